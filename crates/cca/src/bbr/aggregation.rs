@@ -1,0 +1,57 @@
+//! How much more than expected was acknowledged at once (Linux since 5.1, both kernel versions).
+
+use sojourn_core::Time;
+
+use super::fixed::Bw;
+
+/// Beyond this many segments an epoch is deemed too old to mean anything.
+const EPOCH_LIMIT: u64 = 1 << 20;
+
+/// The largest surplus of the last one to two windows of rounds.
+#[derive(Clone, Debug)]
+pub(crate) struct Aggregation {
+    /// Best surplus of the present and of the previous window.
+    best: [u32; 2],
+    present: usize,
+    rounds: u32,
+    epoch_start: Time,
+    epoch_acked: u64,
+}
+
+impl Aggregation {
+    pub(crate) fn new(now: Time) -> Self {
+        Self { best: [0; 2], present: 0, rounds: 0, epoch_start: now, epoch_acked: 0 }
+    }
+
+    pub(crate) fn extra_acked(&self) -> u32 {
+        self.best[0].max(self.best[1])
+    }
+
+    pub(crate) fn restart(&mut self, now: Time) {
+        self.epoch_start = now;
+        self.epoch_acked = 0;
+    }
+
+    /// Another round began; after `window` of them the older window is forgotten.
+    pub(crate) fn on_round(&mut self, window: u32) {
+        self.rounds += 1;
+        if self.rounds >= window {
+            self.rounds = 0;
+            self.present ^= 1;
+            self.best[self.present] = 0;
+        }
+    }
+
+    /// `acked` segments arrived when `bw` was the estimate.
+    pub(crate) fn on_ack(&mut self, now: Time, acked: u32, bw: Bw, cwnd: u32) {
+        let acked = u64::from(acked);
+        let mut expected = bw.segments_in(now.since(self.epoch_start).as_micros());
+        if self.epoch_acked <= expected || self.epoch_acked + acked >= EPOCH_LIMIT {
+            self.restart(now);
+            expected = 0;
+        }
+        self.epoch_acked = (self.epoch_acked + acked).min(EPOCH_LIMIT - 1);
+        let extra = (self.epoch_acked - expected).min(u64::from(cwnd)) as u32;
+        self.best[self.present] = self.best[self.present].max(extra);
+    }
+}

@@ -1,0 +1,274 @@
+//! Congestion controllers as state machines that are told the time and never ask for it.
+//!
+//! A transport reports what it sent, what was acknowledged and what was lost; a [`Controller`]
+//! answers with a congestion window, a pacing rate and a send quantum. Counts are segments of one
+//! maximum segment size, as Linux and `ss` count them; an [`Ack`] is plain data, so a stream of
+//! them recorded elsewhere can be replayed through any controller.
+//!
+//! One algorithm, one folder. [`Cca`] is the registry of the built-in ones and holds any other
+//! controller behind a box.
+
+pub mod bbr;
+pub mod bbr3;
+pub mod bbr3_linux;
+pub mod cubic;
+pub mod reno;
+
+mod registry;
+
+pub use registry::{Algorithm, Cca, Config, algorithms};
+
+use sojourn_core::{Rate, Span, Time};
+
+/// What a controller knows of its connection when it is made.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// Bytes of a full segment on the IP layer, headers included.
+    pub mtu: u32,
+    /// Initial congestion window, segments (RFC 6928).
+    pub initial_cwnd: u32,
+    /// The moment the connection starts to send.
+    pub now: Time,
+    /// Round-trip time of the handshake.
+    pub handshake_rtt: Option<Span>,
+    /// Coarseness of the clock that Linux calls jiffies; zero for an exact one.
+    pub tick: Span,
+    pub random: sojourn_core::Stream,
+}
+
+/// The connection's counters when a segment left, which the transport keeps with the segment and
+/// hands back when it is acknowledged or lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memo {
+    /// Segments delivered until then.
+    pub delivered: u64,
+    pub delivered_ce: u64,
+    /// Segments declared lost until then.
+    pub lost: u64,
+    /// When the newest of `delivered` was acknowledged.
+    pub delivered_time: Time,
+    /// When the first segment of the flight that `delivered_time` acknowledged had left.
+    pub first_sent_time: Time,
+    /// Segments in flight, this one included.
+    pub in_flight: u32,
+    pub is_app_limited: bool,
+    pub is_rwnd_limited: bool,
+}
+
+/// One segment handed to the network.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    pub now: Time,
+    pub segments: u32,
+    /// In flight before this.
+    pub in_flight: u32,
+    pub retransmission: bool,
+}
+
+/// A delivery rate sample (draft-ietf-ccwg-bbr, "Delivery Rate Samples"; Linux `rate_sample`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// Segments delivered over `interval`.
+    pub delivered: u32,
+    pub delivered_ce: u32,
+    /// The longer of the sending and the acknowledging interval.
+    pub interval: Span,
+    /// Segments lost between the sending and the acknowledging of the newest acknowledged segment.
+    pub lost: u32,
+    /// Counters when the newest acknowledged segment left.
+    pub prior: Memo,
+    /// When the newest acknowledged segment left.
+    pub sent_time: Time,
+    /// The interval is shorter than the smallest round-trip time seen: the rate means nothing, but
+    /// the counters do.
+    pub is_too_short: bool,
+}
+
+/// Where loss recovery stands (Linux `icsk_ca_state`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RecoveryState {
+    #[default]
+    Open,
+    /// Selective or duplicate acknowledgements, nothing deemed lost yet.
+    Disorder,
+    /// Reducing the window after ECN-Echo.
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+impl RecoveryState {
+    /// The transport is reducing the window and does not want it to grow.
+    pub const fn is_reducing(self) -> bool {
+        matches!(self, Self::Cwr | Self::Recovery)
+    }
+}
+
+/// One acknowledgement, after the transport's own bookkeeping of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    pub now: Time,
+    /// Segments newly delivered, cumulatively or selectively.
+    pub delivered: u32,
+    /// Of those, cumulatively acknowledged for the first time.
+    pub cumulative: u32,
+    /// Segments newly deemed lost.
+    pub lost: u32,
+    /// Segments newly reported as marked; with classic ECN all of `delivered` when ECE is set.
+    pub ce: u32,
+    /// ECN-Echo is set.
+    pub ece: bool,
+    /// Round-trip time of the newest segment that was not retransmitted.
+    pub rtt: Option<Span>,
+    /// The receiver may have delayed this acknowledgement.
+    pub is_delayed: bool,
+    pub rate: Option<RateSample>,
+    /// In flight before and after.
+    pub prior_in_flight: u32,
+    pub in_flight: u32,
+    /// Next segment to be acknowledged, and next to be sent.
+    pub snd_una: u32,
+    pub snd_nxt: u32,
+    /// Totals of the connection.
+    pub total_delivered: u64,
+    pub total_delivered_ce: u64,
+    pub total_lost: u64,
+    pub state: RecoveryState,
+    /// The state before this acknowledgement.
+    pub prior_state: RecoveryState,
+    pub srtt: Option<Span>,
+    /// Smallest round-trip time of the last 5 minutes, as the transport keeps it.
+    pub min_rtt: Option<Span>,
+    /// The window was the limit in the round before.
+    pub is_cwnd_limited: bool,
+    /// The application is the limit at the moment: the delivered count at which that ends.
+    pub app_limited_until: u64,
+    /// When the pacer lets the next packet go.
+    pub earliest_departure: Time,
+    /// Segments sent and not cumulatively acknowledged.
+    pub packets_out: u32,
+}
+
+/// One segment deemed lost.
+#[derive(Clone, Copy, Debug)]
+pub struct Lost {
+    pub now: Time,
+    /// The connection's counters when the segment left.
+    pub memo: Memo,
+    /// Segments declared lost until now, this one included.
+    pub total_lost: u64,
+    pub total_delivered: u64,
+    /// The segment is a retransmission lost again.
+    pub retransmission: bool,
+    /// Found by a tail loss probe that was needed.
+    pub by_tail_loss_probe: bool,
+}
+
+/// What made the transport reduce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CongestionKind {
+    /// Fast recovery begins.
+    Loss,
+    /// ECN-Echo outside of recovery.
+    Ecn,
+    /// A retransmission timeout.
+    Timeout,
+}
+
+/// A reduction begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Congestion {
+    pub now: Time,
+    pub kind: CongestionKind,
+    /// In flight, lost segments already taken off.
+    pub in_flight: u32,
+    pub snd_nxt: u32,
+    pub prior_state: RecoveryState,
+}
+
+/// A reduction turned out to be unfounded.
+#[derive(Clone, Copy, Debug)]
+pub struct Undo {
+    pub now: Time,
+}
+
+/// The connection sends again with nothing in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct Restart {
+    pub now: Time,
+    /// Since the last packet left.
+    pub idle: Span,
+    pub rto: Span,
+    /// The application had been the limit.
+    pub is_app_limited: bool,
+}
+
+/// How much to hand to the network at once, in segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantum {
+    /// The transport decides from the pacing rate, but not below `least`.
+    Auto { least: u32 },
+    Segments(u32),
+}
+
+/// A congestion controller. Window and counts are segments.
+pub trait Controller: Send {
+    fn on_sent(&mut self, _sent: &Sent) {}
+
+    fn on_ack(&mut self, ack: &Ack);
+
+    /// Called for every segment deemed lost, before the [`Ack`] that revealed it.
+    fn on_lost(&mut self, _lost: &Lost) {}
+
+    /// Recovery, an ECN reduction or a timeout begins. The controller lowers its window and
+    /// threshold here; while [`Controller::uses_prr`] the transport smooths the way down.
+    fn on_congestion(&mut self, congestion: &Congestion);
+
+    /// The transport left Cwr, Recovery or Loss because all of that flight is acknowledged.
+    fn on_recovered(&mut self, _now: Time) {}
+
+    fn on_undo(&mut self, undo: &Undo);
+
+    fn on_restart(&mut self, _restart: &Restart) {}
+
+    /// The window was not used for a retransmission timeout; at most `used` segments were in flight
+    /// (RFC 7661, RFC 2861).
+    fn on_unused_window(&mut self, _used: u32) {}
+
+    /// Segments that may be in flight.
+    fn cwnd(&self) -> u32;
+
+    /// `None` before the first congestion.
+    fn ssthresh(&self) -> Option<u32>;
+
+    /// `None` lets the transport derive a rate from window and round-trip time.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    fn send_quantum(&self) -> Quantum {
+        Quantum::Auto { least: 2 }
+    }
+
+    /// The transport applies proportional rate reduction (RFC 9937) during recovery.
+    fn uses_prr(&self) -> bool {
+        true
+    }
+
+    /// A name for `ss`, plots and tests; changes when the controller changes its mind.
+    fn phase(&self) -> &'static str;
+
+    /// Bandwidth estimate, if the controller has one.
+    fn bandwidth(&self) -> Option<Rate> {
+        None
+    }
+
+    /// Smallest round-trip time in the controller's own model, if it has one.
+    fn model_min_rtt(&self) -> Option<Span> {
+        None
+    }
+}

@@ -1,0 +1,206 @@
+//! The built-in controllers by the names users give them.
+
+use sojourn_core::{Param, Rate, Span, SpecError, Time, Words};
+
+use crate::{
+    Ack, Congestion, Controller, Lost, Quantum, Restart, Sent, Setup, Undo, bbr, bbr3, bbr3_linux,
+    cubic, reno,
+};
+
+/// A name under which a controller can be asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Algorithm {
+    pub name: &'static str,
+    pub doc: &'static str,
+    pub params: &'static [Param],
+}
+
+/// Every name, in the order of the documentation.
+pub fn algorithms() -> &'static [Algorithm] {
+    &[
+        Algorithm {
+            name: "reno",
+            doc: "NewReno (RFC 5681), counting as Linux does",
+            params: reno::PARAMS,
+        },
+        Algorithm {
+            name: "cubic",
+            doc: "CUBIC (RFC 9438) with HyStart++ (RFC 9406)",
+            params: cubic::PARAMS,
+        },
+        Algorithm {
+            name: "cubic-linux",
+            doc: "CUBIC with the kernel's integer arithmetic and its own HyStart",
+            params: cubic::LINUX_PARAMS,
+        },
+        Algorithm { name: "bbr", doc: "BBR version 1, as Linux has it", params: bbr::PARAMS },
+        Algorithm {
+            name: "bbr3",
+            doc: "BBR version 3, draft-ietf-ccwg-bbr-06",
+            params: bbr3::PARAMS,
+        },
+        Algorithm {
+            name: "bbr3-linux",
+            doc: "BBR version 3, as the kernel branch has it",
+            params: bbr3_linux::PARAMS,
+        },
+    ]
+}
+
+/// A controller's checked and complete parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Config {
+    Reno(reno::Config),
+    Cubic(cubic::Config),
+    CubicLinux(cubic::LinuxConfig),
+    Bbr(bbr::Config),
+    Bbr3(bbr3::Config),
+    Bbr3Linux(bbr3_linux::Config),
+}
+
+impl Config {
+    /// Reads a name and its parameters: `bbr3 probe_rtt_interval=10s`.
+    ///
+    /// # Errors
+    /// An unknown name or parameter, or a value out of range; names what is allowed.
+    pub fn parse(text: &str) -> Result<Self, SpecError> {
+        let mut words = Words::new(text);
+        let names = || algorithms().iter().map(|algorithm| algorithm.name);
+        let name = words.next().ok_or_else(|| {
+            SpecError::new("no congestion control is named").allow(names())
+        })?;
+        Ok(match name {
+            "reno" => Self::Reno(reno::Config::parse(&mut words)?),
+            "cubic" => Self::Cubic(cubic::Config::parse(&mut words)?),
+            "cubic-linux" => Self::CubicLinux(cubic::LinuxConfig::parse(&mut words)?),
+            "bbr" => Self::Bbr(bbr::Config::parse(&mut words)?),
+            "bbr3" => Self::Bbr3(bbr3::Config::parse(&mut words)?),
+            "bbr3-linux" => Self::Bbr3Linux(bbr3_linux::Config::parse(&mut words)?),
+            _ => {
+                return Err(SpecError::new(format!("unknown congestion control '{name}'"))
+                    .near(name, names())
+                    .allow(names()));
+            }
+        })
+    }
+
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Reno(_) => "reno",
+            Self::Cubic(_) => "cubic",
+            Self::CubicLinux(_) => "cubic-linux",
+            Self::Bbr(_) => "bbr",
+            Self::Bbr3(_) => "bbr3",
+            Self::Bbr3Linux(_) => "bbr3-linux",
+        }
+    }
+
+    pub fn build(&self, setup: Setup) -> Cca {
+        match self.clone() {
+            Self::Reno(config) => Cca::Reno(reno::Reno::new(config, setup)),
+            Self::Cubic(config) => Cca::Cubic(cubic::Cubic::new(config, setup)),
+            Self::CubicLinux(config) => Cca::CubicLinux(cubic::CubicLinux::new(config, setup)),
+            Self::Bbr(config) => Cca::Bbr(bbr::Bbr::new(config, setup)),
+            Self::Bbr3(config) => Cca::Bbr3(bbr3::Bbr3::new(config, setup)),
+            Self::Bbr3Linux(config) => Cca::Bbr3Linux(bbr3_linux::Bbr3Linux::new(config, setup)),
+        }
+    }
+}
+
+/// A controller: a built-in one, called directly, or any other behind a box.
+#[expect(clippy::large_enum_variant, reason = "one per flow, and never moved")]
+pub enum Cca {
+    Reno(reno::Reno),
+    Cubic(cubic::Cubic),
+    CubicLinux(cubic::CubicLinux),
+    Bbr(bbr::Bbr),
+    Bbr3(bbr3::Bbr3),
+    Bbr3Linux(bbr3_linux::Bbr3Linux),
+    External(Box<dyn Controller>),
+}
+
+macro_rules! each {
+    ($cca:expr, $inner:ident => $call:expr) => {
+        match $cca {
+            Cca::Reno($inner) => $call,
+            Cca::Cubic($inner) => $call,
+            Cca::CubicLinux($inner) => $call,
+            Cca::Bbr($inner) => $call,
+            Cca::Bbr3($inner) => $call,
+            Cca::Bbr3Linux($inner) => $call,
+            Cca::External($inner) => $call,
+        }
+    };
+}
+
+impl Controller for Cca {
+    #[inline]
+    fn on_sent(&mut self, sent: &Sent) {
+        each!(self, inner => inner.on_sent(sent));
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        each!(self, inner => inner.on_ack(ack));
+    }
+
+    fn on_lost(&mut self, lost: &Lost) {
+        each!(self, inner => inner.on_lost(lost));
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) {
+        each!(self, inner => inner.on_congestion(congestion));
+    }
+
+    fn on_recovered(&mut self, now: Time) {
+        each!(self, inner => inner.on_recovered(now));
+    }
+
+    fn on_undo(&mut self, undo: &Undo) {
+        each!(self, inner => inner.on_undo(undo));
+    }
+
+    fn on_restart(&mut self, restart: &Restart) {
+        each!(self, inner => inner.on_restart(restart));
+    }
+
+    fn on_unused_window(&mut self, used: u32) {
+        each!(self, inner => inner.on_unused_window(used));
+    }
+
+    #[inline]
+    fn cwnd(&self) -> u32 {
+        each!(self, inner => inner.cwnd())
+    }
+
+    fn ssthresh(&self) -> Option<u32> {
+        each!(self, inner => inner.ssthresh())
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> Option<Rate> {
+        each!(self, inner => inner.pacing_rate())
+    }
+
+    fn send_quantum(&self) -> Quantum {
+        each!(self, inner => inner.send_quantum())
+    }
+
+    #[inline]
+    fn uses_prr(&self) -> bool {
+        each!(self, inner => inner.uses_prr())
+    }
+
+    #[inline]
+    fn phase(&self) -> &'static str {
+        each!(self, inner => inner.phase())
+    }
+
+    fn bandwidth(&self) -> Option<Rate> {
+        each!(self, inner => inner.bandwidth())
+    }
+
+    fn model_min_rtt(&self) -> Option<Span> {
+        each!(self, inner => inner.model_min_rtt())
+    }
+}

@@ -1,0 +1,171 @@
+//! What can be observed, and the observer that is told. Metrics are computed from these events
+//! and from nothing else, so a number means the same whatever engine produced the packets.
+
+use crate::packet::{FlowId, Packet};
+use crate::units::{Rate, Span, Time};
+
+/// Where an event happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Who {
+    /// An end of a flow.
+    Flow(FlowId),
+    /// The queue and transmitter of a link, by its position in the scenario.
+    Link(u16),
+}
+
+/// Why a packet went no further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DropReason {
+    /// The queue was full on arrival (tail drop).
+    Full,
+    /// Dropped from the queue to make room for an arrival.
+    Overflow,
+    /// The active queue management decided so.
+    Aqm,
+    /// An older acknowledgement that a newer one replaced.
+    AckFiltered,
+    /// Lost on the medium.
+    Medium,
+}
+
+impl DropReason {
+    pub const ALL: [Self; 5] =
+        [Self::Full, Self::Overflow, Self::Aqm, Self::AckFiltered, Self::Medium];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Overflow => "overflow",
+            Self::Aqm => "aqm",
+            Self::AckFiltered => "ack_filtered",
+            Self::Medium => "medium",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A packet left its end system ([`Who::Flow`]).
+    Sent { packet: &'a Packet },
+    /// A packet reached its end system ([`Who::Flow`]).
+    Arrived { packet: &'a Packet },
+    /// A packet was offered to a queue that now holds `backlog` packets ([`Who::Link`]).
+    Enqueued { packet: &'a Packet, backlog: u32 },
+    /// A packet left a queue after waiting `sojourn` ([`Who::Link`]).
+    Dequeued { packet: &'a Packet, sojourn: Span },
+    /// A packet was dropped or lost ([`Who::Link`]).
+    Dropped { packet: &'a Packet, why: DropReason },
+    /// A packet was marked Congestion Experienced ([`Who::Link`]).
+    Marked { packet: &'a Packet },
+    /// New bytes reached the application in order.
+    Delivered { bytes: u64 },
+    /// The sender took a round-trip time sample.
+    Rtt { rtt: Span },
+    /// The congestion controller changed its phase.
+    Phase { from: &'static str, to: &'static str },
+    /// An echo reply came back after `rtt`.
+    Ping { rtt: Span },
+    /// A transfer of a limited number of bytes was acknowledged whole, `took` after it began.
+    Completed { bytes: u64, took: Span },
+    /// The state of a sender, at every step of the time series.
+    FlowSample(&'a FlowSample),
+    /// The state of a queue, at every step of the time series.
+    QueueSample(&'a QueueSample),
+}
+
+/// What `ss -tin` shows of a sender. Counts are segments unless the name says bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowSample {
+    pub cwnd: u32,
+    /// `None` until the first congestion.
+    pub ssthresh: Option<u32>,
+    /// `None` when the sender does not pace.
+    pub pacing_rate: Option<Rate>,
+    pub delivery_rate: Rate,
+    pub delivery_rate_app_limited: bool,
+    pub srtt: Span,
+    pub rttvar: Span,
+    /// `None` before the first sample.
+    pub min_rtt: Option<Span>,
+    pub rto: Span,
+    /// Sent and not yet cumulatively acknowledged.
+    pub unacked: u32,
+    pub sacked: u32,
+    /// Currently deemed lost.
+    pub lost: u32,
+    /// Currently retransmitted and unacknowledged.
+    pub retrans: u32,
+    pub retrans_total: u64,
+    pub lost_total: u64,
+    pub timeouts_total: u64,
+    pub spurious_total: u64,
+    pub delivered: u64,
+    pub delivered_ce: u64,
+    pub bytes_sent: u64,
+    pub bytes_retrans: u64,
+    pub bytes_acked: u64,
+    /// Receive window last advertised, bytes.
+    pub rwnd: u64,
+    /// Time with data outstanding or unsent.
+    pub busy: Span,
+    /// Time in which only the receive window held the sender back.
+    pub rwnd_limited: Span,
+    /// Phase of the congestion controller.
+    pub phase: &'static str,
+    /// Bandwidth estimate of a model-based controller.
+    pub bw: Option<Rate>,
+}
+
+/// What `tc -s qdisc` and the link counters show. Totals count from the start of the run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct QueueSample {
+    pub packets: u32,
+    pub bytes: u64,
+    /// How long the packet at the head has waited.
+    pub head_wait: Span,
+    pub sent_packets: u64,
+    pub sent_bytes: u64,
+    pub dropped: u64,
+    pub marked: u64,
+    /// Capacity of the link at this moment.
+    pub capacity: Rate,
+}
+
+/// Told of every event, in order of time.
+pub trait Observer {
+    fn record(&mut self, now: Time, who: Who, event: &Event<'_>);
+}
+
+/// Observes nothing and costs nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoObserver;
+
+impl Observer for NoObserver {
+    #[inline(always)]
+    fn record(&mut self, _: Time, _: Who, _: &Event<'_>) {}
+}
+
+impl<O: Observer + ?Sized> Observer for &mut O {
+    #[inline(always)]
+    fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
+        (**self).record(now, who, event);
+    }
+}
+
+/// Both are told, the first one first.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    #[inline(always)]
+    fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
+        self.0.record(now, who, event);
+        self.1.record(now, who, event);
+    }
+}
+
+impl<O: Observer> Observer for Option<O> {
+    #[inline(always)]
+    fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
+        if let Some(observer) = self {
+            observer.record(now, who, event);
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! What every room of Sojourn shares: units, the packet as models see it, addressed random
+//! streams, the events that can be observed, and the little grammar in which algorithms and
+//! their parameters are written.
+//!
+//! Nothing here asks for the time, reads a file or starts a thread; [`Time`] is always an argument.
+
+pub mod event;
+pub mod packet;
+pub mod random;
+pub mod units;
+pub mod words;
+
+pub use event::{DropReason, Event, FlowSample, NoObserver, Observer, QueueSample, Who};
+pub use packet::{
+    AckBody, Body, Direction, Ecn, FlowId, FlowKey, MAX_SACK_BLOCKS, Packet, PureAck, Queued,
+    SackBlock, SegmentBody,
+};
+pub use random::{Purpose, Stream, StreamAddress};
+pub use units::{Bytes, Rate, Span, Time};
+pub use words::{Param, ParamKind, SpecError, Words};

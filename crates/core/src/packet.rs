@@ -1,0 +1,241 @@
+//! The packet as models see it, and what a queue discipline may ask of whatever it carries.
+
+use crate::units::Time;
+
+/// A flow of the scenario, by its position there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(pub u32);
+
+/// From the flow's sender to its receiver, or back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Forward,
+    Reverse,
+}
+
+/// The ECN field of the IP header (RFC 3168 section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    #[default]
+    NotEct,
+    Ect1,
+    Ect0,
+    Ce,
+}
+
+impl Ecn {
+    /// May be marked instead of dropped.
+    pub const fn is_capable(self) -> bool {
+        !matches!(self, Self::NotEct)
+    }
+}
+
+/// What tells flows and hosts apart, as a flow dissector would read it from the headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FlowKey {
+    /// Sending host of this packet.
+    pub src: u32,
+    /// Receiving host of this packet.
+    pub dst: u32,
+    /// Source and destination port and protocol, as one number.
+    pub ports: u64,
+}
+
+/// What a queue discipline needs of the thing it queues, so that the same discipline carries
+/// simulated packets and real bytes.
+pub trait Queued {
+    /// Bytes on an Ethernet wire without preamble and checksum: the IP packet and 14 bytes of
+    /// header for each of its segments. This is the length that Linux's disciplines count.
+    fn wire_len(&self) -> u32;
+
+    /// Bytes of the IP packets alone, all segments together.
+    fn ip_len(&self) -> u32;
+
+    /// Wire packets that this one stands for; above 1 where segmentation is offloaded.
+    fn segments(&self) -> u32 {
+        1
+    }
+
+    /// Memory that Linux charges for it (`skb->truesize`), in bytes.
+    fn truesize(&self) -> u32;
+
+    fn flow_key(&self) -> FlowKey;
+
+    fn ecn(&self) -> Ecn;
+
+    /// Sets Congestion Experienced; only called when [`Ecn::is_capable`].
+    fn mark_ce(&mut self);
+
+    /// The differentiated services code point.
+    fn dscp(&self) -> u8;
+
+    /// The acknowledgement that this packet is, if it is nothing else: no payload, no SYN or FIN.
+    fn pure_ack(&self) -> Option<PureAck>;
+}
+
+/// A TCP segment that only acknowledges, as an acknowledgement filter compares them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PureAck {
+    /// Next expected sequence number.
+    pub ack: u64,
+    /// Selective acknowledgements, in segments; unused blocks are empty.
+    pub sack: [SackBlock; MAX_SACK_BLOCKS],
+    pub sack_count: u8,
+    /// ECN-Echo, congestion window reduced and accurate-ECN bits, opaque: equal or not.
+    pub ecn_flags: u8,
+    /// The sender's timestamp option.
+    pub timestamp: Time,
+}
+
+/// With the timestamp option there is room for three blocks (RFC 2018 section 3).
+pub const MAX_SACK_BLOCKS: usize = 3;
+
+/// Segments `start..end` have arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlock {
+    pub start: u32,
+    pub end: u32,
+}
+
+/// A simulated packet. Small enough to be moved by value through rings.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    pub flow: FlowId,
+    pub direction: Direction,
+    pub ecn: Ecn,
+    pub dscp: u8,
+    /// Wire packets this stands for (offloaded segmentation); at least 1.
+    pub segments: u16,
+    /// Bytes of the IP packets, headers included, all segments together.
+    pub ip_len: u32,
+    /// Position of the link it is on, in the route of its flow and direction.
+    pub hop: u16,
+    /// Sending and receiving host of this packet.
+    pub src: u16,
+    pub dst: u16,
+    /// When it left its sender.
+    pub sent: Time,
+    pub body: Body,
+}
+
+/// What a packet carries. TCP sequence space is counted in segments: a bulk sender never cuts a
+/// segment twice, and the byte position travels along for whoever writes packets to a file.
+#[derive(Clone, Copy, Debug)]
+pub enum Body {
+    /// TCP payload.
+    Segment(SegmentBody),
+    /// TCP acknowledgement without payload.
+    Ack(AckBody),
+    /// One datagram of a UDP stream. `frame` counts the application's frames, `last` ends one.
+    Datagram { number: u32, frame: u32, last: bool },
+    /// ICMP echo request (forward) or reply (reverse); `asked` is when the request left.
+    Echo { number: u32, asked: Time },
+    /// TCP connection request (forward) or its answer (reverse); `asked` as above.
+    Handshake { asked: Time },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct SegmentBody {
+    /// First segment of this packet; it carries `Packet::segments` of them.
+    pub first: u32,
+    /// Byte position of the first segment in the stream.
+    pub byte: u64,
+    /// Payload bytes.
+    pub payload: u32,
+    pub retransmission: bool,
+    /// Congestion window reduced (RFC 3168).
+    pub cwr: bool,
+    /// No more data follows at the moment (PSH).
+    pub push: bool,
+    /// The timestamp of the newest acknowledgement the sender has seen, echoed.
+    pub echo: Time,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct AckBody {
+    /// Next expected segment.
+    pub ack: u32,
+    /// Byte position that `ack` stands for.
+    pub byte: u64,
+    /// Bytes beyond `byte` that the receiver will take.
+    pub window: u32,
+    /// The timestamp of the segment that caused this, echoed (RFC 7323 section 4.3).
+    pub echo: Time,
+    pub sack: [SackBlock; MAX_SACK_BLOCKS],
+    pub sack_count: u8,
+    /// The first block reports a duplicate (RFC 2883).
+    pub dsack: bool,
+    /// ECN-Echo (RFC 3168 section 6.1.3).
+    pub ece: bool,
+}
+
+/// Ethernet header, which Linux counts in a packet's length.
+pub const ETHERNET_HEADER: u32 = 14;
+
+impl Queued for Packet {
+    #[inline]
+    fn wire_len(&self) -> u32 {
+        self.ip_len + ETHERNET_HEADER * u32::from(self.segments)
+    }
+
+    #[inline]
+    fn ip_len(&self) -> u32 {
+        self.ip_len
+    }
+
+    fn segments(&self) -> u32 {
+        u32::from(self.segments)
+    }
+
+    /// Buffer of the IP packet rounded to 64 bytes, and 896 bytes a segment for descriptor, shared
+    /// information and headroom: 2 432 for a full segment, as measured receive windows imply.
+    fn truesize(&self) -> u32 {
+        self.ip_len.next_multiple_of(64) + 896 * u32::from(self.segments)
+    }
+
+    #[inline]
+    fn flow_key(&self) -> FlowKey {
+        let reversed = matches!(self.direction, Direction::Reverse);
+        FlowKey {
+            src: u32::from(self.src),
+            dst: u32::from(self.dst),
+            ports: u64::from(self.flow.0) << 1 | u64::from(reversed),
+        }
+    }
+
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    fn mark_ce(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
+
+    fn dscp(&self) -> u8 {
+        self.dscp
+    }
+
+    fn pure_ack(&self) -> Option<PureAck> {
+        match &self.body {
+            Body::Ack(ack) => Some(PureAck {
+                ack: u64::from(ack.ack),
+                sack: ack.sack,
+                sack_count: ack.sack_count,
+                ecn_flags: u8::from(ack.ece),
+                timestamp: self.sent,
+            }),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_fits_in_two_cache_lines() {
+        assert!(size_of::<Packet>() <= 128, "{}", size_of::<Packet>());
+    }
+}

@@ -1,0 +1,10 @@
+//! Applications. Those over TCP decide what the connection has to send; the others send packets
+//! of their own.
+
+mod ping;
+mod traffic;
+mod udp;
+
+pub use ping::{Ping, PingConfig};
+pub use traffic::{Source, SourceState};
+pub use udp::{Udp, UdpConfig};

@@ -1,0 +1,8 @@
+//! End systems as state machines that are told the time: the two ends of a TCP connection that
+//! people who know Linux recognise, and the applications above and beside it.
+//!
+//! Every machine is used alike: change it once (`on_packet`, `on_wake`), take packets with
+//! `poll_transmit` until there are none, then ask `next_wake` when it wants to be called again.
+
+pub mod apps;
+pub mod tcp;

@@ -1,0 +1,103 @@
+//! TCP in segments, as Linux does it: SACK scoreboard, RACK-TLP (RFC 8985), proportional rate
+//! reduction (RFC 9937), retransmission timeout with F-RTO (RFC 6298, RFC 5682), Eifel and D-SACK
+//! undo, delivery rate sampling, internal pacing, segmentation offload sizing and deferral,
+//! delayed and compressed acknowledgements, receive window auto-tuning, classic ECN (RFC 3168).
+//!
+//! | file | what |
+//! |---|---|
+//! | `sender` | the sending end: its state, acknowledgements in, timers |
+//! | `transmit` | what may leave now: window, pacing, offload sizing |
+//! | `recovery` | loss detection and the recovery states |
+//! | `prr` | the window while it is being reduced |
+//! | `scoreboard` | a record for each segment outstanding |
+//! | `rate` | delivery rate samples |
+//! | `rtt` | round-trip time and retransmission timeout |
+//! | `receiver` | the receiving end: order, SACK blocks, when to acknowledge |
+//! | `window` | the receive window |
+
+mod prr;
+mod rate;
+mod receiver;
+mod recovery;
+mod rtt;
+mod scoreboard;
+mod sender;
+mod transmit;
+mod window;
+
+pub use receiver::Receiver;
+pub use sender::Sender;
+pub use window::ReceiveBuffer;
+
+use sojourn_core::{FlowId, Span};
+
+/// What both ends of a connection are set to; defaults are Linux's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Payload of a full segment, bytes. 1 448 leaves room for IPv4, TCP and timestamps in 1 500.
+    pub mss: u32,
+    /// Bytes of IP and TCP headers with options.
+    pub header: u32,
+    /// Initial window, segments (RFC 6928).
+    pub initial_cwnd: u32,
+    pub receive_buffer: ReceiveBuffer,
+    /// Most memory for unacknowledged data, bytes (`tcp_wmem`); zero is unlimited.
+    pub send_buffer: u64,
+    pub ecn: bool,
+    /// Offloaded segmentation: a burst crosses the network as one packet.
+    pub offload: bool,
+    /// Most bytes that one offloaded packet holds (`gso_max_size`).
+    pub gso_max_size: u32,
+    /// Paces also a controller that has no pacing rate of its own, as the `fq` discipline at the
+    /// sender makes Linux do.
+    pub pace_always: bool,
+    /// Coarseness of kernel timers (a jiffy); zero is exact.
+    pub tick: Span,
+    /// Smallest retransmission timeout (`tcp_rto_min_us`).
+    pub rto_min: Span,
+    /// Longest wait of a delayed acknowledgement's first timer (`TCP_DELACK_MIN`).
+    pub delayed_ack: Span,
+    /// A receiver that acknowledges every segment at once.
+    pub quick_ack: bool,
+    /// Reduce the window after an idle time (`tcp_slow_start_after_idle`).
+    pub slow_start_after_idle: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            mss: 1448,
+            header: 52,
+            initial_cwnd: 10,
+            receive_buffer: ReceiveBuffer::default(),
+            send_buffer: 4 << 20,
+            ecn: false,
+            offload: false,
+            gso_max_size: 65_536,
+            pace_always: false,
+            tick: Span::from_millis(1),
+            rto_min: Span::from_millis(200),
+            delayed_ack: Span::from_millis(40),
+            quick_ack: false,
+            slow_start_after_idle: true,
+        }
+    }
+}
+
+/// Where a connection's packets come from and go to.
+#[derive(Clone, Copy, Debug)]
+pub struct Endpoints {
+    pub flow: FlowId,
+    pub sender: u16,
+    pub receiver: u16,
+    pub dscp: u8,
+}
+
+/// Seven-eighths of nothing happens before this: a timer set to `at` fires at the next tick after.
+fn on_tick(at: sojourn_core::Time, tick: Span) -> sojourn_core::Time {
+    let tick = tick.as_nanos();
+    if tick == 0 || at.is_never() {
+        return at;
+    }
+    sojourn_core::Time::from_nanos(at.as_nanos().div_ceil(tick) * tick)
+}

@@ -1,0 +1,128 @@
+//! Delivery rate sampling (draft-ietf-ccwg-bbr, "Delivery Rate Samples"; Linux `tcp_rate`): every
+//! segment carries the connection's counters from when it left, and its acknowledgement tells how
+//! much was delivered meanwhile and how long that took.
+
+use sojourn_cca::{Memo, RateSample};
+use sojourn_core::{Rate, Span, Time};
+
+use super::scoreboard::Record;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct RateSampler {
+    pub(super) delivered: u64,
+    pub(super) delivered_ce: u64,
+    delivered_time: Time,
+    first_sent_time: Time,
+    /// Delivered count at which the application stops having been the limit; zero when it is not.
+    pub(super) app_limited: u64,
+    pub(super) rwnd_limited: u64,
+    newest: Option<Newest>,
+    /// Best rate for `ss`: segments over a span, and whether the application limited it.
+    rate: (u32, Span, bool),
+}
+
+/// The newest segment that the acknowledgement at hand covers.
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    segment: u32,
+    sent: Time,
+    memo: Memo,
+}
+
+impl RateSampler {
+    /// The counters that a segment leaving at `now` takes along. `in_flight` includes it.
+    #[inline]
+    pub(super) fn on_sent(
+        &mut self,
+        now: Time,
+        is_first_in_flight: bool,
+        in_flight: u32,
+        lost: u64,
+    ) -> Memo {
+        if is_first_in_flight {
+            self.first_sent_time = now;
+            self.delivered_time = now;
+        }
+        Memo {
+            delivered: self.delivered,
+            delivered_ce: self.delivered_ce,
+            lost,
+            delivered_time: self.delivered_time,
+            first_sent_time: self.first_sent_time,
+            in_flight,
+            is_app_limited: self.app_limited != 0,
+            is_rwnd_limited: self.rwnd_limited != 0,
+        }
+    }
+
+    /// A segment is delivered, cumulatively or selectively. A record that is already sampled was
+    /// reported by an earlier selective acknowledgement.
+    #[inline]
+    pub(super) fn on_delivered(&mut self, segment: u32, record: &Record) {
+        if record.is_sampled {
+            return;
+        }
+        let is_newer = self
+            .newest
+            .is_none_or(|newest| (record.sent, segment) > (newest.sent, newest.segment));
+        if is_newer {
+            self.newest = Some(Newest { segment, sent: record.sent, memo: record.memo });
+        }
+    }
+
+    /// Ends an acknowledgement that delivered `delivered` segments (already in the totals).
+    pub(super) fn sample(
+        &mut self,
+        now: Time,
+        delivered: u32,
+        total_lost: u64,
+        min_rtt: Option<Span>,
+    ) -> Option<RateSample> {
+        if self.app_limited != 0 && self.delivered > self.app_limited {
+            self.app_limited = 0;
+        }
+        if self.rwnd_limited != 0 && self.delivered > self.rwnd_limited {
+            self.rwnd_limited = 0;
+        }
+        if delivered > 0 {
+            self.delivered_time = now;
+        }
+        let Newest { sent, memo, .. } = self.newest.take()?;
+        self.first_sent_time = sent;
+        let send_interval = sent.since(memo.first_sent_time);
+        let ack_interval = now.since(memo.delivered_time);
+        let interval = send_interval.max(ack_interval);
+        let sample = RateSample {
+            delivered: (self.delivered - memo.delivered) as u32,
+            delivered_ce: (self.delivered_ce - memo.delivered_ce) as u32,
+            interval,
+            lost: (total_lost - memo.lost) as u32,
+            prior: memo,
+            sent_time: sent,
+            is_too_short: interval.is_zero() || min_rtt.is_some_and(|least| interval < least),
+        };
+        if !sample.is_too_short {
+            let (best, over, _) = self.rate;
+            let beats = u128::from(sample.delivered) * u128::from(over.as_nanos())
+                >= u128::from(best) * u128::from(interval.as_nanos());
+            if !memo.is_app_limited || beats {
+                self.rate = (sample.delivered, interval, memo.is_app_limited);
+            }
+        }
+        Some(sample)
+    }
+
+    /// What `ss` calls `delivery_rate`.
+    pub(super) fn delivery_rate(&self, mss: u32) -> Rate {
+        let (segments, over, _) = self.rate;
+        if over.is_zero() {
+            return Rate::ZERO;
+        }
+        let bits = u128::from(segments) * u128::from(mss) * 8_000_000_000;
+        Rate::from_bps((bits / u128::from(over.as_nanos())) as u64)
+    }
+
+    pub(super) fn is_rate_app_limited(&self) -> bool {
+        self.rate.2
+    }
+}

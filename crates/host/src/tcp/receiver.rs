@@ -1,0 +1,414 @@
+//! The receiving end: puts segments in order, says what has arrived, and decides when to say so.
+
+use std::collections::VecDeque;
+
+use sojourn_core::{
+    AckBody, Body, Direction, Ecn, Event, MAX_SACK_BLOCKS, Observer, Packet, Queued, SackBlock,
+    SegmentBody, Span, Time, Who,
+};
+
+use super::window::ReceiveWindow;
+use super::{Config, Endpoints, on_tick};
+
+/// Segments acknowledged one by one at the start of a connection (`TCP_MAX_QUICKACKS`).
+const MOST_QUICK_ACKS: u32 = 16;
+/// Duplicate acknowledgements that leave at once before further ones are compressed.
+const UNCOMPRESSED: u32 = 3;
+const COMPRESSION_LIMIT: u32 = 44;
+const COMPRESSION_DELAY: Span = Span::from_millis(1);
+const DELAYED_ACK_MAX: Span = Span::from_millis(200);
+
+/// Receives one connection's data and acknowledges it.
+pub struct Receiver {
+    config: Config,
+    ends: Endpoints,
+    /// Next segment expected, and its byte position.
+    next: u32,
+    next_byte: u64,
+    /// `next` when an acknowledgement last left.
+    acked: u32,
+    acked_byte: u64,
+    /// Segments beyond `next` that are here, in order.
+    ranges: VecDeque<Range>,
+    /// The ranges changed last, newest first.
+    recent: [SackBlock; MAX_SACK_BLOCKS + 1],
+    recent_count: usize,
+    held: u64,
+    duplicate: Option<SackBlock>,
+    window: ReceiveWindow,
+    /// What to echo (`ts_recent`).
+    echo: Time,
+    quick: u32,
+    has_started: bool,
+    /// Estimate of the interval between segments, which the delayed acknowledgement waits.
+    ato: Span,
+    last_arrival: Time,
+    delayed_at: Time,
+    must_ack: bool,
+    owes_ack: bool,
+    duplicates_sent: u32,
+    duplicates_for: u32,
+    compressed: u32,
+    compressed_at: Time,
+    rtt: Option<Span>,
+    /// Echo congestion until the sender says that it heard (RFC 3168).
+    echoes_congestion: bool,
+    outgoing: Option<Packet>,
+}
+
+/// Contiguous segments that arrived early.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    start: u32,
+    end: u32,
+    /// Byte position after its last segment.
+    end_byte: u64,
+    /// Memory it takes.
+    held: u64,
+}
+
+impl Receiver {
+    pub fn new(config: Config, ends: Endpoints) -> Self {
+        let window = ReceiveWindow::new(config.receive_buffer, config.mss);
+        Self {
+            ends,
+            next: 0,
+            next_byte: 0,
+            acked: 0,
+            acked_byte: 0,
+            ranges: VecDeque::new(),
+            recent: [SackBlock::default(); MAX_SACK_BLOCKS + 1],
+            recent_count: 0,
+            held: 0,
+            duplicate: None,
+            window,
+            echo: Time::ZERO,
+            quick: 0,
+            has_started: false,
+            ato: Span::ZERO,
+            last_arrival: Time::ZERO,
+            delayed_at: Time::NEVER,
+            must_ack: false,
+            owes_ack: false,
+            duplicates_sent: 0,
+            duplicates_for: 0,
+            compressed: 0,
+            compressed_at: Time::NEVER,
+            rtt: None,
+            echoes_congestion: false,
+            outgoing: None,
+            config,
+        }
+    }
+
+    #[inline]
+    pub fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, observer: &mut O) {
+        match &packet.body {
+            Body::Segment(segment) => self.on_segment(now, packet, segment, observer),
+            Body::Handshake { .. } => {
+                self.outgoing = Some(Packet {
+                    direction: Direction::Reverse,
+                    hop: 0,
+                    src: self.ends.receiver,
+                    dst: self.ends.sender,
+                    sent: now,
+                    ..*packet
+                });
+            }
+            _ => {}
+        }
+    }
+
+    pub fn on_wake(&mut self, now: Time) {
+        if now >= self.delayed_at {
+            self.delayed_at = Time::NEVER;
+            // The wait was too long for this sender: the next one starts from the minimum.
+            self.ato = self.config.delayed_ack;
+            self.must_ack |= self.owes_ack;
+        }
+        if now >= self.compressed_at {
+            self.compressed_at = Time::NEVER;
+            self.must_ack |= self.compressed > 0;
+        }
+    }
+
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+        if self.must_ack {
+            return Some(self.acknowledge(now));
+        }
+        self.outgoing.take()
+    }
+
+    pub fn next_wake(&self) -> Time {
+        self.delayed_at.min(self.compressed_at)
+    }
+
+    /// The first segment not received.
+    pub fn next_expected(&self) -> u32 {
+        self.next
+    }
+
+    fn on_segment<O: Observer>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        segment: &SegmentBody,
+        observer: &mut O,
+    ) {
+        let (start, end) = (segment.first, segment.first + u32::from(packet.segments));
+        self.on_ecn(packet, segment);
+        // RFC 7323 section 4.3: remember the timestamp of what advances the left edge.
+        if start <= self.acked {
+            self.echo = packet.sent;
+        }
+        if segment.echo > Time::ZERO && start == self.next {
+            self.on_rtt(now.since(segment.echo));
+        }
+        self.owes_ack = true;
+        if end <= self.next {
+            self.quick = self.quick.max(MOST_QUICK_ACKS);
+            self.duplicate = Some(SackBlock { start, end });
+            self.must_ack = true;
+            return;
+        }
+        self.window.on_segment(
+            segment.payload / u32::from(packet.segments),
+            packet.truesize() / u32::from(packet.segments),
+        );
+        if start > self.next {
+            self.on_early(Range {
+                start,
+                end,
+                end_byte: segment.byte + u64::from(segment.payload),
+                held: u64::from(packet.truesize()),
+            });
+            self.decide(now);
+            return;
+        }
+        self.on_in_order(now, end, segment, observer);
+    }
+
+    fn on_in_order<O: Observer>(
+        &mut self,
+        now: Time,
+        end: u32,
+        segment: &SegmentBody,
+        observer: &mut O,
+    ) {
+        let before = self.next_byte;
+        self.next = end;
+        self.next_byte = segment.byte + u64::from(segment.payload);
+        if !self.ranges.is_empty() {
+            self.take_ranges();
+            // RFC 5681 section 4.2: at once when a gap is filled.
+            if self.ranges.is_empty() {
+                self.must_ack = true;
+            }
+        }
+        self.on_arrival(now);
+        self.window.on_taken(now, self.next_byte);
+        let delivered = Event::Delivered { bytes: self.next_byte - before };
+        observer.record(now, Who::Flow(self.ends.flow), &delivered);
+        self.decide(now);
+    }
+
+    /// What has arrived early and now is in order.
+    fn take_ranges(&mut self) {
+        while let Some(range) = self.ranges.front() {
+            if range.start > self.next {
+                break;
+            }
+            if range.end > self.next {
+                self.next = range.end;
+                self.next_byte = range.end_byte;
+            }
+            self.held -= range.held;
+            self.ranges.pop_front();
+        }
+        let next = self.next;
+        let mut kept = 0;
+        for index in 0..self.recent_count {
+            if self.recent[index].end > next {
+                self.recent[kept] = self.recent[index];
+                kept += 1;
+            }
+        }
+        self.recent_count = kept;
+    }
+
+    fn on_early(&mut self, arrived: Range) {
+        // All that overlap or touch what arrived become one.
+        let from = self.ranges.partition_point(|range| range.end < arrived.start);
+        let to = self.ranges.partition_point(|range| range.start <= arrived.end);
+        let is_known = self.ranges.get(from).is_some_and(|range| {
+            range.start <= arrived.start && arrived.end <= range.end
+        });
+        let block = if is_known {
+            self.duplicate = Some(SackBlock { start: arrived.start, end: arrived.end });
+            self.ranges[from]
+        } else {
+            self.held += arrived.held;
+            let mut joined = arrived;
+            for range in self.ranges.range(from..to) {
+                if range.end > joined.end {
+                    joined.end = range.end;
+                    joined.end_byte = range.end_byte;
+                }
+                joined.start = joined.start.min(range.start);
+                joined.held += range.held;
+            }
+            if from < to {
+                self.ranges[from] = joined;
+                self.ranges.drain(from + 1..to);
+            } else {
+                self.ranges.insert(from, joined);
+            }
+            joined
+        };
+        self.remember(SackBlock { start: block.start, end: block.end });
+    }
+
+    /// Puts `block` first among those to be reported and drops what it contains.
+    fn remember(&mut self, block: SackBlock) {
+        let mut fresh = [SackBlock::default(); MAX_SACK_BLOCKS + 1];
+        fresh[0] = block;
+        let mut count = 1;
+        for old in &self.recent[..self.recent_count] {
+            let is_inside = block.start <= old.start && old.end <= block.end;
+            if !is_inside && count < fresh.len() {
+                fresh[count] = *old;
+                count += 1;
+            }
+        }
+        self.recent = fresh;
+        self.recent_count = count;
+    }
+
+    fn on_rtt(&mut self, rtt: Span) {
+        self.window.on_rtt(rtt);
+        self.rtt = Some(self.rtt.map_or(rtt, |least| least.min(rtt)));
+    }
+
+    /// RFC 3168 section 6.1.3.
+    fn on_ecn(&mut self, packet: &Packet, segment: &SegmentBody) {
+        if !self.config.ecn {
+            return;
+        }
+        if segment.cwr {
+            self.echoes_congestion = false;
+        }
+        if packet.ecn == Ecn::Ce {
+            if !self.echoes_congestion {
+                self.quick = self.quick.max(2);
+            }
+            self.echoes_congestion = true;
+        }
+    }
+
+    /// Adapts the delayed acknowledgement to the pace of the sender.
+    fn on_arrival(&mut self, now: Time) {
+        let least = self.config.delayed_ack;
+        if !self.has_started {
+            self.has_started = true;
+            self.quick = MOST_QUICK_ACKS;
+            self.ato = least;
+        } else {
+            let gap = now.since(self.last_arrival);
+            if gap <= least / 2 {
+                self.ato = self.ato / 2 + least / 2;
+            } else if gap < self.ato {
+                self.ato = self.ato / 2 + gap;
+            } else if gap > Span::from_secs(1) {
+                self.quick = MOST_QUICK_ACKS;
+            }
+        }
+        self.last_arrival = now;
+    }
+
+    /// At once, later, or with what follows.
+    fn decide(&mut self, now: Time) {
+        let unacknowledged = self.next_byte - self.acked_byte;
+        if self.must_ack
+            || unacknowledged > u64::from(self.config.mss)
+            || self.quick > 0
+            || self.config.quick_ack
+        {
+            self.must_ack = true;
+        } else if self.ranges.is_empty() {
+            self.delay(now);
+        } else {
+            self.compress(now);
+        }
+    }
+
+    fn delay(&mut self, now: Time) {
+        let longest = self.rtt.map_or(DELAYED_ACK_MAX, |rtt| {
+            rtt.max(self.config.delayed_ack).min(DELAYED_ACK_MAX)
+        });
+        let at = on_tick(now + self.ato.min(longest), self.config.tick);
+        self.delayed_at = self.delayed_at.min(at);
+    }
+
+    /// The first duplicates go out as they come, so that the sender sees the loss; later ones at
+    /// most once in a twentieth of a round trip.
+    fn compress(&mut self, now: Time) {
+        if self.duplicates_for != self.next {
+            self.duplicates_for = self.next;
+            self.duplicates_sent = 0;
+        }
+        if self.duplicates_sent < UNCOMPRESSED || self.compressed >= COMPRESSION_LIMIT {
+            self.duplicates_sent += 1;
+            self.must_ack = true;
+            return;
+        }
+        self.compressed += 1;
+        if self.compressed_at.is_never() {
+            let twentieth = self.rtt.unwrap_or(COMPRESSION_DELAY * 20) / 20;
+            self.compressed_at = now + COMPRESSION_DELAY.min(twentieth);
+        }
+    }
+
+    fn acknowledge(&mut self, now: Time) -> Packet {
+        self.must_ack = false;
+        self.owes_ack = false;
+        self.delayed_at = Time::NEVER;
+        self.compressed = 0;
+        self.compressed_at = Time::NEVER;
+        self.quick = self.quick.saturating_sub(1);
+        self.acked = self.next;
+        self.acked_byte = self.next_byte;
+        let mut sack = [SackBlock::default(); MAX_SACK_BLOCKS];
+        let duplicate = self.duplicate.take();
+        let reported = duplicate.iter().chain(&self.recent[..self.recent_count]);
+        let mut sack_count = 0;
+        for (slot, block) in sack.iter_mut().zip(reported) {
+            *slot = *block;
+            sack_count += 1;
+        }
+        let options = if sack_count > 0 { 4 + 8 * u32::from(sack_count) } else { 0 };
+        let body = Body::Ack(AckBody {
+            ack: self.next,
+            byte: self.next_byte,
+            window: self.window.advertise(self.next_byte, self.held),
+            echo: self.echo,
+            sack,
+            sack_count,
+            dsack: duplicate.is_some(),
+            ece: self.echoes_congestion,
+        });
+        Packet {
+            flow: self.ends.flow,
+            direction: Direction::Reverse,
+            ecn: Ecn::NotEct,
+            dscp: self.ends.dscp,
+            segments: 1,
+            ip_len: self.config.header + options,
+            hop: 0,
+            src: self.ends.receiver,
+            dst: self.ends.sender,
+            sent: now,
+            body,
+        }
+    }
+}

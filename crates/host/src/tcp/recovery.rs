@@ -1,0 +1,547 @@
+//! Loss detection by time (RACK-TLP, RFC 8985) and the states that Linux goes through while it
+//! repairs: Disorder, Cwr, Recovery, Loss; undone when the cause proves to be unfounded.
+
+use sojourn_cca::{Congestion, CongestionKind, Controller, Lost, RecoveryState, Undo};
+use sojourn_core::{Span, Time};
+
+use super::prr::Prr;
+use super::scoreboard::Record;
+use super::sender::{AckOutcome, Probe, Sender, TimerKind};
+
+/// Duplicate acknowledgements that stand for a loss when no reordering has been seen.
+const DUPLICATE_THRESHOLD: u32 = 3;
+
+/// What RACK knows: the most recently sent segment that is known to be delivered.
+#[derive(Clone, Debug)]
+pub(super) struct Rack {
+    sent: Time,
+    segment: u32,
+    rtt: Span,
+    has_advanced: bool,
+    /// Reordering degree, segments; the window for it, in quarters of the smallest round trip.
+    reordering: u32,
+    has_reordering: bool,
+    window_steps: u64,
+    /// The window grows at most once a round for D-SACKs and shrinks after 16 recoveries without.
+    dsack_round: Option<u32>,
+    recoveries_left: u32,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Self {
+            sent: Time::ZERO,
+            segment: 0,
+            rtt: Span::ZERO,
+            has_advanced: false,
+            reordering: DUPLICATE_THRESHOLD,
+            has_reordering: false,
+            window_steps: 1,
+            dsack_round: None,
+            recoveries_left: 0,
+        }
+    }
+}
+
+impl Rack {
+    /// A segment was delivered (RFC 8985 section 6.2 step 2).
+    #[inline]
+    pub(super) fn advance(
+        &mut self,
+        now: Time,
+        segment: u32,
+        record: &Record,
+        min_rtt: Option<Span>,
+    ) {
+        let rtt = now.since(record.sent);
+        // A retransmission acknowledged too soon: it is the original that arrived.
+        if record.was_retransmitted && min_rtt.is_some_and(|least| rtt < least) {
+            return;
+        }
+        self.has_advanced = true;
+        self.rtt = rtt;
+        if (record.sent, segment) > (self.sent, self.segment) {
+            self.sent = record.sent;
+            self.segment = segment;
+        }
+    }
+
+    pub(super) fn on_reordering(&mut self, distance: u32) {
+        self.has_reordering = true;
+        self.reordering = self.reordering.max(distance + 1).min(300);
+    }
+}
+
+/// What is needed to take a reduction back.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Undoing {
+    is_armed: bool,
+    /// Retransmissions not reported as duplicates yet; `None` when that cannot be told.
+    open_retransmissions: Option<u32>,
+    /// When this episode retransmitted first.
+    first_retransmission: Option<Time>,
+}
+
+impl Undoing {
+    pub(super) fn on_retransmission(&mut self, now: Time, segments: u32) {
+        self.first_retransmission = self.first_retransmission.or(Some(now));
+        if self.is_armed {
+            self.open_retransmissions = Some(self.open_retransmissions.unwrap_or(0) + segments);
+        }
+    }
+
+    fn arm(&mut self, retrans_out: u32) {
+        self.is_armed = true;
+        self.open_retransmissions = (retrans_out > 0).then_some(retrans_out);
+    }
+
+    fn disarm(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Every retransmission turned out to be a duplicate (RFC 3708).
+    fn is_refuted_by_dsack(&self) -> bool {
+        self.is_armed && self.open_retransmissions == Some(0)
+    }
+
+    /// The acknowledgement answers a segment sent before the first retransmission (RFC 3522).
+    fn is_refuted_by_timestamp(&self, echo: Time) -> bool {
+        self.is_armed
+            && echo > Time::ZERO
+            && self.first_retransmission.is_some_and(|first| echo < first)
+    }
+}
+
+impl Sender {
+    /// An acknowledgement that is not plain progress. True when a reordering timer was armed, so
+    /// that no other may be.
+    pub(super) fn on_dubious_ack(
+        &mut self,
+        now: Time,
+        prior_una: u32,
+        outcome: &AckOutcome,
+    ) -> bool {
+        let una = self.board.first();
+        if self.state == RecoveryState::Open {
+            if self.retrans_out == 0 {
+                self.undo.first_retransmission = None;
+            }
+        } else if una >= self.high_seq {
+            match self.state {
+                RecoveryState::Cwr if una != self.high_seq => {
+                    self.end_reduction(now);
+                    self.state = RecoveryState::Open;
+                }
+                RecoveryState::Recovery => {
+                    if self.is_refuted(outcome) {
+                        self.undo_reduction(now, false);
+                    } else {
+                        self.undo.disarm();
+                        self.end_reduction(now);
+                    }
+                    self.leave_recovery();
+                }
+                _ => {}
+            }
+        }
+
+        let mut has_reorder_timer = false;
+        match self.state {
+            RecoveryState::Recovery => {
+                if una > prior_una
+                    && self.undo.is_refuted_by_timestamp(outcome.echo)
+                    && self.undo_partially(now)
+                {
+                    return false;
+                }
+                if self.undo.is_refuted_by_dsack() {
+                    self.undo_reduction(now, false);
+                    self.keep_open();
+                }
+                has_reorder_timer = self.find_losses(now);
+            }
+            RecoveryState::Loss => {
+                self.on_ack_in_loss(now, outcome);
+                has_reorder_timer = self.find_losses(now);
+                if self.state == RecoveryState::Open {
+                    has_reorder_timer |= self.enter_recovery_if_lost(now, outcome);
+                }
+            }
+            _ => {
+                if self.undo.is_refuted_by_dsack() {
+                    self.undo_reduction(now, false);
+                }
+                has_reorder_timer = self.find_losses(now);
+                self.enter_recovery_if_lost(now, outcome);
+            }
+        }
+        has_reorder_timer
+    }
+
+    fn enter_recovery_if_lost(&mut self, now: Time, outcome: &AckOutcome) -> bool {
+        if self.lost_out > 0 {
+            self.enter_recovery(now);
+        } else {
+            if outcome.ece {
+                self.enter_cwr(now);
+            }
+            if self.state != RecoveryState::Cwr {
+                self.keep_open();
+            }
+        }
+        false
+    }
+
+    fn keep_open(&mut self) {
+        let has_holes = self.sacked_out + self.lost_out > 0;
+        self.state = if has_holes { RecoveryState::Disorder } else { RecoveryState::Open };
+        if has_holes {
+            self.high_seq = self.board.end();
+        }
+    }
+
+    /// Marks what RACK deems lost (RFC 8985 section 6.2 step 5); true when a timer was armed for
+    /// what may soon be.
+    fn find_losses(&mut self, now: Time) -> bool {
+        if !std::mem::take(&mut self.rack.has_advanced) || self.board.is_empty() {
+            return false;
+        }
+        let wait = self.mark_losses(now);
+        if wait > Span::ZERO {
+            self.arm(TimerKind::Reorder, now + wait + self.least_timeout());
+        }
+        wait > Span::ZERO
+    }
+
+    /// Timers shorter than this would fire early by the coarseness of the kernel's clock.
+    fn least_timeout(&self) -> Span {
+        self.config.tick * 2
+    }
+
+    /// Returns the longest wait of a segment that is not lost yet.
+    fn mark_losses(&mut self, now: Time) -> Span {
+        let window = self.reordering_window();
+        let mut longest = Span::ZERO;
+        let mut next = self.board.oldest_sent();
+        while let Some(segment) = next {
+            let record = self.board.record(segment);
+            if (record.sent, segment) >= (self.rack.sent, self.rack.segment) {
+                break;
+            }
+            next = self.board.sent_after(segment);
+            let limit = record.sent + self.rack.rtt + window;
+            if limit <= now {
+                self.mark_lost(now, segment, false);
+            } else {
+                longest = longest.max(limit.since(now));
+            }
+        }
+        longest
+    }
+
+    /// RFC 8985 section 6.2 step 4.
+    fn reordering_window(&self) -> Span {
+        let is_repairing = matches!(self.state, RecoveryState::Recovery | RecoveryState::Loss);
+        if !self.rack.has_reordering && (is_repairing || self.sacked_out >= self.rack.reordering) {
+            return Span::ZERO;
+        }
+        let quarter = self.rtt.min().unwrap_or_default() / 4;
+        (quarter * self.rack.window_steps).min(Span::from_nanos(self.rtt.srtt_us_8() * 125))
+    }
+
+    fn mark_lost(&mut self, now: Time, segment: u32, by_tail_loss_probe: bool) {
+        self.board.unlist(segment);
+        let record = self.board.record_mut(segment);
+        if record.is_sacked || (record.is_lost && !record.is_retransmitted) {
+            return;
+        }
+        let retransmission = record.is_retransmitted;
+        record.is_lost = true;
+        record.is_retransmitted = false;
+        let memo = record.memo;
+        if retransmission {
+            self.retrans_out -= 1;
+        } else {
+            self.lost_out += 1;
+        }
+        self.total_lost += 1;
+        self.retransmit_hint = self.retransmit_hint.min(segment);
+        self.cca.on_lost(&Lost {
+            now,
+            memo,
+            total_lost: self.total_lost,
+            total_delivered: self.rate.delivered,
+            retransmission,
+            by_tail_loss_probe,
+        });
+    }
+
+    fn enter_recovery(&mut self, now: Time) {
+        let prior_state = self.state;
+        self.undo.disarm();
+        self.undo.arm(self.retrans_out);
+        if !self.state.is_reducing() {
+            self.begin_reduction(now, CongestionKind::Loss, prior_state);
+        }
+        self.state = RecoveryState::Recovery;
+        self.high_seq = self.board.end();
+    }
+
+    fn enter_cwr(&mut self, now: Time) {
+        if !matches!(self.state, RecoveryState::Open | RecoveryState::Disorder) {
+            return;
+        }
+        self.undo.disarm();
+        self.begin_reduction(now, CongestionKind::Ecn, self.state);
+        self.state = RecoveryState::Cwr;
+        self.high_seq = self.board.end();
+    }
+
+    fn begin_reduction(&mut self, now: Time, kind: CongestionKind, prior_state: RecoveryState) {
+        let cwnd = self.cwnd();
+        self.owes_cwr = self.config.ecn;
+        self.probe = None;
+        self.cca.on_congestion(&Congestion {
+            now,
+            kind,
+            in_flight: self.in_flight(),
+            snd_nxt: self.board.end(),
+            prior_state,
+        });
+        if self.cca.uses_prr() && kind != CongestionKind::Timeout {
+            let ssthresh = self.cca.ssthresh().unwrap_or(cwnd);
+            self.prr = Some(Prr::begin(cwnd, ssthresh));
+        }
+    }
+
+    fn end_reduction(&mut self, now: Time) {
+        self.prr = None;
+        self.cca.on_recovered(now);
+    }
+
+    fn leave_recovery(&mut self) {
+        self.state = RecoveryState::Open;
+        self.undo.first_retransmission = None;
+        if self.rack.recoveries_left > 0 {
+            self.rack.recoveries_left -= 1;
+            if self.rack.recoveries_left == 0 {
+                self.rack.window_steps = 1;
+            }
+        }
+        self.keep_open();
+    }
+
+    fn is_refuted(&self, outcome: &AckOutcome) -> bool {
+        self.undo.is_refuted_by_dsack() || self.undo.is_refuted_by_timestamp(outcome.echo)
+    }
+
+    /// Takes the reduction back; `unmark` also the judgement that segments are lost.
+    fn undo_reduction(&mut self, now: Time, unmark: bool) {
+        if unmark {
+            for segment in self.board.first()..self.board.end() {
+                let record = self.board.record_mut(segment);
+                if record.is_lost {
+                    record.is_lost = false;
+                    let is_open = !record.is_sacked && !record.is_retransmitted;
+                    self.lost_out -= 1;
+                    if is_open {
+                        self.board.list_last(segment);
+                    }
+                }
+            }
+        }
+        self.prr = None;
+        self.cca.on_undo(&Undo { now });
+        self.undo.disarm();
+        self.totals.spurious += 1;
+    }
+
+    /// The first part of what was repaired had only been late.
+    fn undo_partially(&mut self, now: Time) -> bool {
+        self.rack.on_reordering(DUPLICATE_THRESHOLD);
+        if self.retrans_out > 0 {
+            return true;
+        }
+        self.undo_reduction(now, true);
+        self.keep_open();
+        true
+    }
+
+    /// RFC 8985 section 6.2 step 4 and RFC 3708: a duplicate report widens the window and counts
+    /// against the retransmissions of this episode.
+    pub(super) fn on_dsack(&mut self, _now: Time) {
+        let una = self.board.first();
+        if let Some(open) = &mut self.undo.open_retransmissions {
+            *open = open.saturating_sub(1);
+        }
+        self.rack.has_reordering = true;
+        if self.rack.dsack_round.is_none_or(|end| una > end) {
+            self.rack.dsack_round = Some(self.board.end());
+            self.rack.window_steps = (self.rack.window_steps + 1).min(255);
+            self.rack.recoveries_left = 16;
+        }
+    }
+
+    pub(super) fn on_retransmission_timeout(&mut self, now: Time) {
+        if self.board.is_empty() {
+            return;
+        }
+        self.enter_loss(now);
+        self.totals.timeouts += 1;
+        // The burst being sent was cut off by the timeout's own retransmission.
+        self.burst = None;
+        let first = self.board.first();
+        self.retransmit(now, first, first + 1);
+        self.rtt.back_off();
+        self.arm(TimerKind::Retransmit, now + self.rtt.rto());
+    }
+
+    /// RFC 6298 section 5.4 and RFC 8985 section 7.5: everything sent long enough ago is lost.
+    fn enter_loss(&mut self, now: Time) {
+        let prior_state = self.state;
+        let is_repairing = matches!(self.state, RecoveryState::Recovery | RecoveryState::Loss);
+        let first = self.board.first();
+        // The receiver dropped what it had acknowledged selectively (reneging, RFC 2018).
+        let has_reneged = self.board.record(first).is_sacked;
+        for segment in first..self.board.end() {
+            let record = self.board.record_mut(segment);
+            if has_reneged && record.is_sacked {
+                record.is_sacked = false;
+                self.sacked_out -= 1;
+            }
+            let is_recent = now.since(record.sent) < self.rack.rtt;
+            if segment == first || has_reneged || !is_recent {
+                self.mark_lost(now, segment, false);
+            }
+        }
+        let is_new = !is_repairing || self.high_seq <= first;
+        if is_new || (prior_state == RecoveryState::Loss && self.totals.timeouts == 0) {
+            self.undo.disarm();
+            self.begin_reduction(now, CongestionKind::Timeout, prior_state);
+            self.undo.arm(self.retrans_out);
+        } else {
+            self.cca.on_congestion(&Congestion {
+                now,
+                kind: CongestionKind::Timeout,
+                in_flight: self.in_flight(),
+                snd_nxt: self.board.end(),
+                prior_state,
+            });
+        }
+        self.prr = None;
+        self.probe = None;
+        self.state = RecoveryState::Loss;
+        self.high_seq = self.board.end();
+        self.frto = true;
+        self.prefers_new_data = false;
+    }
+
+    /// RFC 5682 section 3: does what arrives after a timeout show that nothing was lost?
+    fn on_ack_in_loss(&mut self, now: Time, outcome: &AckOutcome) {
+        let una = self.board.first();
+        let has_recovered = una >= self.high_seq;
+        self.prefers_new_data = false;
+        if outcome.advanced && self.is_refuted(outcome) {
+            self.undo_reduction(now, true);
+            self.leave_recovery();
+            return;
+        }
+        if self.frto {
+            if outcome.original_delivered && outcome.newly_sacked {
+                self.undo_reduction(now, true);
+                self.leave_recovery();
+                return;
+            }
+            if self.board.end() > self.high_seq {
+                if outcome.newly_sacked || !outcome.advanced {
+                    self.frto = false;
+                }
+            } else if outcome.advanced && !has_recovered {
+                // Step 2b: send new data instead of repairing, and wait what it tells.
+                self.high_seq = self.board.end();
+                self.prefers_new_data = true;
+                return;
+            }
+        }
+        if has_recovered {
+            self.undo.disarm();
+            self.cca.on_recovered(now);
+            self.leave_recovery();
+        }
+    }
+
+    pub(super) fn on_reorder_timeout(&mut self, now: Time) {
+        if self.board.is_empty() {
+            return;
+        }
+        let before = self.in_flight();
+        self.mark_losses(now);
+        if before != self.in_flight() {
+            if self.state != RecoveryState::Recovery {
+                self.enter_recovery(now);
+            }
+            let in_flight = self.in_flight();
+            if let Some(prr) = &mut self.prr {
+                prr.on_ack(1, in_flight, false);
+            }
+        }
+        if self.timer.at.is_never() {
+            self.rearm_retransmission(now);
+        }
+    }
+
+    /// Arms a tail loss probe (RFC 8985 section 7.2) unless repair is under way.
+    pub(super) fn schedule_probe(&mut self, now: Time, _on_ack: bool) -> bool {
+        if self.board.is_empty()
+            || !matches!(self.state, RecoveryState::Open | RecoveryState::Cwr)
+            || self.sacked_out > 0
+        {
+            return false;
+        }
+        let Some(srtt) = self.rtt.srtt() else {
+            return false;
+        };
+        // One segment alone may wait for a delayed acknowledgement.
+        let margin =
+            if self.packets_out() == 1 { self.config.rto_min } else { self.least_timeout() };
+        let wait = (srtt * 2 + margin).min(self.until_timeout(now).max(Span::from_micros(1)));
+        self.arm(TimerKind::LossProbe, now + wait);
+        true
+    }
+
+    pub(super) fn on_probe_timeout(&mut self, now: Time) {
+        if self.board.is_empty() {
+            return;
+        }
+        if self.probe.is_none() && self.burst.is_none() {
+            let repeats = !self.send_probe_of_new_data(now);
+            if repeats {
+                let last = self.board.end() - 1;
+                self.retransmit(now, last, last + 1);
+            }
+            self.probe = Some(Probe { high: self.board.end(), repeats });
+        }
+        self.arm(TimerKind::Retransmit, now + self.until_timeout(now).max(Span::from_micros(1)));
+    }
+
+    /// RFC 8985 section 7.4: was the probe needed?
+    pub(super) fn on_probe_acked(&mut self, now: Time, ack: u32, outcome: &AckOutcome) {
+        let Some(probe) = self.probe else {
+            return;
+        };
+        if ack < probe.high {
+            return;
+        }
+        if !probe.repeats || outcome.dsack {
+            self.probe = None;
+        } else if ack > probe.high {
+            // More than the probe is acknowledged and no duplicate was reported: it repaired a loss.
+            self.probe = None;
+            self.begin_reduction(now, CongestionKind::Loss, self.state);
+            self.end_reduction(now);
+            self.keep_open();
+        } else if !(outcome.advanced || outcome.newly_sacked) {
+            self.probe = None;
+        }
+    }
+}

@@ -1,0 +1,647 @@
+//! The sending end of a connection: its state, what acknowledgements do to it, and its timers.
+
+use sojourn_cca::{
+    Ack, Cca, Config as CcaConfig, Controller, Memo, RecoveryState, Restart, Setup,
+};
+use sojourn_core::{
+    AckBody, Body, Direction, Ecn, Event, FlowSample, Observer, Packet, Rate, SackBlock, Span,
+    Stream, Time, Who,
+};
+
+use super::prr::Prr;
+use super::rate::RateSampler;
+use super::recovery::{Rack, Undoing};
+use super::rtt::RttEstimator;
+use super::scoreboard::Scoreboard;
+use super::transmit::{Burst, Pacer, WindowUse};
+use super::{Config, Endpoints, on_tick};
+use crate::apps::{Source, SourceState};
+
+/// Sends a source's bytes under a congestion controller.
+pub struct Sender {
+    pub(super) config: Config,
+    pub(super) ends: Endpoints,
+    pub(super) cca: Cca,
+    pub(super) source: Source,
+    pub(super) board: Scoreboard,
+    pub(super) rate: RateSampler,
+    pub(super) rtt: RttEstimator,
+    connection: Connection,
+    /// Byte position of the first segment outstanding, and of the next one to be sent.
+    pub(super) una_byte: u64,
+    pub(super) nxt_byte: u64,
+    /// Byte position up to which the receiver will take data.
+    pub(super) window_end: u64,
+    /// Of the segments outstanding: selectively acknowledged, deemed lost, retransmitted again.
+    pub(super) sacked_out: u32,
+    pub(super) lost_out: u32,
+    pub(super) retrans_out: u32,
+    pub(super) total_lost: u64,
+    pub(super) state: RecoveryState,
+    /// Recovery ends when everything before this segment is acknowledged.
+    pub(super) high_seq: u32,
+    pub(super) prr: Option<Prr>,
+    pub(super) rack: Rack,
+    pub(super) undo: Undoing,
+    /// Segments from here on may have to be retransmitted.
+    pub(super) retransmit_hint: u32,
+    /// After a timeout: new data may tell whether it was spurious (RFC 5682).
+    pub(super) frto: bool,
+    pub(super) prefers_new_data: bool,
+    /// A tail loss probe is out: recovery point, and whether it repeated old data.
+    pub(super) probe: Option<Probe>,
+    pub(super) timer: Timer,
+    pub(super) pacer: Pacer,
+    pub(super) usage: WindowUse,
+    pub(super) burst: Option<Burst>,
+    /// Tell the receiver that its congestion echo was heard (RFC 3168 section 6.1.2).
+    pub(super) owes_cwr: bool,
+    /// The selective acknowledgements of the ACK before.
+    sack_cache: [SackBlock; 3],
+    highest_sacked: u32,
+    /// Departure of the newest acknowledgement, echoed to the receiver.
+    pub(super) echo: Time,
+    phase: &'static str,
+    pub(super) totals: Totals,
+    started: Time,
+    random: Stream,
+    cca_config: CcaConfig,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Connection {
+    /// The request leaves at the time given; its timer doubles.
+    Requesting { at: Time, wait: Span },
+    Established,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Probe {
+    pub(super) high: u32,
+    pub(super) repeats: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TimerKind {
+    Retransmit,
+    LossProbe,
+    Reorder,
+}
+
+/// One timer with one meaning at a time, as the kernel has it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timer {
+    pub(super) kind: TimerKind,
+    pub(super) at: Time,
+}
+
+impl Timer {
+    pub(super) const OFF: Self = Self { kind: TimerKind::Retransmit, at: Time::NEVER };
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Totals {
+    pub(super) segments_sent: u64,
+    pub(super) bytes_sent: u64,
+    pub(super) retransmitted: u64,
+    pub(super) bytes_retransmitted: u64,
+    pub(super) timeouts: u64,
+    pub(super) spurious: u64,
+    pub(super) is_complete: bool,
+}
+
+/// What one acknowledgement turned out to mean.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AckOutcome {
+    /// The cumulative acknowledgement advanced.
+    pub(super) advanced: bool,
+    /// Segments acknowledged cumulatively, and those delivered for the first time in any way.
+    pub(super) cumulative: u32,
+    pub(super) delivered: u32,
+    pub(super) newly_sacked: bool,
+    /// A segment of before the recovery point that was sent once only is delivered.
+    pub(super) original_delivered: bool,
+    pub(super) retransmission_acked: bool,
+    pub(super) dsack: bool,
+    pub(super) ece: bool,
+    pub(super) echo: Time,
+    /// Send times of the first and last segment acknowledged cumulatively, never retransmitted.
+    first_acked: Option<Time>,
+    last_acked: Option<Time>,
+    first_sacked: Option<Time>,
+    last_sacked: Option<Time>,
+    last_acked_payload: u32,
+}
+
+impl Sender {
+    pub fn new(
+        config: Config,
+        cca_config: CcaConfig,
+        ends: Endpoints,
+        source: Source,
+        start: Time,
+        random: Stream,
+    ) -> Self {
+        let setup = Setup {
+            mss: config.mss,
+            mtu: config.mss + config.header,
+            initial_cwnd: config.initial_cwnd,
+            now: start,
+            handshake_rtt: None,
+            tick: config.tick,
+            random: random.clone(),
+        };
+        let cca = cca_config.build(setup);
+        let phase = cca.phase();
+        Self {
+            rtt: RttEstimator::new(config.rto_min),
+            ends,
+            cca,
+            source,
+            board: Scoreboard::new(),
+            rate: RateSampler::default(),
+            connection: Connection::Requesting { at: start, wait: Span::from_secs(1) },
+            una_byte: 0,
+            nxt_byte: 0,
+            window_end: 0,
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            total_lost: 0,
+            state: RecoveryState::Open,
+            high_seq: 0,
+            prr: None,
+            rack: Rack::default(),
+            undo: Undoing::default(),
+            retransmit_hint: 0,
+            frto: false,
+            prefers_new_data: false,
+            probe: None,
+            timer: Timer::OFF,
+            pacer: Pacer::default(),
+            usage: WindowUse::default(),
+            burst: None,
+            owes_cwr: false,
+            sack_cache: [SackBlock::default(); 3],
+            highest_sacked: 0,
+            echo: Time::ZERO,
+            phase,
+            totals: Totals::default(),
+            started: start,
+            random,
+            cca_config,
+            config,
+        }
+    }
+
+    /// A packet from the receiver arrived.
+    #[inline]
+    pub fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, observer: &mut O) {
+        match &packet.body {
+            Body::Ack(ack) => {
+                self.echo = packet.sent;
+                self.on_ack(now, ack, observer);
+            }
+            Body::Handshake { asked } => self.on_established(now, now.since(*asked)),
+            _ => {}
+        }
+    }
+
+    /// A time that [`Sender::next_wake`] named has come.
+    pub fn on_wake<O: Observer>(&mut self, now: Time, observer: &mut O) {
+        if now >= self.source.next_wake() {
+            self.source.on_wake(now);
+        }
+        if now >= self.timer.at {
+            let kind = self.timer.kind;
+            self.timer = Timer::OFF;
+            match kind {
+                TimerKind::Retransmit => self.on_retransmission_timeout(now),
+                TimerKind::LossProbe => self.on_probe_timeout(now),
+                TimerKind::Reorder => self.on_reorder_timeout(now),
+            }
+            self.tell_phase(now, observer);
+        }
+    }
+
+    /// The next packet that may leave now.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+        if let Connection::Requesting { at, wait } = self.connection {
+            if now < at {
+                return None;
+            }
+            self.connection = Connection::Requesting { at: now + wait, wait: wait * 2 };
+            return Some(self.packet(now, 60, 1, Ecn::NotEct, Body::Handshake { asked: now }));
+        }
+        self.next_segment(now)
+    }
+
+    pub fn next_wake(&self) -> Time {
+        match self.connection {
+            Connection::Requesting { at, .. } => at,
+            Connection::Established => {
+                self.timer.at.min(self.pacer.wake).min(self.source.next_wake())
+            }
+        }
+    }
+
+    /// What `ss -tin` would show.
+    pub fn sample(&self, now: Time) -> FlowSample {
+        FlowSample {
+            cwnd: self.cwnd(),
+            ssthresh: self.cca.ssthresh(),
+            pacing_rate: Some(self.pacer.rate).filter(|rate| !rate.is_unlimited()),
+            delivery_rate: self.rate.delivery_rate(self.config.mss),
+            delivery_rate_app_limited: self.rate.is_rate_app_limited(),
+            srtt: self.rtt.srtt().unwrap_or_default(),
+            rttvar: self.rtt.rttvar(),
+            min_rtt: self.rtt.min(),
+            rto: self.rtt.rto(),
+            unacked: self.packets_out(),
+            sacked: self.sacked_out,
+            lost: self.lost_out,
+            retrans: self.retrans_out,
+            retrans_total: self.totals.retransmitted,
+            lost_total: self.total_lost,
+            timeouts_total: self.totals.timeouts,
+            spurious_total: self.totals.spurious,
+            delivered: self.rate.delivered,
+            delivered_ce: self.rate.delivered_ce,
+            bytes_sent: self.totals.bytes_sent,
+            bytes_retrans: self.totals.bytes_retransmitted,
+            bytes_acked: self.una_byte,
+            rwnd: self.window_end - self.una_byte,
+            busy: self.usage.busy(now),
+            rwnd_limited: self.usage.rwnd_limited(now),
+            phase: self.cca.phase(),
+            bw: self.cca.bandwidth(),
+        }
+    }
+
+    /// The first segment not acknowledged, and the first one not sent.
+    pub fn outstanding(&self) -> (u32, u32) {
+        (self.board.first(), self.board.end())
+    }
+
+    pub(super) fn packets_out(&self) -> u32 {
+        self.board.end() - self.board.first()
+    }
+
+    #[inline]
+    pub(super) fn in_flight(&self) -> u32 {
+        self.packets_out() + self.retrans_out - self.sacked_out - self.lost_out
+    }
+
+    /// Segments that may be in flight now.
+    #[inline]
+    pub(super) fn cwnd(&self) -> u32 {
+        match &self.prr {
+            Some(prr) => prr.cwnd(),
+            None => self.cca.cwnd(),
+        }
+    }
+
+    pub(super) fn packet(
+        &self,
+        now: Time,
+        ip_len: u32,
+        segments: u16,
+        ecn: Ecn,
+        body: Body,
+    ) -> Packet {
+        Packet {
+            flow: self.ends.flow,
+            direction: Direction::Forward,
+            ecn,
+            dscp: self.ends.dscp,
+            segments,
+            ip_len,
+            hop: 0,
+            src: self.ends.sender,
+            dst: self.ends.receiver,
+            sent: now,
+            body,
+        }
+    }
+
+    fn on_established(&mut self, now: Time, rtt: Span) {
+        if self.connection == Connection::Established {
+            return;
+        }
+        self.connection = Connection::Established;
+        self.rtt.on_sample(rtt, 0, 0);
+        self.rtt.on_min_sample(now, rtt);
+        self.cca = self.cca_config.build(Setup {
+            mss: self.config.mss,
+            mtu: self.config.mss + self.config.header,
+            initial_cwnd: self.config.initial_cwnd,
+            now,
+            handshake_rtt: Some(rtt),
+            tick: self.config.tick,
+            random: self.random.clone(),
+        });
+        self.window_end = 65_535;
+        self.update_pacing_rate();
+    }
+
+    fn on_ack<O: Observer>(&mut self, now: Time, ack: &AckBody, observer: &mut O) {
+        if ack.ack < self.board.first() || self.connection != Connection::Established {
+            return;
+        }
+        let prior_in_flight = self.in_flight();
+        let prior_una = self.board.first();
+        let prior_lost = self.total_lost;
+        let prior_state = self.state;
+        let had_sacked = self.sacked_out > 0;
+        self.window_end = self.window_end.max(ack.byte + u64::from(ack.window));
+
+        let mut outcome =
+            AckOutcome { ece: ack.ece, echo: ack.echo, dsack: ack.dsack, ..AckOutcome::default() };
+        if ack.sack_count > 0 {
+            self.on_sack(now, ack, &mut outcome);
+        }
+        self.on_cumulative(now, ack, &mut outcome);
+        outcome.advanced = self.board.first() > prior_una;
+
+        let (rtt, is_delayed) = self.take_rtt(now, &outcome, had_sacked, observer);
+        if outcome.dsack {
+            self.on_dsack(now);
+        }
+        if self.probe.is_some() {
+            self.on_probe_acked(now, ack.ack, &outcome);
+        }
+        let mut set_timer = outcome.advanced;
+        let is_dubious = !(outcome.advanced && self.state == RecoveryState::Open)
+            || outcome.newly_sacked
+            || outcome.ece
+            || outcome.dsack;
+        if is_dubious {
+            set_timer &= !self.on_dubious_ack(now, prior_una, &outcome);
+        }
+        if set_timer {
+            self.set_timer(now);
+        }
+
+        let ce = if outcome.ece { outcome.delivered } else { 0 };
+        self.rate.delivered_ce += u64::from(ce);
+        let lost = (self.total_lost - prior_lost) as u32;
+        let min_rtt = self.rtt.min();
+        let rate = self.rate.sample(now, outcome.delivered, self.total_lost, min_rtt);
+        let in_flight = self.in_flight();
+        if let Some(prr) = &mut self.prr {
+            prr.on_ack(outcome.delivered, in_flight, outcome.advanced && lost == 0);
+        }
+        self.cca.on_ack(&Ack {
+            now,
+            delivered: outcome.delivered,
+            cumulative: outcome.cumulative,
+            lost,
+            ce,
+            ece: outcome.ece,
+            rtt,
+            is_delayed,
+            rate,
+            prior_in_flight,
+            in_flight,
+            snd_una: self.board.first(),
+            snd_nxt: self.board.end(),
+            total_delivered: self.rate.delivered,
+            total_delivered_ce: self.rate.delivered_ce,
+            total_lost: self.total_lost,
+            state: self.state,
+            prior_state,
+            srtt: self.rtt.srtt(),
+            min_rtt,
+            is_cwnd_limited: self.usage.is_limited(&self.cca),
+            app_limited_until: self.rate.app_limited,
+            earliest_departure: self.pacer.stamp,
+            packets_out: self.packets_out(),
+        });
+        self.update_pacing_rate();
+        self.tell_phase(now, observer);
+        if outcome.advanced {
+            self.check_completion(now, observer);
+        }
+    }
+
+    /// Marks what the blocks report, skipping what the acknowledgement before reported already.
+    fn on_sack(&mut self, now: Time, ack: &AckBody, outcome: &mut AckOutcome) {
+        let mut cache = [SackBlock::default(); 3];
+        let blocks = &ack.sack[usize::from(ack.dsack)..usize::from(ack.sack_count)];
+        for (slot, block) in cache.iter_mut().zip(blocks) {
+            *slot = *block;
+            let end = block.end.min(self.board.end());
+            let mut segment = block.start.max(ack.ack).max(self.board.first());
+            while segment < end {
+                let known = self
+                    .sack_cache
+                    .iter()
+                    .find(|old| old.start <= segment && segment < old.end);
+                if let Some(old) = known {
+                    segment = old.end;
+                    continue;
+                }
+                self.on_segment_sacked(now, segment, outcome);
+                segment += 1;
+            }
+        }
+        self.sack_cache = cache;
+    }
+
+    fn on_segment_sacked(&mut self, now: Time, segment: u32, outcome: &mut AckOutcome) {
+        let record = self.board.record_mut(segment);
+        if record.is_sacked {
+            return;
+        }
+        record.is_sacked = true;
+        let copy = *record;
+        record.is_sampled = true;
+        record.is_retransmitted = false;
+        record.is_lost = false;
+        self.board.unlist(segment);
+        self.sacked_out += 1;
+        self.lost_out -= u32::from(copy.is_lost);
+        self.retrans_out -= u32::from(copy.is_retransmitted);
+        outcome.newly_sacked = true;
+        outcome.delivered += 1;
+        self.rate.delivered += 1;
+        self.rate.on_delivered(segment, &copy);
+        if copy.was_retransmitted {
+            outcome.retransmission_acked = true;
+        } else {
+            outcome.first_sacked = outcome.first_sacked.or(Some(copy.sent));
+            outcome.last_sacked = Some(copy.sent);
+            if segment < self.high_seq {
+                outcome.original_delivered = true;
+            }
+            if segment < self.highest_sacked {
+                self.rack.on_reordering(self.highest_sacked - segment);
+            }
+        }
+        self.highest_sacked = self.highest_sacked.max(segment);
+        self.rack.advance(now, segment, &copy, self.rtt.min());
+    }
+
+    fn on_cumulative(&mut self, now: Time, ack: &AckBody, outcome: &mut AckOutcome) {
+        while self.board.first() < ack.ack {
+            let segment = self.board.first();
+            let Some(record) = self.board.pop() else {
+                break;
+            };
+            self.una_byte += u64::from(record.payload);
+            outcome.cumulative += 1;
+            outcome.last_acked_payload = record.payload;
+            self.lost_out -= u32::from(record.is_lost);
+            self.retrans_out -= u32::from(record.is_retransmitted);
+            self.rate.on_delivered(segment, &record);
+            if record.was_retransmitted {
+                outcome.retransmission_acked = true;
+            } else if !record.is_sacked {
+                outcome.first_acked = outcome.first_acked.or(Some(record.sent));
+                outcome.last_acked = Some(record.sent);
+                if segment < self.high_seq {
+                    outcome.original_delivered = true;
+                }
+                if segment < self.highest_sacked {
+                    self.rack.on_reordering(self.highest_sacked - segment);
+                }
+            }
+            if record.is_sacked {
+                self.sacked_out -= 1;
+            } else {
+                outcome.delivered += 1;
+                self.rate.delivered += 1;
+                self.rack.advance(now, segment, &record, self.rtt.min());
+            }
+        }
+    }
+
+    /// Feeds the estimators; returns the sample for the controller and whether the receiver may
+    /// have held the acknowledgement back.
+    fn take_rtt<O: Observer>(
+        &mut self,
+        now: Time,
+        outcome: &AckOutcome,
+        had_sacked: bool,
+        observer: &mut O,
+    ) -> (Option<Span>, bool) {
+        let acked = if outcome.retransmission_acked { None } else { outcome.first_acked };
+        let is_delayed = acked.is_some()
+            && outcome.cumulative == 1
+            && outcome.delivered == 1
+            && !had_sacked
+            && outcome.last_acked_payload < self.config.mss;
+        let for_controller = match (outcome.last_sacked, acked) {
+            (Some(sacked), _) => Some(now.since(sacked)),
+            (None, Some(_)) => outcome.last_acked.map(|sent| now.since(sent)),
+            (None, None) => None,
+        };
+        let estimate = acked.or(outcome.first_sacked).map(|sent| now.since(sent)).or_else(|| {
+            // The timestamp option tells even of a retransmitted segment which copy arrived.
+            (outcome.advanced && outcome.echo > Time::ZERO).then(|| now.since(outcome.echo))
+        });
+        if let Some(rtt) = estimate {
+            if !is_delayed {
+                self.rtt.on_min_sample(now, for_controller.unwrap_or(rtt));
+            }
+            self.rtt.on_sample(rtt, self.board.first(), self.board.end());
+            self.rtt.end_back_off();
+            observer.record(now, Who::Flow(self.ends.flow), &Event::Rtt { rtt });
+        }
+        (for_controller, is_delayed)
+    }
+
+    fn check_completion<O: Observer>(&mut self, now: Time, observer: &mut O) {
+        if let SourceState::Until(bytes) = self.source.state(now)
+            && self.una_byte >= bytes
+            && !self.totals.is_complete
+        {
+            self.totals.is_complete = true;
+            let event = Event::Completed { bytes, took: now.since(self.started) };
+            observer.record(now, Who::Flow(self.ends.flow), &event);
+        }
+    }
+
+    #[inline]
+    fn tell_phase<O: Observer>(&mut self, now: Time, observer: &mut O) {
+        let phase = self.cca.phase();
+        // Names are constants: the same text at another address costs one comparison more.
+        if !std::ptr::eq(phase, self.phase) && phase != self.phase {
+            let event = Event::Phase { from: self.phase, to: phase };
+            observer.record(now, Who::Flow(self.ends.flow), &event);
+        }
+        self.phase = phase;
+    }
+
+    /// The rate that pacing and burst sizing use: the controller's own, or twice the window per
+    /// round trip in early slow start and 1.2 times the window later.
+    #[inline]
+    pub(super) fn update_pacing_rate(&mut self) {
+        if let Some(rate) = self.cca.pacing_rate() {
+            self.pacer.rate = rate;
+            self.pacer.is_on = true;
+            return;
+        }
+        self.pacer.is_on = self.config.pace_always;
+        let srtt = self.rtt.srtt_us_8();
+        if srtt == 0 {
+            return;
+        }
+        let cwnd = self.cwnd();
+        let is_early = self.cca.ssthresh().is_none_or(|ssthresh| cwnd < ssthresh / 2);
+        let percent = if is_early { 200 } else { 120 };
+        let window = u64::from(cwnd.max(self.packets_out()));
+        let bytes_per_sec = u64::from(self.config.mss) * window * percent * 80_000 / srtt;
+        self.pacer.rate = Rate::from_bytes_per_sec(bytes_per_sec);
+    }
+
+    /// Arms the timer after an acknowledgement: a tail loss probe if one fits, else the
+    /// retransmission timeout.
+    fn set_timer(&mut self, now: Time) {
+        if !self.schedule_probe(now, true) {
+            self.rearm_retransmission(now);
+        }
+    }
+
+    pub(super) fn rearm_retransmission(&mut self, now: Time) {
+        if self.board.is_empty() {
+            self.timer = Timer::OFF;
+            return;
+        }
+        // A probe or reordering timer was running instead: the timeout still counts from the
+        // transmission of the first segment outstanding.
+        let wait = if self.timer.kind == TimerKind::Retransmit || self.timer.at.is_never() {
+            self.rtt.rto()
+        } else {
+            self.until_timeout(now).max(Span::from_micros(1))
+        };
+        self.arm(TimerKind::Retransmit, now + wait);
+    }
+
+    /// Time left until the first segment outstanding times out.
+    pub(super) fn until_timeout(&self, now: Time) -> Span {
+        let sent = self.board.record(self.board.first()).sent;
+        (sent + self.rtt.rto()).since(now)
+    }
+
+    pub(super) fn arm(&mut self, kind: TimerKind, at: Time) {
+        self.timer = Timer { kind, at: on_tick(at, self.config.tick) };
+    }
+
+    pub(super) fn restart(&mut self, now: Time, last_sent: Time) {
+        self.cca.on_restart(&Restart {
+            now,
+            idle: now.since(last_sent),
+            rto: self.rtt.rto(),
+            is_app_limited: self.rate.app_limited != 0,
+        });
+        self.update_pacing_rate();
+    }
+
+    pub(super) fn memo(&mut self, now: Time, segments: u32) -> Memo {
+        let in_flight = self.in_flight() + segments;
+        let is_first = self.board.is_empty();
+        self.rate.on_sent(now, is_first, in_flight, self.total_lost)
+    }
+}

@@ -1,0 +1,463 @@
+//! What may leave now: lost segments first, then new ones, as far as window, receiver and pacer
+//! allow, in bursts of the size that Linux would hand to segmentation offload.
+
+use sojourn_cca::{Cca, Controller, Quantum, RecoveryState, Sent};
+use sojourn_core::{Body, Ecn, Packet, Rate, SegmentBody, Span, Time};
+
+use super::sender::{Sender, TimerKind};
+use crate::apps::SourceState;
+
+/// Segments that left the sender as one and still have to be put on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Burst {
+    next: u32,
+    end: u32,
+    byte: u64,
+    retransmission: bool,
+    cwr: bool,
+}
+
+/// Internal pacing: the earliest time at which the next burst may leave.
+#[derive(Clone, Debug)]
+pub(super) struct Pacer {
+    pub(super) rate: Rate,
+    pub(super) is_on: bool,
+    /// Earliest departure of the next burst; the last departure when pacing is off.
+    pub(super) stamp: Time,
+    /// When to come back because only the pacer held something.
+    pub(super) wake: Time,
+}
+
+impl Default for Pacer {
+    fn default() -> Self {
+        Self { rate: Rate::UNLIMITED, is_on: false, stamp: Time::ZERO, wake: Time::NEVER }
+    }
+}
+
+impl Pacer {
+    /// A burst of `bytes` leaves. The first ten segments of a connection are not paced; lateness
+    /// is made good by up to half of the next interval.
+    fn on_sent(&mut self, now: Time, bytes: u64, segments_before: u64) {
+        let late = now.since(self.stamp);
+        self.stamp = self.stamp.max(now);
+        if !self.is_on || self.rate.is_unlimited() || segments_before < 10 {
+            return;
+        }
+        let interval = self.rate.time_for(bytes);
+        self.stamp += interval - late.min(interval / 2);
+    }
+}
+
+/// How far the window is used, which decides whether it may grow (RFC 7661), and what the
+/// connection waited for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct WindowUse {
+    is_cwnd_limited: bool,
+    max_packets_out: u32,
+    /// The judgement holds until this segment is acknowledged.
+    until: u32,
+    used: u32,
+    used_since: Time,
+    /// A burst waits only because the window would cut it short.
+    limited_by_deferral: bool,
+    waiting: Waiting,
+    since: Time,
+    busy: Span,
+    rwnd_limited: Span,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Waiting {
+    #[default]
+    Idle,
+    Busy,
+    Receiver,
+}
+
+impl WindowUse {
+    /// The window was the limit in the last flight; in slow start half of it is enough.
+    #[inline]
+    pub(super) fn is_limited(&self, cca: &Cca) -> bool {
+        if self.is_cwnd_limited {
+            return true;
+        }
+        let cwnd = cca.cwnd();
+        cca.ssthresh().is_none_or(|ssthresh| cwnd < ssthresh) && cwnd < 2 * self.max_packets_out
+    }
+
+    pub(super) fn busy(&self, now: Time) -> Span {
+        let current = if self.waiting == Waiting::Idle { Span::ZERO } else { now.since(self.since) };
+        self.busy + current
+    }
+
+    pub(super) fn rwnd_limited(&self, now: Time) -> Span {
+        let current =
+            if self.waiting == Waiting::Receiver { now.since(self.since) } else { Span::ZERO };
+        self.rwnd_limited + current
+    }
+
+    fn wait(&mut self, now: Time, waiting: Waiting) {
+        if waiting == self.waiting {
+            return;
+        }
+        let (busy, rwnd_limited) = (self.busy(now), self.rwnd_limited(now));
+        (self.busy, self.rwnd_limited) = (busy, rwnd_limited);
+        self.waiting = waiting;
+        self.since = now;
+    }
+}
+
+/// Why new data did not leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hold {
+    Window,
+    Receiver,
+    /// More room is about to come: a fuller burst is worth the wait.
+    Deferred,
+    NothingToSend,
+    Pacing,
+}
+
+impl Sender {
+    /// The next packet on the wire: the rest of a burst, a retransmission, or new data.
+    #[inline]
+    pub(super) fn next_segment(&mut self, now: Time) -> Option<Packet> {
+        if self.burst.is_none() {
+            let sent_before = self.totals.segments_sent;
+            self.pacer.wake = Time::NEVER;
+            if !self.plan_burst(now) {
+                return None;
+            }
+            debug_assert!(self.totals.segments_sent > sent_before, "a burst has segments");
+        }
+        let burst = self.burst.as_mut()?;
+        let (first, byte) = (burst.next, burst.byte);
+        let count = if self.config.offload { burst.end - burst.next } else { 1 };
+        let payload: u32 = (first..first + count).map(|s| self.board.record(s).payload).sum();
+        burst.next += count;
+        burst.byte += u64::from(payload);
+        let (retransmission, cwr) = (burst.retransmission, burst.cwr);
+        burst.cwr = false;
+        if burst.next == burst.end {
+            self.burst = None;
+        }
+        let body = Body::Segment(SegmentBody {
+            first,
+            byte,
+            payload,
+            retransmission,
+            cwr,
+            push: self.burst.is_none(),
+            echo: self.echo,
+        });
+        // Retransmissions are never marked (RFC 3168 section 6.1.5).
+        let ecn = if self.config.ecn && !retransmission { Ecn::Ect0 } else { Ecn::NotEct };
+        let ip_len = payload + self.config.header * count;
+        Some(self.packet(now, ip_len, count as u16, ecn, body))
+    }
+
+    /// Decides on the next burst and does its bookkeeping.
+    fn plan_burst(&mut self, now: Time) -> bool {
+        let in_flight = self.in_flight();
+        let cwnd = self.cwnd();
+        let may_retransmit = self.lost_out > self.retrans_out && !self.prefers_new_data;
+        if may_retransmit && in_flight < cwnd {
+            if self.is_paced_out(now) {
+                return false;
+            }
+            if self.plan_retransmission(now, cwnd - in_flight) {
+                return true;
+            }
+        }
+        match self.plan_new(now, in_flight, cwnd) {
+            Ok(()) => true,
+            Err(hold) => {
+                self.on_hold(now, hold);
+                false
+            }
+        }
+    }
+
+    /// Only the pacer is in the way; then it names when it no longer is.
+    fn is_paced_out(&mut self, now: Time) -> bool {
+        let is_out = self.pacer.is_on && now < self.pacer.stamp;
+        if is_out {
+            self.pacer.wake = self.pacer.stamp;
+        }
+        is_out
+    }
+
+    fn plan_new(&mut self, now: Time, in_flight: u32, cwnd: u32) -> Result<(), Hold> {
+        let mss = u64::from(self.config.mss);
+        let available = match self.source.state(now) {
+            SourceState::Endless => u64::MAX,
+            SourceState::Until(bytes) if bytes > self.nxt_byte => bytes - self.nxt_byte,
+            _ => return Err(Hold::NothingToSend),
+        };
+        if self.config.send_buffer != 0 && self.nxt_byte - self.una_byte >= self.config.send_buffer
+        {
+            return Err(Hold::NothingToSend);
+        }
+        if in_flight >= cwnd {
+            return Err(Hold::Window);
+        }
+        if self.is_paced_out(now) {
+            return Err(Hold::Pacing);
+        }
+        if self.board.is_empty() && self.totals.segments_sent > 0 {
+            self.restart(now, self.pacer.stamp.min(now));
+        }
+        let room = self.window_end.saturating_sub(self.nxt_byte);
+        if room < mss.min(available) {
+            return Err(Hold::Receiver);
+        }
+        let most = self.burst_limit();
+        let quota = (cwnd - in_flight).min((cwnd / 2).max(1));
+        if most > 1 && self.defers(now, in_flight, cwnd, room, most, available) {
+            return Err(Hold::Deferred);
+        }
+        let count = quota.min(most);
+        let bytes = (u64::from(count) * mss).min(available);
+        // The receiver's window takes whole segments, unless the last one is short.
+        let bytes = if bytes > room { room / mss * mss } else { bytes };
+        self.send_new(now, bytes);
+        Ok(())
+    }
+
+    /// A tail loss probe prefers new data, even if the window is full; false when there is none
+    /// that the receiver would take.
+    pub(super) fn send_probe_of_new_data(&mut self, now: Time) -> bool {
+        let mss = u64::from(self.config.mss);
+        let available = match self.source.state(now) {
+            SourceState::Endless => mss,
+            SourceState::Until(bytes) => bytes.saturating_sub(self.nxt_byte).min(mss),
+            SourceState::Paused => 0,
+        };
+        let room = self.window_end.saturating_sub(self.nxt_byte);
+        if available == 0 || room < available {
+            return false;
+        }
+        self.send_new(now, available);
+        true
+    }
+
+    fn send_new(&mut self, now: Time, bytes: u64) {
+        let mss = u64::from(self.config.mss);
+        let count = bytes.div_ceil(mss) as u32;
+        let prior_in_flight = self.in_flight();
+        let was_empty = self.board.is_empty();
+        let memo = self.memo(now, count);
+        let first = self.board.end();
+        let mut left = bytes;
+        for _ in 0..count {
+            let payload = left.min(mss) as u32;
+            self.board.push(now, memo, self.nxt_byte + bytes - left, payload);
+            left -= u64::from(payload);
+        }
+        let cwr = std::mem::take(&mut self.owes_cwr);
+        self.burst = Some(Burst {
+            next: first,
+            end: first + count,
+            byte: self.nxt_byte,
+            retransmission: false,
+            cwr,
+        });
+        self.nxt_byte += bytes;
+        self.on_burst(now, bytes, count, prior_in_flight, false);
+        if was_empty || self.timer.kind == TimerKind::LossProbe || self.timer.at.is_never() {
+            self.rearm_retransmission(now);
+        }
+        self.usage.wait(now, Waiting::Busy);
+        // A probe timer restarts with every burst of new data.
+        self.schedule_probe(now, false);
+    }
+
+    /// Repeats the first lost segment that is not out again, and the lost ones behind it that
+    /// left with it.
+    fn plan_retransmission(&mut self, now: Time, room: u32) -> bool {
+        let most = room.min(self.burst_limit());
+        let end = self.board.end();
+        let mut first = self.retransmit_hint.max(self.board.first());
+        while first < end && !self.is_retransmittable(first) {
+            first += 1;
+        }
+        self.retransmit_hint = first;
+        if first == end {
+            return false;
+        }
+        let left_at = self.board.record(first).sent;
+        let mut last = first + 1;
+        while last < end
+            && last - first < most
+            && self.is_retransmittable(last)
+            && self.board.record(last).sent == left_at
+        {
+            last += 1;
+        }
+        self.retransmit(now, first, last);
+        true
+    }
+
+    fn is_retransmittable(&self, segment: u32) -> bool {
+        let record = self.board.record(segment);
+        record.is_lost && !record.is_retransmitted && !record.is_sacked
+    }
+
+    /// Sends `first..end` again.
+    pub(super) fn retransmit(&mut self, now: Time, first: u32, end: u32) {
+        let prior_in_flight = self.in_flight();
+        let count = end - first;
+        let memo = self.memo(now, count);
+        let mut bytes = 0;
+        for segment in first..end {
+            let record = self.board.record_mut(segment);
+            bytes += u64::from(record.payload);
+            record.sent = now;
+            record.memo = memo;
+            self.retrans_out += u32::from(!record.is_retransmitted);
+            record.is_retransmitted = true;
+            record.was_retransmitted = true;
+            self.board.list_last(segment);
+        }
+        let byte = self.board.record(first).byte;
+        self.burst = Some(Burst { next: first, end, byte, retransmission: true, cwr: false });
+        self.undo.on_retransmission(now, count);
+        self.totals.retransmitted += u64::from(count);
+        self.totals.bytes_retransmitted += bytes;
+        self.on_burst(now, bytes, count, prior_in_flight, true);
+        if first == self.board.first() && self.timer.kind != TimerKind::Reorder {
+            self.arm(TimerKind::Retransmit, now + self.rtt.rto());
+        }
+    }
+
+    fn on_burst(
+        &mut self,
+        now: Time,
+        bytes: u64,
+        segments: u32,
+        in_flight: u32,
+        retransmission: bool,
+    ) {
+        self.pacer.on_sent(now, bytes, self.totals.segments_sent);
+        self.totals.segments_sent += u64::from(segments);
+        self.totals.bytes_sent += bytes;
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(segments);
+        }
+        self.cca.on_sent(&Sent { now, segments, in_flight, retransmission });
+    }
+
+    /// Most segments of one burst: a millisecond of the pacing rate and more the closer the peer
+    /// is, as Linux sizes offloaded segments.
+    fn burst_limit(&self) -> u32 {
+        let least = match self.cca.send_quantum() {
+            Quantum::Segments(segments) => return segments.max(1),
+            Quantum::Auto { least } => least,
+        };
+        let most = u64::from(self.config.gso_max_size - GSO_HEADROOM);
+        let rate = self.pacer.rate;
+        let mut bytes = if rate.is_unlimited() { most } else { rate.as_bytes_per_sec() >> 10 };
+        // Doubles for every halving of the distance below 512 µs · 32.
+        let closeness = self.rtt.min().map_or(0, |rtt| rtt.as_micros() >> 9);
+        if closeness < 32 {
+            bytes += most >> closeness;
+        }
+        (bytes.min(most) as u32 / self.config.mss).max(least)
+    }
+
+    /// Whether a burst that the window cuts short should wait for the next acknowledgement
+    /// (Linux's `tcp_tso_should_defer`).
+    fn defers(
+        &mut self,
+        now: Time,
+        in_flight: u32,
+        cwnd: u32,
+        room: u64,
+        most: u32,
+        available: u64,
+    ) -> bool {
+        const RECENT: Span = Span::from_millis(1);
+        let mss = u64::from(self.config.mss);
+        if matches!(self.state, RecoveryState::Recovery | RecoveryState::Loss)
+            || now.since(self.pacer.stamp) > RECENT
+            || self.board.is_empty()
+        {
+            return false;
+        }
+        let by_window = u64::from(cwnd - in_flight) * mss;
+        let limit = by_window.min(room);
+        if limit >= u64::from(most) * mss || limit >= available {
+            return false;
+        }
+        // A third of the window is enough to go.
+        let chunk = (self.window_end - self.una_byte).min(u64::from(cwnd) * mss) / 3;
+        if limit >= chunk {
+            return false;
+        }
+        // The oldest segment outstanding is young: its acknowledgement is not near.
+        let age = now.since(self.board.record(self.board.first()).sent);
+        if age.as_micros() < self.rtt.srtt_us_8() >> 4 {
+            return false;
+        }
+        if by_window < room {
+            self.usage.limited_by_deferral = true;
+        }
+        true
+    }
+
+    fn on_hold(&mut self, now: Time, hold: Hold) {
+        let in_flight = self.in_flight();
+        let waiting = match hold {
+            Hold::Receiver => Waiting::Receiver,
+            Hold::NothingToSend if self.board.is_empty() => Waiting::Idle,
+            _ => Waiting::Busy,
+        };
+        self.usage.wait(now, waiting);
+        match hold {
+            Hold::NothingToSend => {
+                if in_flight < self.cwnd() && self.lost_out <= self.retrans_out {
+                    self.rate.app_limited = (self.rate.delivered + u64::from(in_flight)).max(1);
+                }
+            }
+            Hold::Receiver => {
+                self.rate.rwnd_limited = (self.rate.delivered + u64::from(in_flight)).max(1);
+            }
+            Hold::Window | Hold::Deferred | Hold::Pacing => {}
+        }
+        self.validate_window(now, in_flight >= self.cwnd());
+    }
+
+    /// Judges once a flight whether the window was the limit, and tells the controller when it has
+    /// not been used for a whole timeout.
+    fn validate_window(&mut self, now: Time, is_full: bool) {
+        let packets_out = self.packets_out();
+        let is_limited = is_full || std::mem::take(&mut self.usage.limited_by_deferral);
+        let usage = &mut self.usage;
+        let is_new_flight = self.board.first() >= usage.until;
+        if is_new_flight
+            || is_limited
+            || (!usage.is_cwnd_limited && packets_out > usage.max_packets_out)
+        {
+            usage.is_cwnd_limited = is_limited;
+            usage.max_packets_out = packets_out;
+            usage.until = self.board.end();
+        }
+        if self.usage.is_limited(&self.cca) {
+            self.usage.used = 0;
+            self.usage.used_since = now;
+            return;
+        }
+        self.usage.used = self.usage.used.max(packets_out);
+        let is_long = now.since(self.usage.used_since) >= self.rtt.rto();
+        if is_long && self.config.slow_start_after_idle && self.cca.uses_prr() {
+            if self.state == RecoveryState::Open {
+                self.cca.on_unused_window(self.usage.used.max(self.config.initial_cwnd));
+            }
+            self.usage.used = 0;
+            self.usage.used_since = now;
+        }
+    }
+}
+
+/// Room that Linux leaves in an offloaded packet for headers.
+const GSO_HEADROOM: u32 = 321;

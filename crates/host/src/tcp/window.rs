@@ -1,0 +1,163 @@
+//! The receive window: fixed, or grown with what the application takes, as Linux does it.
+
+use sojourn_core::{Span, Time};
+
+/// How much the receiver will hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiveBuffer {
+    /// A window of so many bytes, always.
+    Window(u64),
+    /// A buffer of so many bytes of memory (what `SO_RCVBUF` asks for; the kernel doubles it).
+    Locked(u64),
+    /// Starts at `initial` bytes of memory and grows to `most` (`tcp_rmem`).
+    Auto { initial: u64, most: u64 },
+}
+
+impl Default for ReceiveBuffer {
+    fn default() -> Self {
+        Self::Auto { initial: 131_072, most: 6_291_456 }
+    }
+}
+
+/// Share of buffer memory that may be advertised, in 1/256, before any segment has shown what it
+/// costs.
+const INITIAL_RATIO: u64 = 128;
+
+#[derive(Clone, Debug)]
+pub(super) struct ReceiveWindow {
+    buffer: ReceiveBuffer,
+    mss: u64,
+    /// Memory allowed.
+    space: u64,
+    /// Advertisable share of it, in 1/256.
+    ratio: u64,
+    /// Grows from the initial window as segments arrive (`rcv_ssthresh`).
+    slow_start: u64,
+    /// Right edge advertised so far, as a byte position: it never moves back.
+    edge: u64,
+    rtt: Option<Span>,
+    /// Bytes taken in the measurement interval before, and where and when this one began.
+    copied_before: u64,
+    interval_byte: u64,
+    interval_start: Time,
+}
+
+impl ReceiveWindow {
+    pub(super) fn new(buffer: ReceiveBuffer, mss: u32) -> Self {
+        let mss = u64::from(mss);
+        let space = match buffer {
+            ReceiveBuffer::Window(bytes) => bytes,
+            ReceiveBuffer::Locked(asked) => 2 * asked,
+            ReceiveBuffer::Auto { initial, .. } => initial,
+        };
+        let full = space * INITIAL_RATIO / 256;
+        let slow_start = match buffer {
+            ReceiveBuffer::Window(bytes) => bytes,
+            _ => full.min(65_535),
+        };
+        Self {
+            buffer,
+            mss,
+            space,
+            ratio: INITIAL_RATIO,
+            slow_start,
+            edge: slow_start,
+            rtt: None,
+            copied_before: slow_start,
+            interval_byte: 0,
+            interval_start: Time::ZERO,
+        }
+    }
+
+    fn full(&self) -> u64 {
+        match self.buffer {
+            ReceiveBuffer::Window(bytes) => bytes,
+            _ => self.space * self.ratio / 256,
+        }
+    }
+
+    /// A segment of `payload` bytes that took `truesize` bytes of memory arrived.
+    pub(super) fn on_segment(&mut self, payload: u32, truesize: u32) {
+        if matches!(self.buffer, ReceiveBuffer::Window(_)) {
+            return;
+        }
+        if u64::from(payload) >= self.mss {
+            self.ratio = (u64::from(payload) << 8).div_euclid(u64::from(truesize)).max(1);
+        }
+        if self.slow_start < self.full() {
+            self.slow_start = (self.slow_start + 2 * self.mss).min(self.full());
+        }
+    }
+
+    pub(super) fn on_rtt(&mut self, rtt: Span) {
+        self.rtt = Some(self.rtt.map_or(rtt, |old| Span::from_nanos(
+            (old.as_nanos() * 7 + rtt.as_nanos()) / 8,
+        )));
+    }
+
+    /// The application has taken everything up to `byte`.
+    pub(super) fn on_taken(&mut self, now: Time, byte: u64) {
+        let ReceiveBuffer::Auto { most, .. } = self.buffer else {
+            return;
+        };
+        let Some(rtt) = self.rtt else {
+            return;
+        };
+        if now.since(self.interval_start) < rtt {
+            return;
+        }
+        let copied = byte - self.interval_byte;
+        if copied > self.copied_before {
+            // Twice what was taken in a round trip, and ahead of slow start by the growth seen.
+            let mut wanted = 2 * copied + 16 * self.mss;
+            wanted += 2 * (wanted * (copied - self.copied_before) / self.copied_before.max(1));
+            let space = (wanted * 256 / self.ratio).min(most);
+            self.space = self.space.max(space);
+            self.copied_before = copied;
+        }
+        self.interval_byte = byte;
+        self.interval_start = now;
+    }
+
+    /// The window to advertise with acknowledgement of `byte`, while `held` bytes of memory are
+    /// taken by segments that arrived out of order.
+    pub(super) fn advertise(&mut self, byte: u64, held: u64) -> u32 {
+        let free = match self.buffer {
+            ReceiveBuffer::Window(bytes) => bytes,
+            _ => {
+                let free = self.space.saturating_sub(held) * self.ratio / 256;
+                // Whole segments only, as the kernel does without window scaling; with it the
+                // granularity is finer than a segment and the sender's rounding hides it.
+                free.min(self.slow_start) / self.mss * self.mss
+            }
+        };
+        self.edge = self.edge.max(byte + free);
+        u32::try_from(self.edge - byte).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_right_edge_never_moves_back() {
+        let mut window = ReceiveWindow::new(ReceiveBuffer::Locked(50_000), 1448);
+        let first = window.advertise(0, 0);
+        assert_eq!(window.advertise(1448, 90_000), first - 1448);
+    }
+
+    #[test]
+    fn auto_tuning_grows_with_what_the_application_takes() {
+        let mut window = ReceiveWindow::new(ReceiveBuffer::default(), 1448);
+        window.on_rtt(Span::from_millis(20));
+        let (mut byte, mut now) = (0, Time::ZERO);
+        for _ in 0..200 {
+            byte += u64::from(window.advertise(byte, 0));
+            now += Span::from_millis(21);
+            (0..50).for_each(|_| window.on_segment(1448, 2432));
+            window.on_taken(now, byte);
+        }
+        assert_eq!(window.space, 6_291_456);
+    }
+}

@@ -1,0 +1,252 @@
+//! A synthetic 60 GHz link: the capacity of an 802.11ad connection whose line of sight is blocked
+//! now and then by somebody walking through it.
+//!
+//! The transmitter settles on one modulation and coding scheme, and the capacity stays at its
+//! level, or somewhat below with the signal's quality, for a few seconds. A blockage takes it down
+//! to a low scheme for some steps, and up again by way of the schemes between. The parameters were
+//! fitted to statistics of four measured traces (see [`presets`]); no measured value is contained.
+
+mod presets;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use sojourn_core::words::nearest;
+use sojourn_core::{Rate, Span, SpecError, Stream};
+
+use crate::trace::{MAX_STEP, Step, Trace};
+use presets::{Blocked, Shape, View};
+
+/// Capacities of the modulation and coding schemes that the process moves between, in kbit/s.
+pub const LEVELS_KBPS: [u64; 9] =
+    [385_000, 770_000, 962_500, 1_155_000, 1_540_000, 1_925_000, 2_310_000, 3_080_000, 3_850_000];
+
+/// What happens between the two ends of the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    /// Both ends at rest, nobody in between.
+    Static,
+    /// Somebody crosses every 15 s, for 0.6 to 2.1 s.
+    ShortBlockages,
+    /// Somebody stands in between every 21 s, for about 6 s.
+    LongBlockages,
+    /// One end is carried about, so that blockages are frequent, short and irregular.
+    MobilityAndBlockages,
+}
+
+impl Preset {
+    pub const ALL: [Self; 4] =
+        [Self::Static, Self::ShortBlockages, Self::LongBlockages, Self::MobilityAndBlockages];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Static => "static",
+            Self::ShortBlockages => "short-blockages",
+            Self::LongBlockages => "long-blockages",
+            Self::MobilityAndBlockages => "mobility-and-blockages",
+        }
+    }
+
+    /// # Errors
+    /// An unknown name.
+    pub fn parse(text: &str) -> Result<Self, SpecError> {
+        let names = || Self::ALL.into_iter().map(Self::name);
+        Self::ALL.into_iter().find(|preset| preset.name() == text).ok_or_else(|| {
+            let error = SpecError::new(format!("unknown preset '{text}'")).allow(names());
+            match nearest(text, names()) {
+                Some(name) => error.near(name, [name]),
+                None => error,
+            }
+        })
+    }
+}
+
+/// A blockage process, checked and complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blockage {
+    preset: Preset,
+    duration: Span,
+    outages: bool,
+}
+
+impl Blockage {
+    /// Two minutes, with the preset's outages.
+    pub const fn new(preset: Preset) -> Self {
+        Self { preset, duration: Span::from_secs(120), outages: true }
+    }
+
+    /// Draws a trace of this length.
+    ///
+    /// # Errors
+    /// Zero, or longer than eleven days.
+    pub fn lasting(self, duration: Span) -> Result<Self, SpecError> {
+        if duration.is_zero() || duration > MAX_STEP {
+            return Err(SpecError::new(format!("duration {duration} is out of range"))
+                .allow([format!("a time above 0 and up to {MAX_STEP}")]));
+        }
+        Ok(Self { duration, ..self })
+    }
+
+    /// Leaves the lowest scheme's capacity where there would be none.
+    pub const fn without_outages(self) -> Self {
+        Self { outages: false, ..self }
+    }
+
+    pub const fn preset(&self) -> Preset {
+        self.preset
+    }
+
+    /// Draws a trace.
+    pub fn generate(&self, random: &mut Stream) -> Trace {
+        let shape = self.preset.shape();
+        let step = shape.step.as_nanos();
+        let whole = self.duration.as_nanos();
+        let mut capacity = Capacity::new(shape, whole.div_ceil(step) as usize);
+        capacity.draw(random, self.outages);
+        let steps = capacity.rates.iter().enumerate().map(|(index, rate)| {
+            let start = index as u64 * step;
+            Step { rate: *rate, duration: Span::from_nanos(step.min(whole - start)) }
+        });
+        Trace::new(steps).expect("a trace begins in clear view, and its length was checked")
+    }
+}
+
+impl fmt::Display for Blockage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} duration {}", self.preset.name(), self.duration)?;
+        if !self.outages {
+            f.write_str(" nooutages")?;
+        }
+        Ok(())
+    }
+}
+
+/// A trace in the making.
+struct Capacity {
+    shape: &'static Shape,
+    rates: Vec<Rate>,
+    /// Steps it will have.
+    length: usize,
+}
+
+impl Capacity {
+    fn new(shape: &'static Shape, length: usize) -> Self {
+        Self { shape, rates: Vec::with_capacity(length), length }
+    }
+
+    fn draw(&mut self, random: &mut Stream, outages: bool) {
+        let Some(blocked) = &self.shape.blocked else {
+            self.clear(self.length, random);
+            return;
+        };
+        let mut onset = self.steps_in(random.uniform(blocked.lead.0, blocked.lead.1));
+        while self.rates.len() < self.length {
+            self.clear(onset, random);
+            self.block(blocked, random, outages);
+            let period =
+                random.uniform(blocked.period - blocked.spread, blocked.period + blocked.spread);
+            // One step of sight at least separates two blockages.
+            onset = (onset + self.steps_in(period)).max(self.rates.len() + 1);
+            if random.chance(blocked.recovery_chance) {
+                let steps = between(blocked.recovery, random).min(onset - self.rates.len());
+                self.extend(steps, RECOVERED);
+            }
+        }
+        self.rates.truncate(self.length);
+    }
+
+    /// Sight is clear until step `until`.
+    fn clear(&mut self, until: usize, random: &mut Stream) {
+        let until = until.min(self.length);
+        while self.rates.len() < until {
+            let view = weighted(self.shape.views, |view| view.weight, random);
+            let rate = view.rate(random);
+            let steps = between(self.shape.dwell, random).min(until - self.rates.len());
+            self.extend(steps, rate);
+        }
+    }
+
+    /// Down a ramp, along one or several plateaus, and up a ramp.
+    fn block(&mut self, blocked: &Blocked, random: &mut Stream, outages: bool) {
+        let start = self.rates.len();
+        let total = between(blocked.length, random);
+        let down = between(blocked.ramp_down, random).min(total - 1);
+        let up = between(blocked.ramp_up, random).min(total - 1 - down);
+        self.rates.resize(start + down, Rate::ZERO);
+        while self.rates.len() < start + total - up {
+            let plateau = weighted(blocked.plateaus, |plateau| plateau.view.weight, random);
+            let rate = plateau.view.rate(random);
+            let left = start + total - up - self.rates.len();
+            self.extend(between(plateau.steps, random).min(left), rate);
+        }
+        let (first, last) = (self.rates[start + down], self.rates[start + total - up - 1]);
+        for step in 0..down {
+            self.rates[start + step] = ramp(first, down - step, down);
+        }
+        for step in 1..=up {
+            self.rates.push(ramp(last, step, up));
+        }
+        if random.chance(blocked.outage_chance) {
+            let floor = total - down - up;
+            let step = start + down + random.below(floor as u64) as usize;
+            self.rates[step] = if outages { Rate::ZERO } else { level(0) };
+        }
+    }
+
+    fn extend(&mut self, steps: usize, rate: Rate) {
+        self.rates.resize(self.rates.len() + steps, rate);
+    }
+
+    fn steps_in(&self, seconds: f64) -> usize {
+        (seconds / self.shape.step.as_secs_f64() + 0.5) as usize
+    }
+}
+
+/// What a link recovers to first, before it tries a faster scheme.
+const RECOVERED: Rate = Rate::from_bps(2_310_000_000);
+
+/// The `step`-th of `steps` between a blockage's rate and clear sight, over the levels between.
+fn ramp(blocked: Rate, step: usize, steps: usize) -> Rate {
+    let above =
+        |rate: Rate| LEVELS_KBPS.partition_point(|kbps| Rate::from_bps(kbps * 1000) <= rate);
+    let between = above(blocked)..above(RECOVERED) - 1;
+    if between.is_empty() {
+        return blocked;
+    }
+    level(between.start + between.len() * step / (steps + 1))
+}
+
+fn level(index: usize) -> Rate {
+    Rate::from_bps(LEVELS_KBPS[index] * 1000)
+}
+
+impl View {
+    fn rate(&self, random: &mut Stream) -> Rate {
+        let mbps = self.level_mbps;
+        let Some(quality) = &self.quality else {
+            return Rate::from_bps((mbps * 1e6) as u64);
+        };
+        let worse = libm::pow(random.unit(), quality.skew);
+        let shortfall = quality.best + (quality.worst - quality.best) * worse;
+        Rate::from_bps((mbps * (1.0 - shortfall) + 0.5) as u64 * 1_000_000)
+    }
+}
+
+/// Uniform, both ends included.
+fn between((least, most): (u32, u32), random: &mut Stream) -> usize {
+    (u64::from(least) + random.below(u64::from(most - least) + 1)) as usize
+}
+
+fn weighted<'a, T>(items: &'a [T], weight: impl Fn(&T) -> u32, random: &mut Stream) -> &'a T {
+    let mut left = random.below(items.iter().map(|item| u64::from(weight(item))).sum());
+    items
+        .iter()
+        .find(|item| {
+            let found = left < u64::from(weight(item));
+            left = left.saturating_sub(u64::from(weight(item)));
+            found
+        })
+        .expect("the draw is below the sum of the weights")
+}

@@ -1,0 +1,101 @@
+use proptest::prelude::*;
+use sojourn_core::{Purpose, StreamAddress};
+
+use super::*;
+
+fn stream() -> Stream {
+    StreamAddress { seed: 1, run: 0 }.stream(1, Purpose::Jitter)
+}
+
+/// Delays added to packets so far apart that none can catch up, in milliseconds.
+fn added(spec: &str) -> Vec<f64> {
+    let mut random = stream();
+    let mut jitter = JitterConfig::parse(spec).expect("a good spec").build();
+    (1..=200_000)
+        .map(|second| {
+            let due = Time::ZERO + Span::from_secs(second);
+            jitter.delay(due, &mut random).since(due).as_millis_f64()
+        })
+        .collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+#[test]
+fn the_gaussian_is_cut_at_three_deviations_rfc_8868() {
+    let added = added("normal 5ms");
+    let (least, most) = added.iter().fold((f64::MAX, 0.0f64), |(l, m), x| (l.min(*x), m.max(*x)));
+    assert!(least >= 0.0 && most <= 30.0, "{least} {most}");
+    assert!(least < 1.0 && most > 29.0, "{least} {most}");
+    assert!((mean(&added) - 15.0).abs() < 0.06, "{}", mean(&added));
+    let squares: Vec<f64> = added.iter().map(|x| (x - 15.0) * (x - 15.0)).collect();
+    // A Gaussian cut at three deviations has 0.98658 of one.
+    let deviation = mean(&squares).sqrt();
+    assert!((deviation - 5.0 * 0.986_58).abs() < 0.04, "{deviation}");
+}
+
+#[test]
+fn the_uniform_fills_its_range() {
+    let added = added("uniform 3ms");
+    assert!((mean(&added) - 1.5).abs() < 0.01, "{}", mean(&added));
+    assert!(added.iter().all(|x| (0.0..=3.0).contains(x)));
+}
+
+#[test]
+fn no_jitter_adds_nothing() {
+    let due = Time::from_nanos(77);
+    assert_eq!(JitterConfig::None.build().delay(due, &mut stream()), due);
+}
+
+#[test]
+fn a_packet_that_would_overtake_arrives_with_the_one_ahead() {
+    let mut random = stream();
+    let mut jitter = JitterConfig::parse("normal 5ms").expect("good").build();
+    let mut last = Time::ZERO;
+    let mut together = 0;
+    for n in 0..10_000u64 {
+        let due = Time::ZERO + Span::from_micros(100) * n;
+        let at = jitter.delay(due, &mut random);
+        assert!(at >= last && at >= due);
+        together += u32::from(at == last);
+        last = at;
+    }
+    // At a hundredth of the jitter apart most packets are held by one ahead.
+    assert!(together > 5_000, "{together}");
+}
+
+#[test]
+fn bad_specs_say_what_is_allowed() {
+    for (spec, says) in [
+        ("", "write 'none'"),
+        ("norml 5ms", "did you mean 'normal'"),
+        ("normal", "needs a value"),
+        ("normal 5", "no unit"),
+        ("uniform -3ms", "negative"),
+        ("uniform 3h", "too large"),
+        ("none 3ms", "'3ms' follows"),
+    ] {
+        let error = JitterConfig::parse(spec).expect_err(spec).to_string();
+        assert!(error.contains(says), "{spec}: {error}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "(none|normal|uniform)?[ -~]{0,24}") {
+        let _ = JitterConfig::parse(&text);
+    }
+
+    #[test]
+    fn what_is_printed_reads_back(kind in 0..3, ns in 0u64..3_600_000_000_000) {
+        let span = Span::from_nanos(ns);
+        let config = match kind {
+            0 => JitterConfig::None,
+            1 => JitterConfig::Normal { std: span },
+            _ => JitterConfig::Uniform { max: span },
+        };
+        prop_assert_eq!(JitterConfig::parse(&config.to_string()), Ok(config));
+    }
+}

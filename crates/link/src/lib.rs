@@ -1,0 +1,46 @@
+//! What carries packets: transmitters of fixed and changing rate, delay, loss and jitter.
+//!
+//! Every machine here is a plain value that is told the time. A user writes a spec; it becomes a
+//! config, checked and complete, and the config builds the machine that one run changes.
+
+pub mod blockage;
+mod delay;
+pub mod jitter;
+pub mod loss;
+mod rate;
+pub mod trace;
+mod transmitter;
+
+pub use delay::DelayLine;
+pub use jitter::{Jitter, JitterConfig};
+pub use loss::{Loss, LossConfig};
+pub use rate::{RateConfig, RateSpec};
+pub use trace::{OnEnd, Playback, Schedule, Step, Trace};
+pub use transmitter::{
+    Departure, Fixed, Opportunities, OpportunitySize, TokenBucket, TraceDriven, Transmitter,
+};
+
+use sojourn_core::Param;
+
+/// A name under which a rate, a loss process or a jitter can be asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Model {
+    pub name: &'static str,
+    pub doc: &'static str,
+    pub params: &'static [Param],
+}
+
+/// Everything a link's rate can be, in the order of the documentation.
+pub fn rates() -> &'static [Model] {
+    rate::MODELS
+}
+
+/// Every loss process, in the order of the documentation.
+pub fn losses() -> &'static [Model] {
+    loss::MODELS
+}
+
+/// Every jitter, in the order of the documentation.
+pub fn jitters() -> &'static [Model] {
+    jitter::MODELS
+}

@@ -1,0 +1,198 @@
+use proptest::prelude::*;
+use sojourn_core::{Purpose, StreamAddress, Time};
+
+use super::*;
+
+fn spec(text: &str) -> RateSpec {
+    RateSpec::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn mbit(rate: u64) -> Rate {
+    Rate::from_bps(rate * 1_000_000)
+}
+
+fn stream() -> Stream {
+    StreamAddress { seed: 1, run: 0 }.stream(1, Purpose::Capacity)
+}
+
+#[test]
+fn rates_are_read_as_users_write_them() {
+    let fixed = |rate, overhead| RateSpec::Fixed { rate, overhead };
+    for (text, read) in [
+        ("10Mbps", fixed(mbit(10), 0)),
+        ("10mbit", fixed(mbit(10), 0)),
+        (" 1.5 Gbit/s ", fixed(mbit(1500), 0)),
+        ("fixed 10mbit overhead 24", fixed(mbit(10), 24)),
+        ("10mbit overhead=-14", fixed(mbit(10), -14)),
+        ("unlimited", RateSpec::Unlimited),
+    ] {
+        assert_eq!(spec(text), read, "{text}");
+    }
+}
+
+#[test]
+fn htb_takes_the_bursts_that_tc_derives() {
+    let htb = |burst, cburst| RateSpec::Htb {
+        rate: mbit(10),
+        burst: Bytes::new(burst),
+        cburst: Bytes::new(cburst),
+        overhead: 0,
+    };
+    assert_eq!(spec("htb rate 10mbit"), htb(1600, 1600));
+    assert_eq!(spec("htb rate 10mbit ceil 10mbit burst 15k cburst 15kb"), htb(15_360, 15_360));
+    // Raising one alone changes nothing, as in Linux.
+    let config = spec("htb rate 10mbit burst 15k").complete(None);
+    let burst = Bytes::new(1600);
+    assert_eq!(config, Ok(RateConfig::Htb { rate: mbit(10), burst, overhead: 0 }));
+}
+
+#[test]
+fn a_trace_is_named_here_and_read_elsewhere() {
+    let trace = |path: &str, playback, on_end| RateSpec::Trace {
+        path: path.to_owned(),
+        playback,
+        on_end,
+        overhead: 0,
+    };
+    let witest = |ms| Playback::Witest2020 { step_overhead: Span::from_millis(ms) };
+    for (text, read) in [
+        ("trace a=b.csv", trace("a=b.csv", Playback::Nominal, OnEnd::Wrap)),
+        ("trace x.csv end hold", trace("x.csv", Playback::Nominal, OnEnd::Hold)),
+        ("trace x.csv playback witest-2020", trace("x.csv", witest(16), OnEnd::Hold)),
+        (
+            "trace \"my traces/x y.csv\" playback witest-2020 step_overhead 20ms end wrap",
+            trace("my traces/x y.csv", witest(20), OnEnd::Wrap),
+        ),
+    ] {
+        assert_eq!(spec(text), read, "{text}");
+        assert!(spec(text).path().is_some());
+    }
+    let config = spec("trace x.csv").complete(Some("10,1\n20,1\n")).expect("good text");
+    assert_eq!(config.mean(), Some(mbit(15)));
+    let error = spec("trace x.csv").complete(Some("10,1\nten,1")).expect_err("bad text");
+    assert!(error.to_string().starts_with("x.csv: line 2: rate 'ten'"), "{error}");
+    assert!(spec("trace x.csv").complete(None).is_err());
+}
+
+#[test]
+fn a_mahimahi_trace_can_count_as_mm_link_does_or_ip_alone() {
+    let size = |text| match spec(text) {
+        RateSpec::Mahimahi { size, .. } => size,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(size("mahimahi att.up"), OpportunitySize::Tun1504);
+    assert_eq!(size("mahimahi att.up opportunity 1500"), OpportunitySize::Ip1500);
+    let config = spec("mahimahi att.up opportunity 1500").complete(Some("1\n")).expect("good");
+    assert_eq!(config.mean(), Some(mbit(12)));
+}
+
+#[test]
+fn a_blockage_process_is_drawn_when_the_run_is_built() {
+    let config = spec("blockage short-blockages duration 60s").complete(None).expect("complete");
+    assert_eq!(config.mean(), None);
+    let capacity = |random: &mut Stream| {
+        let transmitter = config.build(random);
+        (0..60).map(|s| transmitter.capacity(Time::from_nanos(s * 1_000_000_000))).collect()
+    };
+    let (first, again): (Vec<_>, Vec<_>) = (capacity(&mut stream()), capacity(&mut stream()));
+    assert_eq!(first, again);
+    assert!(first.iter().max() > first.iter().min());
+}
+
+#[test]
+fn bad_specs_say_what_is_allowed() {
+    for (text, says) in [
+        ("", "10Mbps"),
+        ("10", "no unit"),
+        ("10mbot", "unknown unit 'mbot'"),
+        ("-10mbit", "negative"),
+        ("0mbit", "out of range (allowed: a rate above 0 and up to 10000gbit)"),
+        ("20tbit", "unknown unit"),
+        ("20000gbit", "out of range"),
+        ("10mbit overhaed 3", "did you mean 'overhead'"),
+        ("10mbit overhead 1000", "from -64 to 256"),
+        ("unlimited overhead 3", "no parameter 'overhead'"),
+        ("htb", "htb needs a rate"),
+        ("htb rate 10mbps", "bytes per second"),
+        ("htb rate 10mbit ceil 20mbit", "nobody to borrow from"),
+        ("htb rate 10mbit brst 3k", "did you mean 'burst'"),
+        ("trace", "needs the path"),
+        ("trace \"x.csv", "not closed"),
+        ("trace x.csv playback witest-2021", "did you mean 'witest-2020'"),
+        ("trace x.csv step_overhead 3ms", "belongs to playback witest-2020"),
+        ("trace x.csv end loop", "allowed: wrap, hold"),
+        ("mahimahi x opportunity 1514", "allowed: 1500, 1504"),
+        ("blockage", "needs a value"),
+        ("blockage short-blockage", "did you mean 'short-blockages'"),
+        ("blockage static duration 0s", "out of range"),
+        ("trase x.csv", "did you mean 'trace'"),
+    ] {
+        let error = RateSpec::parse(text).expect_err(text).to_string();
+        assert!(error.contains(says), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_fixed_rate_in_code_is_checked_too() {
+    assert!(RateConfig::fixed(Rate::ZERO).is_err());
+    assert_eq!(RateConfig::fixed(Rate::UNLIMITED), Ok(RateConfig::Unlimited));
+}
+
+fn any_spec() -> impl Strategy<Value = RateSpec> {
+    let rate = (1u64..=MAX_RATE.as_bps()).prop_map(Rate::from_bps);
+    let burst = || (0u64..=u64::from(u32::MAX)).prop_map(Bytes::new);
+    let overhead = -64i32..=256;
+    let on_end = prop_oneof![Just(OnEnd::Wrap), Just(OnEnd::Hold)];
+    let playback = prop_oneof![
+        Just(Playback::Nominal),
+        (0u64..=10_000_000_000)
+            .prop_map(|ns| Playback::Witest2020 { step_overhead: Span::from_nanos(ns) }),
+    ];
+    let size = prop_oneof![Just(OpportunitySize::Ip1500), Just(OpportunitySize::Tun1504)];
+    let path = "[a-z/][ -!#-~]{0,15}";
+    let process =
+        (0usize..4, 1u64..=1_000_000_000_000, any::<bool>()).prop_map(|(which, ns, outages)| {
+            let process = Blockage::new(blockage::Preset::ALL[which])
+                .lasting(Span::from_nanos(ns))
+                .expect("allowed");
+            if outages { process } else { process.without_outages() }
+        });
+    prop_oneof![
+        Just(RateSpec::Unlimited),
+        (rate.clone(), overhead.clone())
+            .prop_map(|(rate, overhead)| RateSpec::Fixed { rate, overhead }),
+        (rate, burst(), burst(), 0u32..=65_535).prop_map(|(rate, burst, cburst, overhead)| {
+            RateSpec::Htb { rate, burst, cburst, overhead }
+        }),
+        (path, playback, on_end.clone(), overhead.clone()).prop_map(
+            |(path, playback, on_end, overhead)| RateSpec::Trace {
+                path,
+                playback,
+                on_end,
+                overhead
+            }
+        ),
+        (path, size).prop_map(|(path, size)| RateSpec::Mahimahi { path, size }),
+        (process, on_end, overhead).prop_map(|(process, on_end, overhead)| RateSpec::Blockage {
+            process,
+            on_end,
+            overhead
+        }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_parser_panic(
+        text in "(htb |trace |mahimahi |blockage |fixed |10mbit )?([ -~]|.){0,32}"
+    ) {
+        if let Ok(spec) = RateSpec::parse(&text) {
+            let _ = spec.complete(None);
+        }
+    }
+
+    #[test]
+    fn what_is_printed_reads_back(spec in any_spec()) {
+        prop_assert_eq!(RateSpec::parse(&spec.to_string()), Ok(spec));
+    }
+}

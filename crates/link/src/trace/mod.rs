@@ -1,0 +1,139 @@
+//! Capacity over time: as steps of a rate ([`Trace`]) or as Mahimahi's delivery opportunities
+//! ([`Schedule`]). Text comes in and goes out; no file is touched here.
+
+mod info;
+mod playback;
+mod schedule;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use sojourn_core::{Rate, Span, SpecError};
+
+pub use info::Info;
+pub use playback::{Playback, WITEST_STEP_OVERHEAD};
+pub use schedule::Schedule;
+
+/// A rate that lasts for a while; rate zero is an outage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub rate: Rate,
+    pub duration: Span,
+}
+
+/// What follows the end of a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnEnd {
+    /// It begins again, as Mahimahi's do.
+    #[default]
+    Wrap,
+    /// Its last rate stays.
+    Hold,
+}
+
+/// Capacity that is constant in steps: at least one step, none without duration, and at least one
+/// with capacity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    segments: Vec<Segment>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Segment {
+    /// Nanoseconds from the beginning of the trace.
+    end: u64,
+    rate: Rate,
+}
+
+/// The most steps or lines a trace may have.
+pub const MAX_STEPS: usize = 10_000_000;
+
+/// The highest rate of a step: 10 Tbit/s.
+pub const MAX_RATE: Rate = Rate::from_bps(10_000_000_000_000);
+
+/// The longest step: eleven days.
+pub const MAX_STEP: Span = Span::from_secs(1_000_000);
+
+/// The longest trace: thirty years.
+pub const MAX_DURATION: Span = Span::from_secs(1_000_000_000);
+
+impl Trace {
+    /// # Errors
+    /// No steps, too many, one without duration or beyond the limits of this module, or no
+    /// capacity in any.
+    pub fn new(steps: impl IntoIterator<Item = Step>) -> Result<Self, SpecError> {
+        let mut segments: Vec<Segment> = Vec::new();
+        let mut end = Span::ZERO;
+        for (index, Step { rate, duration }) in steps.into_iter().enumerate() {
+            let step = || format!("step {}", index + 1);
+            if index == MAX_STEPS {
+                return Err(too_many("steps"));
+            }
+            if duration.is_zero() || duration > MAX_STEP {
+                return Err(SpecError::new(format!("{} lasts {duration}", step()))
+                    .allow([format!("a time above 0 and up to {MAX_STEP}")]));
+            }
+            if rate > MAX_RATE {
+                return Err(SpecError::new(format!("{} has rate {rate}", step()))
+                    .allow([format!("a rate from 0 to {MAX_RATE}")]));
+            }
+            end += duration;
+            if end > MAX_DURATION {
+                return Err(SpecError::new(format!("the trace lasts longer than {MAX_DURATION}")));
+            }
+            segments.push(Segment { end: end.as_nanos(), rate });
+        }
+        if segments.is_empty() {
+            return Err(SpecError::new("the trace has no steps").allow(["at least one"]));
+        }
+        if segments.iter().all(|segment| segment.rate == Rate::ZERO) {
+            return Err(SpecError::new("the trace has no capacity at all: every rate is zero")
+                .allow(["at least one rate above zero"]));
+        }
+        Ok(Self { segments })
+    }
+
+    pub fn steps(&self) -> impl Iterator<Item = Step> {
+        let mut start = 0;
+        self.segments.iter().map(move |segment| {
+            let duration = Span::from_nanos(segment.end - start);
+            start = segment.end;
+            Step { rate: segment.rate, duration }
+        })
+    }
+
+    /// The number of steps; never zero.
+    #[expect(clippy::len_without_is_empty, reason = "a trace is never empty")]
+    pub fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    pub fn duration(&self) -> Span {
+        Span::from_nanos(self.last().end)
+    }
+
+    /// The rate `offset` nanoseconds into the trace; after its end the last one.
+    pub(crate) fn rate_at(&self, offset: u64) -> Rate {
+        self.segments[self.step_at(offset)].rate
+    }
+
+    /// The step under way `offset` nanoseconds into the trace; after its end the last one.
+    pub(crate) fn step_at(&self, offset: u64) -> usize {
+        self.segments.partition_point(|segment| segment.end <= offset).min(self.segments.len() - 1)
+    }
+
+    /// The rate of a step, and its end in nanoseconds from the beginning of the trace.
+    pub(crate) fn step_end(&self, step: usize) -> (Rate, u64) {
+        let segment = self.segments[step];
+        (segment.rate, segment.end)
+    }
+
+    fn last(&self) -> Segment {
+        *self.segments.last().expect("a trace has a step")
+    }
+}
+
+fn too_many(what: &str) -> SpecError {
+    SpecError::new(format!("too many {what}")).allow([format!("up to {MAX_STEPS}")])
+}

@@ -1,0 +1,91 @@
+//! Transmitters: when a packet's last bit is out, and when the next packet may start.
+//!
+//! A transmitter holds no packets. The queue in front of it is asked for one whenever
+//! [`Transmitter::ready_at`] or the `ready` of the last [`Departure`] has come; what cannot start
+//! yet stays in the queue, where its discipline sees it.
+
+mod clock;
+mod fixed;
+mod opportunities;
+mod token_bucket;
+mod trace_driven;
+
+#[cfg(test)]
+mod tests;
+
+use sojourn_core::{Queued, Rate, Time};
+
+pub use fixed::Fixed;
+pub use opportunities::{Opportunities, OpportunitySize};
+pub use token_bucket::TokenBucket;
+pub use trace_driven::TraceDriven;
+
+/// What became of a packet that was sent. Both are [`Time::NEVER`] when a trace has ended without
+/// capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// Its last bit is out; fractions of a nanosecond are cut here but kept inside.
+    pub out: Time,
+    /// The next packet may start; never before `out`.
+    pub ready: Time,
+}
+
+/// The sending side of a link.
+#[derive(Clone, Debug)]
+pub enum Transmitter {
+    /// Takes no time.
+    Unlimited,
+    Fixed(Fixed),
+    Trace(TraceDriven),
+    Opportunities(Opportunities),
+    TokenBucket(TokenBucket),
+}
+
+impl Transmitter {
+    /// Sends a packet that was taken from the queue at `now`. One sent before its time waits.
+    #[inline]
+    pub fn send(&mut self, now: Time, packet: &impl Queued) -> Departure {
+        match self {
+            Self::Unlimited => Departure { out: now, ready: now },
+            Self::Fixed(fixed) => fixed.send(now, packet),
+            Self::Trace(trace) => trace.send(now, packet),
+            Self::Opportunities(opportunities) => opportunities.send(now, packet),
+            Self::TokenBucket(bucket) => bucket.send(now, packet),
+        }
+    }
+
+    /// The first moment from `now` on at which a packet may be taken from the queue. Ask when one
+    /// arrives at an idle link.
+    #[inline]
+    pub fn ready_at(&mut self, now: Time) -> Time {
+        match self {
+            Self::Unlimited => now,
+            Self::Fixed(fixed) => fixed.ready_at(now),
+            Self::Trace(trace) => trace.ready_at(now),
+            Self::Opportunities(opportunities) => opportunities.ready_at(now),
+            Self::TokenBucket(bucket) => bucket.ready_at(now),
+        }
+    }
+
+    /// The capacity at `now`, for plots.
+    pub fn capacity(&self, now: Time) -> Rate {
+        match self {
+            Self::Unlimited => Rate::UNLIMITED,
+            Self::Fixed(fixed) => fixed.rate(),
+            Self::Trace(trace) => trace.capacity(now),
+            Self::Opportunities(opportunities) => opportunities.capacity(now),
+            Self::TokenBucket(bucket) => bucket.rate(),
+        }
+    }
+}
+
+/// Bytes that `packet` takes on a medium which adds `overhead` to each wire packet of `wire_len`.
+#[inline]
+fn bytes_on_medium(packet: &impl Queued, overhead: i32) -> u32 {
+    let wire = packet.wire_len();
+    if overhead == 0 {
+        return wire;
+    }
+    // At most 65 535 segments of a few dozen bytes: far from overflow.
+    wire.saturating_add_signed(overhead * packet.segments() as i32)
+}

@@ -1,0 +1,132 @@
+use std::sync::Arc;
+
+use sojourn_core::{Queued, Rate, Time};
+
+use super::Departure;
+use crate::trace::Schedule;
+
+/// Mahimahi's link: at given milliseconds a fixed number of bytes may leave, all at once. Small
+/// packets share an opportunity, a packet may span several, and what nobody uses is lost.
+#[derive(Clone, Debug)]
+pub struct Opportunities {
+    schedule: Arc<Schedule>,
+    size: OpportunitySize,
+    /// When the schedule's present repetition began, in milliseconds.
+    lap: u64,
+    /// The first opportunity not yet taken or passed.
+    next: usize,
+    /// The opportunity taken last: when, and what it still carries.
+    at: u64,
+    left: u32,
+}
+
+/// What one opportunity carries, and how packets are measured against it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OpportunitySize {
+    /// 1500 bytes, counting IP packets.
+    Ip1500,
+    /// 1504 bytes, counting IP packets with the 4 bytes that a TUN device puts before each, as
+    /// `mm-link` does.
+    #[default]
+    Tun1504,
+}
+
+impl OpportunitySize {
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Self::Ip1500 => 1500,
+            Self::Tun1504 => 1504,
+        }
+    }
+
+    #[inline]
+    fn measure(self, packet: &impl Queued) -> u32 {
+        match self {
+            Self::Ip1500 => packet.ip_len(),
+            Self::Tun1504 => packet.ip_len() + 4 * packet.segments(),
+        }
+    }
+}
+
+const MILLI: u64 = 1_000_000;
+
+/// Over how long the capacity shown in plots is averaged.
+const CAPACITY_WINDOW_MS: u64 = 100;
+
+impl Opportunities {
+    pub fn new(schedule: Arc<Schedule>, size: OpportunitySize) -> Self {
+        Self { schedule, size, lap: 0, next: 0, at: 0, left: 0 }
+    }
+
+    #[inline]
+    pub fn send(&mut self, now: Time, packet: &impl Queued) -> Departure {
+        let mut need = self.size.measure(packet);
+        if now.as_nanos() > self.at {
+            self.left = 0;
+        }
+        while need > self.left || self.left == 0 {
+            need -= self.left;
+            self.at = self.upcoming(now.as_nanos());
+            self.left = self.size.bytes();
+            self.next += 1;
+        }
+        self.left -= need;
+        let out = Time::from_nanos(self.at);
+        Departure { out, ready: self.ready_at(out) }
+    }
+
+    #[inline]
+    pub fn ready_at(&mut self, now: Time) -> Time {
+        if self.left > 0 && now.as_nanos() <= self.at {
+            return Time::from_nanos(self.at);
+        }
+        Time::from_nanos(self.upcoming(now.as_nanos()))
+    }
+
+    /// The capacity of the 100 ms that follow `now`, on average.
+    pub fn capacity(&self, now: Time) -> Rate {
+        let from = now.as_nanos() / MILLI;
+        let count = self.count_until(from + CAPACITY_WINDOW_MS) - self.count_until(from);
+        Rate::from_bps(count * u64::from(self.size.bytes()) * 8 * 1000 / CAPACITY_WINDOW_MS)
+    }
+
+    /// When the first opportunity is that lies at or after `now` and was not taken.
+    #[inline]
+    fn upcoming(&mut self, now: u64) -> u64 {
+        if let Some(milli) = self.schedule.millis().get(self.next) {
+            let at = (self.lap + u64::from(*milli)) * MILLI;
+            if at >= now {
+                return at;
+            }
+        }
+        self.seek(now)
+    }
+
+    fn seek(&mut self, now: u64) -> u64 {
+        let millis = self.schedule.millis();
+        let period = self.schedule.period_millis();
+        if self.next == millis.len() {
+            self.lap += period;
+            self.next = 0;
+        }
+        let offset = now.div_ceil(MILLI).saturating_sub(self.lap);
+        // Repetitions in which nothing was sent are passed at once. The last opportunity of one
+        // lies at its very end.
+        if offset > period {
+            self.lap += (offset - 1) / period * period;
+            self.next = 0;
+        }
+        let offset = now.div_ceil(MILLI).saturating_sub(self.lap);
+        self.next += millis[self.next..].partition_point(|milli| u64::from(*milli) < offset);
+        // `offset` is at most the period, which is the last entry.
+        (self.lap + u64::from(millis[self.next])) * MILLI
+    }
+
+    /// Opportunities from the start of the run up to and at `milli`.
+    fn count_until(&self, milli: u64) -> u64 {
+        let (millis, period) = (self.schedule.millis(), self.schedule.period_millis());
+        let (laps, offset) = (milli / period, milli % period);
+        let within = millis.partition_point(|at| u64::from(*at) <= offset);
+        laps * millis.len() as u64 + within as u64
+    }
+}

@@ -1,0 +1,497 @@
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use sojourn_core::{Body, Bytes, Direction, Ecn, FlowId, Packet, Queued, Rate, Span, Time};
+
+use super::*;
+use crate::trace::{OnEnd, Schedule, Step, Trace};
+
+const FULL: u32 = 1500;
+const MILLI: u64 = 1_000_000;
+
+/// A packet of `ip_len` bytes; 14 more on the wire.
+fn packet(ip_len: u32) -> Packet {
+    Packet {
+        flow: FlowId(0),
+        direction: Direction::Forward,
+        ecn: Ecn::NotEct,
+        dscp: 0,
+        segments: 1,
+        ip_len,
+        hop: 0,
+        src: 0,
+        dst: 1,
+        sent: Time::ZERO,
+        body: Body::Datagram { number: 0, frame: 0, last: true },
+    }
+}
+
+fn at(ns: u64) -> Time {
+    Time::from_nanos(ns)
+}
+
+fn steps(steps: &[(u64, u64)]) -> Arc<Trace> {
+    let steps = steps
+        .iter()
+        .map(|(bps, ns)| Step { rate: Rate::from_bps(*bps), duration: Span::from_nanos(*ns) });
+    Arc::new(Trace::new(steps).expect("a good trace"))
+}
+
+fn traced(list: &[(u64, u64)], on_end: OnEnd) -> TraceDriven {
+    TraceDriven::new(steps(list), on_end, 0)
+}
+
+mod fixed {
+    use super::*;
+
+    #[test]
+    fn a_full_packet_takes_its_bits_over_the_rate() {
+        let mut fixed = Fixed::new(Rate::from_bps(10_000_000), 0);
+        let departure = fixed.send(at(500), &packet(FULL));
+        assert_eq!(departure, Departure { out: at(1_211_700), ready: at(1_211_700) });
+    }
+
+    #[test]
+    fn the_long_run_rate_is_exact_over_a_million_packets() {
+        // 7 Mbit/s and 1514 bytes: 1 730 285 and 5/7 ns a packet.
+        let mut fixed = Fixed::new(Rate::from_bps(7_000_000), 0);
+        let mut now = Time::ZERO;
+        for _ in 0..1_000_000 {
+            now = fixed.send(now, &packet(FULL)).ready;
+        }
+        assert_eq!(now, at(1_000_000 * 1514 * 8_000 / 7));
+    }
+
+    #[test]
+    fn the_long_run_rate_is_exact_with_mixed_sizes() {
+        let mut fixed = Fixed::new(Rate::from_bps(2_999_999_993), 0);
+        let (mut now, mut bits) = (Time::ZERO, 0u128);
+        for n in 0..1_000_000u32 {
+            let packet = packet(52 + n % 1000 * 7919 % 1449);
+            bits += 8 * u128::from(packet.wire_len());
+            now = fixed.send(now, &packet).ready;
+        }
+        assert_eq!(u128::from(now.as_nanos()), bits * 1_000_000_000 / 2_999_999_993);
+    }
+
+    #[test]
+    fn idleness_earns_no_credit() {
+        let mut fixed = Fixed::new(Rate::from_bps(7_000_000), 0);
+        fixed.send(at(0), &packet(FULL));
+        // The fraction of a nanosecond left by the first packet is over by then.
+        assert_eq!(fixed.send(at(2_000_000), &packet(FULL)).out, at(3_730_285));
+    }
+
+    #[test]
+    fn a_packet_sent_too_early_waits_for_the_one_ahead() {
+        let mut fixed = Fixed::new(Rate::from_bps(10_000_000), 0);
+        fixed.send(at(0), &packet(FULL));
+        assert_eq!(fixed.ready_at(at(10)), at(1_211_200));
+        assert_eq!(fixed.send(at(10), &packet(FULL)).out, at(2_422_400));
+    }
+
+    #[test]
+    fn overhead_counts_once_for_each_segment() {
+        let mut two = packet(3000);
+        two.segments = 2;
+        let mut fixed = Fixed::new(Rate::from_bps(8_000_000), 24);
+        assert_eq!(fixed.send(at(0), &two).out, at((3000 + 2 * (14 + 24)) * 1000));
+        let mut ip_only = Fixed::new(Rate::from_bps(8_000_000), -14);
+        assert_eq!(ip_only.send(at(0), &two).out, at(3000 * 1000));
+    }
+}
+
+mod traces {
+    use super::*;
+
+    #[test]
+    fn a_packet_under_way_when_the_rate_changes_ends_at_the_new_rate() {
+        // 12 112 bits: 1 ms at 8 Mbit/s passes 8000, the other 4112 take 2.056 ms at 2 Mbit/s.
+        let mut traced = traced(&[(8_000_000, MILLI), (2_000_000, 10 * MILLI)], OnEnd::Hold);
+        assert_eq!(traced.send(at(0), &packet(FULL)).out, at(3_056_000));
+    }
+
+    #[test]
+    fn a_packet_waits_until_an_outage_is_over() {
+        let list = [(8_000_000, MILLI), (0, 5 * MILLI), (16_000_000, 10 * MILLI)];
+        let mut across = traced(&list, OnEnd::Hold);
+        assert_eq!(across.send(at(0), &packet(FULL)).out, at(6_257_000));
+        let mut inside = traced(&list, OnEnd::Hold);
+        assert_eq!(inside.ready_at(at(2 * MILLI)), at(6 * MILLI));
+        assert_eq!(inside.send(at(2 * MILLI), &packet(FULL)).out, at(6_757_000));
+    }
+
+    #[test]
+    fn a_packet_that_ends_with_its_step_leaves_the_next_one_waiting_in_the_queue() {
+        let mut traced = traced(&[(12_112_000, MILLI), (0, 5 * MILLI)], OnEnd::Wrap);
+        let departure = traced.send(at(0), &packet(FULL));
+        assert_eq!(departure, Departure { out: at(MILLI), ready: at(6 * MILLI) });
+    }
+
+    #[test]
+    fn a_trace_that_wraps_begins_again_and_one_that_holds_keeps_its_last_rate() {
+        let list = [(8_000_000, MILLI), (16_000_000, MILLI)];
+        let (mut wraps, mut holds) = (traced(&list, OnEnd::Wrap), traced(&list, OnEnd::Hold));
+        // Laps are 2 ms: 7 ms is in the middle of the fourth, where the faster step begins.
+        for (now, wrapped, held) in [(6, 8, 16), (7, 16, 16)] {
+            let now = at(now * MILLI);
+            assert_eq!(wraps.capacity(now), Rate::from_bps(wrapped * 1_000_000));
+            assert_eq!(holds.capacity(now), Rate::from_bps(held * 1_000_000));
+        }
+        assert_eq!(wraps.send(at(6 * MILLI), &packet(FULL)).out, at(7_257_000));
+        assert_eq!(holds.send(at(6 * MILLI), &packet(FULL)).out, at(6_757_000));
+    }
+
+    #[test]
+    fn a_trace_that_holds_an_outage_never_sends_again() {
+        let mut traced = traced(&[(8_000_000, MILLI), (0, MILLI)], OnEnd::Hold);
+        let departure = traced.send(at(0), &packet(FULL));
+        assert_eq!(departure, Departure { out: Time::NEVER, ready: Time::NEVER });
+        assert_eq!(traced.ready_at(at(50 * MILLI)), Time::NEVER);
+    }
+
+    #[test]
+    fn a_trace_of_one_step_equals_a_fixed_rate() {
+        let mut traced = traced(&[(7_000_000, 1_000_003)], OnEnd::Wrap);
+        let mut fixed = Fixed::new(Rate::from_bps(7_000_000), 0);
+        let mut now = Time::ZERO;
+        for _ in 0..10_000 {
+            let departure = fixed.send(now, &packet(FULL));
+            // A fraction of a nanosecond is cut at each end of a step, never added up.
+            let out = traced.send(now, &packet(FULL)).out;
+            assert_eq!(out, departure.out);
+            now = departure.ready;
+        }
+    }
+
+    #[test]
+    fn years_of_idleness_are_passed_at_once() {
+        let mut traced = traced(&[(8_000_000, 3), (16_000_000, 4)], OnEnd::Wrap);
+        // 7 ns laps; a hundred years would be 4.5 * 10^17 of them.
+        let now = 7 * 450_000_000_000_000_000 + 3;
+        assert_eq!(traced.ready_at(at(now)), at(now));
+        // A nanosecond at 16 Mbit/s is 0.016 bits; a lap passes 3*8 + 4*16 = 88 units.
+        let out = traced.send(at(now), &packet(0)).out.as_nanos();
+        let units = 14 * 8_000_000_000u64 / 1_000_000 - 64;
+        assert_eq!(
+            out,
+            now + 4
+                + units / 88 * 7
+                + (units % 88).min(24) / 8
+                + (units % 88).saturating_sub(24) / 16
+        );
+    }
+
+    /// The same by the definition: whole nanoseconds one by one.
+    fn by_nanoseconds(trace: &Trace, wraps: bool, sends: &[(u64, u32)]) -> Vec<u64> {
+        let rates: Vec<u64> = trace
+            .steps()
+            .flat_map(|step| vec![step.rate.as_bps(); step.duration.as_nanos() as usize])
+            .collect();
+        let rate = |ns: u64| match (wraps, rates.get(ns as usize)) {
+            (_, Some(rate)) => *rate,
+            (true, None) => rates[ns as usize % rates.len()],
+            (false, None) => rates[rates.len() - 1],
+        };
+        // Work done so far within nanosecond `ns`.
+        let (mut ns, mut used) = (0, 0);
+        sends
+            .iter()
+            .map(|(now, bytes)| {
+                if *now > ns {
+                    (ns, used) = (*now, 0);
+                }
+                let mut left = u64::from(*bytes) * 8_000_000_000;
+                while left > 0 {
+                    let done = left.min(rate(ns) - used);
+                    left -= done;
+                    used += done;
+                    if used == rate(ns) {
+                        (ns, used) = (ns + 1, 0);
+                    }
+                }
+                ns
+            })
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn integration_across_steps_equals_the_slow_definition(
+            list in prop::collection::vec((0u64..5, 1u64..60), 1..12),
+            sends in prop::collection::vec((0u64..120, 1u32..80), 1..40),
+            wraps: bool,
+        ) {
+            // Up to 4 * 3.7 Gbit/s, so that packets span several steps and end within one.
+            let mut list: Vec<_> =
+                list.into_iter().map(|(rate, ns)| (rate * 3_700_000_001, ns)).collect();
+            list.last_mut().expect("not empty").0 += 1_234_567_891;
+            let trace = steps(&list);
+            let on_end = if wraps { OnEnd::Wrap } else { OnEnd::Hold };
+            let mut traced = TraceDriven::new(Arc::clone(&trace), on_end, -14);
+            let mut now = 0;
+            let mut given = Vec::new();
+            let mut outs = Vec::new();
+            for (gap, bytes) in sends {
+                now += gap;
+                let ready = traced.ready_at(at(now));
+                prop_assert!(ready >= at(now));
+                given.push((now, bytes));
+                let departure = traced.send(at(now), &packet(bytes));
+                prop_assert!(departure.ready >= departure.out && departure.out >= ready);
+                outs.push(departure.out.as_nanos());
+            }
+            prop_assert_eq!(outs, by_nanoseconds(&trace, wraps, &given));
+        }
+    }
+}
+
+mod htb {
+    use super::*;
+
+    fn bucket(mbit: u64, burst: u64) -> TokenBucket {
+        TokenBucket::new(Rate::from_bps(mbit * 1_000_000), Bytes::new(burst), 0)
+    }
+
+    #[test]
+    fn two_full_packets_leave_back_to_back_after_idleness() {
+        let mut bucket = bucket(10, 1600);
+        let now = at(5_000 * MILLI);
+        // 1600 - 1514 = 86 tokens left: the second leaves too, and owes 1428 bytes.
+        assert_eq!(bucket.send(now, &packet(FULL)), Departure { out: now, ready: now });
+        let second = bucket.send(now, &packet(FULL));
+        assert_eq!(second.out, now);
+        assert_eq!(second.ready, now + Rate::from_bps(10_000_000).time_for(1428));
+        // From then on one at a time.
+        let third = bucket.send(second.ready, &packet(FULL));
+        assert_eq!(third.ready - Span::from_nanos(1_211_200), third.out);
+    }
+
+    #[test]
+    fn the_long_run_rate_is_exact_over_a_million_packets() {
+        let mut bucket = bucket(7, 1600);
+        // In ticks of 64 ns the burst is 28 572 of them.
+        let burst = 28_572 * 64;
+        let mut now = Time::ZERO;
+        for _ in 0..1_000_000 {
+            now = bucket.send(now, &packet(FULL)).ready;
+        }
+        // The first moment at which what was sent, less the burst, is paid for.
+        let exact = (1_000_000 * 1514 * 8_000u64).div_ceil(7) - burst;
+        assert_eq!(now, at(exact));
+    }
+
+    #[test]
+    fn tokens_stop_at_the_burst_however_long_the_idleness() {
+        for idle in [1_280_000, 2_000_000, 60_000_000_000] {
+            let mut bucket = bucket(10, 1600);
+            bucket.send(at(0), &packet(FULL));
+            let empty = bucket.send(at(0), &packet(FULL)).ready;
+            let now = empty + Span::from_nanos(idle);
+            assert_eq!(bucket.send(now, &packet(FULL)).ready, now);
+            assert_eq!(
+                bucket.send(now, &packet(FULL)).ready,
+                now + Rate::from_bps(10_000_000).time_for(1428),
+                "idle for {idle} ns"
+            );
+        }
+    }
+
+    #[test]
+    fn a_burst_of_ten_packets_lets_eleven_leave_at_once() {
+        let mut bucket = bucket(100, 10 * 1514);
+        let left = (0..20).take_while(|_| bucket.send(at(0), &packet(FULL)).ready == at(0)).count();
+        // Ten that leave at least zero tokens, and the one that takes them below.
+        assert_eq!(left + 1, 11);
+    }
+
+    #[test]
+    fn the_default_burst_is_what_a_nanosecond_passes_and_1600_bytes() {
+        for (gbit, burst) in [(1, 1600), (8, 1601), (100, 1612)] {
+            let rate = Rate::from_bps(gbit * 1_000_000_000);
+            assert_eq!(TokenBucket::default_burst(rate), Bytes::new(burst));
+        }
+    }
+
+    #[test]
+    fn no_debt_is_longer_than_a_minute() {
+        let mut bucket = TokenBucket::new(Rate::from_bps(8), Bytes::new(0), 0);
+        let ready = bucket.send(at(0), &packet(FULL)).ready;
+        assert_eq!(ready, at(60_000_000_000 - 1));
+    }
+
+    #[test]
+    fn overhead_counts_once_even_for_several_segments() {
+        let mut two = packet(3000);
+        two.segments = 2;
+        let mut bucket = TokenBucket::new(Rate::from_bps(8_000_000), Bytes::new(0), 24);
+        assert_eq!(bucket.send(at(0), &two).ready, at((3000 + 28 + 24) * 1000));
+    }
+
+    proptest! {
+        #[test]
+        fn no_window_passes_more_than_burst_rate_and_a_packet(
+            sends in prop::collection::vec((0u64..4_000_000, 1u32..1500), 1..60),
+            mbit in 1u64..200,
+        ) {
+            let mut bucket = bucket(mbit, 1600);
+            let mut log: Vec<(u64, u64)> = Vec::new();
+            let mut now = Time::ZERO;
+            for (gap, bytes) in sends {
+                now = bucket.ready_at(now + Span::from_nanos(gap));
+                let departure = bucket.send(now, &packet(bytes));
+                prop_assert_eq!(departure.out, now);
+                log.push((now.as_nanos(), u64::from(bytes) + 14));
+            }
+            for first in 0..log.len() {
+                let mut sum = 0;
+                for (time, bytes) in &log[first..] {
+                    sum += bytes;
+                    let window = Span::from_nanos(time - log[first].0);
+                    let passed = Rate::from_bps(mbit * 1_000_000).bytes_in(window);
+                    // The tick rounds the burst up by less than 64 ns; the packet that leaves
+                    // with zero tokens may be any.
+                    prop_assert!(sum <= 1600 + 64 * mbit / 8000 + 1 + passed + 1 + bytes);
+                }
+            }
+        }
+    }
+}
+
+mod mahimahi {
+    use super::*;
+
+    fn link(millis: &[u32], size: OpportunitySize) -> Opportunities {
+        Opportunities::new(Arc::new(Schedule::new(millis.to_vec()).expect("good")), size)
+    }
+
+    #[test]
+    fn a_file_of_one_line_is_12_mbit_a_second() {
+        for size in [OpportunitySize::Ip1500, OpportunitySize::Tun1504] {
+            let mut link = link(&[1], size);
+            let mut now = Time::ZERO;
+            for n in 1..=100_000 {
+                now = link.ready_at(now);
+                let departure = link.send(now, &packet(FULL));
+                assert_eq!(departure.out, at(n * MILLI));
+                now = departure.ready;
+            }
+            // 100 000 packets of 1500 bytes in 100 s.
+            assert_eq!(now, at(100_001 * MILLI));
+        }
+        assert_eq!(link(&[1], OpportunitySize::Ip1500).capacity(at(0)), Rate::from_bps(12_000_000));
+    }
+
+    #[test]
+    fn an_opportunity_carries_several_small_packets() {
+        let mut link = link(&[1], OpportunitySize::Ip1500);
+        let outs: Vec<_> =
+            (0..4).map(|_| link.send(at(0), &packet(500)).out.as_nanos() / MILLI).collect();
+        assert_eq!(outs, [1, 1, 1, 2]);
+    }
+
+    #[test]
+    fn a_packet_spans_opportunities_and_leaves_the_rest_to_the_next() {
+        let mut link = link(&[1, 5], OpportunitySize::Ip1500);
+        let first = link.send(at(0), &packet(1000));
+        assert_eq!(first, Departure { out: at(MILLI), ready: at(MILLI) });
+        let second = link.send(first.ready, &packet(1400));
+        // 500 bytes at 1 ms and 900 at 5 ms, where 600 remain.
+        assert_eq!(second, Departure { out: at(5 * MILLI), ready: at(5 * MILLI) });
+        assert_eq!(link.send(second.ready, &packet(600)).out, at(5 * MILLI));
+    }
+
+    #[test]
+    fn what_nobody_uses_is_lost() {
+        let mut link = link(&[1, 2, 3, 10], OpportunitySize::Ip1500);
+        // The rest of the opportunity at 1 ms, and those at 2 and 3, are gone by 3.5 ms.
+        assert_eq!(link.send(at(0), &packet(100)).out, at(MILLI));
+        assert_eq!(link.send(at(3_500_000), &packet(100)).out, at(10 * MILLI));
+    }
+
+    #[test]
+    fn a_packet_that_comes_with_the_opportunity_can_use_it() {
+        let mut link = link(&[1, 2], OpportunitySize::Ip1500);
+        assert_eq!(link.ready_at(at(MILLI)), at(MILLI));
+        assert_eq!(link.ready_at(at(MILLI + 1)), at(2 * MILLI));
+    }
+
+    #[test]
+    fn lines_with_one_time_are_so_many_opportunities() {
+        let mut link = link(&[2, 2, 2, 4], OpportunitySize::Ip1500);
+        let outs: Vec<_> =
+            (0..5).map(|_| link.send(at(0), &packet(FULL)).out.as_nanos() / MILLI).collect();
+        assert_eq!(outs, [2, 2, 2, 4, 6]);
+    }
+
+    #[test]
+    fn the_file_repeats_with_its_last_line_as_period() {
+        let mut link = link(&[0, 3, 7], OpportunitySize::Ip1500);
+        let outs: Vec<_> =
+            (0..7).map(|_| link.send(at(0), &packet(FULL)).out.as_nanos() / MILLI).collect();
+        // The last of a lap and the first of the next fall together.
+        assert_eq!(outs, [0, 3, 7, 7, 10, 14, 14]);
+        assert_eq!(
+            link.send(at(7 * 1_000_000 * MILLI + 1), &packet(FULL)).out,
+            at(7_000_003 * MILLI)
+        );
+    }
+
+    #[test]
+    fn with_the_tun_header_a_full_packet_fills_1504_bytes() {
+        let mut link = link(&[1], OpportunitySize::Tun1504);
+        assert_eq!(link.send(at(0), &packet(FULL)).ready, at(2 * MILLI));
+        assert_eq!(link.send(at(0), &packet(746)).out, at(2 * MILLI));
+        // 750 + 754 bytes; another 4 would not fit.
+        assert_eq!(
+            link.send(at(0), &packet(750)),
+            Departure { out: at(2 * MILLI), ready: at(3 * MILLI) }
+        );
+    }
+
+    /// The same by the definition: every opportunity in turn is offered to the packets present.
+    fn by_opportunities(millis: &[u32], sends: &[(u64, u32)]) -> Vec<u64> {
+        let period = u64::from(millis[millis.len() - 1]);
+        let times = (0..).flat_map(|lap| millis.iter().map(move |m| lap * period + u64::from(*m)));
+        let (mut outs, mut left) = (Vec::new(), sends[0].1);
+        for milli in times {
+            let mut bytes = 1500;
+            while bytes > 0 && outs.len() < sends.len() && sends[outs.len()].0 <= milli * MILLI {
+                let used = left.min(bytes);
+                left -= used;
+                bytes -= used;
+                if left == 0 {
+                    outs.push(milli * MILLI);
+                    left = sends.get(outs.len()).map_or(0, |(_, bytes)| *bytes);
+                }
+            }
+            if outs.len() == sends.len() {
+                break;
+            }
+        }
+        outs
+    }
+
+    proptest! {
+        #[test]
+        fn driven_by_packets_it_equals_being_driven_by_opportunities(
+            gaps in prop::collection::vec(0u32..4, 1..20),
+            sends in prop::collection::vec((0u64..6_000_000, 1u32..4000), 1..40),
+        ) {
+            let mut millis: Vec<u32> = gaps.iter().scan(0, |sum, gap| { *sum += gap; Some(*sum) }).collect();
+            *millis.last_mut().expect("not empty") += 1;
+            let mut link = link(&millis, OpportunitySize::Ip1500);
+            let (mut now, mut arrivals, mut outs) = (0, Vec::new(), Vec::new());
+            let mut ready = Time::ZERO;
+            for (gap, bytes) in sends {
+                now += gap;
+                arrivals.push((now, bytes));
+                let start = link.ready_at(ready.max(at(now)));
+                let departure = link.send(start, &packet(bytes));
+                outs.push(departure.out.as_nanos());
+                ready = departure.ready;
+            }
+            prop_assert_eq!(outs, by_opportunities(&millis, &arrivals));
+        }
+    }
+}

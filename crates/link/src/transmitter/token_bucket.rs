@@ -1,0 +1,79 @@
+use sojourn_core::{Bytes, Queued, Rate, Time};
+
+use super::Departure;
+use super::clock::Clock;
+
+/// A single class of Linux's `htb`, ceil equal to rate.
+///
+/// A packet may leave while the tokens are not negative and is then charged its whole length, so
+/// it leaves at once and the *next* one waits. Tokens are kept as the moment at which they are
+/// zero; `now - zero` is their number, at most `burst`.
+#[derive(Clone, Debug)]
+pub struct TokenBucket {
+    clock: Clock,
+    overhead: u32,
+    /// What the bucket holds when full, in nanoseconds at the rate.
+    burst: i64,
+    /// `zero` and `rest / rate` of a nanosecond. Before the run began while the bucket is full.
+    zero: i64,
+    rest: u64,
+}
+
+/// `tc` hands bursts to the kernel in ticks of this many nanoseconds, rounded up.
+const TICK_NS: u64 = 64;
+
+/// No debt is longer than this, however slow the class.
+const MAX_DEBT_NS: i64 = 60_000_000_000;
+
+impl TokenBucket {
+    /// A class that begins with a full bucket. `overhead` bytes are added once to what the queue
+    /// holds as one packet, also when it stands for several segments.
+    ///
+    /// # Panics
+    /// When the rate is zero.
+    pub fn new(rate: Rate, burst: Bytes, overhead: u32) -> Self {
+        let clock = Clock::new(rate.as_bps());
+        let work = u128::from(burst.as_u64()) * 8_000_000_000;
+        let ticks = work.div_ceil(u128::from(TICK_NS) * u128::from(clock.rate()));
+        let burst = i64::try_from(ticks * u128::from(TICK_NS)).unwrap_or(i64::MAX / 2);
+        Self { clock, overhead, burst, zero: -burst, rest: 0 }
+    }
+
+    /// The burst that `tc` gives a class without one, where the kernel has a high-resolution
+    /// clock: what the rate passes in a nanosecond, and 1600 bytes.
+    pub const fn default_burst(rate: Rate) -> Bytes {
+        Bytes::new(rate.as_bytes_per_sec() / 1_000_000_000 + 1600)
+    }
+
+    #[inline]
+    pub fn send(&mut self, now: Time, packet: &impl Queued) -> Departure {
+        let taken = self.clock.time_for(packet.wire_len() + self.overhead);
+        let out = self.ready_at(now);
+        let now = out.as_nanos() as i64;
+        if self.zero < now - self.burst {
+            self.zero = now - self.burst;
+            self.rest = 0;
+        }
+        self.zero += taken.ns as i64;
+        self.rest += taken.rest;
+        if self.rest >= self.clock.rate() {
+            self.rest -= self.clock.rate();
+            self.zero += 1;
+        }
+        if self.zero - now >= MAX_DEBT_NS {
+            self.zero = now + MAX_DEBT_NS - 1;
+            self.rest = 0;
+        }
+        Departure { out, ready: self.ready_at(out) }
+    }
+
+    #[inline]
+    pub fn ready_at(&self, now: Time) -> Time {
+        let whole = self.zero + i64::from(self.rest > 0);
+        now.max(Time::from_nanos(whole.max(0) as u64))
+    }
+
+    pub fn rate(&self) -> Rate {
+        Rate::from_bps(self.clock.rate())
+    }
+}

@@ -1,0 +1,335 @@
+//! One flow.
+
+use sojourn_core::{Body, Direction, Ecn, FlowSample, Packet, Span, Time};
+
+use super::FlowShape;
+use super::frames::Frames;
+use super::phases::Phases;
+use crate::histogram::Histogram;
+use crate::outcome::{Counts, FlowMetrics, Numbered};
+use crate::qoe::Jitter;
+use crate::series::{FlowSeries, StepDelay, inflight};
+
+/// What is touched for every data segment comes first.
+#[derive(Clone, Debug)]
+pub(super) struct FlowState {
+    total: Counts,
+    rtt_max_in_row: u64,
+    rtt: Histogram,
+    owd: Histogram,
+
+    at_warmup: Counts,
+    at_row: Counts,
+    /// Count and sum of `rtt` when the row began.
+    rtt_at_row: (u64, u128),
+    warmup: Time,
+
+    srtt: Histogram,
+    cwnd: Histogram,
+    inflight: Histogram,
+    pacing: Histogram,
+    last: Option<FlowSample>,
+    /// Bytes acknowledged at the first and at the last sample after the warm-up.
+    acked: Option<[(Time, u64); 2]>,
+    phases: Phases,
+    completion: Histogram,
+    connect: Option<Span>,
+
+    datagrams: Gaps,
+    ipdv: Histogram,
+    last_datagram: Option<(u32, Span)>,
+    jitter: Jitter,
+    jitter_sum: f64,
+    jitter_count: u64,
+    frames: Frames,
+
+    pings: Gaps,
+    ping: Histogram,
+    ping_in_row: StepDelay,
+}
+
+impl FlowState {
+    pub(super) fn new(warmup: Time) -> Self {
+        Self {
+            total: Counts::default(),
+            rtt_max_in_row: 0,
+            rtt: Histogram::new(),
+            owd: Histogram::new(),
+            at_warmup: Counts::default(),
+            at_row: Counts::default(),
+            rtt_at_row: (0, 0),
+            warmup,
+            srtt: Histogram::new(),
+            cwnd: Histogram::new(),
+            inflight: Histogram::new(),
+            pacing: Histogram::new(),
+            last: None,
+            acked: None,
+            phases: Phases::default(),
+            completion: Histogram::new(),
+            connect: None,
+            datagrams: Gaps::default(),
+            ipdv: Histogram::new(),
+            last_datagram: None,
+            jitter: Jitter::default(),
+            jitter_sum: 0.0,
+            jitter_count: 0,
+            frames: Frames::default(),
+            pings: Gaps::default(),
+            ping: Histogram::new(),
+            ping_in_row: NO_DELAY,
+        }
+    }
+
+    #[inline]
+    pub(super) fn on_sent(&mut self, now: Time, packet: &Packet) {
+        match &packet.body {
+            Body::Segment(segment) => {
+                self.count_sent(now, packet);
+                if segment.retransmission {
+                    self.total.retransmits += u64::from(packet.segments);
+                }
+            }
+            Body::Ack(_) => self.total.acks_sent += 1,
+            Body::Datagram { frame, last, .. } => {
+                self.count_sent(now, packet);
+                self.datagrams.sent += 1;
+                self.frames.on_sent(now, *frame, *last);
+            }
+            Body::Echo { .. } if packet.direction == Direction::Forward => {
+                self.count_sent(now, packet);
+                self.pings.sent += 1;
+            }
+            Body::Echo { .. } | Body::Handshake { .. } => {}
+        }
+    }
+
+    #[inline]
+    pub(super) fn on_arrived(&mut self, now: Time, packet: &Packet) {
+        match &packet.body {
+            Body::Segment(_) => self.count_arrived(now, packet),
+            Body::Ack(_) => self.total.acks_arrived += 1,
+            Body::Datagram { number, frame, .. } => {
+                self.count_arrived(now, packet);
+                self.on_datagram(now, packet.sent, *number);
+                self.frames.on_arrived(now, *frame);
+            }
+            Body::Echo { number, .. } if packet.direction == Direction::Reverse => {
+                self.pings.on_arrived(*number);
+            }
+            Body::Handshake { asked } if packet.direction == Direction::Reverse => {
+                self.connect = self.connect.or(Some(now.since(*asked)));
+            }
+            Body::Echo { .. } | Body::Handshake { .. } => {}
+        }
+    }
+
+    #[inline]
+    pub(super) fn on_delivered(&mut self, bytes: u64) {
+        self.total.delivered_bytes += bytes;
+    }
+
+    #[inline]
+    pub(super) fn on_rtt(&mut self, rtt: Span) {
+        let rtt = rtt.as_nanos();
+        self.rtt.record(rtt);
+        if rtt > self.rtt_max_in_row {
+            self.rtt_max_in_row = rtt;
+        }
+    }
+
+    pub(super) fn on_ping(&mut self, now: Time, rtt: Span) {
+        self.ping_in_row.count += 1;
+        self.ping_in_row.sum += u128::from(rtt.as_nanos());
+        self.ping_in_row.max = self.ping_in_row.max.max(rtt.as_nanos());
+        if now - rtt >= self.warmup {
+            self.ping.record(rtt.as_nanos());
+        }
+    }
+
+    pub(super) fn on_phase(&mut self, now: Time, from: &'static str, to: &'static str) {
+        self.phases.on_change(now, from, to);
+    }
+
+    pub(super) fn on_completed(&mut self, took: Span) {
+        self.completion.record(took.as_nanos());
+    }
+
+    #[cold]
+    pub(super) fn on_dropped(&mut self, packet: &Packet) {
+        match &packet.body {
+            Body::Datagram { frame, .. } => self.frames.on_dropped(*frame),
+            Body::Segment(_) | Body::Echo { .. } => {}
+            Body::Ack(_) | Body::Handshake { .. } => return,
+        }
+        self.total.dropped_packets += u64::from(packet.segments);
+    }
+
+    pub(super) fn on_marked(&mut self, packet: &Packet) {
+        self.total.marked_packets += u64::from(packet.segments);
+    }
+
+    pub(super) fn on_sample(&mut self, now: Time, sample: &FlowSample) {
+        self.last = Some(*sample);
+        self.phases.on_sample(sample.phase);
+        // Without a round trip the state is that of a connection yet to begin.
+        if now < self.warmup || sample.srtt.is_zero() {
+            return;
+        }
+        self.srtt.record(sample.srtt.as_nanos());
+        self.cwnd.record(u64::from(sample.cwnd));
+        self.inflight.record(u64::from(inflight(sample)));
+        if let Some(rate) = sample.pacing_rate.filter(|rate| !rate.is_unlimited()) {
+            self.pacing.record(rate.as_bps());
+        }
+        let first = self.acked.map_or((now, sample.bytes_acked), |[first, _]| first);
+        self.acked = Some([first, (now, sample.bytes_acked)]);
+    }
+
+    /// From here on distributions count.
+    pub(super) fn end_warmup(&mut self, warmup: Time) {
+        self.at_warmup = self.total;
+        self.rtt_at_row.0 = self.rtt_at_row.0.wrapping_sub(self.rtt.count());
+        self.rtt_at_row.1 = self.rtt_at_row.1.wrapping_sub(self.rtt.sum());
+        self.rtt.clear();
+        self.owd.clear();
+        self.ipdv.clear();
+        self.jitter_sum = 0.0;
+        self.jitter_count = 0;
+        self.datagrams.end_warmup();
+        self.pings.end_warmup();
+        self.frames.end_warmup();
+        self.phases.end_warmup(warmup);
+    }
+
+    pub(super) fn close_row(&mut self, length: Span, row: &mut FlowSeries) {
+        let delta = self.total - self.at_row;
+        let rtt = StepDelay {
+            count: self.rtt.count().wrapping_sub(self.rtt_at_row.0) + self.ping_in_row.count,
+            sum: self.rtt.sum().wrapping_sub(self.rtt_at_row.1) + self.ping_in_row.sum,
+            max: self.rtt_max_in_row.max(self.ping_in_row.max),
+        };
+        row.push(mbps(delta.delivered_bytes, length), rtt, delta.retransmits);
+        self.at_row = self.total;
+        self.rtt_at_row = (self.rtt.count(), self.rtt.sum());
+        self.rtt_max_in_row = 0;
+        self.ping_in_row = NO_DELAY;
+    }
+
+    pub(super) fn finish(self, shape: FlowShape, end: Time, window: Span) -> FlowMetrics {
+        FlowMetrics {
+            name: shape.name,
+            kind: shape.kind,
+            whole: self.total,
+            after_warmup: self.total - self.at_warmup,
+            run: end.since(Time::ZERO),
+            window,
+            share: None,
+            rtt: self.rtt.distribution(),
+            owd: self.owd.distribution(),
+            srtt: self.srtt.distribution(),
+            cwnd: self.cwnd.distribution(),
+            inflight: self.inflight.distribution(),
+            pacing: self.pacing.distribution(),
+            ping: self.ping.distribution(),
+            pings: self.pings.whole(),
+            pings_after_warmup: self.pings.after_warmup(),
+            datagrams: self.datagrams.whole(),
+            datagrams_after_warmup: self.datagrams.after_warmup(),
+            ipdv: self.ipdv.distribution(),
+            jitter: self.jitter.value(),
+            jitter_mean: (self.jitter_count > 0)
+                .then(|| self.jitter_sum / self.jitter_count as f64),
+            frames: self.frames.finish(),
+            completion: self.completion.distribution(),
+            connect: self.connect,
+            phases: self.phases.finish(end),
+            last: self.last,
+            acked: self.acked.map(|[(since, first), (until, last)]| {
+                (last.saturating_sub(first), until.since(since))
+            }),
+        }
+    }
+
+    #[inline]
+    fn count_sent(&mut self, now: Time, packet: &Packet) {
+        if self.total.sent_packets == 0 {
+            self.phases.start(now);
+        }
+        self.total.sent_packets += u64::from(packet.segments);
+        self.total.sent_bytes += u64::from(packet.ip_len);
+    }
+
+    #[inline]
+    fn count_arrived(&mut self, now: Time, packet: &Packet) {
+        self.total.arrived_packets += u64::from(packet.segments);
+        self.total.arrived_bytes += u64::from(packet.ip_len);
+        if packet.ecn == Ecn::Ce {
+            self.total.ce_packets += u64::from(packet.segments);
+        }
+        self.owd.record(now.since(packet.sent).as_nanos());
+    }
+
+    fn on_datagram(&mut self, now: Time, sent: Time, number: u32) {
+        self.datagrams.on_arrived(number);
+        let transit = now.since(sent);
+        if let Some((last, last_transit)) = self.last_datagram
+            && number == last.wrapping_add(1)
+        {
+            self.ipdv.record(transit.as_nanos().abs_diff(last_transit.as_nanos()));
+        }
+        self.last_datagram = Some((number, transit));
+        self.jitter.on_packet(sent, now);
+        if let Some(jitter) = self.jitter.value() {
+            self.jitter_sum += jitter;
+            self.jitter_count += 1;
+        }
+    }
+}
+
+/// Which numbers of a sequence arrived, as a count; numbers begin at 0 and are sent in order.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gaps {
+    sent: u64,
+    arrived: u64,
+    /// After the largest number that arrived.
+    end: u64,
+    /// The first number sent after the warm-up.
+    warm_from: u64,
+    warm_arrived: u64,
+}
+
+impl Gaps {
+    fn on_arrived(&mut self, number: u32) {
+        let number = u64::from(number);
+        self.arrived += 1;
+        self.end = self.end.max(number + 1);
+        self.warm_arrived += u64::from(number >= self.warm_from);
+    }
+
+    fn end_warmup(&mut self) {
+        self.warm_from = self.sent;
+        self.warm_arrived = 0;
+    }
+
+    fn whole(&self) -> Numbered {
+        numbered(self.sent, self.arrived, self.end)
+    }
+
+    fn after_warmup(&self) -> Numbered {
+        let end = self.end.saturating_sub(self.warm_from);
+        numbered(self.sent - self.warm_from, self.warm_arrived, end)
+    }
+}
+
+fn numbered(sent: u64, arrived: u64, end: u64) -> Numbered {
+    let until = if arrived == 0 { sent } else { end };
+    Numbered { sent, arrived, lost: until.saturating_sub(arrived) }
+}
+
+const NO_DELAY: StepDelay = StepDelay { count: 0, sum: 0, max: 0 };
+
+/// Megabits per second; zero over no time.
+pub(super) fn mbps(bytes: u64, time: Span) -> f64 {
+    if time.is_zero() { 0.0 } else { bytes as f64 * 8e3 / time.as_nanos() as f64 }
+}

@@ -1,0 +1,202 @@
+//! Application frames made of datagrams: which arrive whole, when, and how long the picture
+//! stands still in between.
+
+use std::collections::VecDeque;
+
+use sojourn_core::{Span, Time};
+
+use crate::histogram::Histogram;
+use crate::outcome::{FrameMetrics, STALL_THRESHOLDS_MS, Stall};
+use crate::qoe::{FreezeDetector, FreezeRule, Freezes};
+
+/// Frames that may be under way at once, so that an outage that nobody reports as drops does not
+/// take memory without end.
+const MAX_PENDING: usize = 1 << 16;
+
+/// How far behind the newest complete frame an incomplete one is given up. Paths that do not
+/// reorder never come near it.
+const REORDERING: u32 = 64;
+
+#[derive(Clone, Debug)]
+pub(super) struct Frames {
+    /// Frames under way, numbered from `first`.
+    pending: VecDeque<Pending>,
+    first: u32,
+    complete: u64,
+    lost: u64,
+    delay: Histogram,
+    gap: Histogram,
+    /// Sum of squared gaps, in square seconds.
+    squares: f64,
+    last_complete: Option<Time>,
+    last_sent: Time,
+    stalls: [Stall; STALL_THRESHOLDS_MS.len()],
+    libwebrtc: FreezeDetector,
+    w3c: FreezeDetector,
+    /// Found before the warm-up ended.
+    before: (Freezes, Freezes),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    sent: Time,
+    parts: u32,
+    arrived: u32,
+    /// The last datagram has been sent.
+    is_closed: bool,
+    is_lost: bool,
+}
+
+impl Pending {
+    fn is_complete(&self) -> bool {
+        self.is_closed && self.arrived == self.parts
+    }
+}
+
+impl Default for Frames {
+    fn default() -> Self {
+        Self {
+            pending: VecDeque::new(),
+            first: 0,
+            complete: 0,
+            lost: 0,
+            delay: Histogram::new(),
+            gap: Histogram::new(),
+            squares: 0.0,
+            last_complete: None,
+            last_sent: Time::ZERO,
+            stalls: Default::default(),
+            libwebrtc: FreezeDetector::new(FreezeRule::Libwebrtc),
+            w3c: FreezeDetector::new(FreezeRule::W3c),
+            before: Default::default(),
+        }
+    }
+}
+
+impl Frames {
+    pub(super) fn on_sent(&mut self, now: Time, frame: u32, last: bool) {
+        self.last_sent = now;
+        if self.pending.is_empty() {
+            self.first = frame;
+        }
+        let Some(at) = self.position(frame) else { return };
+        while self.pending.len() <= at {
+            if self.pending.len() == MAX_PENDING {
+                self.give_up_first();
+                return self.on_sent(now, frame, last);
+            }
+            self.pending.push_back(Pending {
+                sent: now,
+                parts: 0,
+                arrived: 0,
+                is_closed: false,
+                is_lost: false,
+            });
+        }
+        let pending = &mut self.pending[at];
+        pending.parts += 1;
+        pending.is_closed |= last;
+    }
+
+    pub(super) fn on_arrived(&mut self, now: Time, frame: u32) {
+        let Some(at) = self.position(frame).filter(|at| *at < self.pending.len()) else { return };
+        let pending = &mut self.pending[at];
+        pending.arrived += 1;
+        if pending.is_complete() {
+            let delay = now.since(pending.sent);
+            self.on_complete(now, delay);
+            self.settle(Some(frame));
+        }
+    }
+
+    pub(super) fn on_dropped(&mut self, frame: u32) {
+        if let Some(at) = self.position(frame)
+            && let Some(pending) = self.pending.get_mut(at)
+        {
+            pending.is_lost = true;
+            self.settle(None);
+        }
+    }
+
+    pub(super) fn end_warmup(&mut self) {
+        self.complete = 0;
+        self.lost = 0;
+        self.delay.clear();
+        self.gap.clear();
+        self.squares = 0.0;
+        self.stalls = Default::default();
+        self.before = (self.libwebrtc.found(), self.w3c.found());
+    }
+
+    pub(super) fn finish(mut self) -> FrameMetrics {
+        // A gap that nothing ended is a stall too, as long as there was something to show.
+        if let Some(last) = self.last_complete
+            && self.last_sent > last
+        {
+            self.stall(self.last_sent.since(last));
+        }
+        let (gap, libwebrtc, w3c) =
+            (self.gap.distribution(), self.libwebrtc.found(), self.w3c.found());
+        FrameMetrics {
+            complete: self.complete,
+            lost: self.lost,
+            harmonic_fps: (self.squares > 0.0).then(|| gap.sum() as f64 / 1e9 / self.squares),
+            delay: self.delay.distribution(),
+            gap,
+            stalls: self.stalls,
+            freezes: libwebrtc - self.before.0,
+            freezes_w3c: w3c - self.before.1,
+        }
+    }
+
+    fn on_complete(&mut self, now: Time, delay: Span) {
+        self.complete += 1;
+        self.delay.record(delay.as_nanos());
+        if let Some(last) = self.last_complete {
+            let gap = now.since(last);
+            self.gap.record(gap.as_nanos());
+            self.squares += gap.as_secs_f64() * gap.as_secs_f64();
+            self.stall(gap);
+        }
+        self.libwebrtc.on_frame(now);
+        self.w3c.on_frame(now);
+        self.last_complete = Some(now);
+    }
+
+    fn stall(&mut self, gap: Span) {
+        for (stall, threshold) in self.stalls.iter_mut().zip(STALL_THRESHOLDS_MS) {
+            let threshold = Span::from_millis(threshold);
+            if gap > threshold {
+                stall.count += 1;
+                stall.whole += gap;
+                stall.excess += gap - threshold;
+            }
+        }
+    }
+
+    /// Takes off the front what is complete or will never be.
+    fn settle(&mut self, newest_complete: Option<u32>) {
+        while let Some(front) = self.pending.front() {
+            let behind = newest_complete.map_or(0, |newest| newest.saturating_sub(self.first));
+            if front.is_complete() {
+                self.pending.pop_front();
+                self.first += 1;
+            } else if (front.is_lost && front.is_closed) || behind > REORDERING {
+                self.give_up_first();
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn give_up_first(&mut self) {
+        self.pending.pop_front();
+        self.first += 1;
+        self.lost += 1;
+    }
+
+    /// Where a frame is among those under way; `None` when it has been settled.
+    fn position(&self, frame: u32) -> Option<usize> {
+        frame.checked_sub(self.first).map(|at| at as usize)
+    }
+}

@@ -1,0 +1,157 @@
+//! One link: its queue and what left it.
+
+use sojourn_core::{DropReason, Packet, QueueSample, Queued, Span, Time};
+
+use super::flow::mbps;
+use super::held::Held;
+use crate::histogram::Histogram;
+use crate::outcome::{FlowAtLink, LinkCounts, LinkMetrics};
+use crate::series::{LinkSeries, StepDelay};
+
+/// What is touched for every packet comes first.
+#[derive(Clone, Debug)]
+pub(super) struct LinkState {
+    total: LinkCounts,
+    backlog_max_in_row: u32,
+    sojourn_max_in_row: u64,
+    sojourn: Histogram,
+
+    backlog_max: u32,
+    /// Part of the row in which the warm-up ended.
+    backlog_max_before_warmup: u32,
+    at_warmup: LinkCounts,
+    at_row: LinkCounts,
+    /// Count and sum of `sojourn` when the row began.
+    sojourn_at_row: (u64, u128),
+    flows: Vec<FlowAtLink>,
+
+    warmup: Time,
+    queue: Histogram,
+    queue_bytes: Histogram,
+    backlog: Held,
+    backlog_bytes: Held,
+    /// Bits per second; `None` as long as no sample was taken.
+    capacity: Option<Held>,
+    is_unlimited: bool,
+}
+
+impl LinkState {
+    pub(super) fn new(warmup: Time, flows: usize) -> Self {
+        Self {
+            total: LinkCounts::default(),
+            backlog_max_in_row: 0,
+            sojourn_max_in_row: 0,
+            sojourn: Histogram::new(),
+            backlog_max: 0,
+            backlog_max_before_warmup: 0,
+            at_warmup: LinkCounts::default(),
+            at_row: LinkCounts::default(),
+            sojourn_at_row: (0, 0),
+            flows: vec![FlowAtLink::default(); flows],
+            warmup,
+            queue: Histogram::new(),
+            queue_bytes: Histogram::new(),
+            backlog: Held::new(warmup),
+            backlog_bytes: Held::new(warmup),
+            capacity: None,
+            is_unlimited: false,
+        }
+    }
+
+    #[inline]
+    pub(super) fn on_enqueued(&mut self, backlog: u32) {
+        if backlog > self.backlog_max_in_row {
+            self.backlog_max_in_row = backlog;
+        }
+    }
+
+    #[inline]
+    pub(super) fn on_dequeued(&mut self, packet: &Packet, sojourn: Span) {
+        self.total.sent_packets += u64::from(packet.segments);
+        self.total.sent_bytes += u64::from(packet.wire_len());
+        let sojourn = sojourn.as_nanos();
+        self.sojourn.record(sojourn);
+        if sojourn > self.sojourn_max_in_row {
+            self.sojourn_max_in_row = sojourn;
+        }
+    }
+
+    #[cold]
+    pub(super) fn on_dropped(&mut self, packet: &Packet, why: DropReason) {
+        self.total.drops[why as usize] += u64::from(packet.segments);
+        self.flows[packet.flow.0 as usize].drops += u64::from(packet.segments);
+    }
+
+    pub(super) fn on_marked(&mut self, packet: &Packet) {
+        self.total.marks += u64::from(packet.segments);
+        self.flows[packet.flow.0 as usize].marks += u64::from(packet.segments);
+    }
+
+    pub(super) fn on_sample(&mut self, now: Time, sample: &QueueSample) {
+        self.backlog_max_in_row = self.backlog_max_in_row.max(sample.packets);
+        self.backlog.set(now, f64::from(sample.packets));
+        self.backlog_bytes.set(now, sample.bytes as f64);
+        self.is_unlimited |= sample.capacity.is_unlimited();
+        // What the first sample shows is taken to have held since the warm-up.
+        let capacity = self.capacity.get_or_insert_with(|| {
+            let mut held = Held::new(self.warmup);
+            held.set(Time::ZERO, sample.capacity.as_bps() as f64);
+            held
+        });
+        capacity.set(now, sample.capacity.as_bps() as f64);
+        if now >= self.warmup {
+            self.queue.record(u64::from(sample.packets));
+            self.queue_bytes.record(sample.bytes);
+        }
+    }
+
+    /// From here on distributions count.
+    pub(super) fn end_warmup(&mut self) {
+        self.at_warmup = self.total;
+        self.sojourn_at_row.0 = self.sojourn_at_row.0.wrapping_sub(self.sojourn.count());
+        self.sojourn_at_row.1 = self.sojourn_at_row.1.wrapping_sub(self.sojourn.sum());
+        self.sojourn.clear();
+        self.backlog_max = 0;
+        self.backlog_max_before_warmup = self.backlog_max_in_row;
+        self.backlog_max_in_row = 0;
+    }
+
+    pub(super) fn close_row(&mut self, length: Span, row: &mut LinkSeries) {
+        let delta = self.total - self.at_row;
+        let sojourn = StepDelay {
+            count: self.sojourn.count().wrapping_sub(self.sojourn_at_row.0),
+            sum: self.sojourn.sum().wrapping_sub(self.sojourn_at_row.1),
+            max: self.sojourn_max_in_row,
+        };
+        let throughput = mbps(delta.sent_bytes, length);
+        let peak = self.backlog_max_in_row.max(self.backlog_max_before_warmup);
+        row.push(throughput, sojourn, peak, delta.drops(), delta.marks);
+        self.at_row = self.total;
+        self.sojourn_at_row = (self.sojourn.count(), self.sojourn.sum());
+        self.sojourn_max_in_row = 0;
+        self.backlog_max = self.backlog_max.max(self.backlog_max_in_row);
+        self.backlog_max_in_row = 0;
+        self.backlog_max_before_warmup = 0;
+    }
+
+    pub(super) fn finish(self, name: String, end: Time, window: Span) -> LinkMetrics {
+        LinkMetrics {
+            name,
+            whole: self.total,
+            after_warmup: self.total - self.at_warmup,
+            window,
+            sojourn: self.sojourn.distribution(),
+            queue: self.queue.distribution(),
+            queue_bytes: self.queue_bytes.distribution(),
+            queue_mean_pkts: self.backlog.mean(end),
+            queue_mean_bytes: self.backlog_bytes.mean(end),
+            queue_max_pkts: self.backlog_max.max(self.backlog_max_in_row),
+            capacity_bits: if self.is_unlimited {
+                None
+            } else {
+                self.capacity.and_then(|capacity| capacity.integral(end))
+            },
+            flows: self.flows,
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The observer that every run carries.
+//!
+//! What is done per packet is an index, an addition or two and at most one count in a histogram.
+//! Steps of the time series and the end of the warm-up are found by one comparison per event:
+//! counters run over the whole run and are remembered where the warm-up ends, histograms are
+//! emptied there. Memory is bounded by steps and flows, not by packets.
+
+mod digest;
+mod flow;
+mod frames;
+mod held;
+mod link;
+mod phases;
+
+use sojourn_core::{Event, FlowId, Observer, Span, Time, Who};
+
+use self::digest::{Digest, Kind};
+use self::flow::FlowState;
+use self::link::LinkState;
+use crate::outcome::{FlowMetrics, LinkMetrics, RunMetrics, Totals};
+use crate::series::{FlowSeries, LinkSeries, Series};
+use crate::stats;
+
+/// What there is to observe.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// In the order of [`FlowId`].
+    pub flows: Vec<FlowShape>,
+    /// In the order of [`Who::Link`].
+    pub links: Vec<LinkShape>,
+    pub duration: Span,
+    /// Distributions and rates are of the time after this.
+    pub warmup: Span,
+    /// Between rows of the time series; zero for none.
+    pub step: Span,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowShape {
+    pub name: String,
+    pub kind: FlowKind,
+}
+
+impl FlowShape {
+    pub fn tcp(name: impl Into<String>) -> Self {
+        Self { name: name.into(), kind: FlowKind::Tcp }
+    }
+
+    pub fn udp(name: impl Into<String>) -> Self {
+        Self { name: name.into(), kind: FlowKind::Udp }
+    }
+
+    pub fn ping(name: impl Into<String>) -> Self {
+        Self { name: name.into(), kind: FlowKind::Ping }
+    }
+}
+
+/// What a flow sends, which decides where it counts: fairness is among TCP flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FlowKind {
+    Tcp,
+    Udp,
+    Ping,
+}
+
+impl FlowKind {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Ping => "ping",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkShape {
+    pub name: String,
+}
+
+/// Turns the events of a run into [`RunMetrics`].
+#[derive(Clone, Debug)]
+pub struct Collector {
+    /// The next moment at which a row ends or the warm-up does.
+    tick: Time,
+    digest: Digest,
+    flows: Vec<FlowState>,
+    links: Vec<LinkState>,
+    warmup: Time,
+    is_warm: bool,
+    row_began: Time,
+    row_ends: Time,
+    series: Series,
+    names: Names,
+}
+
+#[derive(Clone, Debug)]
+struct Names {
+    flows: Vec<FlowShape>,
+    links: Vec<LinkShape>,
+}
+
+impl Collector {
+    pub fn new(shape: Shape) -> Self {
+        let warmup = Time::ZERO + shape.warmup;
+        let row_ends = if shape.step.is_zero() { Time::NEVER } else { Time::ZERO + shape.step };
+        let is_warm = shape.warmup.is_zero();
+        Self {
+            tick: if is_warm { row_ends } else { row_ends.min(warmup) },
+            digest: Digest::default(),
+            flows: shape.flows.iter().map(|_| FlowState::new(warmup)).collect(),
+            links: shape.links.iter().map(|_| LinkState::new(warmup, shape.flows.len())).collect(),
+            warmup,
+            is_warm,
+            row_began: Time::ZERO,
+            row_ends,
+            series: Series {
+                step: shape.step,
+                flows: vec![FlowSeries::default(); shape.flows.len()],
+                links: vec![LinkSeries::default(); shape.links.len()],
+                ..Series::default()
+            },
+            names: Names { flows: shape.flows, links: shape.links },
+        }
+    }
+
+    /// The digest of the packets so far.
+    pub fn digest(&self) -> u64 {
+        self.digest.value()
+    }
+
+    /// Closes the books at `end`, the end of the run.
+    pub fn finish(mut self, end: Time) -> RunMetrics {
+        if end >= self.tick {
+            self.advance(end);
+        }
+        if end > self.row_began && !self.row_ends.is_never() {
+            self.close_row(end);
+        }
+        let window = end.since(self.warmup);
+        let flows: Vec<FlowMetrics> = self
+            .flows
+            .into_iter()
+            .zip(self.names.flows)
+            .map(|(state, shape)| state.finish(shape, end, window))
+            .collect();
+        let links: Vec<LinkMetrics> = self
+            .links
+            .into_iter()
+            .zip(self.names.links)
+            .map(|(state, shape)| state.finish(shape.name, end, window))
+            .collect();
+        let mut run = RunMetrics {
+            totals: Totals::default(),
+            flows,
+            links,
+            series: self.series,
+            digest: self.digest.value(),
+            end,
+            window,
+        };
+        run.totals = totals(&run, self.warmup);
+        for flow in run.flows.iter_mut().filter(|flow| flow.kind == FlowKind::Tcp) {
+            let goodput = flow.value("goodput_mbps").unwrap_or(0.0);
+            let sum = run.totals.tcp_goodput_sum_mbps;
+            flow.share = (sum > 0.0).then(|| goodput / sum);
+        }
+        run
+    }
+
+    /// Ends every row and the warm-up that end by `now`.
+    #[cold]
+    #[inline(never)]
+    fn advance(&mut self, now: Time) {
+        while self.tick <= now {
+            if !self.is_warm && self.warmup < self.row_ends {
+                self.is_warm = true;
+                self.flows.iter_mut().for_each(|flow| flow.end_warmup(self.warmup));
+                self.links.iter_mut().for_each(LinkState::end_warmup);
+            } else {
+                self.close_row(self.row_ends);
+                self.row_ends += self.series.step;
+            }
+            self.tick = if self.is_warm { self.row_ends } else { self.row_ends.min(self.warmup) };
+            if self.tick.is_never() {
+                return;
+            }
+        }
+    }
+
+    fn close_row(&mut self, end: Time) {
+        let length = end.since(self.row_began);
+        self.series.t_s.push(end.as_secs_f64());
+        for (flow, row) in self.flows.iter_mut().zip(&mut self.series.flows) {
+            flow.close_row(length, row);
+        }
+        for (link, row) in self.links.iter_mut().zip(&mut self.series.links) {
+            link.close_row(length, row);
+        }
+        self.row_began = end;
+    }
+}
+
+impl Observer for Collector {
+    #[inline]
+    fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
+        if now >= self.tick {
+            self.advance(now);
+        }
+        match who {
+            Who::Flow(FlowId(id)) => {
+                let flow = &mut self.flows[id as usize];
+                match event {
+                    Event::Sent { packet } => {
+                        self.digest.packet(Kind::Sent, now, 0, packet);
+                        flow.on_sent(now, packet);
+                    }
+                    Event::Arrived { packet } => {
+                        self.digest.packet(Kind::Arrived, now, 0, packet);
+                        flow.on_arrived(now, packet);
+                    }
+                    Event::Delivered { bytes } => flow.on_delivered(*bytes),
+                    Event::Rtt { rtt } => flow.on_rtt(*rtt),
+                    Event::Phase { from, to } => flow.on_phase(now, from, to),
+                    Event::Ping { rtt } => flow.on_ping(now, *rtt),
+                    Event::Completed { took, .. } => flow.on_completed(*took),
+                    Event::FlowSample(sample) => {
+                        flow.on_sample(now, sample);
+                        self.series.set_flow(id as usize, sample);
+                    }
+                    Event::Enqueued { .. }
+                    | Event::Dequeued { .. }
+                    | Event::Dropped { .. }
+                    | Event::Marked { .. }
+                    | Event::QueueSample(_) => debug_assert!(false, "{event:?} of a flow"),
+                }
+            }
+            Who::Link(place) => {
+                let link = &mut self.links[usize::from(place)];
+                match event {
+                    Event::Enqueued { packet, backlog } => {
+                        self.digest.packet(Kind::Enqueued, now, place, packet);
+                        link.on_enqueued(*backlog);
+                    }
+                    Event::Dequeued { packet, sojourn } => {
+                        self.digest.packet(Kind::Dequeued, now, place, packet);
+                        link.on_dequeued(packet, *sojourn);
+                    }
+                    Event::Dropped { packet, why } => {
+                        self.digest.packet(Kind::Dropped, now, place, packet);
+                        link.on_dropped(packet, *why);
+                        self.flows[packet.flow.0 as usize].on_dropped(packet);
+                    }
+                    Event::Marked { packet } => {
+                        self.digest.packet(Kind::Marked, now, place, packet);
+                        link.on_marked(packet);
+                        self.flows[packet.flow.0 as usize].on_marked(packet);
+                    }
+                    Event::QueueSample(sample) => {
+                        link.on_sample(now, sample);
+                        self.series.set_link(usize::from(place), sample);
+                    }
+                    Event::Sent { .. }
+                    | Event::Arrived { .. }
+                    | Event::Delivered { .. }
+                    | Event::Rtt { .. }
+                    | Event::Phase { .. }
+                    | Event::Ping { .. }
+                    | Event::Completed { .. }
+                    | Event::FlowSample(_) => debug_assert!(false, "{event:?} of a link"),
+                }
+            }
+        }
+    }
+}
+
+fn totals(run: &RunMetrics, warmup: Time) -> Totals {
+    let goodput = |flow: &FlowMetrics| flow.value("goodput_mbps").unwrap_or(0.0);
+    let tcp: Vec<usize> =
+        (0..run.flows.len()).filter(|at| run.flows[*at].kind == FlowKind::Tcp).collect();
+    let tcp_goodput: Vec<f64> = tcp.iter().map(|at| goodput(&run.flows[*at])).collect();
+    Totals {
+        goodput_sum_mbps: run.flows.iter().map(goodput).sum(),
+        tcp_goodput_sum_mbps: tcp_goodput.iter().sum(),
+        jain: stats::jain(&tcp_goodput),
+        min_max: stats::min_max_ratio(&tcp_goodput),
+        jain_1s: run.series.jain_over(Span::from_secs(1), warmup.since(Time::ZERO), &tcp),
+        retransmits: run.flows.iter().map(|flow| flow.whole.retransmits).sum(),
+        drops: run.links.iter().map(|link| link.whole.drops()).sum(),
+        marks: run.links.iter().map(|link| link.whole.marks).sum(),
+        data_packets: tcp.iter().map(|at| run.flows[*at].whole.arrived_packets).sum(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

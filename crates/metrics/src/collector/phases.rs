@@ -1,0 +1,54 @@
+//! Time in each phase of a congestion controller.
+
+use sojourn_core::{Span, Time};
+
+use crate::outcome::PhaseTime;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Phases {
+    /// `None` until a phase is known.
+    current: Option<&'static str>,
+    since: Time,
+    times: Vec<PhaseTime>,
+}
+
+impl Phases {
+    /// The flow has sent its first packet; its first phase began then, whatever it turns out to be.
+    pub(super) fn start(&mut self, now: Time) {
+        self.since = now;
+    }
+
+    pub(super) fn on_change(&mut self, now: Time, from: &'static str, to: &'static str) {
+        self.at(from).time += now.since(self.since);
+        self.at(to).entries += 1;
+        self.current = Some(to);
+        self.since = now;
+    }
+
+    /// A sample shows the phase of a controller that may never change it.
+    pub(super) fn on_sample(&mut self, phase: &'static str) {
+        if self.current.is_none() && !phase.is_empty() {
+            self.current = Some(phase);
+        }
+    }
+
+    pub(super) fn end_warmup(&mut self, warmup: Time) {
+        self.times.clear();
+        self.since = self.since.max(warmup);
+    }
+
+    pub(super) fn finish(mut self, end: Time) -> Vec<PhaseTime> {
+        if let Some(current) = self.current {
+            self.at(current).time += end.since(self.since);
+        }
+        self.times
+    }
+
+    fn at(&mut self, phase: &'static str) -> &mut PhaseTime {
+        let at = self.times.iter().position(|time| time.phase == phase).unwrap_or_else(|| {
+            self.times.push(PhaseTime { phase, time: Span::ZERO, entries: 0 });
+            self.times.len() - 1
+        });
+        &mut self.times[at]
+    }
+}

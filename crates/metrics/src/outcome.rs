@@ -1,0 +1,298 @@
+//! What a run came to.
+
+use std::ops::Sub;
+
+use sojourn_core::{DropReason, FlowSample, Span, Time};
+
+use crate::collector::FlowKind;
+use crate::histogram::Distribution;
+use crate::qoe;
+use crate::series::Series;
+use crate::table::{self, Scope};
+
+/// Everything that was measured in a run. Distributions are of the time after the warm-up;
+/// delays are in nanoseconds.
+#[derive(Clone, Debug)]
+pub struct RunMetrics {
+    /// In the order of the scenario, like `links`.
+    pub flows: Vec<FlowMetrics>,
+    pub links: Vec<LinkMetrics>,
+    pub totals: Totals,
+    pub series: Series,
+    /// Equal for two runs whose packets did the same at the same times.
+    pub digest: u64,
+    pub end: Time,
+    /// From the end of the warm-up to the end of the run.
+    pub window: Span,
+}
+
+/// What is of the run as a whole. Rates are of the time after the warm-up.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// Of every flow.
+    pub goodput_sum_mbps: f64,
+    /// Of the TCP flows.
+    pub tcp_goodput_sum_mbps: f64,
+    /// Jain's index over the TCP flows; `None` without one or when nothing arrived.
+    pub jain: Option<f64>,
+    /// Least over largest goodput of the TCP flows.
+    pub min_max: Option<f64>,
+    /// Jain's index in each second after the warm-up.
+    pub jain_1s: Vec<f64>,
+    pub retransmits: u64,
+    pub drops: u64,
+    pub marks: u64,
+    /// TCP data packets that reached their receiver: the yardstick of an engine's speed.
+    pub data_packets: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct FlowMetrics {
+    pub name: String,
+    pub kind: FlowKind,
+    pub whole: Counts,
+    pub after_warmup: Counts,
+    /// Length of the run and of its part after the warm-up.
+    pub run: Span,
+    pub window: Span,
+    /// Part of this flow in the goodput of all TCP flows; `None` for other flows.
+    pub share: Option<f64>,
+    /// Samples that the sender took.
+    pub rtt: Distribution,
+    /// One-way delay of data packets and datagrams.
+    pub owd: Distribution,
+    /// Smoothed round-trip time, over samples of the sender's state.
+    pub srtt: Distribution,
+    /// Packets, over samples.
+    pub cwnd: Distribution,
+    /// Packets, over samples.
+    pub inflight: Distribution,
+    /// Bits per second, over samples.
+    pub pacing: Distribution,
+    /// Replies to the echo requests that left after the warm-up.
+    pub ping: Distribution,
+    pub pings: Numbered,
+    pub pings_after_warmup: Numbered,
+    pub datagrams: Numbered,
+    pub datagrams_after_warmup: Numbered,
+    /// |Difference of one-way delay| of datagrams with neighbouring numbers.
+    pub ipdv: Distribution,
+    /// RFC 3550's smoothed jitter in nanoseconds: at the end, and its mean over datagrams.
+    pub jitter: Option<f64>,
+    pub jitter_mean: Option<f64>,
+    pub frames: FrameMetrics,
+    /// How long transfers of a limited size took; of the whole run.
+    pub completion: Distribution,
+    /// From connection request to its answer.
+    pub connect: Option<Span>,
+    pub phases: Vec<PhaseTime>,
+    /// Last state of the sender.
+    pub last: Option<FlowSample>,
+    /// Bytes acknowledged between the first sample after the warm-up and the last, and that time.
+    pub acked: Option<(u64, Span)>,
+}
+
+impl FlowMetrics {
+    /// A metric of scope [`Scope::Flow`] by name; `None` when it has no value or there is no such.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        table::metric(Scope::Flow, name)?.of_flow(self)
+    }
+
+    /// Part of the time after the warm-up that was spent in a phase of the controller.
+    pub fn phase_share(&self, phase: &str) -> Option<f64> {
+        let all: f64 = self.phases.iter().map(|p| p.time.as_secs_f64()).sum();
+        let time = self.phases.iter().find(|p| p.phase == phase).map_or(0.0, |p| p.time.as_secs_f64());
+        (all > 0.0).then(|| time / all)
+    }
+}
+
+/// Packets and bytes of a flow. An offloaded packet counts as the wire packets it stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// To the application, in order.
+    pub delivered_bytes: u64,
+    /// Data packets, datagrams and echo requests, as they leave; retransmissions among them.
+    pub sent_packets: u64,
+    /// Of the IP packets, headers included.
+    pub sent_bytes: u64,
+    pub retransmits: u64,
+    /// Data packets and datagrams, as they arrive.
+    pub arrived_packets: u64,
+    pub arrived_bytes: u64,
+    /// Of the arrived ones, marked Congestion Experienced.
+    pub ce_packets: u64,
+    /// Data packets, datagrams and echoes that a link dropped or lost.
+    pub dropped_packets: u64,
+    pub marked_packets: u64,
+    pub acks_sent: u64,
+    pub acks_arrived: u64,
+}
+
+impl Sub for Counts {
+    type Output = Self;
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            delivered_bytes: self.delivered_bytes - earlier.delivered_bytes,
+            sent_packets: self.sent_packets - earlier.sent_packets,
+            sent_bytes: self.sent_bytes - earlier.sent_bytes,
+            retransmits: self.retransmits - earlier.retransmits,
+            arrived_packets: self.arrived_packets - earlier.arrived_packets,
+            arrived_bytes: self.arrived_bytes - earlier.arrived_bytes,
+            ce_packets: self.ce_packets - earlier.ce_packets,
+            dropped_packets: self.dropped_packets - earlier.dropped_packets,
+            marked_packets: self.marked_packets - earlier.marked_packets,
+            acks_sent: self.acks_sent - earlier.acks_sent,
+            acks_arrived: self.acks_arrived - earlier.acks_arrived,
+        }
+    }
+}
+
+/// Numbered packets and the gaps among those that arrived. What was still on its way when the
+/// run ended is not a gap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Numbered {
+    pub sent: u64,
+    pub arrived: u64,
+    /// Sent before the last one that arrived, and did not arrive themselves; all that were sent
+    /// when none arrived.
+    pub lost: u64,
+}
+
+impl Numbered {
+    pub fn loss_share(&self) -> Option<f64> {
+        let known = self.arrived + self.lost;
+        (known > 0).then(|| self.lost as f64 / known as f64)
+    }
+}
+
+/// Frames of a datagram stream, after the warm-up.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FrameMetrics {
+    /// All datagrams of the frame arrived.
+    pub complete: u64,
+    pub lost: u64,
+    /// From the departure of a frame's first datagram to the arrival of the last one to come.
+    pub delay: Distribution,
+    /// Between the completions of two complete frames that follow each other.
+    pub gap: Distribution,
+    /// For each of [`STALL_THRESHOLDS_MS`].
+    pub stalls: [Stall; STALL_THRESHOLDS_MS.len()],
+    /// By the rule of libwebrtc and by that of the W3C's definition.
+    pub freezes: qoe::Freezes,
+    pub freezes_w3c: qoe::Freezes,
+    /// Sum of gaps over sum of their squares, per second; counts long gaps more.
+    pub harmonic_fps: Option<f64>,
+}
+
+/// Gaps between frames that count as a stall when longer, in milliseconds.
+pub const STALL_THRESHOLDS_MS: [u64; 6] = [33, 50, 100, 150, 200, 500];
+
+/// Gaps longer than a threshold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stall {
+    pub count: u64,
+    /// Sum of the gaps.
+    pub whole: Span,
+    /// Sum of what they are longer than the threshold.
+    pub excess: Span,
+}
+
+/// Time in a phase of a congestion controller after the warm-up, and how often it was entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhaseTime {
+    pub phase: &'static str,
+    pub time: Span,
+    pub entries: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct LinkMetrics {
+    pub name: String,
+    pub whole: LinkCounts,
+    pub after_warmup: LinkCounts,
+    pub window: Span,
+    /// Wait in the queue of every packet that left it.
+    pub sojourn: Distribution,
+    /// Packets waiting, over samples of the queue's state.
+    pub queue: Distribution,
+    /// Bytes waiting, over samples.
+    pub queue_bytes: Distribution,
+    /// Means over time of the samples, each holding until the next.
+    pub queue_mean_pkts: Option<f64>,
+    pub queue_mean_bytes: Option<f64>,
+    /// Largest backlog in packets, seen at every arrival and sample.
+    pub queue_max_pkts: u32,
+    /// Bits that the link could have carried after the warm-up; `None` when it is unlimited or was
+    /// never sampled.
+    pub capacity_bits: Option<f64>,
+    /// What each flow met here in the whole run, in the order of the flows.
+    pub flows: Vec<FlowAtLink>,
+}
+
+impl LinkMetrics {
+    /// A metric of scope [`Scope::Link`] by name; `None` when it has no value or there is no such.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        table::metric(Scope::Link, name)?.of_link(self)
+    }
+}
+
+impl RunMetrics {
+    /// A metric of scope [`Scope::Run`] by name; `None` when it has no value or there is no such.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        table::metric(Scope::Run, name)?.of_run(self)
+    }
+
+    pub fn flow(&self, name: &str) -> Option<&FlowMetrics> {
+        self.flows.iter().find(|flow| flow.name == name)
+    }
+
+    pub fn link(&self, name: &str) -> Option<&LinkMetrics> {
+        self.links.iter().find(|link| link.name == name)
+    }
+}
+
+/// Packets at a link, in both senses: data and acknowledgements alike. An offloaded packet counts
+/// as the wire packets it stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounts {
+    /// That left the queue for the wire.
+    pub sent_packets: u64,
+    /// Of them, Ethernet headers included, as `tc` counts.
+    pub sent_bytes: u64,
+    /// By [`DropReason::ALL`].
+    pub drops: [u64; DropReason::ALL.len()],
+    pub marks: u64,
+}
+
+impl LinkCounts {
+    pub fn drops(&self) -> u64 {
+        self.drops.iter().sum()
+    }
+
+    pub fn drops_because(&self, why: DropReason) -> u64 {
+        self.drops[why as usize]
+    }
+}
+
+impl Sub for LinkCounts {
+    type Output = Self;
+    fn sub(self, earlier: Self) -> Self {
+        let mut drops = self.drops;
+        for (drops, earlier) in drops.iter_mut().zip(earlier.drops) {
+            *drops -= earlier;
+        }
+        Self {
+            sent_packets: self.sent_packets - earlier.sent_packets,
+            sent_bytes: self.sent_bytes - earlier.sent_bytes,
+            drops,
+            marks: self.marks - earlier.marks,
+        }
+    }
+}
+
+/// What a flow met at a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowAtLink {
+    pub drops: u64,
+    pub marks: u64,
+}

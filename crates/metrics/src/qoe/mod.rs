@@ -1,0 +1,11 @@
+//! Quality of experience: what a person on the call would notice.
+//!
+//! Pure functions and small machines over times and delays, each from one specification.
+
+mod freeze;
+mod jitter;
+mod voice;
+
+pub use freeze::{FreezeDetector, FreezeRule, Freezes, freezes, harmonic_fps, stall_ratio};
+pub use jitter::{Jitter, ipdv, jitter, pdv};
+pub use voice::{mos_g107, mos_of_r, r_g107, voice_delay_ms};

@@ -1,0 +1,245 @@
+//! Time series at the step of the scenario, a column per quantity.
+//!
+//! A row is the time from the row before it (or the start) up to, and without, its own `t_s`.
+//! Rates, counts, mean and largest delays are of that time, so that no peak is lost; what `ss`
+//! and `tc` would show is the state at `t_s`. What is not known is not-a-number.
+
+use sojourn_core::{FlowSample, QueueSample, Rate, Span};
+
+use crate::stats;
+
+/// The series of a run. All columns have the length of `t_s`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    pub step: Span,
+    /// Ends of the rows, in seconds since the run began.
+    pub t_s: Vec<f64>,
+    /// In the order of the scenario.
+    pub flows: Vec<FlowSeries>,
+    pub links: Vec<LinkSeries>,
+    /// What the numbers in [`FlowSeries::phase`] stand for.
+    pub phases: Vec<&'static str>,
+}
+
+/// Columns of a flow.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlowSeries {
+    pub goodput_mbps: Vec<f32>,
+    pub rtt_mean_ms: Vec<f32>,
+    pub rtt_max_ms: Vec<f32>,
+    pub retransmits: Vec<f32>,
+    pub srtt_ms: Vec<f32>,
+    pub cwnd_pkts: Vec<f32>,
+    pub ssthresh_pkts: Vec<f32>,
+    pub inflight_pkts: Vec<f32>,
+    pub pacing_mbps: Vec<f32>,
+    pub delivery_mbps: Vec<f32>,
+    pub bw_mbps: Vec<f32>,
+    pub rwnd_bytes: Vec<f32>,
+    /// Position in [`Series::phases`]; not-a-number before the first sample.
+    pub phase: Vec<f32>,
+}
+
+/// Columns of a link.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkSeries {
+    pub throughput_mbps: Vec<f32>,
+    pub sojourn_mean_ms: Vec<f32>,
+    pub sojourn_max_ms: Vec<f32>,
+    pub queue_peak_pkts: Vec<f32>,
+    pub drops: Vec<f32>,
+    pub marks: Vec<f32>,
+    pub queue_pkts: Vec<f32>,
+    pub queue_bytes: Vec<f32>,
+    pub capacity_mbps: Vec<f32>,
+}
+
+/// A column by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Column<S> {
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub doc: &'static str,
+    pub of: fn(&S) -> &[f32],
+}
+
+macro_rules! columns {
+    ($series:ty, $($name:ident $unit:literal $doc:literal,)*) => {
+        &[$(Column {
+            name: stringify!($name),
+            unit: $unit,
+            doc: $doc,
+            of: |series: &$series| series.$name.as_slice(),
+        },)*]
+    };
+}
+
+/// Every column of [`FlowSeries`].
+pub const FLOW_COLUMNS: &[Column<FlowSeries>] = columns! { FlowSeries,
+    goodput_mbps "Mbit/s" "Bytes that reached the application in order, in the step",
+    rtt_mean_ms "ms" "Mean of the sender's round-trip samples (a ping's replies) in the step",
+    rtt_max_ms "ms" "Largest round-trip sample (a ping's reply) in the step",
+    retransmits "packets" "Packets sent again in the step",
+    srtt_ms "ms" "Smoothed round-trip time",
+    cwnd_pkts "packets" "Congestion window",
+    ssthresh_pkts "packets" "Slow start threshold; missing until the first congestion",
+    inflight_pkts "packets" "Sent, neither acknowledged nor deemed lost",
+    pacing_mbps "Mbit/s" "Pacing rate",
+    delivery_mbps "Mbit/s" "Delivery rate, as the sender estimates it",
+    bw_mbps "Mbit/s" "Bandwidth estimate of a model-based controller",
+    rwnd_bytes "bytes" "Receive window last advertised",
+    phase "" "Phase of the congestion controller, a position in the list of phases",
+};
+
+/// Every column of [`LinkSeries`].
+pub const LINK_COLUMNS: &[Column<LinkSeries>] = columns! { LinkSeries,
+    throughput_mbps "Mbit/s" "Ethernet bytes that left the queue in the step",
+    sojourn_mean_ms "ms" "Mean wait of the packets that left the queue in the step",
+    sojourn_max_ms "ms" "Longest wait of a packet that left the queue in the step",
+    queue_peak_pkts "packets" "Largest backlog that an arrival made in the step",
+    drops "packets" "Packets dropped or lost in the step",
+    marks "packets" "Packets marked Congestion Experienced in the step",
+    queue_pkts "packets" "Backlog",
+    queue_bytes "bytes" "Backlog",
+    capacity_mbps "Mbit/s" "Capacity of the link; missing when it is unlimited",
+};
+
+impl Series {
+    /// Jain's index of the goodput of `flows` in each whole `window` after `from`; windows in
+    /// which nothing arrived are left out. Empty when the window is not a multiple of the step.
+    pub fn jain_over(&self, window: Span, from: Span, flows: &[usize]) -> Vec<f64> {
+        let step = self.step.as_nanos();
+        if step == 0 || flows.is_empty() || !window.as_nanos().is_multiple_of(step) {
+            return Vec::new();
+        }
+        let per_window = (window.as_nanos() / step) as usize;
+        let first = (from.as_nanos().div_ceil(step)) as usize;
+        let mut indices = Vec::new();
+        let mut row = first;
+        while per_window > 0 && row + per_window <= self.t_s.len() {
+            let sums: Vec<f64> = flows
+                .iter()
+                .map(|flow| {
+                    let column = &self.flows[*flow].goodput_mbps[row..row + per_window];
+                    column.iter().map(|mbps| f64::from(*mbps)).sum()
+                })
+                .collect();
+            indices.extend(stats::jain(&sums));
+            row += per_window;
+        }
+        indices
+    }
+
+    /// The number that stands for a phase, new or known.
+    fn phase_number(&mut self, phase: &'static str) -> f32 {
+        let known = self.phases.iter().position(|known| *known == phase);
+        known.unwrap_or_else(|| {
+            self.phases.push(phase);
+            self.phases.len() - 1
+        }) as f32
+    }
+
+    /// The state at the end of the last row; earlier states of the same row are replaced.
+    pub(crate) fn set_flow(&mut self, flow: usize, sample: &FlowSample) {
+        let phase = if sample.phase.is_empty() { f32::NAN } else { self.phase_number(sample.phase) };
+        let row = &mut self.flows[flow];
+        set(&mut row.srtt_ms, if sample.srtt.is_zero() { None } else { Some(ms(sample.srtt)) });
+        set(&mut row.cwnd_pkts, Some(sample.cwnd as f32));
+        set(&mut row.ssthresh_pkts, sample.ssthresh.map(|ssthresh| ssthresh as f32));
+        set(&mut row.inflight_pkts, Some(inflight(sample) as f32));
+        set(&mut row.pacing_mbps, sample.pacing_rate.and_then(mbps));
+        set(&mut row.delivery_mbps, mbps(sample.delivery_rate));
+        set(&mut row.bw_mbps, sample.bw.and_then(mbps));
+        set(&mut row.rwnd_bytes, Some(sample.rwnd as f32));
+        set(&mut row.phase, Some(phase));
+    }
+
+    pub(crate) fn set_link(&mut self, link: usize, sample: &QueueSample) {
+        let row = &mut self.links[link];
+        set(&mut row.queue_pkts, Some(sample.packets as f32));
+        set(&mut row.queue_bytes, Some(sample.bytes as f32));
+        set(&mut row.capacity_mbps, mbps(sample.capacity));
+    }
+}
+
+impl FlowSeries {
+    /// Begins a row whose state is not known yet.
+    pub(crate) fn push(&mut self, goodput_mbps: f64, rtt: StepDelay, retransmits: u64) {
+        self.goodput_mbps.push(goodput_mbps as f32);
+        self.rtt_mean_ms.push(rtt.mean_ms());
+        self.rtt_max_ms.push(rtt.max_ms());
+        self.retransmits.push(retransmits as f32);
+        for column in [
+            &mut self.srtt_ms,
+            &mut self.cwnd_pkts,
+            &mut self.ssthresh_pkts,
+            &mut self.inflight_pkts,
+            &mut self.pacing_mbps,
+            &mut self.delivery_mbps,
+            &mut self.bw_mbps,
+            &mut self.rwnd_bytes,
+            &mut self.phase,
+        ] {
+            column.push(f32::NAN);
+        }
+    }
+}
+
+impl LinkSeries {
+    /// Begins a row whose state is not known yet.
+    pub(crate) fn push(
+        &mut self,
+        throughput_mbps: f64,
+        sojourn: StepDelay,
+        peak: u32,
+        drops: u64,
+        marks: u64,
+    ) {
+        self.throughput_mbps.push(throughput_mbps as f32);
+        self.sojourn_mean_ms.push(sojourn.mean_ms());
+        self.sojourn_max_ms.push(sojourn.max_ms());
+        self.queue_peak_pkts.push(peak as f32);
+        self.drops.push(drops as f32);
+        self.marks.push(marks as f32);
+        for column in [&mut self.queue_pkts, &mut self.queue_bytes, &mut self.capacity_mbps] {
+            column.push(f32::NAN);
+        }
+    }
+}
+
+/// Delays of one step, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StepDelay {
+    pub(crate) count: u64,
+    pub(crate) sum: u128,
+    pub(crate) max: u64,
+}
+
+impl StepDelay {
+    fn mean_ms(self) -> f32 {
+        (self.sum as f64 / self.count as f64 / 1e6) as f32
+    }
+
+    fn max_ms(self) -> f32 {
+        if self.count == 0 { f32::NAN } else { (self.max as f64 / 1e6) as f32 }
+    }
+}
+
+/// Packets that Linux takes to be in the network (`tcp_packets_in_flight`).
+pub(crate) fn inflight(sample: &FlowSample) -> u32 {
+    (sample.unacked + sample.retrans).saturating_sub(sample.sacked + sample.lost)
+}
+
+fn set(column: &mut [f32], value: Option<f32>) {
+    if let Some(last) = column.last_mut() {
+        *last = value.unwrap_or(f32::NAN);
+    }
+}
+
+fn ms(span: Span) -> f32 {
+    span.as_millis_f64() as f32
+}
+
+fn mbps(rate: Rate) -> Option<f32> {
+    (!rate.is_unlimited()).then(|| rate.as_mbps() as f32)
+}

@@ -1,0 +1,13 @@
+//! From numbers of several runs to what can be said about them.
+
+mod bootstrap;
+mod describe;
+mod fairness;
+mod rank;
+mod student;
+
+pub use bootstrap::bootstrap;
+pub use describe::{Ecdf, Ellipse, ellipse, mean, quantile, standard_deviation};
+pub use fairness::{Better, harm, jain, jain_normalised, min_max_ratio};
+pub use rank::{MannWhitney, mann_whitney};
+pub use student::{Interval, mean_interval, paired_difference, t_cdf, t_quantile};

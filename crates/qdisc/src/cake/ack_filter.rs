@@ -1,0 +1,104 @@
+//! Acknowledgements that a newer one in the same queue makes superfluous.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use sojourn_core::{PureAck, Queued, SackBlock};
+
+use crate::slab::{Fifo, Slab};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AckFilter {
+    #[default]
+    Off,
+    /// Keeps the newest two of a run: an older acknowledgement goes when two are eligible.
+    Filter,
+    /// Keeps one: the acknowledgement right before the newest may go too.
+    Aggressive,
+}
+
+impl AckFilter {
+    /// The position, from the head, of the acknowledgement that the packet at the tail allows to
+    /// drop: the oldest eligible one.
+    pub(crate) fn superseded<P: Queued>(self, packets: &Slab<P>, fifo: Fifo) -> Option<usize> {
+        let tail = packets.tail(fifo)?;
+        let newest = tail.pure_ack()?;
+        let key = tail.flow_key();
+        let mut eligible: Option<(usize, u8)> = None;
+        let mut found = 0;
+        let mut older = packets.iter(fifo).enumerate().peekable();
+        let mut last = 0;
+        while let Some((position, packet)) = older.next() {
+            if older.peek().is_none() {
+                last = position;
+                break;
+            }
+            if packet.flow_key() != key {
+                continue;
+            }
+            let Some(ack) = packet.pure_ack() else { continue };
+            // Dropping the one before would lose a change of the ECN flags.
+            if eligible.is_some_and(|(_, flags)| flags != ack.ecn_flags) {
+                eligible = None;
+                found -= 1;
+            }
+            if !supersedes(&newest, &ack) {
+                continue;
+            }
+            let (oldest, _) = *eligible.get_or_insert((position, ack.ecn_flags));
+            if found > 0 {
+                return Some(oldest);
+            }
+            found += 1;
+        }
+        let (position, flags) = eligible?;
+        let is_adjacent = position + 1 == last;
+        (self == Self::Aggressive && is_adjacent && flags == newest.ecn_flags).then_some(position)
+    }
+}
+
+impl fmt::Display for AckFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Off => "no-ack-filter",
+            Self::Filter => "ack-filter",
+            Self::Aggressive => "ack-filter-aggressive",
+        })
+    }
+}
+
+/// `newest` says all that `older` says, and more.
+fn supersedes(newest: &PureAck, older: &PureAck) -> bool {
+    if older.ack > newest.ack || older.timestamp > newest.timestamp {
+        return false;
+    }
+    match compare_sacks(older, newest) {
+        Ordering::Less => true,
+        Ordering::Equal => older.ack < newest.ack,
+        Ordering::Greater => false,
+    }
+}
+
+/// Less if `newer` reports all that `older` does and more bytes; greater if `older` reports
+/// something that `newer` does not, or a duplicate.
+fn compare_sacks(older: &PureAck, newer: &PureAck) -> Ordering {
+    let (old, new) = (blocks(older), blocks(newer));
+    if old.is_empty() || new.is_empty() {
+        return old.len().cmp(&new.len());
+    }
+    let is_covered = |block: &SackBlock| {
+        new.iter().any(|other| other.start <= block.start && other.end >= block.end)
+    };
+    let is_duplicate = |block: &SackBlock| u64::from(block.start) < older.ack;
+    if old.iter().any(|block| is_duplicate(block) || !is_covered(block)) {
+        return Ordering::Greater;
+    }
+    let total = |blocks: &[SackBlock]| -> u32 {
+        blocks.iter().map(|block| block.end.saturating_sub(block.start)).sum()
+    };
+    if total(new) > total(old) { Ordering::Less } else { Ordering::Equal }
+}
+
+fn blocks(ack: &PureAck) -> &[SackBlock] {
+    &ack.sack[..usize::from(ack.sack_count).min(ack.sack.len())]
+}

@@ -1,0 +1,356 @@
+//! CAKE, common applications kept enhanced, as Linux has it (`sch_cake`; Høiland-Jørgensen, Täht
+//! and Morton, "Piece of CAKE", LANMAN 2018).
+//!
+//! From the outside in: a shaper without bursts ([`shaper`]) that knows the link's framing
+//! ([`framing`]); tins by code point, each with a threshold rate ([`priority`], [`tin`]); in a tin
+//! eight-way associative flow queues with fairness between hosts ([`isolation`]); on every queue
+//! COBALT ([`cobalt`]); and a filter for acknowledgements ([`ack_filter`]).
+
+mod ack_filter;
+mod cobalt;
+mod config;
+mod details;
+mod framing;
+mod isolation;
+mod priority;
+mod shaper;
+#[cfg(test)]
+mod tests;
+mod tin;
+
+pub use ack_filter::AckFilter;
+pub use config::{Config, PARAMS};
+pub use framing::{Cells, Framing};
+pub use isolation::Isolation;
+pub use priority::Priority;
+
+use sojourn_core::{DropReason, Queued, Span, Stream, Time};
+
+use crate::hash::FlowHash;
+use crate::slab::Slab;
+use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Reshape, Sink};
+use shaper::Shaper;
+use tin::Tin;
+
+#[derive(Debug)]
+pub struct Cake<P> {
+    config: Config,
+    shaper: Shaper,
+    tins: Vec<Tin>,
+    /// Tin being served.
+    cur_tin: usize,
+    packets: Slab<P>,
+    backlog: Backlog,
+    /// Memory charged for what waits.
+    buffer_used: u64,
+    buffer_max_used: u64,
+    buffer_limit: u64,
+    hash: FlowHash,
+    random: Stream,
+}
+
+/// Largest buffer when none is configured, in full packets (`sch->limit`).
+const LIMIT_PACKETS: u64 = 10_240;
+
+/// Smallest buffer that a shaped CAKE gives itself.
+const BUFFER_LEAST: u64 = 4 << 20;
+
+impl<P: Queued> Cake<P> {
+    pub fn new(config: &Config, mut random: Stream) -> Self {
+        let tins = config.priority.tins(config);
+        Self {
+            shaper: Shaper::new(tins[0].pace, !config.bandwidth.is_unlimited()),
+            tins,
+            cur_tin: 0,
+            packets: Slab::new(),
+            backlog: Backlog::default(),
+            buffer_used: 0,
+            buffer_max_used: 0,
+            buffer_limit: buffer_limit(config),
+            hash: FlowHash::new(&mut random),
+            random,
+            config: config.clone(),
+        }
+    }
+
+    /// The tin to serve: when shaped, the highest one that is within its own schedule, else the
+    /// one that is due first; when not, by deficit round robin.
+    #[inline]
+    fn choose_tin(&mut self, now: Time) -> Option<usize> {
+        if self.shaper.is_shaping() {
+            self.cur_tin = self.due_tin(now)?;
+        } else {
+            self.cur_tin = self.next_tin_in_rotation()?;
+        }
+        Some(self.cur_tin)
+    }
+
+    fn due_tin(&self, now: Time) -> Option<usize> {
+        let mut best = None;
+        let mut best_time = Time::NEVER;
+        for (index, tin) in self.tins.iter().enumerate() {
+            let time = tin.time_next_packet;
+            if tin.has_flows() && (time <= now || time <= best_time) {
+                (best, best_time) = (Some(index), time);
+            }
+        }
+        best
+    }
+
+    fn next_tin_in_rotation(&mut self) -> Option<usize> {
+        let mut current = self.cur_tin;
+        let mut wrapped = false;
+        let mut is_empty = true;
+        loop {
+            let tin = &mut self.tins[current];
+            let has_flows = tin.has_flows();
+            if tin.deficit >= 0 && has_flows {
+                return Some(current);
+            }
+            if tin.deficit <= 0 {
+                tin.deficit += i64::from(tin.quantum);
+            }
+            is_empty &= !has_flows;
+            current += 1;
+            if current == self.tins.len() {
+                current = 0;
+                if wrapped && is_empty {
+                    return None;
+                }
+                wrapped = true;
+            }
+        }
+    }
+
+    /// Takes the head packet of a flow out of all counts.
+    #[inline]
+    fn pop(&mut self, tin: usize, flow: u32) -> Option<(P, Time)> {
+        let tin = &mut self.tins[tin];
+        let (packet, arrived) = self.packets.pop(&mut tin.flows[flow as usize].fifo)?;
+        let bytes = packet.wire_len();
+        tin.backlogs[flow as usize] -= bytes;
+        tin.backlog -= u64::from(bytes);
+        self.backlog.remove(bytes);
+        self.buffer_used -= u64::from(packet.truesize());
+        Some((packet, arrived))
+    }
+
+    /// Puts a packet at the end of its flow and into all counts.
+    #[inline]
+    fn push(&mut self, tin: usize, flow: u32, now: Time, packet: P) {
+        let tin = &mut self.tins[tin];
+        let bytes = packet.wire_len();
+        tin.backlogs[flow as usize] += bytes;
+        tin.backlog += u64::from(bytes);
+        tin.stats.packets += 1;
+        tin.stats.bytes += u64::from(bytes);
+        self.backlog.add(bytes);
+        self.buffer_used += u64::from(packet.truesize());
+        self.packets.push(&mut tin.flows[flow as usize].fifo, now, packet);
+    }
+
+    /// Charges the tin and the shaper for a packet; gives its length on the link.
+    #[inline]
+    fn charge(&mut self, tin: usize, packet: &P, now: Time, is_drop: bool) -> u32 {
+        let len = self.config.framing.length_of(packet);
+        if self.shaper.is_shaping() {
+            self.tins[tin].advance(len, now);
+            self.shaper.advance(len, is_drop);
+        }
+        len
+    }
+
+    /// As [`Cake::charge`], but of a flow that is being served.
+    #[inline]
+    fn charge_flow(&mut self, tin: usize, flow: u32, packet: &P, now: Time, is_drop: bool) {
+        let len = i64::from(self.charge(tin, packet, now, is_drop));
+        self.tins[tin].flows[flow as usize].deficit -= len;
+        self.tins[tin].deficit -= len;
+    }
+
+    /// Drops the head of the longest queue of all tins.
+    #[cold]
+    fn drop_from_longest(&mut self, now: Time, sink: &mut dyn Sink<P>) -> bool {
+        let mut longest = (0, 0, 0);
+        for (index, tin) in self.tins.iter().enumerate() {
+            if tin.backlog > u64::from(longest.2) {
+                let most = tin.backlogs.iter().copied().max().unwrap_or(0);
+                if most > longest.2 {
+                    let flow = tin.backlogs.iter().position(|bytes| *bytes == most).unwrap_or(0);
+                    longest = (index, flow as u32, most);
+                }
+            }
+        }
+        let (tin, flow, _) = longest;
+        let Some((packet, _)) = self.pop(tin, flow) else { return false };
+        if self.config.is_ingress {
+            self.charge(tin, &packet, now, true);
+        }
+        let tin = &mut self.tins[tin];
+        if tin.flows[flow as usize].cobalt.on_overflow(&tin.cobalt, now) {
+            tin.unresponsive += 1;
+        }
+        tin.stats.drops += 1;
+        tin.stats.drop_overlimit += 1;
+        sink.dropped(now, packet, DropReason::Overflow);
+        true
+    }
+
+    /// The acknowledgement that the newest packet of the flow makes superfluous goes.
+    fn filter_acks(&mut self, tin: usize, flow: u32, now: Time, sink: &mut dyn Sink<P>) {
+        let fifo = self.tins[tin].flows[flow as usize].fifo;
+        let Some(position) = self.config.ack_filter.superseded(&self.packets, fifo) else {
+            return;
+        };
+        let fifo = &mut self.tins[tin].flows[flow as usize].fifo;
+        let (packet, _) =
+            self.packets.remove(fifo, position).expect("the position is inside the queue");
+        let bytes = packet.wire_len();
+        self.tins[tin].backlogs[flow as usize] -= bytes;
+        self.tins[tin].backlog -= u64::from(bytes);
+        self.tins[tin].stats.ack_drops += 1;
+        self.backlog.remove(bytes);
+        self.buffer_used -= u64::from(packet.truesize());
+        if self.config.is_ingress {
+            self.charge(tin, &packet, now, true);
+        }
+        sink.dropped(now, packet, DropReason::AckFiltered);
+    }
+
+    /// Serves the chosen tin until a packet comes out; `None` when a queue turned out to be empty
+    /// and the tins have to be looked at again.
+    #[inline]
+    fn serve(
+        &mut self,
+        index: usize,
+        look_at_decaying: &mut bool,
+        now: Time,
+        sink: &mut dyn Sink<P>,
+    ) -> Option<(P, Span)> {
+        'next_flow: loop {
+            let tin = &mut self.tins[index];
+            let flow = tin.next_flow(std::mem::take(look_at_decaying))?;
+            if tin.flows[flow as usize].deficit <= 0 {
+                tin.send_to_back(flow, self.config.isolation, &mut self.random);
+                continue;
+            }
+            loop {
+                let Some((mut packet, arrived)) = self.pop(index, flow) else {
+                    self.tins[index].rest(flow, self.config.isolation, now);
+                    return None;
+                };
+                let tin = &mut self.tins[index];
+                let bulk_flows = if self.config.is_ingress { tin.bulk } else { 0 };
+                let state = &mut tin.flows[flow as usize];
+                let signal = state.cobalt.on_dequeue(
+                    &tin.cobalt,
+                    now,
+                    arrived,
+                    bulk_flows,
+                    packet.ecn().is_capable(),
+                    &mut self.random,
+                );
+                if signal.mark {
+                    packet.mark_ce();
+                    sink.marked(now, &packet);
+                    tin.stats.marks += 1;
+                }
+                // The last packet of a queue may be marked, but is not dropped.
+                if !signal.drop || state.fifo.is_empty() {
+                    let wait = now.since(arrived);
+                    tin.stats.observe_delay(wait);
+                    self.charge_flow(index, flow, &packet, now, false);
+                    return Some((packet, wait));
+                }
+                tin.stats.drops += 1;
+                if self.config.is_ingress {
+                    self.charge_flow(index, flow, &packet, now, true);
+                }
+                sink.dropped(now, packet, DropReason::Aqm);
+                if self.config.is_ingress {
+                    continue 'next_flow;
+                }
+            }
+        }
+    }
+}
+
+/// Four times the bandwidth-delay product, at least 4 MiB and at most 10240 full packets; what the
+/// user says is not limited.
+fn buffer_limit(config: &Config) -> u64 {
+    let most = LIMIT_PACKETS * u64::from(DEVICE_MTU);
+    if let Some(limit) = config.memlimit {
+        return limit.as_u64();
+    }
+    if config.bandwidth.is_unlimited() {
+        return most;
+    }
+    let quadruple = 4 * u128::from(config.bandwidth.as_bytes_per_sec())
+        * u128::from(config.rtt.as_micros())
+        / 1_000_000;
+    u64::try_from(quadruple).unwrap_or(u64::MAX).clamp(BUFFER_LEAST, most)
+}
+
+impl<P: Reshape + Send> Qdisc<P> for Cake<P> {
+    #[inline]
+    fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
+        let index = self.config.priority.tin_of(packet.dscp());
+        let tin = &mut self.tins[index];
+        let flow = tin.classify(&packet.flow_key(), self.config.isolation, self.hash);
+        if self.config.wash {
+            packet.wash();
+        }
+        if tin.backlog == 0 {
+            tin.time_next_packet = tin.time_next_packet.max(now);
+            if self.backlog.packets == 0 {
+                self.shaper.wake(now);
+            }
+        }
+        tin.stats.max_len = tin.stats.max_len.max(packet.wire_len());
+        if self.config.split_gso && packet.segments() > 1 {
+            while let Some(first) = packet.split_first() {
+                self.push(index, flow, now, first);
+            }
+            self.push(index, flow, now, packet);
+        } else {
+            self.push(index, flow, now, packet);
+            if self.config.ack_filter != AckFilter::Off {
+                self.filter_acks(index, flow, now, sink);
+            }
+        }
+        self.tins[index].rouse(flow, self.config.isolation, &mut self.random);
+        self.buffer_max_used = self.buffer_max_used.max(self.buffer_used);
+        while self.buffer_used > self.buffer_limit && self.drop_from_longest(now, sink) {}
+        Enqueue::Queued
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P> {
+        let mut look_at_decaying = true;
+        loop {
+            if self.backlog.packets == 0 {
+                return Dequeue::Empty;
+            }
+            if let Some(time) = self.shaper.held_until(now) {
+                return Dequeue::NotBefore(time);
+            }
+            let Some(tin) = self.choose_tin(now) else { return Dequeue::Empty };
+            if let Some((packet, wait)) = self.serve(tin, &mut look_at_decaying, now, sink) {
+                return Dequeue::Packet(packet, wait);
+            }
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn oldest(&self) -> Option<Time> {
+        let fifos = self.tins.iter().flat_map(Tin::active_fifos);
+        fifos.filter_map(|fifo| self.packets.head_arrived(fifo)).min()
+    }
+
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        details::lines(self)
+    }
+}

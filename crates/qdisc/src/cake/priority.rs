@@ -1,0 +1,177 @@
+//! Tins: which code points go where, and what each tin gets.
+
+use std::fmt;
+
+use sojourn_core::Rate;
+
+use super::config::Config;
+use super::tin::Tin;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Priority {
+    /// One tin.
+    Besteffort,
+    /// A tin for each of the eight class selectors; obsolete.
+    Precedence,
+    /// Bulk, best effort, voice.
+    #[default]
+    Diffserv3,
+    /// Bulk, best effort, video, voice.
+    Diffserv4,
+    /// Eight tins.
+    Diffserv8,
+}
+
+/// Code points (RFC 2474, 2597, 3246, 5865, 8622) by name.
+mod dscp {
+    pub(super) const LE: usize = 1;
+    pub(super) const TOS1: usize = 2;
+    pub(super) const TOS4: usize = 4;
+    pub(super) const VA: usize = 44;
+    pub(super) const EF: usize = 46;
+    pub(super) const AF1X: [usize; 3] = [10, 12, 14];
+    pub(super) const AF2X: [usize; 3] = [18, 20, 22];
+    pub(super) const AF3X: [usize; 3] = [26, 28, 30];
+    pub(super) const AF4X: [usize; 3] = [34, 36, 38];
+    /// Class selector `n`.
+    pub(super) const fn cs(n: usize) -> usize {
+        n << 3
+    }
+}
+
+use dscp::{AF1X, AF2X, AF3X, AF4X, EF, LE, TOS1, TOS4, VA, cs};
+
+type Table = [u8; 64];
+
+/// `table` with `tin` for these code points.
+const fn assign(mut table: Table, tin: u8, code_points: &[usize]) -> Table {
+    let mut index = 0;
+    while index < code_points.len() {
+        table[code_points[index]] = tin;
+        index += 1;
+    }
+    table
+}
+
+const PRECEDENCE: Table = {
+    let mut table = [0; 64];
+    let mut code_point = 0;
+    while code_point < 64 {
+        table[code_point] = (code_point >> 3) as u8;
+        code_point += 1;
+    }
+    table
+};
+
+// In diffserv3 and diffserv4 tin 0 is best effort and tin 1 is bulk: a tin of a higher number is
+// served first while it keeps within its threshold.
+const DIFFSERV3: Table = {
+    let table = assign([0; 64], 1, &[LE, cs(1)]);
+    assign(table, 2, &[TOS4, VA, EF, cs(6), cs(7)])
+};
+
+const DIFFSERV4: Table = {
+    let table = assign([0; 64], 1, &[LE, cs(1)]);
+    let table = assign(table, 2, &[TOS4, cs(2), cs(3)]);
+    let table = assign(assign(assign(table, 2, &AF2X), 2, &AF3X), 2, &AF4X);
+    assign(table, 3, &[VA, EF, cs(4), cs(5), cs(6), cs(7)])
+};
+
+const DIFFSERV8: Table = {
+    let table = assign([2; 64], 0, &[LE]);
+    let table = assign(assign(table, 1, &[TOS1, cs(1)]), 1, &AF1X);
+    let table = assign(assign(assign(table, 3, &[cs(3)]), 3, &AF3X), 3, &AF4X);
+    let table = assign(assign(table, 4, &[TOS4]), 4, &AF2X);
+    let table = assign(table, 5, &[cs(2)]);
+    let table = assign(table, 6, &[VA, EF, cs(4), cs(5)]);
+    assign(table, 7, &[cs(6), cs(7)])
+};
+
+impl Priority {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Besteffort,
+        Self::Precedence,
+        Self::Diffserv3,
+        Self::Diffserv4,
+        Self::Diffserv8,
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Besteffort => "besteffort",
+            Self::Precedence => "precedence",
+            Self::Diffserv3 => "diffserv3",
+            Self::Diffserv4 => "diffserv4",
+            Self::Diffserv8 => "diffserv8",
+        }
+    }
+
+    #[inline]
+    pub(crate) fn tin_of(self, dscp: u8) -> usize {
+        let table = match self {
+            Self::Besteffort => return 0,
+            Self::Precedence => &PRECEDENCE,
+            Self::Diffserv3 => &DIFFSERV3,
+            Self::Diffserv4 => &DIFFSERV4,
+            Self::Diffserv8 => &DIFFSERV8,
+        };
+        usize::from(table[usize::from(dscp & 63)])
+    }
+
+    /// The tins with their threshold rates and their weights when unshaped.
+    pub(crate) fn tins(self, config: &Config) -> Vec<Tin> {
+        let rate = config.bandwidth;
+        let shifted = |shift: u32, weight| Tin::new(config, scaled(rate, 1, shift), weight);
+        match self {
+            Self::Besteffort => vec![shifted(0, 65_535)],
+            Self::Diffserv3 => vec![shifted(0, 1024), shifted(4, 64), shifted(2, 256)],
+            Self::Diffserv4 => {
+                vec![shifted(0, 1024), shifted(4, 64), shifted(1, 512), shifted(2, 256)]
+            }
+            // Each tin has seven eighths of the one before.
+            Self::Precedence | Self::Diffserv8 => {
+                let (mut rate, mut weight) = (rate, 256);
+                let mut tins = Vec::new();
+                for _ in 0..8 {
+                    tins.push(Tin::new(config, rate, weight));
+                    rate = scaled(rate, 7, 3);
+                    weight = (weight * 7) >> 3;
+                }
+                tins
+            }
+        }
+    }
+
+    /// Tins in the order in which `tc` shows them, with their titles.
+    pub(crate) fn shown(self) -> &'static [(usize, &'static str)] {
+        match self {
+            Self::Besteffort => &[(0, "Tin 0")],
+            Self::Diffserv3 => &[(1, "Bulk"), (0, "Best Effort"), (2, "Voice")],
+            Self::Diffserv4 => &[(1, "Bulk"), (0, "Best Effort"), (2, "Video"), (3, "Voice")],
+            Self::Precedence | Self::Diffserv8 => &[
+                (0, "Tin 0"),
+                (1, "Tin 1"),
+                (2, "Tin 2"),
+                (3, "Tin 3"),
+                (4, "Tin 4"),
+                (5, "Tin 5"),
+                (6, "Tin 6"),
+                (7, "Tin 7"),
+            ],
+        }
+    }
+}
+
+impl fmt::Display for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// `rate · factor / 2^shift`, in whole bytes per second as the kernel counts.
+fn scaled(rate: Rate, factor: u64, shift: u32) -> Rate {
+    if rate.is_unlimited() {
+        return rate;
+    }
+    Rate::from_bytes_per_sec((rate.as_bytes_per_sec().saturating_mul(factor)) >> shift)
+}

@@ -1,0 +1,91 @@
+//! The shaper: a clock of when the next packet may go, without credit for idle time and so
+//! without bursts.
+
+use sojourn_core::{Rate, Span, Time};
+
+/// Nanoseconds per byte as a fraction, so that a packet's time is a multiplication and a shift.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pace {
+    ns_per_byte: u64,
+    shift: u32,
+}
+
+impl Pace {
+    /// No time at all: not shaped.
+    pub(crate) const UNLIMITED: Self = Self { ns_per_byte: 0, shift: 0 };
+
+    /// Bits of the fraction before it is normalised, and the width it is normalised to.
+    const FRACTION: u32 = 34;
+
+    /// Bytes per second that any rate amounts to at least.
+    const LEAST_RATE: u64 = 64;
+
+    pub(crate) fn new(rate: Rate) -> Self {
+        let bytes_per_second = rate.as_bytes_per_sec().max(Self::LEAST_RATE);
+        let scaled = (1_000_000_000u128 << Self::FRACTION) / u128::from(bytes_per_second);
+        let excess = (128 - scaled.leading_zeros()).saturating_sub(Self::FRACTION);
+        Self { ns_per_byte: (scaled >> excess) as u64, shift: Self::FRACTION - excess }
+    }
+
+    #[inline]
+    pub(crate) fn time_for(self, bytes: u32) -> Span {
+        Span::from_nanos((u64::from(bytes) * self.ns_per_byte) >> self.shift)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Shaper {
+    pace: Pace,
+    is_shaping: bool,
+    time_next_packet: Time,
+    /// Runs at two thirds of the rate and is not charged for drops, so that dropping alone can't
+    /// keep the link idle for long.
+    failsafe_next_packet: Time,
+    pub(crate) overlimits: u64,
+}
+
+impl Shaper {
+    pub(crate) fn new(pace: Pace, is_shaping: bool) -> Self {
+        Self {
+            pace,
+            is_shaping,
+            time_next_packet: Time::ZERO,
+            failsafe_next_packet: Time::ZERO,
+            overlimits: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_shaping(&self) -> bool {
+        self.is_shaping
+    }
+
+    /// A packet came to an empty queue: idle time earns nothing.
+    #[inline]
+    pub(crate) fn wake(&mut self, now: Time) {
+        if self.time_next_packet < now {
+            self.time_next_packet = now;
+            self.failsafe_next_packet = now;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn held_until(&mut self, now: Time) -> Option<Time> {
+        let next = self.time_next_packet.min(self.failsafe_next_packet);
+        if next > now {
+            self.overlimits += 1;
+            return Some(next);
+        }
+        None
+    }
+
+    #[inline]
+    pub(crate) fn advance(&mut self, len: u32, is_drop: bool) {
+        let duration = self.pace.time_for(len);
+        self.time_next_packet += duration;
+        if !is_drop {
+            let half = Span::from_nanos(duration.as_nanos() >> 1);
+            self.failsafe_next_packet += duration + half;
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! A tin: 1024 flow queues in sets of eight, deficit round robin over them with sparse flows
+//! first, and even shares between hosts.
+
+use sojourn_core::{FlowKey, Rate, Span, Stream, Time};
+
+use super::cobalt::{Cobalt, Params};
+use super::config::Config;
+use super::isolation::Isolation;
+use super::shaper::Pace;
+use crate::DEVICE_MTU;
+use crate::chain::{Chains, List};
+use crate::hash::FlowHash;
+use crate::slab::Fifo;
+
+pub(crate) const QUEUES: u32 = 1024;
+pub(crate) const WAYS: u32 = 8;
+
+/// Sparse flows, served first.
+const NEW_FLOWS: List = List(0);
+/// Bulk flows in rotation.
+const OLD_FLOWS: List = List(1);
+/// Empty flows whose COBALT has not come to rest.
+const DECAYING_FLOWS: List = List(2);
+
+/// Bounds of the quantum of a flow.
+const FLOW_QUANTUM_LEAST: u64 = 300;
+
+#[derive(Debug)]
+pub(crate) struct Tin {
+    /// Threshold below which the tin goes before lower ones; zero stands for unlimited.
+    pub(crate) rate: Rate,
+    pub(crate) pace: Pace,
+    pub(crate) time_next_packet: Time,
+    /// Weight and credit of the tin's rotation when unshaped.
+    pub(crate) quantum: u32,
+    pub(crate) deficit: i64,
+    pub(crate) flow_quantum: u32,
+    pub(crate) cobalt: Params,
+    pub(crate) flows: Vec<Flow>,
+    /// Bytes waiting in each flow, apart from the flows so that the search for the longest is one
+    /// sweep.
+    pub(crate) backlogs: Vec<u32>,
+    pub(crate) backlog: u64,
+    tags: Vec<u32>,
+    hosts: Vec<Host>,
+    chains: Chains,
+    pub(crate) sparse: u32,
+    pub(crate) bulk: u32,
+    pub(crate) decaying: u32,
+    /// Flows on which BLUE acts.
+    pub(crate) unresponsive: u32,
+    pub(crate) stats: Stats,
+}
+
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) fifo: Fifo,
+    pub(crate) deficit: i64,
+    pub(crate) set: Set,
+    srchost: u16,
+    dsthost: u16,
+    pub(crate) cobalt: Cobalt,
+}
+
+/// How a flow is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Set {
+    /// In no list.
+    None,
+    Sparse,
+    /// Empty, but waiting among the bulk flows for its deficit to be paid.
+    SparseWait,
+    Bulk,
+    Decaying,
+}
+
+/// Two independent tables in one: of source hosts and of destination hosts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Host {
+    source_tag: u32,
+    source_bulk: u32,
+    destination_tag: u32,
+    destination_bulk: u32,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Stats {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    pub(crate) drops: u64,
+    pub(crate) drop_overlimit: u64,
+    pub(crate) marks: u64,
+    pub(crate) ack_drops: u64,
+    pub(crate) way_hits: u64,
+    pub(crate) way_misses: u64,
+    pub(crate) way_collisions: u64,
+    pub(crate) max_len: u32,
+    pub(crate) peak_delay: u64,
+    pub(crate) average_delay: u64,
+    pub(crate) base_delay: u64,
+}
+
+impl Stats {
+    #[inline]
+    pub(crate) fn observe_delay(&mut self, delay: Span) {
+        let delay = delay.as_nanos();
+        let ewma = |average: u64, shift: u32| average - (average >> shift) + (delay >> shift);
+        self.average_delay = ewma(self.average_delay, 8);
+        self.peak_delay = ewma(self.peak_delay, if delay > self.peak_delay { 2 } else { 8 });
+        self.base_delay = ewma(self.base_delay, if delay < self.base_delay { 2 } else { 8 });
+    }
+}
+
+impl Tin {
+    pub(crate) fn new(config: &Config, rate: Rate, quantum: u32) -> Self {
+        let is_shaped = !rate.is_unlimited();
+        let pace = if is_shaped { Pace::new(rate) } else { Pace::UNLIMITED };
+        let most = u64::from(DEVICE_MTU);
+        let flow_quantum = if is_shaped {
+            (rate.as_bytes_per_sec() >> 12).clamp(FLOW_QUANTUM_LEAST, most)
+        } else {
+            most
+        };
+        let flow = || Flow {
+            fifo: Fifo::EMPTY,
+            deficit: 0,
+            set: Set::None,
+            srchost: 0,
+            dsthost: 0,
+            cobalt: Cobalt::default(),
+        };
+        Self {
+            rate,
+            pace,
+            time_next_packet: Time::ZERO,
+            quantum,
+            deficit: 0,
+            flow_quantum: flow_quantum as u32,
+            cobalt: cobalt_params(config, pace),
+            flows: (0..QUEUES).map(|_| flow()).collect(),
+            backlogs: vec![0; QUEUES as usize],
+            backlog: 0,
+            tags: vec![0; QUEUES as usize],
+            hosts: vec![Host::default(); QUEUES as usize],
+            chains: Chains::new(QUEUES, 3),
+            sparse: 0,
+            bulk: 0,
+            decaying: 0,
+            unresponsive: 0,
+            stats: Stats::default(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn has_flows(&self) -> bool {
+        self.sparse + self.bulk > 0
+    }
+
+    /// The queue of a packet: eight-way set-associative, so that flows collide only when all eight
+    /// queues of a set are taken.
+    #[inline]
+    pub(crate) fn classify(&mut self, key: &FlowKey, isolation: Isolation, hash: FlowHash) -> u32 {
+        let tag = isolation.flow_hash(key, hash);
+        let direct = tag % QUEUES;
+        if self.tags[direct as usize] == tag && self.flows[direct as usize].set != Set::None {
+            return direct;
+        }
+        self.classify_in_set(tag, key, isolation, hash)
+    }
+
+    fn classify_in_set(
+        &mut self,
+        tag: u32,
+        key: &FlowKey,
+        isolation: Isolation,
+        hash: FlowHash,
+    ) -> u32 {
+        let direct = tag % QUEUES;
+        let mut needs_hosts = true;
+        let queue = if let Some(queue) =
+            ways(direct).find(|queue| self.tags[*queue as usize] == tag)
+        {
+            if queue != direct {
+                self.stats.way_hits += 1;
+            }
+            needs_hosts = self.flows[queue as usize].set == Set::None;
+            queue
+        } else if let Some(queue) =
+            ways(direct).find(|queue| self.flows[*queue as usize].set == Set::None)
+        {
+            self.stats.way_misses += 1;
+            queue
+        } else {
+            self.stats.way_collisions += 1;
+            self.uncount_hosts(direct, isolation);
+            direct
+        };
+        self.tags[queue as usize] = tag;
+        if needs_hosts {
+            self.assign_hosts(queue, key, isolation, hash);
+        }
+        queue
+    }
+
+    /// Notes the hosts of a queue's new owner, and counts them if the queue is a bulk flow.
+    fn assign_hosts(&mut self, queue: u32, key: &FlowKey, isolation: Isolation, hash: FlowHash) {
+        if isolation.is_fair_to_sources() {
+            let tag = hash.host(key.src);
+            let host = ways(tag % QUEUES)
+                .find(|host| self.hosts[*host as usize].source_tag == tag)
+                .or_else(|| {
+                    ways(tag % QUEUES).find(|host| self.hosts[*host as usize].source_bulk == 0)
+                })
+                .unwrap_or(tag % QUEUES);
+            self.hosts[host as usize].source_tag = tag;
+            self.flows[queue as usize].srchost = host as u16;
+        }
+        if isolation.is_fair_to_destinations() {
+            let tag = hash.host(key.dst);
+            let host = ways(tag % QUEUES)
+                .find(|host| self.hosts[*host as usize].destination_tag == tag)
+                .or_else(|| {
+                    ways(tag % QUEUES).find(|host| self.hosts[*host as usize].destination_bulk == 0)
+                })
+                .unwrap_or(tag % QUEUES);
+            self.hosts[host as usize].destination_tag = tag;
+            self.flows[queue as usize].dsthost = host as u16;
+        }
+        self.count_hosts(queue, isolation);
+    }
+
+    /// Counts a bulk flow with its hosts.
+    fn count_hosts(&mut self, queue: u32, isolation: Isolation) {
+        let flow = &self.flows[queue as usize];
+        if flow.set != Set::Bulk {
+            return;
+        }
+        if isolation.is_fair_to_sources() {
+            self.hosts[usize::from(flow.srchost)].source_bulk += 1;
+        }
+        if isolation.is_fair_to_destinations() {
+            self.hosts[usize::from(flow.dsthost)].destination_bulk += 1;
+        }
+    }
+
+    /// Takes a bulk flow off its hosts' counts.
+    fn uncount_hosts(&mut self, queue: u32, isolation: Isolation) {
+        let flow = &self.flows[queue as usize];
+        if flow.set != Set::Bulk {
+            return;
+        }
+        if isolation.is_fair_to_sources() {
+            let count = &mut self.hosts[usize::from(flow.srchost)].source_bulk;
+            *count = count.saturating_sub(1);
+        }
+        if isolation.is_fair_to_destinations() {
+            let count = &mut self.hosts[usize::from(flow.dsthost)].destination_bulk;
+            *count = count.saturating_sub(1);
+        }
+    }
+
+    /// A flow's quantum: divided by the bulk flows of the busier of its hosts. A random fraction
+    /// is added before rounding down, so that the remainders are shared too.
+    #[inline]
+    fn quantum_of(&self, queue: u32, isolation: Isolation, random: &mut Stream) -> i64 {
+        let flow = &self.flows[queue as usize];
+        let mut host_load = 1;
+        if isolation.is_fair_to_sources() {
+            host_load = host_load.max(self.hosts[usize::from(flow.srchost)].source_bulk);
+        }
+        if isolation.is_fair_to_destinations() {
+            host_load = host_load.max(self.hosts[usize::from(flow.dsthost)].destination_bulk);
+        }
+        let share = self.flow_quantum * (65_535 / host_load);
+        i64::from((share + (random.next_u32() >> 16)) >> 16)
+    }
+
+    /// A packet was queued: an idle flow becomes sparse, one that owes becomes bulk.
+    #[inline]
+    pub(crate) fn rouse(&mut self, queue: u32, isolation: Isolation, random: &mut Stream) {
+        match self.flows[queue as usize].set {
+            Set::None | Set::Decaying => {
+                if self.flows[queue as usize].set == Set::Decaying {
+                    self.decaying -= 1;
+                }
+                self.chains.move_to_back(NEW_FLOWS, queue);
+                self.sparse += 1;
+                self.flows[queue as usize].set = Set::Sparse;
+                self.flows[queue as usize].deficit = self.quantum_of(queue, isolation, random);
+            }
+            Set::SparseWait => {
+                self.sparse -= 1;
+                self.bulk += 1;
+                self.flows[queue as usize].set = Set::Bulk;
+                self.count_hosts(queue, isolation);
+            }
+            Set::Sparse | Set::Bulk => {}
+        }
+    }
+
+    /// The flow whose turn it is; a decaying one at most once a packet.
+    #[inline]
+    pub(crate) fn next_flow(&self, look_at_decaying: bool) -> Option<u32> {
+        let decaying = self.chains.first(DECAYING_FLOWS);
+        if look_at_decaying && decaying.is_some() {
+            return decaying;
+        }
+        self.chains.first(NEW_FLOWS).or_else(|| self.chains.first(OLD_FLOWS)).or(decaying)
+    }
+
+    /// A flow has used up its deficit: it gets a quantum and goes to the end of the bulk rotation.
+    #[inline]
+    pub(crate) fn send_to_back(&mut self, queue: u32, isolation: Isolation, random: &mut Stream) {
+        let flow = &mut self.flows[queue as usize];
+        if flow.set == Set::Sparse {
+            if flow.fifo.is_empty() {
+                flow.set = Set::SparseWait;
+            } else {
+                flow.set = Set::Bulk;
+                self.sparse -= 1;
+                self.bulk += 1;
+                self.count_hosts(queue, isolation);
+            }
+        }
+        self.flows[queue as usize].deficit += self.quantum_of(queue, isolation, random);
+        self.chains.move_to_back(OLD_FLOWS, queue);
+    }
+
+    /// A flow was served and found empty: it decays, or is forgotten.
+    pub(crate) fn rest(&mut self, queue: u32, isolation: Isolation, now: Time) {
+        let params = self.cobalt;
+        let cobalt = &mut self.flows[queue as usize].cobalt;
+        if cobalt.on_empty(&params, now) {
+            self.unresponsive = self.unresponsive.saturating_sub(1);
+        }
+        let is_at_rest = cobalt.is_at_rest(now);
+        self.uncount_hosts(queue, isolation);
+        match self.flows[queue as usize].set {
+            Set::Bulk => self.bulk -= 1,
+            Set::Sparse | Set::SparseWait => self.sparse -= 1,
+            Set::Decaying => self.decaying -= 1,
+            Set::None => {}
+        }
+        if is_at_rest {
+            self.chains.unlink(queue);
+            self.flows[queue as usize].set = Set::None;
+        } else {
+            self.chains.move_to_back(DECAYING_FLOWS, queue);
+            self.decaying += 1;
+            self.flows[queue as usize].set = Set::Decaying;
+        }
+    }
+
+    /// Moves the tin's own schedule on by a packet. A tin behind its schedule may catch up.
+    #[inline]
+    pub(crate) fn advance(&mut self, len: u32, now: Time) {
+        let duration = self.pace.time_for(len);
+        if self.time_next_packet < now {
+            self.time_next_packet += duration;
+        } else {
+            self.time_next_packet = self.time_next_packet.max(now + duration);
+        }
+    }
+
+    /// The queues that may hold packets.
+    pub(crate) fn active_fifos(&self) -> impl Iterator<Item = Fifo> {
+        let active = self.chains.iter(NEW_FLOWS).chain(self.chains.iter(OLD_FLOWS));
+        active.map(|flow| self.flows[flow as usize].fifo)
+    }
+
+    /// Bulk flows counted with a source host.
+    #[cfg(test)]
+    pub(crate) fn source_bulk_counts(&self) -> Vec<u32> {
+        self.hosts.iter().map(|host| host.source_bulk).filter(|count| *count > 0).collect()
+    }
+}
+
+/// At low rates the target is one and a half packet times, and the interval keeps its distance.
+fn cobalt_params(config: &Config, pace: Pace) -> Params {
+    let base_target = config.target();
+    let mtu_time = pace.time_for(DEVICE_MTU);
+    let target = base_target.max(mtu_time * 3 / 2);
+    let interval = (config.rtt + target - base_target).max(target * 2);
+    Params { target, interval, mtu_time }
+}
+
+/// The queues of a set, beginning with the one hashed to.
+fn ways(direct: u32) -> impl Iterator<Item = u32> {
+    let inner = direct % WAYS;
+    let outer = direct - inner;
+    (0..WAYS).map(move |way| outer + (inner + way) % WAYS)
+}

@@ -1,0 +1,360 @@
+//! When to drop, and how fast to drop again (RFC 8289 section 5; Linux `codel_impl.h`).
+//!
+//! Kernel and RFC share this state machine: the RFC took its re-entry rule from Linux. They differ
+//! in the clock, in one comparison, in the reciprocal square root and in which backlog keeps a
+//! packet from being dropped.
+
+use std::fmt;
+use std::str::FromStr;
+
+use sojourn_core::{DropReason, Ecn, Queued, Span, SpecError, Time};
+
+use super::LawConfig;
+use crate::{DEVICE_MTU, Sink};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Ticks of 1024 ns; a 16-bit reciprocal square root, one Newton step a drop; in a system of
+    /// queues the guard looks at the backlog of all of them.
+    #[default]
+    Linux,
+    /// RFC 8289 and RFC 8290 to the letter.
+    Rfc,
+}
+
+impl Mode {
+    pub(crate) fn fmt_unless_default(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Linux => Ok(()),
+            Self::Rfc => f.write_str(" mode rfc"),
+        }
+    }
+}
+
+impl FromStr for Mode {
+    type Err = SpecError;
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        match text {
+            "linux" => Ok(Self::Linux),
+            "rfc" => Ok(Self::Rfc),
+            _ => Err(SpecError::new(format!("unknown mode '{text}'"))
+                .near(text, ["linux", "rfc"])
+                .allow(["linux", "rfc"])),
+        }
+    }
+}
+
+/// A pattern of the former TOS byte: `value/mask`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Selector {
+    pub value: u8,
+    pub mask: u8,
+}
+
+impl Selector {
+    fn matches<P: Queued>(self, packet: &P) -> bool {
+        let ecn = match packet.ecn() {
+            Ecn::NotEct => 0,
+            Ecn::Ect1 => 1,
+            Ecn::Ect0 => 2,
+            Ecn::Ce => 3,
+        };
+        (packet.dscp() << 2 | ecn) & self.mask == self.value
+    }
+}
+
+impl FromStr for Selector {
+    type Err = SpecError;
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let byte = |text: &str| {
+            let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+            match hex {
+                Some(hex) => u8::from_str_radix(hex, 16).ok(),
+                None => text.parse().ok(),
+            }
+        };
+        text.split_once('/')
+            .and_then(|(value, mask)| Some(Self { value: byte(value)?, mask: byte(mask)? }))
+            .ok_or_else(|| {
+                SpecError::new(format!("'{text}' is not VALUE/MASK")).allow(["such as 0x1/0x3"])
+            })
+    }
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}/{:#x}", self.value, self.mask)
+    }
+}
+
+/// Where the law takes packets from.
+pub(crate) trait Source<P> {
+    fn pop(&mut self) -> Option<(P, Time)>;
+
+    /// Bytes that keep a packet from being dropped when they are few, the popped ones excluded.
+    fn backlog(&self) -> u64;
+}
+
+/// The law's parameters, in ticks of its clock.
+#[derive(Clone, Debug)]
+pub(crate) struct Law {
+    mode: Mode,
+    target: u64,
+    interval: u64,
+    ecn: bool,
+    ce_threshold: u64,
+    ce_threshold_selector: Option<Selector>,
+}
+
+/// What the law remembers of a queue; times in ticks, zero for none.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    pub(crate) count: u32,
+    pub(crate) lastcount: u32,
+    pub(crate) dropping: bool,
+    pub(crate) rec_inv_sqrt: u16,
+    pub(crate) first_above_time: u64,
+    pub(crate) drop_next: u64,
+    pub(crate) ldelay: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stats {
+    pub(crate) maxpacket: u32,
+    pub(crate) ecn_mark: u64,
+    pub(crate) ce_mark: u64,
+}
+
+/// 1/sqrt(1) as the kernel's 16-bit fraction holds it.
+const REC_INV_SQRT_ONE: u16 = u16::MAX;
+
+/// Recently left the dropping state: within this many intervals of the last scheduled drop.
+const REENTRY_INTERVALS: u64 = 16;
+
+/// A run begins long after the clock did, so that a queue's zero `drop_next` lies in the past.
+const EPOCH: Span = Span::from_secs(1 << 20);
+
+impl Law {
+    pub(crate) fn new(config: &LawConfig) -> Self {
+        let ticks = |span: Span| match config.mode {
+            Mode::Linux => span.as_nanos() >> 10,
+            Mode::Rfc => span.as_nanos(),
+        };
+        Self {
+            mode: config.mode,
+            target: ticks(config.target),
+            interval: ticks(config.interval),
+            ecn: config.ecn,
+            ce_threshold: config.ce_threshold.map_or(u64::MAX, ticks),
+            ce_threshold_selector: config.ce_threshold_selector,
+        }
+    }
+
+    pub(crate) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    pub(crate) fn to_nanos(&self, ticks: u64) -> u64 {
+        match self.mode {
+            Mode::Linux => ticks << 10,
+            Mode::Rfc => ticks,
+        }
+    }
+
+    /// The next packet to transmit and its wait, after dropping or marking what is due.
+    #[inline]
+    pub(crate) fn dequeue<P: Queued>(
+        &self,
+        state: &mut State,
+        source: &mut impl Source<P>,
+        now: Time,
+        stats: &mut Stats,
+        sink: &mut dyn Sink<P>,
+    ) -> Option<(P, Span)> {
+        let ticks = self.ticks(now);
+        let mut head = source.pop();
+        let mut ok_to_drop = self.ok_to_drop(state, &head, source.backlog(), ticks, stats);
+        if head.is_none() {
+            state.dropping = false;
+            return None;
+        }
+        if state.dropping {
+            if !ok_to_drop {
+                state.dropping = false;
+            }
+            while state.dropping && ticks >= state.drop_next {
+                state.count = state.count.wrapping_add(1);
+                self.refine_rec_inv_sqrt(state);
+                if self.mark(&mut head, now, stats, sink) {
+                    state.drop_next = self.control_law(state.drop_next, state);
+                    break;
+                }
+                drop_head(head, now, sink);
+                head = source.pop();
+                ok_to_drop = self.ok_to_drop(state, &head, source.backlog(), ticks, stats);
+                if ok_to_drop {
+                    state.drop_next = self.control_law(state.drop_next, state);
+                } else {
+                    state.dropping = false;
+                }
+            }
+        } else if ok_to_drop {
+            if !self.mark(&mut head, now, stats, sink) {
+                drop_head(head, now, sink);
+                head = source.pop();
+                self.ok_to_drop(state, &head, source.backlog(), ticks, stats);
+            }
+            self.enter_dropping(state, ticks);
+        }
+        let (mut packet, arrived) = head?;
+        self.mark_above_threshold(state, &mut packet, now, stats, sink);
+        Some((packet, now.since(arrived)))
+    }
+
+    #[inline]
+    fn ticks(&self, time: Time) -> u64 {
+        let nanos = time.as_nanos() + EPOCH.as_nanos();
+        match self.mode {
+            Mode::Linux => nanos >> 10,
+            Mode::Rfc => nanos,
+        }
+    }
+
+    /// RFC 8289 section 5.6, `dodequeue`: has the delay been above target for an interval?
+    #[inline]
+    fn ok_to_drop<P: Queued>(
+        &self,
+        state: &mut State,
+        head: &Option<(P, Time)>,
+        backlog: u64,
+        now: u64,
+        stats: &mut Stats,
+    ) -> bool {
+        let Some((packet, arrived)) = head else {
+            state.first_above_time = 0;
+            return false;
+        };
+        stats.maxpacket = stats.maxpacket.max(packet.wire_len());
+        state.ldelay = now - self.ticks(*arrived);
+        if state.ldelay < self.target || backlog <= u64::from(DEVICE_MTU) {
+            state.first_above_time = 0;
+            return false;
+        }
+        if state.first_above_time == 0 {
+            state.first_above_time = now + self.interval;
+            return false;
+        }
+        match self.mode {
+            Mode::Linux => now > state.first_above_time,
+            Mode::Rfc => now >= state.first_above_time,
+        }
+    }
+
+    /// RFC 8289 section 5.5: start at the rate that controlled the queue last time, if that was
+    /// not long ago.
+    fn enter_dropping(&self, state: &mut State, now: u64) {
+        state.dropping = true;
+        let delta = state.count.wrapping_sub(state.lastcount);
+        let since = now.saturating_sub(state.drop_next);
+        if delta > 1 && since < REENTRY_INTERVALS * self.interval {
+            state.count = delta;
+            self.refine_rec_inv_sqrt(state);
+        } else {
+            state.count = 1;
+            state.rec_inv_sqrt = REC_INV_SQRT_ONE;
+        }
+        state.lastcount = state.count;
+        state.drop_next = self.control_law(now, state);
+    }
+
+    /// One Newton step towards 1/sqrt(count) in fractions of 2^32, of which the upper 16 bits are
+    /// kept. Far from the root, as after an overflow raised the count, it wraps as the kernel's
+    /// does.
+    fn refine_rec_inv_sqrt(&self, state: &mut State) {
+        let root = u64::from(state.rec_inv_sqrt) << 16;
+        let square = (root * root) >> 32;
+        let three = 3u64 << 32;
+        let bracket = three.wrapping_sub(u64::from(state.count).wrapping_mul(square)) >> 2;
+        state.rec_inv_sqrt = (bracket.wrapping_mul(root) >> 47) as u16;
+    }
+
+    /// `t + interval / sqrt(count)`.
+    #[inline]
+    fn control_law(&self, t: u64, state: &State) -> u64 {
+        t + match self.mode {
+            Mode::Linux => (self.interval * u64::from(state.rec_inv_sqrt)) >> 16,
+            Mode::Rfc => (self.interval as f64 / f64::from(state.count).sqrt()) as u64,
+        }
+    }
+
+    /// Marks the head if marking is on and the packet allows it.
+    fn mark<P: Queued>(
+        &self,
+        head: &mut Option<(P, Time)>,
+        now: Time,
+        stats: &mut Stats,
+        sink: &mut dyn Sink<P>,
+    ) -> bool {
+        let Some((packet, _)) = head else { return false };
+        if !self.ecn || !packet.ecn().is_capable() {
+            return false;
+        }
+        packet.mark_ce();
+        sink.marked(now, packet);
+        stats.ecn_mark += 1;
+        true
+    }
+
+    #[inline]
+    fn mark_above_threshold<P: Queued>(
+        &self,
+        state: &State,
+        packet: &mut P,
+        now: Time,
+        stats: &mut Stats,
+        sink: &mut dyn Sink<P>,
+    ) {
+        if state.ldelay > self.ce_threshold
+            && self.ce_threshold_selector.is_none_or(|selector| selector.matches(packet))
+            && packet.ecn().is_capable()
+        {
+            packet.mark_ce();
+            sink.marked(now, packet);
+            stats.ce_mark += 1;
+        }
+    }
+}
+
+fn drop_head<P>(head: Option<(P, Time)>, now: Time, sink: &mut dyn Sink<P>) {
+    if let Some((packet, _)) = head {
+        sink.dropped(now, packet, DropReason::Aqm);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reciprocal_square_root_is_the_kernels_to_the_bit() {
+        let law = Law::new(&LawConfig::new(false));
+        let mut state =
+            State { count: 1, rec_inv_sqrt: REC_INV_SQRT_ONE, ..State::default() };
+        let mut values = vec![state.rec_inv_sqrt];
+        for count in 2..=10 {
+            state.count = count;
+            law.refine_rec_inv_sqrt(&mut state);
+            values.push(state.rec_inv_sqrt);
+        }
+        let expected =
+            [65_535, 32_769, 36_864, 31_968, 28_935, 26_481, 24_588, 23_037, 21_746, 20_647];
+        assert_eq!(values, expected);
+    }
+
+    #[test]
+    fn kernel_time_runs_in_units_of_1024_ns() {
+        let law = Law::new(&LawConfig::new(false));
+        assert_eq!((law.target, law.interval), (4882, 97_656));
+        assert_eq!(law.to_nanos(law.target), 4_999_168);
+    }
+}

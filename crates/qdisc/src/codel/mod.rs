@@ -1,0 +1,224 @@
+//! CoDel, controlled delay (RFC 8289), as Linux has it (`sch_codel`, `codel_impl.h`) or to the
+//! letter of the RFC's pseudocode.
+//!
+//! The control law is in `law.rs` and serves FlowQueue-CoDel too.
+
+mod law;
+#[cfg(test)]
+mod tests;
+
+pub use law::{Mode, Selector};
+pub(crate) use law::{Law, Source, State, Stats};
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use sojourn_core::words::unknown_param;
+use sojourn_core::{DropReason, Param, ParamKind, Queued, Span, SpecError, Time, Words};
+
+use crate::notation::{packets, span};
+use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink};
+
+pub const PARAMS: &[Param] = &[
+    Param {
+        name: "limit",
+        kind: ParamKind::Count,
+        default: "1000",
+        doc: "packets that may wait; more are dropped on arrival",
+    },
+    Param {
+        name: "target",
+        kind: ParamKind::Span,
+        default: "5ms",
+        doc: "standing delay that is acceptable",
+    },
+    Param {
+        name: "interval",
+        kind: ParamKind::Span,
+        default: "100ms",
+        doc: "how long the delay must stay above target, about the worst round-trip time",
+    },
+    Param { name: "ecn", kind: ParamKind::Flag, default: "", doc: "mark instead of dropping" },
+    Param { name: "noecn", kind: ParamKind::Flag, default: "on", doc: "drop only" },
+    Param {
+        name: "ce_threshold",
+        kind: ParamKind::Span,
+        default: "",
+        doc: "mark every packet that waited longer than this",
+    },
+    Param {
+        name: "mode",
+        kind: ParamKind::Choice,
+        default: "linux",
+        doc: "linux: the kernel's clock, arithmetic and guard; rfc: RFC 8289 to the letter",
+    },
+];
+
+/// `codel`'s parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    pub limit: u32,
+    pub law: LawConfig,
+}
+
+/// The parameters of CoDel's control law, wherever it is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LawConfig {
+    pub target: Span,
+    pub interval: Span,
+    pub ecn: bool,
+    /// Mark every packet that waited longer.
+    pub ce_threshold: Option<Span>,
+    /// Which packets `ce_threshold` marks; all by default.
+    pub ce_threshold_selector: Option<Selector>,
+    pub mode: Mode,
+}
+
+impl LawConfig {
+    pub(crate) const fn new(ecn: bool) -> Self {
+        Self {
+            target: Span::from_millis(5),
+            interval: Span::from_millis(100),
+            ecn,
+            ce_threshold: None,
+            ce_threshold_selector: None,
+            mode: Mode::Linux,
+        }
+    }
+
+    /// Reads the parameter `word`, if it is one of the law's.
+    pub(crate) fn accept(&mut self, word: &str, words: &mut Words<'_>) -> Result<bool, SpecError> {
+        match word {
+            "target" => self.target = span(words, word, Span::ZERO)?,
+            "interval" => self.interval = span(words, word, Span::from_micros(1))?,
+            "ecn" => self.ecn = true,
+            "noecn" => self.ecn = false,
+            "ce_threshold" => self.ce_threshold = Some(span(words, word, Span::ZERO)?),
+            "mode" => self.mode = words.parse(word, str::parse)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// What `tc` prints between the limits and the rest.
+    pub(crate) fn fmt_times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "target {} interval {}", self.target, self.interval)?;
+        match self.ce_threshold {
+            Some(threshold) => write!(f, " ce_threshold {threshold}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Config {
+    pub fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
+        let mut config = Self { limit: 1000, law: LawConfig::new(false) };
+        while let Some(word) = words.next() {
+            if config.law.accept(word, words)? {
+                continue;
+            }
+            match word {
+                "limit" => config.limit = packets(words, word)?,
+                _ => return Err(unknown_param("codel", word, PARAMS)),
+            }
+        }
+        Ok(config)
+    }
+}
+
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "limit {}p ", self.limit)?;
+        self.law.fmt_times(f)?;
+        if self.law.ecn {
+            f.write_str(" ecn")?;
+        }
+        self.law.mode.fmt_unless_default(f)
+    }
+}
+
+#[derive(Debug)]
+pub struct Codel<P> {
+    limit: u32,
+    law: Law,
+    state: State,
+    stats: Stats,
+    drop_overlimit: u64,
+    ring: Ring<P>,
+}
+
+/// The queue under the control law.
+#[derive(Debug)]
+struct Ring<P> {
+    waiting: VecDeque<(Time, P)>,
+    backlog: Backlog,
+}
+
+impl<P: Queued> Source<P> for Ring<P> {
+    #[inline]
+    fn pop(&mut self) -> Option<(P, Time)> {
+        let (arrived, packet) = self.waiting.pop_front()?;
+        self.backlog.remove(packet.wire_len());
+        Some((packet, arrived))
+    }
+
+    #[inline]
+    fn backlog(&self) -> u64 {
+        self.backlog.bytes
+    }
+}
+
+impl<P: Queued> Codel<P> {
+    pub fn new(config: &Config) -> Self {
+        Self {
+            limit: config.limit,
+            law: Law::new(&config.law),
+            state: State::default(),
+            stats: Stats::default(),
+            drop_overlimit: 0,
+            ring: Ring { waiting: VecDeque::new(), backlog: Backlog::default() },
+        }
+    }
+}
+
+impl<P: Queued + Send> Qdisc<P> for Codel<P> {
+    #[inline]
+    fn enqueue(&mut self, now: Time, packet: P, _: &mut dyn Sink<P>) -> Enqueue<P> {
+        if self.ring.backlog.packets >= self.limit {
+            self.drop_overlimit += 1;
+            return Enqueue::Dropped(packet, DropReason::Full);
+        }
+        self.ring.backlog.add(packet.wire_len());
+        self.ring.waiting.push_back((now, packet));
+        Enqueue::Queued
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P> {
+        match self.law.dequeue(&mut self.state, &mut self.ring, now, &mut self.stats, sink) {
+            Some((packet, wait)) => Dequeue::Packet(packet, wait),
+            None => Dequeue::Empty,
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.ring.backlog
+    }
+
+    fn oldest(&self) -> Option<Time> {
+        self.ring.waiting.front().map(|(arrived, _)| *arrived)
+    }
+
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("count", u64::from(self.state.count)),
+            ("lastcount", u64::from(self.state.lastcount)),
+            ("ldelay", self.law.to_nanos(self.state.ldelay)),
+            ("dropping", u64::from(self.state.dropping)),
+            ("maxpacket", u64::from(self.stats.maxpacket)),
+            ("ecn_mark", self.stats.ecn_mark),
+            ("ce_mark", self.stats.ce_mark),
+            ("drop_overlimit", self.drop_overlimit),
+        ]
+    }
+}

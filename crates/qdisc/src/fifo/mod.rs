@@ -1,0 +1,129 @@
+//! `pfifo` and `bfifo`: first in first out with a tail drop, as in Linux `sch_fifo`.
+//!
+//! The limit counts waiting packets only: one that the link is serialising has left the queue.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use sojourn_core::words::unknown_param;
+use sojourn_core::{Bytes, DropReason, Param, ParamKind, Queued, SpecError, Time, Words};
+
+use crate::notation::{packets, size};
+use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Sink};
+
+pub const PFIFO_PARAMS: &[Param] = &[Param {
+    name: "limit",
+    kind: ParamKind::Count,
+    default: "1000",
+    doc: "packets that may wait; the one being transmitted does not count",
+}];
+
+pub const BFIFO_PARAMS: &[Param] = &[Param {
+    name: "limit",
+    kind: ParamKind::Size,
+    default: "1514000",
+    doc: "bytes that may wait, Ethernet headers included",
+}];
+
+/// Packets of a device's default transmit queue, from which Linux takes both default limits.
+const TX_QUEUE_LEN: u32 = 1000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Config {
+    /// `pfifo limit PACKETS`.
+    Packets(u32),
+    /// `bfifo limit BYTES`.
+    Bytes(Bytes),
+}
+
+impl Config {
+    pub fn parse_pfifo(words: &mut Words<'_>) -> Result<Self, SpecError> {
+        let mut limit = TX_QUEUE_LEN;
+        while let Some(word) = words.next() {
+            match word {
+                "limit" => limit = packets(words, word)?,
+                _ => return Err(unknown_param("pfifo", word, PFIFO_PARAMS)),
+            }
+        }
+        Ok(Self::Packets(limit))
+    }
+
+    pub fn parse_bfifo(words: &mut Words<'_>) -> Result<Self, SpecError> {
+        let mut limit = Bytes::new(u64::from(TX_QUEUE_LEN * DEVICE_MTU));
+        while let Some(word) = words.next() {
+            match word {
+                "limit" => limit = size(words, word, u64::from(u32::MAX))?,
+                _ => return Err(unknown_param("bfifo", word, BFIFO_PARAMS)),
+            }
+        }
+        Ok(Self::Bytes(limit))
+    }
+
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Packets(_) => "pfifo",
+            Self::Bytes(_) => "bfifo",
+        }
+    }
+}
+
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packets(limit) => write!(f, "limit {limit}p"),
+            Self::Bytes(limit) => write!(f, "limit {}b", limit.as_u64()),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Fifo<P> {
+    config: Config,
+    waiting: VecDeque<(Time, P)>,
+    backlog: Backlog,
+}
+
+impl<P: Queued> Fifo<P> {
+    pub fn new(config: &Config) -> Self {
+        Self { config: *config, waiting: VecDeque::new(), backlog: Backlog::default() }
+    }
+
+    fn is_full_for(&self, packet: &P) -> bool {
+        match self.config {
+            Config::Packets(limit) => self.backlog.packets >= limit,
+            Config::Bytes(limit) => {
+                self.backlog.bytes + u64::from(packet.wire_len()) > limit.as_u64()
+            }
+        }
+    }
+}
+
+impl<P: Queued + Send> Qdisc<P> for Fifo<P> {
+    #[inline]
+    fn enqueue(&mut self, now: Time, packet: P, _: &mut dyn Sink<P>) -> Enqueue<P> {
+        if self.is_full_for(&packet) {
+            return Enqueue::Dropped(packet, DropReason::Full);
+        }
+        self.backlog.add(packet.wire_len());
+        self.waiting.push_back((now, packet));
+        Enqueue::Queued
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, _: &mut dyn Sink<P>) -> Dequeue<P> {
+        let Some((arrived, packet)) = self.waiting.pop_front() else { return Dequeue::Empty };
+        self.backlog.remove(packet.wire_len());
+        Dequeue::Packet(packet, now.since(arrived))
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn oldest(&self) -> Option<Time> {
+        self.waiting.front().map(|(arrived, _)| *arrived)
+    }
+}

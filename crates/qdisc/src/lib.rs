@@ -1,0 +1,93 @@
+//! Queue disciplines as state machines that are told the time and never ask for it.
+//!
+//! A [`Qdisc`] is generic over what it queues, so that the simulator's packets and real bytes go
+//! through the same code. Written and parameterised as `tc` writes them; where the kernel departs
+//! from the RFC, the kernel's behaviour is the default.
+//!
+//! One algorithm, one folder. [`AnyQdisc`] is the registry of the built-in ones and holds any
+//! other discipline behind a box.
+
+pub mod cake;
+pub mod codel;
+pub mod fifo;
+pub mod fq_codel;
+
+mod chain;
+mod hash;
+mod notation;
+mod registry;
+mod reshape;
+mod slab;
+
+#[cfg(test)]
+mod testing;
+
+pub use registry::{AnyQdisc, Config, Discipline, disciplines};
+pub use reshape::Reshape;
+
+use sojourn_core::{DropReason, Queued, Span, Time};
+
+/// Told of drops and marks that a discipline makes.
+pub trait Sink<P> {
+    fn dropped(&mut self, now: Time, packet: P, why: DropReason);
+    fn marked(&mut self, now: Time, packet: &P);
+}
+
+/// What became of an arrival. A refused packet comes back; packets dropped from inside to make
+/// room go to the [`Sink`], even if the arrival itself is one of them.
+#[derive(Debug)]
+pub enum Enqueue<P> {
+    Queued,
+    Dropped(P, DropReason),
+}
+
+/// What a discipline gives the transmitter.
+#[derive(Debug)]
+pub enum Dequeue<P> {
+    /// A packet, and how long it waited.
+    Packet(P, Span),
+    Empty,
+    /// Packets wait, but the discipline's own shaper holds them until then.
+    NotBefore(Time),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    pub packets: u32,
+    /// As Linux counts: Ethernet headers included.
+    pub bytes: u64,
+}
+
+impl Backlog {
+    fn add(&mut self, bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+    }
+
+    fn remove(&mut self, bytes: u32) {
+        self.packets -= 1;
+        self.bytes -= u64::from(bytes);
+    }
+}
+
+/// A queue discipline. Time never goes back; packets of equal time keep their order of arrival.
+pub trait Qdisc<P: Queued>: Send {
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P>;
+
+    fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P>;
+
+    fn backlog(&self) -> Backlog;
+
+    /// When the packet that has waited longest at a head arrived, if the discipline can tell.
+    fn oldest(&self) -> Option<Time>;
+
+    /// The lines that `tc -s qdisc` would print below the counters that every discipline has.
+    /// Times are nanoseconds, rates bits per second.
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+}
+
+/// Length of a full packet on Ethernet, which the kernel takes for quanta and CoDel's guard
+/// (`psched_mtu`).
+pub(crate) const DEVICE_MTU: u32 = 1514;

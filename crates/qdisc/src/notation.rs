@@ -1,0 +1,67 @@
+//! The parts of `tc`'s notation that several disciplines share. What is printed reads back.
+
+use std::fmt;
+
+use sojourn_core::{Bytes, Rate, Span, SpecError, Words};
+
+/// A limit in packets: `1000`, or `1000p` as `tc` prints it.
+pub(crate) fn packets(words: &mut Words<'_>, name: &str) -> Result<u32, SpecError> {
+    let text = words.value(name)?;
+    match text.strip_suffix('p').unwrap_or(text).parse::<u32>() {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err(SpecError::new(format!("'{name}' is '{text}'"))
+            .allow([format!("a number of packets from 1 to {}", u32::MAX)])),
+    }
+}
+
+/// A size of at least one byte and at most `most`.
+pub(crate) fn size(words: &mut Words<'_>, name: &str, most: u64) -> Result<Bytes, SpecError> {
+    let size = words.parse(name, Bytes::parse_tc)?;
+    if (1..=most).contains(&size.as_u64()) {
+        Ok(size)
+    } else {
+        Err(SpecError::new(format!("'{name}' is {} bytes", size.as_u64()))
+            .allow([format!("1 to {most} bytes")]))
+    }
+}
+
+/// A time from `least` up to what the kernel's interface holds: 2³² − 1 microseconds.
+pub(crate) fn span(words: &mut Words<'_>, name: &str, least: Span) -> Result<Span, SpecError> {
+    let most = Span::from_micros(u64::from(u32::MAX));
+    let span = words.parse(name, Span::parse_tc)?;
+    if (least..=most).contains(&span) {
+        Ok(span)
+    } else {
+        Err(SpecError::new(format!("'{name}' is {span}"))
+            .allow([format!("a time from {least} to {most}")]))
+    }
+}
+
+/// A rate as `tc` prints it: `10Mbit`.
+pub(crate) struct TcRate(pub(crate) Rate);
+
+impl fmt::Display for TcRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut number = self.0.as_bps();
+        let mut units = ["", "K", "M", "G", "T"].into_iter();
+        let mut unit = units.next().unwrap_or_default();
+        while number >= 1000 && number.is_multiple_of(1000) {
+            let Some(larger) = units.next() else { break };
+            (number, unit) = (number / 1000, larger);
+        }
+        write!(f, "{number}{unit}bit")
+    }
+}
+
+/// A size as `tc` prints it: `32Mb`, in powers of 1024.
+pub(crate) struct TcSize(pub(crate) Bytes);
+
+impl fmt::Display for TcSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_u64() {
+            bytes if bytes > 0 && bytes.is_multiple_of(1 << 20) => write!(f, "{}Mb", bytes >> 20),
+            bytes if bytes > 0 && bytes.is_multiple_of(1 << 10) => write!(f, "{}Kb", bytes >> 10),
+            bytes => write!(f, "{bytes}b"),
+        }
+    }
+}

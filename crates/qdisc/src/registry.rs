@@ -1,0 +1,160 @@
+//! The built-in disciplines by the names `tc` gives them.
+
+use std::fmt;
+
+use sojourn_core::{Param, Queued, SpecError, Stream, Time, Words};
+
+use crate::{Backlog, Dequeue, Enqueue, Qdisc, Reshape, Sink, cake, codel, fifo, fq_codel};
+
+/// A name under which a discipline can be asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Discipline {
+    pub name: &'static str,
+    pub doc: &'static str,
+    pub params: &'static [Param],
+}
+
+/// Every name, in the order of the documentation.
+pub fn disciplines() -> &'static [Discipline] {
+    &[
+        Discipline {
+            name: "pfifo",
+            doc: "first in first out, limited in packets",
+            params: fifo::PFIFO_PARAMS,
+        },
+        Discipline {
+            name: "bfifo",
+            doc: "first in first out, limited in bytes",
+            params: fifo::BFIFO_PARAMS,
+        },
+        Discipline {
+            name: "codel",
+            doc: "CoDel (RFC 8289), as Linux has it or to the letter",
+            params: codel::PARAMS,
+        },
+        Discipline {
+            name: "fq_codel",
+            doc: "FlowQueue-CoDel (RFC 8290), as Linux has it or to the letter",
+            params: fq_codel::PARAMS,
+        },
+        Discipline {
+            name: "cake",
+            doc: "CAKE: shaper, tins, host and flow isolation, COBALT, as Linux has it",
+            params: cake::PARAMS,
+        },
+    ]
+}
+
+/// A discipline's checked and complete parameters. Printed as `tc qdisc show` prints them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Config {
+    Fifo(fifo::Config),
+    Codel(codel::Config),
+    FqCodel(fq_codel::Config),
+    Cake(cake::Config),
+}
+
+impl Config {
+    /// Reads a name and its parameters: `fq_codel limit 1000 target 5ms noecn`.
+    ///
+    /// # Errors
+    /// An unknown name or parameter, or a value out of range; names what is allowed.
+    pub fn parse(text: &str) -> Result<Self, SpecError> {
+        let mut words = Words::new(text);
+        let names = || disciplines().iter().map(|discipline| discipline.name);
+        let name = words
+            .next()
+            .ok_or_else(|| SpecError::new("no queue discipline is named").allow(names()))?;
+        Ok(match name {
+            "pfifo" => Self::Fifo(fifo::Config::parse_pfifo(&mut words)?),
+            "bfifo" => Self::Fifo(fifo::Config::parse_bfifo(&mut words)?),
+            "codel" => Self::Codel(codel::Config::parse(&mut words)?),
+            "fq_codel" => Self::FqCodel(fq_codel::Config::parse(&mut words)?),
+            "cake" => Self::Cake(cake::Config::parse(&mut words)?),
+            _ => {
+                return Err(SpecError::new(format!("unknown queue discipline '{name}'"))
+                    .near(name, names())
+                    .allow(names()));
+            }
+        })
+    }
+
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Fifo(config) => config.name(),
+            Self::Codel(_) => "codel",
+            Self::FqCodel(_) => "fq_codel",
+            Self::Cake(_) => "cake",
+        }
+    }
+
+    /// An empty queue. `random` perturbs hashes and is what the discipline draws from.
+    pub fn build<P: Reshape + Send>(&self, random: Stream) -> AnyQdisc<P> {
+        match self {
+            Self::Fifo(config) => AnyQdisc::Fifo(fifo::Fifo::new(config)),
+            Self::Codel(config) => AnyQdisc::Codel(codel::Codel::new(config)),
+            Self::FqCodel(config) => AnyQdisc::FqCodel(fq_codel::FqCodel::new(config, random)),
+            Self::Cake(config) => AnyQdisc::Cake(cake::Cake::new(config, random)),
+        }
+    }
+}
+
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        f.write_str(" ")?;
+        match self {
+            Self::Fifo(config) => config.fmt(f),
+            Self::Codel(config) => config.fmt(f),
+            Self::FqCodel(config) => config.fmt(f),
+            Self::Cake(config) => config.fmt(f),
+        }
+    }
+}
+
+/// A discipline: a built-in one, called directly, or any other behind a box.
+#[expect(clippy::large_enum_variant, reason = "one per link, and never moved")]
+pub enum AnyQdisc<P: Queued> {
+    Fifo(fifo::Fifo<P>),
+    Codel(codel::Codel<P>),
+    FqCodel(fq_codel::FqCodel<P>),
+    Cake(cake::Cake<P>),
+    External(Box<dyn Qdisc<P>>),
+}
+
+macro_rules! each {
+    ($qdisc:expr, $inner:ident => $call:expr) => {
+        match $qdisc {
+            AnyQdisc::Fifo($inner) => $call,
+            AnyQdisc::Codel($inner) => $call,
+            AnyQdisc::FqCodel($inner) => $call,
+            AnyQdisc::Cake($inner) => $call,
+            AnyQdisc::External($inner) => $call,
+        }
+    };
+}
+
+impl<P: Reshape + Send> Qdisc<P> for AnyQdisc<P> {
+    #[inline]
+    fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
+        each!(self, inner => inner.enqueue(now, packet, sink))
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P> {
+        each!(self, inner => inner.dequeue(now, sink))
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        each!(self, inner => inner.backlog())
+    }
+
+    fn oldest(&self) -> Option<Time> {
+        each!(self, inner => inner.oldest())
+    }
+
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        each!(self, inner => inner.details())
+    }
+}

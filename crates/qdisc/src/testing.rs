@@ -1,0 +1,433 @@
+//! A packet, a sink and a bench for the tests of every discipline.
+
+use proptest::prelude::*;
+use sojourn_core::{
+    DropReason, Ecn, FlowKey, PureAck, Purpose, Queued, Rate, Span, Stream, StreamAddress, Time,
+};
+
+use crate::{AnyQdisc, Backlog, Config, Dequeue, Enqueue, Qdisc, Reshape, Sink};
+
+#[derive(Clone, Debug)]
+pub(crate) struct TestPacket {
+    pub(crate) id: u32,
+    pub(crate) ip_len: u32,
+    pub(crate) segments: u32,
+    pub(crate) key: FlowKey,
+    pub(crate) ecn: Ecn,
+    pub(crate) dscp: u8,
+    pub(crate) ack: Option<PureAck>,
+}
+
+/// A full packet of flow 0.
+pub(crate) fn packet(id: u32) -> TestPacket {
+    TestPacket {
+        id,
+        ip_len: 1500,
+        segments: 1,
+        key: FlowKey { src: 1, dst: 2, ports: 0 },
+        ecn: Ecn::NotEct,
+        dscp: 0,
+        ack: None,
+    }
+}
+
+impl TestPacket {
+    pub(crate) fn ip_len(self, ip_len: u32) -> Self {
+        Self { ip_len, ..self }
+    }
+
+    pub(crate) fn segments(self, segments: u32) -> Self {
+        Self { segments, ip_len: self.ip_len * segments, ..self }
+    }
+
+    pub(crate) fn flow(mut self, flow: u64) -> Self {
+        self.key.ports = flow;
+        self
+    }
+
+    pub(crate) fn hosts(mut self, src: u32, dst: u32) -> Self {
+        (self.key.src, self.key.dst) = (src, dst);
+        self
+    }
+
+    pub(crate) fn ecn(self, ecn: Ecn) -> Self {
+        Self { ecn, ..self }
+    }
+
+    pub(crate) fn dscp(self, dscp: u8) -> Self {
+        Self { dscp, ..self }
+    }
+
+    pub(crate) fn ack(self, ack: PureAck) -> Self {
+        Self { ack: Some(ack), ip_len: 52, ..self }
+    }
+}
+
+impl Queued for TestPacket {
+    fn wire_len(&self) -> u32 {
+        self.ip_len + 14 * self.segments
+    }
+
+    fn ip_len(&self) -> u32 {
+        self.ip_len
+    }
+
+    fn segments(&self) -> u32 {
+        self.segments
+    }
+
+    fn truesize(&self) -> u32 {
+        self.ip_len.next_multiple_of(64) + 896 * self.segments
+    }
+
+    fn flow_key(&self) -> FlowKey {
+        self.key
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    fn mark_ce(&mut self) {
+        assert!(self.ecn.is_capable(), "marked a packet that may not be");
+        self.ecn = Ecn::Ce;
+    }
+
+    fn dscp(&self) -> u8 {
+        self.dscp
+    }
+
+    fn pure_ack(&self) -> Option<PureAck> {
+        self.ack
+    }
+}
+
+impl Reshape for TestPacket {
+    fn split_first(&mut self) -> Option<Self> {
+        if self.segments < 2 {
+            return None;
+        }
+        let ip_len = self.ip_len / self.segments;
+        self.ip_len -= ip_len;
+        self.segments -= 1;
+        Some(Self { ip_len, segments: 1, ..self.clone() })
+    }
+
+    fn wash(&mut self) {
+        self.dscp = 0;
+    }
+}
+
+/// Keeps what it is told.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    pub(crate) dropped: Vec<(Time, TestPacket, DropReason)>,
+    pub(crate) marked: Vec<(Time, u32)>,
+}
+
+impl Sink<TestPacket> for Recorder {
+    fn dropped(&mut self, now: Time, packet: TestPacket, why: DropReason) {
+        self.dropped.push((now, packet, why));
+    }
+
+    fn marked(&mut self, now: Time, packet: &TestPacket) {
+        self.marked.push((now, packet.id));
+    }
+}
+
+pub(crate) fn stream(seed: u64) -> Stream {
+    StreamAddress { seed, run: 0 }.stream(0, Purpose::Queue)
+}
+
+/// A discipline with a clock and a record of what it did.
+pub(crate) struct Bench {
+    pub(crate) qdisc: AnyQdisc<TestPacket>,
+    pub(crate) now: Time,
+    pub(crate) record: Recorder,
+}
+
+impl Bench {
+    pub(crate) fn new(text: &str) -> Self {
+        Self::seeded(text, 1)
+    }
+
+    pub(crate) fn seeded(text: &str, seed: u64) -> Self {
+        let config = Config::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        Self { qdisc: config.build(stream(seed)), now: Time::ZERO, record: Recorder::default() }
+    }
+
+    pub(crate) fn wait(&mut self, span: Span) {
+        self.now += span;
+    }
+
+    pub(crate) fn offer(&mut self, packet: TestPacket) {
+        if let Enqueue::Dropped(packet, why) =
+            self.qdisc.enqueue(self.now, packet, &mut self.record)
+        {
+            self.record.dropped.push((self.now, packet, why));
+        }
+    }
+
+    pub(crate) fn take(&mut self) -> Option<TestPacket> {
+        self.take_with_wait().map(|(packet, _)| packet)
+    }
+
+    /// Waits for the shaper, if there is one.
+    pub(crate) fn take_with_wait(&mut self) -> Option<(TestPacket, Span)> {
+        loop {
+            match self.qdisc.dequeue(self.now, &mut self.record) {
+                Dequeue::Packet(packet, wait) => return Some((packet, wait)),
+                Dequeue::Empty => return None,
+                Dequeue::NotBefore(time) => {
+                    assert!(time > self.now, "a shaper names a later time");
+                    self.now = time;
+                }
+            }
+        }
+    }
+
+    /// A link of `rate` drains the queue for `span`, while `arrivals` offers packets before each
+    /// departure; gives what left.
+    pub(crate) fn drain(
+        &mut self,
+        rate: Rate,
+        span: Span,
+        mut arrivals: impl FnMut(&mut Self),
+    ) -> Vec<TestPacket> {
+        let end = self.now + span;
+        let mut left = Vec::new();
+        while self.now < end {
+            arrivals(self);
+            let Some(packet) = self.take() else { break };
+            self.now += rate.time_for(u64::from(packet.wire_len()));
+            left.push(packet);
+        }
+        left
+    }
+
+    pub(crate) fn dropped_ids(&self, why: DropReason) -> Vec<u32> {
+        let of_kind = self.record.dropped.iter().filter(|(_, _, reason)| *reason == why);
+        of_kind.map(|(_, packet, _)| packet.id).collect()
+    }
+
+    pub(crate) fn drop_times(&self) -> Vec<Time> {
+        self.record.dropped.iter().map(|(time, _, _)| *time).collect()
+    }
+
+    pub(crate) fn detail(&self, name: &str) -> u64 {
+        let details = self.qdisc.details();
+        let found = details.iter().find(|(detail, _)| *detail == name);
+        found.unwrap_or_else(|| panic!("no detail '{name}' in {details:?}")).1
+    }
+}
+
+/// What `text` is shown as, after checking that the shown text means the same.
+pub(crate) fn text_reads_back(text: &str) -> String {
+    let config = Config::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let shown = config.to_string();
+    assert_eq!(Config::parse(&shown).as_ref(), Ok(&config), "{shown}");
+    shown
+}
+
+#[derive(Clone, Debug)]
+enum Operation {
+    Wait(u64),
+    Offer(TestPacket),
+    Burst(TestPacket, u32),
+    Take,
+    TakeMany(u32),
+}
+
+fn any_packet() -> impl Strategy<Value = TestPacket> {
+    let ecn = prop::sample::select(vec![Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
+    (20u32..=1500, 1u32..4, 0u64..30, 0u32..4, ecn, 0u8..64, prop::option::of(0u64..50)).prop_map(
+        |(ip_len, segments, flow, host, ecn, dscp, ack)| {
+            let packet = packet(0)
+                .ip_len(ip_len)
+                .flow(flow)
+                .hosts(host, host / 2)
+                .ecn(ecn)
+                .dscp(dscp);
+            match ack {
+                Some(ack) => packet.ack(PureAck {
+                    ack,
+                    sack: Default::default(),
+                    sack_count: 0,
+                    ecn_flags: 0,
+                    timestamp: Time::ZERO,
+                }),
+                None => packet.segments(segments),
+            }
+        },
+    )
+}
+
+fn operations() -> impl Strategy<Value = Vec<Operation>> {
+    let operation = prop_oneof![
+        (0u64..40_000_000).prop_map(Operation::Wait),
+        any_packet().prop_map(Operation::Offer),
+        (any_packet(), 1u32..40).prop_map(|(packet, count)| Operation::Burst(packet, count)),
+        Just(Operation::Take),
+        (1u32..30).prop_map(Operation::TakeMany),
+    ];
+    prop::collection::vec(operation, 1..120)
+}
+
+/// Wire packets and bytes, the Ethernet headers of segments included.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Tally {
+    segments: u64,
+    bytes: u64,
+}
+
+impl Tally {
+    fn count(&mut self, packet: &TestPacket) {
+        self.segments += u64::from(packet.segments);
+        self.bytes += u64::from(packet.wire_len());
+    }
+}
+
+fn conserves(text: &str, operations: &[Operation]) {
+    let mut bench = Bench::new(text);
+    let mut offered = Tally::default();
+    let mut taken = Tally::default();
+    let mut waiting_units: u64 = 0;
+    let mut next_id = 0;
+    let mut last_of_flow = std::collections::BTreeMap::new();
+    let mut apply = |bench: &mut Bench, operation: &Operation| match operation {
+        Operation::Wait(ns) => bench.wait(Span::from_nanos(*ns)),
+        Operation::Offer(packet) => {
+            next_id += 1;
+            let packet = TestPacket { id: next_id, ..packet.clone() };
+            offered.count(&packet);
+            bench.offer(packet);
+        }
+        Operation::Take => match bench.qdisc.dequeue(bench.now, &mut bench.record) {
+            Dequeue::Packet(packet, wait) => {
+                assert!(wait <= bench.now.since(Time::ZERO));
+                taken.count(&packet);
+                // A flow's packets, within one class, keep their order.
+                let last = last_of_flow
+                    .insert((packet.key.ports, packet.key.src, packet.key.dst), packet.id);
+                let is_classless = !text.starts_with("cake") || text.contains("besteffort");
+                assert!(!is_classless || last.is_none_or(|last| last <= packet.id));
+            }
+            Dequeue::Empty => assert_eq!(bench.qdisc.backlog(), Backlog::default()),
+            Dequeue::NotBefore(time) => {
+                assert!(time > bench.now);
+                assert!(bench.qdisc.backlog().packets > 0);
+            }
+        },
+        Operation::Burst(..) | Operation::TakeMany(_) => unreachable!("unrolled below"),
+    };
+    for operation in operations {
+        match operation {
+            Operation::Burst(packet, count) => {
+                for _ in 0..*count {
+                    apply(&mut bench, &Operation::Offer(packet.clone()));
+                }
+            }
+            Operation::TakeMany(count) => {
+                for _ in 0..*count {
+                    apply(&mut bench, &Operation::Take);
+                }
+            }
+            operation => apply(&mut bench, operation),
+        }
+        assert_eq!(bench.qdisc.oldest().is_some(), bench.qdisc.backlog().packets > 0);
+        assert!(bench.qdisc.oldest().is_none_or(|time| time <= bench.now));
+        waiting_units = waiting_units.max(u64::from(bench.qdisc.backlog().packets));
+    }
+    let mut dropped = Tally::default();
+    for (_, packet, _) in &bench.record.dropped {
+        dropped.count(packet);
+    }
+    let backlog = bench.qdisc.backlog();
+    assert_eq!(offered.bytes, taken.bytes + dropped.bytes + backlog.bytes, "bytes");
+    while let Some(packet) = bench.take() {
+        taken.count(&packet);
+    }
+    let mut dropped = Tally::default();
+    for (_, packet, _) in &bench.record.dropped {
+        dropped.count(packet);
+    }
+    assert_eq!(bench.qdisc.backlog(), Backlog::default());
+    assert_eq!(offered.bytes, taken.bytes + dropped.bytes, "bytes after draining");
+    assert_eq!(offered.segments, taken.segments + dropped.segments, "segments after draining");
+}
+
+/// One of each kind, and every option that changes what happens to packets.
+const EVERY_KIND: &[&str] = &[
+    "pfifo limit 20",
+    "bfifo limit 20000",
+    "codel limit 60 target 1ms interval 10ms",
+    "codel limit 60 target 1ms interval 10ms ecn ce_threshold 2ms mode rfc",
+    "fq_codel limit 60 target 1ms interval 10ms flows 4",
+    "fq_codel memory_limit 60000 target 1ms interval 10ms noecn mode rfc drop_batch 3",
+    "cake bandwidth 10mbit rtt 10ms memlimit 60000",
+    "cake unlimited rtt 10ms ingress ack-filter no-split-gso wash diffserv8",
+    "cake bandwidth 1mbit besteffort flows rtt 1ms ack-filter-aggressive atm overhead 40 ingress",
+    "cake bandwidth 3mbit besteffort flowblind rtt 1ms memlimit 40000",
+    "cake bandwidth 100mbit diffserv4 dual-dsthost rtt 1ms memlimit 80000",
+    "cake bandwidth 2mbit precedence hosts rtt 1ms ptm mpu 84",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn nothing_is_lost_or_made_by_any_discipline(operations in operations()) {
+        for text in EVERY_KIND {
+            conserves(text, &operations);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_parser_panic(text in ".{0,60}") {
+        let _ = Config::parse(&text);
+    }
+
+    #[test]
+    fn no_words_make_the_parser_panic_and_what_is_printed_reads_back(
+        name in prop::sample::select(vec!["pfifo", "bfifo", "codel", "fq_codel", "cake"]),
+        words in prop::collection::vec(prop::sample::select(WORDS.to_vec()), 0..7),
+    ) {
+        let text = format!("{name} {}", words.join(" "));
+        if let Ok(config) = Config::parse(&text) {
+            let shown = config.to_string();
+            prop_assert_eq!(Config::parse(&shown), Ok(config), "{}", shown);
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_run(operations in operations()) {
+        let text = "cake bandwidth 5mbit rtt 5ms memlimit 60000";
+        let run = || {
+            let mut bench = Bench::new(text);
+            for operation in &operations {
+                match operation {
+                    Operation::Wait(ns) => bench.wait(Span::from_nanos(*ns)),
+                    Operation::Offer(packet) | Operation::Burst(packet, _) => {
+                        bench.offer(packet.clone());
+                    }
+                    Operation::Take | Operation::TakeMany(_) => drop(bench.take()),
+                }
+            }
+            (bench.now, bench.record.dropped.len(), bench.record.marked, bench.qdisc.details())
+        };
+        prop_assert_eq!(run(), run());
+    }
+}
+
+const WORDS: &[&str] = &[
+    "limit", "target", "interval", "ecn", "noecn", "ce_threshold", "ce_threshold_selector",
+    "mode", "rfc", "linux", "flows", "quantum", "memory_limit", "drop_batch", "bandwidth",
+    "unlimited", "rtt", "overhead", "mpu", "atm", "ptm", "noatm", "raw", "ethernet", "docsis",
+    "ether-vlan", "conservative", "pppoe-ptm", "besteffort", "diffserv3", "diffserv4", "diffserv8",
+    "precedence", "flowblind", "hosts", "dual-srchost", "triple-isolate", "ingress", "egress",
+    "ack-filter", "no-ack-filter", "wash", "nowash", "split-gso", "no-split-gso", "memlimit",
+    "satellite", "metro", "nonat", "0", "1", "64", "1000", "1000p", "5ms", "1.5ms", "100us", "1s",
+    "10mbit", "999kbit", "32Mb", "3000000000", "0x1/0x3", "-10", "1023us",
+];

@@ -1,0 +1,133 @@
+//! One world, fully specified: hosts, links, flows, duration. Checked and complete; every engine
+//! is given the same [`Scenario`], and what a user wrote becomes one in the study room.
+
+use sojourn_core::{Span, SpecError};
+
+/// Everything a run needs beside a seed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    pub duration: Span,
+    /// Metrics count from here on, unless they say that they are of the whole run.
+    pub warmup: Span,
+    /// Step of the time series.
+    pub step: Span,
+    pub hosts: Vec<Host>,
+    pub links: Vec<Link>,
+    pub flows: Vec<Flow>,
+}
+
+/// An end system; its position in [`Scenario::hosts`] is its address.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host {
+    pub name: String,
+}
+
+/// One direction of a link: a queue, a transmitter, and what happens on the way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    pub name: String,
+    pub queue: sojourn_qdisc::Config,
+    pub rate: sojourn_link::RateConfig,
+    /// Propagation, for every packet alike.
+    pub delay: Span,
+    /// Loss before the queue, as an emulator in front of it makes.
+    pub entry_loss: sojourn_link::LossConfig,
+    /// Loss on the medium, after the queue.
+    pub loss: sojourn_link::LossConfig,
+    pub jitter: sojourn_link::JitterConfig,
+}
+
+/// An application with its two hosts and the way between them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    pub name: String,
+    pub app: App,
+    pub src: u16,
+    pub dst: u16,
+    /// Positions of links from source to destination, and back.
+    pub forward: Vec<u16>,
+    pub reverse: Vec<u16>,
+    /// Propagation that only this flow has, after the last link of each direction.
+    pub forward_delay: Span,
+    pub reverse_delay: Span,
+    pub start: Span,
+    /// Start is moved by a random time below this, so that flows are not in step.
+    pub start_jitter: Span,
+    /// The application offers nothing any more from here on.
+    pub stop: Option<Span>,
+    pub dscp: u8,
+}
+
+/// What a flow does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum App {
+    Tcp { traffic: Traffic, cca: sojourn_cca::Config, transport: sojourn_host::tcp::Config },
+    Ping(sojourn_host::apps::PingConfig),
+    Udp(sojourn_host::apps::UdpConfig),
+}
+
+/// What an application gives its TCP connection to send.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Traffic {
+    /// As much as fits, or so many bytes.
+    Bulk { bytes: Option<u64> },
+    /// As much as fits for `on`, then nothing for `off`, again and again. With `random` the
+    /// lengths are exponential with these means.
+    OnOff { on: Span, off: Span, random: bool },
+}
+
+impl Scenario {
+    /// What can be wrong with the whole although every part is right.
+    ///
+    /// # Errors
+    /// A flow over a link or host that is not there, a warm-up that is not shorter than the run,
+    /// two flows or links of one name, no flows at all.
+    pub fn check(&self) -> Result<(), SpecError> {
+        if self.duration.is_zero() {
+            return Err(SpecError::new("duration is zero").allow(["more than 0s"]));
+        }
+        if self.warmup >= self.duration {
+            return Err(SpecError::new(format!(
+                "warmup {} is not shorter than duration {}",
+                self.warmup, self.duration
+            )));
+        }
+        if self.step.is_zero() || self.step > self.duration {
+            return Err(SpecError::new(format!("step is {}", self.step))
+                .allow([format!("more than 0s, at most the duration {}", self.duration)]));
+        }
+        if self.flows.is_empty() {
+            return Err(SpecError::new("no flow is defined"));
+        }
+        unique("flow", self.flows.iter().map(|flow| flow.name.as_str()))?;
+        unique("link", self.links.iter().map(|link| link.name.as_str()))?;
+        unique("host", self.hosts.iter().map(|host| host.name.as_str()))?;
+        for flow in &self.flows {
+            let at = |problem: String| SpecError::new(format!("flow '{}': {problem}", flow.name));
+            for link in flow.forward.iter().chain(&flow.reverse) {
+                if usize::from(*link) >= self.links.len() {
+                    return Err(at(format!("link {link} is not there")));
+                }
+            }
+            if usize::from(flow.src.max(flow.dst)) >= self.hosts.len() {
+                return Err(at("a host is not there".into()));
+            }
+            if flow.start >= self.duration {
+                return Err(at(format!("starts at {} when the run is over", flow.start)));
+            }
+            if flow.stop.is_some_and(|stop| stop <= flow.start) {
+                return Err(at("stops before it starts".into()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<(), SpecError> {
+    let mut sorted: Vec<&str> = names.collect();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(SpecError::new(format!("two {what}s are named '{}'", pair[0]))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,128 @@
+//! The two ends of a flow, whatever it is.
+
+use sojourn_core::{Body, Event, FlowId, Observer, Packet, Purpose, StreamAddress, Time, Who};
+use sojourn_host::apps::{Ping, Source, Udp};
+use sojourn_host::tcp::{Endpoints, Receiver, Sender};
+use sojourn_scenario::{App, Flow, Traffic};
+
+#[expect(clippy::large_enum_variant, reason = "one per flow, and never moved")]
+pub(crate) enum Ends {
+    Tcp { sender: Sender, receiver: Receiver },
+    Ping(Ping),
+    Udp(Udp),
+}
+
+impl Ends {
+    pub(crate) fn new(flow: &Flow, id: FlowId, address: StreamAddress, end: Time) -> Self {
+        let ends =
+            Endpoints { flow: id, sender: flow.src, receiver: flow.dst, dscp: flow.dscp };
+        let jitter = flow.start_jitter.as_nanos();
+        let moved = match jitter {
+            0 => 0,
+            bound => address.stream_named(&flow.name, Purpose::Start).below(bound),
+        };
+        let start = Time::from_nanos(flow.start.as_nanos() + moved);
+        let stop = flow.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop);
+        match &flow.app {
+            App::Tcp { traffic, cca, transport } => {
+                let source = match traffic {
+                    Traffic::Bulk { bytes } => Source::Bulk { bytes: *bytes, stop },
+                    Traffic::OnOff { on, off, random } => Source::on_off(
+                        *on,
+                        *off,
+                        random.then(|| address.stream_named(&flow.name, Purpose::Application)),
+                        start,
+                        stop.min(end),
+                    ),
+                };
+                let random = address.stream_named(&flow.name, Purpose::Controller);
+                let config = transport.clone();
+                Self::Tcp {
+                    receiver: Receiver::new(config.clone(), ends),
+                    sender: Sender::new(config, cca.clone(), ends, source, start, random),
+                }
+            }
+            App::Ping(config) => Self::Ping(Ping::new(*config, ends, start, stop)),
+            App::Udp(config) => Self::Udp(Udp::new(*config, ends, start, stop)),
+        }
+    }
+
+    /// A packet reached the sending end.
+    #[inline]
+    pub(crate) fn on_reverse<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) {
+        match self {
+            Self::Tcp { sender, .. } => sender.on_packet(now, packet, o),
+            Self::Ping(_) => {
+                if let Body::Echo { asked, .. } = packet.body {
+                    let rtt = now.since(asked);
+                    o.record(now, Who::Flow(packet.flow), &Event::Ping { rtt });
+                }
+            }
+            Self::Udp(_) => {}
+        }
+    }
+
+    /// A packet reached the receiving end; `Some` is what it answers at once.
+    #[inline]
+    pub(crate) fn on_forward<O: Observer>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        o: &mut O,
+    ) -> Option<Packet> {
+        match self {
+            Self::Tcp { receiver, .. } => {
+                receiver.on_packet(now, packet, o);
+                receiver.poll_transmit(now)
+            }
+            Self::Ping(_) => Some(Ping::answer(now, packet)),
+            Self::Udp(_) => {
+                let bytes = u64::from(packet.ip_len);
+                o.record(now, Who::Flow(packet.flow), &Event::Delivered { bytes });
+                None
+            }
+        }
+    }
+
+    pub(crate) fn wake_sender<O: Observer>(&mut self, now: Time, o: &mut O) {
+        if let Self::Tcp { sender, .. } = self {
+            sender.on_wake(now, o);
+        }
+    }
+
+    pub(crate) fn wake_receiver(&mut self, now: Time) -> Option<Packet> {
+        match self {
+            Self::Tcp { receiver, .. } => {
+                receiver.on_wake(now);
+                receiver.poll_transmit(now)
+            }
+            Self::Ping(_) | Self::Udp(_) => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+        match self {
+            Self::Tcp { sender, .. } => sender.poll_transmit(now),
+            Self::Ping(ping) => ping.poll_transmit(now),
+            Self::Udp(udp) => udp.poll_transmit(now),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn next_sender_wake(&self) -> Time {
+        match self {
+            Self::Tcp { sender, .. } => sender.next_wake(),
+            Self::Ping(ping) => ping.next_wake(),
+            Self::Udp(udp) => udp.next_wake(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn next_receiver_wake(&self) -> Time {
+        match self {
+            Self::Tcp { receiver, .. } => receiver.next_wake(),
+            Self::Ping(_) | Self::Udp(_) => Time::NEVER,
+        }
+    }
+}

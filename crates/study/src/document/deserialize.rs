@@ -1,0 +1,202 @@
+//! From the tree to plain structs, by serde. A mistake keeps its place and its key.
+
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
+use serde::forward_to_deserialize_any;
+use sojourn_core::SpecError;
+
+use super::{At, Node, Table, Value};
+
+/// What is wrong, with which key, and where.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// `None` until the value in question is known.
+    pub at: Option<At>,
+    /// From the inside out.
+    steps: Vec<String>,
+    pub problem: SpecError,
+}
+
+impl Fault {
+    pub fn new(problem: SpecError) -> Self {
+        Self { at: None, steps: Vec::new(), problem }
+    }
+
+    /// The key with dots, below `prefix`.
+    pub fn key(&self, prefix: &str) -> String {
+        let mut key = prefix.to_owned();
+        for step in self.steps.iter().rev() {
+            if !key.is_empty() {
+                key.push('.');
+            }
+            key.push_str(step);
+        }
+        key
+    }
+
+    fn at(mut self, at: At) -> Self {
+        self.at.get_or_insert(at);
+        self
+    }
+
+    fn below(mut self, step: impl Into<String>) -> Self {
+        self.steps.push(step.into());
+        self
+    }
+}
+
+impl Node {
+    /// # Errors
+    /// A key that is unknown, missing or doubled, or a value of the wrong kind.
+    pub fn to<'de, T: de::Deserialize<'de>>(&'de self) -> Result<T, Fault> {
+        T::deserialize(self).map_err(|fault| fault.at(self.at))
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem.fmt(f)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl de::Error for Fault {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(SpecError::new(message.to_string()))
+    }
+
+    fn invalid_type(unexpected: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::new(SpecError::new(format!("{unexpected} does not fit; wanted is {expected}")))
+    }
+
+    fn invalid_value(unexpected: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::invalid_type(unexpected, expected)
+    }
+
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        Self::new(
+            SpecError::new(format!("unknown '{variant}'"))
+                .near(variant, expected.iter().copied())
+                .allow(expected.iter().copied()),
+        )
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        Self::new(
+            SpecError::new("unknown key")
+                .near(field, expected.iter().copied())
+                .allow(expected.iter().copied()),
+        )
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::new(SpecError::new("is missing")).below(field)
+    }
+}
+
+impl<'de> Deserializer<'de> for &'de Node {
+    type Error = Fault;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        match &self.value {
+            Value::String(text) | Value::Datetime(text) => visitor.visit_str(text),
+            Value::Integer(number) => visitor.visit_i64(*number),
+            Value::Float(number) => visitor.visit_f64(*number),
+            Value::Boolean(flag) => visitor.visit_bool(*flag),
+            Value::Array(items) => visitor.visit_seq(Items { items, next: 0 }),
+            Value::Table(table) => visitor.visit_map(Entries { table, next: 0 }),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        // A key that is there has a value.
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        match &self.value {
+            Value::String(text) => {
+                let text: de::value::StrDeserializer<'_, Fault> = text.as_str().into_deserializer();
+                text.deserialize_enum(name, variants, visitor)
+            }
+            other => Err(Fault::new(
+                SpecError::new(format!("{} does not fit", other.kind()))
+                    .allow(variants.iter().copied()),
+            )),
+        }
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_unit()
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct seq tuple tuple_struct map struct identifier
+    }
+}
+
+struct Items<'de> {
+    items: &'de [Node],
+    next: usize,
+}
+
+impl<'de> de::SeqAccess<'de> for Items<'de> {
+    type Error = Fault;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Fault> {
+        let Some(node) = self.items.get(self.next) else {
+            return Ok(None);
+        };
+        let index = self.next;
+        self.next += 1;
+        seed.deserialize(node)
+            .map(Some)
+            .map_err(|fault| fault.at(node.at).below(index.to_string()))
+    }
+}
+
+struct Entries<'de> {
+    table: &'de Table,
+    next: usize,
+}
+
+impl<'de> de::MapAccess<'de> for Entries<'de> {
+    type Error = Fault;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Fault> {
+        let Some(entry) = self.table.entries.get(self.next) else {
+            return Ok(None);
+        };
+        let key: de::value::StrDeserializer<'de, Fault> = entry.key.as_str().into_deserializer();
+        seed.deserialize(key).map(Some).map_err(|fault| fault.at(entry.key_at).below(&*entry.key))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
+        // Only asked for after a key was given.
+        let entry = &self.table.entries[self.next];
+        self.next += 1;
+        seed.deserialize(&entry.node).map_err(|fault| fault.at(entry.node.at).below(&*entry.key))
+    }
+}

@@ -1,0 +1,178 @@
+//! A study file as a tree in which every key and value knows where it was written, so that an
+//! error found late, in a scenario that a factor made, still names a line.
+
+mod deserialize;
+mod edit;
+mod print;
+mod read;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+pub use deserialize::Fault;
+pub use edit::{Assignment, set};
+
+use sojourn_core::SpecError;
+
+use crate::error::{Place, StudyError};
+
+/// A study file with those it extends and what the command line sets.
+#[derive(Clone, Debug)]
+pub struct Document {
+    sources: Vec<Source>,
+    pub root: Table,
+}
+
+#[derive(Clone, Debug)]
+struct Source {
+    name: String,
+    text: String,
+    /// What relative paths in it start from.
+    folder: PathBuf,
+    /// Whether lines and columns mean anything.
+    is_file: bool,
+}
+
+/// Where something is written: a source and a byte in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    source: u16,
+    byte: u32,
+}
+
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub value: Value,
+    pub at: At,
+}
+
+#[derive(Clone, Debug)]
+pub enum Value {
+    String(String),
+    Integer(i64),
+    Float(f64),
+    Boolean(bool),
+    /// As written; no key of a study takes one.
+    Datetime(String),
+    Array(Vec<Node>),
+    Table(Table),
+}
+
+/// Keys in the order in which they are written.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    pub entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub key: String,
+    pub key_at: At,
+    pub node: Node,
+}
+
+impl Document {
+    /// The same in words, for an error.
+    pub fn place(&self, at: At) -> Place {
+        let source = &self.sources[usize::from(at.source)];
+        if !source.is_file {
+            return Place { file: source.name.clone(), position: None };
+        }
+        let before = source.text.get(..at.byte as usize).unwrap_or(&source.text);
+        let line = before.matches('\n').count() as u32 + 1;
+        let column = before.rsplit('\n').next().unwrap_or(before).chars().count() as u32 + 1;
+        Place { file: source.name.clone(), position: Some((line, column)) }
+    }
+
+    /// The folder from which a relative path written at `at` is looked up.
+    pub fn folder(&self, at: At) -> &Path {
+        &self.sources[usize::from(at.source)].folder
+    }
+
+    pub fn error(&self, at: At, key: impl Into<String>, problem: SpecError) -> StudyError {
+        StudyError::new(self.place(at), key, problem)
+    }
+
+    /// An error said of a key that may not be written at all: of the nearest thing above it then.
+    pub fn error_at_key(&self, key: &str, problem: SpecError) -> StudyError {
+        self.error(self.locate(key), key, problem)
+    }
+
+    /// Where the value of `key` is written, or else what is nearest above.
+    pub fn locate(&self, key: &str) -> At {
+        let mut at = At { source: 0, byte: 0 };
+        let mut table = &self.root;
+        let mut steps = key.split('.').peekable();
+        while let Some(step) = steps.next() {
+            let Some(entry) = table.entry(step) else { return at };
+            let mut node = &entry.node;
+            at = if steps.peek().is_none() { node.at } else { entry.key_at };
+            if let Value::Array(items) = &node.value {
+                let Some(index) = steps.peek().and_then(|step| step.parse::<usize>().ok()) else {
+                    return at;
+                };
+                let Some(item) = items.get(index) else { return at };
+                steps.next();
+                at = item.at;
+                node = item;
+            }
+            match &node.value {
+                Value::Table(inner) => table = inner,
+                _ => return at,
+            }
+        }
+        at
+    }
+}
+
+impl Table {
+    pub fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.key == key)
+    }
+
+    pub fn node(&self, key: &str) -> Option<&Node> {
+        self.entry(key).map(|entry| &entry.node)
+    }
+
+    pub fn remove(&mut self, key: &str) -> Option<Entry> {
+        let position = self.entries.iter().position(|entry| entry.key == key)?;
+        Some(self.entries.remove(position))
+    }
+
+    /// Sets `key`, in its old place if it is there.
+    pub fn insert(&mut self, entry: Entry) {
+        match self.entries.iter_mut().find(|old| old.key == entry.key) {
+            Some(old) => *old = entry,
+            None => self.entries.push(entry),
+        }
+    }
+}
+
+impl Value {
+    /// As an error calls it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::String(_) => "a text",
+            Self::Integer(_) => "a whole number",
+            Self::Float(_) => "a number",
+            Self::Boolean(_) => "true or false",
+            Self::Datetime(_) => "a date",
+            Self::Array(_) => "a list",
+            Self::Table(_) => "a table",
+        }
+    }
+
+    /// A single value as text without quotes: how factor values are named. `None` for lists and
+    /// tables.
+    pub fn plain(&self) -> Option<String> {
+        match self {
+            Self::String(text) | Self::Datetime(text) => Some(text.clone()),
+            Self::Integer(number) => Some(number.to_string()),
+            Self::Float(number) => Some(number.to_string()),
+            Self::Boolean(flag) => Some(flag.to_string()),
+            Self::Array(_) | Self::Table(_) => None,
+        }
+    }
+}

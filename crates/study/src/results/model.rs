@@ -1,0 +1,339 @@
+//! What a result folder tells, as plain data.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// Everything in a result folder but the time series, which are read run by run with
+/// [`Results::series`].
+#[derive(Clone, Debug)]
+pub struct Results {
+    pub folder: PathBuf,
+    /// `study.toml` as run.
+    pub study: String,
+    pub plan: Plan,
+    pub table: Table,
+    /// `None` when the folder was interrupted before claims were checked.
+    pub claims: Option<ClaimReport>,
+    pub machine: Option<Machine>,
+    /// Positions in [`Plan::runs`] of runs without a result.
+    pub missing: Vec<u32>,
+}
+
+/// `plan.json`: what was to be run. Positions are indices into the lists here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Version of the study format.
+    pub schema: u32,
+    pub title: String,
+    pub source: Option<String>,
+    pub question: Option<String>,
+    /// Path of the study as the user gave it.
+    pub path: String,
+    /// `--set` and like options, as given: `path.rate=40mbps`.
+    pub overrides: Vec<String>,
+    /// Names this list of runs: 32 hexadecimal digits.
+    pub digest: String,
+    /// Version of the models, a part of every run's identity.
+    pub model: String,
+    /// Root of every random stream; with a run's seed it addresses that run's streams.
+    pub study_seed: u64,
+    pub seeds: Vec<u64>,
+    pub factors: Vec<Factor>,
+    pub scenarios: Vec<PlannedScenario>,
+    pub runs: Vec<PlannedRun>,
+    pub views: Vec<View>,
+    /// The metric columns of `runs.parquet`, with their meaning.
+    pub metrics: Vec<MetricColumn>,
+}
+
+/// What a study varies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Where it applies: `path.queue`, `flow.bbr.cca`.
+    pub name: String,
+    /// In the order of the study.
+    pub values: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedScenario {
+    /// A value for each of [`Plan::factors`].
+    pub factors: Vec<String>,
+    pub duration_s: f64,
+    pub warmup_s: f64,
+    pub step_s: f64,
+    pub flows: Vec<PlannedFlow>,
+    pub queues: Vec<PlannedQueue>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedFlow {
+    pub name: String,
+    /// The flow of the study file that this one belongs to; with `count` above 1 several do.
+    pub group: String,
+    pub app: String,
+    /// As written; `None` for applications without one.
+    pub cca: Option<String>,
+    /// Two-way propagation delay.
+    pub base_rtt_ms: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedQueue {
+    pub name: String,
+    /// As written: `fq_codel limit 1000`.
+    pub queue: String,
+    /// As written: `10Mbps`, `trace:FILE`.
+    pub rate: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedRun {
+    /// 32 hexadecimal digits, of scenario, seed and model version.
+    pub id: String,
+    pub scenario: u32,
+    pub seed: u64,
+}
+
+/// A named figure of a study.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    pub name: String,
+    pub kind: ViewKind,
+    pub title: Option<String>,
+    pub caption: Option<String>,
+    /// A factor or a metric; `None` is chosen by the kind.
+    pub x: Option<String>,
+    /// Metrics, or columns of the time series for [`ViewKind::Series`].
+    pub y: Vec<String>,
+    /// A factor, or `flow`: a colour or panel each.
+    pub split: Option<String>,
+    /// Flows, groups or queues shown; empty is all.
+    pub of: Vec<String>,
+    pub filter: Vec<Where>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ViewKind {
+    /// A bar for each value of a factor.
+    Bars,
+    /// Over time.
+    Series,
+    /// Distribution over runs.
+    Cdf,
+    /// A metric against another.
+    Scatter,
+    /// Two factors and a colour.
+    Heatmap,
+}
+
+/// Selects scenarios: the factor has one of the values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Where {
+    pub factor: String,
+    pub values: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MetricColumn {
+    /// With its unit as suffix: `goodput_mbps`.
+    pub name: String,
+    /// Empty for a plain number.
+    pub unit: String,
+    pub doc: String,
+}
+
+/// `runs.parquet` in memory.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// Names of the metric columns.
+    pub metrics: Vec<String>,
+    /// In order of run, kind and name of appearance.
+    pub rows: Vec<Row>,
+}
+
+/// One thing of one run, with its metrics.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Position in [`Plan::runs`].
+    pub run: u32,
+    /// Position in [`Plan::scenarios`].
+    pub scenario: u32,
+    pub seed: u64,
+    pub kind: Kind,
+    /// Of the flow or queue; empty for the run as a whole.
+    pub name: String,
+    /// Of everything that happened in the run: 32 hexadecimal digits.
+    pub digest: String,
+    /// A value for each of [`Table::metrics`], where the metric applies and could be measured.
+    pub values: Vec<Option<f64>>,
+}
+
+impl Table {
+    /// The value of a metric in a row of this table.
+    pub fn value(&self, row: &Row, metric: &str) -> Option<f64> {
+        let column = self.metrics.iter().position(|name| name == metric)?;
+        row.values[column]
+    }
+
+    /// The rows of a run.
+    pub fn run(&self, run: u32) -> &[Row] {
+        let start = self.rows.partition_point(|row| row.run < run);
+        let end = self.rows.partition_point(|row| row.run <= run);
+        &self.rows[start..end]
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Run,
+    Flow,
+    Queue,
+}
+
+impl Kind {
+    pub const ALL: [Self; 3] = [Self::Run, Self::Flow, Self::Queue];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Flow => "flow",
+            Self::Queue => "queue",
+        }
+    }
+}
+
+/// Time series of one flow or queue of one run, at the step of its scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    pub run: u32,
+    pub kind: Kind,
+    pub name: String,
+    /// End of each step, in seconds since the run began.
+    pub t_s: Vec<f64>,
+    pub columns: Vec<SeriesColumn>,
+    /// Phase of the congestion controller at each step; empty where there is none.
+    pub phase: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeriesColumn {
+    /// With its unit as suffix: `cwnd_bytes`.
+    pub name: String,
+    /// As long as [`Series::t_s`].
+    pub values: Vec<Option<f64>>,
+}
+
+impl Series {
+    pub fn column(&self, name: &str) -> Option<&[Option<f64>]> {
+        self.columns.iter().find(|column| column.name == name).map(|column| &column.values[..])
+    }
+}
+
+/// `claims.json`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClaimReport {
+    pub claims: Vec<ClaimResult>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClaimResult {
+    pub id: String,
+    pub text: String,
+    /// Section or figure.
+    pub source: Option<String>,
+    /// What the study's author says of the outcome.
+    pub note: Option<String>,
+    pub verdict: Verdict,
+    /// Why it could not be tested.
+    pub reason: Option<String>,
+    /// One for each expression and scenario.
+    pub checks: Vec<Check>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Holds,
+    Fails,
+    Untestable,
+}
+
+impl Verdict {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Fails => "fails",
+            Self::Untestable => "cannot be tested",
+        }
+    }
+}
+
+/// An expression of a claim in one scenario, over its seeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    pub expression: String,
+    /// Position in [`Plan::scenarios`].
+    pub scenario: u32,
+    /// The factor values that tell this scenario from others: `path.queue = fq_codel`.
+    pub label: String,
+    pub verdict: Verdict,
+    pub reason: Option<String>,
+    /// Left side of the comparison.
+    pub value: Option<Estimate>,
+    /// Right side where it is not a constant.
+    pub bound: Option<Estimate>,
+    /// What the left side had to be: `6..8 Mbit/s`, `<= 30 ms`.
+    pub wanted: String,
+    /// How far off; `None` when it holds.
+    pub miss: Option<Miss>,
+}
+
+/// A mean over seeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    pub mean: f64,
+    /// Half the width of the 95 % interval (Student's t); `None` with a single seed.
+    pub half_width: Option<f64>,
+    pub seeds: u32,
+    /// Empty for a plain number.
+    pub unit: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Miss {
+    /// Distance from the nearest allowed value, in `unit`.
+    pub by: f64,
+    pub unit: String,
+    /// The same as a share of that value; `None` where it is zero.
+    pub share: Option<f64>,
+}
+
+/// A run that ended without a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedRun {
+    /// Position in [`Plan::runs`].
+    pub run: u32,
+    pub problem: String,
+}
+
+/// `machine.json`: where the numbers were made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    pub sojourn: String,
+    pub model: String,
+    pub os: String,
+    pub arch: String,
+    pub cores: usize,
+    pub jobs: usize,
+    /// The command as given.
+    pub command: Vec<String>,
+    /// Seconds that the last start took.
+    pub wall_s: f64,
+    /// Runs that the last start found done already.
+    pub resumed: usize,
+    pub failed: Vec<FailedRun>,
+}

@@ -1,0 +1,206 @@
+//! Flows: an application, its transport, and where it runs.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use sojourn_core::{Bytes, Rate, Span};
+use sojourn_host::tcp;
+
+use super::Text;
+
+/// An application with its two ends. Which keys it has depends on `app`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowSpec {
+    /// How factors, claims and results refer to it: letters, digits, `-` and `_`.
+    pub name: String,
+    /// `bulk`: as much as fits, or `bytes`, over TCP. `on_off`: as much as fits for `on`, nothing
+    /// for `off`, again and again, over TCP. `ping`: echo requests. `udp`: datagrams at a constant
+    /// rate. `frames`: groups of datagrams, as a video sender makes.
+    pub app: AppKind,
+    /// So many flows of this kind, named NAME.1, NAME.2 …; together they are the group NAME.
+    #[schemars(range(min = 1, max = 10000), extend("default" = 1))]
+    pub count: Option<u32>,
+    /// `down`: data crosses the forward direction of the shape. `up`: the reverse direction.
+    #[schemars(extend("default" = "down"))]
+    pub direction: Option<Direction>,
+    /// Host that sends the data. In a path or parking lot any name will do; with `direction`
+    /// `down` it is on the near side.
+    #[schemars(extend("default" = "server, or client with direction up"))]
+    pub src: Option<String>,
+    /// Host that receives the data.
+    #[schemars(extend("default" = "client, or server with direction up"))]
+    pub dst: Option<String>,
+    /// In a parking lot, the only bottleneck that this flow crosses, from 1.
+    #[schemars(extend("default" = "all of them"))]
+    pub hop: Option<u32>,
+    /// Propagation there and back in all, where it is more than that of the links. Half of the
+    /// difference is added each way.
+    #[schemars(extend("default" = "that of the links"))]
+    pub rtt: Option<Text<Span>>,
+    /// Propagation of this flow beyond that of the links, towards the receiver.
+    #[schemars(extend("default" = "0s"))]
+    pub delay: Option<Text<Span>>,
+    /// Propagation of this flow beyond that of the links, back to the sender.
+    #[schemars(extend("default" = "0s"))]
+    pub reverse_delay: Option<Text<Span>>,
+    /// When the application starts.
+    #[schemars(extend("default" = "0s"))]
+    pub start: Option<Text<Span>>,
+    /// The start is later by a random time below this. Without it, and without anything else that
+    /// is random, all seeds give the same run.
+    #[schemars(extend("default" = "0s"))]
+    pub start_jitter: Option<Text<Span>>,
+    /// From here on the application offers nothing more.
+    #[schemars(extend("default" = "end of the run"))]
+    pub stop: Option<Text<Span>>,
+    /// Differentiated services code point, 0 to 63.
+    #[schemars(range(min = 0, max = 63), extend("default" = 0))]
+    pub dscp: Option<u8>,
+
+    /// bulk: how much to transfer.
+    #[schemars(extend("default" = "no end"))]
+    pub bytes: Option<Text<Bytes>>,
+    /// on_off: how long it sends.
+    pub on: Option<Text<Span>>,
+    /// on_off: how long it is silent.
+    pub off: Option<Text<Span>>,
+    /// on_off: times are exponentially distributed, with `on` and `off` as means.
+    #[schemars(extend("default" = false))]
+    pub random: Option<bool>,
+    /// ping: time between requests.
+    #[schemars(extend("default" = "100ms"))]
+    pub interval: Option<Text<Span>>,
+    /// ping: payload as `ping -s` counts it, default 56 B. udp: payload of a datagram, default
+    /// 1448 B. frames: payload of a frame.
+    pub size: Option<Text<Bytes>>,
+    /// udp: payload a second.
+    pub rate: Option<Text<Rate>>,
+    /// frames: frames a second.
+    pub frames_per_second: Option<f64>,
+    /// frames: datagrams that a frame is cut into.
+    #[schemars(range(min = 1, max = 1000), extend("default" = "as few as fit 1448 B each"))]
+    pub datagrams: Option<u32>,
+
+    /// TCP: congestion control, with its parameters.
+    #[schemars(extend("default" = "cubic"))]
+    pub cca: Option<Text<sojourn_cca::Config>>,
+    /// TCP: asks for classic ECN (`tcp_ecn=1`).
+    #[schemars(extend("default" = tcp::Config::default().ecn))]
+    pub ecn: Option<bool>,
+    /// TCP: a receive window that never changes. Either this or `receive_buffer`.
+    #[schemars(extend("default" = "tuned automatically, as tcp_rmem 4096 131072 6291456"))]
+    pub receive_window: Option<Text<Bytes>>,
+    /// TCP: what the application asks for with `SO_RCVBUF`, which ends auto-tuning.
+    pub receive_buffer: Option<Text<Bytes>>,
+    /// TCP: most memory for unacknowledged data; `0` is unlimited.
+    #[schemars(extend("default" = Bytes::new(tcp::Config::default().send_buffer).to_string()))]
+    pub send_buffer: Option<Text<Bytes>>,
+    /// TCP: segmentation is offloaded, so that a burst crosses the network as one packet.
+    #[schemars(extend("default" = tcp::Config::default().offload))]
+    pub offload: Option<bool>,
+    /// TCP: paces also a congestion control that has no pacing rate of its own, as the `fq`
+    /// discipline at the sender would.
+    #[schemars(extend("default" = tcp::Config::default().pace_always))]
+    pub pacing: Option<bool>,
+    /// TCP: payload of a full segment in bytes.
+    #[schemars(range(min = 64, max = 65000), extend("default" = tcp::Config::default().mss))]
+    pub mss: Option<u32>,
+    /// TCP: initial window in segments.
+    #[schemars(range(min = 1, max = 10000), extend("default" = tcp::Config::default().initial_cwnd))]
+    pub initial_cwnd: Option<u32>,
+    /// TCP: the receiver acknowledges every segment at once.
+    #[schemars(extend("default" = tcp::Config::default().quick_ack))]
+    pub quick_ack: Option<bool>,
+    /// TCP: longest delay of an acknowledgement.
+    #[schemars(extend("default" = tcp::Config::default().delayed_ack.to_string()))]
+    pub delayed_ack: Option<Text<Span>>,
+    /// TCP: smallest retransmission timeout (`tcp_rto_min_us`).
+    #[schemars(extend("default" = tcp::Config::default().rto_min.to_string()))]
+    pub rto_min: Option<Text<Span>>,
+    /// TCP: coarseness of kernel timers; `0s` is exact.
+    #[schemars(extend("default" = tcp::Config::default().tick.to_string()))]
+    pub tick: Option<Text<Span>>,
+    /// TCP: the window is reduced after idleness (`tcp_slow_start_after_idle`).
+    #[schemars(extend("default" = tcp::Config::default().slow_start_after_idle))]
+    pub slow_start_after_idle: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AppKind {
+    Bulk,
+    OnOff,
+    Ping,
+    Udp,
+    Frames,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    #[default]
+    Down,
+    Up,
+}
+
+impl AppKind {
+    pub const ALL: [Self; 5] = [Self::Bulk, Self::OnOff, Self::Ping, Self::Udp, Self::Frames];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bulk => "bulk",
+            Self::OnOff => "on_off",
+            Self::Ping => "ping",
+            Self::Udp => "udp",
+            Self::Frames => "frames",
+        }
+    }
+
+    pub const fn doc(self) -> &'static str {
+        match self {
+            Self::Bulk => "as much as fits, or a number of bytes, over TCP",
+            Self::OnOff => "as much as fits for a while, then nothing for a while, over TCP",
+            Self::Ping => "ICMP echo requests at a steady pace",
+            Self::Udp => "datagrams at a constant rate",
+            Self::Frames => "groups of datagrams at a steady pace, as a video sender makes",
+        }
+    }
+
+    pub const fn is_tcp(self) -> bool {
+        matches!(self, Self::Bulk | Self::OnOff)
+    }
+
+    /// The keys that this application has beside those that all have.
+    pub fn keys(self) -> impl Iterator<Item = &'static str> {
+        KEYS_BY_APP.iter().filter(move |(_, apps)| apps.contains(&self)).map(|(key, _)| *key)
+    }
+}
+
+const TCP: &[AppKind] = &[AppKind::Bulk, AppKind::OnOff];
+
+/// The keys that not every application has, and which ones do.
+pub const KEYS_BY_APP: &[(&str, &[AppKind])] = &[
+    ("bytes", &[AppKind::Bulk]),
+    ("on", &[AppKind::OnOff]),
+    ("off", &[AppKind::OnOff]),
+    ("random", &[AppKind::OnOff]),
+    ("interval", &[AppKind::Ping]),
+    ("size", &[AppKind::Ping, AppKind::Udp, AppKind::Frames]),
+    ("rate", &[AppKind::Udp]),
+    ("frames_per_second", &[AppKind::Frames]),
+    ("datagrams", &[AppKind::Frames]),
+    ("cca", TCP),
+    ("ecn", TCP),
+    ("receive_window", TCP),
+    ("receive_buffer", TCP),
+    ("send_buffer", TCP),
+    ("offload", TCP),
+    ("pacing", TCP),
+    ("mss", TCP),
+    ("initial_cwnd", TCP),
+    ("quick_ack", TCP),
+    ("delayed_ack", TCP),
+    ("rto_min", TCP),
+    ("tick", TCP),
+    ("slow_start_after_idle", TCP),
+];

@@ -1,0 +1,137 @@
+//! What every shape has in common: a queue and a wire for each direction.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use sojourn_core::Span;
+use sojourn_link::{JitterConfig, LossConfig, RateSpec};
+
+use super::Text;
+
+/// The keys of a line, whatever shape it is part of.
+#[derive(Clone, Copy, Debug)]
+pub struct LineParts<'a> {
+    pub rtt: Option<&'a Text<Span>>,
+    pub delay: Option<&'a Text<Span>>,
+    pub reverse_delay: Option<&'a Text<Span>>,
+    pub forward: DirectionParts<'a>,
+    pub reverse: DirectionParts<'a>,
+}
+
+/// The keys of one direction, with what the other one gives where they are left out.
+#[derive(Clone, Copy, Debug)]
+pub struct DirectionParts<'a> {
+    pub rate: &'a Text<RateSpec>,
+    /// The key that the rate stands under.
+    pub rate_key: &'static str,
+    pub queue: &'a Text<sojourn_qdisc::Config>,
+    pub entry_loss: LossConfig,
+    pub loss: LossConfig,
+    pub jitter: JitterConfig,
+}
+
+macro_rules! line {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident { $($(#[$own_meta:meta])* pub $own:ident: $own_type:ty,)* }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$own_meta])* pub $own: $own_type,)*
+            /// Capacity. An Ethernet packet of 1 514 bytes counts as such; `overhead N` adds to
+            /// each packet what the medium needs beyond that.
+            pub rate: Text<RateSpec>,
+            /// Queue in front of it, as `tc` writes it.
+            pub queue: Text<sojourn_qdisc::Config>,
+            /// Propagation there and back, half of it each way. Either this or `delay`.
+            pub rtt: Option<Text<Span>>,
+            /// Propagation in the forward direction.
+            pub delay: Option<Text<Span>>,
+            /// Propagation in the reverse direction.
+            #[schemars(extend("default" = "as delay"))]
+            pub reverse_delay: Option<Text<Span>>,
+            /// Loss on the medium, after the queue.
+            #[schemars(extend("default" = "none"))]
+            pub loss: Option<Text<LossConfig>>,
+            /// Loss before the queue, as an emulator in front of it makes.
+            #[schemars(extend("default" = "none"))]
+            pub entry_loss: Option<Text<LossConfig>>,
+            /// Random delay on the medium, without reordering.
+            #[schemars(extend("default" = "none"))]
+            pub jitter: Option<Text<JitterConfig>>,
+            /// Capacity of the reverse direction.
+            #[schemars(extend("default" = "as rate"))]
+            pub reverse_rate: Option<Text<RateSpec>>,
+            /// Queue of the reverse direction.
+            #[schemars(extend("default" = "as queue"))]
+            pub reverse_queue: Option<Text<sojourn_qdisc::Config>>,
+            /// Loss on the medium in the reverse direction.
+            #[schemars(extend("default" = "none"))]
+            pub reverse_loss: Option<Text<LossConfig>>,
+            /// Loss before the reverse queue.
+            #[schemars(extend("default" = "none"))]
+            pub reverse_entry_loss: Option<Text<LossConfig>>,
+            /// Random delay in the reverse direction.
+            #[schemars(extend("default" = "none"))]
+            pub reverse_jitter: Option<Text<JitterConfig>>,
+        }
+
+        impl $name {
+            pub fn line(&self) -> LineParts<'_> {
+                fn of<T: Default + Clone>(text: &Option<Text<T>>) -> T {
+                    text.as_ref().map(|text| text.value.clone()).unwrap_or_default()
+                }
+                LineParts {
+                    rtt: self.rtt.as_ref(),
+                    delay: self.delay.as_ref(),
+                    reverse_delay: self.reverse_delay.as_ref(),
+                    forward: DirectionParts {
+                        rate: &self.rate,
+                        rate_key: "rate",
+                        queue: &self.queue,
+                        entry_loss: of(&self.entry_loss),
+                        loss: of(&self.loss),
+                        jitter: of(&self.jitter),
+                    },
+                    reverse: DirectionParts {
+                        rate: self.reverse_rate.as_ref().unwrap_or(&self.rate),
+                        rate_key: if self.reverse_rate.is_some() { "reverse_rate" } else { "rate" },
+                        queue: self.reverse_queue.as_ref().unwrap_or(&self.queue),
+                        entry_loss: of(&self.reverse_entry_loss),
+                        loss: of(&self.reverse_loss),
+                        jitter: of(&self.reverse_jitter),
+                    },
+                }
+            }
+        }
+    };
+}
+
+line! {
+    /// One bottleneck. Its queues are called `queue` and `reverse_queue`; hosts on the near side
+    /// send through the first and hosts on the far side through the second.
+    pub struct PathSpec {}
+}
+
+line! {
+    /// Equal bottlenecks in a row. Their queues are called `queue1`, `queue2` … and
+    /// `reverse_queue1`, `reverse_queue2` …; `rtt` and `delay` are of the whole row.
+    pub struct ParkingLotSpec {
+        /// How many bottlenecks.
+        #[schemars(range(min = 1, max = 64))]
+        pub hops: u32,
+    }
+}
+
+line! {
+    /// A link between two nodes. Its queues are called NAME and `reverse_`NAME.
+    pub struct LinkSpec {
+        /// How factors and claims refer to it.
+        pub name: String,
+        /// Node at the near end.
+        pub from: String,
+        /// Node at the far end.
+        pub to: String,
+    }
+}

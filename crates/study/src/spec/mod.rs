@@ -1,0 +1,209 @@
+//! The study file as a user writes it. The doc comments here are the reference: the JSON Schema
+//! and `docs/study.md` are made from them.
+
+mod flow;
+mod line;
+mod list;
+mod text;
+
+pub use flow::{AppKind, Direction, FlowSpec, KEYS_BY_APP};
+pub use line::{LineParts, LinkSpec, ParkingLotSpec, PathSpec};
+pub use list::{OneOrMany, Plain, Seeds, Selection};
+pub use text::{Notation, Text};
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use sojourn_core::Span;
+
+use crate::results::ViewKind;
+
+/// Version of the study format that this code reads.
+pub const SCHEMA: u32 = 1;
+
+/// A question: scenarios, how often each is repeated, figures and claims.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Sojourn study")]
+pub struct StudySpec {
+    /// Version of this format.
+    #[schemars(range(min = 1, max = 1))]
+    pub schema: u32,
+    /// What the study is about, in a line.
+    pub title: String,
+    /// The paper or page that the question comes from.
+    pub source: Option<String>,
+    /// What the study wants to know, in a sentence or two.
+    pub question: Option<String>,
+    /// Another study file, from this file's folder, whose keys count where this one has none.
+    /// Tables are joined key by key; lists are replaced as a whole.
+    #[allow(dead_code)]
+    #[schemars(with = "Option<String>")]
+    extends: Option<IgnoredAny>,
+    /// The world: links, queues and flows. Factors vary it.
+    pub scenario: ScenarioSpec,
+    /// What the study varies. A key is an address, its value the list or range of values to take;
+    /// every value of one factor is combined with every value of the others.
+    #[allow(dead_code)]
+    #[schemars(with = "FactorsSchema")]
+    factors: Option<IgnoredAny>,
+    /// How often each scenario is run.
+    #[serde(default)]
+    pub repeat: RepeatSpec,
+    /// Figures of the report, by name.
+    #[serde(default)]
+    pub views: BTreeMap<String, ViewSpec>,
+    /// Sentences with bounds, checked after the runs.
+    #[serde(default)]
+    pub claim: Vec<ClaimSpec>,
+}
+
+/// One world. It has one shape: `path`, `parking_lot`, or `node` and `link`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioSpec {
+    /// How long a run lasts, in virtual time.
+    pub duration: Text<Span>,
+    /// Metrics count from here on.
+    #[schemars(extend("default" = "0s"))]
+    pub warmup: Option<Text<Span>>,
+    /// Step of the time series.
+    #[schemars(extend("default" = "100ms"))]
+    pub step: Option<Text<Span>>,
+    /// Servers, one bottleneck, clients. Both directions have a queue.
+    pub path: Option<PathSpec>,
+    /// Several bottlenecks in a row.
+    pub parking_lot: Option<ParkingLotSpec>,
+    /// An end system or router of a free topology.
+    #[serde(default)]
+    pub node: Vec<NodeSpec>,
+    /// A link of a free topology, in both directions. Flows take the way with the fewest links;
+    /// among equals, the one whose links come first in the file.
+    #[serde(default)]
+    pub link: Vec<LinkSpec>,
+    /// An application with its two ends.
+    #[serde(default)]
+    pub flow: Vec<FlowSpec>,
+}
+
+/// A place where links end.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NodeSpec {
+    /// How links and flows refer to it.
+    pub name: String,
+}
+
+/// Seeds differ in everything random: start times, losses, blockages, hashes, a controller's dice.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RepeatSpec {
+    /// How many seeds (then 1, 2, 3 …), or which.
+    #[schemars(extend("default" = 1))]
+    pub seeds: Seeds,
+    /// Root of every random stream of the study.
+    #[schemars(extend("default" = 1))]
+    pub study_seed: u64,
+}
+
+impl Default for RepeatSpec {
+    fn default() -> Self {
+        Self { seeds: Seeds::Count(1), study_seed: 1 }
+    }
+}
+
+/// A figure of the report.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ViewSpec {
+    /// `bars`: a bar for each value of `x`. `series`: over time. `cdf`: the distribution over runs.
+    /// `scatter`: a point per flow, `y` against `x`. `heatmap`: `y` over two factors, `x` and
+    /// `split`.
+    #[schemars(with = "ViewKindSchema")]
+    pub kind: ViewKind,
+    /// Above the figure.
+    pub title: Option<String>,
+    /// Below the figure: what to see in it.
+    pub caption: Option<String>,
+    /// A factor, or a metric in a `scatter`.
+    pub x: Option<String>,
+    /// One or more metrics, or columns of the time series.
+    pub y: OneOrMany,
+    /// A factor or `flow`: a colour or a panel each.
+    pub split: Option<String>,
+    /// Flows, groups or queues shown; all if left out.
+    #[serde(default)]
+    pub of: OneOrMany,
+    /// Shows only scenarios in which each factor has the given value, or one of them.
+    #[serde(default, rename = "where")]
+    pub filter: Selection,
+}
+
+/// A sentence with bounds, and where it was said.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimSpec {
+    /// Short, and unique in the study.
+    pub id: String,
+    /// The claim in words.
+    pub text: String,
+    /// Section, figure or table.
+    pub source: Option<String>,
+    /// Counts only in scenarios in which each factor has the given value, or one of them.
+    #[serde(default, rename = "where")]
+    pub filter: Selection,
+    /// Expressions over metrics that must all hold.
+    #[serde(default)]
+    pub expect: OneOrMany,
+    /// Why this claim cannot be tested here. It then needs no `expect`.
+    pub untestable: Option<String>,
+    /// What the study's author says of the outcome.
+    pub note: Option<String>,
+}
+
+/// Stands for the keys of `[factors]` in the schema; they are addresses and so without end.
+#[derive(JsonSchema)]
+#[allow(dead_code)]
+struct FactorsSchema {
+    /// Factors that change together: the first values of all of them, then the second values …
+    zip: Option<Vec<BTreeMap<String, serde_json::Value>>>,
+    /// Combinations that are left out: a combination that has all values of an entry.
+    except: Option<Vec<Selection>>,
+    #[schemars(flatten)]
+    factors: BTreeMap<String, FactorSchema>,
+}
+
+/// The values of a factor.
+#[derive(JsonSchema)]
+#[allow(dead_code)]
+#[schemars(untagged)]
+enum FactorSchema {
+    /// A list of values.
+    List(Vec<Plain>),
+    /// From one value to another.
+    Range {
+        /// First value.
+        from: Plain,
+        /// Last value.
+        to: Plain,
+        /// Distance of one value from the next. Either this or `count`.
+        step: Option<Plain>,
+        /// How many values.
+        count: Option<u32>,
+        /// With `count`: equal distances (`linear`, the default) or equal ratios (`log`).
+        scale: Option<String>,
+    },
+}
+
+#[derive(JsonSchema)]
+#[allow(dead_code)]
+#[schemars(rename_all = "snake_case")]
+enum ViewKindSchema {
+    Bars,
+    Series,
+    Cdf,
+    Scatter,
+    Heatmap,
+}

@@ -1,0 +1,117 @@
+//! Values that a study writes as text: quantities with a unit, and the notation of `tc`.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use sojourn_core::{Bytes, Rate, Span, SpecError};
+
+/// What can be written as text.
+pub trait Notation: Sized {
+    /// In the schema: `time`.
+    const NAME: &'static str;
+    /// As an error calls it: `a time such as 20ms`.
+    const WANTED: &'static str;
+    const EXAMPLES: &'static [&'static str];
+
+    /// # Errors
+    /// What is wrong with the text, and what is allowed.
+    fn read(text: &str) -> Result<Self, SpecError>;
+}
+
+/// A value, and the text that it was read from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Text<T> {
+    pub text: String,
+    pub value: T,
+}
+
+impl<'de, T: Notation> Deserialize<'de> for Text<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(TextVisitor(PhantomData))
+    }
+}
+
+struct TextVisitor<T>(PhantomData<T>);
+
+impl<T: Notation> Visitor<'_> for TextVisitor<T> {
+    type Value = Text<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, in quotes", T::WANTED)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<T>, E> {
+        let value = T::read(text).map_err(E::custom)?;
+        Ok(Text { text: text.to_owned(), value })
+    }
+}
+
+impl<T: Notation> JsonSchema for Text<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::NAME.into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "title": T::NAME, "examples": T::EXAMPLES })
+    }
+}
+
+macro_rules! notation {
+    ($type:ty, $name:literal, $wanted:literal, $examples:expr, $read:expr) => {
+        impl Notation for $type {
+            const NAME: &'static str = $name;
+            const WANTED: &'static str = $wanted;
+            const EXAMPLES: &'static [&'static str] = &$examples;
+
+            fn read(text: &str) -> Result<Self, SpecError> {
+                $read(text)
+            }
+        }
+    };
+}
+
+notation!(Span, "time", "a time such as 20ms", ["20ms", "1.5s"], str::parse);
+notation!(Rate, "rate", "a rate such as 10Mbps", ["10Mbps", "500kbit"], str::parse);
+notation!(Bytes, "size", "a size such as 7.5MB", ["7.5MB", "58kB"], str::parse);
+notation!(
+    sojourn_qdisc::Config,
+    "queue",
+    "a queue as tc writes it, such as fq_codel limit 1000",
+    ["pfifo limit 50", "fq_codel limit 1000 target 5ms", "cake bandwidth 10mbit"],
+    sojourn_qdisc::Config::parse
+);
+notation!(
+    sojourn_cca::Config,
+    "congestion control",
+    "a congestion control such as cubic",
+    ["cubic", "bbr3 probe_rtt_interval=10s"],
+    sojourn_cca::Config::parse
+);
+notation!(
+    sojourn_link::RateSpec,
+    "link rate",
+    "the rate of a link, such as 10Mbps",
+    ["10Mbps", "htb rate 10mbit", "trace capacity.csv", "blockage short-blockages"],
+    sojourn_link::RateSpec::parse
+);
+notation!(
+    sojourn_link::LossConfig,
+    "loss",
+    "a loss process, such as 1%",
+    ["1%", "gemodel 1% 10% 70% 0.1%"],
+    sojourn_link::LossConfig::parse
+);
+notation!(
+    sojourn_link::JitterConfig,
+    "jitter",
+    "a jitter, such as normal 1ms",
+    ["normal 1ms", "uniform 2ms"],
+    sojourn_link::JitterConfig::parse
+);

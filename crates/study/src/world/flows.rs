@@ -1,0 +1,372 @@
+//! Flows: which hosts, which way, which application.
+
+use sojourn_core::{Span, SpecError};
+use sojourn_host::apps::{PingConfig, UdpConfig};
+use sojourn_host::tcp::{self, ReceiveBuffer};
+use sojourn_scenario::{App, Flow, Traffic};
+
+use super::Wrong;
+use super::shapes::{Shape, Ways, check_name};
+use crate::document::{Document, Table, Value};
+use crate::results::PlannedFlow;
+use crate::spec::{AppKind, Direction, FlowSpec, KEYS_BY_APP, ScenarioSpec, Text};
+
+const MAX_COUNT: u32 = 10_000;
+
+/// Payload of a datagram where `size` is left out: what fits beside the headers of a TCP segment.
+const DEFAULT_DATAGRAM: u64 = 1448;
+/// Bytes of IPv4 and UDP headers.
+const UDP_HEADER: u32 = 28;
+/// Bytes of IPv4 and ICMP headers.
+const ICMP_HEADER: u64 = 28;
+const DEFAULT_PING: u64 = 56;
+
+pub(super) fn build(
+    spec: &ScenarioSpec,
+    document: &Document,
+    shape: &mut Shape,
+) -> Result<(Vec<Flow>, Vec<PlannedFlow>), Wrong> {
+    let mut flows = Vec::new();
+    let mut planned: Vec<PlannedFlow> = Vec::new();
+    for (index, flow) in spec.flow.iter().enumerate() {
+        let under = |key: &str, problem| Wrong::new(format!("flow.{index}.{key}"), problem);
+        check_keys(flow.app, written_keys(document, index)).map_err(|(key, e)| under(&key, e))?;
+        check_name(&flow.name).map_err(|error| under("name", error))?;
+        if planned.iter().any(|other| other.group == flow.name) {
+            let problem = format!("another flow is named '{}' already", flow.name);
+            return Err(under("name", SpecError::new(problem)));
+        }
+        let count = flow.count.unwrap_or(1);
+        if !(1..=MAX_COUNT).contains(&count) {
+            let problem = SpecError::new(format!("{count} is out of range"));
+            return Err(under("count", problem.allow([format!("1 to {MAX_COUNT}")])));
+        }
+        let template = one(flow, spec, shape).map_err(|(key, error)| under(key, error))?;
+        let delay_of = |links: &[u16]| {
+            links.iter().fold(Span::ZERO, |sum, link| sum + shape.links[usize::from(*link)].delay)
+        };
+        let base_rtt = delay_of(&template.forward)
+            + delay_of(&template.reverse)
+            + template.forward_delay
+            + template.reverse_delay;
+        for number in 1..=count {
+            let name = match flow.count {
+                None => flow.name.clone(),
+                Some(_) => format!("{}.{number}", flow.name),
+            };
+            planned.push(PlannedFlow {
+                name: name.clone(),
+                group: flow.name.clone(),
+                app: flow.app.name().to_owned(),
+                cca: flow.app.is_tcp().then(|| {
+                    flow.cca.as_ref().map_or("cubic".to_owned(), |cca| cca.text.clone())
+                }),
+                base_rtt_ms: base_rtt.as_millis_f64(),
+            });
+            flows.push(Flow { name, ..template.clone() });
+        }
+    }
+    Ok((flows, planned))
+}
+
+type At = (&'static str, SpecError);
+
+fn one(flow: &FlowSpec, spec: &ScenarioSpec, shape: &mut Shape) -> Result<Flow, At> {
+    let (src, dst, forward, reverse) = ends(flow, shape)?;
+    let delay_of = |links: &[u16]| {
+        links.iter().fold(Span::ZERO, |sum, link| sum + shape.links[usize::from(*link)].delay)
+    };
+    let of_links = delay_of(&forward) + delay_of(&reverse);
+    let (forward_delay, reverse_delay) = own_delay(flow, of_links)?;
+    let start = span_or(&flow.start, Span::ZERO);
+    let start_jitter = span_or(&flow.start_jitter, Span::ZERO);
+    let stop = flow.stop.as_ref().map(|stop| stop.value);
+    let last = spec.duration.value.min(stop.unwrap_or(Span::MAX));
+    if start + start_jitter > last {
+        let key = if flow.start_jitter.is_some() { "start_jitter" } else { "start" };
+        let problem = format!("may start at {}, later than it ends at {last}", start + start_jitter);
+        return Err((key, SpecError::new(problem)));
+    }
+    let dscp = flow.dscp.unwrap_or(0);
+    if dscp > 63 {
+        return Err(("dscp", SpecError::new(format!("{dscp} is out of range")).allow(["0 to 63"])));
+    }
+    Ok(Flow {
+        name: String::new(),
+        app: app(flow)?,
+        src,
+        dst,
+        forward,
+        reverse,
+        forward_delay,
+        reverse_delay,
+        start,
+        start_jitter,
+        stop,
+        dscp,
+    })
+}
+
+/// Hosts and ways.
+fn ends(flow: &FlowSpec, shape: &mut Shape) -> Result<(u16, u16, Vec<u16>, Vec<u16>), At> {
+    match &shape.ways {
+        Ways::Row { hops, is_path } => {
+            let hops = match (flow.hop, *is_path) {
+                (None, _) => 0..*hops,
+                (Some(hop), false) if (1..=*hops).contains(&hop) => hop - 1..hop,
+                (Some(hop), false) => {
+                    let problem = SpecError::new(format!("there is no bottleneck {hop}"));
+                    return Err(("hop", problem.allow([format!("1 to {hops}")])));
+                }
+                (Some(_), true) => {
+                    return Err(("hop", SpecError::new("only a parking lot has several hops")));
+                }
+            };
+            // The links of hop i are 2 i forward and 2 i + 1 back.
+            let near_to_far: Vec<u16> = hops.clone().map(|hop| 2 * hop as u16).collect();
+            let far_to_near: Vec<u16> = hops.rev().map(|hop| 2 * hop as u16 + 1).collect();
+            let (names, ways) = match flow.direction.unwrap_or_default() {
+                Direction::Down => (["server", "client"], (near_to_far, far_to_near)),
+                Direction::Up => (["client", "server"], (far_to_near, near_to_far)),
+            };
+            let src = flow.src.as_deref().unwrap_or(names[0]);
+            let dst = flow.dst.as_deref().unwrap_or(names[1]);
+            if src == dst {
+                return Err(("dst", SpecError::new(format!("'{src}' is both ends"))));
+            }
+            let src = shape.host(src).map_err(|error| ("src", error))?;
+            let dst = shape.host(dst).map_err(|error| ("dst", error))?;
+            Ok((src, dst, ways.0, ways.1))
+        }
+        Ways::Shortest(graph) => {
+            for (key, is_there) in [("hop", flow.hop.is_some()), ("direction", flow.direction.is_some())]
+            {
+                if is_there {
+                    let problem = "has no meaning between free nodes; src and dst say the way";
+                    return Err((key, SpecError::new(problem)));
+                }
+            }
+            let node = |key: &'static str, name: &Option<String>| {
+                let missing = || (key, SpecError::new(format!("'{key}' is missing")));
+                graph.node(name.as_deref().ok_or_else(missing)?).map_err(|error| (key, error))
+            };
+            let (src, dst) = (node("src", &flow.src)?, node("dst", &flow.dst)?);
+            if src == dst {
+                return Err(("dst", SpecError::new("is the same as src")));
+            }
+            let forward = graph.way(src, dst).map_err(|error| ("dst", error))?;
+            let reverse = graph.way(dst, src).map_err(|error| ("dst", error))?;
+            Ok((src as u16, dst as u16, forward, reverse))
+        }
+    }
+}
+
+/// Propagation beyond that of the links.
+fn own_delay(flow: &FlowSpec, of_links: Span) -> Result<(Span, Span), At> {
+    let Some(rtt) = &flow.rtt else {
+        return Ok((span_or(&flow.delay, Span::ZERO), span_or(&flow.reverse_delay, Span::ZERO)));
+    };
+    if flow.delay.is_some() || flow.reverse_delay.is_some() {
+        return Err(("rtt", SpecError::new("rtt and delay say the same; one of them must go")));
+    }
+    if rtt.value < of_links {
+        let problem = format!("{} is less than the {of_links} of the links", rtt.value);
+        return Err(("rtt", SpecError::new(problem).allow([format!("{of_links} or more")])));
+    }
+    let own = rtt.value - of_links;
+    Ok((own / 2, own - own / 2))
+}
+
+fn app(flow: &FlowSpec) -> Result<App, At> {
+    Ok(match flow.app {
+        AppKind::Bulk => {
+            let bytes = flow.bytes.as_ref().map(|bytes| bytes.value.as_u64());
+            if bytes == Some(0) {
+                return Err(("bytes", SpecError::new("nothing is to be transferred")));
+            }
+            over_tcp(flow, Traffic::Bulk { bytes })?
+        }
+        AppKind::OnOff => {
+            let positive = |key: &'static str, span: &Option<Text<Span>>| match span {
+                Some(span) if span.value.is_zero() => {
+                    Err((key, SpecError::new("is zero").allow(["more than 0s"])))
+                }
+                Some(span) => Ok(span.value),
+                None => Err((key, SpecError::new(format!("on_off needs '{key}'")))),
+            };
+            let (on, off) = (positive("on", &flow.on)?, positive("off", &flow.off)?);
+            over_tcp(flow, Traffic::OnOff { on, off, random: flow.random.unwrap_or(false) })?
+        }
+        AppKind::Ping => {
+            let interval = span_or(&flow.interval, PingConfig::default().interval);
+            if interval < Span::from_micros(1) {
+                let problem = SpecError::new(format!("{interval} is too short"));
+                return Err(("interval", problem.allow(["1us or more"])));
+            }
+            let payload = size(flow, DEFAULT_PING, 0..=65_507)?;
+            App::Ping(PingConfig { interval, ip_len: (payload + ICMP_HEADER) as u32 })
+        }
+        AppKind::Udp => {
+            let size = size(flow, DEFAULT_DATAGRAM, 1..=65_507)?;
+            let missing = || ("rate", SpecError::new("udp needs 'rate', such as \"1Mbps\""));
+            let rate = flow.rate.as_ref().ok_or_else(missing)?.value;
+            let interval = rate.time_for(size);
+            if rate.as_bps() == 0 || interval < Span::from_nanos(10) {
+                let problem = SpecError::new(format!("{rate} is out of range"));
+                return Err(("rate", problem.allow(["more than 0, at most a datagram in 10ns"])));
+            }
+            App::Udp(UdpConfig { interval, frame: size as u32, datagrams: 1, header: UDP_HEADER })
+        }
+        AppKind::Frames => frames(flow)?,
+    })
+}
+
+fn frames(flow: &FlowSpec) -> Result<App, At> {
+    let missing = |key: &'static str| (key, SpecError::new(format!("frames needs '{key}'")));
+    let per_second = flow.frames_per_second.ok_or_else(|| missing("frames_per_second"))?;
+    if !(0.001..=1e6).contains(&per_second) {
+        let problem = SpecError::new(format!("{per_second} is out of range"));
+        return Err(("frames_per_second", problem.allow(["0.001 to 1000000"])));
+    }
+    if flow.size.is_none() {
+        return Err(missing("size"));
+    }
+    let frame = size(flow, 0, 1..=60_000_000)?;
+    let datagrams = match flow.datagrams {
+        None => frame.div_ceil(DEFAULT_DATAGRAM),
+        Some(datagrams) => u64::from(datagrams),
+    };
+    // Every datagram has a byte at least, and fits an IP packet.
+    if datagrams == 0 || datagrams > frame || frame.div_ceil(datagrams) > 65_507 {
+        let problem = format!("a frame of {frame} bytes cannot be cut into {datagrams} datagrams");
+        return Err(("datagrams", SpecError::new(problem)));
+    }
+    Ok(App::Udp(UdpConfig {
+        interval: Span::from_secs_f64(1.0 / per_second),
+        frame: frame as u32,
+        datagrams: datagrams as u32,
+        header: UDP_HEADER,
+    }))
+}
+
+fn size(
+    flow: &FlowSpec,
+    default: u64,
+    allowed: std::ops::RangeInclusive<u64>,
+) -> Result<u64, At> {
+    let size = flow.size.as_ref().map_or(default, |size| size.value.as_u64());
+    if allowed.contains(&size) {
+        return Ok(size);
+    }
+    let problem = SpecError::new(format!("{size} bytes are out of range"));
+    Err(("size", problem.allow([format!("{}B to {}B", allowed.start(), allowed.end())])))
+}
+
+fn over_tcp(flow: &FlowSpec, traffic: Traffic) -> Result<App, At> {
+    let cca = match &flow.cca {
+        Some(cca) => cca.value.clone(),
+        None => sojourn_cca::Config::parse("cubic").map_err(|error| ("cca", error))?,
+    };
+    let linux = tcp::Config::default();
+    let receive_buffer = match (&flow.receive_window, &flow.receive_buffer) {
+        (Some(_), Some(_)) => {
+            let problem = "receive_window and receive_buffer say the same; one of them must go";
+            return Err(("receive_window", SpecError::new(problem)));
+        }
+        (Some(window), None) => {
+            ReceiveBuffer::Window(sized("receive_window", window.value.as_u64())?)
+        }
+        (None, Some(buffer)) => {
+            ReceiveBuffer::Locked(sized("receive_buffer", buffer.value.as_u64())?)
+        }
+        (None, None) => linux.receive_buffer,
+    };
+    let number = |key: &'static str, given: Option<u32>, default: u32, least: u32, most: u32| {
+        match given.unwrap_or(default) {
+            number if (least..=most).contains(&number) => Ok(number),
+            number => Err((
+                key,
+                SpecError::new(format!("{number} is out of range"))
+                    .allow([format!("{least} to {most}")]),
+            )),
+        }
+    };
+    let transport = tcp::Config {
+        mss: number("mss", flow.mss, linux.mss, 64, 65_000)?,
+        initial_cwnd: number("initial_cwnd", flow.initial_cwnd, linux.initial_cwnd, 1, 10_000)?,
+        receive_buffer,
+        send_buffer: match &flow.send_buffer {
+            Some(buffer) if buffer.value.as_u64() == 0 => 0,
+            Some(buffer) => sized("send_buffer", buffer.value.as_u64())?,
+            None => linux.send_buffer,
+        },
+        ecn: flow.ecn.unwrap_or(linux.ecn),
+        offload: flow.offload.unwrap_or(linux.offload),
+        pace_always: flow.pacing.unwrap_or(linux.pace_always),
+        tick: span_or(&flow.tick, linux.tick),
+        rto_min: span_or(&flow.rto_min, linux.rto_min),
+        delayed_ack: span_or(&flow.delayed_ack, linux.delayed_ack),
+        quick_ack: flow.quick_ack.unwrap_or(linux.quick_ack),
+        slow_start_after_idle: flow.slow_start_after_idle.unwrap_or(linux.slow_start_after_idle),
+        ..linux
+    };
+    for (key, span, most) in [
+        ("tick", transport.tick, Span::from_secs(1)),
+        ("rto_min", transport.rto_min, Span::from_secs(120)),
+        ("delayed_ack", transport.delayed_ack, Span::from_secs(1)),
+    ] {
+        if span > most {
+            let problem = SpecError::new(format!("{span} is out of range"));
+            return Err((key, problem.allow([format!("at most {most}")])));
+        }
+    }
+    Ok(App::Tcp { traffic, cca, transport })
+}
+
+/// A buffer or window that a connection can live with.
+fn sized(key: &'static str, bytes: u64) -> Result<u64, At> {
+    // Two small segments; and far below where sums of buffers could wrap.
+    if (2_304..=1 << 40).contains(&bytes) {
+        return Ok(bytes);
+    }
+    let problem = SpecError::new(format!("{bytes} bytes are out of range"));
+    Err((key, problem.allow(["2304B to 1024GiB"])))
+}
+
+fn span_or(span: &Option<Text<Span>>, default: Span) -> Span {
+    span.as_ref().map_or(default, |span| span.value)
+}
+
+/// The keys that a flow has in the file.
+fn written_keys(document: &Document, index: usize) -> impl Iterator<Item = &str> {
+    fn table(value: &Value) -> Option<&Table> {
+        match value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+    let scenario = document.root.node("scenario").and_then(|node| table(&node.value));
+    let flows = scenario.and_then(|scenario| match &scenario.node("flow")?.value {
+        Value::Array(items) => Some(items),
+        _ => None,
+    });
+    let flow = flows.and_then(|flows| table(&flows.get(index)?.value));
+    flow.into_iter().flat_map(|table| table.entries.iter().map(|entry| &entry.key[..]))
+}
+
+/// An application is not given what only others have.
+fn check_keys<'a>(
+    app: AppKind,
+    written: impl Iterator<Item = &'a str>,
+) -> Result<(), (String, SpecError)> {
+    for key in written {
+        let Some((_, apps)) = KEYS_BY_APP.iter().find(|(name, _)| *name == key) else {
+            continue;
+        };
+        if !apps.contains(&app) {
+            let problem = format!("has no meaning for the application '{}'", app.name());
+            return Err((key.to_owned(), SpecError::new(problem).near(key, app.keys()).allow(app.keys())));
+        }
+    }
+    Ok(())
+}

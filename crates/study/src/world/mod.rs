@@ -1,0 +1,110 @@
+//! From what a user wrote to a checked [`Scenario`].
+
+mod flows;
+mod routes;
+mod shapes;
+mod traces;
+
+#[cfg(test)]
+mod tests;
+
+pub use traces::Traces;
+
+use sojourn_core::{Span, SpecError};
+use sojourn_scenario::Scenario;
+
+use crate::document::Document;
+use crate::error::StudyError;
+use crate::results::{PlannedFlow, PlannedQueue};
+use crate::spec::ScenarioSpec;
+
+/// Where `step` is left out.
+pub const DEFAULT_STEP: Span = Span::from_millis(100);
+
+/// More rows of a time series than anybody can look at.
+const MAX_STEPS: u64 = 1_000_000;
+
+/// A scenario, and what the plan tells of it.
+#[derive(Clone, Debug)]
+pub struct World {
+    pub scenario: Scenario,
+    pub flows: Vec<PlannedFlow>,
+    pub queues: Vec<PlannedQueue>,
+}
+
+/// A mistake, and the key below `scenario` that is to blame.
+struct Wrong {
+    key: String,
+    problem: SpecError,
+}
+
+impl Wrong {
+    fn new(key: impl Into<String>, problem: SpecError) -> Self {
+        Self { key: key.into(), problem }
+    }
+
+    fn say(key: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::new(key, SpecError::new(problem))
+    }
+}
+
+/// Builds the world that `spec` describes; `document` is the file that it was read from.
+///
+/// # Errors
+/// A shape that is missing, double or broken, a flow that leads nowhere, a key that its
+/// application does not have, a trace that cannot be read.
+pub fn build(
+    spec: &ScenarioSpec,
+    document: &Document,
+    traces: &mut Traces,
+) -> Result<World, StudyError> {
+    assemble(spec, document, traces).map_err(|wrong| {
+        let key = match &wrong.key[..] {
+            "" => "scenario".to_owned(),
+            key => format!("scenario.{key}"),
+        };
+        document.error_at_key(&key, wrong.problem)
+    })
+}
+
+fn assemble(
+    spec: &ScenarioSpec,
+    document: &Document,
+    traces: &mut Traces,
+) -> Result<World, Wrong> {
+    let mut shape = shapes::build(spec, document, traces)?;
+    let (flows, planned) = flows::build(spec, document, &mut shape)?;
+    let scenario = Scenario {
+        duration: spec.duration.value,
+        warmup: spec.warmup.as_ref().map_or(Span::ZERO, |warmup| warmup.value),
+        step: spec.step.as_ref().map_or(DEFAULT_STEP, |step| step.value),
+        hosts: shape.hosts,
+        links: shape.links,
+        flows,
+    };
+    if !scenario.step.is_zero()
+        && scenario.duration.as_nanos() / scenario.step.as_nanos() > MAX_STEPS
+    {
+        let step = scenario.step;
+        return Err(Wrong::new(
+            "step",
+            SpecError::new(format!("{step} cuts {} into too many steps", scenario.duration))
+                .allow([format!("at most {MAX_STEPS} steps")]),
+        ));
+    }
+    scenario.check().map_err(|problem| Wrong::new(key_of(&scenario), problem))?;
+    Ok(World { scenario, flows: planned, queues: shape.queues })
+}
+
+/// Which key is to blame when the whole does not fit together.
+fn key_of(scenario: &Scenario) -> &'static str {
+    if scenario.duration.is_zero() {
+        "duration"
+    } else if scenario.warmup >= scenario.duration {
+        "warmup"
+    } else if scenario.step.is_zero() || scenario.step > scenario.duration {
+        "step"
+    } else {
+        "flow"
+    }
+}

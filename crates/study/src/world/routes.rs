@@ -1,0 +1,95 @@
+//! The way through a free topology.
+
+use std::collections::VecDeque;
+
+use sojourn_core::SpecError;
+
+/// Nodes, and links that lead from one to another.
+#[derive(Debug, Default)]
+pub(super) struct Graph {
+    nodes: Vec<String>,
+    /// From, to, link; in the order of the file.
+    edges: Vec<(usize, usize, u16)>,
+}
+
+impl Graph {
+    pub(super) fn add_node(&mut self, name: &str) {
+        self.nodes.push(name.to_owned());
+    }
+
+    pub(super) fn add_edge(&mut self, from: usize, to: usize, link: u16) {
+        self.edges.push((from, to, link));
+    }
+
+    pub(super) fn node(&self, name: &str) -> Result<usize, SpecError> {
+        self.nodes.iter().position(|node| node == name).ok_or_else(|| {
+            SpecError::new(format!("no node is named '{name}'"))
+                .near(name, self.nodes.iter().map(String::as_str))
+                .allow(&self.nodes)
+        })
+    }
+
+    /// The links of a way with the fewest of them; among equals the one found first when links are
+    /// followed in the order of the file.
+    pub(super) fn way(&self, from: usize, to: usize) -> Result<Vec<u16>, SpecError> {
+        // How each node was reached first: by which edge.
+        let mut reached: Vec<Option<usize>> = vec![None; self.nodes.len()];
+        let mut next = VecDeque::from([from]);
+        while let Some(node) = next.pop_front() {
+            for (index, (start, end, _)) in self.edges.iter().enumerate() {
+                if *start == node && *end != from && reached[*end].is_none() {
+                    reached[*end] = Some(index);
+                    next.push_back(*end);
+                }
+            }
+        }
+        let mut links = Vec::new();
+        let mut node = to;
+        while node != from {
+            let edge = reached[node].ok_or_else(|| {
+                SpecError::new(format!(
+                    "no way leads from '{}' to '{}'",
+                    self.nodes[from], self.nodes[to]
+                ))
+            })?;
+            links.push(self.edges[edge].2);
+            node = self.edges[edge].0;
+        }
+        links.reverse();
+        Ok(links)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn graph(nodes: &[&str], edges: &[(&str, &str)]) -> Graph {
+        let mut graph = Graph::default();
+        nodes.iter().for_each(|node| graph.add_node(node));
+        for (link, (from, to)) in edges.iter().enumerate() {
+            let (from, to) = (graph.node(from).unwrap(), graph.node(to).unwrap());
+            graph.add_edge(from, to, link as u16);
+        }
+        graph
+    }
+
+    #[test]
+    fn the_way_with_the_fewest_links_is_taken() {
+        let graph = graph(&["a", "b", "c"], &[("a", "b"), ("b", "c"), ("a", "c")]);
+        assert_eq!(graph.way(0, 2), Ok(vec![2]));
+    }
+
+    #[test]
+    fn among_equal_ways_the_first_in_the_file_is_taken() {
+        let edges = [("a", "x"), ("a", "y"), ("y", "b"), ("x", "b")];
+        let graph = graph(&["a", "x", "y", "b"], &edges);
+        assert_eq!(graph.way(0, 3), Ok(vec![0, 3]));
+    }
+
+    #[test]
+    fn where_no_way_leads_is_said() {
+        let graph = graph(&["a", "b"], &[("b", "a")]);
+        assert!(graph.way(0, 1).unwrap_err().to_string().contains("from 'a' to 'b'"));
+    }
+}

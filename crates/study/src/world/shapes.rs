@@ -1,0 +1,198 @@
+//! Shapes: how links hang together, and which hosts there are.
+
+use sojourn_core::{Span, SpecError};
+use sojourn_scenario::{Host, Link};
+
+use super::routes::Graph;
+use super::{Traces, Wrong};
+use crate::document::Document;
+use crate::results::PlannedQueue;
+use crate::spec::{LineParts, ScenarioSpec};
+
+const MAX_HOPS: u32 = 64;
+
+/// Links, hosts, and what decides the way of a flow.
+pub(super) struct Shape {
+    pub(super) hosts: Vec<Host>,
+    pub(super) links: Vec<Link>,
+    pub(super) queues: Vec<PlannedQueue>,
+    pub(super) ways: Ways,
+}
+
+pub(super) enum Ways {
+    /// Through each of so many hops, or one of them. The links of hop `i` are `2 i` and `2 i + 1`.
+    Row { hops: u32, is_path: bool },
+    /// The fewest links from node to node.
+    Shortest(Graph),
+}
+
+pub(super) fn build(
+    spec: &ScenarioSpec,
+    document: &Document,
+    traces: &mut Traces,
+) -> Result<Shape, Wrong> {
+    let is_free = !spec.node.is_empty() || !spec.link.is_empty();
+    match (&spec.path, &spec.parking_lot, is_free) {
+        (Some(path), None, false) => {
+            let mut shape = Shape::row(1, true);
+            shape.add_line("", "queue", "path", 1, &path.line(), document, traces)?;
+            Ok(shape)
+        }
+        (None, Some(lot), false) => {
+            if !(1..=MAX_HOPS).contains(&lot.hops) {
+                return Err(Wrong::new(
+                    "parking_lot.hops",
+                    SpecError::new(format!("{} is out of range", lot.hops))
+                        .allow([format!("1 to {MAX_HOPS}")]),
+                ));
+            }
+            let mut shape = Shape::row(lot.hops, false);
+            for hop in 1..=lot.hops {
+                let name = format!("queue{hop}");
+                shape.add_line("", &name, "parking_lot", lot.hops, &lot.line(), document, traces)?;
+            }
+            Ok(shape)
+        }
+        (None, None, true) => free(spec, document, traces),
+        (None, None, false) => Err(Wrong::new(
+            "",
+            SpecError::new("no link is defined")
+                .allow(["[scenario.path]", "[scenario.parking_lot]", "[[scenario.link]]"]),
+        )),
+        _ => Err(Wrong::new(
+            "",
+            SpecError::new("several shapes are defined")
+                .allow(["one of path, parking_lot, or node and link"]),
+        )),
+    }
+}
+
+fn free(
+    spec: &ScenarioSpec,
+    document: &Document,
+    traces: &mut Traces,
+) -> Result<Shape, Wrong> {
+    let mut graph = Graph::default();
+    let mut shape = Shape::row(0, false);
+    for (index, node) in spec.node.iter().enumerate() {
+        check_name(&node.name).map_err(|error| Wrong::new(format!("node.{index}.name"), error))?;
+        graph.add_node(&node.name);
+        shape.hosts.push(Host { name: node.name.clone() });
+    }
+    for (index, link) in spec.link.iter().enumerate() {
+        let key = format!("link.{index}");
+        check_name(&link.name).map_err(|error| Wrong::new(format!("{key}.name"), error))?;
+        let node = |end: &str, name: &str| {
+            graph.node(name).map_err(|error| Wrong::new(format!("{key}.{end}"), error))
+        };
+        let (from, to) = (node("from", &link.from)?, node("to", &link.to)?);
+        if from == to {
+            let problem = format!("link '{}' ends where it begins", link.name);
+            return Err(Wrong::say(format!("{key}.to"), problem));
+        }
+        let forward = shape.links.len() as u16;
+        shape.add_line(&link.name, &link.name, &key, 1, &link.line(), document, traces)?;
+        graph.add_edge(from, to, forward);
+        graph.add_edge(to, from, forward + 1);
+    }
+    shape.ways = Ways::Shortest(graph);
+    Ok(shape)
+}
+
+impl Shape {
+    fn row(hops: u32, is_path: bool) -> Self {
+        let hosts = match hops {
+            0 => Vec::new(),
+            // Always there, and first, so that other hosts do not change their addresses.
+            _ => ["server", "client"].map(|name| Host { name: name.into() }).into(),
+        };
+        Self { hosts, links: Vec::new(), queues: Vec::new(), ways: Ways::Row { hops, is_path } }
+    }
+
+    /// Adds both directions of a line whose queue is called `name`; its delay is shared among
+    /// `parts` such lines.
+    #[expect(clippy::too_many_arguments, reason = "one call of each kind, right above")]
+    fn add_line(
+        &mut self,
+        said_of: &str,
+        name: &str,
+        key: &str,
+        parts: u32,
+        line: &LineParts<'_>,
+        document: &Document,
+        traces: &mut Traces,
+    ) -> Result<(), Wrong> {
+        let (delay, reverse_delay) =
+            delays(line).map_err(|error| Wrong::new(key, error.within_link(said_of)))?;
+        let directions = [
+            (name.to_owned(), &line.forward, delay),
+            (format!("reverse_{name}"), &line.reverse, reverse_delay),
+        ];
+        for (name, parts_of, delay) in directions {
+            let rate_key = format!("{key}.{}", parts_of.rate_key);
+            self.queues.push(PlannedQueue {
+                name: name.clone(),
+                queue: parts_of.queue.text.clone(),
+                rate: parts_of.rate.text.clone(),
+            });
+            self.links.push(Link {
+                name,
+                queue: parts_of.queue.value.clone(),
+                transmitter: traces.complete(parts_of.rate, &rate_key, document)?,
+                delay: delay / u64::from(parts),
+                entry_loss: parts_of.entry_loss,
+                loss: parts_of.loss,
+                jitter: parts_of.jitter,
+            });
+        }
+        Ok(())
+    }
+
+    /// The address of a host in a row, which is made when it is first named.
+    pub(super) fn host(&mut self, name: &str) -> Result<u16, SpecError> {
+        check_name(name)?;
+        let known = self.hosts.iter().position(|host| host.name == name);
+        let index = known.unwrap_or_else(|| {
+            self.hosts.push(Host { name: name.to_owned() });
+            self.hosts.len() - 1
+        });
+        u16::try_from(index).map_err(|_| SpecError::new("too many hosts"))
+    }
+}
+
+trait WithinLink {
+    fn within_link(self, name: &str) -> Self;
+}
+
+impl WithinLink for SpecError {
+    fn within_link(self, name: &str) -> Self {
+        if name.is_empty() { self } else { self.within(&format!("link '{name}'")) }
+    }
+}
+
+/// Propagation of each direction.
+fn delays(line: &LineParts<'_>) -> Result<(Span, Span), SpecError> {
+    match (line.rtt, line.delay, line.reverse_delay) {
+        (Some(rtt), None, None) => {
+            let half = rtt.value / 2;
+            Ok((half, rtt.value - half))
+        }
+        (None, Some(delay), reverse) => {
+            Ok((delay.value, reverse.map_or(delay.value, |reverse| reverse.value)))
+        }
+        (None, None, _) => Err(SpecError::new("propagation is missing")
+            .allow(["rtt, such as \"20ms\"", "delay, one way"])),
+        (Some(_), ..) => Err(SpecError::new("rtt and delay say the same; one of them must go")),
+    }
+}
+
+/// Names of flows, hosts and links: what can stand in an address and in a claim.
+pub(super) fn check_name(name: &str) -> Result<(), SpecError> {
+    let is_good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    if starts && name.chars().all(is_good) && name.len() <= 64 {
+        return Ok(());
+    }
+    Err(SpecError::new(format!("'{name}' is no name"))
+        .allow(["a letter, then letters, digits, '-' and '_', 64 at most"]))
+}

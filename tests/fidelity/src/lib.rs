@@ -1,0 +1,13 @@
+//! Simulation against measured Linux, situation by situation.
+//!
+//! `data/linux.json` holds what unmodified kernels did over known bottlenecks; [`situations`] reads
+//! it, [`simulate`] builds the same world and runs it under several seeds, [`compare`] puts the
+//! two side by side with the bounds that simulation must keep.
+
+mod measured;
+mod simulated;
+mod verdict;
+
+pub use measured::{Group, Situation, Statistic, situations};
+pub use simulated::{Needs, Simulated, scenario, simulate};
+pub use verdict::{Comparison, Row, compare};
