@@ -60,13 +60,7 @@ pub(crate) fn plain_ack(now: Time, delivered: u32, snd_una: u32) -> Ack {
 
 /// A reduction that begins in an undisturbed connection with nothing in flight.
 pub(crate) fn congestion(kind: CongestionKind) -> Congestion {
-    Congestion {
-        now: Time::ZERO,
-        kind,
-        in_flight: 0,
-        snd_nxt: 0,
-        prior_state: RecoveryState::Open,
-    }
+    Congestion { now: Time::ZERO, kind, in_flight: 0, snd_nxt: 0, prior_state: RecoveryState::Open }
 }
 
 /// Something that can happen to a connection.
@@ -144,9 +138,10 @@ pub(crate) struct Connection<C> {
     pub(crate) is_cwnd_limited: bool,
     /// When pacing lets the next segment go.
     pub(crate) earliest_departure: Time,
-    initial_cwnd: u32,
     /// What is sent and not cumulatively acknowledged, by sequence number.
     flight: VecDeque<Segment>,
+    /// Nothing before this in `flight` is lost.
+    lost_from: usize,
     sacked: u32,
     high_seq: u32,
     delivered_ce: u64,
@@ -189,8 +184,8 @@ impl<C: Controller> Connection<C> {
             min_rtt: None,
             is_cwnd_limited: false,
             earliest_departure: setup.now,
-            initial_cwnd: setup.initial_cwnd,
             flight: VecDeque::new(),
+            lost_from: 0,
             sacked: 0,
             high_seq: 0,
             delivered_ce: 0,
@@ -207,7 +202,7 @@ impl<C: Controller> Connection<C> {
         match *op {
             Op::Send => {
                 // More than that only costs time.
-                for _ in 0..10_000 {
+                for _ in 0..1_000 {
                     if !self.may_send() {
                         break;
                     }
@@ -284,11 +279,7 @@ impl<C: Controller> Connection<C> {
             self.first_sent_time = self.now;
             self.delivered_time = self.now;
         }
-        let lost = if self.in_flight + self.sacked < self.flight.len() as u32 {
-            self.flight.iter().position(|segment| segment.place == Place::Lost)
-        } else {
-            None
-        };
+        let lost = self.first_lost();
         let retransmission = lost.is_some();
         self.controller.on_sent(&Sent {
             now: self.now,
@@ -332,6 +323,16 @@ impl<C: Controller> Connection<C> {
                 self.snd_nxt.wrapping_sub(1)
             }
         }
+    }
+
+    fn first_lost(&mut self) -> Option<usize> {
+        if self.in_flight + self.sacked == self.flight.len() as u32 {
+            return None;
+        }
+        let index = (self.lost_from..self.flight.len())
+            .find(|&index| self.flight[index].place == Place::Lost)?;
+        self.lost_from = index;
+        Some(index)
     }
 
     /// One acknowledgement: `delivered` arrived, which tells that `lost` did not. Both must be in
@@ -419,10 +420,6 @@ impl<C: Controller> Connection<C> {
         self.controller.on_undo(&Undo { now: self.now });
     }
 
-    pub(crate) fn is_everything_acknowledged(&self) -> bool {
-        self.flight.is_empty()
-    }
-
     fn rto(&self) -> Span {
         self.srtt.map_or(Span::from_secs(1), |srtt| (srtt * 2).max(Span::from_millis(200)))
     }
@@ -462,6 +459,7 @@ impl<C: Controller> Connection<C> {
             self.flight.pop_front();
             popped += 1;
         }
+        self.lost_from = self.lost_from.saturating_sub(popped as usize);
         self.sacked -= popped;
         self.snd_una = self.snd_una.wrapping_add(popped);
         popped
@@ -471,6 +469,7 @@ impl<C: Controller> Connection<C> {
         let segment = &mut self.flight[index];
         assert_eq!(segment.place, Place::Network, "a test loses what is not on its way");
         segment.place = Place::Lost;
+        self.lost_from = self.lost_from.min(index);
         self.in_flight -= 1;
         self.lost += 1;
         self.controller.on_lost(&Lost {

@@ -101,7 +101,8 @@ impl FlowMetrics {
     /// Part of the time after the warm-up that was spent in a phase of the controller.
     pub fn phase_share(&self, phase: &str) -> Option<f64> {
         let all: f64 = self.phases.iter().map(|p| p.time.as_secs_f64()).sum();
-        let time = self.phases.iter().find(|p| p.phase == phase).map_or(0.0, |p| p.time.as_secs_f64());
+        let time =
+            self.phases.iter().find(|p| p.phase == phase).map_or(0.0, |p| p.time.as_secs_f64());
         (all > 0.0).then(|| time / all)
     }
 }

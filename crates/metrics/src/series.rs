@@ -141,7 +141,8 @@ impl Series {
 
     /// The state at the end of the last row; earlier states of the same row are replaced.
     pub(crate) fn set_flow(&mut self, flow: usize, sample: &FlowSample) {
-        let phase = if sample.phase.is_empty() { f32::NAN } else { self.phase_number(sample.phase) };
+        let phase =
+            if sample.phase.is_empty() { f32::NAN } else { self.phase_number(sample.phase) };
         let row = &mut self.flows[flow];
         set(&mut row.srtt_ms, if sample.srtt.is_zero() { None } else { Some(ms(sample.srtt)) });
         set(&mut row.cwnd_pkts, Some(sample.cwnd as f32));

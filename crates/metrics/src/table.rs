@@ -109,7 +109,7 @@ const fn flatten<const N: usize>(groups: &[&[Metric]]) -> [Metric; N] {
 }
 
 macro_rules! group {
-    ($scope:ident, $($name:literal $unit:literal $doc:literal $of:expr,)*) => {
+    ($scope:ident; $($name:expr, $unit:expr, $doc:expr, $of:expr;)*) => {
         &[$(Metric {
             name: $name,
             unit: $unit,
@@ -123,30 +123,413 @@ macro_rules! group {
 /// Quantiles of a distribution; `$scale` takes its integers to the unit.
 macro_rules! quantiles {
     ($scope:ident, $prefix:literal, $suffix:literal, $unit:literal, $scale:expr, $what:literal,
-     $of:expr) => {
-        group! { $scope,
-            concat!($prefix, "_min", $suffix) $unit concat!("Least ", $what)
-                |of| whole($of(of).min(), $scale),
-            concat!($prefix, "_mean", $suffix) $unit concat!("Mean ", $what)
-                |of| $of(of).mean().map(|value| value * $scale),
-            concat!($prefix, "_p1", $suffix) $unit concat!("1st percentile of the ", $what)
-                |of| quantile($of(of), 0.01, $scale),
-            concat!($prefix, "_p5", $suffix) $unit concat!("5th percentile of the ", $what)
-                |of| quantile($of(of), 0.05, $scale),
-            concat!($prefix, "_p25", $suffix) $unit concat!("25th percentile of the ", $what)
-                |of| quantile($of(of), 0.25, $scale),
-            concat!($prefix, "_p50", $suffix) $unit concat!("Median ", $what)
-                |of| quantile($of(of), 0.5, $scale),
-            concat!($prefix, "_p75", $suffix) $unit concat!("75th percentile of the ", $what)
-                |of| quantile($of(of), 0.75, $scale),
-            concat!($prefix, "_p95", $suffix) $unit concat!("95th percentile of the ", $what)
-                |of| quantile($of(of), 0.95, $scale),
-            concat!($prefix, "_p99", $suffix) $unit concat!("99th percentile of the ", $what)
-                |of| quantile($of(of), 0.99, $scale),
-            concat!($prefix, "_p999", $suffix) $unit concat!("99.9th percentile of the ", $what)
-                |of| quantile($of(of), 0.999, $scale),
-            concat!($prefix, "_max", $suffix) $unit concat!("Largest ", $what)
-                |of| whole($of(of).max(), $scale),
+     $($field:ident).+) => {
+        group! { $scope;
+            concat!($prefix, "_min", $suffix), $unit, concat!("Least ", $what),
+                |of| of.$($field).+.min().map(|value| value as f64 * $scale);
+            concat!($prefix, "_mean", $suffix), $unit, concat!("Mean ", $what),
+                |of| of.$($field).+.mean().map(|value| value * $scale);
+            concat!($prefix, "_p1", $suffix), $unit, concat!("1st percentile of the ", $what),
+                |of| quantile(&of.$($field).+, 0.01, $scale);
+            concat!($prefix, "_p5", $suffix), $unit, concat!("5th percentile of the ", $what),
+                |of| quantile(&of.$($field).+, 0.05, $scale);
+            concat!($prefix, "_p25", $suffix), $unit, concat!("25th percentile of the ", $what),
+                |of| quantile(&of.$($field).+, 0.25, $scale);
+            concat!($prefix, "_p50", $suffix), $unit, concat!("Median ", $what),
+                |of| quantile(&of.$($field).+, 0.5, $scale);
+            concat!($prefix, "_p75", $suffix), $unit, concat!("75th percentile of the ", $what),
+                |of| quantile(&of.$($field).+, 0.75, $scale);
+            concat!($prefix, "_p95", $suffix), $unit, concat!("95th percentile of the ", $what),
+                |of| quantile(&of.$($field).+, 0.95, $scale);
+            concat!($prefix, "_p99", $suffix), $unit, concat!("99th percentile of the ", $what),
+                |of| quantile(&of.$($field).+, 0.99, $scale);
+            concat!($prefix, "_p999", $suffix), $unit, concat!("99.9th percentile of the ", $what),
+                |of| quantile(&of.$($field).+, 0.999, $scale);
+            concat!($prefix, "_max", $suffix), $unit, concat!("Largest ", $what),
+                |of| of.$($field).+.max().map(|value| value as f64 * $scale);
         }
     };
+}
+
+/// The time that pictures stood still for longer than a threshold.
+macro_rules! stalls {
+    ($($at:literal $ms:literal)*) => {
+        group! { Flow; $(
+            concat!("stall", $ms, "_count"), "", concat!("Gaps between frames above ", $ms, " ms"),
+                |flow| of_frames(flow, flow.frames.stalls[$at].count as f64);
+            concat!("stall", $ms, "_ms"), "ms",
+                concat!("Sum of the gaps between frames above ", $ms, " ms"),
+                |flow| of_frames(flow, flow.frames.stalls[$at].whole.as_millis_f64());
+            concat!("stall", $ms, "_excess_ms"), "ms",
+                concat!("What gaps between frames are longer than ", $ms, " ms, in sum"),
+                |flow| of_frames(flow, flow.frames.stalls[$at].excess.as_millis_f64());
+        )* }
+    };
+}
+
+/// Nanoseconds to milliseconds, and bits per second to megabits.
+const NS: f64 = 1e-6;
+const BPS: f64 = 1e-6;
+
+const GROUPS: &[&[Metric]] = &[
+    group! { Flow;
+        "goodput_mbps", "Mbit/s",
+            "Bytes that reached the application in order after the warm-up, over that time",
+            |flow| rate(flow.after_warmup.delivered_bytes, flow.window);
+        "goodput_total_mbps", "Mbit/s", "As goodput_mbps, of the whole run",
+            |flow| rate(flow.whole.delivered_bytes, flow.run);
+        "acked_mbps", "Mbit/s",
+            "Growth of ss's bytes_acked from the first sample after the warm-up to the last",
+            |flow| flow.acked.and_then(|(bytes, time)| rate(bytes, time));
+        "received_mbps", "Mbit/s",
+            "IP bytes of data packets and datagrams that arrived after the warm-up, over that time",
+            |flow| rate(flow.after_warmup.arrived_bytes, flow.window);
+        "share", "", "Part in the goodput of all TCP flows after the warm-up",
+            |flow| flow.share;
+        "delivered_bytes", "bytes", "Bytes that reached the application in order; whole run",
+            |flow| Some(flow.whole.delivered_bytes as f64);
+        "sent_packets", "packets",
+            "Data packets, datagrams and echo requests sent, retransmissions among them; whole run",
+            |flow| Some(flow.whole.sent_packets as f64);
+        "sent_bytes", "bytes", "Their IP bytes; whole run",
+            |flow| Some(flow.whole.sent_bytes as f64);
+        "arrived_packets", "packets", "Data packets and datagrams that arrived; whole run",
+            |flow| Some(flow.whole.arrived_packets as f64);
+        "retransmits", "packets", "TCP data packets sent again; whole run",
+            |flow| tcp(flow, flow.whole.retransmits as f64);
+        "retransmits_after_warmup", "packets", "TCP data packets sent again after the warm-up",
+            |flow| tcp(flow, flow.after_warmup.retransmits as f64);
+        "retransmit_share", "", "Part of the TCP data packets sent after the warm-up that were sent again",
+            |flow| part(flow.after_warmup.retransmits, flow.after_warmup.sent_packets)
+                .and_then(|share| tcp(flow, share));
+        "dropped_packets", "packets", "Data packets, datagrams and echoes that links dropped or lost; whole run",
+            |flow| Some(flow.whole.dropped_packets as f64);
+        "dropped_after_warmup", "packets", "As dropped_packets, after the warm-up",
+            |flow| Some(flow.after_warmup.dropped_packets as f64);
+        "marked_packets", "packets", "Packets marked Congestion Experienced by links; whole run",
+            |flow| Some(flow.whole.marked_packets as f64);
+        "ce_packets", "packets", "Data packets and datagrams that arrived marked; whole run",
+            |flow| Some(flow.whole.ce_packets as f64);
+        "delivered_ce", "packets", "Packets that the sender knows were delivered marked; whole run",
+            |flow| sample(flow, |last| last.delivered_ce as f64);
+        "lost_total", "packets", "Packets that the sender deemed lost; whole run",
+            |flow| sample(flow, |last| last.lost_total as f64);
+        "timeouts", "", "Retransmission timeouts; whole run",
+            |flow| sample(flow, |last| last.timeouts_total as f64);
+        "spurious", "", "Losses that the sender found out it had imagined; whole run",
+            |flow| sample(flow, |last| last.spurious_total as f64);
+        "busy_ms", "ms", "Time with data outstanding or unsent; whole run",
+            |flow| sample(flow, |last| last.busy.as_millis_f64());
+        "busy_share", "", "That time as part of the run",
+            |flow| sample(flow, |last| last.busy.as_secs_f64() / flow.run.as_secs_f64());
+        "rwnd_limited_ms", "ms", "Time in which only the receive window held the sender back; whole run",
+            |flow| sample(flow, |last| last.rwnd_limited.as_millis_f64());
+        "rwnd_limited_share", "", "That time as part of the busy time, as ss prints it",
+            |flow| flow.last.and_then(|last| part(last.rwnd_limited.as_nanos(), last.busy.as_nanos()));
+        "connect_ms", "ms", "From the connection request to its answer",
+            |flow| flow.connect.map(Span::as_millis_f64);
+    },
+    quantiles!(Flow, "rtt", "_ms", "ms", NS, "round-trip time that the sender measured", rtt),
+    quantiles!(
+        Flow,
+        "srtt",
+        "_ms",
+        "ms",
+        NS,
+        "smoothed round-trip time, over samples at the step",
+        srtt
+    ),
+    quantiles!(Flow, "owd", "_ms", "ms", NS, "one-way delay of data packets or datagrams", owd),
+    quantiles!(Flow, "cwnd", "_pkts", "packets", 1.0, "congestion window, over samples", cwnd),
+    quantiles!(
+        Flow,
+        "inflight",
+        "_pkts",
+        "packets",
+        1.0,
+        "number of packets in flight, over samples",
+        inflight
+    ),
+    quantiles!(Flow, "pacing", "_mbps", "Mbit/s", BPS, "pacing rate, over samples", pacing),
+    quantiles!(
+        Flow,
+        "ping",
+        "_ms",
+        "ms",
+        NS,
+        "echo reply time of requests after the warm-up",
+        ping
+    ),
+    group! { Flow;
+        "ping_sent", "packets", "Echo requests sent after the warm-up",
+            |flow| some_if(flow.pings.sent > 0, flow.pings_after_warmup.sent as f64);
+        "ping_lost", "packets", "Of them, left without a reply although a later one had one",
+            |flow| some_if(flow.pings.sent > 0, flow.pings_after_warmup.lost as f64);
+        "ping_loss_share", "", "As part of those whose fate is known",
+            |flow| flow.pings_after_warmup.loss_share();
+        "lost_packets", "packets", "Datagrams that did not arrive although a later one did; whole run",
+            |flow| some_if(flow.datagrams.sent > 0, flow.datagrams.lost as f64);
+        "loss_share", "", "Part of the datagrams sent after the warm-up that did not arrive",
+            |flow| flow.datagrams_after_warmup.loss_share();
+        "jitter_ms", "ms", "Smoothed jitter of datagrams at the end of the run (RFC 3550 section 6.4.1)",
+            |flow| flow.jitter.map(|ns| ns * NS);
+        "jitter_mean_ms", "ms", "Mean of the smoothed jitter over datagrams",
+            |flow| flow.jitter_mean.map(|ns| ns * NS);
+        "ipdv_mean_ms", "ms", "Mean |difference of delay| of successive datagrams (RFC 5481 section 4.1)",
+            |flow| flow.ipdv.mean().map(|ns| ns * NS);
+        "ipdv_p95_ms", "ms", "95th percentile of it",
+            |flow| quantile(&flow.ipdv, 0.95, NS);
+        "ipdv_p99_ms", "ms", "99th percentile of it",
+            |flow| quantile(&flow.ipdv, 0.99, NS);
+        "pdv_p50_ms", "ms", "Median one-way delay above the least (RFC 5481 section 4.2)",
+            |flow| pdv(flow, 0.5);
+        "pdv_p95_ms", "ms", "95th percentile of the one-way delay above the least",
+            |flow| pdv(flow, 0.95);
+        "pdv_p99_ms", "ms", "99th percentile of the one-way delay above the least",
+            |flow| pdv(flow, 0.99);
+        "mos", "",
+            "Opinion score of a call with the datagrams' delay, jitter and loss (ITU-T G.107)",
+            mos;
+        "frames_complete", "", "Frames of which every datagram arrived, after the warm-up",
+            |flow| some_if(has_frames(flow), flow.frames.complete as f64);
+        "frames_lost", "", "Frames of which a datagram was lost, after the warm-up",
+            |flow| some_if(has_frames(flow), flow.frames.lost as f64);
+        "frame_loss_share", "", "Part of the frames that were lost",
+            |flow| part(flow.frames.lost, flow.frames.lost + flow.frames.complete);
+    },
+    quantiles!(
+        Flow,
+        "frame_delay",
+        "_ms",
+        "ms",
+        NS,
+        "time from a frame's departure until it was complete",
+        frames.delay
+    ),
+    quantiles!(Flow, "frame_gap", "_ms", "ms", NS, "time between complete frames", frames.gap),
+    stalls!(0 "33" 1 "50" 2 "100" 3 "150" 4 "200" 5 "500"),
+    group! { Flow;
+        "freeze_count", "", "Freezes by libwebrtc's rule",
+            |flow| of_frames(flow, flow.frames.freezes.count as f64);
+        "freeze_ms", "ms", "Their length in sum",
+            |flow| of_frames(flow, flow.frames.freezes.total.as_millis_f64());
+        "freeze_w3c_count", "", "Freezes by the W3C's definition (webrtc-stats, freezeCount)",
+            |flow| of_frames(flow, flow.frames.freezes_w3c.count as f64);
+        "freeze_w3c_ms", "ms", "Their length in sum (totalFreezesDuration)",
+            |flow| of_frames(flow, flow.frames.freezes_w3c.total.as_millis_f64());
+        "harmonic_fps", "frames/s", "Gaps between frames in sum over the sum of their squares",
+            |flow| flow.frames.harmonic_fps;
+        "completions", "", "Transfers of a limited size that ended; whole run",
+            |flow| tcp(flow, flow.completion.count() as f64);
+    },
+    quantiles!(
+        Flow,
+        "completion",
+        "_ms",
+        "ms",
+        NS,
+        "time that a transfer of a limited size took; whole run",
+        completion
+    ),
+    group! { Link;
+        "throughput_mbps", "Mbit/s",
+            "Ethernet bytes that left the queue after the warm-up, over that time",
+            |link| rate(link.after_warmup.sent_bytes, link.window);
+        "utilisation", "",
+            "Ethernet bytes that left the queue after the warm-up, over what the capacity would have carried",
+            |link| link.capacity_bits.filter(|bits| *bits > 0.0)
+                .map(|bits| link.after_warmup.sent_bytes as f64 * 8.0 / bits);
+        "sent_packets", "packets", "Packets that left the queue; whole run",
+            |link| Some(link.whole.sent_packets as f64);
+        "sent_bytes", "bytes", "Their bytes with Ethernet headers; whole run",
+            |link| Some(link.whole.sent_bytes as f64);
+        "drops", "packets", "Packets dropped or lost, for whatever reason; whole run",
+            |link| Some(link.whole.drops() as f64);
+        "drops_after_warmup", "packets", "As drops, after the warm-up",
+            |link| Some(link.after_warmup.drops() as f64);
+        "drop_share", "", "Part of the packets after the warm-up that the queue dropped, medium loss aside",
+            drop_share;
+        "drops_full", "packets", "Arrivals dropped by a full queue; whole run",
+            |link| Some(link.whole.drops_because(DropReason::Full) as f64);
+        "drops_overflow", "packets", "Packets dropped from the queue to make room; whole run",
+            |link| Some(link.whole.drops_because(DropReason::Overflow) as f64);
+        "drops_aqm", "packets", "Packets dropped by the active queue management; whole run",
+            |link| Some(link.whole.drops_because(DropReason::Aqm) as f64);
+        "drops_ack_filtered", "packets", "Acknowledgements that newer ones replaced; whole run",
+            |link| Some(link.whole.drops_because(DropReason::AckFiltered) as f64);
+        "drops_medium", "packets", "Packets lost on the medium; whole run",
+            |link| Some(link.whole.drops_because(DropReason::Medium) as f64);
+        "marks", "packets", "Packets marked Congestion Experienced; whole run",
+            |link| Some(link.whole.marks as f64);
+        "marks_after_warmup", "packets", "As marks, after the warm-up",
+            |link| Some(link.after_warmup.marks as f64);
+    },
+    quantiles!(
+        Link,
+        "sojourn",
+        "_ms",
+        "ms",
+        NS,
+        "wait in the queue of packets that left it",
+        sojourn
+    ),
+    group! { Link;
+        "queue_mean_pkts", "packets", "Mean backlog over time, of samples at the step",
+            |link| link.queue_mean_pkts;
+        "queue_p50_pkts", "packets", "Median backlog, over samples at the step",
+            |link| quantile(&link.queue, 0.5, 1.0);
+        "queue_p95_pkts", "packets", "95th percentile of the backlog, over samples at the step",
+            |link| quantile(&link.queue, 0.95, 1.0);
+        "queue_p99_pkts", "packets", "99th percentile of the backlog, over samples at the step",
+            |link| quantile(&link.queue, 0.99, 1.0);
+        "queue_max_pkts", "packets", "Largest backlog after the warm-up, seen at every arrival",
+            |link| Some(f64::from(link.queue_max_pkts));
+        "queue_mean_bytes", "bytes", "Mean backlog over time, of samples at the step",
+            |link| link.queue_mean_bytes;
+        "queue_p50_bytes", "bytes", "Median backlog, over samples at the step",
+            |link| quantile(&link.queue_bytes, 0.5, 1.0);
+        "queue_max_bytes", "bytes", "Largest backlog, over samples at the step",
+            |link| link.queue_bytes.max().map(|bytes| bytes as f64);
+    },
+    group! { Run;
+        "goodput_sum_mbps", "Mbit/s", "goodput_mbps of all flows",
+            |run| Some(run.totals.goodput_sum_mbps);
+        "tcp_goodput_sum_mbps", "Mbit/s", "goodput_mbps of all TCP flows",
+            |run| Some(run.totals.tcp_goodput_sum_mbps);
+        "jain", "", "Jain's index of goodput_mbps over the TCP flows",
+            |run| run.totals.jain;
+        "jain_1s_p50", "", "Median over the seconds after the warm-up of Jain's index in each",
+            |run| stats::quantile(&run.totals.jain_1s, 0.5);
+        "jain_1s_min", "", "Least of them",
+            |run| stats::quantile(&run.totals.jain_1s, 0.0);
+        "min_max", "", "Least over largest goodput_mbps of the TCP flows",
+            |run| run.totals.min_max;
+        "retransmits_sum", "packets", "retransmits of all flows",
+            |run| Some(run.totals.retransmits as f64);
+        "drops_sum", "packets", "drops of all links",
+            |run| Some(run.totals.drops as f64);
+        "marks_sum", "packets", "marks of all links",
+            |run| Some(run.totals.marks as f64);
+        "data_packets", "packets", "TCP data packets that arrived; whole run",
+            |run| Some(run.totals.data_packets as f64);
+    },
+];
+
+fn quantile(distribution: &Distribution, q: f64, scale: f64) -> Option<f64> {
+    distribution.quantile(q).map(|value| value * scale)
+}
+
+/// Megabits per second; `None` over no time.
+fn rate(bytes: u64, time: Span) -> Option<f64> {
+    (!time.is_zero()).then(|| bytes as f64 * 8e3 / time.as_nanos() as f64)
+}
+
+fn part(of: u64, all: u64) -> Option<f64> {
+    (all > 0).then(|| of as f64 / all as f64)
+}
+
+fn some_if(has: bool, value: f64) -> Option<f64> {
+    has.then_some(value)
+}
+
+fn tcp(flow: &FlowMetrics, value: f64) -> Option<f64> {
+    some_if(flow.kind == crate::FlowKind::Tcp, value)
+}
+
+fn has_frames(flow: &FlowMetrics) -> bool {
+    flow.datagrams.sent > 0
+}
+
+/// A number about gaps between frames; needs a frame.
+fn of_frames(flow: &FlowMetrics, value: f64) -> Option<f64> {
+    some_if(has_frames(flow), value)
+}
+
+fn sample(flow: &FlowMetrics, of: impl Fn(&FlowSample) -> f64) -> Option<f64> {
+    flow.last.as_ref().map(of)
+}
+
+fn pdv(flow: &FlowMetrics, q: f64) -> Option<f64> {
+    let least = flow.owd.min()? as f64;
+    flow.owd.quantile(q).map(|delay| (delay - least) * NS)
+}
+
+fn mos(flow: &FlowMetrics) -> Option<f64> {
+    let loss = flow.datagrams_after_warmup.loss_share()?;
+    // A call of which nothing arrives is as bad as a call can be.
+    let Some(owd) = flow.owd.mean() else { return Some(qoe::mos_of_r(0.0)) };
+    let delay = qoe::voice_delay_ms(owd * NS, flow.ipdv.mean().unwrap_or(0.0) * NS);
+    Some(qoe::mos_g107(delay, loss))
+}
+
+fn drop_share(link: &LinkMetrics) -> Option<f64> {
+    let counts = &link.after_warmup;
+    let dropped = counts.drops() - counts.drops_because(DropReason::Medium);
+    part(dropped, dropped + counts.sent_packets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_in_their_scope_and_lower_case() {
+        for scope in Scope::ALL {
+            let mut names: Vec<&str> = metrics(scope).map(|metric| metric.name).collect();
+            let all = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), all);
+            for name in names {
+                let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+                assert!(name.chars().all(fits), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_say_their_unit() {
+        for metric in METRICS {
+            let suffix = match metric.unit {
+                "ms" => "_ms",
+                "Mbit/s" => "_mbps",
+                "bytes" => "_bytes",
+                "frames/s" => "_fps",
+                _ => "",
+            };
+            assert!(metric.name.ends_with(suffix), "{} in {}", metric.name, metric.unit);
+            assert!(!suffix.is_empty() || !metric.name.ends_with("_ms"), "{}", metric.name);
+            assert!(!metric.doc.is_empty());
+        }
+    }
+
+    #[test]
+    fn scope_and_reader_agree() {
+        for metric in METRICS {
+            let scope = match metric.of {
+                Of::Flow(_) => Scope::Flow,
+                Of::Link(_) => Scope::Link,
+                Of::Run(_) => Scope::Run,
+            };
+            assert_eq!(metric.scope, scope, "{}", metric.name);
+        }
+    }
+
+    /// `rtt_p50_ms` is on the page as itself or in the row of `rtt_*_ms`.
+    #[test]
+    fn the_page_of_metrics_has_every_metric() {
+        let page = include_str!("../../../docs/metrics.md");
+        for metric in METRICS {
+            let family: Vec<&str> = metric
+                .name
+                .split('_')
+                .map(|part| if QUANTILES.contains(&part) { "*" } else { part })
+                .collect();
+            let is_there = |name: &str| page.contains(&format!("| `{name}` |"));
+            assert!(is_there(metric.name) || is_there(&family.join("_")), "{}", metric.name);
+        }
+    }
+
+    const QUANTILES: &[&str] =
+        &["min", "mean", "p1", "p5", "p25", "p50", "p75", "p95", "p99", "p999", "max"];
 }

@@ -53,6 +53,27 @@ impl Chains {
         self.links[flow as usize] = Link { next: flow, previous: flow };
     }
 
+    /// The flow after this one in the list, and after the last one the first.
+    #[inline]
+    pub(crate) fn next_around(&self, list: List, flow: u32) -> u32 {
+        let head = self.flows + list.0;
+        match self.links[flow as usize].next {
+            next if next == head => self.links[head as usize].next,
+            next => next,
+        }
+    }
+
+    /// Makes a flow of the list its first one, as if those before it had moved to the back.
+    #[inline]
+    pub(crate) fn rotate_to(&mut self, list: List, flow: u32) {
+        let head = self.flows + list.0;
+        self.unlink(head);
+        let last = self.links[flow as usize].previous;
+        self.links[head as usize] = Link { next: flow, previous: last };
+        self.links[last as usize].next = head;
+        self.links[flow as usize].previous = head;
+    }
+
     pub(crate) fn iter(&self, list: List) -> impl Iterator<Item = u32> {
         let mut next = self.links[(self.flows + list.0) as usize].next;
         std::iter::from_fn(move || {
@@ -85,5 +106,26 @@ mod tests {
         assert_eq!(chains.first(new), Some(3));
         chains.unlink(3);
         assert_eq!(chains.first(new), None);
+    }
+
+    #[test]
+    fn rotating_is_moving_the_first_ones_to_the_back() {
+        let list = List(1);
+        let mut chains = Chains::new(5, 2);
+        for flow in [4, 1, 3, 0] {
+            chains.move_to_back(list, flow);
+        }
+        chains.rotate_to(list, 3);
+        assert_eq!(chains.iter(list).collect::<Vec<_>>(), [3, 0, 4, 1]);
+        chains.rotate_to(list, 3);
+        assert_eq!(chains.iter(list).collect::<Vec<_>>(), [3, 0, 4, 1]);
+        assert_eq!(chains.next_around(list, 1), 3);
+        chains.unlink(3);
+        assert_eq!(chains.iter(list).collect::<Vec<_>>(), [0, 4, 1]);
+        for flow in [0, 4] {
+            chains.unlink(flow);
+        }
+        chains.rotate_to(list, 1);
+        assert_eq!(chains.iter(list).collect::<Vec<_>>(), [1]);
     }
 }

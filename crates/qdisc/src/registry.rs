@@ -113,7 +113,6 @@ impl fmt::Display for Config {
 }
 
 /// A discipline: a built-in one, called directly, or any other behind a box.
-#[expect(clippy::large_enum_variant, reason = "one per link, and never moved")]
 pub enum AnyQdisc<P: Queued> {
     Fifo(fifo::Fifo<P>),
     Codel(codel::Codel<P>),

@@ -242,12 +242,8 @@ fn any_packet() -> impl Strategy<Value = TestPacket> {
     let ecn = prop::sample::select(vec![Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
     (20u32..=1500, 1u32..4, 0u64..30, 0u32..4, ecn, 0u8..64, prop::option::of(0u64..50)).prop_map(
         |(ip_len, segments, flow, host, ecn, dscp, ack)| {
-            let packet = packet(0)
-                .ip_len(ip_len)
-                .flow(flow)
-                .hosts(host, host / 2)
-                .ecn(ecn)
-                .dscp(dscp);
+            let packet =
+                packet(0).ip_len(ip_len).flow(flow).hosts(host, host / 2).ecn(ecn).dscp(dscp);
             match ack {
                 Some(ack) => packet.ack(PureAck {
                     ack,
@@ -422,12 +418,69 @@ proptest! {
 }
 
 const WORDS: &[&str] = &[
-    "limit", "target", "interval", "ecn", "noecn", "ce_threshold", "ce_threshold_selector",
-    "mode", "rfc", "linux", "flows", "quantum", "memory_limit", "drop_batch", "bandwidth",
-    "unlimited", "rtt", "overhead", "mpu", "atm", "ptm", "noatm", "raw", "ethernet", "docsis",
-    "ether-vlan", "conservative", "pppoe-ptm", "besteffort", "diffserv3", "diffserv4", "diffserv8",
-    "precedence", "flowblind", "hosts", "dual-srchost", "triple-isolate", "ingress", "egress",
-    "ack-filter", "no-ack-filter", "wash", "nowash", "split-gso", "no-split-gso", "memlimit",
-    "satellite", "metro", "nonat", "0", "1", "64", "1000", "1000p", "5ms", "1.5ms", "100us", "1s",
-    "10mbit", "999kbit", "32Mb", "3000000000", "0x1/0x3", "-10", "1023us",
+    "limit",
+    "target",
+    "interval",
+    "ecn",
+    "noecn",
+    "ce_threshold",
+    "ce_threshold_selector",
+    "mode",
+    "rfc",
+    "linux",
+    "flows",
+    "quantum",
+    "memory_limit",
+    "drop_batch",
+    "bandwidth",
+    "unlimited",
+    "rtt",
+    "overhead",
+    "mpu",
+    "atm",
+    "ptm",
+    "noatm",
+    "raw",
+    "ethernet",
+    "docsis",
+    "ether-vlan",
+    "conservative",
+    "pppoe-ptm",
+    "besteffort",
+    "diffserv3",
+    "diffserv4",
+    "diffserv8",
+    "precedence",
+    "flowblind",
+    "hosts",
+    "dual-srchost",
+    "triple-isolate",
+    "ingress",
+    "egress",
+    "ack-filter",
+    "no-ack-filter",
+    "wash",
+    "nowash",
+    "split-gso",
+    "no-split-gso",
+    "memlimit",
+    "satellite",
+    "metro",
+    "nonat",
+    "0",
+    "1",
+    "64",
+    "1000",
+    "1000p",
+    "5ms",
+    "1.5ms",
+    "100us",
+    "1s",
+    "10mbit",
+    "999kbit",
+    "32Mb",
+    "3000000000",
+    "0x1/0x3",
+    "-10",
+    "1023us",
 ];

@@ -1,3 +1,25 @@
 //! Studies: from a file that a person writes to runs, numbers and claims.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`study`] | [`Study::load`]: read, checked, expanded into a [`results::Plan`] |
+//! | [`document`] | the file as a tree that knows its lines |
+//! | [`spec`] | the keys of the file, with their documentation |
+//! | [`factors`] | what is varied |
+//! | [`world`] | from keys to a checked `Scenario` |
+//! | [`claims`] | expressions over metrics, and their verdicts |
+//! | [`results`] | the result folder |
 
+pub mod claims;
+pub mod digest;
+pub mod document;
+mod error;
+pub mod factors;
+pub mod metrics;
 pub mod results;
+pub mod spec;
+pub mod study;
+pub mod world;
+
+pub use error::{Place, StudyError};
+pub use study::{Overrides, Study};

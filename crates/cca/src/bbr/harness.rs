@@ -70,7 +70,6 @@ pub(crate) struct Row {
     pub(crate) bandwidth: Option<Rate>,
     pub(crate) rtt: Span,
     pub(crate) delivered: u64,
-    pub(crate) lost: u64,
 }
 
 struct Flying {
@@ -148,6 +147,11 @@ impl<C: Controller> Lab<C> {
         self.flying.len() as u32
     }
 
+    /// Segments sent.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.next_number
+    }
+
     pub(crate) fn run(&mut self, span: Span) {
         let end = self.now + span;
         while self.step(end) {}
@@ -223,7 +227,11 @@ impl<C: Controller> Lab<C> {
             return false;
         }
         self.now = self.now.max(at);
-        if send_at <= ack_at { self.send() } else { self.receive() }
+        if send_at <= ack_at {
+            self.send()
+        } else {
+            self.receive()
+        }
         true
     }
 
@@ -389,7 +397,6 @@ impl<C: Controller> Lab<C> {
             bandwidth: self.cc.bandwidth(),
             rtt,
             delivered: self.delivered,
-            lost: self.lost,
         });
     }
 
@@ -467,7 +474,7 @@ pub(crate) fn torment(mut cc: impl Controller, bytes: &[u8]) {
             }
             3 | 4 => {
                 let n = (amount % 16).min(in_flight);
-                let newest = memos.drain(..n as usize).last();
+                let newest = memos.drain(..n as usize).next_back();
                 in_flight -= n;
                 delivered += u64::from(n);
                 if choice & 8 != 0 && state != RecoveryState::Open {

@@ -230,7 +230,7 @@ struct Sample {
 
 impl Sample {
     fn of(ack: &Ack, own_app_limit: &OwnAppLimit) -> Option<Self> {
-        let rate = ack.rate.filter(|rate| !rate.is_too_short)?;
+        let rate = ack.rate.as_ref().filter(|rate| !rate.is_too_short)?;
         let micros = rate.interval.as_micros();
         if micros == 0 {
             return None;
@@ -238,8 +238,7 @@ impl Sample {
         Some(Self {
             bw: Bw::of(u64::from(rate.delivered), micros),
             prior_delivered: rate.prior.delivered,
-            is_app_limited: rate.prior.is_app_limited
-                || own_app_limit.covers(rate.prior.delivered),
+            is_app_limited: rate.prior.is_app_limited || own_app_limit.covers(rate.prior.delivered),
         })
     }
 }

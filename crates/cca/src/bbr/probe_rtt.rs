@@ -25,7 +25,7 @@ impl Bbr {
         if self.mode == Mode::ProbeRtt {
             self.hold_probe_rtt(ack, now);
         }
-        if ack.rate.is_some_and(|rate| rate.delivered > 0) {
+        if ack.rate.as_ref().is_some_and(|rate| rate.delivered > 0) {
             self.idle_restart = false;
         }
     }

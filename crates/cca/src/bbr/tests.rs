@@ -170,7 +170,7 @@ fn aggregated_acknowledgements_widen_the_window() {
 #[test]
 fn every_ten_seconds_four_segments_are_in_flight_for_200_ms_and_a_round() {
     let mut lab = lab(Path::new(20, 40, 1000));
-    lab.run(SECOND * 41);
+    lab.run(SECOND * 40);
     let phases = lab.phases();
     let probes: Vec<_> =
         phases.windows(2).filter(|pair| pair[0].1 == "PROBE_RTT").map(|pair| pair[0].0).collect();
@@ -273,7 +273,7 @@ fn an_undo_restarts_the_search_for_a_full_pipe() {
     lab.run_while(|lab| lab.cc.full_bw_count < 2);
     lab.undo();
     assert_eq!((lab.cc.full_bw, lab.cc.full_bw_count), (Bw::ZERO, 0));
-    assert!(!lab.cc.policer.bw().is_some());
+    assert!(lab.cc.policer.bw().is_none());
 }
 
 #[test]

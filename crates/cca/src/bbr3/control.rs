@@ -85,7 +85,7 @@ impl Bbr3 {
         self.bound_cwnd_for_model();
     }
 
-    fn bound_cwnd_for_model(&mut self) {
+    pub(super) fn bound_cwnd_for_model(&mut self) {
         let cap = match self.state {
             State::ProbeBwCruise | State::ProbeRtt => self.inflight_with_headroom(),
             State::ProbeBwDown | State::ProbeBwRefill | State::ProbeBwUp => self.long_term.inflight,

@@ -19,9 +19,7 @@ use sojourn_core::{Rate, Span, Stream, Time};
 
 use crate::bbr::app_limit::OwnAppLimit;
 use crate::bbr::params::{Percent, Ratio, parameters};
-use crate::{
-    Ack, Congestion, CongestionKind, Controller, Lost, Quantum, Restart, Setup, Undo,
-};
+use crate::{Ack, Congestion, CongestionKind, Controller, Lost, Quantum, Restart, Setup, Undo};
 use bandwidth::Bandwidth;
 use model::{ExtraAcked, LongTerm, MaxBwFilter, MinRtt, Rounds, Sample, ShortTerm};
 use probe_bw::{AckPhase, ProbeBw};

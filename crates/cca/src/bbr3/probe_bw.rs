@@ -167,7 +167,9 @@ impl Bbr3 {
     }
 
     fn is_time_to_go_down(&mut self, ack: &Ack, rs: &Sample) -> bool {
-        if self.probe_bw.prev_probe_too_high && ack.in_flight >= self.long_term.inflight {
+        // What was in flight before the acknowledgement: afterwards the bound, which is also the
+        // window, can never be reached.
+        if self.probe_bw.prev_probe_too_high && ack.prior_in_flight >= self.long_term.inflight {
             self.probe_bw.prev_probe_precautionary = true;
             return true;
         }

@@ -18,11 +18,11 @@ pub(super) struct Recovery {
     in_loss_recovery: bool,
     /// This episode's state before the loss is saved.
     is_saved: bool,
-    prior_cwnd: u32,
+    pub(super) prior_cwnd: u32,
     pub(super) undo_state: UndoState,
-    undo_bw_shortterm: Bandwidth,
-    undo_inflight_shortterm: u32,
-    undo_inflight_longterm: u32,
+    pub(super) undo_bw_shortterm: Bandwidth,
+    pub(super) undo_inflight_shortterm: u32,
+    pub(super) undo_inflight_longterm: u32,
 }
 
 impl Default for Recovery {
@@ -96,10 +96,8 @@ impl Bbr3 {
                     self.enter_startup();
                 }
             }
-            UndoState::ProbeBwUp if self.state != State::ProbeBwUp => {
-                if self.state != State::ProbeRtt {
-                    self.start_probe_bw_refill();
-                }
+            UndoState::ProbeBwUp if !matches!(self.state, State::ProbeBwUp | State::ProbeRtt) => {
+                self.start_probe_bw_refill();
             }
             _ => {}
         }

@@ -240,7 +240,7 @@ impl Bbr3Linux {
 
     /// At the end of a round with losses or marks while not probing, slows down towards what the
     /// path delivered in that round.
-    fn adapt_lower_bounds(&mut self) {
+    pub(super) fn adapt_lower_bounds(&mut self) {
         if self.is_probing_bandwidth() {
             return;
         }

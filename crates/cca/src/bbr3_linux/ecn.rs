@@ -68,8 +68,7 @@ impl Bbr3Linux {
         }
         let ratio = (marked << Gain::SHIFT) / delivered;
         let gain = self.config.ecn_alpha_gain.0;
-        let alpha =
-            gain.complement().of(u64::from(self.ecn.alpha.parts())) + gain.of(ratio);
+        let alpha = gain.complement().of(u64::from(self.ecn.alpha.parts())) + gain.of(ratio);
         self.ecn.alpha = Gain::of_256(alpha as u32).min(Gain::ONE);
         self.ecn.last_delivered = ack.total_delivered;
         self.ecn.last_delivered_ce = ack.total_delivered_ce;

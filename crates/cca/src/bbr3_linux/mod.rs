@@ -217,8 +217,7 @@ impl Bbr3Linux {
     }
 
     fn update_round(&mut self, ack: &Ack, sample: &Sample) {
-        self.round_start =
-            sample.is_valid && sample.prior_delivered >= self.next_round_delivered;
+        self.round_start = sample.is_valid && sample.prior_delivered >= self.next_round_delivered;
         if self.round_start {
             self.start_round(ack.total_delivered);
             self.rounds_since_probe = (self.rounds_since_probe + 1).min(255);

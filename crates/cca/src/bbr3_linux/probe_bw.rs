@@ -201,7 +201,7 @@ impl Bbr3Linux {
     }
 
     /// Raises `inflight_hi` by one segment per `probe_up_count` acknowledged ones.
-    fn probe_inflight_hi_upward(&mut self, ack: &Ack) {
+    pub(super) fn probe_inflight_hi_upward(&mut self, ack: &Ack) {
         if !ack.is_cwnd_limited || self.cwnd < self.bounds.inflight_hi {
             return;
         }
@@ -218,7 +218,7 @@ impl Bbr3Linux {
     }
 
     /// The growth of `inflight_hi` in the round to come is twice that of the one before.
-    fn raise_inflight_hi_slope(&mut self) {
+    pub(super) fn raise_inflight_hi_slope(&mut self) {
         let growth = 1 << self.probe_up_rounds;
         self.probe_up_rounds = (self.probe_up_rounds + 1).min(MAX_PROBE_UP_ROUNDS);
         self.probe_up_count = Some((self.cwnd / growth).max(1));

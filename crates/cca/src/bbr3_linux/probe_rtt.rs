@@ -47,7 +47,7 @@ impl Bbr3Linux {
     }
 
     /// Takes the round-trip time into both filters. True when ProbeRTT is due.
-    fn take_rtt(&mut self, ack: &Ack, now: Time) -> bool {
+    pub(super) fn take_rtt(&mut self, ack: &Ack, now: Time) -> bool {
         let is_due = now > self.probe_rtt_min_stamp + self.config.probe_rtt_interval;
         if let Some(rtt) = ack.rtt {
             let is_smaller = self.probe_rtt_min.is_none_or(|min| rtt.as_micros() < min.as_micros());

@@ -26,11 +26,8 @@ impl Sample {
         let Some(rate) = &ack.rate else { return Self::default() };
         let micros = rate.interval.as_micros();
         let is_valid = !rate.is_too_short && micros > 0;
-        let bw = if is_valid {
-            Bw::of_rounded_up(u64::from(rate.delivered), micros)
-        } else {
-            Bw::ZERO
-        };
+        let bw =
+            if is_valid { Bw::of_rounded_up(u64::from(rate.delivered), micros) } else { Bw::ZERO };
         Self {
             bw,
             is_valid,
@@ -39,8 +36,7 @@ impl Sample {
             prior_delivered: rate.prior.delivered,
             lost: rate.lost,
             tx_in_flight: rate.prior.in_flight,
-            is_app_limited: rate.prior.is_app_limited
-                || own_app_limit.covers(rate.prior.delivered),
+            is_app_limited: rate.prior.is_app_limited || own_app_limit.covers(rate.prior.delivered),
         }
     }
 }

@@ -241,4 +241,3 @@ fn burst_limit(text: &str) -> Result<Option<u32>, SpecError> {
             .allow(["a whole number from 1 to 1000000", "inf"])),
     }
 }
-

@@ -18,7 +18,9 @@ pub use linux::{CubicLinux, LINUX_PARAMS, LinuxConfig};
 use sojourn_core::{Span, Time};
 
 use crate::reno::window::Progress;
-use crate::{Ack, Congestion, CongestionKind, Controller, RecoveryState, Restart, Sent, Setup, Undo};
+use crate::{
+    Ack, Congestion, CongestionKind, Controller, RecoveryState, Restart, Sent, Setup, Undo,
+};
 use config::SsthreshFrom;
 use curve::{Epoch, Region};
 use hystart_plus_plus::HyStartPlusPlus;
@@ -117,14 +119,16 @@ impl Cubic {
         f64::from(self.packets_out.max(congestion.in_flight)).min(self.cwnd)
     }
 
-    /// A timeout of a segment that a timeout already sent again lowers nothing further (RFC 5681
-    /// section 3.1), nor does loss in a flight that ECN or loss already reduced.
+    /// Once per flight; a timeout of a segment that a timeout already sent again lowers nothing
+    /// further (RFC 5681 section 3.1).
     fn reduces_on(&self, congestion: &Congestion) -> bool {
+        let prior_state = congestion.prior_state;
         match congestion.kind {
             CongestionKind::Timeout => {
-                congestion.prior_state != RecoveryState::Loss || self.progress.since_timeout
+                prior_state != RecoveryState::Loss || self.progress.since_timeout
             }
-            CongestionKind::Loss | CongestionKind::Ecn => !congestion.prior_state.is_reducing(),
+            CongestionKind::Loss => !prior_state.is_reducing(),
+            CongestionKind::Ecn => !prior_state.is_reducing() && prior_state != RecoveryState::Loss,
         }
     }
 
@@ -238,7 +242,6 @@ impl Controller for Cubic {
             epoch.pause(restart.now.since(self.last_ack));
         }
         self.last_ack = restart.now;
-        self.packets_out = 0;
         // RFC 5681 section 4.1.
         if restart.idle > restart.rto && self.cwnd > self.initial_cwnd {
             self.set_unused(self.initial_cwnd);

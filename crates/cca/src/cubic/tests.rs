@@ -205,6 +205,17 @@ mod rfc9438 {
         assert_eq!(cubic.w_max, Some(70.0));
     }
 
+    #[test]
+    fn marks_in_a_flight_that_is_already_reduced_change_nothing() {
+        for prior_state in [RecoveryState::Cwr, RecoveryState::Recovery, RecoveryState::Loss] {
+            let mut cubic = cubic(100);
+            lose(&mut cubic);
+            let mark = congestion(CongestionKind::Ecn);
+            cubic.on_congestion(&Congestion { prior_state, in_flight: 70, ..mark });
+            assert_eq!(cubic.cwnd(), 70);
+        }
+    }
+
     /// RFC 5681 section 3.1, the last paragraph on ssthresh.
     #[test]
     fn a_timeout_of_a_retransmission_keeps_the_threshold() {
@@ -282,44 +293,39 @@ mod rfc9438 {
         assert_eq!(cubic.cwnd(), 100);
         lose(&mut cubic);
         let rto = Span::from_millis(300);
-        let restart =
-            |idle| Restart { now: Time::ZERO + idle, idle, rto, is_app_limited: true };
+        let restart = |idle| Restart { now: Time::ZERO + idle, idle, rto, is_app_limited: true };
         cubic.on_restart(&restart(rto));
         assert_eq!(cubic.cwnd(), 70);
         cubic.on_restart(&restart(rto * 2));
         assert_eq!((cubic.cwnd(), cubic.ssthresh()), (10, Some(70)));
     }
 
-    /// RFC 9438 section 5.2, tables 1 and 2: a loss every 1/p segments, C = 0.4.
+    /// Tables 1 and 2: a loss every 1/p segments, C = 0.4.
     #[test]
     fn section_5_2_the_average_window_is_the_printed_one() {
-        let cases = [
-            (100, 100, 12.0),
+        for (rtt_ms, period, expected) in [
             (100, 1_000, 38.0),
             (100, 10_000, 187.0),
             (100, 100_000, 1_054.0),
-            (10, 100, 12.0),
             (10, 1_000, 38.0),
             (10, 10_000, 120.0),
-        ];
-        for (rtt_ms, period, expected) in cases {
+            (10, 100_000, 379.0),
+        ] {
             let average = average_window(cubic(10), rtt_ms, period);
-            println!("{rtt_ms} {period} {expected} {average}");
-            assert_close(average / expected, 1.0, 0.5);
+            assert_close(average / expected, 1.0, 0.1);
         }
     }
 }
 
-/// The average window over ten loss periods and more, after as many.
+/// The average window over 40 losses, after 60 that lead there from slow start.
 fn average_window<C: Controller>(controller: C, rtt_ms: u64, period: u64) -> f64 {
     let mut path = Path::new(controller, &setup(), Span::from_millis(rtt_ms));
     path.loss_period = Some(period);
-    let losses = |path: &Path<C>| path.connection.lost;
-    while losses(&path) < 10 {
+    while path.connection.lost < 60 {
         path.step();
     }
     path.measure();
-    while losses(&path) < 30 {
+    while path.connection.lost < 100 {
         path.step();
     }
     path.average_cwnd()
@@ -429,14 +435,11 @@ mod hystart_plus_plus {
     #[test]
     fn slow_start_on_a_link_with_a_deep_buffer_ends_without_loss() {
         let run = |text: &str| {
-            let mut path = Path::new(
-                Cubic::new(config(text), setup()),
-                &setup(),
-                Span::from_millis(50),
-            );
+            let mut path =
+                Path::new(Cubic::new(config(text), setup()), &setup(), Span::from_millis(50));
             // 100 segments fit on the way.
             path.rate = sojourn_core::Rate::from_bps(24_000_000);
-            path.buffer = 1_000;
+            path.buffer = 1_500;
             let mut phases = vec![path.controller().phase()];
             while path.connection.now < at_ms(3_000) {
                 path.step();
@@ -448,10 +451,11 @@ mod hystart_plus_plus {
             (phases, path.controller().ssthresh(), path.connection.lost)
         };
         let (phases, ssthresh, lost) = run("");
-        assert_eq!(phases[..3], ["slow_start", "css", "convex"]);
+        assert_eq!(phases[..3], ["slow_start", "css", "avoidance"]);
         assert_eq!(lost, 0);
-        // Suspicion comes by twice the path; five rounds at a quarter make it three times as much.
-        assert!((100..1_000).contains(&ssthresh.expect("slow start ended")), "{ssthresh:?}");
+        // Suspicion comes when a whole round has waited, and five rounds at a quarter make three
+        // times as much of it.
+        assert!((300..1_500).contains(&ssthresh.expect("slow start ended")), "{ssthresh:?}");
         let (_, _, lost) = run("hystart=off");
         assert!(lost > 500, "{lost}");
     }
@@ -634,14 +638,31 @@ mod as_in_linux {
         assert_eq!(cwnd_after(30_000), cwnd_after(0));
     }
 
+    /// RFC 9438 section 5.2, where a segment is little beside what is lost: see the next test.
     #[test]
     fn the_average_window_is_the_rfcs() {
-        // Reno-like growth is 8/15 here and the reduction is from the window: the same response.
-        for (period, expected) in [(1_000, 38.0), (10_000, 187.0), (100_000, 1_054.0)] {
-            let average = average_window(CubicLinux::new(linux(""), setup()), 100, period);
-            println!("{period} {expected} {average}");
-            assert_close(average / expected, 1.0, 0.5);
+        for (rtt_ms, period, expected) in
+            [(100, 100_000, 1_054.0), (10, 1_000, 38.0), (10, 10_000, 120.0), (10, 100_000, 379.0)]
+        {
+            let average = average_window(CubicLinux::new(linux(""), setup()), rtt_ms, period);
+            assert_close(average / expected, 1.0, 0.1);
         }
+    }
+
+    /// Whole segments below W_max are rounded down, so the window is there 1.36 s before K.
+    #[test]
+    fn w_max_is_regained_as_soon_as_the_curve_is_within_a_segment() {
+        let rtt = Span::from_millis(100);
+        let mut path = Path::new(cubic(51), &from(51), rtt);
+        lose(&mut path.connection.controller);
+        assert_eq!(path.controller().cwnd(), 35);
+        // The first acknowledgement begins the epoch; the curve is followed a round ahead.
+        let ahead = libm::cbrt(1.0 / 0.4004);
+        let expected = libm::cbrt(16.0 / 0.4004) - ahead;
+        while path.controller().cwnd() < 51 {
+            path.step();
+        }
+        assert_close(path.connection.now.as_secs_f64(), expected, 0.1);
     }
 }
 
@@ -697,7 +718,10 @@ mod hystart {
 
     #[test]
     fn a_gap_above_two_milliseconds_breaks_the_train() {
-        assert_eq!(SlowStart::new("hystart_detect=1", 100).train(0, 2_000, 40, 20_000), Some(12_000));
+        assert_eq!(
+            SlowStart::new("hystart_detect=1", 100).train(0, 2_000, 40, 20_000),
+            Some(12_000)
+        );
         assert_eq!(SlowStart::new("hystart_detect=1", 100).train(0, 2_001, 40, 20_000), None);
         let wide = "hystart_detect=1 hystart_ack_delta_us=3000";
         assert!(SlowStart::new(wide, 100).train(0, 2_001, 40, 20_000).is_some());
@@ -771,11 +795,8 @@ mod hystart {
     #[test]
     fn on_a_link_with_a_deep_buffer_it_avoids_the_overshoot() {
         let run = |text: &str| {
-            let mut path = Path::new(
-                CubicLinux::new(linux(text), setup()),
-                &setup(),
-                Span::from_millis(50),
-            );
+            let mut path =
+                Path::new(CubicLinux::new(linux(text), setup()), &setup(), Span::from_millis(50));
             path.is_paced = false;
             path.rate = sojourn_core::Rate::from_bps(24_000_000);
             path.buffer = 400;
@@ -936,17 +957,6 @@ mod any_operation {
                     prop_assert!(controller.cwnd() >= 1);
                 }
             }
-        }
-    }
-}
-
-#[test]
-fn zz_explore() {
-    for (rtt, period, want) in [(100, 1_000, 38), (100, 10_000, 187), (100, 100_000, 1_054), (10, 1_000, 38), (10, 10_000, 120), (10, 100_000, 379)] {
-        for text in ["", "fast_convergence=off", "tcp_friendliness=off", "fast_convergence=off tcp_friendliness=off"] {
-            let a = average_window(Cubic::new(config(text), setup()), rtt, period);
-            let b = average_window(CubicLinux::new(linux(text), setup()), rtt, period);
-            println!("{rtt} {period} want {want} rfc {a:.1} linux {b:.1}  {text}");
         }
     }
 }

@@ -206,6 +206,8 @@ impl Receiver {
                 self.must_ack = true;
             }
         }
+        // The application has taken everything: the sender may be waiting for more room.
+        self.must_ack |= segment.push;
         self.on_arrival(now);
         self.window.on_taken(now, self.next_byte);
         let delivered = Event::Delivered { bytes: self.next_byte - before };

@@ -15,6 +15,8 @@ pub(super) struct Burst {
     byte: u64,
     retransmission: bool,
     cwr: bool,
+    /// The last segment is short: it ends what the application wrote.
+    push: bool,
 }
 
 /// Internal pacing: the earliest time at which the next burst may leave.
@@ -138,7 +140,9 @@ impl Sender {
         burst.byte += u64::from(payload);
         let (retransmission, cwr) = (burst.retransmission, burst.cwr);
         burst.cwr = false;
-        if burst.next == burst.end {
+        let is_last = burst.next == burst.end;
+        let push = is_last && burst.push;
+        if is_last {
             self.burst = None;
         }
         let body = Body::Segment(SegmentBody {
@@ -147,7 +151,7 @@ impl Sender {
             payload,
             retransmission,
             cwr,
-            push: self.burst.is_none(),
+            push,
             echo: self.echo,
         });
         // Retransmissions are never marked (RFC 3168 section 6.1.5).
@@ -261,6 +265,7 @@ impl Sender {
             byte: self.nxt_byte,
             retransmission: false,
             cwr,
+            push: !bytes.is_multiple_of(mss),
         });
         self.nxt_byte += bytes;
         self.on_burst(now, bytes, count, prior_in_flight, false);
@@ -320,7 +325,7 @@ impl Sender {
             self.board.list_last(segment);
         }
         let byte = self.board.record(first).byte;
-        self.burst = Some(Burst { next: first, end, byte, retransmission: true, cwr: false });
+        self.burst = Some(Burst { next: first, end, byte, retransmission: true, cwr: false, push: false });
         self.undo.on_retransmission(now, count);
         self.totals.retransmitted += u64::from(count);
         self.totals.bytes_retransmitted += bytes;

@@ -63,7 +63,8 @@ impl ReceiveWindow {
             slow_start,
             edge: slow_start,
             rtt: None,
-            copied_before: slow_start,
+            // Growth is wanted as soon as a round trip brings more than the initial window.
+            copied_before: slow_start.min(10 * mss),
             interval_byte: 0,
             interval_start: Time::ZERO,
         }

@@ -1,9 +1,14 @@
 //! A running digest of what packets did and when.
+//!
+//! It is mixed where a packet's way through a place ends: when it leaves a queue, arrives, is
+//! dropped or marked. When it was sent and when it was queued are part of that. What is still
+//! under way at the end of the run enters as the counts of what was sent.
 
-use sojourn_core::{Body, Packet, Time};
+use sojourn_core::{Packet, Span, Time};
 
 /// Order-dependent: each event multiplies the state with a word of its own and folds the product,
-/// the step of wyhash (Wang Yi).
+/// the step of wyhash (Wang Yi). The fields of an event are laid over one another where they
+/// seldom use the same bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Digest(u64);
 
@@ -11,12 +16,11 @@ pub(super) struct Digest(u64);
 #[derive(Clone, Copy)]
 #[repr(u64)]
 pub(super) enum Kind {
-    Sent = 0xa076_1d64_78bd_642f,
-    Arrived = 0xe703_7ed1_a0b4_28db,
-    Enqueued = 0x8ebc_6af0_9c88_c6e3,
-    Dequeued = 0x5899_65cc_7537_4cc3,
-    Dropped = 0x1d8e_4e27_c47d_124f,
-    Marked = 0xeb44_acca_b455_d165,
+    Arrived = 0xa076_1d64_78bd_642f,
+    Dequeued = 0xe703_7ed1_a0b4_28db,
+    Dropped = 0x8ebc_6af0_9c88_c6e3,
+    Marked = 0x5899_65cc_7537_4cc3,
+    Total = 0x1d8e_4e27_c47d_124f,
 }
 
 impl Digest {
@@ -24,24 +28,45 @@ impl Digest {
         self.0
     }
 
-    /// Fields lie side by side at their usual sizes (flows below 65 536, links below 256, packets
-    /// below 1 MiB); larger ones overlap, which does no more than mix them less well.
-    #[inline]
-    pub(super) fn packet(&mut self, kind: Kind, now: Time, place: u16, packet: &Packet) {
-        let (number, flag) = match &packet.body {
-            Body::Segment(segment) => (segment.first, segment.retransmission),
-            Body::Ack(ack) => (ack.ack ^ ack.sack[0].end.rotate_left(16), ack.ece),
-            Body::Datagram { number, .. } | Body::Echo { number, .. } => (*number, false),
-            Body::Handshake { .. } => (0, false),
-        };
-        let flags =
-            packet.ecn as u64 | (packet.direction as u64) << 2 | u64::from(flag) << 3;
-        let when = now.as_nanos() ^ u64::from(packet.flow.0) << 48;
-        let what = u64::from(number) << 32
-            ^ flags << 28
-            ^ u64::from(place) << 20
-            ^ u64::from(packet.ip_len);
-        let product = u128::from(self.0 ^ when) * u128::from(what ^ kind as u64);
+    /// A packet arrives, with its number in the flow.
+    #[inline(always)]
+    pub(super) fn arrived(&mut self, now: Time, packet: &Packet, number: u32) {
+        let what = packet.sent.as_nanos() ^ u64::from(number) << 32 ^ size(packet);
+        self.mix(when(now, packet), what ^ Kind::Arrived as u64);
+    }
+
+    /// What happens to a packet at a link, after it waited there.
+    #[inline(always)]
+    pub(super) fn at_link(
+        &mut self,
+        kind: Kind,
+        now: Time,
+        place: u16,
+        packet: &Packet,
+        waited: Span,
+    ) {
+        let what = packet.sent.as_nanos() ^ waited.as_nanos().rotate_left(32) ^ size(packet);
+        self.mix(when(now, packet) ^ u64::from(place) << 56, what ^ kind as u64);
+    }
+
+    /// A number of the whole run.
+    pub(super) fn total(&mut self, count: u64) {
+        self.mix(count, Kind::Total as u64);
+    }
+
+    #[inline(always)]
+    fn mix(&mut self, when: u64, what: u64) {
+        let product = u128::from(self.0 ^ when) * u128::from(what);
         self.0 = product as u64 ^ (product >> 64) as u64;
     }
+}
+
+#[inline(always)]
+fn when(now: Time, packet: &Packet) -> u64 {
+    now.as_nanos() ^ u64::from(packet.flow.0) << 44
+}
+
+#[inline(always)]
+fn size(packet: &Packet) -> u64 {
+    u64::from(packet.ip_len).rotate_left(52)
 }

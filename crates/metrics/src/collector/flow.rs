@@ -1,8 +1,9 @@
 //! One flow.
 
-use sojourn_core::{Body, Direction, Ecn, FlowSample, Packet, Span, Time};
+use sojourn_core::{AckBody, Body, Direction, Ecn, FlowSample, Packet, Span, Time};
 
 use super::FlowShape;
+use super::digest::Digest;
 use super::frames::Frames;
 use super::phases::Phases;
 use crate::histogram::Histogram;
@@ -85,42 +86,31 @@ impl FlowState {
     pub(super) fn on_sent(&mut self, now: Time, packet: &Packet) {
         match &packet.body {
             Body::Segment(segment) => {
-                self.count_sent(now, packet);
+                self.count_sent(packet);
+                if segment.first == 0 {
+                    self.phases.start(now);
+                }
                 if segment.retransmission {
                     self.total.retransmits += u64::from(packet.segments);
                 }
             }
             Body::Ack(_) => self.total.acks_sent += 1,
-            Body::Datagram { frame, last, .. } => {
-                self.count_sent(now, packet);
-                self.datagrams.sent += 1;
-                self.frames.on_sent(now, *frame, *last);
-            }
-            Body::Echo { .. } if packet.direction == Direction::Forward => {
-                self.count_sent(now, packet);
-                self.pings.sent += 1;
-            }
-            Body::Echo { .. } | Body::Handshake { .. } => {}
+            body => self.on_other_sent(now, packet, body),
         }
     }
 
     #[inline]
-    pub(super) fn on_arrived(&mut self, now: Time, packet: &Packet) {
+    pub(super) fn on_arrived(&mut self, now: Time, packet: &Packet, digest: &mut Digest) {
         match &packet.body {
-            Body::Segment(_) => self.count_arrived(now, packet),
-            Body::Ack(_) => self.total.acks_arrived += 1,
-            Body::Datagram { number, frame, .. } => {
+            Body::Segment(segment) => {
+                digest.arrived(now, packet, segment.first);
                 self.count_arrived(now, packet);
-                self.on_datagram(now, packet.sent, *number);
-                self.frames.on_arrived(now, *frame);
             }
-            Body::Echo { number, .. } if packet.direction == Direction::Reverse => {
-                self.pings.on_arrived(*number);
+            Body::Ack(ack) => {
+                digest.arrived(now, packet, ack_number(ack));
+                self.total.acks_arrived += 1;
             }
-            Body::Handshake { asked } if packet.direction == Direction::Reverse => {
-                self.connect = self.connect.or(Some(now.since(*asked)));
-            }
-            Body::Echo { .. } | Body::Handshake { .. } => {}
+            body => self.on_other_arrived(now, packet, body, digest),
         }
     }
 
@@ -216,6 +206,14 @@ impl FlowState {
         self.ping_in_row = NO_DELAY;
     }
 
+    pub(super) fn mix_totals(&self, digest: &mut Digest) {
+        let total = &self.total;
+        for count in [total.sent_packets, total.sent_bytes, total.acks_sent, total.delivered_bytes]
+        {
+            digest.total(count);
+        }
+    }
+
     pub(super) fn finish(self, shape: FlowShape, end: Time, window: Span) -> FlowMetrics {
         FlowMetrics {
             name: shape.name,
@@ -251,11 +249,44 @@ impl FlowState {
         }
     }
 
-    #[inline]
-    fn count_sent(&mut self, now: Time, packet: &Packet) {
-        if self.total.sent_packets == 0 {
-            self.phases.start(now);
+    /// What is not of TCP's bulk.
+    #[inline(never)]
+    fn on_other_sent(&mut self, now: Time, packet: &Packet, body: &Body) {
+        match body {
+            Body::Datagram { frame, last, .. } => {
+                self.count_sent(packet);
+                self.datagrams.sent += 1;
+                self.frames.on_sent(now, *frame, *last);
+            }
+            Body::Echo { .. } if packet.direction == Direction::Forward => {
+                self.count_sent(packet);
+                self.pings.sent += 1;
+            }
+            Body::Echo { .. } | Body::Handshake { .. } | Body::Segment(_) | Body::Ack(_) => {}
         }
+    }
+
+    #[inline(never)]
+    fn on_other_arrived(&mut self, now: Time, packet: &Packet, body: &Body, digest: &mut Digest) {
+        digest.arrived(now, packet, other_number(body));
+        match body {
+            Body::Datagram { number, frame, .. } => {
+                self.count_arrived(now, packet);
+                self.on_datagram(now, packet.sent, *number);
+                self.frames.on_arrived(now, *frame);
+            }
+            Body::Echo { number, .. } if packet.direction == Direction::Reverse => {
+                self.pings.on_arrived(*number);
+            }
+            Body::Handshake { asked } if packet.direction == Direction::Reverse => {
+                self.connect = self.connect.or(Some(now.since(*asked)));
+            }
+            Body::Echo { .. } | Body::Handshake { .. } | Body::Segment(_) | Body::Ack(_) => {}
+        }
+    }
+
+    #[inline]
+    fn count_sent(&mut self, packet: &Packet) {
         self.total.sent_packets += u64::from(packet.segments);
         self.total.sent_bytes += u64::from(packet.ip_len);
     }
@@ -284,6 +315,19 @@ impl FlowState {
             self.jitter_sum += jitter;
             self.jitter_count += 1;
         }
+    }
+}
+
+/// What tells an acknowledgement from others of its flow.
+#[inline(always)]
+fn ack_number(ack: &AckBody) -> u32 {
+    ack.ack ^ ack.sack[0].end.rotate_left(16)
+}
+
+fn other_number(body: &Body) -> u32 {
+    match body {
+        Body::Datagram { number, .. } | Body::Echo { number, .. } => *number,
+        Body::Segment(_) | Body::Ack(_) | Body::Handshake { .. } => 0,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use sojourn_core::{DropReason, Packet, QueueSample, Queued, Span, Time};
 
+use super::digest::Digest;
 use super::flow::mbps;
 use super::held::Held;
 use crate::histogram::Histogram;
@@ -132,6 +133,11 @@ impl LinkState {
         self.backlog_max = self.backlog_max.max(self.backlog_max_in_row);
         self.backlog_max_in_row = 0;
         self.backlog_max_before_warmup = 0;
+    }
+
+    pub(super) fn mix_totals(&self, digest: &mut Digest) {
+        digest.total(self.total.sent_packets);
+        digest.total(self.total.drops());
     }
 
     pub(super) fn finish(self, name: String, end: Time, window: Span) -> LinkMetrics {

@@ -9,17 +9,23 @@ pub(super) struct Phases {
     /// `None` until a phase is known.
     current: Option<&'static str>,
     since: Time,
+    is_started: bool,
     times: Vec<PhaseTime>,
 }
 
 impl Phases {
-    /// The flow has sent its first packet; its first phase began then, whatever it turns out to be.
+    /// The first segment is sent; the first phase began then, whatever it turns out to be.
+    #[cold]
     pub(super) fn start(&mut self, now: Time) {
-        self.since = now;
+        if !self.is_started {
+            self.is_started = true;
+            self.since = self.since.max(now);
+        }
     }
 
     pub(super) fn on_change(&mut self, now: Time, from: &'static str, to: &'static str) {
-        self.at(from).time += now.since(self.since);
+        let spent = now.since(self.since);
+        self.at(from).time += spent;
         self.at(to).entries += 1;
         self.current = Some(to);
         self.since = now;
@@ -39,7 +45,8 @@ impl Phases {
 
     pub(super) fn finish(mut self, end: Time) -> Vec<PhaseTime> {
         if let Some(current) = self.current {
-            self.at(current).time += end.since(self.since);
+            let spent = end.since(self.since);
+            self.at(current).time += spent;
         }
         self.times
     }

@@ -63,9 +63,8 @@ impl FreezeDetector {
             FreezeRule::W3c => {
                 let average = self.average();
                 self.remember(gap.as_nanos());
-                average.is_some_and(|avg| {
-                    gap.as_nanos() >= (3 * avg).max(avg + INCREASE.as_nanos())
-                })
+                average
+                    .is_some_and(|avg| gap.as_nanos() >= (3 * avg).max(avg + INCREASE.as_nanos()))
             }
             FreezeRule::Libwebrtc => {
                 let gap = now.as_nanos() / NANOS_PER_MILLI - last.as_nanos() / NANOS_PER_MILLI;
@@ -186,7 +185,8 @@ mod tests {
     #[test]
     fn libwebrtc_knows_nothing_before_five_gaps() {
         let shown = [0u64, 10, 20, 30, 1030];
-        let times = |ms: &[u64]| ms.iter().map(|ms| Time::from_nanos(ms * 1_000_000)).collect::<Vec<_>>();
+        let times =
+            |ms: &[u64]| ms.iter().map(|ms| Time::from_nanos(ms * 1_000_000)).collect::<Vec<_>>();
         assert_eq!(freezes(FreezeRule::Libwebrtc, times(&shown)).count, 0);
         let longer = [0u64, 10, 20, 30, 40, 1040];
         assert_eq!(freezes(FreezeRule::Libwebrtc, times(&longer)).count, 1);

@@ -20,14 +20,15 @@ pub fn r_g107(delay_ms: f64, loss_share: f64) -> f64 {
     ro - IS - id(ro, delay_ms) - ie_eff(loss_share)
 }
 
-/// Annex B: from R to a mean opinion score.
+/// Annex B: from R to a mean opinion score. Below R = 6.5 the Recommendation's cubic falls to 0.99,
+/// off the scale that begins at 1; there it is held at 1.
 pub fn mos_of_r(r: f64) -> f64 {
     if r < 0.0 {
         1.0
     } else if r > 100.0 {
         4.5
     } else {
-        1.0 + 0.035 * r + r * (r - 60.0) * (100.0 - r) * 7e-6
+        (1.0 + 0.035 * r + r * (r - 60.0) * (100.0 - r) * 7e-6).max(1.0)
     }
 }
 
@@ -125,11 +126,12 @@ mod tests {
     fn scores_stay_between_1_and_4_5() {
         assert_eq!(mos_of_r(-1.0), 1.0);
         assert_eq!(mos_of_r(101.0), 4.5);
+        assert_eq!(mos_of_r(3.0), 1.0);
         assert_eq!(mos_g107(5_000.0, 1.0), 1.0);
     }
 
     #[test]
-    fn more_delay_or_loss_is_never_better_beyond_the_echo_steps() {
+    fn more_delay_or_loss_is_never_better() {
         for step in 1..100 {
             let (less, more) = (f64::from(step) * 10.0, f64::from(step + 1) * 10.0);
             assert!(mos_g107(more, 0.0) <= mos_g107(less, 0.0));

@@ -16,8 +16,12 @@ pub fn jain(values: &[f64]) -> Option<f64> {
 /// could ask for anything.
 pub fn jain_normalised(flows: &[(f64, f64)], capacity: f64) -> Option<f64> {
     let fair = max_min(flows.iter().map(|(_, demand)| *demand).collect(), capacity);
-    let parts: Vec<f64> =
-        flows.iter().zip(fair).filter(|(_, fair)| *fair > 0.0).map(|(flow, fair)| flow.0 / fair).collect();
+    let parts: Vec<f64> = flows
+        .iter()
+        .zip(fair)
+        .filter(|(_, fair)| *fair > 0.0)
+        .map(|(flow, fair)| flow.0 / fair)
+        .collect();
     jain(&parts)
 }
 

@@ -21,7 +21,8 @@ pub(crate) struct Cobalt {
     pub(crate) count: u32,
     rec_inv_sqrt: u32,
     pub(crate) drop_next: Time,
-    blue_timer: Time,
+    /// When BLUE last moved; never until then.
+    blue_timer: Option<Time>,
     /// BLUE's probability, in fractions of 2^32.
     pub(crate) p_drop: u32,
     pub(crate) dropping: bool,
@@ -94,10 +95,10 @@ impl Cobalt {
     /// The buffer is full and this queue is the longest. True if BLUE was at rest until now.
     pub(crate) fn on_overflow(&mut self, params: &Params, now: Time) -> bool {
         let mut has_woken = false;
-        if now.since(self.blue_timer) > params.target {
+        if self.may_move_blue(params, now) {
             has_woken = self.p_drop == 0;
             self.p_drop = self.p_drop.saturating_add(P_INC);
-            self.blue_timer = now;
+            self.blue_timer = Some(now);
         }
         self.dropping = true;
         self.drop_next = now;
@@ -109,9 +110,9 @@ impl Cobalt {
     #[inline]
     pub(crate) fn on_empty(&mut self, params: &Params, now: Time) -> bool {
         let mut has_rested = false;
-        if self.p_drop > 0 && now.since(self.blue_timer) > params.target {
+        if self.p_drop > 0 && self.may_move_blue(params, now) {
             self.p_drop = self.p_drop.saturating_sub(P_DEC);
-            self.blue_timer = now;
+            self.blue_timer = Some(now);
             has_rested = self.p_drop == 0;
         }
         self.dropping = false;
@@ -124,6 +125,11 @@ impl Cobalt {
     /// Nothing is left to decay, so the queue may be forgotten.
     pub(crate) fn is_at_rest(&self, now: Time) -> bool {
         self.p_drop == 0 && self.count == 0 && now >= self.drop_next
+    }
+
+    /// BLUE moves at most once within `target`.
+    fn may_move_blue(&self, params: &Params, now: Time) -> bool {
+        self.blue_timer.is_none_or(|moved| now.since(moved) > params.target)
     }
 
     fn decay(&mut self, params: &Params) {
@@ -195,8 +201,14 @@ mod tests {
         let mut when = Vec::new();
         for ms in from_ms..to_ms {
             let now = at(f64::from(ms));
-            let signal =
-                cobalt.on_dequeue(&params(), now, now - Span::from_millis(50), 0, true, &mut random);
+            let signal = cobalt.on_dequeue(
+                &params(),
+                now,
+                now - Span::from_millis(50),
+                0,
+                true,
+                &mut random,
+            );
             if signal.mark {
                 when.push(ms);
             }
@@ -219,12 +231,13 @@ mod tests {
         let when = signals(&mut cobalt, 1000, 1500);
         // A queue never used before is signalled with its second late packet; then after 70.7,
         // 57.7, 50.0, 44.7 … ms.
-        assert_eq!(when[..5], [1001, 1071, 1129, 1179, 1223], "{when:?}");
+        assert_eq!(when[..5], [1001, 1071, 1129, 1179, 1224], "{when:?}");
     }
 
     #[test]
     fn a_queue_used_before_waits_an_interval_for_its_first_signal() {
         let mut cobalt = Cobalt { rec_inv_sqrt: u32::MAX, ..Cobalt::default() };
+        cobalt.on_dequeue(&params(), at(990.0), at(990.0), 0, true, &mut stream());
         let when = signals(&mut cobalt, 1000, 1300);
         assert_eq!(when[..2], [1100, 1171], "{when:?}");
     }
@@ -237,7 +250,14 @@ mod tests {
         assert!(high > 10, "{high}");
         let mut random = stream();
         for ms in 2000..2100 {
-            cobalt.on_dequeue(&params(), at(f64::from(ms)), at(f64::from(ms)), 0, true, &mut random);
+            cobalt.on_dequeue(
+                &params(),
+                at(f64::from(ms)),
+                at(f64::from(ms)),
+                0,
+                true,
+                &mut random,
+            );
         }
         let after = cobalt.count;
         assert!(after < high && after > 0, "{high} then {after}");

@@ -53,7 +53,7 @@ static TITLED: [(&str, [&str; COLUMNS]); 12] = [
 pub(crate) fn lines<P: Queued>(cake: &Cake<P>) -> Vec<(&'static str, u64)> {
     let mut lines = vec![
         ("overlimits", cake.shaper.overlimits),
-        ("memory_used", cake.buffer_max_used),
+        ("memory_used", cake.store.buffer_max_used),
         ("memory_limit", cake.buffer_limit),
     ];
     for (index, title) in cake.config.priority.shown() {

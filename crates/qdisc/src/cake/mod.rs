@@ -30,7 +30,7 @@ use crate::hash::FlowHash;
 use crate::slab::Slab;
 use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Reshape, Sink};
 use shaper::Shaper;
-use tin::Tin;
+use tin::{Dither, Tin};
 
 #[derive(Debug)]
 pub struct Cake<P> {
@@ -39,14 +39,10 @@ pub struct Cake<P> {
     tins: Vec<Tin>,
     /// Tin being served.
     cur_tin: usize,
-    packets: Slab<P>,
-    backlog: Backlog,
-    /// Memory charged for what waits.
-    buffer_used: u64,
-    buffer_max_used: u64,
+    store: Store<P>,
     buffer_limit: u64,
     hash: FlowHash,
-    random: Stream,
+    dither: Dither,
 }
 
 /// Largest buffer when none is configured, in full packets (`sch->limit`).
@@ -59,16 +55,13 @@ impl<P: Queued> Cake<P> {
     pub fn new(config: &Config, mut random: Stream) -> Self {
         let tins = config.priority.tins(config);
         Self {
-            shaper: Shaper::new(tins[0].pace, !config.bandwidth.is_unlimited()),
+            shaper: Shaper::new(tins[0].pace, config),
             tins,
             cur_tin: 0,
-            packets: Slab::new(),
-            backlog: Backlog::default(),
-            buffer_used: 0,
-            buffer_max_used: 0,
+            store: Store::new(),
             buffer_limit: buffer_limit(config),
             hash: FlowHash::new(&mut random),
-            random,
+            dither: Dither::new(random),
             config: config.clone(),
         }
     }
@@ -122,52 +115,6 @@ impl<P: Queued> Cake<P> {
         }
     }
 
-    /// Takes the head packet of a flow out of all counts.
-    #[inline]
-    fn pop(&mut self, tin: usize, flow: u32) -> Option<(P, Time)> {
-        let tin = &mut self.tins[tin];
-        let (packet, arrived) = self.packets.pop(&mut tin.flows[flow as usize].fifo)?;
-        let bytes = packet.wire_len();
-        tin.backlogs[flow as usize] -= bytes;
-        tin.backlog -= u64::from(bytes);
-        self.backlog.remove(bytes);
-        self.buffer_used -= u64::from(packet.truesize());
-        Some((packet, arrived))
-    }
-
-    /// Puts a packet at the end of its flow and into all counts.
-    #[inline]
-    fn push(&mut self, tin: usize, flow: u32, now: Time, packet: P) {
-        let tin = &mut self.tins[tin];
-        let bytes = packet.wire_len();
-        tin.backlogs[flow as usize] += bytes;
-        tin.backlog += u64::from(bytes);
-        tin.stats.packets += 1;
-        tin.stats.bytes += u64::from(bytes);
-        self.backlog.add(bytes);
-        self.buffer_used += u64::from(packet.truesize());
-        self.packets.push(&mut tin.flows[flow as usize].fifo, now, packet);
-    }
-
-    /// Charges the tin and the shaper for a packet; gives its length on the link.
-    #[inline]
-    fn charge(&mut self, tin: usize, packet: &P, now: Time, is_drop: bool) -> u32 {
-        let len = self.config.framing.length_of(packet);
-        if self.shaper.is_shaping() {
-            self.tins[tin].advance(len, now);
-            self.shaper.advance(len, is_drop);
-        }
-        len
-    }
-
-    /// As [`Cake::charge`], but of a flow that is being served.
-    #[inline]
-    fn charge_flow(&mut self, tin: usize, flow: u32, packet: &P, now: Time, is_drop: bool) {
-        let len = i64::from(self.charge(tin, packet, now, is_drop));
-        self.tins[tin].flows[flow as usize].deficit -= len;
-        self.tins[tin].deficit -= len;
-    }
-
     /// Drops the head of the longest queue of all tins.
     #[cold]
     fn drop_from_longest(&mut self, now: Time, sink: &mut dyn Sink<P>) -> bool {
@@ -182,11 +129,11 @@ impl<P: Queued> Cake<P> {
             }
         }
         let (tin, flow, _) = longest;
-        let Some((packet, _)) = self.pop(tin, flow) else { return false };
-        if self.config.is_ingress {
-            self.charge(tin, &packet, now, true);
-        }
         let tin = &mut self.tins[tin];
+        let Some((packet, _)) = self.store.pop(tin, flow) else { return false };
+        if self.config.is_ingress {
+            self.shaper.charge(tin, &packet, now, true);
+        }
         if tin.flows[flow as usize].cobalt.on_overflow(&tin.cobalt, now) {
             tin.unresponsive += 1;
         }
@@ -198,21 +145,14 @@ impl<P: Queued> Cake<P> {
 
     /// The acknowledgement that the newest packet of the flow makes superfluous goes.
     fn filter_acks(&mut self, tin: usize, flow: u32, now: Time, sink: &mut dyn Sink<P>) {
-        let fifo = self.tins[tin].flows[flow as usize].fifo;
-        let Some(position) = self.config.ack_filter.superseded(&self.packets, fifo) else {
-            return;
-        };
-        let fifo = &mut self.tins[tin].flows[flow as usize].fifo;
-        let (packet, _) =
-            self.packets.remove(fifo, position).expect("the position is inside the queue");
-        let bytes = packet.wire_len();
-        self.tins[tin].backlogs[flow as usize] -= bytes;
-        self.tins[tin].backlog -= u64::from(bytes);
-        self.tins[tin].stats.ack_drops += 1;
-        self.backlog.remove(bytes);
-        self.buffer_used -= u64::from(packet.truesize());
+        let tin = &mut self.tins[tin];
+        let fifo = tin.flows[flow as usize].fifo;
+        let superseded = self.config.ack_filter.superseded(&self.store.packets, fifo);
+        let Some(position) = superseded else { return };
+        let packet = self.store.remove(tin, flow, position);
+        tin.stats.ack_drops += 1;
         if self.config.is_ingress {
-            self.charge(tin, &packet, now, true);
+            self.shaper.charge(tin, &packet, now, true);
         }
         sink.dropped(now, packet, DropReason::AckFiltered);
     }
@@ -227,28 +167,25 @@ impl<P: Queued> Cake<P> {
         now: Time,
         sink: &mut dyn Sink<P>,
     ) -> Option<(P, Span)> {
+        let isolation = self.config.isolation;
+        let is_ingress = self.config.is_ingress;
+        let tin = &mut self.tins[index];
         'next_flow: loop {
-            let tin = &mut self.tins[index];
-            let flow = tin.next_flow(std::mem::take(look_at_decaying))?;
-            if tin.flows[flow as usize].deficit <= 0 {
-                tin.send_to_back(flow, self.config.isolation, &mut self.random);
-                continue;
-            }
+            let look = std::mem::take(look_at_decaying);
+            let flow = tin.next_flow(look, isolation, &mut self.dither)?;
             loop {
-                let Some((mut packet, arrived)) = self.pop(index, flow) else {
-                    self.tins[index].rest(flow, self.config.isolation, now);
+                let Some((mut packet, arrived)) = self.store.pop(tin, flow) else {
+                    tin.rest(flow, isolation, now);
                     return None;
                 };
-                let tin = &mut self.tins[index];
-                let bulk_flows = if self.config.is_ingress { tin.bulk } else { 0 };
                 let state = &mut tin.flows[flow as usize];
                 let signal = state.cobalt.on_dequeue(
                     &tin.cobalt,
                     now,
                     arrived,
-                    bulk_flows,
+                    if is_ingress { tin.bulk } else { 0 },
                     packet.ecn().is_capable(),
-                    &mut self.random,
+                    self.dither.random(),
                 );
                 if signal.mark {
                     packet.mark_ce();
@@ -256,22 +193,83 @@ impl<P: Queued> Cake<P> {
                     tin.stats.marks += 1;
                 }
                 // The last packet of a queue may be marked, but is not dropped.
-                if !signal.drop || state.fifo.is_empty() {
+                let is_dropped = signal.drop && !state.fifo.is_empty();
+                if !is_dropped || is_ingress {
+                    let len = i64::from(self.shaper.charge(tin, &packet, now, is_dropped));
+                    tin.flows[flow as usize].deficit -= len;
+                    tin.deficit -= len;
+                }
+                if !is_dropped {
                     let wait = now.since(arrived);
                     tin.stats.observe_delay(wait);
-                    self.charge_flow(index, flow, &packet, now, false);
                     return Some((packet, wait));
                 }
                 tin.stats.drops += 1;
-                if self.config.is_ingress {
-                    self.charge_flow(index, flow, &packet, now, true);
-                }
                 sink.dropped(now, packet, DropReason::Aqm);
-                if self.config.is_ingress {
+                if is_ingress {
                     continue 'next_flow;
                 }
             }
         }
+    }
+}
+
+/// The packets of all flows and what they add up to.
+#[derive(Debug)]
+struct Store<P> {
+    packets: Slab<P>,
+    backlog: Backlog,
+    /// Memory charged for what waits.
+    buffer_used: u64,
+    buffer_max_used: u64,
+}
+
+impl<P: Queued> Store<P> {
+    fn new() -> Self {
+        Self {
+            packets: Slab::new(),
+            backlog: Backlog::default(),
+            buffer_used: 0,
+            buffer_max_used: 0,
+        }
+    }
+
+    /// Puts a packet at the end of its flow and into all counts.
+    #[inline]
+    fn push(&mut self, tin: &mut Tin, flow: u32, now: Time, packet: P) {
+        let bytes = packet.wire_len();
+        tin.backlogs[flow as usize] += bytes;
+        tin.backlog += u64::from(bytes);
+        tin.stats.packets += 1;
+        tin.stats.bytes += u64::from(bytes);
+        self.backlog.add(bytes);
+        self.buffer_used += u64::from(packet.truesize());
+        self.packets.push(&mut tin.flows[flow as usize].fifo, now, packet);
+    }
+
+    /// Takes the head packet of a flow out of all counts.
+    #[inline]
+    fn pop(&mut self, tin: &mut Tin, flow: u32) -> Option<(P, Time)> {
+        let (packet, arrived) = self.packets.pop(&mut tin.flows[flow as usize].fifo)?;
+        self.uncount(tin, flow, &packet);
+        Some((packet, arrived))
+    }
+
+    /// Takes the packet at `position` of a flow, which must be there, out of all counts.
+    fn remove(&mut self, tin: &mut Tin, flow: u32, position: usize) -> P {
+        let removed = self.packets.remove(&mut tin.flows[flow as usize].fifo, position);
+        let (packet, _) = removed.expect("the position is inside the queue");
+        self.uncount(tin, flow, &packet);
+        packet
+    }
+
+    #[inline]
+    fn uncount(&mut self, tin: &mut Tin, flow: u32, packet: &P) {
+        let bytes = packet.wire_len();
+        tin.backlogs[flow as usize] -= bytes;
+        tin.backlog -= u64::from(bytes);
+        self.backlog.remove(bytes);
+        self.buffer_used -= u64::from(packet.truesize());
     }
 }
 
@@ -285,9 +283,9 @@ fn buffer_limit(config: &Config) -> u64 {
     if config.bandwidth.is_unlimited() {
         return most;
     }
-    let quadruple = 4 * u128::from(config.bandwidth.as_bytes_per_sec())
-        * u128::from(config.rtt.as_micros())
-        / 1_000_000;
+    let quadruple =
+        4 * u128::from(config.bandwidth.as_bytes_per_sec()) * u128::from(config.rtt.as_micros())
+            / 1_000_000;
     u64::try_from(quadruple).unwrap_or(u64::MAX).clamp(BUFFER_LEAST, most)
 }
 
@@ -302,25 +300,24 @@ impl<P: Reshape + Send> Qdisc<P> for Cake<P> {
         }
         if tin.backlog == 0 {
             tin.time_next_packet = tin.time_next_packet.max(now);
-            if self.backlog.packets == 0 {
+            if self.store.backlog.packets == 0 {
                 self.shaper.wake(now);
             }
         }
         tin.stats.max_len = tin.stats.max_len.max(packet.wire_len());
-        if self.config.split_gso && packet.segments() > 1 {
+        let is_split = self.config.split_gso && packet.segments() > 1;
+        if is_split {
             while let Some(first) = packet.split_first() {
-                self.push(index, flow, now, first);
-            }
-            self.push(index, flow, now, packet);
-        } else {
-            self.push(index, flow, now, packet);
-            if self.config.ack_filter != AckFilter::Off {
-                self.filter_acks(index, flow, now, sink);
+                self.store.push(tin, flow, now, first);
             }
         }
-        self.tins[index].rouse(flow, self.config.isolation, &mut self.random);
-        self.buffer_max_used = self.buffer_max_used.max(self.buffer_used);
-        while self.buffer_used > self.buffer_limit && self.drop_from_longest(now, sink) {}
+        self.store.push(tin, flow, now, packet);
+        tin.rouse(flow, self.config.isolation, &mut self.dither);
+        if self.config.ack_filter != AckFilter::Off && !is_split {
+            self.filter_acks(index, flow, now, sink);
+        }
+        self.store.buffer_max_used = self.store.buffer_max_used.max(self.store.buffer_used);
+        while self.store.buffer_used > self.buffer_limit && self.drop_from_longest(now, sink) {}
         Enqueue::Queued
     }
 
@@ -328,7 +325,7 @@ impl<P: Reshape + Send> Qdisc<P> for Cake<P> {
     fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P> {
         let mut look_at_decaying = true;
         loop {
-            if self.backlog.packets == 0 {
+            if self.store.backlog.packets == 0 {
                 return Dequeue::Empty;
             }
             if let Some(time) = self.shaper.held_until(now) {
@@ -342,12 +339,12 @@ impl<P: Reshape + Send> Qdisc<P> for Cake<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.backlog
+        self.store.backlog
     }
 
     fn oldest(&self) -> Option<Time> {
         let fifos = self.tins.iter().flat_map(Tin::active_fifos);
-        fifos.filter_map(|fifo| self.packets.head_arrived(fifo)).min()
+        fifos.filter_map(|fifo| self.store.packets.head_arrived(fifo)).min()
     }
 
     fn details(&self) -> Vec<(&'static str, u64)> {

@@ -88,13 +88,8 @@ const DIFFSERV8: Table = {
 };
 
 impl Priority {
-    pub(crate) const ALL: [Self; 5] = [
-        Self::Besteffort,
-        Self::Precedence,
-        Self::Diffserv3,
-        Self::Diffserv4,
-        Self::Diffserv8,
-    ];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Besteffort, Self::Precedence, Self::Diffserv3, Self::Diffserv4, Self::Diffserv8];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {

@@ -1,7 +1,11 @@
 //! The shaper: a clock of when the next packet may go, without credit for idle time and so
 //! without bursts.
 
-use sojourn_core::{Rate, Span, Time};
+use sojourn_core::{Queued, Rate, Span, Time};
+
+use super::config::Config;
+use super::framing::Framing;
+use super::tin::Tin;
 
 /// Nanoseconds per byte as a fraction, so that a packet's time is a multiplication and a shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +40,7 @@ impl Pace {
 #[derive(Debug)]
 pub(crate) struct Shaper {
     pace: Pace,
+    framing: Framing,
     is_shaping: bool,
     time_next_packet: Time,
     /// Runs at two thirds of the rate and is not charged for drops, so that dropping alone can't
@@ -45,10 +50,11 @@ pub(crate) struct Shaper {
 }
 
 impl Shaper {
-    pub(crate) fn new(pace: Pace, is_shaping: bool) -> Self {
+    pub(crate) fn new(pace: Pace, config: &Config) -> Self {
         Self {
             pace,
-            is_shaping,
+            framing: config.framing,
+            is_shaping: !config.bandwidth.is_unlimited(),
             time_next_packet: Time::ZERO,
             failsafe_next_packet: Time::ZERO,
             overlimits: 0,
@@ -79,13 +85,25 @@ impl Shaper {
         None
     }
 
+    /// Charges the link and the tin for a packet; gives its length on the link.
     #[inline]
-    pub(crate) fn advance(&mut self, len: u32, is_drop: bool) {
-        let duration = self.pace.time_for(len);
-        self.time_next_packet += duration;
-        if !is_drop {
-            let half = Span::from_nanos(duration.as_nanos() >> 1);
-            self.failsafe_next_packet += duration + half;
+    pub(crate) fn charge<P: Queued>(
+        &mut self,
+        tin: &mut Tin,
+        packet: &P,
+        now: Time,
+        is_drop: bool,
+    ) -> u32 {
+        let len = self.framing.length_of(packet);
+        if self.is_shaping {
+            tin.advance(len, now);
+            let duration = self.pace.time_for(len);
+            self.time_next_packet += duration;
+            if !is_drop {
+                let half = Span::from_nanos(duration.as_nanos() >> 1);
+                self.failsafe_next_packet += duration + half;
+            }
         }
+        len
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct Tin {
     pub(crate) backlog: u64,
     tags: Vec<u32>,
     hosts: Vec<Host>,
+    /// Grows whenever a host's count of bulk flows, or a flow's host, changes.
+    host_changes: u32,
     chains: Chains,
     pub(crate) sparse: u32,
     pub(crate) bulk: u32,
@@ -59,7 +61,40 @@ pub(crate) struct Flow {
     pub(crate) set: Set,
     srchost: u16,
     dsthost: u16,
+    /// The flow's quantum in fractions of 2^16, as of a [`Tin::host_changes`].
+    share: u32,
+    share_as_of: u32,
     pub(crate) cobalt: Cobalt,
+}
+
+/// Random 16-bit numbers, four to a draw.
+#[derive(Debug)]
+pub(crate) struct Dither {
+    random: Stream,
+    bits: u64,
+    left: u32,
+}
+
+impl Dither {
+    pub(crate) fn new(random: Stream) -> Self {
+        Self { random, bits: 0, left: 0 }
+    }
+
+    #[inline]
+    fn next(&mut self) -> u16 {
+        if self.left == 0 {
+            (self.bits, self.left) = (self.random.next_u64(), 4);
+        }
+        let number = self.bits as u16;
+        self.bits >>= 16;
+        self.left -= 1;
+        number
+    }
+
+    /// For other uses than dithering.
+    pub(crate) fn random(&mut self) -> &mut Stream {
+        &mut self.random
+    }
 }
 
 /// How a flow is counted.
@@ -127,6 +162,8 @@ impl Tin {
             set: Set::None,
             srchost: 0,
             dsthost: 0,
+            share: 0,
+            share_as_of: 0,
             cobalt: Cobalt::default(),
         };
         Self {
@@ -142,6 +179,7 @@ impl Tin {
             backlog: 0,
             tags: vec![0; QUEUES as usize],
             hosts: vec![Host::default(); QUEUES as usize],
+            host_changes: 1,
             chains: Chains::new(QUEUES, 3),
             sparse: 0,
             bulk: 0,
@@ -177,24 +215,23 @@ impl Tin {
     ) -> u32 {
         let direct = tag % QUEUES;
         let mut needs_hosts = true;
-        let queue = if let Some(queue) =
-            ways(direct).find(|queue| self.tags[*queue as usize] == tag)
-        {
-            if queue != direct {
-                self.stats.way_hits += 1;
-            }
-            needs_hosts = self.flows[queue as usize].set == Set::None;
-            queue
-        } else if let Some(queue) =
-            ways(direct).find(|queue| self.flows[*queue as usize].set == Set::None)
-        {
-            self.stats.way_misses += 1;
-            queue
-        } else {
-            self.stats.way_collisions += 1;
-            self.uncount_hosts(direct, isolation);
-            direct
-        };
+        let queue =
+            if let Some(queue) = ways(direct).find(|queue| self.tags[*queue as usize] == tag) {
+                if queue != direct {
+                    self.stats.way_hits += 1;
+                }
+                needs_hosts = self.flows[queue as usize].set == Set::None;
+                queue
+            } else if let Some(queue) =
+                ways(direct).find(|queue| self.flows[*queue as usize].set == Set::None)
+            {
+                self.stats.way_misses += 1;
+                queue
+            } else {
+                self.stats.way_collisions += 1;
+                self.uncount_hosts(direct, isolation);
+                direct
+            };
         self.tags[queue as usize] = tag;
         if needs_hosts {
             self.assign_hosts(queue, key, isolation, hash);
@@ -226,6 +263,7 @@ impl Tin {
             self.hosts[host as usize].destination_tag = tag;
             self.flows[queue as usize].dsthost = host as u16;
         }
+        self.flows[queue as usize].share_as_of = self.host_changes.wrapping_sub(1);
         self.count_hosts(queue, isolation);
     }
 
@@ -235,6 +273,7 @@ impl Tin {
         if flow.set != Set::Bulk {
             return;
         }
+        self.host_changes = self.host_changes.wrapping_add(1);
         if isolation.is_fair_to_sources() {
             self.hosts[usize::from(flow.srchost)].source_bulk += 1;
         }
@@ -249,6 +288,7 @@ impl Tin {
         if flow.set != Set::Bulk {
             return;
         }
+        self.host_changes = self.host_changes.wrapping_add(1);
         if isolation.is_fair_to_sources() {
             let count = &mut self.hosts[usize::from(flow.srchost)].source_bulk;
             *count = count.saturating_sub(1);
@@ -259,11 +299,22 @@ impl Tin {
         }
     }
 
-    /// A flow's quantum: divided by the bulk flows of the busier of its hosts. A random fraction
-    /// is added before rounding down, so that the remainders are shared too.
+    /// A flow's quantum. A random fraction is added before rounding down, so that the remainders
+    /// are shared too.
     #[inline]
-    fn quantum_of(&self, queue: u32, isolation: Isolation, random: &mut Stream) -> i64 {
+    fn quantum_of(&mut self, queue: u32, isolation: Isolation, dither: &mut Dither) -> i64 {
         let flow = &self.flows[queue as usize];
+        if flow.share_as_of != self.host_changes {
+            self.refresh_share(queue, isolation);
+        }
+        let share = self.flows[queue as usize].share;
+        i64::from((share + u32::from(dither.next())) >> 16)
+    }
+
+    /// Divides the quantum by the bulk flows of the busier of the flow's hosts.
+    #[inline(never)]
+    fn refresh_share(&mut self, queue: u32, isolation: Isolation) {
+        let flow = &mut self.flows[queue as usize];
         let mut host_load = 1;
         if isolation.is_fair_to_sources() {
             host_load = host_load.max(self.hosts[usize::from(flow.srchost)].source_bulk);
@@ -271,13 +322,13 @@ impl Tin {
         if isolation.is_fair_to_destinations() {
             host_load = host_load.max(self.hosts[usize::from(flow.dsthost)].destination_bulk);
         }
-        let share = self.flow_quantum * (65_535 / host_load);
-        i64::from((share + (random.next_u32() >> 16)) >> 16)
+        flow.share = self.flow_quantum * (65_535 / host_load);
+        flow.share_as_of = self.host_changes;
     }
 
     /// A packet was queued: an idle flow becomes sparse, one that owes becomes bulk.
     #[inline]
-    pub(crate) fn rouse(&mut self, queue: u32, isolation: Isolation, random: &mut Stream) {
+    pub(crate) fn rouse(&mut self, queue: u32, isolation: Isolation, dither: &mut Dither) {
         match self.flows[queue as usize].set {
             Set::None | Set::Decaying => {
                 if self.flows[queue as usize].set == Set::Decaying {
@@ -286,7 +337,7 @@ impl Tin {
                 self.chains.move_to_back(NEW_FLOWS, queue);
                 self.sparse += 1;
                 self.flows[queue as usize].set = Set::Sparse;
-                self.flows[queue as usize].deficit = self.quantum_of(queue, isolation, random);
+                self.flows[queue as usize].deficit = self.quantum_of(queue, isolation, dither);
             }
             Set::SparseWait => {
                 self.sparse -= 1;
@@ -298,19 +349,56 @@ impl Tin {
         }
     }
 
-    /// The flow whose turn it is; a decaying one at most once a packet.
+    /// The flow whose turn it is: of the decaying ones at most one a packet, then the sparse, then
+    /// the bulk ones. A flow without deficit gets a quantum and goes to the back of the bulk ones.
     #[inline]
-    pub(crate) fn next_flow(&self, look_at_decaying: bool) -> Option<u32> {
-        let decaying = self.chains.first(DECAYING_FLOWS);
-        if look_at_decaying && decaying.is_some() {
-            return decaying;
+    pub(crate) fn next_flow(
+        &mut self,
+        look_at_decaying: bool,
+        isolation: Isolation,
+        dither: &mut Dither,
+    ) -> Option<u32> {
+        if look_at_decaying && let Some(flow) = self.chains.first(DECAYING_FLOWS) {
+            if self.flows[flow as usize].deficit > 0 {
+                return Some(flow);
+            }
+            self.send_to_back(flow, isolation, dither);
         }
-        self.chains.first(NEW_FLOWS).or_else(|| self.chains.first(OLD_FLOWS)).or(decaying)
+        while let Some(flow) = self.chains.first(NEW_FLOWS) {
+            if self.flows[flow as usize].deficit > 0 {
+                return Some(flow);
+            }
+            self.send_to_back(flow, isolation, dither);
+        }
+        if let Some(flow) = self.chains.first(OLD_FLOWS) {
+            return Some(self.next_bulk_flow(flow, isolation, dither));
+        }
+        let flow = self.chains.first(DECAYING_FLOWS)?;
+        if self.flows[flow as usize].deficit > 0 {
+            return Some(flow);
+        }
+        self.send_to_back(flow, isolation, dither);
+        Some(self.next_bulk_flow(flow, isolation, dither))
+    }
+
+    /// Goes round the bulk flows from `first` on until one has a deficit left. When hosts share,
+    /// a quantum is a fraction of a packet and that takes several rounds.
+    #[inline]
+    fn next_bulk_flow(&mut self, first: u32, isolation: Isolation, dither: &mut Dither) -> u32 {
+        let mut queue = first;
+        while self.flows[queue as usize].deficit <= 0 {
+            let quantum = self.quantum_of(queue, isolation, dither);
+            self.flows[queue as usize].deficit += quantum;
+            queue = self.chains.next_around(OLD_FLOWS, queue);
+        }
+        if queue != first {
+            self.chains.rotate_to(OLD_FLOWS, queue);
+        }
+        queue
     }
 
     /// A flow has used up its deficit: it gets a quantum and goes to the end of the bulk rotation.
-    #[inline]
-    pub(crate) fn send_to_back(&mut self, queue: u32, isolation: Isolation, random: &mut Stream) {
+    fn send_to_back(&mut self, queue: u32, isolation: Isolation, dither: &mut Dither) {
         let flow = &mut self.flows[queue as usize];
         if flow.set == Set::Sparse {
             if flow.fifo.is_empty() {
@@ -322,7 +410,8 @@ impl Tin {
                 self.count_hosts(queue, isolation);
             }
         }
-        self.flows[queue as usize].deficit += self.quantum_of(queue, isolation, random);
+        let quantum = self.quantum_of(queue, isolation, dither);
+        self.flows[queue as usize].deficit += quantum;
         self.chains.move_to_back(OLD_FLOWS, queue);
     }
 

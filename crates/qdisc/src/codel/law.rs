@@ -172,12 +172,47 @@ impl Law {
         sink: &mut dyn Sink<P>,
     ) -> Option<(P, Span)> {
         let ticks = self.ticks(now);
-        let mut head = source.pop();
-        let mut ok_to_drop = self.ok_to_drop(state, &head, source.backlog(), ticks, stats);
-        if head.is_none() {
+        let Some((mut packet, arrived)) = source.pop() else {
+            state.first_above_time = 0;
             state.dropping = false;
             return None;
+        };
+        let ok_to_drop = self.ok_to_drop(state, &packet, arrived, source.backlog(), ticks, stats);
+        if ok_to_drop || state.dropping {
+            let head = Some((packet, arrived));
+            return self.signal(head, ok_to_drop, state, source, now, stats, sink);
         }
+        self.mark_above_threshold(state, &mut packet, now, stats, sink);
+        Some((packet, now.since(arrived)))
+    }
+
+    /// Enters, stays in or leaves the dropping state, and drops or marks what is due.
+    #[expect(clippy::too_many_arguments, reason = "the slow half of dequeue, kept out of line")]
+    #[inline(never)]
+    fn signal<P: Queued>(
+        &self,
+        mut head: Option<(P, Time)>,
+        mut ok_to_drop: bool,
+        state: &mut State,
+        source: &mut impl Source<P>,
+        now: Time,
+        stats: &mut Stats,
+        sink: &mut dyn Sink<P>,
+    ) -> Option<(P, Span)> {
+        let ticks = self.ticks(now);
+        let mut next = |state: &mut State, stats: &mut Stats| {
+            let head = source.pop();
+            let ok_to_drop = match &head {
+                Some((packet, arrived)) => {
+                    self.ok_to_drop(state, packet, *arrived, source.backlog(), ticks, stats)
+                }
+                None => {
+                    state.first_above_time = 0;
+                    false
+                }
+            };
+            (head, ok_to_drop)
+        };
         if state.dropping {
             if !ok_to_drop {
                 state.dropping = false;
@@ -190,19 +225,17 @@ impl Law {
                     break;
                 }
                 drop_head(head, now, sink);
-                head = source.pop();
-                ok_to_drop = self.ok_to_drop(state, &head, source.backlog(), ticks, stats);
+                (head, ok_to_drop) = next(state, stats);
                 if ok_to_drop {
                     state.drop_next = self.control_law(state.drop_next, state);
                 } else {
                     state.dropping = false;
                 }
             }
-        } else if ok_to_drop {
+        } else {
             if !self.mark(&mut head, now, stats, sink) {
                 drop_head(head, now, sink);
-                head = source.pop();
-                self.ok_to_drop(state, &head, source.backlog(), ticks, stats);
+                (head, _) = next(state, stats);
             }
             self.enter_dropping(state, ticks);
         }
@@ -225,17 +258,14 @@ impl Law {
     fn ok_to_drop<P: Queued>(
         &self,
         state: &mut State,
-        head: &Option<(P, Time)>,
+        packet: &P,
+        arrived: Time,
         backlog: u64,
         now: u64,
         stats: &mut Stats,
     ) -> bool {
-        let Some((packet, arrived)) = head else {
-            state.first_above_time = 0;
-            return false;
-        };
         stats.maxpacket = stats.maxpacket.max(packet.wire_len());
-        state.ldelay = now - self.ticks(*arrived);
+        state.ldelay = now - self.ticks(arrived);
         if state.ldelay < self.target || backlog <= u64::from(DEVICE_MTU) {
             state.first_above_time = 0;
             return false;
@@ -338,8 +368,7 @@ mod tests {
     #[test]
     fn the_reciprocal_square_root_is_the_kernels_to_the_bit() {
         let law = Law::new(&LawConfig::new(false));
-        let mut state =
-            State { count: 1, rec_inv_sqrt: REC_INV_SQRT_ONE, ..State::default() };
+        let mut state = State { count: 1, rec_inv_sqrt: REC_INV_SQRT_ONE, ..State::default() };
         let mut values = vec![state.rec_inv_sqrt];
         for count in 2..=10 {
             state.count = count;

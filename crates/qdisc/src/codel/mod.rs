@@ -7,8 +7,8 @@ mod law;
 #[cfg(test)]
 mod tests;
 
-pub use law::{Mode, Selector};
 pub(crate) use law::{Law, Source, State, Stats};
+pub use law::{Mode, Selector};
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -54,7 +54,8 @@ fn tc_shows_the_defaults() {
 
 #[test]
 fn bad_limits_say_what_is_allowed() {
-    for text in ["pfifo limit 0", "pfifo limit -1", "pfifo limit", "bfifo limit 0", "pfifo limt 5"] {
+    for text in ["pfifo limit 0", "pfifo limit -1", "pfifo limit", "bfifo limit 0", "pfifo limt 5"]
+    {
         assert!(Config::parse(text).is_err(), "{text}");
     }
     let error = Config::parse("pfifo limt 5").unwrap_err().to_string();

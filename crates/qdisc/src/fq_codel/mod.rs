@@ -10,9 +10,7 @@ mod tests;
 use std::fmt;
 
 use sojourn_core::words::unknown_param;
-use sojourn_core::{
-    Bytes, DropReason, Param, ParamKind, Queued, SpecError, Stream, Time, Words,
-};
+use sojourn_core::{Bytes, DropReason, Param, ParamKind, Queued, SpecError, Stream, Time, Words};
 
 use crate::chain::{Chains, List};
 use crate::codel::{Law, LawConfig, Mode, Source, State, Stats};
@@ -229,11 +227,7 @@ impl<P: Queued> FqCodel<P> {
             flows: (0..config.flows).map(|_| flow()).collect(),
             backlogs: vec![0; config.flows as usize],
             chains: Chains::new(config.flows, 2),
-            store: Store {
-                packets: Slab::new(),
-                backlog: Backlog::default(),
-                memory_usage: 0,
-            },
+            store: Store { packets: Slab::new(), backlog: Backlog::default(), memory_usage: 0 },
             stats: Stats::default(),
             drop_overlimit: 0,
             drop_overmemory: 0,

@@ -42,6 +42,11 @@ pub struct At {
     byte: u32,
 }
 
+impl At {
+    /// The beginning of the study file.
+    pub const START: Self = Self { source: 0, byte: 0 };
+}
+
 #[derive(Clone, Debug)]
 pub struct Node {
     pub value: Value,
@@ -95,6 +100,17 @@ impl Document {
         StudyError::new(self.place(at), key, problem)
     }
 
+    /// The place of byte `offset` of a text that is written at `at`; `at` itself when the text is
+    /// not written as it is read.
+    pub fn within_text(&self, at: At, text: &str, offset: usize) -> At {
+        let source = &self.sources[usize::from(at.source)];
+        let inside = at.byte as usize + 1;
+        match source.text.get(inside..).is_some_and(|rest| rest.starts_with(text)) {
+            true => At { byte: (inside + offset) as u32, ..at },
+            false => at,
+        }
+    }
+
     /// An error said of a key that may not be written at all: of the nearest thing above it then.
     pub fn error_at_key(&self, key: &str, problem: SpecError) -> StudyError {
         self.error(self.locate(key), key, problem)
@@ -102,7 +118,7 @@ impl Document {
 
     /// Where the value of `key` is written, or else what is nearest above.
     pub fn locate(&self, key: &str) -> At {
-        let mut at = At { source: 0, byte: 0 };
+        let mut at = At::START;
         let mut table = &self.root;
         let mut steps = key.split('.').peekable();
         while let Some(step) = steps.next() {
@@ -110,6 +126,7 @@ impl Document {
             let mut node = &entry.node;
             at = if steps.peek().is_none() { node.at } else { entry.key_at };
             if let Value::Array(items) = &node.value {
+                // The last step may stop at the list, or at a value that need not be one.
                 let Some(index) = steps.peek().and_then(|step| step.parse::<usize>().ok()) else {
                     return at;
                 };
@@ -139,6 +156,10 @@ impl Table {
     pub fn remove(&mut self, key: &str) -> Option<Entry> {
         let position = self.entries.iter().position(|entry| entry.key == key)?;
         Some(self.entries.remove(position))
+    }
+
+    pub fn insert_value(&mut self, key: &str, key_at: At, node: Node) {
+        self.insert(Entry { key: key.to_owned(), key_at, node });
     }
 
     /// Sets `key`, in its old place if it is there.

@@ -47,6 +47,23 @@ pub struct Plan {
     pub metrics: Vec<MetricColumn>,
 }
 
+impl Plan {
+    /// Whether each factor named in `filter` has one of the values wanted.
+    pub fn is_selected(&self, scenario: &PlannedScenario, filter: &[Where]) -> bool {
+        filter.iter().all(|wanted| {
+            let factor = self.factors.iter().position(|factor| factor.name == wanted.factor);
+            factor.is_some_and(|factor| wanted.values.contains(&scenario.factors[factor]))
+        })
+    }
+
+    /// What tells a scenario from the others: `path.queue = fq_codel, flow.bbr.cca = bbr3`.
+    pub fn label(&self, scenario: u32) -> String {
+        let values = &self.scenarios[scenario as usize].factors;
+        let parts = self.factors.iter().zip(values).filter(|(factor, _)| factor.values.len() > 1);
+        parts.map(|(factor, value)| format!("{} = {value}", factor.name)).collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// What a study varies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Factor {
@@ -165,7 +182,7 @@ pub struct Row {
     pub kind: Kind,
     /// Of the flow or queue; empty for the run as a whole.
     pub name: String,
-    /// Of everything that happened in the run: 32 hexadecimal digits.
+    /// Of everything that happened in the run: 16 hexadecimal digits.
     pub digest: String,
     /// A value for each of [`Table::metrics`], where the metric applies and could be measured.
     pub values: Vec<Option<f64>>,

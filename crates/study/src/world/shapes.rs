@@ -138,7 +138,7 @@ impl Shape {
             self.links.push(Link {
                 name,
                 queue: parts_of.queue.value.clone(),
-                transmitter: traces.complete(parts_of.rate, &rate_key, document)?,
+                rate: traces.complete(parts_of.rate, &rate_key, document)?,
                 delay: delay / u64::from(parts),
                 entry_loss: parts_of.entry_loss,
                 loss: parts_of.loss,

@@ -28,8 +28,7 @@ impl Sample {
             delivery_rate: is_reliable.then(|| Bandwidth::of(rate.delivered, rate.interval)),
             delivered: rate.delivered,
             prior_delivered: rate.prior.delivered,
-            is_app_limited: rate.prior.is_app_limited
-                || own_app_limit.covers(rate.prior.delivered),
+            is_app_limited: rate.prior.is_app_limited || own_app_limit.covers(rate.prior.delivered),
             tx_in_flight: rate.prior.in_flight,
             lost: rate.lost,
         }

@@ -131,8 +131,7 @@ impl LinuxConfig {
                     config.hystart_low_window = words.count(name, 0, 1_000_000)? as u32;
                 }
                 "hystart_ack_delta_us" => {
-                    config.hystart_ack_delta =
-                        Span::from_micros(words.count(name, 0, 10_000_000)?);
+                    config.hystart_ack_delta = Span::from_micros(words.count(name, 0, 10_000_000)?);
                 }
                 "paced" => config.paced = switch(words, name)?,
                 _ => return Err(unknown_param("cubic-linux", name, LINUX_PARAMS)),

@@ -84,7 +84,8 @@ impl Growth {
     /// The threshold after congestion at window `cwnd`; ends the epoch.
     pub(super) fn reduced(&mut self, cwnd: u32) -> u32 {
         self.epoch_start = None;
-        let share = |part: u32, whole: u32| (u64::from(cwnd) * u64::from(part) / u64::from(whole)) as u32;
+        let share =
+            |part: u32, whole: u32| (u64::from(cwnd) * u64::from(part) / u64::from(whole)) as u32;
         self.w_max = if self.fast_convergence && cwnd < self.w_max {
             share(ONE + self.beta, 2 * ONE)
         } else {
@@ -110,7 +111,7 @@ impl Growth {
     pub(super) fn phase(&self, cwnd: u32) -> &'static str {
         match self.epoch_start {
             None => "avoidance",
-            Some(_) if self.tcp_friendliness && self.w_est > cwnd => "reno_friendly",
+            Some(_) if self.tcp_friendliness && self.w_est >= cwnd => "reno_friendly",
             Some(_) if cwnd < self.origin => "concave",
             Some(_) => "convex",
         }

@@ -69,7 +69,14 @@ impl CubicLinux {
         if self.config.hystart
             && self.window.is_slow_start()
             && !self.hystart.is_over()
-            && self.hystart.is_over_after(&self.config, ack, self.window.cwnd(), self.mss, rtt, delay_min)
+            && self.hystart.is_over_after(
+                &self.config,
+                ack,
+                self.window.cwnd(),
+                self.mss,
+                rtt,
+                delay_min,
+            )
         {
             self.window.leave_slow_start();
         }
@@ -96,10 +103,8 @@ impl Controller for CubicLinux {
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) {
-        let ssthresh = self
-            .window
-            .reduces_on(congestion)
-            .then(|| self.growth.reduced(self.window.cwnd()));
+        let ssthresh =
+            self.window.reduces_on(congestion).then(|| self.growth.reduced(self.window.cwnd()));
         self.window.reduce(congestion, ssthresh);
         if congestion.kind == CongestionKind::Timeout {
             self.growth.forget();

@@ -1,0 +1,593 @@
+use proptest::prelude::*;
+use sojourn_core::{
+    Body, Direction, DropReason, Ecn, FlowSample, Packet, QueueSample, Rate, SegmentBody,
+};
+
+use super::*;
+use crate::STALL_THRESHOLDS_MS;
+
+const A: Who = Who::Flow(FlowId(0));
+const B: Who = Who::Flow(FlowId(1));
+const LINK: Who = Who::Link(0);
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + ms_span(ms)
+}
+
+fn ms_span(ms: u64) -> Span {
+    Span::from_millis(ms)
+}
+
+/// Ten seconds, two of them warm-up, a row each 100 ms; a link; two flows.
+fn collector(kinds: [fn(&'static str) -> FlowShape; 2]) -> Collector {
+    Collector::new(Shape {
+        flows: vec![kinds[0]("a"), kinds[1]("b")],
+        links: vec![LinkShape { name: "down".into() }],
+        duration: Span::from_secs(10),
+        warmup: Span::from_secs(2),
+        step: ms_span(100),
+    })
+}
+
+fn tcp() -> Collector {
+    collector([FlowShape::tcp, FlowShape::tcp])
+}
+
+fn segment(flow: u32, first: u32, retransmission: bool, sent: Time) -> Packet {
+    packet(
+        flow,
+        sent,
+        1500,
+        Body::Segment(SegmentBody {
+            first,
+            byte: u64::from(first) * 1448,
+            payload: 1448,
+            retransmission,
+            cwr: false,
+            push: false,
+            echo: Time::ZERO,
+        }),
+    )
+}
+
+fn datagram(number: u32, frame: u32, last: bool, sent: Time) -> Packet {
+    packet(0, sent, 1200, Body::Datagram { number, frame, last })
+}
+
+fn packet(flow: u32, sent: Time, ip_len: u32, body: Body) -> Packet {
+    Packet {
+        flow: FlowId(flow),
+        direction: Direction::Forward,
+        ecn: Ecn::NotEct,
+        dscp: 0,
+        segments: 1,
+        ip_len,
+        hop: 0,
+        src: 0,
+        dst: 1,
+        sent,
+        body,
+    }
+}
+
+fn value(run: &RunMetrics, name: &str) -> f64 {
+    run.flows[0].value(name).unwrap_or(f64::NAN)
+}
+
+#[track_caller]
+fn near(found: f64, expected: f64) {
+    assert!((found - expected).abs() <= expected.abs() * 0.004 + 1e-9, "{found}, not {expected}");
+}
+
+#[test]
+fn goodput_counts_from_the_end_of_the_warm_up_on() {
+    let mut collector = tcp();
+    for ms in [500, 1999, 2000, 2001, 9999] {
+        collector.record(at(ms), A, &Event::Delivered { bytes: 1_000_000 });
+    }
+    let run = collector.finish(at(10_000));
+    assert_eq!(value(&run, "goodput_mbps"), 3.0);
+    assert_eq!(value(&run, "goodput_total_mbps"), 4.0);
+    assert_eq!(value(&run, "delivered_bytes"), 5e6);
+}
+
+#[test]
+fn shares_and_fairness_are_among_tcp_flows() {
+    let mut collector = collector([FlowShape::tcp, FlowShape::udp]);
+    collector.record(at(3000), A, &Event::Delivered { bytes: 3_000_000 });
+    collector.record(at(3000), B, &Event::Delivered { bytes: 1_000_000 });
+    let run = collector.finish(at(10_000));
+    assert_eq!((value(&run, "share"), run.flows[1].value("share")), (1.0, None));
+    assert_eq!((run.value("goodput_sum_mbps"), run.value("jain")), (Some(4.0), Some(1.0)));
+
+    let mut collector = tcp();
+    collector.record(at(3000), A, &Event::Delivered { bytes: 3_000_000 });
+    collector.record(at(3000), B, &Event::Delivered { bytes: 1_000_000 });
+    let run = collector.finish(at(10_000));
+    assert_eq!((value(&run, "share"), run.flows[1].value("share")), (0.75, Some(0.25)));
+    assert_eq!((run.value("jain"), run.value("min_max")), (Some(0.8), Some(1.0 / 3.0)));
+    assert_eq!(run.value("jain_1s_min"), Some(0.8));
+}
+
+#[test]
+fn distributions_forget_the_warm_up_and_rows_do_not() {
+    let mut collector = Collector::new(Shape {
+        flows: vec![FlowShape::tcp("a")],
+        links: vec![],
+        duration: Span::from_secs(1),
+        warmup: ms_span(150),
+        step: ms_span(100),
+    });
+    for (ms, rtt) in [(110, 10), (120, 50), (160, 30), (170, 30), (250, 70)] {
+        collector.record(at(ms), A, &Event::Rtt { rtt: ms_span(rtt) });
+    }
+    let run = collector.finish(at(1000));
+    assert_eq!(run.flows[0].rtt.count(), 3);
+    assert_eq!((value(&run, "rtt_min_ms"), value(&run, "rtt_max_ms")), (30.0, 70.0));
+    let series = &run.series.flows[0];
+    assert_eq!(series.rtt_mean_ms[1..3], [30.0, 70.0]);
+    assert_eq!(series.rtt_max_ms[1..3], [50.0, 70.0]);
+    assert!(series.rtt_mean_ms[0].is_nan() && series.rtt_max_ms[0].is_nan());
+}
+
+#[test]
+fn retransmissions_count_the_packets_they_stand_for() {
+    let mut collector = tcp();
+    let big = Packet { segments: 4, ip_len: 6000, ..segment(0, 0, true, at(0)) };
+    collector.record(at(1000), A, &Event::Sent { packet: &big });
+    collector.record(at(3000), A, &Event::Sent { packet: &segment(0, 4, true, at(3000)) });
+    collector.record(at(3001), A, &Event::Sent { packet: &segment(0, 5, false, at(3001)) });
+    let run = collector.finish(at(10_000));
+    assert_eq!((value(&run, "retransmits"), value(&run, "retransmits_after_warmup")), (5.0, 1.0));
+    assert_eq!((value(&run, "sent_packets"), value(&run, "sent_bytes")), (6.0, 9000.0));
+    assert_eq!(value(&run, "retransmit_share"), 0.5);
+    assert_eq!(run.series.flows[0].retransmits[10], 4.0);
+}
+
+#[test]
+fn one_way_delay_is_from_sender_to_receiver_and_marks_are_seen() {
+    let mut collector = tcp();
+    for (n, delay) in [(0, 10), (1, 20), (2, 60)] {
+        let sent = at(3000 + u64::from(n));
+        let packet = Packet { ecn: Ecn::Ce, ..segment(0, n, false, sent) };
+        collector.record(sent + ms_span(delay), A, &Event::Arrived { packet: &packet });
+    }
+    let run = collector.finish(at(10_000));
+    assert_eq!((value(&run, "owd_min_ms"), value(&run, "owd_max_ms")), (10.0, 60.0));
+    near(value(&run, "owd_p50_ms"), 20.0);
+    near(value(&run, "pdv_p50_ms"), 10.0);
+    near(value(&run, "owd_mean_ms"), 30.0);
+    assert_eq!(value(&run, "ce_packets"), 3.0);
+    assert_eq!(run.flows[0].value("jitter_ms"), None);
+    assert_eq!(run.value("data_packets"), Some(3.0));
+}
+
+/// Sends datagrams, each a frame, every 20 ms from 3 s on; `delay` says when one arrives.
+fn stream(count: u32, delay: impl Fn(u32) -> Option<u64>) -> RunMetrics {
+    let mut events: Vec<(Time, u32, bool)> = Vec::new();
+    for n in 0..count {
+        let sent = at(3000 + 20 * u64::from(n));
+        events.push((sent, n, false));
+        events.extend(delay(n).map(|ms| (sent + ms_span(ms), n, true)));
+    }
+    events.sort_by_key(|event| event.0);
+    let mut collector = collector([FlowShape::udp, FlowShape::tcp]);
+    for (now, n, arrives) in events {
+        let packet = datagram(n, n, true, at(3000 + 20 * u64::from(n)));
+        let packet = &packet;
+        let event = if arrives { Event::Arrived { packet } } else { Event::Sent { packet } };
+        collector.record(now, A, &event);
+    }
+    collector.finish(at(10_000))
+}
+
+#[test]
+fn datagrams_under_way_at_the_end_are_not_lost() {
+    // 7 never arrives; 98 and 99 have not arrived yet.
+    let run = stream(100, |n| (n != 7 && n < 98).then_some(30));
+    assert_eq!((value(&run, "lost_packets"), value(&run, "loss_share")), (1.0, 1.0 / 98.0));
+    let run = stream(100, |_| None);
+    assert_eq!((value(&run, "lost_packets"), value(&run, "loss_share")), (100.0, 1.0));
+    assert_eq!(value(&run, "mos"), 1.0);
+}
+
+#[test]
+fn loss_after_the_warm_up_is_of_what_was_sent_after_it() {
+    let mut collector = collector([FlowShape::udp, FlowShape::tcp]);
+    // Sent before the end of the warm-up and lost, or arriving after it: not counted.
+    for (n, sent) in [(0, 1000), (1, 1990), (2, 2010), (3, 2020), (4, 2030)] {
+        collector.record(at(sent), A, &Event::Sent { packet: &datagram(n, n, true, at(sent)) });
+        if n == 1 || n == 2 || n == 4 {
+            let packet = datagram(n, n, true, at(sent));
+            collector.record(at(sent + 5), A, &Event::Arrived { packet: &packet });
+        }
+    }
+    let run = collector.finish(at(10_000));
+    assert_eq!((value(&run, "lost_packets"), value(&run, "loss_share")), (2.0, 1.0 / 3.0));
+}
+
+#[test]
+fn variation_is_between_neighbours_and_jitter_between_arrivals() {
+    // Delays 10, 14, lost, 18, 10.
+    let delays = [Some(10), Some(14), None, Some(18), Some(10)];
+    let run = stream(5, |n| delays[n as usize]);
+    // |IPDV|: 4 and 8 ms; J: 4/16, then 4, then 8.
+    near(value(&run, "ipdv_mean_ms"), 6.0);
+    let j1 = 4.0 / 16.0;
+    let j2 = j1 + (4.0 - j1) / 16.0;
+    let j3 = j2 + (8.0 - j2) / 16.0;
+    near(value(&run, "jitter_ms"), j3);
+    near(value(&run, "jitter_mean_ms"), (j1 + j2 + j3) / 3.0);
+    let delay = qoe_delay(13.0, 6.0);
+    near(value(&run, "mos"), crate::qoe::mos_g107(delay, 0.2));
+}
+
+fn qoe_delay(owd: f64, ipdv: f64) -> f64 {
+    crate::qoe::voice_delay_ms(owd, ipdv)
+}
+
+#[test]
+fn a_frame_is_complete_with_its_last_datagram_whichever_that_is() {
+    let mut collector = collector([FlowShape::udp, FlowShape::tcp]);
+    for frame in 0..3 {
+        let sent = at(3000 + 20 * u64::from(frame));
+        for part in 0..2 {
+            let packet = datagram(2 * frame + part, frame, part == 1, sent);
+            collector.record(sent, A, &Event::Sent { packet: &packet });
+        }
+    }
+    // Frame 0 in order, frame 1 loses one, frame 2 turned round.
+    for (ms, number) in [(3050, 0), (3055, 1), (3060, 3), (3100, 5), (3130, 4)] {
+        let frame = number / 2;
+        let packet = datagram(number, frame, number % 2 == 1, at(3000 + 20 * u64::from(frame)));
+        collector.record(at(ms), A, &Event::Arrived { packet: &packet });
+        if number == 3 {
+            let lost = datagram(2, 1, false, at(3020));
+            let why = DropReason::Medium;
+            collector.record(at(ms), LINK, &Event::Dropped { packet: &lost, why });
+        }
+    }
+    let run = collector.finish(at(10_000));
+    assert_eq!((value(&run, "frames_complete"), value(&run, "frames_lost")), (2.0, 1.0));
+    assert_eq!(
+        (value(&run, "frame_delay_min_ms"), value(&run, "frame_delay_max_ms")),
+        (55.0, 90.0)
+    );
+    assert_eq!(value(&run, "frame_gap_max_ms"), 75.0);
+    assert_eq!((value(&run, "stall50_ms"), value(&run, "stall50_excess_ms")), (75.0, 25.0));
+    assert_eq!((value(&run, "stall100_ms"), value(&run, "stall33_count")), (0.0, 1.0));
+}
+
+#[test]
+fn a_frame_is_given_up_when_much_later_ones_are_complete() {
+    let run = stream(200, |n| (n != 3).then_some(30));
+    assert_eq!((value(&run, "frames_lost"), value(&run, "frames_complete")), (1.0, 199.0));
+    near(value(&run, "frame_gap_max_ms"), 40.0);
+    near(value(&run, "harmonic_fps"), (198.0 * 0.02) / (196.0 * 0.0004 + 0.0016) * 199.0 / 199.0);
+}
+
+#[test]
+fn a_gap_that_nothing_ends_is_a_stall_while_frames_are_sent() {
+    // Frames 0 to 49 arrive, the last at 4000 ms; those up to 7 s, at 20 ms, never do.
+    let run = stream(201, |n| (n < 50).then_some(20));
+    let index = STALL_THRESHOLDS_MS.iter().position(|ms| *ms == 500).expect("500 ms is one");
+    assert_eq!(run.flows[0].frames.stalls[index].whole, Span::from_secs(3));
+    // A stream that ended is not stalled.
+    let run = stream(50, |_| Some(20));
+    assert_eq!(run.flows[0].frames.stalls[index].count, 0);
+}
+
+#[test]
+fn pings_count_by_when_they_were_asked() {
+    let mut collector = collector([FlowShape::ping, FlowShape::tcp]);
+    // Asked, round-trip time; 3 never comes back.
+    let pings = [(0, 1900, Some(200)), (1, 2100, Some(50)), (2, 2200, None), (3, 2300, Some(70))];
+    let mut events: Vec<(Time, u32, Option<u64>)> = Vec::new();
+    for (n, asked, rtt) in pings {
+        events.push((at(asked), n, None));
+        events.extend(rtt.map(|rtt| (at(asked + rtt), n, Some(rtt))));
+    }
+    events.sort_by_key(|event| event.0);
+    for (now, number, rtt) in events {
+        let request = packet(0, now, 84, Body::Echo { number, asked: now });
+        match rtt {
+            None => collector.record(now, A, &Event::Sent { packet: &request }),
+            Some(rtt) => {
+                let reply = Packet { direction: Direction::Reverse, ..request };
+                collector.record(now, A, &Event::Arrived { packet: &reply });
+                collector.record(now, A, &Event::Ping { rtt: ms_span(rtt) });
+            }
+        }
+    }
+    let run = collector.finish(at(10_000));
+    assert_eq!((value(&run, "ping_min_ms"), value(&run, "ping_max_ms")), (50.0, 70.0));
+    assert_eq!((value(&run, "ping_sent"), value(&run, "ping_lost")), (3.0, 1.0));
+    assert_eq!(value(&run, "ping_loss_share"), 1.0 / 3.0);
+    assert_eq!(run.series.flows[0].rtt_max_ms[21], 200.0);
+}
+
+#[test]
+fn phases_share_the_time_after_the_warm_up() {
+    let mut collector = tcp();
+    collector.record(at(0), A, &Event::Sent { packet: &segment(0, 0, false, at(0)) });
+    collector.record(at(1000), A, &Event::Phase { from: "Startup", to: "Drain" });
+    collector.record(at(3000), A, &Event::Phase { from: "Drain", to: "ProbeBW" });
+    collector.record(at(9000), A, &Event::Phase { from: "ProbeBW", to: "ProbeRTT" });
+    let sample = FlowSample { phase: "Cubic", ..FlowSample::default() };
+    collector.record(at(5000), B, &Event::FlowSample(&sample));
+    let run = collector.finish(at(10_000));
+    let flow = &run.flows[0];
+    assert_eq!(flow.phase_share("Drain"), Some(0.125));
+    assert_eq!(flow.phase_share("ProbeBW"), Some(0.75));
+    assert_eq!(flow.phase_share("ProbeRTT"), Some(0.125));
+    assert_eq!(flow.phase_share("Startup"), Some(0.0));
+    assert_eq!(run.flows[1].phase_share("Cubic"), Some(1.0));
+}
+
+fn flow_sample(cwnd: u32, srtt: u64, bytes_acked: u64) -> FlowSample {
+    FlowSample {
+        cwnd,
+        srtt: ms_span(srtt),
+        bytes_acked,
+        unacked: 30,
+        sacked: 5,
+        lost: 10,
+        retrans: 4,
+        pacing_rate: Some(Rate::from_bps(8_000_000)),
+        busy: ms_span(4000),
+        rwnd_limited: ms_span(1000),
+        phase: "Cubic",
+        ..FlowSample::default()
+    }
+}
+
+#[test]
+fn samples_of_the_sender_are_summed_up_and_fill_the_row_they_end() {
+    let mut collector = tcp();
+    for (ms, cwnd, srtt, acked) in
+        [(1000, 999, 5, 0), (2000, 10, 20, 1000), (2100, 20, 30, 251_000), (2200, 60, 40, 501_000)]
+    {
+        let sample = flow_sample(cwnd, srtt, acked);
+        collector.record(at(ms), A, &Event::FlowSample(&sample));
+    }
+    let run = collector.finish(at(10_000));
+    assert_eq!((value(&run, "cwnd_p50_pkts"), value(&run, "cwnd_mean_pkts")), (20.0, 30.0));
+    near(value(&run, "srtt_p50_ms"), 30.0);
+    assert_eq!(value(&run, "inflight_p50_pkts"), 19.0);
+    near(value(&run, "pacing_p50_mbps"), 8.0);
+    assert_eq!(value(&run, "acked_mbps"), 20.0);
+    assert_eq!((value(&run, "busy_share"), value(&run, "rwnd_limited_share")), (0.4, 0.25));
+    let series = &run.series;
+    let row = series.t_s.iter().position(|t| *t == 2.1).expect("a row ends at 2.1 s");
+    assert_eq!(series.flows[0].cwnd_pkts[row], 20.0);
+    assert!(series.flows[0].cwnd_pkts[row + 2].is_nan());
+    assert!(series.flows[0].ssthresh_pkts[row].is_nan());
+    assert_eq!(series.phases[series.flows[0].phase[row] as usize], "Cubic");
+}
+
+fn queue_sample(packets: u32, mbps: u64) -> QueueSample {
+    QueueSample {
+        packets,
+        bytes: u64::from(packets) * 1514,
+        capacity: Rate::from_bps(mbps * 1_000_000),
+        ..QueueSample::default()
+    }
+}
+
+#[test]
+fn a_link_counts_waits_drops_and_marks() {
+    let mut collector = tcp();
+    let packet = segment(0, 0, false, at(0));
+    let other = segment(1, 0, false, at(0));
+    let drop_and_mark = |collector: &mut Collector, ms, packet| {
+        for why in [DropReason::Full, DropReason::Aqm] {
+            collector.record(at(ms), LINK, &Event::Dropped { packet, why });
+        }
+        collector.record(at(ms), LINK, &Event::Marked { packet });
+    };
+    let dequeue = |collector: &mut Collector, ms, sojourn| {
+        let (packet, sojourn) = (&packet, ms_span(sojourn));
+        collector.record(at(ms), LINK, &Event::Dequeued { packet, sojourn });
+    };
+    drop_and_mark(&mut collector, 1000, &packet);
+    dequeue(&mut collector, 1500, 900);
+    drop_and_mark(&mut collector, 3000, &packet);
+    drop_and_mark(&mut collector, 3001, &other);
+    dequeue(&mut collector, 3100, 10);
+    dequeue(&mut collector, 3150, 30);
+    let run = collector.finish(at(10_000));
+    let link = &run.links[0];
+    let value = |name| link.value(name).unwrap_or(f64::NAN);
+    assert_eq!((value("drops"), value("drops_after_warmup"), value("drops_full")), (6.0, 4.0, 3.0));
+    assert_eq!((value("marks"), value("marks_after_warmup")), (3.0, 2.0));
+    assert_eq!((link.flows[0].drops, link.flows[1].drops, link.flows[0].marks), (4, 2, 2));
+    assert_eq!((value("sojourn_min_ms"), value("sojourn_max_ms")), (10.0, 30.0));
+    assert_eq!((value("sent_packets"), value("sent_bytes")), (3.0, 3.0 * 1514.0));
+    near(value("drop_share"), 4.0 / 6.0);
+    assert_eq!(run.flows[0].value("dropped_packets"), Some(4.0));
+    assert_eq!(run.flows[0].value("marked_packets"), Some(2.0));
+    let series = &run.series.links[0];
+    assert_eq!((series.sojourn_mean_ms[31], series.sojourn_max_ms[31]), (20.0, 30.0));
+    assert_eq!((series.drops[30], series.marks[30]), (4.0, 2.0));
+}
+
+#[test]
+fn utilisation_is_of_the_capacity_there_was() {
+    let mut collector = tcp();
+    // 10 Mbit/s up to 6 s, then 2: 48 Mbit after the warm-up.
+    let packet = Packet { segments: 1000, ip_len: 1_486_000, ..segment(0, 0, false, at(0)) };
+    let packet = &packet;
+    for (ms, mbps) in [(100, 10), (6000, 2), (8000, 2)] {
+        collector.record(at(ms), LINK, &Event::QueueSample(&queue_sample(5, mbps)));
+        let sojourn = ms_span(1);
+        collector.record(at(ms + 900), LINK, &Event::Dequeued { packet, sojourn });
+    }
+    let run = collector.finish(at(10_000));
+    near(run.links[0].value("utilisation").expect("sampled"), 0.5);
+    near(run.links[0].value("throughput_mbps").expect("a window"), 3.0);
+}
+
+#[test]
+fn an_unlimited_or_unsampled_link_has_no_utilisation() {
+    let mut collector = tcp();
+    let sample = QueueSample { capacity: Rate::UNLIMITED, ..QueueSample::default() };
+    collector.record(at(100), LINK, &Event::QueueSample(&sample));
+    let run = collector.finish(at(10_000));
+    assert_eq!(run.links[0].value("utilisation"), None);
+    assert!(run.series.links[0].capacity_mbps.iter().all(|mbps| mbps.is_nan()));
+    assert_eq!(tcp().finish(at(10_000)).links[0].value("utilisation"), None);
+}
+
+#[test]
+fn backlog_is_meant_over_time_and_its_peak_is_seen_at_arrivals() {
+    let mut collector = tcp();
+    let packet = segment(0, 0, false, at(0));
+    let packet = &packet;
+    collector.record(at(1990), LINK, &Event::Enqueued { packet, backlog: 900 });
+    for (ms, packets) in [(2000, 10), (4000, 20), (8000, 60)] {
+        collector.record(at(ms), LINK, &Event::QueueSample(&queue_sample(packets, 10)));
+    }
+    collector.record(at(9000), LINK, &Event::Enqueued { packet, backlog: 77 });
+    let run = collector.finish(at(10_000));
+    let value = |name| run.links[0].value(name).unwrap_or(f64::NAN);
+    assert_eq!(value("queue_mean_pkts"), (2.0 * 10.0 + 4.0 * 20.0 + 2.0 * 60.0) / 8.0);
+    assert_eq!((value("queue_p50_pkts"), value("queue_max_pkts")), (20.0, 77.0));
+    assert_eq!(run.series.links[0].queue_peak_pkts[19], 900.0);
+    assert_eq!(run.series.links[0].queue_peak_pkts[90], 77.0);
+}
+
+#[test]
+fn transfers_count_whenever_they_end() {
+    let mut collector = tcp();
+    for (ms, took) in [(1000, 800), (4000, 1000), (5000, 1200)] {
+        let took = ms_span(took);
+        collector.record(at(ms), A, &Event::Completed { bytes: 1, took });
+    }
+    let run = collector.finish(at(10_000));
+    assert_eq!((value(&run, "completions"), value(&run, "completion_mean_ms")), (3.0, 1000.0));
+}
+
+#[test]
+fn rows_follow_the_step_to_the_end_of_the_run() {
+    let shape = |step| Shape {
+        flows: vec![FlowShape::tcp("a")],
+        links: vec![],
+        duration: ms_span(250),
+        warmup: Span::ZERO,
+        step,
+    };
+    let mut collector = Collector::new(shape(ms_span(100)));
+    // At the very end of a row counts for the next one.
+    collector.record(at(100), A, &Event::Delivered { bytes: 100_000 });
+    collector.record(at(249), A, &Event::Delivered { bytes: 50_000 });
+    let run = collector.finish(at(250));
+    assert_eq!(run.series.t_s, [0.1, 0.2, 0.25]);
+    assert_eq!(run.series.flows[0].goodput_mbps, [0.0, 8.0, 8.0]);
+    let run = Collector::new(shape(ms_span(50))).finish(at(250));
+    assert_eq!(run.series.t_s.len(), 5);
+    let run = Collector::new(shape(Span::ZERO)).finish(at(250));
+    assert!(run.series.t_s.is_empty());
+}
+
+#[test]
+fn the_last_sample_of_a_run_fills_its_last_row() {
+    let mut collector = tcp();
+    collector.record(at(10_000), A, &Event::FlowSample(&flow_sample(42, 20, 0)));
+    let run = collector.finish(at(10_000));
+    assert_eq!(run.series.t_s.len(), 100);
+    assert_eq!(run.series.flows[0].cwnd_pkts[99], 42.0);
+}
+
+/// A few packets through a queue to their receiver, one of them changed.
+fn digest(change: impl Fn(&mut Time, &mut Span, &mut Packet)) -> u64 {
+    let mut collector = tcp();
+    for n in 0..4 {
+        let (mut now, mut sojourn) = (at(100 * n), ms_span(30));
+        let mut packet = segment(0, n as u32, false, now - ms_span(40));
+        if n == 2 {
+            change(&mut now, &mut sojourn, &mut packet);
+        }
+        let packet = &packet;
+        collector.record(now, LINK, &Event::Dequeued { packet, sojourn });
+        collector.record(now, A, &Event::Arrived { packet });
+    }
+    collector.finish(at(10_000)).digest
+}
+
+#[test]
+fn the_digest_sees_every_change_of_a_packet() {
+    let nano = Span::from_nanos(1);
+    let mut digests = vec![
+        digest(|_, _, _| {}),
+        digest(|now, _, _| *now += nano),
+        digest(|_, sojourn, _| *sojourn += nano),
+        digest(|_, _, packet| packet.sent += nano),
+        digest(|_, _, packet| packet.flow = FlowId(1)),
+        digest(|_, _, packet| packet.ip_len += 1),
+        digest(|_, _, packet| packet.body = segment(0, 9, false, at(0)).body),
+    ];
+    let all = digests.len();
+    digests.sort_unstable();
+    digests.dedup();
+    assert_eq!(digests.len(), all);
+    assert_eq!(digest(|_, _, _| {}), digest(|_, _, _| {}));
+}
+
+#[test]
+fn the_digest_knows_of_what_is_still_under_way() {
+    let mut collector = tcp();
+    collector.record(at(9999), A, &Event::Sent { packet: &segment(0, 0, false, at(9999)) });
+    assert_ne!(collector.finish(at(10_000)).digest, tcp().finish(at(10_000)).digest);
+}
+
+#[test]
+fn the_digest_knows_places_kinds_and_order_but_not_the_step() {
+    let of = |step, events: &[(Who, bool)]| {
+        let mut collector = Collector::new(Shape {
+            flows: vec![FlowShape::tcp("a")],
+            links: vec![LinkShape { name: "x".into() }, LinkShape { name: "y".into() }],
+            duration: Span::from_secs(10),
+            warmup: Span::ZERO,
+            step: ms_span(step),
+        });
+        let packet = segment(0, 0, false, at(5));
+        let packet = &packet;
+        for (who, is_drop) in events {
+            let why = DropReason::Full;
+            let event =
+                if *is_drop { Event::Dropped { packet, why } } else { Event::Marked { packet } };
+            collector.record(at(5), *who, &event);
+        }
+        collector.finish(at(10_000)).digest
+    };
+    let (x, y) = (Who::Link(0), Who::Link(1));
+    let one = of(100, &[(x, false), (y, true)]);
+    assert_eq!(one, of(10, &[(x, false), (y, true)]));
+    assert_ne!(one, of(100, &[(y, true), (x, false)]));
+    assert_ne!(one, of(100, &[(y, false), (x, true)]));
+    assert_ne!(one, of(100, &[(x, false)]));
+}
+
+proptest! {
+    #[test]
+    fn rows_lose_no_byte_and_no_peak(
+        mut events in prop::collection::vec((0u64..10_000, 1u64..100_000, 1u64..500), 1..200),
+    ) {
+        events.sort_unstable();
+        let mut collector = tcp();
+        for (ms, bytes, rtt) in &events {
+            collector.record(at(*ms), A, &Event::Delivered { bytes: *bytes });
+            collector.record(at(*ms), A, &Event::Rtt { rtt: ms_span(*rtt) });
+        }
+        let run = collector.finish(at(10_000));
+        let series = &run.series.flows[0];
+        let carried: f64 = series.goodput_mbps.iter().map(|mbps| f64::from(*mbps) * 0.1e6 / 8.0).sum();
+        let delivered: u64 = events.iter().map(|event| event.1).sum();
+        prop_assert!((carried / delivered as f64 - 1.0).abs() < 1e-5);
+        prop_assert_eq!(run.flows[0].whole.delivered_bytes, delivered);
+        let peak = series.rtt_max_ms.iter().copied().fold(0.0, f32::max);
+        prop_assert_eq!(peak, events.iter().map(|event| event.2).max().unwrap_or(0) as f32);
+        let late = events.iter().filter(|event| event.0 >= 2000).count() as u64;
+        prop_assert_eq!(run.flows[0].rtt.count(), late);
+    }
+}

@@ -1,0 +1,229 @@
+//! Results arranged the way figures ask for them: by scenario, subject and metric.
+
+use sojourn_metrics::stats;
+use sojourn_study::results::{Kind, Plan, Results, Row, Table};
+
+/// A flow (or group of flows), a queue, or the run as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Subject {
+    pub(crate) kind: Kind,
+    /// Empty for the run as a whole.
+    pub(crate) name: String,
+}
+
+impl Subject {
+    pub(crate) fn label(&self) -> &str {
+        match self.kind {
+            Kind::Run => "all flows",
+            Kind::Flow | Kind::Queue => &self.name,
+        }
+    }
+}
+
+/// A number of one run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Point {
+    pub(crate) run: u32,
+    pub(crate) seed: u64,
+    pub(crate) value: f64,
+}
+
+/// A mean over seeds with the half width of its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Mean {
+    pub(crate) mean: f64,
+    pub(crate) half_width: Option<f64>,
+    pub(crate) seeds: usize,
+}
+
+impl Mean {
+    pub(crate) fn of(points: &[Point]) -> Option<Self> {
+        let values: Vec<f64> = points.iter().map(|point| point.value).collect();
+        Some(Self {
+            mean: stats::mean(&values)?,
+            half_width: stats::mean_interval(&values, 0.95).map(|interval| interval.half_width()),
+            seeds: values.len(),
+        })
+    }
+}
+
+pub(crate) struct Data<'a> {
+    pub(crate) results: &'a Results,
+    pub(crate) plan: &'a Plan,
+    pub(crate) table: &'a Table,
+    /// Runs with a result, by scenario.
+    pub(crate) done: Vec<Vec<u32>>,
+    /// Factors that differ between scenarios.
+    pub(crate) varying: Vec<usize>,
+    pub(crate) subjects: Vec<Subject>,
+    /// For every row of the table, the position of its subject.
+    subject_of: Vec<Option<usize>>,
+    /// Which subjects have which metrics anywhere.
+    has: Vec<Vec<bool>>,
+}
+
+impl<'a> Data<'a> {
+    pub(crate) fn new(results: &'a Results) -> Self {
+        let (plan, table) = (&results.plan, &results.table);
+        let mut done = vec![Vec::new(); plan.scenarios.len()];
+        for (at, run) in plan.runs.iter().enumerate() {
+            if let Some(runs) = done.get_mut(run.scenario as usize)
+                && !results.missing.contains(&(at as u32))
+            {
+                runs.push(at as u32);
+            }
+        }
+        let varying = (0..plan.factors.len())
+            .filter(|factor| {
+                let mut values = plan.scenarios.iter().map(|s| s.factors.get(*factor));
+                let first = values.next();
+                values.any(|value| Some(value) != first)
+            })
+            .collect();
+        let mut subjects = vec![];
+        let mut add = |kind: Kind, name: &str| {
+            if !subjects.iter().any(|s: &Subject| s.kind == kind && s.name == name) {
+                subjects.push(Subject { kind, name: name.to_owned() });
+            }
+        };
+        for scenario in &plan.scenarios {
+            for flow in &scenario.flows {
+                add(Kind::Flow, &flow.group);
+            }
+        }
+        for scenario in &plan.scenarios {
+            for queue in &scenario.queues {
+                add(Kind::Queue, &queue.name);
+            }
+        }
+        add(Kind::Run, "");
+        let subject_of: Vec<Option<usize>> = table
+            .rows
+            .iter()
+            .map(|row| {
+                let scenario = plan.scenarios.get(row.scenario as usize)?;
+                let name = match row.kind {
+                    Kind::Flow => &scenario.flows.iter().find(|f| f.name == row.name)?.group,
+                    Kind::Queue => &row.name,
+                    Kind::Run => "",
+                };
+                subjects.iter().position(|s| s.kind == row.kind && s.name == name)
+            })
+            .collect();
+        let mut has = vec![vec![false; table.metrics.len()]; subjects.len()];
+        for (row, subject) in table.rows.iter().zip(&subject_of) {
+            if let Some(subject) = subject {
+                for (has, value) in has[*subject].iter_mut().zip(&row.values) {
+                    *has |= value.is_some_and(f64::is_finite);
+                }
+            }
+        }
+        Self { results, plan, table, done, varying, subjects, subject_of, has }
+    }
+
+    pub(crate) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Subject> {
+        self.subjects.iter().filter(move |subject| subject.kind == kind)
+    }
+
+    /// Whether the subject has this metric in any run.
+    pub(crate) fn has(&self, subject: &Subject, metric: &str) -> bool {
+        let subject = self.subjects.iter().position(|s| s == subject);
+        let metric = self.table.metrics.iter().position(|m| m == metric);
+        matches!((subject, metric), (Some(subject), Some(metric)) if self.has[subject][metric])
+    }
+
+    pub(crate) fn metrics_of(&self, subject: &Subject) -> impl Iterator<Item = &'a str> {
+        let at = self.subjects.iter().position(|s| s == subject);
+        let has = at.map_or(&[][..], |at| &self.has[at][..]);
+        self.table.metrics.iter().zip(has).filter(|(_, has)| **has).map(|(name, _)| name.as_str())
+    }
+
+    /// The rows of a run with their subjects.
+    pub(crate) fn rows(&self, run: u32) -> impl Iterator<Item = (&'a Row, Option<&Subject>)> {
+        let start = self.table.rows.partition_point(|row| row.run < run);
+        let rows = &self.table.rows[start..];
+        rows.iter()
+            .zip(&self.subject_of[start..])
+            .take_while(move |(row, _)| row.run == run)
+            .map(|(row, subject)| (row, subject.map(|at| &self.subjects[at])))
+    }
+
+    /// The metric in each finished run of a scenario; the mean over its flows where the subject
+    /// is a group.
+    pub(crate) fn points(&self, scenario: usize, subject: &Subject, metric: &str) -> Vec<Point> {
+        let Some(column) = self.table.metrics.iter().position(|name| name == metric) else {
+            return Vec::new();
+        };
+        let mut points = Vec::new();
+        for run in &self.done[scenario] {
+            let values: Vec<f64> = self
+                .rows(*run)
+                .filter(|(_, of)| *of == Some(subject))
+                .filter_map(|(row, _)| row.values.get(column).copied().flatten())
+                .filter(|value| value.is_finite())
+                .collect();
+            if let Some(value) = stats::mean(&values) {
+                points.push(Point { run: *run, seed: self.plan.runs[*run as usize].seed, value });
+            }
+        }
+        points
+    }
+
+    pub(crate) fn mean(&self, scenario: usize, subject: &Subject, metric: &str) -> Option<Mean> {
+        Mean::of(&self.points(scenario, subject, metric))
+    }
+
+    /// The factor values that tell a scenario from others: `queue fq_codel · rate 10Mbps`.
+    pub(crate) fn label(&self, scenario: usize) -> String {
+        self.label_without(scenario, &[])
+    }
+
+    /// The same without some factors; empty when nothing is left.
+    pub(crate) fn label_without(&self, scenario: usize, without: &[usize]) -> String {
+        let factors: Vec<usize> =
+            self.varying.iter().copied().filter(|factor| !without.contains(factor)).collect();
+        let values = factors.iter().map(|factor| self.value(scenario, *factor).to_owned());
+        let values: Vec<String> = if factors.len() < 2 {
+            values.collect()
+        } else {
+            let named = factors.iter().zip(values);
+            named.map(|(factor, value)| self.named(*factor, &value)).collect()
+        };
+        if values.is_empty() && without.is_empty() {
+            return "the scenario".to_owned();
+        }
+        values.join(" · ")
+    }
+
+    pub(crate) fn value(&self, scenario: usize, factor: usize) -> &'a str {
+        self.plan.scenarios[scenario].factors.get(factor).map_or("", String::as_str)
+    }
+
+    /// A value with the last part of its factor's name, unless it speaks for itself.
+    fn named(&self, factor: usize, value: &str) -> String {
+        let name = &self.plan.factors[factor].name;
+        let short = name.rsplit('.').next().unwrap_or(name);
+        if matches!(short, "queue" | "cca") && value.starts_with(|c: char| c.is_ascii_alphabetic())
+        {
+            value.to_owned()
+        } else {
+            format!("{short} {value}")
+        }
+    }
+
+    pub(crate) fn short_factor(&self, factor: usize) -> &'a str {
+        let name: &'a str = &self.plan.factors[factor].name;
+        let short = name.rsplit('.').next().unwrap_or(name);
+        let same = self.plan.factors.iter().filter(|f| f.name.rsplit('.').next() == Some(short));
+        if same.count() > 1 { name } else { short }
+    }
+
+    /// The first metric of the list that the subject has.
+    pub(crate) fn first_metric<'m>(
+        &self,
+        subject: &Subject,
+        metrics: &[&'m str],
+    ) -> Option<&'m str> {
+        metrics.iter().copied().find(|metric| self.has(subject, metric))
+    }
+}

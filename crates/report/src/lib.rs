@@ -1,0 +1,34 @@
+//! What a result folder says, for people.
+//!
+//! - [`html`] makes one self-contained page: the answer, the factor matrix, figures, time series,
+//!   runs and methods. It opens without a network and reads without script.
+//! - [`terminal`] prints the same tables as text.
+//! - [`compare`] pairs the runs of two folders and ranks what changed.
+//! - [`export`] writes what flent, iperf3, Mahimahi's plots and spreadsheets read.
+//! - [`pcap`] observes a run and writes packets that Wireshark analyses.
+//!
+//! Everything but [`pcap`] reads [`Results`](sojourn_study::results::Results) and nothing else, so
+//! a page can be made again from a folder alone. Functions return text or bytes; who calls them
+//! decides where it goes.
+
+pub mod compare;
+pub mod export;
+pub mod pcap;
+pub mod terminal;
+
+mod command;
+mod data;
+mod markup;
+mod names;
+mod number;
+mod packed;
+mod page;
+mod svg;
+
+pub use command::repeat;
+pub use page::{Options, html};
+
+use sojourn_study::results::Series;
+
+/// How the time series of a run are read: `|run| results.series(run)`, with the error as text.
+pub type ReadSeries<'a> = dyn Fn(u32) -> Result<Vec<Series>, String> + 'a;

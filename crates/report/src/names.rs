@@ -1,0 +1,125 @@
+//! What metrics and columns are called on a page.
+
+use sojourn_study::results::{Kind, Plan};
+
+/// `rtt_p95_ms` → `RTT, 95th percentile`.
+pub(crate) fn title(metric: &str) -> String {
+    let (stem, _) = split_unit(metric);
+    for (suffix, words) in QUANTILES {
+        if let Some(prefix) = stem.strip_suffix(suffix) {
+            return format!("{}, {words}", base(prefix));
+        }
+    }
+    base(stem)
+}
+
+/// With its unit: `RTT, 95th percentile (ms)`.
+pub(crate) fn axis(plan: &Plan, metric: &str) -> String {
+    let unit = unit(plan, metric);
+    if unit.is_empty() { title(metric) } else { format!("{} ({unit})", title(metric)) }
+}
+
+/// The unit as the plan states it, else as the suffix says.
+pub(crate) fn unit<'a>(plan: &'a Plan, metric: &str) -> &'a str {
+    match plan.metrics.iter().find(|column| column.name == metric) {
+        Some(column) => &column.unit,
+        None => split_unit(metric).1,
+    }
+}
+
+/// Takes the unit off the end of a name.
+pub(crate) fn split_unit(name: &str) -> (&str, &'static str) {
+    for (suffix, unit) in UNITS {
+        if let Some(stem) = name.strip_suffix(suffix) {
+            return (stem, unit);
+        }
+    }
+    (name, "")
+}
+
+/// Whether more is better: `None` where it depends on what one wants.
+pub(crate) fn more_is_better(metric: &str) -> Option<bool> {
+    const MORE: &[&str] =
+        &["goodput", "acked", "throughput", "utilisation", "jain", "min_max", "mos", "fps"];
+    const LESS: &[&str] = &[
+        "rtt", "owd", "ping", "sojourn", "loss", "lost", "drop", "stall", "freeze", "jitter",
+        "ipdv", "pdv", "completion", "retransmit", "timeouts", "spurious", "frame_delay",
+        "frame_gap", "connect", "queue",
+    ];
+    if LESS.iter().any(|word| metric.starts_with(word)) || metric.contains("loss") {
+        return Some(false);
+    }
+    MORE.iter().any(|word| metric.contains(word)).then_some(true)
+}
+
+pub(crate) fn kind(kind: Kind) -> &'static str {
+    kind.name()
+}
+
+const UNITS: &[(&str, &str)] = &[
+    ("_mbps", "Mbit/s"),
+    ("_ms", "ms"),
+    ("_us", "µs"),
+    ("_s", "s"),
+    ("_pkts", "packets"),
+    ("_packets", "packets"),
+    ("_bytes", "bytes"),
+];
+
+const QUANTILES: &[(&str, &str)] = &[
+    ("_min", "least"),
+    ("_mean", "mean"),
+    ("_p1", "1st percentile"),
+    ("_p5", "5th percentile"),
+    ("_p25", "25th percentile"),
+    ("_p50", "median"),
+    ("_p75", "75th percentile"),
+    ("_p95", "95th percentile"),
+    ("_p99", "99th percentile"),
+    ("_p999", "99.9th percentile"),
+    ("_max", "largest"),
+];
+
+fn base(stem: &str) -> String {
+    let known = match stem {
+        "rtt" => "RTT",
+        "srtt" => "smoothed RTT",
+        "owd" => "one-way delay",
+        "sojourn" => "queue sojourn",
+        "ping" => "ping",
+        "cwnd" => "cwnd",
+        "mos" => "MOS",
+        "jain" => "Jain's index",
+        "goodput_sum" => "goodput of all flows",
+        "tcp_goodput_sum" => "goodput of TCP flows",
+        "min_max" => "least over largest goodput",
+        "queue" => "backlog",
+        "bw" => "bandwidth estimate",
+        "pacing" => "pacing rate",
+        "delivery" => "delivery rate",
+        "inflight" => "in flight",
+        _ => return stem.replace('_', " "),
+    };
+    known.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_read_as_words() {
+        assert_eq!(title("rtt_p95_ms"), "RTT, 95th percentile");
+        assert_eq!(title("goodput_mbps"), "goodput");
+        assert_eq!(title("sojourn_p999_ms"), "queue sojourn, 99.9th percentile");
+        assert_eq!(title("jain"), "Jain's index");
+    }
+
+    #[test]
+    fn delay_is_better_low_and_goodput_high() {
+        assert_eq!(more_is_better("rtt_p95_ms"), Some(false));
+        assert_eq!(more_is_better("loss_share"), Some(false));
+        assert_eq!(more_is_better("goodput_mbps"), Some(true));
+        assert_eq!(more_is_better("share"), None);
+    }
+}

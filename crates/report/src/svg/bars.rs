@@ -1,0 +1,273 @@
+//! A bar, box or point row for each value of a factor, with every run as a point.
+
+use std::fmt::Write;
+
+use sojourn_metrics::stats;
+
+use super::{Scale, class, short, symbol, text_width};
+use crate::data::{Mean, Point};
+use crate::markup::Esc;
+use crate::number::{estimate, number};
+
+/// What stands on one line of the figure's left edge.
+pub(crate) struct Category {
+    pub(crate) label: String,
+    pub(crate) groups: Vec<Group>,
+}
+
+/// The points of one colour.
+pub(crate) struct Group {
+    pub(crate) colour: usize,
+    pub(crate) label: String,
+    pub(crate) points: Vec<Point>,
+}
+
+/// How the points are summed up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// A bar to the mean, with its 95 % interval.
+    Bars,
+    /// Quartiles and median, whiskers to the ends.
+    Boxes,
+}
+
+const ROW: f64 = 18.0;
+const GAP: f64 = 12.0;
+const WIDTH: f64 = 480.0;
+
+/// Rows of bars or boxes with all points shown. `axis` names the quantity, with its unit.
+pub(crate) fn bars(categories: &[Category], layout: Layout, axis: &str, unit: &str) -> String {
+    let values: Vec<f64> = categories
+        .iter()
+        .flat_map(|category| &category.groups)
+        .flat_map(|group| {
+            let high = Mean::of(&group.points)
+                .map(|mean| mean.mean + mean.half_width.unwrap_or(0.0))
+                .filter(|_| layout == Layout::Bars);
+            group.points.iter().map(|point| point.value).chain(high)
+        })
+        .collect();
+    if values.is_empty() {
+        return String::new();
+    }
+    let (left, top, height) = frame(categories);
+    let spread = values.iter().copied().fold(0.0, f64::max)
+        / values.iter().copied().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
+    let right = WIDTH - 16.0;
+    let scale = if layout == Layout::Boxes && spread > 30.0 && values.iter().all(|v| *v > 0.0) {
+        Scale::log(values, left, right)
+    } else if layout == Layout::Bars {
+        Scale::linear(values.into_iter().chain([0.0]), left, right)
+    } else {
+        Scale::linear(values, left, right)
+    };
+    let mut out = open(WIDTH, height, axis);
+    x_axis(&mut out, &scale, axis, left, WIDTH, top, height);
+    let mut y = top;
+    for category in categories {
+        label(&mut out, category, left, y);
+        for group in &category.groups {
+            row(&mut out, group, layout, &scale, unit, y + ROW / 2.0, &category.label);
+            y += ROW;
+        }
+        y += GAP;
+    }
+    out + "</svg>"
+}
+
+/// A bar of fixed length for each category, divided by mean share.
+pub(crate) fn shares(categories: &[Category], axis: &str) -> String {
+    let (left, right) = (left_margin(categories), WIDTH - 16.0);
+    let height = 6.0 + categories.len() as f64 * 30.0 + 34.0;
+    let mut out = open(WIDTH, height, axis);
+    let scale = Scale::exact(0.0, 1.0, left, right);
+    for tick in [0.0, 0.25, 0.5, 0.75, 1.0] {
+        let x = scale.at(tick);
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{x:.1} 4V{:.1}\"/><text class=\"tick\" x=\"{x:.1}\" y=\"{:.1}\" \
+             text-anchor=\"middle\">{} %</text>",
+            height - 34.0,
+            height - 20.0,
+            tick * 100.0
+        );
+    }
+    let _ = write!(
+        out,
+        "<text class=\"axis\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+        f64::midpoint(left, right),
+        height - 5.0,
+        Esc(axis)
+    );
+    for (at, category) in categories.iter().enumerate() {
+        let y = 6.0 + at as f64 * 30.0;
+        let _ = write!(
+            out,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            left - 8.0,
+            y + 15.0,
+            Esc(&short(&category.label, 34))
+        );
+        let mut from = 0.0;
+        for group in &category.groups {
+            let Some(mean) = Mean::of(&group.points) else { continue };
+            let (x, to) = (scale.clamped(from), scale.clamped(from + mean.mean));
+            let _ = write!(
+                out,
+                "<g class=\"{}\" tabindex=\"-1\"><rect class=\"bar\" x=\"{x:.1}\" y=\"{y:.1}\" \
+                 width=\"{:.1}\" height=\"22\"/><title>{}: {}</title></g>",
+                class(group.colour),
+                (to - x).max(0.0),
+                Esc(&format!("{}, {}", category.label, group.label)),
+                estimate(mean.mean * 100.0, mean.half_width.map(|half| half * 100.0), "%")
+            );
+            if to - x > 34.0 {
+                let _ = write!(
+                    out,
+                    "<text class=\"on {}\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{:.0} %</text>",
+                    class(group.colour),
+                    f64::midpoint(x, to),
+                    y + 15.5,
+                    mean.mean * 100.0
+                );
+            }
+            from += mean.mean;
+        }
+    }
+    out + "</svg>"
+}
+
+fn row(
+    out: &mut String,
+    group: &Group,
+    layout: Layout,
+    scale: &Scale,
+    unit: &str,
+    y: f64,
+    category: &str,
+) {
+    let Some(mean) = Mean::of(&group.points) else {
+        let _ = write!(
+            out,
+            "<text class=\"none\" x=\"{:.1}\" y=\"{:.1}\">no value</text>",
+            scale.ticks().first().map_or(0.0, |(tick, _)| scale.at(*tick)) + 4.0,
+            y + 4.0
+        );
+        return;
+    };
+    let _ = write!(out, "<g class=\"{}\">", class(group.colour));
+    let values: Vec<f64> = group.points.iter().map(|point| point.value).collect();
+    let who = format!("{category}, {}", group.label);
+    match layout {
+        Layout::Bars => {
+            let (zero, end) = (scale.at(0.0), scale.at(mean.mean));
+            let _ = write!(
+                out,
+                "<g><rect class=\"bar\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"12\"/>\
+                 <title>{}: {}</title></g>",
+                zero.min(end),
+                y - 6.0,
+                (end - zero).abs().max(0.5),
+                Esc(&who),
+                estimate(mean.mean, mean.half_width, unit)
+            );
+            if let Some(half) = mean.half_width.filter(|half| *half > 0.0) {
+                let (a, b) = (scale.clamped(mean.mean - half), scale.clamped(mean.mean + half));
+                let _ = write!(
+                    out,
+                    "<path class=\"whisker\" d=\"M{a:.1} {y:.1}H{b:.1}M{a:.1} {0:.1}V{1:.1}M{b:.1} \
+                     {0:.1}V{1:.1}\"/>",
+                    y - 4.0,
+                    y + 4.0
+                );
+            }
+        }
+        Layout::Boxes => {
+            let at = |q: f64| scale.at(stats::quantile(&values, q).unwrap_or(mean.mean));
+            let (low, q1, q2, q3, high) = (at(0.0), at(0.25), at(0.5), at(0.75), at(1.0));
+            let _ = write!(
+                out,
+                "<g><path class=\"whisker\" d=\"M{low:.1} {y:.1}H{high:.1}\"/><rect class=\"box\" \
+                 x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"12\"/><path class=\"median\" \
+                 d=\"M{q2:.1} {:.1}V{:.1}\"/><title>{}: median {} {}, quartiles {} to {}</title></g>",
+                q1.min(q3),
+                y - 6.0,
+                (q3 - q1).abs().max(0.8),
+                y - 7.0,
+                y + 7.0,
+                Esc(&who),
+                number(stats::quantile(&values, 0.5).unwrap_or(mean.mean)),
+                Esc(unit),
+                number(stats::quantile(&values, 0.25).unwrap_or(mean.mean)),
+                number(stats::quantile(&values, 0.75).unwrap_or(mean.mean)),
+            );
+        }
+    }
+    for (at, point) in group.points.iter().enumerate() {
+        // Points of one row are moved apart by their order, so that equal ones stay visible.
+        let dy = ((at * 2 + 1) as f64 / group.points.len() as f64 - 1.0) * 4.0;
+        let _ = write!(
+            out,
+            "<g class=\"pt\" data-run=\"{}\">{}<title>{}, seed {}: {} {}</title></g>",
+            point.run,
+            symbol(group.colour, scale.at(point.value), y + dy, 2.4),
+            Esc(&who),
+            point.seed,
+            number(point.value),
+            Esc(unit)
+        );
+    }
+    *out += "</g>";
+}
+
+fn label(out: &mut String, category: &Category, left: f64, y: f64) {
+    let middle = y + category.groups.len() as f64 * ROW / 2.0;
+    let _ = write!(
+        out,
+        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+        left - 8.0,
+        middle + 4.0,
+        Esc(&short(&category.label, 34))
+    );
+}
+
+/// Left margin, top margin and height.
+fn frame(categories: &[Category]) -> (f64, f64, f64) {
+    let rows: usize = categories.iter().map(|category| category.groups.len()).sum();
+    let height = 8.0 + rows as f64 * ROW + categories.len() as f64 * GAP + 34.0;
+    (left_margin(categories), 8.0, height)
+}
+
+fn left_margin(categories: &[Category]) -> f64 {
+    let widest = categories.iter().map(|c| text_width(&short(&c.label, 34))).fold(40.0, f64::max);
+    (widest + 12.0).min(WIDTH * 0.46)
+}
+
+fn x_axis(out: &mut String, scale: &Scale, title: &str, left: f64, width: f64, top: f64, height: f64) {
+    for (tick, text) in scale.ticks() {
+        let x = scale.at(tick);
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{x:.1} {:.1}V{:.1}\"/><text class=\"tick\" x=\"{x:.1}\" \
+             y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
+            top - 2.0,
+            height - 34.0,
+            height - 20.0
+        );
+    }
+    let _ = write!(
+        out,
+        "<text class=\"axis\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+        f64::midpoint(left, width - 16.0),
+        height - 5.0,
+        Esc(title)
+    );
+}
+
+fn open(width: f64, height: f64, name: &str) -> String {
+    format!(
+        "<svg class=\"chart\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+         width=\"{width:.0}\" height=\"{height:.0}\">",
+        Esc(name)
+    )
+}

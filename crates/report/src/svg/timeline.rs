@@ -1,0 +1,225 @@
+//! Time series as a still figure. Every pixel column spans the least to the largest value that
+//! falls into it, so that a peak of one step is as high as it was.
+
+use std::fmt::Write;
+
+use super::{Scale, class, short};
+use crate::markup::Esc;
+
+pub(crate) struct Panel<'a> {
+    /// With its unit.
+    pub(crate) title: String,
+    pub(crate) traces: Vec<Trace<'a>>,
+    /// Start of each phase and its name, for a ribbon below the panel.
+    pub(crate) ribbons: Vec<(usize, Vec<(f64, String)>)>,
+}
+
+pub(crate) struct Trace<'a> {
+    pub(crate) colour: usize,
+    /// Faint, as a capacity behind a rate.
+    pub(crate) behind: bool,
+    pub(crate) values: &'a [Option<f64>],
+    /// Impulses from zero rather than a line: counts.
+    pub(crate) impulses: bool,
+}
+
+const WIDTH: f64 = 720.0;
+const LEFT: f64 = 54.0;
+const PANEL: f64 = 84.0;
+const GAP: f64 = 24.0;
+const COLUMN: usize = 2;
+const RIBBON: f64 = 9.0;
+
+pub(crate) fn timeline(t_s: &[f64], panels: &[Panel<'_>], name: &str) -> String {
+    let Some(end) = t_s.last().copied().filter(|end| *end > 0.0) else { return String::new() };
+    let heights: Vec<f64> =
+        panels.iter().map(|panel| PANEL + GAP + RIBBON * panel.ribbons.len() as f64).collect();
+    let height = heights.iter().sum::<f64>() + 26.0;
+    let right = WIDTH - 10.0;
+    let x = Scale::exact(0.0, end, LEFT, right);
+    let mut out = format!(
+        "<svg class=\"chart time\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {WIDTH} {height:.0}\" \
+         width=\"{WIDTH}\" height=\"{height:.0}\">",
+        Esc(name)
+    );
+    let mut top = 0.0;
+    for (panel, height) in panels.iter().zip(&heights) {
+        draw(&mut out, panel, t_s, &x, top + 16.0);
+        top += height;
+    }
+    for (tick, text) in x.ticks() {
+        let _ = write!(
+            out,
+            "<text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
+            x.at(tick),
+            top + 8.0
+        );
+    }
+    let _ = write!(
+        out,
+        "<text class=\"axis\" x=\"{right}\" y=\"{:.1}\" text-anchor=\"end\">time (s)</text></svg>",
+        top + 23.0
+    );
+    out
+}
+
+fn draw(out: &mut String, panel: &Panel<'_>, t_s: &[f64], x: &Scale, top: f64) {
+    let bottom = top + PANEL;
+    let (low, high) = panel
+        .traces
+        .iter()
+        .flat_map(|trace| trace.values.iter().flatten())
+        .filter(|value| value.is_finite())
+        .fold((0.0f64, 0.0f64), |(low, high), value| (low.min(*value), high.max(*value)));
+    let y = Scale::linear([low, high], bottom, top);
+    let _ = write!(
+        out,
+        "<text class=\"axis\" x=\"{LEFT}\" y=\"{:.1}\">{}</text>",
+        top - 5.0,
+        Esc(&panel.title)
+    );
+    let ticks = y.ticks();
+    let shown = ticks.iter().step_by(ticks.len().div_ceil(4).max(1));
+    for (tick, text) in shown {
+        let at = y.at(*tick);
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{:.1}\"/><text class=\"tick\" x=\"{:.1}\" \
+             y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
+            WIDTH - 10.0,
+            LEFT - 6.0,
+            at + 4.0
+        );
+    }
+    for trace in panel.traces.iter().filter(|t| t.behind).chain(panel.traces.iter().filter(|t| !t.behind))
+    {
+        let path = path(trace, t_s, x, &y);
+        if path.is_empty() {
+            continue;
+        }
+        let kind = match (trace.behind, trace.impulses) {
+            (true, _) => "line behind",
+            (_, true) => "line impulse",
+            _ => "line",
+        };
+        let _ = write!(
+            out,
+            "<path class=\"{kind} {} dash{}\" d=\"{path}\"/>",
+            class(trace.colour),
+            if trace.impulses { 0 } else { trace.colour % 4 }
+        );
+    }
+    let end = t_s.last().copied().unwrap_or(0.0);
+    for (at, (colour, phases)) in panel.ribbons.iter().enumerate() {
+        let y = bottom + 4.0 + at as f64 * RIBBON;
+        for (index, (from, name)) in phases.iter().enumerate() {
+            let to = phases.get(index + 1).map_or(end, |next| next.0);
+            let (a, b) = (x.at(*from), x.at(to));
+            let _ = write!(
+                out,
+                "<g><rect class=\"phase {}\" x=\"{a:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"7\" \
+                 fill-opacity=\"{}\"/><title>{}</title></g>",
+                class(*colour),
+                (b - a).max(0.4),
+                phase_shade(name),
+                Esc(&short(name, 40))
+            );
+        }
+    }
+}
+
+/// The darker, the further from a controller's usual state; of names only, so that one phase
+/// looks the same everywhere.
+fn phase_shade(name: &str) -> &'static str {
+    let name = name.to_ascii_lowercase();
+    let any = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    if any(&["loss", "recovery", "timeout"]) {
+        "1"
+    } else if any(&["startup", "slow"]) {
+        "0.75"
+    } else if any(&["rtt", "drain"]) {
+        "0.55"
+    } else if any(&["up", "refill", "probe"]) && !any(&["down", "cruise"]) {
+        "0.38"
+    } else {
+        "0.18"
+    }
+}
+
+/// Relative whole pixels keep the path short.
+fn path(trace: &Trace<'_>, t_s: &[f64], x: &Scale, y: &Scale) -> String {
+    let mut out = String::new();
+    let mut pen: Option<(i64, i64)> = None;
+    let mut at = 0;
+    let length = t_s.len().min(trace.values.len());
+    while at < length {
+        let column = (x.at(t_s[at]) as usize) / COLUMN;
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        while at < length && (x.at(t_s[at]) as usize) / COLUMN == column {
+            if let Some(value) = trace.values[at].filter(|value| value.is_finite()) {
+                low = low.min(value);
+                high = high.max(value);
+            }
+            at += 1;
+        }
+        if low > high {
+            pen = None;
+            continue;
+        }
+        let px = (column * COLUMN) as i64;
+        if trace.impulses {
+            if high > 0.0 {
+                let _ = write!(out, "M{px} {:.0}V{:.0}", y.at(0.0), y.at(high).min(y.at(0.0) - 1.0));
+            }
+            continue;
+        }
+        let (low, high) = (y.at(low).round() as i64, y.at(high).round() as i64);
+        match pen {
+            None => {
+                let _ = write!(out, "M{px} {low}");
+                if high == low {
+                    out.push_str("h1");
+                }
+            }
+            Some((x0, y0)) => {
+                let near = if (low - y0).abs() <= (high - y0).abs() { low } else { high };
+                if near == y0 {
+                    let _ = write!(out, "h{}", px - x0);
+                } else {
+                    let _ = write!(out, "l{} {}", px - x0, near - y0);
+                }
+                if low != high {
+                    let far = if near == low { high } else { low };
+                    let _ = write!(out, "v{}", far - near);
+                    pen = Some((px, far));
+                } else {
+                    pen = Some((px, near));
+                }
+                continue;
+            }
+        }
+        if low != high {
+            let _ = write!(out, "v{}", high - low);
+        }
+        pen = Some((if high == low { px + 1 } else { px }, high));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peak_of_one_step_is_as_high_as_it_was() {
+        let t_s: Vec<f64> = (1..=60_000).map(|step| f64::from(step) * 0.001).collect();
+        let mut values = vec![Some(10.0); t_s.len()];
+        values[31_234] = Some(1000.0);
+        let trace = Trace { colour: 0, behind: false, values: &values, impulses: false };
+        let y = Scale::exact(0.0, 1000.0, 100.0, 0.0);
+        let x = Scale::exact(0.0, 60.0, LEFT, WIDTH - 10.0);
+        let path = path(&trace, &t_s, &x, &y);
+        assert!(path.contains("v-99"), "{path}");
+        assert!(path.len() < 4000, "{}", path.len());
+    }
+}

@@ -1,0 +1,303 @@
+//! Checking claims against results.
+
+use sojourn_metrics::stats;
+
+use super::resolve::{Expectation, Term, Test, Value};
+use super::syntax::{Pool, Relation};
+use super::units::Unit;
+use super::Claim;
+use crate::results::{
+    Check, ClaimReport, ClaimResult, Estimate, Kind, Miss, Plan, Row, Table, Verdict,
+};
+
+const CONFIDENCE: f64 = 0.95;
+
+/// Checks every claim in every scenario that it speaks of.
+pub fn check(claims: &[Claim], plan: &Plan, table: &Table) -> ClaimReport {
+    let results = Results::new(plan, table);
+    ClaimReport { claims: claims.iter().map(|claim| results.claim(claim)).collect() }
+}
+
+struct Results<'a> {
+    plan: &'a Plan,
+    table: &'a Table,
+    /// Runs of each scenario: seed and position.
+    runs: Vec<Vec<(u64, u32)>>,
+}
+
+/// Why a value is not there.
+#[derive(Clone, Debug, PartialEq)]
+enum Gap {
+    NoRun,
+    NoScenario(String),
+    NoValue(String),
+}
+
+impl<'a> Results<'a> {
+    fn new(plan: &'a Plan, table: &'a Table) -> Self {
+        let mut runs = vec![Vec::new(); plan.scenarios.len()];
+        for (index, run) in plan.runs.iter().enumerate() {
+            runs[run.scenario as usize].push((run.seed, index as u32));
+        }
+        Self { plan, table, runs }
+    }
+
+    fn claim(&self, claim: &Claim) -> ClaimResult {
+        let mut result = ClaimResult {
+            id: claim.id.clone(),
+            text: claim.text.clone(),
+            source: claim.source.clone(),
+            note: claim.note.clone(),
+            verdict: Verdict::Untestable,
+            reason: claim.untestable.clone(),
+            checks: Vec::new(),
+        };
+        if claim.untestable.is_some() {
+            return result;
+        }
+        let scenarios: Vec<u32> = (0..self.plan.scenarios.len() as u32)
+            .filter(|index| {
+                let scenario = &self.plan.scenarios[*index as usize];
+                self.plan.is_selected(scenario, &claim.filter)
+            })
+            .collect();
+        if scenarios.is_empty() {
+            result.reason = Some("no scenario of this study is one that the claim speaks of".into());
+            return result;
+        }
+        for expectation in &claim.expect {
+            result.checks.extend(self.expectation(expectation, &scenarios));
+        }
+        let has = |verdict| result.checks.iter().any(|check| check.verdict == verdict);
+        result.verdict = if has(Verdict::Fails) {
+            Verdict::Fails
+        } else if has(Verdict::Holds) {
+            Verdict::Holds
+        } else {
+            result.reason = result.checks.iter().find_map(|check| check.reason.clone());
+            Verdict::Untestable
+        };
+        result
+    }
+
+    /// A check for each scenario; scenarios that differ only in factors which the expression sets
+    /// itself are one.
+    fn expectation(&self, expectation: &Expectation, scenarios: &[u32]) -> Vec<Check> {
+        let values = expectation.values();
+        let is_set = |factor: usize| {
+            !values.is_empty()
+                && values.iter().all(|value| value.elsewhere.iter().any(|(set, _)| *set == factor))
+        };
+        let free: Vec<usize> =
+            (0..self.plan.factors.len()).filter(|factor| !is_set(*factor)).collect();
+        let mut seen: Vec<Vec<&str>> = Vec::new();
+        let mut checks = Vec::new();
+        for scenario in scenarios {
+            let factors = &self.plan.scenarios[*scenario as usize].factors;
+            let place: Vec<&str> = free.iter().map(|factor| &factors[*factor][..]).collect();
+            if seen.contains(&place) {
+                continue;
+            }
+            let label: Vec<String> = free
+                .iter()
+                .filter(|factor| self.plan.factors[**factor].values.len() > 1)
+                .map(|factor| format!("{} = {}", self.plan.factors[*factor].name, factors[*factor]))
+                .collect();
+            checks.push(self.check(expectation, *scenario, label.join(", ")));
+            seen.push(place);
+        }
+        checks
+    }
+
+    fn check(&self, expectation: &Expectation, scenario: u32, label: String) -> Check {
+        let unit = expectation.unit;
+        let mut check = Check {
+            expression: expectation.text.clone(),
+            scenario,
+            label,
+            verdict: Verdict::Untestable,
+            reason: None,
+            value: None,
+            bound: None,
+            wanted: wanted(&expectation.test, unit),
+            miss: None,
+        };
+        let left = match self.over_seeds(&expectation.left, scenario) {
+            Ok(left) => left,
+            Err(reason) => return Check { reason: Some(reason), ..check },
+        };
+        let value = mean(&left);
+        check.value = Some(estimate(&left, unit));
+        let (holds, nearest) = match &expectation.test {
+            Test::Within { low, high } => {
+                ((*low..=*high).contains(&value), if value < *low { *low } else { *high })
+            }
+            Test::Compare { relation, right, .. } => {
+                let right = match right.constant() {
+                    Some(constant) => vec![constant; left.len()],
+                    None => match self.over_seeds(right, scenario) {
+                        Ok(right) => {
+                            check.bound = Some(estimate(&right, unit));
+                            right
+                        }
+                        Err(reason) => return Check { reason: Some(reason), ..check },
+                    },
+                };
+                let bound = mean(&right);
+                (relation.holds(value, bound), bound)
+            }
+        };
+        // A ratio of nothing to nothing.
+        if !value.is_finite() || !nearest.is_finite() {
+            check.reason = Some("a quantity was divided by zero".into());
+            return check;
+        }
+        check.verdict = if holds { Verdict::Holds } else { Verdict::Fails };
+        check.miss = (!holds).then(|| Miss {
+            by: (value - nearest).abs() / unit.scale,
+            unit: unit.name.to_owned(),
+            share: (nearest != 0.0).then(|| ((value - nearest) / nearest).abs()),
+        });
+        check
+    }
+
+    /// A value for each seed.
+    fn over_seeds(&self, term: &Term, scenario: u32) -> Result<Vec<f64>, String> {
+        let seeds = &self.plan.seeds;
+        let mut values = Vec::with_capacity(seeds.len());
+        let mut absent = 0;
+        for seed in seeds {
+            match self.value(term, scenario, *seed) {
+                Ok(value) => values.push(value),
+                Err(Gap::NoRun) => absent += 1,
+                Err(Gap::NoScenario(reason) | Gap::NoValue(reason)) => return Err(reason),
+            }
+        }
+        match absent {
+            0 => Ok(values),
+            _ => Err(format!("{absent} of {} runs have no result", seeds.len())),
+        }
+    }
+
+    fn value(&self, term: &Term, scenario: u32, seed: u64) -> Result<f64, Gap> {
+        match term {
+            Term::Number(number) => Ok(*number),
+            Term::Negative(inner) => Ok(-self.value(inner, scenario, seed)?),
+            Term::Binary(operator, left, right) => Ok(operator
+                .apply(self.value(left, scenario, seed)?, self.value(right, scenario, seed)?)),
+            Term::Value(value) => self.metric(value, scenario, seed),
+        }
+    }
+
+    fn metric(&self, value: &Value, scenario: u32, seed: u64) -> Result<f64, Gap> {
+        let scenario = self.elsewhere(value, scenario)?;
+        let run = self.runs[scenario as usize].iter().find(|(own, _)| *own == seed);
+        let rows = run.map(|(_, run)| self.table.run(*run)).filter(|rows| !rows.is_empty());
+        let rows = rows.ok_or(Gap::NoRun)?;
+        let flows = &self.plan.scenarios[scenario as usize].flows;
+        let is_meant = |row: &&Row| {
+            row.kind == value.kind
+                && (value.kind == Kind::Run
+                    || row.name == value.of
+                    || (value.kind == Kind::Flow
+                        && flows
+                            .iter()
+                            .any(|flow| flow.name == row.name && flow.group == value.of)))
+        };
+        let mut found = Vec::new();
+        for row in rows.iter().filter(is_meant) {
+            found.extend(self.table.value(row, value.metric));
+        }
+        let pooled = value.pool.of(&found).filter(|pooled| pooled.is_finite());
+        pooled.map(|pooled| match value.pool {
+            Pool::Jain => pooled,
+            _ => pooled * value.scale,
+        })
+        .ok_or_else(|| {
+            Gap::NoValue(match &value.of[..] {
+                "" => format!("'{}' was not measured", value.metric),
+                of => format!("'{}' of '{of}' was not measured", value.metric),
+            })
+        })
+    }
+
+    /// The scenario that a value is taken from.
+    fn elsewhere(&self, value: &Value, scenario: u32) -> Result<u32, Gap> {
+        if value.elsewhere.is_empty() {
+            return Ok(scenario);
+        }
+        let mut factors = self.plan.scenarios[scenario as usize].factors.clone();
+        for (factor, value) in &value.elsewhere {
+            factors[*factor].clone_from(value);
+        }
+        let found = self.plan.scenarios.iter().position(|scenario| scenario.factors == factors);
+        found.map(|index| index as u32).ok_or_else(|| {
+            let there: Vec<String> = value
+                .elsewhere
+                .iter()
+                .map(|(factor, value)| format!("{} = {value}", self.plan.factors[*factor].name))
+                .collect();
+            Gap::NoScenario(format!("the study has no scenario with {}", there.join(", ")))
+        })
+    }
+}
+
+impl Relation {
+    fn holds(self, left: f64, right: f64) -> bool {
+        match self {
+            Self::Less => left < right,
+            Self::AtMost => left <= right,
+            Self::Greater => left > right,
+            Self::AtLeast => left >= right,
+        }
+    }
+}
+
+impl Pool {
+    /// `None` of nothing.
+    fn of(self, values: &[f64]) -> Option<f64> {
+        match self {
+            Self::Sum => (!values.is_empty()).then(|| values.iter().sum()),
+            Self::Min => values.iter().copied().reduce(f64::min),
+            Self::Max => values.iter().copied().reduce(f64::max),
+            Self::Mean => stats::mean(values),
+            Self::Median => stats::quantile(values, 0.5),
+            Self::Jain => stats::jain(values),
+        }
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    stats::mean(values).unwrap_or(f64::NAN)
+}
+
+fn estimate(values: &[f64], unit: Unit) -> Estimate {
+    let shown: Vec<f64> = values.iter().map(|value| value / unit.scale).collect();
+    Estimate {
+        mean: mean(&shown),
+        half_width: stats::mean_interval(&shown, CONFIDENCE).map(|interval| interval.half_width()),
+        seeds: shown.len() as u32,
+        unit: unit.name.to_owned(),
+    }
+}
+
+fn wanted(test: &Test, unit: Unit) -> String {
+    let with_unit = |text: String| match unit.name {
+        "" => text,
+        "%" => format!("{text}%"),
+        name => format!("{text} {name}"),
+    };
+    let shown = |number: f64| number / unit.scale;
+    match test {
+        Test::Within { low, high } => with_unit(format!("{}..{}", round(shown(*low)), round(shown(*high)))),
+        Test::Compare { relation, right, right_text } => match right.constant() {
+            Some(number) => with_unit(format!("{} {}", relation.symbol(), round(shown(number)))),
+            None => format!("{} {right_text}", relation.symbol()),
+        },
+    }
+}
+
+/// Takes off what the way through seconds and bits has added to a written number.
+fn round(number: f64) -> f64 {
+    format!("{number:.9e}").parse().unwrap_or(number)
+}

@@ -1,0 +1,34 @@
+//! Claims: sentences with bounds over metrics, which hold, fail, or cannot be tested.
+//!
+//! An expression such as `goodput(cubic) in 6..8 Mbps` is checked in every scenario that the
+//! claim's `where` selects. In each, its sides are computed for every seed; what is compared are
+//! the means over seeds.
+
+mod evaluate;
+mod resolve;
+mod syntax;
+mod units;
+
+#[cfg(test)]
+mod tests;
+
+pub use evaluate::check;
+pub use resolve::{Expectation, Names};
+pub(crate) use resolve::check_factor;
+
+pub use syntax::ExprError;
+
+use crate::results::Where;
+
+/// A claim of a study, checked against its plan.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    pub id: String,
+    pub text: String,
+    pub source: Option<String>,
+    pub note: Option<String>,
+    /// Why it cannot be tested at all.
+    pub untestable: Option<String>,
+    pub filter: Vec<Where>,
+    pub expect: Vec<Expectation>,
+}

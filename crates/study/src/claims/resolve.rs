@@ -1,0 +1,369 @@
+//! From an expression as written to one that can be computed: metrics, flows, queues and factors
+//! are found, and dimensions agree.
+
+use sojourn_core::SpecError;
+
+use super::syntax::{self, Expr, ExprError, MetricRef, Operator, Pool, Quantity, Relation};
+use super::units::{Dimension, Unit};
+use crate::metrics::{self, Pooling, kind_of};
+use crate::results::{Kind, Plan};
+
+/// An expression of a claim, ready to be computed.
+#[derive(Clone, Debug)]
+pub struct Expectation {
+    pub text: String,
+    pub(super) left: Term,
+    pub(super) test: Test,
+    /// In which values are shown.
+    pub(super) unit: Unit,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Test {
+    /// Bounds in seconds, bits and plain numbers.
+    Within { low: f64, high: f64 },
+    Compare { relation: Relation, right: Term, right_text: String },
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Term {
+    Number(f64),
+    Value(Value),
+    Negative(Box<Term>),
+    Binary(Operator, Box<Term>, Box<Term>),
+}
+
+/// A metric of something in some scenario.
+#[derive(Clone, Debug)]
+pub(super) struct Value {
+    pub(super) metric: &'static str,
+    /// Takes the column to seconds, bits and plain numbers.
+    pub(super) scale: f64,
+    pub(super) kind: Kind,
+    /// Flow, group or queue; empty for the run as a whole.
+    pub(super) of: String,
+    pub(super) pool: Pool,
+    /// Positions of factors, and the values they have instead.
+    pub(super) elsewhere: Vec<(usize, String)>,
+}
+
+/// What claims are checked against.
+#[derive(Clone, Copy)]
+pub struct Names<'a> {
+    pub plan: &'a Plan,
+    /// Whether a factor's values were replaced from outside; then the study may speak of values
+    /// that are gone.
+    pub is_overridden: &'a dyn Fn(usize) -> bool,
+}
+
+impl Expectation {
+    /// Reads an expression.
+    ///
+    /// # Errors
+    /// A mistake of grammar; a metric, flow, queue, factor or value that is not in the plan;
+    /// quantities of different kinds that are added or compared.
+    pub fn parse(text: &str, names: Names<'_>) -> Result<Self, ExprError> {
+        let resolver = Resolver { names };
+        match syntax::Claim::parse(text)? {
+            syntax::Claim::Within { value, low, high } => {
+                let (left, meaning) = resolver.term(&value)?;
+                let low = bound(&low, &meaning)?;
+                let shown = high.unit.unwrap_or_else(|| meaning.unit());
+                let high = bound(&high, &meaning)?;
+                Ok(Self {
+                    text: text.to_owned(),
+                    left,
+                    test: Test::Within { low, high },
+                    unit: shown,
+                })
+            }
+            syntax::Claim::Compare { left, relation, right, right_at } => {
+                let (left_term, left_meaning) = resolver.term(&left)?;
+                let (right_term, right_meaning) = resolver.term(&right)?;
+                left_meaning.must_fit(&right_meaning, right_at)?;
+                let written = match &right {
+                    Expr::Quantity(quantity) => quantity.unit,
+                    _ => None,
+                };
+                let unit = written.unwrap_or_else(|| left_meaning.unit());
+                Ok(Self {
+                    text: text.to_owned(),
+                    left: left_term,
+                    test: Test::Compare {
+                        relation,
+                        right: right_term,
+                        right_text: text[right_at..].trim().to_owned(),
+                    },
+                    unit,
+                })
+            }
+        }
+    }
+
+    pub(super) fn values(&self) -> Vec<&Value> {
+        let mut values = Vec::new();
+        self.left.collect(&mut values);
+        if let Test::Compare { right, .. } = &self.test {
+            right.collect(&mut values);
+        }
+        values
+    }
+}
+
+impl Term {
+    /// The value, if it is the same in every run.
+    pub(super) fn constant(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::Value(_) => None,
+            Self::Negative(inner) => inner.constant().map(|number| -number),
+            Self::Binary(operator, left, right) => {
+                Some(operator.apply(left.constant()?, right.constant()?))
+            }
+        }
+    }
+
+    fn collect<'a>(&'a self, values: &mut Vec<&'a Value>) {
+        match self {
+            Self::Number(_) => {}
+            Self::Value(value) => values.push(value),
+            Self::Negative(inner) => inner.collect(values),
+            Self::Binary(_, left, right) => {
+                left.collect(values);
+                right.collect(values);
+            }
+        }
+    }
+}
+
+impl Operator {
+    pub(super) fn apply(self, left: f64, right: f64) -> f64 {
+        match self {
+            Self::Plus => left + right,
+            Self::Minus => left - right,
+            Self::Times => left * right,
+            Self::Over => left / right,
+        }
+    }
+}
+
+/// What kind of quantity a term is.
+struct Meaning {
+    dimension: Dimension,
+    /// The unit of its only metric.
+    unit: Option<Unit>,
+    /// A zero without unit, which goes with everything.
+    is_zero: bool,
+    what: String,
+}
+
+impl Meaning {
+    fn unit(&self) -> Unit {
+        self.unit.unwrap_or_else(|| Unit::usual(self.dimension))
+    }
+
+    fn must_fit(&self, other: &Self, at: usize) -> Result<(), ExprError> {
+        if self.dimension == other.dimension || self.is_zero || other.is_zero {
+            return Ok(());
+        }
+        Err(ExprError::new(
+            at,
+            format!(
+                "{} is {} and {} is {}",
+                self.what,
+                self.dimension.describe(),
+                other.what,
+                other.dimension.describe()
+            ),
+        ))
+    }
+}
+
+fn bound(quantity: &Quantity, of: &Meaning) -> Result<f64, ExprError> {
+    let (number, meaning) = number(quantity);
+    of.must_fit(&meaning, quantity.at)?;
+    Ok(number)
+}
+
+fn number(quantity: &Quantity) -> (f64, Meaning) {
+    let unit = quantity.unit.unwrap_or(Unit::PLAIN);
+    let meaning = Meaning {
+        dimension: unit.dimension,
+        unit: quantity.unit,
+        is_zero: quantity.number == 0.0 && quantity.unit.is_none(),
+        what: format!("{}{}", quantity.number, unit.name),
+    };
+    (quantity.number * unit.scale, meaning)
+}
+
+struct Resolver<'a> {
+    names: Names<'a>,
+}
+
+impl Resolver<'_> {
+    fn term(&self, expr: &Expr) -> Result<(Term, Meaning), ExprError> {
+        match expr {
+            Expr::Quantity(quantity) => {
+                let (number, meaning) = number(quantity);
+                Ok((Term::Number(number), meaning))
+            }
+            Expr::Metric { pool, metric } => self.metric(*pool, metric),
+            Expr::Negative(inner) => {
+                let (term, meaning) = self.term(inner)?;
+                Ok((Term::Negative(Box::new(term)), meaning))
+            }
+            Expr::Binary { operator, left, right, at } => {
+                let (left, left_meaning) = self.term(left)?;
+                let (right, right_meaning) = self.term(right)?;
+                let dimension = match operator {
+                    Operator::Plus | Operator::Minus => {
+                        left_meaning.must_fit(&right_meaning, *at)?;
+                        match left_meaning.is_zero {
+                            true => right_meaning.dimension,
+                            false => left_meaning.dimension,
+                        }
+                    }
+                    Operator::Times => left_meaning.dimension.times(right_meaning.dimension),
+                    Operator::Over => left_meaning.dimension.over(right_meaning.dimension),
+                };
+                // A number times a metric, or a sum of the same, is still shown as the metric is.
+                let unit = match operator {
+                    Operator::Over if right_meaning.dimension != Dimension::NONE => None,
+                    Operator::Over => left_meaning.unit.filter(|_| right.constant().is_some()),
+                    _ => left_meaning.unit.or(right_meaning.unit),
+                };
+                let meaning = Meaning {
+                    dimension,
+                    unit: unit.filter(|unit| unit.dimension == dimension),
+                    is_zero: false,
+                    what: "the left side".into(),
+                };
+                Ok((Term::Binary(*operator, Box::new(left), Box::new(right)), meaning))
+            }
+        }
+    }
+
+    fn metric(
+        &self,
+        pool: Option<Pool>,
+        metric: &MetricRef,
+    ) -> Result<(Term, Meaning), ExprError> {
+        let kinds = match &metric.of {
+            None => vec![Kind::Run],
+            Some(name) => self.kinds_of(name).map_err(|problem| ExprError {
+                at: metric.of_at,
+                problem,
+            })?,
+        };
+        let found = metrics::find(&metric.metric, &kinds).map_err(|error| {
+            let elsewhere = metrics::find(&metric.metric, &Kind::ALL);
+            let problem = match (&metric.of, elsewhere) {
+                // It exists, of something else.
+                (None, Ok(_)) => SpecError::new(format!("'{}' of what?", metric.metric))
+                    .allow(self.all_names()),
+                (Some(name), Ok(other)) => SpecError::new(format!(
+                    "'{}' is a metric of a {}, and '{name}' is none",
+                    metric.metric,
+                    kind_of(other.scope).name()
+                )),
+                (_, Err(_)) => error,
+            };
+            ExprError { at: metric.at, problem }
+        })?;
+        let elsewhere = metric
+            .elsewhere
+            .iter()
+            .map(|elsewhere| {
+                let factor = check_factor(self.names, &elsewhere.factor, &elsewhere.value);
+                let factor = factor.map_err(|problem| ExprError { at: elsewhere.at, problem })?;
+                Ok((factor, elsewhere.value.clone()))
+            })
+            .collect::<Result<_, ExprError>>()?;
+        let unit = Unit::of_metric(found.unit);
+        let value = Value {
+            metric: found.name,
+            scale: unit.scale,
+            kind: kind_of(found.scope),
+            of: metric.of.clone().unwrap_or_default(),
+            pool: pool.unwrap_or(match Pooling::of(found) {
+                Pooling::Sum => Pool::Sum,
+                Pooling::Least => Pool::Min,
+                Pooling::Largest => Pool::Max,
+                Pooling::Mean => Pool::Mean,
+            }),
+            elsewhere,
+        };
+        let unit = if pool == Some(Pool::Jain) { Unit::PLAIN } else { unit };
+        let meaning = Meaning {
+            dimension: unit.dimension,
+            unit: Some(unit),
+            is_zero: false,
+            what: metric.metric.clone(),
+        };
+        Ok((Term::Value(value), meaning))
+    }
+
+    /// What goes by this name in a scenario that counts.
+    fn kinds_of(&self, name: &str) -> Result<Vec<Kind>, SpecError> {
+        let scenarios = &self.names.plan.scenarios;
+        let is_flow = scenarios.iter().any(|scenario| {
+            scenario.flows.iter().any(|flow| flow.name == name || flow.group == name)
+        });
+        let is_queue =
+            scenarios.iter().any(|scenario| scenario.queues.iter().any(|queue| queue.name == name));
+        let mut kinds = Vec::new();
+        if is_flow {
+            kinds.push(Kind::Flow);
+        }
+        if is_queue {
+            kinds.push(Kind::Queue);
+        }
+        if !kinds.is_empty() {
+            return Ok(kinds);
+        }
+        let names = self.all_names();
+        Err(SpecError::new(format!("no flow or queue is named '{name}'"))
+            .near(name, names.iter().map(String::as_str))
+            .allow(names))
+    }
+
+    /// Groups and queues of all scenarios.
+    fn all_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for scenario in &self.names.plan.scenarios {
+            let groups = scenario.flows.iter().map(|flow| &flow.group);
+            for name in groups.chain(scenario.queues.iter().map(|queue| &queue.name)) {
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+        }
+        names
+    }
+
+}
+
+/// # Errors
+/// The study has no such factor, or the factor never has this value.
+pub(crate) fn check_factor(
+    names: Names<'_>,
+    name: &str,
+    value: &str,
+) -> Result<usize, SpecError> {
+    let factors = &names.plan.factors;
+    let wanted = name.strip_prefix("scenario.").unwrap_or(name);
+    let Some(index) = factors.iter().position(|factor| factor.name == wanted) else {
+        let all = || factors.iter().map(|factor| &factor.name[..]);
+        return Err(match factors.len() {
+            0 => SpecError::new(format!("'{name}' is no factor; the study has none")),
+            _ => SpecError::new(format!("'{name}' is no factor of this study"))
+                .near(wanted, all())
+                .allow(all()),
+        });
+    };
+    let values = || factors[index].values.iter().map(String::as_str);
+    if values().any(|known| known == value) || (names.is_overridden)(index) {
+        return Ok(index);
+    }
+    Err(SpecError::new(format!("'{wanted}' never is '{value}'")).near(value, values()).allow(values()))
+}

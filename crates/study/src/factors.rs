@@ -1,0 +1,523 @@
+//! What a study varies: lists and ranges, crossed; groups that change together; holes.
+
+use sojourn_core::SpecError;
+
+use crate::document::{At, Document, Entry, Node, Table, Value};
+use crate::error::StudyError;
+use crate::results::Factor;
+
+/// More scenarios than anybody means to run.
+pub const MAX_SCENARIOS: usize = 100_000;
+
+/// Ranges longer than this are a slip of the pen.
+const MAX_VALUES: usize = 10_000;
+
+/// The `[factors]` of a study, read and checked.
+#[derive(Clone, Debug, Default)]
+pub struct Factors {
+    /// In the order of the file.
+    factors: Vec<Varied>,
+    /// Factors that change together, by position; alone, each is a list of one.
+    axes: Vec<Vec<usize>>,
+    /// Combinations left out: positions of factors, and values that must all be met.
+    holes: Vec<Vec<(usize, Vec<String>)>>,
+}
+
+#[derive(Clone, Debug)]
+struct Varied {
+    name: String,
+    at: At,
+    values: Vec<(String, Node)>,
+    is_overridden: bool,
+}
+
+/// A value of every factor.
+#[derive(Clone, Debug)]
+pub struct Combination<'a> {
+    /// In the order of the factors.
+    pub values: Vec<&'a str>,
+    nodes: Vec<&'a Node>,
+}
+
+impl Factors {
+    /// Reads the `[factors]` table.
+    ///
+    /// # Errors
+    /// An empty list, a value twice, a range that does not end, groups of different lengths.
+    pub fn read(document: &Document) -> Result<Self, StudyError> {
+        let mut factors = Self::default();
+        let Some(entry) = document.root.entry("factors") else {
+            return Ok(factors);
+        };
+        let Value::Table(table) = &entry.node.value else {
+            let problem = SpecError::new(format!("{} does not fit", entry.node.value.kind()));
+            return Err(document.error(entry.node.at, "factors", problem.allow(["a table"])));
+        };
+        for entry in &table.entries {
+            match &entry.key[..] {
+                "zip" => factors.read_groups(document, entry)?,
+                "except" => {}
+                _ => {
+                    let first = factors.factors.len();
+                    factors.read_factor(document, "", entry)?;
+                    factors.axes.extend((first..factors.factors.len()).map(|index| vec![index]));
+                }
+            }
+        }
+        if let Some(entry) = table.entry("except") {
+            factors.read_holes(document, entry)?;
+        }
+        Ok(factors)
+    }
+
+    /// Replaces the values of a factor, or makes a new one of a list. Says whether it did; if not,
+    /// the value is to be set in the scenario.
+    ///
+    /// # Errors
+    /// The factor is one of a group, or the list is empty.
+    pub fn set(&mut self, document: &Document, address: &str, node: &Node) -> Result<bool, StudyError> {
+        let address = address.strip_prefix("scenario.").unwrap_or(address);
+        let known = self.factors.iter().position(|factor| factor.name == address);
+        let is_list = matches!(node.value, Value::Array(_));
+        let Some(index) = known else {
+            if is_list {
+                let values = self.values(document, address, node)?;
+                let name = address.to_owned();
+                self.axes.push(vec![self.factors.len()]);
+                self.factors.push(Varied { name, at: node.at, values, is_overridden: true });
+            }
+            return Ok(is_list);
+        };
+        if self.axes.iter().any(|axis| axis.len() > 1 && axis.contains(&index)) {
+            let problem = SpecError::new("is zipped with other factors and cannot be set alone");
+            return Err(document.error(node.at, address, problem));
+        }
+        let values = if is_list {
+            self.values(document, address, node)?
+        } else {
+            vec![plain(document, address, node)?]
+        };
+        self.factors[index].values = values;
+        self.factors[index].at = node.at;
+        self.factors[index].is_overridden = true;
+        Ok(true)
+    }
+
+    /// Puts what was replaced into the document, so that it can be printed.
+    pub fn write(&self, document: &mut Document) {
+        for factor in self.factors.iter().filter(|factor| factor.is_overridden) {
+            let items = factor.values.iter().map(|(_, node)| node.clone()).collect();
+            let node = Node { value: Value::Array(items), at: factor.at };
+            let mut table = match document.root.node("factors").map(|node| &node.value) {
+                Some(Value::Table(table)) => table.clone(),
+                _ => Table::default(),
+            };
+            table.insert_value(&factor.name, factor.at, node);
+            let node = Node { value: Value::Table(table), at: factor.at };
+            document.root.insert_value("factors", factor.at, node);
+        }
+    }
+
+    /// As the plan tells it.
+    pub fn list(&self) -> Vec<Factor> {
+        self.factors
+            .iter()
+            .map(|factor| Factor {
+                name: factor.name.clone(),
+                values: factor.values.iter().map(|(text, _)| text.clone()).collect(),
+            })
+            .collect()
+    }
+
+    /// Whether the command line replaced the values that stand in the study.
+    pub fn is_overridden(&self, factor: usize) -> bool {
+        self.factors[factor].is_overridden
+    }
+
+    /// Every combination that is not left out; the first factor changes slowest.
+    ///
+    /// # Errors
+    /// There are too many, or none.
+    pub fn combinations(&self, document: &Document) -> Result<Vec<Combination<'_>>, StudyError> {
+        let length = |axis: &Vec<usize>| self.factors[axis[0]].values.len();
+        let total = self.axes.iter().map(length).try_fold(1usize, |product, length| {
+            product.checked_mul(length).filter(|product| *product <= MAX_SCENARIOS)
+        });
+        let Some(total) = total else {
+            let problem = SpecError::new("the factors combine to too many scenarios")
+                .allow([format!("at most {MAX_SCENARIOS}")]);
+            return Err(document.error_at_key("factors", problem));
+        };
+        let mut combinations = Vec::new();
+        for number in 0..total {
+            let mut chosen = vec![0; self.factors.len()];
+            let mut rest = number;
+            for axis in self.axes.iter().rev() {
+                axis.iter().for_each(|factor| chosen[*factor] = rest % length(axis));
+                rest /= length(axis);
+            }
+            let value = |factor: usize| &self.factors[factor].values[chosen[factor]];
+            let is_left_out = self.holes.iter().any(|hole| {
+                hole.iter().all(|(factor, values)| values.contains(&value(*factor).0))
+            });
+            if !is_left_out {
+                let all = 0..self.factors.len();
+                combinations.push(Combination {
+                    values: all.clone().map(|factor| &value(factor).0[..]).collect(),
+                    nodes: all.map(|factor| &value(factor).1).collect(),
+                });
+            }
+        }
+        if combinations.is_empty() {
+            let problem = SpecError::new("every combination is left out");
+            return Err(document.error_at_key("factors.except", problem));
+        }
+        Ok(combinations)
+    }
+
+    /// The `scenario` table with the values of a combination.
+    ///
+    /// # Errors
+    /// A factor addresses what is not there.
+    pub fn apply(
+        &self,
+        document: &Document,
+        scenario: &Table,
+        combination: &Combination<'_>,
+    ) -> Result<Table, StudyError> {
+        let mut scenario = scenario.clone();
+        for (factor, node) in self.factors.iter().zip(&combination.nodes) {
+            crate::document::set(&mut scenario, &factor.name, factor.at, node).map_err(|error| {
+                document.error(factor.at, format!("factors.{}", factor.name), error)
+            })?;
+        }
+        Ok(scenario)
+    }
+
+    fn read_groups(&mut self, document: &Document, entry: &Entry) -> Result<(), StudyError> {
+        let wanted = "a list of tables, each of factors that change together";
+        for group in tables(document, "factors.zip", entry, wanted)? {
+            let first = self.factors.len();
+            for entry in &group.entries {
+                self.read_factor(document, "", entry)?;
+            }
+            let axis: Vec<usize> = (first..self.factors.len()).collect();
+            let lengths: Vec<usize> =
+                axis.iter().map(|factor| self.factors[*factor].values.len()).collect();
+            if lengths.windows(2).any(|pair| pair[0] != pair[1]) {
+                let problem = SpecError::new(format!(
+                    "factors that change together have different numbers of values: {lengths:?}"
+                ));
+                return Err(document.error(entry.node.at, "factors.zip", problem));
+            }
+            if !axis.is_empty() {
+                self.axes.push(axis);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads one factor, or, of a table that is no range, those inside it: `path.queue` may be
+    /// written with or without quotes.
+    fn read_factor(
+        &mut self,
+        document: &Document,
+        prefix: &str,
+        entry: &Entry,
+    ) -> Result<(), StudyError> {
+        let name = match prefix {
+            "" => entry.key.strip_prefix("scenario.").unwrap_or(&entry.key).to_owned(),
+            prefix => format!("{prefix}.{}", entry.key),
+        };
+        if let Value::Table(table) = &entry.node.value
+            && table.entry("from").is_none()
+        {
+            if table.entries.is_empty() {
+                let problem = SpecError::new("has no values");
+                return Err(document.error(entry.key_at, format!("factors.{name}"), problem));
+            }
+            let prefix = if name == "scenario" { "" } else { &name };
+            return table
+                .entries
+                .iter()
+                .try_for_each(|entry| self.read_factor(document, prefix, entry));
+        }
+        let values = self.values(document, &name, &entry.node)?;
+        if self.factors.iter().any(|factor| factor.name == name) {
+            let problem = SpecError::new("is varied twice");
+            return Err(document.error(entry.key_at, format!("factors.{name}"), problem));
+        }
+        self.factors.push(Varied { name, at: entry.key_at, values, is_overridden: false });
+        Ok(())
+    }
+
+    fn values(
+        &self,
+        document: &Document,
+        name: &str,
+        node: &Node,
+    ) -> Result<Vec<(String, Node)>, StudyError> {
+        let key = format!("factors.{name}");
+        let values = match &node.value {
+            Value::Array(items) => items
+                .iter()
+                .map(|item| plain(document, &key, item))
+                .collect::<Result<Vec<_>, _>>()?,
+            Value::Table(table) => range(table)
+                .map_err(|error| document.error(node.at, &key, error))?
+                .into_iter()
+                .map(|value| {
+                    let text = value.plain().unwrap_or_default();
+                    (text, Node { value, at: node.at })
+                })
+                .collect(),
+            other => {
+                let problem = SpecError::new(format!("{} does not fit", other.kind()))
+                    .allow(["a list of values", "a range such as { from = 1, to = 9, step = 2 }"]);
+                return Err(document.error(node.at, key, problem));
+            }
+        };
+        if values.is_empty() {
+            let problem = SpecError::new("the list is empty").allow(["one value or more"]);
+            return Err(document.error(node.at, key, problem));
+        }
+        for (index, (text, value)) in values.iter().enumerate() {
+            if values[..index].iter().any(|(other, _)| other == text) {
+                let problem = SpecError::new(format!("'{text}' is listed twice"));
+                return Err(document.error(value.at, key, problem));
+            }
+        }
+        Ok(values)
+    }
+
+    fn read_holes(&mut self, document: &Document, entry: &Entry) -> Result<(), StudyError> {
+        let wanted = "a list of tables, each of factor values that do not go together";
+        for table in tables(document, "factors.except", entry, wanted)? {
+            let mut hole = Vec::new();
+            let mut flat = Vec::new();
+            flatten("", table, &mut flat);
+            for (name, key_at, node) in flat {
+                let key = "factors.except";
+                let name = name.strip_prefix("scenario.").unwrap_or(&name);
+                let index = self
+                    .position(name)
+                    .map_err(|error| document.error(key_at, key, error))?;
+                let items = match &node.value {
+                    Value::Array(items) => &items[..],
+                    _ => std::slice::from_ref(node),
+                };
+                let mut values = Vec::new();
+                for item in items {
+                    let (text, node) = plain(document, key, item)?;
+                    self.check_value(index, &text)
+                        .map_err(|error| document.error(node.at, key, error))?;
+                    values.push(text);
+                }
+                hole.push((index, values));
+            }
+            if !hole.is_empty() {
+                self.holes.push(hole);
+            }
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// There is no such factor.
+    pub fn position(&self, name: &str) -> Result<usize, SpecError> {
+        let name = name.strip_prefix("scenario.").unwrap_or(name);
+        self.factors.iter().position(|factor| factor.name == name).ok_or_else(|| {
+            let names = || self.factors.iter().map(|factor| &factor.name[..]);
+            match self.factors.len() {
+                0 => SpecError::new(format!("'{name}' is no factor; the study has none")),
+                _ => SpecError::new(format!("'{name}' is no factor of this study"))
+                    .near(name, names())
+                    .allow(names()),
+            }
+        })
+    }
+
+    /// # Errors
+    /// The factor never has this value. Of values that the command line replaced nothing is said.
+    pub fn check_value(&self, factor: usize, value: &str) -> Result<(), SpecError> {
+        let factor = &self.factors[factor];
+        let values = || factor.values.iter().map(|(text, _)| &text[..]);
+        if factor.is_overridden || values().any(|text| text == value) {
+            return Ok(());
+        }
+        Err(SpecError::new(format!("'{}' never is '{value}'", factor.name))
+            .near(value, values())
+            .allow(values()))
+    }
+}
+
+/// The tables of a list under `key`.
+fn tables<'a>(
+    document: &Document,
+    key: &str,
+    entry: &'a Entry,
+    wanted: &str,
+) -> Result<Vec<&'a Table>, StudyError> {
+    let wrong = |node: &Node| {
+        let problem = SpecError::new(format!("{} does not fit", node.value.kind()));
+        document.error(node.at, key, problem.allow([wanted]))
+    };
+    let Value::Array(items) = &entry.node.value else {
+        return Err(wrong(&entry.node));
+    };
+    items
+        .iter()
+        .map(|item| match &item.value {
+            Value::Table(table) => Ok(table),
+            _ => Err(wrong(item)),
+        })
+        .collect()
+}
+
+/// Keys with dots and the values that they lead to.
+fn flatten<'a>(prefix: &str, table: &'a Table, into: &mut Vec<(String, At, &'a Node)>) {
+    for entry in &table.entries {
+        let name = match prefix {
+            "" => entry.key.clone(),
+            prefix => format!("{prefix}.{}", entry.key),
+        };
+        match &entry.node.value {
+            Value::Table(inner) => flatten(&name, inner, into),
+            _ => into.push((name, entry.key_at, &entry.node)),
+        }
+    }
+}
+
+fn plain(document: &Document, key: &str, node: &Node) -> Result<(String, Node), StudyError> {
+    match node.value.plain() {
+        Some(text) => Ok((text, node.clone())),
+        None => {
+            let problem = SpecError::new(format!("{} does not fit", node.value.kind()))
+                .allow(["a text, a number, true or false"]);
+            Err(document.error(node.at, key, problem))
+        }
+    }
+}
+
+/// The values of `{ from, to, step }` or `{ from, to, count, scale }`.
+fn range(table: &Table) -> Result<Vec<Value>, SpecError> {
+    const KEYS: [&str; 5] = ["from", "to", "step", "count", "scale"];
+    if let Some(entry) = table.entries.iter().find(|entry| !KEYS.contains(&&entry.key[..])) {
+        return Err(SpecError::new(format!("a range has no '{}'", entry.key))
+            .near(&entry.key, KEYS)
+            .allow(KEYS));
+    }
+    let end = |key: &str| {
+        let node = table.node(key).ok_or_else(|| SpecError::new(format!("'{key}' is missing")))?;
+        Quantity::of(&node.value).map_err(|error| error.within(key))
+    };
+    let (from, to) = (end("from")?, end("to")?);
+    if from.unit != to.unit {
+        return Err(SpecError::new("from and to differ in unit"));
+    }
+    let is_log = match table.node("scale").and_then(|node| node.value.plain()).as_deref() {
+        None | Some("linear") => false,
+        Some("log") => true,
+        Some(other) => {
+            return Err(SpecError::new(format!("unknown scale '{other}'")).allow(["linear", "log"]));
+        }
+    };
+    let numbers = match (table.node("step"), table.node("count")) {
+        (Some(_), None) if is_log => {
+            return Err(SpecError::new("a logarithmic range needs 'count' and no 'step'"));
+        }
+        (Some(step), None) => {
+            let step = Quantity::of(&step.value).map_err(|error| error.within("step"))?;
+            if step.unit != from.unit {
+                return Err(SpecError::new("step has another unit than from"));
+            }
+            stepped(from.number, to.number, step.number)?
+        }
+        (None, Some(count)) => {
+            let count = match count.value {
+                Value::Integer(count) if (2..=MAX_VALUES as i64).contains(&count) => count,
+                _ => {
+                    return Err(SpecError::new("'count' is out of range")
+                        .allow([format!("a whole number from 2 to {MAX_VALUES}")]));
+                }
+            };
+            counted(from.number, to.number, count as usize, is_log)?
+        }
+        _ => {
+            return Err(SpecError::new("a range needs one of the two").allow(["step", "count"]));
+        }
+    };
+    let is_whole = from.is_whole && numbers.iter().all(|number| number.fract() == 0.0);
+    Ok(numbers
+        .into_iter()
+        .map(|number| match &from.unit[..] {
+            "" if is_whole => Value::Integer(number as i64),
+            "" => Value::Float(number),
+            unit => Value::String(format!("{number}{unit}")),
+        })
+        .collect())
+}
+
+fn stepped(from: f64, to: f64, step: f64) -> Result<Vec<f64>, SpecError> {
+    if step == 0.0 || (to - from) / step < 0.0 {
+        return Err(SpecError::new("the steps do not lead from 'from' to 'to'"));
+    }
+    // Half a millionth of a step is rounding.
+    let steps = ((to - from) / step + 5e-7).floor();
+    if steps >= MAX_VALUES as f64 {
+        return Err(SpecError::new("the range has too many values")
+            .allow([format!("at most {MAX_VALUES}")]));
+    }
+    Ok((0..=steps as usize).map(|index| rounded(from + step * index as f64)).collect())
+}
+
+fn counted(from: f64, to: f64, count: usize, is_log: bool) -> Result<Vec<f64>, SpecError> {
+    if is_log && (from <= 0.0 || to <= 0.0) {
+        return Err(SpecError::new("a logarithmic range must stay above zero"));
+    }
+    let part = |index: usize| index as f64 / (count - 1) as f64;
+    Ok((0..count)
+        .map(|index| match is_log {
+            true => rounded(from * libm::pow(to / from, part(index))),
+            false => rounded(from + (to - from) * part(index)),
+        })
+        .collect())
+}
+
+/// To twelve digits, so that 0.1 + 0.2 is written 0.3.
+fn rounded(number: f64) -> f64 {
+    format!("{number:.11e}").parse().unwrap_or(number)
+}
+
+/// A number and the unit that follows it.
+struct Quantity {
+    number: f64,
+    unit: String,
+    is_whole: bool,
+}
+
+impl Quantity {
+    fn of(value: &Value) -> Result<Self, SpecError> {
+        let bare = |number, is_whole| Self { number, unit: String::new(), is_whole };
+        let quantity = match value {
+            Value::Integer(number) => bare(*number as f64, true),
+            Value::Float(number) => bare(*number, false),
+            Value::String(text) => {
+                let text = text.trim();
+                let split = text
+                    .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+')))
+                    .unwrap_or(text.len());
+                let (number, unit) = text.split_at(split);
+                let number = number.parse().map_err(|_| {
+                    SpecError::new(format!("'{text}' is no number with a unit"))
+                })?;
+                Self { number, unit: unit.to_owned(), is_whole: false }
+            }
+            other => return Err(SpecError::new(format!("{} is no number", other.kind()))),
+        };
+        if !quantity.number.is_finite() || quantity.number.abs() > 1e15 {
+            return Err(SpecError::new("the number is too large"));
+        }
+        Ok(quantity)
+    }
+}

@@ -1,0 +1,142 @@
+//! The metrics that results hold and claims speak of, by name.
+
+use sojourn_core::SpecError;
+use sojourn_metrics::{METRICS, Metric, Scope};
+
+use crate::results::{Kind, MetricColumn};
+
+/// Endings that may be left out of a metric's name.
+const SUFFIXES: [&str; 4] = ["_mbps", "_ms", "_pkts", "_bytes"];
+
+pub(crate) fn kind_of(scope: Scope) -> Kind {
+    match scope {
+        Scope::Run => Kind::Run,
+        Scope::Flow => Kind::Flow,
+        Scope::Link => Kind::Queue,
+    }
+}
+
+/// The columns of `runs.parquet`. A name that several scopes share is one column.
+pub fn columns() -> Vec<MetricColumn> {
+    let mut columns: Vec<MetricColumn> = Vec::new();
+    for metric in METRICS {
+        if let Some(column) = columns.iter_mut().find(|column| column.name == metric.name) {
+            column.doc = format!("{} ({}: {})", column.doc, kind_of(metric.scope).name(), metric.doc);
+        } else {
+            columns.push(MetricColumn {
+                name: metric.name.to_owned(),
+                unit: metric.unit.to_owned(),
+                doc: metric.doc.to_owned(),
+            });
+        }
+    }
+    columns
+}
+
+/// A metric of a kind of row, by its name with or without the unit: `goodput`, `rtt_p50_ms`.
+///
+/// # Errors
+/// No such metric, or several; names those that are like it.
+pub fn find(name: &str, kinds: &[Kind]) -> Result<&'static Metric, SpecError> {
+    let of_kinds = || METRICS.iter().filter(|metric| kinds.contains(&kind_of(metric.scope)));
+    if let Some(metric) = of_kinds().find(|metric| metric.name == name) {
+        return Ok(metric);
+    }
+    let matching: Vec<&Metric> = of_kinds().filter(|metric| short(metric.name) == name).collect();
+    match matching[..] {
+        [metric] => Ok(metric),
+        [] => {
+            let error = SpecError::new(format!("no metric is named '{name}'"));
+            let all = || of_kinds().flat_map(|metric| [short(metric.name), metric.name]);
+            let likely: Vec<&str> =
+                of_kinds().map(|metric| metric.name).filter(|other| is_like(name, other)).collect();
+            let error = error.near(name, all());
+            // The whole table would bury the message.
+            Err(match likely.is_empty() {
+                true => error.allow(["those that 'sojourn list metrics' names"]),
+                false => error.allow(likely),
+            })
+        }
+        _ => Err(SpecError::new(format!("'{name}' is one of several metrics"))
+            .allow(matching.iter().map(|metric| metric.name))),
+    }
+}
+
+/// Without the unit.
+pub fn short(name: &str) -> &str {
+    SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
+}
+
+/// They begin with the same word.
+fn is_like(name: &str, other: &str) -> bool {
+    name.split('_').next() == other.split('_').next()
+}
+
+/// How the flows of a group make one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pooling {
+    /// Amounts: rates, packets, bytes, shares of the whole.
+    Sum,
+    /// The least of minima.
+    Least,
+    /// The largest of maxima.
+    Largest,
+    /// Everything else: delays, windows, scores.
+    Mean,
+}
+
+impl Pooling {
+    pub fn of(metric: &Metric) -> Self {
+        let name = short(metric.name);
+        let last = name.rsplit('_').next().unwrap_or(name);
+        let is_quantile = last.strip_prefix('p').is_some_and(|digits| {
+            !digits.is_empty() && digits.chars().all(|digit| digit.is_ascii_digit())
+        });
+        match last {
+            "min" => Self::Least,
+            "max" => Self::Largest,
+            "mean" => Self::Mean,
+            _ if is_quantile => Self::Mean,
+            _ if matches!(metric.unit, "Mbit/s" | "packets" | "bytes") => Self::Sum,
+            "share" if name == "share" => Self::Sum,
+            "count" | "timeouts" | "spurious" | "completions" | "complete" | "lost" => Self::Sum,
+            _ => Self::Mean,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_is_found_with_and_without_its_unit() {
+        let name = |name| find(name, &[Kind::Flow]).map(|metric| metric.name);
+        assert_eq!(name("goodput"), Ok("goodput_mbps"));
+        assert_eq!(name("rtt_p50_ms"), Ok("rtt_p50_ms"));
+        assert!(name("goodputt").unwrap_err().to_string().contains("did you mean 'goodput'"));
+        let error = find("queue_max", &[Kind::Queue]).unwrap_err().to_string();
+        assert!(error.contains("queue_max_pkts, queue_max_bytes"), "{error}");
+    }
+
+    #[test]
+    fn no_column_appears_twice() {
+        let columns = columns();
+        for (index, column) in columns.iter().enumerate() {
+            assert!(columns[..index].iter().all(|other| other.name != column.name));
+        }
+    }
+
+    #[test]
+    fn amounts_of_a_group_add_up_and_delays_do_not() {
+        let pooling = |name| Pooling::of(find(name, &[Kind::Flow]).unwrap());
+        assert_eq!(pooling("goodput"), Pooling::Sum);
+        assert_eq!(pooling("retransmits"), Pooling::Sum);
+        assert_eq!(pooling("share"), Pooling::Sum);
+        assert_eq!(pooling("retransmit_share"), Pooling::Mean);
+        assert_eq!(pooling("rtt_p50"), Pooling::Mean);
+        assert_eq!(pooling("rtt_max"), Pooling::Largest);
+        assert_eq!(pooling("rtt_min"), Pooling::Least);
+        assert_eq!(pooling("pacing_p50"), Pooling::Mean);
+    }
+}
