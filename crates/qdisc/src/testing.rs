@@ -287,7 +287,6 @@ fn conserves(text: &str, operations: &[Operation]) {
     let mut bench = Bench::new(text);
     let mut offered = Tally::default();
     let mut taken = Tally::default();
-    let mut waiting_units: u64 = 0;
     let mut next_id = 0;
     let mut last_of_flow = std::collections::BTreeMap::new();
     let mut apply = |bench: &mut Bench, operation: &Operation| match operation {
@@ -332,21 +331,21 @@ fn conserves(text: &str, operations: &[Operation]) {
         }
         assert_eq!(bench.qdisc.oldest().is_some(), bench.qdisc.backlog().packets > 0);
         assert!(bench.qdisc.oldest().is_none_or(|time| time <= bench.now));
-        waiting_units = waiting_units.max(u64::from(bench.qdisc.backlog().packets));
     }
-    let mut dropped = Tally::default();
-    for (_, packet, _) in &bench.record.dropped {
-        dropped.count(packet);
-    }
+    let dropped_by = |bench: &Bench| {
+        let mut dropped = Tally::default();
+        for (_, packet, _) in &bench.record.dropped {
+            dropped.count(packet);
+        }
+        dropped
+    };
+    let dropped = dropped_by(&bench);
     let backlog = bench.qdisc.backlog();
     assert_eq!(offered.bytes, taken.bytes + dropped.bytes + backlog.bytes, "bytes");
     while let Some(packet) = bench.take() {
         taken.count(&packet);
     }
-    let mut dropped = Tally::default();
-    for (_, packet, _) in &bench.record.dropped {
-        dropped.count(packet);
-    }
+    let dropped = dropped_by(&bench);
     assert_eq!(bench.qdisc.backlog(), Backlog::default());
     assert_eq!(offered.bytes, taken.bytes + dropped.bytes, "bytes after draining");
     assert_eq!(offered.segments, taken.segments + dropped.segments, "segments after draining");

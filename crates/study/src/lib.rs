@@ -8,6 +8,7 @@
 //! | [`factors`] | what is varied |
 //! | [`world`] | from keys to a checked `Scenario` |
 //! | [`claims`] | expressions over metrics, and their verdicts |
+//! | [`runner`] | runs, shards, resuming, joining |
 //! | [`results`] | the result folder |
 
 pub mod claims;
@@ -17,8 +18,11 @@ mod error;
 pub mod factors;
 pub mod metrics;
 pub mod results;
+pub mod runner;
 pub mod spec;
 pub mod study;
+#[cfg(test)]
+mod testing;
 pub mod world;
 
 pub use error::{Place, StudyError};

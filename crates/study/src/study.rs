@@ -15,7 +15,7 @@ use crate::results::{
     Factor, Kind, Plan, PlannedFlow, PlannedQueue, PlannedRun, PlannedScenario, View, ViewKind,
     Where,
 };
-use crate::spec::{OneOrMany, SCHEMA, Seeds, Selection, StudySpec, ViewSpec};
+use crate::spec::{ClaimSpec, OneOrMany, SCHEMA, Seeds, Selection, StudySpec, ViewSpec};
 use crate::world::{self, Traces};
 
 /// Name of the study file in a study's folder.
@@ -136,6 +136,23 @@ impl Study {
         &self.text
     }
 
+    /// The claims of a study whose plan is known already, such as that of a result folder.
+    ///
+    /// # Errors
+    /// The text is no study, or its claims do not fit the plan.
+    pub fn claims_of(text: &str, plan: &Plan) -> Result<Vec<Claim>, StudyError> {
+        let document = Document::parse(FILE_NAME, text, Path::new(""))?;
+        let specs: Vec<ClaimSpec> = match document.root.node("claim") {
+            Some(node) => node.to().map_err(|fault| {
+                document.error(fault.at.unwrap_or(node.at), fault.key("claim"), fault.problem)
+            })?,
+            None => Vec::new(),
+        };
+        // Overrides of that time may have taken away values that claims speak of.
+        let is_overridden = |_: usize| !plan.overrides.is_empty();
+        claims(&specs, &document, Names { plan, is_overridden: &is_overridden })
+    }
+
     /// Makes every run at most `duration` long; warm-up, starts and stops shrink in proportion.
     fn shorten(&mut self, duration: Span) -> Result<(), SpecError> {
         for StudyScenario { scenario, .. } in &mut self.scenarios {
@@ -222,7 +239,7 @@ impl Study {
         let plan = study.plan();
         let names = Names { plan: &plan, is_overridden: &|factor| factors.is_overridden(factor) };
         study.views = views(&spec, &document, names)?;
-        study.claims = claims(&spec, &document, names)?;
+        study.claims = claims(&spec.claim, &document, names)?;
         Ok(study)
     }
 }
@@ -368,12 +385,12 @@ fn selection(
 }
 
 fn claims(
-    spec: &StudySpec,
+    specs: &[ClaimSpec],
     document: &Document,
     names: Names<'_>,
 ) -> Result<Vec<Claim>, StudyError> {
     let mut claims: Vec<Claim> = Vec::new();
-    for (index, claim) in spec.claim.iter().enumerate() {
+    for (index, claim) in specs.iter().enumerate() {
         let key = format!("claim.{index}");
         let wrong = |part: &str, problem| {
             Err(document.error_at_key(&format!("{key}{part}"), problem))

@@ -3,7 +3,7 @@
 
 use sojourn_fidelity::{compare, simulate, situations};
 
-const SEEDS: u64 = 5;
+const SEEDS: u64 = 9;
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();

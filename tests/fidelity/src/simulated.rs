@@ -56,7 +56,7 @@ pub fn scenario(situation: &Situation) -> Result<Scenario, Needs> {
                     cca: cca.clone(),
                     transport: transport(situation),
                 },
-                start_jitter: Span::from_millis(100),
+                start_jitter: Span::from_millis(10),
                 ..flow(forward_delay, reverse_delay)
             });
         }
@@ -214,6 +214,12 @@ fn transport(situation: &Situation) -> Transport {
     Transport {
         // The user-mode kernel ran with HZ=100.
         tick: if is_user_mode { Span::from_millis(10) } else { Span::from_millis(4) },
+        // The delay is on the way back, and answers to address requests wait in it too.
+        address_resolution: if situation.platform.starts_with("native") {
+            Span::ZERO
+        } else {
+            Span::from_secs_f64(params.base_rtt_ms / 1e3)
+        },
         ecn: params.ecn.as_deref().is_some_and(|ecn| ecn.starts_with("tcp_ecn=1")),
         offload: params.offloads.as_deref().is_some_and(|text| text.contains("on")),
         receive_buffer: locked.map_or_else(ReceiveBuffer::default, ReceiveBuffer::Locked),

@@ -115,6 +115,11 @@ impl fmt::Display for Gain {
     }
 }
 
+/// What the kernel's clock of microseconds measures of `span`.
+pub(crate) fn whole_micros(span: Span) -> Span {
+    Span::from_micros(span.as_micros())
+}
+
 /// The kernel's coarse clock. With a tick of zero it is exact.
 #[derive(Clone, Debug)]
 pub(crate) struct Jiffies {

@@ -29,7 +29,7 @@ use crate::{
 };
 use aggregation::Aggregation;
 use app_limit::OwnAppLimit;
-use fixed::{Bw, Gain, Jiffies};
+use fixed::{Bw, Gain, Jiffies, whole_micros};
 use max_filter::WindowedMax;
 use pacing::Pacing;
 use params::{Percent, Share};
@@ -146,7 +146,7 @@ impl Bbr {
             full_bw_reached: false,
             cycle_index: 0,
             cycle_start: setup.now,
-            min_rtt: setup.handshake_rtt,
+            min_rtt: setup.handshake_rtt.map(whole_micros),
             min_rtt_stamp,
             probe_rtt_done_stamp: None,
             probe_rtt_round_done: false,

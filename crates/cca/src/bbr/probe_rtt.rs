@@ -2,6 +2,7 @@
 
 use sojourn_core::Time;
 
+use super::fixed::whole_micros;
 use super::{Bbr, Mode};
 use crate::Ack;
 
@@ -9,8 +10,8 @@ impl Bbr {
     pub(super) fn update_min_rtt(&mut self, ack: &Ack) {
         let now = self.jiffies.at(ack.now);
         let is_expired = now > self.min_rtt_stamp + self.config.probe_rtt_interval;
-        if let Some(rtt) = ack.rtt {
-            let is_smaller = self.min_rtt.is_none_or(|min| rtt.as_micros() < min.as_micros());
+        if let Some(rtt) = ack.rtt.map(whole_micros) {
+            let is_smaller = self.min_rtt.is_none_or(|min| rtt < min);
             if is_smaller || (is_expired && !ack.is_delayed) {
                 self.min_rtt = Some(rtt);
                 self.min_rtt_stamp = now;

@@ -368,9 +368,12 @@ proptest! {
     #[test]
     fn no_legal_sequence_of_reports_breaks_it(
         seed: u64,
+        tick_ms in 0_u64..20,
         bytes in proptest::collection::vec(any::<u8>(), 0..600),
     ) {
-        torment(Bbr::new(Config::default(), setup(seed, None)), &bytes);
+        let mut setup = setup(seed, None);
+        setup.tick = Span::from_millis(tick_ms);
+        torment(Bbr::new(Config::default(), setup), &bytes);
     }
 
     #[test]

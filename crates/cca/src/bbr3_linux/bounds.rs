@@ -83,6 +83,13 @@ impl Bounds {
         self.inflight_lo = UNLIMITED;
     }
 
+    /// The first loss or mark of the cycle: start from the window.
+    fn init_inflight_lo(&mut self, cwnd: u32) {
+        if self.inflight_lo == UNLIMITED {
+            self.inflight_lo = cwnd;
+        }
+    }
+
     pub(super) fn save_for_undo(&mut self) {
         self.undo = Undo {
             inflight_hi: self.inflight_hi,
@@ -152,7 +159,7 @@ impl Bbr3Linux {
     pub(super) fn note_loss(&mut self, lost: &Lost) {
         if !self.bounds.loss_in_round {
             // Watch a whole round, to see the full capacity of the path.
-            self.bounds.loss_round_delivered = lost.total_delivered;
+            self.bounds.loss_round_delivered = self.delivered;
         }
         self.bounds.loss_in_round = true;
         self.bounds.loss_in_cycle = true;
@@ -174,22 +181,20 @@ impl Bbr3Linux {
             } else {
                 self.inflight_at_loss(&sample)
             };
-            self.handle_inflight_too_high(
-                lost.now,
-                lost.total_delivered,
-                inflight,
-                sample.is_app_limited,
-            );
+            self.handle_inflight_too_high(lost.now, inflight, sample.is_app_limited);
         }
     }
 
     pub(super) fn is_inflight_too_high(&self, sample: &Sample) -> bool {
-        let loss_thresh = self.config.loss_thresh.0.of(u64::from(sample.tx_in_flight));
-        if sample.tx_in_flight > 0 && u64::from(sample.lost) > loss_thresh {
-            return true;
+        if sample.lost > 0 && sample.tx_in_flight > 0 {
+            let budget = self.config.loss_thresh.0.of(u64::from(sample.tx_in_flight));
+            if u64::from(sample.lost) > budget {
+                return true;
+            }
         }
         let ecn_thresh = self.config.ecn_thresh.0;
         self.ecn.is_eligible
+            && sample.delivered_ce > 0
             && !ecn_thresh.is_zero()
             && u64::from(sample.delivered_ce) > ecn_thresh.of(u64::from(sample.delivered))
     }
@@ -198,7 +203,6 @@ impl Bbr3Linux {
     pub(super) fn handle_inflight_too_high(
         &mut self,
         now: Time,
-        delivered: u64,
         inflight: u32,
         is_app_limited: bool,
     ) {
@@ -209,7 +213,7 @@ impl Bbr3Linux {
             self.bounds.inflight_hi = inflight.max(least);
         }
         if self.mode == Mode::ProbeBw(Cycle::Up) {
-            self.start_probe_down(now, delivered);
+            self.start_probe_down(now);
         }
     }
 
@@ -268,13 +272,5 @@ impl Bbr3Linux {
 
     pub(super) fn is_probing_bandwidth(&self) -> bool {
         matches!(self.mode, Mode::Startup | Mode::ProbeBw(Cycle::Refill | Cycle::Up))
-    }
-}
-
-impl Bounds {
-    fn init_inflight_lo(&mut self, cwnd: u32) {
-        if self.inflight_lo == UNLIMITED {
-            self.inflight_lo = cwnd;
-        }
     }
 }

@@ -22,7 +22,7 @@ use sojourn_core::{ParamKind, Rate, Span, SpecError, Stream, Time, Words};
 
 use crate::bbr::aggregation::Aggregation;
 use crate::bbr::app_limit::OwnAppLimit;
-use crate::bbr::fixed::{Bw, Gain, Jiffies};
+use crate::bbr::fixed::{Bw, Gain, Jiffies, whole_micros};
 use crate::bbr::params::{Percent, Share, Value, parameters};
 use crate::{
     Ack, Congestion, CongestionKind, Controller, Lost, Quantum, RecoveryState, Restart, Setup, Undo,
@@ -128,6 +128,8 @@ pub struct Bbr3Linux {
     full_pipe: FullPipe,
     bounds: Bounds,
 
+    /// Segments delivered so far.
+    delivered: u64,
     round_start: bool,
     next_round_delivered: u64,
 
@@ -168,6 +170,7 @@ impl Bbr3Linux {
     pub fn new(config: Config, setup: Setup) -> Self {
         let mut jiffies = Jiffies::new(setup.tick);
         let stamp = jiffies.at(setup.now);
+        let handshake_rtt = setup.handshake_rtt.map(whole_micros);
         Self {
             pacing: Pacing::new(&setup, &config),
             random: setup.random,
@@ -184,6 +187,7 @@ impl Bbr3Linux {
             ecn: Ecn::default(),
             full_pipe: FullPipe::default(),
             bounds: Bounds::default(),
+            delivered: 0,
             round_start: false,
             next_round_delivered: 0,
             ack_phase: AckPhase::Init,
@@ -196,9 +200,9 @@ impl Bbr3Linux {
             is_probe_sample: false,
             prev_probe_too_high: false,
             stopped_risky_probe: false,
-            min_rtt: setup.handshake_rtt,
+            min_rtt: handshake_rtt,
             min_rtt_stamp: stamp,
-            probe_rtt_min: setup.handshake_rtt,
+            probe_rtt_min: handshake_rtt,
             probe_rtt_min_stamp: stamp,
             probe_rtt_done_stamp: None,
             probe_rtt_round_done: false,
@@ -219,15 +223,15 @@ impl Bbr3Linux {
     fn update_round(&mut self, ack: &Ack, sample: &Sample) {
         self.round_start = sample.is_valid && sample.prior_delivered >= self.next_round_delivered;
         if self.round_start {
-            self.start_round(ack.total_delivered);
+            self.start_round();
             self.rounds_since_probe = (self.rounds_since_probe + 1).min(255);
             self.update_ecn_alpha(ack);
         }
     }
 
     /// The round to come ends when what is sent from now on is delivered.
-    fn start_round(&mut self, delivered: u64) {
-        self.next_round_delivered = delivered;
+    fn start_round(&mut self) {
+        self.next_round_delivered = self.delivered;
     }
 
     fn update_model(&mut self, ack: &Ack, sample: &Sample) {
@@ -294,6 +298,7 @@ impl Bbr3Linux {
 
 impl Controller for Bbr3Linux {
     fn on_ack(&mut self, ack: &Ack) {
+        self.delivered = ack.total_delivered;
         if ack.state != RecoveryState::Loss {
             self.exit_loss_recovery();
         }
@@ -318,6 +323,7 @@ impl Controller for Bbr3Linux {
     }
 
     fn on_lost(&mut self, lost: &Lost) {
+        self.delivered = lost.total_delivered;
         self.note_loss(lost);
     }
 
@@ -354,7 +360,7 @@ impl Controller for Bbr3Linux {
                 let bw = self.bw();
                 self.pacing.update(bw, Gain::ONE, self.full_pipe.reached, self.cwnd, None);
             }
-            Mode::ProbeRtt => self.check_probe_rtt_done(restart.now, None),
+            Mode::ProbeRtt => self.check_probe_rtt_done(restart.now),
             Mode::Startup | Mode::Drain => {}
         }
     }

@@ -52,7 +52,7 @@ impl Bbr3Linux {
             Cycle::Up => {
                 if self.is_time_to_go_down(ack, sample) {
                     self.prev_probe_too_high = false;
-                    self.start_probe_down(ack.now, ack.total_delivered);
+                    self.start_probe_down(ack.now);
                 }
             }
             Cycle::Down => {
@@ -68,13 +68,13 @@ impl Bbr3Linux {
         self.inflight(self.bw(), Gain::ONE).min(self.cwnd)
     }
 
-    pub(super) fn start_probe_down(&mut self, now: Time, delivered: u64) {
+    pub(super) fn start_probe_down(&mut self, now: Time) {
         self.reset_congestion_signals();
         self.probe_up_count = None;
         self.pick_probe_wait();
         self.cycle_start = now;
         self.ack_phase = AckPhase::ProbeStopping;
-        self.start_round(delivered);
+        self.start_round();
         self.set_cycle(Cycle::Down);
     }
 
@@ -85,19 +85,19 @@ impl Bbr3Linux {
         self.set_cycle(Cycle::Cruise);
     }
 
-    fn start_probe_refill(&mut self, ack: &Ack, probe_up_rounds: u32) {
+    fn start_probe_refill(&mut self, probe_up_rounds: u32) {
         self.bounds.reset_lower();
         self.probe_up_rounds = probe_up_rounds;
         self.probe_up_acks = 0;
         self.stopped_risky_probe = false;
         self.ack_phase = AckPhase::Refilling;
-        self.start_round(ack.total_delivered);
+        self.start_round();
         self.set_cycle(Cycle::Refill);
     }
 
     fn start_probe_up(&mut self, ack: &Ack, bw: Bw) {
         self.ack_phase = AckPhase::ProbeStarting;
-        self.start_round(ack.total_delivered);
+        self.start_round();
         self.cycle_start = ack.now;
         self.full_pipe.restart(bw);
         self.set_cycle(Cycle::Up);
@@ -122,13 +122,13 @@ impl Bbr3Linux {
     fn check_time_to_probe(&mut self, ack: &Ack) -> bool {
         if self.has_marks_without_loss() && ack.state == RecoveryState::Open {
             let growth = self.config.ecn_reprobe_gain.0.of(u64::from(self.bounds.inflight_hi));
-            self.start_probe_refill(ack, growth.max(1).ilog2().min(MAX_PROBE_UP_ROUNDS));
+            self.start_probe_refill(growth.max(1).ilog2().min(MAX_PROBE_UP_ROUNDS));
             return true;
         }
         let is_time = ack.now > self.cycle_start + self.probe_wait
             || self.rounds_since_probe >= self.config.probe_max_rounds.min(self.target_inflight());
         if is_time {
-            self.start_probe_refill(ack, 0);
+            self.start_probe_refill(0);
         }
         is_time
     }
@@ -177,19 +177,14 @@ impl Bbr3Linux {
                 }
                 if self.stopped_risky_probe && !self.prev_probe_too_high {
                     // Reaching the bound did no harm: probe again and go beyond it.
-                    self.start_probe_refill(ack, 0);
+                    self.start_probe_refill(0);
                     return true;
                 }
             }
         }
         if self.is_inflight_too_high(sample) {
             if self.is_probe_sample {
-                self.handle_inflight_too_high(
-                    ack.now,
-                    ack.total_delivered,
-                    sample.tx_in_flight,
-                    sample.is_app_limited,
-                );
+                self.handle_inflight_too_high(ack.now, sample.tx_in_flight, sample.is_app_limited);
             }
         } else if self.bounds.inflight_hi != UNLIMITED {
             self.bounds.inflight_hi = self.bounds.inflight_hi.max(sample.tx_in_flight);

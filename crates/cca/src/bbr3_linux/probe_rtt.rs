@@ -6,6 +6,7 @@ use super::probe_bw::AckPhase;
 use super::sample::Sample;
 use super::{Bbr3Linux, Mode};
 use crate::Ack;
+use crate::bbr::fixed::whole_micros;
 
 impl Bbr3Linux {
     pub(super) fn update_min_rtt(&mut self, ack: &Ack, sample: &Sample) {
@@ -17,7 +18,7 @@ impl Bbr3Linux {
             self.save_cwnd();
             self.probe_rtt_done_stamp = None;
             self.ack_phase = AckPhase::ProbeStopping;
-            self.start_round(ack.total_delivered);
+            self.start_round();
         }
         if self.mode == Mode::ProbeRtt {
             self.hold_probe_rtt(ack, now);
@@ -27,7 +28,7 @@ impl Bbr3Linux {
         }
     }
 
-    pub(super) fn check_probe_rtt_done(&mut self, now: Time, ack: Option<&Ack>) {
+    pub(super) fn check_probe_rtt_done(&mut self, now: Time) {
         let jiffies = self.jiffies.at(now);
         if self.probe_rtt_done_stamp.is_none_or(|done| jiffies <= done) {
             return;
@@ -38,8 +39,7 @@ impl Bbr3Linux {
         if self.full_pipe.reached {
             // The clock starts anew, for raising inflight so soon may cause loss; and there is no
             // queue to drain.
-            let delivered = ack.map_or(self.next_round_delivered, |ack| ack.total_delivered);
-            self.start_probe_down(now, delivered);
+            self.start_probe_down(now);
             self.start_probe_cruise();
         } else {
             self.mode = Mode::Startup;
@@ -49,8 +49,8 @@ impl Bbr3Linux {
     /// Takes the round-trip time into both filters. True when ProbeRTT is due.
     pub(super) fn take_rtt(&mut self, ack: &Ack, now: Time) -> bool {
         let is_due = now > self.probe_rtt_min_stamp + self.config.probe_rtt_interval;
-        if let Some(rtt) = ack.rtt {
-            let is_smaller = self.probe_rtt_min.is_none_or(|min| rtt.as_micros() < min.as_micros());
+        if let Some(rtt) = ack.rtt.map(whole_micros) {
+            let is_smaller = self.probe_rtt_min.is_none_or(|min| rtt < min);
             if is_smaller || (is_due && !ack.is_delayed) {
                 self.probe_rtt_min = Some(rtt);
                 self.probe_rtt_min_stamp = now;
@@ -58,7 +58,7 @@ impl Bbr3Linux {
         }
         if let Some(rtt) = self.probe_rtt_min {
             let is_expired = now > self.min_rtt_stamp + self.config.min_rtt_window;
-            if is_expired || self.min_rtt.is_none_or(|min| rtt.as_micros() <= min.as_micros()) {
+            if is_expired || self.min_rtt.is_none_or(|min| rtt <= min) {
                 self.min_rtt = Some(rtt);
                 self.min_rtt_stamp = self.probe_rtt_min_stamp;
             }
@@ -74,13 +74,13 @@ impl Bbr3Linux {
                 let duration = self.jiffies.whole(self.config.probe_rtt_duration);
                 self.probe_rtt_done_stamp = Some(now + duration);
                 self.probe_rtt_round_done = false;
-                self.start_round(ack.total_delivered);
+                self.start_round();
             }
             None => {}
             Some(_) => {
                 self.probe_rtt_round_done |= self.round_start;
                 if self.probe_rtt_round_done {
-                    self.check_probe_rtt_done(ack.now, Some(ack));
+                    self.check_probe_rtt_done(ack.now);
                 }
             }
         }

@@ -90,7 +90,7 @@ impl Bbr3Linux {
                 <= self.inflight(self.max_bw.value(), Gain::ONE)
         {
             self.mode = Mode::ProbeBw(Cycle::Down);
-            self.start_probe_down(ack.now, ack.total_delivered);
+            self.start_probe_down(ack.now);
         }
     }
 }

@@ -59,6 +59,9 @@ pub struct Config {
     pub delayed_ack: Span,
     /// A receiver that acknowledges every segment at once.
     pub quick_ack: bool,
+    /// The first packet is held up so long by address resolution; the handshake's round-trip time
+    /// includes it.
+    pub address_resolution: Span,
     /// Reduce the window after an idle time (`tcp_slow_start_after_idle`).
     pub slow_start_after_idle: bool,
 }
@@ -79,6 +82,7 @@ impl Default for Config {
             rto_min: Span::from_millis(200),
             delayed_ack: Span::from_millis(40),
             quick_ack: false,
+            address_resolution: Span::ZERO,
             slow_start_after_idle: true,
         }
     }

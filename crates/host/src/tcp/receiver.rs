@@ -206,7 +206,7 @@ impl Receiver {
                 self.must_ack = true;
             }
         }
-        // The application has taken everything: the sender may be waiting for more room.
+        // Linux acknowledges a pushed segment as soon as the application has taken it.
         self.must_ack |= segment.push;
         self.on_arrival(now);
         self.window.on_taken(now, self.next_byte);

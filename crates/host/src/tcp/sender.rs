@@ -160,7 +160,10 @@ impl Sender {
             source,
             board: Scoreboard::new(),
             rate: RateSampler::default(),
-            connection: Connection::Requesting { at: start, wait: Span::from_secs(1) },
+            connection: Connection::Requesting {
+                at: start + config.address_resolution,
+                wait: Span::from_secs(1),
+            },
             una_byte: 0,
             nxt_byte: 0,
             window_end: 0,
@@ -232,7 +235,8 @@ impl Sender {
                 return None;
             }
             self.connection = Connection::Requesting { at: now + wait, wait: wait * 2 };
-            return Some(self.packet(now, 60, 1, Ecn::NotEct, Body::Handshake { asked: now }));
+            let asked = now - self.config.address_resolution;
+            return Some(self.packet(now, 60, 1, Ecn::NotEct, Body::Handshake { asked }));
         }
         self.next_segment(now)
     }

@@ -15,7 +15,7 @@ pub(super) struct Burst {
     byte: u64,
     retransmission: bool,
     cwr: bool,
-    /// The last segment is short: it ends what the application wrote.
+    /// The last segment carries PSH, as that of every offloaded burst does.
     push: bool,
 }
 
@@ -265,7 +265,7 @@ impl Sender {
             byte: self.nxt_byte,
             retransmission: false,
             cwr,
-            push: !bytes.is_multiple_of(mss),
+            push: count > 1 || !bytes.is_multiple_of(mss),
         });
         self.nxt_byte += bytes;
         self.on_burst(now, bytes, count, prior_in_flight, false);
@@ -325,7 +325,7 @@ impl Sender {
             self.board.list_last(segment);
         }
         let byte = self.board.record(first).byte;
-        self.burst = Some(Burst { next: first, end, byte, retransmission: true, cwr: false, push: false });
+        self.burst = Some(Burst { next: first, end, byte, retransmission: true, cwr: false, push: count > 1 });
         self.undo.on_retransmission(now, count);
         self.totals.retransmitted += u64::from(count);
         self.totals.bytes_retransmitted += bytes;

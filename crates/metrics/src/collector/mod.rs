@@ -124,13 +124,17 @@ impl Collector {
         }
     }
 
-    /// Closes the books at `end`, the end of the run.
+    /// Closes the books at `end`, the end of the run. A run that ends within its warm-up has whole-run
+    /// counters and a series, and nothing else.
     pub fn finish(mut self, end: Time) -> RunMetrics {
         if end >= self.tick {
             self.advance(end);
         }
         if end > self.row_began && !self.row_ends.is_never() {
             self.close_row(end);
+        }
+        if !self.is_warm {
+            self.end_warmup();
         }
         self.flows.iter().for_each(|flow| flow.mix_totals(&mut self.digest));
         self.links.iter().for_each(|link| link.mix_totals(&mut self.digest));
@@ -171,9 +175,7 @@ impl Collector {
     fn advance(&mut self, now: Time) {
         while self.tick <= now {
             if !self.is_warm && self.warmup < self.row_ends {
-                self.is_warm = true;
-                self.flows.iter_mut().for_each(|flow| flow.end_warmup(self.warmup));
-                self.links.iter_mut().for_each(LinkState::end_warmup);
+                self.end_warmup();
             } else {
                 self.close_row(self.row_ends);
                 self.row_ends += self.series.step;
@@ -183,6 +185,12 @@ impl Collector {
                 return;
             }
         }
+    }
+
+    fn end_warmup(&mut self) {
+        self.is_warm = true;
+        self.flows.iter_mut().for_each(|flow| flow.end_warmup(self.warmup));
+        self.links.iter_mut().for_each(LinkState::end_warmup);
     }
 
     #[inline(never)]

@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_exact_test_of_a_worked_example() {
-        // U = 6 and 4 × 4 values: 24 + … of the 70 orders have U ≤ 6.
+        // Orders of 4 and 4 values by U from 0: 1, 1, 2, 3, 5, 5, 7; 24 of the 70 have U ≤ 6.
         let found = test(&[1.0, 4.0, 5.0, 6.0], &[2.0, 3.0, 7.0, 8.0]);
         assert_eq!(found.u, 6.0);
         assert!((found.p - 2.0 * 24.0 / 70.0).abs() < 1e-12, "{}", found.p);

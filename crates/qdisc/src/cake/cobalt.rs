@@ -243,6 +243,14 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_quiet_for_longer_than_an_interval_is_signalled_at_once() {
+        let mut cobalt = Cobalt { rec_inv_sqrt: u32::MAX, ..Cobalt::default() };
+        cobalt.on_dequeue(&params(), at(500.0), at(500.0), 0, true, &mut stream());
+        let when = signals(&mut cobalt, 1000, 1300);
+        assert_eq!(when[..2], [1001, 1071], "{when:?}");
+    }
+
+    #[test]
     fn the_count_decays_while_the_delay_is_low() {
         let mut cobalt = Cobalt::default();
         signals(&mut cobalt, 1000, 2000);

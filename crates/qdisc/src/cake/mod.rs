@@ -1,10 +1,10 @@
 //! CAKE, common applications kept enhanced, as Linux has it (`sch_cake`; Høiland-Jørgensen, Täht
 //! and Morton, "Piece of CAKE", LANMAN 2018).
 //!
-//! From the outside in: a shaper without bursts ([`shaper`]) that knows the link's framing
-//! ([`framing`]); tins by code point, each with a threshold rate ([`priority`], [`tin`]); in a tin
-//! eight-way associative flow queues with fairness between hosts ([`isolation`]); on every queue
-//! COBALT ([`cobalt`]); and a filter for acknowledgements ([`ack_filter`]).
+//! From the outside in: a shaper without bursts (`shaper`) that knows the link's framing
+//! (`framing`); tins by code point, each with a threshold rate (`priority`, `tin`); in a tin
+//! eight-way associative flow queues with fairness between hosts (`isolation`); on every queue
+//! COBALT (`cobalt`); and a filter for acknowledgements (`ack_filter`).
 
 mod ack_filter;
 mod cobalt;

@@ -406,6 +406,34 @@ fn bulk_flows_are_counted_with_their_hosts_and_uncounted_when_they_end() {
 }
 
 #[test]
+fn a_flow_that_takes_over_a_bulk_queue_takes_it_off_the_old_host() {
+    let mut cake = cake("cake besteffort dual-srchost");
+    let set = |cake: &Cake<TestPacket>, packet: &TestPacket| {
+        Isolation::Flows.flow_hash(&packet.key, cake.hash) % QUEUES / WAYS
+    };
+    let wanted = set(&cake, &packet(0).hosts(1, 9));
+    let in_set = |cake: &Cake<TestPacket>, host: u32, count: usize| -> Vec<TestPacket> {
+        let all = (0..).map(|flow| packet(0).flow(flow).hosts(host, 9));
+        all.filter(|packet| set(cake, packet) == wanted).take(count).collect()
+    };
+    let (old, new) = (in_set(&cake, 1, 8), in_set(&cake, 2, 1));
+    let mut record = Recorder::default();
+    for member in &old {
+        for _ in 0..4 {
+            cake.enqueue(Time::ZERO, member.clone(), &mut record);
+        }
+    }
+    for _ in 0..16 {
+        let _ = cake.dequeue(Time::ZERO, &mut record);
+    }
+    assert_eq!(cake.tins[0].source_bulk_counts(), [8]);
+    cake.enqueue(Time::ZERO, new[0].clone(), &mut record);
+    let mut counts = cake.tins[0].source_bulk_counts();
+    counts.sort_unstable();
+    assert_eq!(counts, [1, 7]);
+}
+
+#[test]
 fn a_sparse_flow_goes_before_bulk_flows() {
     let mut bench = Bench::new("cake bandwidth 10mbit besteffort");
     for id in 0..50 {

@@ -118,6 +118,12 @@ fn overflow_drops_half_of_the_fattest_flow_from_its_head_up_to_64() {
     assert_eq!(bench.dropped_ids(DropReason::Overflow), (100..141).collect::<Vec<_>>());
     assert_eq!(bench.detail("drop_overlimit"), 41);
 
+    // Of two packets one is half.
+    let mut bench = Bench::new("fq_codel limit 1");
+    bench.offer(packet(0));
+    bench.offer(packet(1));
+    assert_eq!(bench.dropped_ids(DropReason::Overflow), [0]);
+
     let mut bench = Bench::new("fq_codel limit 200");
     for id in 0..201 {
         bench.offer(packet(id).flow(flows[0]));

@@ -85,8 +85,7 @@ impl<'a> Results<'a> {
     fn expectation(&self, expectation: &Expectation, scenarios: &[u32]) -> Vec<Check> {
         let values = expectation.values();
         let is_set = |factor: usize| {
-            !values.is_empty()
-                && values.iter().all(|value| value.elsewhere.iter().any(|(set, _)| *set == factor))
+            values.iter().all(|value| value.elsewhere.iter().any(|(set, _)| *set == factor))
         };
         let free: Vec<usize> =
             (0..self.plan.factors.len()).filter(|factor| !is_set(*factor)).collect();

@@ -4,11 +4,11 @@ use super::{Kind, Row, Series, SeriesColumn};
 
 /// Everything that a run leaves behind.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RunResult {
+pub(crate) struct RunResult {
     /// Position in the plan.
-    pub run: u32,
-    pub rows: Vec<Row>,
-    pub series: Vec<Series>,
+    pub(crate) run: u32,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) series: Vec<Series>,
 }
 
 impl RunResult {

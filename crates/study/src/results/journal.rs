@@ -7,6 +7,7 @@
 //!
 //! A kill can only tear the last record, and a torn record is not counted.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -32,8 +33,8 @@ pub(crate) struct Journal {
 /// The finished runs of a journal.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
-    /// Run, first byte of its payload, and length; in the order in which they ended.
-    places: Vec<(u32, u64, u32)>,
+    /// First byte of each run's payload, and its length.
+    places: BTreeMap<u32, (u64, u32)>,
     end: u64,
 }
 
@@ -77,7 +78,7 @@ impl Journal {
             let _ = self.file.set_len(self.end);
             return Err(error);
         }
-        self.records.places.push((run, self.end + RECORD_HEADER, payload.len() as u32));
+        self.records.places.insert(run, (self.end + RECORD_HEADER, payload.len() as u32));
         self.end += record.len() as u64;
         self.records.end = self.end;
         Ok(())
@@ -104,14 +105,14 @@ impl Records {
         let mut input = BufReader::new(file);
         let mut header = vec![0; HEADER as usize];
         if length < HEADER {
-            return Ok(Self { places: Vec::new(), end: length });
+            return Ok(Self { places: BTreeMap::new(), end: length });
         }
         input.read_exact(&mut header)?;
         if !header.starts_with(MAGIC) || &header[MAGIC.len()..HEADER as usize - 1] != plan.as_bytes()
         {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a journal of another study"));
         }
-        let mut records = Self { places: Vec::new(), end: HEADER };
+        let mut records = Self { places: BTreeMap::new(), end: HEADER };
         while length - records.end >= RECORD_HEADER {
             let mut head = [0; RECORD_HEADER as usize];
             input.read_exact(&mut head)?;
@@ -127,14 +128,14 @@ impl Records {
                 break;
             }
             let Some(run) = RunResult::decode_run(&payload) else { break };
-            records.places.push((run, start, size));
+            records.places.insert(run, (start, size));
             records.end = start + u64::from(size);
         }
         Ok(records)
     }
 
     pub(crate) fn runs(&self) -> impl Iterator<Item = u32> {
-        self.places.iter().map(|(run, _, _)| *run)
+        self.places.keys().copied()
     }
 
     pub(crate) fn read(&self, file: &mut File, run: u32) -> io::Result<Option<RunResult>> {
@@ -148,7 +149,7 @@ impl Records {
     }
 
     fn payload(&self, file: &mut File, run: u32) -> io::Result<Option<Vec<u8>>> {
-        let Some((_, start, size)) = self.places.iter().find(|(own, _, _)| *own == run) else {
+        let Some((start, size)) = self.places.get(&run) else {
             return Ok(None);
         };
         file.seek(SeekFrom::Start(*start))?;
@@ -185,7 +186,7 @@ mod tests {
         let path = scratch.path("j");
         filled(&path);
         let mut journal = Journal::open(&path, PLAN).unwrap();
-        assert_eq!(journal.records().runs().collect::<Vec<_>>(), [4, 0, 2]);
+        assert_eq!(journal.records().runs().collect::<Vec<_>>(), [0, 2, 4]);
         assert_eq!(journal.read(2).unwrap(), Some(example(2)));
         assert_eq!(journal.read(1).unwrap(), None);
     }
@@ -200,7 +201,7 @@ mod tests {
         for end in [last, last + 1, last + 4, last + 11, last + 12, last + 40, whole.len() - 1] {
             std::fs::write(&path, &whole[..end]).unwrap();
             let mut journal = Journal::open(&path, PLAN).unwrap();
-            assert_eq!(journal.records().runs().collect::<Vec<_>>(), [4, 0], "cut at {end}");
+            assert_eq!(journal.records().runs().collect::<Vec<_>>(), [0, 4], "cut at {end}");
             journal.append(2, &example(2).encode()).unwrap();
             drop(journal);
             assert_eq!(std::fs::read(&path).unwrap(), whole, "cut at {end}");

@@ -8,11 +8,26 @@
 //! | `series.parquet` | [`Series`]: time series of every flow and queue |
 //! | `claims.json` | [`ClaimReport`] |
 //! | `machine.json` | [`Machine`] |
+//! | `journal.bin` | runs that are finished while others are not; gone in the end |
+//!
+//! A shard adds `-1-of-3` to the names of its tables, its journal and its `machine.json`.
 
+mod codec;
+mod folder;
+mod frame;
+mod journal;
 mod model;
+mod store;
 
+pub(crate) use codec::RunResult;
+#[cfg(test)]
+pub(crate) use codec::tests::example;
+pub use folder::{Folder, ResultsError};
+pub(crate) use folder::{CLAIMS, PLAN, Part, STUDY};
+pub(crate) use journal::Journal;
 pub use model::{
     Check, ClaimReport, ClaimResult, Estimate, Factor, FailedRun, Kind, Machine, MetricColumn,
     Miss, Plan, PlannedFlow, PlannedQueue, PlannedRun, PlannedScenario, Results, Row, Series,
     SeriesColumn, Table, Verdict, View, ViewKind, Where,
 };
+pub(crate) use store::{StoreWriter, table, write_whole};

@@ -1,0 +1,313 @@
+//! Claim by claim: a sentence, a badge, the measured value beside its bound.
+
+use std::fmt::Write;
+
+use sojourn_study::results::{Check, ClaimResult, Kind, Verdict};
+
+use crate::data::{Data, Mean};
+use crate::markup::{Esc, linked};
+use crate::number::{estimate, number, percent};
+use crate::svg::{Bounds, bullet};
+use crate::{names, number};
+
+pub(crate) fn write(out: &mut String, data: &Data<'_>) {
+    *out += "<section id=\"answer\"><h2>The answer</h2>";
+    if let Some(report) = data.results.claims.as_ref().filter(|report| !report.claims.is_empty()) {
+        let _ = write!(out, "<p class=\"verdict\">{}</p>", verdict(&report.claims));
+        *out += "<div class=\"claims\">";
+        for claim in &report.claims {
+            write_claim(out, claim, data);
+        }
+        *out += "</div>";
+    }
+    let sentences = findings(data);
+    if !sentences.is_empty() {
+        *out += "<h3>What the runs say</h3><ul class=\"findings\">";
+        for sentence in sentences {
+            let _ = write!(out, "<li>{sentence}</li>");
+        }
+        *out += "</ul>";
+    }
+    *out += "</section>";
+}
+
+/// `2 of 4 claims held. C2 is not held; C4 can't be tested.`
+pub(crate) fn verdict(claims: &[ClaimResult]) -> String {
+    let of = |verdict: Verdict| -> Vec<String> {
+        claims
+            .iter()
+            .filter(|claim| claim.verdict == verdict)
+            .map(|claim| format!("<a href=\"#{}\">{}</a>", claim_anchor(&claim.id), Esc(&claim.id)))
+            .collect()
+    };
+    let held = claims.iter().filter(|claim| claim.verdict == Verdict::Holds).count();
+    let mut text = match (held, claims.len()) {
+        (1, 1) => "The claim is held.".to_owned(),
+        (held, all) if held == all => format!("All {all} claims are held."),
+        (0, 1) => String::new(),
+        (held, all) => format!("{held} of {all} claims are held."),
+    };
+    let verb = |n: usize| if n == 1 { "is" } else { "are" };
+    let failed = of(Verdict::Fails);
+    if !failed.is_empty() {
+        let _ = write!(text, " Not held {}: {}.", verb(failed.len()), failed.join(", "));
+    }
+    let open = of(Verdict::Untestable);
+    if !open.is_empty() {
+        let _ = write!(text, " Can’t be tested: {}.", open.join(", "));
+    }
+    text
+}
+
+pub(crate) fn badge(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Holds => "<span class=\"badge held\"><b aria-hidden=\"true\">✓</b> Held</span>",
+        Verdict::Fails => "<span class=\"badge failed\"><b aria-hidden=\"true\">✗</b> Not held</span>",
+        Verdict::Untestable => {
+            "<span class=\"badge open\"><b aria-hidden=\"true\">?</b> Can’t be tested</span>"
+        }
+    }
+}
+
+/// Letters and digits only, since a claim's name is whatever its author wrote.
+fn claim_anchor(id: &str) -> String {
+    let mut out = String::from("claim-");
+    for c in id.chars() {
+        if c.is_ascii_alphanumeric() {
+            out.push(c);
+        } else {
+            let _ = write!(out, "_{:x}", u32::from(c));
+        }
+    }
+    out
+}
+
+fn write_claim(out: &mut String, claim: &ClaimResult, data: &Data<'_>) {
+    let class = match claim.verdict {
+        Verdict::Holds => "held",
+        Verdict::Fails => "failed",
+        Verdict::Untestable => "open",
+    };
+    let _ = write!(
+        out,
+        "<article class=\"claim {class}\" id=\"{}\"><h3>{} <span class=\"id\">{}</span> {}</h3>",
+        claim_anchor(&claim.id),
+        badge(claim.verdict),
+        Esc(&claim.id),
+        Esc(&claim.text)
+    );
+    let _ = write!(out, "<p>{}</p>", sentence(claim));
+    if let Some(note) = &claim.note {
+        let _ = write!(out, "<p class=\"note\">The study’s author: {}</p>", Esc(note));
+    }
+    if let Some(source) = &claim.source {
+        let _ = write!(out, "<p class=\"source\">Source: {}</p>", linked(source));
+    }
+    if !claim.checks.is_empty() {
+        *out += "<div class=\"wide\"><table class=\"checks\"><thead><tr><th scope=\"col\">Where</th>\
+                 <th scope=\"col\">What</th><th scope=\"col\">Claimed</th><th scope=\"col\">Measured\
+                 </th><th scope=\"col\">Beside the bound</th><th scope=\"col\">Verdict</th></tr>\
+                 </thead><tbody>";
+        let mut checks: Vec<&Check> = claim.checks.iter().collect();
+        checks.sort_by_key(|check| match check.verdict {
+            Verdict::Fails => 0,
+            Verdict::Untestable => 1,
+            Verdict::Holds => 2,
+        });
+        for check in checks {
+            write_check(out, check, data);
+        }
+        *out += "</tbody></table></div>";
+    }
+    *out += "</article>";
+}
+
+/// What was measured, in a sentence.
+fn sentence(claim: &ClaimResult) -> String {
+    match claim.verdict {
+        Verdict::Untestable => {
+            let reason = claim.reason.as_deref().or_else(|| {
+                claim.checks.iter().find_map(|check| check.reason.as_deref())
+            });
+            format!(
+                "It can’t be tested here{}.",
+                reason.map_or(String::new(), |reason| format!(
+                    ": {}",
+                    Esc(reason.trim_end_matches('.'))
+                ))
+            )
+        }
+        Verdict::Holds => match &claim.checks[..] {
+            [check] => match &check.value {
+                Some(value) => format!(
+                    "Measured {}, where {} was claimed.",
+                    number::estimate(value.mean, value.half_width, &value.unit),
+                    Esc(&check.wanted)
+                ),
+                None => "Every bound is met.".into(),
+            },
+            checks => format!("All {} bounds are met.", checks.len()),
+        },
+        Verdict::Fails => {
+            let failed: Vec<&Check> =
+                claim.checks.iter().filter(|check| check.verdict == Verdict::Fails).collect();
+            let worst = failed
+                .iter()
+                .max_by(|a, b| share_missed(a).total_cmp(&share_missed(b)))
+                .copied();
+            let mut text = String::new();
+            if claim.checks.len() > 1 {
+                let _ = write!(
+                    text,
+                    "{} of {} bounds {} missed. ",
+                    failed.len(),
+                    claim.checks.len(),
+                    if failed.len() == 1 { "is" } else { "are" }
+                );
+            }
+            if let Some(check) = worst {
+                if failed.len() > 1 {
+                    text += "Farthest off: ";
+                }
+                let _ = write!(text, "<code>{}</code>", Esc(&check.expression));
+                if !check.label.is_empty() {
+                    let _ = write!(text, " with {}", Esc(&check.label));
+                }
+                if let Some(value) = &check.value {
+                    let _ = write!(
+                        text,
+                        " came to {}, where {} was claimed",
+                        estimate(value.mean, value.half_width, &value.unit),
+                        Esc(&check.wanted)
+                    );
+                }
+                if let Some(miss) = missed(check) {
+                    let _ = write!(text, ": <strong>{miss}</strong>");
+                }
+                text.push('.');
+            }
+            text
+        }
+    }
+}
+
+fn share_missed(check: &Check) -> f64 {
+    check.miss.as_ref().map_or(0.0, |miss| miss.share.unwrap_or(f64::MAX))
+}
+
+/// `2.1 Mbit/s (35 %) too low`.
+pub(crate) fn missed(check: &Check) -> Option<String> {
+    let miss = check.miss.as_ref()?;
+    let share = miss.share.map_or(String::new(), |share| format!(" ({})", percent(share)));
+    let direction = match (bounds(check), &check.value) {
+        (Some(bounds), Some(value)) if bounds.low_by(value.mean) => "too low",
+        (Some(_), Some(_)) => "too high",
+        _ => "off",
+    };
+    let unit = if miss.unit.is_empty() { String::new() } else { format!(" {}", Esc(&miss.unit)) };
+    Some(format!("{}{unit}{share} {direction}", number(miss.by)))
+}
+
+fn bounds(check: &Check) -> Option<Bounds> {
+    match &check.bound {
+        Some(bound) => Bounds::measured(&check.wanted, bound.mean),
+        None => Bounds::parse(&check.wanted),
+    }
+}
+
+fn write_check(out: &mut String, check: &Check, data: &Data<'_>) {
+    let scenario = check.scenario as usize;
+    let place = if check.label.is_empty() { "everywhere" } else { &check.label };
+    let place = if scenario < data.plan.scenarios.len() {
+        format!("<a href=\"#s-{scenario}\">{}</a>", Esc(place))
+    } else {
+        Esc(place).to_string()
+    };
+    let measured = check.value.as_ref().map_or_else(
+        || "–".to_owned(),
+        |value| Esc(&estimate(value.mean, value.half_width, &value.unit)).to_string(),
+    );
+    let mut wanted = Esc(&check.wanted).to_string();
+    if let Some(bound) = &check.bound {
+        let _ = write!(
+            wanted,
+            "<br><small>which came to {}</small>",
+            Esc(&estimate(bound.mean, bound.half_width, &bound.unit))
+        );
+    }
+    let picture = match (bounds(check), &check.value) {
+        (Some(bounds), Some(value)) => bullet(bounds, value.mean, value.half_width, &value.unit),
+        _ => String::new(),
+    };
+    let mut outcome = badge(check.verdict).to_owned();
+    if let Some(miss) = missed(check) {
+        let _ = write!(outcome, "<br><small>{miss}</small>");
+    }
+    if let Some(reason) = &check.reason {
+        let _ = write!(outcome, "<br><small>{}</small>", Esc(reason));
+    }
+    let _ = write!(
+        out,
+        "<tr><td>{place}</td><td><code>{}</code></td><td>{wanted}</td><td>{measured}</td>\
+         <td>{picture}</td><td>{outcome}</td></tr>",
+        Esc(&check.expression)
+    );
+}
+
+/// Best and worst scenario by the quantities that people ask for first.
+fn findings(data: &Data<'_>) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for (kind, metrics) in [
+        (Kind::Flow, &["rtt_p95_ms", "owd_p95_ms"][..]),
+        (Kind::Flow, &["goodput_mbps"]),
+        (Kind::Flow, &["ping_p95_ms"]),
+        (Kind::Flow, &["mos"]),
+        (Kind::Queue, &["sojourn_p95_ms"]),
+        (Kind::Queue, &["utilisation"]),
+        (Kind::Run, &["jain"]),
+    ] {
+        for subject in data.of_kind(kind).take(4) {
+            let Some(metric) = data.first_metric(subject, metrics) else { continue };
+            let mut means: Vec<(usize, Mean)> = (0..data.plan.scenarios.len())
+                .filter_map(|scenario| Some((scenario, data.mean(scenario, subject, metric)?)))
+                .collect();
+            means.sort_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
+            let unit = names::unit(data.plan, metric);
+            let what = match kind {
+                Kind::Run => names::title(metric),
+                _ => format!("{} of {}", names::title(metric), subject.name),
+            };
+            let what = capital(&what);
+            let told = |mean: &Mean| Esc(&estimate(mean.mean, mean.half_width, unit)).to_string();
+            match &means[..] {
+                [] => {}
+                [(_, only)] => sentences.push(format!("{}: <b>{}</b>.", Esc(&what), told(only))),
+                [(low, least), .., (high, most)] => {
+                    let apart = most.mean - least.mean
+                        > least.half_width.unwrap_or(0.0) + most.half_width.unwrap_or(0.0);
+                    if most.mean == least.mean {
+                        sentences.push(format!("{}: <b>{}</b> everywhere.", Esc(&what), told(least)));
+                    } else {
+                        sentences.push(format!(
+                            "{}: from <b>{}</b> (<a href=\"#s-{low}\">{}</a>) to <b>{}</b> (<a \
+                             href=\"#s-{high}\">{}</a>){}.",
+                            Esc(&what),
+                            told(least),
+                            Esc(&data.label(*low)),
+                            told(most),
+                            Esc(&data.label(*high)),
+                            if apart { "" } else { ", within each other’s 95 % intervals" }
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    sentences.truncate(10);
+    sentences
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}

@@ -1,0 +1,654 @@
+//! The figures that a study asks for, or those that fit what was measured.
+
+use std::fmt::Write;
+
+use sojourn_metrics::stats::Ecdf;
+use sojourn_study::results::{Kind, View, ViewKind, Where};
+
+use super::matrix;
+use crate::data::{Data, Point, Subject};
+use crate::markup::Esc;
+use crate::names;
+use crate::number::number;
+use crate::svg::{Category, Cloud, Curve, Group, Layout, bars, legend, scatter, shares, tails};
+
+/// More panels than this are counted, not drawn.
+const MOST_PANELS: usize = 12;
+/// More scenarios than this in one figure are unreadable.
+const MOST_ROWS: usize = 24;
+
+pub(crate) fn figures(data: &Data<'_>) -> String {
+    let mut out = String::new();
+    for view in data.plan.views.iter().filter(|view| view.kind != ViewKind::Series) {
+        out += &of_view(data, view);
+    }
+    let asked = out.len();
+    let (defaults, heading) = if asked == 0 {
+        (standard(data), "")
+    } else {
+        (standard(data), "<h3>Standard figures</h3>")
+    };
+    if !defaults.is_empty() {
+        out += heading;
+        out += &defaults;
+    }
+    if out.is_empty() {
+        return out;
+    }
+    format!("<section id=\"figures\"><h2>Figures</h2><div class=\"figures\">{out}</div></section>")
+}
+
+/// Colours belong to flows first, so that a flow looks the same in every figure.
+pub(crate) fn colour_of_flow(data: &Data<'_>, group: &str) -> usize {
+    data.of_kind(Kind::Flow).position(|subject| subject.name == group).unwrap_or(0)
+}
+
+/// What a figure tells apart by position, colour or panel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Split {
+    Subject,
+    Factor(usize),
+}
+
+/// Which runs a figure shows, and how they are told apart.
+struct Frame<'a> {
+    data: &'a Data<'a>,
+    scenarios: Vec<usize>,
+    subjects: Vec<Subject>,
+    x: Option<Split>,
+    colour: Option<Split>,
+}
+
+impl<'a> Frame<'a> {
+    fn new(
+        data: &'a Data<'a>,
+        subjects: Vec<Subject>,
+        filter: &[Where],
+        x: Option<&str>,
+        split: Option<&str>,
+    ) -> Self {
+        let scenarios: Vec<usize> = (0..data.plan.scenarios.len())
+            .filter(|scenario| !data.done[*scenario].is_empty())
+            .filter(|scenario| {
+                filter.iter().all(|wanted| {
+                    let factor = data.plan.factors.iter().position(|f| f.name == wanted.factor);
+                    factor.is_none_or(|factor| {
+                        wanted.values.iter().any(|value| value == data.value(*scenario, factor))
+                    })
+                })
+            })
+            .collect();
+        let named = |name: &str| match name {
+            "flow" | "queue" => Some(Split::Subject),
+            name => data.plan.factors.iter().position(|f| f.name == name).map(Split::Factor),
+        };
+        let mut frame = Self { data, scenarios, subjects, x: None, colour: None };
+        let varying = frame.varying();
+        let many = frame.subjects.len() > 1;
+        frame.colour = split.and_then(named);
+        frame.x = x.and_then(named);
+        if frame.x.is_none() {
+            let free = varying.iter().copied().map(Split::Factor);
+            let mut free = free.filter(|factor| Some(*factor) != frame.colour);
+            let with_most = |factor: &Split| match factor {
+                Split::Factor(factor) => data.plan.factors[*factor].values.len(),
+                Split::Subject => 0,
+            };
+            let best = free.clone().map(|f| with_most(&f)).max();
+            frame.x = free.find(|factor| Some(with_most(factor)) == best);
+        }
+        if frame.colour.is_none() {
+            frame.colour = if many && frame.x != Some(Split::Subject) {
+                Some(Split::Subject)
+            } else {
+                let mut free = varying.iter().copied().map(Split::Factor);
+                free.find(|factor| Some(*factor) != frame.x)
+            };
+        }
+        frame
+    }
+
+    fn varying(&self) -> Vec<usize> {
+        let mut varying = self.data.varying.clone();
+        varying.retain(|factor| {
+            self.scenarios.iter().any(|s| {
+                self.data.value(*s, *factor) != self.data.value(self.scenarios[0], *factor)
+            })
+        });
+        varying
+    }
+
+    fn key(&self, split: Option<Split>, scenario: usize, subject: &Subject) -> String {
+        match split {
+            None => String::new(),
+            Some(Split::Subject) => subject.label().to_owned(),
+            Some(Split::Factor(factor)) => self.data.value(scenario, factor).to_owned(),
+        }
+    }
+
+    /// Whatever neither axis nor colour tells apart.
+    fn panel(&self, scenario: usize, subject: &Subject) -> String {
+        let used: Vec<usize> = [self.x, self.colour]
+            .into_iter()
+            .flatten()
+            .filter_map(|split| match split {
+                Split::Factor(factor) => Some(factor),
+                Split::Subject => None,
+            })
+            .collect();
+        let mut parts = Vec::new();
+        if self.subjects.len() > 1 && ![self.x, self.colour].contains(&Some(Split::Subject)) {
+            parts.push(subject.label().to_owned());
+        }
+        let label = self.data.label_without(scenario, &used);
+        if !label.is_empty() && !self.varying().iter().all(|factor| used.contains(factor)) {
+            parts.push(label);
+        }
+        parts.join(" · ")
+    }
+
+    /// Everything there is to show, panel by panel.
+    fn panels(&self) -> Vec<(String, Vec<(usize, &Subject)>)> {
+        let mut panels: Vec<(String, Vec<(usize, &Subject)>)> = Vec::new();
+        for scenario in &self.scenarios {
+            for subject in &self.subjects {
+                let key = self.panel(*scenario, subject);
+                match panels.iter_mut().find(|(panel, _)| *panel == key) {
+                    Some((_, members)) => members.push((*scenario, subject)),
+                    None => panels.push((key, vec![(*scenario, subject)])),
+                }
+            }
+        }
+        panels
+    }
+
+    /// The colours of the figure, in the order of their keys.
+    fn keys(&self, split: Option<Split>) -> Vec<String> {
+        let mut keys = Vec::new();
+        for scenario in &self.scenarios {
+            for subject in &self.subjects {
+                let key = self.key(split, *scenario, subject);
+                if !keys.contains(&key) {
+                    keys.push(key);
+                }
+            }
+        }
+        keys
+    }
+
+    fn colour(&self, scenario: usize, subject: &Subject, keys: &[String]) -> usize {
+        match self.colour {
+            Some(Split::Subject) if subject.kind == Kind::Flow => {
+                colour_of_flow(self.data, &subject.name)
+            }
+            split => {
+                let key = self.key(split, scenario, subject);
+                keys.iter().position(|k| *k == key).unwrap_or(0)
+            }
+        }
+    }
+
+    fn legend(&self, symbols: Option<Split>) -> String {
+        let keys = self.keys(self.colour);
+        let mut entries: Vec<(Option<usize>, usize, String)> = Vec::new();
+        for scenario in &self.scenarios {
+            for subject in &self.subjects {
+                let key = self.key(self.colour, *scenario, subject);
+                if !entries.iter().any(|(_, _, text)| *text == key) {
+                    let colour = self.colour(*scenario, subject, &keys);
+                    entries.push((Some(colour), if symbols.is_some() { 0 } else { colour }, key));
+                }
+            }
+        }
+        let mut out = legend(&entries);
+        if symbols.is_some() {
+            let shapes = self.keys(symbols);
+            let shapes: Vec<_> =
+                shapes.into_iter().enumerate().map(|(at, key)| (None, at, key)).collect();
+            out += &legend(&shapes);
+        }
+        out
+    }
+
+    fn categories(&self, members: &[(usize, &Subject)], metric: &str) -> Vec<Category> {
+        let keys = self.keys(self.colour);
+        let mut categories: Vec<Category> = Vec::new();
+        for (scenario, subject) in members {
+            let points = self.data.points(*scenario, subject, metric);
+            if points.is_empty() {
+                continue;
+            }
+            let label = match self.x {
+                Some(split) => self.key(Some(split), *scenario, subject),
+                None => self.data.label(*scenario),
+            };
+            let group = Group {
+                colour: self.colour(*scenario, subject, &keys),
+                label: match self.colour {
+                    Some(split) => self.key(Some(split), *scenario, subject),
+                    None => subject.label().to_owned(),
+                },
+                points,
+            };
+            match categories.iter_mut().find(|category| category.label == label) {
+                Some(category) => category.groups.push(group),
+                None => categories.push(Category { label, groups: vec![group] }),
+            }
+        }
+        categories
+    }
+}
+
+/// One figure: panels side by side under a caption.
+fn figure(id: &str, title: &str, caption: &str, legend: &str, panels: &[(String, String)]) -> String {
+    let drawn: Vec<&(String, String)> = panels.iter().filter(|(_, svg)| !svg.is_empty()).collect();
+    if drawn.is_empty() {
+        return String::new();
+    }
+    let mut out = format!(
+        "<figure id=\"{id}\"><figcaption><b>{}</b>{}{}</figcaption>{legend}<div class=\"panels\">",
+        Esc(title),
+        if caption.is_empty() { "" } else { " " },
+        caption
+    );
+    for (name, svg) in drawn.iter().take(MOST_PANELS) {
+        let heading = if name.is_empty() { String::new() } else { format!("<h4>{}</h4>", Esc(name)) };
+        let _ = write!(out, "<div class=\"panel\">{heading}{svg}</div>");
+    }
+    if drawn.len() > MOST_PANELS {
+        let _ = write!(out, "<p class=\"note\">{} panels more are not drawn.</p>", drawn.len() - MOST_PANELS);
+    }
+    out + "</div></figure>"
+}
+
+fn of_view(data: &Data<'_>, view: &View) -> String {
+    let id = super::anchor("view", data.plan.views.iter().position(|v| v == view).unwrap_or(0));
+    let metrics: Vec<(String, Option<String>)> = view.y.iter().map(|y| resolve(data, y)).collect();
+    let title = view.title.clone().unwrap_or_else(|| {
+        if metrics.is_empty() {
+            view.name.clone()
+        } else {
+            let titles = metrics.iter().map(|(metric, _)| names::title(metric));
+            capital(&titles.collect::<Vec<_>>().join(", "))
+        }
+    });
+    let caption = view.caption.as_deref().map_or(String::new(), |text| Esc(text).to_string());
+    let mut out = String::new();
+    for (metric, only) in &metrics {
+        let subjects: Vec<Subject> = data
+            .subjects
+            .iter()
+            .filter(|subject| data.has(subject, metric))
+            .filter(|subject| match only {
+                Some(name) => subject.name == *name,
+                None => view.of.is_empty() || shown(data, subject, &view.of),
+            })
+            .cloned()
+            .collect();
+        if subjects.is_empty() {
+            continue;
+        }
+        let x_metric = view.x.as_deref().map(|x| resolve(data, x).0);
+        let x_metric = x_metric.filter(|x| data.table.metrics.contains(x));
+        let x_factor = if x_metric.is_some() { None } else { view.x.as_deref() };
+        let frame =
+            Frame::new(data, subjects, &view.filter, x_factor, view.split.as_deref());
+        let title =
+            if metrics.len() > 1 { format!("{title}: {}", names::title(metric)) } else { title.clone() };
+        out += &match view.kind {
+            ViewKind::Bars if metric == "share" => share_figure(&frame, &id, &title, &caption),
+            ViewKind::Bars => bar_figure(&frame, &id, &title, &caption, metric, Layout::Bars),
+            ViewKind::Cdf => cdf_figure(&frame, &id, &title, &caption, metric),
+            ViewKind::Scatter => {
+                let x = x_metric.or_else(|| delay_of(data, &frame.subjects).map(str::to_owned));
+                match x {
+                    Some(x) => scatter_figure(&frame, &id, &title, &caption, &x, metric),
+                    None => String::new(),
+                }
+            }
+            ViewKind::Heatmap => heat_figure(&frame, &id, &title, &caption, metric),
+            ViewKind::Series => String::new(),
+        };
+    }
+    if out.is_empty() {
+        let _ = write!(
+            out,
+            "<figure id=\"{id}\"><figcaption><b>{}</b> {caption}</figcaption><p class=\"note\">Nothing \
+             that this view asks for ({}) was measured.</p></figure>",
+            Esc(&title),
+            Esc(&view.y.join(", "))
+        );
+    }
+    out
+}
+
+/// A column by its name, with or without unit, or as claims write it: `goodput(cubic)`.
+fn resolve(data: &Data<'_>, name: &str) -> (String, Option<String>) {
+    let (name, of) = match name.split_once('(') {
+        Some((name, of)) => (name.trim(), Some(of.trim_end_matches(')').trim().to_owned())),
+        None => (name, None),
+    };
+    let columns = &data.table.metrics;
+    let known = columns
+        .iter()
+        .find(|column| *column == name)
+        .or_else(|| columns.iter().find(|column| names::split_unit(column).0 == name));
+    (known.map_or(name, String::as_str).to_owned(), of)
+}
+
+fn shown(data: &Data<'_>, subject: &Subject, of: &[String]) -> bool {
+    of.contains(&subject.name)
+        || subject.kind == Kind::Flow
+            && data.plan.scenarios.iter().any(|scenario| {
+                scenario.flows.iter().any(|flow| flow.group == subject.name && of.contains(&flow.name))
+            })
+}
+
+/// Figures for whatever was measured, most asked for first.
+fn standard(data: &Data<'_>) -> String {
+    let mut out = String::new();
+    let with = |kind: Kind, metric: &str| -> Vec<Subject> {
+        data.of_kind(kind).filter(|subject| data.has(subject, metric)).take(8).cloned().collect()
+    };
+    let frame = |subjects: Vec<Subject>| Frame::new(data, subjects, &[], None, None);
+
+    let flows = with(Kind::Flow, "goodput_mbps");
+    if let Some(delay) = delay_of(data, &flows) {
+        let flows: Vec<Subject> =
+            flows.iter().filter(|subject| data.has(subject, delay)).cloned().collect();
+        out += &scatter_figure(
+            &frame(flows),
+            "throughput-delay",
+            "Throughput against delay",
+            "Every run is a small point; the large one is their mean with its 1-σ ellipse.",
+            delay,
+            "goodput_mbps",
+        );
+    }
+    let sharing = with(Kind::Flow, "share");
+    if sharing.len() > 1 {
+        out += &share_figure(
+            &frame(sharing),
+            "shares",
+            "Who gets how much",
+            "Part of each flow in the goodput of all TCP flows, mean over seeds.",
+        );
+    }
+    let flows = with(Kind::Flow, "goodput_mbps");
+    if !flows.is_empty() {
+        out += &bar_figure(
+            &frame(flows),
+            "goodput",
+            "Goodput",
+            "Mean over seeds with its 95 % interval; every run is a point.",
+            "goodput_mbps",
+            Layout::Bars,
+        );
+    }
+    for (kind, prefix, id, title) in [
+        (Kind::Flow, "rtt", "rtt-tails", "Round-trip time and its tail"),
+        (Kind::Flow, "ping", "ping-tails", "Ping and its tail"),
+        (Kind::Queue, "sojourn", "sojourn-tails", "Wait in the queue and its tail"),
+    ] {
+        let subjects = with(kind, &format!("{prefix}_p95_ms"));
+        if !subjects.is_empty() {
+            out += &tail_figure(data, subjects, prefix, id, title);
+        }
+    }
+    for (kind, metric, title) in [
+        (Kind::Queue, "sojourn_p95_ms", "Wait in the queue, 95th percentile"),
+        (Kind::Flow, "rtt_p95_ms", "Round-trip time, 95th percentile"),
+        (Kind::Flow, "ping_p95_ms", "Ping, 95th percentile"),
+        (Kind::Flow, "frame_delay_p95_ms", "Delay of frames, 95th percentile"),
+        (Kind::Flow, "stall100_ms", "Gaps between frames above 100 ms"),
+        (Kind::Flow, "mos", "Opinion score of a call"),
+    ] {
+        let subjects = with(kind, metric);
+        if !subjects.is_empty() {
+            out += &bar_figure(
+                &frame(subjects),
+                &format!("boxes-{metric}"),
+                title,
+                "Box: quartiles and median over runs; whiskers: all of them; every run is a point.",
+                metric,
+                Layout::Boxes,
+            );
+        }
+    }
+    out
+}
+
+fn delay_of(data: &Data<'_>, flows: &[Subject]) -> Option<&'static str> {
+    ["owd_p95_ms", "rtt_p95_ms", "ping_p95_ms"]
+        .into_iter()
+        .find(|metric| flows.iter().any(|flow| data.has(flow, metric)))
+}
+
+fn bar_figure(
+    frame: &Frame<'_>,
+    id: &str,
+    title: &str,
+    caption: &str,
+    metric: &str,
+    layout: Layout,
+) -> String {
+    let plan = frame.data.plan;
+    let mut panels = Vec::new();
+    for (name, members) in frame.panels() {
+        let mut categories = frame.categories(&members, metric);
+        categories.truncate(MOST_ROWS);
+        let svg = bars(&categories, layout, &names::axis(plan, metric), names::unit(plan, metric));
+        panels.push((name, svg));
+    }
+    figure(id, title, caption, &frame.legend(None), &panels)
+}
+
+fn share_figure(frame: &Frame<'_>, id: &str, title: &str, caption: &str) -> String {
+    let mut panels = Vec::new();
+    for (name, members) in frame.panels() {
+        let mut categories = frame.categories(&members, "share");
+        categories.truncate(MOST_ROWS);
+        panels.push((name, shares(&categories, "share of goodput")));
+    }
+    figure(id, title, caption, &frame.legend(None), &panels)
+}
+
+fn scatter_figure(
+    frame: &Frame<'_>,
+    id: &str,
+    title: &str,
+    caption: &str,
+    x: &str,
+    y: &str,
+) -> String {
+    let plan = frame.data.plan;
+    let keys = frame.keys(frame.colour);
+    let shapes = frame.keys(frame.x);
+    let mut panels = Vec::new();
+    for (name, members) in frame.panels() {
+        let mut clouds = Vec::new();
+        for (scenario, subject) in members {
+            let xs = frame.data.points(scenario, subject, x);
+            let ys = frame.data.points(scenario, subject, y);
+            let points: Vec<(u32, u64, f64, f64)> = ys
+                .iter()
+                .filter_map(|y| {
+                    let x = xs.iter().find(|x| x.run == y.run)?;
+                    Some((y.run, y.seed, x.value, y.value))
+                })
+                .collect();
+            if points.is_empty() {
+                continue;
+            }
+            let shape = frame.key(frame.x, scenario, subject);
+            clouds.push(Cloud {
+                colour: frame.colour(scenario, subject, &keys),
+                symbol: shapes.iter().position(|key| *key == shape).unwrap_or(0),
+                label: format!("{}, {}", subject.label(), frame.data.label(scenario)),
+                short: shape,
+                points,
+            });
+        }
+        if clouds.len() > 14 {
+            for cloud in &mut clouds {
+                cloud.short.clear();
+            }
+        }
+        let reversed = names::more_is_better(x) == Some(false);
+        let svg = scatter(&clouds, &names::axis(plan, x), &names::axis(plan, y), reversed);
+        panels.push((name, svg));
+    }
+    figure(id, title, caption, &frame.legend(frame.x), &panels)
+}
+
+fn cdf_figure(frame: &Frame<'_>, id: &str, title: &str, caption: &str, metric: &str) -> String {
+    let plan = frame.data.plan;
+    let keys = frame.keys(frame.colour);
+    let mut panels = Vec::new();
+    for (name, members) in frame.panels() {
+        let mut curves = Vec::new();
+        for key in &keys {
+            let here: Vec<&(usize, &Subject)> = members
+                .iter()
+                .filter(|(scenario, subject)| frame.key(frame.colour, *scenario, subject) == *key)
+                .collect();
+            let points: Vec<Point> = here
+                .iter()
+                .flat_map(|(scenario, subject)| frame.data.points(*scenario, subject, metric))
+                .collect();
+            let (Some(first), false) = (here.first(), points.is_empty()) else { continue };
+            let values: Vec<f64> = points.iter().map(|point| point.value).collect();
+            let mut steps = Vec::new();
+            let mut below = 0.0;
+            for (value, share) in Ecdf::new(&values).points() {
+                steps.extend([(value, below), (value, share)]);
+                below = share;
+            }
+            curves.push(Curve {
+                colour: frame.colour(first.0, first.1, &keys),
+                label: format!("{key}: {} runs", points.len()),
+                points: steps,
+                run: None,
+                thin: false,
+            });
+        }
+        panels.push((name, tails(&curves, &names::axis(plan, metric), "share of runs", false)));
+    }
+    figure(id, title, caption, &frame.legend(None), &panels)
+}
+
+/// Quantiles that results keep of every delay, and the share of samples above each.
+const TAIL: &[(&str, f64)] = &[
+    ("min", 1.0),
+    ("p1", 0.99),
+    ("p5", 0.95),
+    ("p25", 0.75),
+    ("p50", 0.5),
+    ("p75", 0.25),
+    ("p95", 0.05),
+    ("p99", 0.01),
+    ("p999", 0.001),
+    ("max", 1e-4),
+];
+
+/// The distribution of a delay by its quantiles: a thin line for each run, a thick one for their
+/// mean.
+fn tail_figure(
+    data: &Data<'_>,
+    subjects: Vec<Subject>,
+    prefix: &str,
+    id: &str,
+    title: &str,
+) -> String {
+    // The tails of one flow under different factors are compared, so factors have the colours.
+    let first = data.varying.first().map(|factor| data.plan.factors[*factor].name.as_str());
+    let frame = Frame::new(data, subjects, &[], Some("flow"), first);
+    let keys = frame.keys(frame.colour);
+    let mut panels: Vec<(String, Vec<(usize, &Subject)>)> = Vec::new();
+    for (name, members) in frame.panels() {
+        for (scenario, subject) in members {
+            let key = match (frame.subjects.len() > 1, name.is_empty()) {
+                (false, _) => name.clone(),
+                (true, true) => subject.label().to_owned(),
+                (true, false) => format!("{} · {name}", subject.label()),
+            };
+            match panels.iter_mut().find(|(panel, _)| *panel == key) {
+                Some((_, members)) => members.push((scenario, subject)),
+                None => panels.push((key, vec![(scenario, subject)])),
+            }
+        }
+    }
+    let mut drawn = Vec::new();
+    for (name, members) in panels {
+        let mut curves = Vec::new();
+        for (scenario, subject) in members {
+            let colour = frame.colour(scenario, subject, &keys);
+            let label = format!("{}, {}", subject.label(), data.label(scenario));
+            let quantiles: Vec<(f64, Vec<Point>)> = TAIL
+                .iter()
+                .map(|(quantile, above)| {
+                    (*above, data.points(scenario, subject, &format!("{prefix}_{quantile}_ms")))
+                })
+                .collect();
+            for run in &data.done[scenario] {
+                let of_run = quantiles.iter().filter_map(|(above, points)| {
+                    points.iter().find(|point| point.run == *run).map(|point| (point.value, *above))
+                });
+                let seed = data.plan.runs[*run as usize].seed;
+                curves.push(Curve {
+                    colour,
+                    label: format!("{label}, seed {seed}"),
+                    points: of_run.collect(),
+                    run: Some(*run),
+                    thin: data.done[scenario].len() > 1,
+                });
+            }
+            if data.done[scenario].len() > 1 {
+                let means = quantiles.iter().filter(|(_, points)| !points.is_empty());
+                let mean = |points: &[Point]| {
+                    points.iter().map(|point| point.value).sum::<f64>() / points.len() as f64
+                };
+                let points: Vec<(f64, f64)> =
+                    means.map(|(above, points)| (mean(points), *above)).collect();
+                let p99 = points.iter().find(|point| point.1 == 0.01).map_or(f64::NAN, |p| p.0);
+                curves.push(Curve {
+                    colour,
+                    label: format!("{label}: 1 % above {} ms", number(p99)),
+                    points,
+                    run: None,
+                    thin: false,
+                });
+            }
+        }
+        curves.retain(|curve| curve.points.len() > 1);
+        let title = names::title(&format!("{prefix}_ms"));
+        drawn.push((name, tails(&curves, &format!("{title} (ms)"), "share of samples above", true)));
+    }
+    let caption = "Share of samples above a delay, on a log axis; the last point is the largest. \
+                   Thick: mean over seeds of each quantile; thin: single runs.";
+    figure(id, title, caption, &frame.legend(None), &drawn)
+}
+
+fn heat_figure(frame: &Frame<'_>, id: &str, title: &str, caption: &str, metric: &str) -> String {
+    let columns = match frame.x {
+        Some(Split::Factor(factor)) => Some(factor),
+        _ => None,
+    };
+    let mut out = format!(
+        "<figure id=\"{id}\"><figcaption><b>{}</b> {caption}</figcaption><div class=\"panels\">",
+        Esc(title)
+    );
+    if frame.scenarios.is_empty() {
+        return String::new();
+    }
+    for subject in frame.subjects.iter().take(MOST_PANELS) {
+        let table = matrix::table(frame.data, &frame.scenarios, subject, metric, columns, false);
+        let _ = write!(out, "<div class=\"panel\">{table}</div>");
+    }
+    out + "</div></figure>"
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}

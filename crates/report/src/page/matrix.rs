@@ -1,0 +1,264 @@
+//! Factors against each other: a cell for each scenario, coloured by a metric.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+use sojourn_study::results::Kind;
+
+use crate::data::{Data, Subject};
+use crate::markup::Esc;
+use crate::names;
+use crate::number::{aligned, number};
+
+/// The first that is known is what a reader sees first.
+const FIRST: &[(Kind, &str)] = &[
+    (Kind::Queue, "sojourn_p95_ms"),
+    (Kind::Flow, "rtt_p95_ms"),
+    (Kind::Flow, "owd_p95_ms"),
+    (Kind::Flow, "goodput_mbps"),
+    (Kind::Run, "goodput_sum_mbps"),
+];
+
+/// Cells times subjects times metrics beyond which only the metrics of [`USUAL`] are offered.
+const MOST_NUMBERS: usize = 200_000;
+
+pub(crate) const USUAL: &[&str] = &[
+    "goodput_mbps", "share", "rtt_p50_ms", "rtt_p95_ms", "rtt_p99_ms", "owd_p95_ms", "owd_p99_ms",
+    "ping_p50_ms", "ping_p95_ms", "ping_p99_ms", "retransmits", "mos", "loss_share", "freeze_ms",
+    "stall100_ms", "frame_delay_p95_ms", "completion_p95_ms", "throughput_mbps", "utilisation",
+    "sojourn_p50_ms", "sojourn_p95_ms", "sojourn_p99_ms", "sojourn_max_ms", "queue_mean_pkts",
+    "drops", "drop_share", "marks", "goodput_sum_mbps", "jain", "min_max",
+];
+
+/// Sequential, in steps of equal lightness, light to dark.
+const RAMP: [(f64, f64, f64); 5] = [
+    (255.0, 250.0, 209.0),
+    (187.0, 225.0, 190.0),
+    (84.0, 178.0, 190.0),
+    (38.0, 104.0, 163.0),
+    (14.0, 38.0, 92.0),
+];
+
+pub(crate) fn write(out: &mut String, data: &Data<'_>) {
+    let scenarios: Vec<usize> = (0..data.plan.scenarios.len()).collect();
+    let Some((subject, metric)) = first_choice(data) else {
+        return;
+    };
+    if scenarios.len() < 2 {
+        return;
+    }
+    *out += "<section id=\"matrix\"><h2>The matrix</h2><p class=\"caption\">A cell for each scenario: \
+             the mean over its seeds. A cell leads to its runs.</p>";
+    controls(out, data, &subject, metric);
+    *out += &table(data, &scenarios, &subject, metric, None, true);
+    *out += "</section>";
+}
+
+/// A matrix of some scenarios, rows and columns chosen, or `columns` by the factor given.
+pub(crate) fn table(
+    data: &Data<'_>,
+    scenarios: &[usize],
+    subject: &Subject,
+    metric: &str,
+    columns: Option<usize>,
+    live: bool,
+) -> String {
+    let varying: Vec<usize> = data
+        .varying
+        .iter()
+        .copied()
+        .filter(|factor| {
+            scenarios.iter().any(|s| data.value(*s, *factor) != data.value(scenarios[0], *factor))
+        })
+        .collect();
+    let column_factor = columns.or_else(|| {
+        let few = varying.iter().copied().filter(|factor| data.plan.factors[*factor].values.len() <= 8);
+        few.max_by_key(|factor| data.plan.factors[*factor].values.len())
+    });
+    let column_values: Vec<&str> = match column_factor {
+        Some(factor) => distinct(scenarios.iter().map(|s| data.value(*s, factor))),
+        None => vec![""],
+    };
+    let without: Vec<usize> = column_factor.into_iter().collect();
+    let row_of = |scenario: usize| data.label_without(scenario, &without);
+    let rows: Vec<String> = distinct(scenarios.iter().map(|s| row_of(*s)));
+    let means: Vec<Option<f64>> = (0..data.plan.scenarios.len())
+        .map(|s| {
+            if scenarios.contains(&s) { data.mean(s, subject, metric).map(|mean| mean.mean) } else { None }
+        })
+        .collect();
+    let known = || means.iter().flatten().copied();
+    let low = known().fold(f64::INFINITY, f64::min);
+    let high = known().fold(f64::NEG_INFINITY, f64::max);
+
+    let corner: Vec<&str> = varying
+        .iter()
+        .filter(|factor| Some(**factor) != column_factor)
+        .map(|factor| data.short_factor(*factor))
+        .collect();
+    let mut out = format!(
+        "<div class=\"wide\"><table class=\"matrix{}\"><caption>{}</caption><thead>",
+        if live { " live" } else { "" },
+        Esc(&format!("{} of {}", names::axis(data.plan, metric), subject.label()))
+    );
+    if let Some(factor) = column_factor {
+        let _ = write!(
+            out,
+            "<tr><td></td><th scope=\"colgroup\" colspan=\"{}\" class=\"factor\">{}</th></tr>",
+            column_values.len(),
+            Esc(&data.plan.factors[factor].name)
+        );
+    }
+    let _ = write!(out, "<tr><th scope=\"col\" class=\"factor\">{}</th>", Esc(&corner.join(" · ")));
+    for value in &column_values {
+        let _ = write!(out, "<th scope=\"col\">{}</th>", Esc(value));
+    }
+    out += "</tr></thead><tbody>";
+    for row in &rows {
+        let _ = write!(out, "<tr><th scope=\"row\">{}</th>", Esc(row));
+        for column in &column_values {
+            let scenario = scenarios.iter().copied().find(|s| {
+                row_of(*s) == *row
+                    && column_factor.is_none_or(|factor| data.value(*s, factor) == *column)
+            });
+            match scenario {
+                Some(scenario) => cell(&mut out, data, scenario, means[scenario], low, high),
+                None => out += "<td class=\"none\">–</td>",
+            }
+        }
+        out += "</tr>";
+    }
+    let direction = match names::more_is_better(metric) {
+        Some(true) => "; more is better",
+        Some(false) => "; less is better",
+        None => "",
+    };
+    let _ = write!(
+        out,
+        "</tbody></table></div><p class=\"ramp\"><span class=\"low\">{}</span><i></i><span \
+         class=\"high\">{}</span><span class=\"better\">{direction}</span></p>",
+        if low <= high { number(low) } else { "–".into() },
+        if low <= high { number(high) } else { "–".into() },
+    );
+    out
+}
+
+fn cell(out: &mut String, data: &Data<'_>, scenario: usize, mean: Option<f64>, low: f64, high: f64) {
+    let done = data.done[scenario].len();
+    let planned = data.plan.runs.iter().filter(|run| run.scenario as usize == scenario).count();
+    let missing = if done < planned {
+        format!("<small>{done} of {planned} runs</small>")
+    } else {
+        String::new()
+    };
+    let (style, text) = match mean {
+        Some(mean) => {
+            let share = if high > low { (mean - low) / (high - low) } else { 0.0 };
+            (paint(share), aligned(mean, high.abs().max(low.abs())))
+        }
+        None => (String::new(), "–".to_owned()),
+    };
+    let _ = write!(
+        out,
+        "<td data-s=\"{scenario}\"{}><a href=\"#s-{scenario}\">{text}</a>{missing}</td>",
+        if style.is_empty() { " class=\"none\"".to_owned() } else { format!(" style=\"{style}\"") }
+    );
+}
+
+/// Background and a text colour that can be read on it.
+fn paint(share: f64) -> String {
+    let at = share.clamp(0.0, 1.0) * (RAMP.len() - 1) as f64;
+    let below = (at.floor() as usize).min(RAMP.len() - 2);
+    let part = at - below as f64;
+    let (a, b) = (RAMP[below], RAMP[below + 1]);
+    let mix = |a: f64, b: f64| (a + (b - a) * part).round();
+    let (r, g, b) = (mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2));
+    let linear = |c: f64| {
+        let c = c / 255.0;
+        if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+    };
+    let light = 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+    // Contrast with black is (L + 0.05)/0.05, with white 1.05/(L + 0.05): equal at 0.179.
+    let text = if light > 0.179 { "#000" } else { "#fff" };
+    format!("background:rgb({r} {g} {b});color:{text}")
+}
+
+fn controls(out: &mut String, data: &Data<'_>, subject: &Subject, metric: &str) {
+    *out += "<p class=\"controls script\"><label>Of <select id=\"matrix-subject\">";
+    for (at, one) in data.subjects.iter().enumerate() {
+        let _ = write!(
+            out,
+            "<option value=\"{at}\"{}>{}</option>",
+            if one == subject { " selected" } else { "" },
+            Esc(&subject_label(one))
+        );
+    }
+    let _ = write!(
+        out,
+        "</select></label> <label>Coloured by <select id=\"matrix-metric\"><option>{}</option>\
+         </select></label></p>",
+        Esc(metric)
+    );
+}
+
+fn subject_label(subject: &Subject) -> String {
+    match subject.kind {
+        Kind::Run => "the whole run".into(),
+        kind => format!("{} {}", names::kind(kind), subject.name),
+    }
+}
+
+fn first_choice(data: &Data<'_>) -> Option<(Subject, &'static str)> {
+    FIRST.iter().find_map(|(kind, metric)| {
+        data.of_kind(*kind)
+            .find(|subject| data.has(subject, metric))
+            .map(|subject| (subject.clone(), *metric))
+    })
+}
+
+/// Every mean, for the script: by subject, then metric, then scenario.
+pub(crate) fn numbers(data: &Data<'_>) -> Value {
+    let scenarios = data.plan.scenarios.len();
+    let all: usize = data.subjects.iter().map(|s| data.metrics_of(s).count() * scenarios).sum();
+    let subjects: Vec<Value> = data
+        .subjects
+        .iter()
+        .map(|subject| {
+            let metrics: Vec<Value> = data
+                .metrics_of(subject)
+                .filter(|metric| all <= MOST_NUMBERS || USUAL.contains(metric))
+                .map(|metric| {
+                    let means: Vec<Value> = (0..scenarios)
+                        .map(|scenario| match data.mean(scenario, subject, metric) {
+                            Some(mean) => json!(rounded(mean.mean)),
+                            None => Value::Null,
+                        })
+                        .collect();
+                    let better = match names::more_is_better(metric) {
+                        Some(true) => "; more is better",
+                        Some(false) => "; less is better",
+                        None => "",
+                    };
+                    json!([metric, names::axis(data.plan, metric), better, means])
+                })
+                .collect();
+            json!({ "label": subject.label(), "metrics": metrics })
+        })
+        .collect();
+    json!(subjects)
+}
+
+/// Five significant digits are more than a cell shows.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.4e}").parse().unwrap_or(value)
+}
+
+fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut out = Vec::new();
+    for value in values {
+        if !out.contains(&value) {
+            out.push(value);
+        }
+    }
+    out
+}

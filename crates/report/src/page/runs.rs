@@ -1,0 +1,365 @@
+//! Scenario by scenario: the numbers, and for each run its end state and the command.
+
+use std::fmt::Write;
+
+use sojourn_study::results::{Kind, PlannedScenario, Row};
+
+use super::{Details, Options, RunDetails, matrix};
+use crate::data::{Data, Subject};
+use crate::markup::Esc;
+use crate::number::{estimate, number};
+use crate::svg::legend;
+use crate::{command, names};
+
+/// Columns of the table of a scenario, as far as they are known.
+const KEY_METRICS: usize = 9;
+
+pub(crate) fn write(out: &mut String, data: &Data<'_>, details: &Details, options: &Options) {
+    *out += "<section id=\"runs\"><h2>Runs</h2>";
+    let mut sections = 0;
+    for scenario in 0..data.plan.scenarios.len() {
+        write_scenario(out, data, details, scenario, &mut sections, options.runs);
+    }
+    if sections >= options.runs && details.runs.len() > options.runs {
+        let _ = write!(
+            out,
+            "<p class=\"note\">{} runs more have no section here, to keep the page small. Their \
+             numbers are in <code>runs.parquet</code>; <code>sojourn show</code> prints them.</p>",
+            details.runs.len() - options.runs
+        );
+    }
+    *out += "</section>";
+}
+
+fn write_scenario(
+    out: &mut String,
+    data: &Data<'_>,
+    details: &Details,
+    scenario: usize,
+    sections: &mut usize,
+    most: usize,
+) {
+    let planned = &data.plan.scenarios[scenario];
+    let _ = write!(
+        out,
+        "<article class=\"scenario\" id=\"s-{scenario}\"><h3>{}</h3>",
+        Esc(&data.label(scenario))
+    );
+    let _ = write!(out, "<p class=\"world\">{}</p>", world(planned));
+    if data.done[scenario].is_empty() {
+        *out += "<p class=\"note\">No run of this scenario has a result yet.</p></article>";
+        return;
+    }
+    numbers(out, data, scenario);
+    let first = data.done[scenario].iter().find_map(|run| {
+        details.of(*run).filter(|details| !details.timeline.is_empty())
+    });
+    if let Some(run) = first {
+        let mut entries: Vec<(Option<usize>, usize, String)> = Vec::new();
+        for flow in &planned.flows {
+            if !entries.iter().any(|(_, _, text)| *text == flow.group) {
+                let colour = super::figures::colour_of_flow(data, &flow.group);
+                entries.push((Some(colour), colour, flow.group.clone()));
+            }
+        }
+        for (at, queue) in planned.queues.iter().enumerate() {
+            entries.push((Some(at + 4), at + 4, format!("{} (queue)", queue.name)));
+        }
+        let _ = write!(
+            out,
+            "<figure><figcaption>Seed {} over time; peaks of single steps are kept. <button \
+             type=\"button\" class=\"script open\" data-open=\"{}\">Zoom into it</button>\
+             </figcaption>{}<div class=\"wide\">{}</div></figure>",
+            data.plan.runs[run.run as usize].seed,
+            run.run,
+            legend(&entries),
+            run.timeline
+        );
+    }
+    *out += "<div class=\"runlist\">";
+    for run in &data.done[scenario] {
+        if *sections >= most {
+            break;
+        }
+        *sections += 1;
+        write_run(out, data, details.of(*run), *run);
+    }
+    *out += "</div></article>";
+}
+
+/// The scenario in a line, in the words of `tc` and `sysctl`.
+fn world(scenario: &PlannedScenario) -> String {
+    let queues: Vec<String> = scenario
+        .queues
+        .iter()
+        .map(|queue| {
+            format!(
+                "{}: <code>{}</code> at <code>{}</code>",
+                Esc(&queue.name),
+                Esc(&queue.queue),
+                Esc(&queue.rate)
+            )
+        })
+        .collect();
+    let flows: Vec<String> = scenario
+        .flows
+        .iter()
+        .take(12)
+        .map(|flow| {
+            let cca = flow.cca.as_deref().map_or(String::new(), |cca| {
+                format!(" <code>{}</code>", Esc(cca))
+            });
+            format!(
+                "{}: {}{cca}, base RTT {} ms",
+                Esc(&flow.name),
+                Esc(&flow.app),
+                number(flow.base_rtt_ms)
+            )
+        })
+        .collect();
+    let more = scenario.flows.len().saturating_sub(12);
+    let more = if more > 0 { format!("; {more} flows more") } else { String::new() };
+    format!(
+        "{}. {}{more}. {} s, the first {} s not counted.",
+        queues.join("; "),
+        flows.join("; "),
+        number(scenario.duration_s),
+        number(scenario.warmup_s)
+    )
+}
+
+fn numbers(out: &mut String, data: &Data<'_>, scenario: usize) {
+    for kind in Kind::ALL {
+        let subjects: Vec<&Subject> = data.of_kind(kind).collect();
+        let known = |metric: &&&str| {
+            subjects.iter().any(|subject| data.mean(scenario, subject, metric).is_some())
+        };
+        let metrics: Vec<&str> =
+            matrix::USUAL.iter().filter(known).copied().take(KEY_METRICS).collect();
+        if metrics.is_empty() {
+            continue;
+        }
+        let mut rows = String::new();
+        for subject in subjects {
+            if metrics.iter().all(|metric| data.mean(scenario, subject, metric).is_none()) {
+                continue;
+            }
+            let _ = write!(rows, "<tr><th scope=\"row\">{}</th>", Esc(subject.label()));
+            for metric in &metrics {
+                match data.mean(scenario, subject, metric) {
+                    Some(mean) => {
+                        let _ = write!(
+                            rows,
+                            "<td>{}</td>",
+                            Esc(&estimate(mean.mean, mean.half_width, ""))
+                        );
+                    }
+                    None => rows += "<td class=\"none\">–</td>",
+                }
+            }
+            rows += "</tr>";
+        }
+        let _ = write!(
+            out,
+            "<div class=\"wide\"><table class=\"numbers\"><thead><tr><th scope=\"col\">{}</th>",
+            kind.name()
+        );
+        for metric in metrics {
+            let _ = write!(
+                out,
+                "<th scope=\"col\" title=\"{}\">{}</th>",
+                Esc(metric),
+                Esc(&names::axis(data.plan, metric))
+            );
+        }
+        let _ = write!(out, "</tr></thead><tbody>{rows}</tbody></table></div>");
+    }
+}
+
+fn write_run(out: &mut String, data: &Data<'_>, details: Option<&RunDetails>, run: u32) {
+    let planned = &data.plan.runs[run as usize];
+    let rows: Vec<&Row> = data.rows(run).map(|(row, _)| row).collect();
+    let _ = write!(
+        out,
+        "<details id=\"r-{run}\"><summary>Seed {}<span class=\"brief\">{}</span></summary>",
+        planned.seed,
+        Esc(&brief(data, &rows))
+    );
+    let _ = write!(
+        out,
+        "<p class=\"command\"><code>{}</code> <button type=\"button\" class=\"script copy\">Copy\
+         </button></p>",
+        Esc(&command::repeat(data.plan, planned))
+    );
+    if details.is_some_and(|details| details.packed.is_some()) {
+        let _ = write!(
+            out,
+            "<p class=\"script\"><button type=\"button\" class=\"open\" data-open=\"{run}\">Show over \
+             time</button></p>"
+        );
+    }
+    if let Some(problem) = details.and_then(|details| details.problem.as_deref()) {
+        let _ = write!(out, "<p class=\"note\">Its time series cannot be read: {}</p>", Esc(problem));
+    }
+    let state = end_state(data, &rows, details, planned.scenario as usize);
+    if !state.is_empty() {
+        let _ = write!(
+            out,
+            "<p class=\"caption\">At its end, in the words of <code>ss -tin</code> and <code>tc -s \
+             qdisc</code>:</p><pre tabindex=\"0\">{}</pre>",
+            Esc(&state)
+        );
+    }
+    let digest = rows.first().map_or("", |row| row.digest.as_str());
+    let _ = write!(
+        out,
+        "<p class=\"digest\">Run <code>{}</code>{}</p></details>",
+        Esc(&planned.id),
+        if digest.is_empty() {
+            String::new()
+        } else {
+            format!(", digest of its events <code>{}</code>", Esc(digest))
+        }
+    );
+}
+
+fn brief(data: &Data<'_>, rows: &[&Row]) -> String {
+    let mut parts = Vec::new();
+    for row in rows.iter().filter(|row| row.kind == Kind::Flow).take(4) {
+        let mut part = row.name.clone();
+        for metric in ["goodput_mbps", "rtt_p95_ms", "ping_p95_ms"] {
+            if let Some(value) = data.table.value(row, metric) {
+                let what = names::title(metric).replace("95th percentile", "p95");
+                let _ = write!(
+                    part,
+                    " {}{} {}",
+                    if metric == "goodput_mbps" { String::new() } else { format!("{what} ") },
+                    number(value),
+                    names::unit(data.plan, metric)
+                );
+            }
+        }
+        parts.push(part);
+    }
+    parts.join(" · ")
+}
+
+/// What `ss -tin` and `tc -s qdisc` would have printed, as far as results know it.
+pub(crate) fn end_state(
+    data: &Data<'_>,
+    rows: &[&Row],
+    details: Option<&RunDetails>,
+    scenario: usize,
+) -> String {
+    let planned = &data.plan.scenarios[scenario];
+    let mut out = String::new();
+    for flow in &planned.flows {
+        let row = rows.iter().find(|row| row.kind == Kind::Flow && row.name == flow.name);
+        let metric = |name: &str| row.and_then(|row| data.table.value(row, name));
+        let last = details.and_then(|d| d.last.iter().find(|(name, ..)| *name == flow.name));
+        let state = |name: &str| {
+            last.and_then(|(_, columns, _)| columns.iter().find(|(n, _)| n == name).map(|(_, v)| *v))
+        };
+        let mut words: Vec<String> = Vec::new();
+        let mut add = |name: &str, value: Option<f64>, unit: &str| {
+            if let Some(value) = value {
+                words.push(format!("{name}{}{unit}", plain(value)));
+            }
+        };
+        if flow.cca.is_some() {
+            add("rtt:", state("srtt_ms"), "");
+            add("minrtt:", metric("rtt_min_ms"), "");
+            add("cwnd:", state("cwnd_pkts"), "");
+            add("ssthresh:", state("ssthresh_pkts"), "");
+            add("bytes_delivered:", metric("delivered_bytes"), "");
+            add("segs_out:", metric("sent_packets"), "");
+            add("pacing_rate ", state("pacing_mbps"), "Mbps");
+            add("delivery_rate ", state("delivery_mbps"), "Mbps");
+            add("bw:", state("bw_mbps"), "Mbps");
+            add("busy:", metric("busy_ms"), "ms");
+            add("rwnd_limited:", metric("rwnd_limited_ms").filter(|ms| *ms > 0.0), "ms");
+            add("in_flight:", state("inflight_pkts"), "");
+            add("retrans:", metric("retransmits"), "");
+            add("lost:", metric("lost_total"), "");
+            add("timeouts:", metric("timeouts"), "");
+            add("delivered_ce:", metric("delivered_ce").filter(|ce| *ce > 0.0), "");
+            add("rcv_wnd:", state("rwnd_bytes"), "");
+            if let Some(phase) = last.and_then(|(.., phase)| phase.as_deref()) {
+                words.push(format!("phase:{phase}"));
+            }
+        } else {
+            for (name, metric_name, unit) in [
+                ("transmitted:", "ping_sent", ""),
+                ("rtt min:", "ping_min_ms", "ms"),
+                ("avg:", "ping_mean_ms", "ms"),
+                ("max:", "ping_max_ms", "ms"),
+                ("lost:", "ping_lost", ""),
+                ("datagrams:", "sent_packets", ""),
+                ("jitter:", "jitter_ms", "ms"),
+                ("lost:", "lost_packets", ""),
+                ("mos:", "mos", ""),
+            ] {
+                add(name, metric(metric_name), unit);
+            }
+        }
+        if words.is_empty() {
+            continue;
+        }
+        let cca = flow.cca.as_deref().map_or(String::new(), |cca| format!(" {cca}"));
+        let _ = writeln!(out, "{} {}{cca}", flow.name, flow.app);
+        wrap(&mut out, &words);
+    }
+    for queue in &planned.queues {
+        let row = rows.iter().find(|row| row.kind == Kind::Queue && row.name == queue.name);
+        let metric = |name: &str| row.and_then(|row| data.table.value(row, name));
+        let last = details.and_then(|d| d.last.iter().find(|(name, ..)| *name == queue.name));
+        let state = |name: &str| {
+            last.and_then(|(_, columns, _)| columns.iter().find(|(n, _)| n == name).map(|(_, v)| *v))
+        };
+        if row.is_none() && last.is_none() {
+            continue;
+        }
+        let _ = writeln!(out, "qdisc {} dev {} rate {}", queue.queue, queue.name, queue.rate);
+        let count = |value: Option<f64>| value.map_or("?".to_owned(), plain);
+        let _ = writeln!(
+            out,
+            " Sent {} bytes {} pkt (dropped {}, marked {})",
+            count(metric("sent_bytes")),
+            count(metric("sent_packets")),
+            count(metric("drops")),
+            count(metric("marks"))
+        );
+        if let (Some(bytes), Some(packets)) = (state("queue_bytes"), state("queue_pkts")) {
+            let _ = writeln!(out, " backlog {}b {}p", plain(bytes), plain(packets));
+        }
+        let mut reasons = Vec::new();
+        for reason in ["full", "overflow", "aqm", "ack_filtered", "medium"] {
+            if let Some(drops) = metric(&format!("drops_{reason}")).filter(|drops| *drops > 0.0) {
+                reasons.push(format!("{reason} {}", plain(drops)));
+            }
+        }
+        if !reasons.is_empty() {
+            let _ = writeln!(out, " drops by reason: {}", reasons.join(", "));
+        }
+    }
+    out
+}
+
+fn wrap(out: &mut String, words: &[String]) {
+    let mut line = String::from("\t");
+    for word in words {
+        if line.len() + word.len() > 96 {
+            let _ = writeln!(out, "{}", line.trim_end());
+            line = String::from("\t");
+        }
+        line += word;
+        line.push(' ');
+    }
+    let _ = writeln!(out, "{}", line.trim_end());
+}
+
+/// As tools print them: no grouping, three decimals at most.
+fn plain(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

@@ -1,0 +1,289 @@
+//! Columns in a Parquet file. No Arrow: a handful of types is all that results need.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::basic::{Compression, ConvertedType, Encoding, LogicalType, Repetition, Type};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{
+    ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type,
+};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::statistics::Statistics;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{ColumnPath, Type as SchemaType};
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ColumnType {
+    Int32,
+    /// 64 bits without sign.
+    Int64,
+    /// Text that may be missing.
+    Text,
+    /// A number that may be missing.
+    Double,
+    /// The same in single precision.
+    Float,
+}
+
+/// A column of a row group.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Data {
+    Int32(Vec<u32>),
+    Int64(Vec<u64>),
+    Text(Vec<Option<String>>),
+    Double(Vec<Option<f64>>),
+    Float(Vec<Option<f64>>),
+}
+
+impl Data {
+    pub(crate) fn empty(kind: ColumnType) -> Self {
+        match kind {
+            ColumnType::Int32 => Self::Int32(Vec::new()),
+            ColumnType::Int64 => Self::Int64(Vec::new()),
+            ColumnType::Text => Self::Text(Vec::new()),
+            ColumnType::Double => Self::Double(Vec::new()),
+            ColumnType::Float => Self::Float(Vec::new()),
+        }
+    }
+}
+
+/// Writes a Parquet file, a row group at a time. The same columns give the same bytes.
+pub(crate) struct FrameWriter {
+    writer: SerializedFileWriter<BufWriter<File>>,
+}
+
+impl FrameWriter {
+    pub(crate) fn create(path: &Path, columns: &[(String, ColumnType)]) -> io::Result<Self> {
+        let fields = columns
+            .iter()
+            .map(|(name, kind)| field(name, *kind).map(Arc::new))
+            .collect::<Result<_, _>>()
+            .map_err(to_io)?;
+        let schema =
+            SchemaType::group_type_builder("sojourn").with_fields(fields).build().map_err(to_io)?;
+        let mut properties = WriterProperties::builder()
+            .set_writer_version(WriterVersion::PARQUET_1_0)
+            .set_created_by(concat!("sojourn ", env!("CARGO_PKG_VERSION")).to_owned())
+            .set_compression(Compression::SNAPPY)
+            .set_statistics_enabled(EnabledStatistics::Chunk);
+        for (name, kind) in columns {
+            if matches!(kind, ColumnType::Double | ColumnType::Float) {
+                // Measurements hardly repeat.
+                let path = ColumnPath::new(vec![name.clone()]);
+                properties = properties
+                    .set_column_dictionary_enabled(path.clone(), false)
+                    .set_column_encoding(path, Encoding::PLAIN);
+            }
+        }
+        let file = BufWriter::new(File::create(path)?);
+        let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build()))
+            .map_err(to_io)?;
+        Ok(Self { writer })
+    }
+
+    /// Adds a row group; the columns are in the order of the file.
+    pub(crate) fn write(&mut self, columns: &[Data]) -> io::Result<()> {
+        let write = |writer: &mut SerializedFileWriter<_>| -> Result<(), ParquetError> {
+            let mut group = writer.next_row_group()?;
+            for data in columns {
+                let Some(mut column) = group.next_column()? else { break };
+                match data {
+                    Data::Int32(values) => {
+                        let values: Vec<i32> = values.iter().map(|value| *value as i32).collect();
+                        column.typed::<Int32Type>().write_batch(&values, None, None)?;
+                    }
+                    Data::Int64(values) => {
+                        let values: Vec<i64> = values.iter().map(|value| *value as i64).collect();
+                        column.typed::<Int64Type>().write_batch(&values, None, None)?;
+                    }
+                    Data::Text(values) => {
+                        let (there, levels) = split(values, |text| ByteArray::from(text.as_str()));
+                        column.typed::<ByteArrayType>().write_batch(&there, Some(&levels), None)?;
+                    }
+                    Data::Double(values) => {
+                        let (there, levels) = split(values, |number| *number);
+                        column.typed::<DoubleType>().write_batch(&there, Some(&levels), None)?;
+                    }
+                    Data::Float(values) => {
+                        let (there, levels) = split(values, |number| *number as f32);
+                        column.typed::<FloatType>().write_batch(&there, Some(&levels), None)?;
+                    }
+                }
+                column.close()?;
+            }
+            group.close()?;
+            Ok(())
+        };
+        write(&mut self.writer).map_err(to_io)
+    }
+
+    /// Completes the file and sees it to the disk.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        let mut buffer = self.writer.into_inner().map_err(to_io)?;
+        buffer.flush()?;
+        buffer.get_ref().sync_all()
+    }
+}
+
+fn field(name: &str, kind: ColumnType) -> Result<SchemaType, ParquetError> {
+    let (physical, repetition) = match kind {
+        ColumnType::Int32 => (Type::INT32, Repetition::REQUIRED),
+        ColumnType::Int64 => (Type::INT64, Repetition::REQUIRED),
+        ColumnType::Text => (Type::BYTE_ARRAY, Repetition::OPTIONAL),
+        ColumnType::Double => (Type::DOUBLE, Repetition::OPTIONAL),
+        ColumnType::Float => (Type::FLOAT, Repetition::OPTIONAL),
+    };
+    let builder = SchemaType::primitive_type_builder(name, physical).with_repetition(repetition);
+    match kind {
+        ColumnType::Text => builder
+            .with_converted_type(ConvertedType::UTF8)
+            .with_logical_type(Some(LogicalType::String)),
+        ColumnType::Int64 => builder.with_converted_type(ConvertedType::UINT_64),
+        ColumnType::Int32 => builder.with_converted_type(ConvertedType::UINT_32),
+        ColumnType::Double | ColumnType::Float => builder,
+    }
+    .build()
+}
+
+/// The values that are there, and for each row whether there is one.
+fn split<T, U>(values: &[Option<T>], convert: impl Fn(&T) -> U) -> (Vec<U>, Vec<i16>) {
+    let there = values.iter().flatten().map(convert).collect();
+    (there, values.iter().map(|value| i16::from(value.is_some())).collect())
+}
+
+/// Reads a Parquet file that [`FrameWriter`] wrote.
+pub(crate) struct FrameReader {
+    reader: SerializedFileReader<File>,
+    columns: Vec<String>,
+}
+
+impl FrameReader {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let reader = SerializedFileReader::new(File::open(path)?).map_err(to_io)?;
+        let schema = reader.metadata().file_metadata().schema_descr();
+        let columns = schema.columns().iter().map(|column| column.name().to_owned()).collect();
+        Ok(Self { reader, columns })
+    }
+
+    pub(crate) fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    pub(crate) fn groups(&self) -> usize {
+        self.reader.num_row_groups()
+    }
+
+    /// Least and largest value of an `Int32` column in a row group.
+    pub(crate) fn range(&self, group: usize, column: &str) -> Option<(u32, u32)> {
+        let index = self.position(column)?;
+        match self.reader.metadata().row_group(group).column(index).statistics()? {
+            Statistics::Int32(statistics) => {
+                Some((*statistics.min_opt()? as u32, *statistics.max_opt()? as u32))
+            }
+            _ => None,
+        }
+    }
+
+    fn position(&self, column: &str) -> Option<usize> {
+        self.columns.iter().position(|name| name == column)
+    }
+
+    pub(crate) fn read(&self, group: usize, column: &str) -> io::Result<Data> {
+        let missing = || io::Error::new(io::ErrorKind::InvalidData, format!("no column {column}"));
+        let index = self.position(column).ok_or_else(missing)?;
+        let read = || -> Result<Data, ParquetError> {
+            let group = self.reader.get_row_group(group)?;
+            let rows = group.metadata().num_rows() as usize;
+            Ok(match group.get_column_reader(index)? {
+                ColumnReader::Int32ColumnReader(column) => Data::Int32(
+                    column_values(column, rows)?.into_iter().flatten().map(|v| v as u32).collect(),
+                ),
+                ColumnReader::Int64ColumnReader(column) => Data::Int64(
+                    column_values(column, rows)?.into_iter().flatten().map(|v| v as u64).collect(),
+                ),
+                ColumnReader::DoubleColumnReader(column) => Data::Double(column_values(column, rows)?),
+                ColumnReader::FloatColumnReader(column) => Data::Float(
+                    column_values(column, rows)?
+                        .into_iter()
+                        .map(|value| value.map(f64::from))
+                        .collect(),
+                ),
+                ColumnReader::ByteArrayColumnReader(column) => Data::Text(
+                    column_values(column, rows)?
+                        .into_iter()
+                        .map(|value| {
+                            value.map(|bytes| String::from_utf8_lossy(bytes.data()).into_owned())
+                        })
+                        .collect(),
+                ),
+                _ => return Err(ParquetError::General("a column of a foreign type".into())),
+            })
+        };
+        read().map_err(to_io)
+    }
+
+    pub(crate) fn numbers(&self, group: usize, column: &str) -> io::Result<Vec<Option<f64>>> {
+        match self.read(group, column)? {
+            Data::Double(values) | Data::Float(values) => Ok(values),
+            _ => Err(wrong_type(column)),
+        }
+    }
+
+    pub(crate) fn texts(&self, group: usize, column: &str) -> io::Result<Vec<Option<String>>> {
+        match self.read(group, column)? {
+            Data::Text(values) => Ok(values),
+            _ => Err(wrong_type(column)),
+        }
+    }
+
+    pub(crate) fn counts(&self, group: usize, column: &str) -> io::Result<Vec<u64>> {
+        match self.read(group, column)? {
+            Data::Int32(values) => Ok(values.into_iter().map(u64::from).collect()),
+            Data::Int64(values) => Ok(values),
+            _ => Err(wrong_type(column)),
+        }
+    }
+}
+
+fn wrong_type(column: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("column {column} is of another type"))
+}
+
+fn column_values<T: DataType>(
+    mut column: ColumnReaderImpl<T>,
+    rows: usize,
+) -> Result<Vec<Option<T::T>>, ParquetError> {
+    let mut values = Vec::with_capacity(rows);
+    let mut levels = Vec::new();
+    let mut read = 0;
+    while read < rows {
+        let (records, _, _) =
+            column.read_records(rows - read, Some(&mut levels), None, &mut values)?;
+        if records == 0 {
+            break;
+        }
+        read += records;
+    }
+    if levels.is_empty() {
+        return Ok(values.into_iter().map(Some).collect());
+    }
+    let mut values = values.into_iter();
+    Ok(levels.iter().map(|level| if *level == 1 { values.next() } else { None }).collect())
+}
+
+fn to_io(error: ParquetError) -> io::Error {
+    match error {
+        // A full disk should read as one.
+        ParquetError::External(source) => match source.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(source) => io::Error::other(source),
+        },
+        other => io::Error::new(io::ErrorKind::InvalidData, other),
+    }
+}

@@ -1,0 +1,130 @@
+//! One run: from a scenario and a seed to rows and series.
+
+use sojourn_core::StreamAddress;
+use sojourn_metrics::{
+    Collector, FLOW_COLUMNS, FlowShape, LINK_COLUMNS, LinkShape, Metric, RunMetrics, Scope, Shape,
+};
+use sojourn_scenario::{App, Scenario};
+
+use crate::results::{Kind, MetricColumn, Row, RunResult, Series, SeriesColumn};
+
+/// Which run it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Named {
+    /// Position in the plan.
+    pub(super) run: u32,
+    pub(super) scenario: u32,
+    pub(super) seed: u64,
+}
+
+/// Simulates; an error is a fault of the model and not of the scenario.
+pub(super) fn execute(
+    scenario: &Scenario,
+    address: StreamAddress,
+    named: Named,
+    columns: &[MetricColumn],
+) -> Result<RunResult, String> {
+    let mut collector = Collector::new(shape(scenario));
+    let outcome = sojourn_sim::run(scenario, address, &mut collector)
+        .map_err(|violation| format!("an invariant was broken: {violation}"))?;
+    let metrics = collector.finish(outcome.end);
+    Ok(RunResult { run: named.run, rows: rows(&metrics, named, columns), series: series(&metrics, named) })
+}
+
+/// What there is to observe in a scenario.
+pub fn shape(scenario: &Scenario) -> Shape {
+    Shape {
+        flows: scenario
+            .flows
+            .iter()
+            .map(|flow| match flow.app {
+                App::Tcp { .. } => FlowShape::tcp(&flow.name),
+                App::Ping(_) => FlowShape::ping(&flow.name),
+                App::Udp(_) => FlowShape::udp(&flow.name),
+            })
+            .collect(),
+        links: scenario.links.iter().map(|link| LinkShape { name: link.name.clone() }).collect(),
+        duration: scenario.duration,
+        warmup: scenario.warmup,
+        step: scenario.step,
+    }
+}
+
+fn rows(metrics: &RunMetrics, named: Named, columns: &[MetricColumn]) -> Vec<Row> {
+    let digest = format!("{:016x}", metrics.digest);
+    let row = |kind: Kind, name: &str, scope: Scope, value: &dyn Fn(&Metric) -> Option<f64>| {
+        let values = columns
+            .iter()
+            .map(|column| sojourn_metrics::metric(scope, &column.name).and_then(value))
+            .map(|value| value.filter(|value| value.is_finite()))
+            .collect();
+        Row {
+            run: named.run,
+            scenario: named.scenario,
+            seed: named.seed,
+            kind,
+            name: name.to_owned(),
+            digest: digest.clone(),
+            values,
+        }
+    };
+    let mut rows = vec![row(Kind::Run, "", Scope::Run, &|metric| metric.of_run(metrics))];
+    for flow in &metrics.flows {
+        rows.push(row(Kind::Flow, &flow.name, Scope::Flow, &|metric| metric.of_flow(flow)));
+    }
+    for link in &metrics.links {
+        rows.push(row(Kind::Queue, &link.name, Scope::Link, &|metric| metric.of_link(link)));
+    }
+    rows
+}
+
+fn series(metrics: &RunMetrics, named: Named) -> Vec<Series> {
+    let all = &metrics.series;
+    let mut series = Vec::new();
+    for (flow, columns) in metrics.flows.iter().zip(&all.flows) {
+        let measured = FLOW_COLUMNS.iter().filter(|column| column.name != "phase");
+        let phase: Vec<String> = columns
+            .phase
+            .iter()
+            .map(|number| match number.is_nan() {
+                true => String::new(),
+                // A position that was found in this very list.
+                false => all.phases[*number as usize].to_owned(),
+            })
+            .collect();
+        series.push(Series {
+            run: named.run,
+            kind: Kind::Flow,
+            name: flow.name.clone(),
+            t_s: all.t_s.clone(),
+            columns: measured
+                .filter_map(|column| measured_column(column.name, (column.of)(columns)))
+                .collect(),
+            phase: if phase.iter().all(String::is_empty) { Vec::new() } else { phase },
+        });
+    }
+    for (link, columns) in metrics.links.iter().zip(&all.links) {
+        series.push(Series {
+            run: named.run,
+            kind: Kind::Queue,
+            name: link.name.clone(),
+            t_s: all.t_s.clone(),
+            columns: LINK_COLUMNS
+                .iter()
+                .filter_map(|column| measured_column(column.name, (column.of)(columns)))
+                .collect(),
+            phase: Vec::new(),
+        });
+    }
+    series
+}
+
+/// `None` when nothing was measured.
+fn measured_column(name: &str, values: &[f32]) -> Option<SeriesColumn> {
+    let values: Vec<Option<f64>> =
+        values.iter().map(|value| value.is_finite().then(|| f64::from(*value))).collect();
+    values
+        .iter()
+        .any(Option::is_some)
+        .then(|| SeriesColumn { name: name.to_owned(), values })
+}

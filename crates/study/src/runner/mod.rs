@@ -1,0 +1,417 @@
+//! Running a study: in parallel, in shards, and on from where a kill stopped it.
+//!
+//! Every finished run is appended to a journal. When all are there, sorted by position, they become
+//! the tables of the result folder; so the tables do not depend on threads, shards or kills.
+
+mod execute;
+mod shard;
+
+#[cfg(test)]
+mod tests;
+
+pub use execute::shape;
+pub use shard::Shard;
+
+use std::any::Any;
+use std::io;
+use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use rayon::ThreadPoolBuilder;
+use rayon::prelude::*;
+
+use crate::claims;
+use crate::error::StudyError;
+use crate::results::{
+    CLAIMS, ClaimReport, FailedRun, Folder, Journal, Machine, PLAN, Part, Plan, ResultsError,
+    Row, RunResult, STUDY, StoreWriter, table, write_whole,
+};
+use crate::study::Study;
+use execute::{Named, execute};
+
+/// How a study is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Runs at the same time; `None` is as many as there are cores.
+    pub jobs: Option<NonZero<usize>>,
+    pub shard: Shard,
+    /// The result folder; it is made if it is not there.
+    pub out: PathBuf,
+    /// The command as given, for `machine.json`.
+    pub command: Vec<String>,
+}
+
+impl Options {
+    pub fn new(out: impl Into<PathBuf>) -> Self {
+        Self { jobs: None, shard: Shard::WHOLE, out: out.into(), command: Vec::new() }
+    }
+}
+
+/// Told after every run, from whatever thread it ran in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Runs of this shard.
+    pub total: usize,
+    /// Of them, with a result; those of an earlier start included.
+    pub done: usize,
+    /// Of them, from an earlier start.
+    pub resumed: usize,
+    pub failed: usize,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    pub folder: PathBuf,
+    pub progress: Progress,
+    /// Runs that broke an invariant or panicked. They are tried again by the next start.
+    pub failed: Vec<FailedRun>,
+    /// `None` for a shard: its claims are checked when the shards are joined.
+    pub claims: Option<ClaimReport>,
+    pub wall_s: f64,
+}
+
+/// Why a study could not be run, or not to its end. What was finished is kept.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error("{path}: {source}")]
+    Io { path: PathBuf, source: io::Error },
+    #[error(
+        "{folder} holds results of another study, or of this one with other settings; \
+         choose another folder with --out"
+    )]
+    OtherStudy { folder: PathBuf },
+    #[error("{path} is in use: another process runs this study into the same folder")]
+    Busy { path: PathBuf },
+    #[error("{path}: {done} runs are finished and kept, then: {source}")]
+    Stopped { path: PathBuf, done: usize, source: io::Error },
+    #[error("no threads to run in: {0}")]
+    Threads(String),
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+    #[error("nothing to join: no folder is given")]
+    NoFolders,
+    #[error(transparent)]
+    Study(#[from] StudyError),
+}
+
+/// Runs what of the study is not done yet, and writes the result folder.
+///
+/// # Errors
+/// The folder cannot be written to, holds something else or is in use; a full disk. What was
+/// finished before stays readable, and the same call goes on from there.
+pub fn run(
+    study: &Study,
+    options: &Options,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<Summary, RunError> {
+    let began = Instant::now();
+    let plan = study.plan();
+    let folder = prepare(study, &plan, options)?;
+    let label = options.shard.label();
+    let paths = Paths::new(&folder, &label);
+
+    let mine: Vec<u32> =
+        (0..plan.runs.len() as u32).filter(|run| options.shard.has(*run)).collect();
+    let is_finished = paths.runs.exists() && paths.series.exists() && !paths.journal.exists();
+    let mut machine = Machine::here(options);
+    let failed = if is_finished {
+        let done = Progress { total: mine.len(), done: mine.len(), resumed: mine.len(), failed: 0 };
+        machine.resumed = mine.len();
+        progress(done);
+        Vec::new()
+    } else {
+        let mut journal = open_journal(&paths.journal, &plan)?;
+        machine.resumed = journal.records().runs().count();
+        let failed = work(study, &plan, options, &mine, &mut journal, &paths.journal, progress)?;
+        let stopped = |source| RunError::Stopped {
+            path: paths.runs.clone(),
+            done: mine.len() - failed.len(),
+            source,
+        };
+        write_tables(&plan, &mine, &mut journal, &paths).map_err(stopped)?;
+        if failed.is_empty() {
+            // The tables hold everything now. The lock goes with the file.
+            std::fs::remove_file(&paths.journal)
+                .map_err(|source| RunError::Io { path: paths.journal.clone(), source })?;
+        }
+        failed
+    };
+
+    machine.wall_s = began.elapsed().as_secs_f64();
+    machine.failed.clone_from(&failed);
+    let progress = Progress {
+        total: mine.len(),
+        done: mine.len() - failed.len(),
+        resumed: machine.resumed,
+        failed: failed.len(),
+    };
+    write_json(&folder, &format!("machine{label}.json"), &machine)?;
+    let claims = match options.shard.is_whole() {
+        true => Some(check_claims(&folder, &study.claims, &plan)?),
+        false => None,
+    };
+    Ok(Summary { folder: options.out.clone(), progress, failed, claims, wall_s: machine.wall_s })
+}
+
+/// Joins the result folders of shards into one, and checks the claims. What is missing is missing
+/// in the result too.
+///
+/// # Errors
+/// The folders are of different studies, or a file cannot be read or written.
+pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
+    let began = Instant::now();
+    let first = Folder::new(folders.first().ok_or(RunError::NoFolders)?);
+    let plan = first.plan()?;
+    let mut rows: Vec<Vec<Row>> = vec![Vec::new(); plan.runs.len()];
+    let mut parts = Vec::new();
+    // Which part has a run.
+    let mut part_of: Vec<Option<usize>> = vec![None; plan.runs.len()];
+    for path in folders {
+        let folder = Folder::new(path);
+        if folder.plan()?.digest != plan.digest {
+            return Err(RunError::OtherStudy { folder: path.clone() });
+        }
+        for part in folder.parts()? {
+            for of_run in part.rows(&plan)?.chunk_by(|a, b| a.run == b.run) {
+                let run = of_run[0].run as usize;
+                if part_of.get(run) == Some(&None) {
+                    part_of[run] = Some(parts.len());
+                    rows[run] = of_run.to_vec();
+                }
+            }
+            parts.push(part.series(&plan)?);
+        }
+    }
+    let text = std::fs::read_to_string(first.path(STUDY))
+        .map_err(|source| RunError::Io { path: first.path(STUDY), source })?;
+    let folder = Folder::new(out);
+    make_folder(&folder, &plan, &text)?;
+
+    let paths = Paths::new(&folder, "");
+    let io_error = |source| RunError::Io { path: paths.runs.clone(), source };
+    let mut writer = StoreWriter::create(&paths.runs, &paths.series, &plan).map_err(io_error)?;
+    for (run, rows) in rows.into_iter().enumerate() {
+        if let Some(part) = part_of[run] {
+            let series = parts[part].of(run as u32)?;
+            let result = RunResult { run: run as u32, rows, series };
+            writer.add(&plan, &result).map_err(io_error)?;
+        }
+    }
+    writer.finish().map_err(io_error)?;
+    let missing = part_of.iter().filter(|part| part.is_none()).count();
+
+    let claims = check_claims(&folder, &Study::claims_of(&text, &plan)?, &plan)?;
+    let total = plan.runs.len();
+    let mut machine = Machine::here(&Options::new(out));
+    machine.wall_s = began.elapsed().as_secs_f64();
+    machine.resumed = total - missing;
+    write_json(&folder, "machine.json", &machine)?;
+    Ok(Summary {
+        folder: out.to_owned(),
+        progress: Progress { total, done: total - missing, resumed: total - missing, failed: 0 },
+        failed: Vec::new(),
+        claims: Some(claims),
+        wall_s: machine.wall_s,
+    })
+}
+
+struct Paths {
+    runs: PathBuf,
+    series: PathBuf,
+    journal: PathBuf,
+}
+
+impl Paths {
+    fn new(folder: &Folder, label: &str) -> Self {
+        Self {
+            runs: folder.path(&format!("runs{label}.parquet")),
+            series: folder.path(&format!("series{label}.parquet")),
+            journal: folder.path(&format!("journal{label}.bin")),
+        }
+    }
+}
+
+fn prepare(study: &Study, plan: &Plan, options: &Options) -> Result<Folder, RunError> {
+    let folder = Folder::new(&options.out);
+    make_folder(&folder, plan, study.text())?;
+    Ok(folder)
+}
+
+/// Makes a result folder, or makes sure that it is one of this plan. Claims and figures may have
+/// changed since.
+fn make_folder(folder: &Folder, plan: &Plan, text: &str) -> Result<(), RunError> {
+    let path: &Path = folder.as_ref();
+    let error = |source| RunError::Io { path: path.to_owned(), source };
+    match folder.plan() {
+        Ok(old) if old.digest != plan.digest => {
+            return Err(RunError::OtherStudy { folder: path.to_owned() });
+        }
+        Ok(_) | Err(ResultsError::NoPlan { .. }) => {}
+        Err(other) => return Err(other.into()),
+    }
+    std::fs::create_dir_all(path).map_err(error)?;
+    write_whole(&folder.path(STUDY), text.as_bytes()).map_err(error)?;
+    folder.write_json(PLAN, plan).map_err(error)
+}
+
+fn open_journal(path: &Path, plan: &Plan) -> Result<Journal, RunError> {
+    Journal::open(path, &plan.digest).map_err(|source| match source.kind() {
+        io::ErrorKind::WouldBlock => RunError::Busy { path: path.to_owned() },
+        io::ErrorKind::InvalidData => {
+            let folder = path.parent().unwrap_or(path).to_owned();
+            RunError::OtherStudy { folder }
+        }
+        _ => RunError::Io { path: path.to_owned(), source },
+    })
+}
+
+/// What the threads share.
+struct Shared<'a> {
+    journal: &'a mut Journal,
+    progress: Progress,
+    failed: Vec<FailedRun>,
+    broken: Option<io::Error>,
+}
+
+fn work(
+    study: &Study,
+    plan: &Plan,
+    options: &Options,
+    mine: &[u32],
+    journal: &mut Journal,
+    path: &Path,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<Vec<FailedRun>, RunError> {
+    let mut is_done = vec![false; plan.runs.len()];
+    for run in journal.records().runs() {
+        if let Some(is_done) = is_done.get_mut(run as usize) {
+            *is_done = true;
+        }
+    }
+    let pending: Vec<u32> = mine.iter().copied().filter(|run| !is_done[*run as usize]).collect();
+    let done = mine.len() - pending.len();
+    let start = Progress { total: mine.len(), done, resumed: done, failed: 0 };
+    progress(start);
+    let shared = Mutex::new(Shared { journal, progress: start, failed: Vec::new(), broken: None });
+    let is_stopped = AtomicBool::new(false);
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(options.jobs.map_or(0, NonZero::get))
+        .build()
+        .map_err(|error| RunError::Threads(error.to_string()))?;
+    pool.install(|| {
+        // One at a time in the order of the plan, since runs are long and differ in length.
+        pending.par_iter().with_max_len(1).for_each(|run| {
+            if is_stopped.load(Ordering::Relaxed) {
+                return;
+            }
+            let planned = &plan.runs[*run as usize];
+            let named = Named { run: *run, scenario: planned.scenario, seed: planned.seed };
+            let result = attempt(study, plan, named);
+            // Encoded outside of the lock.
+            let result = result.map(|result| result.encode());
+            let mut shared = locked(&shared);
+            match result {
+                Ok(bytes) => match shared.journal.append(*run, &bytes) {
+                    Ok(()) => shared.progress.done += 1,
+                    Err(error) => {
+                        is_stopped.store(true, Ordering::Relaxed);
+                        shared.broken.get_or_insert(error);
+                        return;
+                    }
+                },
+                Err(problem) => {
+                    shared.progress.failed += 1;
+                    shared.failed.push(FailedRun { run: *run, problem });
+                }
+            }
+            progress(shared.progress);
+        });
+    });
+    let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(source) = shared.broken {
+        return Err(RunError::Stopped { path: path.to_owned(), done: shared.progress.done, source });
+    }
+    shared.journal.sync().map_err(|source| RunError::Io { path: path.to_owned(), source })?;
+    let mut failed = shared.failed;
+    failed.sort_by_key(|failed| failed.run);
+    Ok(failed)
+}
+
+/// A panic in one run is no reason to lose the others.
+fn attempt(study: &Study, plan: &Plan, named: Named) -> Result<RunResult, String> {
+    let scenario = &study.scenarios[named.scenario as usize].scenario;
+    catch_unwind(AssertUnwindSafe(|| {
+        execute(scenario, study.address(named.seed), named, &plan.metrics)
+    }))
+    .unwrap_or_else(|panic| Err(format!("the model panicked: {}", panic_text(&*panic))))
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message").to_owned()
+}
+
+/// Whoever panicked while holding the lock did so in the progress callback, after its work.
+fn locked<'a, T>(mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write_tables(
+    plan: &Plan,
+    mine: &[u32],
+    journal: &mut Journal,
+    paths: &Paths,
+) -> io::Result<()> {
+    let mut writer = StoreWriter::create(&paths.runs, &paths.series, plan)?;
+    for run in mine {
+        if let Some(result) = journal.read(*run)? {
+            writer.add(plan, &result)?;
+        }
+    }
+    writer.finish()
+}
+
+fn check_claims(
+    folder: &Folder,
+    claims: &[claims::Claim],
+    plan: &Plan,
+) -> Result<ClaimReport, RunError> {
+    let mut rows = Vec::new();
+    for part in folder.parts()? {
+        if matches!(part, Part::Tables { .. }) {
+            rows.extend(part.rows(plan)?);
+        }
+    }
+    let report = claims::check(claims, plan, &table(plan, rows));
+    write_json(folder, CLAIMS, &report)?;
+    Ok(report)
+}
+
+fn write_json<T: serde::Serialize>(folder: &Folder, name: &str, value: &T) -> Result<(), RunError> {
+    folder
+        .write_json(name, value)
+        .map_err(|source| RunError::Io { path: folder.path(name), source })
+}
+
+impl Machine {
+    fn here(options: &Options) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Self {
+            sojourn: env!("CARGO_PKG_VERSION").to_owned(),
+            model: crate::study::model_version(),
+            os: std::env::consts::OS.to_owned(),
+            arch: std::env::consts::ARCH.to_owned(),
+            cores,
+            jobs: options.jobs.map_or(cores, NonZero::get),
+            command: options.command.clone(),
+            wall_s: 0.0,
+            resumed: 0,
+            failed: Vec::new(),
+        }
+    }
+}
