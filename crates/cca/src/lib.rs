@@ -15,6 +15,8 @@ pub mod cubic;
 pub mod reno;
 
 mod registry;
+#[cfg(test)]
+mod testing;
 
 pub use registry::{Algorithm, Cca, Config, algorithms};
 

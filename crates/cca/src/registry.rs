@@ -108,7 +108,6 @@ impl Config {
 }
 
 /// A controller: a built-in one, called directly, or any other behind a box.
-#[expect(clippy::large_enum_variant, reason = "one per flow, and never moved")]
 pub enum Cca {
     Reno(reno::Reno),
     Cubic(cubic::Cubic),

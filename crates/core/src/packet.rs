@@ -187,10 +187,14 @@ impl Queued for Packet {
         u32::from(self.segments)
     }
 
-    /// Buffer of the IP packet rounded to 64 bytes, and 896 bytes a segment for descriptor, shared
-    /// information and headroom: 2 432 for a full segment, as measured receive windows imply.
+    /// Buffer of the IP packet rounded to 64 bytes, and 880 bytes a segment for descriptor, shared
+    /// information and headroom: 2 416 for a full segment, as measured receive windows imply. The
+    /// segments of an offloaded packet lie in page fragments, which cost more.
     fn truesize(&self) -> u32 {
-        self.ip_len.next_multiple_of(64) + 896 * u32::from(self.segments)
+        match u32::from(self.segments) {
+            1 => self.ip_len.next_multiple_of(64) + 880,
+            segments => segments * 3365,
+        }
     }
 
     #[inline]

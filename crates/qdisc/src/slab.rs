@@ -18,6 +18,11 @@ impl Fifo {
     pub(crate) fn is_empty(self) -> bool {
         self.head == NONE
     }
+
+    /// Whether there is more than the head.
+    pub(crate) fn holds_several(self) -> bool {
+        self.head != NONE && self.head != self.tail
+    }
 }
 
 #[derive(Debug)]
@@ -29,8 +34,8 @@ pub(crate) struct Slab<P> {
 
 #[derive(Debug)]
 struct Slot<P> {
-    packet: Option<P>,
-    arrived: Time,
+    /// With its time of arrival.
+    packet: Option<(P, Time)>,
     next: u32,
 }
 
@@ -41,17 +46,15 @@ impl<P> Slab<P> {
 
     #[inline]
     pub(crate) fn push(&mut self, fifo: &mut Fifo, arrived: Time, packet: P) {
-        let slot = Slot { packet: Some(packet), arrived, next: NONE };
-        let index = self.free;
-        let index = if index == NONE {
-            self.slots.push(slot);
-            (self.slots.len() - 1) as u32
-        } else {
-            let place = &mut self.slots[index as usize];
+        let slot = Slot { packet: Some((packet, arrived)), next: NONE };
+        let mut index = self.free;
+        if let Some(place) = self.slots.get_mut(index as usize) {
             self.free = place.next;
             *place = slot;
-            index
-        };
+        } else {
+            index = self.slots.len() as u32;
+            self.slots.push(slot);
+        }
         if fifo.head == NONE {
             fifo.head = index;
         } else {
@@ -62,28 +65,31 @@ impl<P> Slab<P> {
 
     #[inline]
     pub(crate) fn pop(&mut self, fifo: &mut Fifo) -> Option<(P, Time)> {
-        if fifo.head == NONE {
-            return None;
-        }
-        let index = fifo.head;
-        let slot = &mut self.slots[index as usize];
-        fifo.head = slot.next;
+        // No slot has the number NONE.
+        let slot = self.slots.get_mut(fifo.head as usize)?;
+        let index = std::mem::replace(&mut fifo.head, slot.next);
         slot.next = self.free;
         self.free = index;
-        let packet = slot.packet.take().expect("a chained slot holds a packet");
-        Some((packet, slot.arrived))
+        slot.packet.take()
     }
 
-    /// When the packet at the head arrived.
-    pub(crate) fn head_arrived(&self, fifo: Fifo) -> Option<Time> {
-        self.slots.get(fifo.head as usize).map(|slot| slot.arrived)
+    /// The packet at the head and when it arrived.
+    #[inline]
+    pub(crate) fn head(&self, fifo: Fifo) -> Option<&(P, Time)> {
+        self.slots.get(fifo.head as usize)?.packet.as_ref()
+    }
+
+    #[inline]
+    pub(crate) fn head_mut(&mut self, fifo: Fifo) -> Option<&mut (P, Time)> {
+        self.slots.get_mut(fifo.head as usize)?.packet.as_mut()
     }
 
     pub(crate) fn tail(&self, fifo: Fifo) -> Option<&P> {
         if fifo.head == NONE {
             return None;
         }
-        self.slots[fifo.tail as usize].packet.as_ref()
+        let (packet, _) = self.slots[fifo.tail as usize].packet.as_ref()?;
+        Some(packet)
     }
 
     /// Head to tail.
@@ -92,7 +98,7 @@ impl<P> Slab<P> {
         std::iter::from_fn(move || {
             let slot = self.slots.get(next as usize)?;
             next = slot.next;
-            slot.packet.as_ref()
+            slot.packet.as_ref().map(|(packet, _)| packet)
         })
     }
 
@@ -107,15 +113,14 @@ impl<P> Slab<P> {
         }
         let index = self.slots.get(before as usize)?.next;
         let slot = self.slots.get_mut(index as usize)?;
-        let packet = slot.packet.take().expect("a chained slot holds a packet");
-        let arrived = slot.arrived;
+        let packet = slot.packet.take();
         let next = std::mem::replace(&mut slot.next, self.free);
         self.free = index;
         self.slots[before as usize].next = next;
         if fifo.tail == index {
             fifo.tail = before;
         }
-        Some((packet, arrived))
+        packet
     }
 }
 
@@ -153,6 +158,8 @@ mod tests {
                 let held: Vec<u32> = slab.iter(fifos[queue]).copied().collect();
                 prop_assert_eq!(&held, &rings[queue].iter().copied().collect::<Vec<_>>());
                 prop_assert_eq!(slab.tail(fifos[queue]), rings[queue].back());
+                let head = slab.head(fifos[queue]).map(|(packet, _)| packet);
+                prop_assert_eq!(head, rings[queue].front());
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Results arranged the way figures ask for them: by scenario, subject and metric.
 
 use sojourn_metrics::stats;
+use sojourn_study::metrics::{self, Pooling};
 use sojourn_study::results::{Kind, Plan, Results, Row, Table};
 
 /// A flow (or group of flows), a queue, or the run as a whole.
@@ -148,13 +149,14 @@ impl<'a> Data<'a> {
             .map(|(row, subject)| (row, subject.map(|at| &self.subjects[at])))
     }
 
-    /// The metric in each finished run of a scenario; the mean over its flows where the subject
-    /// is a group.
+    /// The metric in each finished run of a scenario. Flows of a group make one number as they do
+    /// in claims.
     pub(crate) fn points(&self, scenario: usize, subject: &Subject, metric: &str) -> Vec<Point> {
         let Some(column) = self.table.metrics.iter().position(|name| name == metric) else {
             return Vec::new();
         };
         let mut points = Vec::new();
+        let pooling = metrics::find(metric, &[subject.kind]).map_or(Pooling::Mean, Pooling::of);
         for run in &self.done[scenario] {
             let values: Vec<f64> = self
                 .rows(*run)
@@ -162,7 +164,7 @@ impl<'a> Data<'a> {
                 .filter_map(|(row, _)| row.values.get(column).copied().flatten())
                 .filter(|value| value.is_finite())
                 .collect();
-            if let Some(value) = stats::mean(&values) {
+            if let Some(value) = pool(&values, pooling) {
                 points.push(Point { run: *run, seed: self.plan.runs[*run as usize].seed, value });
             }
         }
@@ -180,15 +182,9 @@ impl<'a> Data<'a> {
 
     /// The same without some factors; empty when nothing is left.
     pub(crate) fn label_without(&self, scenario: usize, without: &[usize]) -> String {
-        let factors: Vec<usize> =
-            self.varying.iter().copied().filter(|factor| !without.contains(factor)).collect();
-        let values = factors.iter().map(|factor| self.value(scenario, *factor).to_owned());
-        let values: Vec<String> = if factors.len() < 2 {
-            values.collect()
-        } else {
-            let named = factors.iter().zip(values);
-            named.map(|(factor, value)| self.named(*factor, &value)).collect()
-        };
+        let factors = self.varying.iter().copied().filter(|factor| !without.contains(factor));
+        let values: Vec<String> =
+            factors.map(|factor| self.named(factor, self.value(scenario, factor))).collect();
         if values.is_empty() && without.is_empty() {
             return "the scenario".to_owned();
         }
@@ -201,8 +197,7 @@ impl<'a> Data<'a> {
 
     /// A value with the last part of its factor's name, unless it speaks for itself.
     fn named(&self, factor: usize, value: &str) -> String {
-        let name = &self.plan.factors[factor].name;
-        let short = name.rsplit('.').next().unwrap_or(name);
+        let short = self.short_factor(factor);
         if matches!(short, "queue" | "cca") && value.starts_with(|c: char| c.is_ascii_alphabetic())
         {
             value.to_owned()
@@ -225,5 +220,14 @@ impl<'a> Data<'a> {
         metrics: &[&'m str],
     ) -> Option<&'m str> {
         metrics.iter().copied().find(|metric| self.has(subject, metric))
+    }
+}
+
+fn pool(values: &[f64], pooling: Pooling) -> Option<f64> {
+    match pooling {
+        Pooling::Sum => (!values.is_empty()).then(|| values.iter().sum()),
+        Pooling::Least => values.iter().copied().reduce(f64::min),
+        Pooling::Largest => values.iter().copied().reduce(f64::max),
+        Pooling::Mean => stats::mean(values),
     }
 }

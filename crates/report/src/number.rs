@@ -19,16 +19,6 @@ pub(crate) fn number(value: f64) -> String {
     trimmed(grouped_decimals(value, digits))
 }
 
-/// With as many decimals as a neighbouring number of the given size has.
-pub(crate) fn aligned(value: f64, like: f64) -> String {
-    let size = like.abs();
-    if !value.is_finite() || size == 0.0 || !(1e-3..1e7).contains(&size) {
-        return number(value);
-    }
-    let digits = (1.0 - size.log10().floor()).clamp(0.0, 5.0) as usize;
-    grouped_decimals(value, digits)
-}
-
 /// `12.3 ± 0.4 Mbit/s`.
 pub(crate) fn estimate(mean: f64, half_width: Option<f64>, unit: &str) -> String {
     let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };

@@ -76,8 +76,8 @@ impl Ends {
                 receiver.poll_transmit(now)
             }
             Self::Ping(_) => Some(Ping::answer(now, packet)),
-            Self::Udp(_) => {
-                let bytes = u64::from(packet.ip_len);
+            Self::Udp(udp) => {
+                let bytes = udp.payload(packet);
                 o.record(now, Who::Flow(packet.flow), &Event::Delivered { bytes });
                 None
             }

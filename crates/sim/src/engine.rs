@@ -141,6 +141,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn run(&mut self) -> Result<(), Violation> {
         let end = Time::ZERO + self.scenario.duration;
         let mut wakes_at_once = 0;
+        self.sample();
         loop {
             let (at, place) = self.agenda.first();
             if at > end {
@@ -162,6 +163,9 @@ impl<'a, O: Observer> Engine<'a, O> {
             self.wake(place)?;
         }
         self.now = end;
+        if self.next_step - self.scenario.step < end {
+            self.sample();
+        }
         self.check()
     }
 
@@ -366,6 +370,15 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     /// One step of the time series.
     fn step(&mut self) -> Result<(), Violation> {
+        self.sample();
+        self.next_step += self.scenario.step;
+        let next = self.next_step;
+        self.agenda.set(self.step_place(), next);
+        self.check()
+    }
+
+    /// Tells the state of every sender and queue.
+    fn sample(&mut self) {
         let now = self.now;
         for (index, flow) in self.flows.iter().enumerate() {
             if let Ends::Tcp { sender, .. } = &flow.ends {
@@ -379,10 +392,6 @@ impl<'a, O: Observer> Engine<'a, O> {
             let who = Who::Link(index as u16);
             self.observer.record(now, who, &Event::QueueSample(&sample));
         }
-        self.next_step += self.scenario.step;
-        let next = self.next_step;
-        self.agenda.set(self.step_place(), next);
-        self.check()
     }
 
     /// Bytes neither appear nor vanish, on any link and on the whole; what is acknowledged has

@@ -10,6 +10,7 @@
 //! | [`claims`] | expressions over metrics, and their verdicts |
 //! | [`runner`] | runs, shards, resuming, joining |
 //! | [`results`] | the result folder |
+//! | [`schema`], [`reference`] | the JSON Schema and the reference page, generated |
 
 pub mod claims;
 pub mod digest;
@@ -17,8 +18,10 @@ pub mod document;
 mod error;
 pub mod factors;
 pub mod metrics;
+pub mod reference;
 pub mod results;
 pub mod runner;
+pub mod schema;
 pub mod spec;
 pub mod study;
 #[cfg(test)]

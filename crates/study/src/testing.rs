@@ -1,6 +1,6 @@
 //! Folders for tests, gone when the test is.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) struct Scratch {
@@ -15,10 +15,6 @@ impl Scratch {
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).expect("the temporary folder can be written to");
         Self { folder }
-    }
-
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

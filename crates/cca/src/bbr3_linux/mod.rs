@@ -13,6 +13,8 @@ mod probe_rtt;
 mod sample;
 mod startup;
 #[cfg(test)]
+mod digest_tmp;
+#[cfg(test)]
 mod tests;
 mod window;
 

@@ -10,7 +10,7 @@ mod hystart_plus_plus;
 mod linux;
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 
 pub use config::{Config, PARAMS};
 pub use linux::{CubicLinux, LINUX_PARAMS, LinuxConfig};

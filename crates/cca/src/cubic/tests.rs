@@ -1,5 +1,3 @@
-#[path = "../testing.rs"]
-pub(crate) mod testing;
 
 use proptest::prelude::*;
 use sojourn_core::{Span, Time, Words};
@@ -9,7 +7,7 @@ use super::hystart_plus_plus::{HyStartConfig, HyStartPlusPlus};
 use super::linux::cube_root;
 use super::{Config, Cubic, CubicLinux, LINUX_PARAMS, LinuxConfig, PARAMS};
 use crate::{Ack, Congestion, CongestionKind, Controller, RecoveryState, Restart, Setup, Undo};
-use testing::{Path, congestion, ops, plain_ack, play, setup};
+use crate::testing::{Path, congestion, ops, plain_ack, play, setup};
 
 fn config(text: &str) -> Config {
     Config::parse(&mut Words::new(text)).expect("a test writes good parameters")

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use sojourn_core::{Rate, Span, Time, Words};
 
 use super::{Config, Reno};
-use crate::cubic::tests::testing::{Path, congestion, ops, plain_ack, play, setup};
+use crate::testing::{Path, congestion, ops, plain_ack, play, setup};
 use crate::{Ack, Congestion, CongestionKind, Controller, RecoveryState, Restart, Undo};
 
 fn reno() -> Reno {

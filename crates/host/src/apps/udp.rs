@@ -67,6 +67,11 @@ impl Udp {
         })
     }
 
+    /// Bytes of application data in one of this stream's datagrams.
+    pub fn payload(&self, datagram: &Packet) -> u64 {
+        u64::from(datagram.ip_len.saturating_sub(self.config.header))
+    }
+
     pub fn next_wake(&self) -> Time {
         if self.next >= self.stop { Time::NEVER } else { self.next }
     }

@@ -399,9 +399,10 @@ impl Sender {
         if limit >= chunk {
             return false;
         }
-        // The oldest segment outstanding is young: its acknowledgement is not near.
-        let age = now.since(self.board.record(self.board.first()).sent);
-        if age.as_micros() < self.rtt.srtt_us_8() >> 4 {
+        // The next acknowledgement is too far off to wait for.
+        let srtt = Span::from_nanos(self.rtt.srtt_us_8() * 125);
+        let expected = self.board.record(self.board.first()).sent + srtt;
+        if expected.since(now) > RECENT.min(srtt / 2) {
             return false;
         }
         if by_window < room {

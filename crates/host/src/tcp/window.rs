@@ -85,8 +85,11 @@ impl ReceiveWindow {
         if u64::from(payload) >= self.mss {
             self.ratio = (u64::from(payload) << 8).div_euclid(u64::from(truesize)).max(1);
         }
-        if self.slow_start < self.full() {
-            self.slow_start = (self.slow_start + 2 * self.mss).min(self.full());
+        // The segment itself takes memory until the application has read it, so the window stops
+        // growing that much short of the whole buffer.
+        let most = self.space.saturating_sub(u64::from(truesize)) * self.ratio / 256;
+        if self.slow_start < most {
+            self.slow_start = (self.slow_start + 2 * self.mss).min(most);
         }
     }
 

@@ -45,12 +45,11 @@ impl Cobalt {
         &mut self,
         params: &Params,
         now: Time,
-        arrived: Time,
+        sojourn: Span,
         bulk_flows: u32,
         is_ecn_capable: bool,
         random: &mut Stream,
     ) -> Signal {
-        let sojourn = now.since(arrived);
         let over_target = sojourn > params.target
             && sojourn > params.mtu_time * (2 * u64::from(bulk_flows))
             && sojourn > params.mtu_time * 4;
@@ -204,7 +203,7 @@ mod tests {
             let signal = cobalt.on_dequeue(
                 &params(),
                 now,
-                now - Span::from_millis(50),
+                Span::from_millis(50),
                 0,
                 true,
                 &mut random,
@@ -237,7 +236,7 @@ mod tests {
     #[test]
     fn a_queue_used_before_waits_an_interval_for_its_first_signal() {
         let mut cobalt = Cobalt { rec_inv_sqrt: u32::MAX, ..Cobalt::default() };
-        cobalt.on_dequeue(&params(), at(990.0), at(990.0), 0, true, &mut stream());
+        cobalt.on_dequeue(&params(), at(990.0), Span::ZERO, 0, true, &mut stream());
         let when = signals(&mut cobalt, 1000, 1300);
         assert_eq!(when[..2], [1100, 1171], "{when:?}");
     }
@@ -245,7 +244,7 @@ mod tests {
     #[test]
     fn a_queue_quiet_for_longer_than_an_interval_is_signalled_at_once() {
         let mut cobalt = Cobalt { rec_inv_sqrt: u32::MAX, ..Cobalt::default() };
-        cobalt.on_dequeue(&params(), at(500.0), at(500.0), 0, true, &mut stream());
+        cobalt.on_dequeue(&params(), at(500.0), Span::ZERO, 0, true, &mut stream());
         let when = signals(&mut cobalt, 1000, 1300);
         assert_eq!(when[..2], [1001, 1071], "{when:?}");
     }
@@ -261,7 +260,7 @@ mod tests {
             cobalt.on_dequeue(
                 &params(),
                 at(f64::from(ms)),
-                at(f64::from(ms)),
+                Span::ZERO,
                 0,
                 true,
                 &mut random,
@@ -269,7 +268,7 @@ mod tests {
         }
         let after = cobalt.count;
         assert!(after < high && after > 0, "{high} then {after}");
-        cobalt.on_dequeue(&params(), at(30_000.0), at(30_000.0), 0, true, &mut random);
+        cobalt.on_dequeue(&params(), at(30_000.0), Span::ZERO, 0, true, &mut random);
         assert_eq!(cobalt.count, 0, "what was due meanwhile decays at once");
     }
 
@@ -278,11 +277,11 @@ mod tests {
         let slow = Params { mtu_time: Span::from_millis(20), ..params() };
         let mut cobalt = Cobalt::default();
         let (now, mut random) = (at(1000.0), stream());
-        cobalt.on_dequeue(&slow, now, now - Span::from_millis(80), 0, true, &mut random);
+        cobalt.on_dequeue(&slow, now, Span::from_millis(80), 0, true, &mut random);
         assert!(!cobalt.dropping);
-        cobalt.on_dequeue(&slow, now, now - Span::from_millis(81), 0, true, &mut random);
+        cobalt.on_dequeue(&slow, now, Span::from_millis(81), 0, true, &mut random);
         assert!(cobalt.dropping);
-        cobalt.on_dequeue(&slow, now, now - Span::from_millis(81), 3, true, &mut random);
+        cobalt.on_dequeue(&slow, now, Span::from_millis(81), 3, true, &mut random);
         assert!(!cobalt.dropping, "ingress allows two packets for each of three bulk flows");
     }
 
@@ -308,7 +307,7 @@ mod tests {
         let dropped = (0..1000)
             .filter(|ms| {
                 let now = at(f64::from(1000 + ms));
-                cobalt.on_dequeue(&params(), now, now, 0, true, &mut random).drop
+                cobalt.on_dequeue(&params(), now, Span::ZERO, 0, true, &mut random).drop
             })
             .count();
         assert!((450..550).contains(&dropped), "{dropped}");

@@ -130,7 +130,7 @@ impl<P: Queued> Cake<P> {
         }
         let (tin, flow, _) = longest;
         let tin = &mut self.tins[tin];
-        let Some((packet, _)) = self.store.pop(tin, flow) else { return false };
+        let Some(packet) = self.store.pop(tin, flow) else { return false };
         if self.config.is_ingress {
             self.shaper.charge(tin, &packet, now, true);
         }
@@ -157,8 +157,8 @@ impl<P: Queued> Cake<P> {
         sink.dropped(now, packet, DropReason::AckFiltered);
     }
 
-    /// Serves the chosen tin until a packet comes out; `None` when a queue turned out to be empty
-    /// and the tins have to be looked at again.
+    /// Serves the chosen tin until a packet may go: that flow's head, and how long it waited.
+    /// `None` when a queue turned out to be empty and the tins have to be looked at again.
     #[inline]
     fn serve(
         &mut self,
@@ -166,7 +166,7 @@ impl<P: Queued> Cake<P> {
         look_at_decaying: &mut bool,
         now: Time,
         sink: &mut dyn Sink<P>,
-    ) -> Option<(P, Span)> {
+    ) -> Option<(u32, Span)> {
         let isolation = self.config.isolation;
         let is_ingress = self.config.is_ingress;
         let tin = &mut self.tins[index];
@@ -174,37 +174,37 @@ impl<P: Queued> Cake<P> {
             let look = std::mem::take(look_at_decaying);
             let flow = tin.next_flow(look, isolation, &mut self.dither)?;
             loop {
-                let Some((mut packet, arrived)) = self.store.pop(tin, flow) else {
+                let state = &mut tin.flows[flow as usize];
+                let Some((packet, arrived)) = self.store.packets.head_mut(state.fifo) else {
                     tin.rest(flow, isolation, now);
                     return None;
                 };
-                let state = &mut tin.flows[flow as usize];
+                let wait = now.since(*arrived);
                 let signal = state.cobalt.on_dequeue(
                     &tin.cobalt,
                     now,
-                    arrived,
+                    wait,
                     if is_ingress { tin.bulk } else { 0 },
                     packet.ecn().is_capable(),
                     self.dither.random(),
                 );
                 if signal.mark {
                     packet.mark_ce();
-                    sink.marked(now, &packet);
+                    sink.marked(now, packet);
                     tin.stats.marks += 1;
                 }
                 // The last packet of a queue may be marked, but is not dropped.
-                let is_dropped = signal.drop && !state.fifo.is_empty();
+                let is_dropped = signal.drop && state.fifo.holds_several();
                 if !is_dropped || is_ingress {
-                    let len = i64::from(self.shaper.charge(tin, &packet, now, is_dropped));
-                    tin.flows[flow as usize].deficit -= len;
-                    tin.deficit -= len;
+                    let len = self.shaper.charge(tin, packet, now, is_dropped);
+                    tin.pay(flow, len);
                 }
                 if !is_dropped {
-                    let wait = now.since(arrived);
                     tin.stats.observe_delay(wait);
-                    return Some((packet, wait));
+                    return Some((flow, wait));
                 }
                 tin.stats.drops += 1;
+                let packet = self.store.pop(tin, flow).expect("the head was looked at");
                 sink.dropped(now, packet, DropReason::Aqm);
                 if is_ingress {
                     continue 'next_flow;
@@ -249,27 +249,29 @@ impl<P: Queued> Store<P> {
 
     /// Takes the head packet of a flow out of all counts.
     #[inline]
-    fn pop(&mut self, tin: &mut Tin, flow: u32) -> Option<(P, Time)> {
-        let (packet, arrived) = self.packets.pop(&mut tin.flows[flow as usize].fifo)?;
-        self.uncount(tin, flow, &packet);
-        Some((packet, arrived))
+    fn pop(&mut self, tin: &mut Tin, flow: u32) -> Option<P> {
+        let fifo = &mut tin.flows[flow as usize].fifo;
+        let (packet, _) = self.packets.head(*fifo)?;
+        let (bytes, truesize) = (packet.wire_len(), packet.truesize());
+        let packet = self.packets.pop(fifo).map(|(packet, _)| packet);
+        self.uncount(tin, flow, bytes, truesize);
+        packet
     }
 
     /// Takes the packet at `position` of a flow, which must be there, out of all counts.
     fn remove(&mut self, tin: &mut Tin, flow: u32, position: usize) -> P {
         let removed = self.packets.remove(&mut tin.flows[flow as usize].fifo, position);
         let (packet, _) = removed.expect("the position is inside the queue");
-        self.uncount(tin, flow, &packet);
+        self.uncount(tin, flow, packet.wire_len(), packet.truesize());
         packet
     }
 
     #[inline]
-    fn uncount(&mut self, tin: &mut Tin, flow: u32, packet: &P) {
-        let bytes = packet.wire_len();
+    fn uncount(&mut self, tin: &mut Tin, flow: u32, bytes: u32, truesize: u32) {
         tin.backlogs[flow as usize] -= bytes;
         tin.backlog -= u64::from(bytes);
         self.backlog.remove(bytes);
-        self.buffer_used -= u64::from(packet.truesize());
+        self.buffer_used -= u64::from(truesize);
     }
 }
 
@@ -332,7 +334,9 @@ impl<P: Reshape + Send> Qdisc<P> for Cake<P> {
                 return Dequeue::NotBefore(time);
             }
             let Some(tin) = self.choose_tin(now) else { return Dequeue::Empty };
-            if let Some((packet, wait)) = self.serve(tin, &mut look_at_decaying, now, sink) {
+            if let Some((flow, wait)) = self.serve(tin, &mut look_at_decaying, now, sink)
+                && let Some(packet) = self.store.pop(&mut self.tins[tin], flow)
+            {
                 return Dequeue::Packet(packet, wait);
             }
         }
@@ -344,7 +348,7 @@ impl<P: Reshape + Send> Qdisc<P> for Cake<P> {
 
     fn oldest(&self) -> Option<Time> {
         let fifos = self.tins.iter().flat_map(Tin::active_fifos);
-        fifos.filter_map(|fifo| self.store.packets.head_arrived(fifo)).min()
+        fifos.filter_map(|fifo| self.store.packets.head(fifo)).map(|(_, arrived)| *arrived).min()
     }
 
     fn details(&self) -> Vec<(&'static str, u64)> {

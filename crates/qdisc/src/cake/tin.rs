@@ -45,7 +45,7 @@ pub(crate) struct Tin {
     hosts: Vec<Host>,
     /// Grows whenever a host's count of bulk flows, or a flow's host, changes.
     host_changes: u32,
-    chains: Chains,
+    chains: Chains<Turn>,
     pub(crate) sparse: u32,
     pub(crate) bulk: u32,
     pub(crate) decaying: u32,
@@ -57,38 +57,52 @@ pub(crate) struct Tin {
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub(crate) fifo: Fifo,
-    pub(crate) deficit: i64,
     pub(crate) set: Set,
     srchost: u16,
     dsthost: u16,
-    /// The flow's quantum in fractions of 2^16, as of a [`Tin::host_changes`].
-    share: u32,
-    share_as_of: u32,
     pub(crate) cobalt: Cobalt,
 }
 
+/// What a flow may send.
+#[derive(Debug, Default)]
+struct Turn {
+    deficit: i64,
+    /// The flow's quantum in fractions of 2^16, as of a [`Tin::host_changes`].
+    share: u32,
+    share_as_of: u32,
+}
+
 /// Random 16-bit numbers, four to a draw.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Dither {
     random: Stream,
+    /// The numbers left of the last draw, below a one that marks their end.
     bits: u64,
-    left: u32,
 }
 
 impl Dither {
+    const EMPTY: u64 = 1;
+
     pub(crate) fn new(random: Stream) -> Self {
-        Self { random, bits: 0, left: 0 }
+        Self { random, bits: Self::EMPTY }
     }
 
     #[inline]
     fn next(&mut self) -> u16 {
-        if self.left == 0 {
-            (self.bits, self.left) = (self.random.next_u64(), 4);
+        let bits = self.bits;
+        if bits == Self::EMPTY {
+            let drawn = self.random.next_u64();
+            self.bits = drawn >> 16 | 1 << 48;
+            return drawn as u16;
         }
-        let number = self.bits as u16;
-        self.bits >>= 16;
-        self.left -= 1;
-        number
+        self.bits = bits >> 16;
+        bits as u16
+    }
+
+    /// A whole number of bytes for a share in fractions of 2^16, and that on average.
+    #[inline]
+    fn round(&mut self, share: u32) -> i64 {
+        i64::from((share + u32::from(self.next())) >> 16)
     }
 
     /// For other uses than dithering.
@@ -158,12 +172,9 @@ impl Tin {
         };
         let flow = || Flow {
             fifo: Fifo::EMPTY,
-            deficit: 0,
             set: Set::None,
             srchost: 0,
             dsthost: 0,
-            share: 0,
-            share_as_of: 0,
             cobalt: Cobalt::default(),
         };
         Self {
@@ -263,7 +274,7 @@ impl Tin {
             self.hosts[host as usize].destination_tag = tag;
             self.flows[queue as usize].dsthost = host as u16;
         }
-        self.flows[queue as usize].share_as_of = self.host_changes.wrapping_sub(1);
+        self.chains.turn_mut(queue).share_as_of = self.host_changes.wrapping_sub(1);
         self.count_hosts(queue, isolation);
     }
 
@@ -303,27 +314,13 @@ impl Tin {
     /// are shared too.
     #[inline]
     fn quantum_of(&mut self, queue: u32, isolation: Isolation, dither: &mut Dither) -> i64 {
-        let flow = &self.flows[queue as usize];
-        if flow.share_as_of != self.host_changes {
-            self.refresh_share(queue, isolation);
+        let turn = self.chains.turn_mut(queue);
+        if turn.share_as_of != self.host_changes {
+            let host_load = host_load(&self.flows[queue as usize], &self.hosts, isolation);
+            turn.share = share(self.flow_quantum, host_load);
+            turn.share_as_of = self.host_changes;
         }
-        let share = self.flows[queue as usize].share;
-        i64::from((share + u32::from(dither.next())) >> 16)
-    }
-
-    /// Divides the quantum by the bulk flows of the busier of the flow's hosts.
-    #[inline(never)]
-    fn refresh_share(&mut self, queue: u32, isolation: Isolation) {
-        let flow = &mut self.flows[queue as usize];
-        let mut host_load = 1;
-        if isolation.is_fair_to_sources() {
-            host_load = host_load.max(self.hosts[usize::from(flow.srchost)].source_bulk);
-        }
-        if isolation.is_fair_to_destinations() {
-            host_load = host_load.max(self.hosts[usize::from(flow.dsthost)].destination_bulk);
-        }
-        flow.share = self.flow_quantum * (65_535 / host_load);
-        flow.share_as_of = self.host_changes;
+        dither.round(turn.share)
     }
 
     /// A packet was queued: an idle flow becomes sparse, one that owes becomes bulk.
@@ -337,7 +334,7 @@ impl Tin {
                 self.chains.move_to_back(NEW_FLOWS, queue);
                 self.sparse += 1;
                 self.flows[queue as usize].set = Set::Sparse;
-                self.flows[queue as usize].deficit = self.quantum_of(queue, isolation, dither);
+                self.chains.turn_mut(queue).deficit = self.quantum_of(queue, isolation, dither);
             }
             Set::SparseWait => {
                 self.sparse -= 1;
@@ -359,13 +356,13 @@ impl Tin {
         dither: &mut Dither,
     ) -> Option<u32> {
         if look_at_decaying && let Some(flow) = self.chains.first(DECAYING_FLOWS) {
-            if self.flows[flow as usize].deficit > 0 {
+            if self.chains.turn(flow).deficit > 0 {
                 return Some(flow);
             }
             self.send_to_back(flow, isolation, dither);
         }
         while let Some(flow) = self.chains.first(NEW_FLOWS) {
-            if self.flows[flow as usize].deficit > 0 {
+            if self.chains.turn(flow).deficit > 0 {
                 return Some(flow);
             }
             self.send_to_back(flow, isolation, dither);
@@ -374,7 +371,7 @@ impl Tin {
             return Some(self.next_bulk_flow(flow, isolation, dither));
         }
         let flow = self.chains.first(DECAYING_FLOWS)?;
-        if self.flows[flow as usize].deficit > 0 {
+        if self.chains.turn(flow).deficit > 0 {
             return Some(flow);
         }
         self.send_to_back(flow, isolation, dither);
@@ -385,16 +382,32 @@ impl Tin {
     /// a quantum is a fraction of a packet and that takes several rounds.
     #[inline]
     fn next_bulk_flow(&mut self, first: u32, isolation: Isolation, dither: &mut Dither) -> u32 {
-        let mut queue = first;
-        while self.flows[queue as usize].deficit <= 0 {
-            let quantum = self.quantum_of(queue, isolation, dither);
-            self.flows[queue as usize].deficit += quantum;
-            queue = self.chains.next_around(OLD_FLOWS, queue);
+        if self.chains.turn(first).deficit > 0 && self.chains.first(OLD_FLOWS) == Some(first) {
+            return first;
         }
-        if queue != first {
-            self.chains.rotate_to(OLD_FLOWS, queue);
-        }
-        queue
+        self.go_round(first, isolation, dither)
+    }
+
+    /// The rounds. Not inlined, because they are short of registers as it is.
+    #[inline(never)]
+    fn go_round(&mut self, first: u32, isolation: Isolation, dither: &mut Dither) -> u32 {
+        let Self { chains, flows, hosts, host_changes, flow_quantum, .. } = self;
+        let (as_of, flow_quantum) = (*host_changes, *flow_quantum);
+        let mut local = dither.clone();
+        let chosen = chains.rotate_until(OLD_FLOWS, first, |queue, turn| {
+            if turn.deficit > 0 {
+                return true;
+            }
+            if turn.share_as_of != as_of {
+                let host_load = host_load(&flows[queue as usize], hosts, isolation);
+                turn.share = share(flow_quantum, host_load);
+                turn.share_as_of = as_of;
+            }
+            turn.deficit += local.round(turn.share);
+            false
+        });
+        *dither = local;
+        chosen
     }
 
     /// A flow has used up its deficit: it gets a quantum and goes to the end of the bulk rotation.
@@ -411,7 +424,7 @@ impl Tin {
             }
         }
         let quantum = self.quantum_of(queue, isolation, dither);
-        self.flows[queue as usize].deficit += quantum;
+        self.chains.turn_mut(queue).deficit += quantum;
         self.chains.move_to_back(OLD_FLOWS, queue);
     }
 
@@ -440,6 +453,14 @@ impl Tin {
         }
     }
 
+    /// Charges a flow for a packet of `len` on the link.
+    #[inline]
+    pub(crate) fn pay(&mut self, queue: u32, len: u32) {
+        let len = i64::from(len);
+        self.chains.turn_mut(queue).deficit -= len;
+        self.deficit -= len;
+    }
+
     /// Moves the tin's own schedule on by a packet. A tin behind its schedule may catch up.
     #[inline]
     pub(crate) fn advance(&mut self, len: u32, now: Time) {
@@ -462,6 +483,24 @@ impl Tin {
     pub(crate) fn source_bulk_counts(&self) -> Vec<u32> {
         self.hosts.iter().map(|host| host.source_bulk).filter(|count| *count > 0).collect()
     }
+}
+
+/// The bulk flows of the busier of a flow's hosts.
+#[inline(never)]
+fn host_load(flow: &Flow, hosts: &[Host], isolation: Isolation) -> u32 {
+    let mut host_load = 1;
+    if isolation.is_fair_to_sources() {
+        host_load = host_load.max(hosts[usize::from(flow.srchost)].source_bulk);
+    }
+    if isolation.is_fair_to_destinations() {
+        host_load = host_load.max(hosts[usize::from(flow.dsthost)].destination_bulk);
+    }
+    host_load
+}
+
+/// A quantum divided by `host_load`, in fractions of 2^16.
+fn share(flow_quantum: u32, host_load: u32) -> u32 {
+    flow_quantum * (65_535 / host_load)
 }
 
 /// At low rates the target is one and a half packet times, and the interval keeps its distance.

@@ -87,11 +87,17 @@ impl fmt::Display for Selector {
     }
 }
 
-/// Where the law takes packets from.
+/// The queue under the law. The law looks at the head and takes it off only to drop it, so that a
+/// packet moves once, from the queue to the transmitter.
 pub(crate) trait Source<P> {
-    fn pop(&mut self) -> Option<(P, Time)>;
+    /// The packet at the head and when it arrived.
+    fn head(&self) -> Option<(&P, Time)>;
 
-    /// Bytes that keep a packet from being dropped when they are few, the popped ones excluded.
+    fn head_mut(&mut self) -> Option<&mut P>;
+
+    fn pop(&mut self) -> Option<P>;
+
+    /// Bytes that keep a packet from being dropped when they are few, the head included.
     fn backlog(&self) -> u64;
 }
 
@@ -99,6 +105,8 @@ pub(crate) trait Source<P> {
 #[derive(Clone, Debug)]
 pub(crate) struct Law {
     mode: Mode,
+    /// A tick is 2 to this power nanoseconds.
+    tick_shift: u32,
     target: u64,
     interval: u64,
     ecn: bool,
@@ -136,12 +144,14 @@ const EPOCH: Span = Span::from_secs(1 << 20);
 
 impl Law {
     pub(crate) fn new(config: &LawConfig) -> Self {
-        let ticks = |span: Span| match config.mode {
-            Mode::Linux => span.as_nanos() >> 10,
-            Mode::Rfc => span.as_nanos(),
+        let tick_shift = match config.mode {
+            Mode::Linux => 10,
+            Mode::Rfc => 0,
         };
+        let ticks = |span: Span| span.as_nanos() >> tick_shift;
         Self {
             mode: config.mode,
+            tick_shift,
             target: ticks(config.target),
             interval: ticks(config.interval),
             ecn: config.ecn,
@@ -155,64 +165,48 @@ impl Law {
     }
 
     pub(crate) fn to_nanos(&self, ticks: u64) -> u64 {
-        match self.mode {
-            Mode::Linux => ticks << 10,
-            Mode::Rfc => ticks,
-        }
+        ticks << self.tick_shift
     }
 
-    /// The next packet to transmit and its wait, after dropping or marking what is due.
+    /// How long the head has waited that may now be transmitted, after dropping or marking what is
+    /// due; `None` if the queue is empty. The caller takes the head off.
     #[inline]
-    pub(crate) fn dequeue<P: Queued>(
+    pub(crate) fn judge<P: Queued>(
         &self,
         state: &mut State,
         source: &mut impl Source<P>,
         now: Time,
         stats: &mut Stats,
         sink: &mut dyn Sink<P>,
-    ) -> Option<(P, Span)> {
-        let ticks = self.ticks(now);
-        let Some((mut packet, arrived)) = source.pop() else {
+    ) -> Option<Span> {
+        let Some((packet, arrived)) = source.head() else {
             state.first_above_time = 0;
             state.dropping = false;
             return None;
         };
-        let ok_to_drop = self.ok_to_drop(state, &packet, arrived, source.backlog(), ticks, stats);
+        let bytes = packet.wire_len();
+        let ok_to_drop = self.ok_to_drop(state, bytes, arrived, source.backlog(), now, stats);
         if ok_to_drop || state.dropping {
-            let head = Some((packet, arrived));
-            return self.signal(head, ok_to_drop, state, source, now, stats, sink);
+            return self.signal(ok_to_drop, state, source, now, stats, sink);
         }
-        self.mark_above_threshold(state, &mut packet, now, stats, sink);
-        Some((packet, now.since(arrived)))
+        if state.ldelay > self.ce_threshold {
+            self.mark_above_threshold(source, now, stats, sink);
+        }
+        Some(now.since(arrived))
     }
 
     /// Enters, stays in or leaves the dropping state, and drops or marks what is due.
-    #[expect(clippy::too_many_arguments, reason = "the slow half of dequeue, kept out of line")]
     #[inline(never)]
     fn signal<P: Queued>(
         &self,
-        mut head: Option<(P, Time)>,
         mut ok_to_drop: bool,
         state: &mut State,
         source: &mut impl Source<P>,
         now: Time,
         stats: &mut Stats,
         sink: &mut dyn Sink<P>,
-    ) -> Option<(P, Span)> {
+    ) -> Option<Span> {
         let ticks = self.ticks(now);
-        let mut next = |state: &mut State, stats: &mut Stats| {
-            let head = source.pop();
-            let ok_to_drop = match &head {
-                Some((packet, arrived)) => {
-                    self.ok_to_drop(state, packet, *arrived, source.backlog(), ticks, stats)
-                }
-                None => {
-                    state.first_above_time = 0;
-                    false
-                }
-            };
-            (head, ok_to_drop)
-        };
         if state.dropping {
             if !ok_to_drop {
                 state.dropping = false;
@@ -220,12 +214,12 @@ impl Law {
             while state.dropping && ticks >= state.drop_next {
                 state.count = state.count.wrapping_add(1);
                 self.refine_rec_inv_sqrt(state);
-                if self.mark(&mut head, now, stats, sink) {
+                if self.mark(source, now, stats, sink) {
                     state.drop_next = self.control_law(state.drop_next, state);
                     break;
                 }
-                drop_head(head, now, sink);
-                (head, ok_to_drop) = next(state, stats);
+                drop_head(source, now, sink);
+                ok_to_drop = self.next_is_ok_to_drop(state, source, now, stats);
                 if ok_to_drop {
                     state.drop_next = self.control_law(state.drop_next, state);
                 } else {
@@ -233,40 +227,60 @@ impl Law {
                 }
             }
         } else {
-            if !self.mark(&mut head, now, stats, sink) {
-                drop_head(head, now, sink);
-                (head, _) = next(state, stats);
+            if !self.mark(source, now, stats, sink) {
+                drop_head(source, now, sink);
+                self.next_is_ok_to_drop(state, source, now, stats);
             }
             self.enter_dropping(state, ticks);
         }
-        let (mut packet, arrived) = head?;
-        self.mark_above_threshold(state, &mut packet, now, stats, sink);
-        Some((packet, now.since(arrived)))
+        let (_, arrived) = source.head()?;
+        if state.ldelay > self.ce_threshold {
+            self.mark_above_threshold(source, now, stats, sink);
+        }
+        Some(now.since(arrived))
+    }
+
+    /// Looks at the head after the one before it was dropped.
+    fn next_is_ok_to_drop<P: Queued>(
+        &self,
+        state: &mut State,
+        source: &impl Source<P>,
+        now: Time,
+        stats: &mut Stats,
+    ) -> bool {
+        match source.head() {
+            Some((packet, arrived)) => {
+                let bytes = packet.wire_len();
+                self.ok_to_drop(state, bytes, arrived, source.backlog(), now, stats)
+            }
+            None => {
+                state.first_above_time = 0;
+                false
+            }
+        }
     }
 
     #[inline]
     fn ticks(&self, time: Time) -> u64 {
-        let nanos = time.as_nanos() + EPOCH.as_nanos();
-        match self.mode {
-            Mode::Linux => nanos >> 10,
-            Mode::Rfc => nanos,
-        }
+        (time.as_nanos() + EPOCH.as_nanos()) >> self.tick_shift
     }
 
-    /// RFC 8289 section 5.6, `dodequeue`: has the delay been above target for an interval?
+    /// RFC 8289 section 5.6, `dodequeue`: has the delay been above target for an interval? The
+    /// head is of `bytes` and in the `backlog`, which the guard counts without it.
     #[inline]
-    fn ok_to_drop<P: Queued>(
+    fn ok_to_drop(
         &self,
         state: &mut State,
-        packet: &P,
+        bytes: u32,
         arrived: Time,
         backlog: u64,
-        now: u64,
+        now: Time,
         stats: &mut Stats,
     ) -> bool {
-        stats.maxpacket = stats.maxpacket.max(packet.wire_len());
+        let now = self.ticks(now);
+        stats.maxpacket = stats.maxpacket.max(bytes);
         state.ldelay = now - self.ticks(arrived);
-        if state.ldelay < self.target || backlog <= u64::from(DEVICE_MTU) {
+        if state.ldelay < self.target || backlog <= u64::from(bytes + DEVICE_MTU) {
             state.first_above_time = 0;
             return false;
         }
@@ -320,12 +334,12 @@ impl Law {
     /// Marks the head if marking is on and the packet allows it.
     fn mark<P: Queued>(
         &self,
-        head: &mut Option<(P, Time)>,
+        source: &mut impl Source<P>,
         now: Time,
         stats: &mut Stats,
         sink: &mut dyn Sink<P>,
     ) -> bool {
-        let Some((packet, _)) = head else { return false };
+        let Some(packet) = source.head_mut() else { return false };
         if !self.ecn || !packet.ecn().is_capable() {
             return false;
         }
@@ -335,17 +349,17 @@ impl Law {
         true
     }
 
-    #[inline]
+    /// Marks the head, which waited longer than `ce_threshold`, if it is of those to be marked.
+    #[cold]
     fn mark_above_threshold<P: Queued>(
         &self,
-        state: &State,
-        packet: &mut P,
+        source: &mut impl Source<P>,
         now: Time,
         stats: &mut Stats,
         sink: &mut dyn Sink<P>,
     ) {
-        if state.ldelay > self.ce_threshold
-            && self.ce_threshold_selector.is_none_or(|selector| selector.matches(packet))
+        let Some(packet) = source.head_mut() else { return };
+        if self.ce_threshold_selector.is_none_or(|selector| selector.matches(packet))
             && packet.ecn().is_capable()
         {
             packet.mark_ce();
@@ -355,8 +369,8 @@ impl Law {
     }
 }
 
-fn drop_head<P>(head: Option<(P, Time)>, now: Time, sink: &mut dyn Sink<P>) {
-    if let Some((packet, _)) = head {
+fn drop_head<P>(source: &mut impl Source<P>, now: Time, sink: &mut dyn Sink<P>) {
+    if let Some(packet) = source.pop() {
         sink.dropped(now, packet, DropReason::Aqm);
     }
 }

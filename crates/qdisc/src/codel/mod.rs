@@ -156,10 +156,19 @@ struct Ring<P> {
 
 impl<P: Queued> Source<P> for Ring<P> {
     #[inline]
-    fn pop(&mut self) -> Option<(P, Time)> {
-        let (arrived, packet) = self.waiting.pop_front()?;
+    fn head(&self) -> Option<(&P, Time)> {
+        self.waiting.front().map(|(arrived, packet)| (packet, *arrived))
+    }
+
+    fn head_mut(&mut self) -> Option<&mut P> {
+        self.waiting.front_mut().map(|(_, packet)| packet)
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<P> {
+        let (_, packet) = self.waiting.pop_front()?;
         self.backlog.remove(packet.wire_len());
-        Some((packet, arrived))
+        Some(packet)
     }
 
     #[inline]
@@ -195,8 +204,10 @@ impl<P: Queued + Send> Qdisc<P> for Codel<P> {
 
     #[inline]
     fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P> {
-        match self.law.dequeue(&mut self.state, &mut self.ring, now, &mut self.stats, sink) {
-            Some((packet, wait)) => Dequeue::Packet(packet, wait),
+        let Self { law, state, ring, stats, .. } = self;
+        let Some(wait) = law.judge(state, ring, now, stats, sink) else { return Dequeue::Empty };
+        match ring.pop() {
+            Some(packet) => Dequeue::Packet(packet, wait),
             None => Dequeue::Empty,
         }
     }

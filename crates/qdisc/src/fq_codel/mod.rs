@@ -160,7 +160,8 @@ pub struct FqCodel<P> {
     /// Bytes waiting in each flow, apart from the flows so that the search for the fattest is
     /// one sweep.
     backlogs: Vec<u64>,
-    chains: Chains,
+    /// With the flows' deficits.
+    chains: Chains<i64>,
     store: Store<P>,
     stats: Stats,
     drop_overlimit: u64,
@@ -171,7 +172,6 @@ pub struct FqCodel<P> {
 #[derive(Debug)]
 struct Flow {
     fifo: Fifo,
-    deficit: i64,
     codel: State,
 }
 
@@ -185,13 +185,13 @@ struct Store<P> {
 
 impl<P: Queued> Store<P> {
     #[inline]
-    fn pop(&mut self, fifo: &mut Fifo, flow_backlog: &mut u64) -> Option<(P, Time)> {
-        let (packet, arrived) = self.packets.pop(fifo)?;
+    fn pop(&mut self, fifo: &mut Fifo, flow_backlog: &mut u64) -> Option<P> {
+        let (packet, _) = self.packets.head(*fifo)?;
         let bytes = packet.wire_len();
         self.backlog.remove(bytes);
         *flow_backlog -= u64::from(bytes);
         self.memory_usage -= u64::from(packet.truesize());
-        Some((packet, arrived))
+        self.packets.pop(fifo).map(|(packet, _)| packet)
     }
 }
 
@@ -205,7 +205,16 @@ struct FlowSource<'a, P> {
 
 impl<P: Queued> Source<P> for FlowSource<'_, P> {
     #[inline]
-    fn pop(&mut self) -> Option<(P, Time)> {
+    fn head(&self) -> Option<(&P, Time)> {
+        self.store.packets.head(*self.fifo).map(|(packet, arrived)| (packet, *arrived))
+    }
+
+    fn head_mut(&mut self) -> Option<&mut P> {
+        self.store.packets.head_mut(*self.fifo).map(|(packet, _)| packet)
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<P> {
         self.store.pop(self.fifo, self.flow_backlog)
     }
 
@@ -220,7 +229,7 @@ impl<P: Queued> Source<P> for FlowSource<'_, P> {
 
 impl<P: Queued> FqCodel<P> {
     pub fn new(config: &Config, mut random: Stream) -> Self {
-        let flow = || Flow { fifo: Fifo::EMPTY, deficit: 0, codel: State::default() };
+        let flow = || Flow { fifo: Fifo::EMPTY, codel: State::default() };
         Self {
             law: Law::new(&config.law),
             hash: FlowHash::new(&mut random),
@@ -251,7 +260,7 @@ impl<P: Queued> FqCodel<P> {
         let before = *backlog;
         let mut dropped = 0;
         while dropped < self.config.drop_batch {
-            let Some((packet, _)) = self.store.pop(&mut flow.fifo, backlog) else { break };
+            let Some(packet) = self.store.pop(&mut flow.fifo, backlog) else { break };
             sink.dropped(now, packet, DropReason::Overflow);
             dropped += 1;
             if before - *backlog >= threshold {
@@ -281,7 +290,7 @@ impl<P: Queued + Send> Qdisc<P> for FqCodel<P> {
         self.store.packets.push(&mut flow.fifo, now, packet);
         if !self.chains.is_linked(index) {
             self.chains.move_to_back(NEW_FLOWS, index);
-            flow.deficit = i64::from(self.config.quantum);
+            *self.chains.turn_mut(index) = i64::from(self.config.quantum);
             self.new_flow_count += 1;
         }
         let is_over_memory = self.is_over_memory();
@@ -302,30 +311,32 @@ impl<P: Queued + Send> Qdisc<P> for FqCodel<P> {
             let Some(index) = newest.or_else(|| self.chains.first(OLD_FLOWS)) else {
                 return Dequeue::Empty;
             };
-            let flow = &mut self.flows[index as usize];
-            if flow.deficit <= 0 {
-                flow.deficit += i64::from(self.config.quantum);
+            let deficit = self.chains.turn_mut(index);
+            if *deficit <= 0 {
+                *deficit += i64::from(self.config.quantum);
                 self.chains.move_to_back(OLD_FLOWS, index);
                 continue;
             }
+            let flow = &mut self.flows[index as usize];
             let mut source = FlowSource {
                 store: &mut self.store,
                 fifo: &mut flow.fifo,
                 flow_backlog: &mut self.backlogs[index as usize],
                 mode: self.law.mode(),
             };
-            let codel = &mut flow.codel;
-            match self.law.dequeue(codel, &mut source, now, &mut self.stats, sink) {
-                Some((packet, wait)) => {
-                    flow.deficit -= i64::from(packet.wire_len());
-                    return Dequeue::Packet(packet, wait);
-                }
-                // An empty new flow passes through the old ones, so that it can't come back as new
-                // at once and starve them (RFC 8290 section 4.2).
-                None if newest.is_some() && self.chains.first(OLD_FLOWS).is_some() => {
-                    self.chains.move_to_back(OLD_FLOWS, index);
-                }
-                None => self.chains.unlink(index),
+            let wait = self.law.judge(&mut flow.codel, &mut source, now, &mut self.stats, sink);
+            if let Some(wait) = wait
+                && let Some(packet) = source.pop()
+            {
+                *deficit -= i64::from(packet.wire_len());
+                return Dequeue::Packet(packet, wait);
+            }
+            // An empty new flow passes through the old ones, so that it can't come back as new at
+            // once and starve them (RFC 8290 section 4.2).
+            if newest.is_some() && self.chains.first(OLD_FLOWS).is_some() {
+                self.chains.move_to_back(OLD_FLOWS, index);
+            } else {
+                self.chains.unlink(index);
             }
         }
     }
@@ -337,7 +348,8 @@ impl<P: Queued + Send> Qdisc<P> for FqCodel<P> {
     fn oldest(&self) -> Option<Time> {
         let active = self.chains.iter(NEW_FLOWS).chain(self.chains.iter(OLD_FLOWS));
         active
-            .filter_map(|flow| self.store.packets.head_arrived(self.flows[flow as usize].fifo))
+            .filter_map(|flow| self.store.packets.head(self.flows[flow as usize].fifo))
+            .map(|(_, arrived)| *arrived)
             .min()
     }
 

@@ -96,7 +96,7 @@ fn write_claim(out: &mut String, claim: &ClaimResult, data: &Data<'_>) {
         Esc(&claim.id),
         Esc(&claim.text)
     );
-    let _ = write!(out, "<p>{}</p>", sentence(claim));
+    let _ = write!(out, "<p>{}</p>", sentence(claim, data));
     if let Some(note) = &claim.note {
         let _ = write!(out, "<p class=\"note\">The study’s author: {}</p>", Esc(note));
     }
@@ -123,7 +123,7 @@ fn write_claim(out: &mut String, claim: &ClaimResult, data: &Data<'_>) {
 }
 
 /// What was measured, in a sentence.
-fn sentence(claim: &ClaimResult) -> String {
+fn sentence(claim: &ClaimResult, data: &Data<'_>) -> String {
     match claim.verdict {
         Verdict::Untestable => {
             let reason = claim.reason.as_deref().or_else(|| {
@@ -171,7 +171,7 @@ fn sentence(claim: &ClaimResult) -> String {
                 }
                 let _ = write!(text, "<code>{}</code>", Esc(&check.expression));
                 if !check.label.is_empty() {
-                    let _ = write!(text, " with {}", Esc(&check.label));
+                    let _ = write!(text, " with {}", Esc(&place(check, data)));
                 }
                 if let Some(value) = &check.value {
                     let _ = write!(
@@ -189,6 +189,12 @@ fn sentence(claim: &ClaimResult) -> String {
             text
         }
     }
+}
+
+/// The scenario of a check, shorter than the check says it.
+fn place(check: &Check, data: &Data<'_>) -> String {
+    let scenario = check.scenario as usize;
+    if scenario < data.plan.scenarios.len() { data.label(scenario) } else { check.label.clone() }
 }
 
 fn share_missed(check: &Check) -> f64 {
@@ -217,11 +223,10 @@ fn bounds(check: &Check) -> Option<Bounds> {
 
 fn write_check(out: &mut String, check: &Check, data: &Data<'_>) {
     let scenario = check.scenario as usize;
-    let place = if check.label.is_empty() { "everywhere" } else { &check.label };
     let place = if scenario < data.plan.scenarios.len() {
-        format!("<a href=\"#s-{scenario}\">{}</a>", Esc(place))
+        format!("<a href=\"#s-{scenario}\">{}</a>", Esc(&place(check, data)))
     } else {
-        Esc(place).to_string()
+        Esc(&check.label).to_string()
     };
     let measured = check.value.as_ref().map_or_else(
         || "–".to_owned(),

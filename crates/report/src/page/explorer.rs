@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
-use sojourn_study::results::{Kind, Series, ViewKind};
+use sojourn_study::results::{Kind, Series};
 
-use super::Details;
+use super::{Details, SeriesView};
 use super::figures::colour_of_flow;
 use crate::data::Data;
 use crate::markup::Esc;
+use crate::names;
 use crate::svg::{Panel, Trace, timeline};
 
 pub(crate) fn write(out: &mut String, data: &Data<'_>, details: &Details) {
@@ -15,29 +16,8 @@ pub(crate) fn write(out: &mut String, data: &Data<'_>, details: &Details) {
         return;
     }
     *out += "<section id=\"time\"><h2>Over time</h2>";
-    for view in data.plan.views.iter().filter(|view| view.kind == ViewKind::Series) {
-        let title = view.title.as_deref().unwrap_or(&view.name);
-        let caption = view.caption.as_deref().unwrap_or("");
-        let run = details.runs.iter().find(|run| {
-            let scenario = data.plan.runs[run.run as usize].scenario as usize;
-            run.packed.is_some()
-                && view.filter.iter().all(|wanted| {
-                    let factor = data.plan.factors.iter().position(|f| f.name == wanted.factor);
-                    factor.is_none_or(|factor| {
-                        wanted.values.iter().any(|value| value == data.value(scenario, factor))
-                    })
-                })
-        });
-        let _ = write!(out, "<p><b>{}</b> {}", Esc(title), Esc(caption));
-        if let Some(run) = run {
-            let _ = write!(
-                out,
-                " <button type=\"button\" class=\"script open\" data-open=\"{}\">Show {}</button>",
-                run.run,
-                Esc(&data.label(data.plan.runs[run.run as usize].scenario as usize))
-            );
-        }
-        *out += "</p>";
+    for view in &details.views {
+        write_view(out, data, view);
     }
     *out += "<noscript><p>Zoom and linked cursors need script. Without it, each scenario below has a \
              still figure of its first run.</p></noscript><div class=\"script\" id=\"explorer\">\
@@ -54,72 +34,98 @@ pub(crate) fn write(out: &mut String, data: &Data<'_>, details: &Details) {
              </section>";
 }
 
-/// Quantities that stand together, as long as one of them is known.
+/// A figure over time that the study asks for: still, with a button that opens it for zooming.
+fn write_view(out: &mut String, data: &Data<'_>, drawn: &SeriesView) {
+    let view = &data.plan.views[drawn.view];
+    let _ = write!(
+        out,
+        "<figure id=\"view-{}\"><figcaption><b>{}</b> {}</figcaption><div class=\"panels\">",
+        drawn.view,
+        Esc(view.title.as_deref().unwrap_or(&view.name)),
+        Esc(view.caption.as_deref().unwrap_or(""))
+    );
+    for (run, svg) in &drawn.runs {
+        let planned = &data.plan.runs[*run as usize];
+        let _ = write!(
+            out,
+            "<div class=\"panel\"><h4>{}, seed {} <button type=\"button\" class=\"script open\" \
+             data-open=\"{run}\" data-columns=\"{}\">Zoom into it</button></h4>{svg}</div>",
+            Esc(&data.label(planned.scenario as usize)),
+            planned.seed,
+            Esc(&view.y.join(" ")),
+        );
+    }
+    *out += "</div></figure>";
+}
+
+/// Quantities that stand in one panel, as long as one of them is known.
 struct Kindred {
     title: &'static str,
-    kind: Kind,
-    /// Column, and whether it is drawn faint.
-    columns: &'static [(&'static str, bool)],
+    /// The first is drawn unless a view asks for others.
+    columns: &'static [&'static str],
     impulses: bool,
     ribbon: bool,
 }
 
+const fn lines(title: &'static str, columns: &'static [&'static str]) -> Kindred {
+    Kindred { title, columns, impulses: false, ribbon: false }
+}
+
 const PANELS: &[Kindred] = &[
+    lines(
+        "rate (Mbit/s)",
+        &[
+            "goodput_mbps", "throughput_mbps", "delivery_mbps", "pacing_mbps", "bw_mbps",
+            "capacity_mbps",
+        ],
+    ),
+    lines("RTT (ms)", &["rtt_max_ms", "rtt_mean_ms", "srtt_ms"]),
+    lines("queue sojourn (ms)", &["sojourn_max_ms", "sojourn_mean_ms"]),
+    lines("queue (packets)", &["queue_peak_pkts", "queue_pkts"]),
+    lines("queue (bytes)", &["queue_bytes"]),
     Kindred {
-        title: "goodput (Mbit/s)",
-        kind: Kind::Flow,
-        columns: &[("goodput_mbps", false)],
-        impulses: false,
-        ribbon: false,
-    },
-    Kindred {
-        title: "RTT, largest of each step (ms)",
-        kind: Kind::Flow,
-        columns: &[("rtt_max_ms", false)],
-        impulses: false,
-        ribbon: false,
-    },
-    Kindred {
-        title: "queue sojourn, largest of each step (ms)",
-        kind: Kind::Queue,
-        columns: &[("sojourn_max_ms", false)],
-        impulses: false,
-        ribbon: false,
-    },
-    Kindred {
-        title: "queue, largest of each step (packets)",
-        kind: Kind::Queue,
-        columns: &[("queue_peak_pkts", false)],
-        impulses: false,
-        ribbon: false,
-    },
-    Kindred {
-        title: "cwnd (packets), and the controller's phase",
-        kind: Kind::Flow,
-        columns: &[("cwnd_pkts", false)],
+        title: "window (packets), and the controller's phase",
+        columns: &["cwnd_pkts", "inflight_pkts", "ssthresh_pkts"],
         impulses: false,
         ribbon: true,
     },
+    lines("receive window (bytes)", &["rwnd_bytes"]),
     Kindred {
         title: "drops in each step (packets)",
-        kind: Kind::Queue,
-        columns: &[("drops", false)],
+        columns: &["drops"],
         impulses: true,
         ribbon: false,
     },
     Kindred {
         title: "marks in each step (packets)",
-        kind: Kind::Queue,
-        columns: &[("marks", false)],
+        columns: &["marks"],
+        impulses: true,
+        ribbon: false,
+    },
+    Kindred {
+        title: "retransmissions in each step (packets)",
+        columns: &["retransmits"],
         impulses: true,
         ribbon: false,
     },
 ];
 
+/// What is drawn unless a view asks for others.
+const USUAL: &[&str] = &[
+    "goodput_mbps", "rtt_max_ms", "sojourn_max_ms", "queue_peak_pkts", "cwnd_pkts", "drops", "marks",
+];
+
 /// Flows and queues beyond this many are left to the script.
 const MOST_TRACES: usize = 8;
 
-pub(crate) fn still(data: &Data<'_>, run: u32, series: &[Series]) -> String {
+/// A run over time as a still figure; `wanted` are columns, or the usual ones if there are none.
+pub(crate) fn still(
+    data: &Data<'_>,
+    run: u32,
+    series: &[Series],
+    wanted: &[String],
+    of: &[String],
+) -> String {
     let planned = &data.plan.runs[run as usize];
     let scenario = &data.plan.scenarios[planned.scenario as usize];
     let colour = |one: &Series| match one.kind {
@@ -129,25 +135,40 @@ pub(crate) fn still(data: &Data<'_>, run: u32, series: &[Series]) -> String {
         }
         _ => scenario.queues.iter().position(|queue| queue.name == one.name).map_or(4, |at| at + 4),
     };
+    let group = |one: &Series| {
+        let flow = scenario.flows.iter().find(|flow| flow.name == one.name);
+        flow.map_or(String::new(), |flow| flow.group.clone())
+    };
     let Some(longest) = series.iter().max_by_key(|one| one.t_s.len()) else {
         return String::new();
     };
     let mut panels = Vec::new();
     for kindred in PANELS {
+        let columns: Vec<&str> = kindred
+            .columns
+            .iter()
+            .copied()
+            .filter(|column| match wanted {
+                [] => USUAL.contains(column),
+                wanted => wanted.iter().any(|name| name == column),
+            })
+            .collect();
         let members: Vec<&Series> = series
             .iter()
-            .filter(|one| one.kind == kindred.kind && one.t_s.len() == longest.t_s.len())
+            .filter(|one| one.t_s.len() == longest.t_s.len())
+            .filter(|one| of.is_empty() || of.contains(&one.name) || of.contains(&group(one)))
+            .filter(|one| columns.iter().any(|column| one.column(column).is_some()))
             .take(MOST_TRACES)
             .collect();
         let mut traces = Vec::new();
         for one in &members {
-            for (column, behind) in kindred.columns {
+            for (at, column) in columns.iter().enumerate() {
                 let Some(values) = one.column(column) else { continue };
-                let something = values.iter().flatten().any(|value| *value != 0.0);
-                if something {
+                if values.iter().flatten().any(|value| *value != 0.0) {
                     traces.push(Trace {
                         colour: colour(one),
-                        behind: *behind,
+                        dash: at,
+                        behind: *column == "capacity_mbps",
                         values,
                         impulses: kindred.impulses,
                     });
@@ -167,7 +188,16 @@ pub(crate) fn still(data: &Data<'_>, run: u32, series: &[Series]) -> String {
         } else {
             Vec::new()
         };
-        panels.push(Panel { title: kindred.title.into(), traces, ribbons });
+        let mut title = kindred.title.to_owned();
+        if columns.len() > 1 {
+            const DASHES: [&str; 4] = ["solid", "dashed", "dotted", "dash-dotted"];
+            let named = columns.iter().zip(DASHES.iter().cycle());
+            let named: Vec<String> = named
+                .map(|(column, dash)| format!("{}: {dash}", names::split_unit(column).0))
+                .collect();
+            let _ = write!(title, " — {}", named.join(", "));
+        }
+        panels.push(Panel { title, traces, ribbons });
     }
     if panels.is_empty() {
         return String::new();

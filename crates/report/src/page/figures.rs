@@ -69,14 +69,7 @@ impl<'a> Frame<'a> {
     ) -> Self {
         let scenarios: Vec<usize> = (0..data.plan.scenarios.len())
             .filter(|scenario| !data.done[*scenario].is_empty())
-            .filter(|scenario| {
-                filter.iter().all(|wanted| {
-                    let factor = data.plan.factors.iter().position(|f| f.name == wanted.factor);
-                    factor.is_none_or(|factor| {
-                        wanted.values.iter().any(|value| value == data.value(*scenario, factor))
-                    })
-                })
-            })
+            .filter(|scenario| data.plan.is_selected(&data.plan.scenarios[*scenario], filter))
             .collect();
         let named = |name: &str| match name {
             "flow" | "queue" => Some(Split::Subject),

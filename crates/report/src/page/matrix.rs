@@ -8,7 +8,7 @@ use sojourn_study::results::Kind;
 use crate::data::{Data, Subject};
 use crate::markup::Esc;
 use crate::names;
-use crate::number::{aligned, number};
+use crate::number::number;
 
 /// The first that is known is what a reader sees first.
 const FIRST: &[(Kind, &str)] = &[
@@ -129,8 +129,8 @@ pub(crate) fn table(
         out += "</tr>";
     }
     let direction = match names::more_is_better(metric) {
-        Some(true) => "; more is better",
-        Some(false) => "; less is better",
+        Some(true) => "more is better",
+        Some(false) => "less is better",
         None => "",
     };
     let _ = write!(
@@ -154,7 +154,7 @@ fn cell(out: &mut String, data: &Data<'_>, scenario: usize, mean: Option<f64>, l
     let (style, text) = match mean {
         Some(mean) => {
             let share = if high > low { (mean - low) / (high - low) } else { 0.0 };
-            (paint(share), aligned(mean, high.abs().max(low.abs())))
+            (paint(share), number(mean))
         }
         None => (String::new(), "–".to_owned()),
     };
@@ -235,8 +235,8 @@ pub(crate) fn numbers(data: &Data<'_>) -> Value {
                         })
                         .collect();
                     let better = match names::more_is_better(metric) {
-                        Some(true) => "; more is better",
-                        Some(false) => "; less is better",
+                        Some(true) => "more is better",
+                        Some(false) => "less is better",
                         None => "",
                     };
                     json!([metric, names::axis(data.plan, metric), better, means])

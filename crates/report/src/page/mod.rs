@@ -13,7 +13,7 @@ pub(crate) use shell::{Shell, anchor};
 use std::fmt::Write;
 
 use serde_json::json;
-use sojourn_study::results::{Results, Series};
+use sojourn_study::results::{Results, Series, ViewKind};
 
 use crate::data::Data;
 use crate::markup::{Esc, linked, script_json};
@@ -84,10 +84,22 @@ pub fn html(results: &Results, series: &ReadSeries<'_>, options: &Options) -> St
     Shell { title: &data.plan.title, body: &body, scripts: &scripts }.to_html()
 }
 
+/// Runs that a view over time shows as still figures.
+const MOST_VIEWED: usize = 4;
+
 /// What the page needs of the time series of each run.
 pub(crate) struct Details {
     /// Finished runs, in the order of the plan.
     pub(crate) runs: Vec<RunDetails>,
+    pub(crate) views: Vec<SeriesView>,
+}
+
+/// A figure over time that the study asks for.
+pub(crate) struct SeriesView {
+    /// Position in the plan.
+    pub(crate) view: usize,
+    /// Run and figure.
+    pub(crate) runs: Vec<(u32, String)>,
 }
 
 pub(crate) struct RunDetails {
@@ -106,6 +118,17 @@ impl Details {
         finished.sort_unstable();
         let firsts: Vec<u32> = data.done.iter().filter_map(|runs| runs.first().copied()).collect();
         let drawn: Vec<u32> = firsts.iter().copied().take(options.timelines).collect();
+        let mut views: Vec<SeriesView> = Vec::new();
+        for (at, view) in data.plan.views.iter().enumerate() {
+            if view.kind == ViewKind::Series {
+                let runs = firsts.iter().filter(|run| {
+                    let scenario = data.plan.runs[**run as usize].scenario as usize;
+                    data.plan.is_selected(&data.plan.scenarios[scenario], &view.filter)
+                });
+                let runs = runs.take(MOST_VIEWED).map(|run| (*run, String::new())).collect();
+                views.push(SeriesView { view: at, runs });
+            }
+        }
         let mut left = options.series_budget;
         let mut open = finished.len();
         let mut runs: Vec<RunDetails> = Vec::new();
@@ -120,8 +143,14 @@ impl Details {
                 Ok(series) => {
                     let packed = packed::pack(&series, share);
                     left -= packed.as_ref().map_or(0, |packed| packed.base64.len()).min(left);
+                    for drawn in &mut views {
+                        let view = &data.plan.views[drawn.view];
+                        for (of, svg) in drawn.runs.iter_mut().filter(|(of, _)| of == run) {
+                            *svg = explorer::still(data, *of, &series, &view.y, &view.of);
+                        }
+                    }
                     let timeline = if drawn.contains(run) {
-                        explorer::still(data, *run, &series)
+                        explorer::still(data, *run, &series, &[], &[])
                     } else {
                         String::new()
                     };
@@ -138,7 +167,7 @@ impl Details {
             runs.push(details);
         }
         runs.sort_by_key(|run| run.run);
-        Self { runs }
+        Self { runs, views }
     }
 
     pub(crate) fn of(&self, run: u32) -> Option<&RunDetails> {

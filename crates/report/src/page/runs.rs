@@ -229,14 +229,13 @@ fn brief(data: &Data<'_>, rows: &[&Row]) -> String {
         let mut part = row.name.clone();
         for metric in ["goodput_mbps", "rtt_p95_ms", "ping_p95_ms"] {
             if let Some(value) = data.table.value(row, metric) {
-                let what = names::title(metric).replace("95th percentile", "p95");
-                let _ = write!(
-                    part,
-                    " {}{} {}",
-                    if metric == "goodput_mbps" { String::new() } else { format!("{what} ") },
-                    number(value),
-                    names::unit(data.plan, metric)
-                );
+                let what = match metric {
+                    "goodput_mbps" => "",
+                    "rtt_p95_ms" => ", RTT p95",
+                    _ => " p95",
+                };
+                let unit = names::unit(data.plan, metric);
+                let _ = write!(part, "{what} {} {unit}", number(value));
             }
         }
         parts.push(part);

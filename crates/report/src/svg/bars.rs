@@ -54,7 +54,7 @@ pub(crate) fn bars(categories: &[Category], layout: Layout, axis: &str, unit: &s
     let spread = values.iter().copied().fold(0.0, f64::max)
         / values.iter().copied().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
     let right = WIDTH - 16.0;
-    let scale = if layout == Layout::Boxes && spread > 30.0 && values.iter().all(|v| *v > 0.0) {
+    let scale = if layout == Layout::Boxes && spread > 8.0 && values.iter().all(|v| *v > 0.0) {
         Scale::log(values, left, right)
     } else if layout == Layout::Bars {
         Scale::linear(values.into_iter().chain([0.0]), left, right)
@@ -266,7 +266,7 @@ fn x_axis(out: &mut String, scale: &Scale, title: &str, left: f64, width: f64, t
 
 fn open(width: f64, height: f64, name: &str) -> String {
     format!(
-        "<svg class=\"chart\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+        "<svg class=\"chart bars\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
          width=\"{width:.0}\" height=\"{height:.0}\">",
         Esc(name)
     )

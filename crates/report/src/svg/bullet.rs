@@ -17,7 +17,7 @@ impl Bounds {
     /// Reads `6..8 Mbit/s`, `<= 30 ms`, `> 2` and the like; `None` of anything else.
     pub(crate) fn parse(wanted: &str) -> Option<Self> {
         let wanted = wanted.trim();
-        let number = |text: &str| text.split_whitespace().next()?.parse::<f64>().ok();
+        let number = |text: &str| text.split_whitespace().next()?.trim_end_matches('%').parse::<f64>().ok();
         for (sign, upper) in
             [("<=", true), ("≤", true), ("<", true), (">=", false), ("≥", false), (">", false)]
         {
@@ -118,6 +118,7 @@ mod tests {
 
     #[test]
     fn bounds_are_read_as_claims_print_them() {
+        assert_eq!(Bounds::parse("<= 5%").unwrap().high, 5.0);
         assert_eq!(Bounds::parse("6..8 Mbit/s"), Some(Bounds { low: 6.0, high: 8.0 }));
         assert_eq!(Bounds::parse("<= 30 ms").unwrap().high, 30.0);
         assert_eq!(Bounds::parse(">= 0.9").unwrap().low, 0.9);

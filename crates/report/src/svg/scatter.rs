@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use sojourn_metrics::stats;
 
-use super::{Scale, class, short, symbol};
+use super::{Scale, class, short, symbol, text_width};
 use crate::markup::Esc;
 use crate::number::number;
 
@@ -98,9 +98,21 @@ pub(crate) fn scatter(clouds: &[Cloud], x_title: &str, y_title: &str, reversed: 
             labels.push((mx, my, short(&cloud.short, 26)));
         }
     }
-    place(&mut labels, top, bottom);
+    let means: Vec<(f64, f64)> = labels.iter().map(|(mx, my, _)| (*mx, *my)).collect();
+    let mut taken: Vec<(f64, f64, f64)> = Vec::new();
     for (mx, my, text) in labels {
         let end = mx > f64::midpoint(left, right);
+        let length = text_width(&text);
+        let from = if end { mx - 9.0 - length } else { mx + 9.0 };
+        let hides = |x: f64, y: f64| x > from - 4.0 && x < from + length + 4.0 && (y - my).abs() < 9.0;
+        let covers = taken.iter().any(|(x, y, to)| {
+            (y - my).abs() < 13.0 && *x < from + length && from < *to
+        });
+        // The key has what does not fit here.
+        if covers || means.iter().any(|(x, y)| hides(*x, *y)) {
+            continue;
+        }
+        taken.push((from, my, from + length));
         let _ = write!(
             out,
             "<text class=\"near\" x=\"{:.1}\" y=\"{:.1}\"{}>{}</text>",
@@ -111,28 +123,6 @@ pub(crate) fn scatter(clouds: &[Cloud], x_title: &str, y_title: &str, reversed: 
         );
     }
     out + "</svg>"
-}
-
-/// Moves labels that would lie upon each other apart.
-fn place(labels: &mut [(f64, f64, String)], top: f64, bottom: f64) {
-    labels.sort_by(|a, b| a.1.total_cmp(&b.1));
-    for at in 1..labels.len() {
-        for before in 0..at {
-            let (x, y, _) = labels[before];
-            if (labels[at].0 - x).abs() < 150.0 && (labels[at].1 - y).abs() < 13.0 {
-                labels[at].1 = (y + 13.0).min(bottom);
-            }
-        }
-    }
-    for label in labels {
-        label.1 = label.1.max(top);
-    }
-}
-
-fn mean(cloud: &Cloud, x: &Scale, y: &Scale) -> (f64, f64) {
-    let n = cloud.points.len() as f64;
-    let sum = cloud.points.iter().fold((0.0, 0.0), |(a, b), p| (a + x.at(p.2), b + y.at(p.3)));
-    (sum.0 / n, sum.1 / n)
 }
 
 /// Mean and ellipse are of the values where the axis is linear, of their logarithms where it is

@@ -16,6 +16,8 @@ pub(crate) struct Panel<'a> {
 
 pub(crate) struct Trace<'a> {
     pub(crate) colour: usize,
+    /// 0 is a solid line.
+    pub(crate) dash: usize,
     /// Faint, as a capacity behind a rate.
     pub(crate) behind: bool,
     pub(crate) values: &'a [Option<f64>],
@@ -106,7 +108,7 @@ fn draw(out: &mut String, panel: &Panel<'_>, t_s: &[f64], x: &Scale, top: f64) {
             out,
             "<path class=\"{kind} {} dash{}\" d=\"{path}\"/>",
             class(trace.colour),
-            if trace.impulses { 0 } else { trace.colour % 4 }
+            trace.dash % 4
         );
     }
     let end = t_s.last().copied().unwrap_or(0.0);
@@ -152,6 +154,7 @@ fn path(trace: &Trace<'_>, t_s: &[f64], x: &Scale, y: &Scale) -> String {
     let mut pen: Option<(i64, i64)> = None;
     let mut at = 0;
     let length = t_s.len().min(trace.values.len());
+    let sparse = sparse(trace.values);
     while at < length {
         let column = (x.at(t_s[at]) as usize) / COLUMN;
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -163,7 +166,9 @@ fn path(trace: &Trace<'_>, t_s: &[f64], x: &Scale, y: &Scale) -> String {
             at += 1;
         }
         if low > high {
-            pen = None;
+            if !sparse {
+                pen = None;
+            }
             continue;
         }
         let px = (column * COLUMN) as i64;
@@ -206,6 +211,20 @@ fn path(trace: &Trace<'_>, t_s: &[f64], x: &Scale, y: &Scale) -> String {
     out
 }
 
+/// Values that stand alone, as those of a slow ping: their gaps are drawn over.
+fn sparse(values: &[Option<f64>]) -> bool {
+    let known = values.iter().flatten().count();
+    let alone = (0..values.len())
+        .filter(|at| {
+            let unknown = |at: Option<usize>| {
+                at.and_then(|at| values.get(at)).is_none_or(|value| value.is_none())
+            };
+            values[*at].is_some() && unknown(at.checked_sub(1)) && unknown(Some(at + 1))
+        })
+        .count();
+    known > 0 && alone * 5 > known
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,7 +234,7 @@ mod tests {
         let t_s: Vec<f64> = (1..=60_000).map(|step| f64::from(step) * 0.001).collect();
         let mut values = vec![Some(10.0); t_s.len()];
         values[31_234] = Some(1000.0);
-        let trace = Trace { colour: 0, behind: false, values: &values, impulses: false };
+        let trace = Trace { colour: 0, dash: 0, behind: false, values: &values, impulses: false };
         let y = Scale::exact(0.0, 1000.0, 100.0, 0.0);
         let x = Scale::exact(0.0, 60.0, LEFT, WIDTH - 10.0);
         let path = path(&trace, &t_s, &x, &y);

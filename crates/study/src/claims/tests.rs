@@ -1,0 +1,205 @@
+use super::*;
+use crate::results::{
+    Check, Factor, Kind, Plan, PlannedFlow, PlannedQueue, PlannedRun, PlannedScenario, Row, Table,
+    Verdict,
+};
+
+/// Two queues, two seeds; a flow `a` and a group `b` of two.
+fn plan() -> Plan {
+    let flow = |name: &str, group: &str| PlannedFlow {
+        name: name.into(),
+        group: group.into(),
+        app: "bulk".into(),
+        cca: None,
+        base_rtt_ms: 20.0,
+    };
+    let scenario = |queue: &str| PlannedScenario {
+        factors: vec![queue.into()],
+        duration_s: 10.0,
+        warmup_s: 1.0,
+        step_s: 0.1,
+        flows: vec![flow("a", "a"), flow("b.1", "b"), flow("b.2", "b")],
+        queues: vec![PlannedQueue { name: "queue".into(), queue: queue.into(), rate: "10Mbps".into() }],
+    };
+    Plan {
+        schema: 1,
+        title: "t".into(),
+        source: None,
+        question: None,
+        path: "t.toml".into(),
+        overrides: Vec::new(),
+        digest: String::new(),
+        model: String::new(),
+        study_seed: 1,
+        seeds: vec![1, 2],
+        factors: vec![Factor { name: "path.queue".into(), values: vec!["fifo".into(), "fq".into()] }],
+        scenarios: vec![scenario("fifo"), scenario("fq")],
+        runs: [(0, 1), (0, 2), (1, 1), (1, 2)]
+            .map(|(scenario, seed)| PlannedRun { id: String::new(), scenario, seed })
+            .into(),
+        views: Vec::new(),
+        metrics: crate::metrics::columns(),
+    }
+}
+
+/// Goodput of `a` is 6 and 8 in the seeds of `fifo`, 5 and 5 in those of `fq`; `b.1` and `b.2` have
+/// 1 and 2; the median RTT of all flows is 60 and 25 ms.
+fn table(plan: &Plan) -> Table {
+    let metrics: Vec<String> = plan.metrics.iter().map(|metric| metric.name.clone()).collect();
+    let mut rows = Vec::new();
+    for (run, planned) in plan.runs.iter().enumerate() {
+        let is_fifo = planned.scenario == 0;
+        let goodput = [[6.0, 8.0], [5.0, 5.0]][planned.scenario as usize][planned.seed as usize - 1];
+        let rtt = if is_fifo { 60.0 } else { 25.0 };
+        let flow = |goodput| vec![("goodput_mbps", goodput), ("rtt_p50_ms", rtt), ("retransmits", 0.0)];
+        for (kind, name, values) in [
+            (Kind::Run, "", vec![("jain", 0.9)]),
+            (Kind::Flow, "a", flow(goodput)),
+            (Kind::Flow, "b.1", flow(1.0)),
+            (Kind::Flow, "b.2", flow(2.0)),
+            (Kind::Queue, "queue", vec![("sojourn_p95_ms", 2.0 * rtt)]),
+        ] {
+            rows.push(Row {
+                run: run as u32,
+                scenario: planned.scenario,
+                seed: planned.seed,
+                kind,
+                name: name.into(),
+                digest: String::new(),
+                values: metrics
+                    .iter()
+                    .map(|metric| {
+                        values.iter().find(|(name, _)| name == metric).map(|(_, value)| *value)
+                    })
+                    .collect(),
+            });
+        }
+    }
+    Table { metrics, rows }
+}
+
+fn claim(expression: &str, filter: &[&str]) -> Claim {
+    let plan = plan();
+    let names = Names { plan: &plan, is_overridden: &|_| false };
+    Claim {
+        id: "C".into(),
+        text: String::new(),
+        source: None,
+        note: None,
+        untestable: None,
+        filter: filter
+            .iter()
+            .map(|value| Where { factor: "path.queue".into(), values: vec![(*value).into()] })
+            .collect(),
+        expect: vec![
+            Expectation::parse(expression, names)
+                .unwrap_or_else(|error| panic!("{expression}: {}", error.problem)),
+        ],
+    }
+}
+
+fn checks(expression: &str, filter: &[&str]) -> Vec<Check> {
+    let plan = plan();
+    check(&[claim(expression, filter)], &plan, &table(&plan)).claims.remove(0).checks
+}
+
+fn mean(expression: &str, queue: &str) -> f64 {
+    let checks = checks(expression, &[queue]);
+    assert_eq!(checks.len(), 1);
+    checks[0].value.as_ref().unwrap_or_else(|| panic!("{:?}", checks[0].reason)).mean
+}
+
+#[test]
+fn a_value_is_the_mean_over_seeds_with_students_interval() {
+    let checks = checks("goodput(a) in 6..8 Mbps", &["fifo"]);
+    let value = checks[0].value.clone().unwrap();
+    assert_eq!((value.mean, value.seeds, &value.unit[..]), (7.0, 2, "Mbit/s"));
+    // 12.706 is the 97.5 % quantile of one degree of freedom; the standard error is 1.
+    assert!((value.half_width.unwrap() - 12.706_204_736).abs() < 1e-6);
+    assert_eq!(checks[0].verdict, Verdict::Holds);
+    assert_eq!(checks[0].wanted, "6..8 Mbit/s");
+    assert_eq!(checks[0].label, "path.queue = fifo");
+}
+
+#[test]
+fn a_failure_says_by_how_much() {
+    let checks = checks("goodput(a) <= 4 Mbps", &["fq"]);
+    assert_eq!(checks[0].verdict, Verdict::Fails);
+    let miss = checks[0].miss.clone().unwrap();
+    assert_eq!((miss.by, &miss.unit[..], miss.share), (1.0, "Mbit/s", Some(0.25)));
+}
+
+#[test]
+fn groups_add_amounts_and_average_delays() {
+    assert_eq!(mean("goodput(b) > 0", "fq"), 3.0);
+    assert_eq!(mean("rtt_p50(b) > 0", "fq"), 25.0);
+    assert_eq!(mean("min(goodput(b)) > 0", "fq"), 1.0);
+    assert_eq!(mean("mean(goodput(b)) > 0", "fq"), 1.5);
+    assert_eq!(mean("jain(goodput(b)) > 0.5", "fq"), 0.9);
+    assert_eq!(mean("goodput(b.2) > 0", "fq"), 2.0);
+}
+
+#[test]
+fn units_and_dimensions_are_carried_through() {
+    assert_eq!(mean("rtt_p50(a) < 30 ms", "fq"), 25.0);
+    assert_eq!(mean("rtt_p50(a) < 0.03 s", "fq"), 0.025);
+    assert_eq!(mean("sojourn_p95(queue) > 0", "fifo"), 120.0);
+    assert_eq!(mean("goodput(a) / goodput(b) > 1", "fq"), 5.0 / 3.0);
+    // 5 Mbit/s for 25 ms are 15.625 kB.
+    let product = mean("goodput(a) * rtt_p50(a) in 15..16 kB", "fq");
+    assert!((product - 15.625).abs() < 1e-9, "{product}");
+    assert_eq!(mean("2 * goodput(a) - goodput(b) > 0", "fq"), 7.0);
+    assert_eq!(mean("7.5 MB / 3 Gbps in 19..21 ms", "fq"), 20.0);
+    assert!((mean("goodput(a) / (goodput(a) + goodput(b)) in 60..65 %", "fq") - 62.5).abs() < 1e-9);
+}
+
+#[test]
+fn a_claim_is_checked_in_every_scenario_that_it_speaks_of() {
+    assert_eq!(checks("goodput(a) > 5.5 Mbps", &[]).len(), 2);
+    let plan = plan();
+    let report = check(&[claim("goodput(a) > 5.5 Mbps", &[])], &plan, &table(&plan));
+    assert_eq!(report.claims[0].verdict, Verdict::Fails);
+    let verdicts: Vec<Verdict> = report.claims[0].checks.iter().map(|check| check.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Holds, Verdict::Fails]);
+}
+
+#[test]
+fn scenarios_are_compared_under_the_same_seed_and_only_once() {
+    let checks =
+        checks("rtt_p50(a, path.queue = 'fq') < 0.5 * rtt_p50(a, path.queue = 'fifo')", &[]);
+    assert_eq!(checks.len(), 1);
+    assert_eq!(checks[0].verdict, Verdict::Holds);
+    assert_eq!(checks[0].label, "");
+    let bound = checks[0].bound.clone().unwrap();
+    assert!((bound.mean - 30.0).abs() < 1e-9);
+    assert_eq!(bound.unit, "ms");
+}
+
+#[test]
+fn what_was_not_measured_cannot_be_tested() {
+    let checks = checks("mos(a) > 3", &["fq"]);
+    assert_eq!(checks[0].verdict, Verdict::Untestable);
+    assert_eq!(checks[0].reason.as_deref(), Some("'mos' of 'a' was not measured"));
+    let checks = self::checks("goodput(a) / retransmits(a) > 1 Mbps", &["fq"]);
+    assert_eq!(checks[0].reason.as_deref(), Some("a quantity was divided by zero"));
+}
+
+#[test]
+fn a_scenario_that_is_not_there_cannot_be_tested() {
+    let plan = plan();
+    let mut claim = claim("goodput(a) > 5.5 Mbps", &[]);
+    claim.filter = vec![Where { factor: "path.queue".into(), values: vec!["gone".into()] }];
+    let result = check(&[claim], &plan, &table(&plan)).claims.remove(0);
+    assert_eq!(result.verdict, Verdict::Untestable);
+    assert!(result.reason.unwrap().contains("no scenario"));
+}
+
+#[test]
+fn missing_runs_cannot_be_tested() {
+    let plan = plan();
+    let mut table = table(&plan);
+    table.rows.retain(|row| row.run != 1);
+    let result = check(&[claim("goodput(a) > 1 Mbps", &[])], &plan, &table).claims.remove(0);
+    assert_eq!(result.verdict, Verdict::Holds, "the other scenario is whole");
+    assert_eq!(result.checks[0].reason.as_deref(), Some("1 of 2 runs have no result"));
+}

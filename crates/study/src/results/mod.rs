@@ -20,8 +20,6 @@ mod model;
 mod store;
 
 pub(crate) use codec::RunResult;
-#[cfg(test)]
-pub(crate) use codec::tests::example;
 pub use folder::{Folder, ResultsError};
 pub(crate) use folder::{CLAIMS, PLAN, Part, STUDY};
 pub(crate) use journal::Journal;

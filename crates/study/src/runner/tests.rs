@@ -1,0 +1,247 @@
+use std::cell::Cell;
+use std::fs;
+use std::io::Write;
+use std::sync::Mutex;
+
+use super::*;
+use crate::results::{Results, Verdict};
+use crate::study::Overrides;
+use crate::testing::Scratch;
+
+const STUDY_TEXT: &str = r#"
+schema = 1
+title = "two flows"
+
+[scenario]
+duration = "2s"
+warmup = "500ms"
+
+[scenario.path]
+rate = "10Mbps"
+rtt = "20ms"
+queue = "pfifo limit 50"
+loss = "0.1%"
+
+[[scenario.flow]]
+name = "cubic"
+app = "bulk"
+start_jitter = "50ms"
+
+[[scenario.flow]]
+name = "others"
+app = "bulk"
+cca = "bbr"
+count = 2
+start_jitter = "50ms"
+
+[factors]
+"path.queue" = ["pfifo limit 50", "fq_codel"]
+
+[repeat]
+seeds = 3
+
+[[claim]]
+id = "C1"
+text = "the link is used"
+expect = ["tcp_goodput_sum() > 8 Mbps", "share(cubic) + share(others) in 0.99..1.01"]
+"#;
+
+fn study() -> Study {
+    let overrides = Overrides::default();
+    Study::parse("two.toml", STUDY_TEXT, Path::new(""), &overrides).expect("the study is good")
+}
+
+fn options(out: PathBuf, jobs: usize, shard: &str) -> Options {
+    Options { jobs: NonZero::new(jobs), shard: shard.parse().unwrap(), ..Options::new(out) }
+}
+
+fn run_into(out: PathBuf, jobs: usize, shard: &str) -> Summary {
+    run(&study(), &options(out, jobs, shard), &|_| {}).expect("the study runs")
+}
+
+fn tables(folder: &Path) -> (Vec<u8>, Vec<u8>) {
+    (
+        fs::read(folder.join("runs.parquet")).unwrap(),
+        fs::read(folder.join("series.parquet")).unwrap(),
+    )
+}
+
+#[test]
+fn threads_and_shards_change_no_byte_of_the_tables() {
+    let scratch = Scratch::new("runner");
+    let one = run_into(scratch.path("one"), 1, "1/1");
+    assert_eq!(one.progress, Progress { total: 6, done: 6, resumed: 0, failed: 0 });
+    run_into(scratch.path("eight"), 8, "1/1");
+    let whole = tables(&scratch.path("one"));
+    assert_eq!(tables(&scratch.path("eight")), whole);
+
+    let shards: Vec<PathBuf> = (1..=4)
+        .map(|number| {
+            let out = scratch.path(&format!("shard{number}"));
+            let summary = run_into(out.clone(), 2, &format!("{number}/4"));
+            assert_eq!(summary.claims, None);
+            out
+        })
+        .collect();
+    let joined = join(&shards, &scratch.path("joined")).unwrap();
+    assert_eq!(tables(&scratch.path("joined")), whole);
+    assert_eq!(joined.claims, one.claims);
+
+    // All shards may also share a folder.
+    for number in 1..=3 {
+        run_into(scratch.path("shared"), 1, &format!("{number}/3"));
+    }
+    assert!(Folder::open(scratch.path("shared")).unwrap().is_complete());
+    join(&[scratch.path("shared")], &scratch.path("from-shared")).unwrap();
+    assert_eq!(tables(&scratch.path("from-shared")), whole);
+}
+
+#[test]
+fn what_is_joined_without_a_shard_says_what_is_missing() {
+    let scratch = Scratch::new("runner");
+    run_into(scratch.path("a"), 2, "2/2");
+    let summary = join(&[scratch.path("a")], &scratch.path("joined")).unwrap();
+    assert_eq!((summary.progress.done, summary.progress.total), (3, 6));
+    let claims = summary.claims.unwrap();
+    assert_eq!(claims.claims[0].verdict, Verdict::Untestable);
+    let reason = claims.claims[0].reason.as_deref().unwrap();
+    assert!(reason.contains("of 3 runs have no result"), "{reason}");
+    assert_eq!(Folder::open(scratch.path("joined")).unwrap().missing, [0, 2, 4]);
+}
+
+#[test]
+fn a_second_start_goes_on_where_a_kill_stopped_the_first() {
+    let scratch = Scratch::new("runner");
+    run_into(scratch.path("whole"), 2, "1/1");
+    let whole = tables(&scratch.path("whole"));
+
+    // As a kill leaves it: a journal with some runs and the beginning of another.
+    let out = scratch.path("killed");
+    let plan = study().plan();
+    make_folder(&Folder::new(&out), &plan, study().text()).unwrap();
+    let journal = out.join("journal.bin");
+    {
+        let mut journal = Journal::open(&journal, &plan.digest).unwrap();
+        for run in [1, 4] {
+            let planned = &plan.runs[run as usize];
+            let named = Named { run, scenario: planned.scenario, seed: planned.seed };
+            journal.append(run, &attempt(&study(), &plan, named).unwrap().encode()).unwrap();
+        }
+    }
+    fs::OpenOptions::new().append(true).open(&journal).unwrap().write_all(&[9; 77]).unwrap();
+
+    let interrupted = Folder::open(&out).unwrap();
+    assert_eq!(interrupted.missing, [0, 2, 3, 5]);
+    assert!(interrupted.claims.is_none());
+    let finished = Folder::open(scratch.path("whole")).unwrap();
+    assert_eq!(interrupted.table.run(4), finished.table.run(4));
+    assert_eq!(interrupted.series(4).unwrap(), finished.series(4).unwrap());
+    assert!(interrupted.series(0).unwrap().is_empty());
+
+    let summary = run_into(out.clone(), 2, "1/1");
+    assert_eq!(summary.progress, Progress { total: 6, done: 6, resumed: 2, failed: 0 });
+    assert_eq!(tables(&out), whole);
+    assert!(!journal.exists());
+
+    // A third start finds nothing to do.
+    let summary = run_into(out.clone(), 2, "1/1");
+    assert_eq!(summary.progress.resumed, 6);
+    assert_eq!(tables(&out), whole);
+}
+
+#[test]
+fn results_read_back_are_those_that_were_written() {
+    let scratch = Scratch::new("runner");
+    run_into(scratch.path("out"), 2, "1/1");
+    let results: Results = Folder::open(scratch.path("out")).unwrap();
+    let (study, plan) = (study(), study().plan());
+    assert_eq!(results.plan, plan);
+    assert_eq!(results.study, STUDY_TEXT);
+    for run in 0..plan.runs.len() as u32 {
+        let planned = &plan.runs[run as usize];
+        let named = Named { run, scenario: planned.scenario, seed: planned.seed };
+        let again = attempt(&study, &plan, named).unwrap();
+        assert_eq!(results.table.run(run), again.rows, "run {run}");
+        assert_eq!(results.series(run).unwrap(), again.series, "run {run}");
+    }
+    // Six things in a run: itself, three flows, two queues.
+    assert_eq!(results.table.rows.len(), 36);
+    let first = &results.table.run(0)[1];
+    assert!(results.table.value(first, "goodput_mbps").unwrap() > 0.5);
+}
+
+#[test]
+fn a_folder_of_another_study_is_left_alone() {
+    let scratch = Scratch::new("runner");
+    run_into(scratch.path("out"), 2, "1/1");
+    let before = tables(&scratch.path("out"));
+    let overrides = Overrides { set: vec!["path.rate=12Mbps".into()], ..Overrides::default() };
+    let other = Study::parse("two.toml", STUDY_TEXT, Path::new(""), &overrides).unwrap();
+    let error = run(&other, &options(scratch.path("out"), 1, "1/1"), &|_| {}).unwrap_err();
+    assert!(matches!(error, RunError::OtherStudy { .. }), "{error}");
+    assert_eq!(tables(&scratch.path("out")), before);
+    let error = join(&[scratch.path("out"), scratch.path("none")], &scratch.path("j")).unwrap_err();
+    assert!(matches!(error, RunError::Results(ResultsError::NoPlan { .. })), "{error}");
+}
+
+#[test]
+fn claims_may_change_without_running_again() {
+    let scratch = Scratch::new("runner");
+    run_into(scratch.path("out"), 2, "1/1");
+    let text = STUDY_TEXT.replace("> 8 Mbps", "> 80 Mbps");
+    let changed = Study::parse("two.toml", &text, Path::new(""), &Overrides::default()).unwrap();
+    let summary = run(&changed, &options(scratch.path("out"), 1, "1/1"), &|_| {}).unwrap();
+    assert_eq!(summary.progress.resumed, 6);
+    assert_eq!(summary.claims.unwrap().claims[0].verdict, Verdict::Fails);
+}
+
+#[test]
+fn a_run_that_panics_is_reported_and_the_others_are_kept() {
+    let scratch = Scratch::new("runner");
+    let mut broken = study();
+    let plan = broken.plan();
+    // A link that is not there: the study would have refused it.
+    broken.scenarios[1].scenario.flows[0].forward = vec![99];
+    let progress = Mutex::new(Vec::new());
+    let options = options(scratch.path("out"), 2, "1/1");
+    let summary = {
+        let quiet = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let summary = run(&broken, &options, &|now| progress.lock().unwrap().push(now));
+        std::panic::set_hook(quiet);
+        summary.unwrap()
+    };
+    assert_eq!(summary.failed.iter().map(|failed| failed.run).collect::<Vec<_>>(), [3, 4, 5]);
+    assert!(summary.failed[0].problem.contains("panicked"), "{}", summary.failed[0].problem);
+    assert_eq!((summary.progress.done, summary.progress.failed), (3, 3));
+    assert_eq!(progress.lock().unwrap().len(), 7);
+    // Another digest, since the scenario is part of it: read it as it stands.
+    let results = Folder::open(scratch.path("out")).unwrap();
+    assert_eq!(results.missing, [3, 4, 5]);
+    assert_eq!(results.machine.unwrap().failed.len(), 3);
+    assert_ne!(results.plan.digest, plan.digest);
+    assert!(scratch.path("out").join("journal.bin").exists());
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_an_error_and_no_panic() {
+    let scratch = Scratch::new("runner");
+    let file = scratch.write("file", "in the way");
+    let error = run(&study(), &options(file, 1, "1/1"), &|_| {}).unwrap_err();
+    assert!(matches!(error, RunError::Io { .. } | RunError::Results(_)), "{error}");
+}
+
+#[test]
+fn the_same_seed_meets_the_same_chances_in_every_scenario() {
+    let study = study();
+    let plan = study.plan();
+    let seeds: Vec<u64> = plan.runs.iter().map(|run| run.seed).collect();
+    assert_eq!(seeds, [1, 2, 3, 1, 2, 3]);
+    assert_eq!(study.address(plan.runs[0].seed), study.address(plan.runs[3].seed));
+    let ids: Vec<&str> = plan.runs.iter().map(|run| &run.id[..]).collect();
+    let count = Cell::new(0);
+    ids.iter().enumerate().for_each(|(index, id)| {
+        count.set(count.get() + usize::from(ids[..index].contains(id)));
+    });
+    assert_eq!(count.get(), 0, "every run has a name of its own");
+}

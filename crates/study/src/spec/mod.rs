@@ -47,7 +47,7 @@ pub struct StudySpec {
     /// What the study varies. A key is an address, its value the list or range of values to take;
     /// every value of one factor is combined with every value of the others.
     #[allow(dead_code)]
-    #[schemars(with = "FactorsSchema")]
+    #[schemars(with = "Option<FactorsSchema>")]
     factors: Option<IgnoredAny>,
     /// How often each scenario is run.
     #[serde(default)]

@@ -30,12 +30,12 @@ pub(super) fn build(
     let mut planned: Vec<PlannedFlow> = Vec::new();
     for (index, flow) in spec.flow.iter().enumerate() {
         let under = |key: &str, problem| Wrong::new(format!("flow.{index}.{key}"), problem);
-        check_keys(flow.app, written_keys(document, index)).map_err(|(key, e)| under(&key, e))?;
         check_name(&flow.name).map_err(|error| under("name", error))?;
         if planned.iter().any(|other| other.group == flow.name) {
             let problem = format!("another flow is named '{}' already", flow.name);
             return Err(under("name", SpecError::new(problem)));
         }
+        check_keys(flow.app, written_keys(document, index)).map_err(|(key, e)| under(&key, e))?;
         let count = flow.count.unwrap_or(1);
         if !(1..=MAX_COUNT).contains(&count) {
             let problem = SpecError::new(format!("{count} is out of range"));

@@ -1,0 +1,216 @@
+use std::path::Path;
+
+use sojourn_core::Span;
+use sojourn_host::apps::{PingConfig, UdpConfig};
+use sojourn_host::tcp;
+use sojourn_link::RateConfig;
+use sojourn_scenario::{App, Scenario, Traffic};
+
+use crate::study::{Overrides, Study};
+use crate::testing::Scratch;
+
+fn study_in(folder: &Path, scenario: &str) -> Result<Study, String> {
+    let text = format!("schema = 1\ntitle = \"t\"\n[scenario]\nduration = \"10s\"\n{scenario}");
+    Study::parse("t.toml", &text, folder, &Overrides::default()).map_err(|error| error.to_string())
+}
+
+fn scenario(text: &str) -> Scenario {
+    let mut study = study_in(Path::new(""), text).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(study.scenarios.len(), 1);
+    study.scenarios.remove(0).scenario
+}
+
+fn error(text: &str) -> String {
+    study_in(Path::new(""), text).map(|_| ()).expect_err("the study is wrong")
+}
+
+const PATH: &str = "[scenario.path]\nrate = \"10Mbps\"\nrtt = \"20ms\"\nqueue = \"pfifo limit 50\"\n";
+
+fn on_path(flows: &str) -> Scenario {
+    scenario(&format!("{PATH}{flows}"))
+}
+
+const BULK: &str = "[[scenario.flow]]\nname = \"a\"\napp = \"bulk\"\n";
+
+#[test]
+fn what_is_left_out_is_as_linux_has_it() {
+    let world = on_path(BULK);
+    assert_eq!((world.warmup, world.step), (Span::ZERO, Span::from_millis(100)));
+    let App::Tcp { traffic, cca, transport } = &world.flows[0].app else { panic!() };
+    assert_eq!(*traffic, Traffic::Bulk { bytes: None });
+    assert_eq!(cca.name(), "cubic");
+    assert_eq!(*transport, tcp::Config::default());
+}
+
+#[test]
+fn a_path_has_a_queue_and_half_the_delay_in_each_direction() {
+    let world = on_path(BULK);
+    let names: Vec<&str> = world.links.iter().map(|link| &link.name[..]).collect();
+    assert_eq!(names, ["queue", "reverse_queue"]);
+    for link in &world.links {
+        assert_eq!(link.delay, Span::from_millis(10));
+        assert_eq!(link.queue, sojourn_qdisc::Config::parse("pfifo limit 50").unwrap());
+        assert_eq!(link.rate, RateConfig::fixed("10Mbps".parse().unwrap()).unwrap());
+    }
+    let hosts: Vec<&str> = world.hosts.iter().map(|host| &host.name[..]).collect();
+    assert_eq!(hosts, ["server", "client"]);
+}
+
+#[test]
+fn the_reverse_direction_may_differ_in_everything() {
+    let world = scenario(&format!(
+        "[scenario.path]\nrate = \"10Mbps\"\ndelay = \"0s\"\nreverse_delay = \"20ms\"\n\
+         queue = \"fq_codel\"\nreverse_rate = \"unlimited\"\nreverse_queue = \"pfifo limit 1000\"\n\
+         entry_loss = \"1%\"\nreverse_loss = \"2%\"\nreverse_jitter = \"uniform 1ms\"\n{BULK}"
+    ));
+    let [forward, reverse] = &world.links[..] else { panic!() };
+    assert_eq!((forward.delay, reverse.delay), (Span::ZERO, Span::from_millis(20)));
+    assert_eq!(reverse.rate, RateConfig::Unlimited);
+    assert_eq!(reverse.queue.name(), "pfifo");
+    assert_eq!(forward.entry_loss, sojourn_link::LossConfig::parse("1%").unwrap());
+    assert_eq!(forward.loss, sojourn_link::LossConfig::None);
+    assert_eq!(reverse.loss, sojourn_link::LossConfig::parse("2%").unwrap());
+    assert_eq!(reverse.jitter, sojourn_link::JitterConfig::parse("uniform 1ms").unwrap());
+}
+
+#[test]
+fn an_upward_flow_sends_its_data_through_the_reverse_queue() {
+    let world = on_path(&format!("{BULK}direction = \"up\"\nsrc = \"camera\"\n"));
+    let flow = &world.flows[0];
+    assert_eq!((&flow.forward[..], &flow.reverse[..]), (&[1u16][..], &[0u16][..]));
+    assert_eq!(&world.hosts[usize::from(flow.src)].name, "camera");
+    assert_eq!(&world.hosts[usize::from(flow.dst)].name, "server");
+}
+
+#[test]
+fn a_flow_may_have_more_propagation_than_the_path_but_not_less() {
+    let world = on_path(&format!("{BULK}rtt = \"50ms\"\n"));
+    let flow = &world.flows[0];
+    assert_eq!((flow.forward_delay, flow.reverse_delay), (Span::from_millis(15), Span::from_millis(15)));
+    let error = error(&format!("{PATH}{BULK}rtt = \"5ms\"\n"));
+    assert!(error.contains("t.toml:12:7: scenario.flow.0.rtt: 5ms is less than the 20ms"), "{error}");
+}
+
+#[test]
+fn a_count_makes_a_group() {
+    let world = on_path(&format!("{BULK}count = 3\n"));
+    let names: Vec<&str> = world.flows.iter().map(|flow| &flow.name[..]).collect();
+    assert_eq!(names, ["a.1", "a.2", "a.3"]);
+}
+
+#[test]
+fn a_parking_lot_has_long_flows_and_cross_flows() {
+    let world = scenario(&format!(
+        "[scenario.parking_lot]\nhops = 3\nrate = \"10Mbps\"\nrtt = \"60ms\"\nqueue = \"fq_codel\"\n\
+         {BULK}[[scenario.flow]]\nname = \"cross\"\napp = \"bulk\"\nhop = 2\n"
+    ));
+    let names: Vec<&str> = world.links.iter().map(|link| &link.name[..]).collect();
+    assert_eq!(names[..4], ["queue1", "reverse_queue1", "queue2", "reverse_queue2"]);
+    assert_eq!(world.links[0].delay, Span::from_millis(10));
+    assert_eq!((&world.flows[0].forward[..], &world.flows[0].reverse[..]), (&[0, 2, 4][..], &[5, 3, 1][..]));
+    assert_eq!((&world.flows[1].forward[..], &world.flows[1].reverse[..]), (&[2][..], &[3][..]));
+    let error = error(&format!(
+        "[scenario.parking_lot]\nhops = 3\nrate = \"10Mbps\"\nrtt = \"60ms\"\nqueue = \"fq_codel\"\n{BULK}hop = 4\n"
+    ));
+    assert!(error.contains("scenario.flow.0.hop: there is no bottleneck 4 (allowed: 1 to 3)"), "{error}");
+}
+
+#[test]
+fn free_nodes_and_links_are_routed() {
+    let link = |name: &str, from: &str, to: &str| {
+        format!(
+            "[[scenario.link]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"10Mbps\"\n\
+             delay = \"1ms\"\nqueue = \"fq_codel\"\n"
+        )
+    };
+    let nodes: String =
+        ["a", "r", "b"].map(|name| format!("[[scenario.node]]\nname = \"{name}\"\n")).concat();
+    let links = link("access", "a", "r") + &link("core", "r", "b");
+    let world = scenario(&format!("{nodes}{links}{BULK}src = \"b\"\ndst = \"a\"\n"));
+    let flow = &world.flows[0];
+    assert_eq!((&flow.forward[..], &flow.reverse[..]), (&[3, 1][..], &[0, 2][..]));
+    assert_eq!(world.links[1].name, "reverse_access");
+    assert_eq!((flow.src, flow.dst), (2, 0));
+
+    let error = error(&format!("{nodes}{}{BULK}src = \"b\"\ndst = \"a\"\n", link("l", "a", "q")));
+    assert!(error.contains("scenario.link.0.to: no node is named 'q'"), "{error}");
+    let error = self::error(&format!("{nodes}{}{BULK}src = \"b\"\ndst = \"a\"\n", link("l", "a", "r")));
+    assert!(error.contains("no way leads from 'b' to 'a'"), "{error}");
+}
+
+#[test]
+fn applications_become_what_they_send() {
+    let world = on_path(
+        "[[scenario.flow]]\nname = \"echo\"\napp = \"ping\"\ninterval = \"50ms\"\n\
+         [[scenario.flow]]\nname = \"video\"\napp = \"frames\"\nframes_per_second = 60\nsize = \"2083B\"\n\
+         [[scenario.flow]]\nname = \"voice\"\napp = \"udp\"\nrate = \"64kbps\"\nsize = \"160B\"\n\
+         [[scenario.flow]]\nname = \"web\"\napp = \"on_off\"\non = \"1s\"\noff = \"2s\"\nrandom = true\n\
+         [[scenario.flow]]\nname = \"file\"\napp = \"bulk\"\nbytes = \"1MB\"\nreceive_window = \"58kB\"\n",
+    );
+    let app = |index: usize| world.flows[index].app.clone();
+    assert_eq!(app(0), App::Ping(PingConfig { interval: Span::from_millis(50), ip_len: 84 }));
+    assert_eq!(
+        app(1),
+        App::Udp(UdpConfig {
+            interval: Span::from_nanos(16_666_667),
+            frame: 2083,
+            datagrams: 2,
+            header: 28
+        })
+    );
+    assert_eq!(
+        app(2),
+        App::Udp(UdpConfig { interval: Span::from_millis(20), frame: 160, datagrams: 1, header: 28 })
+    );
+    let App::Tcp { traffic, .. } = app(3) else { panic!() };
+    assert_eq!(traffic, Traffic::OnOff { on: Span::from_secs(1), off: Span::from_secs(2), random: true });
+    let App::Tcp { traffic, transport, .. } = app(4) else { panic!() };
+    assert_eq!(traffic, Traffic::Bulk { bytes: Some(1_000_000) });
+    assert_eq!(transport.receive_buffer, tcp::ReceiveBuffer::Window(58_000));
+}
+
+#[test]
+fn values_that_no_application_can_live_with_are_refused() {
+    for (flow, words) in [
+        ("app = \"udp\"\nrate = \"0bps\"", "scenario.flow.0.rate: 0bit is out of range"),
+        ("app = \"udp\"\nrate = \"1Mbps\"\nsize = \"0B\"", "flow.0.size: 0 bytes are out of range"),
+        ("app = \"frames\"\nsize = \"1kB\"", "frames needs 'frames_per_second'"),
+        ("app = \"frames\"\nsize = \"2B\"\nframes_per_second = 60\ndatagrams = 3", "cannot be cut into 3"),
+        ("app = \"on_off\"\non = \"1s\"", "on_off needs 'off'"),
+        ("app = \"on_off\"\non = \"0s\"\noff = \"1s\"", "scenario.flow.0.on: is zero"),
+        ("app = \"ping\"\ninterval = \"0s\"", "interval: 0s is too short"),
+        ("app = \"bulk\"\nmss = 10", "mss: 10 is out of range (allowed: 64 to 65000)"),
+        ("app = \"bulk\"\nreceive_window = \"10B\"", "receive_window: 10 bytes are out of range"),
+        ("app = \"bulk\"\nreceive_window = \"1MB\"\nreceive_buffer = \"1MB\"", "say the same"),
+        ("app = \"bulk\"\ndscp = 64", "dscp: 64 is out of range"),
+        ("app = \"bulk\"\nstart = \"11s\"", "scenario.flow.0.start: may start at 11s, later than"),
+        ("app = \"bulk\"\nstart = \"5s\"\nstop = \"4s\"", "later than it ends at 4s"),
+        ("app = \"bulk\"\nbytes = \"0B\"", "bytes: nothing is to be transferred"),
+        ("app = \"bulk\"\nsrc = \"x\"\ndst = \"x\"", "dst: 'x' is both ends"),
+        ("app = \"bulk\"\nhop = 1", "hop: only a parking lot"),
+    ] {
+        let error = error(&format!("{PATH}[[scenario.flow]]\nname = \"a\"\n{flow}\n"));
+        assert!(error.contains(words), "\n  wanted: {words}\n  found:  {error}");
+    }
+}
+
+#[test]
+fn a_trace_is_found_beside_the_study_and_a_malformed_one_is_blamed() {
+    let scratch = Scratch::new("world");
+    scratch.write("good.csv", "10,1.0\n20,1.0\n");
+    scratch.write("bad.csv", "10,1.0\nten,1.0\n");
+    let folder = scratch.path("");
+    let read = |file: &str| study_in(&folder, &format!("{}{BULK}", PATH.replace("10Mbps", file)));
+    let study = read("trace good.csv").unwrap();
+    assert!(matches!(study.scenarios[0].scenario.links[0].rate, RateConfig::Trace { .. }));
+    assert_eq!(study.scenarios[0].queues[0].rate, "trace good.csv");
+    let error = read("trace bad.csv").map(|_| ()).unwrap_err();
+    assert!(error.starts_with("t.toml:6:8: scenario.path.rate: "), "{error}");
+    assert!(error.contains("bad.csv") && error.contains('2'), "{error}");
+}
+
+#[test]
+fn a_study_without_flows_is_refused() {
+    let error = error(PATH);
+    assert!(error.contains("no flow is defined"), "{error}");
+}

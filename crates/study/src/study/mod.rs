@@ -1,5 +1,8 @@
 //! A study, read, checked and expanded: everything that can be wrong has been found.
 
+#[cfg(test)]
+mod tests;
+
 use std::path::{Path, PathBuf};
 
 use sojourn_core::{Span, SpecError, StreamAddress};

@@ -1,0 +1,103 @@
+//! Runs yardsticks and prints their figures.
+#![expect(clippy::print_stdout, reason = "this is what it is for")]
+
+use std::process::ExitCode;
+
+use sojourn_benches::{YARDSTICKS, Yardstick, count, measure};
+use sojourn_core::Span;
+
+const USAGE: &str = "\
+usage: yardstick [--seconds S] [--count] [NAME...]
+  NAME         a yardstick, or the beginning of its name; all of them without one
+  --seconds S  simulated seconds; each yardstick has its own without it
+  --count      print delivered segments only, for a tool that counts instructions";
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::parse(std::env::args().skip(1)) {
+        Ok(arguments) => arguments,
+        Err(problem) => {
+            let names: Vec<&str> = YARDSTICKS.iter().map(|yardstick| yardstick.name).collect();
+            eprintln!("{problem}\n{USAGE}\nyardsticks: {}", names.join(", "));
+            return ExitCode::from(2);
+        }
+    };
+    if !arguments.counts {
+        println!(
+            "{:<14} {:>9} {:>10} {:>9} {:>9} {:>8} {:>6} {:>8} {:>9} {:>10}  digest",
+            "yardstick", "simulated", "segments", "goodput", "retrans", "cpu", "wakes", "peak",
+            "series", "speed"
+        );
+        println!(
+            "{:<14} {:>9} {:>10} {:>9} {:>9} {:>8} {:>6} {:>8} {:>9} {:>10}",
+            "", "s", "", "Mbit/s", "", "s", "/seg", "MiB", "MiB", "seg/cpu-s"
+        );
+    }
+    for yardstick in &arguments.chosen {
+        let duration = arguments.duration.unwrap_or(yardstick.duration);
+        let scenario = yardstick.scenario(duration);
+        if arguments.counts {
+            println!("{} {}", yardstick.name, count(&scenario));
+            continue;
+        }
+        let figures = match measure(&scenario) {
+            Ok(figures) => figures,
+            Err(error) => {
+                eprintln!("this system does not tell what a process uses: {error}");
+                return ExitCode::from(3);
+            }
+        };
+        let segments = figures.segments as f64;
+        println!(
+            "{:<14} {:>9.1} {:>10} {:>9.1} {:>9} {:>8.3} {:>6.2} {:>8.1} {:>9.2} {:>10.0}  {:016x}",
+            yardstick.name,
+            duration.as_secs_f64(),
+            figures.segments,
+            figures.goodput_mbps,
+            figures.retransmits,
+            figures.processor_s,
+            figures.wakes as f64 / segments,
+            figures.peak_mib,
+            figures.series_mib,
+            segments / figures.processor_s,
+            figures.digest,
+        );
+    }
+    ExitCode::SUCCESS
+}
+
+struct Arguments {
+    chosen: Vec<&'static Yardstick>,
+    duration: Option<Span>,
+    counts: bool,
+}
+
+impl Arguments {
+    fn parse(words: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut arguments = Self { chosen: Vec::new(), duration: None, counts: false };
+        let mut words = words;
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--count" => arguments.counts = true,
+                "--seconds" => {
+                    let seconds = words.next().and_then(|text| text.parse::<f64>().ok());
+                    let seconds = seconds
+                        .filter(|seconds| (0.1..=1e6).contains(seconds))
+                        .ok_or("--seconds takes a number from 0.1 to 1000000")?;
+                    arguments.duration = Some(Span::from_secs_f64(seconds));
+                }
+                name => {
+                    let before = arguments.chosen.len();
+                    let found = YARDSTICKS.iter().filter(|known| known.name.starts_with(name));
+                    arguments.chosen.extend(found);
+                    if arguments.chosen.len() == before {
+                        return Err(format!("no yardstick is called '{name}'"));
+                    }
+                }
+            }
+        }
+        if arguments.chosen.is_empty() {
+            arguments.chosen.extend(YARDSTICKS);
+        }
+        Ok(arguments)
+    }
+}

@@ -1,0 +1,130 @@
+//! The worlds that are measured.
+
+use sojourn_core::{Rate, Span};
+use sojourn_host::tcp::Config as Transport;
+use sojourn_link::{JitterConfig, LossConfig, RateConfig};
+use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic};
+
+/// From slow and crowded to fast and near. Names are stable: ceilings are kept under them.
+pub const YARDSTICKS: &[Yardstick] = &[
+    Yardstick {
+        name: "1-10M-fifo",
+        rate: Rate::from_bps(10_000_000),
+        rtt: Span::from_millis(20),
+        queue: "pfifo limit 50",
+        ccas: &["cubic", "bbr"],
+        duration: Span::from_secs(120),
+    },
+    Yardstick {
+        name: "2-10M-fqcodel",
+        rate: Rate::from_bps(10_000_000),
+        rtt: Span::from_millis(20),
+        queue: "fq_codel",
+        ccas: &["cubic", "bbr"],
+        duration: Span::from_secs(120),
+    },
+    Yardstick {
+        name: "2-10M-cake",
+        rate: Rate::from_bps(10_000_000),
+        rtt: Span::from_millis(20),
+        queue: "cake bandwidth 10mbit",
+        ccas: &["cubic", "bbr"],
+        duration: Span::from_secs(120),
+    },
+    Yardstick {
+        name: "3-1G-cubic10",
+        rate: Rate::from_bps(1_000_000_000),
+        rtt: Span::from_millis(20),
+        queue: "pfifo limit 1667",
+        ccas: &["cubic"; 10],
+        duration: Span::from_secs(20),
+    },
+    Yardstick {
+        name: "4-3G-bbr10",
+        rate: Rate::from_bps(3_000_000_000),
+        rtt: Span::from_millis(1),
+        queue: "pfifo limit 5000",
+        ccas: &["bbr"; 10],
+        duration: Span::from_secs(5),
+    },
+];
+
+/// Bulk flows through one bottleneck, acknowledgements through another queue of the same rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Yardstick {
+    pub name: &'static str,
+    pub rate: Rate,
+    /// Propagation there and back.
+    pub rtt: Span,
+    /// The bottleneck's discipline, as `tc` writes it.
+    pub queue: &'static str,
+    /// Congestion control of each flow.
+    pub ccas: &'static [&'static str],
+    /// Simulated, unless asked otherwise.
+    pub duration: Span,
+}
+
+impl Yardstick {
+    pub fn find(name: &str) -> Option<&'static Self> {
+        YARDSTICKS.iter().find(|yardstick| yardstick.name == name)
+    }
+
+    /// Flows start ten milliseconds apart; the time series has a row every 100 ms.
+    pub fn scenario(&self, duration: Span) -> Scenario {
+        let flows = self.ccas.iter().enumerate().map(|(index, cca)| Flow {
+            name: format!("{cca}-{index}"),
+            app: App::Tcp {
+                traffic: Traffic::Bulk { bytes: None },
+                cca: sojourn_cca::Config::parse(cca).expect("a shipped controller"),
+                transport: Transport::default(),
+            },
+            src: 0,
+            dst: 1,
+            forward: vec![0],
+            reverse: vec![1],
+            forward_delay: Span::ZERO,
+            reverse_delay: Span::ZERO,
+            start: Span::from_millis(10 * index as u64),
+            start_jitter: Span::ZERO,
+            stop: None,
+            dscp: 0,
+        });
+        Scenario {
+            duration,
+            warmup: Span::ZERO,
+            step: Span::from_millis(100),
+            hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
+            links: vec![self.link("queue", self.queue), self.link("reverse", "pfifo limit 100000")],
+            flows: flows.collect(),
+        }
+    }
+
+    fn link(&self, name: &str, queue: &str) -> Link {
+        Link {
+            name: name.into(),
+            queue: sojourn_qdisc::Config::parse(queue).expect("a shipped discipline"),
+            rate: RateConfig::fixed(self.rate).expect("a positive rate"),
+            delay: self.rtt / 2,
+            entry_loss: LossConfig::parse("none").expect("no loss"),
+            loss: LossConfig::parse("none").expect("no loss"),
+            jitter: JitterConfig::None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::count;
+
+    #[test]
+    fn every_yardstick_is_a_sound_scenario_and_fills_its_link() {
+        for yardstick in YARDSTICKS {
+            let scenario = yardstick.scenario(Span::from_secs(2));
+            scenario.check().unwrap_or_else(|error| panic!("{}: {error}", yardstick.name));
+            let bits = count(&scenario) as f64 * 1448.0 * 8.0 / 2.0;
+            let share = bits / yardstick.rate.as_bps() as f64;
+            assert!((0.5..1.0).contains(&share), "{} uses {share} of its link", yardstick.name);
+        }
+    }
+}

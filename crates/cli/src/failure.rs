@@ -1,0 +1,128 @@
+//! How a command can end, and the exit codes that say so.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use sojourn_study::StudyError;
+use sojourn_study::results::ResultsError;
+use sojourn_study::runner::RunError;
+
+/// A command that did what it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Fine,
+    /// A claim failed, a comparison found something worse, or a run broke an invariant.
+    Failed,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Fine => Self::SUCCESS,
+            Outcome::Failed => Self::from(1),
+        }
+    }
+}
+
+/// A command that could not do what it was asked for.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// What the user gave is wrong.
+    Input(String),
+    /// This machine cannot: a full disk, no permission.
+    Machine(String),
+    /// Nobody reads standard output any more.
+    ClosedPipe,
+}
+
+impl Failure {
+    pub(crate) fn input(problem: impl fmt::Display) -> Self {
+        Self::Input(problem.to_string())
+    }
+
+    /// A file that the user named cannot be read.
+    pub(crate) fn reading(path: &Path, error: &io::Error) -> Self {
+        Self::Input(format!("{}: cannot be read: {error}", path.display()))
+    }
+
+    pub(crate) fn writing(path: &Path, error: &io::Error) -> Self {
+        Self::Machine(format!("{}: cannot be written: {error}", path.display()))
+    }
+
+    /// From an error of standard output.
+    pub(crate) fn stdout(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ClosedPipe,
+            _ => Self::Machine(format!("standard output: {error}")),
+        }
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Input(_) => ExitCode::from(2),
+            Self::Machine(_) => ExitCode::from(3),
+            Self::ClosedPipe => ExitCode::SUCCESS,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(problem) | Self::Machine(problem) => f.write_str(problem),
+            Self::ClosedPipe => f.write_str("standard output is closed"),
+        }
+    }
+}
+
+impl From<StudyError> for Failure {
+    fn from(error: StudyError) -> Self {
+        Self::input(error)
+    }
+}
+
+impl From<ResultsError> for Failure {
+    fn from(error: ResultsError) -> Self {
+        let problem = display(&error);
+        match &error {
+            ResultsError::Io { source, .. } if is_of_machine(source) => Self::Machine(problem),
+            ResultsError::Io { .. }
+            | ResultsError::NoPlan { .. }
+            | ResultsError::Malformed { .. } => Self::Input(problem),
+        }
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        let problem = display(&error);
+        match error {
+            RunError::Results(error) => error.into(),
+            RunError::Study(error) => error.into(),
+            RunError::OtherStudy { .. } | RunError::NoFolders => Self::Input(problem),
+            RunError::Io { .. }
+            | RunError::Busy { .. }
+            | RunError::Stopped { .. }
+            | RunError::Threads(_) => Self::Machine(problem),
+        }
+    }
+}
+
+fn display(error: &dyn fmt::Display) -> String {
+    error.to_string()
+}
+
+/// Whether a file that cannot be read is no mistake in what the user wrote.
+fn is_of_machine(error: &io::Error) -> bool {
+    !matches!(
+        error.kind(),
+        io::ErrorKind::NotFound
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::InvalidData
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::UnexpectedEof
+    )
+}

@@ -1,0 +1,63 @@
+//! How far the runs are: a bar on a terminal, else a line for each tenth.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sojourn_study::runner::Progress;
+
+use crate::output::Output;
+
+pub(crate) struct Bar {
+    output: Output,
+    bar: Option<ProgressBar>,
+    /// Tenths that have been told.
+    told: AtomicUsize,
+}
+
+impl Bar {
+    pub(crate) fn new(output: Output) -> Self {
+        let bar = output.has_terminal().then(|| {
+            let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+            let style = "{bar:30} {pos}/{len} runs  {elapsed} so far, {eta} to go{msg}";
+            if let Ok(style) = ProgressStyle::with_template(style) {
+                bar.set_style(style);
+            }
+            bar
+        });
+        Self { output, bar, told: AtomicUsize::new(0) }
+    }
+
+    /// Told after every run, from any thread.
+    pub(crate) fn show(&self, progress: Progress) {
+        let ended = progress.done + progress.failed;
+        let Some(bar) = &self.bar else {
+            return self.tell(progress);
+        };
+        bar.set_length(progress.total as u64);
+        if ended == progress.resumed {
+            // What an earlier start has done says nothing about the speed of this one.
+            bar.set_position(ended as u64);
+            bar.reset_eta();
+            bar.enable_steady_tick(std::time::Duration::from_millis(250));
+        } else {
+            bar.set_position(ended as u64);
+        }
+        if progress.failed > 0 {
+            bar.set_message(format!(", {} failed", progress.failed));
+        }
+    }
+
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn tell(&self, progress: Progress) {
+        let ended = progress.done + progress.failed;
+        let tenths = ended * 10 / progress.total.max(1);
+        if ended > progress.resumed && self.told.fetch_max(tenths, Ordering::Relaxed) < tenths {
+            self.output.log(&format_args!("{ended} of {} runs", progress.total));
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Writes pages of made-up results for the browser tests: `specimen FOLDER`.
+
+#[path = "../tests/specimen/mod.rs"]
+mod specimen;
+
+use std::path::PathBuf;
+
+use sojourn_report::{Options, html};
+use sojourn_study::results::{Kind, Series, SeriesColumn};
+
+fn main() -> std::io::Result<()> {
+    let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| ".".into()));
+    std::fs::create_dir_all(&folder)?;
+    let results = specimen::results();
+    std::fs::write(folder.join("report.html"), html(&results, &specimen::series, &Options::default()))?;
+
+    let mut interrupted = specimen::results();
+    interrupted.claims = None;
+    interrupted.machine = None;
+    interrupted.missing = (37..60).collect();
+    interrupted.table.rows.retain(|row| row.run < 37);
+    std::fs::write(
+        folder.join("interrupted.html"),
+        html(&interrupted, &specimen::series, &Options::default()),
+    )?;
+
+    let mut long = specimen::results();
+    long.plan.scenarios.truncate(1);
+    long.plan.runs.truncate(1);
+    long.table.rows.retain(|row| row.run == 0);
+    long.claims = None;
+    let million = |_run: u32| {
+        let mut noise = specimen::Noise(9);
+        let mut level = 50.0f64;
+        let values = (0..1_000_000)
+            .map(|at| {
+                level = (level + (noise.next() - 0.5) * 3.0).clamp(0.0, 100.0);
+                Some(if at == 654_321 { 1000.0 } else { level.round() })
+            })
+            .collect();
+        Ok(vec![Series {
+            run: 0,
+            kind: Kind::Queue,
+            name: "bottleneck".into(),
+            t_s: (1..=1_000_000).map(|at| f64::from(at) * 0.001).collect(),
+            columns: vec![SeriesColumn { name: "queue_peak_pkts".into(), values }],
+            phase: vec![],
+        }])
+    };
+    std::fs::write(folder.join("million.html"), html(&long, &million, &Options::default()))?;
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! The generated part of `docs/study.md`: every key with its type, default and meaning, from the
+//! schema; every queue, congestion control, rate and metric, from the registries.
+
+use std::fmt::Write;
+
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value};
+use sojourn_core::Param;
+use sojourn_metrics::METRICS;
+
+use crate::metrics::{Pooling, kind_of};
+use crate::spec::{AppKind, StudySpec};
+
+/// What stands between the marks of the page.
+pub const BEGIN: &str = "<!-- generated: begin -->";
+pub const END: &str = "<!-- generated: end -->";
+
+/// The generated part, without the marks.
+pub fn markdown() -> String {
+    let mut page = String::new();
+    keys(&mut page);
+    applications(&mut page);
+    let models = |models: &[sojourn_link::Model]| -> Vec<Entry> {
+        models.iter().map(|model| (model.name, model.doc, model.params)).collect()
+    };
+    let disciplines = sojourn_qdisc::disciplines();
+    let algorithms = sojourn_cca::algorithms();
+    let queues: Vec<Entry> = disciplines.iter().map(|d| (d.name, d.doc, d.params)).collect();
+    let ccas: Vec<Entry> = algorithms.iter().map(|a| (a.name, a.doc, a.params)).collect();
+    registry(&mut page, "Link rates", &models(sojourn_link::rates()));
+    registry(&mut page, "Losses", &models(sojourn_link::losses()));
+    registry(&mut page, "Jitters", &models(sojourn_link::jitters()));
+    registry(&mut page, "Queues", &queues);
+    registry(&mut page, "Congestion controls", &ccas);
+    metrics(&mut page);
+    page
+}
+
+/// `page` with its generated part renewed; `None` when the marks are not there.
+pub fn renewed(page: &str) -> Option<String> {
+    let (before, rest) = page.split_once(BEGIN)?;
+    let (_, after) = rest.split_once(END)?;
+    Some(format!("{before}{BEGIN}\n\n{}{END}{after}", markdown()))
+}
+
+type Entry = (&'static str, &'static str, &'static [Param]);
+
+/// Tables of the file, in the order in which they are explained, with the type that describes them.
+const TABLES: [(&str, &str); 11] = [
+    ("Top level", ""),
+    ("`[scenario]`", "ScenarioSpec"),
+    ("`[scenario.path]`", "PathSpec"),
+    ("`[scenario.parking_lot]`", "ParkingLotSpec"),
+    ("`[[scenario.node]]`", "NodeSpec"),
+    ("`[[scenario.link]]`", "LinkSpec"),
+    ("`[[scenario.flow]]`", "FlowSpec"),
+    ("`[factors]`", "FactorsSchema"),
+    ("`[repeat]`", "RepeatSpec"),
+    ("`[views.NAME]`", "ViewSpec"),
+    ("`[[claim]]`", "ClaimSpec"),
+];
+
+fn keys(page: &mut String) {
+    let generator = SchemaSettings::draft2020_12().into_generator();
+    let schema = generator.into_root_schema_for::<StudySpec>().to_value();
+    let empty = Map::new();
+    let definitions = schema.get("$defs").and_then(Value::as_object).unwrap_or(&empty);
+    page.push_str("## Keys\n\n");
+    for (title, name) in TABLES {
+        let table = if name.is_empty() { Some(&schema) } else { definitions.get(name) };
+        let Some(table) = table else { continue };
+        let required: Vec<&str> = table
+            .get("required")
+            .and_then(Value::as_array)
+            .map(|keys| keys.iter().filter_map(Value::as_str).collect())
+            .unwrap_or_default();
+        let _ = writeln!(page, "### {title}\n");
+        if let Some(doc) = table.get("description").and_then(Value::as_str) {
+            let _ = writeln!(page, "{}\n", one_line(doc));
+        }
+        page.push_str("| key | type | default | meaning |\n|---|---|---|---|\n");
+        for (key, value) in table.get("properties").and_then(Value::as_object).unwrap_or(&empty) {
+            let default = match (value.get("default"), required.contains(&&key[..])) {
+                (_, true) => "required".to_owned(),
+                (Some(Value::Null) | None, _) => String::new(),
+                (Some(Value::String(text)), _) => text.clone(),
+                (Some(Value::Array(items)), _) if items.is_empty() => String::new(),
+                (Some(Value::Object(_)), _) => String::new(),
+                (Some(other), _) => format!("`{other}`"),
+            };
+            let doc = value.get("description").and_then(Value::as_str).unwrap_or_default();
+            let kind = kind_of_value(value, definitions);
+            let _ = writeln!(page, "| `{key}` | {kind} | {} | {} |", cell(&default), cell(&one_line(doc)));
+        }
+        page.push('\n');
+    }
+}
+
+/// What a value is, in words.
+fn kind_of_value(value: &Value, definitions: &Map<String, Value>) -> String {
+    if let Some(title) = value.get("title").and_then(Value::as_str) {
+        return title.to_owned();
+    }
+    if let Some(name) = value.get("$ref").and_then(Value::as_str) {
+        let name = name.rsplit('/').next().unwrap_or(name);
+        let choices = definitions.get(name).map(choices).unwrap_or_default();
+        return if choices.is_empty() { "table".into() } else { choices.join(", ") };
+    }
+    if let Some(variants) = value.get("anyOf").and_then(Value::as_array) {
+        let is_null = |v: &&Value| v.get("type").and_then(Value::as_str) == Some("null");
+        if let Some(variant) = variants.iter().find(|variant| !is_null(variant)) {
+            return kind_of_value(variant, definitions);
+        }
+    }
+    let kind = match value.get("type") {
+        Some(Value::String(kind)) => kind,
+        Some(Value::Array(kinds)) => kinds.first().and_then(Value::as_str).unwrap_or_default(),
+        _ => "",
+    };
+    match kind {
+        "string" => "text",
+        "integer" => "whole number",
+        "number" => "number",
+        "boolean" => "true or false",
+        "array" => "list of tables",
+        "object" => "table",
+        _ => "",
+    }
+    .to_owned()
+}
+
+/// The words of an enumeration.
+fn choices(definition: &Value) -> Vec<String> {
+    let word = |value: &Value| value.as_str().map(|word| format!("`{word}`"));
+    if let Some(words) = definition.get("enum").and_then(Value::as_array) {
+        return words.iter().filter_map(word).collect();
+    }
+    let variants = definition.get("oneOf").and_then(Value::as_array);
+    variants
+        .map(|variants| variants.iter().filter_map(|v| v.get("const").and_then(word)).collect())
+        .unwrap_or_default()
+}
+
+fn applications(page: &mut String) {
+    page.push_str("## Applications\n\n| `app` | is | its own keys |\n|---|---|---|\n");
+    for app in AppKind::ALL {
+        let keys: Vec<String> = app.keys().map(|key| format!("`{key}`")).collect();
+        let _ = writeln!(page, "| `{}` | {} | {} |", app.name(), app.doc(), keys.join(", "));
+    }
+    page.push('\n');
+}
+
+fn registry(page: &mut String, title: &str, entries: &[Entry]) {
+    let _ = writeln!(page, "## {title}\n\n| name | is |\n|---|---|");
+    for (name, doc, _) in entries {
+        let _ = writeln!(page, "| `{name}` | {} |", cell(&one_line(doc)));
+    }
+    page.push('\n');
+    for (name, _, params) in entries.iter().filter(|(_, _, params)| !params.is_empty()) {
+        let _ = writeln!(page, "### `{name}`\n\n| parameter | type | default | meaning |\n|---|---|---|---|");
+        for param in *params {
+            let _ = writeln!(
+                page,
+                "| `{}` | {} | {} | {} |",
+                param.name,
+                param.kind,
+                cell(param.default),
+                cell(&one_line(param.doc))
+            );
+        }
+        page.push('\n');
+    }
+}
+
+fn metrics(page: &mut String) {
+    page.push_str(
+        "## Metrics\n\n`group` says how the flows of a group make one number in a claim.\n\n\
+         | metric | of | unit | group | meaning |\n|---|---|---|---|---|\n",
+    );
+    for metric in METRICS {
+        let group = match (kind_of(metric.scope), Pooling::of(metric)) {
+            (crate::results::Kind::Flow, Pooling::Sum) => "sum",
+            (crate::results::Kind::Flow, Pooling::Least) => "least",
+            (crate::results::Kind::Flow, Pooling::Largest) => "largest",
+            (crate::results::Kind::Flow, Pooling::Mean) => "mean",
+            _ => "",
+        };
+        let kind = kind_of(metric.scope).name();
+        let doc = cell(&one_line(metric.doc));
+        let _ = writeln!(page, "| `{}` | {kind} | {} | {group} | {doc} |", metric.name, metric.unit);
+    }
+    page.push('\n');
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A bar would end the cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}

@@ -1,0 +1,237 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const BASE: &str = r#"
+schema = 1
+title = "t"
+[scenario]
+duration = "20s"
+warmup = "4s"
+[scenario.path]
+rate = "10Mbps"
+rtt = "20ms"
+queue = "pfifo limit 50"
+[[scenario.flow]]
+name = "a"
+app = "bulk"
+start_jitter = "1s"
+stop = "10s"
+[[scenario.flow]]
+name = "b"
+app = "bulk"
+count = 2
+"#;
+
+fn read(more: &str, overrides: &Overrides) -> Result<Study, String> {
+    Study::parse("t.toml", &format!("{BASE}{more}"), Path::new(""), overrides)
+        .map_err(|error| error.to_string())
+}
+
+fn study(more: &str) -> Study {
+    read(more, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn with(more: &str, set: &[&str]) -> Study {
+    let set = set.iter().map(|set| (*set).to_owned()).collect();
+    read(more, &Overrides { set, ..Overrides::default() }).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn values(study: &Study) -> Vec<Vec<&str>> {
+    study
+        .scenarios
+        .iter()
+        .map(|scenario| scenario.factors.iter().map(String::as_str).collect())
+        .collect()
+}
+
+#[test]
+fn factors_are_crossed_and_the_first_changes_slowest() {
+    let study = study("[factors]\npath.rtt = [\"10ms\", \"30ms\"]\n\"cca\" = [\"cubic\", \"reno\"]\n");
+    assert_eq!(
+        values(&study),
+        [["10ms", "cubic"], ["10ms", "reno"], ["30ms", "cubic"], ["30ms", "reno"]]
+    );
+    assert_eq!(study.scenarios[2].scenario.links[0].delay, Span::from_millis(15));
+    let ccas = study.scenarios[1].flows.iter().map(|flow| flow.cca.as_deref());
+    assert!(ccas.into_iter().all(|cca| cca == Some("reno")));
+}
+
+#[test]
+fn zipped_factors_change_together() {
+    let study = study(
+        "[factors]\n\"cca\" = [\"cubic\", \"reno\"]\n[[factors.zip]]\n\
+         path.rate = [\"10Mbps\", \"20Mbps\"]\npath.queue = [\"pfifo limit 50\", \"pfifo limit 100\"]\n",
+    );
+    assert_eq!(
+        values(&study),
+        [
+            ["cubic", "10Mbps", "pfifo limit 50"],
+            ["cubic", "20Mbps", "pfifo limit 100"],
+            ["reno", "10Mbps", "pfifo limit 50"],
+            ["reno", "20Mbps", "pfifo limit 100"],
+        ]
+    );
+    let text = "[[factors.zip]]\npath.rate = [\"1Mbps\", \"2Mbps\"]\npath.rtt = [\"1ms\"]\n";
+    let error = read(text, &Overrides::default()).unwrap_err();
+    assert!(error.contains("different numbers of values: [2, 1]"), "{error}");
+}
+
+#[test]
+fn combinations_can_be_left_out() {
+    let study = study(
+        "[factors]\npath.rtt = [\"10ms\", \"30ms\"]\ncca = [\"cubic\", \"reno\"]\n\
+         [[factors.except]]\npath.rtt = \"30ms\"\ncca = [\"reno\"]\n",
+    );
+    assert_eq!(values(&study), [["10ms", "cubic"], ["10ms", "reno"], ["30ms", "cubic"]]);
+}
+
+#[test]
+fn ranges_count_in_units_and_without_rounding_dust() {
+    let factor = |range: &str| {
+        let study = study(&format!("[factors]\n{range}\n"));
+        study.factors[0].values.clone()
+    };
+    assert_eq!(
+        factor("path.rtt = { from = \"10ms\", to = \"50ms\", step = \"20ms\" }"),
+        ["10ms", "30ms", "50ms"]
+    );
+    assert_eq!(factor("flow.b.count = { from = 1, to = 8, count = 4, scale = \"log\" }"), ["1", "2", "4", "8"]);
+    assert_eq!(factor("path.rtt = { from = \"0.1ms\", to = \"0.3ms\", step = \"0.1ms\" }"), ["0.1ms", "0.2ms", "0.3ms"]);
+    assert_eq!(factor("flow.b.count = { from = 3, to = 1, step = -1 }"), ["3", "2", "1"]);
+    for (range, words) in [
+        ("{ from = 1, to = 3 }", "a range needs one of the two (allowed: step, count)"),
+        ("{ from = 1, to = 3, step = 0 }", "do not lead"),
+        ("{ from = 1, to = 3, step = -1 }", "do not lead"),
+        ("{ from = \"1ms\", to = \"3s\", step = \"1ms\" }", "differ in unit"),
+        ("{ from = 1, to = 1000000, step = 0.001 }", "too many values"),
+        ("{ from = 0, to = 3, count = 3, scale = \"log\" }", "above zero"),
+        ("{ from = 1, to = 3, stepp = 1 }", "a range has no 'stepp'; did you mean 'step'?"),
+        ("{ from = 1, step = 1 }", "'to' is missing"),
+        ("{}", "has no values"),
+        ("\"10ms\"", "a text does not fit"),
+    ] {
+        let error = read(&format!("[factors]\npath.rtt = {range}\n"), &Overrides::default()).unwrap_err();
+        assert!(error.contains(words), "\n  wanted: {words}\n  found:  {error}");
+    }
+}
+
+#[test]
+fn too_many_scenarios_are_refused_before_they_are_made() {
+    let range = "{ from = 1, to = 1000, step = 1 }";
+    let text = format!("[factors]\nflow.b.count = {range}\nflow.a.dscp = {range}\n");
+    let error = read(&text, &Overrides::default()).unwrap_err();
+    assert!(error.contains("combine to too many scenarios"), "{error}");
+}
+
+#[test]
+fn setting_a_key_changes_the_scenario_and_setting_a_factor_its_values() {
+    let factors = "[factors]\npath.rtt = [\"10ms\", \"30ms\"]\n";
+    let study = with(factors, &["path.rate=40mbps", "path.rtt=5ms"]);
+    assert_eq!(values(&study), [["5ms"]]);
+    assert_eq!(study.scenarios[0].queues[0].rate, "40mbps");
+    let study = with(factors, &["path.rtt=[\"1ms\", \"2ms\", \"3ms\"]"]);
+    assert_eq!(values(&study), [["1ms"], ["2ms"], ["3ms"]]);
+    let study = with("", &["path.queue=[\"fq_codel\", \"codel\"]", "repeat.seeds=3"]);
+    assert_eq!(values(&study), [["fq_codel"], ["codel"]]);
+    assert_eq!(study.seeds, [1, 2, 3]);
+    assert_eq!(with("", &["flow.*.start=2s"]).scenarios[0].scenario.flows[2].start, Span::from_secs(2));
+}
+
+#[test]
+fn the_study_as_run_gives_the_same_runs_again() {
+    let factors = "[factors]\npath.rtt = [\"10ms\", \"30ms\"]\n[repeat]\nseeds = 2\n";
+    for set in [&[][..], &["path.rate=40mbps"], &["path.rtt=5ms"], &["path.queue=[\"codel\", \"fq_codel\"]"]] {
+        let study = with(factors, set);
+        let again = Study::parse("again", study.text(), Path::new(""), &Overrides::default());
+        let again = again.unwrap_or_else(|error| panic!("{error}\n{}", study.text()));
+        assert_eq!(study.plan().digest, again.plan().digest, "{}", study.text());
+        assert_eq!(study.text().contains("--set"), !set.is_empty());
+    }
+}
+
+#[test]
+fn claims_over_values_that_the_command_line_took_away_are_no_mistake() {
+    let text = "[factors]\npath.rtt = [\"10ms\", \"30ms\"]\n\
+                [[claim]]\nid = \"c\"\ntext = \"t\"\nwhere = { \"path.rtt\" = \"30ms\" }\n\
+                expect = \"goodput(a) > goodput(a, path.rtt = '10ms')\"\n";
+    assert_eq!(with(text, &["path.rtt=5ms"]).claims.len(), 1);
+}
+
+#[test]
+fn a_shortened_study_keeps_its_proportions() {
+    let overrides = Overrides { shorten: Some(Span::from_secs(5)), ..Overrides::default() };
+    let study = read("", &overrides).unwrap();
+    let scenario = &study.scenarios[0].scenario;
+    assert_eq!((scenario.duration, scenario.warmup), (Span::from_secs(5), Span::from_secs(1)));
+    assert_eq!(scenario.flows[0].stop, Some(Span::from_millis(2500)));
+    assert_eq!(scenario.flows[0].start_jitter, Span::from_millis(250));
+}
+
+#[test]
+fn a_run_is_named_by_what_it_is_and_not_where_it_stands() {
+    let id = |study: &Study, run: usize| study.plan().runs[run].id.clone();
+    let alone = study("");
+    let second = study("[factors]\npath.rtt = [\"10ms\", \"20ms\"]\n");
+    assert_eq!(id(&alone, 0), id(&second, 1));
+    assert_ne!(id(&second, 0), id(&second, 1));
+    assert_ne!(id(&alone, 0), id(&with("", &["path.rate=11Mbps"]), 0));
+    assert_ne!(id(&alone, 0), id(&with("", &["repeat.seeds=[2]"]), 0));
+    assert_ne!(id(&alone, 0), id(&with("", &["repeat.study_seed=2"]), 0));
+    // Words about the study are no part of its runs.
+    let renamed = BASE.replace("title = \"t\"", "title = \"another\"");
+    let renamed = Study::parse("t.toml", &renamed, Path::new(""), &Overrides::default()).unwrap();
+    assert_eq!(alone.plan().digest, renamed.plan().digest);
+}
+
+/// The text must not change unless a scenario does: folders are resumed by it.
+#[test]
+fn the_canonical_text_is_stable() {
+    let scenario = &study("").scenarios[0].scenario;
+    let text = canonical(scenario);
+    assert_eq!(text, canonical(&scenario.clone()));
+    assert!(text.starts_with("Scenario { duration: Span(20000000000), warmup: Span(4000000000)"), "{text}");
+    for part in ["name: \"queue\"", "limit", "start_jitter: Span(1000000000)", "mss: 1448"] {
+        assert!(text.contains(part), "{part} is part of\n{text}");
+    }
+    // Nothing of the machine: no address, no path.
+    assert!(!text.contains("0x") && !text.contains('/'), "{text}");
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "\\PC{0,120}") {
+        let _ = Study::parse("t", &text, Path::new(""), &Overrides::default());
+    }
+
+    #[test]
+    fn no_value_anywhere_makes_the_parser_panic(
+        line in 0usize..17,
+        value in prop::sample::select(vec![
+            "0", "-1", "1e99", "\"\"", "\"0s\"", "\"18446744073709551615s\"", "\"999999999Gbps\"", "[]", "{}",
+            "true", "[[1]]", "\"cake\"", "\"trace \"", "9223372036854775807", "nan", "\"é\"", "\"bulk\"", "1979-05-27",
+        ]),
+    ) {
+        let lines: Vec<String> = BASE
+            .lines()
+            .enumerate()
+            .map(|(index, text)| match text.split_once(" = ") {
+                Some((key, _)) if index == line => format!("{key} = {value}"),
+                _ => text.to_owned(),
+            })
+            .collect();
+        let _ = Study::parse("t", &lines.join("\n"), Path::new(""), &Overrides::default());
+    }
+
+    #[test]
+    fn no_option_makes_the_parser_panic(
+        address in prop::sample::select(vec![
+            "path.rate", "path.rtt", "cca", "flow.a.count", "flow.b.start", "repeat.seeds", "duration", "path",
+            "repeat.x", "flow.*.stop", "link.l.rate", "factors.x", "",
+        ]),
+        value in "\\PC{0,20}",
+    ) {
+        let overrides = Overrides { set: vec![format!("{address}={value}")], ..Overrides::default() };
+        let _ = Study::parse("t", BASE, Path::new(""), &overrides);
+    }
+}

@@ -1,0 +1,61 @@
+//! The shipped studies, at reduced size: they are read, they run, and their claims are checked.
+
+use std::path::{Path, PathBuf};
+
+use sojourn_core::Span;
+use sojourn_study::results::{Folder, Verdict};
+use sojourn_study::{Overrides, Study, runner};
+
+fn shipped() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    let mut studies: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("studies are shipped")
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.join("study.toml").exists())
+        .collect();
+    studies.sort();
+    studies
+}
+
+#[test]
+fn every_shipped_study_runs_and_its_claims_can_be_checked() {
+    let studies = shipped();
+    assert!(studies.len() >= 2);
+    for path in studies {
+        let shorten = Some(Span::from_millis(2500));
+        let overrides = Overrides { seeds: Some(1), shorten, ..Overrides::default() };
+        let study = Study::load(&path, &overrides).unwrap_or_else(|error| panic!("{error}"));
+        let out = std::env::temp_dir().join(format!(
+            "sojourn-shipped-{}-{}",
+            path.file_name().unwrap().display(),
+            std::process::id()
+        ));
+        let summary = runner::run(&study, &runner::Options::new(&out), &|_| {}).unwrap();
+        assert_eq!(summary.failed, [], "{}", path.display());
+        let report = summary.claims.unwrap();
+        for claim in &report.claims {
+            let wanted = study.claims.iter().find(|own| own.id == claim.id).unwrap();
+            // What is not marked must have found its scenarios, flows and metrics.
+            if wanted.untestable.is_none() {
+                assert_ne!(claim.verdict, Verdict::Untestable, "{}: {:?}", claim.id, claim.reason);
+                assert!(!claim.checks.is_empty());
+            }
+        }
+        let results = Folder::open(&out).unwrap();
+        assert!(results.is_complete());
+        assert!(results.claims == Some(report), "claims are read back as they were written");
+        std::fs::remove_dir_all(&out).unwrap();
+    }
+}
+
+#[test]
+fn every_shipped_study_says_where_its_claims_come_from() {
+    for path in shipped() {
+        let study = Study::load(&path, &Overrides::default()).unwrap();
+        assert!(study.source.is_some() && study.question.is_some());
+        for claim in &study.claims {
+            assert!(claim.source.is_some(), "{}: {}", path.display(), claim.id);
+        }
+        assert!(path.join("README.md").exists(), "{}", path.display());
+    }
+}
