@@ -9,9 +9,12 @@
 //! controller behind a box.
 
 pub mod bbr;
+pub mod bbr2;
 pub mod bbr3;
 pub mod bbr3_linux;
 pub mod cubic;
+pub mod dctcp;
+pub mod prague;
 pub mod reno;
 
 mod registry;
@@ -37,7 +40,35 @@ pub struct Setup {
     pub handshake_rtt: Option<Span>,
     /// Coarseness of the clock that Linux calls jiffies; zero for an exact one.
     pub tick: Span,
+    /// What the handshake agreed on.
+    pub ecn: EcnFeedback,
     pub random: sojourn_core::Stream,
+}
+
+/// What the receiver tells the sender of congestion marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnFeedback {
+    /// Nothing: ECN is not in use.
+    #[default]
+    Off,
+    /// ECN-Echo, either until it is answered (RFC 3168 section 6.1.3) or for as long as what arrives
+    /// is marked (RFC 8257 section 3.2). The sender can't tell which.
+    Classic,
+    /// How many segments were marked (RFC 9768).
+    Accurate,
+}
+
+/// What a controller asks of ECN when its connection is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnRequest {
+    /// Nothing: as the host is set.
+    #[default]
+    Host,
+    /// ECT(0), and a receiver that echoes mark by mark (RFC 8257 sections 3.1 and 3.2).
+    MarkByMark,
+    /// ECT(1) and accurate feedback. Without that feedback ECT(1) must not be sent (RFC 9331
+    /// sections 4.1 and 4.2).
+    L4s,
 }
 
 /// The connection's counters when a segment left, which the transport keeps with the segment and
@@ -120,9 +151,11 @@ pub struct Ack {
     pub cumulative: u32,
     /// Segments newly deemed lost.
     pub lost: u32,
-    /// Segments newly reported as marked; with classic ECN all of `delivered` when ECE is set.
+    /// Segments newly reported as marked. With accurate feedback it is the receiver's count, which
+    /// lost acknowledgements may delay, so it may exceed `delivered`; with classic feedback all of
+    /// `delivered` when ECN-Echo is set.
     pub ce: u32,
-    /// ECN-Echo is set.
+    /// ECN-Echo is set; with accurate feedback: `ce` is not zero.
     pub ece: bool,
     /// Round-trip time of the newest segment that was not retransmitted.
     pub rtt: Option<Span>,

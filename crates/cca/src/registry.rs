@@ -3,8 +3,8 @@
 use sojourn_core::{Param, Rate, Span, SpecError, Time, Words};
 
 use crate::{
-    Ack, Congestion, Controller, Lost, Quantum, Restart, Sent, Setup, Undo, bbr, bbr3, bbr3_linux,
-    cubic, reno,
+    Ack, Congestion, Controller, EcnRequest, Lost, Quantum, Restart, Sent, Setup, Undo, bbr, bbr2,
+    bbr3, bbr3_linux, cubic, dctcp, prague, reno,
 };
 
 /// A name under which a controller can be asked for.
@@ -35,6 +35,11 @@ pub fn algorithms() -> &'static [Algorithm] {
         },
         Algorithm { name: "bbr", doc: "BBR version 1, as Linux has it", params: bbr::PARAMS },
         Algorithm {
+            name: "bbr2",
+            doc: "BBR version 2, as the kernel branch v2alpha has it",
+            params: bbr2::PARAMS,
+        },
+        Algorithm {
             name: "bbr3",
             doc: "BBR version 3, draft-ietf-ccwg-bbr-06",
             params: bbr3::PARAMS,
@@ -43,6 +48,26 @@ pub fn algorithms() -> &'static [Algorithm] {
             name: "bbr3-linux",
             doc: "BBR version 3, as the kernel branch has it",
             params: bbr3_linux::PARAMS,
+        },
+        Algorithm {
+            name: "dctcp",
+            doc: "Data Center TCP (RFC 8257), with the kernel's integer arithmetic",
+            params: dctcp::PARAMS,
+        },
+        Algorithm {
+            name: "prague",
+            doc: "Prague, draft-briscoe-iccrg-prague-congestion-control-04",
+            params: prague::PARAMS,
+        },
+        Algorithm {
+            name: "prague-linux",
+            doc: "Prague, as the kernel module tcp_prague 0.6 has it",
+            params: prague::linux::PARAMS,
+        },
+        Algorithm {
+            name: "prague-udp",
+            doc: "Prague, as the library udp_prague has it",
+            params: prague::udp::PARAMS,
         },
     ]
 }
@@ -54,8 +79,13 @@ pub enum Config {
     Cubic(cubic::Config),
     CubicLinux(cubic::LinuxConfig),
     Bbr(bbr::Config),
+    Bbr2(bbr2::Config),
     Bbr3(bbr3::Config),
     Bbr3Linux(bbr3_linux::Config),
+    Dctcp(dctcp::Config),
+    Prague(prague::Config),
+    PragueLinux(prague::linux::Config),
+    PragueUdp(prague::udp::Config),
 }
 
 impl Config {
@@ -74,8 +104,13 @@ impl Config {
             "cubic" => Self::Cubic(cubic::Config::parse(&mut words)?),
             "cubic-linux" => Self::CubicLinux(cubic::LinuxConfig::parse(&mut words)?),
             "bbr" => Self::Bbr(bbr::Config::parse(&mut words)?),
+            "bbr2" => Self::Bbr2(bbr2::Config::parse(&mut words)?),
             "bbr3" => Self::Bbr3(bbr3::Config::parse(&mut words)?),
             "bbr3-linux" => Self::Bbr3Linux(bbr3_linux::Config::parse(&mut words)?),
+            "dctcp" => Self::Dctcp(dctcp::Config::parse(&mut words)?),
+            "prague" => Self::Prague(prague::Config::parse(&mut words)?),
+            "prague-linux" => Self::PragueLinux(prague::linux::Config::parse(&mut words)?),
+            "prague-udp" => Self::PragueUdp(prague::udp::Config::parse(&mut words)?),
             _ => {
                 return Err(SpecError::new(format!("unknown congestion control '{name}'"))
                     .near(name, names())
@@ -90,8 +125,28 @@ impl Config {
             Self::Cubic(_) => "cubic",
             Self::CubicLinux(_) => "cubic-linux",
             Self::Bbr(_) => "bbr",
+            Self::Bbr2(_) => "bbr2",
             Self::Bbr3(_) => "bbr3",
             Self::Bbr3Linux(_) => "bbr3-linux",
+            Self::Dctcp(_) => "dctcp",
+            Self::Prague(_) => "prague",
+            Self::PragueLinux(_) => "prague-linux",
+            Self::PragueUdp(_) => "prague-udp",
+        }
+    }
+
+    /// What the host should ask for in the handshake, and send afterwards.
+    pub fn ecn_request(&self) -> EcnRequest {
+        match self {
+            Self::Bbr2(config) => config.ecn_request(),
+            Self::Bbr3Linux(config) => config.ecn_request(),
+            Self::Dctcp(_) => EcnRequest::MarkByMark,
+            Self::Prague(_) | Self::PragueLinux(_) | Self::PragueUdp(_) => EcnRequest::L4s,
+            Self::Reno(_)
+            | Self::Cubic(_)
+            | Self::CubicLinux(_)
+            | Self::Bbr(_)
+            | Self::Bbr3(_) => EcnRequest::Host,
         }
     }
 
@@ -102,7 +157,12 @@ impl Config {
             Self::CubicLinux(config) => Cca::CubicLinux(cubic::CubicLinux::new(config, setup)),
             Self::Bbr(config) => Cca::Bbr(bbr::Bbr::new(config, setup)),
             Self::Bbr3(config) => Cca::Bbr3(bbr3::Bbr3::new(config, setup)),
+            Self::Bbr2(config) => Cca::Bbr2(config.build(setup)),
             Self::Bbr3Linux(config) => Cca::Bbr3Linux(bbr3_linux::Bbr3Linux::new(config, setup)),
+            Self::Dctcp(config) => Cca::Dctcp(config.build(setup)),
+            Self::Prague(config) => Cca::Prague(config.build(setup)),
+            Self::PragueLinux(config) => Cca::PragueLinux(config.build(setup)),
+            Self::PragueUdp(config) => Cca::PragueUdp(config.build(setup)),
         }
     }
 }
@@ -113,8 +173,13 @@ pub enum Cca {
     Cubic(cubic::Cubic),
     CubicLinux(cubic::CubicLinux),
     Bbr(bbr::Bbr),
+    Bbr2(bbr3_linux::Bbr3Linux),
     Bbr3(bbr3::Bbr3),
     Bbr3Linux(bbr3_linux::Bbr3Linux),
+    Dctcp(dctcp::OrReno<dctcp::Dctcp>),
+    Prague(dctcp::OrReno<prague::Prague>),
+    PragueLinux(dctcp::OrReno<prague::linux::PragueLinux>),
+    PragueUdp(dctcp::OrReno<prague::udp::PragueUdp>),
     External(Box<dyn Controller>),
 }
 
@@ -125,8 +190,13 @@ macro_rules! each {
             Cca::Cubic($inner) => $call,
             Cca::CubicLinux($inner) => $call,
             Cca::Bbr($inner) => $call,
+            Cca::Bbr2($inner) => $call,
             Cca::Bbr3($inner) => $call,
             Cca::Bbr3Linux($inner) => $call,
+            Cca::Dctcp($inner) => $call,
+            Cca::Prague($inner) => $call,
+            Cca::PragueLinux($inner) => $call,
+            Cca::PragueUdp($inner) => $call,
             Cca::External($inner) => $call,
         }
     };

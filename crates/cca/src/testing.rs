@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use sojourn_core::{Purpose, Rate, Span, StreamAddress, Time};
 
 use crate::{
-    Ack, Congestion, CongestionKind, Controller, Lost, Memo, RateSample, RecoveryState, Restart,
+    Ack, Congestion, CongestionKind, Controller, EcnFeedback, Lost, Memo, RateSample, RecoveryState, Restart,
     Sent, Setup, Undo,
 };
 
@@ -23,6 +23,7 @@ pub(crate) fn setup() -> Setup {
         now: Time::ZERO,
         handshake_rtt: None,
         tick: Span::ZERO,
+        ecn: EcnFeedback::Classic,
         random: StreamAddress { seed: 1, run: 0 }.stream(0, Purpose::Controller),
     }
 }

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod failure;
+mod number;
 mod output;
 mod progress;
 mod table;

@@ -12,6 +12,9 @@ pub const MAX_SCENARIOS: usize = 100_000;
 /// Ranges longer than this are a slip of the pen.
 const MAX_VALUES: usize = 10_000;
 
+/// The key under which a study that was written as run says which factors had other values before.
+const OVERRIDDEN: &str = "overridden";
+
 /// The `[factors]` of a study, read and checked.
 #[derive(Clone, Debug, Default)]
 pub struct Factors {
@@ -64,6 +67,12 @@ impl Factors {
                 }
             }
         }
+        if let Some(Node { value: Value::Array(names), .. }) = document.root.node(OVERRIDDEN) {
+            let names: Vec<String> = names.iter().filter_map(|name| name.value.plain()).collect();
+            for factor in factors.factors.iter_mut() {
+                factor.is_overridden = names.contains(&factor.name);
+            }
+        }
         if let Some(entry) = table.entry("except") {
             factors.read_holes(document, entry)?;
         }
@@ -103,19 +112,58 @@ impl Factors {
         Ok(true)
     }
 
-    /// Puts what was replaced into the document, so that it can be printed.
+    /// Puts the factors as they are now into the document, so that it can be printed.
     pub fn write(&self, document: &mut Document) {
-        for factor in self.factors.iter().filter(|factor| factor.is_overridden) {
-            let items = factor.values.iter().map(|(_, node)| node.clone()).collect();
-            let node = Node { value: Value::Array(items), at: factor.at };
-            let mut table = match document.root.node("factors").map(|node| &node.value) {
-                Some(Value::Table(table)) => table.clone(),
-                _ => Table::default(),
-            };
-            table.insert_value(&factor.name, factor.at, node);
-            let node = Node { value: Value::Table(table), at: factor.at };
-            document.root.insert_value("factors", factor.at, node);
+        let list = |values: &mut dyn Iterator<Item = Node>| Node {
+            value: Value::Array(values.collect()),
+            at: At::START,
+        };
+        let of = |factor: &Varied| list(&mut factor.values.iter().map(|(_, node)| node.clone()));
+        let text = |text: &str| Node { value: Value::String(text.to_owned()), at: At::START };
+        let mut table = Table::default();
+        let mut groups = Vec::new();
+        for axis in &self.axes {
+            match axis[..] {
+                [factor] => {
+                    let factor = &self.factors[factor];
+                    table.insert_value(&factor.name, factor.at, of(factor));
+                }
+                _ => {
+                    let mut group = Table::default();
+                    for factor in axis.iter().map(|factor| &self.factors[*factor]) {
+                        group.insert_value(&factor.name, factor.at, of(factor));
+                    }
+                    groups.push(Node { value: Value::Table(group), at: At::START });
+                }
+            }
         }
+        let holes = self.holes.iter().filter_map(|hole| {
+            let mut entry = Table::default();
+            for (factor, values) in hole {
+                let factor = &self.factors[*factor];
+                let is_there = |value: &&String| factor.values.iter().any(|(own, _)| own == *value);
+                let values: Vec<Node> =
+                    values.iter().filter(is_there).map(|value| text(value)).collect();
+                // A combination that can no longer come about need not be left out.
+                if values.is_empty() {
+                    return None;
+                }
+                entry.insert_value(&factor.name, factor.at, list(&mut values.into_iter()));
+            }
+            Some(Node { value: Value::Table(entry), at: At::START })
+        });
+        let holes: Vec<Node> = holes.collect();
+        for (key, items) in [("zip", groups), ("except", holes)] {
+            if !items.is_empty() {
+                table.insert_value(key, At::START, list(&mut items.into_iter()));
+            }
+        }
+        let mut overridden =
+            self.factors.iter().filter(|factor| factor.is_overridden).map(|factor| text(&factor.name));
+        let overridden = list(&mut overridden);
+        document.root.insert_value(OVERRIDDEN, At::START, overridden);
+        let factors = Node { value: Value::Table(table), at: At::START };
+        document.root.insert_value("factors", At::START, factors);
     }
 
     /// As the plan tells it.

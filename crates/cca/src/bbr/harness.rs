@@ -7,7 +7,7 @@ use sojourn_core::random::{Purpose, StreamAddress};
 use sojourn_core::{Rate, Span, Time};
 
 use crate::{
-    Ack, Congestion, CongestionKind, Controller, Lost, Memo, RateSample, RecoveryState, Restart,
+    Ack, Congestion, CongestionKind, Controller, EcnFeedback, Lost, Memo, RateSample, RecoveryState, Restart,
     Sent, Setup, Undo,
 };
 
@@ -22,6 +22,7 @@ pub(crate) fn setup(seed: u64, rtt: Option<Span>) -> Setup {
         now: Time::ZERO,
         handshake_rtt: rtt,
         tick: Span::ZERO,
+        ecn: EcnFeedback::Classic,
         random: StreamAddress { seed, run: 0 }.stream(1, Purpose::Controller),
     }
 }

@@ -37,6 +37,8 @@ impl MaxBw {
 #[derive(Clone, Debug)]
 pub(super) struct Bounds {
     pub(super) inflight_hi: u32,
+    /// Binds in version 2 only, after marks.
+    pub(super) bw_hi: Bw,
     pub(super) bw_lo: Bw,
     pub(super) inflight_lo: u32,
     undo: Undo,
@@ -63,6 +65,7 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             inflight_hi: UNLIMITED,
+            bw_hi: Bw::UNLIMITED,
             bw_lo: Bw::UNLIMITED,
             inflight_lo: UNLIMITED,
             undo: Undo::default(),
@@ -132,6 +135,9 @@ impl Bbr3Linux {
     }
 
     pub(super) fn update_congestion_signals(&mut self, ack: &Ack, sample: &Sample) {
+        if self.rules.is_v2() {
+            self.update_latest_delivery_signals(ack, sample);
+        }
         if !sample.is_valid || ack.delivered == 0 {
             return;
         }
@@ -143,6 +149,9 @@ impl Bbr3Linux {
             self.adapt_lower_bounds();
             self.bounds.loss_in_round = false;
             self.ecn.in_round = false;
+            if self.rules.is_v2() {
+                self.advance_latest_delivery_signals(sample);
+            }
         }
     }
 
@@ -157,6 +166,10 @@ impl Bbr3Linux {
 
     /// A segment was deemed lost; the flight it left in tells whether that is too much loss.
     pub(super) fn note_loss(&mut self, lost: &Lost) {
+        if lost.by_tail_loss_probe && self.rules.is_v2() {
+            // Version 2 is not told of them.
+            return;
+        }
         if !self.bounds.loss_in_round {
             // Watch a whole round, to see the full capacity of the path.
             self.bounds.loss_round_delivered = self.delivered;
@@ -193,10 +206,12 @@ impl Bbr3Linux {
             }
         }
         let ecn_thresh = self.config.ecn_thresh.0;
+        let most = ecn_thresh.of(u64::from(sample.delivered));
+        let delivered_ce = u64::from(sample.delivered_ce);
         self.ecn.is_eligible
-            && sample.delivered_ce > 0
+            && delivered_ce > 0
             && !ecn_thresh.is_zero()
-            && u64::from(sample.delivered_ce) > ecn_thresh.of(u64::from(sample.delivered))
+            && (delivered_ce > most || (delivered_ce == most && self.rules.is_v2()))
     }
 
     /// Lowers `inflight_hi` to `inflight`, once per probe, and ends the probe.
@@ -211,10 +226,24 @@ impl Bbr3Linux {
         if !is_app_limited {
             let least = self.config.beta.0.of(u64::from(self.target_inflight())) as u32;
             self.bounds.inflight_hi = inflight.max(least);
+            self.cut_bw_hi();
         }
         if self.mode == Mode::ProbeBw(Cycle::Up) {
             self.start_probe_down(now);
         }
+    }
+
+    /// Version 2: marks from the first sample of a probe on say that the bandwidth is too high.
+    fn cut_bw_hi(&mut self) {
+        if !self.rules.ecn_bw_hi || !self.ecn.is_eligible || self.got_ok_probe_sample {
+            return;
+        }
+        let cut = self.ecn.cut(self.config.ecn_factor.0);
+        let bw_hi = &mut self.bounds.bw_hi;
+        if *bw_hi == Bw::UNLIMITED {
+            *bw_hi = self.max_bw.value();
+        }
+        *bw_hi = bw_hi.times(cut);
     }
 
     pub(super) fn inflight_with_headroom(&self) -> u32 {
@@ -250,11 +279,18 @@ impl Bbr3Linux {
         }
         let max_bw = self.max_bw.value();
         let bounds = &mut self.bounds;
-        let mut ecn_inflight_lo = UNLIMITED;
-        if self.ecn.in_round && !self.config.ecn_factor.0.is_zero() {
-            bounds.init_inflight_lo(self.cwnd);
+        let (mut ecn_inflight_lo, mut ecn_bw_lo) = (UNLIMITED, Bw::UNLIMITED);
+        let has_marks = self.ecn.in_round && self.ecn.is_eligible;
+        if has_marks && !self.config.ecn_factor.0.is_zero() {
             let cut = self.ecn.cut(self.config.ecn_factor.0);
+            bounds.init_inflight_lo(self.cwnd);
             ecn_inflight_lo = cut.of(u64::from(bounds.inflight_lo)) as u32;
+            if self.rules.ecn_bw_lo {
+                if bounds.bw_lo == Bw::UNLIMITED {
+                    bounds.bw_lo = max_bw;
+                }
+                ecn_bw_lo = bounds.bw_lo.times(cut);
+            }
         }
         if bounds.loss_in_round {
             if bounds.bw_lo == Bw::UNLIMITED {
@@ -267,7 +303,7 @@ impl Bbr3Linux {
             bounds.inflight_lo = bounds.inflight_latest.max(kept);
         }
         bounds.inflight_lo = bounds.inflight_lo.min(ecn_inflight_lo);
-        bounds.bw_lo = bounds.bw_lo.max(Bw::LEAST);
+        bounds.bw_lo = bounds.bw_lo.min(ecn_bw_lo).max(Bw::LEAST);
     }
 
     pub(super) fn is_probing_bandwidth(&self) -> bool {

@@ -41,7 +41,7 @@ impl Ecn {
 
 impl Bbr3Linux {
     pub(super) fn note_ecn(&mut self, ack: &Ack) {
-        self.ecn.in_round |= self.ecn.is_eligible && ack.ece;
+        self.ecn.in_round |= (self.ecn.is_eligible || self.rules.is_v2()) && ack.ece;
     }
 
     pub(super) fn has_marks_without_loss(&self) -> bool {
@@ -53,12 +53,13 @@ impl Bbr3Linux {
 
     /// Once per round.
     pub(super) fn update_ecn_alpha(&mut self, ack: &Ack) {
-        if !self.config.ecn_low {
-            return;
-        }
-        let is_near = self.min_rtt.is_some_and(|rtt| rtt <= self.config.ecn_max_rtt);
-        self.ecn.is_eligible |= is_near && !self.config.ecn_factor.0.is_zero();
-        if !self.ecn.is_eligible {
+        let is_responsive = self.config.ecn_low && !self.config.ecn_factor.0.is_zero();
+        let max_rtt = self.config.ecn_max_rtt;
+        let is_near = self.min_rtt.is_some_and(|rtt| rtt <= max_rtt)
+            || (max_rtt.is_zero() && self.rules.is_v2());
+        self.ecn.is_eligible |= is_responsive && is_near;
+        // Version 2 keeps the average also where it does not respond.
+        if !self.ecn.is_eligible && !self.rules.is_v2() {
             return;
         }
         let delivered = ack.total_delivered.saturating_sub(self.ecn.last_delivered);
@@ -77,7 +78,7 @@ impl Bbr3Linux {
 
     fn check_ecn_too_high_in_startup(&mut self, ratio: u64) {
         let thresh = self.config.ecn_thresh.0;
-        if self.full_pipe.reached || thresh.is_zero() {
+        if self.full_pipe.reached || !self.ecn.is_eligible || thresh.is_zero() {
             return;
         }
         if ratio >= u64::from(thresh.parts()) {

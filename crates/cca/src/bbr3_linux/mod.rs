@@ -4,12 +4,15 @@
 //! The model has two bounds: `inflight_hi`, which probing found to cause too much loss, and the
 //! short-lived `bw_lo` and `inflight_lo`, which follow losses between probes. ProbeBW goes through
 //! DOWN, CRUISE, REFILL and UP. Arithmetic is the kernel's, shared with [`crate::bbr`].
+//!
+//! [`crate::bbr2`] is the same machine under the [`rules`] of version 2.
 
 mod bounds;
 mod ecn;
 mod pacing;
 mod probe_bw;
 mod probe_rtt;
+pub(crate) mod rules;
 mod sample;
 mod startup;
 #[cfg(test)]
@@ -27,12 +30,14 @@ use crate::bbr::app_limit::OwnAppLimit;
 use crate::bbr::fixed::{Bw, Gain, Jiffies, whole_micros};
 use crate::bbr::params::{Percent, Share, Value, parameters};
 use crate::{
-    Ack, Congestion, CongestionKind, Controller, Lost, Quantum, RecoveryState, Restart, Setup, Undo,
+    Ack, Congestion, CongestionKind, Controller, EcnRequest, Lost, Quantum, RecoveryState, Restart,
+    Setup, Undo,
 };
 use bounds::{Bounds, MaxBw};
 use ecn::Ecn;
 use pacing::Pacing;
 use probe_bw::{AckPhase, Cycle};
+use rules::Rules;
 use sample::Sample;
 use startup::FullPipe;
 
@@ -78,6 +83,13 @@ parameters! {
     }
 }
 
+impl Config {
+    /// Responding to marks takes a receiver that echoes each.
+    pub(crate) fn ecn_request(&self) -> EcnRequest {
+        if self.ecn_low { EcnRequest::MarkByMark } else { EcnRequest::Host }
+    }
+}
+
 /// What ends UP when there is no loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UpExit {
@@ -108,10 +120,11 @@ enum Mode {
     ProbeRtt,
 }
 
-/// BBR version 3 of the kernel.
+/// BBR version 3 of the kernel, or version 2 by its [`rules`].
 #[derive(Clone, Debug)]
 pub struct Bbr3Linux {
     config: Config,
+    rules: Rules,
     random: Stream,
     jiffies: Jiffies,
     initial_cwnd: u32,
@@ -146,6 +159,8 @@ pub struct Bbr3Linux {
     probe_up_acks: u32,
     /// The segments being acknowledged or lost were sent while probing.
     is_probe_sample: bool,
+    /// The probe met a sample without too much loss or too many marks.
+    got_ok_probe_sample: bool,
     prev_probe_too_high: bool,
     stopped_risky_probe: bool,
 
@@ -170,11 +185,15 @@ pub struct Bbr3Linux {
 
 impl Bbr3Linux {
     pub fn new(config: Config, setup: Setup) -> Self {
+        Self::with_rules(config, Rules::V3, setup)
+    }
+
+    pub(crate) fn with_rules(config: Config, rules: Rules, setup: Setup) -> Self {
         let mut jiffies = Jiffies::new(setup.tick);
         let stamp = jiffies.at(setup.now);
         let handshake_rtt = setup.handshake_rtt.map(whole_micros);
         Self {
-            pacing: Pacing::new(&setup, &config),
+            pacing: Pacing::new(&setup, &config, rules),
             random: setup.random,
             jiffies,
             initial_cwnd: setup.initial_cwnd,
@@ -200,6 +219,7 @@ impl Bbr3Linux {
             probe_up_count: None,
             probe_up_acks: 0,
             is_probe_sample: false,
+            got_ok_probe_sample: false,
             prev_probe_too_high: false,
             stopped_risky_probe: false,
             min_rtt: handshake_rtt,
@@ -213,13 +233,14 @@ impl Bbr3Linux {
             prior_cwnd: setup.initial_cwnd,
             is_acking_tail_loss_probe: false,
             try_fast_path: false,
+            rules,
             config,
         }
     }
 
     /// The bandwidth in use.
     fn bw(&self) -> Bw {
-        self.max_bw.value().min(self.bounds.bw_lo)
+        self.max_bw.value().min(self.bounds.bw_lo).min(self.bounds.bw_hi)
     }
 
     fn update_round(&mut self, ack: &Ack, sample: &Sample) {
@@ -307,7 +328,9 @@ impl Controller for Bbr3Linux {
         let sample = Sample::of(ack, &self.own_app_limit);
         self.update_round(ack, &sample);
         self.note_ecn(ack);
-        self.update_latest_delivery_signals(ack, &sample);
+        if !self.rules.is_v2() {
+            self.update_latest_delivery_signals(ack, &sample);
+        }
         let is_settled = if self.may_run_fast_path(&sample) {
             self.run_fast_path(ack, &sample)
         } else {
@@ -317,7 +340,9 @@ impl Controller for Bbr3Linux {
         if !is_settled {
             self.update_control(ack);
         }
-        self.advance_latest_delivery_signals(&sample);
+        if !self.rules.is_v2() {
+            self.advance_latest_delivery_signals(&sample);
+        }
         self.prior_state = ack.state;
         self.bounds.loss_in_cycle |= sample.lost > 0;
         self.ecn.in_cycle |= sample.delivered_ce > 0;

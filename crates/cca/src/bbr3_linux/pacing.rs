@@ -4,6 +4,7 @@
 use sojourn_core::{Rate, Span};
 
 use super::Config;
+use super::rules::Rules;
 use crate::Setup;
 use crate::bbr::fixed::{Bw, Gain};
 
@@ -15,6 +16,8 @@ const MAX_GSO: u64 = 65_536;
 const MAX_BURST: u64 = MAX_GSO - 1 - 320;
 /// The kernel's setting `tcp_min_tso_segs`.
 const MIN_TSO_SEGMENTS: u32 = 2;
+/// Below this rate, in bytes per second, version 2 sends segment by segment.
+const V2_MIN_TSO_RATE: u64 = 1_200_000 / 8;
 
 #[derive(Clone, Debug)]
 pub(super) struct Pacing {
@@ -23,6 +26,7 @@ pub(super) struct Pacing {
     /// Percent of the bandwidth left unused.
     margin: u32,
     tso_rtt_shift: u32,
+    min_tso_rate: u64,
     min_rtt: Option<Span>,
     has_seen_rtt: bool,
     bytes_per_sec: u64,
@@ -31,12 +35,13 @@ pub(super) struct Pacing {
 
 impl Pacing {
     /// Starts with the initial window spread over the handshake's round-trip time.
-    pub(super) fn new(setup: &Setup, config: &Config) -> Self {
+    pub(super) fn new(setup: &Setup, config: &Config, rules: Rules) -> Self {
         let mut pacing = Self {
             mss: setup.mss.max(1),
             startup_gain: config.startup_pacing_gain,
             margin: config.pacing_margin.0,
             tso_rtt_shift: config.tso_rtt_shift,
+            min_tso_rate: if rules.is_v2() { V2_MIN_TSO_RATE } else { 0 },
             min_rtt: setup.handshake_rtt,
             has_seen_rtt: false,
             bytes_per_sec: 0,
@@ -107,6 +112,7 @@ impl Pacing {
             .unwrap_or(u64::MAX);
         let for_rtt = if halvings < 32 { MAX_GSO >> halvings } else { 0 };
         let burst = (for_rate + for_rtt).min(MAX_BURST) as u32;
-        self.tso_goal = (burst / self.mss).max(MIN_TSO_SEGMENTS);
+        let least = if self.bytes_per_sec < self.min_tso_rate { 1 } else { MIN_TSO_SEGMENTS };
+        self.tso_goal = (burst / self.mss).max(least);
     }
 }

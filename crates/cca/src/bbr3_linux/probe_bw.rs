@@ -90,6 +90,7 @@ impl Bbr3Linux {
         self.probe_up_rounds = probe_up_rounds;
         self.probe_up_acks = 0;
         self.stopped_risky_probe = false;
+        self.got_ok_probe_sample = false;
         self.ack_phase = AckPhase::Refilling;
         self.start_round();
         self.set_cycle(Cycle::Refill);
@@ -135,8 +136,10 @@ impl Bbr3Linux {
 
     fn is_time_to_cruise(&self, ack: &Ack) -> bool {
         let in_net = self.in_net_at_departure(ack, ack.prior_in_flight);
+        let is_long_enough = !self.rules.drain_to_target
+            && self.min_rtt.is_some_and(|rtt| ack.now.since(self.cycle_start) > rtt);
         in_net <= self.inflight_with_headroom()
-            && in_net <= self.inflight(self.max_bw.value(), Gain::ONE)
+            && (in_net <= self.inflight(self.max_bw.value(), Gain::ONE) || is_long_enough)
     }
 
     fn is_time_to_go_down(&mut self, ack: &Ack, sample: &Sample) -> bool {
@@ -186,8 +189,13 @@ impl Bbr3Linux {
             if self.is_probe_sample {
                 self.handle_inflight_too_high(ack.now, sample.tx_in_flight, sample.is_app_limited);
             }
-        } else if self.bounds.inflight_hi != UNLIMITED {
-            self.bounds.inflight_hi = self.bounds.inflight_hi.max(sample.tx_in_flight);
+            return false;
+        }
+        self.got_ok_probe_sample |= self.is_probe_sample;
+        let bounds = &mut self.bounds;
+        if bounds.inflight_hi != UNLIMITED || bounds.bw_hi != Bw::UNLIMITED {
+            bounds.inflight_hi = bounds.inflight_hi.max(sample.tx_in_flight);
+            bounds.bw_hi = bounds.bw_hi.max(sample.bw);
             if self.mode == Mode::ProbeBw(Cycle::Up) {
                 self.probe_inflight_hi_upward(ack);
             }
@@ -198,6 +206,9 @@ impl Bbr3Linux {
     /// Raises `inflight_hi` by one segment per `probe_up_count` acknowledged ones.
     pub(super) fn probe_inflight_hi_upward(&mut self, ack: &Ack) {
         if !ack.is_cwnd_limited || self.cwnd < self.bounds.inflight_hi {
+            if self.rules.is_v2() {
+                self.probe_up_acks = 0;
+            }
             return;
         }
         self.probe_up_acks += ack.delivered;

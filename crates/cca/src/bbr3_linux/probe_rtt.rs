@@ -50,7 +50,9 @@ impl Bbr3Linux {
     pub(super) fn take_rtt(&mut self, ack: &Ack, now: Time) -> bool {
         let is_due = now > self.probe_rtt_min_stamp + self.config.probe_rtt_interval;
         if let Some(rtt) = ack.rtt.map(whole_micros) {
-            let is_smaller = self.probe_rtt_min.is_none_or(|min| rtt < min);
+            let counts_equal = self.rules.is_v2();
+            let is_smaller =
+                self.probe_rtt_min.is_none_or(|min| rtt < min || (rtt == min && counts_equal));
             if is_smaller || (is_due && !ack.is_delayed) {
                 self.probe_rtt_min = Some(rtt);
                 self.probe_rtt_min_stamp = now;

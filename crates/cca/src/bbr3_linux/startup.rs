@@ -34,7 +34,13 @@ impl FullPipe {
 
 impl Bbr3Linux {
     pub(super) fn check_full_bw_reached(&mut self, sample: &Sample) {
-        if self.full_pipe.now || sample.is_app_limited {
+        // Version 2 looks once a round, and never again once the pipe has been full.
+        let is_settled = if self.rules.is_v2() {
+            self.full_pipe.reached || !self.round_start
+        } else {
+            self.full_pipe.now
+        };
+        if is_settled || sample.is_app_limited {
             return;
         }
         let bw = match self.config.full_bw_sample {
@@ -76,7 +82,8 @@ impl Bbr3Linux {
     pub(super) fn handle_queue_too_high_in_startup(&mut self) {
         self.full_pipe.reached = true;
         let bdp = self.inflight(self.max_bw.value(), Gain::ONE);
-        self.bounds.inflight_hi = bdp.max(self.bounds.inflight_latest);
+        let latest = if self.rules.is_v2() { 0 } else { self.bounds.inflight_latest };
+        self.bounds.inflight_hi = bdp.max(latest);
     }
 
     pub(super) fn check_drain(&mut self, ack: &Ack) {

@@ -481,7 +481,7 @@ fn at_expiry_a_delayed_acknowledgement_is_not_believed() {
 fn bursts_are_large_on_short_paths_and_halve_every_512_us() {
     let goal = |rtt_us: u64| {
         let setup = setup(1, Some(Span::from_micros(rtt_us)));
-        let mut pacing = Pacing::new(&setup, &Config::default());
+        let mut pacing = Pacing::new(&setup, &Config::default(), Rules::V3);
         pacing.update(Bw::of(1, 11_584), Gain::ONE, true, 10, None);
         pacing.tso_goal()
     };

@@ -200,14 +200,8 @@ mod tests {
         let mut when = Vec::new();
         for ms in from_ms..to_ms {
             let now = at(f64::from(ms));
-            let signal = cobalt.on_dequeue(
-                &params(),
-                now,
-                Span::from_millis(50),
-                0,
-                true,
-                &mut random,
-            );
+            let signal =
+                cobalt.on_dequeue(&params(), now, Span::from_millis(50), 0, true, &mut random);
             if signal.mark {
                 when.push(ms);
             }
@@ -257,14 +251,7 @@ mod tests {
         assert!(high > 10, "{high}");
         let mut random = stream();
         for ms in 2000..2100 {
-            cobalt.on_dequeue(
-                &params(),
-                at(f64::from(ms)),
-                Span::ZERO,
-                0,
-                true,
-                &mut random,
-            );
+            cobalt.on_dequeue(&params(), at(f64::from(ms)), Span::ZERO, 0, true, &mut random);
         }
         let after = cobalt.count;
         assert!(after < high && after > 0, "{high} then {after}");

@@ -125,6 +125,12 @@ pub(crate) fn scatter(clouds: &[Cloud], x_title: &str, y_title: &str, reversed: 
     out + "</svg>"
 }
 
+fn mean(cloud: &Cloud, x: &Scale, y: &Scale) -> (f64, f64) {
+    let n = cloud.points.len() as f64;
+    let sum = cloud.points.iter().fold((0.0, 0.0), |(a, b), p| (a + x.at(p.2), b + y.at(p.3)));
+    (sum.0 / n, sum.1 / n)
+}
+
 /// Mean and ellipse are of the values where the axis is linear, of their logarithms where it is
 /// not, so that an ellipse on the page is what it says.
 fn ellipse(out: &mut String, cloud: &Cloud, x: &Scale, y: &Scale) {

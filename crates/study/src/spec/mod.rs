@@ -49,6 +49,11 @@ pub struct StudySpec {
     #[allow(dead_code)]
     #[schemars(with = "Option<FactorsSchema>")]
     factors: Option<IgnoredAny>,
+    /// In a study that was written as run: factors whose values the command line had replaced.
+    /// Claims may then speak of values that are gone.
+    #[allow(dead_code)]
+    #[schemars(with = "Option<Vec<String>>")]
+    overridden: Option<IgnoredAny>,
     /// How often each scenario is run.
     #[serde(default)]
     pub repeat: RepeatSpec,

@@ -1,0 +1,32 @@
+//! What version 2 of the kernel's BBR does otherwise, beyond the values of its parameters.
+
+/// The behaviour of one version, where a parameter of both does not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rules {
+    pub(crate) version: Version,
+    /// DOWN lasts until no more than a BDP is in flight; without this, at most a round-trip time.
+    pub(crate) drain_to_target: bool,
+    /// Marks cut `bw_lo` as well as `inflight_lo`.
+    pub(crate) ecn_bw_lo: bool,
+    /// A probe that met nothing but too many marks cuts the bandwidth as well as `inflight_hi`.
+    pub(crate) ecn_bw_hi: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    Two,
+    Three,
+}
+
+impl Rules {
+    pub(super) const V3: Self = Self {
+        version: Version::Three,
+        drain_to_target: true,
+        ecn_bw_lo: false,
+        ecn_bw_hi: false,
+    };
+
+    pub(super) fn is_v2(self) -> bool {
+        self.version == Version::Two
+    }
+}

@@ -1,0 +1,399 @@
+//! What can be asked of `sojourn`. The comments are its help, and `docs/cli.md`.
+
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use sojourn_core::{Bytes, Rate, Span};
+use sojourn_study::runner::Shard;
+use sojourn_study::{Overrides, Study};
+
+use crate::failure::Failure;
+
+const ENDINGS: &str = "Exit codes:
+  0  done; every claim holds, or none could be tested
+  1  done, but a claim failed or a run ended without a result
+  2  something that was given is wrong: an option, a study, a trace, a folder
+  3  this machine cannot: a full disk, no permission
+
+Data goes to standard output; progress and messages go to standard error.";
+
+/// A laboratory for the last mile: congestion control, queues and links, packet by packet
+#[derive(Debug, Parser)]
+#[command(name = "sojourn", version, after_help = ENDINGS, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// Say nothing but errors on standard error
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a study, check its claims and write its report
+    ///
+    /// What is finished is kept whatever happens: after a kill, Ctrl-C or a full disk, the same
+    /// command goes on where it stopped.
+    Run(RunArgs),
+    /// Read studies as `run` would, without running anything
+    ///
+    /// Prints what each would do; exits with 2 when one is wrong.
+    Check(CheckArgs),
+    /// Join the result folders of shards into one, check the claims and write the report
+    Join(JoinArgs),
+    /// Write the report of a result folder again
+    Report(ReportArgs),
+    /// Show the results of a folder, or of one of its runs
+    Show(ShowArgs),
+    /// Name what studies are made of: congestion controls, queues, applications, links, metrics
+    List(ListArgs),
+    /// Begin a study: a file that says what can be written in it
+    New(NewArgs),
+    /// Look at capacity traces, convert them, make them
+    #[command(subcommand)]
+    Trace(TraceCommand),
+    /// Print the JSON Schema of study files, for editors that complete and check
+    Schema,
+    /// Print the completions of a shell
+    Completions {
+        shell: clap_complete::Shell,
+    },
+    /// Say what this build and this machine can do
+    Doctor(DoctorArgs),
+}
+
+/// Which study, and what is changed in it.
+#[derive(Debug, Args)]
+pub(crate) struct StudyArgs {
+    /// A study file, or a folder with a study.toml
+    pub(crate) study: PathBuf,
+    /// Change a key or a factor: path.rate=40mbps, flow.bbr.cca=bbr3, 'path.queue=["fq_codel","cake"]'
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// How many seeds (5 is 1 to 5), or which ones: 1,4,7-9
+    #[arg(long, value_name = "N|LIST")]
+    pub(crate) seeds: Option<SeedChoice>,
+    /// This one seed
+    #[arg(long, value_name = "SEED", conflicts_with = "seeds")]
+    pub(crate) seed: Option<u64>,
+    /// Make runs at most this long; warm-up, starts and stops shrink in proportion
+    #[arg(long, value_name = "TIME")]
+    pub(crate) shorten: Option<Span>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) study: StudyArgs,
+    /// Runs at the same time; as many as there are cores if left out
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<NonZero<usize>>,
+    /// Only a part of the runs: 2/8 is the second of eight parts, which `join` puts together
+    #[arg(long, value_name = "K/N")]
+    pub(crate) shard: Option<Shard>,
+    /// The result folder; results/STUDY-DIGEST if left out, so that another study or other
+    /// settings never meet old results
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print what would be run, and write nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+    /// Write no report.html
+    #[arg(long)]
+    pub(crate) no_report: bool,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Study files, or folders with a study.toml
+    #[arg(required = true)]
+    pub(crate) study: Vec<PathBuf>,
+    /// Change a key or a factor, as in `run`
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct JoinArgs {
+    /// Result folders of shards
+    #[arg(required = true, value_name = "DIR")]
+    pub(crate) folders: Vec<PathBuf>,
+    /// The folder of the whole; results/STUDY-DIGEST if left out
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write no report.html
+    #[arg(long)]
+    pub(crate) no_report: bool,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// A result folder
+    pub(crate) folder: PathBuf,
+    /// Where the page goes; report.html in the folder if left out, standard output if `-`
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// A result folder, finished or not
+    pub(crate) folder: PathBuf,
+    /// One run: its number, as the table has it, or the beginning of its name
+    pub(crate) run: Option<String>,
+    /// Metrics to show, instead of a choice: goodput, rtt_p95, queue_max_pkts
+    #[arg(short, long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) metric: Vec<String>,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Of which kind; all if left out
+    #[arg(value_enum)]
+    pub(crate) kind: Option<Listed>,
+    /// Only this one: `list queue cake`
+    #[arg(requires = "kind")]
+    pub(crate) name: Option<String>,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NewArgs {
+    /// A folder to make, with a study.toml in it; or a file that ends in .toml
+    pub(crate) name: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TraceCommand {
+    /// Say how long a trace is and what its rates are
+    Info {
+        #[command(flatten)]
+        trace: TraceArgs,
+        /// Also the share of the time below this rate
+        #[arg(long, value_name = "RATE")]
+        below: Vec<Rate>,
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+    },
+    /// Write a trace in the other format
+    Convert {
+        #[command(flatten)]
+        trace: TraceArgs,
+        /// The format to write
+        #[arg(long, value_enum, value_name = "FORMAT")]
+        to: TraceFormat,
+        #[command(flatten)]
+        units: UnitArgs,
+        /// Play it as a published testbed did: `witest-2020`
+        #[arg(long, value_name = "NAME")]
+        playback: Option<PlaybackName>,
+        /// Where it goes; standard output if left out
+        #[arg(short, long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Draw a trace of a 60 GHz link that is blocked now and then
+    Synth {
+        /// static, short-blockages, long-blockages or mobility-and-blockages
+        preset: Preset,
+        #[arg(long, value_name = "TIME", default_value = "120s")]
+        duration: Span,
+        /// Which trace: the one that the link meets in a run with this seed
+        #[arg(long, value_name = "SEED", default_value_t = 1)]
+        seed: u64,
+        /// `repeat.study_seed` of that study
+        #[arg(long, value_name = "SEED", default_value_t = 1)]
+        study_seed: u64,
+        /// Name of the link there; a path's is `queue`
+        #[arg(long, value_name = "NAME", default_value = "queue")]
+        link: String,
+        /// The lowest scheme's capacity where there would be none
+        #[arg(long)]
+        no_outages: bool,
+        /// The format to write
+        #[arg(long, value_enum, value_name = "FORMAT", default_value = "steps")]
+        to: TraceFormat,
+        #[command(flatten)]
+        units: UnitArgs,
+        /// Where it goes; standard output if left out
+        #[arg(short, long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Draw a trace in the terminal
+    Plot {
+        #[command(flatten)]
+        trace: TraceArgs,
+        #[arg(long, value_name = "COLUMNS", default_value_t = 80, value_parser = clap::value_parser!(u16).range(20..=500))]
+        width: u16,
+        #[arg(long, value_name = "LINES", default_value_t = 16, value_parser = clap::value_parser!(u16).range(4..=100))]
+        height: u16,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TraceArgs {
+    /// The trace; standard input if `-`
+    pub(crate) file: PathBuf,
+    /// What it is written in; seen from its first line if left out
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) from: Option<TraceFormat>,
+}
+
+/// How delivery opportunities and rates become one another.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct UnitArgs {
+    /// What one delivery opportunity carries
+    #[arg(long, value_name = "SIZE", default_value = "1500B")]
+    pub(crate) opportunity: Bytes,
+    /// The time over which opportunities are counted to make a rate
+    #[arg(long, value_name = "TIME", default_value = "100ms")]
+    pub(crate) step: Span,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[default]
+    Table,
+    Json,
+    Csv,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TraceFormat {
+    /// Lines of rate_mbps,interval_s
+    Steps,
+    /// A line for each delivery opportunity, with its millisecond
+    Mahimahi,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Listed {
+    /// Congestion controls
+    #[value(alias = "ccas")]
+    Cca,
+    /// Queue disciplines
+    #[value(alias = "queues")]
+    Queue,
+    /// Applications
+    #[value(alias = "apps")]
+    App,
+    /// Rates, losses and jitters of links
+    #[value(alias = "links")]
+    Link,
+    /// Numbers that results hold and claims speak of
+    #[value(alias = "metrics")]
+    Metric,
+    /// Studies in the folder `studies`
+    #[value(alias = "studies")]
+    Study,
+}
+
+/// Seeds, as many or which ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SeedChoice {
+    Count(u64),
+    List(Vec<u64>),
+}
+
+impl FromStr for SeedChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const MOST: u64 = 100_000;
+        let wrong = || format!("'{text}' names no seeds (allowed: a number such as 5, for 1 to 5; a list such as 1,4,7-9)");
+        let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
+        if !text.contains([',', '-']) {
+            return match number(text)? {
+                count @ 1..=MOST => Ok(Self::Count(count)),
+                _ => Err(format!("{text} seeds are none or too many (allowed: 1 to {MOST})")),
+            };
+        }
+        let mut list = Vec::new();
+        for part in text.split(',').filter(|part| !part.trim().is_empty()) {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last) = (number(first)?, number(last)?);
+            if last < first || last - first >= MOST {
+                return Err(wrong());
+            }
+            list.extend(first..=last);
+        }
+        Ok(Self::List(list))
+    }
+}
+
+/// A preset of the blockage process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Preset(pub(crate) sojourn_link::blockage::Preset);
+
+impl FromStr for Preset {
+    type Err = sojourn_core::SpecError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        sojourn_link::blockage::Preset::parse(text).map(Self)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlaybackName {
+    Nominal,
+    #[value(name = "witest-2020")]
+    Witest2020,
+}
+
+impl StudyArgs {
+    pub(crate) fn load(&self) -> Result<Study, Failure> {
+        let mut set = self.set.clone();
+        let mut seeds = None;
+        match (&self.seeds, self.seed) {
+            (Some(SeedChoice::Count(count)), _) => seeds = Some(*count),
+            (Some(SeedChoice::List(list)), _) => set.push(set_seeds(list)),
+            (None, Some(seed)) => set.push(set_seeds(&[seed])),
+            (None, None) => {}
+        }
+        Ok(Study::load(&self.study, &Overrides { set, seeds, shorten: self.shorten })?)
+    }
+}
+
+fn set_seeds(list: &[u64]) -> String {
+    let list: Vec<String> = list.iter().map(u64::to_string).collect();
+    format!("repeat.seeds=[{}]", list.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_how_many_seeds_and_a_list_is_which() {
+        let read = |text: &str| text.parse::<SeedChoice>();
+        assert_eq!(read("5"), Ok(SeedChoice::Count(5)));
+        assert_eq!(read("1,4,7-9"), Ok(SeedChoice::List(vec![1, 4, 7, 8, 9])));
+        assert_eq!(read("3,"), Ok(SeedChoice::List(vec![3])));
+        for text in ["0", "x", "", "1,x", "9-1", "1-99999999", "-3", "1000000"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_description_of_the_arguments_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+}

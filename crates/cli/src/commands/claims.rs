@@ -1,0 +1,128 @@
+//! Claims and their verdicts: a line each for people, a row for each check for programs.
+
+use serde_json::{Value, json};
+use sojourn_study::results::{Check, ClaimReport, ClaimResult, Estimate, Verdict};
+
+use crate::number::{estimate, number, percent};
+use crate::table::{Grid, Records};
+
+pub(super) fn any_fails(report: &ClaimReport) -> bool {
+    report.claims.iter().any(|claim| claim.verdict == Verdict::Fails)
+}
+
+/// Nothing when there are no claims.
+pub(super) fn text(report: &ClaimReport) -> String {
+    if report.claims.is_empty() {
+        return String::new();
+    }
+    let mut grid = Grid::new(["verdict", "claim", ">bounds", "measured", "claimed", "off by", "text"]);
+    for claim in &report.claims {
+        grid.row(row(claim));
+    }
+    format!("{grid}\n{}\n", summary(report))
+}
+
+/// A row for each check; a claim without any has one of its own.
+pub(super) fn records(report: &ClaimReport) -> Records {
+    let mut records = Records::new([
+        "claim", "verdict", "text", "source", "reason", "expression", "scenario", "where", "check",
+        "value", "value_half_width", "unit", "bound", "bound_half_width", "wanted", "off_by",
+        "off_by_share",
+    ]);
+    for claim in &report.claims {
+        let of_claim = [
+            json!(claim.id),
+            json!(claim.verdict.name()),
+            json!(claim.text),
+            json!(claim.source),
+        ];
+        if claim.checks.is_empty() {
+            let none = std::iter::repeat_n(Value::Null, 12);
+            records.row(of_claim.into_iter().chain([json!(claim.reason)]).chain(none));
+            continue;
+        }
+        for check in &claim.checks {
+            let mean = |estimate: &Option<Estimate>| json!(estimate.as_ref().map(|e| e.mean));
+            let half = |estimate: &Option<Estimate>| {
+                json!(estimate.as_ref().and_then(|estimate| estimate.half_width))
+            };
+            let of_check = [
+                json!(check.reason.as_ref().or(claim.reason.as_ref())),
+                json!(check.expression),
+                json!(check.scenario),
+                json!(check.label),
+                json!(check.verdict.name()),
+                mean(&check.value),
+                half(&check.value),
+                json!(check.value.as_ref().map(|value| &value.unit)),
+                mean(&check.bound),
+                half(&check.bound),
+                json!(check.wanted),
+                json!(check.miss.as_ref().map(|miss| miss.by)),
+                json!(check.miss.as_ref().and_then(|miss| miss.share)),
+            ];
+            records.row(of_claim.iter().cloned().chain(of_check));
+        }
+    }
+    records
+}
+
+/// `11 hold, 9 fail, 6 cannot be tested`.
+pub(super) fn summary(report: &ClaimReport) -> String {
+    let count = |verdict| report.claims.iter().filter(|claim| claim.verdict == verdict).count();
+    format!(
+        "{} hold, {} fail, {} cannot be tested",
+        count(Verdict::Holds),
+        count(Verdict::Fails),
+        count(Verdict::Untestable)
+    )
+}
+
+fn row(claim: &ClaimResult) -> [String; 7] {
+    let mark = match claim.verdict {
+        Verdict::Holds => "✓ holds",
+        Verdict::Fails => "✗ fails",
+        Verdict::Untestable => "? open",
+    };
+    let held = claim.checks.iter().filter(|check| check.verdict == Verdict::Holds).count();
+    let bounds = match claim.checks.len() {
+        0 => String::new(),
+        all => format!("{held}/{all}"),
+    };
+    let (measured, claimed, off) = decisive(claim).map_or_else(Default::default, |check| {
+        (measured(check), claimed(check), off(check))
+    });
+    [mark.to_owned(), claim.id.clone(), bounds, measured, claimed, off, claim.text.clone()]
+}
+
+/// The check that a claim fails by most, or its first.
+fn decisive(claim: &ClaimResult) -> Option<&Check> {
+    let share = |check: &Check| {
+        check.miss.as_ref().map_or(-1.0, |miss| miss.share.unwrap_or(f64::INFINITY))
+    };
+    let measured = claim.checks.iter().filter(|check| check.value.is_some());
+    measured.reduce(|worst, check| if share(check) > share(worst) { check } else { worst })
+}
+
+fn measured(check: &Check) -> String {
+    check.value.as_ref().map_or_else(String::new, shown)
+}
+
+/// What the left side had to be, with the measured value of a right side that is none itself.
+fn claimed(check: &Check) -> String {
+    match (&check.bound, check.wanted.split_once(' ')) {
+        (Some(bound), Some((relation, _))) => format!("{relation} {}", shown(bound)),
+        _ => check.wanted.clone(),
+    }
+}
+
+fn off(check: &Check) -> String {
+    check.miss.as_ref().map_or_else(String::new, |miss| {
+        let share = miss.share.map_or_else(String::new, |share| format!(" ({})", percent(share)));
+        format!("{} {}", number(miss.by), miss.unit).trim_end().to_owned() + &share
+    })
+}
+
+fn shown(value: &Estimate) -> String {
+    estimate(value.mean, value.half_width, &value.unit)
+}

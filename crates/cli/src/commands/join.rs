@@ -1,0 +1,42 @@
+//! `sojourn join`: the result folders of shards become one.
+
+use std::path::Path;
+
+use sojourn_study::results::Folder;
+use sojourn_study::runner::{self, Shard};
+
+use super::run;
+use crate::args::JoinArgs;
+use crate::failure::{Failure, Outcome};
+use crate::output::Output;
+
+pub(super) fn join(args: &JoinArgs, output: Output) -> Result<Outcome, Failure> {
+    let mut plan = None;
+    for folder in &args.folders {
+        plan.get_or_insert(Folder::open(folder)?.plan);
+    }
+    let plan = plan.ok_or_else(|| Failure::input("nothing to join: no folder is given"))?;
+    let out = args.out.clone().unwrap_or_else(|| run::default_folder(&plan, Shard::WHOLE));
+    if args.folders.iter().any(|folder| is_same(folder, &out)) {
+        return Err(Failure::Input(format!(
+            "--out {}: is one of the folders to join; choose another",
+            out.display()
+        )));
+    }
+    let summary = runner::join(&args.folders, &out)?;
+    let missing = summary.progress.total - summary.progress.done;
+    if missing > 0 {
+        output.log(&format_args!(
+            "{missing} of {} runs are in none of the folders; claims were checked without them",
+            summary.progress.total
+        ));
+    }
+    run::finish(&plan, &summary, !args.no_report, args.format, output)
+}
+
+fn is_same(a: &Path, b: &Path) -> bool {
+    match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    }
+}

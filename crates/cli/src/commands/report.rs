@@ -1,0 +1,38 @@
+//! `sojourn report`: the page of a result folder.
+
+use std::path::{Path, PathBuf};
+
+use sojourn_report::{Options, html};
+use sojourn_study::results::{Folder, Results};
+
+use crate::args::ReportArgs;
+use crate::failure::Failure;
+use crate::output::{Output, write_file};
+
+const FILE_NAME: &str = "report.html";
+
+pub(super) fn report(args: &ReportArgs, output: Output) -> Result<(), Failure> {
+    match &args.out {
+        Some(out) if out == Path::new("-") => output.data(&page(&Folder::open(&args.folder)?)),
+        Some(out) => {
+            write_file(out, page(&Folder::open(&args.folder)?).as_bytes())?;
+            output.data(&format!("{}\n", out.display()))
+        }
+        None => {
+            let path = write(&args.folder)?;
+            output.data(&format!("{}\n", path.display()))
+        }
+    }
+}
+
+/// Puts the page into the folder.
+pub(super) fn write(folder: &Path) -> Result<PathBuf, Failure> {
+    let path = folder.join(FILE_NAME);
+    write_file(&path, page(&Folder::open(folder)?).as_bytes())?;
+    Ok(path)
+}
+
+fn page(results: &Results) -> String {
+    let series = |run| results.series(run).map_err(|error| error.to_string());
+    html(results, &series, &Options::default())
+}

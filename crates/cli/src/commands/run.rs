@@ -1,0 +1,230 @@
+//! `sojourn run`: the runs, then the claims, then the report.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use sojourn_study::Study;
+use sojourn_study::results::{Folder, Plan};
+use sojourn_study::runner::{self, Options, Shard, Summary};
+use sojourn_study::study::FILE_NAME;
+
+use super::{claims, count, report, show};
+use crate::args::{Format, RunArgs};
+use crate::failure::{Failure, Outcome};
+use crate::output::{Output, shell_line};
+use crate::progress::Bar;
+use crate::table::{Grid, Records};
+
+pub(super) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
+    let study = args.study.load()?;
+    let plan = study.plan();
+    let shard = args.shard.unwrap_or(Shard::WHOLE);
+    let folder = args.out.clone().unwrap_or_else(|| default_folder(&plan, shard));
+    if args.dry_run {
+        dry_run(&study, &plan, shard, &folder, args.format, output)?;
+        return Ok(Outcome::Fine);
+    }
+
+    let mut options = Options::new(&folder);
+    options.jobs = args.jobs;
+    options.shard = shard;
+    options.command = command();
+    output.log(&format_args!("{}: {} into {}", plan.title, amount(&plan), folder.display()));
+    let bar = Bar::new(output);
+    let summary = runner::run(&study, &options, &|progress| bar.show(progress));
+    bar.finish();
+    let summary = summary?;
+    finish(&plan, &summary, !args.no_report, args.format, output)
+}
+
+/// What is said and written when runs have ended or were joined.
+pub(super) fn finish(
+    plan: &Plan,
+    summary: &Summary,
+    has_report: bool,
+    format: Format,
+    output: Output,
+) -> Result<Outcome, Failure> {
+    for failed in &summary.failed {
+        let planned = &plan.runs[failed.run as usize];
+        let label = plan.label(planned.scenario);
+        output.error(&format_args!(
+            "run {} ({label}{}seed {}) ended without a result: {}",
+            failed.run,
+            if label.is_empty() { "" } else { ", " },
+            planned.seed,
+            failed.problem
+        ));
+    }
+    let page = match &summary.claims {
+        Some(_) if has_report => Some(report::write(&summary.folder)?),
+        _ => None,
+    };
+    let repeat = shell_line(command().iter().map(String::as_str));
+    match format {
+        Format::Table => output.data(&text(plan, summary, page.as_deref(), &repeat)?)?,
+        Format::Json => output.json(&json!({
+            "title": plan.title,
+            "folder": summary.folder,
+            "report": page,
+            "repeat": repeat,
+            "runs": {
+                "total": summary.progress.total,
+                "done": summary.progress.done,
+                "resumed": summary.progress.resumed,
+                "failed": summary.failed,
+            },
+            "wall_s": summary.wall_s,
+            "claims": summary.claims.as_ref().map(|report| &report.claims),
+        }))?,
+        Format::Csv => {
+            let report = summary.claims.clone().unwrap_or_default();
+            output.data(&claims::records(&report).csv())?;
+            output.log(&format_args!("results in {}", summary.folder.display()));
+        }
+    }
+    let is_failed = summary.claims.as_ref().is_some_and(claims::any_fails);
+    match is_failed || !summary.failed.is_empty() {
+        true => Ok(Outcome::Failed),
+        false => Ok(Outcome::Fine),
+    }
+}
+
+fn text(
+    plan: &Plan,
+    summary: &Summary,
+    page: Option<&Path>,
+    repeat: &str,
+) -> Result<String, Failure> {
+    let progress = summary.progress;
+    let mut text = String::new();
+    match &summary.claims {
+        Some(report) if report.claims.is_empty() => {
+            text.push_str(&show::overview(&Folder::open(&summary.folder)?, &[])?);
+        }
+        Some(report) => text.push_str(&claims::text(report)),
+        None => {}
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    let mut facts = Grid::new(["", ""]);
+    let earlier = match progress.resumed {
+        0 => String::new(),
+        resumed => format!(", {resumed} of them by an earlier start"),
+    };
+    facts.row(["runs", &format!("{} of {} done{earlier}, in {:.1} s", progress.done, progress.total, summary.wall_s)]);
+    facts.row(["results", &summary.folder.display().to_string()]);
+    match page {
+        Some(page) => facts.row(["report", &page.display().to_string()]),
+        None if summary.claims.is_none() => {
+            facts.row(["next", "sojourn join DIR..., when the other shards are done: claims are checked then"]);
+        }
+        None => {}
+    }
+    facts.row(["repeat", repeat]);
+    // A grid begins with its head, which is empty here.
+    text.push_str(facts.to_string().trim_start_matches('\n'));
+    let _ = plan;
+    Ok(text)
+}
+
+fn dry_run(
+    study: &Study,
+    plan: &Plan,
+    shard: Shard,
+    folder: &Path,
+    format: Format,
+    output: Output,
+) -> Result<(), Failure> {
+    let done = match Folder::open(folder) {
+        Ok(results) if results.plan.digest == plan.digest => {
+            let is_missing = |run: &u32| !results.missing.contains(run);
+            (0..plan.runs.len() as u32).filter(is_missing).collect()
+        }
+        _ => Vec::new(),
+    };
+    let mine: Vec<u32> = (0..plan.runs.len() as u32).filter(|run| shard.has(*run)).collect();
+    let is_done = |run: &u32| done.binary_search(run).is_ok();
+    let virtual_s: f64 = mine
+        .iter()
+        .filter(|run| !is_done(run))
+        .map(|run| plan.scenarios[plan.runs[*run as usize].scenario as usize].duration_s)
+        .sum();
+    match format {
+        Format::Table => {
+            let mut grid = Grid::new([">run", ">seed", "", "scenario"]);
+            for run in &mine {
+                let planned = &plan.runs[*run as usize];
+                let state = if is_done(run) { "done" } else { "" };
+                let (number, seed) = (run.to_string(), planned.seed.to_string());
+                grid.row([&number, &seed, state, &plan.label(planned.scenario)]);
+            }
+            let runs_done = mine.iter().filter(|run| is_done(run)).count();
+            output.data(&format!(
+                "{grid}\n{}\n{} to run, {runs_done} done already, {virtual_s:.0} s of virtual time\n{}, {}\nresults would go to {}\n",
+                amount(plan),
+                count(mine.len() - runs_done, "run"),
+                count(study.claims.len(), "claim"),
+                count(study.views.len(), "view"),
+                folder.display()
+            ))
+        }
+        Format::Json => output.json(&json!({
+            "folder": folder,
+            "done": done,
+            "virtual_s": virtual_s,
+            "shard": shard.to_string(),
+            "plan": plan,
+        })),
+        Format::Csv => {
+            let factors = plan.factors.iter().map(|factor| factor.name.clone());
+            let fixed = ["run", "id", "seed", "done"].map(str::to_owned);
+            let mut records = Records::new(fixed.into_iter().chain(factors));
+            for run in &mine {
+                let planned = &plan.runs[*run as usize];
+                let values = &plan.scenarios[planned.scenario as usize].factors;
+                let fixed =
+                    [json!(run), json!(planned.id), json!(planned.seed), json!(is_done(run))];
+                records.row(fixed.into_iter().chain(values.iter().map(|value| json!(value))));
+            }
+            output.data(&records.csv())
+        }
+    }
+}
+
+/// `9 scenarios × 5 seeds = 45 runs`.
+pub(super) fn amount(plan: &Plan) -> String {
+    format!(
+        "{} × {} = {}",
+        count(plan.scenarios.len(), "scenario"),
+        count(plan.seeds.len(), "seed"),
+        count(plan.runs.len(), "run")
+    )
+}
+
+/// Named after the study and what is run of it, so that what differs does not meet.
+pub(super) fn default_folder(plan: &Plan, shard: Shard) -> PathBuf {
+    let digest = plan.digest.get(..8).unwrap_or(&plan.digest);
+    let shard = match shard.is_whole() {
+        true => String::new(),
+        false => format!("-{}", shard.to_string().replace('/', "-of-")),
+    };
+    Path::new("results").join(format!("{}-{digest}{shard}", study_name(Path::new(&plan.path))))
+}
+
+/// The folder's name for a `study.toml`, else that of the file.
+fn study_name(path: &Path) -> String {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let named = match absolute.file_name() {
+        Some(name) if name == FILE_NAME => absolute.parent().and_then(Path::file_name),
+        _ => absolute.file_stem(),
+    };
+    named.map_or_else(|| "study".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// The command as given.
+fn command() -> Vec<String> {
+    let rest = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    std::iter::once("sojourn".to_owned()).chain(rest).collect()
+}
