@@ -12,41 +12,43 @@ pub(crate) struct Place(pub(crate) u32);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
-    /// Wake of each place, and the number under which it was set.
-    wakes: Vec<(Time, u64)>,
-    /// `winners[1]` is the place that comes first; `winners[n..2n]` are the places themselves.
-    winners: Vec<u32>,
+    wakes: Vec<Time>,
+    busy: Tournament,
+    /// Places that are woken seldom, so that they lengthen nobody's way to the root.
+    quiet: Tournament,
+    /// Places below this are in `busy`.
+    split: u32,
     set: u64,
 }
 
 impl Agenda {
-    pub(crate) fn new(places: usize) -> Self {
-        let leaves = places.next_power_of_two().max(2);
-        let mut winners = vec![0; 2 * leaves];
-        for (place, slot) in winners[leaves..].iter_mut().enumerate() {
-            *slot = place as u32;
+    /// Places below `busy` are expected to be woken for every packet.
+    pub(crate) fn new(busy: usize, places: usize) -> Self {
+        assert!(places < 1 << PLACE_BITS, "{places} places");
+        Self {
+            wakes: vec![Time::NEVER; places],
+            busy: Tournament::new(busy),
+            quiet: Tournament::new(places - busy),
+            split: busy as u32,
+            set: 0,
         }
-        for node in (1..leaves).rev() {
-            winners[node] = winners[2 * node];
-        }
-        Self { wakes: vec![(Time::NEVER, 0); leaves], winners, set: 0 }
     }
 
+    #[inline]
     pub(crate) fn wake_of(&self, place: Place) -> Time {
-        self.wakes[place.0 as usize].0
+        self.wakes[place.0 as usize]
     }
 
     /// Sets the wake of `place`; [`Time::NEVER`] for none.
     #[inline]
     pub(crate) fn set(&mut self, place: Place, at: Time) {
         self.set += 1;
-        self.wakes[place.0 as usize] = (at, self.set);
-        let mut node = (self.wakes.len() + place.0 as usize) / 2;
-        while node >= 1 {
-            let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
-            let first = self.wakes[left as usize] <= self.wakes[right as usize];
-            self.winners[node] = if first { left } else { right };
-            node /= 2;
+        let key = Key::new(at, self.set, place.0);
+        self.wakes[place.0 as usize] = at;
+        if place.0 < self.split {
+            self.busy.set(place.0, key);
+        } else {
+            self.quiet.set(place.0 - self.split, key);
         }
     }
 
@@ -62,8 +64,65 @@ impl Agenda {
     /// The place that comes first, and when.
     #[inline]
     pub(crate) fn first(&self) -> (Time, Place) {
-        let place = self.winners[1];
-        (self.wakes[place as usize].0, Place(place))
+        let first = self.busy.first.min(self.quiet.first);
+        (first.at(), first.place())
+    }
+}
+
+/// Time, then a number that counts calls of `set`, then the place: what comes first is the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(u128);
+
+const PLACE_BITS: u32 = 20;
+
+impl Key {
+    #[inline]
+    fn new(at: Time, set: u64, place: u32) -> Self {
+        Self(u128::from(at.as_nanos()) << 64 | u128::from(set << PLACE_BITS | u64::from(place)))
+    }
+
+    #[inline]
+    fn place(self) -> Place {
+        Place(self.0 as u32 & ((1 << PLACE_BITS) - 1))
+    }
+
+    #[inline]
+    fn at(self) -> Time {
+        Time::from_nanos((self.0 >> 64) as u64)
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Tournament {
+    /// Children of each node: `pairs[1]` are those of the root, and the last half are the places.
+    pairs: Vec<[Key; 2]>,
+    first: Key,
+}
+
+impl Tournament {
+    fn new(places: usize) -> Self {
+        let never = Key::new(Time::NEVER, 0, 0);
+        let leaves = places.next_power_of_two().max(2);
+        Self { pairs: vec![[never; 2]; leaves], first: never }
+    }
+
+    #[inline]
+    fn set(&mut self, leaf: u32, mut key: Key) {
+        let mut node = self.pairs.len() + leaf as usize;
+        loop {
+            let pair = &mut self.pairs[node / 2];
+            pair[node % 2] = key;
+            key = pair[0].min(pair[1]);
+            node /= 2;
+            if node == 1 {
+                self.first = key;
+                return;
+            }
+            // The winner above stays: so does everything above it.
+            if self.pairs[node / 2][node % 2] == key {
+                return;
+            }
+        }
     }
 }
 
@@ -80,7 +139,7 @@ mod tests {
             places in 1usize..40,
             sets in prop::collection::vec((0usize..40, 0u64..20), 1..200),
         ) {
-            let mut agenda = Agenda::new(places);
+            let mut agenda = Agenda::new(places / 2, places);
             let mut exact = vec![(Time::NEVER, 0); places];
             for (order, (place, at)) in sets.into_iter().enumerate() {
                 let (place, at) = (place % places, Time::from_nanos(at));

@@ -88,6 +88,22 @@ impl Way {
     }
 }
 
+/// Propagation that every packet has behind `link`, because the ways of all who use it end there
+/// and are equally long. It can as well be the link's own: then one pipe holds them all.
+fn take_common_delay(flows: &mut [FlowState], link: u16) -> Option<Span> {
+    let mut ways: Vec<&mut Way> = flows
+        .iter_mut()
+        .flat_map(|flow| [&mut flow.forward, &mut flow.reverse])
+        .filter(|way| way.links.contains(&link))
+        .collect();
+    let delay = ways.first()?.delay;
+    let is_common = ways.iter().all(|way| way.delay == delay && way.links.last() == Some(&link));
+    is_common.then(|| {
+        ways.iter_mut().for_each(|way| way.delay = Span::ZERO);
+        delay
+    })
+}
+
 fn bytes_in(pipe: &DelayLine<Packet>) -> u64 {
     pipe.iter().map(|packet| u64::from(packet.wire_len())).sum()
 }
@@ -101,13 +117,13 @@ const REVERSE_PIPE: u32 = 3;
 impl<'a, O: Observer> Engine<'a, O> {
     fn new(scenario: &'a Scenario, address: StreamAddress, observer: &'a mut O) -> Self {
         let end = Time::ZERO + scenario.duration;
-        let links: Vec<Link> = scenario
+        let mut links: Vec<Link> = scenario
             .links
             .iter()
             .enumerate()
             .map(|(index, config)| Link::new(config, index as u16, address))
             .collect();
-        let flows: Vec<FlowState> = scenario
+        let mut flows: Vec<FlowState> = scenario
             .flows
             .iter()
             .enumerate()
@@ -117,10 +133,15 @@ impl<'a, O: Observer> Engine<'a, O> {
                 reverse: Way::new(&flow.reverse, flow.reverse_delay),
             })
             .collect();
+        for (index, link) in links.iter_mut().enumerate() {
+            if let Some(delay) = take_common_delay(&mut flows, index as u16) {
+                link.delay += delay;
+            }
+        }
         let places = 1 + 2 * links.len() + 4 * flows.len();
         let mut engine = Self {
             now: Time::ZERO,
-            agenda: Agenda::new(places),
+            agenda: Agenda::new(2 * links.len(), places),
             links,
             flows,
             scenario,
@@ -185,7 +206,6 @@ impl<'a, O: Observer> Engine<'a, O> {
                 _ => self.deliver(flow, Direction::Reverse),
             }
         } else if index < links {
-            self.agenda.set(place, Time::NEVER);
             self.pull(index as usize);
         } else {
             self.pass_on((index - links) as usize);
@@ -262,18 +282,23 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// Takes from the queue of `link` what its transmitter is ready for.
     #[inline]
     fn pull(&mut self, link: usize) {
-        loop {
+        let at = loop {
             match self.links[link].pull(self.now, self.observer) {
-                Pulled::Arriving(packet, at) => self.hand_on(link, packet, at),
-                Pulled::Lost => {}
-                Pulled::Wait(at) => {
-                    // An idle link is called by the next arrival, and finds out itself.
-                    if !at.is_never() && self.links[link].has_backlog() {
-                        self.agenda.set(Place(link as u32), at);
+                Pulled::Arriving(packet, at, ready) => {
+                    self.hand_on(link, packet, at);
+                    if ready > self.now {
+                        break ready;
                     }
-                    return;
                 }
+                Pulled::Lost => {}
+                Pulled::Wait(at) => break at,
             }
+        };
+        // An idle link is called by the next arrival, and finds out itself.
+        let at = if self.links[link].has_backlog() { at } else { Time::NEVER };
+        let place = Place(link as u32);
+        if at != self.agenda.wake_of(place) {
+            self.agenda.set(place, at);
         }
     }
 
@@ -286,7 +311,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             Direction::Reverse => &flow.reverse,
         };
         packet.hop += 1;
-        if usize::from(packet.hop) == way.links.len() {
+        if usize::from(packet.hop) == way.links.len() && !way.delay.is_zero() {
             self.propagate(packet, at);
             return;
         }
@@ -317,43 +342,53 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    /// What has crossed `link` enters the next one.
+    /// What has crossed `link` enters the next one, or reaches its end.
+    #[inline]
     fn pass_on(&mut self, link: usize) {
-        while let Some(packet) = self.links[link].pipe.pop_due(self.now) {
-            let flow = &self.flows[packet.flow.0 as usize];
-            let way = match packet.direction {
-                Direction::Forward => &flow.forward,
-                Direction::Reverse => &flow.reverse,
-            };
-            let next = usize::from(way.links[usize::from(packet.hop)]);
-            self.offer(next, packet);
-        }
+        let Some(packet) = self.links[link].pipe.pop_due(self.now) else {
+            return;
+        };
         let at = self.links[link].pipe.next().unwrap_or(Time::NEVER);
         let place = Place((self.links.len() + link) as u32);
         self.agenda.set(place, at);
+        let flow = &self.flows[packet.flow.0 as usize];
+        let way = match packet.direction {
+            Direction::Forward => &flow.forward,
+            Direction::Reverse => &flow.reverse,
+        };
+        match way.links.get(usize::from(packet.hop)) {
+            Some(next) => self.offer(usize::from(*next), packet),
+            None => self.arrive(&packet),
+        }
     }
 
     /// What has crossed a flow's last part reaches its end.
     #[inline]
     fn deliver(&mut self, flow: usize, direction: Direction) {
-        let now = self.now;
         let state = &mut self.flows[flow];
         let (way, part) = match direction {
             Direction::Forward => (&mut state.forward, FORWARD_PIPE),
             Direction::Reverse => (&mut state.reverse, REVERSE_PIPE),
         };
-        let Some(packet) = way.pipe.pop_due(now) else {
+        let Some(packet) = way.pipe.pop_due(self.now) else {
             return;
         };
         let next = way.pipe.next().unwrap_or(Time::NEVER);
         let place = self.flow_place(flow, part);
         self.agenda.set(place, next);
+        self.arrive(&packet);
+    }
+
+    #[inline]
+    fn arrive(&mut self, packet: &Packet) {
+        let now = self.now;
+        let flow = packet.flow.0 as usize;
         self.arrived += u64::from(packet.wire_len());
         let who = Who::Flow(packet.flow);
-        self.observer.record(now, who, &Event::Arrived { packet: &packet });
-        match direction {
+        self.observer.record(now, who, &Event::Arrived { packet });
+        match packet.direction {
             Direction::Forward => {
-                let answer = self.flows[flow].ends.on_forward(now, &packet, self.observer);
+                let answer = self.flows[flow].ends.on_forward(now, packet, self.observer);
                 if let Some(answer) = answer {
                     self.depart(flow, answer);
                 }
@@ -362,7 +397,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 self.agenda.set_if_sooner(place, wake);
             }
             Direction::Reverse => {
-                self.flows[flow].ends.on_reverse(now, &packet, self.observer);
+                self.flows[flow].ends.on_reverse(now, packet, self.observer);
                 self.drain_sender(flow);
             }
         }

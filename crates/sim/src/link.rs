@@ -16,7 +16,7 @@ pub(crate) struct Link {
     entry_loss: Loss,
     loss: Loss,
     jitter: Option<Jitter>,
-    delay: Span,
+    pub(crate) delay: Span,
     /// Packets on their way to a link behind this one.
     pub(crate) pipe: DelayLine<Packet>,
     entry_random: Stream,
@@ -42,7 +42,7 @@ pub(crate) struct Counts {
 /// What a pull from the queue gave.
 pub(crate) enum Pulled {
     /// A packet that arrives at the other end at the time given.
-    Arriving(Packet, Time),
+    Arriving(Packet, Time, Time),
     /// The packet was lost on the medium.
     Lost,
     /// Nothing before this time.
@@ -138,7 +138,7 @@ impl Link {
         if let Some(jitter) = &mut self.jitter {
             at = jitter.delay(at, &mut self.jitter_random);
         }
-        Pulled::Arriving(packet, at)
+        Pulled::Arriving(packet, at, departure.ready)
     }
 
     pub(crate) fn backlog_bytes(&self) -> u64 {
