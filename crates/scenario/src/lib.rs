@@ -60,6 +60,7 @@ pub struct Flow {
 
 /// What a flow does.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "one per flow")]
 pub enum App {
     Tcp { traffic: Traffic, cca: sojourn_cca::Config, transport: sojourn_host::tcp::Config },
     Ping(sojourn_host::apps::PingConfig),

@@ -7,6 +7,11 @@ use sojourn_core::SpecError;
 /// One mistake of a study: the file, line and column, the key, what is allowed, the nearest match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StudyError {
+    mistake: Box<Mistake>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Mistake {
     place: Place,
     key: String,
     problem: SpecError,
@@ -23,7 +28,7 @@ pub struct Place {
 
 impl StudyError {
     pub fn new(place: Place, key: impl Into<String>, problem: SpecError) -> Self {
-        Self { place, key: key.into(), problem }
+        Self { mistake: Box::new(Mistake { place, key: key.into(), problem }) }
     }
 
     /// Of a file as a whole.
@@ -33,26 +38,27 @@ impl StudyError {
     }
 
     pub fn place(&self) -> &Place {
-        &self.place
+        &self.mistake.place
     }
 
     /// With dots: `scenario.path.rate`; empty when no key is to blame.
     pub fn key(&self) -> &str {
-        &self.key
+        &self.mistake.key
     }
 
     pub fn problem(&self) -> &SpecError {
-        &self.problem
+        &self.mistake.problem
     }
 }
 
 impl fmt::Display for StudyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.place)?;
-        if !self.key.is_empty() {
-            write!(f, "{}: ", self.key)?;
+        let Mistake { place, key, problem } = &*self.mistake;
+        write!(f, "{place}: ")?;
+        if !key.is_empty() {
+            write!(f, "{key}: ")?;
         }
-        self.problem.fmt(f)
+        problem.fmt(f)
     }
 }
 

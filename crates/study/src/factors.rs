@@ -84,7 +84,12 @@ impl Factors {
     ///
     /// # Errors
     /// The factor is one of a group, or the list is empty.
-    pub fn set(&mut self, document: &Document, address: &str, node: &Node) -> Result<bool, StudyError> {
+    pub fn set(
+        &mut self,
+        document: &Document,
+        address: &str,
+        node: &Node,
+    ) -> Result<bool, StudyError> {
         let address = address.strip_prefix("scenario.").unwrap_or(address);
         let known = self.factors.iter().position(|factor| factor.name == address);
         let is_list = matches!(node.value, Value::Array(_));
@@ -158,8 +163,11 @@ impl Factors {
                 table.insert_value(key, At::START, list(&mut items.into_iter()));
             }
         }
-        let mut overridden =
-            self.factors.iter().filter(|factor| factor.is_overridden).map(|factor| text(&factor.name));
+        let mut overridden = self
+            .factors
+            .iter()
+            .filter(|factor| factor.is_overridden)
+            .map(|factor| text(&factor.name));
         let overridden = list(&mut overridden);
         document.root.insert_value(OVERRIDDEN, At::START, overridden);
         let factors = Node { value: Value::Table(table), at: At::START };
@@ -205,9 +213,10 @@ impl Factors {
                 rest /= length(axis);
             }
             let value = |factor: usize| &self.factors[factor].values[chosen[factor]];
-            let is_left_out = self.holes.iter().any(|hole| {
-                hole.iter().all(|(factor, values)| values.contains(&value(*factor).0))
-            });
+            let is_left_out = self
+                .holes
+                .iter()
+                .any(|hole| hole.iter().all(|(factor, values)| values.contains(&value(*factor).0)));
             if !is_left_out {
                 let all = 0..self.factors.len();
                 combinations.push(Combination {
@@ -235,9 +244,9 @@ impl Factors {
     ) -> Result<Table, StudyError> {
         let mut scenario = scenario.clone();
         for (factor, node) in self.factors.iter().zip(&combination.nodes) {
-            crate::document::set(&mut scenario, &factor.name, factor.at, node).map_err(|error| {
-                document.error(factor.at, format!("factors.{}", factor.name), error)
-            })?;
+            crate::document::set(&mut scenario, &factor.name, factor.at, node).map_err(
+                |error| document.error(factor.at, format!("factors.{}", factor.name), error),
+            )?;
         }
         Ok(scenario)
     }
@@ -347,9 +356,8 @@ impl Factors {
             for (name, key_at, node) in flat {
                 let key = "factors.except";
                 let name = name.strip_prefix("scenario.").unwrap_or(&name);
-                let index = self
-                    .position(name)
-                    .map_err(|error| document.error(key_at, key, error))?;
+                let index =
+                    self.position(name).map_err(|error| document.error(key_at, key, error))?;
                 let items = match &node.value {
                     Value::Array(items) => &items[..],
                     _ => std::slice::from_ref(node),
@@ -556,9 +564,9 @@ impl Quantity {
                     .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+')))
                     .unwrap_or(text.len());
                 let (number, unit) = text.split_at(split);
-                let number = number.parse().map_err(|_| {
-                    SpecError::new(format!("'{text}' is no number with a unit"))
-                })?;
+                let number = number
+                    .parse()
+                    .map_err(|_| SpecError::new(format!("'{text}' is no number with a unit")))?;
                 Self { number, unit: unit.to_owned(), is_whole: false }
             }
             other => return Err(SpecError::new(format!("{} is no number", other.kind()))),

@@ -21,7 +21,8 @@ pub fn columns() -> Vec<MetricColumn> {
     let mut columns: Vec<MetricColumn> = Vec::new();
     for metric in METRICS {
         if let Some(column) = columns.iter_mut().find(|column| column.name == metric.name) {
-            column.doc = format!("{} ({}: {})", column.doc, kind_of(metric.scope).name(), metric.doc);
+            column.doc =
+                format!("{} ({}: {})", column.doc, kind_of(metric.scope).name(), metric.doc);
         } else {
             columns.push(MetricColumn {
                 name: metric.name.to_owned(),
@@ -53,7 +54,7 @@ pub fn find(name: &str, kinds: &[Kind]) -> Result<&'static Metric, SpecError> {
             let error = error.near(name, all());
             // The whole table would bury the message.
             Err(match likely.is_empty() {
-                true => error.allow(["those that 'sojourn list metrics' names"]),
+                true => error.allow(["the metrics in docs/study.md"]),
                 false => error.allow(likely),
             })
         }

@@ -90,7 +90,12 @@ fn keys(page: &mut String) {
             };
             let doc = value.get("description").and_then(Value::as_str).unwrap_or_default();
             let kind = kind_of_value(value, definitions);
-            let _ = writeln!(page, "| `{key}` | {kind} | {} | {} |", cell(&default), cell(&one_line(doc)));
+            let _ = writeln!(
+                page,
+                "| `{key}` | {kind} | {} | {} |",
+                cell(&default),
+                cell(&one_line(doc))
+            );
         }
         page.push('\n');
     }
@@ -157,7 +162,10 @@ fn registry(page: &mut String, title: &str, entries: &[Entry]) {
     }
     page.push('\n');
     for (name, _, params) in entries.iter().filter(|(_, _, params)| !params.is_empty()) {
-        let _ = writeln!(page, "### `{name}`\n\n| parameter | type | default | meaning |\n|---|---|---|---|");
+        let _ = writeln!(
+            page,
+            "### `{name}`\n\n| parameter | type | default | meaning |\n|---|---|---|---|"
+        );
         for param in *params {
             let _ = writeln!(
                 page,
@@ -187,7 +195,8 @@ fn metrics(page: &mut String) {
         };
         let kind = kind_of(metric.scope).name();
         let doc = cell(&one_line(metric.doc));
-        let _ = writeln!(page, "| `{}` | {kind} | {} | {group} | {doc} |", metric.name, metric.unit);
+        let _ =
+            writeln!(page, "| `{}` | {kind} | {} | {group} | {doc} |", metric.name, metric.unit);
     }
     page.push('\n');
 }

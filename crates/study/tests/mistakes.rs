@@ -71,7 +71,11 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
             "queue = \"pfifo limit 50\"\nquee = 3\n\n",
             "t.toml:12:1: scenario.path.quee: unknown key; did you mean 'queue'?",
         ),
-        ("duration = ", "duratoin = ", "t.toml:5:1: scenario.duratoin: unknown key; did you mean 'duration'?"),
+        (
+            "duration = ",
+            "duratoin = ",
+            "t.toml:5:1: scenario.duratoin: unknown key; did you mean 'duration'?",
+        ),
         ("title = \"a test\"\n", "", "t.toml:1:1: title: is missing"),
         (
             "rate = \"10Mbps\"",
@@ -104,8 +108,16 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
             "rate = \"trace none.csv\"",
             "t.toml:9:8: scenario.path.rate: the trace 'none.csv' cannot be read",
         ),
-        ("schema = 1", "schema = 2", "t.toml:1:10: schema: version 2 of the format is unknown (allowed: 1)"),
-        ("warmup = \"1s\"", "warmup = \"10s\"", "t.toml:6:10: scenario.warmup: warmup 10s is not shorter"),
+        (
+            "schema = 1",
+            "schema = 2",
+            "t.toml:1:10: schema: version 2 of the format is unknown (allowed: 1)",
+        ),
+        (
+            "warmup = \"1s\"",
+            "warmup = \"10s\"",
+            "t.toml:6:10: scenario.warmup: warmup 10s is not shorter",
+        ),
         (
             "app = \"ping\"",
             "app = \"pong\"",
@@ -122,8 +134,16 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
             "name = \"cubic\"",
             "t.toml:19:8: scenario.flow.1.name: another flow is named 'cubic' already",
         ),
-        ("name = \"echo\"", "name = \"e cho\"", "t.toml:19:8: scenario.flow.1.name: 'e cho' is no name"),
-        ("name = \"echo\"", "name = \"echo\"\ncount = 0", "t.toml:20:9: scenario.flow.1.count: 0 is out of range"),
+        (
+            "name = \"echo\"",
+            "name = \"e cho\"",
+            "t.toml:19:8: scenario.flow.1.name: 'e cho' is no name",
+        ),
+        (
+            "name = \"echo\"",
+            "name = \"echo\"\ncount = 0",
+            "t.toml:20:9: scenario.flow.1.count: 0 is out of range",
+        ),
         (
             "\"bbr\"]",
             "\"bbr33\"]",
@@ -213,9 +233,21 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
             "where = { \"path.queue\" = \"fq_codl\" }",
             "t.toml:37:9: claim.0.where: 'path.queue' never is 'fq_codl'; did you mean 'fq_codel'?",
         ),
-        ("expect = [\"goodput(cubic) > 5 Mbps\"]", "", "t.toml:34:1: claim.0: the claim expects nothing"),
-        ("y = \"goodput\"", "y = \"goodputs\"", "t.toml:32:5: views.share.y: no metric is named 'goodputs'"),
-        ("x = \"path.queue\"", "x = \"path.quee\"", "t.toml:31:5: views.share.x: 'path.quee' is no factor"),
+        (
+            "expect = [\"goodput(cubic) > 5 Mbps\"]",
+            "",
+            "t.toml:34:1: claim.0: the claim expects nothing",
+        ),
+        (
+            "y = \"goodput\"",
+            "y = \"goodputs\"",
+            "t.toml:32:5: views.share.y: no metric is named 'goodputs'",
+        ),
+        (
+            "x = \"path.queue\"",
+            "x = \"path.quee\"",
+            "t.toml:31:5: views.share.x: 'path.quee' is no factor",
+        ),
         ("kind = \"bars\"", "kind = \"pie\"", "t.toml:30:8: views.share.kind: unknown 'pie'"),
         ("[repeat]", "[repeat", "t.toml:26:8: not TOML"),
     ] {
@@ -227,9 +259,13 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
 #[test]
 fn a_study_without_a_shape_or_with_two_says_which_there_are() {
     let path = "[scenario.path]\nrate = \"10Mbps\"\nrtt = \"20ms\"\nqueue = \"pfifo limit 50\"\n";
-    let text = GOOD.replace(path, "").replace("\"path.queue\" = [\"pfifo limit 50\", \"fq_codel\"]\n", "");
+    let text =
+        GOOD.replace(path, "").replace("\"path.queue\" = [\"pfifo limit 50\", \"fq_codel\"]\n", "");
     let error = read(&text).unwrap_err();
-    assert!(error.contains("no link is defined (allowed: [scenario.path], [scenario.parking_lot]"), "{error}");
+    assert!(
+        error.contains("no link is defined (allowed: [scenario.path], [scenario.parking_lot]"),
+        "{error}"
+    );
     let error = mistake("[repeat]", "[[scenario.node]]\nname = \"a\"\n[repeat]");
     assert!(error.contains("several shapes are defined"), "{error}");
 }
@@ -241,7 +277,10 @@ fn what_the_command_line_sets_is_blamed_on_the_command_line() {
         Study::parse("t.toml", GOOD, Path::new(""), &overrides).map_err(|error| error.to_string())
     };
     let error = set("path.rate=40mbqs").unwrap_err();
-    assert!(error.starts_with("--set path.rate=40mbqs: scenario.path.rate: unknown unit"), "{error}");
+    assert!(
+        error.starts_with("--set path.rate=40mbqs: scenario.path.rate: unknown unit"),
+        "{error}"
+    );
     let error = set("path.rat=40mbps").unwrap_err();
     assert!(error.contains("unknown key; did you mean 'rate'?"), "{error}");
     let error = set("nonsense").unwrap_err();

@@ -2,10 +2,10 @@
 
 use sojourn_metrics::stats;
 
+use super::Claim;
 use super::resolve::{Expectation, Term, Test, Value};
 use super::syntax::{Pool, Relation};
 use super::units::Unit;
-use super::Claim;
 use crate::results::{
     Check, ClaimReport, ClaimResult, Estimate, Kind, Miss, Plan, Row, Table, Verdict,
 };
@@ -27,10 +27,10 @@ struct Results<'a> {
 
 /// Why a value is not there.
 #[derive(Clone, Debug, PartialEq)]
-enum Gap {
-    NoRun,
-    NoScenario(String),
-    NoValue(String),
+enum Absent {
+    Run,
+    Scenario(String),
+    Value(String),
 }
 
 impl<'a> Results<'a> {
@@ -62,7 +62,8 @@ impl<'a> Results<'a> {
             })
             .collect();
         if scenarios.is_empty() {
-            result.reason = Some("no scenario of this study is one that the claim speaks of".into());
+            result.reason =
+                Some("no scenario of this study is one that the claim speaks of".into());
             return result;
         }
         for expectation in &claim.expect {
@@ -168,8 +169,8 @@ impl<'a> Results<'a> {
         for seed in seeds {
             match self.value(term, scenario, *seed) {
                 Ok(value) => values.push(value),
-                Err(Gap::NoRun) => absent += 1,
-                Err(Gap::NoScenario(reason) | Gap::NoValue(reason)) => return Err(reason),
+                Err(Absent::Run) => absent += 1,
+                Err(Absent::Scenario(reason) | Absent::Value(reason)) => return Err(reason),
             }
         }
         match absent {
@@ -178,7 +179,7 @@ impl<'a> Results<'a> {
         }
     }
 
-    fn value(&self, term: &Term, scenario: u32, seed: u64) -> Result<f64, Gap> {
+    fn value(&self, term: &Term, scenario: u32, seed: u64) -> Result<f64, Absent> {
         match term {
             Term::Number(number) => Ok(*number),
             Term::Negative(inner) => Ok(-self.value(inner, scenario, seed)?),
@@ -188,11 +189,11 @@ impl<'a> Results<'a> {
         }
     }
 
-    fn metric(&self, value: &Value, scenario: u32, seed: u64) -> Result<f64, Gap> {
+    fn metric(&self, value: &Value, scenario: u32, seed: u64) -> Result<f64, Absent> {
         let scenario = self.elsewhere(value, scenario)?;
         let run = self.runs[scenario as usize].iter().find(|(own, _)| *own == seed);
         let rows = run.map(|(_, run)| self.table.run(*run)).filter(|rows| !rows.is_empty());
-        let rows = rows.ok_or(Gap::NoRun)?;
+        let rows = rows.ok_or(Absent::Run)?;
         let flows = &self.plan.scenarios[scenario as usize].flows;
         let is_meant = |row: &&Row| {
             row.kind == value.kind
@@ -208,20 +209,21 @@ impl<'a> Results<'a> {
             found.extend(self.table.value(row, value.metric));
         }
         let pooled = value.pool.of(&found).filter(|pooled| pooled.is_finite());
-        pooled.map(|pooled| match value.pool {
-            Pool::Jain => pooled,
-            _ => pooled * value.scale,
-        })
-        .ok_or_else(|| {
-            Gap::NoValue(match &value.of[..] {
-                "" => format!("'{}' was not measured", value.metric),
-                of => format!("'{}' of '{of}' was not measured", value.metric),
+        pooled
+            .map(|pooled| match value.pool {
+                Pool::Jain => pooled,
+                _ => pooled * value.scale,
             })
-        })
+            .ok_or_else(|| {
+                Absent::Value(match &value.of[..] {
+                    "" => format!("'{}' was not measured", value.metric),
+                    of => format!("'{}' of '{of}' was not measured", value.metric),
+                })
+            })
     }
 
     /// The scenario that a value is taken from.
-    fn elsewhere(&self, value: &Value, scenario: u32) -> Result<u32, Gap> {
+    fn elsewhere(&self, value: &Value, scenario: u32) -> Result<u32, Absent> {
         if value.elsewhere.is_empty() {
             return Ok(scenario);
         }
@@ -236,7 +238,7 @@ impl<'a> Results<'a> {
                 .iter()
                 .map(|(factor, value)| format!("{} = {value}", self.plan.factors[*factor].name))
                 .collect();
-            Gap::NoScenario(format!("the study has no scenario with {}", there.join(", ")))
+            Absent::Scenario(format!("the study has no scenario with {}", there.join(", ")))
         })
     }
 }
@@ -288,7 +290,9 @@ fn wanted(test: &Test, unit: Unit) -> String {
     };
     let shown = |number: f64| number / unit.scale;
     match test {
-        Test::Within { low, high } => with_unit(format!("{}..{}", round(shown(*low)), round(shown(*high)))),
+        Test::Within { low, high } => {
+            with_unit(format!("{}..{}", round(shown(*low)), round(shown(*high))))
+        }
         Test::Compare { relation, right, right_text } => match right.constant() {
             Some(number) => with_unit(format!("{} {}", relation.symbol(), round(shown(number)))),
             None => format!("{} {right_text}", relation.symbol()),

@@ -13,8 +13,8 @@ mod units;
 mod tests;
 
 pub use evaluate::check;
-pub use resolve::{Expectation, Names};
 pub(crate) use resolve::check_factor;
+pub use resolve::{Expectation, Names};
 
 pub use syntax::ExprError;
 

@@ -21,8 +21,15 @@ pub struct Expectation {
 #[derive(Clone, Debug)]
 pub(super) enum Test {
     /// Bounds in seconds, bits and plain numbers.
-    Within { low: f64, high: f64 },
-    Compare { relation: Relation, right: Term, right_text: String },
+    Within {
+        low: f64,
+        high: f64,
+    },
+    Compare {
+        relation: Relation,
+        right: Term,
+        right_text: String,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -243,24 +250,20 @@ impl Resolver<'_> {
         }
     }
 
-    fn metric(
-        &self,
-        pool: Option<Pool>,
-        metric: &MetricRef,
-    ) -> Result<(Term, Meaning), ExprError> {
+    fn metric(&self, pool: Option<Pool>, metric: &MetricRef) -> Result<(Term, Meaning), ExprError> {
         let kinds = match &metric.of {
             None => vec![Kind::Run],
-            Some(name) => self.kinds_of(name).map_err(|problem| ExprError {
-                at: metric.of_at,
-                problem,
-            })?,
+            Some(name) => {
+                self.kinds_of(name).map_err(|problem| ExprError { at: metric.of_at, problem })?
+            }
         };
         let found = metrics::find(&metric.metric, &kinds).map_err(|error| {
             let elsewhere = metrics::find(&metric.metric, &Kind::ALL);
             let problem = match (&metric.of, elsewhere) {
                 // It exists, of something else.
-                (None, Ok(_)) => SpecError::new(format!("'{}' of what?", metric.metric))
-                    .allow(self.all_names()),
+                (None, Ok(_)) => {
+                    SpecError::new(format!("'{}' of what?", metric.metric)).allow(self.all_names())
+                }
                 (Some(name), Ok(other)) => SpecError::new(format!(
                     "'{}' is a metric of a {}, and '{name}' is none",
                     metric.metric,
@@ -340,16 +343,11 @@ impl Resolver<'_> {
         }
         names
     }
-
 }
 
 /// # Errors
 /// The study has no such factor, or the factor never has this value.
-pub(crate) fn check_factor(
-    names: Names<'_>,
-    name: &str,
-    value: &str,
-) -> Result<usize, SpecError> {
+pub(crate) fn check_factor(names: Names<'_>, name: &str, value: &str) -> Result<usize, SpecError> {
     let factors = &names.plan.factors;
     let wanted = name.strip_prefix("scenario.").unwrap_or(name);
     let Some(index) = factors.iter().position(|factor| factor.name == wanted) else {
@@ -365,5 +363,7 @@ pub(crate) fn check_factor(
     if values().any(|known| known == value) || (names.is_overridden)(index) {
         return Ok(index);
     }
-    Err(SpecError::new(format!("'{wanted}' never is '{value}'")).near(value, values()).allow(values()))
+    Err(SpecError::new(format!("'{wanted}' never is '{value}'"))
+        .near(value, values())
+        .allow(values()))
 }

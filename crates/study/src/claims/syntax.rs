@@ -19,9 +19,18 @@ const MAX_DEPTH: usize = 50;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Claim {
-    Within { value: Expr, low: Quantity, high: Quantity },
+    Within {
+        value: Expr,
+        low: Quantity,
+        high: Quantity,
+    },
     /// The right side begins at byte `right_at`.
-    Compare { left: Expr, relation: Relation, right: Expr, right_at: usize },
+    Compare {
+        left: Expr,
+        relation: Relation,
+        right: Expr,
+        right_at: usize,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -326,9 +335,9 @@ impl<'a> Parser<'a> {
                 end += 1;
             }
         }
-        let number: f64 = rest[..end].parse().map_err(|_| {
-            ExprError::new(at, format!("'{}' is no number", head(rest)))
-        })?;
+        let number: f64 = rest[..end]
+            .parse()
+            .map_err(|_| ExprError::new(at, format!("'{}' is no number", head(rest))))?;
         self.at += end;
         let unit_at = self.here();
         let unit = self.unit();
@@ -471,13 +480,16 @@ mod tests {
             panic!("no difference");
         };
         assert_eq!(operator, Operator::Minus);
-        assert!(matches!(*left, Expr::Metric { ref metric, .. } if metric.of.as_deref() == Some("bbr3-linux")));
+        assert!(
+            matches!(*left, Expr::Metric { ref metric, .. } if metric.of.as_deref() == Some("bbr3-linux"))
+        );
     }
 
     #[test]
     fn a_metric_may_be_taken_from_another_scenario() {
-        let claim =
-            Claim::parse("rtt_p50(a, path.queue = 'cake bandwidth 10mbit') < jain(path.queue=fq_codel)");
+        let claim = Claim::parse(
+            "rtt_p50(a, path.queue = 'cake bandwidth 10mbit') < jain(path.queue=fq_codel)",
+        );
         let Ok(Claim::Compare { left, right, .. }) = claim else { panic!("{claim:?}") };
         let elsewhere = |expr| match expr {
             Expr::Metric { metric, .. } => metric.elsewhere[0].clone(),

@@ -19,7 +19,11 @@ fn plan() -> Plan {
         warmup_s: 1.0,
         step_s: 0.1,
         flows: vec![flow("a", "a"), flow("b.1", "b"), flow("b.2", "b")],
-        queues: vec![PlannedQueue { name: "queue".into(), queue: queue.into(), rate: "10Mbps".into() }],
+        queues: vec![PlannedQueue {
+            name: "queue".into(),
+            queue: queue.into(),
+            rate: "10Mbps".into(),
+        }],
     };
     Plan {
         schema: 1,
@@ -32,7 +36,10 @@ fn plan() -> Plan {
         model: String::new(),
         study_seed: 1,
         seeds: vec![1, 2],
-        factors: vec![Factor { name: "path.queue".into(), values: vec!["fifo".into(), "fq".into()] }],
+        factors: vec![Factor {
+            name: "path.queue".into(),
+            values: vec!["fifo".into(), "fq".into()],
+        }],
         scenarios: vec![scenario("fifo"), scenario("fq")],
         runs: [(0, 1), (0, 2), (1, 1), (1, 2)]
             .map(|(scenario, seed)| PlannedRun { id: String::new(), scenario, seed })
@@ -49,9 +56,11 @@ fn table(plan: &Plan) -> Table {
     let mut rows = Vec::new();
     for (run, planned) in plan.runs.iter().enumerate() {
         let is_fifo = planned.scenario == 0;
-        let goodput = [[6.0, 8.0], [5.0, 5.0]][planned.scenario as usize][planned.seed as usize - 1];
+        let goodput =
+            [[6.0, 8.0], [5.0, 5.0]][planned.scenario as usize][planned.seed as usize - 1];
         let rtt = if is_fifo { 60.0 } else { 25.0 };
-        let flow = |goodput| vec![("goodput_mbps", goodput), ("rtt_p50_ms", rtt), ("retransmits", 0.0)];
+        let flow =
+            |goodput| vec![("goodput_mbps", goodput), ("rtt_p50_ms", rtt), ("retransmits", 0.0)];
         for (kind, name, values) in [
             (Kind::Run, "", vec![("jain", 0.9)]),
             (Kind::Flow, "a", flow(goodput)),
@@ -159,7 +168,8 @@ fn a_claim_is_checked_in_every_scenario_that_it_speaks_of() {
     let plan = plan();
     let report = check(&[claim("goodput(a) > 5.5 Mbps", &[])], &plan, &table(&plan));
     assert_eq!(report.claims[0].verdict, Verdict::Fails);
-    let verdicts: Vec<Verdict> = report.claims[0].checks.iter().map(|check| check.verdict).collect();
+    let verdicts: Vec<Verdict> =
+        report.claims[0].checks.iter().map(|check| check.verdict).collect();
     assert_eq!(verdicts, [Verdict::Holds, Verdict::Fails]);
 }
 

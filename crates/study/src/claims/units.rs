@@ -64,10 +64,10 @@ impl Unit {
     /// In which results of this dimension are shown when nothing else decides.
     pub(super) fn usual(dimension: Dimension) -> Self {
         let usual = ["Mbit/s", "ms", "kB"].into_iter().map(Self::of_metric);
-        usual.into_iter().find(|unit| unit.dimension == dimension).unwrap_or(Self {
-            dimension,
-            ..Self::PLAIN
-        })
+        usual
+            .into_iter()
+            .find(|unit| unit.dimension == dimension)
+            .unwrap_or(Self { dimension, ..Self::PLAIN })
     }
 
     /// # Errors

@@ -168,9 +168,7 @@ impl<'de> de::SeqAccess<'de> for Items<'de> {
         };
         let index = self.next;
         self.next += 1;
-        seed.deserialize(node)
-            .map(Some)
-            .map_err(|fault| fault.at(node.at).below(index.to_string()))
+        seed.deserialize(node).map(Some).map_err(|fault| fault.at(node.at).below(index.to_string()))
     }
 }
 

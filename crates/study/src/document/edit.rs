@@ -83,12 +83,7 @@ pub fn set(scenario: &mut Table, address: &str, at: At, node: &Node) -> Result<(
     }
 }
 
-fn set_named(
-    scenario: &mut Table,
-    list: &str,
-    name: &str,
-    entry: &Entry,
-) -> Result<(), SpecError> {
+fn set_named(scenario: &mut Table, list: &str, name: &str, entry: &Entry) -> Result<(), SpecError> {
     let mut names = Vec::new();
     let mut found = false;
     for table in tables_mut(scenario, list) {
@@ -128,12 +123,14 @@ fn table_mut<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Table> {
 }
 
 fn tables_mut<'a>(table: &'a mut Table, key: &str) -> impl Iterator<Item = &'a mut Table> {
-    let items = table.entries.iter_mut().find(|entry| entry.key == key).and_then(|entry| {
-        match &mut entry.node.value {
+    let items =
+        table.entries.iter_mut().find(|entry| entry.key == key).and_then(|entry| match &mut entry
+            .node
+            .value
+        {
             Value::Array(items) => Some(items),
             _ => None,
-        }
-    });
+        });
     items.into_iter().flatten().filter_map(|node| match &mut node.value {
         Value::Table(table) => Some(table),
         _ => None,

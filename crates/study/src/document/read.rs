@@ -75,7 +75,8 @@ fn parse_extending(
         folder: folder.to_owned(),
         is_file: true,
     });
-    let document = |sources: &[Source]| Document { sources: sources.to_vec(), root: Table::default() };
+    let document =
+        |sources: &[Source]| Document { sources: sources.to_vec(), root: Table::default() };
     let at = |byte: usize| At { source: index, byte: byte as u32 };
     let parsed = DeTable::parse(text).map_err(|error| {
         let at = at(error.span().map_or(0, |span| span.start));
@@ -133,11 +134,7 @@ fn table_of(table: &DeTable<'_>, at: &impl Fn(usize) -> At, depth: usize) -> Opt
     Some(Table { entries })
 }
 
-fn node_of(
-    value: &Spanned<DeValue<'_>>,
-    at: &impl Fn(usize) -> At,
-    depth: usize,
-) -> Option<Node> {
+fn node_of(value: &Spanned<DeValue<'_>>, at: &impl Fn(usize) -> At, depth: usize) -> Option<Node> {
     Some(Node { value: value_of(value.get_ref(), at, depth)?, at: at(value.span().start) })
 }
 

@@ -27,7 +27,8 @@ fn keys_and_values_know_their_lines_and_columns() {
 fn a_file_counts_above_the_one_that_it_extends() {
     let scratch = Scratch::new("document");
     scratch.write("base.toml", "a = 1\nb = 2\n[t]\nx = 1\ny = 2\nlist = [1, 2]\n");
-    let path = scratch.write("top.toml", "extends = \"base.toml\"\nb = 3\n[t]\ny = 4\nlist = [9]\n");
+    let path =
+        scratch.write("top.toml", "extends = \"base.toml\"\nb = 3\n[t]\ny = 4\nlist = [9]\n");
     let document = Document::read(&path).unwrap();
     assert_eq!(document.to_toml(), "a = 1\nb = 3\n\n[t]\nx = 1\ny = 4\nlist = [9]\n");
     assert!(place(&document, "t.x").ends_with("base.toml:4:5"));

@@ -60,8 +60,7 @@ impl Folder {
                 }
             }
         }
-        let missing =
-            (0..plan.runs.len() as u32).filter(|run| !is_there[*run as usize]).collect();
+        let missing = (0..plan.runs.len() as u32).filter(|run| !is_there[*run as usize]).collect();
         Ok(Results {
             study: folder.optional_text(STUDY)?.unwrap_or_default(),
             table: store::table(&plan, rows),

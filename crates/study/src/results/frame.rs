@@ -82,8 +82,9 @@ impl FrameWriter {
             }
         }
         let file = BufWriter::new(File::create(path)?);
-        let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build()))
-            .map_err(to_io)?;
+        let writer =
+            SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build()))
+                .map_err(to_io)?;
         Ok(Self { writer })
     }
 
@@ -207,7 +208,9 @@ impl FrameReader {
                 ColumnReader::Int64ColumnReader(column) => Data::Int64(
                     column_values(column, rows)?.into_iter().flatten().map(|v| v as u64).collect(),
                 ),
-                ColumnReader::DoubleColumnReader(column) => Data::Double(column_values(column, rows)?),
+                ColumnReader::DoubleColumnReader(column) => {
+                    Data::Double(column_values(column, rows)?)
+                }
                 ColumnReader::FloatColumnReader(column) => Data::Float(
                     column_values(column, rows)?
                         .into_iter()

@@ -12,8 +12,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use super::codec::RunResult;
 use super::Row;
+use super::codec::RunResult;
 use crate::digest::Digest;
 
 const MAGIC: &[u8] = b"sojourn journal 1\n";
@@ -108,7 +108,8 @@ impl Records {
             return Ok(Self { places: BTreeMap::new(), end: length });
         }
         input.read_exact(&mut header)?;
-        if !header.starts_with(MAGIC) || &header[MAGIC.len()..HEADER as usize - 1] != plan.as_bytes()
+        if !header.starts_with(MAGIC)
+            || &header[MAGIC.len()..HEADER as usize - 1] != plan.as_bytes()
         {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a journal of another study"));
         }

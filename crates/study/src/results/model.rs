@@ -60,7 +60,10 @@ impl Plan {
     pub fn label(&self, scenario: u32) -> String {
         let values = &self.scenarios[scenario as usize].factors;
         let parts = self.factors.iter().zip(values).filter(|(factor, _)| factor.values.len() > 1);
-        parts.map(|(factor, value)| format!("{} = {value}", factor.name)).collect::<Vec<_>>().join(", ")
+        parts
+            .map(|(factor, value)| format!("{} = {value}", factor.name))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 }
 

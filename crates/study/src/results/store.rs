@@ -77,8 +77,7 @@ impl StoreWriter {
         run_columns
             .extend(plan.metrics.iter().map(|metric| (metric.name.clone(), ColumnType::Double)));
         let mut series_columns = named(&SERIES_COLUMNS);
-        series_columns
-            .extend(series_names().map(|name| (name.to_owned(), ColumnType::Float)));
+        series_columns.extend(series_names().map(|name| (name.to_owned(), ColumnType::Float)));
         Ok(Self {
             runs: Pending::create(runs, &run_columns)?,
             series: Pending::create(series, &series_columns)?,

@@ -28,7 +28,11 @@ pub(super) fn execute(
     let outcome = sojourn_sim::run(scenario, address, &mut collector)
         .map_err(|violation| format!("an invariant was broken: {violation}"))?;
     let metrics = collector.finish(outcome.end);
-    Ok(RunResult { run: named.run, rows: rows(&metrics, named, columns), series: series(&metrics, named) })
+    Ok(RunResult {
+        run: named.run,
+        rows: rows(&metrics, named, columns),
+        series: series(&metrics, named),
+    })
 }
 
 /// What there is to observe in a scenario.
@@ -123,8 +127,5 @@ fn series(metrics: &RunMetrics, named: Named) -> Vec<Series> {
 fn measured_column(name: &str, values: &[f32]) -> Option<SeriesColumn> {
     let values: Vec<Option<f64>> =
         values.iter().map(|value| value.is_finite().then(|| f64::from(*value))).collect();
-    values
-        .iter()
-        .any(Option::is_some)
-        .then(|| SeriesColumn { name: name.to_owned(), values })
+    values.iter().any(Option::is_some).then(|| SeriesColumn { name: name.to_owned(), values })
 }

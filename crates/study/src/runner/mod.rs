@@ -27,8 +27,8 @@ use rayon::prelude::*;
 use crate::claims;
 use crate::error::StudyError;
 use crate::results::{
-    CLAIMS, ClaimReport, FailedRun, Folder, Journal, Machine, PLAN, Part, Plan, ResultsError,
-    Row, RunResult, STUDY, StoreWriter, table, write_whole,
+    CLAIMS, ClaimReport, FailedRun, Folder, Journal, Machine, PLAN, Part, Plan, ResultsError, Row,
+    RunResult, STUDY, StoreWriter, table, write_whole,
 };
 use crate::study::Study;
 use execute::{Named, execute};
@@ -334,7 +334,11 @@ fn work(
     });
     let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some(source) = shared.broken {
-        return Err(RunError::Stopped { path: path.to_owned(), done: shared.progress.done, source });
+        return Err(RunError::Stopped {
+            path: path.to_owned(),
+            done: shared.progress.done,
+            source,
+        });
     }
     shared.journal.sync().map_err(|source| RunError::Io { path: path.to_owned(), source })?;
     let mut failed = shared.failed;
@@ -361,12 +365,7 @@ fn locked<'a, T>(mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn write_tables(
-    plan: &Plan,
-    mine: &[u32],
-    journal: &mut Journal,
-    paths: &Paths,
-) -> io::Result<()> {
+fn write_tables(plan: &Plan, mine: &[u32], journal: &mut Journal, paths: &Paths) -> io::Result<()> {
     let mut writer = StoreWriter::create(&paths.runs, &paths.series, plan)?;
     for run in mine {
         if let Some(result) = journal.read(*run)? {

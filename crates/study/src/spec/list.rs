@@ -127,7 +127,10 @@ impl<'de> Deserialize<'de> for Seeds {
 
             fn visit_i64<E: de::Error>(self, number: i64) -> Result<Seeds, E> {
                 u64::try_from(number).map(Seeds::Count).map_err(|_| {
-                    E::custom(format!("{number} is negative; wanted is {}", &self as &dyn de::Expected))
+                    E::custom(format!(
+                        "{number} is negative; wanted is {}",
+                        &self as &dyn de::Expected
+                    ))
                 })
             }
 

@@ -168,7 +168,7 @@ pub struct ClaimSpec {
     pub note: Option<String>,
 }
 
-/// Stands for the keys of `[factors]` in the schema; they are addresses and so without end.
+/// Addresses in the scenario, each with the values that it takes; and beside them:
 #[derive(JsonSchema)]
 #[allow(dead_code)]
 struct FactorsSchema {
@@ -200,6 +200,8 @@ enum FactorSchema {
         /// With `count`: equal distances (`linear`, the default) or equal ratios (`log`).
         scale: Option<String>,
     },
+    /// The first part of an address; the rest is inside.
+    Inside(BTreeMap<String, serde_json::Value>),
 }
 
 #[derive(JsonSchema)]

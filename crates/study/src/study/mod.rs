@@ -395,9 +395,8 @@ fn claims(
     let mut claims: Vec<Claim> = Vec::new();
     for (index, claim) in specs.iter().enumerate() {
         let key = format!("claim.{index}");
-        let wrong = |part: &str, problem| {
-            Err(document.error_at_key(&format!("{key}{part}"), problem))
-        };
+        let wrong =
+            |part: &str, problem| Err(document.error_at_key(&format!("{key}{part}"), problem));
         if claims.iter().any(|other| other.id == claim.id) {
             let problem = format!("another claim is called '{}' already", claim.id);
             return wrong(".id", SpecError::new(problem));
@@ -440,11 +439,7 @@ fn claims(
     Ok(claims)
 }
 
-fn views(
-    spec: &StudySpec,
-    document: &Document,
-    names: Names<'_>,
-) -> Result<Vec<View>, StudyError> {
+fn views(spec: &StudySpec, document: &Document, names: Names<'_>) -> Result<Vec<View>, StudyError> {
     // In the order of the file.
     let written = match document.root.node("views").map(|node| &node.value) {
         Some(Value::Table(table)) => table.entries.iter().map(|entry| &entry.key[..]).collect(),

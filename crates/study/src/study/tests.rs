@@ -47,7 +47,8 @@ fn values(study: &Study) -> Vec<Vec<&str>> {
 
 #[test]
 fn factors_are_crossed_and_the_first_changes_slowest() {
-    let study = study("[factors]\npath.rtt = [\"10ms\", \"30ms\"]\n\"cca\" = [\"cubic\", \"reno\"]\n");
+    let study =
+        study("[factors]\npath.rtt = [\"10ms\", \"30ms\"]\n\"cca\" = [\"cubic\", \"reno\"]\n");
     assert_eq!(
         values(&study),
         [["10ms", "cubic"], ["10ms", "reno"], ["30ms", "cubic"], ["30ms", "reno"]]
@@ -96,8 +97,14 @@ fn ranges_count_in_units_and_without_rounding_dust() {
         factor("path.rtt = { from = \"10ms\", to = \"50ms\", step = \"20ms\" }"),
         ["10ms", "30ms", "50ms"]
     );
-    assert_eq!(factor("flow.b.count = { from = 1, to = 8, count = 4, scale = \"log\" }"), ["1", "2", "4", "8"]);
-    assert_eq!(factor("path.rtt = { from = \"0.1ms\", to = \"0.3ms\", step = \"0.1ms\" }"), ["0.1ms", "0.2ms", "0.3ms"]);
+    assert_eq!(
+        factor("flow.b.count = { from = 1, to = 8, count = 4, scale = \"log\" }"),
+        ["1", "2", "4", "8"]
+    );
+    assert_eq!(
+        factor("path.rtt = { from = \"0.1ms\", to = \"0.3ms\", step = \"0.1ms\" }"),
+        ["0.1ms", "0.2ms", "0.3ms"]
+    );
     assert_eq!(factor("flow.b.count = { from = 3, to = 1, step = -1 }"), ["3", "2", "1"]);
     for (range, words) in [
         ("{ from = 1, to = 3 }", "a range needs one of the two (allowed: step, count)"),
@@ -111,7 +118,8 @@ fn ranges_count_in_units_and_without_rounding_dust() {
         ("{}", "has no values"),
         ("\"10ms\"", "a text does not fit"),
     ] {
-        let error = read(&format!("[factors]\npath.rtt = {range}\n"), &Overrides::default()).unwrap_err();
+        let error =
+            read(&format!("[factors]\npath.rtt = {range}\n"), &Overrides::default()).unwrap_err();
         assert!(error.contains(words), "\n  wanted: {words}\n  found:  {error}");
     }
 }
@@ -135,13 +143,21 @@ fn setting_a_key_changes_the_scenario_and_setting_a_factor_its_values() {
     let study = with("", &["path.queue=[\"fq_codel\", \"codel\"]", "repeat.seeds=3"]);
     assert_eq!(values(&study), [["fq_codel"], ["codel"]]);
     assert_eq!(study.seeds, [1, 2, 3]);
-    assert_eq!(with("", &["flow.*.start=2s"]).scenarios[0].scenario.flows[2].start, Span::from_secs(2));
+    assert_eq!(
+        with("", &["flow.*.start=2s"]).scenarios[0].scenario.flows[2].start,
+        Span::from_secs(2)
+    );
 }
 
 #[test]
 fn the_study_as_run_gives_the_same_runs_again() {
     let factors = "[factors]\npath.rtt = [\"10ms\", \"30ms\"]\n[repeat]\nseeds = 2\n";
-    for set in [&[][..], &["path.rate=40mbps"], &["path.rtt=5ms"], &["path.queue=[\"codel\", \"fq_codel\"]"]] {
+    for set in [
+        &[][..],
+        &["path.rate=40mbps"],
+        &["path.rtt=5ms"],
+        &["path.queue=[\"codel\", \"fq_codel\"]"],
+    ] {
         let study = with(factors, set);
         let again = Study::parse("again", study.text(), Path::new(""), &Overrides::default());
         let again = again.unwrap_or_else(|error| panic!("{error}\n{}", study.text()));
@@ -193,7 +209,10 @@ fn the_canonical_text_is_stable() {
     let scenario = &study("").scenarios[0].scenario;
     let text = canonical(scenario);
     assert_eq!(text, canonical(&scenario.clone()));
-    assert!(text.starts_with("Scenario { duration: Span(20000000000), warmup: Span(4000000000)"), "{text}");
+    assert!(
+        text.starts_with("Scenario { duration: Span(20000000000), warmup: Span(4000000000)"),
+        "{text}"
+    );
     for part in ["name: \"queue\"", "Packets(50)", "start_jitter: Span(1000000000)", "mss: 1448"] {
         assert!(text.contains(part), "{part} is part of\n{text}");
     }

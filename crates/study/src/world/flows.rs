@@ -58,9 +58,10 @@ pub(super) fn build(
                 name: name.clone(),
                 group: flow.name.clone(),
                 app: flow.app.name().to_owned(),
-                cca: flow.app.is_tcp().then(|| {
-                    flow.cca.as_ref().map_or("cubic".to_owned(), |cca| cca.text.clone())
-                }),
+                cca: flow
+                    .app
+                    .is_tcp()
+                    .then(|| flow.cca.as_ref().map_or("cubic".to_owned(), |cca| cca.text.clone())),
                 base_rtt_ms: base_rtt.as_millis_f64(),
             });
             flows.push(Flow { name, ..template.clone() });
@@ -84,7 +85,8 @@ fn one(flow: &FlowSpec, spec: &ScenarioSpec, shape: &mut Shape) -> Result<Flow, 
     let last = spec.duration.value.min(stop.unwrap_or(Span::MAX));
     if start + start_jitter > last {
         let key = if flow.start_jitter.is_some() { "start_jitter" } else { "start" };
-        let problem = format!("may start at {}, later than it ends at {last}", start + start_jitter);
+        let problem =
+            format!("may start at {}, later than it ends at {last}", start + start_jitter);
         return Err((key, SpecError::new(problem)));
     }
     let dscp = flow.dscp.unwrap_or(0);
@@ -139,7 +141,8 @@ fn ends(flow: &FlowSpec, shape: &mut Shape) -> Result<(u16, u16, Vec<u16>, Vec<u
             Ok((src, dst, ways.0, ways.1))
         }
         Ways::Shortest(graph) => {
-            for (key, is_there) in [("hop", flow.hop.is_some()), ("direction", flow.direction.is_some())]
+            for (key, is_there) in
+                [("hop", flow.hop.is_some()), ("direction", flow.direction.is_some())]
             {
                 if is_there {
                     let problem = "has no meaning between free nodes; src and dst say the way";
@@ -249,11 +252,7 @@ fn frames(flow: &FlowSpec) -> Result<App, At> {
     }))
 }
 
-fn size(
-    flow: &FlowSpec,
-    default: u64,
-    allowed: std::ops::RangeInclusive<u64>,
-) -> Result<u64, At> {
+fn size(flow: &FlowSpec, default: u64, allowed: std::ops::RangeInclusive<u64>) -> Result<u64, At> {
     let size = flow.size.as_ref().map_or(default, |size| size.value.as_u64());
     if allowed.contains(&size) {
         return Ok(size);
@@ -281,16 +280,17 @@ fn over_tcp(flow: &FlowSpec, traffic: Traffic) -> Result<App, At> {
         }
         (None, None) => linux.receive_buffer,
     };
-    let number = |key: &'static str, given: Option<u32>, default: u32, least: u32, most: u32| {
-        match given.unwrap_or(default) {
+    let number =
+        |key: &'static str, given: Option<u32>, default: u32, least: u32, most: u32| match given
+            .unwrap_or(default)
+        {
             number if (least..=most).contains(&number) => Ok(number),
             number => Err((
                 key,
                 SpecError::new(format!("{number} is out of range"))
                     .allow([format!("{least} to {most}")]),
             )),
-        }
-    };
+        };
     let transport = tcp::Config {
         mss: number("mss", flow.mss, linux.mss, 64, 65_000)?,
         initial_cwnd: number("initial_cwnd", flow.initial_cwnd, linux.initial_cwnd, 1, 10_000)?,
@@ -365,7 +365,10 @@ fn check_keys<'a>(
         };
         if !apps.contains(&app) {
             let problem = format!("has no meaning for the application '{}'", app.name());
-            return Err((key.to_owned(), SpecError::new(problem).near(key, app.keys()).allow(app.keys())));
+            return Err((
+                key.to_owned(),
+                SpecError::new(problem).near(key, app.keys()).allow(app.keys()),
+            ));
         }
     }
     Ok(())

@@ -67,11 +67,7 @@ pub fn build(
     })
 }
 
-fn assemble(
-    spec: &ScenarioSpec,
-    document: &Document,
-    traces: &mut Traces,
-) -> Result<World, Wrong> {
+fn assemble(spec: &ScenarioSpec, document: &Document, traces: &mut Traces) -> Result<World, Wrong> {
     let mut shape = shapes::build(spec, document, traces)?;
     let (flows, planned) = flows::build(spec, document, &mut shape)?;
     let scenario = Scenario {

@@ -49,15 +49,26 @@ pub(super) fn build(
             let mut shape = Shape::row(lot.hops, false);
             for hop in 1..=lot.hops {
                 let name = format!("queue{hop}");
-                shape.add_line("", &name, "parking_lot", lot.hops, &lot.line(), document, traces)?;
+                shape.add_line(
+                    "",
+                    &name,
+                    "parking_lot",
+                    lot.hops,
+                    &lot.line(),
+                    document,
+                    traces,
+                )?;
             }
             Ok(shape)
         }
         (None, None, true) => free(spec, document, traces),
         (None, None, false) => Err(Wrong::new(
             "",
-            SpecError::new("no link is defined")
-                .allow(["[scenario.path]", "[scenario.parking_lot]", "[[scenario.link]]"]),
+            SpecError::new("no link is defined").allow([
+                "[scenario.path]",
+                "[scenario.parking_lot]",
+                "[[scenario.link]]",
+            ]),
         )),
         _ => Err(Wrong::new(
             "",
@@ -67,11 +78,7 @@ pub(super) fn build(
     }
 }
 
-fn free(
-    spec: &ScenarioSpec,
-    document: &Document,
-    traces: &mut Traces,
-) -> Result<Shape, Wrong> {
+fn free(spec: &ScenarioSpec, document: &Document, traces: &mut Traces) -> Result<Shape, Wrong> {
     let mut graph = Graph::default();
     let mut shape = Shape::row(0, false);
     for (index, node) in spec.node.iter().enumerate() {

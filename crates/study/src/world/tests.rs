@@ -24,7 +24,8 @@ fn error(text: &str) -> String {
     study_in(Path::new(""), text).map(|_| ()).expect_err("the study is wrong")
 }
 
-const PATH: &str = "[scenario.path]\nrate = \"10Mbps\"\nrtt = \"20ms\"\nqueue = \"pfifo limit 50\"\n";
+const PATH: &str =
+    "[scenario.path]\nrate = \"10Mbps\"\nrtt = \"20ms\"\nqueue = \"pfifo limit 50\"\n";
 
 fn on_path(flows: &str) -> Scenario {
     scenario(&format!("{PATH}{flows}"))
@@ -86,9 +87,15 @@ fn an_upward_flow_sends_its_data_through_the_reverse_queue() {
 fn a_flow_may_have_more_propagation_than_the_path_but_not_less() {
     let world = on_path(&format!("{BULK}rtt = \"50ms\"\n"));
     let flow = &world.flows[0];
-    assert_eq!((flow.forward_delay, flow.reverse_delay), (Span::from_millis(15), Span::from_millis(15)));
+    assert_eq!(
+        (flow.forward_delay, flow.reverse_delay),
+        (Span::from_millis(15), Span::from_millis(15))
+    );
     let error = error(&format!("{PATH}{BULK}rtt = \"5ms\"\n"));
-    assert!(error.contains("t.toml:12:7: scenario.flow.0.rtt: 5ms is less than the 20ms"), "{error}");
+    assert!(
+        error.contains("t.toml:12:7: scenario.flow.0.rtt: 5ms is less than the 20ms"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -107,12 +114,18 @@ fn a_parking_lot_has_long_flows_and_cross_flows() {
     let names: Vec<&str> = world.links.iter().map(|link| &link.name[..]).collect();
     assert_eq!(names[..4], ["queue1", "reverse_queue1", "queue2", "reverse_queue2"]);
     assert_eq!(world.links[0].delay, Span::from_millis(10));
-    assert_eq!((&world.flows[0].forward[..], &world.flows[0].reverse[..]), (&[0, 2, 4][..], &[5, 3, 1][..]));
+    assert_eq!(
+        (&world.flows[0].forward[..], &world.flows[0].reverse[..]),
+        (&[0, 2, 4][..], &[5, 3, 1][..])
+    );
     assert_eq!((&world.flows[1].forward[..], &world.flows[1].reverse[..]), (&[2][..], &[3][..]));
     let error = error(&format!(
         "[scenario.parking_lot]\nhops = 3\nrate = \"10Mbps\"\nrtt = \"60ms\"\nqueue = \"fq_codel\"\n{BULK}hop = 4\n"
     ));
-    assert!(error.contains("scenario.flow.0.hop: there is no bottleneck 4 (allowed: 1 to 3)"), "{error}");
+    assert!(
+        error.contains("scenario.flow.0.hop: there is no bottleneck 4 (allowed: 1 to 3)"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -134,7 +147,8 @@ fn free_nodes_and_links_are_routed() {
 
     let error = error(&format!("{nodes}{}{BULK}src = \"b\"\ndst = \"a\"\n", link("l", "a", "q")));
     assert!(error.contains("scenario.link.0.to: no node is named 'q'"), "{error}");
-    let error = self::error(&format!("{nodes}{}{BULK}src = \"b\"\ndst = \"a\"\n", link("l", "a", "r")));
+    let error =
+        self::error(&format!("{nodes}{}{BULK}src = \"b\"\ndst = \"a\"\n", link("l", "a", "r")));
     assert!(error.contains("no way leads from 'b' to 'a'"), "{error}");
 }
 
@@ -160,10 +174,18 @@ fn applications_become_what_they_send() {
     );
     assert_eq!(
         app(2),
-        App::Udp(UdpConfig { interval: Span::from_millis(20), frame: 160, datagrams: 1, header: 28 })
+        App::Udp(UdpConfig {
+            interval: Span::from_millis(20),
+            frame: 160,
+            datagrams: 1,
+            header: 28
+        })
     );
     let App::Tcp { traffic, .. } = app(3) else { panic!() };
-    assert_eq!(traffic, Traffic::OnOff { on: Span::from_secs(1), off: Span::from_secs(2), random: true });
+    assert_eq!(
+        traffic,
+        Traffic::OnOff { on: Span::from_secs(1), off: Span::from_secs(2), random: true }
+    );
     let App::Tcp { traffic, transport, .. } = app(4) else { panic!() };
     assert_eq!(traffic, Traffic::Bulk { bytes: Some(1_000_000) });
     assert_eq!(transport.receive_buffer, tcp::ReceiveBuffer::Window(58_000));
@@ -175,7 +197,10 @@ fn values_that_no_application_can_live_with_are_refused() {
         ("app = \"udp\"\nrate = \"0bps\"", "scenario.flow.0.rate: 0bit is out of range"),
         ("app = \"udp\"\nrate = \"1Mbps\"\nsize = \"0B\"", "flow.0.size: 0 bytes are out of range"),
         ("app = \"frames\"\nsize = \"1kB\"", "frames needs 'frames_per_second'"),
-        ("app = \"frames\"\nsize = \"2B\"\nframes_per_second = 60\ndatagrams = 3", "cannot be cut into 3"),
+        (
+            "app = \"frames\"\nsize = \"2B\"\nframes_per_second = 60\ndatagrams = 3",
+            "cannot be cut into 3",
+        ),
         ("app = \"on_off\"\non = \"1s\"", "on_off needs 'off'"),
         ("app = \"on_off\"\non = \"0s\"\noff = \"1s\"", "scenario.flow.0.on: is zero"),
         ("app = \"ping\"\ninterval = \"0s\"", "interval: 0s is too short"),

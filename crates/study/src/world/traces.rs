@@ -41,7 +41,8 @@ impl Traces {
         let text = read(&path).map_err(|why| {
             wrong(SpecError::new(format!("the trace '{shown}' cannot be read: {why}")))
         })?;
-        let config = rate.value.complete(Some(&text)).map_err(|error| wrong(error.within(&shown)))?;
+        let config =
+            rate.value.complete(Some(&text)).map_err(|error| wrong(error.within(&shown)))?;
         self.completed.insert(name, config.clone());
         Ok(config)
     }

@@ -1,0 +1,91 @@
+//! Rooms know each other in one direction only.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+/// What each room may know. A room that is not listed here does not belong to the house.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("core", &[]),
+    ("cca", &["core"]),
+    ("qdisc", &["core"]),
+    ("link", &["core"]),
+    ("metrics", &["core"]),
+    ("host", &["core", "cca"]),
+    ("scenario", &["core", "cca", "qdisc", "link", "host"]),
+    ("sim", &["core", "cca", "qdisc", "link", "host", "scenario"]),
+    ("study", &["core", "cca", "qdisc", "link", "host", "scenario", "sim", "metrics"]),
+    ("report", &["core", "metrics", "scenario", "study"]),
+];
+
+/// Outside libraries behind the determinism wall; each has its reason in `docs/decisions.md`.
+const WALLED: &[&str] =
+    &["core", "cca", "qdisc", "link", "metrics", "host", "scenario", "sim"];
+const ALLOWED_OUTSIDE: &[&str] = &["libm", "rand_core", "rand_pcg", "thiserror", "serde"];
+
+#[test]
+fn arrows_run_one_way() {
+    let known: BTreeMap<&str, &[&str]> = ROOMS.iter().copied().collect();
+    for (room, needs) in dependencies() {
+        if matches!(room.as_str(), "cli" | "benches" | "fidelity" | "rooms") {
+            continue;
+        }
+        let allowed = known.get(room.as_str()).unwrap_or_else(|| panic!("unknown room '{room}'"));
+        for need in needs {
+            if let Some(other) = need.strip_prefix("sojourn-") {
+                assert!(allowed.contains(&other), "{room} must not know {other}");
+            } else if WALLED.contains(&room.as_str()) {
+                assert!(
+                    ALLOWED_OUTSIDE.contains(&need.as_str()),
+                    "{room} is behind the wall and must not use {need}"
+                );
+            }
+        }
+    }
+}
+
+/// The wall is the `clippy.toml` of the workspace, and a crate's own one would replace it.
+#[test]
+fn walled_rooms_have_no_lints_of_their_own() {
+    let root = env!("CARGO_MANIFEST_DIR").to_owned() + "/../..";
+    for room in WALLED {
+        let own = format!("{root}/crates/{room}/clippy.toml");
+        assert!(!std::path::Path::new(&own).exists(), "{own} opens the wall");
+        let manifest = std::fs::read_to_string(format!("{root}/crates/{room}/Cargo.toml"))
+            .expect("every room has a manifest");
+        assert!(manifest.contains("[lints]\nworkspace = true"), "{room} does not take the lints");
+    }
+    let wall = std::fs::read_to_string(format!("{root}/clippy.toml")).expect("there is a wall");
+    for forbidden in ["Instant::now", "SystemTime::now", "HashMap", "f64::powf", "thread::spawn"] {
+        assert!(wall.contains(forbidden), "the wall does not forbid {forbidden}");
+    }
+}
+
+/// Rooms of the workspace with what they need when they are built, tests left out.
+fn dependencies() -> Vec<(String, Vec<String>)> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    let metadata: serde_json::Value =
+        serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
+    let packages = metadata["packages"].as_array().expect("there are packages");
+    packages
+        .iter()
+        .map(|package| {
+            let name = package["name"].as_str().expect("a package has a name");
+            let room = match name.strip_prefix("sojourn-") {
+                Some(room) => room,
+                None => "cli",
+            };
+            let needs = package["dependencies"]
+                .as_array()
+                .expect("a list")
+                .iter()
+                .filter(|dependency| dependency["kind"].is_null())
+                .map(|dependency| dependency["name"].as_str().expect("a name").to_owned())
+                .collect();
+            (room.to_owned(), needs)
+        })
+        .collect()
+}
