@@ -246,7 +246,9 @@ pub struct Restart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantum {
     /// The transport decides from the pacing rate, but not below `least`.
-    Auto { least: u32 },
+    Auto {
+        least: u32,
+    },
     Segments(u32),
 }
 

@@ -96,9 +96,9 @@ impl Config {
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         let mut words = Words::new(text);
         let names = || algorithms().iter().map(|algorithm| algorithm.name);
-        let name = words.next().ok_or_else(|| {
-            SpecError::new("no congestion control is named").allow(names())
-        })?;
+        let name = words
+            .next()
+            .ok_or_else(|| SpecError::new("no congestion control is named").allow(names()))?;
         Ok(match name {
             "reno" => Self::Reno(reno::Config::parse(&mut words)?),
             "cubic" => Self::Cubic(cubic::Config::parse(&mut words)?),
@@ -142,11 +142,9 @@ impl Config {
             Self::Bbr3Linux(config) => config.ecn_request(),
             Self::Dctcp(_) => EcnRequest::MarkByMark,
             Self::Prague(_) | Self::PragueLinux(_) | Self::PragueUdp(_) => EcnRequest::L4s,
-            Self::Reno(_)
-            | Self::Cubic(_)
-            | Self::CubicLinux(_)
-            | Self::Bbr(_)
-            | Self::Bbr3(_) => EcnRequest::Host,
+            Self::Reno(_) | Self::Cubic(_) | Self::CubicLinux(_) | Self::Bbr(_) | Self::Bbr3(_) => {
+                EcnRequest::Host
+            }
         }
     }
 

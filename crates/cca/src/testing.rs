@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use sojourn_core::{Purpose, Rate, Span, StreamAddress, Time};
 
 use crate::{
-    Ack, Congestion, CongestionKind, Controller, EcnFeedback, Lost, Memo, RateSample, RecoveryState, Restart,
-    Sent, Setup, Undo,
+    Ack, Congestion, CongestionKind, Controller, EcnFeedback, Lost, Memo, RateSample,
+    RecoveryState, Restart, Sent, Setup, Undo,
 };
 
 pub(crate) const MTU: u32 = 1_500;
@@ -485,10 +485,10 @@ impl<C: Controller> Connection<C> {
 
     fn change_state(&mut self, has_losses: bool, is_marked: bool, prior_una: u32) {
         let is_undisturbed = matches!(self.state, RecoveryState::Open | RecoveryState::Disorder);
-        if !is_undisturbed
-            && self.snd_una != prior_una
-            && self.high_seq.wrapping_sub(self.snd_una) as i32 <= 0
-        {
+        // A reduction for marks lasts until what was sent after it is acknowledged.
+        let left = self.high_seq.wrapping_sub(self.snd_una) as i32;
+        let is_over = if self.state == RecoveryState::Cwr { left < 0 } else { left <= 0 };
+        if !is_undisturbed && self.snd_una != prior_una && is_over {
             self.state = RecoveryState::Open;
             self.may_undo = false;
             self.controller.on_recovered(self.now);

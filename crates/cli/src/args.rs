@@ -13,7 +13,7 @@ use crate::failure::Failure;
 
 const ENDINGS: &str = "Exit codes:
   0  done; every claim holds, or none could be tested
-  1  done, but a claim failed or a run ended without a result
+  1  done, but a claim failed, a comparison found something worse, or a run has no result
   2  something that was given is wrong: an option, a study, a trace, a folder
   3  this machine cannot: a full disk, no permission
 
@@ -39,7 +39,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Read studies as `run` would, without running anything
     ///
-    /// Prints what each would do; exits with 2 when one is wrong.
+    /// Prints what each would do; ends with 2 when one is wrong.
     Check(CheckArgs),
     /// Join the result folders of shards into one, check the claims and write the report
     Join(JoinArgs),
@@ -47,6 +47,16 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Show the results of a folder, or of one of its runs
     Show(ShowArgs),
+    /// Compare two result folders, before and after a change, run by run
+    ///
+    /// Scenarios are paired by their factors and runs by their seeds. Ends with 1 when something
+    /// became worse by more than chance explains.
+    Compare(CompareArgs),
+    /// Write results in the formats of other tools
+    ///
+    /// `pcap` and `mahimahi` need every packet, so the run is simulated once more; it is the same
+    /// run, or the command says that it is not.
+    Export(ExportArgs),
     /// Name what studies are made of: congestion controls, queues, applications, links, metrics
     List(ListArgs),
     /// Begin a study: a file that says what can be written in it
@@ -57,9 +67,7 @@ pub(crate) enum Command {
     /// Print the JSON Schema of study files, for editors that complete and check
     Schema,
     /// Print the completions of a shell
-    Completions {
-        shell: clap_complete::Shell,
-    },
+    Completions { shell: clap_complete::Shell },
     /// Say what this build and this machine can do
     Doctor(DoctorArgs),
 }
@@ -103,6 +111,9 @@ pub(crate) struct RunArgs {
     /// Write no report.html
     #[arg(long)]
     pub(crate) no_report: bool,
+    /// Write the packets of every run too, as RUN.pcapng for Wireshark
+    #[arg(long, conflicts_with = "shard")]
+    pub(crate) pcap: bool,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
@@ -147,13 +158,52 @@ pub(crate) struct ReportArgs {
 pub(crate) struct ShowArgs {
     /// A result folder, finished or not
     pub(crate) folder: PathBuf,
-    /// One run: its number, as the table has it, or the beginning of its name
+    /// One run: its number, as `run --dry-run` has it, or the beginning of its name
     pub(crate) run: Option<String>,
-    /// Metrics to show, instead of a choice: goodput, rtt_p95, queue_max_pkts
+    /// One scenario, seed by seed: its number, from 0
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["run", "metric"])]
+    pub(crate) scenario: Option<usize>,
+    /// Metrics to show, instead of the usual ones: goodput, rtt_p95, queue_max_pkts
     #[arg(short, long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) metric: Vec<String>,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// The result folder of before
+    pub(crate) before: PathBuf,
+    /// The result folder of after
+    pub(crate) after: PathBuf,
+    /// End with 1 only if something is worse by more than this share of what it was: 5%
+    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    pub(crate) tolerance: Share,
+    /// Write a page of the comparison too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// A result folder
+    pub(crate) folder: PathBuf,
+    /// One run: its number or the beginning of its name. `csv` can do without: it then writes a
+    /// row for each run, flow and queue, else the time series of the run
+    pub(crate) run: Option<String>,
+    #[arg(long, value_enum)]
+    pub(crate) format: ExportFormat,
+    /// mahimahi: the link whose log is written
+    #[arg(long, value_name = "NAME", default_value = "queue")]
+    pub(crate) link: String,
+    /// pcap: where packets are captured
+    #[arg(long, value_enum, default_value = "senders")]
+    pub(crate) taps: Tapped,
+    /// Where it goes; standard output if left out
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -305,6 +355,28 @@ pub(crate) enum Listed {
     Study,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// Spreadsheets, pandas
+    Csv,
+    /// A .flent.gz for flent's plots
+    Flent,
+    /// What `iperf3 --json` prints
+    Iperf3Json,
+    /// What `mm-link --uplink-log` writes, for mm-throughput-graph and mm-delay-graph
+    Mahimahi,
+    /// A .pcapng for Wireshark
+    Pcap,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Tapped {
+    /// As tcpdump at every sender would
+    Senders,
+    /// At senders and receivers, before and after every queue
+    All,
+}
+
 /// Seeds, as many or which ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SeedChoice {
@@ -317,7 +389,11 @@ impl FromStr for SeedChoice {
 
     fn from_str(text: &str) -> Result<Self, String> {
         const MOST: u64 = 100_000;
-        let wrong = || format!("'{text}' names no seeds (allowed: a number such as 5, for 1 to 5; a list such as 1,4,7-9)");
+        let wrong = || {
+            format!(
+                "'{text}' names no seeds (allowed: a number such as 5, for 1 to 5; a list such as 1,4,7-9)"
+            )
+        };
         let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
         if !text.contains([',', '-']) {
             return match number(text)? {
@@ -335,6 +411,25 @@ impl FromStr for SeedChoice {
             list.extend(first..=last);
         }
         Ok(Self::List(list))
+    }
+}
+
+/// A share, written as `5%` or `0.05`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Share(pub(crate) f64);
+
+impl FromStr for Share {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let share = match text.trim().strip_suffix('%') {
+            Some(percent) => percent.trim_end().parse::<f64>().map(|percent| percent / 100.0),
+            None => text.trim().parse(),
+        };
+        match share {
+            Ok(share) if share.is_finite() && share >= 0.0 => Ok(Self(share)),
+            _ => Err(format!("'{text}' is no share (allowed: 5%, 0.05)")),
+        }
     }
 }
 
@@ -388,6 +483,15 @@ mod tests {
         assert_eq!(read("3,"), Ok(SeedChoice::List(vec![3])));
         for text in ["0", "x", "", "1,x", "9-1", "1-99999999", "-3", "1000000"] {
             assert!(read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_share_is_a_number_or_per_cent() {
+        assert_eq!("5%".parse(), Ok(Share(0.05)));
+        assert_eq!("0.05".parse(), Ok(Share(0.05)));
+        for text in ["", "x", "-1%", "nan", "inf"] {
+            assert!(text.parse::<Share>().is_err(), "{text}");
         }
     }
 

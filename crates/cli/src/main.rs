@@ -1,6 +1,7 @@
 //! The `sojourn` command: arguments and printing, nothing else.
 
 mod args;
+mod chart;
 mod commands;
 mod failure;
 mod number;

@@ -13,13 +13,13 @@ pub(crate) fn number(value: f64) -> String {
 
 /// `4.31 ± 0.20 Mbit/s`.
 pub(crate) fn estimate(mean: f64, half_width: Option<f64>, unit: &str) -> String {
-    let text = match half_width.filter(|half| *half > 0.0 && half.is_finite()) {
-        Some(half) => {
-            // Two digits of the interval, but no more than the mean deserves.
-            let places = decimals(half, 2).min(decimals(mean.abs().max(half), 3));
-            format!("{mean:.places$} ± {half:.places$}")
-        }
-        None => number(mean),
+    let half = half_width.filter(|half| *half > 0.0 && half.is_finite()).unwrap_or(0.0);
+    // Two digits of the interval, but few more than the mean deserves.
+    let places = decimals(half, 2).min(decimals(mean.abs().max(half), 3) + 1);
+    let shown = format!("{half:.places$}");
+    let text = match shown.chars().any(|digit| ('1'..='9').contains(&digit)) {
+        true => format!("{mean:.places$} ± {shown}"),
+        false => number(mean),
     };
     match unit.is_empty() {
         true => text,
@@ -65,6 +65,9 @@ mod tests {
     fn an_interval_decides_the_decimals() {
         assert_eq!(estimate(4.2877, Some(0.201), "Mbit/s"), "4.29 ± 0.20 Mbit/s");
         assert_eq!(estimate(312.34, Some(42.1), "ms"), "312 ± 42 ms");
+        assert_eq!(estimate(11.318, Some(0.0412), "ms"), "11.32 ± 0.04 ms");
+        assert_eq!(estimate(11.318, Some(0.0001), "ms"), "11.3 ms");
         assert_eq!(estimate(5.0, Some(0.0), ""), "5");
+        assert_eq!(estimate(5.0, None, ""), "5");
     }
 }

@@ -15,9 +15,21 @@ pub(crate) struct Output {
 impl Output {
     /// Prints data.
     pub(crate) fn data(self, text: &str) -> Result<(), Failure> {
+        self.bytes(text.as_bytes())
+    }
+
+    pub(crate) fn bytes(self, bytes: &[u8]) -> Result<(), Failure> {
         let mut stdout = io::stdout().lock();
-        let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
         written.map_err(|error| Failure::stdout(&error))
+    }
+
+    /// Writes to a file if there is one, else prints.
+    pub(crate) fn to(self, path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
+        match path {
+            Some(path) => write_file(path, bytes),
+            None => self.bytes(bytes),
+        }
     }
 
     /// Prints data as JSON.

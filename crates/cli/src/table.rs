@@ -1,5 +1,7 @@
 //! Tables as text for people, as JSON and CSV for programs.
 
+use std::fmt;
+
 use serde_json::{Map, Value};
 
 use crate::args::Format;
@@ -25,33 +27,82 @@ impl Grid {
         grid
     }
 
+    /// Of facts: names and values, without a head.
+    pub(crate) fn of_pairs() -> Self {
+        Self { head: Vec::new(), is_right: vec![false, false], rows: Vec::new() }
+    }
+
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
-}
 
-impl std::fmt::Display for Grid {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let all = || std::iter::once(&self.head).chain(&self.rows);
-        let width = |column: usize| {
+    /// The text, with the last column folded where the terminal ends, if there is one.
+    pub(crate) fn fitted(&self) -> String {
+        let terminal = terminal_size::terminal_size_of(std::io::stdout());
+        self.folded(terminal.map_or(usize::MAX, |(width, _)| usize::from(width.0)))
+    }
+
+    fn folded(&self, width: usize) -> String {
+        let mut text = String::new();
+        let columns = self.is_right.len();
+        let all = || std::iter::once(&self.head).filter(|head| !head.is_empty()).chain(&self.rows);
+        let widest = |column: usize| {
             let cells = all().filter_map(|row| row.get(column));
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
-        let widths: Vec<usize> = (0..self.head.len()).map(width).collect();
+        let widths: Vec<usize> = (0..columns).map(widest).collect();
+        let before: usize = widths.iter().rev().skip(1).map(|width| width + GAP.len()).sum();
+        // What is narrower is better left to the terminal.
+        let room = width.saturating_sub(before).max(NARROWEST);
         for row in all() {
             let mut line = String::new();
             for (index, cell) in row.iter().enumerate() {
-                let width = widths.get(index).copied().unwrap_or(0);
-                match self.is_right.get(index) {
-                    Some(true) => line.push_str(&format!("{cell:>width$}")),
-                    _ => line.push_str(&format!("{cell:<width$}")),
+                let width = widths[index];
+                if index > 0 {
+                    line.push_str(GAP);
                 }
-                line.push_str("  ");
+                if index + 1 == columns && !self.is_right[index] {
+                    line.push_str(&fold(cell, room, before));
+                } else if self.is_right[index] {
+                    line.push_str(&format!("{cell:>width$}"));
+                } else {
+                    line.push_str(&format!("{cell:<width$}"));
+                }
             }
-            writeln!(f, "{}", line.trim_end())?;
+            text.push_str(line.trim_end());
+            text.push('\n');
         }
-        Ok(())
+        text
     }
+}
+
+impl fmt::Display for Grid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.folded(usize::MAX))
+    }
+}
+
+const GAP: &str = "  ";
+const NARROWEST: usize = 30;
+
+/// Breaks between words; lines after the first are indented.
+fn fold(text: &str, width: usize, indent: usize) -> String {
+    let mut folded = String::new();
+    let mut length = 0;
+    for word in text.split(' ') {
+        let word_length = word.chars().count();
+        if length > 0 && length + 1 + word_length > width {
+            folded.push('\n');
+            folded.push_str(&" ".repeat(indent));
+            length = 0;
+        } else if length > 0 {
+            folded.push(' ');
+            length += 1;
+        }
+        folded.push_str(word);
+        length += word_length;
+    }
+    folded
 }
 
 /// Rows of values with named columns.
@@ -99,6 +150,49 @@ impl Records {
     }
 }
 
+/// Named values, as text, a JSON object or CSV.
+pub(crate) fn print_facts(output: Output, format: Format, facts: &[Fact]) -> Result<(), Failure> {
+    match format {
+        Format::Table => {
+            let mut grid = Grid::of_pairs();
+            for fact in facts {
+                grid.row([&fact.name, &fact.text]);
+            }
+            output.data(&grid.fitted())
+        }
+        Format::Json => {
+            let pairs = facts.iter().map(|fact| (fact.key.clone(), fact.value.clone()));
+            output.json(&Value::Object(pairs.collect()))
+        }
+        Format::Csv => {
+            let mut records = Records::new(facts.iter().map(|fact| &fact.key[..]));
+            records.row(facts.iter().map(|fact| fact.value.clone()));
+            output.data(&records.csv())
+        }
+    }
+}
+
+/// A value with a name for people and a key, with its unit, for programs.
+#[derive(Clone, Debug)]
+pub(crate) struct Fact {
+    name: String,
+    text: String,
+    key: String,
+    value: Value,
+}
+
+impl Fact {
+    pub(crate) fn new(name: &str, text: impl Into<String>, key: &str, value: Value) -> Self {
+        Self { name: name.to_owned(), text: text.into(), key: key.to_owned(), value }
+    }
+
+    /// What reads the same to people and programs.
+    pub(crate) fn plain(name: &str, value: Value) -> Self {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        Self::new(name, text, &name.replace(' ', "_"), value)
+    }
+}
+
 /// Prints the same as text, JSON or CSV.
 pub(crate) fn print(
     output: Output,
@@ -130,6 +224,16 @@ mod tests {
         grid.row(["a", "1.5"]);
         grid.row(["longer", "10.25"]);
         assert_eq!(grid.to_string(), "name    value\na         1.5\nlonger  10.25\n");
+    }
+
+    #[test]
+    fn the_last_column_is_folded_between_words() {
+        let mut grid = Grid::of_pairs();
+        let words = "one two three four five six seven eight nine ten";
+        grid.row(["name", words]);
+        let text = grid.folded(36);
+        assert_eq!(text, "name  one two three four five six\n      seven eight nine ten\n");
+        assert_eq!(grid.to_string(), format!("name  {words}\n"));
     }
 
     #[test]

@@ -1,56 +1,98 @@
-use std::collections::VecDeque;
-
 use sojourn_core::Time;
 
 /// Things under way, delivered in the order in which they were sent.
+///
+/// A ring of its own, because every packet passes one twice: a power of two long, so that a place
+/// is found with one mask, and of plain copies, so that nothing is moved by way of an `Option`.
 #[derive(Clone, Debug)]
 pub struct DelayLine<T> {
-    ring: VecDeque<(Time, T)>,
+    slots: Vec<(Time, T)>,
+    /// Items ever taken out and ever put in; the places are these, modulo the ring's length.
+    taken: usize,
+    put: usize,
+    /// When the item put in last arrives.
+    last: Time,
 }
 
-impl<T> DelayLine<T> {
+impl<T: Copy> DelayLine<T> {
     pub const fn new() -> Self {
-        Self { ring: VecDeque::new() }
+        Self { slots: Vec::new(), taken: 0, put: 0, last: Time::ZERO }
     }
 
     /// Lets `item` arrive at `at`. On a line nothing overtakes: a time before that of the item
     /// ahead counts as the same.
     #[inline]
     pub fn push(&mut self, at: Time, item: T) {
-        let at = self.ring.back().map_or(at, |(ahead, _)| at.max(*ahead));
-        self.ring.push_back((at, item));
+        if self.len() == self.slots.len() {
+            self.grow(item);
+        }
+        self.last = self.last.max(at);
+        let place = self.put & (self.slots.len() - 1);
+        self.slots[place] = (self.last, item);
+        self.put += 1;
     }
 
-    /// When the next item arrives.
+    /// When the next item arrives; [`Time::NEVER`] when nothing is under way.
     #[inline]
-    pub fn next(&self) -> Option<Time> {
-        self.ring.front().map(|(at, _)| *at)
+    pub fn next(&self) -> Time {
+        self.front().map_or(Time::NEVER, |(at, _)| *at)
+    }
+
+    /// The next item and when it arrives.
+    #[inline]
+    pub fn front(&self) -> Option<&(Time, T)> {
+        if self.is_empty() {
+            return None;
+        }
+        self.slots.get(self.taken & (self.slots.len() - 1))
+    }
+
+    /// Takes the next item out.
+    #[inline]
+    pub fn drop_front(&mut self) {
+        debug_assert!(!self.is_empty());
+        self.taken += 1;
     }
 
     /// The next item, once `now` has reached its time.
     #[inline]
     pub fn pop_due(&mut self, now: Time) -> Option<T> {
-        if self.next()? > now {
-            return None;
-        }
-        self.ring.pop_front().map(|(_, item)| item)
+        let (at, item) = *self.front()?;
+        (at <= now).then(|| {
+            self.drop_front();
+            item
+        })
     }
 
+    #[inline]
     pub fn len(&self) -> usize {
-        self.ring.len()
+        self.put - self.taken
     }
 
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.ring.is_empty()
+        self.put == self.taken
     }
 
     /// What is under way, the next to arrive first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.ring.iter().map(|(_, item)| item)
+        (self.taken..self.put).map(|place| &self.slots[place & (self.slots.len() - 1)].1)
+    }
+
+    /// Doubles the ring; `filler` stands in the places that hold nothing.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, filler: T) {
+        let len = 2 * self.slots.len().max(8);
+        let mut slots = vec![(Time::ZERO, filler); len];
+        for place in self.taken..self.put {
+            slots[place & (len - 1)] = self.slots[place & (self.slots.len() - 1)];
+        }
+        self.slots = slots;
     }
 }
 
-impl<T> Default for DelayLine<T> {
+impl<T: Copy> Default for DelayLine<T> {
     fn default() -> Self {
         Self::new()
     }
@@ -69,11 +111,11 @@ mod tests {
         let mut line = DelayLine::new();
         line.push(at(10), 'a');
         line.push(at(20), 'b');
-        assert_eq!(line.next(), Some(at(10)));
+        assert_eq!(line.next(), at(10));
         assert_eq!(line.pop_due(at(9)), None);
         assert_eq!(line.pop_due(at(25)), Some('a'));
         assert_eq!(line.pop_due(at(25)), Some('b'));
-        assert_eq!((line.pop_due(at(25)), line.next()), (None, None));
+        assert_eq!((line.pop_due(at(25)), line.next()), (None, Time::NEVER));
     }
 
     #[test]
@@ -83,6 +125,6 @@ mod tests {
         line.push(at(20), 'b');
         assert_eq!(line.pop_due(at(29)), None);
         assert_eq!(line.pop_due(at(30)), Some('a'));
-        assert_eq!(line.next(), Some(at(30)));
+        assert_eq!(line.next(), at(30));
     }
 }

@@ -9,14 +9,21 @@
 
 pub mod cake;
 pub mod codel;
+pub mod dualpi2;
 pub mod fifo;
+pub mod fq;
 pub mod fq_codel;
+pub mod fq_pie;
+pub mod pie;
+pub mod red;
+pub mod tbf;
 
 mod chain;
 mod hash;
 mod notation;
 mod registry;
 mod reshape;
+mod ring;
 mod slab;
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use std::fmt;
 
 use sojourn_core::{Param, Queued, SpecError, Stream, Time, Words};
 
-use crate::{Backlog, Dequeue, Enqueue, Qdisc, Reshape, Sink, cake, codel, fifo, fq_codel};
+use crate::{Backlog, Dequeue, Enqueue, Qdisc, Reshape, Sink};
+use crate::{cake, codel, dualpi2, fifo, fq, fq_codel, fq_pie, pie, red, tbf};
 
 /// A name under which a discipline can be asked for.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +43,32 @@ pub fn disciplines() -> &'static [Discipline] {
             doc: "CAKE: shaper, tins, host and flow isolation, COBALT, as Linux has it",
             params: cake::PARAMS,
         },
+        Discipline { name: "pie", doc: "PIE (RFC 8033), as Linux has it", params: pie::PARAMS },
+        Discipline {
+            name: "fq_pie",
+            doc: "FlowQueue-PIE: PIE on each queue of a deficit round robin, as Linux has it",
+            params: fq_pie::PARAMS,
+        },
+        Discipline {
+            name: "dualpi2",
+            doc: "DualPI2 (RFC 9332): the coupled dual queue for L4S, as Linux has it",
+            params: dualpi2::PARAMS,
+        },
+        Discipline {
+            name: "red",
+            doc: "RED: random early detection, also adaptive, as Linux has it",
+            params: red::PARAMS,
+        },
+        Discipline {
+            name: "fq",
+            doc: "FQ: a queue and a limit for each flow, as Linux has it for packets from outside",
+            params: fq::PARAMS,
+        },
+        Discipline {
+            name: "tbf",
+            doc: "TBF: token bucket shaper over a FIFO, as Linux has it",
+            params: tbf::PARAMS,
+        },
     ]
 }
 
@@ -52,6 +79,12 @@ pub enum Config {
     Codel(codel::Config),
     FqCodel(fq_codel::Config),
     Cake(cake::Config),
+    Pie(pie::Config),
+    FqPie(fq_pie::Config),
+    DualPi2(dualpi2::Config),
+    Red(red::Config),
+    Fq(fq::Config),
+    Tbf(tbf::Config),
 }
 
 impl Config {
@@ -71,6 +104,12 @@ impl Config {
             "codel" => Self::Codel(codel::Config::parse(&mut words)?),
             "fq_codel" => Self::FqCodel(fq_codel::Config::parse(&mut words)?),
             "cake" => Self::Cake(cake::Config::parse(&mut words)?),
+            "pie" => Self::Pie(pie::Config::parse(&mut words)?),
+            "fq_pie" => Self::FqPie(fq_pie::Config::parse(&mut words)?),
+            "dualpi2" => Self::DualPi2(dualpi2::Config::parse(&mut words)?),
+            "red" => Self::Red(red::Config::parse(&mut words)?),
+            "fq" => Self::Fq(fq::Config::parse(&mut words)?),
+            "tbf" => Self::Tbf(tbf::Config::parse(&mut words)?),
             _ => {
                 return Err(SpecError::new(format!("unknown queue discipline '{name}'"))
                     .near(name, names())
@@ -85,6 +124,12 @@ impl Config {
             Self::Codel(_) => "codel",
             Self::FqCodel(_) => "fq_codel",
             Self::Cake(_) => "cake",
+            Self::Pie(_) => "pie",
+            Self::FqPie(_) => "fq_pie",
+            Self::DualPi2(_) => "dualpi2",
+            Self::Red(_) => "red",
+            Self::Fq(_) => "fq",
+            Self::Tbf(_) => "tbf",
         }
     }
 
@@ -95,6 +140,12 @@ impl Config {
             Self::Codel(config) => AnyQdisc::Codel(codel::Codel::new(config)),
             Self::FqCodel(config) => AnyQdisc::FqCodel(fq_codel::FqCodel::new(config, random)),
             Self::Cake(config) => AnyQdisc::Cake(cake::Cake::new(config, random)),
+            Self::Pie(config) => AnyQdisc::Pie(pie::Pie::new(config, random)),
+            Self::FqPie(config) => AnyQdisc::FqPie(fq_pie::FqPie::new(config, random)),
+            Self::DualPi2(config) => AnyQdisc::DualPi2(dualpi2::DualPi2::new(config, random)),
+            Self::Red(config) => AnyQdisc::Red(red::Red::new(config, random)),
+            Self::Fq(config) => AnyQdisc::Fq(fq::Fq::new(config, random)),
+            Self::Tbf(config) => AnyQdisc::Tbf(tbf::Tbf::new(config)),
         }
     }
 }
@@ -108,6 +159,12 @@ impl fmt::Display for Config {
             Self::Codel(config) => config.fmt(f),
             Self::FqCodel(config) => config.fmt(f),
             Self::Cake(config) => config.fmt(f),
+            Self::Pie(config) => config.fmt(f),
+            Self::FqPie(config) => config.fmt(f),
+            Self::DualPi2(config) => config.fmt(f),
+            Self::Red(config) => config.fmt(f),
+            Self::Fq(config) => config.fmt(f),
+            Self::Tbf(config) => config.fmt(f),
         }
     }
 }
@@ -118,6 +175,12 @@ pub enum AnyQdisc<P: Queued> {
     Codel(codel::Codel<P>),
     FqCodel(fq_codel::FqCodel<P>),
     Cake(cake::Cake<P>),
+    Pie(pie::Pie<P>),
+    FqPie(fq_pie::FqPie<P>),
+    DualPi2(dualpi2::DualPi2<P>),
+    Red(red::Red<P>),
+    Fq(fq::Fq<P>),
+    Tbf(tbf::Tbf<P>),
     External(Box<dyn Qdisc<P>>),
 }
 
@@ -128,6 +191,12 @@ macro_rules! each {
             AnyQdisc::Codel($inner) => $call,
             AnyQdisc::FqCodel($inner) => $call,
             AnyQdisc::Cake($inner) => $call,
+            AnyQdisc::Pie($inner) => $call,
+            AnyQdisc::FqPie($inner) => $call,
+            AnyQdisc::DualPi2($inner) => $call,
+            AnyQdisc::Red($inner) => $call,
+            AnyQdisc::Fq($inner) => $call,
+            AnyQdisc::Tbf($inner) => $call,
             AnyQdisc::External($inner) => $call,
         }
     };

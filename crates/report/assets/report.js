@@ -356,7 +356,7 @@ const explorer = async () => {
         const column = series.columns[name];
         if (!column) return;
         const id = title + '/' + series.name + '/' + name;
-        const visible = hidden.has(id) ? !hidden.get(id) : (asked ? asked.includes(name) : !!on) && position < WIDE;
+        const visible = hidden.has(id) ? !hidden.get(id) : (asked ? asked.includes(name) : !!on) && position < (name === 'capacity_mbps' ? 1 : WIDE);
         let extra = colour;
         if (impulse) extra = name === 'marks' ? 3 : name === 'drops' ? 6 : colour;
         traces.push({ id, column, series, name, colour: extra % 8, dash: impulse ? 0 : which % 4, faint: name === 'capacity_mbps', on: visible });

@@ -11,10 +11,10 @@
 //! a page can be made again from a folder alone. Functions return text or bytes; who calls them
 //! decides where it goes.
 
-
-
-
-
+pub mod compare;
+pub mod export;
+pub mod pcap;
+pub mod terminal;
 
 mod command;
 mod data;

@@ -29,6 +29,12 @@ fn bidirectional(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// Text for a terminal, on one line and without anything that would steer it.
+pub(crate) fn plain_text(text: &str) -> String {
+    let safe = |c: char| if c.is_control() || bidirectional(c) { ' ' } else { c };
+    text.chars().map(safe).collect()
+}
+
 /// JSON that can stand inside a `script` element.
 pub(crate) fn script_json(value: &serde_json::Value) -> String {
     let mut out = String::new();

@@ -101,7 +101,8 @@ mod tests {
 
     #[test]
     fn an_interval_decides_the_decimals() {
-        assert_eq!(estimate(12.3456, Some(0.456), "ms"), "12.35 ± 0.46 ms");
+        assert_eq!(estimate(12.3456, Some(0.456), "ms"), "12.3 ± 0.5 ms");
+        assert_eq!(estimate(3.12, Some(0.24), "ms"), "3.12 ± 0.24 ms");
         assert_eq!(estimate(312.3, Some(42.0), "ms"), "312 ± 42 ms");
         assert_eq!(estimate(12.0, None, ""), "12");
         assert_eq!(estimate(8.5, Some(0.0), "Mbit/s"), "8.5 Mbit/s");

@@ -136,6 +136,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         for (index, link) in links.iter_mut().enumerate() {
             if let Some(delay) = take_common_delay(&mut flows, index as u16) {
                 link.delay += delay;
+                link.leads_to_ends = true;
             }
         }
         let places = 1 + 2 * links.len() + 4 * flows.len();
@@ -217,36 +218,39 @@ impl<'a, O: Observer> Engine<'a, O> {
         Place((2 * self.links.len() + 4 * self.flows.len()) as u32)
     }
 
+    #[inline]
+    fn pipe_place(&self, link: usize) -> Place {
+        Place((self.links.len() + link) as u32)
+    }
+
+    #[inline]
     fn flow_place(&self, flow: usize, part: u32) -> Place {
         Place((2 * self.links.len() + 4 * flow) as u32 + part)
     }
 
     fn wake_sender(&mut self, flow: usize) {
-        let now = self.now;
-        let place = self.flow_place(flow, SENDER);
-        self.agenda.set(place, Time::NEVER);
-        self.flows[flow].ends.wake_sender(now, self.observer);
+        self.flows[flow].ends.wake_sender(self.now, self.observer);
         self.drain_sender(flow);
+        let wake = self.flows[flow].ends.next_sender_wake();
+        let place = self.flow_place(flow, SENDER);
+        self.agenda.set(place, wake);
     }
 
     fn wake_receiver(&mut self, flow: usize) {
-        let now = self.now;
-        let place = self.flow_place(flow, RECEIVER);
-        self.agenda.set(place, Time::NEVER);
-        if let Some(answer) = self.flows[flow].ends.wake_receiver(now) {
-            self.depart(flow, answer);
+        if let Some(answer) = self.flows[flow].ends.wake_receiver(self.now) {
+            self.depart(flow, &answer);
         }
         let wake = self.flows[flow].ends.next_receiver_wake();
-        self.agenda.set_if_sooner(place, wake);
+        let place = self.flow_place(flow, RECEIVER);
+        self.agenda.set(place, wake);
     }
 
-    /// Sends what the sender may send, then asks when it wants to be called again.
+    /// Sends what the sender may send.
     #[inline]
     fn drain_sender(&mut self, flow: usize) {
         while let Some(packet) = self.flows[flow].ends.poll_transmit(self.now) {
-            self.depart(flow, packet);
+            self.depart(flow, &packet);
         }
-        self.reschedule_sender(flow);
     }
 
     fn reschedule_sender(&mut self, flow: usize) {
@@ -257,10 +261,10 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     /// A packet leaves its end.
     #[inline]
-    fn depart(&mut self, flow: usize, packet: Packet) {
+    fn depart(&mut self, flow: usize, packet: &Packet) {
         self.sent += u64::from(packet.wire_len());
         let who = Who::Flow(packet.flow);
-        self.observer.record(self.now, who, &Event::Sent { packet: &packet });
+        self.observer.record(self.now, who, &Event::Sent { packet });
         let way = match packet.direction {
             Direction::Forward => &self.flows[flow].forward,
             Direction::Reverse => &self.flows[flow].reverse,
@@ -272,7 +276,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     #[inline]
-    fn offer(&mut self, link: usize, packet: Packet) {
+    fn offer(&mut self, link: usize, packet: &Packet) {
         self.links[link].offer(self.now, packet, self.observer);
         if self.agenda.wake_of(Place(link as u32)).is_never() {
             self.pull(link);
@@ -284,7 +288,17 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn pull(&mut self, link: usize) {
         let at = loop {
             match self.links[link].pull(self.now, self.observer) {
-                Pulled::Arriving(packet, at, ready) => {
+                Pulled::Arriving { ready } => {
+                    let pipe = &self.links[link].pipe;
+                    if pipe.len() == 1 {
+                        let at = pipe.next();
+                        self.agenda.set(self.pipe_place(link), at);
+                    }
+                    if ready > self.now {
+                        break ready;
+                    }
+                }
+                Pulled::Passing { packet, at, ready } => {
                     self.hand_on(link, packet, at);
                     if ready > self.now {
                         break ready;
@@ -303,7 +317,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     /// A packet reaches the far end of `link` at `at`: the next link, or the flow's own last part.
-    #[inline]
+    #[inline(never)]
     fn hand_on(&mut self, link: usize, mut packet: Packet, at: Time) {
         let flow = &self.flows[packet.flow.0 as usize];
         let way = match packet.direction {
@@ -312,21 +326,20 @@ impl<'a, O: Observer> Engine<'a, O> {
         };
         packet.hop += 1;
         if usize::from(packet.hop) == way.links.len() && !way.delay.is_zero() {
-            self.propagate(packet, at);
+            self.propagate(&packet, at);
             return;
         }
         let pipe = &mut self.links[link].pipe;
         let was_empty = pipe.is_empty();
         pipe.push(at, packet);
         if was_empty {
-            let place = Place((self.links.len() + link) as u32);
-            self.agenda.set(place, at);
+            self.agenda.set(self.pipe_place(link), at);
         }
     }
 
     /// The flow's own propagation begins at `from`.
-    #[inline]
-    fn propagate(&mut self, packet: Packet, from: Time) {
+    #[inline(never)]
+    fn propagate(&mut self, packet: &Packet, from: Time) {
         let index = packet.flow.0 as usize;
         let flow = &mut self.flows[index];
         let (way, part) = match packet.direction {
@@ -334,7 +347,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             Direction::Reverse => (&mut flow.reverse, REVERSE_PIPE),
         };
         let was_empty = way.pipe.is_empty();
-        way.pipe.push(from + way.delay, packet);
+        way.pipe.push(from + way.delay, *packet);
         if was_empty {
             let at = from + way.delay;
             let place = self.flow_place(index, part);
@@ -345,25 +358,33 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// What has crossed `link` enters the next one, or reaches its end.
     #[inline]
     fn pass_on(&mut self, link: usize) {
-        let Some(packet) = self.links[link].pipe.pop_due(self.now) else {
+        let state = &mut self.links[link];
+        let Some((at, packet)) = state.pipe.front() else {
             return;
         };
-        let at = self.links[link].pipe.next().unwrap_or(Time::NEVER);
-        let place = Place((self.links.len() + link) as u32);
-        self.agenda.set(place, at);
+        debug_assert!(*at <= self.now);
+        let packet = *packet;
+        state.pipe.drop_front();
+        let leads_to_ends = state.leads_to_ends;
+        let next = state.pipe.next();
+        self.agenda.set(self.pipe_place(link), next);
+        if leads_to_ends {
+            self.arrive(&packet);
+            return;
+        }
         let flow = &self.flows[packet.flow.0 as usize];
         let way = match packet.direction {
             Direction::Forward => &flow.forward,
             Direction::Reverse => &flow.reverse,
         };
         match way.links.get(usize::from(packet.hop)) {
-            Some(next) => self.offer(usize::from(*next), packet),
+            Some(next) => self.offer(usize::from(*next), &packet),
             None => self.arrive(&packet),
         }
     }
 
     /// What has crossed a flow's last part reaches its end.
-    #[inline]
+    #[inline(never)]
     fn deliver(&mut self, flow: usize, direction: Direction) {
         let state = &mut self.flows[flow];
         let (way, part) = match direction {
@@ -373,7 +394,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         let Some(packet) = way.pipe.pop_due(self.now) else {
             return;
         };
-        let next = way.pipe.next().unwrap_or(Time::NEVER);
+        let next = way.pipe.next();
         let place = self.flow_place(flow, part);
         self.agenda.set(place, next);
         self.arrive(&packet);
@@ -390,7 +411,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             Direction::Forward => {
                 let answer = self.flows[flow].ends.on_forward(now, packet, self.observer);
                 if let Some(answer) = answer {
-                    self.depart(flow, answer);
+                    self.depart(flow, &answer);
                 }
                 let wake = self.flows[flow].ends.next_receiver_wake();
                 let place = self.flow_place(flow, RECEIVER);
@@ -399,6 +420,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             Direction::Reverse => {
                 self.flows[flow].ends.on_reverse(now, packet, self.observer);
                 self.drain_sender(flow);
+                self.reschedule_sender(flow);
             }
         }
     }

@@ -10,15 +10,17 @@ use sojourn_qdisc::{AnyQdisc, Dequeue, Enqueue, Qdisc, Sink};
 use sojourn_scenario::Link as LinkConfig;
 
 pub(crate) struct Link {
-    who: Who,
+    index: u16,
     queue: AnyQdisc<Packet>,
     transmitter: Transmitter,
     entry_loss: Loss,
     loss: Loss,
     jitter: Option<Jitter>,
     pub(crate) delay: Span,
-    /// Packets on their way to a link behind this one.
+    /// Packets on their way to what comes behind this link.
     pub(crate) pipe: DelayLine<Packet>,
+    /// Whatever leaves this link has only the pipe before it, and then its end.
+    pub(crate) leads_to_ends: bool,
     entry_random: Stream,
     loss_random: Stream,
     jitter_random: Stream,
@@ -41,8 +43,10 @@ pub(crate) struct Counts {
 
 /// What a pull from the queue gave.
 pub(crate) enum Pulled {
-    /// A packet that arrives at the other end at the time given.
-    Arriving(Packet, Time, Time),
+    /// A packet is in the pipe; the next one may start at `ready`.
+    Arriving { ready: Time },
+    /// A packet that comes out at `at` and may have its own way from there.
+    Passing { packet: Packet, at: Time, ready: Time },
     /// The packet was lost on the medium.
     Lost,
     /// Nothing before this time.
@@ -73,7 +77,7 @@ impl Link {
     pub(crate) fn new(config: &LinkConfig, index: u16, address: StreamAddress) -> Self {
         let stream = |purpose| address.stream_named(&config.name, purpose);
         Self {
-            who: Who::Link(index),
+            index,
             queue: config.queue.build(stream(Purpose::Queue)),
             transmitter: config.rate.build(&mut stream(Purpose::Capacity)),
             entry_loss: config.entry_loss.build(),
@@ -82,6 +86,7 @@ impl Link {
                 .then(|| config.jitter.build()),
             delay: config.delay,
             pipe: DelayLine::default(),
+            leads_to_ends: false,
             entry_random: address.stream_named(&format!("{} entry", config.name), Purpose::Loss),
             loss_random: stream(Purpose::Loss),
             jitter_random: stream(Purpose::Jitter),
@@ -91,19 +96,18 @@ impl Link {
 
     /// Takes a packet in, or drops it.
     #[inline]
-    pub(crate) fn offer<O: Observer>(&mut self, now: Time, packet: Packet, observer: &mut O) {
+    pub(crate) fn offer<O: Observer>(&mut self, now: Time, packet: &Packet, observer: &mut O) {
         self.counts.offered_bytes += u64::from(packet.wire_len());
         if self.entry_loss.loses(&mut self.entry_random) {
-            self.drop(now, &packet, DropReason::Medium, observer);
+            self.drop(now, packet, DropReason::Medium, observer);
             return;
         }
-        let mut notes = Notes { who: self.who, counts: &mut self.counts, observer };
-        // The packet moves into the queue; the observer is shown a copy of it.
-        let shown = packet;
-        match self.queue.enqueue(now, packet, &mut notes) {
+        let who = Who::Link(self.index);
+        let mut notes = Notes { who, counts: &mut self.counts, observer };
+        match self.queue.enqueue(now, *packet, &mut notes) {
             Enqueue::Queued => {
                 let backlog = self.queue.backlog().packets;
-                observer.record(now, self.who, &Event::Enqueued { packet: &shown, backlog });
+                observer.record(now, who, &Event::Enqueued { packet, backlog });
             }
             Enqueue::Dropped(packet, why) => self.drop(now, &packet, why, observer),
         }
@@ -117,13 +121,14 @@ impl Link {
         if ready > now {
             return Pulled::Wait(ready);
         }
-        let mut notes = Notes { who: self.who, counts: &mut self.counts, observer };
+        let who = Who::Link(self.index);
+        let mut notes = Notes { who, counts: &mut self.counts, observer };
         let (packet, sojourn) = match self.queue.dequeue(now, &mut notes) {
             Dequeue::Packet(packet, sojourn) => (packet, sojourn),
             Dequeue::Empty => return Pulled::Wait(Time::NEVER),
             Dequeue::NotBefore(at) => return Pulled::Wait(at),
         };
-        observer.record(now, self.who, &Event::Dequeued { packet: &packet, sojourn });
+        observer.record(now, who, &Event::Dequeued { packet: &packet, sojourn });
         let departure = self.transmitter.send(now, &packet);
         self.counts.sent_packets += 1;
         self.counts.sent_bytes += u64::from(packet.wire_len());
@@ -131,14 +136,19 @@ impl Link {
             self.counts.dropped += 1;
             self.counts.lost_bytes += u64::from(packet.wire_len());
             let event = Event::Dropped { packet: &packet, why: DropReason::Medium };
-            observer.record(now, self.who, &event);
+            observer.record(now, who, &event);
             return Pulled::Lost;
         }
         let mut at = departure.out + self.delay;
         if let Some(jitter) = &mut self.jitter {
             at = jitter.delay(at, &mut self.jitter_random);
         }
-        Pulled::Arriving(packet, at, departure.ready)
+        let ready = departure.ready;
+        if !self.leads_to_ends {
+            return Pulled::Passing { packet, at, ready };
+        }
+        self.pipe.push(at, packet);
+        Pulled::Arriving { ready }
     }
 
     pub(crate) fn backlog_bytes(&self) -> u64 {
@@ -169,6 +179,8 @@ impl Link {
         self.queue.details()
     }
 
+    #[cold]
+    #[inline(never)]
     fn drop<O: Observer>(
         &mut self,
         now: Time,
@@ -178,6 +190,6 @@ impl Link {
     ) {
         self.counts.dropped += 1;
         self.counts.dropped_bytes += u64::from(packet.wire_len());
-        observer.record(now, self.who, &Event::Dropped { packet, why });
+        observer.record(now, Who::Link(self.index), &Event::Dropped { packet, why });
     }
 }

@@ -7,8 +7,8 @@ use sojourn_core::random::{Purpose, StreamAddress};
 use sojourn_core::{Rate, Span, Time};
 
 use crate::{
-    Ack, Congestion, CongestionKind, Controller, EcnFeedback, Lost, Memo, RateSample, RecoveryState, Restart,
-    Sent, Setup, Undo,
+    Ack, Congestion, CongestionKind, Controller, EcnFeedback, Lost, Memo, RateSample,
+    RecoveryState, Restart, Sent, Setup, Undo,
 };
 
 pub(crate) const MSS: u32 = 1448;

@@ -16,8 +16,6 @@ pub(crate) mod rules;
 mod sample;
 mod startup;
 #[cfg(test)]
-mod digest_tmp;
-#[cfg(test)]
 mod tests;
 mod window;
 

@@ -19,12 +19,8 @@ pub(crate) enum Version {
 }
 
 impl Rules {
-    pub(super) const V3: Self = Self {
-        version: Version::Three,
-        drain_to_target: true,
-        ecn_bw_lo: false,
-        ecn_bw_hi: false,
-    };
+    pub(super) const V3: Self =
+        Self { version: Version::Three, drain_to_target: true, ecn_bw_lo: false, ecn_bw_hi: false };
 
     pub(super) fn is_v2(self) -> bool {
         self.version == Version::Two

@@ -1,4 +1,3 @@
-
 use proptest::prelude::*;
 use sojourn_core::{Span, Time, Words};
 
@@ -6,8 +5,8 @@ use super::curve::Epoch;
 use super::hystart_plus_plus::{HyStartConfig, HyStartPlusPlus};
 use super::linux::cube_root;
 use super::{Config, Cubic, CubicLinux, LINUX_PARAMS, LinuxConfig, PARAMS};
-use crate::{Ack, Congestion, CongestionKind, Controller, RecoveryState, Restart, Setup, Undo};
 use crate::testing::{Path, congestion, ops, plain_ack, play, setup};
+use crate::{Ack, Congestion, CongestionKind, Controller, RecoveryState, Restart, Setup, Undo};
 
 fn config(text: &str) -> Config {
     Config::parse(&mut Words::new(text)).expect("a test writes good parameters")

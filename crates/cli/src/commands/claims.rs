@@ -15,27 +15,38 @@ pub(super) fn text(report: &ClaimReport) -> String {
     if report.claims.is_empty() {
         return String::new();
     }
-    let mut grid = Grid::new(["verdict", "claim", ">bounds", "measured", "claimed", "off by", "text"]);
+    let mut grid =
+        Grid::new(["verdict", "claim", ">bounds", "measured", "claimed", "off by", "text"]);
     for claim in &report.claims {
         grid.row(row(claim));
     }
-    format!("{grid}\n{}\n", summary(report))
+    format!("{}\n{}\n", grid.fitted(), summary(report))
 }
 
 /// A row for each check; a claim without any has one of its own.
 pub(super) fn records(report: &ClaimReport) -> Records {
     let mut records = Records::new([
-        "claim", "verdict", "text", "source", "reason", "expression", "scenario", "where", "check",
-        "value", "value_half_width", "unit", "bound", "bound_half_width", "wanted", "off_by",
+        "claim",
+        "verdict",
+        "text",
+        "source",
+        "reason",
+        "expression",
+        "scenario",
+        "where",
+        "check",
+        "value",
+        "value_half_width",
+        "unit",
+        "bound",
+        "bound_half_width",
+        "wanted",
+        "off_by",
         "off_by_share",
     ]);
     for claim in &report.claims {
-        let of_claim = [
-            json!(claim.id),
-            json!(claim.verdict.name()),
-            json!(claim.text),
-            json!(claim.source),
-        ];
+        let of_claim =
+            [json!(claim.id), json!(claim.verdict.name()), json!(claim.text), json!(claim.source)];
         if claim.checks.is_empty() {
             let none = std::iter::repeat_n(Value::Null, 12);
             records.row(of_claim.into_iter().chain([json!(claim.reason)]).chain(none));
@@ -67,11 +78,12 @@ pub(super) fn records(report: &ClaimReport) -> Records {
     records
 }
 
-/// `11 hold, 9 fail, 6 cannot be tested`.
+/// `26 claims: 11 held, 9 not held, 6 can't be tested`.
 pub(super) fn summary(report: &ClaimReport) -> String {
     let count = |verdict| report.claims.iter().filter(|claim| claim.verdict == verdict).count();
     format!(
-        "{} hold, {} fail, {} cannot be tested",
+        "{} claims: {} held, {} not held, {} can't be tested",
+        report.claims.len(),
         count(Verdict::Holds),
         count(Verdict::Fails),
         count(Verdict::Untestable)
@@ -80,8 +92,8 @@ pub(super) fn summary(report: &ClaimReport) -> String {
 
 fn row(claim: &ClaimResult) -> [String; 7] {
     let mark = match claim.verdict {
-        Verdict::Holds => "✓ holds",
-        Verdict::Fails => "✗ fails",
+        Verdict::Holds => "✓ held",
+        Verdict::Fails => "✗ failed",
         Verdict::Untestable => "? open",
     };
     let held = claim.checks.iter().filter(|check| check.verdict == Verdict::Holds).count();
@@ -89,9 +101,8 @@ fn row(claim: &ClaimResult) -> [String; 7] {
         0 => String::new(),
         all => format!("{held}/{all}"),
     };
-    let (measured, claimed, off) = decisive(claim).map_or_else(Default::default, |check| {
-        (measured(check), claimed(check), off(check))
-    });
+    let (measured, claimed, off) = decisive(claim)
+        .map_or_else(Default::default, |check| (measured(check), claimed(check), off(check)));
     [mark.to_owned(), claim.id.clone(), bounds, measured, claimed, off, claim.text.clone()]
 }
 

@@ -2,16 +2,21 @@
 
 mod check;
 mod claims;
+mod compare;
 mod doctor;
+mod export;
 mod join;
 mod list;
 mod new;
 mod report;
+mod resimulate;
 mod run;
 mod show;
 mod trace;
 
 use clap::CommandFactory;
+
+use sojourn_study::results::Results;
 
 use crate::args::{Cli, Command};
 use crate::failure::{Failure, Outcome};
@@ -24,6 +29,8 @@ pub(crate) fn execute(command: &Command, output: Output) -> Result<Outcome, Fail
         Command::Join(args) => return join::join(args, output),
         Command::Report(args) => report::report(args, output)?,
         Command::Show(args) => show::show(args, output)?,
+        Command::Compare(args) => return compare::compare(args, output),
+        Command::Export(args) => export::export(args, output)?,
         Command::List(args) => list::list(args, output)?,
         Command::New(args) => new::new(args, output)?,
         Command::Trace(command) => trace::trace(command, output)?,
@@ -41,4 +48,27 @@ pub(crate) fn execute(command: &Command, output: Output) -> Result<Outcome, Fail
 /// `45 runs`, `1 run`.
 fn count(number: usize, word: &str) -> String {
     format!("{number} {word}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A run by its number or the beginning of its name.
+fn find_run(results: &Results, name: &str) -> Result<u32, Failure> {
+    let runs = &results.plan.runs;
+    let wrong = |problem: String| {
+        Err(Failure::Input(format!(
+            "{problem} (allowed: 0 to {}, or the beginning of a name of 32 digits)",
+            runs.len().saturating_sub(1)
+        )))
+    };
+    if let Ok(number) = name.parse::<u32>()
+        && (number as usize) < runs.len()
+    {
+        return Ok(number);
+    }
+    let mut named = (0..).zip(runs).filter(|(_, run)| run.id.starts_with(name));
+    let found: Option<(u32, _)> = if name.is_empty() { None } else { named.next() };
+    match (found, named.next()) {
+        (None, _) => wrong(format!("no run is called '{name}'")),
+        (Some((run, _)), None) => Ok(run),
+        (Some(_), Some(_)) => wrong(format!("several runs' names begin with '{name}'")),
+    }
 }

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use sojourn_report::terminal;
 use sojourn_study::Study;
 use sojourn_study::results::{Folder, Plan};
 use sojourn_study::runner::{self, Options, Shard, Summary};
 use sojourn_study::study::FILE_NAME;
 
-use super::{claims, count, report, show};
+use super::{claims, count, export, report};
 use crate::args::{Format, RunArgs};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, shell_line};
@@ -34,6 +35,9 @@ pub(super) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     let summary = runner::run(&study, &options, &|progress| bar.show(progress));
     bar.finish();
     let summary = summary?;
+    if args.pcap {
+        export::all_packets(&study, &plan, &folder)?;
+    }
     finish(&plan, &summary, !args.no_report, args.format, output)
 }
 
@@ -62,7 +66,7 @@ pub(super) fn finish(
     };
     let repeat = shell_line(command().iter().map(String::as_str));
     match format {
-        Format::Table => output.data(&text(plan, summary, page.as_deref(), &repeat)?)?,
+        Format::Table => output.data(&text(summary, page.as_deref(), &repeat)?)?,
         Format::Json => output.json(&json!({
             "title": plan.title,
             "folder": summary.folder,
@@ -90,17 +94,13 @@ pub(super) fn finish(
     }
 }
 
-fn text(
-    plan: &Plan,
-    summary: &Summary,
-    page: Option<&Path>,
-    repeat: &str,
-) -> Result<String, Failure> {
+fn text(summary: &Summary, page: Option<&Path>, repeat: &str) -> Result<String, Failure> {
     let progress = summary.progress;
     let mut text = String::new();
     match &summary.claims {
         Some(report) if report.claims.is_empty() => {
-            text.push_str(&show::overview(&Folder::open(&summary.folder)?, &[])?);
+            text.push_str(terminal::metrics(&Folder::open(&summary.folder)?).trim_end());
+            text.push('\n');
         }
         Some(report) => text.push_str(&claims::text(report)),
         None => {}
@@ -108,24 +108,31 @@ fn text(
     if !text.is_empty() {
         text.push('\n');
     }
-    let mut facts = Grid::new(["", ""]);
+    let mut facts = Grid::of_pairs();
     let earlier = match progress.resumed {
         0 => String::new(),
         resumed => format!(", {resumed} of them by an earlier start"),
     };
-    facts.row(["runs", &format!("{} of {} done{earlier}, in {:.1} s", progress.done, progress.total, summary.wall_s)]);
+    facts.row([
+        "runs",
+        &format!(
+            "{} of {} done{earlier}, in {:.1} s",
+            progress.done, progress.total, summary.wall_s
+        ),
+    ]);
     facts.row(["results", &summary.folder.display().to_string()]);
     match page {
         Some(page) => facts.row(["report", &page.display().to_string()]),
         None if summary.claims.is_none() => {
-            facts.row(["next", "sojourn join DIR..., when the other shards are done: claims are checked then"]);
+            facts.row([
+                "next",
+                "sojourn join DIR..., when the other shards are done: claims are checked then",
+            ]);
         }
         None => {}
     }
     facts.row(["repeat", repeat]);
-    // A grid begins with its head, which is empty here.
-    text.push_str(facts.to_string().trim_start_matches('\n'));
-    let _ = plan;
+    text.push_str(&facts.to_string());
     Ok(text)
 }
 

@@ -391,7 +391,6 @@ impl Receiver {
         let options = if sack_count > 0 { 4 + 8 * u32::from(sack_count) } else { 0 };
         let body = Body::Ack(AckBody {
             ack: self.next,
-            byte: self.next_byte,
             window: self.window.advertise(self.next_byte, self.held),
             echo: self.echo,
             sack,

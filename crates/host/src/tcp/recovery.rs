@@ -258,6 +258,7 @@ impl Sender {
         let retransmission = record.is_retransmitted;
         record.is_lost = true;
         record.is_retransmitted = false;
+        record.has_history = true;
         let memo = record.memo;
         if retransmission {
             self.retrans_out -= 1;

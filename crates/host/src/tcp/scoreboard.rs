@@ -1,15 +1,13 @@
 //! A record for every segment that is sent and not cumulatively acknowledged, and the order in
 //! which they were last sent.
 
-use std::collections::VecDeque;
-
 use sojourn_cca::Memo;
 use sojourn_core::Time;
 
 /// Ends the list of segments in order of transmission.
 const NONE: u32 = u32::MAX;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Record {
     /// When it last left.
     pub(super) sent: Time,
@@ -24,6 +22,8 @@ pub(super) struct Record {
     pub(super) was_retransmitted: bool,
     /// Its delivery has given a rate sample already.
     pub(super) is_sampled: bool,
+    /// Something of the above ever was so: all there is to look at in the usual case.
+    pub(super) has_history: bool,
     is_listed: bool,
     before: u32,
     after: u32,
@@ -33,70 +33,89 @@ pub(super) struct Record {
 /// last transmission.
 #[derive(Clone, Debug)]
 pub(super) struct Scoreboard {
-    records: VecDeque<Record>,
+    /// A ring a power of two long: a segment's place is its number modulo the length.
+    records: Vec<Record>,
     first: u32,
+    end: u32,
+    /// Ends of the order of transmission. What `before` of the oldest says means nothing.
     oldest: u32,
     newest: u32,
 }
 
 impl Scoreboard {
     pub(super) fn new() -> Self {
-        Self { records: VecDeque::with_capacity(64), first: 0, oldest: NONE, newest: NONE }
+        let records = vec![Record::default(); 64];
+        Self { records, first: 0, end: 0, oldest: NONE, newest: NONE }
     }
 
+    #[inline]
     pub(super) fn first(&self) -> u32 {
         self.first
     }
 
+    #[inline]
     pub(super) fn end(&self) -> u32 {
-        self.first + self.records.len() as u32
+        self.end
     }
 
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.records.is_empty()
+        self.first == self.end
     }
 
     #[inline]
     pub(super) fn record(&self, segment: u32) -> &Record {
-        &self.records[(segment - self.first) as usize]
+        debug_assert!((self.first..self.end).contains(&segment));
+        &self.records[segment as usize & (self.records.len() - 1)]
     }
 
     #[inline]
     pub(super) fn record_mut(&mut self, segment: u32) -> &mut Record {
-        &mut self.records[(segment - self.first) as usize]
+        debug_assert!((self.first..self.end).contains(&segment));
+        let mask = self.records.len() - 1;
+        &mut self.records[segment as usize & mask]
     }
 
     /// Adds the next segment, sent for the first time.
     #[inline]
     pub(super) fn push(&mut self, sent: Time, memo: Memo, byte: u64, payload: u32) {
-        let segment = self.end();
-        self.records.push_back(Record {
+        if (self.end - self.first) as usize == self.records.len() {
+            self.grow();
+        }
+        let segment = self.end;
+        self.end += 1;
+        let before = self.newest;
+        *self.record_mut(segment) = Record {
             sent,
             memo,
             byte,
             payload,
-            is_sacked: false,
-            is_lost: false,
-            is_retransmitted: false,
-            was_retransmitted: false,
-            is_sampled: false,
-            is_listed: false,
-            before: NONE,
+            is_listed: true,
+            before,
             after: NONE,
-        });
-        self.list_last(segment);
+            ..Record::default()
+        };
+        self.follow(before, segment);
     }
 
     /// Removes the first record, cumulatively acknowledged.
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<Record> {
-        let segment = self.first;
-        if self.records.is_empty() {
-            return None;
-        }
-        self.unlist(segment);
+    pub(super) fn drop_first(&mut self) {
+        debug_assert!(!self.is_empty());
+        self.unlist(self.first);
         self.first += 1;
-        self.records.pop_front()
+    }
+
+    /// Doubles the ring.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let len = 2 * self.records.len();
+        let mut records = vec![Record::default(); len];
+        for segment in self.first..self.end {
+            records[segment as usize & (len - 1)] = *self.record(segment);
+        }
+        self.records = records;
     }
 
     /// The segment whose last transmission is longest ago and whose fate is open.
@@ -118,6 +137,12 @@ impl Scoreboard {
         record.is_listed = true;
         record.before = before;
         record.after = NONE;
+        self.follow(before, segment);
+    }
+
+    /// Makes `segment` the newest, behind `before`, which was.
+    #[inline]
+    fn follow(&mut self, before: u32, segment: u32) {
         if before == NONE {
             self.oldest = segment;
         } else {
@@ -129,17 +154,21 @@ impl Scoreboard {
     /// Takes `segment` out of the order: its fate is known.
     #[inline]
     pub(super) fn unlist(&mut self, segment: u32) {
+        let is_oldest = segment == self.oldest;
         let record = self.record_mut(segment);
-        if !record.is_listed {
+        let (before, after) = (record.before, record.after);
+        if !std::mem::take(&mut record.is_listed) {
             return;
         }
-        record.is_listed = false;
-        let (before, after) = (record.before, record.after);
-        if before == NONE {
+        if is_oldest {
+            // What is acknowledged in order: the one after it need not know.
             self.oldest = after;
-        } else {
-            self.record_mut(before).after = after;
+            if after == NONE {
+                self.newest = NONE;
+            }
+            return;
         }
+        self.record_mut(before).after = after;
         if after == NONE {
             self.newest = before;
         } else {
@@ -167,7 +196,7 @@ mod tests {
             next = board.sent_after(segment);
         }
         assert_eq!(order, [0, 2, 3, 1]);
-        board.pop();
+        board.drop_first();
         assert_eq!(board.oldest_sent(), Some(2));
         assert_eq!((board.first(), board.end()), (1, 4));
     }

@@ -1,7 +1,7 @@
 //! The sending end of a connection: its state, what acknowledgements do to it, and its timers.
 
 use sojourn_cca::{
-    Ack, Cca, Config as CcaConfig, Controller, Memo, RecoveryState, Restart, Setup,
+    Ack, Cca, Config as CcaConfig, Controller, EcnFeedback, Memo, RecoveryState, Restart, Setup,
 };
 use sojourn_core::{
     AckBody, Body, Direction, Ecn, Event, FlowSample, Observer, Packet, Rate, SackBlock, Span,
@@ -12,7 +12,7 @@ use super::prr::Prr;
 use super::rate::RateSampler;
 use super::recovery::{Rack, Undoing};
 use super::rtt::RttEstimator;
-use super::scoreboard::Scoreboard;
+use super::scoreboard::{Record, Scoreboard};
 use super::transmit::{Burst, Pacer, WindowUse};
 use super::{Config, Endpoints, on_tick};
 use crate::apps::{Source, SourceState};
@@ -149,6 +149,7 @@ impl Sender {
             now: start,
             handshake_rtt: None,
             tick: config.tick,
+            ecn: ecn_feedback(&config),
             random: random.clone(),
         };
         let cca = cca_config.build(setup);
@@ -343,6 +344,7 @@ impl Sender {
             now,
             handshake_rtt: Some(rtt),
             tick: self.config.tick,
+            ecn: ecn_feedback(&self.config),
             random: self.random.clone(),
         });
         self.window_end = 65_535;
@@ -358,14 +360,14 @@ impl Sender {
         let prior_lost = self.total_lost;
         let prior_state = self.state;
         let had_sacked = self.sacked_out > 0;
-        self.window_end = self.window_end.max(ack.byte + u64::from(ack.window));
 
         let mut outcome =
             AckOutcome { ece: ack.ece, echo: ack.echo, dsack: ack.dsack, ..AckOutcome::default() };
         if ack.sack_count > 0 {
             self.on_sack(now, ack, &mut outcome);
         }
-        self.on_cumulative(now, ack, &mut outcome);
+        self.on_cumulative(now, ack.ack, &mut outcome);
+        self.window_end = self.window_end.max(self.una_byte + u64::from(ack.window));
         outcome.advanced = self.board.first() > prior_una;
 
         let (rtt, is_delayed) = self.take_rtt(now, &outcome, had_sacked, observer);
@@ -458,24 +460,26 @@ impl Sender {
         if record.is_sacked {
             return;
         }
+        self.lost_out -= u32::from(record.is_lost);
+        self.retrans_out -= u32::from(record.is_retransmitted);
+        self.rate.on_delivered(segment, record);
         record.is_sacked = true;
-        let copy = *record;
         record.is_sampled = true;
         record.is_retransmitted = false;
         record.is_lost = false;
+        record.has_history = true;
+        let Record { sent, was_retransmitted, .. } = *record;
+        self.rack.advance(now, segment, record, self.rtt.min());
         self.board.unlist(segment);
         self.sacked_out += 1;
-        self.lost_out -= u32::from(copy.is_lost);
-        self.retrans_out -= u32::from(copy.is_retransmitted);
         outcome.newly_sacked = true;
         outcome.delivered += 1;
         self.rate.delivered += 1;
-        self.rate.on_delivered(segment, &copy);
-        if copy.was_retransmitted {
+        if was_retransmitted {
             outcome.retransmission_acked = true;
         } else {
-            outcome.first_sacked = outcome.first_sacked.or(Some(copy.sent));
-            outcome.last_sacked = Some(copy.sent);
+            outcome.first_sacked = outcome.first_sacked.or(Some(sent));
+            outcome.last_sacked = Some(sent);
             if segment < self.high_seq {
                 outcome.original_delivered = true;
             }
@@ -484,41 +488,84 @@ impl Sender {
             }
         }
         self.highest_sacked = self.highest_sacked.max(segment);
-        self.rack.advance(now, segment, &copy, self.rtt.min());
     }
 
-    fn on_cumulative(&mut self, now: Time, ack: &AckBody, outcome: &mut AckOutcome) {
-        while self.board.first() < ack.ack {
-            let segment = self.board.first();
-            let Some(record) = self.board.pop() else {
-                break;
-            };
-            self.una_byte += u64::from(record.payload);
-            outcome.cumulative += 1;
-            outcome.last_acked_payload = record.payload;
-            self.lost_out -= u32::from(record.is_lost);
-            self.retrans_out -= u32::from(record.is_retransmitted);
-            self.rate.on_delivered(segment, &record);
-            if record.was_retransmitted {
-                outcome.retransmission_acked = true;
-            } else if !record.is_sacked {
-                outcome.first_acked = outcome.first_acked.or(Some(record.sent));
-                outcome.last_acked = Some(record.sent);
-                if segment < self.high_seq {
-                    outcome.original_delivered = true;
-                }
-                if segment < self.highest_sacked {
-                    self.rack.on_reordering(self.highest_sacked - segment);
-                }
-            }
-            if record.is_sacked {
-                self.sacked_out -= 1;
+    #[inline]
+    fn on_cumulative(&mut self, now: Time, ack: u32, outcome: &mut AckOutcome) {
+        let end = ack.min(self.board.end());
+        outcome.cumulative = end.saturating_sub(self.board.first());
+        while self.board.first() < end {
+            if self.board.record(self.board.first()).has_history {
+                self.on_repaired_acked(now, outcome);
             } else {
-                outcome.delivered += 1;
-                self.rate.delivered += 1;
-                self.rack.advance(now, segment, &record, self.rtt.min());
+                self.on_plain_acked(now, end, outcome);
             }
         }
+    }
+
+    /// Takes the first segments outstanding that were sent once and not touched since. They left
+    /// in order, so the last one alone is what the estimators want.
+    #[inline]
+    fn on_plain_acked(&mut self, now: Time, end: u32, outcome: &mut AckOutcome) {
+        let first = self.board.first();
+        let first_sent = self.board.record(first).sent;
+        outcome.first_acked = outcome.first_acked.or(Some(first_sent));
+        outcome.original_delivered |= first < self.high_seq;
+        if first < self.highest_sacked {
+            self.rack.on_reordering(self.highest_sacked - first);
+        }
+        let mut last = first;
+        loop {
+            let payload = self.board.record(last).payload;
+            self.una_byte += u64::from(payload);
+            if last + 1 == end || self.board.record(last + 1).has_history {
+                outcome.last_acked_payload = payload;
+                break;
+            }
+            self.board.drop_first();
+            last += 1;
+        }
+        let record = self.board.record(last);
+        outcome.last_acked = Some(record.sent);
+        self.rate.on_delivered(last, record);
+        self.rack.advance(now, last, record, self.rtt.min());
+        self.board.drop_first();
+        let count = last + 1 - first;
+        outcome.delivered += count;
+        self.rate.delivered += u64::from(count);
+    }
+
+    /// Takes the first segment outstanding, which was retransmitted, lost or acknowledged
+    /// selectively before.
+    #[inline(never)]
+    fn on_repaired_acked(&mut self, now: Time, outcome: &mut AckOutcome) {
+        let segment = self.board.first();
+        let record = self.board.record(segment);
+        self.una_byte += u64::from(record.payload);
+        outcome.last_acked_payload = record.payload;
+        self.lost_out -= u32::from(record.is_lost);
+        self.retrans_out -= u32::from(record.is_retransmitted);
+        self.rate.on_delivered(segment, record);
+        if record.was_retransmitted {
+            outcome.retransmission_acked = true;
+        } else if !record.is_sacked {
+            outcome.first_acked = outcome.first_acked.or(Some(record.sent));
+            outcome.last_acked = Some(record.sent);
+            if segment < self.high_seq {
+                outcome.original_delivered = true;
+            }
+            if segment < self.highest_sacked {
+                self.rack.on_reordering(self.highest_sacked - segment);
+            }
+        }
+        if record.is_sacked {
+            self.sacked_out -= 1;
+        } else {
+            outcome.delivered += 1;
+            self.rate.delivered += 1;
+            self.rack.advance(now, segment, record, self.rtt.min());
+        }
+        self.board.drop_first();
     }
 
     /// Feeds the estimators; returns the sample for the controller and whether the receiver may
@@ -648,4 +695,9 @@ impl Sender {
         let is_first = self.board.is_empty();
         self.rate.on_sent(now, is_first, in_flight, self.total_lost)
     }
+}
+
+/// What the two ends agree on: classic ECN or none.
+fn ecn_feedback(config: &Config) -> EcnFeedback {
+    if config.ecn { EcnFeedback::Classic } else { EcnFeedback::Off }
 }

@@ -135,7 +135,10 @@ impl Sender {
         let burst = self.burst.as_mut()?;
         let (first, byte) = (burst.next, burst.byte);
         let count = if self.config.offload { burst.end - burst.next } else { 1 };
-        let payload: u32 = (first..first + count).map(|s| self.board.record(s).payload).sum();
+        let mut payload = self.board.record(first).payload;
+        if count > 1 {
+            payload += (first + 1..first + count).map(|s| self.board.record(s).payload).sum::<u32>();
+        }
         burst.next += count;
         burst.byte += u64::from(payload);
         let (retransmission, cwr) = (burst.retransmission, burst.cwr);
@@ -322,6 +325,7 @@ impl Sender {
             self.retrans_out += u32::from(!record.is_retransmitted);
             record.is_retransmitted = true;
             record.was_retransmitted = true;
+            record.has_history = true;
             self.board.list_last(segment);
         }
         let byte = self.board.record(first).byte;

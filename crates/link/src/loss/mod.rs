@@ -296,8 +296,14 @@ pub struct Moves {
 
 impl Loss {
     /// Whether the next packet is lost.
-    #[inline]
+    #[inline(always)]
     pub fn loses(&mut self, random: &mut Stream) -> bool {
+        // Most links lose nothing: that costs a comparison and no call.
+        !matches!(self, Self::None) && self.draw(random)
+    }
+
+    #[inline(never)]
+    fn draw(&mut self, random: &mut Stream) -> bool {
         match self {
             Self::None => false,
             Self::Random { p } => random.chance(*p),

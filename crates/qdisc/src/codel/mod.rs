@@ -10,13 +10,13 @@ mod tests;
 pub(crate) use law::{Law, Source, State, Stats};
 pub use law::{Mode, Selector};
 
-use std::collections::VecDeque;
 use std::fmt;
 
 use sojourn_core::words::unknown_param;
 use sojourn_core::{DropReason, Param, ParamKind, Queued, Span, SpecError, Time, Words};
 
 use crate::notation::{packets, span};
+use crate::ring::Ring;
 use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink};
 
 pub const PARAMS: &[Param] = &[
@@ -147,33 +147,24 @@ pub struct Codel<P> {
     ring: Ring<P>,
 }
 
-/// The queue under the control law.
-#[derive(Debug)]
-struct Ring<P> {
-    waiting: VecDeque<(Time, P)>,
-    backlog: Backlog,
-}
-
 impl<P: Queued> Source<P> for Ring<P> {
     #[inline]
     fn head(&self) -> Option<(&P, Time)> {
-        self.waiting.front().map(|(arrived, packet)| (packet, *arrived))
+        self.head()
     }
 
     fn head_mut(&mut self) -> Option<&mut P> {
-        self.waiting.front_mut().map(|(_, packet)| packet)
+        self.head_mut()
     }
 
     #[inline]
     fn pop(&mut self) -> Option<P> {
-        let (_, packet) = self.waiting.pop_front()?;
-        self.backlog.remove(packet.wire_len());
-        Some(packet)
+        self.pop().map(|(_, packet)| packet)
     }
 
     #[inline]
     fn backlog(&self) -> u64 {
-        self.backlog.bytes
+        self.backlog().bytes
     }
 }
 
@@ -185,7 +176,7 @@ impl<P: Queued> Codel<P> {
             state: State::default(),
             stats: Stats::default(),
             drop_overlimit: 0,
-            ring: Ring { waiting: VecDeque::new(), backlog: Backlog::default() },
+            ring: Ring::new(),
         }
     }
 }
@@ -193,12 +184,11 @@ impl<P: Queued> Codel<P> {
 impl<P: Queued + Send> Qdisc<P> for Codel<P> {
     #[inline]
     fn enqueue(&mut self, now: Time, packet: P, _: &mut dyn Sink<P>) -> Enqueue<P> {
-        if self.ring.backlog.packets >= self.limit {
+        if self.ring.backlog().packets >= self.limit {
             self.drop_overlimit += 1;
             return Enqueue::Dropped(packet, DropReason::Full);
         }
-        self.ring.backlog.add(packet.wire_len());
-        self.ring.waiting.push_back((now, packet));
+        self.ring.push(now, packet);
         Enqueue::Queued
     }
 
@@ -207,17 +197,17 @@ impl<P: Queued + Send> Qdisc<P> for Codel<P> {
         let Self { law, state, ring, stats, .. } = self;
         let Some(wait) = law.judge(state, ring, now, stats, sink) else { return Dequeue::Empty };
         match ring.pop() {
-            Some(packet) => Dequeue::Packet(packet, wait),
+            Some((_, packet)) => Dequeue::Packet(packet, wait),
             None => Dequeue::Empty,
         }
     }
 
     fn backlog(&self) -> Backlog {
-        self.ring.backlog
+        self.ring.backlog()
     }
 
     fn oldest(&self) -> Option<Time> {
-        self.ring.waiting.front().map(|(arrived, _)| *arrived)
+        self.ring.head().map(|(_, arrived)| arrived)
     }
 
     fn details(&self) -> Vec<(&'static str, u64)> {

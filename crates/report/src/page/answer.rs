@@ -8,7 +8,7 @@ use crate::data::{Data, Mean};
 use crate::markup::{Esc, linked};
 use crate::number::{estimate, number, percent};
 use crate::svg::{Bounds, bullet};
-use crate::{names, number};
+use crate::names;
 
 pub(crate) fn write(out: &mut String, data: &Data<'_>) {
     *out += "<section id=\"answer\"><h2>The answer</h2>";
@@ -96,18 +96,30 @@ fn write_claim(out: &mut String, claim: &ClaimResult, data: &Data<'_>) {
         Esc(&claim.id),
         Esc(&claim.text)
     );
-    let _ = write!(out, "<p>{}</p>", sentence(claim, data));
+    let _ = write!(out, "<div class=\"measured\"><p>{}</p>", sentence(claim, data));
+    if let Some(check) = telling(claim) {
+        *out += &picture(check);
+    }
+    *out += "</div>";
+    let mut small = Vec::new();
     if let Some(note) = &claim.note {
-        let _ = write!(out, "<p class=\"note\">The study’s author: {}</p>", Esc(note));
+        small.push(format!("<i>{}</i>", Esc(note)));
     }
     if let Some(source) = &claim.source {
-        let _ = write!(out, "<p class=\"source\">Source: {}</p>", linked(source));
+        small.push(format!("Source: {}", linked(source)));
     }
-    if !claim.checks.is_empty() {
-        *out += "<div class=\"wide\"><table class=\"checks\"><thead><tr><th scope=\"col\">Where</th>\
-                 <th scope=\"col\">What</th><th scope=\"col\">Claimed</th><th scope=\"col\">Measured\
-                 </th><th scope=\"col\">Beside the bound</th><th scope=\"col\">Verdict</th></tr>\
-                 </thead><tbody>";
+    if !small.is_empty() {
+        let _ = write!(out, "<p class=\"source\">{}</p>", small.join("<br>"));
+    }
+    if claim.checks.len() > 1 {
+        let _ = write!(
+            out,
+            "<details><summary>All {} bounds</summary><div class=\"wide\"><table class=\"checks\">\
+             <thead><tr><th scope=\"col\">Where</th><th scope=\"col\">Claimed</th><th \
+             scope=\"col\">Measured</th><th scope=\"col\">Beside the bound</th><th \
+             scope=\"col\">Verdict</th></tr></thead><tbody>",
+            claim.checks.len()
+        );
         let mut checks: Vec<&Check> = claim.checks.iter().collect();
         checks.sort_by_key(|check| match check.verdict {
             Verdict::Fails => 0,
@@ -117,9 +129,54 @@ fn write_claim(out: &mut String, claim: &ClaimResult, data: &Data<'_>) {
         for check in checks {
             write_check(out, check, data);
         }
-        *out += "</tbody></table></div>";
+        *out += "</tbody></table></div></details>";
     }
     *out += "</article>";
+}
+
+/// The check that says most: the one that is farthest off, or else the one nearest to its bound.
+fn telling(claim: &ClaimResult) -> Option<&Check> {
+    let of = |verdict: Verdict| claim.checks.iter().filter(move |check| check.verdict == verdict);
+    match claim.verdict {
+        Verdict::Fails => of(Verdict::Fails)
+            .max_by(|a, b| share_missed(a).total_cmp(&share_missed(b)).then(b.scenario.cmp(&a.scenario))),
+        Verdict::Holds => of(Verdict::Holds).min_by(|a, b| room(a).total_cmp(&room(b))),
+        Verdict::Untestable => None,
+    }
+}
+
+/// How far a value is from its nearest bound, as a share of the bound.
+fn room(check: &Check) -> f64 {
+    let (Some(bounds), Some(value)) = (bounds(check), &check.value) else {
+        return f64::MAX;
+    };
+    [bounds.low, bounds.high]
+        .into_iter()
+        .filter(|bound| bound.is_finite())
+        .map(|bound| (value.mean - bound).abs() / bound.abs().max(f64::MIN_POSITIVE))
+        .fold(f64::MAX, f64::min)
+}
+
+fn picture(check: &Check) -> String {
+    match (bounds(check), &check.value) {
+        (Some(bounds), Some(value)) => {
+            let failed = check.verdict == Verdict::Fails;
+            bullet(bounds, value.mean, value.half_width, &value.unit, failed)
+        }
+        _ => String::new(),
+    }
+}
+
+/// What was wanted: the bound as it was written, or what the other side came to.
+fn wanted(check: &Check) -> String {
+    match &check.bound {
+        Some(bound) => {
+            let sign: String =
+                check.wanted.chars().take_while(|c| !c.is_whitespace()).take(2).collect();
+            format!("{sign} {}", estimate(bound.mean, bound.half_width, &bound.unit))
+        }
+        None => check.wanted.clone(),
+    }
 }
 
 /// What was measured, in a sentence.
@@ -137,24 +194,20 @@ fn sentence(claim: &ClaimResult, data: &Data<'_>) -> String {
                 ))
             )
         }
-        Verdict::Holds => match &claim.checks[..] {
-            [check] => match &check.value {
-                Some(value) => format!(
-                    "Measured {}, where {} was claimed.",
-                    number::estimate(value.mean, value.half_width, &value.unit),
-                    Esc(&check.wanted)
-                ),
-                None => "Every bound is met.".into(),
-            },
-            checks => format!("All {} bounds are met.", checks.len()),
-        },
+        Verdict::Holds => {
+            let Some(check) = telling(claim) else {
+                return "Every bound is met.".into();
+            };
+            let mut text = String::new();
+            if claim.checks.len() > 1 {
+                let _ = write!(text, "All {} bounds are met. Nearest to its bound: ", claim.checks.len());
+            }
+            came_to(&mut text, check, data);
+            text + "."
+        }
         Verdict::Fails => {
             let failed: Vec<&Check> =
                 claim.checks.iter().filter(|check| check.verdict == Verdict::Fails).collect();
-            let worst = failed
-                .iter()
-                .max_by(|a, b| share_missed(a).total_cmp(&share_missed(b)))
-                .copied();
             let mut text = String::new();
             if claim.checks.len() > 1 {
                 let _ = write!(
@@ -165,22 +218,11 @@ fn sentence(claim: &ClaimResult, data: &Data<'_>) -> String {
                     if failed.len() == 1 { "is" } else { "are" }
                 );
             }
-            if let Some(check) = worst {
+            if let Some(check) = telling(claim) {
                 if failed.len() > 1 {
                     text += "Farthest off: ";
                 }
-                let _ = write!(text, "<code>{}</code>", Esc(&check.expression));
-                if !check.label.is_empty() {
-                    let _ = write!(text, " with {}", Esc(&place(check, data)));
-                }
-                if let Some(value) = &check.value {
-                    let _ = write!(
-                        text,
-                        " came to {}, where {} was claimed",
-                        estimate(value.mean, value.half_width, &value.unit),
-                        Esc(&check.wanted)
-                    );
-                }
+                came_to(&mut text, check, data);
                 if let Some(miss) = missed(check) {
                     let _ = write!(text, ": <strong>{miss}</strong>");
                 }
@@ -191,10 +233,42 @@ fn sentence(claim: &ClaimResult, data: &Data<'_>) -> String {
     }
 }
 
-/// The scenario of a check, shorter than the check says it.
+/// `goodput(bbr) with fq_codel came to 4.8 ± 0.2 Mbit/s, where 4..6 Mbit/s was claimed`.
+fn came_to(text: &mut String, check: &Check, data: &Data<'_>) {
+    let _ = write!(text, "<code>{}</code>", Esc(&check.expression));
+    if !check.label.is_empty() {
+        let _ = write!(text, " with {}", Esc(&place(check, data)));
+    }
+    if let Some(value) = &check.value {
+        let _ = write!(
+            text,
+            ": measured <b>{}</b>, claimed {}",
+            Esc(&estimate(value.mean, value.half_width, &value.unit)),
+            Esc(&wanted(check))
+        );
+    }
+}
+
+/// The factor values that the check is of, shorter than it says them itself: what an expression
+/// fixes is not among them.
 fn place(check: &Check, data: &Data<'_>) -> String {
     let scenario = check.scenario as usize;
-    if scenario < data.plan.scenarios.len() { data.label(scenario) } else { check.label.clone() }
+    if scenario >= data.plan.scenarios.len() {
+        return check.label.clone();
+    }
+    let fixed: Vec<usize> = data
+        .varying
+        .iter()
+        .copied()
+        .filter(|factor| {
+            let name = &data.plan.factors[*factor].name;
+            !check.label.contains(&format!("{name} = {}", data.value(scenario, *factor)))
+        })
+        .collect();
+    match data.label_without(scenario, &fixed) {
+        label if label.is_empty() => "all scenarios".into(),
+        label => label,
+    }
 }
 
 fn share_missed(check: &Check) -> f64 {
@@ -232,18 +306,11 @@ fn write_check(out: &mut String, check: &Check, data: &Data<'_>) {
         || "–".to_owned(),
         |value| Esc(&estimate(value.mean, value.half_width, &value.unit)).to_string(),
     );
-    let mut wanted = Esc(&check.wanted).to_string();
-    if let Some(bound) = &check.bound {
-        let _ = write!(
-            wanted,
-            "<br><small>which came to {}</small>",
-            Esc(&estimate(bound.mean, bound.half_width, &bound.unit))
-        );
+    let mut expression = format!("<code>{}</code>", Esc(&check.expression));
+    if check.bound.is_some() {
+        let _ = write!(expression, "<br><small>here: {}</small>", Esc(&wanted(check)));
     }
-    let picture = match (bounds(check), &check.value) {
-        (Some(bounds), Some(value)) => bullet(bounds, value.mean, value.half_width, &value.unit),
-        _ => String::new(),
-    };
+    let picture = picture(check);
     let mut outcome = badge(check.verdict).to_owned();
     if let Some(miss) = missed(check) {
         let _ = write!(outcome, "<br><small>{miss}</small>");
@@ -253,9 +320,8 @@ fn write_check(out: &mut String, check: &Check, data: &Data<'_>) {
     }
     let _ = write!(
         out,
-        "<tr><td>{place}</td><td><code>{}</code></td><td>{wanted}</td><td>{measured}</td>\
-         <td>{picture}</td><td>{outcome}</td></tr>",
-        Esc(&check.expression)
+        "<tr><td>{place}</td><td>{expression}</td><td>{measured}</td><td>{picture}</td>\
+         <td>{outcome}</td></tr>"
     );
 }
 

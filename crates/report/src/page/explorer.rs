@@ -9,7 +9,7 @@ use super::figures::colour_of_flow;
 use crate::data::Data;
 use crate::markup::Esc;
 use crate::names;
-use crate::svg::{Panel, Trace, timeline};
+use crate::svg::{Panel, Trace, legend, timeline};
 
 pub(crate) fn write(out: &mut String, data: &Data<'_>, details: &Details) {
     if details.runs.iter().all(|run| run.packed.is_none()) {
@@ -39,11 +39,15 @@ fn write_view(out: &mut String, data: &Data<'_>, drawn: &SeriesView) {
     let view = &data.plan.views[drawn.view];
     let _ = write!(
         out,
-        "<figure id=\"view-{}\"><figcaption><b>{}</b> {}</figcaption><div class=\"panels\">",
+        "<figure id=\"view-{}\"><figcaption><b>{}</b> {}</figcaption>",
         drawn.view,
         Esc(view.title.as_deref().unwrap_or(&view.name)),
         Esc(view.caption.as_deref().unwrap_or(""))
     );
+    if let Some((run, _)) = drawn.runs.first() {
+        *out += &key(data, data.plan.runs[*run as usize].scenario as usize);
+    }
+    *out += "<div class=\"panels\">";
     for (run, svg) in &drawn.runs {
         let planned = &data.plan.runs[*run as usize];
         let _ = write!(
@@ -56,6 +60,22 @@ fn write_view(out: &mut String, data: &Data<'_>, drawn: &SeriesView) {
         );
     }
     *out += "</div></figure>";
+}
+
+/// Colours of flows and queues in still figures.
+pub(crate) fn key(data: &Data<'_>, scenario: usize) -> String {
+    let planned = &data.plan.scenarios[scenario];
+    let mut entries: Vec<(Option<usize>, usize, String)> = Vec::new();
+    for flow in &planned.flows {
+        if entries.len() < MOST_TRACES && !entries.iter().any(|(_, _, text)| *text == flow.group) {
+            let colour = colour_of_flow(data, &flow.group);
+            entries.push((Some(colour), colour, flow.group.clone()));
+        }
+    }
+    for (at, queue) in planned.queues.iter().enumerate().take(4) {
+        entries.push((Some(at + 4), at + 4, format!("{} (queue)", queue.name)));
+    }
+    legend(&entries)
 }
 
 /// Quantities that stand in one panel, as long as one of them is known.

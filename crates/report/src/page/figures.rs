@@ -341,7 +341,16 @@ fn shown(data: &Data<'_>, subject: &Subject, of: &[String]) -> bool {
 fn standard(data: &Data<'_>) -> String {
     let mut out = String::new();
     let with = |kind: Kind, metric: &str| -> Vec<Subject> {
-        data.of_kind(kind).filter(|subject| data.has(subject, metric)).take(8).cloned().collect()
+        let something = |subject: &&Subject| {
+            let mut scenarios = 0..data.plan.scenarios.len();
+            scenarios.any(|s| data.points(s, subject, metric).iter().any(|point| point.value != 0.0))
+        };
+        data.of_kind(kind).filter(something).take(8).cloned().collect()
+    };
+    let asked = |kind: ViewKind, metric: &str| {
+        data.plan.views.iter().any(|view| {
+            view.kind == kind && view.y.iter().any(|y| resolve(data, y).0 == metric)
+        })
     };
     let frame = |subjects: Vec<Subject>| Frame::new(data, subjects, &[], None, None);
 
@@ -368,7 +377,7 @@ fn standard(data: &Data<'_>) -> String {
         );
     }
     let flows = with(Kind::Flow, "goodput_mbps");
-    if !flows.is_empty() {
+    if !flows.is_empty() && !asked(ViewKind::Bars, "goodput_mbps") {
         out += &bar_figure(
             &frame(flows),
             "goodput",
@@ -614,7 +623,7 @@ fn tail_figure(
             }
         }
         curves.retain(|curve| curve.points.len() > 1);
-        let title = names::title(&format!("{prefix}_ms"));
+        let title = capital(&names::title(&format!("{prefix}_ms")));
         drawn.push((name, tails(&curves, &format!("{title} (ms)"), "share of samples above", true)));
     }
     let caption = "Share of samples above a delay, on a log axis; the last point is the largest. \

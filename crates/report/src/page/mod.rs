@@ -8,6 +8,7 @@ mod methods;
 mod runs;
 mod shell;
 
+pub(crate) use matrix::USUAL;
 pub(crate) use shell::{Shell, anchor};
 
 use std::fmt::Write;

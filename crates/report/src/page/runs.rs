@@ -8,7 +8,6 @@ use super::{Details, Options, RunDetails, matrix};
 use crate::data::{Data, Subject};
 use crate::markup::Esc;
 use crate::number::{estimate, number};
-use crate::svg::legend;
 use crate::{command, names};
 
 /// Columns of the table of a scenario, as far as they are known.
@@ -55,16 +54,6 @@ fn write_scenario(
         details.of(*run).filter(|details| !details.timeline.is_empty())
     });
     if let Some(run) = first {
-        let mut entries: Vec<(Option<usize>, usize, String)> = Vec::new();
-        for flow in &planned.flows {
-            if !entries.iter().any(|(_, _, text)| *text == flow.group) {
-                let colour = super::figures::colour_of_flow(data, &flow.group);
-                entries.push((Some(colour), colour, flow.group.clone()));
-            }
-        }
-        for (at, queue) in planned.queues.iter().enumerate() {
-            entries.push((Some(at + 4), at + 4, format!("{} (queue)", queue.name)));
-        }
         let _ = write!(
             out,
             "<figure><figcaption>Seed {} over time; peaks of single steps are kept. <button \
@@ -72,7 +61,7 @@ fn write_scenario(
              </figcaption>{}<div class=\"wide\">{}</div></figure>",
             data.plan.runs[run.run as usize].seed,
             run.run,
-            legend(&entries),
+            super::explorer::key(data, scenario),
             run.timeline
         );
     }

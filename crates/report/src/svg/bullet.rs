@@ -52,7 +52,7 @@ impl Bounds {
     }
 }
 
-pub(crate) fn bullet(bounds: Bounds, mean: f64, half_width: Option<f64>, unit: &str) -> String {
+pub(crate) fn bullet(bounds: Bounds, mean: f64, half_width: Option<f64>, unit: &str, failed: bool) -> String {
     let half = half_width.filter(|half| half.is_finite()).unwrap_or(0.0);
     let finite = [bounds.low, bounds.high].into_iter().filter(|bound| bound.is_finite());
     let values: Vec<f64> = finite.chain([mean - half, mean + half]).collect();
@@ -73,9 +73,10 @@ pub(crate) fn bullet(bounds: Bounds, mean: f64, half_width: Option<f64>, unit: &
         if bounds.high.is_finite() { scale.clamped(bounds.high) } else { right },
     );
     let mut out = format!(
-        "<svg class=\"bullet\" role=\"img\" aria-label=\"measured {} {}\" viewBox=\"0 0 220 34\" \
+        "<svg class=\"bullet{}\" role=\"img\" aria-label=\"measured {} {}\" viewBox=\"0 0 220 34\" \
          width=\"220\" height=\"34\"><path class=\"track\" d=\"M{left} 11H{right}\"/><rect \
          class=\"wanted\" x=\"{from:.1}\" y=\"4\" width=\"{:.1}\" height=\"14\"/>",
+        if failed { " failed" } else { "" },
         number(mean),
         Esc(unit),
         (to - from).max(1.5)

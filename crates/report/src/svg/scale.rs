@@ -70,10 +70,6 @@ impl Scale {
         self.at(value).clamp(low, high)
     }
 
-    pub(crate) fn is_log(&self) -> bool {
-        self.log
-    }
-
     pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
         if self.log { self.log_ticks() } else { self.linear_ticks() }
     }

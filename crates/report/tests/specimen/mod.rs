@@ -9,16 +9,16 @@ use sojourn_study::results::{
     Table, Verdict,
 };
 
-pub const QUEUES: [&str; 4] = ["pfifo limit 50", "pfifo limit 1000", "fq_codel", "cake bandwidth 10mbit"];
-pub const RTTS: [&str; 3] = ["10ms", "40ms", "160ms"];
-pub const SEEDS: u64 = 5;
+pub(crate) const QUEUES: [&str; 4] = ["pfifo limit 50", "pfifo limit 1000", "fq_codel", "cake bandwidth 10mbit"];
+pub(crate) const RTTS: [&str; 3] = ["10ms", "40ms", "160ms"];
+pub(crate) const SEEDS: u64 = 5;
 const STEPS: usize = 600;
 
 /// Repeats itself, unlike the world.
-pub struct Noise(pub u64);
+pub(crate) struct Noise(pub(crate) u64);
 
 impl Noise {
-    pub fn next(&mut self) -> f64 {
+    pub(crate) fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -63,7 +63,7 @@ fn metric_names() -> Vec<String> {
     names
 }
 
-pub fn results() -> Results {
+pub(crate) fn results() -> Results {
     let mut scenarios = Vec::new();
     for queue in QUEUES {
         for rtt in RTTS {
@@ -227,13 +227,13 @@ fn rows_of(run: u32, scenario: usize, seed: u64, names: &[String]) -> Vec<Row> {
     rows
 }
 
-pub fn series(run: u32) -> Result<Vec<Series>, String> {
+pub(crate) fn series(run: u32) -> Result<Vec<Series>, String> {
     let scenario = (run / SEEDS as u32) as usize;
     let seed = u64::from(run) % SEEDS + 1;
     Ok(series_of(run, scenario, seed, STEPS, 0.1))
 }
 
-pub fn series_of(run: u32, scenario: usize, seed: u64, steps: usize, step_s: f64) -> Vec<Series> {
+pub(crate) fn series_of(run: u32, scenario: usize, seed: u64, steps: usize, step_s: f64) -> Vec<Series> {
     let mut noise = Noise(u64::from(run) * 977 + 5);
     let base = base_rtt(scenario);
     let t_s: Vec<f64> = (1..=steps).map(|at| at as f64 * step_s).collect();

@@ -1,0 +1,67 @@
+//! An area made of characters. Each column covers a stretch of time and shows its least and its
+//! largest value, because in capacities the gaps are the finding.
+
+use std::fmt::Write;
+
+use crate::number::number;
+
+/// The least and the largest value of a stretch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Range {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+}
+
+impl Range {
+    /// With one value more.
+    pub(crate) fn joined(range: Option<Self>, value: f64) -> Self {
+        let Self { low, high } = range.unwrap_or(Self { low: value, high: value });
+        Self { low: low.min(value), high: high.max(value) }
+    }
+}
+
+/// Columns that stand left of an area.
+pub(crate) const MARGIN: usize = 11;
+
+/// Several lines, from 0 to the largest value: solid up to the least of each stretch, shaded up to
+/// its largest.
+pub(crate) fn area(stretches: &[Option<Range>], height: usize, unit: &str) -> String {
+    let top = stretches.iter().flatten().fold(f64::MIN_POSITIVE, |top, range| top.max(range.high));
+    let mut text = String::new();
+    for line in (0..height).rev() {
+        let middle = (line as f64 + 0.5) / height as f64 * top;
+        let label = match line {
+            _ if line + 1 == height => number(top),
+            0 => "0".to_owned(),
+            _ if line == height / 2 => unit.to_owned(),
+            _ => String::new(),
+        };
+        let cell = |range: &Option<Range>| match range {
+            Some(range) if range.low >= middle => '█',
+            Some(range) if range.high >= middle => '░',
+            _ => ' ',
+        };
+        let cells: String = stretches.iter().map(cell).collect();
+        let _ = writeln!(text, "{label:>9} ┤{}", cells.trim_end());
+    }
+    text
+}
+
+/// The line below an area.
+pub(crate) fn axis(width: usize, first: &str, last: &str) -> String {
+    let room = width.saturating_sub(first.chars().count());
+    format!("{:MARGIN$}{first}{last:>room$}\n", "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_area_is_solid_up_to_the_least_and_shaded_to_the_largest() {
+        let stretches = [Some(Range { low: 2.0, high: 4.0 }), Some(Range { low: 4.0, high: 4.0 })];
+        let text = area(&stretches, 4, "Mbit/s");
+        let columns: Vec<&str> = text.lines().map(|line| line.split('┤').nth(1).unwrap()).collect();
+        assert_eq!(columns, ["░█", "░█", "██", "██"]);
+    }
+}

@@ -1,0 +1,79 @@
+//! `sojourn compare`: what became worse between two result folders.
+
+use serde_json::json;
+use sojourn_report::compare::{self, Change, Judgement};
+use sojourn_study::results::Folder;
+
+use crate::args::{CompareArgs, Format};
+use crate::failure::{Failure, Outcome};
+use crate::output::{Output, write_file};
+use crate::table::Records;
+
+pub(super) fn compare(args: &CompareArgs, output: Output) -> Result<Outcome, Failure> {
+    let (before, after) = (Folder::open(&args.before)?, Folder::open(&args.after)?);
+    let comparison = compare::compare(&before, &after);
+    if comparison.paired == 0 {
+        return Err(Failure::Input(format!(
+            "{} and {} have no run in common: their scenarios or seeds differ",
+            args.before.display(),
+            args.after.display()
+        )));
+    }
+    if let Some(path) = &args.html {
+        write_file(path, comparison.html().as_bytes())?;
+    }
+    match args.format {
+        Format::Table => output.data(&comparison.terminal())?,
+        Format::Json => output.json(&json!({
+            "before": comparison.before,
+            "after": comparison.after,
+            "paired": comparison.paired,
+            "identical": comparison.identical,
+            "unpaired": comparison.unpaired,
+            "changes": records(&comparison.changes).json(),
+        }))?,
+        Format::Csv => output.data(&records(&comparison.changes).csv())?,
+    }
+    let is_worse = |change: &Change| {
+        let share = change.share().map_or(f64::INFINITY, f64::abs);
+        change.judgement == Judgement::Worse && share > args.tolerance.0
+    };
+    match comparison.changes.iter().any(is_worse) {
+        true => Ok(Outcome::Failed),
+        false => Ok(Outcome::Fine),
+    }
+}
+
+fn records(changes: &[Change]) -> Records {
+    let mut records = Records::new([
+        "judgement",
+        "scenario",
+        "kind",
+        "name",
+        "metric",
+        "unit",
+        "before",
+        "after",
+        "difference",
+        "half_width",
+        "share",
+        "pairs",
+    ]);
+    for change in changes {
+        records.row([
+            json!(change.judgement.name()),
+            json!(change.scenario),
+            json!(change.kind),
+            json!(change.subject),
+            json!(change.metric),
+            json!(change.unit),
+            json!(change.before),
+            json!(change.after),
+            json!(change.difference),
+            json!(change.half_width),
+            json!(change.share()),
+            json!(change.pairs),
+        ]);
+    }
+    records
+}

@@ -1,0 +1,54 @@
+//! A run of a result folder, simulated once more with another observer.
+
+use std::path::Path;
+
+use sojourn_core::Observer;
+use sojourn_metrics::Collector;
+use sojourn_study::results::{Plan, PlannedRun, Results};
+use sojourn_study::{Overrides, Study, runner};
+
+use crate::failure::Failure;
+
+/// The study of a result folder, as it was run.
+pub(super) fn study_of(results: &Results) -> Result<Study, Failure> {
+    let name = results.folder.join("study.toml");
+    // Relative paths start where they did in the original.
+    let folder = Path::new(&results.plan.path).parent().unwrap_or(Path::new(""));
+    // The text holds everything that was set, but not how runs were shortened.
+    let given = results.plan.overrides.iter();
+    let shorten = given.filter_map(|given| given.strip_prefix("--shorten ")).next_back();
+    let shorten = shorten.and_then(|duration| duration.parse().ok());
+    let overrides = Overrides { shorten, ..Overrides::default() };
+    let study = Study::parse(&name.display().to_string(), &results.study, folder, &overrides)?;
+    match study.plan().digest == results.plan.digest {
+        true => Ok(study),
+        false => Err(Failure::Input(format!(
+            "{}: no longer stands for the runs in its folder: the models, or a trace that it \
+             names, have changed since",
+            name.display()
+        ))),
+    }
+}
+
+/// Simulates a run for `observer`, and makes sure that it is the run whose `digest` is known.
+pub(super) fn resimulate(
+    study: &Study,
+    plan: &Plan,
+    run: u32,
+    digest: Option<&str>,
+    observer: &mut impl Observer,
+) -> Result<(), Failure> {
+    let PlannedRun { scenario, seed, .. } = &plan.runs[run as usize];
+    let scenario = &study.scenarios[*scenario as usize].scenario;
+    let mut both = (Collector::new(runner::shape(scenario)), observer);
+    let outcome = sojourn_sim::run(scenario, study.address(*seed), &mut both)
+        .map_err(|violation| Failure::Machine(format!("run {run}: {violation}")))?;
+    let again = format!("{:016x}", both.0.finish(outcome.end).digest);
+    match digest.is_none_or(|digest| digest == again) {
+        true => Ok(()),
+        false => Err(Failure::Machine(format!(
+            "run {run} is not the same once more: its digest is {again} and was {}",
+            digest.unwrap_or_default()
+        ))),
+    }
+}

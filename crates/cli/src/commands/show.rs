@@ -1,0 +1,293 @@
+//! `sojourn show`: results in the terminal.
+
+use serde_json::{Value, json};
+use sojourn_metrics::stats;
+use sojourn_report::terminal;
+use sojourn_study::metrics;
+use sojourn_study::results::{Folder, Kind, Plan, Results, Row, Series};
+
+use super::{find_run, run};
+use crate::args::{Format, ShowArgs};
+use crate::failure::Failure;
+use crate::number::{estimate, number};
+use crate::output::Output;
+use crate::table::{Grid, Records, print};
+
+/// Shown of flows where nothing else was asked for and there is something to show.
+const FLOW_METRICS: [&str; 8] = [
+    "goodput_mbps",
+    "share",
+    "rtt_p50_ms",
+    "rtt_p95_ms",
+    "owd_p95_ms",
+    "ping_p95_ms",
+    "cwnd_p50_pkts",
+    "retransmits",
+];
+/// The same of queues.
+const QUEUE_METRICS: [&str; 5] =
+    ["utilisation", "sojourn_p50_ms", "sojourn_p95_ms", "queue_max_pkts", "dropped_packets"];
+/// Of a plot over time, unless the terminal is narrower.
+const PLOT_WIDTH: usize = 100;
+const PLOT_HEIGHT: usize = 10;
+
+pub(super) fn show(args: &ShowArgs, output: Output) -> Result<(), Failure> {
+    let results = Folder::open(&args.folder)?;
+    let asked = asked(&args.metric)?;
+    if let Some(scenario) = args.scenario {
+        return show_scenario(&results, scenario, output);
+    }
+    match &args.run {
+        None => show_all(&results, &asked, args.format, output),
+        Some(name) => {
+            let run = find_run(&results, name)?;
+            show_run(&results, run, &asked, args.format, output)
+        }
+    }
+}
+
+fn show_all(
+    results: &Results,
+    asked: &[String],
+    format: Format,
+    output: Output,
+) -> Result<(), Failure> {
+    if format != Format::Table {
+        let records = || rows(results, &results.table.rows, asked);
+        return print(output, format, String::new, records);
+    }
+    let plan = &results.plan;
+    let mut text = format!("{}\n{}", plan.title, run::amount(plan));
+    if !results.missing.is_empty() {
+        text.push_str(&format!(", {} of them not done", results.missing.len()));
+    }
+    text.push_str("\n\n");
+    if asked.is_empty() {
+        if results.claims.as_ref().is_none_or(|report| !report.claims.is_empty()) {
+            text.push_str(&format!("{}\n", terminal::claims(results)));
+        }
+        text.push_str(&terminal::metrics(results));
+    } else {
+        text.push_str(&means(results, asked)?);
+    }
+    output.data(&text)
+}
+
+fn show_scenario(results: &Results, scenario: usize, output: Output) -> Result<(), Failure> {
+    match scenario < results.plan.scenarios.len() {
+        true => output.data(&terminal::runs(results, scenario)),
+        false => Err(Failure::Input(format!(
+            "--scenario {scenario}: is not there (allowed: 0 to {})",
+            results.plan.scenarios.len().saturating_sub(1)
+        ))),
+    }
+}
+
+fn show_run(
+    results: &Results,
+    run: u32,
+    asked: &[String],
+    format: Format,
+    output: Output,
+) -> Result<(), Failure> {
+    let rows_of_run = results.table.run(run);
+    let series = results.series(run)?;
+    match format {
+        Format::Table => output.data(&run_text(results, run, rows_of_run, &series, asked)),
+        Format::Csv => output.data(&series_records(&series).csv()),
+        Format::Json => output.json(&json!({
+            "run": run,
+            "id": results.plan.runs[run as usize].id,
+            "seed": results.plan.runs[run as usize].seed,
+            "scenario": results.plan.label(results.plan.runs[run as usize].scenario),
+            "repeat": sojourn_report::repeat(&results.plan, &results.plan.runs[run as usize]),
+            "rows": rows(results, rows_of_run, asked).json(),
+            "series": series.iter().map(series_json).collect::<Vec<_>>(),
+        })),
+    }
+}
+
+/// Of the metrics that were asked for: means over seeds, of every scenario's flows and queues.
+fn means(results: &Results, asked: &[String]) -> Result<String, Failure> {
+    let mut tables = Vec::new();
+    for kind in Kind::ALL {
+        let table = means_of(results, kind, asked);
+        if !table.is_empty() {
+            tables.push(table);
+        }
+    }
+    match tables.is_empty() {
+        false => Ok(tables.join("\n")),
+        true => Err(Failure::Input(format!(
+            "nothing in {} has a value of {}",
+            results.folder.display(),
+            asked.join(", ")
+        ))),
+    }
+}
+
+/// A line for each scenario and flow group or queue; empty when there is nothing to show.
+fn means_of(results: &Results, kind: Kind, metrics: &[String]) -> String {
+    let plan = &results.plan;
+    let mut lines: Vec<(u32, &str, Vec<Vec<f64>>)> = Vec::new();
+    for row in results.table.rows.iter().filter(|row| row.kind == kind) {
+        let name = subject(plan, row);
+        let line = match lines.iter().position(|(s, n, _)| (*s, *n) == (row.scenario, name)) {
+            Some(line) => line,
+            None => {
+                lines.push((row.scenario, name, vec![Vec::new(); metrics.len()]));
+                lines.len() - 1
+            }
+        };
+        for (values, metric) in lines[line].2.iter_mut().zip(metrics) {
+            values.extend(results.table.value(row, metric));
+        }
+    }
+    lines.sort_by_key(|(scenario, _, _)| *scenario);
+    let is_used = |column: &usize| lines.iter().any(|(_, _, values)| !values[*column].is_empty());
+    let used: Vec<usize> = (0..metrics.len()).filter(is_used).collect();
+    if used.is_empty() {
+        return String::new();
+    }
+    let head: Vec<String> = used.iter().map(|column| format!(">{}", metrics[*column])).collect();
+    let mut grid = Grid::new(
+        [kind.name()].into_iter().chain(head.iter().map(String::as_str)).chain(["scenario"]),
+    );
+    for (scenario, name, values) in &lines {
+        let cells = used.iter().map(|column| mean(&values[*column]));
+        let label = plan.label(*scenario);
+        grid.row([(*name).to_owned()].into_iter().chain(cells).chain([label]));
+    }
+    grid.fitted()
+}
+
+fn mean(values: &[f64]) -> String {
+    let half = stats::mean_interval(values, 0.95).map(|interval| interval.half_width());
+    stats::mean(values).map_or_else(String::new, |mean| estimate(mean, half, ""))
+}
+
+fn run_text(
+    results: &Results,
+    run: u32,
+    rows: &[Row],
+    series: &[Series],
+    asked: &[String],
+) -> String {
+    let planned = &results.plan.runs[run as usize];
+    let digest = rows.first().map_or("", |row| &row.digest);
+    let label = results.plan.label(planned.scenario);
+    let mut text = format!("run {run}, seed {}", planned.seed);
+    if !label.is_empty() {
+        text.push_str(&format!(", {label}"));
+    }
+    text.push_str(&format!("\nname {}, digest {digest}\n", planned.id));
+    text.push_str(&format!("repeat {}\n", sojourn_report::repeat(&results.plan, planned)));
+    for (kind, usual) in [(Kind::Flow, &FLOW_METRICS[..]), (Kind::Queue, &QUEUE_METRICS[..])] {
+        let rows: Vec<&Row> = rows.iter().filter(|row| row.kind == kind).collect();
+        let used: Vec<&str> = chosen(asked, usual)
+            .into_iter()
+            .filter(|metric| rows.iter().any(|row| results.table.value(row, metric).is_some()))
+            .collect();
+        if used.is_empty() {
+            continue;
+        }
+        let head: Vec<String> = used.iter().map(|metric| format!(">{metric}")).collect();
+        let mut grid = Grid::new([kind.name()].into_iter().chain(head.iter().map(String::as_str)));
+        for row in rows {
+            let value =
+                |metric: &&str| results.table.value(row, metric).map_or_else(String::new, number);
+            grid.row([row.name.clone()].into_iter().chain(used.iter().map(value)));
+        }
+        text.push_str(&format!("\n{grid}"));
+    }
+    let width = terminal_size::terminal_size_of(std::io::stdout())
+        .map_or(PLOT_WIDTH, |(width, _)| usize::from(width.0).min(PLOT_WIDTH));
+    text.push_str(&format!("\n{}", terminal::series(series, width, PLOT_HEIGHT)));
+    text
+}
+
+/// The rows of `runs.parquet`, factors among them.
+fn rows(results: &Results, rows: &[Row], asked: &[String]) -> Records {
+    let plan = &results.plan;
+    let metrics: Vec<&str> = match asked.is_empty() {
+        true => results.table.metrics.iter().map(String::as_str).collect(),
+        false => asked.iter().map(String::as_str).collect(),
+    };
+    let fixed = ["run", "id", "scenario", "seed", "kind", "name", "digest"];
+    let factors = plan.factors.iter().map(|factor| &factor.name[..]);
+    let mut records = Records::new(fixed.into_iter().chain(factors).chain(metrics.iter().copied()));
+    for row in rows {
+        let fixed = [
+            json!(row.run),
+            json!(plan.runs[row.run as usize].id),
+            json!(row.scenario),
+            json!(row.seed),
+            json!(row.kind),
+            json!(row.name),
+            json!(row.digest),
+        ];
+        let factors = plan.scenarios[row.scenario as usize].factors.iter().map(|v| json!(v));
+        let values = metrics.iter().map(|metric| json!(results.table.value(row, metric)));
+        records.row(fixed.into_iter().chain(factors).chain(values));
+    }
+    records
+}
+
+/// A row for each step of each flow and queue.
+fn series_records(series: &[Series]) -> Records {
+    let mut columns: Vec<&str> = Vec::new();
+    for column in series.iter().flat_map(|one| &one.columns) {
+        if !columns.contains(&&column.name[..]) {
+            columns.push(&column.name);
+        }
+    }
+    let mut records =
+        Records::new(["kind", "name", "t_s", "phase"].into_iter().chain(columns.iter().copied()));
+    for one in series {
+        for (step, t_s) in one.t_s.iter().enumerate() {
+            let phase = one.phase.get(step).filter(|phase| !phase.is_empty());
+            let fixed = [json!(one.kind), json!(one.name), json!(t_s), json!(phase)];
+            let values = columns.iter().map(|column| {
+                one.column(column).and_then(|values| values[step]).map_or(Value::Null, Value::from)
+            });
+            records.row(fixed.into_iter().chain(values));
+        }
+    }
+    records
+}
+
+fn series_json(series: &Series) -> Value {
+    let mut object = json!({ "kind": series.kind, "name": series.name, "t_s": series.t_s });
+    for column in &series.columns {
+        object[&column.name] = json!(column.values);
+    }
+    if !series.phase.is_empty() {
+        object["phase"] = json!(series.phase);
+    }
+    object
+}
+
+/// Whole names of the metrics that were asked for.
+fn asked(names: &[String]) -> Result<Vec<String>, Failure> {
+    let find = |name: &String| {
+        let metric = metrics::find(name, &Kind::ALL);
+        metric
+            .map(|metric| metric.name.to_owned())
+            .map_err(|problem| Failure::Input(format!("--metric {name}: {problem}")))
+    };
+    names.iter().map(find).collect()
+}
+
+fn chosen<'a>(asked: &'a [String], usual: &[&'a str]) -> Vec<&'a str> {
+    match asked.is_empty() {
+        true => usual.to_vec(),
+        false => asked.iter().map(String::as_str).collect(),
+    }
+}
+
+/// A queue, or the group of a flow.
+fn subject<'a>(plan: &'a Plan, row: &'a Row) -> &'a str {
+    let flows = &plan.scenarios[row.scenario as usize].flows;
+    let flow = flows.iter().find(|flow| row.kind == Kind::Flow && flow.name == row.name);
+    flow.map_or(&row.name, |flow| &flow.group)
+}

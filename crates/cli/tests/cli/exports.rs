@@ -1,0 +1,113 @@
+//! Results compared with each other, and in the formats of other tools.
+
+use crate::scratch::Scratch;
+
+#[test]
+fn a_folder_is_the_same_as_itself() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--out", "one"]);
+    scratch.must(&["run", "study.toml", "--out", "two"]);
+    let json = scratch.must(&["compare", "one", "two", "--format", "json"]).json();
+    assert_eq!(json["paired"], 6);
+    assert_eq!(json["identical"], 6);
+    let changes = json["changes"].as_array().expect("rows");
+    assert!(!changes.is_empty());
+    assert!(changes.iter().all(|change| change["judgement"] == "the same"));
+}
+
+#[test]
+fn what_became_worse_ends_with_1() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--out", "before"]);
+    scratch.sojourn(&["run", "study.toml", "--set", "path.rate=4mbps", "--out", "after"]);
+    let words = ["compare", "before", "after"];
+    let ended = scratch.sojourn(&[&words[..], &["--html", "page.html"]].concat());
+    assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
+    assert!(ended.stdout.contains("goodput"), "{}", ended.stdout);
+    assert!(scratch.read("page.html").starts_with("<!doctype html>"));
+
+    let tolerant = scratch.sojourn(&[&words[..], &["--tolerance", "100000%"]].concat());
+    assert_eq!(tolerant.code, Some(0), "{}", tolerant.stdout);
+
+    let rows = scratch.sojourn(&[&words[..], &["--format", "csv"]].concat()).csv();
+    let column = |name: &str| rows[0].iter().position(|head| head == name).expect("a column");
+    let (judgement, metric) = (column("judgement"), column("metric"));
+    let is_worse = |row: &Vec<String>| row[judgement] == "worse" && row[metric] == "goodput_mbps";
+    assert!(rows.iter().any(is_worse), "{rows:?}");
+}
+
+#[test]
+fn folders_without_a_run_in_common_are_not_compared() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--seed", "1", "--out", "before"]);
+    scratch.must(&["run", "study.toml", "--seed", "2", "--out", "after"]);
+    let ended = scratch.sojourn(&["compare", "before", "after"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("no run in common"), "{}", ended.stderr);
+}
+
+#[test]
+fn every_run_is_a_row_and_every_step_of_one_run() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--out", "out"]);
+    let all = scratch.must(&["export", "out", "--format", "csv"]).stdout;
+    assert_eq!(all.lines().count(), 31);
+    let one = scratch.must(&["export", "out", "0", "--format", "csv", "--out", "one.csv"]);
+    assert_eq!(one.stdout, "");
+    // 2 s in steps of 100 ms, of two flows and two queues.
+    assert_eq!(scratch.read("one.csv").lines().count(), 81);
+}
+
+#[test]
+fn other_tools_formats_begin_as_they_must() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--out", "out"]);
+    let json = scratch.must(&["export", "out", "1", "--format", "iperf3-json"]).json();
+    assert!(json["end"]["sum_received"]["bits_per_second"].as_f64() > Some(1e6), "{}", json["end"]);
+
+    scratch.must(&["export", "out", "1", "--format", "flent", "--out", "one.flent.gz"]);
+    let bytes = std::fs::read(scratch.path("one.flent.gz")).expect("it was written");
+    assert_eq!(bytes[..2], [0x1f, 0x8b], "a gzip file");
+
+    let log = scratch.must(&["export", "out", "1", "--format", "mahimahi"]).stdout;
+    for mark in [" + ", " # ", " - "] {
+        assert!(log.lines().any(|line| line.contains(mark)), "no '{mark}' in the log");
+    }
+    let ended = scratch.sojourn(&["export", "out", "1", "--format", "mahimahi", "--link", "quue"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("did you mean 'queue'?"), "{}", ended.stderr);
+
+    let ended = scratch.sojourn(&["export", "out", "--format", "flent"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("allowed: 0 to 5"), "{}", ended.stderr);
+}
+
+#[test]
+fn packets_are_those_of_the_run() {
+    let scratch = Scratch::new();
+    let words = ["run", "study.toml", "--set", "path.rate=8mbps", "--shorten", "1s", "--seed", "3"];
+    scratch.must(&[&words[..], &["--out", "out", "--pcap"]].concat());
+    scratch.must(&["export", "out", "1", "--format", "pcap", "--out", "again.pcapng"]);
+    let read = |name: &str| std::fs::read(scratch.path(name)).expect("it was written");
+    let packets = read("out/1.pcapng");
+    assert_eq!(packets[..4], [0x0a, 0x0d, 0x0d, 0x0a], "a section of pcapng");
+    // A second at 8 Mbit/s, 96 bytes of each packet and acknowledgements beside.
+    assert!(packets.len() > 50_000, "{} bytes", packets.len());
+    assert!(packets == read("again.pcapng"), "not the same packets");
+    scratch.must(&["export", "out", "1", "--format", "pcap", "--taps", "all", "--out", "all"]);
+    assert!(read("all").len() > 2 * packets.len());
+}
+
+#[test]
+fn a_run_whose_trace_has_changed_is_not_passed_off_as_the_same() {
+    let scratch = Scratch::new();
+    scratch.write("trace.csv", "10,1\n");
+    scratch.study_with("\"10Mbps\"", "\"trace trace.csv\"");
+    scratch.must(&["run", "study.toml", "--out", "out"]);
+    let words = ["export", "out", "0", "--format", "pcap", "--out", "packets"];
+    scratch.must(&words);
+    scratch.write("trace.csv", "11,1\n");
+    let ended = scratch.sojourn(&words);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("a trace that it names"), "{}", ended.stderr);
+}

@@ -1,0 +1,310 @@
+//! What each verb does when all is well.
+
+use std::process::Stdio;
+
+use crate::scratch::{Ended, Scratch};
+
+#[test]
+fn a_run_ends_with_claims_a_report_and_the_line_that_repeats_it() {
+    let scratch = Scratch::new();
+    let ended = scratch.must(&["run", "study.toml"]);
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    assert!(lines[0].starts_with("verdict"), "{}", ended.stdout);
+    assert!(lines[1].contains("held   busy"), "{}", ended.stdout);
+    let fact = |name: &str| {
+        let line = lines.iter().find_map(|line| line.strip_prefix(name));
+        line.unwrap_or_else(|| panic!("no {name}: {}", ended.stdout)).trim()
+    };
+    assert!(fact("runs").starts_with("6 of 6 done"), "{}", ended.stdout);
+    assert_eq!(fact("repeat"), "sojourn run study.toml");
+    let report = scratch.read(fact("report"));
+    assert!(report.contains("Two flows and a queue"));
+    assert!(report.contains("The link is used"));
+}
+
+#[test]
+fn a_folder_stands_for_the_study_in_it() {
+    let scratch = Scratch::new();
+    let ended = scratch.must(&["run", ".", "--dry-run"]);
+    assert!(ended.stdout.contains("2 scenarios × 3 seeds = 6 runs"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_claim_that_fails_ends_with_1() {
+    let scratch = Scratch::new();
+    scratch.study_with("> 5 Mbps", "> 50 Mbps");
+    let ended = scratch.sojourn(&["run", "study.toml", "--out", "out"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stdout.contains("✗ failed  busy"), "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("1 claims: 0 held, 1 not held, 0 can't be tested"),
+        "{}",
+        ended.stdout
+    );
+    assert!(scratch.path("out/report.html").exists());
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let scratch = Scratch::new();
+    let ended = scratch.must(&["run", "study.toml", "--dry-run"]);
+    assert!(ended.stdout.contains("6 runs to run"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("12 s of virtual time"), "{}", ended.stdout);
+    assert_eq!(scratch.names(), ["study.toml"]);
+}
+
+#[test]
+fn a_report_can_be_left_out_and_made_later() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--out", "out", "--no-report"]);
+    assert!(!scratch.path("out/report.html").exists());
+    let ended = scratch.must(&["report", "out"]);
+    assert_eq!(ended.stdout, "out/report.html\n");
+    let page = scratch.read("out/report.html");
+    assert_eq!(scratch.must(&["report", "out", "--out", "-"]).stdout, page);
+    scratch.must(&["report", "out", "--out", "elsewhere.html"]);
+    assert_eq!(scratch.read("elsewhere.html"), page);
+}
+
+#[test]
+fn a_setting_changes_the_world_and_the_folder() {
+    let scratch = Scratch::new();
+    let goodput = |words: &[&str]| {
+        let json = scratch.must(&[&["run", "study.toml", "--format", "json"], words].concat());
+        let json = json.json();
+        let value = json["claims"][0]["checks"][0]["value"]["mean"].as_f64();
+        (value.expect("a mean"), json["folder"].as_str().expect("a path").to_owned())
+    };
+    let (plain, folder) = goodput(&[]);
+    let (faster, other_folder) = goodput(&["--set", "path.rate=20mbps"]);
+    assert!(faster > 1.5 * plain, "{plain} {faster}");
+    assert_ne!(folder, other_folder);
+    assert_eq!(goodput(&[]), (plain, folder));
+}
+
+#[test]
+fn seeds_can_be_counted_or_named() {
+    let scratch = Scratch::new();
+    let seeds = |words: &[&str]| {
+        let words = [&["run", "study.toml", "-n", "--format", "json"], words].concat();
+        scratch.must(&words).json()["plan"]["seeds"].to_string()
+    };
+    assert_eq!(seeds(&[]), "[1,2,3]");
+    assert_eq!(seeds(&["--seeds", "2"]), "[1,2]");
+    assert_eq!(seeds(&["--seeds", "7,3-4"]), "[7,3,4]");
+    assert_eq!(seeds(&["--seed", "9"]), "[9]");
+}
+
+#[test]
+fn one_seed_of_many_is_the_same_run_alone() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--out", "all"]);
+    scratch.must(&["run", "study.toml", "--out", "one", "--seed", "2"]);
+    let digests = |folder: &str| -> Vec<String> {
+        let rows = scratch.must(&["show", folder, "--format", "json"]).json();
+        let rows = rows.as_array().expect("rows").iter();
+        rows.filter(|row| row["seed"] == 2).map(|row| row["digest"].to_string()).collect()
+    };
+    assert_eq!(digests("all"), digests("one"));
+    assert!(!digests("one").is_empty());
+}
+
+#[test]
+fn the_line_that_repeats_a_run_repeats_it() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--out", "all", "--set", "path.rate=12 mbps"]);
+    let shown = scratch.must(&["show", "all", "4", "--format", "json"]).json();
+    let line = shown["repeat"].as_str().expect("a line");
+    let words = line.strip_prefix("sojourn ").expect("a command of ours");
+    // As a shell reads it.
+    let script = format!("exec \"$0\" {words} --out again");
+    let output = std::process::Command::new("sh")
+        .args(["-c", &script, crate::scratch::PROGRAM])
+        .current_dir(scratch.path(""))
+        .output();
+    let ended = Ended::of(output.expect("there is a shell"));
+    assert_eq!(ended.code, Some(0), "{line}\n{}", ended.stderr);
+    let again = scratch.must(&["show", "again", "0", "--format", "json"]).json();
+    assert_eq!(again["id"], shown["id"], "{line}");
+    assert_eq!(again["rows"][0]["digest"], shown["rows"][0]["digest"], "{line}");
+}
+
+#[test]
+fn a_study_without_claims_shows_its_numbers() {
+    let scratch = Scratch::new();
+    let claim = crate::scratch::STUDY.find("[[claim]]").expect("there is one");
+    scratch.write("study.toml", &crate::scratch::STUDY[..claim]);
+    let ended = scratch.must(&["run", "study.toml"]);
+    assert!(ended.stdout.contains("goodput_mbps"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("alice"), "{}", ended.stdout);
+}
+
+#[test]
+fn several_studies_are_checked_and_all_mistakes_told() {
+    let scratch = Scratch::new();
+    scratch.write("bad.toml", "schema = 1\n");
+    scratch.write("worse.toml", "what?\n");
+    let ended = scratch.sojourn(&["check", "study.toml", "bad.toml", "worse.toml"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stdout.starts_with("study.toml: 2 scenarios"), "{}", ended.stdout);
+    assert!(ended.stderr.contains("error: bad.toml"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("error: worse.toml"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_run_is_shown_by_its_number_or_its_name() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--out", "out"]);
+    let by_number = scratch.must(&["show", "out", "5"]);
+    assert!(by_number.stdout.contains("run 5, seed 3, path.queue = fq_codel"));
+    assert!(by_number.stdout.contains("goodput_mbps"), "{}", by_number.stdout);
+    assert!(by_number.stdout.contains("cwnd (packets)"), "{}", by_number.stdout);
+    let json = scratch.must(&["show", "out", "5", "--format", "json"]).json();
+    let name = json["id"].as_str().expect("a name");
+    assert_eq!(scratch.must(&["show", "out", &name[..12]]).stdout, by_number.stdout);
+    for wrong in ["6", "xyz", ""] {
+        let ended = scratch.sojourn(&["show", "out", wrong]);
+        assert_eq!(ended.code, Some(2));
+        assert!(ended.stderr.contains("allowed: 0 to 5"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn what_has_a_name_is_listed_with_its_parameters() {
+    let scratch = Scratch::new();
+    let all = scratch.must(&["list"]).stdout;
+    for name in ["cubic", "bbr3-linux", "fq_codel", "on_off", "mahimahi", "gemodel", "goodput_mbps"]
+    {
+        assert!(all.lines().any(|line| line.starts_with(name)), "{name} is not listed");
+    }
+    let cake = scratch.must(&["list", "queue", "cake"]).stdout;
+    assert!(cake.contains("bandwidth") && cake.contains("ack-filter"), "{cake}");
+    let ended = scratch.sojourn(&["list", "queue", "fq_coddel"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("did you mean 'fq_codel'?"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_new_study_runs() {
+    let scratch = Scratch::new();
+    let ended = scratch.must(&["new", "mine"]);
+    assert!(ended.stderr.contains("sojourn run mine"), "{}", ended.stderr);
+    scratch.must(&["check", "mine"]);
+    scratch.must(&["run", "mine", "--no-report"]);
+    let text = scratch.read("mine/study.toml");
+    let ended = scratch.sojourn(&["new", "mine"]);
+    assert_eq!(ended.code, Some(2));
+    assert_eq!(scratch.read("mine/study.toml"), text);
+    scratch.must(&["new", "file.toml"]);
+    assert_eq!(scratch.read("file.toml"), text);
+}
+
+#[test]
+fn a_trace_goes_to_mahimahi_and_back() {
+    let scratch = Scratch::new();
+    scratch.write("trace.csv", "12,1\n0,0.5\n24,0.5\n");
+    let info =
+        scratch.must(&["trace", "info", "trace.csv", "--below", "1mbps", "--format", "json"]);
+    let info = info.json();
+    assert_eq!(info["duration_s"], 2.0);
+    assert_eq!(info["mean_mbps"], 12.0);
+    assert_eq!(info["outage_s"], 0.5);
+    assert_eq!(info["below_1_mbps_share"], 0.25);
+
+    scratch.must(&["trace", "convert", "trace.csv", "--to", "mahimahi", "--out", "trace.up"]);
+    // 1000 packets of 1500 bytes a second are 12 Mbit/s.
+    assert_eq!(scratch.read("trace.up").lines().count(), 2000);
+    let back = scratch.must(&["trace", "convert", "trace.up", "--to", "steps", "--step", "500ms"]);
+    assert_eq!(back.stdout, "12,0.5\n12,0.5\n0,0.5\n24,0.5\n");
+
+    let plot = scratch.must(&["trace", "plot", "trace.csv", "--width", "51", "--height", "4"]);
+    let lines: Vec<&str> = plot.stdout.lines().collect();
+    let columns = |line: &str| line.chars().filter(|c| *c == '█').count();
+    assert_eq!(columns(lines[0]), 10, "a quarter of the time at 24 Mbit/s\n{}", plot.stdout);
+    assert_eq!(columns(lines[3]), 30, "and half at 12, a quarter at nothing\n{}", plot.stdout);
+}
+
+#[test]
+fn a_trace_that_is_wrong_is_refused_with_its_line() {
+    let scratch = Scratch::new();
+    scratch.write("bent.csv", "12,1\n12,-1\n");
+    for verb in ["info", "plot"] {
+        let ended = scratch.sojourn(&["trace", verb, "bent.csv"]);
+        assert_eq!(ended.code, Some(2));
+        for part in ["bent.csv", "line 2", "negative", "allowed"] {
+            assert!(ended.stderr.contains(part), "{}", ended.stderr);
+        }
+    }
+    assert_eq!(scratch.sojourn(&["trace", "info", "nowhere"]).code, Some(2));
+}
+
+#[test]
+fn a_synthetic_trace_is_the_one_that_a_run_meets() {
+    let scratch = Scratch::new();
+    let synth = ["trace", "synth", "short-blockages", "--duration", "2s", "--seed", "2"];
+    let first = scratch.must(&synth).stdout;
+    assert_eq!(scratch.must(&synth).stdout, first);
+    scratch.write("drawn.csv", &first);
+    // The same capacity, once drawn in the run and once read from the file, gives the same run.
+    let digest = |rate: &str| {
+        let rate = format!("path.rate={rate}");
+        // Else the reverse direction would draw a trace of its own.
+        let reverse = "path.reverse_rate=1gbps";
+        let words = ["run", "study.toml", "--seed", "2", "--no-report", "--out", "out", "--set"];
+        let _ = std::fs::remove_dir_all(scratch.path("out"));
+        scratch.must(&[&words[..], &[reverse, "--set", &rate]].concat());
+        let rows = scratch.must(&["show", "out", "--format", "json"]).json();
+        rows[0]["digest"].to_string()
+    };
+    assert_eq!(digest("blockage short-blockages duration 2s"), digest("trace drawn.csv"));
+}
+
+#[test]
+fn a_trace_is_read_from_standard_input() {
+    let scratch = Scratch::new();
+    scratch.write("trace.csv", "12,1\n");
+    let input = std::fs::File::open(scratch.path("trace.csv")).expect("it was written");
+    let mut command = scratch.command(["trace", "info", "-"]);
+    let output = command.stdin(Stdio::from(input)).output().expect("the program starts");
+    assert!(Ended::of(output).stdout.contains("12 Mbit/s"));
+}
+
+#[test]
+fn the_trial_of_the_doctor_is_the_same_every_time() {
+    let scratch = Scratch::new();
+    let trial = || scratch.must(&["doctor", "--format", "json"]).json()["trial_digest"].clone();
+    assert!(trial().is_string());
+    assert_eq!(trial(), trial());
+}
+
+#[test]
+fn completions_name_every_verb() {
+    let scratch = Scratch::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = scratch.must(&["completions", shell]).stdout;
+        for verb in ["run", "check", "join", "report", "show", "list", "new", "trace", "doctor"] {
+            assert!(script.contains(verb), "{shell}: {verb}");
+        }
+    }
+}
+
+#[test]
+fn quiet_says_nothing_but_errors() {
+    let scratch = Scratch::new();
+    let ended = scratch.must(&["run", "study.toml", "--quiet"]);
+    assert_eq!(ended.stderr, "");
+    assert!(!ended.stdout.is_empty());
+    assert_ne!(scratch.sojourn(&["run", "nowhere", "--quiet"]).stderr, "");
+}
+
+#[test]
+fn shipped_studies_are_right() {
+    let scratch = Scratch::new();
+    let studies = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(studies).expect("the repository has studies") {
+        paths.push(entry.expect("it can be read").path().display().to_string());
+    }
+    let words: Vec<&str> = paths.iter().map(String::as_str).collect();
+    scratch.must(&[&["check"], &words[..]].concat());
+}

@@ -1,0 +1,150 @@
+//! A run as a flent data file, format version 4 (doc/data-format.rst of flent), which flent's own
+//! plots open: `ping`, `tcp_download` and others read series of these names.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Map, Value, json};
+use sojourn_study::results::{Kind, Results, Series};
+
+/// Seconds since 1970 that a run's beginning is given, since a run has no date: 2000-01-01.
+const EPOCH: f64 = 946_684_800.0;
+
+/// Gzipped JSON for `NAME.flent.gz`; empty when the results have no such run.
+///
+/// Flows over TCP become `TCP upload::N` in Mbit/s, pings `Ping (ms) ICMP`, queues `Queue …`. Steps
+/// without a value are `null`, and raw values hold only what was measured.
+pub fn flent(results: &Results, run: u32, series: &[Series]) -> Vec<u8> {
+    let Some(value) = data(results, run, series) else {
+        return Vec::new();
+    };
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(value.to_string().as_bytes()).expect("a Vec takes every byte");
+    encoder.finish().expect("a Vec takes every byte")
+}
+
+fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
+    let planned = results.plan.runs.get(run as usize)?;
+    let scenario = results.plan.scenarios.get(planned.scenario as usize)?;
+    let times = series.iter().map(|one| &one.t_s).max_by_key(|t_s| t_s.len())?;
+    let length = times.last().copied().unwrap_or(0.0);
+
+    let mut results_of = Map::new();
+    let mut raw = Map::new();
+    let mut meta = Map::new();
+    let mut add = |name: String, units: &str, t_s: &[f64], values: &[Option<f64>]| {
+        let known = || {
+            t_s.iter().zip(values).filter_map(|(t, value)| Some((t, value.filter(|v| v.is_finite())?)))
+        };
+        let mut column: Vec<Value> = values
+            .iter()
+            .map(|value| value.filter(|v| v.is_finite()).map_or(Value::Null, |v| json!(v)))
+            .collect();
+        column.resize(times.len(), Value::Null);
+        let raw_values: Vec<Value> =
+            known().map(|(t, value)| json!({ "t": EPOCH + t, "val": value })).collect();
+        let of = || known().map(|(_, value)| value);
+        if raw_values.is_empty() {
+            return;
+        }
+        let mean = of().sum::<f64>() / raw_values.len() as f64;
+        meta.insert(
+            name.clone(),
+            json!({
+                "UNITS": units,
+                "MEAN_VALUE": mean,
+                "MIN_VALUE": of().fold(f64::INFINITY, f64::min),
+                "MAX_VALUE": of().fold(f64::NEG_INFINITY, f64::max),
+            }),
+        );
+        results_of.insert(name.clone(), Value::Array(column));
+        raw.insert(name, Value::Array(raw_values));
+    };
+    let mut uploads: Vec<(&[f64], &[Option<f64>])> = Vec::new();
+    let mut pings = 0;
+    for one in series {
+        let flow = scenario.flows.iter().find(|flow| flow.name == one.name);
+        match one.kind {
+            Kind::Flow if flow.is_some_and(|flow| flow.cca.is_some()) => {
+                if let Some(values) = one.column("goodput_mbps") {
+                    let name = format!("TCP upload::{}", uploads.len() + 1);
+                    add(name, "Mbits/s", &one.t_s, values);
+                    uploads.push((&one.t_s, values));
+                }
+            }
+            Kind::Flow if flow.is_some_and(|flow| flow.app == "ping") => {
+                if let Some(values) = one.column("rtt_max_ms") {
+                    let again = if pings == 0 { String::new() } else { format!("::{}", pings + 1) };
+                    pings += 1;
+                    add(format!("Ping (ms) ICMP{again}"), "ms", &one.t_s, values);
+                }
+            }
+            Kind::Queue => {
+                for (column, what, units) in [
+                    ("queue_pkts", "packets", "packets"),
+                    ("sojourn_max_ms", "sojourn", "ms"),
+                ] {
+                    if let Some(values) = one.column(column) {
+                        add(format!("Queue {} {what}", one.name), units, &one.t_s, values);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    if pings == 0 {
+        // Flent's plots want a ping; the round-trip times of the first flow stand in for it.
+        let of_flow = series.iter().find(|one| one.kind == Kind::Flow);
+        if let Some((one, values)) = of_flow.and_then(|one| Some((one, one.column("rtt_max_ms")?))) {
+            add("Ping (ms) ICMP".into(), "ms", &one.t_s, values);
+        }
+    }
+    if !uploads.is_empty() {
+        let sum = |at: usize| -> Option<f64> {
+            let known = uploads.iter().filter_map(|(_, values)| values.get(at).copied().flatten());
+            known.reduce(|a, b| a + b)
+        };
+        let sums: Vec<Option<f64>> = (0..times.len()).map(sum).collect();
+        add("TCP upload sum".into(), "Mbits/s", times, &sums);
+        let average: Vec<Option<f64>> =
+            sums.iter().map(|sum| sum.map(|sum| sum / uploads.len() as f64)).collect();
+        add("TCP upload avg".into(), "Mbits/s", times, &average);
+    }
+    let factors: BTreeMap<&str, &str> = results
+        .plan
+        .factors
+        .iter()
+        .zip(&scenario.factors)
+        .map(|(factor, value)| (factor.name.as_str(), value.as_str()))
+        .collect();
+    let stamp = "2000-01-01T00:00:00.000000Z";
+    let queues: Vec<Value> =
+        scenario.queues.iter().map(|queue| json!({ "name": queue.name, "qdisc": queue.queue })).collect();
+    Some(json!({
+        "version": 4,
+        "x_values": times,
+        "results": results_of,
+        "raw_values": raw,
+        "metadata": {
+            "NAME": "tcp_nup",
+            "TITLE": format!("{}, seed {}", results.plan.title, planned.seed),
+            "DATA_FILENAME": format!("{}.flent.gz", planned.id),
+            "NOTE": factors.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", "),
+            "HOST": "simulated",
+            "HOSTS": ["simulated"],
+            "LOCAL_HOST": "simulated",
+            "LENGTH": length.round().max(1.0) as u64,
+            "TOTAL_LENGTH": length.round().max(1.0) as u64,
+            "STEP_SIZE": scenario.step_s,
+            "TIME": stamp,
+            "T0": stamp,
+            "IP_VERSION": 4,
+            "FLENT_VERSION": "2.1.1",
+            "EGRESS_INFO": { "qdiscs": queues },
+            "TEST_PARAMETERS": { "upload_streams": uploads.len().to_string() },
+            "SERIES_META": meta,
+        },
+    }))
+}

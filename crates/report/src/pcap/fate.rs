@@ -1,0 +1,102 @@
+//! Packets that wait to be written until it is known what became of them.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use sojourn_core::{Direction, FlowId, Packet, Time};
+
+/// A captured packet.
+pub(super) struct Held {
+    pub(super) at: Time,
+    pub(super) interface: u32,
+    /// What is captured of it.
+    pub(super) bytes: Vec<u8>,
+    /// Its length on the wire.
+    pub(super) length: u32,
+    pub(super) comments: Vec<String>,
+    /// Neither arrived nor dropped yet.
+    pub(super) open: bool,
+}
+
+/// Flow, direction, departure and number of a packet that is on its way.
+pub(super) type Traveller = (FlowId, Direction, Time, u64);
+
+/// In order of capture. What is written is settled, and so is everything before it.
+#[derive(Default)]
+pub(super) struct Fates {
+    held: VecDeque<Held>,
+    /// How many have left `held` at its front.
+    gone: u64,
+    /// Departures and numbers on their way, and their places since the beginning.
+    travelling: BTreeMap<(FlowId, bool), VecDeque<(Time, u64, u64)>>,
+}
+
+/// A packet that is neither delivered nor dropped among this many is written without its fate.
+const MOST_HELD: usize = 1 << 18;
+
+impl Fates {
+    pub(super) fn hold(&mut self, held: Held, traveller: Option<Traveller>) {
+        let place = self.gone + self.held.len() as u64;
+        self.held.push_back(held);
+        if let Some((flow, direction, sent, number)) = traveller {
+            let way = (flow, direction == Direction::Reverse);
+            self.travelling.entry(way).or_default().push_back((sent, number, place));
+        }
+    }
+
+    /// It arrived, or was dropped for the reason given.
+    pub(super) fn settle(&mut self, packet: &Packet, first: u64, count: u64, comment: Option<&str>) {
+        self.visit(packet, first, count, true, |held| {
+            held.comments.extend(comment.map(str::to_owned));
+            held.open = false;
+        });
+    }
+
+    /// Something happened to it on its way.
+    pub(super) fn note(&mut self, packet: &Packet, first: u64, count: u64, comment: &str) {
+        self.visit(packet, first, count, false, |held| held.comments.push(comment.to_owned()));
+    }
+
+    /// The first that is settled, or the first at all.
+    pub(super) fn settled(&mut self, all: bool) -> Option<Held> {
+        let front = self.held.front()?;
+        if front.open && !all && self.held.len() < MOST_HELD {
+            return None;
+        }
+        self.gone += 1;
+        self.held.pop_front()
+    }
+
+    fn visit(
+        &mut self,
+        packet: &Packet,
+        first: u64,
+        count: u64,
+        ends: bool,
+        mut with: impl FnMut(&mut Held),
+    ) {
+        let way = (packet.flow, packet.direction == Direction::Reverse);
+        let Some(travelling) = self.travelling.get_mut(&way) else { return };
+        let mut left = count;
+        let mut at = 0;
+        // Packets mostly arrive in the order they left, so the search is short.
+        while at < travelling.len() && left > 0 {
+            let (sent, number, place) = travelling[at];
+            if sent > packet.sent {
+                break;
+            }
+            if sent == packet.sent && (first..first + count).contains(&number) {
+                left -= 1;
+                if let Some(index) = place.checked_sub(self.gone)
+                    && let Some(held) = self.held.get_mut(index as usize)
+                {
+                    with(held);
+                }
+                if ends {
+                    travelling.remove(at);
+                    continue;
+                }
+            }
+            at += 1;
+        }
+    }
+}

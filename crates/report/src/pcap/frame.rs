@@ -1,0 +1,334 @@
+//! A simulated packet as Ethernet, IPv4 and TCP, UDP or ICMP headers.
+
+use std::collections::BTreeMap;
+
+use sojourn_core::{AckBody, Body, Direction, Ecn, Packet, SegmentBody, Time};
+
+const ETHERNET: usize = 14;
+const IPV4: usize = 20;
+const TCP: usize = 20;
+const UDP: usize = 8;
+
+/// Initial sequence numbers of the connecting and of the answering end.
+const CLIENT_START: u32 = 1_000_000_000;
+const SERVER_START: u32 = 2_000_000_000;
+/// Windows are counted in units of 2^10 bytes.
+const WINDOW_SCALE: u8 = 10;
+
+/// Segments below the cumulative acknowledgement that a duplicate report may still name.
+const KEPT: u32 = 20_000;
+
+pub(super) struct Frame {
+    /// The headers; the payload is zeros and not captured.
+    pub(super) bytes: Vec<u8>,
+    /// With the payload.
+    pub(super) length: u32,
+    /// Of the segment, datagram or request.
+    pub(super) number: u64,
+}
+
+/// What of a flow must be remembered to write sequence numbers in bytes.
+#[derive(Default)]
+pub(super) struct Connection {
+    /// Byte position and payload of each segment that was sent.
+    segments: BTreeMap<u32, (u64, u32)>,
+    /// Payload of a full segment, as far as is known.
+    mss: u32,
+    /// Byte position and window of the newest acknowledgement.
+    identification: u16,
+}
+
+impl Connection {
+    /// Remembers where the segments of a packet lie.
+    pub(super) fn learn(&mut self, packet: &Packet) {
+        match &packet.body {
+            Body::Segment(segment) => {
+                for (number, byte, payload) in self.cut(packet, segment) {
+                    self.segments.insert(number, (byte, payload));
+                }
+            }
+            Body::Ack(ack) => {
+                let kept = ack.ack.saturating_sub(KEPT);
+                while self.segments.first_key_value().is_some_and(|(first, _)| *first < kept) {
+                    self.segments.pop_first();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The wire packets that a packet stands for.
+    pub(super) fn frames(&mut self, packet: &Packet) -> Vec<Frame> {
+        let whole = |bytes: Vec<u8>, length: u32, number: u64| Frame { bytes, length, number };
+        match &packet.body {
+            Body::Segment(segment) => {
+                let count = u32::from(packet.segments.max(1));
+                let header = packet.ip_len.saturating_sub(segment.payload) / count;
+                self.cut(packet, segment)
+                    .into_iter()
+                    .map(|(number, byte, payload)| {
+                        let bytes = self.segment(packet, segment, byte, payload, header);
+                        whole(bytes, ETHERNET as u32 + header + payload, u64::from(number))
+                    })
+                    .collect()
+            }
+            Body::Ack(ack) => {
+                let bytes = self.acknowledgement(packet, ack);
+                let length = (bytes.len() as u32).max(ETHERNET as u32 + packet.ip_len);
+                vec![whole(bytes, length, u64::from(ack.ack))]
+            }
+            Body::Handshake { asked } => {
+                let bytes = self.handshake(packet, *asked);
+                let length = bytes.len() as u32;
+                vec![whole(bytes, length, 0)]
+            }
+            Body::Datagram { number, .. } => {
+                let payload = (packet.ip_len as usize).saturating_sub(IPV4 + UDP);
+                let (source, destination) = ports(packet);
+                let mut udp = Vec::new();
+                udp.extend(source.to_be_bytes());
+                udp.extend(destination.to_be_bytes());
+                udp.extend(((UDP + payload) as u16).to_be_bytes());
+                udp.extend([0, 0]);
+                let sum = checksum(&udp, Some((packet, 17, UDP + payload)));
+                // Zero would mean that there is no checksum (RFC 768).
+                let sum = if sum == 0 { 0xffff } else { sum };
+                udp[6..8].copy_from_slice(&sum.to_be_bytes());
+                let bytes = self.ip(packet, 17, IPV4 + UDP + payload, &udp);
+                vec![whole(bytes, (ETHERNET + IPV4 + UDP + payload) as u32, u64::from(*number))]
+            }
+            Body::Echo { number, .. } => {
+                let length = (packet.ip_len as usize).max(IPV4 + 8);
+                let kind = if packet.direction == Direction::Forward { 8 } else { 0 };
+                let mut icmp = vec![kind, 0, 0, 0];
+                icmp.extend((packet.flow.0 as u16).to_be_bytes());
+                icmp.extend((*number as u16).to_be_bytes());
+                let sum = checksum(&icmp, None);
+                icmp[2..4].copy_from_slice(&sum.to_be_bytes());
+                let bytes = self.ip(packet, 1, length, &icmp);
+                vec![whole(bytes, (ETHERNET + length) as u32, u64::from(*number))]
+            }
+        }
+    }
+
+    /// Number, byte position and payload of each segment of a packet. All but the last of a
+    /// transfer are full.
+    fn cut(&mut self, packet: &Packet, segment: &SegmentBody) -> Vec<(u32, u64, u32)> {
+        let count = u32::from(packet.segments.max(1));
+        self.mss = self.mss.max(segment.payload.div_ceil(count));
+        let mut out = Vec::with_capacity(count as usize);
+        let mut byte = segment.byte;
+        let mut left = segment.payload;
+        for at in 0..count {
+            let payload = if at + 1 == count { left } else { self.mss.min(left) };
+            out.push((segment.first + at, byte, payload));
+            byte += u64::from(payload);
+            left -= payload;
+        }
+        out
+    }
+
+    fn segment(
+        &mut self,
+        packet: &Packet,
+        segment: &SegmentBody,
+        byte: u64,
+        payload: u32,
+        header: u32,
+    ) -> Vec<u8> {
+        const ACK: u16 = 0x10;
+        const PSH: u16 = 0x08;
+        const CWR: u16 = 0x80;
+        let last = byte + u64::from(payload) == segment.byte + u64::from(segment.payload);
+        let mut flags = ACK;
+        if segment.push && last {
+            flags |= PSH;
+        }
+        if segment.cwr {
+            flags |= CWR;
+        }
+        let options = padded_options(timestamps(packet.sent, segment.echo), header);
+        let tcp = Tcp {
+            sequence: CLIENT_START.wrapping_add(1).wrapping_add(byte as u32),
+            acknowledgement: SERVER_START.wrapping_add(1),
+            flags,
+            window: 64,
+            options,
+        };
+        self.tcp(packet, &tcp, payload as usize)
+    }
+
+    fn acknowledgement(&mut self, packet: &Packet, ack: &AckBody) -> Vec<u8> {
+        const ACK: u16 = 0x10;
+        const ECE: u16 = 0x40;
+        let mut options = timestamps(packet.sent, ack.echo);
+        let count = usize::from(ack.sack_count).min(ack.sack.len());
+        let blocks: Vec<(u32, u32)> =
+            ack.sack[..count].iter().filter_map(|block| self.bytes(block.start, block.end)).collect();
+        if !blocks.is_empty() {
+            options.extend([1, 1, 5, 2 + 8 * blocks.len() as u8]);
+            for (start, end) in blocks {
+                options.extend(start.to_be_bytes());
+                options.extend(end.to_be_bytes());
+            }
+        }
+        let tcp = Tcp {
+            sequence: SERVER_START.wrapping_add(1),
+            acknowledgement: CLIENT_START.wrapping_add(1).wrapping_add(self.position(ack.ack) as u32),
+            flags: if ack.ece { ACK | ECE } else { ACK },
+            window: (ack.window >> WINDOW_SCALE).min(u32::from(u16::MAX)) as u16,
+            options: padded_options(options, packet.ip_len),
+        };
+        self.tcp(packet, &tcp, 0)
+    }
+
+    /// Byte position at which a segment begins, or will begin when it is sent.
+    fn position(&self, segment: u32) -> u64 {
+        let before = segment.checked_sub(1).and_then(|before| self.segments.get(&before));
+        match (self.segments.get(&segment), before) {
+            (Some((byte, _)), _) => *byte,
+            (None, Some((byte, payload))) => byte + u64::from(*payload),
+            // Neither was seen: every segment is taken to be a full one.
+            (None, None) => u64::from(segment) * u64::from(self.mss),
+        }
+    }
+
+    /// Sequence numbers of the first byte of segment `start` and of the byte after `end - 1`.
+    fn bytes(&self, start: u32, end: u32) -> Option<(u32, u32)> {
+        let (first, _) = self.segments.get(&start)?;
+        let (last, payload) = self.segments.get(&end.checked_sub(1)?)?;
+        let sequence = |byte: u64| CLIENT_START.wrapping_add(1).wrapping_add(byte as u32);
+        Some((sequence(*first), sequence(last + u64::from(*payload))))
+    }
+
+    fn handshake(&mut self, packet: &Packet, asked: Time) -> Vec<u8> {
+        const SYN: u16 = 0x02;
+        const ACK: u16 = 0x10;
+        let answer = packet.direction == Direction::Reverse;
+        let mss = if self.mss == 0 { 1460 } else { self.mss.min(u32::from(u16::MAX)) } as u16;
+        let mut options = vec![2, 4];
+        options.extend(mss.to_be_bytes());
+        options.extend([4, 2]);
+        options.extend(&timestamps(packet.sent, if answer { asked } else { Time::ZERO })[2..]);
+        options.extend([1, 3, 3, WINDOW_SCALE]);
+        let tcp = Tcp {
+            sequence: if answer { SERVER_START } else { CLIENT_START },
+            acknowledgement: if answer { CLIENT_START.wrapping_add(1) } else { 0 },
+            flags: if answer { SYN | ACK } else { SYN },
+            window: u16::MAX,
+            options,
+        };
+        self.tcp(packet, &tcp, 0)
+    }
+
+    fn tcp(&mut self, packet: &Packet, tcp: &Tcp, payload: usize) -> Vec<u8> {
+        let (source, destination) = ports(packet);
+        let header = TCP + tcp.options.len();
+        let mut out = Vec::with_capacity(header);
+        out.extend(source.to_be_bytes());
+        out.extend(destination.to_be_bytes());
+        out.extend(tcp.sequence.to_be_bytes());
+        out.extend(tcp.acknowledgement.to_be_bytes());
+        out.extend(((header as u16 / 4) << 12 | tcp.flags).to_be_bytes());
+        out.extend(tcp.window.to_be_bytes());
+        out.extend([0; 4]);
+        out.extend(&tcp.options);
+        let sum = checksum(&out, Some((packet, 6, header + payload)));
+        out[16..18].copy_from_slice(&sum.to_be_bytes());
+        self.ip(packet, 6, IPV4 + header + payload, &out)
+    }
+
+    fn ip(&mut self, packet: &Packet, protocol: u8, length: usize, above: &[u8]) -> Vec<u8> {
+        let (source, destination) = addresses(packet);
+        let mut out = Vec::with_capacity(ETHERNET + IPV4 + above.len());
+        for host in [packet.dst, packet.src] {
+            out.extend([0x02, 0, 0, 0]);
+            out.extend(host.to_be_bytes());
+        }
+        out.extend([0x08, 0x00]);
+        let ecn = match packet.ecn {
+            Ecn::NotEct => 0,
+            Ecn::Ect1 => 1,
+            Ecn::Ect0 => 2,
+            Ecn::Ce => 3,
+        };
+        self.identification = self.identification.wrapping_add(1);
+        let mut ip = vec![0x45, packet.dscp << 2 | ecn];
+        ip.extend((length.min(usize::from(u16::MAX)) as u16).to_be_bytes());
+        ip.extend(self.identification.to_be_bytes());
+        ip.extend([0x40, 0, 64, protocol, 0, 0]);
+        ip.extend(source);
+        ip.extend(destination);
+        let sum = checksum(&ip, None);
+        ip[10..12].copy_from_slice(&sum.to_be_bytes());
+        out.extend(ip);
+        out.extend(above);
+        out
+    }
+}
+
+struct Tcp {
+    sequence: u32,
+    acknowledgement: u32,
+    flags: u16,
+    window: u16,
+    options: Vec<u8>,
+}
+
+/// Two fillers and the timestamps option (RFC 7323), in milliseconds.
+fn timestamps(value: Time, echo: Time) -> Vec<u8> {
+    let millis = |time: Time| ((time.as_nanos() / 1_000_000) as u32).to_be_bytes();
+    let mut out = vec![1, 1, 8, 10];
+    out.extend(millis(value));
+    out.extend(millis(echo));
+    out
+}
+
+/// Filled up to, or cut to, what the length of the headers leaves for options.
+fn padded_options(mut options: Vec<u8>, headers: u32) -> Vec<u8> {
+    let room = (headers as usize).saturating_sub(IPV4 + TCP).min(40) / 4 * 4;
+    if room < options.len() {
+        options.truncate(if room >= 12 { 12 } else { 0 });
+    }
+    options.resize(room.max(options.len()), 1);
+    options
+}
+
+fn ports(packet: &Packet) -> (u16, u16) {
+    let sender = 40_000u16.wrapping_add((packet.flow.0 % 20_000) as u16);
+    let receiver = 5_001;
+    match packet.direction {
+        Direction::Forward => (sender, receiver),
+        Direction::Reverse => (receiver, sender),
+    }
+}
+
+fn addresses(packet: &Packet) -> ([u8; 4], [u8; 4]) {
+    let of = |host: u16| {
+        let [high, low] = host.to_be_bytes();
+        [10, high, low, 1]
+    };
+    (of(packet.src), of(packet.dst))
+}
+
+/// RFC 1071, with the pseudo header of TCP and UDP if there is one. Payload of zeros adds nothing.
+fn checksum(bytes: &[u8], pseudo: Option<(&Packet, u8, usize)>) -> u16 {
+    let mut sum = 0u32;
+    let mut add = |bytes: &[u8]| {
+        for pair in bytes.chunks(2) {
+            sum += u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0));
+        }
+    };
+    add(bytes);
+    if let Some((packet, protocol, length)) = pseudo {
+        let (source, destination) = addresses(packet);
+        add(&source);
+        add(&destination);
+        add(&[0, protocol]);
+        add(&(length as u32).to_be_bytes());
+    }
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}

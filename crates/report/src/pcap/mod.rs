@@ -1,0 +1,214 @@
+//! Packets of a run in a file that Wireshark reads: pcapng (draft-ietf-opsawg-pcapng), nanosecond
+//! timestamps, an interface for each tap point, drops and marks as comments.
+//!
+//! What a simulated packet does not have is made up so that it is valid: addresses `10.x.y.z` by
+//! host, ports by flow, a handshake's options, checksums. Payload is zeros and is cut off, as
+//! `tcpdump -s 96` would; lengths are those of the whole packet. An offloaded packet is written as
+//! the wire packets it stands for.
+//!
+//! An analyser takes packets of one connection that were captured at two points for
+//! retransmissions. [`Taps::default`] therefore captures at senders only, as `tcpdump` there would,
+//! and tells in a comment what became of each packet.
+
+mod block;
+mod fate;
+mod frame;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use sojourn_core::{Body, Direction, Event, Observer, Packet, Time, Who};
+
+use block::{enhanced_packet, interface, section_header};
+use fate::{Fates, Held};
+use frame::Connection;
+
+/// Where packets are captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taps {
+    pub senders: bool,
+    pub receivers: bool,
+    /// Before and after the queue of every link.
+    pub queues: bool,
+}
+
+impl Default for Taps {
+    fn default() -> Self {
+        Self { senders: true, receivers: false, queues: false }
+    }
+}
+
+impl Taps {
+    pub const ALL: Self = Self { senders: true, receivers: true, queues: true };
+}
+
+/// Names of what is captured, by their positions in the scenario.
+#[derive(Clone, Debug, Default)]
+pub struct PcapConfig {
+    pub flows: Vec<String>,
+    pub links: Vec<String>,
+    pub taps: Taps,
+}
+
+/// Writes what it observes as pcapng. Packets wait until it is known what became of them, so a
+/// file is complete only after [`PcapObserver::finish`].
+pub struct PcapObserver<W: Write> {
+    out: W,
+    config: PcapConfig,
+    connections: Vec<Connection>,
+    /// Of each tap point, its number in the file.
+    interfaces: BTreeMap<Tap, u32>,
+    fates: Fates,
+    /// The first error; after it nothing is written.
+    failed: Option<io::Error>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Tap {
+    Sender(u32),
+    Receiver(u32),
+    QueueIn(u16),
+    QueueOut(u16),
+}
+
+impl<W: Write> PcapObserver<W> {
+    /// # Errors
+    /// Writing the head of the file fails.
+    pub fn new(mut out: W, config: PcapConfig) -> io::Result<Self> {
+        let mut interfaces = BTreeMap::new();
+        let mut heads = section_header();
+        let mut add = |tap: Tap, name: String| {
+            let number = interfaces.len() as u32;
+            heads.extend(interface(&name));
+            interfaces.insert(tap, number);
+        };
+        for (at, name) in config.flows.iter().enumerate() {
+            if config.taps.senders {
+                add(Tap::Sender(at as u32), format!("sender of {name}"));
+            }
+            if config.taps.receivers {
+                add(Tap::Receiver(at as u32), format!("receiver of {name}"));
+            }
+        }
+        if config.taps.queues {
+            for (at, name) in config.links.iter().enumerate() {
+                add(Tap::QueueIn(at as u16), format!("{name}, into the queue"));
+                add(Tap::QueueOut(at as u16), format!("{name}, out of the queue"));
+            }
+        }
+        out.write_all(&heads)?;
+        let connections = config.flows.iter().map(|_| Connection::default()).collect();
+        Ok(Self { out, config, connections, interfaces, fates: Fates::default(), failed: None })
+    }
+
+    /// Writes what still waits, and gives the writer back.
+    ///
+    /// # Errors
+    /// The first error of writing, whenever it was.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.write_settled(true);
+        match self.failed {
+            Some(error) => Err(error),
+            None => {
+                self.out.flush()?;
+                Ok(self.out)
+            }
+        }
+    }
+
+    fn tap(&mut self, now: Time, tap: Tap, packet: &Packet, waits: bool, comment: Option<String>) {
+        let (Some(interface), Some(connection)) =
+            (self.interfaces.get(&tap), self.connections.get_mut(packet.flow.0 as usize))
+        else {
+            return;
+        };
+        for frame in connection.frames(packet) {
+            self.fates.hold(
+                Held {
+                    at: now,
+                    interface: *interface,
+                    bytes: frame.bytes,
+                    length: frame.length,
+                    comments: comment.iter().cloned().collect(),
+                    open: waits,
+                },
+                waits.then_some((packet.flow, packet.direction, packet.sent, frame.number)),
+            );
+        }
+    }
+
+    fn write_settled(&mut self, all: bool) {
+        while let Some(held) = self.fates.settled(all) {
+            if self.failed.is_none() {
+                let block = enhanced_packet(&held);
+                self.failed = self.out.write_all(&block).err();
+            }
+        }
+    }
+
+    fn link_name(&self, who: Who) -> &str {
+        match who {
+            Who::Link(link) => self.config.links.get(usize::from(link)).map_or("a link", |n| n),
+            Who::Flow(_) => "an end",
+        }
+    }
+}
+
+/// The first number of a packet, and how many it covers: segments of data, else one of its kind.
+fn numbers(packet: &Packet) -> (u64, u64) {
+    match &packet.body {
+        Body::Segment(segment) => (u64::from(segment.first), u64::from(packet.segments.max(1))),
+        Body::Ack(ack) => (u64::from(ack.ack), 1),
+        Body::Datagram { number, .. } | Body::Echo { number, .. } => (u64::from(*number), 1),
+        Body::Handshake { .. } => (0, 1),
+    }
+}
+
+impl<W: Write> Observer for PcapObserver<W> {
+    fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
+        match (who, event) {
+            (Who::Flow(flow), Event::Sent { packet }) => {
+                if let Some(connection) = self.connections.get_mut(flow.0 as usize) {
+                    connection.learn(packet);
+                }
+                match packet.direction {
+                    Direction::Forward => self.tap(now, Tap::Sender(flow.0), packet, true, None),
+                    Direction::Reverse => self.tap(now, Tap::Receiver(flow.0), packet, true, None),
+                }
+            }
+            (Who::Flow(flow), Event::Arrived { packet }) => {
+                let (first, count) = numbers(packet);
+                self.fates.settle(packet, first, count, None);
+                match packet.direction {
+                    Direction::Forward => self.tap(now, Tap::Receiver(flow.0), packet, false, None),
+                    Direction::Reverse => self.tap(now, Tap::Sender(flow.0), packet, false, None),
+                }
+            }
+            (Who::Link(link), Event::Enqueued { packet, .. }) => {
+                self.tap(now, Tap::QueueIn(link), packet, false, None);
+            }
+            (Who::Link(link), Event::Dequeued { packet, sojourn }) => {
+                if self.config.taps.queues {
+                    let comment = format!("sojourn {sojourn}");
+                    self.tap(now, Tap::QueueOut(link), packet, false, Some(comment));
+                }
+            }
+            (Who::Link(link), Event::Dropped { packet, why }) => {
+                let comment = format!("dropped at {}: {}", self.link_name(who), why.name());
+                let (first, count) = numbers(packet);
+                self.fates.settle(packet, first, count, Some(&comment));
+                self.tap(now, Tap::QueueIn(link), packet, false, Some(comment));
+            }
+            (Who::Link(_), Event::Marked { packet }) => {
+                let comment = format!("marked CE at {}", self.link_name(who));
+                let (first, count) = numbers(packet);
+                self.fates.note(packet, first, count, &comment);
+            }
+            _ => return,
+        }
+        self.write_settled(false);
+    }
+}
+
+#[cfg(test)]
+mod tests;

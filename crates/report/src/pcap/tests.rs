@@ -1,0 +1,185 @@
+use sojourn_core::{AckBody, DropReason, Ecn, FlowId, SackBlock, SegmentBody, Span};
+
+use super::*;
+
+fn packet(flow: u32, direction: Direction, at: u64, ip_len: u32, body: Body) -> Packet {
+    Packet {
+        flow: FlowId(flow),
+        direction,
+        ecn: Ecn::Ect0,
+        dscp: 0,
+        segments: 1,
+        ip_len,
+        hop: 0,
+        src: u16::from(direction == Direction::Reverse),
+        dst: u16::from(direction == Direction::Forward),
+        sent: Time::from_nanos(at),
+        body,
+    }
+}
+
+fn data(at: u64, first: u32, segments: u16, retransmission: bool) -> Packet {
+    let segment = SegmentBody {
+        first,
+        byte: u64::from(first) * 1448,
+        payload: u32::from(segments) * 1448,
+        retransmission,
+        cwr: false,
+        push: false,
+        echo: Time::ZERO,
+    };
+    let ip_len = u32::from(segments) * 1500;
+    Packet { segments, ..packet(0, Direction::Forward, at, ip_len, Body::Segment(segment)) }
+}
+
+fn ack(at: u64, ack: u32, sack: &[(u32, u32)]) -> Packet {
+    let mut blocks = [SackBlock::default(); 3];
+    for (block, (start, end)) in blocks.iter_mut().zip(sack) {
+        *block = SackBlock { start: *start, end: *end };
+    }
+    let body = AckBody {
+        ack,
+        window: 65_536,
+        echo: Time::ZERO,
+        sack: blocks,
+        sack_count: sack.len() as u8,
+        dsack: false,
+        ece: false,
+    };
+    let options = if sack.is_empty() { 0 } else { 4 + 8 * sack.len() as u32 };
+    packet(0, Direction::Reverse, at, 52 + options, Body::Ack(body))
+}
+
+fn observer(taps: Taps) -> PcapObserver<Vec<u8>> {
+    let config = PcapConfig { flows: vec!["bulk".into()], links: vec!["queue".into()], taps };
+    PcapObserver::new(Vec::new(), config).unwrap()
+}
+
+/// (interface, nanoseconds, captured bytes, length on the wire, comments) of each packet block.
+type Block = (u32, u64, Vec<u8>, u32, Vec<String>);
+
+fn blocks(file: &[u8]) -> Vec<Block> {
+    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+    let half = |at: usize| u16::from_le_bytes(file[at..at + 2].try_into().unwrap());
+    let mut out = Vec::new();
+    let mut at = 0;
+    while at < file.len() {
+        let length = word(at + 4) as usize;
+        assert_eq!(length % 4, 0);
+        assert_eq!(word(at + length - 4) as usize, length, "both lengths of a block agree");
+        if word(at) == 6 {
+            let captured = word(at + 20) as usize;
+            let bytes = file[at + 28..at + 28 + captured].to_vec();
+            let mut comments = Vec::new();
+            let mut option = at + 28 + captured.next_multiple_of(4);
+            while option < at + length - 4 && half(option) != 0 {
+                let size = usize::from(half(option + 2));
+                let text = file[option + 4..option + 4 + size].to_vec();
+                comments.push(String::from_utf8(text).unwrap());
+                option += 4 + size.next_multiple_of(4);
+            }
+            let nanos = u64::from(word(at + 12)) << 32 | u64::from(word(at + 16));
+            out.push((word(at + 8), nanos, bytes, word(at + 24), comments));
+        }
+        at += length;
+    }
+    out
+}
+
+fn sum_of(bytes: &[u8]) -> u16 {
+    let mut sum: u32 =
+        bytes.chunks(2).map(|p| u32::from(p[0]) << 8 | u32::from(p.get(1).copied().unwrap_or(0))).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+#[test]
+fn a_dropped_packet_carries_its_fate_and_keeps_its_place() {
+    let mut pcap = observer(Taps::default());
+    let flow = Who::Flow(FlowId(0));
+    let (first, second) = (data(5_000_000_001, 0, 1, false), data(5_000_000_002, 1, 1, false));
+    pcap.record(first.sent, flow, &Event::Sent { packet: &first });
+    pcap.record(second.sent, flow, &Event::Sent { packet: &second });
+    let later = second.sent + Span::from_millis(3);
+    pcap.record(later, flow, &Event::Arrived { packet: &second });
+    let why = DropReason::Full;
+    pcap.record(later, Who::Link(0), &Event::Dropped { packet: &first, why });
+    let file = pcap.finish().unwrap();
+    let blocks = blocks(&file);
+    assert_eq!(blocks.len(), 2);
+    assert_eq!(blocks[0].1, 5_000_000_001, "nanoseconds survive");
+    assert_eq!(blocks[0].4, ["dropped at queue: full"]);
+    assert!(blocks[1].4.is_empty());
+    assert_eq!(blocks[0].3, 1514);
+}
+
+#[test]
+fn checksums_are_valid_and_sequence_numbers_count_bytes() {
+    let mut pcap = observer(Taps::default());
+    let flow = Who::Flow(FlowId(0));
+    let burst = data(1_000, 10, 3, false);
+    pcap.record(burst.sent, flow, &Event::Sent { packet: &burst });
+    let reply = ack(2_000, 10, &[(11, 13)]);
+    pcap.record(Time::from_nanos(3_000), flow, &Event::Arrived { packet: &reply });
+    let blocks = blocks(&pcap.finish().unwrap());
+    assert_eq!(blocks.len(), 4, "an offloaded packet is written as wire packets");
+    for (_, _, bytes, length, _) in &blocks {
+        let ip = &bytes[14..34];
+        assert_eq!(sum_of(ip), 0xffff, "IPv4 header checksum");
+        let total = u16::from_be_bytes([ip[2], ip[3]]);
+        assert_eq!(u32::from(total) + 14, *length);
+        let mut pseudo = ip[12..20].to_vec();
+        pseudo.extend([0, 6]);
+        pseudo.extend((total - 20).to_be_bytes());
+        pseudo.extend(&bytes[34..]);
+        assert_eq!(sum_of(&pseudo), 0xffff, "TCP checksum over zeros");
+    }
+    let word = |bytes: &[u8], at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+    let sequence = |block: &Block| word(&block.2, 38);
+    assert_eq!(sequence(&blocks[1]) - sequence(&blocks[0]), 1448);
+    let reply = &blocks[3].2;
+    assert_eq!(word(reply, 42), 1_000_000_001 + 10 * 1448, "acknowledgement");
+    assert_eq!(reply[34 + 20 + 14], 5, "selective acknowledgement option");
+    assert_eq!(word(reply, 34 + 36), 1_000_000_001 + 11 * 1448);
+    assert_eq!(word(reply, 34 + 40), 1_000_000_001 + 13 * 1448);
+}
+
+#[test]
+fn every_tap_point_is_an_interface() {
+    let mut pcap = observer(Taps::ALL);
+    let flow = Who::Flow(FlowId(0));
+    let packet = data(10, 0, 1, false);
+    pcap.record(Time::from_nanos(10), flow, &Event::Sent { packet: &packet });
+    pcap.record(Time::from_nanos(20), Who::Link(0), &Event::Enqueued { packet: &packet, backlog: 1 });
+    let sojourn = Span::from_millis(5);
+    pcap.record(Time::from_nanos(30), Who::Link(0), &Event::Dequeued { packet: &packet, sojourn });
+    pcap.record(Time::from_nanos(40), flow, &Event::Arrived { packet: &packet });
+    let blocks = blocks(&pcap.finish().unwrap());
+    let interfaces: Vec<u32> = blocks.iter().map(|block| block.0).collect();
+    assert_eq!(interfaces, [0, 2, 3, 1]);
+    let times: Vec<u64> = blocks.iter().map(|block| block.1).collect();
+    assert_eq!(times, [10, 20, 30, 40], "blocks are in order of time");
+}
+
+#[test]
+fn a_broken_writer_is_reported_at_the_end() {
+    struct Full(usize);
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let config = PcapConfig { flows: vec!["bulk".into()], ..Default::default() };
+    let mut pcap = PcapObserver::new(Full(200), config).unwrap();
+    for at in 0..10 {
+        let packet = data(at, at as u32, 1, false);
+        pcap.record(packet.sent, Who::Flow(FlowId(0)), &Event::Sent { packet: &packet });
+    }
+    assert_eq!(pcap.finish().err().map(|error| error.kind()), Some(io::ErrorKind::StorageFull));
+}

@@ -1,0 +1,334 @@
+//! The tables of a page, as text for a terminal of about a hundred columns.
+
+use std::fmt::Write;
+
+use sojourn_study::results::{Check, Kind, Results, Series, Verdict};
+
+use crate::data::{Data, Subject};
+use crate::markup::plain_text;
+use crate::names;
+use crate::number::{estimate, number, percent};
+use crate::page::USUAL;
+
+/// Claim by claim: verdict, text, and what was measured where.
+pub fn claims(results: &Results) -> String {
+    let Some(report) = &results.claims else {
+        return "Claims were not checked.\n".into();
+    };
+    let mut out = String::new();
+    for claim in &report.claims {
+        let mark = mark(claim.verdict);
+        let _ = writeln!(out, "{mark:<8} {:<5} {}", plain_text(&claim.id), plain_text(&claim.text));
+        if let Some(reason) = &claim.reason {
+            let _ = writeln!(out, "         {}", plain_text(reason));
+        }
+        let shown = claim.checks.iter().filter(|check| {
+            check.verdict != Verdict::Holds || claim.checks.len() == 1
+        });
+        for check in shown {
+            let _ = writeln!(out, "         {}", check_line(check));
+        }
+    }
+    let count = |verdict: Verdict| {
+        report.claims.iter().filter(|claim| claim.verdict == verdict).count()
+    };
+    let _ = writeln!(
+        out,
+        "{} claims: {} held, {} not held, {} can't be tested",
+        report.claims.len(),
+        count(Verdict::Holds),
+        count(Verdict::Fails),
+        count(Verdict::Untestable)
+    );
+    out
+}
+
+/// What each scenario came to: a row for each flow and queue, a column for each of its metrics
+/// that people ask for first, mean ± half the 95 % interval over seeds.
+pub fn metrics(results: &Results) -> String {
+    let data = Data::new(results);
+    let mut out = String::new();
+    for kind in [Kind::Flow, Kind::Queue, Kind::Run] {
+        let mut table: Vec<Vec<String>> = Vec::new();
+        let subjects: Vec<&Subject> = data.of_kind(kind).collect();
+        let columns: Vec<&str> = USUAL
+            .iter()
+            .copied()
+            .filter(|metric| subjects.iter().any(|subject| data.has(subject, metric)))
+            .take(6)
+            .collect();
+        if columns.is_empty() {
+            continue;
+        }
+        let mut head = vec!["scenario".to_owned(), kind.name().to_owned()];
+        head.extend(columns.iter().map(|column| (*column).to_owned()));
+        table.push(head);
+        for scenario in 0..data.plan.scenarios.len() {
+            for subject in &subjects {
+                let values: Vec<String> = columns
+                    .iter()
+                    .map(|metric| {
+                        data.mean(scenario, subject, metric)
+                            .map_or("-".into(), |mean| estimate(mean.mean, mean.half_width, ""))
+                    })
+                    .collect();
+                if values.iter().all(|value| value == "-") {
+                    continue;
+                }
+                let mut row = vec![plain_text(&data.label(scenario)), plain_text(subject.label())];
+                row.extend(values);
+                table.push(row);
+            }
+        }
+        out += &aligned(&table, 2);
+        out.push('\n');
+    }
+    out
+}
+
+/// The runs of a scenario, seed by seed, with the spread of each metric as a sparkline.
+pub fn runs(results: &Results, scenario: usize) -> String {
+    let data = Data::new(results);
+    if scenario >= data.plan.scenarios.len() {
+        return String::new();
+    }
+    let mut table = vec![
+        ["of", "metric", "mean", "least", "largest", "seed by seed"].map(str::to_owned).to_vec(),
+    ];
+    for subject in &data.subjects {
+        for metric in USUAL.iter().filter(|metric| data.has(subject, metric)) {
+            let points = data.points(scenario, subject, metric);
+            let Some(mean) = crate::data::Mean::of(&points) else { continue };
+            let values: Vec<Option<f64>> = points.iter().map(|point| Some(point.value)).collect();
+            let low = points.iter().map(|point| point.value).fold(f64::INFINITY, f64::min);
+            let high = points.iter().map(|point| point.value).fold(f64::NEG_INFINITY, f64::max);
+            table.push(vec![
+                plain_text(subject.label()),
+                (*metric).to_owned(),
+                estimate(mean.mean, mean.half_width, names::unit(data.plan, metric)),
+                number(low),
+                number(high),
+                sparkline(&values, values.len().min(40)),
+            ]);
+        }
+    }
+    format!("{}\n{}", plain_text(&data.label(scenario)), aligned(&table, 2))
+}
+
+/// Values from least to largest as blocks of eight heights, each of the `width` columns showing the
+/// largest value that falls into it.
+pub fn sparkline(values: &[Option<f64>], width: usize) -> String {
+    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let known = || values.iter().flatten().copied().filter(|value| value.is_finite());
+    let low = known().fold(f64::INFINITY, f64::min);
+    let high = known().fold(f64::NEG_INFINITY, f64::max);
+    let width = width.min(values.len());
+    (0..width)
+        .map(|column| {
+            let part = &values[column * values.len() / width..(column + 1) * values.len() / width];
+            let largest =
+                part.iter().flatten().copied().filter(|value| value.is_finite()).reduce(f64::max);
+            match largest {
+                None => ' ',
+                Some(_) if high <= low => BLOCKS[0],
+                Some(value) => BLOCKS[((value - low) / (high - low) * 7.0).round() as usize],
+            }
+        })
+        .collect()
+}
+
+/// The time series of a run as text: a plot for each quantity, in which every column spans the
+/// least to the largest value that falls into it.
+pub fn series(series: &[Series], width: usize, height: usize) -> String {
+    let mut out = String::new();
+    let width = width.clamp(30, 400) - 12;
+    let height = height.clamp(3, 60);
+    for (title, columns) in PLOTS {
+        let mut curves: Vec<(String, &[Option<f64>])> = Vec::new();
+        for one in series {
+            for column in columns.iter() {
+                if let Some(values) = one.column(column)
+                    && values.iter().flatten().any(|value| *value != 0.0)
+                {
+                    curves.push((plain_text(&one.name), values));
+                }
+            }
+        }
+        if !curves.is_empty() {
+            let end = series.iter().filter_map(|one| one.t_s.last()).copied().fold(0.0, f64::max);
+            out += &plot(title, &curves, end, width, height);
+        }
+    }
+    for one in series.iter().filter(|one| one.phase.iter().any(|phase| !phase.is_empty())) {
+        out += &phases(one);
+    }
+    out
+}
+
+const PLOTS: &[(&str, &[&str])] = &[
+    ("goodput (Mbit/s)", &["goodput_mbps"]),
+    ("RTT, largest of each step (ms)", &["rtt_max_ms"]),
+    ("queue sojourn, largest of each step (ms)", &["sojourn_max_ms"]),
+    ("queue, largest of each step (packets)", &["queue_peak_pkts"]),
+    ("cwnd (packets)", &["cwnd_pkts"]),
+    ("drops in each step (packets)", &["drops"]),
+    ("marks in each step (packets)", &["marks"]),
+];
+
+const MARKS: [char; 6] = ['•', '+', 'x', 'o', '#', '='];
+
+fn plot(
+    title: &str,
+    curves: &[(String, &[Option<f64>])],
+    end: f64,
+    width: usize,
+    height: usize,
+) -> String {
+    let known = || {
+        curves.iter().flat_map(|(_, values)| values.iter().flatten()).filter(|v| v.is_finite())
+    };
+    let low = known().copied().fold(0.0, f64::min);
+    let high = known().copied().fold(0.0, f64::max);
+    let row = |value: f64| {
+        let share = if high > low { (value - low) / (high - low) } else { 0.0 };
+        height - 1 - (share * (height - 1) as f64).round() as usize
+    };
+    let mut cells = vec![vec![' '; width]; height];
+    for (which, (_, values)) in curves.iter().enumerate() {
+        for column in 0..width {
+            let part = column * values.len() / width
+                ..((column + 1) * values.len()).div_ceil(width).min(values.len());
+            let part = &values[part];
+            let known = || part.iter().flatten().copied().filter(|value| value.is_finite());
+            let (Some(least), Some(largest)) = (known().reduce(f64::min), known().reduce(f64::max))
+            else {
+                continue;
+            };
+            for cells in &mut cells[row(largest)..=row(least)] {
+                cells[column] = MARKS[which % MARKS.len()];
+            }
+        }
+    }
+    let names: Vec<String> = curves
+        .iter()
+        .enumerate()
+        .map(|(which, (name, _))| format!("{} {name}", MARKS[which % MARKS.len()]))
+        .collect();
+    let mut out = format!("{title}   {}\n", names.join("   "));
+    for (at, line) in cells.iter().enumerate() {
+        let label = match at {
+            0 => number(high),
+            at if at + 1 == height => number(low),
+            _ => String::new(),
+        };
+        let text: String = line.iter().collect();
+        let _ = writeln!(out, "{label:>9} │{}", text.trim_end());
+    }
+    let _ = writeln!(out, "{:>9} └{}", "", "─".repeat(width));
+    let last = format!("{} s", number(end));
+    let _ = writeln!(out, "{:>11}{:<w$}{last}\n", "", "0", w = width - last.chars().count().min(width));
+    out
+}
+
+/// How long a controller was in each of its phases.
+fn phases(series: &Series) -> String {
+    let mut times: Vec<(&str, usize)> = Vec::new();
+    for phase in series.phase.iter().filter(|phase| !phase.is_empty()) {
+        match times.iter_mut().find(|(name, _)| name == phase) {
+            Some((_, steps)) => *steps += 1,
+            None => times.push((phase, 1)),
+        }
+    }
+    let all: usize = times.iter().map(|(_, steps)| steps).sum();
+    let parts: Vec<String> = times
+        .iter()
+        .map(|(name, steps)| {
+            format!("{} {}", plain_text(name), percent(*steps as f64 / all as f64))
+        })
+        .collect();
+    format!("{}: {}\n", plain_text(&series.name), parts.join(", "))
+}
+
+fn mark(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Holds => "✓ held",
+        Verdict::Fails => "✗ failed",
+        Verdict::Untestable => "? open",
+    }
+}
+
+fn check_line(check: &Check) -> String {
+    let mut line = plain_text(&check.expression);
+    if !check.label.is_empty() {
+        let _ = write!(line, " [{}]", plain_text(&check.label));
+    }
+    if let Some(value) = &check.value {
+        let _ = write!(line, ": {}", estimate(value.mean, value.half_width, &value.unit));
+    }
+    if let Some(bound) = &check.bound {
+        let _ = write!(line, " beside {}", estimate(bound.mean, bound.half_width, &bound.unit));
+    }
+    if let Some(miss) = &check.miss {
+        let share = miss.share.map_or(String::new(), |share| format!(" ({})", percent(share)));
+        let _ = write!(line, ", off by {} {}{share}", number(miss.by), miss.unit);
+    }
+    if let Some(reason) = &check.reason {
+        let _ = write!(line, ": {}", plain_text(reason));
+    }
+    line
+}
+
+/// Columns under each other: the first `left` to the left, the others to the right.
+pub(crate) fn aligned(table: &[Vec<String>], left: usize) -> String {
+    let columns = table.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |text: &str| text.chars().count();
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| {
+            table.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max().unwrap_or(0)
+        })
+        .collect();
+    let mut out = String::new();
+    for row in table {
+        let mut line = String::new();
+        for (at, cell) in row.iter().enumerate() {
+            let fill = " ".repeat(widths[at] - width(cell));
+            let gap = if at == 0 { "" } else { "  " };
+            if at < left {
+                let _ = write!(line, "{gap}{cell}{fill}");
+            } else {
+                let _ = write!(line, "{gap}{fill}{cell}");
+            }
+        }
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sparkline_shows_the_peak_of_a_column() {
+        let mut values = vec![Some(0.0); 100];
+        values[55] = Some(8.0);
+        assert_eq!(sparkline(&values, 10), "▁▁▁▁▁█▁▁▁▁");
+        assert_eq!(sparkline(&[None, Some(1.0)], 2), " ▁");
+        assert_eq!(sparkline(&[], 10), "");
+    }
+
+    #[test]
+    fn columns_stand_under_each_other() {
+        let table = [vec!["a".into(), "b".into()], vec!["long".into(), "12".into()]];
+        assert_eq!(aligned(&table, 1), "a      b\nlong  12\n");
+    }
+
+    #[test]
+    fn a_plot_reaches_from_least_to_largest() {
+        let values: Vec<Option<f64>> = (0..100).map(|at| Some(f64::from(at))).collect();
+        let text = plot("x", &[("a".into(), &values)], 10.0, 20, 5);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[1].starts_with("       99") && lines[1].ends_with('•'), "{text}");
+        assert!(lines[5].contains("0 │•"), "{text}");
+    }
+}

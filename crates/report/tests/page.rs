@@ -1,0 +1,288 @@
+//! What a page holds, and what it must never hold.
+
+mod specimen;
+
+use sojourn_report::{Options, compare, export, html, repeat, terminal};
+use sojourn_study::results::{Factor, Results, Series, View, ViewKind};
+
+const HOSTILE: &str = "<img src=x onerror=alert(1)>'\"&</script><script>alert(2)</script>";
+
+fn page(results: &Results) -> String {
+    html(results, &specimen::series, &Options::default())
+}
+
+/// The page without the data that its script reads and without style and script.
+fn markup(page: &str) -> String {
+    let mut out = String::new();
+    let mut rest = page;
+    while let Some(start) = rest.find("<script") {
+        out += &rest[..start];
+        rest = &rest[start..];
+        let end = rest.find("</script>").expect("a script ends");
+        rest = &rest[end + "</script>".len()..];
+    }
+    out + rest
+}
+
+#[test]
+fn the_page_without_data_weighs_less_than_150_kb() {
+    let mut empty = specimen::results();
+    empty.missing = (0..60).collect();
+    empty.table.rows.clear();
+    empty.claims = None;
+    let page = page(&empty);
+    assert!(page.len() < 150_000, "{}", page.len());
+}
+
+#[test]
+fn twelve_scenarios_of_five_seeds_and_a_minute_fit_in_3_mb() {
+    let page = page(&specimen::results());
+    assert!(page.len() < 3_000_000, "{}", page.len());
+    let whole = page.matches("id=\"series-").count();
+    assert_eq!(whole, 60, "every run can be looked at over time");
+}
+
+#[test]
+fn a_page_asks_nothing_of_the_network() {
+    let page = page(&specimen::results());
+    for word in ["src=\"http", "href=\"//", "@import", "url(http", "fetch(", "XMLHttpRequest"] {
+        assert!(!page.contains(word), "{word}");
+    }
+    assert!(page.contains("default-src 'none'"));
+}
+
+#[test]
+fn a_hostile_study_injects_nothing() {
+    let mut results = specimen::results();
+    let plan = &mut results.plan;
+    plan.title = HOSTILE.into();
+    plan.question = Some(HOSTILE.into());
+    plan.source = Some(HOSTILE.into());
+    plan.path = HOSTILE.into();
+    plan.model = HOSTILE.into();
+    plan.digest = HOSTILE.into();
+    plan.overrides = vec![HOSTILE.into()];
+    plan.factors[0] = Factor { name: HOSTILE.into(), values: vec![HOSTILE.into()] };
+    for scenario in &mut plan.scenarios {
+        scenario.factors[0] += HOSTILE;
+        for flow in &mut scenario.flows {
+            flow.name += HOSTILE;
+            flow.group += HOSTILE;
+            flow.app += HOSTILE;
+            flow.cca = Some(HOSTILE.into());
+        }
+        for queue in &mut scenario.queues {
+            queue.name += HOSTILE;
+            queue.queue = HOSTILE.into();
+            queue.rate = HOSTILE.into();
+        }
+    }
+    for run in &mut plan.runs {
+        run.id = HOSTILE.into();
+    }
+    for metric in &mut plan.metrics {
+        metric.unit = HOSTILE.into();
+        metric.doc = HOSTILE.into();
+    }
+    for kind in [ViewKind::Bars, ViewKind::Series, ViewKind::Cdf, ViewKind::Scatter, ViewKind::Heatmap] {
+        plan.views.push(View {
+            name: HOSTILE.into(),
+            kind,
+            title: Some(HOSTILE.into()),
+            caption: Some(HOSTILE.into()),
+            x: None,
+            y: vec!["goodput_mbps".into(), HOSTILE.into()],
+            split: None,
+            of: vec![],
+            filter: vec![],
+        });
+    }
+    for row in &mut results.table.rows {
+        row.name = if row.name.is_empty() { String::new() } else { row.name.clone() + HOSTILE };
+        row.digest = HOSTILE.into();
+    }
+    results.study = HOSTILE.into();
+    let claims = results.claims.as_mut().unwrap();
+    for claim in &mut claims.claims {
+        for text in [&mut claim.id, &mut claim.text] {
+            *text += HOSTILE;
+        }
+        claim.source = Some(HOSTILE.into());
+        claim.note = Some(HOSTILE.into());
+        claim.reason = claim.reason.as_ref().map(|_| HOSTILE.into());
+        for check in &mut claim.checks {
+            check.expression += HOSTILE;
+            check.label += HOSTILE;
+            check.wanted += HOSTILE;
+            check.reason = Some(HOSTILE.into());
+            check.value.as_mut().unwrap().unit = HOSTILE.into();
+        }
+    }
+    let machine = results.machine.as_mut().unwrap();
+    machine.command = vec![HOSTILE.into()];
+    machine.os = HOSTILE.into();
+    let series = |run: u32| {
+        let mut series: Vec<Series> = specimen::series(run)?;
+        for one in &mut series {
+            one.name += HOSTILE;
+            one.phase.iter_mut().for_each(|phase| *phase += HOSTILE);
+        }
+        if run == 7 { Err(HOSTILE.to_owned()) } else { Ok(series) }
+    };
+    let page = html(&results, &series, &Options::default());
+    let markup = markup(&page);
+    assert!(!markup.contains("<img"), "{}", around(&markup, "<img"));
+    assert!(!markup.contains("onerror=alert(1)>'"), "{}", around(&markup, "onerror"));
+    // One script for the plan, one for metrics, one for each run that can be read, and two of code.
+    assert_eq!(page.matches("<script").count(), 2 + 59 + 2);
+    assert!(!page.contains("alert(2)</script>"));
+    let comparison = compare::compare(&results, &results).html();
+    assert!(!self::markup(&comparison).contains("<img"));
+    for text in [terminal::claims(&results), terminal::metrics(&results)] {
+        assert!(!text.contains('\u{1b}'));
+    }
+}
+
+fn around<'a>(text: &'a str, word: &str) -> &'a str {
+    let at = text.find(word).unwrap_or(0);
+    let from = (at.saturating_sub(200)..=at).find(|at| text.is_char_boundary(*at)).unwrap_or(at);
+    let to = (at + 100..).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    &text[from..to.min(text.len())]
+}
+
+#[test]
+fn every_kind_of_view_is_drawn_with_its_caption() {
+    let mut results = specimen::results();
+    for (name, kind, x, y, split) in [
+        ("bars", ViewKind::Bars, Some("path.queue"), "goodput", Some("flow")),
+        ("shares", ViewKind::Bars, None, "share", None),
+        ("cdf", ViewKind::Cdf, None, "rtt_p95", Some("path.queue")),
+        ("scatter", ViewKind::Scatter, Some("sojourn_p95"), "utilisation", None),
+        ("heat", ViewKind::Heatmap, Some("path.rtt"), "jain", Some("path.queue")),
+        ("time", ViewKind::Series, None, "cwnd_pkts", None),
+    ] {
+        results.plan.views.push(View {
+            name: name.into(),
+            kind,
+            title: Some(format!("Title of {name}")),
+            caption: Some(format!("Caption of {name}.")),
+            x: x.map(str::to_owned),
+            y: vec![y.into()],
+            split: split.map(str::to_owned),
+            of: vec![],
+            filter: vec![],
+        });
+    }
+    let page = page(&results);
+    for at in 0..6 {
+        let figure = page.split(&format!("<figure id=\"view-{at}\">")).nth(1).expect("it is there");
+        let figure = figure.split("</figure>").next().unwrap();
+        let view = &results.plan.views[at];
+        assert!(figure.contains(view.title.as_ref().unwrap()), "{figure}");
+        assert!(figure.contains(view.caption.as_ref().unwrap()));
+        assert!(figure.contains("<svg class=\"chart") || figure.contains("<table"), "{figure}");
+    }
+}
+
+#[test]
+fn an_interrupted_study_says_what_is_missing() {
+    let mut results = specimen::results();
+    results.claims = None;
+    results.machine = None;
+    results.missing = (37..60).collect();
+    results.table.rows.retain(|row| row.run < 37);
+    let page = page(&results);
+    assert!(page.contains("23 of 60 runs have no result yet"));
+    assert!(page.contains("Claims were not checked"));
+    assert!(page.contains("No run of this scenario has a result yet"));
+    assert!(page.contains("fq_codel · rtt 40ms (3)"), "a scenario that is there in part");
+    assert!(page.contains("2 of 5 runs"), "its cell says so");
+}
+
+#[test]
+fn a_claim_that_fails_shows_by_how_much() {
+    let page = page(&specimen::results());
+    assert!(page.contains("1 of 3 claims are held."));
+    assert!(page.contains("0.88 Mbit/s (22 %) too low"));
+    assert!(page.contains("the paper does not say at which MCS the stations are"));
+    let text = terminal::claims(&specimen::results());
+    assert!(text.contains("off by 0.88 Mbit/s (22 %)"), "{text}");
+    assert!(text.contains("3 claims: 1 held, 1 not held, 1 can't be tested"));
+}
+
+#[test]
+fn every_run_gives_the_command_that_repeats_it() {
+    let results = specimen::results();
+    let command = repeat(&results.plan, &results.plan.runs[1]);
+    assert_eq!(
+        command,
+        "sojourn run studies/home-router/study.toml --set path.rate=10Mbps --set 'path.queue=pfifo \
+         limit 50' --set path.rtt=10ms --set 'repeat.seeds=[2]'"
+    );
+    let page = page(&results);
+    assert_eq!(page.matches("<code>sojourn run studies").count(), 60 + 1);
+}
+
+#[test]
+fn two_equal_folders_are_the_same_and_a_worse_one_is_found() {
+    let before = specimen::results();
+    let same = compare::compare(&before, &before);
+    assert_eq!((same.paired, same.identical), (60, 60));
+    assert!(same.summary().contains("All 60 runs are the same"));
+
+    let mut after = specimen::results();
+    let column = after.table.metrics.iter().position(|metric| metric == "rtt_p95_ms").unwrap();
+    for row in after.table.rows.iter_mut().filter(|row| row.scenario == 4 && row.name == "bbr3") {
+        row.values[column] = row.values[column].map(|value| value * 1.5 + row.seed as f64);
+        row.digest = "other".into();
+    }
+    let comparison = compare::compare(&before, &after);
+    let worst = &comparison.changes[0];
+    assert_eq!(worst.judgement, compare::Judgement::Worse);
+    assert_eq!((worst.subject.as_str(), worst.metric.as_str()), ("bbr3", "rtt_p95_ms"));
+    assert_eq!(worst.scenario, "pfifo limit 1000 · rtt 40ms");
+    assert_eq!(worst.pairs, 5);
+    let share = worst.share().unwrap();
+    assert!((0.5..0.53).contains(&share), "{share}");
+    assert!(comparison.changes[1].judgement > compare::Judgement::Worse);
+    assert!(comparison.terminal().lines().nth(2).unwrap().starts_with("worse"));
+
+    // Only some scenarios are in both.
+    after.plan.scenarios.truncate(6);
+    after.plan.runs.truncate(30);
+    after.table.rows.retain(|row| row.run < 30);
+    let comparison = compare::compare(&before, &after);
+    assert_eq!((comparison.paired, comparison.unpaired.len()), (30, 6));
+}
+
+#[test]
+fn a_run_is_exported_to_csv_and_iperf3() {
+    let results = specimen::results();
+    let series = specimen::series(0).unwrap();
+    let csv = export::runs_csv(&results);
+    assert_eq!(csv.lines().count(), 1 + results.table.rows.len());
+    let columns = csv.lines().next().unwrap().split(',').count();
+    assert!(csv.lines().all(|line| line.split(',').count() == columns));
+    assert!(export::series_csv(&series).lines().nth(1).unwrap().starts_with("0.1,flow,cubic,slow_start,"));
+
+    let iperf: serde_json::Value = serde_json::from_str(&export::iperf3(&results, 0, &series)).unwrap();
+    assert_eq!(iperf["intervals"].as_array().unwrap().len(), 60);
+    assert_eq!(iperf["end"]["streams"].as_array().unwrap().len(), 2, "pings are no streams");
+    let goodput = results.table.value(&results.table.rows[1], "goodput_mbps").unwrap();
+    let told = iperf["end"]["streams"][0]["sender"]["bits_per_second"].as_f64().unwrap() / 1e6;
+    assert!((told - goodput).abs() < 0.01, "{told} {goodput}");
+    assert!(export::iperf3(&results, 99, &series).is_empty());
+    assert!(export::flent(&results, 99, &series).is_empty());
+}
+
+#[test]
+fn the_terminal_has_the_same_tables() {
+    let results = specimen::results();
+    let metrics = terminal::metrics(&results);
+    assert!(metrics.contains("goodput_mbps") && metrics.contains("pfifo limit 1000 · rtt 160ms"));
+    let plot = terminal::series(&specimen::series(0).unwrap(), 100, 8);
+    assert!(plot.contains("cwnd (packets)") && plot.contains("PROBE_BW_CRUISE"));
+    assert!(plot.lines().all(|line| line.chars().count() <= 120), "{plot}");
+    assert!(terminal::runs(&results, 3).contains("seed by seed"));
+    assert!(terminal::runs(&results, 99).is_empty());
+}
