@@ -48,7 +48,15 @@ impl Failure {
     }
 
     pub(crate) fn writing(path: &Path, error: &io::Error) -> Self {
-        Self::Machine(format!("{}: cannot be written: {error}", path.display()))
+        Self::of_io(error, format!("{}: cannot be written: {error}", path.display()))
+    }
+
+    /// Of the user or of the machine, as the error has it.
+    fn of_io(error: &io::Error, problem: String) -> Self {
+        match is_of_machine(error) {
+            true => Self::Machine(problem),
+            false => Self::Input(problem),
+        }
     }
 
     /// From an error of standard output.
@@ -85,36 +93,30 @@ impl From<StudyError> for Failure {
 
 impl From<ResultsError> for Failure {
     fn from(error: ResultsError) -> Self {
-        let problem = display(&error);
+        let problem = error.to_string();
         match &error {
-            ResultsError::Io { source, .. } if is_of_machine(source) => Self::Machine(problem),
-            ResultsError::Io { .. }
-            | ResultsError::NoPlan { .. }
-            | ResultsError::Malformed { .. } => Self::Input(problem),
+            ResultsError::Io { source, .. } => Self::of_io(source, problem),
+            ResultsError::NoPlan { .. } | ResultsError::Malformed { .. } => Self::Input(problem),
         }
     }
 }
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
-        let problem = display(&error);
+        let problem = error.to_string();
         match error {
             RunError::Results(error) => error.into(),
             RunError::Study(error) => error.into(),
+            RunError::Io { source, .. } => Self::of_io(&source, problem),
             RunError::OtherStudy { .. } | RunError::NoFolders => Self::Input(problem),
-            RunError::Io { .. }
-            | RunError::Busy { .. }
-            | RunError::Stopped { .. }
-            | RunError::Threads(_) => Self::Machine(problem),
+            RunError::Busy { .. } | RunError::Stopped { .. } | RunError::Threads(_) => {
+                Self::Machine(problem)
+            }
         }
     }
 }
 
-fn display(error: &dyn fmt::Display) -> String {
-    error.to_string()
-}
-
-/// Whether a file that cannot be read is no mistake in what the user wrote.
+/// Whether it is no mistake in a path that the user gave.
 fn is_of_machine(error: &io::Error) -> bool {
     !matches!(
         error.kind(),

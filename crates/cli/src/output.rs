@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
@@ -15,21 +15,14 @@ pub(crate) struct Output {
 impl Output {
     /// Prints data.
     pub(crate) fn data(self, text: &str) -> Result<(), Failure> {
-        self.bytes(text.as_bytes())
+        self.to(None, text.as_bytes())
     }
 
-    pub(crate) fn bytes(self, bytes: &[u8]) -> Result<(), Failure> {
-        let mut stdout = io::stdout().lock();
-        let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
-        written.map_err(|error| Failure::stdout(&error))
-    }
-
-    /// Writes to a file if there is one, else prints.
+    /// Writes data to a file, or prints it.
     pub(crate) fn to(self, path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
-        match path {
-            Some(path) => write_file(path, bytes),
-            None => self.bytes(bytes),
-        }
+        let mut sink = Sink::create(path)?;
+        let written = sink.write_all(bytes);
+        sink.finish(written)
     }
 
     /// Prints data as JSON.
@@ -60,21 +53,86 @@ fn say(message: &dyn fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "{message}");
 }
 
-/// Writes `path` so that it is there as a whole or not at all.
-pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+/// Standard output, or a file that appears when everything is in it.
+pub(crate) struct Sink {
+    path: Option<PathBuf>,
+    writer: BufWriter<Target>,
+    is_finished: bool,
+}
+
+enum Target {
+    Stdout(Stdout),
+    /// Under a temporary name.
+    File(File),
+}
+
+impl Sink {
+    pub(crate) fn create(path: Option<&Path>) -> Result<Self, Failure> {
+        let target = match path {
+            None => Target::Stdout(io::stdout()),
+            Some(path) => Target::File(
+                File::create(temporary(path)).map_err(|error| Failure::writing(path, &error))?,
+            ),
+        };
+        let path = path.map(Path::to_owned);
+        Ok(Self { path, writer: BufWriter::new(target), is_finished: false })
+    }
+
+    /// Makes the file appear, if what wrote to it succeeded.
+    pub(crate) fn finish(mut self, written: io::Result<()>) -> Result<(), Failure> {
+        let finished = written.and_then(|()| self.writer.flush()).and_then(|()| {
+            if let (Target::File(file), Some(path)) = (self.writer.get_ref(), &self.path) {
+                file.sync_all()?;
+                std::fs::rename(temporary(path), path)?;
+            }
+            Ok(())
+        });
+        self.is_finished = finished.is_ok();
+        finished.map_err(|error| match &self.path {
+            Some(path) => Failure::writing(path, &error),
+            None => Failure::stdout(&error),
+        })
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        if let Some(path) = self.path.as_ref().filter(|_| !self.is_finished) {
+            let _ = std::fs::remove_file(temporary(path));
+        }
+    }
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout(stdout) => stdout.write(bytes),
+            Self::File(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(stdout) => stdout.flush(),
+            Self::File(file) => file.flush(),
+        }
+    }
+}
+
+fn temporary(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
-    let temporary = path.with_file_name(name);
-    let write = || {
-        let mut file = File::create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)
-    };
-    write().map_err(|error| {
-        let _ = std::fs::remove_file(&temporary);
-        Failure::writing(path, &error)
-    })
+    path.with_file_name(name)
 }
 
 /// `words` as a POSIX shell reads them.

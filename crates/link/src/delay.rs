@@ -10,26 +10,41 @@ pub struct DelayLine<T> {
     /// Items ever taken out and ever put in; the places are these, modulo the ring's length.
     taken: usize,
     put: usize,
-    /// When the item put in last arrives.
-    last: Time,
 }
 
 impl<T: Copy> DelayLine<T> {
     pub const fn new() -> Self {
-        Self { slots: Vec::new(), taken: 0, put: 0, last: Time::ZERO }
+        Self { slots: Vec::new(), taken: 0, put: 0 }
     }
 
     /// Lets `item` arrive at `at`. On a line nothing overtakes: a time before that of the item
     /// ahead counts as the same.
     #[inline]
     pub fn push(&mut self, at: Time, item: T) {
+        let at = self.back().map_or(at, |(ahead, _)| at.max(*ahead));
+        self.enter(item).0 = at;
+    }
+
+    /// Takes `item` in before it is known when it arrives, so that it can be looked at where it
+    /// will stay. The caller sets the time, which must not be before that of the item ahead, or
+    /// calls [`DelayLine::withdraw`].
+    #[inline]
+    pub fn enter(&mut self, item: T) -> &mut (Time, T) {
         if self.len() == self.slots.len() {
             self.grow(item);
         }
-        self.last = self.last.max(at);
         let place = self.put & (self.slots.len() - 1);
-        self.slots[place] = (self.last, item);
         self.put += 1;
+        let slot = &mut self.slots[place];
+        slot.1 = item;
+        slot
+    }
+
+    /// Takes the item that entered last out again.
+    pub fn withdraw(&mut self) -> Option<(Time, T)> {
+        let last = *self.back()?;
+        self.put -= 1;
+        Some(last)
     }
 
     /// When the next item arrives; [`Time::NEVER`] when nothing is under way.
@@ -45,6 +60,13 @@ impl<T: Copy> DelayLine<T> {
             return None;
         }
         self.slots.get(self.taken & (self.slots.len() - 1))
+    }
+
+    fn back(&self) -> Option<&(Time, T)> {
+        if self.is_empty() {
+            return None;
+        }
+        self.slots.get((self.put - 1) & (self.slots.len() - 1))
     }
 
     /// Takes the next item out.
@@ -116,6 +138,20 @@ mod tests {
         assert_eq!(line.pop_due(at(25)), Some('a'));
         assert_eq!(line.pop_due(at(25)), Some('b'));
         assert_eq!((line.pop_due(at(25)), line.next()), (None, Time::NEVER));
+    }
+
+    #[test]
+    fn an_item_may_be_withdrawn_and_rings_grow_in_order() {
+        let mut line = DelayLine::new();
+        for turn in 0..5 {
+            for item in 0..20 {
+                line.push(at(turn), item);
+            }
+            assert_eq!(line.withdraw(), Some((at(turn), 19)));
+            assert!(line.iter().copied().eq(0..19));
+            assert_eq!((0..19).filter_map(|_| line.pop_due(at(turn))).last(), Some(18));
+            assert!(line.is_empty() && line.withdraw().is_none());
+        }
     }
 
     #[test]

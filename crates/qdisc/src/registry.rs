@@ -111,6 +111,7 @@ impl Config {
             "fq" => Self::Fq(fq::Config::parse(&mut words)?),
             "tbf" => Self::Tbf(tbf::Config::parse(&mut words)?),
             _ => {
+                refuse_what_links_do(name)?;
                 return Err(SpecError::new(format!("unknown queue discipline '{name}'"))
                     .near(name, names())
                     .allow(names()));
@@ -150,6 +151,16 @@ impl Config {
     }
 }
 
+/// Says where to find a discipline of `tc` that is no queue here.
+fn refuse_what_links_do(name: &str) -> Result<(), SpecError> {
+    let instead = match name {
+        "netem" => "loss, delay, jitter and rate are the link's",
+        "htb" => "shaping by classes is the link's; write its rate as 'htb rate 10mbit'",
+        _ => return Ok(()),
+    };
+    Err(SpecError::new(format!("'{name}' is no queue discipline here: {instead}")))
+}
+
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
@@ -170,6 +181,9 @@ impl fmt::Display for Config {
 }
 
 /// A discipline: a built-in one, called directly, or any other behind a box.
+///
+/// Only a FIFO is inlined into the choice between them; it would pay for what the others need on
+/// the stack.
 pub enum AnyQdisc<P: Queued> {
     Fifo(fifo::Fifo<P>),
     Codel(codel::Codel<P>),

@@ -399,6 +399,14 @@ proptest! {
     }
 }
 
+#[test]
+fn what_links_do_is_said_to_be_theirs() {
+    for (text, part) in [("netem loss 1%", "the link's"), ("htb rate 1mbit", "'htb rate")] {
+        let error = Config::parse(text).unwrap_err().to_string();
+        assert!(error.contains(part), "{text}: {error}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_text_makes_the_parser_panic(text in ".{0,60}") {

@@ -250,7 +250,7 @@ const explorer = async () => {
     for (const [run, seed] of runsOf.get(scenario)) otherPick.append(new Option(plan.scenarios[scenario] + ', seed ' + seed, run));
   }
   const hidden = new Map();
-  let asked = null, range = null, shown = [], panels = [], drawing = 0;
+  let zooming = false, asked = null, range = null, shown = [], panels = [], drawing = 0;
 
   const seeds = () => seedPick.replaceChildren(...runsOf.get(+scenarioPick.value).map(([run, seed]) => new Option(seed, run)));
   const sync = uPlot.sync('time');
@@ -342,7 +342,7 @@ const explorer = async () => {
     const box = make('div', undefined, grid);
     box.className = 'plot';
     const [scenario, seed] = plan.runs[data.run];
-    make('h4', title + (shown.length > 1 ? ' — ' + plan.scenarios[scenario] + ', seed ' + seed : ''), box);
+    make('p', title + (shown.length > 1 ? ' — ' + plan.scenarios[scenario] + ', seed ' + seed : ''), box).className = 'name';
     const keys = make('div', undefined, box);
     keys.className = 'keys';
     const impulse = wanted[0][0] === 'drops';
@@ -410,7 +410,13 @@ const explorer = async () => {
       }))],
       hooks: {
         setSelect: [u => {
-          if (u.select.width > 3) zoom(u.posToVal(u.select.left, 'x'), u.posToVal(u.select.left + u.select.width, 'x'));
+          /* The panels that share the cursor are told too, one after the other. */
+          const { left, width } = u.select;
+          if (width > 3 && !zooming) {
+            zooming = true;
+            setTimeout(() => { zooming = false; });
+            zoom(u.posToVal(left, 'x'), u.posToVal(left + width, 'x'));
+          }
           u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
         }],
         setCursor: [u => {

@@ -5,14 +5,33 @@ mod specimen;
 
 use std::path::PathBuf;
 
-use sojourn_report::{Options, html};
+use sojourn_report::{Options, compare, export, html};
 use sojourn_study::results::{Kind, Series, SeriesColumn};
 
 fn main() -> std::io::Result<()> {
     let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| ".".into()));
     std::fs::create_dir_all(&folder)?;
     let results = specimen::results();
-    std::fs::write(folder.join("report.html"), html(&results, &specimen::series, &Options::default()))?;
+    std::fs::write(
+        folder.join("report.html"),
+        html(&results, &specimen::series, &Options::default()),
+    )?;
+
+    let series = specimen::series(0).map_err(std::io::Error::other)?;
+    std::fs::write(folder.join("run.flent.gz"), export::flent(&results, 0, &series))?;
+    std::fs::write(folder.join("iperf3.json"), export::iperf3(&results, 0, &series))?;
+    std::fs::write(folder.join("runs.csv"), export::runs_csv(&results))?;
+    std::fs::write(folder.join("series.csv"), export::series_csv(&series))?;
+
+    let mut changed = specimen::results();
+    changed.folder = "results/router-changed".into();
+    let column = changed.table.metrics.iter().position(|metric| metric == "rtt_p95_ms");
+    for row in changed.table.rows.iter_mut().filter(|row| row.scenario == 4) {
+        if let Some(value) = column.and_then(|column| row.values[column].as_mut()) {
+            *value *= 1.5;
+        }
+    }
+    std::fs::write(folder.join("compare.html"), compare::compare(&results, &changed).html())?;
 
     let mut interrupted = specimen::results();
     interrupted.claims = None;

@@ -202,7 +202,8 @@ impl Comparison {
         if self.paired == 0 {
             return "The two folders have no run in common.".into();
         }
-        if self.identical == self.paired {
+        let same = self.changes.iter().all(|change| change.judgement == Judgement::Same);
+        if self.identical == self.paired && same {
             return format!("All {} runs are the same, event by event.", self.paired);
         }
         let count = |judgement: Judgement| self.count(judgement);

@@ -42,9 +42,26 @@ pub(crate) fn more_is_better(metric: &str) -> Option<bool> {
     const MORE: &[&str] =
         &["goodput", "acked", "throughput", "utilisation", "jain", "min_max", "mos", "fps"];
     const LESS: &[&str] = &[
-        "rtt", "owd", "ping", "sojourn", "loss", "lost", "drop", "stall", "freeze", "jitter",
-        "ipdv", "pdv", "completion", "retransmit", "timeouts", "spurious", "frame_delay",
-        "frame_gap", "connect", "queue",
+        "rtt",
+        "owd",
+        "ping",
+        "sojourn",
+        "loss",
+        "lost",
+        "drop",
+        "stall",
+        "freeze",
+        "jitter",
+        "ipdv",
+        "pdv",
+        "completion",
+        "retransmit",
+        "timeouts",
+        "spurious",
+        "frame_delay",
+        "frame_gap",
+        "connect",
+        "queue",
     ];
     if LESS.iter().any(|word| metric.starts_with(word)) || metric.contains("loss") {
         return Some(false);

@@ -27,8 +27,10 @@ pub(crate) fn estimate(mean: f64, half_width: Option<f64>, unit: &str) -> String
             let digits = |size: f64| (1.0 - size.log10().floor()).clamp(0.0, 5.0) as usize;
             // One digit of the interval more than it deserves, never more than the mean shows.
             let places = digits(half).min(digits(mean.abs().max(half)) + 1);
+            let least = 0.1f64.powi(places as i32);
+            let (sign, half) = if half < least / 2.0 { ("<", least) } else { ("", half) };
             format!(
-                "{} ± {}{unit}",
+                "{} ± {sign}{}{unit}",
                 grouped_decimals(mean, places),
                 grouped_decimals(half, places)
             )
@@ -105,6 +107,7 @@ mod tests {
         assert_eq!(estimate(3.12, Some(0.24), "ms"), "3.12 ± 0.24 ms");
         assert_eq!(estimate(312.3, Some(42.0), "ms"), "312 ± 42 ms");
         assert_eq!(estimate(12.0, None, ""), "12");
+        assert_eq!(estimate(0.992, Some(0.0001), ""), "0.992 ± <0.001");
         assert_eq!(estimate(8.5, Some(0.0), "Mbit/s"), "8.5 Mbit/s");
     }
 }

@@ -63,7 +63,8 @@ fn encode(series: &[Series], steps: usize) -> Vec<u8> {
     for one in series {
         let mut columns = Vec::new();
         for column in &one.columns {
-            if column.name == "phase" || column.values.iter().all(|v| !v.is_some_and(f64::is_finite))
+            if column.name == "phase"
+                || column.values.iter().all(|v| !v.is_some_and(f64::is_finite))
             {
                 continue;
             }
@@ -86,11 +87,9 @@ fn encode(series: &[Series], steps: usize) -> Vec<u8> {
         }));
     }
     let times = series.iter().max_by_key(|one| one.t_s.len()).map_or(&[][..], |one| &one.t_s[..]);
-    let bin_ends: Vec<f64> = times
-        .chunks(steps)
-        .map(|chunk| chunk[chunk.len() - 1])
-        .collect();
-    let head = json!({ "steps": steps, "n": bin_ends.len(), "t": clock(&bin_ends), "series": heads });
+    let bin_ends: Vec<f64> = times.chunks(steps).map(|chunk| chunk[chunk.len() - 1]).collect();
+    let head =
+        json!({ "steps": steps, "n": bin_ends.len(), "t": clock(&bin_ends), "series": heads });
     let head = head.to_string();
     let mut out = (head.len() as u32).to_le_bytes().to_vec();
     out.extend(head.as_bytes());
@@ -149,7 +148,8 @@ struct Grid {
 impl Grid {
     fn of(values: &[Option<f64>]) -> Self {
         let known = || values.iter().flatten().copied().filter(|value| value.is_finite());
-        let (min, max) = known().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
+        let (min, max) =
+            known().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
         let most = f64::from(MISSING - 1);
         if known().all(|value| value.fract() == 0.0) && max - min <= most {
             return Self { min, step: 1.0 };
@@ -158,7 +158,11 @@ impl Grid {
         let rough = ((max - min) / 20_000.0).max(f64::MIN_POSITIVE);
         let power = 10f64.powf(rough.log10().ceil());
         let step = if power / 2.0 >= rough { power / 2.0 } else { power };
-        let step = if step.is_finite() && step > 0.0 && (max - min) / step <= most { step } else { (max - min).max(1.0) / most };
+        let step = if step.is_finite() && step > 0.0 && (max - min) / step <= most {
+            step
+        } else {
+            (max - min).max(1.0) / most
+        };
         Self { min, step }
     }
 
@@ -210,13 +214,9 @@ mod tests {
 
     #[test]
     fn base64_agrees_with_rfc_4648_section_10() {
-        for (text, code) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foobar", "Zm9vYmFy"),
-        ] {
+        for (text, code) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
+        {
             assert_eq!(base64(text.as_bytes()), code);
         }
     }
@@ -249,7 +249,8 @@ mod tests {
         }];
         let packed = pack(&series, 100_000).unwrap();
         assert!(packed.base64.len() <= 100_000 && packed.steps > 1);
-        let codes: Vec<u16> = values.iter().map(|v| Grid::of(&values).code(*v)).collect();
+        let grid = Grid::of(&values);
+        let codes: Vec<u16> = values.iter().map(|v| grid.code(*v)).collect();
         let highest = bins(&codes, packed.steps, |a, b| a.max(b));
         assert_eq!(highest.iter().max(), codes.iter().max());
         assert_eq!(highest[123_456 / packed.steps], 60_000);

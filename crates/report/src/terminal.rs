@@ -22,16 +22,16 @@ pub fn claims(results: &Results) -> String {
         if let Some(reason) = &claim.reason {
             let _ = writeln!(out, "         {}", plain_text(reason));
         }
-        let shown = claim.checks.iter().filter(|check| {
-            check.verdict != Verdict::Holds || claim.checks.len() == 1
-        });
+        let shown = claim
+            .checks
+            .iter()
+            .filter(|check| check.verdict != Verdict::Holds || claim.checks.len() == 1);
         for check in shown {
             let _ = writeln!(out, "         {}", check_line(check));
         }
     }
-    let count = |verdict: Verdict| {
-        report.claims.iter().filter(|claim| claim.verdict == verdict).count()
-    };
+    let count =
+        |verdict: Verdict| report.claims.iter().filter(|claim| claim.verdict == verdict).count();
     let _ = writeln!(
         out,
         "{} claims: {} held, {} not held, {} can't be tested",
@@ -184,9 +184,8 @@ fn plot(
     width: usize,
     height: usize,
 ) -> String {
-    let known = || {
-        curves.iter().flat_map(|(_, values)| values.iter().flatten()).filter(|v| v.is_finite())
-    };
+    let known =
+        || curves.iter().flat_map(|(_, values)| values.iter().flatten()).filter(|v| v.is_finite());
     let low = known().copied().fold(0.0, f64::min);
     let high = known().copied().fold(0.0, f64::max);
     let row = |value: f64| {
@@ -226,7 +225,8 @@ fn plot(
     }
     let _ = writeln!(out, "{:>9} └{}", "", "─".repeat(width));
     let last = format!("{} s", number(end));
-    let _ = writeln!(out, "{:>11}{:<w$}{last}\n", "", "0", w = width - last.chars().count().min(width));
+    let _ =
+        writeln!(out, "{:>11}{:<w$}{last}\n", "", "0", w = width - last.chars().count().min(width));
     out
 }
 
@@ -284,7 +284,12 @@ pub(crate) fn aligned(table: &[Vec<String>], left: usize) -> String {
     let width = |text: &str| text.chars().count();
     let widths: Vec<usize> = (0..columns)
         .map(|column| {
-            table.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max().unwrap_or(0)
+            table
+                .iter()
+                .filter_map(|row| row.get(column))
+                .map(|cell| width(cell))
+                .max()
+                .unwrap_or(0)
         })
         .collect();
     let mut out = String::new();

@@ -84,7 +84,9 @@ fn a_hostile_study_injects_nothing() {
         metric.unit = HOSTILE.into();
         metric.doc = HOSTILE.into();
     }
-    for kind in [ViewKind::Bars, ViewKind::Series, ViewKind::Cdf, ViewKind::Scatter, ViewKind::Heatmap] {
+    for kind in
+        [ViewKind::Bars, ViewKind::Series, ViewKind::Cdf, ViewKind::Scatter, ViewKind::Heatmap]
+    {
         plan.views.push(View {
             name: HOSTILE.into(),
             kind,
@@ -202,7 +204,7 @@ fn an_interrupted_study_says_what_is_missing() {
 #[test]
 fn a_claim_that_fails_shows_by_how_much() {
     let page = page(&specimen::results());
-    assert!(page.contains("1 of 3 claims are held."));
+    assert!(page.contains("1 of 3 claims are held. Not held: "));
     assert!(page.contains("0.88 Mbit/s (22 %) too low"));
     assert!(page.contains("the paper does not say at which MCS the stations are"));
     let text = terminal::claims(&specimen::results());
@@ -263,9 +265,16 @@ fn a_run_is_exported_to_csv_and_iperf3() {
     assert_eq!(csv.lines().count(), 1 + results.table.rows.len());
     let columns = csv.lines().next().unwrap().split(',').count();
     assert!(csv.lines().all(|line| line.split(',').count() == columns));
-    assert!(export::series_csv(&series).lines().nth(1).unwrap().starts_with("0.1,flow,cubic,slow_start,"));
+    assert!(
+        export::series_csv(&series)
+            .lines()
+            .nth(1)
+            .unwrap()
+            .starts_with("0.1,flow,cubic,slow_start,")
+    );
 
-    let iperf: serde_json::Value = serde_json::from_str(&export::iperf3(&results, 0, &series)).unwrap();
+    let iperf: serde_json::Value =
+        serde_json::from_str(&export::iperf3(&results, 0, &series)).unwrap();
     assert_eq!(iperf["intervals"].as_array().unwrap().len(), 60);
     assert_eq!(iperf["end"]["streams"].as_array().unwrap().len(), 2, "pings are no streams");
     let goodput = results.table.value(&results.table.rows[1], "goodput_mbps").unwrap();

@@ -6,6 +6,7 @@ use sojourn_host::tcp::{Endpoints, Receiver, Sender};
 use sojourn_scenario::{App, Flow, Traffic};
 
 #[expect(clippy::large_enum_variant, reason = "one per flow, and never moved")]
+#[repr(u8)] // Told apart by a byte of its own, not by impossible values within the sender.
 pub(crate) enum Ends {
     Tcp { sender: Sender, receiver: Receiver },
     Ping(Ping),

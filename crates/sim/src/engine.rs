@@ -8,7 +8,7 @@ use sojourn_scenario::Scenario;
 
 use crate::agenda::{Agenda, Place};
 use crate::ends::Ends;
-use crate::link::{Link, Pulled};
+use crate::link::Link;
 
 /// Runs `scenario` to its end. Every event is told to `observer`, in order of time.
 ///
@@ -135,8 +135,8 @@ impl<'a, O: Observer> Engine<'a, O> {
             .collect();
         for (index, link) in links.iter_mut().enumerate() {
             if let Some(delay) = take_common_delay(&mut flows, index as u16) {
-                link.delay += delay;
-                link.leads_to_ends = true;
+                link.line.delay += delay;
+                link.line.leads_to_ends = true;
             }
         }
         let places = 1 + 2 * links.len() + 4 * flows.len();
@@ -237,8 +237,8 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     fn wake_receiver(&mut self, flow: usize) {
-        if let Some(answer) = self.flows[flow].ends.wake_receiver(self.now) {
-            self.depart(flow, &answer);
+        if let Some(answer) = &self.flows[flow].ends.wake_receiver(self.now) {
+            self.depart(flow, answer);
         }
         let wake = self.flows[flow].ends.next_receiver_wake();
         let place = self.flow_place(flow, RECEIVER);
@@ -248,8 +248,9 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// Sends what the sender may send.
     #[inline]
     fn drain_sender(&mut self, flow: usize) {
-        while let Some(packet) = self.flows[flow].ends.poll_transmit(self.now) {
-            self.depart(flow, &packet);
+        // Shown where it was made: taken out of its option, each packet would be copied again.
+        while let Some(packet) = &self.flows[flow].ends.poll_transmit(self.now) {
+            self.depart(flow, packet);
         }
     }
 
@@ -260,7 +261,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     /// A packet leaves its end.
-    #[inline]
+    #[inline(never)]
     fn depart(&mut self, flow: usize, packet: &Packet) {
         self.sent += u64::from(packet.wire_len());
         let who = Who::Flow(packet.flow);
@@ -275,7 +276,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn offer(&mut self, link: usize, packet: &Packet) {
         self.links[link].offer(self.now, packet, self.observer);
         if self.agenda.wake_of(Place(link as u32)).is_never() {
@@ -284,41 +285,36 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     /// Takes from the queue of `link` what its transmitter is ready for.
-    #[inline]
+    #[inline(never)]
     fn pull(&mut self, link: usize) {
+        let now = self.now;
         let at = loop {
-            match self.links[link].pull(self.now, self.observer) {
-                Pulled::Arriving { ready } => {
-                    let pipe = &self.links[link].pipe;
-                    if pipe.len() == 1 {
-                        let at = pipe.next();
-                        self.agenda.set(self.pipe_place(link), at);
-                    }
-                    if ready > self.now {
-                        break ready;
-                    }
-                }
-                Pulled::Passing { packet, at, ready } => {
-                    self.hand_on(link, packet, at);
-                    if ready > self.now {
-                        break ready;
-                    }
-                }
-                Pulled::Lost => {}
-                Pulled::Wait(at) => break at,
+            let state = &mut self.links[link];
+            let was_empty = state.line.pipe.is_empty();
+            let again = state.pull(now, self.observer);
+            if !state.line.leads_to_ends {
+                self.hand_on(link);
+            } else if was_empty && !state.line.pipe.is_empty() {
+                let out = state.line.pipe.next();
+                self.agenda.set(self.pipe_place(link), out);
+            }
+            if again > now {
+                break again;
             }
         };
-        // An idle link is called by the next arrival, and finds out itself.
-        let at = if self.links[link].has_backlog() { at } else { Time::NEVER };
         let place = Place(link as u32);
         if at != self.agenda.wake_of(place) {
             self.agenda.set(place, at);
         }
     }
 
-    /// A packet reaches the far end of `link` at `at`: the next link, or the flow's own last part.
+    /// What `link` just sent, if it sent anything, reaches the far end: the next link, or the
+    /// flow's own last part.
     #[inline(never)]
-    fn hand_on(&mut self, link: usize, mut packet: Packet, at: Time) {
+    fn hand_on(&mut self, link: usize) {
+        let Some((at, mut packet)) = self.links[link].line.passing.take() else {
+            return;
+        };
         let flow = &self.flows[packet.flow.0 as usize];
         let way = match packet.direction {
             Direction::Forward => &flow.forward,
@@ -329,7 +325,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             self.propagate(&packet, at);
             return;
         }
-        let pipe = &mut self.links[link].pipe;
+        let pipe = &mut self.links[link].line.pipe;
         let was_empty = pipe.is_empty();
         pipe.push(at, packet);
         if was_empty {
@@ -358,7 +354,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// What has crossed `link` enters the next one, or reaches its end.
     #[inline]
     fn pass_on(&mut self, link: usize) {
-        let state = &mut self.links[link];
+        let state = &mut self.links[link].line;
         let Some((at, packet)) = state.pipe.front() else {
             return;
         };
@@ -409,9 +405,9 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.observer.record(now, who, &Event::Arrived { packet });
         match packet.direction {
             Direction::Forward => {
-                let answer = self.flows[flow].ends.on_forward(now, packet, self.observer);
+                let answer = &self.flows[flow].ends.on_forward(now, packet, self.observer);
                 if let Some(answer) = answer {
-                    self.depart(flow, &answer);
+                    self.depart(flow, answer);
                 }
                 let wake = self.flows[flow].ends.next_receiver_wake();
                 let place = self.flow_place(flow, RECEIVER);
@@ -459,8 +455,8 @@ impl<'a, O: Observer> Engine<'a, O> {
         let mut dropped = 0;
         for (index, link) in self.links.iter().enumerate() {
             let backlog = link.backlog_bytes();
-            let counts = link.counts;
-            inside += backlog + bytes_in(&link.pipe);
+            let counts = link.line.counts;
+            inside += backlog + bytes_in(&link.line.pipe);
             dropped += counts.dropped_bytes + counts.lost_bytes;
             if counts.offered_bytes != counts.sent_bytes + counts.dropped_bytes + backlog {
                 return Err(Violation::LinkConservation {

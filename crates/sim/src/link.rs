@@ -10,8 +10,13 @@ use sojourn_qdisc::{AnyQdisc, Dequeue, Enqueue, Qdisc, Sink};
 use sojourn_scenario::Link as LinkConfig;
 
 pub(crate) struct Link {
-    index: u16,
     queue: AnyQdisc<Packet>,
+    pub(crate) line: Line,
+}
+
+/// A link without its queue.
+pub(crate) struct Line {
+    index: u16,
     transmitter: Transmitter,
     entry_loss: Loss,
     loss: Loss,
@@ -21,6 +26,8 @@ pub(crate) struct Link {
     pub(crate) pipe: DelayLine<Packet>,
     /// Whatever leaves this link has only the pipe before it, and then its end.
     pub(crate) leads_to_ends: bool,
+    /// On a link that does not: what it sent last and when that comes out, to be taken away.
+    pub(crate) passing: Option<(Time, Packet)>,
     entry_random: Stream,
     loss_random: Stream,
     jitter_random: Stream,
@@ -39,18 +46,6 @@ pub(crate) struct Counts {
     /// Lost on the medium after they were sent.
     pub(crate) lost_bytes: u64,
     pub(crate) marked: u64,
-}
-
-/// What a pull from the queue gave.
-pub(crate) enum Pulled {
-    /// A packet is in the pipe; the next one may start at `ready`.
-    Arriving { ready: Time },
-    /// A packet that comes out at `at` and may have its own way from there.
-    Passing { packet: Packet, at: Time, ready: Time },
-    /// The packet was lost on the medium.
-    Lost,
-    /// Nothing before this time.
-    Wait(Time),
 }
 
 /// Passes what a queue drops and marks on to the observer, and counts.
@@ -73,12 +68,24 @@ impl<O: Observer> Sink<Packet> for Notes<'_, O> {
     }
 }
 
+/// Calls a method of the line with the queue as what it is. The compiler then makes each discipline
+/// a path of its own, without a packet passing through what all of them have in common.
+macro_rules! with_queue {
+    ($link:expr, $queue:ident => $call:expr) => {
+        match &mut $link.queue {
+            AnyQdisc::Fifo($queue) => $call,
+            AnyQdisc::FqCodel($queue) => $call,
+            AnyQdisc::Cake($queue) => $call,
+            $queue => $call,
+        }
+    };
+}
+
 impl Link {
     pub(crate) fn new(config: &LinkConfig, index: u16, address: StreamAddress) -> Self {
         let stream = |purpose| address.stream_named(&config.name, purpose);
-        Self {
+        let line = Line {
             index,
-            queue: config.queue.build(stream(Purpose::Queue)),
             transmitter: config.rate.build(&mut stream(Purpose::Capacity)),
             entry_loss: config.entry_loss.build(),
             loss: config.loss.build(),
@@ -87,78 +94,31 @@ impl Link {
             delay: config.delay,
             pipe: DelayLine::default(),
             leads_to_ends: false,
+            passing: None,
             entry_random: address.stream_named(&format!("{} entry", config.name), Purpose::Loss),
             loss_random: stream(Purpose::Loss),
             jitter_random: stream(Purpose::Jitter),
             counts: Counts::default(),
-        }
+        };
+        Self { queue: config.queue.build(stream(Purpose::Queue)), line }
     }
 
     /// Takes a packet in, or drops it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn offer<O: Observer>(&mut self, now: Time, packet: &Packet, observer: &mut O) {
-        self.counts.offered_bytes += u64::from(packet.wire_len());
-        if self.entry_loss.loses(&mut self.entry_random) {
-            self.drop(now, packet, DropReason::Medium, observer);
-            return;
-        }
-        let who = Who::Link(self.index);
-        let mut notes = Notes { who, counts: &mut self.counts, observer };
-        match self.queue.enqueue(now, *packet, &mut notes) {
-            Enqueue::Queued => {
-                let backlog = self.queue.backlog().packets;
-                observer.record(now, who, &Event::Enqueued { packet, backlog });
-            }
-            Enqueue::Dropped(packet, why) => self.drop(now, &packet, why, observer),
-        }
+        with_queue!(self, queue => self.line.offer(queue, now, packet, observer));
     }
 
-    /// Takes the next packet from the queue, if the transmitter is ready, and says when and
-    /// whether it arrives.
-    #[inline]
-    pub(crate) fn pull<O: Observer>(&mut self, now: Time, observer: &mut O) -> Pulled {
-        let ready = self.transmitter.ready_at(now);
-        if ready > now {
-            return Pulled::Wait(ready);
-        }
-        let who = Who::Link(self.index);
-        let mut notes = Notes { who, counts: &mut self.counts, observer };
-        let (packet, sojourn) = match self.queue.dequeue(now, &mut notes) {
-            Dequeue::Packet(packet, sojourn) => (packet, sojourn),
-            Dequeue::Empty => return Pulled::Wait(Time::NEVER),
-            Dequeue::NotBefore(at) => return Pulled::Wait(at),
-        };
-        observer.record(now, who, &Event::Dequeued { packet: &packet, sojourn });
-        let departure = self.transmitter.send(now, &packet);
-        self.counts.sent_packets += 1;
-        self.counts.sent_bytes += u64::from(packet.wire_len());
-        if self.loss.loses(&mut self.loss_random) {
-            self.counts.dropped += 1;
-            self.counts.lost_bytes += u64::from(packet.wire_len());
-            let event = Event::Dropped { packet: &packet, why: DropReason::Medium };
-            observer.record(now, who, &event);
-            return Pulled::Lost;
-        }
-        let mut at = departure.out + self.delay;
-        if let Some(jitter) = &mut self.jitter {
-            at = jitter.delay(at, &mut self.jitter_random);
-        }
-        let ready = departure.ready;
-        if !self.leads_to_ends {
-            return Pulled::Passing { packet, at, ready };
-        }
-        self.pipe.push(at, packet);
-        Pulled::Arriving { ready }
+    /// Takes the next packet from the queue, if the transmitter is ready, and puts it into the
+    /// pipe, unless the medium loses it. Returns when to pull again, if that is not now: never, if
+    /// nothing waits, because an idle link is called by the next arrival and finds out itself.
+    #[inline(always)]
+    pub(crate) fn pull<O: Observer>(&mut self, now: Time, observer: &mut O) -> Time {
+        with_queue!(self, queue => self.line.pull(queue, now, observer))
     }
 
     pub(crate) fn backlog_bytes(&self) -> u64 {
         self.queue.backlog().bytes
-    }
-
-    /// Whether something waits; then the link wants to be called when it is ready.
-    #[inline]
-    pub(crate) fn has_backlog(&self) -> bool {
-        self.queue.backlog().packets > 0
     }
 
     pub(crate) fn sample(&self, now: Time) -> QueueSample {
@@ -167,16 +127,92 @@ impl Link {
             packets: backlog.packets,
             bytes: backlog.bytes,
             head_wait: self.queue.oldest().map_or(Span::ZERO, |arrived| now.since(arrived)),
-            sent_packets: self.counts.sent_packets,
-            sent_bytes: self.counts.sent_bytes,
-            dropped: self.counts.dropped,
-            marked: self.counts.marked,
-            capacity: self.transmitter.capacity(now),
+            sent_packets: self.line.counts.sent_packets,
+            sent_bytes: self.line.counts.sent_bytes,
+            dropped: self.line.counts.dropped,
+            marked: self.line.counts.marked,
+            capacity: self.line.transmitter.capacity(now),
         }
     }
 
     pub(crate) fn queue_details(&self) -> Vec<(&'static str, u64)> {
         self.queue.details()
+    }
+}
+
+impl Line {
+    #[inline(always)]
+    fn offer<O: Observer>(
+        &mut self,
+        queue: &mut impl Qdisc<Packet>,
+        now: Time,
+        packet: &Packet,
+        observer: &mut O,
+    ) {
+        self.counts.offered_bytes += u64::from(packet.wire_len());
+        if self.entry_loss.loses(&mut self.entry_random) {
+            self.drop(now, packet, DropReason::Medium, observer);
+            return;
+        }
+        let who = Who::Link(self.index);
+        let mut notes = Notes { who, counts: &mut self.counts, observer };
+        match queue.enqueue(now, *packet, &mut notes) {
+            Enqueue::Queued => {
+                let backlog = queue.backlog().packets;
+                observer.record(now, who, &Event::Enqueued { packet, backlog });
+            }
+            Enqueue::Dropped(packet, why) => self.drop(now, &packet, why, observer),
+        }
+    }
+
+    #[inline(always)]
+    fn pull<O: Observer>(
+        &mut self,
+        queue: &mut impl Qdisc<Packet>,
+        now: Time,
+        observer: &mut O,
+    ) -> Time {
+        let ready = self.transmitter.ready_at(now);
+        if ready > now {
+            return when(queue, ready);
+        }
+        let who = Who::Link(self.index);
+        let mut notes = Notes { who, counts: &mut self.counts, observer };
+        let (slot, sojourn) = match queue.dequeue(now, &mut notes) {
+            Dequeue::Packet(packet, sojourn) => (self.pipe.enter(packet), sojourn),
+            Dequeue::Empty => return Time::NEVER,
+            Dequeue::NotBefore(at) => return when(queue, at),
+        };
+        let packet = &slot.1;
+        observer.record(now, who, &Event::Dequeued { packet, sojourn });
+        let departure = self.transmitter.send(now, packet);
+        self.counts.sent_packets += 1;
+        self.counts.sent_bytes += u64::from(packet.wire_len());
+        if self.loss.loses(&mut self.loss_random) {
+            self.lose(now, observer);
+            return when(queue, departure.ready);
+        }
+        // Departures are in order, and jitter keeps them so.
+        slot.0 = departure.out + self.delay;
+        if let Some(jitter) = &mut self.jitter {
+            slot.0 = jitter.delay(slot.0, &mut self.jitter_random);
+        }
+        if !self.leads_to_ends {
+            self.passing = self.pipe.withdraw();
+        }
+        when(queue, departure.ready)
+    }
+
+    /// The medium loses what just entered the pipe.
+    #[cold]
+    #[inline(never)]
+    fn lose<O: Observer>(&mut self, now: Time, observer: &mut O) {
+        if let Some((_, packet)) = self.pipe.withdraw() {
+            self.counts.dropped += 1;
+            self.counts.lost_bytes += u64::from(packet.wire_len());
+            let event = Event::Dropped { packet: &packet, why: DropReason::Medium };
+            observer.record(now, Who::Link(self.index), &event);
+        }
     }
 
     #[cold]
@@ -192,4 +228,10 @@ impl Link {
         self.counts.dropped_bytes += u64::from(packet.wire_len());
         observer.record(now, Who::Link(self.index), &Event::Dropped { packet, why });
     }
+}
+
+/// `at`, if something waits in `queue`.
+#[inline(always)]
+fn when(queue: &impl Qdisc<Packet>, at: Time) -> Time {
+    if queue.backlog().packets > 0 { at } else { Time::NEVER }
 }

@@ -6,8 +6,9 @@ use sojourn_study::results::{Check, ClaimReport, ClaimResult, Estimate, Verdict}
 use crate::number::{estimate, number, percent};
 use crate::table::{Grid, Records};
 
-pub(super) fn any_fails(report: &ClaimReport) -> bool {
-    report.claims.iter().any(|claim| claim.verdict == Verdict::Fails)
+/// How many claims fail.
+pub(super) fn failing(report: &ClaimReport) -> usize {
+    report.claims.iter().filter(|claim| claim.verdict == Verdict::Fails).count()
 }
 
 /// Nothing when there are no claims.

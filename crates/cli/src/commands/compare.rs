@@ -6,7 +6,7 @@ use sojourn_study::results::Folder;
 
 use crate::args::{CompareArgs, Format};
 use crate::failure::{Failure, Outcome};
-use crate::output::{Output, write_file};
+use crate::output::Output;
 use crate::table::Records;
 
 pub(super) fn compare(args: &CompareArgs, output: Output) -> Result<Outcome, Failure> {
@@ -20,7 +20,7 @@ pub(super) fn compare(args: &CompareArgs, output: Output) -> Result<Outcome, Fai
         )));
     }
     if let Some(path) = &args.html {
-        write_file(path, comparison.html().as_bytes())?;
+        output.to(Some(path), comparison.html().as_bytes())?;
     }
     match args.format {
         Format::Table => output.data(&comparison.terminal())?,

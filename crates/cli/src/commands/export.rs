@@ -1,20 +1,18 @@
 //! `sojourn export`: results for other tools.
 
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::Path;
 
 use sojourn_core::SpecError;
 use sojourn_report::export::{MahimahiLog, flent, iperf3, runs_csv, series_csv};
 use sojourn_report::pcap::{PcapConfig, PcapObserver, Taps};
 use sojourn_study::Study;
-use sojourn_study::results::{Folder, Plan, Results};
+use sojourn_study::results::{FailedRun, Folder, Plan, Results};
 
 use super::find_run;
 use super::resimulate::{resimulate, study_of};
 use crate::args::{ExportArgs, ExportFormat, Tapped};
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, Sink};
 
 pub(super) fn export(args: &ExportArgs, output: Output) -> Result<(), Failure> {
     let results = Folder::open(&args.folder)?;
@@ -35,40 +33,54 @@ pub(super) fn export(args: &ExportArgs, output: Output) -> Result<(), Failure> {
     if results.missing.contains(&run) {
         return Err(Failure::Input(format!("run {run} is not done yet")));
     }
-    let bytes = match args.format {
-        ExportFormat::Csv => series_csv(&results.series(run)?).into_bytes(),
-        ExportFormat::Flent => flent(&results, run, &results.series(run)?),
-        ExportFormat::Iperf3Json => iperf3(&results, run, &results.series(run)?).into_bytes(),
-        ExportFormat::Mahimahi => mahimahi_log(&results, run, &args.link)?,
-        ExportFormat::Pcap => packets(&results, run, args.taps)?,
-    };
-    output.to(out, &bytes)
+    let series = || results.series(run);
+    match args.format {
+        ExportFormat::Csv => output.to(out, series_csv(&series()?).as_bytes()),
+        ExportFormat::Flent => output.to(out, &flent(&results, run, &series()?)),
+        ExportFormat::Iperf3Json => output.to(out, iperf3(&results, run, &series()?).as_bytes()),
+        ExportFormat::Mahimahi => mahimahi_log(&results, run, &args.link, out),
+        ExportFormat::Pcap => {
+            let taps = match args.taps {
+                Tapped::Senders => Taps::default(),
+                Tapped::All => Taps::ALL,
+            };
+            let study = study_of(&results)?;
+            packets(&study, &results.plan, run, digest(&results, run), taps, out)
+        }
+    }
 }
 
-/// Writes the packets of every run into a result folder.
-pub(super) fn all_packets(study: &Study, plan: &Plan, folder: &Path) -> Result<(), Failure> {
-    for run in 0..plan.runs.len() as u32 {
+/// Writes the packets of every run that has a result into its folder.
+pub(super) fn all_packets(
+    study: &Study,
+    plan: &Plan,
+    failed: &[FailedRun],
+    folder: &Path,
+) -> Result<(), Failure> {
+    let has_failed = |run: u32| failed.iter().any(|failed| failed.run == run);
+    for run in (0..plan.runs.len() as u32).filter(|run| !has_failed(*run)) {
         let path = folder.join(format!("{run}.pcapng"));
-        let failure = |error| Failure::writing(&path, &error);
-        let file = BufWriter::new(File::create(&path).map_err(failure)?);
-        let mut observer =
-            PcapObserver::new(file, config(plan, run, Taps::default())).map_err(failure)?;
-        resimulate(study, plan, run, None, &mut observer)?;
-        observer.finish().map_err(failure)?;
+        packets(study, plan, run, None, Taps::default(), Some(&path))?;
     }
     Ok(())
 }
 
-fn packets(results: &Results, run: u32, taps: Tapped) -> Result<Vec<u8>, Failure> {
-    let taps = match taps {
-        Tapped::Senders => Taps::default(),
-        Tapped::All => Taps::ALL,
+fn packets(
+    study: &Study,
+    plan: &Plan,
+    run: u32,
+    digest: Option<&str>,
+    taps: Taps,
+    out: Option<&Path>,
+) -> Result<(), Failure> {
+    let mut sink = Sink::create(out)?;
+    let mut observer = match PcapObserver::new(&mut sink, config(plan, run, taps)) {
+        Ok(observer) => observer,
+        Err(error) => return sink.finish(Err(error)),
     };
-    let plan = &results.plan;
-    let mut observer = PcapObserver::new(Vec::new(), config(plan, run, taps))
-        .map_err(|error| Failure::Machine(error.to_string()))?;
-    resimulate(&study_of(results)?, plan, run, digest(results, run), &mut observer)?;
-    observer.finish().map_err(|error| Failure::Machine(error.to_string()))
+    resimulate(study, plan, run, digest, &mut observer)?;
+    let written = observer.finish().map(|_| ());
+    sink.finish(written)
 }
 
 fn config(plan: &Plan, run: u32, taps: Taps) -> PcapConfig {
@@ -80,7 +92,12 @@ fn config(plan: &Plan, run: u32, taps: Taps) -> PcapConfig {
     }
 }
 
-fn mahimahi_log(results: &Results, run: u32, link: &str) -> Result<Vec<u8>, Failure> {
+fn mahimahi_log(
+    results: &Results,
+    run: u32,
+    link: &str,
+    out: Option<&Path>,
+) -> Result<(), Failure> {
     let plan = &results.plan;
     let queues = &plan.scenarios[plan.runs[run as usize].scenario as usize].queues;
     let names = || queues.iter().map(|queue| &queue.name[..]);
@@ -88,10 +105,15 @@ fn mahimahi_log(results: &Results, run: u32, link: &str) -> Result<Vec<u8>, Fail
         let error = SpecError::new(format!("--link {link}: is not in this run"));
         return Err(Failure::input(error.near(link, names()).allow(names())));
     };
-    let mut observer = MahimahiLog::new(Vec::new(), number as u16, &queues[number].queue)
-        .map_err(|error| Failure::Machine(error.to_string()))?;
-    resimulate(&study_of(results)?, plan, run, digest(results, run), &mut observer)?;
-    observer.finish().map_err(|error| Failure::Machine(error.to_string()))
+    let study = study_of(results)?;
+    let mut sink = Sink::create(out)?;
+    let mut observer = match MahimahiLog::new(&mut sink, number as u16, &queues[number].queue) {
+        Ok(observer) => observer,
+        Err(error) => return sink.finish(Err(error)),
+    };
+    resimulate(&study, plan, run, digest(results, run), &mut observer)?;
+    let written = observer.finish().map(|_| ());
+    sink.finish(written)
 }
 
 fn digest(results: &Results, run: u32) -> Option<&str> {

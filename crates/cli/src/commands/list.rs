@@ -29,6 +29,7 @@ pub(super) fn list(args: &ListArgs, output: Output) -> Result<(), Failure> {
     for kind in kinds {
         sections.extend(sections_of(kind)?);
     }
+    sections.retain(|section| !section.entries.is_empty());
     if let Some(name) = &args.name {
         select(&mut sections, name)?;
     }

@@ -7,7 +7,7 @@ use sojourn_study::results::{Folder, Results};
 
 use crate::args::ReportArgs;
 use crate::failure::Failure;
-use crate::output::{Output, write_file};
+use crate::output::Output;
 
 const FILE_NAME: &str = "report.html";
 
@@ -15,20 +15,20 @@ pub(super) fn report(args: &ReportArgs, output: Output) -> Result<(), Failure> {
     match &args.out {
         Some(out) if out == Path::new("-") => output.data(&page(&Folder::open(&args.folder)?)),
         Some(out) => {
-            write_file(out, page(&Folder::open(&args.folder)?).as_bytes())?;
+            output.to(Some(out), page(&Folder::open(&args.folder)?).as_bytes())?;
             output.data(&format!("{}\n", out.display()))
         }
         None => {
-            let path = write(&args.folder)?;
+            let path = write(&args.folder, output)?;
             output.data(&format!("{}\n", path.display()))
         }
     }
 }
 
 /// Puts the page into the folder.
-pub(super) fn write(folder: &Path) -> Result<PathBuf, Failure> {
+pub(super) fn write(folder: &Path, output: Output) -> Result<PathBuf, Failure> {
     let path = folder.join(FILE_NAME);
-    write_file(&path, page(&Folder::open(folder)?).as_bytes())?;
+    output.to(Some(&path), page(&Folder::open(folder)?).as_bytes())?;
     Ok(path)
 }
 

@@ -36,7 +36,7 @@ pub(super) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     bar.finish();
     let summary = summary?;
     if args.pcap {
-        export::all_packets(&study, &plan, &folder)?;
+        export::all_packets(&study, &plan, &summary.failed, &folder)?;
     }
     finish(&plan, &summary, !args.no_report, args.format, output)
 }
@@ -61,7 +61,7 @@ pub(super) fn finish(
         ));
     }
     let page = match &summary.claims {
-        Some(_) if has_report => Some(report::write(&summary.folder)?),
+        Some(_) if has_report => Some(report::write(&summary.folder, output)?),
         _ => None,
     };
     let repeat = shell_line(command().iter().map(String::as_str));
@@ -87,8 +87,11 @@ pub(super) fn finish(
             output.log(&format_args!("results in {}", summary.folder.display()));
         }
     }
-    let is_failed = summary.claims.as_ref().is_some_and(claims::any_fails);
-    match is_failed || !summary.failed.is_empty() {
+    let failing = summary.claims.as_ref().map_or(0, claims::failing);
+    if failing > 0 {
+        output.log(&format_args!("{} not held, hence exit code 1", count(failing, "claim")));
+    }
+    match failing > 0 || !summary.failed.is_empty() {
         true => Ok(Outcome::Failed),
         false => Ok(Outcome::Fine),
     }

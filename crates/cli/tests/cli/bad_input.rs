@@ -209,3 +209,23 @@ fn folders_without_results() {
     }
     assert_eq!(scratch.names(), ["study.toml"]);
 }
+
+#[test]
+fn a_place_that_cannot_be_written_to() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--out", "out", "--no-report"]);
+    let before = scratch.names();
+    for words in [
+        &["run", "study.toml", "--out", "study.toml"][..],
+        &["run", "study.toml", "--out", "study.toml/out"],
+        &["report", "out", "--out", "nowhere/page.html"],
+        &["export", "out", "--format", "csv", "--out", "nowhere/runs.csv"],
+        &["new", "study.toml"],
+        &["new", "study.toml/new"],
+    ] {
+        let ended = scratch.sojourn(words);
+        assert_eq!(ended.code, Some(2), "{words:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(words[words.len() - 1]), "{words:?}: {}", ended.stderr);
+    }
+    assert_eq!(scratch.names(), before);
+}

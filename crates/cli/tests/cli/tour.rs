@@ -1,4 +1,4 @@
-//! The commands of the tour and of the README work as they are written.
+//! The commands of the tour work as they are written.
 
 use std::process::{Command, Stdio};
 

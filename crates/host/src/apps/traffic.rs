@@ -4,6 +4,7 @@ use sojourn_core::{Span, Stream, Time};
 
 /// When and how much an application writes.
 #[derive(Clone, Debug)]
+#[repr(u8)] // Told apart by a byte of its own: it is asked before every burst.
 pub enum Source {
     /// As much as fits until `stop`, or so many bytes.
     Bulk { bytes: Option<u64>, stop: Time },

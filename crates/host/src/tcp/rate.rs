@@ -101,15 +101,17 @@ impl RateSampler {
             sent_time: sent,
             is_too_short: interval.is_zero() || min_rtt.is_some_and(|least| interval < least),
         };
-        if !sample.is_too_short {
-            let (best, over, _) = self.rate;
-            let beats = u128::from(sample.delivered) * u128::from(over.as_nanos())
-                >= u128::from(best) * u128::from(interval.as_nanos());
-            if !memo.is_app_limited || beats {
-                self.rate = (sample.delivered, interval, memo.is_app_limited);
-            }
+        if !sample.is_too_short && (!memo.is_app_limited || self.is_beaten_by(&sample)) {
+            self.rate = (sample.delivered, interval, memo.is_app_limited);
         }
         Some(sample)
+    }
+
+    #[cold]
+    fn is_beaten_by(&self, sample: &RateSample) -> bool {
+        let (best, over, _) = self.rate;
+        u128::from(sample.delivered) * u128::from(over.as_nanos())
+            >= u128::from(best) * u128::from(sample.interval.as_nanos())
     }
 
     /// What `ss` calls `delivery_rate`.

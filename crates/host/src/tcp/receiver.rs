@@ -137,7 +137,7 @@ impl Receiver {
         if self.must_ack {
             return Some(self.acknowledge(now));
         }
-        self.outgoing.take()
+        if self.outgoing.is_some() { self.outgoing.take() } else { None }
     }
 
     pub fn next_wake(&self) -> Time {
@@ -172,10 +172,12 @@ impl Receiver {
             self.must_ack = true;
             return;
         }
-        self.window.on_segment(
-            segment.payload / u32::from(packet.segments),
-            packet.truesize() / u32::from(packet.segments),
-        );
+        if packet.segments == 1 {
+            self.window.on_segment(segment.payload, packet.truesize());
+        } else {
+            let segments = u32::from(packet.segments);
+            self.window.on_segment(segment.payload / segments, packet.truesize() / segments);
+        }
         if start > self.next {
             self.on_early(Range {
                 start,

@@ -145,7 +145,7 @@ impl Sender {
             }
         }
 
-        let mut has_reorder_timer = false;
+        let mut has_reorder_timer;
         match self.state {
             RecoveryState::Recovery => {
                 if una > prior_una

@@ -20,6 +20,8 @@ pub(super) struct RttEstimator {
     round_end: u32,
     rto_min: u64,
     backoff: u32,
+    /// What follows from the above, which is asked for more often than it changes.
+    rto: Span,
     min: MinFilter,
 }
 
@@ -33,12 +35,21 @@ impl RttEstimator {
             round_end: 0,
             rto_min: rto_min.as_micros(),
             backoff: 0,
+            rto: Span::from_micros(RTO_INITIAL_US),
             min: MinFilter::default(),
         }
     }
 
-    /// Takes a sample; `snd_una` and `snd_nxt` mark rounds.
+    /// Takes a sample, which ends backing off; `snd_una` and `snd_nxt` mark rounds.
+    #[inline]
     pub(super) fn on_sample(&mut self, rtt: Span, snd_una: u32, snd_nxt: u32) {
+        self.smooth(rtt, snd_una, snd_nxt);
+        self.backoff = 0;
+        self.rto = self.timeout();
+    }
+
+    #[inline]
+    fn smooth(&mut self, rtt: Span, snd_una: u32, snd_nxt: u32) {
         let m = rtt.as_micros().max(1) as i64;
         if self.srtt == 0 {
             self.srtt = (m << 3) as u64;
@@ -87,21 +98,25 @@ impl RttEstimator {
         Span::from_micros(self.mdev >> 2)
     }
 
+    #[inline]
     pub(super) fn min(&self) -> Option<Span> {
-        self.min.value()
+        self.min.value
     }
 
+    #[inline]
     pub(super) fn rto(&self) -> Span {
+        self.rto
+    }
+
+    #[inline]
+    fn timeout(&self) -> Span {
         let base = if self.srtt == 0 { RTO_INITIAL_US } else { (self.srtt >> 3) + self.rttvar };
         Span::from_micros((base.min(RTO_MAX_US) << self.backoff).min(RTO_MAX_US))
     }
 
     pub(super) fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(16);
-    }
-
-    pub(super) fn end_back_off(&mut self) {
-        self.backoff = 0;
+        self.rto = self.timeout();
     }
 }
 
@@ -110,22 +125,30 @@ impl RttEstimator {
 struct MinFilter {
     halves: [Option<Span>; 2],
     since: Time,
+    /// The smaller half.
+    value: Option<Span>,
 }
 
 impl MinFilter {
+    #[inline]
     fn update(&mut self, now: Time, rtt: Span) {
-        if now.since(self.since) > MIN_RTT_WINDOW / 2 {
+        let is_over = now.since(self.since) > MIN_RTT_WINDOW / 2;
+        if is_over || self.halves[0].is_none_or(|least| rtt < least) {
+            self.change(now, rtt, is_over);
+        }
+    }
+
+    #[cold]
+    fn change(&mut self, now: Time, rtt: Span, is_over: bool) {
+        if is_over {
             self.halves = [None, self.halves[0]];
             self.since = now;
         }
         self.halves[0] = Some(self.halves[0].map_or(rtt, |least| least.min(rtt)));
-    }
-
-    fn value(&self) -> Option<Span> {
-        match self.halves {
+        self.value = match self.halves {
             [Some(a), Some(b)] => Some(a.min(b)),
             [a, b] => a.or(b),
-        }
+        };
     }
 }
 

@@ -597,7 +597,6 @@ impl Sender {
                 self.rtt.on_min_sample(now, for_controller.unwrap_or(rtt));
             }
             self.rtt.on_sample(rtt, self.board.first(), self.board.end());
-            self.rtt.end_back_off();
             observer.record(now, Who::Flow(self.ends.flow), &Event::Rtt { rtt });
         }
         (for_controller, is_delayed)
@@ -618,7 +617,10 @@ impl Sender {
     fn tell_phase<O: Observer>(&mut self, now: Time, observer: &mut O) {
         let phase = self.cca.phase();
         // Names are constants: the same text at another address costs one comparison more.
-        if !std::ptr::eq(phase, self.phase) && phase != self.phase {
+        if std::ptr::eq(phase, self.phase) {
+            return;
+        }
+        if phase != self.phase {
             let event = Event::Phase { from: self.phase, to: phase };
             observer.record(now, Who::Flow(self.ends.flow), &event);
         }

@@ -31,6 +31,8 @@ pub(super) struct ReceiveWindow {
     space: u64,
     /// Advertisable share of it, in 1/256.
     ratio: u64,
+    /// Payload and memory of the full segment that has shown it.
+    shown: (u32, u32),
     /// Grows from the initial window as segments arrive (`rcv_ssthresh`).
     slow_start: u64,
     /// Right edge advertised so far, as a byte position: it never moves back.
@@ -60,6 +62,7 @@ impl ReceiveWindow {
             mss,
             space,
             ratio: INITIAL_RATIO,
+            shown: (0, 0),
             slow_start,
             edge: slow_start,
             rtt: None,
@@ -70,19 +73,14 @@ impl ReceiveWindow {
         }
     }
 
-    fn full(&self) -> u64 {
-        match self.buffer {
-            ReceiveBuffer::Window(bytes) => bytes,
-            _ => self.space * self.ratio / 256,
-        }
-    }
-
     /// A segment of `payload` bytes that took `truesize` bytes of memory arrived.
     pub(super) fn on_segment(&mut self, payload: u32, truesize: u32) {
         if matches!(self.buffer, ReceiveBuffer::Window(_)) {
             return;
         }
-        if u64::from(payload) >= self.mss {
+        // Most segments are as large as the one before: the division is remembered.
+        if u64::from(payload) >= self.mss && (payload, truesize) != self.shown {
+            self.shown = (payload, truesize);
             self.ratio = (u64::from(payload) << 8).div_euclid(u64::from(truesize)).max(1);
         }
         // The segment itself takes memory until the application has read it, so the window stops

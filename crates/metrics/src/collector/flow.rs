@@ -84,33 +84,32 @@ impl FlowState {
 
     #[inline]
     pub(super) fn on_sent(&mut self, now: Time, packet: &Packet) {
-        match &packet.body {
-            Body::Segment(segment) => {
-                self.count_sent(packet);
-                if segment.first == 0 {
-                    self.phases.start(now);
-                }
-                if segment.retransmission {
-                    self.total.retransmits += u64::from(packet.segments);
-                }
+        // Asked one by one, the commonest first, this costs less than a match.
+        if let Body::Segment(segment) = &packet.body {
+            self.count_sent(packet);
+            if segment.first == 0 {
+                self.phases.start(now);
             }
-            Body::Ack(_) => self.total.acks_sent += 1,
-            body => self.on_other_sent(now, packet, body),
+            if segment.retransmission {
+                self.total.retransmits += u64::from(packet.segments);
+            }
+        } else if let Body::Ack(_) = &packet.body {
+            self.total.acks_sent += 1;
+        } else {
+            self.on_other_sent(now, packet, &packet.body);
         }
     }
 
     #[inline]
     pub(super) fn on_arrived(&mut self, now: Time, packet: &Packet, digest: &mut Digest) {
-        match &packet.body {
-            Body::Segment(segment) => {
-                digest.arrived(now, packet, segment.first);
-                self.count_arrived(now, packet);
-            }
-            Body::Ack(ack) => {
-                digest.arrived(now, packet, ack_number(ack));
-                self.total.acks_arrived += 1;
-            }
-            body => self.on_other_arrived(now, packet, body, digest),
+        if let Body::Segment(segment) = &packet.body {
+            digest.arrived(now, packet, segment.first);
+            self.count_arrived(now, packet);
+        } else if let Body::Ack(ack) = &packet.body {
+            digest.arrived(now, packet, ack_number(ack));
+            self.total.acks_arrived += 1;
+        } else {
+            self.on_other_arrived(now, packet, &packet.body, digest);
         }
     }
 

@@ -292,7 +292,7 @@ fn buffer_limit(config: &Config) -> u64 {
 }
 
 impl<P: Reshape + Send> Qdisc<P> for Cake<P> {
-    #[inline]
+    #[inline(never)]
     fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
         let index = self.config.priority.tin_of(packet.dscp());
         let tin = &mut self.tins[index];
@@ -323,7 +323,7 @@ impl<P: Reshape + Send> Qdisc<P> for Cake<P> {
         Enqueue::Queued
     }
 
-    #[inline]
+    #[inline(never)]
     fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P> {
         let mut look_at_decaying = true;
         loop {

@@ -182,7 +182,7 @@ impl<P: Queued> Codel<P> {
 }
 
 impl<P: Queued + Send> Qdisc<P> for Codel<P> {
-    #[inline]
+    #[inline(never)]
     fn enqueue(&mut self, now: Time, packet: P, _: &mut dyn Sink<P>) -> Enqueue<P> {
         if self.ring.backlog().packets >= self.limit {
             self.drop_overlimit += 1;
@@ -192,7 +192,7 @@ impl<P: Queued + Send> Qdisc<P> for Codel<P> {
         Enqueue::Queued
     }
 
-    #[inline]
+    #[inline(never)]
     fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P> {
         let Self { law, state, ring, stats, .. } = self;
         let Some(wait) = law.judge(state, ring, now, stats, sink) else { return Dequeue::Empty };

@@ -214,12 +214,12 @@ impl Gain {
     /// The kernel's form: per nanosecond, in fractions of 2^32 with six bits more, of which it
     /// keeps the whole part.
     pub(super) fn scaled(self) -> u32 {
-        ((u64::from(self.0) * u64::from(u32::MAX) >> 2) / 1_000_000_000) as u32
+        (((u64::from(self.0) * u64::from(u32::MAX)) >> 2) / 1_000_000_000) as u32
     }
 
     /// What `tc` shows: the kernel's form turned back, which the roundings leave one 256th short.
     pub fn shown_by_tc(self) -> f64 {
-        let units = (u64::from(self.scaled()) * 1_000_000_000 << 2) / u64::from(u32::MAX);
+        let units = ((u64::from(self.scaled()) * 1_000_000_000) << 2) / u64::from(u32::MAX);
         units as f64 / Self::UNITS
     }
 }

@@ -161,7 +161,7 @@ impl<P: Queued> DualPi2<P> {
 }
 
 impl<P: Reshape + Send> Qdisc<P> for DualPi2<P> {
-    #[inline]
+    #[inline(never)]
     fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
         self.catch_up(now);
         if !self.config.split_gso || packet.segments() < 2 {
@@ -174,7 +174,7 @@ impl<P: Reshape + Send> Qdisc<P> for DualPi2<P> {
         Enqueue::Queued
     }
 
-    #[inline]
+    #[inline(never)]
     fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P> {
         self.catch_up(now);
         loop {

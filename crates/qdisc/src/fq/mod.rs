@@ -153,7 +153,7 @@ impl<P: Queued> Fq<P> {
 }
 
 impl<P: Queued + Send> Qdisc<P> for Fq<P> {
-    #[inline]
+    #[inline(never)]
     fn enqueue(&mut self, now: Time, packet: P, _: &mut dyn Sink<P>) -> Enqueue<P> {
         if self.backlog.packets >= self.config.limit {
             self.stats.limit_drops += 1;
@@ -178,7 +178,7 @@ impl<P: Queued + Send> Qdisc<P> for Fq<P> {
         Enqueue::Queued
     }
 
-    #[inline]
+    #[inline(never)]
     fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P> {
         if self.backlog.packets == 0 {
             return Dequeue::Empty;

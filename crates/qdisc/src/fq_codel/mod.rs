@@ -279,7 +279,7 @@ fn fattest(backlogs: &[u64]) -> usize {
 }
 
 impl<P: Queued + Send> Qdisc<P> for FqCodel<P> {
-    #[inline]
+    #[inline(never)]
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
         let index = bucket(self.hash.flow(&packet.flow_key()), self.config.flows);
         let flow = &mut self.flows[index as usize];
@@ -304,7 +304,7 @@ impl<P: Queued + Send> Qdisc<P> for FqCodel<P> {
         Enqueue::Queued
     }
 
-    #[inline]
+    #[inline(never)]
     fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P> {
         loop {
             let newest = self.chains.first(NEW_FLOWS);

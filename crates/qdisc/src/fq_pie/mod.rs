@@ -192,7 +192,7 @@ impl<P: Queued> FqPie<P> {
 }
 
 impl<P: Queued + Send> Qdisc<P> for FqPie<P> {
-    #[inline]
+    #[inline(never)]
     fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
         let index = bucket(self.hash.flow(&packet.flow_key()), self.config.flows);
         let Flow { backlog, pie, .. } = &mut self.flows[index as usize];
@@ -221,7 +221,7 @@ impl<P: Queued + Send> Qdisc<P> for FqPie<P> {
         Enqueue::Dropped(packet, why)
     }
 
-    #[inline]
+    #[inline(never)]
     fn dequeue(&mut self, now: Time, _: &mut dyn Sink<P>) -> Dequeue<P> {
         loop {
             let newest = self.chains.first(NEW_FLOWS);

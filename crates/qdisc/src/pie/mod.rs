@@ -225,7 +225,7 @@ impl<P: Queued> Pie<P> {
 }
 
 impl<P: Queued + Send> Qdisc<P> for Pie<P> {
-    #[inline]
+    #[inline(never)]
     fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
         let Self { law, state, ring, random, stats, .. } = self;
         let backlog = ring.backlog();
@@ -254,7 +254,7 @@ impl<P: Queued + Send> Qdisc<P> for Pie<P> {
         Enqueue::Dropped(packet, why)
     }
 
-    #[inline]
+    #[inline(never)]
     fn dequeue(&mut self, now: Time, _: &mut dyn Sink<P>) -> Dequeue<P> {
         self.law.catch_up(&mut self.state, self.ring.backlog().bytes, now);
         let Some((arrived, packet)) = self.ring.pop() else { return Dequeue::Empty };

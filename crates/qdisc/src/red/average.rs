@@ -10,7 +10,7 @@ pub(super) struct Average {
     wlog: u32,
     scell_log: u32,
     /// By how many bits an idle time shifts the average.
-    stab: [u8; STAB],
+    stab: Box<[u8; STAB]>,
     /// In bytes, with `wlog` bits of fraction.
     qavg: u64,
     idle_since: Option<Time>,
@@ -24,8 +24,8 @@ const SHIFT_MOST: u8 = 31;
 impl Average {
     pub(super) fn new(config: &Config) -> Self {
         let derived = config.derived();
-        let mut stab = [0; STAB];
-        for (cell, shift) in (0u64..).zip(&mut stab) {
+        let mut stab = Box::new([0; STAB]);
+        for (cell, shift) in (0u64..).zip(stab.iter_mut()) {
             let exact = (cell << derived.scell_log) as f64 * derived.decay_per_tick;
             *shift = (exact as u8).min(SHIFT_MOST);
         }

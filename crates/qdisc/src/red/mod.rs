@@ -76,7 +76,7 @@ impl<P: Queued> Red<P> {
 }
 
 impl<P: Queued + Send> Qdisc<P> for Red<P> {
-    #[inline]
+    #[inline(never)]
     fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
         self.law.adapt(&self.average, now);
         self.average.observe(now, self.ring.backlog().bytes);
@@ -92,7 +92,7 @@ impl<P: Queued + Send> Qdisc<P> for Red<P> {
         Enqueue::Queued
     }
 
-    #[inline]
+    #[inline(never)]
     fn dequeue(&mut self, now: Time, _: &mut dyn Sink<P>) -> Dequeue<P> {
         self.law.adapt(&self.average, now);
         let Some((arrived, packet)) = self.ring.pop() else {

@@ -38,10 +38,10 @@ fn the_weight_is_the_largest_that_lets_a_burst_pass() {
     ] {
         let config = config(text);
         let passes = |wlog: u32| {
-            let weight = 0.5f64.powi(wlog as i32);
+            let weight = 1.0 / f64::from(1u32 << wlog);
             let burst = f64::from(config.burst);
             let left = burst + 1.0 - config.min.as_u64() as f64 / f64::from(config.avpkt);
-            left <= (1.0 - (1.0 - weight).powi(config.burst as i32)) / weight
+            left <= (1.0 - libm::pow(1.0 - weight, burst)) / weight
         };
         let derived = config.derived().wlog;
         assert!(passes(derived) && (derived == 1 || !passes(derived - 1)), "{text}: {derived}");

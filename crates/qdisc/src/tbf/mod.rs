@@ -88,7 +88,7 @@ impl<P: Queued> Tbf<P> {
 }
 
 impl<P: Reshape + Send> Qdisc<P> for Tbf<P> {
-    #[inline]
+    #[inline(never)]
     fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
         // A super packet that the bucket can't hold is cut, if its segments fit.
         let is_cut = packet.wire_len() > self.max_size
@@ -104,7 +104,7 @@ impl<P: Reshape + Send> Qdisc<P> for Tbf<P> {
         Enqueue::Queued
     }
 
-    #[inline]
+    #[inline(never)]
     fn dequeue(&mut self, now: Time, _: &mut dyn Sink<P>) -> Dequeue<P> {
         let Some((head, arrived)) = self.ring.head() else { return Dequeue::Empty };
         let bytes = head.wire_len();

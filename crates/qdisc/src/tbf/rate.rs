@@ -48,7 +48,8 @@ impl Pace {
         let bytes_per_second = rate.as_bytes_per_sec().max(1);
         let mut factor = 1_000_000_000u64;
         let mut shift = 0;
-        while factor / bytes_per_second >> (Self::PRECISION - 1) == 0 && factor.leading_zeros() > 0
+        while (factor / bytes_per_second) >> (Self::PRECISION - 1) == 0
+            && factor.leading_zeros() > 0
         {
             factor <<= 1;
             shift += 1;

@@ -39,7 +39,8 @@ pub fn series_csv(series: &[Series]) -> String {
         for (at, t_s) in one.t_s.iter().enumerate() {
             let phase = one.phase.get(at).cloned().unwrap_or_default();
             let fixed = [number(*t_s), one.kind.name().to_owned(), one.name.clone(), phase];
-            let row = values.iter().map(|column| text(column.and_then(|c| c.get(at)).copied().flatten()));
+            let row =
+                values.iter().map(|column| text(column.and_then(|c| c.get(at)).copied().flatten()));
             line(&mut out, fixed.into_iter().chain(row));
         }
     }

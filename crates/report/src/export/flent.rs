@@ -36,7 +36,9 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
     let mut meta = Map::new();
     let mut add = |name: String, units: &str, t_s: &[f64], values: &[Option<f64>]| {
         let known = || {
-            t_s.iter().zip(values).filter_map(|(t, value)| Some((t, value.filter(|v| v.is_finite())?)))
+            t_s.iter()
+                .zip(values)
+                .filter_map(|(t, value)| Some((t, value.filter(|v| v.is_finite())?)))
         };
         let mut column: Vec<Value> = values
             .iter()
@@ -82,10 +84,9 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
                 }
             }
             Kind::Queue => {
-                for (column, what, units) in [
-                    ("queue_pkts", "packets", "packets"),
-                    ("sojourn_max_ms", "sojourn", "ms"),
-                ] {
+                for (column, what, units) in
+                    [("queue_pkts", "packets", "packets"), ("sojourn_max_ms", "sojourn", "ms")]
+                {
                     if let Some(values) = one.column(column) {
                         add(format!("Queue {} {what}", one.name), units, &one.t_s, values);
                     }
@@ -97,7 +98,8 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
     if pings == 0 {
         // Flent's plots want a ping; the round-trip times of the first flow stand in for it.
         let of_flow = series.iter().find(|one| one.kind == Kind::Flow);
-        if let Some((one, values)) = of_flow.and_then(|one| Some((one, one.column("rtt_max_ms")?))) {
+        if let Some((one, values)) = of_flow.and_then(|one| Some((one, one.column("rtt_max_ms")?)))
+        {
             add("Ping (ms) ICMP".into(), "ms", &one.t_s, values);
         }
     }
@@ -120,8 +122,11 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
         .map(|(factor, value)| (factor.name.as_str(), value.as_str()))
         .collect();
     let stamp = "2000-01-01T00:00:00.000000Z";
-    let queues: Vec<Value> =
-        scenario.queues.iter().map(|queue| json!({ "name": queue.name, "qdisc": queue.queue })).collect();
+    let queues: Vec<Value> = scenario
+        .queues
+        .iter()
+        .map(|queue| json!({ "name": queue.name, "qdisc": queue.queue }))
+        .collect();
     Some(json!({
         "version": 4,
         "x_values": times,

@@ -22,9 +22,9 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
         .enumerate()
         .map(|(at, one)| (at + 5, one))
         .collect();
-    let cca = flows.iter().find_map(|(_, one)| {
-        scenario.flows.iter().find(|flow| flow.name == one.name)?.cca.clone()
-    });
+    let cca = flows
+        .iter()
+        .find_map(|(_, one)| scenario.flows.iter().find(|flow| flow.name == one.name)?.cca.clone());
     let whole_seconds = scenario.duration_s.floor() as usize;
     let intervals: Vec<Value> = (0..whole_seconds)
         .map(|second| {
@@ -112,7 +112,13 @@ fn sum(streams: &[Value], start: f64, end: f64) -> Value {
     })
 }
 
-fn stream(results: &Results, socket: usize, one: &Series, row: Option<&Row>, seconds: f64) -> Value {
+fn stream(
+    results: &Results,
+    socket: usize,
+    one: &Series,
+    row: Option<&Row>,
+    seconds: f64,
+) -> Value {
     let metric = |name: &str| row.and_then(|row| results.table.value(row, name));
     let most = |name: &str| {
         let known = one.column(name).unwrap_or(&[]).iter().flatten().copied();

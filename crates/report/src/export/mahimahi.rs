@@ -54,7 +54,8 @@ impl<W: Write> MahimahiLog<W> {
             self.left = left;
             let span = now.since(since).as_nanos();
             for at in 1..=count {
-                let then = since.as_nanos() + (u128::from(span) * u128::from(at) / u128::from(count)) as u64;
+                let then = since.as_nanos()
+                    + (u128::from(span) * u128::from(at) / u128::from(count)) as u64;
                 writeln!(self.out, "{} # {OPPORTUNITY}", then / 1_000_000)?;
             }
         }
@@ -102,7 +103,8 @@ mod tests {
             log.record(now, Who::Link(0), &Event::QueueSample(&sample));
         }
         let text = String::from_utf8(log.finish().unwrap()).unwrap();
-        let opportunities: Vec<&str> = text.lines().filter(|line| line.contains("# 1504")).collect();
+        let opportunities: Vec<&str> =
+            text.lines().filter(|line| line.contains("# 1504")).collect();
         assert_eq!(opportunities.len(), 100, "12.032 Mbit/s is one opportunity each millisecond");
         assert_eq!(opportunities[0], "1 # 1504");
         assert_eq!(opportunities[99], "100 # 1504");

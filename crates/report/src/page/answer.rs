@@ -6,9 +6,9 @@ use sojourn_study::results::{Check, ClaimResult, Kind, Verdict};
 
 use crate::data::{Data, Mean};
 use crate::markup::{Esc, linked};
+use crate::names;
 use crate::number::{estimate, number, percent};
 use crate::svg::{Bounds, bullet};
-use crate::names;
 
 pub(crate) fn write(out: &mut String, data: &Data<'_>) {
     *out += "<section id=\"answer\"><h2>The answer</h2>";
@@ -47,10 +47,9 @@ pub(crate) fn verdict(claims: &[ClaimResult]) -> String {
         (0, 1) => String::new(),
         (held, all) => format!("{held} of {all} claims are held."),
     };
-    let verb = |n: usize| if n == 1 { "is" } else { "are" };
     let failed = of(Verdict::Fails);
     if !failed.is_empty() {
-        let _ = write!(text, " Not held {}: {}.", verb(failed.len()), failed.join(", "));
+        let _ = write!(text, " Not held: {}.", failed.join(", "));
     }
     let open = of(Verdict::Untestable);
     if !open.is_empty() {
@@ -62,7 +61,9 @@ pub(crate) fn verdict(claims: &[ClaimResult]) -> String {
 pub(crate) fn badge(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Holds => "<span class=\"badge held\"><b aria-hidden=\"true\">✓</b> Held</span>",
-        Verdict::Fails => "<span class=\"badge failed\"><b aria-hidden=\"true\">✗</b> Not held</span>",
+        Verdict::Fails => {
+            "<span class=\"badge failed\"><b aria-hidden=\"true\">✗</b> Not held</span>"
+        }
         Verdict::Untestable => {
             "<span class=\"badge open\"><b aria-hidden=\"true\">?</b> Can’t be tested</span>"
         }
@@ -138,8 +139,9 @@ fn write_claim(out: &mut String, claim: &ClaimResult, data: &Data<'_>) {
 fn telling(claim: &ClaimResult) -> Option<&Check> {
     let of = |verdict: Verdict| claim.checks.iter().filter(move |check| check.verdict == verdict);
     match claim.verdict {
-        Verdict::Fails => of(Verdict::Fails)
-            .max_by(|a, b| share_missed(a).total_cmp(&share_missed(b)).then(b.scenario.cmp(&a.scenario))),
+        Verdict::Fails => of(Verdict::Fails).max_by(|a, b| {
+            share_missed(a).total_cmp(&share_missed(b)).then(b.scenario.cmp(&a.scenario))
+        }),
         Verdict::Holds => of(Verdict::Holds).min_by(|a, b| room(a).total_cmp(&room(b))),
         Verdict::Untestable => None,
     }
@@ -183,9 +185,10 @@ fn wanted(check: &Check) -> String {
 fn sentence(claim: &ClaimResult, data: &Data<'_>) -> String {
     match claim.verdict {
         Verdict::Untestable => {
-            let reason = claim.reason.as_deref().or_else(|| {
-                claim.checks.iter().find_map(|check| check.reason.as_deref())
-            });
+            let reason = claim
+                .reason
+                .as_deref()
+                .or_else(|| claim.checks.iter().find_map(|check| check.reason.as_deref()));
             format!(
                 "It can’t be tested here{}.",
                 reason.map_or(String::new(), |reason| format!(
@@ -200,7 +203,11 @@ fn sentence(claim: &ClaimResult, data: &Data<'_>) -> String {
             };
             let mut text = String::new();
             if claim.checks.len() > 1 {
-                let _ = write!(text, "All {} bounds are met. Nearest to its bound: ", claim.checks.len());
+                text += &match claim.checks.len() {
+                    2 => "Both bounds are met.".to_owned(),
+                    all => format!("All {all} bounds are met."),
+                };
+                text += " Nearest to its bound: ";
             }
             came_to(&mut text, check, data);
             text + "."
@@ -342,6 +349,9 @@ fn findings(data: &Data<'_>) -> Vec<String> {
             let mut means: Vec<(usize, Mean)> = (0..data.plan.scenarios.len())
                 .filter_map(|scenario| Some((scenario, data.mean(scenario, subject, metric)?)))
                 .collect();
+            if means.iter().all(|(_, mean)| mean.mean == 0.0) {
+                continue;
+            }
             means.sort_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
             let unit = names::unit(data.plan, metric);
             let what = match kind {
@@ -357,7 +367,11 @@ fn findings(data: &Data<'_>) -> Vec<String> {
                     let apart = most.mean - least.mean
                         > least.half_width.unwrap_or(0.0) + most.half_width.unwrap_or(0.0);
                     if most.mean == least.mean {
-                        sentences.push(format!("{}: <b>{}</b> everywhere.", Esc(&what), told(least)));
+                        sentences.push(format!(
+                            "{}: <b>{}</b> everywhere.",
+                            Esc(&what),
+                            told(least)
+                        ));
                     } else {
                         sentences.push(format!(
                             "{}: from <b>{}</b> (<a href=\"#s-{low}\">{}</a>) to <b>{}</b> (<a \

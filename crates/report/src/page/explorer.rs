@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use sojourn_study::results::{Kind, Series};
 
-use super::{Details, SeriesView};
 use super::figures::colour_of_flow;
+use super::{Details, SeriesView};
 use crate::data::Data;
 use crate::markup::Esc;
 use crate::names;
@@ -52,8 +52,8 @@ fn write_view(out: &mut String, data: &Data<'_>, drawn: &SeriesView) {
         let planned = &data.plan.runs[*run as usize];
         let _ = write!(
             out,
-            "<div class=\"panel\"><h4>{}, seed {} <button type=\"button\" class=\"script open\" \
-             data-open=\"{run}\" data-columns=\"{}\">Zoom into it</button></h4>{svg}</div>",
+            "<div class=\"panel\"><p class=\"name\">{}, seed {} <button type=\"button\" class=\"script open\" \
+             data-open=\"{run}\" data-columns=\"{}\">Zoom into it</button></p>{svg}</div>",
             Esc(&data.label(planned.scenario as usize)),
             planned.seed,
             Esc(&view.y.join(" ")),
@@ -95,7 +95,11 @@ const PANELS: &[Kindred] = &[
     lines(
         "rate (Mbit/s)",
         &[
-            "goodput_mbps", "throughput_mbps", "delivery_mbps", "pacing_mbps", "bw_mbps",
+            "goodput_mbps",
+            "throughput_mbps",
+            "delivery_mbps",
+            "pacing_mbps",
+            "bw_mbps",
             "capacity_mbps",
         ],
     ),
@@ -132,7 +136,13 @@ const PANELS: &[Kindred] = &[
 
 /// What is drawn unless a view asks for others.
 const USUAL: &[&str] = &[
-    "goodput_mbps", "rtt_max_ms", "sojourn_max_ms", "queue_peak_pkts", "cwnd_pkts", "drops", "marks",
+    "goodput_mbps",
+    "rtt_max_ms",
+    "sojourn_max_ms",
+    "queue_peak_pkts",
+    "cwnd_pkts",
+    "drops",
+    "marks",
 ];
 
 /// Flows and queues beyond this many are left to the script.
@@ -222,12 +232,14 @@ pub(crate) fn still(
     if panels.is_empty() {
         return String::new();
     }
-    let name = format!("{}, seed {}, over time", data.label(planned.scenario as usize), planned.seed);
+    let name =
+        format!("{}, seed {}, over time", data.label(planned.scenario as usize), planned.seed);
     timeline(&longest.t_s, &panels, &name)
 }
 
 fn distinct(phases: &[String]) -> usize {
-    let mut known: Vec<&str> = phases.iter().map(String::as_str).filter(|p| !p.is_empty()).collect();
+    let mut known: Vec<&str> =
+        phases.iter().map(String::as_str).filter(|p| !p.is_empty()).collect();
     known.sort_unstable();
     known.dedup();
     known.len()

@@ -203,6 +203,18 @@ impl<'a> Frame<'a> {
         out
     }
 
+    /// Of all panels together.
+    fn values(&self, metric: &str) -> Vec<f64> {
+        let mut values = Vec::new();
+        for scenario in &self.scenarios {
+            for subject in &self.subjects {
+                let points = self.data.points(*scenario, subject, metric);
+                values.extend(points.iter().map(|point| point.value));
+            }
+        }
+        values
+    }
+
     fn categories(&self, members: &[(usize, &Subject)], metric: &str) -> Vec<Category> {
         let keys = self.keys(self.colour);
         let mut categories: Vec<Category> = Vec::new();
@@ -233,7 +245,13 @@ impl<'a> Frame<'a> {
 }
 
 /// One figure: panels side by side under a caption.
-fn figure(id: &str, title: &str, caption: &str, legend: &str, panels: &[(String, String)]) -> String {
+fn figure(
+    id: &str,
+    title: &str,
+    caption: &str,
+    legend: &str,
+    panels: &[(String, String)],
+) -> String {
     let drawn: Vec<&(String, String)> = panels.iter().filter(|(_, svg)| !svg.is_empty()).collect();
     if drawn.is_empty() {
         return String::new();
@@ -245,11 +263,19 @@ fn figure(id: &str, title: &str, caption: &str, legend: &str, panels: &[(String,
         caption
     );
     for (name, svg) in drawn.iter().take(MOST_PANELS) {
-        let heading = if name.is_empty() { String::new() } else { format!("<h4>{}</h4>", Esc(name)) };
+        let heading = if name.is_empty() {
+            String::new()
+        } else {
+            format!("<p class=\"name\">{}</p>", Esc(name))
+        };
         let _ = write!(out, "<div class=\"panel\">{heading}{svg}</div>");
     }
     if drawn.len() > MOST_PANELS {
-        let _ = write!(out, "<p class=\"note\">{} panels more are not drawn.</p>", drawn.len() - MOST_PANELS);
+        let _ = write!(
+            out,
+            "<p class=\"note\">{} panels more are not drawn.</p>",
+            drawn.len() - MOST_PANELS
+        );
     }
     out + "</div></figure>"
 }
@@ -284,10 +310,12 @@ fn of_view(data: &Data<'_>, view: &View) -> String {
         let x_metric = view.x.as_deref().map(|x| resolve(data, x).0);
         let x_metric = x_metric.filter(|x| data.table.metrics.contains(x));
         let x_factor = if x_metric.is_some() { None } else { view.x.as_deref() };
-        let frame =
-            Frame::new(data, subjects, &view.filter, x_factor, view.split.as_deref());
-        let title =
-            if metrics.len() > 1 { format!("{title}: {}", names::title(metric)) } else { title.clone() };
+        let frame = Frame::new(data, subjects, &view.filter, x_factor, view.split.as_deref());
+        let title = if metrics.len() > 1 {
+            format!("{title}: {}", names::title(metric))
+        } else {
+            title.clone()
+        };
         out += &match view.kind {
             ViewKind::Bars if metric == "share" => share_figure(&frame, &id, &title, &caption),
             ViewKind::Bars => bar_figure(&frame, &id, &title, &caption, metric, Layout::Bars),
@@ -333,7 +361,10 @@ fn shown(data: &Data<'_>, subject: &Subject, of: &[String]) -> bool {
     of.contains(&subject.name)
         || subject.kind == Kind::Flow
             && data.plan.scenarios.iter().any(|scenario| {
-                scenario.flows.iter().any(|flow| flow.group == subject.name && of.contains(&flow.name))
+                scenario
+                    .flows
+                    .iter()
+                    .any(|flow| flow.group == subject.name && of.contains(&flow.name))
             })
 }
 
@@ -343,14 +374,16 @@ fn standard(data: &Data<'_>) -> String {
     let with = |kind: Kind, metric: &str| -> Vec<Subject> {
         let something = |subject: &&Subject| {
             let mut scenarios = 0..data.plan.scenarios.len();
-            scenarios.any(|s| data.points(s, subject, metric).iter().any(|point| point.value != 0.0))
+            scenarios
+                .any(|s| data.points(s, subject, metric).iter().any(|point| point.value != 0.0))
         };
         data.of_kind(kind).filter(something).take(8).cloned().collect()
     };
     let asked = |kind: ViewKind, metric: &str| {
-        data.plan.views.iter().any(|view| {
-            view.kind == kind && view.y.iter().any(|y| resolve(data, y).0 == metric)
-        })
+        data.plan
+            .views
+            .iter()
+            .any(|view| view.kind == kind && view.y.iter().any(|y| resolve(data, y).0 == metric))
     };
     let frame = |subjects: Vec<Subject>| Frame::new(data, subjects, &[], None, None);
 
@@ -435,12 +468,13 @@ fn bar_figure(
     layout: Layout,
 ) -> String {
     let plan = frame.data.plan;
+    let all = frame.values(metric);
     let mut panels = Vec::new();
     for (name, members) in frame.panels() {
         let mut categories = frame.categories(&members, metric);
         categories.truncate(MOST_ROWS);
-        let svg = bars(&categories, layout, &names::axis(plan, metric), names::unit(plan, metric));
-        panels.push((name, svg));
+        let (axis, unit) = (names::axis(plan, metric), names::unit(plan, metric));
+        panels.push((name, bars(&categories, layout, &axis, unit, &all)));
     }
     figure(id, title, caption, &frame.legend(None), &panels)
 }
@@ -466,7 +500,7 @@ fn scatter_figure(
     let plan = frame.data.plan;
     let keys = frame.keys(frame.colour);
     let shapes = frame.keys(frame.x);
-    let mut panels = Vec::new();
+    let mut drawn = Vec::new();
     for (name, members) in frame.panels() {
         let mut clouds = Vec::new();
         for (scenario, subject) in members {
@@ -496,15 +530,25 @@ fn scatter_figure(
                 cloud.short.clear();
             }
         }
-        let reversed = names::more_is_better(x) == Some(false);
-        let svg = scatter(&clouds, &names::axis(plan, x), &names::axis(plan, y), reversed);
-        panels.push((name, svg));
+        drawn.push((name, clouds));
     }
+    let reversed = names::more_is_better(x) == Some(false);
+    let all: Vec<(f64, f64)> = drawn
+        .iter()
+        .flat_map(|(_, clouds)| clouds.iter().flat_map(|cloud| &cloud.points))
+        .map(|point| (point.2, point.3))
+        .collect();
+    let (x, y) = (names::axis(plan, x), names::axis(plan, y));
+    let panels: Vec<(String, String)> = drawn
+        .into_iter()
+        .map(|(name, clouds)| (name, scatter(&clouds, &x, &y, reversed, &all)))
+        .collect();
     figure(id, title, caption, &frame.legend(frame.x), &panels)
 }
 
 fn cdf_figure(frame: &Frame<'_>, id: &str, title: &str, caption: &str, metric: &str) -> String {
     let plan = frame.data.plan;
+    let all = frame.values(metric);
     let keys = frame.keys(frame.colour);
     let mut panels = Vec::new();
     for (name, members) in frame.panels() {
@@ -534,7 +578,8 @@ fn cdf_figure(frame: &Frame<'_>, id: &str, title: &str, caption: &str, metric: &
                 thin: false,
             });
         }
-        panels.push((name, tails(&curves, &names::axis(plan, metric), "share of runs", false)));
+        let axis = names::axis(plan, metric);
+        panels.push((name, tails(&curves, &axis, "share of runs", false, &all)));
     }
     figure(id, title, caption, &frame.legend(None), &panels)
 }
@@ -623,9 +668,18 @@ fn tail_figure(
             }
         }
         curves.retain(|curve| curve.points.len() > 1);
-        let title = capital(&names::title(&format!("{prefix}_ms")));
-        drawn.push((name, tails(&curves, &format!("{title} (ms)"), "share of samples above", true)));
+        drawn.push((name, curves));
     }
+    let all: Vec<f64> = drawn
+        .iter()
+        .flat_map(|(_, curves)| curves.iter().flat_map(|curve| &curve.points))
+        .map(|point| point.0)
+        .collect();
+    let x = format!("{} (ms)", capital(&names::title(&format!("{prefix}_ms"))));
+    let drawn: Vec<(String, String)> = drawn
+        .into_iter()
+        .map(|(name, curves)| (name, tails(&curves, &x, "share of samples above", true, &all)))
+        .collect();
     let caption = "Share of samples above a delay, on a log axis; the last point is the largest. \
                    Thick: mean over seeds of each quantile; thin: single runs.";
     figure(id, title, caption, &frame.legend(None), &drawn)

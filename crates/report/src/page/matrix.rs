@@ -23,11 +23,36 @@ const FIRST: &[(Kind, &str)] = &[
 const MOST_NUMBERS: usize = 200_000;
 
 pub(crate) const USUAL: &[&str] = &[
-    "goodput_mbps", "share", "rtt_p50_ms", "rtt_p95_ms", "rtt_p99_ms", "owd_p95_ms", "owd_p99_ms",
-    "ping_p50_ms", "ping_p95_ms", "ping_p99_ms", "retransmits", "mos", "loss_share", "freeze_ms",
-    "stall100_ms", "frame_delay_p95_ms", "completion_p95_ms", "throughput_mbps", "utilisation",
-    "sojourn_p50_ms", "sojourn_p95_ms", "sojourn_p99_ms", "sojourn_max_ms", "queue_mean_pkts",
-    "drops", "drop_share", "marks", "goodput_sum_mbps", "jain", "min_max",
+    "goodput_mbps",
+    "share",
+    "rtt_p50_ms",
+    "rtt_p95_ms",
+    "rtt_p99_ms",
+    "owd_p95_ms",
+    "owd_p99_ms",
+    "ping_p50_ms",
+    "ping_p95_ms",
+    "ping_p99_ms",
+    "retransmits",
+    "mos",
+    "loss_share",
+    "freeze_ms",
+    "stall100_ms",
+    "frame_delay_p95_ms",
+    "completion_p95_ms",
+    "throughput_mbps",
+    "utilisation",
+    "sojourn_p50_ms",
+    "sojourn_p95_ms",
+    "sojourn_p99_ms",
+    "sojourn_max_ms",
+    "queue_mean_pkts",
+    "drops",
+    "drop_share",
+    "marks",
+    "goodput_sum_mbps",
+    "jain",
+    "min_max",
 ];
 
 /// Sequential, in steps of equal lightness, light to dark.
@@ -72,7 +97,8 @@ pub(crate) fn table(
         })
         .collect();
     let column_factor = columns.or_else(|| {
-        let few = varying.iter().copied().filter(|factor| data.plan.factors[*factor].values.len() <= 8);
+        let few =
+            varying.iter().copied().filter(|factor| data.plan.factors[*factor].values.len() <= 8);
         few.max_by_key(|factor| data.plan.factors[*factor].values.len())
     });
     let column_values: Vec<&str> = match column_factor {
@@ -84,7 +110,11 @@ pub(crate) fn table(
     let rows: Vec<String> = distinct(scenarios.iter().map(|s| row_of(*s)));
     let means: Vec<Option<f64>> = (0..data.plan.scenarios.len())
         .map(|s| {
-            if scenarios.contains(&s) { data.mean(s, subject, metric).map(|mean| mean.mean) } else { None }
+            if scenarios.contains(&s) {
+                data.mean(s, subject, metric).map(|mean| mean.mean)
+            } else {
+                None
+            }
         })
         .collect();
     let known = || means.iter().flatten().copied();
@@ -143,7 +173,14 @@ pub(crate) fn table(
     out
 }
 
-fn cell(out: &mut String, data: &Data<'_>, scenario: usize, mean: Option<f64>, low: f64, high: f64) {
+fn cell(
+    out: &mut String,
+    data: &Data<'_>,
+    scenario: usize,
+    mean: Option<f64>,
+    low: f64,
+    high: f64,
+) {
     let done = data.done[scenario].len();
     let planned = data.plan.runs.iter().filter(|run| run.scenario as usize == scenario).count();
     let missing = if done < planned {

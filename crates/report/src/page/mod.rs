@@ -257,9 +257,7 @@ fn missing(out: &mut String, data: &Data<'_>, details: &Details) {
         let mut named: Vec<String> = scenarios
             .iter()
             .take(12)
-            .map(|(scenario, count)| {
-                format!("{} ({count})", Esc(&data.label(*scenario as usize)))
-            })
+            .map(|(scenario, count)| format!("{} ({count})", Esc(&data.label(*scenario as usize))))
             .collect();
         if scenarios.len() > 12 {
             named.push(format!("and {} scenarios more", scenarios.len() - 12));
@@ -274,9 +272,7 @@ fn missing(out: &mut String, data: &Data<'_>, details: &Details) {
     for run in failed.iter().take(12) {
         let what = data.plan.runs.get(run.run as usize).map_or_else(
             || format!("run {}", run.run),
-            |planned| {
-                format!("{}, seed {}", data.label(planned.scenario as usize), planned.seed)
-            },
+            |planned| format!("{}, seed {}", data.label(planned.scenario as usize), planned.seed),
         );
         lines.push(format!("{} ended without a result: {}", Esc(&what), Esc(&run.problem)));
     }

@@ -50,9 +50,9 @@ fn write_scenario(
         return;
     }
     numbers(out, data, scenario);
-    let first = data.done[scenario].iter().find_map(|run| {
-        details.of(*run).filter(|details| !details.timeline.is_empty())
-    });
+    let first = data.done[scenario]
+        .iter()
+        .find_map(|run| details.of(*run).filter(|details| !details.timeline.is_empty()));
     if let Some(run) = first {
         let _ = write!(
             out,
@@ -95,9 +95,10 @@ fn world(scenario: &PlannedScenario) -> String {
         .iter()
         .take(12)
         .map(|flow| {
-            let cca = flow.cca.as_deref().map_or(String::new(), |cca| {
-                format!(" <code>{}</code>", Esc(cca))
-            });
+            let cca = flow
+                .cca
+                .as_deref()
+                .map_or(String::new(), |cca| format!(" <code>{}</code>", Esc(cca)));
             format!(
                 "{}: {}{cca}, base RTT {} ms",
                 Esc(&flow.name),
@@ -188,7 +189,8 @@ fn write_run(out: &mut String, data: &Data<'_>, details: Option<&RunDetails>, ru
         );
     }
     if let Some(problem) = details.and_then(|details| details.problem.as_deref()) {
-        let _ = write!(out, "<p class=\"note\">Its time series cannot be read: {}</p>", Esc(problem));
+        let _ =
+            write!(out, "<p class=\"note\">Its time series cannot be read: {}</p>", Esc(problem));
     }
     let state = end_state(data, &rows, details, planned.scenario as usize);
     if !state.is_empty() {
@@ -246,7 +248,9 @@ pub(crate) fn end_state(
         let metric = |name: &str| row.and_then(|row| data.table.value(row, name));
         let last = details.and_then(|d| d.last.iter().find(|(name, ..)| *name == flow.name));
         let state = |name: &str| {
-            last.and_then(|(_, columns, _)| columns.iter().find(|(n, _)| n == name).map(|(_, v)| *v))
+            last.and_then(|(_, columns, _)| {
+                columns.iter().find(|(n, _)| n == name).map(|(_, v)| *v)
+            })
         };
         let mut words: Vec<String> = Vec::new();
         let mut add = |name: &str, value: Option<f64>, unit: &str| {
@@ -302,7 +306,9 @@ pub(crate) fn end_state(
         let metric = |name: &str| row.and_then(|row| data.table.value(row, name));
         let last = details.and_then(|d| d.last.iter().find(|(name, ..)| *name == queue.name));
         let state = |name: &str| {
-            last.and_then(|(_, columns, _)| columns.iter().find(|(n, _)| n == name).map(|(_, v)| *v))
+            last.and_then(|(_, columns, _)| {
+                columns.iter().find(|(n, _)| n == name).map(|(_, v)| *v)
+            })
         };
         if row.is_none() && last.is_none() {
             continue;

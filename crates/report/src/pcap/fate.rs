@@ -44,7 +44,13 @@ impl Fates {
     }
 
     /// It arrived, or was dropped for the reason given.
-    pub(super) fn settle(&mut self, packet: &Packet, first: u64, count: u64, comment: Option<&str>) {
+    pub(super) fn settle(
+        &mut self,
+        packet: &Packet,
+        first: u64,
+        count: u64,
+        comment: Option<&str>,
+    ) {
         self.visit(packet, first, count, true, |held| {
             held.comments.extend(comment.map(str::to_owned));
             held.open = false;

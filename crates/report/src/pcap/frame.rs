@@ -163,8 +163,10 @@ impl Connection {
         const ECE: u16 = 0x40;
         let mut options = timestamps(packet.sent, ack.echo);
         let count = usize::from(ack.sack_count).min(ack.sack.len());
-        let blocks: Vec<(u32, u32)> =
-            ack.sack[..count].iter().filter_map(|block| self.bytes(block.start, block.end)).collect();
+        let blocks: Vec<(u32, u32)> = ack.sack[..count]
+            .iter()
+            .filter_map(|block| self.bytes(block.start, block.end))
+            .collect();
         if !blocks.is_empty() {
             options.extend([1, 1, 5, 2 + 8 * blocks.len() as u8]);
             for (start, end) in blocks {
@@ -174,7 +176,9 @@ impl Connection {
         }
         let tcp = Tcp {
             sequence: SERVER_START.wrapping_add(1),
-            acknowledgement: CLIENT_START.wrapping_add(1).wrapping_add(self.position(ack.ack) as u32),
+            acknowledgement: CLIENT_START
+                .wrapping_add(1)
+                .wrapping_add(self.position(ack.ack) as u32),
             flags: if ack.ece { ACK | ECE } else { ACK },
             window: (ack.window >> WINDOW_SCALE).min(u32::from(u16::MAX)) as u16,
             options: padded_options(options, packet.ip_len),

@@ -87,8 +87,10 @@ fn blocks(file: &[u8]) -> Vec<Block> {
 }
 
 fn sum_of(bytes: &[u8]) -> u16 {
-    let mut sum: u32 =
-        bytes.chunks(2).map(|p| u32::from(p[0]) << 8 | u32::from(p.get(1).copied().unwrap_or(0))).sum();
+    let mut sum: u32 = bytes
+        .chunks(2)
+        .map(|p| u32::from(p[0]) << 8 | u32::from(p.get(1).copied().unwrap_or(0)))
+        .sum();
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
@@ -152,7 +154,11 @@ fn every_tap_point_is_an_interface() {
     let flow = Who::Flow(FlowId(0));
     let packet = data(10, 0, 1, false);
     pcap.record(Time::from_nanos(10), flow, &Event::Sent { packet: &packet });
-    pcap.record(Time::from_nanos(20), Who::Link(0), &Event::Enqueued { packet: &packet, backlog: 1 });
+    pcap.record(
+        Time::from_nanos(20),
+        Who::Link(0),
+        &Event::Enqueued { packet: &packet, backlog: 1 },
+    );
     let sojourn = Span::from_millis(5);
     pcap.record(Time::from_nanos(30), Who::Link(0), &Event::Dequeued { packet: &packet, sojourn });
     pcap.record(Time::from_nanos(40), flow, &Event::Arrived { packet: &packet });

@@ -35,8 +35,18 @@ const ROW: f64 = 18.0;
 const GAP: f64 = 12.0;
 const WIDTH: f64 = 480.0;
 
-/// Rows of bars or boxes with all points shown. `axis` names the quantity, with its unit.
-pub(crate) fn bars(categories: &[Category], layout: Layout, axis: &str, unit: &str) -> String {
+/// Rows of bars or boxes with all points shown. `axis` names the quantity, with its unit; its scale
+/// covers `also`, so that panels of one figure have the same.
+pub(crate) fn bars(
+    categories: &[Category],
+    layout: Layout,
+    axis: &str,
+    unit: &str,
+    also: &[f64],
+) -> String {
+    if categories.is_empty() {
+        return String::new();
+    }
     let values: Vec<f64> = categories
         .iter()
         .flat_map(|category| &category.groups)
@@ -46,6 +56,7 @@ pub(crate) fn bars(categories: &[Category], layout: Layout, axis: &str, unit: &s
                 .filter(|_| layout == Layout::Bars);
             group.points.iter().map(|point| point.value).chain(high)
         })
+        .chain(also.iter().copied())
         .collect();
     if values.is_empty() {
         return String::new();
@@ -169,7 +180,7 @@ fn row(
                 y - 6.0,
                 (end - zero).abs().max(0.5),
                 Esc(&who),
-                estimate(mean.mean, mean.half_width, unit)
+                Esc(&estimate(mean.mean, mean.half_width, unit))
             );
             if let Some(half) = mean.half_width.filter(|half| *half > 0.0) {
                 let (a, b) = (scale.clamped(mean.mean - half), scale.clamped(mean.mean + half));
@@ -243,7 +254,15 @@ fn left_margin(categories: &[Category]) -> f64 {
     (widest + 12.0).min(WIDTH * 0.46)
 }
 
-fn x_axis(out: &mut String, scale: &Scale, title: &str, left: f64, width: f64, top: f64, height: f64) {
+fn x_axis(
+    out: &mut String,
+    scale: &Scale,
+    title: &str,
+    left: f64,
+    width: f64,
+    top: f64,
+    height: f64,
+) {
     for (tick, text) in scale.ticks() {
         let x = scale.at(tick);
         let _ = write!(

@@ -17,7 +17,8 @@ impl Bounds {
     /// Reads `6..8 Mbit/s`, `<= 30 ms`, `> 2` and the like; `None` of anything else.
     pub(crate) fn parse(wanted: &str) -> Option<Self> {
         let wanted = wanted.trim();
-        let number = |text: &str| text.split_whitespace().next()?.trim_end_matches('%').parse::<f64>().ok();
+        let number =
+            |text: &str| text.split_whitespace().next()?.trim_end_matches('%').parse::<f64>().ok();
         for (sign, upper) in
             [("<=", true), ("≤", true), ("<", true), (">=", false), ("≥", false), (">", false)]
         {
@@ -52,13 +53,18 @@ impl Bounds {
     }
 }
 
-pub(crate) fn bullet(bounds: Bounds, mean: f64, half_width: Option<f64>, unit: &str, failed: bool) -> String {
+pub(crate) fn bullet(
+    bounds: Bounds,
+    mean: f64,
+    half_width: Option<f64>,
+    unit: &str,
+    failed: bool,
+) -> String {
     let half = half_width.filter(|half| half.is_finite()).unwrap_or(0.0);
     let finite = [bounds.low, bounds.high].into_iter().filter(|bound| bound.is_finite());
     let values: Vec<f64> = finite.chain([mean - half, mean + half]).collect();
-    let (mut min, mut max) = values
-        .iter()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
+    let (mut min, mut max) =
+        values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
     if min > 0.0 {
         min = 0.0;
     }
@@ -100,7 +106,10 @@ pub(crate) fn bullet(bounds: Bounds, mean: f64, half_width: Option<f64>, unit: &
     let x = scale.clamped(mean);
     if half > 0.0 {
         let (a, b) = (scale.clamped(mean - half), scale.clamped(mean + half));
-        let _ = write!(out, "<path class=\"interval\" d=\"M{a:.1} 11H{b:.1}M{a:.1} 7V15M{b:.1} 7V15\"/>");
+        let _ = write!(
+            out,
+            "<path class=\"interval\" d=\"M{a:.1} 11H{b:.1}M{a:.1} 7V15M{b:.1} 7V15\"/>"
+        );
     }
     let _ = write!(
         out,

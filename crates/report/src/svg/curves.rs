@@ -20,10 +20,19 @@ const HEIGHT: f64 = 300.0;
 /// The rarest share that is drawn; the largest value of a run stands on it.
 pub(crate) const RAREST: f64 = 1e-4;
 
-pub(crate) fn tails(curves: &[Curve], x_title: &str, y_title: &str, log_tail: bool) -> String {
-    let xs: Vec<f64> =
-        curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).collect();
-    if xs.is_empty() {
+pub(crate) fn tails(
+    curves: &[Curve],
+    x_title: &str,
+    y_title: &str,
+    log_tail: bool,
+    also: &[f64],
+) -> String {
+    let xs: Vec<f64> = curves
+        .iter()
+        .flat_map(|curve| curve.points.iter().map(|point| point.0))
+        .chain(also.iter().copied())
+        .collect();
+    if curves.is_empty() {
         return String::new();
     }
     let (left, right, top, bottom) = (58.0, WIDTH - 14.0, 10.0, HEIGHT - 42.0);
@@ -48,7 +57,14 @@ pub(crate) fn tails(curves: &[Curve], x_title: &str, y_title: &str, log_tail: bo
         );
     }
     let shares: &[(f64, &str)] = if log_tail {
-        &[(1.0, "100 %"), (0.5, "50 %"), (0.1, "10 %"), (0.01, "1 %"), (0.001, "0.1 %"), (RAREST, "largest")]
+        &[
+            (1.0, "100 %"),
+            (0.5, "50 %"),
+            (0.1, "10 %"),
+            (0.01, "1 %"),
+            (0.001, "0.1 %"),
+            (RAREST, "largest"),
+        ]
     } else {
         &[(0.0, "0 %"), (0.25, "25 %"), (0.5, "50 %"), (0.75, "75 %"), (1.0, "100 %")]
     };

@@ -26,7 +26,13 @@ impl Scale {
             max = min + 1.0;
         }
         let step = step((max - min) / 5.0);
-        Self { min: (min / step).floor() * step, max: (max / step).ceil() * step, log: false, from, to }
+        Self {
+            min: (min / step).floor() * step,
+            max: (max / step).ceil() * step,
+            log: false,
+            from,
+            to,
+        }
     }
 
     /// Exactly these limits.
@@ -66,7 +72,8 @@ impl Scale {
     }
 
     pub(crate) fn clamped(&self, value: f64) -> f64 {
-        let (low, high) = if self.from < self.to { (self.from, self.to) } else { (self.to, self.from) };
+        let (low, high) =
+            if self.from < self.to { (self.from, self.to) } else { (self.to, self.from) };
         self.at(value).clamp(low, high)
     }
 
@@ -125,8 +132,8 @@ fn step(rough: f64) -> f64 {
 
 fn extent(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
     let finite = values.into_iter().filter(|value| value.is_finite());
-    let (min, max) = finite
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), v| (min.min(v), max.max(v)));
+    let (min, max) =
+        finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), v| (min.min(v), max.max(v)));
     if min > max { (0.0, 1.0) } else { (min, max) }
 }
 

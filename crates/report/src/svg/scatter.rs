@@ -22,11 +22,26 @@ pub(crate) struct Cloud {
 const WIDTH: f64 = 520.0;
 const HEIGHT: f64 = 380.0;
 
-/// `reversed` puts small x to the right, where delay is good.
-pub(crate) fn scatter(clouds: &[Cloud], x_title: &str, y_title: &str, reversed: bool) -> String {
-    let xs: Vec<f64> = clouds.iter().flat_map(|c| c.points.iter().map(|p| p.2)).collect();
-    let ys: Vec<f64> = clouds.iter().flat_map(|c| c.points.iter().map(|p| p.3)).collect();
-    if xs.is_empty() {
+/// `reversed` puts small x to the right, where delay is good. The scales cover `also`, so that panels
+/// of one figure have the same.
+pub(crate) fn scatter(
+    clouds: &[Cloud],
+    x_title: &str,
+    y_title: &str,
+    reversed: bool,
+    also: &[(f64, f64)],
+) -> String {
+    let xs: Vec<f64> = clouds
+        .iter()
+        .flat_map(|c| c.points.iter().map(|p| p.2))
+        .chain(also.iter().map(|p| p.0))
+        .collect();
+    let ys: Vec<f64> = clouds
+        .iter()
+        .flat_map(|c| c.points.iter().map(|p| p.3))
+        .chain(also.iter().map(|p| p.1))
+        .collect();
+    if clouds.is_empty() {
         return String::new();
     }
     let (left, right, top, bottom) = (56.0, WIDTH - 18.0, 14.0, HEIGHT - 46.0);
@@ -104,10 +119,11 @@ pub(crate) fn scatter(clouds: &[Cloud], x_title: &str, y_title: &str, reversed: 
         let end = mx > f64::midpoint(left, right);
         let length = text_width(&text);
         let from = if end { mx - 9.0 - length } else { mx + 9.0 };
-        let hides = |x: f64, y: f64| x > from - 4.0 && x < from + length + 4.0 && (y - my).abs() < 9.0;
-        let covers = taken.iter().any(|(x, y, to)| {
-            (y - my).abs() < 13.0 && *x < from + length && from < *to
-        });
+        let hides =
+            |x: f64, y: f64| x > from - 4.0 && x < from + length + 4.0 && (y - my).abs() < 9.0;
+        let covers = taken
+            .iter()
+            .any(|(x, y, to)| (y - my).abs() < 13.0 && *x < from + length && from < *to);
         // The key has what does not fit here.
         if covers || means.iter().any(|(x, y)| hides(*x, *y)) {
             continue;

@@ -93,7 +93,8 @@ fn draw(out: &mut String, panel: &Panel<'_>, t_s: &[f64], x: &Scale, top: f64) {
             at + 4.0
         );
     }
-    for trace in panel.traces.iter().filter(|t| t.behind).chain(panel.traces.iter().filter(|t| !t.behind))
+    for trace in
+        panel.traces.iter().filter(|t| t.behind).chain(panel.traces.iter().filter(|t| !t.behind))
     {
         let path = path(trace, t_s, x, &y);
         if path.is_empty() {
@@ -174,7 +175,8 @@ fn path(trace: &Trace<'_>, t_s: &[f64], x: &Scale, y: &Scale) -> String {
         let px = (column * COLUMN) as i64;
         if trace.impulses {
             if high > 0.0 {
-                let _ = write!(out, "M{px} {:.0}V{:.0}", y.at(0.0), y.at(high).min(y.at(0.0) - 1.0));
+                let _ =
+                    write!(out, "M{px} {:.0}V{:.0}", y.at(0.0), y.at(high).min(y.at(0.0) - 1.0));
             }
             continue;
         }

@@ -9,7 +9,8 @@ use sojourn_study::results::{
     Table, Verdict,
 };
 
-pub(crate) const QUEUES: [&str; 4] = ["pfifo limit 50", "pfifo limit 1000", "fq_codel", "cake bandwidth 10mbit"];
+pub(crate) const QUEUES: [&str; 4] =
+    ["pfifo limit 50", "pfifo limit 1000", "fq_codel", "cake bandwidth 10mbit"];
 pub(crate) const RTTS: [&str; 3] = ["10ms", "40ms", "160ms"];
 pub(crate) const SEEDS: u64 = 5;
 const STEPS: usize = 600;
@@ -19,7 +20,8 @@ pub(crate) struct Noise(pub(crate) u64);
 
 impl Noise {
     pub(crate) fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 }
@@ -41,8 +43,17 @@ fn base_rtt(scenario: usize) -> f64 {
 fn quantiles(base: f64, wait: f64) -> [f64; 11] {
     let at = |share: f64| base + wait * share;
     [
-        at(0.01), at(0.55), at(0.03), at(0.08), at(0.35), at(0.55), at(0.78), at(1.0), at(1.35),
-        at(2.2), at(3.1),
+        at(0.01),
+        at(0.55),
+        at(0.03),
+        at(0.08),
+        at(0.35),
+        at(0.55),
+        at(0.78),
+        at(1.0),
+        at(1.35),
+        at(2.2),
+        at(3.1),
     ]
 }
 
@@ -51,9 +62,25 @@ const QUANTILES: [&str; 11] =
 
 fn metric_names() -> Vec<String> {
     let mut names: Vec<String> = [
-        "goodput_mbps", "share", "retransmits", "delivered_bytes", "sent_packets", "sent_bytes",
-        "lost_total", "timeouts", "busy_ms", "throughput_mbps", "utilisation", "drops", "drops_full",
-        "drops_aqm", "marks", "goodput_sum_mbps", "jain", "ping_sent", "ping_lost",
+        "goodput_mbps",
+        "share",
+        "retransmits",
+        "delivered_bytes",
+        "sent_packets",
+        "sent_bytes",
+        "lost_total",
+        "timeouts",
+        "busy_ms",
+        "throughput_mbps",
+        "utilisation",
+        "drops",
+        "drops_full",
+        "drops_aqm",
+        "marks",
+        "goodput_sum_mbps",
+        "jain",
+        "ping_sent",
+        "ping_lost",
     ]
     .map(str::to_owned)
     .to_vec();
@@ -186,11 +213,8 @@ fn rows_of(run: u32, scenario: usize, seed: u64, names: &[String]) -> Vec<Row> {
     let jain = sum * sum / (2.0 * (both[0].0 * both[0].0 + both[1].0 * both[1].0));
     let wait = (both[0].1 + both[1].1) / 2.0;
     let drops = (3000.0 / (wait + 5.0)).round();
-    let mut rows = vec![row(
-        Kind::Run,
-        "",
-        vec![("goodput_sum_mbps".into(), sum), ("jain".into(), jain)],
-    )];
+    let mut rows =
+        vec![row(Kind::Run, "", vec![("goodput_sum_mbps".into(), sum), ("jain".into(), jain)])];
     for (name, (goodput, wait)) in ["cubic", "bbr3"].iter().zip(&both) {
         let mut known = delays("rtt", base, *wait);
         for (metric, value) in [
@@ -233,7 +257,13 @@ pub(crate) fn series(run: u32) -> Result<Vec<Series>, String> {
     Ok(series_of(run, scenario, seed, STEPS, 0.1))
 }
 
-pub(crate) fn series_of(run: u32, scenario: usize, seed: u64, steps: usize, step_s: f64) -> Vec<Series> {
+pub(crate) fn series_of(
+    run: u32,
+    scenario: usize,
+    seed: u64,
+    steps: usize,
+    step_s: f64,
+) -> Vec<Series> {
     let mut noise = Noise(u64::from(run) * 977 + 5);
     let base = base_rtt(scenario);
     let t_s: Vec<f64> = (1..=steps).map(|at| at as f64 * step_s).collect();
@@ -247,7 +277,13 @@ pub(crate) fn series_of(run: u32, scenario: usize, seed: u64, steps: usize, step
         let mut phase = Vec::new();
         for at in 0..steps {
             let tooth = (at as f64 / period).fract();
-            let shape = if flow == 0 { tooth * tooth * tooth } else if tooth < 0.15 { 1.2 } else { 0.6 };
+            let shape = if flow == 0 {
+                tooth * tooth * tooth
+            } else if tooth < 0.15 {
+                1.2
+            } else {
+                0.6
+            };
             wait[at] = top * (0.4 + 0.6 * shape) * (0.9 + 0.2 * noise.next());
             let jump = if noise.next() > 0.995 { 2.0 } else { 1.0 };
             let rtt = base + wait[at] * jump;
@@ -278,8 +314,14 @@ pub(crate) fn series_of(run: u32, scenario: usize, seed: u64, steps: usize, step
             });
         }
         let names = [
-            "goodput_mbps", "rtt_mean_ms", "rtt_max_ms", "retransmits", "srtt_ms", "cwnd_pkts",
-            "inflight_pkts", "pacing_mbps",
+            "goodput_mbps",
+            "rtt_mean_ms",
+            "rtt_max_ms",
+            "retransmits",
+            "srtt_ms",
+            "cwnd_pkts",
+            "inflight_pkts",
+            "pacing_mbps",
         ];
         out.push(Series {
             run,
@@ -290,7 +332,8 @@ pub(crate) fn series_of(run: u32, scenario: usize, seed: u64, steps: usize, step
             phase,
         });
     }
-    let pings = (0..steps).map(|at| (at % 2 == 0).then(|| base + wait[at] * noise.next())).collect();
+    let pings =
+        (0..steps).map(|at| (at % 2 == 0).then(|| base + wait[at] * noise.next())).collect();
     out.push(Series {
         run,
         kind: Kind::Flow,
@@ -301,8 +344,9 @@ pub(crate) fn series_of(run: u32, scenario: usize, seed: u64, steps: usize, step
     });
     let some = |values: Vec<f64>| values.into_iter().map(Some).collect::<Vec<_>>();
     let packets: Vec<f64> = wait.iter().map(|wait| (wait / 1.2).round()).collect();
-    let drops: Vec<f64> =
-        (0..steps).map(|_| if noise.next() > 0.97 { (noise.next() * 9.0).ceil() } else { 0.0 }).collect();
+    let drops: Vec<f64> = (0..steps)
+        .map(|_| if noise.next() > 0.97 { (noise.next() * 9.0).ceil() } else { 0.0 })
+        .collect();
     out.push(Series {
         run,
         kind: Kind::Queue,
@@ -328,19 +372,20 @@ fn claims() -> ClaimReport {
     let estimate = |mean: f64, half: f64, unit: &str| {
         Some(Estimate { mean, half_width: Some(half), seeds: 5, unit: unit.into() })
     };
-    let check = |expression: &str, scenario: u32, label: &str, verdict: Verdict, value, wanted: &str| {
-        Check {
-            expression: expression.into(),
-            scenario,
-            label: label.into(),
-            verdict,
-            reason: None,
-            value,
-            bound: None,
-            wanted: wanted.into(),
-            miss: None,
-        }
-    };
+    let check =
+        |expression: &str, scenario: u32, label: &str, verdict: Verdict, value, wanted: &str| {
+            Check {
+                expression: expression.into(),
+                scenario,
+                label: label.into(),
+                verdict,
+                reason: None,
+                value,
+                bound: None,
+                wanted: wanted.into(),
+                miss: None,
+            }
+        };
     let at = "path.queue = pfifo limit 50, path.rtt = 10ms";
     let mut low = check(
         "goodput(bbr3) in 4..6 Mbps",
@@ -364,14 +409,29 @@ fn claims() -> ClaimReport {
         claims: vec![
             ClaimResult {
                 id: "C1".into(),
-                text: "Under PFIFO, CUBIC takes 6 to 8 Mbit/s and the wait stays below 100 ms".into(),
+                text: "Under PFIFO, CUBIC takes 6 to 8 Mbit/s and the wait stays below 100 ms"
+                    .into(),
                 source: Some("https://example.org/paper?section=5.3&figure=7".into()),
                 note: None,
                 verdict: Verdict::Holds,
                 reason: None,
                 checks: vec![
-                    check("goodput(cubic) in 6..8 Mbps", 0, at, Verdict::Holds, estimate(6.41, 0.31, "Mbit/s"), "6..8 Mbit/s"),
-                    check("sojourn_p95(bottleneck) <= 100 ms", 0, at, Verdict::Holds, estimate(48.2, 3.4, "ms"), "<= 100 ms"),
+                    check(
+                        "goodput(cubic) in 6..8 Mbps",
+                        0,
+                        at,
+                        Verdict::Holds,
+                        estimate(6.41, 0.31, "Mbit/s"),
+                        "6..8 Mbit/s",
+                    ),
+                    check(
+                        "sojourn_p95(bottleneck) <= 100 ms",
+                        0,
+                        at,
+                        Verdict::Holds,
+                        estimate(48.2, 3.4, "ms"),
+                        "<= 100 ms",
+                    ),
                     relative,
                 ],
             },
@@ -384,7 +444,14 @@ fn claims() -> ClaimReport {
                 reason: None,
                 checks: vec![
                     low,
-                    check("goodput(bbr3) in 4..6 Mbps", 6, "path.queue = fq_codel, path.rtt = 10ms", Verdict::Holds, estimate(4.8, 0.2, "Mbit/s"), "4..6 Mbit/s"),
+                    check(
+                        "goodput(bbr3) in 4..6 Mbps",
+                        6,
+                        "path.queue = fq_codel, path.rtt = 10ms",
+                        Verdict::Holds,
+                        estimate(4.8, 0.2, "Mbit/s"),
+                        "4..6 Mbit/s",
+                    ),
                 ],
             },
             ClaimResult {
