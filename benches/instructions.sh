@@ -44,9 +44,8 @@ while read -r name short long ceiling goal; do
     elif [ $((figure * 106)) -lt $((ceiling * 100)) ]; then
         verdict="  the ceiling can come down to $((figure * 103 / 100))"
     fi
-    if [ "$ceiling" -gt "$goal" ]; then
-        verdict="$verdict  the ceiling is above the goal"
-        status=1
+    if [ "$figure" -gt "$goal" ]; then
+        verdict="$verdict  the goal is not reached"
     fi
     printf '%-16s %12s %9s %9s%s\n' "$name" "$figure" "$ceiling" "$goal" "$verdict"
 done <<TABLE

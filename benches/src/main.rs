@@ -12,6 +12,11 @@ usage: yardstick [--seconds S] [--count] [NAME...]
   --seconds S  simulated seconds; each yardstick has its own without it
   --count      print delivered segments only, for a tool that counts instructions";
 
+/// Columns, with their units below.
+const HEADING: &str = "\
+yardstick      simulated   segments   goodput   retrans      cpu  wakes     peak    series      speed  digest
+                       s               Mbit/s                  s   /seg      MiB       MiB  seg/cpu-s";
+
 fn main() -> ExitCode {
     let arguments = match Arguments::parse(std::env::args().skip(1)) {
         Ok(arguments) => arguments,
@@ -22,15 +27,7 @@ fn main() -> ExitCode {
         }
     };
     if !arguments.counts {
-        println!(
-            "{:<14} {:>9} {:>10} {:>9} {:>9} {:>8} {:>6} {:>8} {:>9} {:>10}  digest",
-            "yardstick", "simulated", "segments", "goodput", "retrans", "cpu", "wakes", "peak",
-            "series", "speed"
-        );
-        println!(
-            "{:<14} {:>9} {:>10} {:>9} {:>9} {:>8} {:>6} {:>8} {:>9} {:>10}",
-            "", "s", "", "Mbit/s", "", "s", "/seg", "MiB", "MiB", "seg/cpu-s"
-        );
+        println!("{HEADING}");
     }
     for yardstick in &arguments.chosen {
         let duration = arguments.duration.unwrap_or(yardstick.duration);

@@ -86,6 +86,8 @@ const MIB: f64 = (1 << 20) as f64;
 
 /// Processor time of this thread in seconds, to the nanosecond.
 fn processor_time() -> std::io::Result<f64> {
+    // The kernel brings the figure up to date when the thread lets go of the processor.
+    std::thread::yield_now();
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let ns = text.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
     ns.map(|ns| ns as f64 * 1e-9).ok_or_else(|| std::io::Error::other("schedstat is not a number"))

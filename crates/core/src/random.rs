@@ -134,9 +134,8 @@ mod tests {
 
     #[test]
     fn every_part_of_the_address_counts() {
-        let first = |address: StreamAddress, entity, purpose| {
-            address.stream(entity, purpose).next_u64()
-        };
+        let first =
+            |address: StreamAddress, entity, purpose| address.stream(entity, purpose).next_u64();
         let base = first(ADDRESS, 1, Purpose::Loss);
         assert_ne!(base, first(ADDRESS, 2, Purpose::Loss));
         assert_ne!(base, first(ADDRESS, 1, Purpose::Jitter));
@@ -148,7 +147,8 @@ mod tests {
     fn distributions_have_their_moments() {
         let mut stream = ADDRESS.stream(1, Purpose::Application);
         let n = 200_000;
-        let mean = |draw: &mut dyn FnMut() -> f64| (0..n).map(|_| draw()).sum::<f64>() / f64::from(n);
+        let mean =
+            |draw: &mut dyn FnMut() -> f64| (0..n).map(|_| draw()).sum::<f64>() / f64::from(n);
         assert!((mean(&mut || stream.unit()) - 0.5).abs() < 0.005);
         assert!((mean(&mut || stream.exponential(3.0)) - 3.0).abs() < 0.05);
         assert!((mean(&mut || stream.normal(2.0, 1.0)) - 2.0).abs() < 0.02);

@@ -302,15 +302,8 @@ impl fmt::Display for Bytes {
     }
 }
 
-const SPAN_UNITS: &[(&str, f64)] = &[
-    ("ns", 1.0),
-    ("us", 1e3),
-    ("µs", 1e3),
-    ("ms", 1e6),
-    ("s", 1e9),
-    ("min", 60e9),
-    ("h", 3600e9),
-];
+const SPAN_UNITS: &[(&str, f64)] =
+    &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)];
 
 /// As `iperf3`, `ip` and papers write rates, and `tc`'s `bit` forms; all are powers of ten bits.
 const RATE_UNITS: &[(&str, f64)] = &[

@@ -69,7 +69,11 @@ impl SpecError {
     }
 
     /// Suggests the candidate most like `written`, if one is like it at all.
-    pub fn near<'a>(mut self, written: &str, candidates: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn near<'a>(
+        mut self,
+        written: &str,
+        candidates: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
         self.nearest = nearest(written, candidates).map(str::to_owned);
         self
     }

@@ -55,7 +55,7 @@ impl<T: Copy> DelayLine<T> {
 
     /// The next item and when it arrives.
     #[inline]
-    pub fn front(&self) -> Option<&(Time, T)> {
+    fn front(&self) -> Option<&(Time, T)> {
         if self.is_empty() {
             return None;
         }
@@ -69,21 +69,23 @@ impl<T: Copy> DelayLine<T> {
         self.slots.get((self.put - 1) & (self.slots.len() - 1))
     }
 
-    /// Takes the next item out.
-    #[inline]
-    pub fn drop_front(&mut self) {
-        debug_assert!(!self.is_empty());
-        self.taken += 1;
-    }
-
     /// The next item, once `now` has reached its time.
     #[inline]
     pub fn pop_due(&mut self, now: Time) -> Option<T> {
         let (at, item) = *self.front()?;
         (at <= now).then(|| {
-            self.drop_front();
+            self.taken += 1;
             item
         })
+    }
+
+    /// Takes the next item out, whatever its time. There must be one.
+    #[inline]
+    pub fn pop(&mut self) -> T {
+        debug_assert!(!self.is_empty());
+        let place = self.taken & (self.slots.len() - 1);
+        self.taken += 1;
+        self.slots[place].1
     }
 
     #[inline]

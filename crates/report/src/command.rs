@@ -4,7 +4,7 @@ use sojourn_study::results::{Plan, PlannedRun};
 
 use crate::markup::shell_word;
 
-/// `sojourn run study.toml --set 'path.queue=pfifo limit 50' --set 'repeat.seeds=[3]'`, for a POSIX
+/// `sojourn run study.toml --set 'path.queue=pfifo limit 50' --seed 3`, for a POSIX
 /// shell: the study with the overrides it was run with, held to the factor values and the seed of
 /// this run.
 pub fn repeat(plan: &Plan, run: &PlannedRun) -> String {
@@ -14,7 +14,7 @@ pub fn repeat(plan: &Plan, run: &PlannedRun) -> String {
     for (factor, value) in plan.factors.iter().zip(values) {
         words.extend(["--set".to_owned(), format!("{}={value}", factor.name)]);
     }
-    words.extend(["--set".to_owned(), format!("repeat.seeds=[{}]", run.seed)]);
+    words.extend(["--seed".to_owned(), run.seed.to_string()]);
     words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 
@@ -26,7 +26,7 @@ fn override_words(given: &str) -> Vec<String> {
         _ => ("--set", given),
     };
     let value = value.strip_prefix('\'').and_then(|v| v.strip_suffix('\'')).unwrap_or(value);
-    if option == "--seeds" {
+    if option == "--seeds" || option == "--set" && value.starts_with("repeat.seeds") {
         return Vec::new();
     }
     vec![option.to_owned(), value.to_owned()]
@@ -42,5 +42,6 @@ mod tests {
         assert_eq!(override_words("path.rate=40mbps"), ["--set", "path.rate=40mbps"]);
         assert_eq!(override_words("--shorten 10s"), ["--shorten", "10s"]);
         assert!(override_words("--seeds 3").is_empty());
+        assert!(override_words("--set 'repeat.seeds=[1,4]'").is_empty());
     }
 }

@@ -219,7 +219,7 @@ fn every_run_gives_the_command_that_repeats_it() {
     assert_eq!(
         command,
         "sojourn run studies/home-router/study.toml --set path.rate=10Mbps --set 'path.queue=pfifo \
-         limit 50' --set path.rtt=10ms --set 'repeat.seeds=[2]'"
+         limit 50' --set path.rtt=10ms --seed 2"
     );
     let page = page(&results);
     assert_eq!(page.matches("<code>sojourn run studies").count(), 60 + 1);

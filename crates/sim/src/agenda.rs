@@ -40,7 +40,7 @@ impl Agenda {
     }
 
     /// Sets the wake of `place`; [`Time::NEVER`] for none.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set(&mut self, place: Place, at: Time) {
         self.set += 1;
         let key = Key::new(at, self.set, place.0);
@@ -48,8 +48,14 @@ impl Agenda {
         if place.0 < self.split {
             self.busy.set(place.0, key);
         } else {
-            self.quiet.set(place.0 - self.split, key);
+            self.set_quiet(place.0 - self.split, key);
         }
+    }
+
+    /// Not inlined, so that [`Agenda::set`] can be, where it is called for every packet.
+    #[inline(never)]
+    fn set_quiet(&mut self, leaf: u32, key: Key) {
+        self.quiet.set(leaf, key);
     }
 
     /// Sets the wake of `place` only if `at` comes before the one it has: a component that is
@@ -115,7 +121,7 @@ impl Tournament {
         Self { groups: vec![[Key::NEVER; 4]; groups], leaves, first: Key::NEVER }
     }
 
-    #[inline]
+    #[inline(always)]
     fn set(&mut self, leaf: u32, mut key: Key) {
         let (mut group, mut seat) = (self.leaves + leaf as usize / 4, leaf as usize % 4);
         loop {

@@ -15,8 +15,7 @@ pub(crate) enum Ends {
 
 impl Ends {
     pub(crate) fn new(flow: &Flow, id: FlowId, address: StreamAddress, end: Time) -> Self {
-        let ends =
-            Endpoints { flow: id, sender: flow.src, receiver: flow.dst, dscp: flow.dscp };
+        let ends = Endpoints { flow: id, sender: flow.src, receiver: flow.dst, dscp: flow.dscp };
         let jitter = flow.start_jitter.as_nanos();
         let moved = match jitter {
             0 => 0,

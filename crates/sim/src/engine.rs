@@ -1,7 +1,8 @@
 //! The loop, and the invariants that every run must keep.
 
 use sojourn_core::{
-    Direction, Event, FlowId, FlowSample, Observer, Packet, QueueSample, Queued, Span, StreamAddress, Time, Who,
+    Direction, Event, FlowId, FlowSample, Observer, Packet, QueueSample, Queued, Span,
+    StreamAddress, Time, Who,
 };
 use sojourn_link::DelayLine;
 use sojourn_scenario::Scenario;
@@ -39,11 +40,17 @@ pub struct Outcome {
 /// An invariant that a run broke.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Violation {
-    #[error("at {at}: {sent} bytes sent, but {arrived} arrived, {dropped} dropped and {inside} still inside")]
+    #[error(
+        "at {at}: {sent} bytes sent, but {arrived} arrived, {dropped} dropped and {inside} still inside"
+    )]
     Conservation { at: Time, sent: u64, arrived: u64, dropped: u64, inside: u64 },
-    #[error("at {at}: link {link} was offered {offered} bytes, but sent {sent}, dropped {dropped} and holds {backlog}")]
+    #[error(
+        "at {at}: link {link} was offered {offered} bytes, but sent {sent}, dropped {dropped} and holds {backlog}"
+    )]
     LinkConservation { at: Time, link: usize, offered: u64, sent: u64, dropped: u64, backlog: u64 },
-    #[error("at {at}: flow {flow} has acknowledged segment {una} of {next} received and {sent} sent")]
+    #[error(
+        "at {at}: flow {flow} has acknowledged segment {una} of {next} received and {sent} sent"
+    )]
     Sequence { at: Time, flow: usize, una: u32, next: u32, sent: u32 },
     #[error("time went back from {from} to {to}")]
     Time { from: Time, to: Time },
@@ -355,12 +362,8 @@ impl<'a, O: Observer> Engine<'a, O> {
     #[inline]
     fn pass_on(&mut self, link: usize) {
         let state = &mut self.links[link].line;
-        let Some((at, packet)) = state.pipe.front() else {
-            return;
-        };
-        debug_assert!(*at <= self.now);
-        let packet = *packet;
-        state.pipe.drop_front();
+        debug_assert!(state.pipe.next() <= self.now);
+        let packet = state.pipe.pop();
         let leads_to_ends = state.leads_to_ends;
         let next = state.pipe.next();
         self.agenda.set(self.pipe_place(link), next);

@@ -2,8 +2,8 @@
 //! jitter behind it, and the pipe in which packets propagate.
 
 use sojourn_core::{
-    DropReason, Event, Observer, Packet, Purpose, QueueSample, Queued, Span, Stream,
-    StreamAddress, Time, Who,
+    DropReason, Event, Observer, Packet, Purpose, QueueSample, Queued, Span, Stream, StreamAddress,
+    Time, Who,
 };
 use sojourn_link::{DelayLine, Jitter, Loss, Transmitter};
 use sojourn_qdisc::{AnyQdisc, Dequeue, Enqueue, Qdisc, Sink};
@@ -174,23 +174,24 @@ impl Line {
     ) -> Time {
         let ready = self.transmitter.ready_at(now);
         if ready > now {
-            return when(queue, ready);
+            return when(queue, now, ready);
         }
         let who = Who::Link(self.index);
         let mut notes = Notes { who, counts: &mut self.counts, observer };
         let (slot, sojourn) = match queue.dequeue(now, &mut notes) {
             Dequeue::Packet(packet, sojourn) => (self.pipe.enter(packet), sojourn),
             Dequeue::Empty => return Time::NEVER,
-            Dequeue::NotBefore(at) => return when(queue, at),
+            Dequeue::NotBefore(at) => return when(queue, now, at),
         };
         let packet = &slot.1;
+        let wire_len = packet.wire_len();
         observer.record(now, who, &Event::Dequeued { packet, sojourn });
         let departure = self.transmitter.send(now, packet);
         self.counts.sent_packets += 1;
-        self.counts.sent_bytes += u64::from(packet.wire_len());
+        self.counts.sent_bytes += u64::from(wire_len);
         if self.loss.loses(&mut self.loss_random) {
             self.lose(now, observer);
-            return when(queue, departure.ready);
+            return when(queue, now, departure.ready);
         }
         // Departures are in order, and jitter keeps them so.
         slot.0 = departure.out + self.delay;
@@ -200,7 +201,7 @@ impl Line {
         if !self.leads_to_ends {
             self.passing = self.pipe.withdraw();
         }
-        when(queue, departure.ready)
+        when(queue, now, departure.ready)
     }
 
     /// The medium loses what just entered the pipe.
@@ -217,21 +218,16 @@ impl Line {
 
     #[cold]
     #[inline(never)]
-    fn drop<O: Observer>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        why: DropReason,
-        observer: &mut O,
-    ) {
+    fn drop<O: Observer>(&mut self, now: Time, packet: &Packet, why: DropReason, observer: &mut O) {
         self.counts.dropped += 1;
         self.counts.dropped_bytes += u64::from(packet.wire_len());
         observer.record(now, Who::Link(self.index), &Event::Dropped { packet, why });
     }
 }
 
-/// `at`, if something waits in `queue`.
+/// When to pull again: not before something waits. A transmitter that is ready now asks even an
+/// empty queue, which may take that as a turn.
 #[inline(always)]
-fn when(queue: &impl Qdisc<Packet>, at: Time) -> Time {
-    if queue.backlog().packets > 0 { at } else { Time::NEVER }
+fn when(queue: &impl Qdisc<Packet>, now: Time, at: Time) -> Time {
+    if at <= now || queue.backlog().packets > 0 { at } else { Time::NEVER }
 }

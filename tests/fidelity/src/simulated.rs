@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sojourn_core::{
-    Body, Direction, Event, Observer, Rate, Span, StreamAddress, Time, Who,
-};
+use sojourn_core::{Body, Direction, Event, Observer, Rate, Span, StreamAddress, Time, Who};
 use sojourn_host::apps::{PingConfig, UdpConfig};
 use sojourn_host::tcp::{Config as Transport, ReceiveBuffer};
 use sojourn_link::{JitterConfig, LossConfig, RateConfig, RateSpec};
@@ -41,7 +39,8 @@ pub fn scenario(situation: &Situation) -> Result<Scenario, Needs> {
     let is_native = situation.platform.starts_with("native");
     let rtt = Span::from_secs_f64(params.base_rtt_ms / 1e3);
     // The native bottleneck delays half on each side; the others delay acknowledgements only.
-    let (forward_delay, reverse_delay) = if is_native { (rtt / 2, rtt / 2) } else { (Span::ZERO, rtt) };
+    let (forward_delay, reverse_delay) =
+        if is_native { (rtt / 2, rtt / 2) } else { (Span::ZERO, rtt) };
     let bottleneck = if is_native { native_link(situation) } else { kernel_link(situation)? };
 
     let mut flows = Vec::new();
@@ -80,7 +79,7 @@ pub fn scenario(situation: &Situation) -> Result<Scenario, Needs> {
                 datagrams: 2,
                 header: 28,
             }),
-            start: Span::from_micros(204_907),
+            start: Span::from_micros(4_907),
             ..flow(forward_delay, reverse_delay)
         });
     }
@@ -173,6 +172,8 @@ fn kernel_link(situation: &Situation) -> Result<Link, Needs> {
         "netem" => Ok(link("pfifo limit 1000", htb, 0.01)),
         "codel" => Ok(link("codel", htb, 0.0)),
         "fq_codel" => Ok(link("fq_codel", htb, 0.0)),
+        "pie" => Ok(link(&format!("pie {}", options.replace("p ", " ")), htb, 0.0)),
+        "dualpi2" => Ok(link("dualpi2", htb, 0.0)),
         other => Err(Needs(other.to_owned())),
     }
 }

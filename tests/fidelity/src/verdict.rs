@@ -29,8 +29,7 @@ impl Row {
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let difference = self.simulated - self.measured;
-        let percent =
-            if self.measured == 0.0 { 0.0 } else { 100.0 * difference / self.measured };
+        let percent = if self.measured == 0.0 { 0.0 } else { 100.0 * difference / self.measured };
         write!(
             f,
             "{:<22} {:>10.3} {:>10.3} {:>+9.3} {:>+7.1}%  {}",

@@ -57,24 +57,16 @@ const TWO_STATES: &str = "Two states: the smallest round trip of a ProbeRTT fall
     1.024 ms and decides for ten seconds between bursts of 14 and 25 segments, and so between 12 and \
     22 ms. Simulation has the same states at the same values, and is a little more often in the second.";
 
-/// Disciplines and controllers that are not built.
-const WAITING: &[&str] = &["pie", "dualpi2"];
-
 #[test]
 fn simulation_does_what_linux_did() {
     let mut wrong = Vec::new();
     for situation in situations() {
-        let simulated = match simulate(&situation, SEEDS) {
-            Ok(simulated) => simulated,
-            Err(needs) => {
-                assert!(WAITING.contains(&needs.0.as_str()), "{}: {}", situation.id, needs.0);
-                continue;
-            }
-        };
+        let simulated = simulate(&situation, SEEDS)
+            .unwrap_or_else(|needs| panic!("{} needs {}", situation.id, needs.0));
         for row in compare(&situation, &simulated).rows {
-            let is_listed = MISSED.iter().any(|(id, what, _)| {
-                *id == situation.id && (*what == "*" || *what == row.what)
-            });
+            let is_listed = MISSED
+                .iter()
+                .any(|(id, what, _)| *id == situation.id && (*what == "*" || *what == row.what));
             if !row.is_inside() && !is_listed {
                 wrong.push(format!("{}: {row}", situation.id));
             }

@@ -18,8 +18,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 ];
 
 /// Outside libraries behind the determinism wall; each has its reason in `docs/decisions.md`.
-const WALLED: &[&str] =
-    &["core", "cca", "qdisc", "link", "metrics", "host", "scenario", "sim"];
+const WALLED: &[&str] = &["core", "cca", "qdisc", "link", "metrics", "host", "scenario", "sim"];
 const ALLOWED_OUTSIDE: &[&str] = &["libm", "rand_core", "rand_pcg", "thiserror", "serde"];
 
 #[test]

@@ -103,5 +103,8 @@ fn on_tick(at: sojourn_core::Time, tick: Span) -> sojourn_core::Time {
     if tick == 0 || at.is_never() {
         return at;
     }
-    sojourn_core::Time::from_nanos(at.as_nanos().div_ceil(tick) * tick)
+    match at.as_nanos() % tick {
+        0 => at,
+        past => at + Span::from_nanos(tick - past),
+    }
 }

@@ -62,9 +62,8 @@ impl RateSampler {
         if record.is_sampled {
             return;
         }
-        let is_newer = self
-            .newest
-            .is_none_or(|newest| (record.sent, segment) > (newest.sent, newest.segment));
+        let is_newer =
+            self.newest.is_none_or(|newest| (record.sent, segment) > (newest.sent, newest.segment));
         if is_newer {
             self.newest = Some(Newest { segment, sent: record.sent, memo: record.memo });
         }

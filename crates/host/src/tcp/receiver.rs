@@ -242,12 +242,28 @@ impl Receiver {
     }
 
     fn on_early(&mut self, arrived: Range) {
+        // Mostly the newest block grows by what was sent next.
+        if let Some(last) = self.ranges.back_mut()
+            && last.end == arrived.start
+            && self.recent_count > 0
+            && self.recent[0].end == arrived.start
+        {
+            self.held += arrived.held;
+            *last = Range { start: last.start, held: last.held + arrived.held, ..arrived };
+            self.recent[0] = SackBlock { start: last.start, end: last.end };
+            return;
+        }
+        self.on_early_elsewhere(arrived);
+    }
+
+    fn on_early_elsewhere(&mut self, arrived: Range) {
         // All that overlap or touch what arrived become one.
         let from = self.ranges.partition_point(|range| range.end < arrived.start);
         let to = self.ranges.partition_point(|range| range.start <= arrived.end);
-        let is_known = self.ranges.get(from).is_some_and(|range| {
-            range.start <= arrived.start && arrived.end <= range.end
-        });
+        let is_known = self
+            .ranges
+            .get(from)
+            .is_some_and(|range| range.start <= arrived.start && arrived.end <= range.end);
         let block = if is_known {
             self.duplicate = Some(SackBlock { start: arrived.start, end: arrived.end });
             self.ranges[from]
@@ -347,9 +363,9 @@ impl Receiver {
     }
 
     fn delay(&mut self, now: Time) {
-        let longest = self.rtt.map_or(DELAYED_ACK_MAX, |rtt| {
-            rtt.max(self.config.delayed_ack).min(DELAYED_ACK_MAX)
-        });
+        let longest = self
+            .rtt
+            .map_or(DELAYED_ACK_MAX, |rtt| rtt.max(self.config.delayed_ack).min(DELAYED_ACK_MAX));
         let at = on_tick(now + self.ato.min(longest), self.config.tick);
         self.delayed_at = self.delayed_at.min(at);
     }

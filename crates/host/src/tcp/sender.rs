@@ -71,7 +71,10 @@ pub struct Sender {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Connection {
     /// The request leaves at the time given; its timer doubles.
-    Requesting { at: Time, wait: Span },
+    Requesting {
+        at: Time,
+        wait: Span,
+    },
     Established,
 }
 
@@ -440,10 +443,8 @@ impl Sender {
             let end = block.end.min(self.board.end());
             let mut segment = block.start.max(ack.ack).max(self.board.first());
             while segment < end {
-                let known = self
-                    .sack_cache
-                    .iter()
-                    .find(|old| old.start <= segment && segment < old.end);
+                let known =
+                    self.sack_cache.iter().find(|old| old.start <= segment && segment < old.end);
                 if let Some(old) = known {
                     segment = old.end;
                     continue;

@@ -88,7 +88,8 @@ impl WindowUse {
     }
 
     pub(super) fn busy(&self, now: Time) -> Span {
-        let current = if self.waiting == Waiting::Idle { Span::ZERO } else { now.since(self.since) };
+        let current =
+            if self.waiting == Waiting::Idle { Span::ZERO } else { now.since(self.since) };
         self.busy + current
     }
 
@@ -137,7 +138,8 @@ impl Sender {
         let count = if self.config.offload { burst.end - burst.next } else { 1 };
         let mut payload = self.board.record(first).payload;
         if count > 1 {
-            payload += (first + 1..first + count).map(|s| self.board.record(s).payload).sum::<u32>();
+            payload +=
+                (first + 1..first + count).map(|s| self.board.record(s).payload).sum::<u32>();
         }
         burst.next += count;
         burst.byte += u64::from(payload);
@@ -329,7 +331,14 @@ impl Sender {
             self.board.list_last(segment);
         }
         let byte = self.board.record(first).byte;
-        self.burst = Some(Burst { next: first, end, byte, retransmission: true, cwr: false, push: count > 1 });
+        self.burst = Some(Burst {
+            next: first,
+            end,
+            byte,
+            retransmission: true,
+            cwr: false,
+            push: count > 1,
+        });
         self.undo.on_retransmission(now, count);
         self.totals.retransmitted += u64::from(count);
         self.totals.bytes_retransmitted += bytes;

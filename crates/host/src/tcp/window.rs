@@ -31,8 +31,10 @@ pub(super) struct ReceiveWindow {
     space: u64,
     /// Advertisable share of it, in 1/256.
     ratio: u64,
-    /// Payload and memory of the full segment that has shown it.
+    /// Payload and memory of the full segment that has shown it, and whether more of the same
+    /// leave everything as it is.
     shown: (u32, u32),
+    is_grown: bool,
     /// Grows from the initial window as segments arrive (`rcv_ssthresh`).
     slow_start: u64,
     /// Right edge advertised so far, as a byte position: it never moves back.
@@ -63,6 +65,7 @@ impl ReceiveWindow {
             space,
             ratio: INITIAL_RATIO,
             shown: (0, 0),
+            is_grown: false,
             slow_start,
             edge: slow_start,
             rtt: None,
@@ -74,12 +77,19 @@ impl ReceiveWindow {
     }
 
     /// A segment of `payload` bytes that took `truesize` bytes of memory arrived.
+    #[inline]
     pub(super) fn on_segment(&mut self, payload: u32, truesize: u32) {
+        if !self.is_grown || (payload, truesize) != self.shown {
+            self.grow(payload, truesize);
+        }
+    }
+
+    fn grow(&mut self, payload: u32, truesize: u32) {
         if matches!(self.buffer, ReceiveBuffer::Window(_)) {
             return;
         }
-        // Most segments are as large as the one before: the division is remembered.
-        if u64::from(payload) >= self.mss && (payload, truesize) != self.shown {
+        let is_full = u64::from(payload) >= self.mss;
+        if is_full {
             self.shown = (payload, truesize);
             self.ratio = (u64::from(payload) << 8).div_euclid(u64::from(truesize)).max(1);
         }
@@ -89,12 +99,15 @@ impl ReceiveWindow {
         if self.slow_start < most {
             self.slow_start = (self.slow_start + 2 * self.mss).min(most);
         }
+        if is_full {
+            self.is_grown = self.slow_start >= most;
+        }
     }
 
     pub(super) fn on_rtt(&mut self, rtt: Span) {
-        self.rtt = Some(self.rtt.map_or(rtt, |old| Span::from_nanos(
-            (old.as_nanos() * 7 + rtt.as_nanos()) / 8,
-        )));
+        self.rtt = Some(
+            self.rtt.map_or(rtt, |old| Span::from_nanos((old.as_nanos() * 7 + rtt.as_nanos()) / 8)),
+        );
     }
 
     /// The application has taken everything up to `byte`.
@@ -115,6 +128,7 @@ impl ReceiveWindow {
             wanted += 2 * (wanted * (copied - self.copied_before) / self.copied_before.max(1));
             let space = (wanted * 256 / self.ratio).min(most);
             self.space = self.space.max(space);
+            self.is_grown = false;
             self.copied_before = copied;
         }
         self.interval_byte = byte;
@@ -130,7 +144,8 @@ impl ReceiveWindow {
                 let free = self.space.saturating_sub(held) * self.ratio / 256;
                 // Whole segments only, as the kernel does without window scaling; with it the
                 // granularity is finer than a segment and the sender's rounding hides it.
-                free.min(self.slow_start) / self.mss * self.mss
+                let free = free.min(self.slow_start);
+                free - free % self.mss
             }
         };
         self.edge = self.edge.max(byte + free);

@@ -103,11 +103,14 @@ pub(crate) struct SeriesView {
     pub(crate) runs: Vec<(u32, String)>,
 }
 
+/// Name, known columns and phase of a flow or queue at the end of its run.
+type LastState = (String, Vec<(String, f64)>, Option<String>);
+
 pub(crate) struct RunDetails {
     pub(crate) run: u32,
     pub(crate) packed: Option<packed::Packed>,
     /// The last value of each column of each flow and queue.
-    pub(crate) last: Vec<(String, Vec<(String, f64)>, Option<String>)>,
+    pub(crate) last: Vec<LastState>,
     /// A still figure; of the first finished run of its scenario only.
     pub(crate) timeline: String,
     pub(crate) problem: Option<String>,
@@ -177,7 +180,7 @@ impl Details {
     }
 }
 
-fn last(series: &[Series]) -> Vec<(String, Vec<(String, f64)>, Option<String>)> {
+fn last(series: &[Series]) -> Vec<LastState> {
     series
         .iter()
         .map(|one| {

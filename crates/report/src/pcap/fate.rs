@@ -20,6 +20,9 @@ pub(super) struct Held {
 /// Flow, direction, departure and number of a packet that is on its way.
 pub(super) type Traveller = (FlowId, Direction, Time, u64);
 
+/// Departure, number and place of packets, in the order they left.
+type Departures = VecDeque<(Time, u64, u64)>;
+
 /// In order of capture. What is written is settled, and so is everything before it.
 #[derive(Default)]
 pub(super) struct Fates {
@@ -27,7 +30,7 @@ pub(super) struct Fates {
     /// How many have left `held` at its front.
     gone: u64,
     /// Departures and numbers on their way, and their places since the beginning.
-    travelling: BTreeMap<(FlowId, bool), VecDeque<(Time, u64, u64)>>,
+    travelling: BTreeMap<(FlowId, bool), Departures>,
 }
 
 /// A packet that is neither delivered nor dropped among this many is written without its fate.

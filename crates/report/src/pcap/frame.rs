@@ -34,7 +34,7 @@ pub(super) struct Connection {
     segments: BTreeMap<u32, (u64, u32)>,
     /// Payload of a full segment, as far as is known.
     mss: u32,
-    /// Byte position and window of the newest acknowledgement.
+    /// Of the newest IP packet.
     identification: u16,
 }
 

@@ -275,7 +275,7 @@ pub(crate) fn series_of(
         let period = (50.0 + base) * 10.0 / (flow + 1) as f64 / step_s / 100.0;
         let mut columns: [Vec<Option<f64>>; 8] = Default::default();
         let mut phase = Vec::new();
-        for at in 0..steps {
+        for (at, wait) in wait.iter_mut().enumerate() {
             let tooth = (at as f64 / period).fract();
             let shape = if flow == 0 {
                 tooth * tooth * tooth
@@ -284,16 +284,16 @@ pub(crate) fn series_of(
             } else {
                 0.6
             };
-            wait[at] = top * (0.4 + 0.6 * shape) * (0.9 + 0.2 * noise.next());
+            *wait = top * (0.4 + 0.6 * shape) * (0.9 + 0.2 * noise.next());
             let jump = if noise.next() > 0.995 { 2.0 } else { 1.0 };
-            let rtt = base + wait[at] * jump;
+            let rtt = base + *wait * jump;
             let cwnd = (goodput * 1e6 / 8.0 / 1514.0 * rtt / 1e3 + 4.0).round();
             let values = [
                 goodput * (0.8 + 0.4 * noise.next()),
-                base + wait[at] * 0.9,
+                base + *wait * 0.9,
                 rtt,
                 if tooth > 0.97 { (noise.next() * 6.0).floor() } else { 0.0 },
-                base + wait[at] * 0.92,
+                base + *wait * 0.92,
                 cwnd,
                 (cwnd * 0.9).floor(),
                 goodput * 1.1,
