@@ -198,8 +198,13 @@ impl<'a> Data<'a> {
     /// A value with the last part of its factor's name, unless it speaks for itself.
     fn named(&self, factor: usize, value: &str) -> String {
         let short = self.short_factor(factor);
-        if matches!(short, "queue" | "cca") && value.starts_with(|c: char| c.is_ascii_alphabetic())
-        {
+        // A flow may bear the name of the algorithm that another value gives it.
+        let unclear = |value: &String| self.subjects.iter().any(|subject| subject.name == *value);
+        let speaks = self.plan.factors[factor]
+            .values
+            .iter()
+            .all(|value| value.starts_with(|c: char| c.is_ascii_alphabetic()) && !unclear(value));
+        if matches!(short, "queue" | "cca") && speaks {
             value.to_owned()
         } else {
             format!("{short} {value}")

@@ -5,6 +5,9 @@ use sojourn_study::results::{Kind, Plan};
 /// `rtt_p95_ms` → `RTT, 95th percentile`.
 pub(crate) fn title(metric: &str) -> String {
     let (stem, _) = split_unit(metric);
+    if let Some(known) = known(stem) {
+        return known.to_owned();
+    }
     for (suffix, words) in QUANTILES {
         if let Some(prefix) = stem.strip_suffix(suffix) {
             return format!("{}, {words}", base(prefix));
@@ -43,6 +46,7 @@ pub(crate) fn more_is_better(metric: &str) -> Option<bool> {
         &["goodput", "acked", "throughput", "utilisation", "jain", "min_max", "mos", "fps"];
     const LESS: &[&str] = &[
         "rtt",
+        "srtt",
         "owd",
         "ping",
         "sojourn",
@@ -98,7 +102,11 @@ const QUANTILES: &[(&str, &str)] = &[
 ];
 
 fn base(stem: &str) -> String {
-    let known = match stem {
+    known(stem).map_or_else(|| stem.replace('_', " "), str::to_owned)
+}
+
+fn known(stem: &str) -> Option<&'static str> {
+    Some(match stem {
         "rtt" => "RTT",
         "srtt" => "smoothed RTT",
         "owd" => "one-way delay",
@@ -115,9 +123,8 @@ fn base(stem: &str) -> String {
         "pacing" => "pacing rate",
         "delivery" => "delivery rate",
         "inflight" => "in flight",
-        _ => return stem.replace('_', " "),
-    };
-    known.to_owned()
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -130,11 +137,13 @@ mod tests {
         assert_eq!(title("goodput_mbps"), "goodput");
         assert_eq!(title("sojourn_p999_ms"), "queue sojourn, 99.9th percentile");
         assert_eq!(title("jain"), "Jain's index");
+        assert_eq!(title("min_max"), "least over largest goodput");
     }
 
     #[test]
     fn delay_is_better_low_and_goodput_high() {
         assert_eq!(more_is_better("rtt_p95_ms"), Some(false));
+        assert_eq!(more_is_better("srtt_p50_ms"), Some(false));
         assert_eq!(more_is_better("loss_share"), Some(false));
         assert_eq!(more_is_better("goodput_mbps"), Some(true));
         assert_eq!(more_is_better("share"), None);

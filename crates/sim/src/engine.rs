@@ -67,6 +67,8 @@ struct Engine<'a, O> {
     agenda: Agenda,
     links: Vec<Link>,
     flows: Vec<FlowState>,
+    /// The first link of each flow's way forward and back.
+    entries: Vec<[Option<u16>; 2]>,
     scenario: &'a Scenario,
     observer: &'a mut O,
     /// Bytes that left an end and that reached one.
@@ -151,6 +153,10 @@ impl<'a, O: Observer> Engine<'a, O> {
             now: Time::ZERO,
             agenda: Agenda::new(2 * links.len(), places),
             links,
+            entries: flows
+                .iter()
+                .map(|flow| [&flow.forward, &flow.reverse].map(|way| way.links.first().copied()))
+                .collect(),
             flows,
             scenario,
             observer,
@@ -273,12 +279,8 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.sent += u64::from(packet.wire_len());
         let who = Who::Flow(packet.flow);
         self.observer.record(self.now, who, &Event::Sent { packet });
-        let way = match packet.direction {
-            Direction::Forward => &self.flows[flow].forward,
-            Direction::Reverse => &self.flows[flow].reverse,
-        };
-        match way.links.first() {
-            Some(link) => self.offer(usize::from(*link), packet),
+        match self.entries[flow][packet.direction as usize] {
+            Some(link) => self.offer(usize::from(link), packet),
             None => self.propagate(packet, self.now),
         }
     }

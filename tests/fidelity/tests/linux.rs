@@ -35,6 +35,11 @@ const MISSED: &[(&str, &str, &str)] = &[
     ("uml/10M_20ms_pfifo500_cubic_vs_bbr3", "bbr3 goodput", DRIFT),
     ("uml/10M_20ms_pfifo500_cubic_vs_bbr3", "bbr3 retransmits", DRIFT),
     ("uml/10M_20ms_pfifo500_cubic_vs_bbr3", "cubic goodput", DRIFT),
+    (
+        "uml/10M_20ms_pfifo50_bbr3_vs_bbr3",
+        "bbr3 retransmits",
+        "One segment in one of nine runs, in Startup, where the three measured runs lost none.",
+    ),
     ("uml/40M_0.2ms_fifo1000_bbr3_bulk_plus_udp1M60fps", "*", TWO_STATES),
     ("uml/40M_1ms_fifo1000_bbr3_bulk_plus_udp1M60fps", "*", TWO_STATES),
     (

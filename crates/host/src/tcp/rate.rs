@@ -77,11 +77,8 @@ impl RateSampler {
         total_lost: u64,
         min_rtt: Option<Span>,
     ) -> Option<RateSample> {
-        if self.app_limited != 0 && self.delivered > self.app_limited {
-            self.app_limited = 0;
-        }
-        if self.rwnd_limited != 0 && self.delivered > self.rwnd_limited {
-            self.rwnd_limited = 0;
+        if (self.app_limited | self.rwnd_limited) != 0 {
+            self.end_limits();
         }
         if delivered > 0 {
             self.delivered_time = now;
@@ -104,6 +101,16 @@ impl RateSampler {
             self.rate = (sample.delivered, interval, memo.is_app_limited);
         }
         Some(sample)
+    }
+
+    /// The application or the receiver stops having been the limit.
+    #[cold]
+    fn end_limits(&mut self) {
+        for limited in [&mut self.app_limited, &mut self.rwnd_limited] {
+            if self.delivered > *limited {
+                *limited = 0;
+            }
+        }
     }
 
     #[cold]

@@ -50,7 +50,8 @@ pub struct Receiver {
     duplicates_for: u32,
     compressed: u32,
     compressed_at: Time,
-    rtt: Option<Span>,
+    /// The smallest; the longest of all spans before there is one.
+    rtt: Span,
     /// Echo congestion until the sender says that it heard (RFC 3168).
     echoes_congestion: bool,
     outgoing: Option<Packet>,
@@ -94,7 +95,7 @@ impl Receiver {
             duplicates_for: 0,
             compressed: 0,
             compressed_at: Time::NEVER,
-            rtt: None,
+            rtt: Span::MAX,
             echoes_congestion: false,
             outgoing: None,
             config,
@@ -307,7 +308,7 @@ impl Receiver {
 
     fn on_rtt(&mut self, rtt: Span) {
         self.window.on_rtt(rtt);
-        self.rtt = Some(self.rtt.map_or(rtt, |least| least.min(rtt)));
+        self.rtt = self.rtt.min(rtt);
     }
 
     /// RFC 3168 section 6.1.3.
@@ -363,9 +364,7 @@ impl Receiver {
     }
 
     fn delay(&mut self, now: Time) {
-        let longest = self
-            .rtt
-            .map_or(DELAYED_ACK_MAX, |rtt| rtt.max(self.config.delayed_ack).min(DELAYED_ACK_MAX));
+        let longest = self.rtt.max(self.config.delayed_ack).min(DELAYED_ACK_MAX);
         let at = on_tick(now + self.ato.min(longest), self.config.tick);
         self.delayed_at = self.delayed_at.min(at);
     }
@@ -384,8 +383,7 @@ impl Receiver {
         }
         self.compressed += 1;
         if self.compressed_at.is_never() {
-            let twentieth = self.rtt.unwrap_or(COMPRESSION_DELAY * 20) / 20;
-            self.compressed_at = now + COMPRESSION_DELAY.min(twentieth);
+            self.compressed_at = now + COMPRESSION_DELAY.min(self.rtt / 20);
         }
     }
 

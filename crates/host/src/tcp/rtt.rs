@@ -81,6 +81,7 @@ impl RttEstimator {
         }
     }
 
+    #[inline]
     pub(super) fn on_min_sample(&mut self, now: Time, rtt: Span) {
         self.min.update(now, rtt);
     }

@@ -39,7 +39,8 @@ pub(super) struct ReceiveWindow {
     slow_start: u64,
     /// Right edge advertised so far, as a byte position: it never moves back.
     edge: u64,
-    rtt: Option<Span>,
+    /// Smoothed; the longest of all spans before there is a sample.
+    rtt: Span,
     /// Bytes taken in the measurement interval before, and where and when this one began.
     copied_before: u64,
     interval_byte: u64,
@@ -68,7 +69,7 @@ impl ReceiveWindow {
             is_grown: false,
             slow_start,
             edge: slow_start,
-            rtt: None,
+            rtt: Span::MAX,
             // Growth is wanted as soon as a round trip brings more than the initial window.
             copied_before: slow_start.min(10 * mss),
             interval_byte: 0,
@@ -105,9 +106,11 @@ impl ReceiveWindow {
     }
 
     pub(super) fn on_rtt(&mut self, rtt: Span) {
-        self.rtt = Some(
-            self.rtt.map_or(rtt, |old| Span::from_nanos((old.as_nanos() * 7 + rtt.as_nanos()) / 8)),
-        );
+        self.rtt = if self.rtt == Span::MAX {
+            rtt
+        } else {
+            Span::from_nanos((self.rtt.as_nanos() * 7 + rtt.as_nanos()) / 8)
+        };
     }
 
     /// The application has taken everything up to `byte`.
@@ -115,10 +118,7 @@ impl ReceiveWindow {
         let ReceiveBuffer::Auto { most, .. } = self.buffer else {
             return;
         };
-        let Some(rtt) = self.rtt else {
-            return;
-        };
-        if now.since(self.interval_start) < rtt {
+        if now.since(self.interval_start) < self.rtt {
             return;
         }
         let copied = byte - self.interval_byte;

@@ -11,7 +11,7 @@ use crate::number::{estimate, number};
 use crate::{command, names};
 
 /// Columns of the table of a scenario, as far as they are known.
-const KEY_METRICS: usize = 9;
+const KEY_METRICS: usize = 8;
 
 pub(crate) fn write(out: &mut String, data: &Data<'_>, details: &Details, options: &Options) {
     *out += "<section id=\"runs\"><h2>Runs</h2>";
