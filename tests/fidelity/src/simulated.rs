@@ -309,12 +309,12 @@ impl Observer for Watch {
             Event::Ping { rtt } if now >= self.warmup => {
                 watched.delays_ms.push(rtt.as_millis_f64());
             }
-            Event::Arrived { packet } if now >= self.warmup => {
-                if matches!(packet.body, Body::Datagram { .. })
-                    && packet.direction == Direction::Forward
-                {
-                    watched.delays_ms.push(now.since(packet.sent).as_millis_f64());
-                }
+            Event::Arrived { packet }
+                if now >= self.warmup
+                    && matches!(packet.body, Body::Datagram { .. })
+                    && packet.direction == Direction::Forward =>
+            {
+                watched.delays_ms.push(now.since(packet.sent).as_millis_f64());
             }
             _ => {}
         }

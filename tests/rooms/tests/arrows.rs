@@ -73,10 +73,7 @@ fn dependencies() -> Vec<(String, Vec<String>)> {
         .iter()
         .map(|package| {
             let name = package["name"].as_str().expect("a package has a name");
-            let room = match name.strip_prefix("sojourn-") {
-                Some(room) => room,
-                None => "cli",
-            };
+            let room = name.strip_prefix("sojourn-").unwrap_or("cli");
             let needs = package["dependencies"]
                 .as_array()
                 .expect("a list")
