@@ -2,7 +2,17 @@
 
 use std::fmt;
 
-use sojourn_core::{Bytes, Rate, Span, SpecError, Words};
+use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Words};
+
+/// A row of a table of parameters.
+pub(crate) const fn param(
+    name: &'static str,
+    kind: ParamKind,
+    default: &'static str,
+    doc: &'static str,
+) -> Param {
+    Param { name, kind, default, doc }
+}
 
 /// A limit in packets: `1000`, or `1000p` as `tc` prints it.
 pub(crate) fn packets(words: &mut Words<'_>, name: &str) -> Result<u32, SpecError> {

@@ -7,6 +7,7 @@ use sojourn_core::words::unknown_param;
 use sojourn_core::{Bytes, Param, ParamKind, Span, SpecError, Words};
 
 use crate::DEVICE_MTU;
+use crate::notation::param;
 use crate::notation::{TcSize, packets, size, span};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -310,15 +311,6 @@ impl fmt::Display for Config {
 
 const fn flag(name: &'static str, default: &'static str, doc: &'static str) -> Param {
     Param { name, kind: ParamKind::Flag, default, doc }
-}
-
-const fn param(
-    name: &'static str,
-    kind: ParamKind,
-    default: &'static str,
-    doc: &'static str,
-) -> Param {
-    Param { name, kind, default, doc }
 }
 
 pub const PARAMS: &[Param] = &[

@@ -6,6 +6,7 @@ use sojourn_core::words::unknown_param;
 use sojourn_core::{Param, ParamKind, Rate, Span, SpecError, Words};
 
 use crate::DEVICE_MTU;
+use crate::notation::param;
 use crate::notation::{TcRate, packets, size, span};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,15 +129,6 @@ impl fmt::Display for Config {
             None => Ok(()),
         }
     }
-}
-
-const fn param(
-    name: &'static str,
-    kind: ParamKind,
-    default: &'static str,
-    doc: &'static str,
-) -> Param {
-    Param { name, kind, default, doc }
 }
 
 pub const PARAMS: &[Param] = &[

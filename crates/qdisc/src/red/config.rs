@@ -5,6 +5,7 @@ use std::fmt;
 use sojourn_core::words::unknown_param;
 use sojourn_core::{Bytes, Param, ParamKind, Rate, SpecError, Words};
 
+use crate::notation::param;
 use crate::notation::{TcRate, TcSize, size};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -205,15 +206,6 @@ impl fmt::Display for Config {
             TcRate(self.bandwidth)
         )
     }
-}
-
-const fn param(
-    name: &'static str,
-    kind: ParamKind,
-    default: &'static str,
-    doc: &'static str,
-) -> Param {
-    Param { name, kind, default, doc }
 }
 
 pub const PARAMS: &[Param] = &[

@@ -7,6 +7,7 @@ use sojourn_core::words::unknown_param;
 use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Words};
 
 use super::rate::{Framing, LinkLayer};
+use crate::notation::param;
 use crate::notation::{TcRate, TcSize, size, span};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,15 +173,6 @@ impl fmt::Display for Config {
             LinkLayer::Atm => f.write_str(" linklayer atm"),
         }
     }
-}
-
-const fn param(
-    name: &'static str,
-    kind: ParamKind,
-    default: &'static str,
-    doc: &'static str,
-) -> Param {
-    Param { name, kind, default, doc }
 }
 
 pub const PARAMS: &[Param] = &[
