@@ -131,9 +131,18 @@ pub struct QueueSample {
     pub capacity: Rate,
 }
 
-/// Told of every event, in order of time.
+/// Told of every event.
+///
+/// The ends of all flows speak in order of time, and so does each link. A link may speak of what
+/// happened some time ago, but of everything before a sample, the end of the warm-up and the end
+/// of the run by then: who counts need not mind. Who does asks for order.
 pub trait Observer {
     fn record(&mut self, now: Time, who: Who, event: &Event<'_>);
+
+    /// Whether every event must come in order of time.
+    fn needs_order(&self) -> bool {
+        false
+    }
 }
 
 /// Observes nothing and costs nothing.
@@ -150,6 +159,10 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
         (**self).record(now, who, event);
     }
+
+    fn needs_order(&self) -> bool {
+        (**self).needs_order()
+    }
 }
 
 /// Both are told, the first one first.
@@ -159,6 +172,10 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.0.record(now, who, event);
         self.1.record(now, who, event);
     }
+
+    fn needs_order(&self) -> bool {
+        self.0.needs_order() || self.1.needs_order()
+    }
 }
 
 impl<O: Observer> Observer for Option<O> {
@@ -167,5 +184,9 @@ impl<O: Observer> Observer for Option<O> {
         if let Some(observer) = self {
             observer.record(now, who, event);
         }
+    }
+
+    fn needs_order(&self) -> bool {
+        self.as_ref().is_some_and(Observer::needs_order)
     }
 }

@@ -1,49 +1,79 @@
 use sojourn_core::Time;
 
-/// Things under way, delivered in the order in which they were sent.
+/// Things under way, delivered in the order in which they were sent, and behind them things that
+/// wait to be sent: a first-in-first-out queue and the line after it can be one ring, in which
+/// nothing moves but the border between the two.
 ///
-/// A ring of its own, because every packet passes one twice: a power of two long, so that a place
-/// is found with one mask, and of plain copies, so that nothing is moved by way of an `Option`.
+/// A ring of its own, because every packet passes one: a power of two long, so that a place is
+/// found with one mask, and of plain copies, so that nothing is moved by way of an `Option`.
 #[derive(Clone, Debug)]
 pub struct DelayLine<T> {
+    /// With the time of arrival, or since when it waits.
     slots: Vec<(Time, T)>,
-    /// Items ever taken out and ever put in; the places are these, modulo the ring's length.
+    /// Items ever taken out, ever sent and ever put in; the places are these, modulo the ring's
+    /// length.
     taken: usize,
+    sent: usize,
     put: usize,
 }
 
 impl<T: Copy> DelayLine<T> {
     pub const fn new() -> Self {
-        Self { slots: Vec::new(), taken: 0, put: 0 }
+        Self { slots: Vec::new(), taken: 0, sent: 0, put: 0 }
     }
 
-    /// Lets `item` arrive at `at`. On a line nothing overtakes: a time before that of the item
-    /// ahead counts as the same.
+    /// Lets `item` arrive at `at`; nothing may wait. On a line nothing overtakes: a time before
+    /// that of the item ahead counts as the same.
     #[inline]
     pub fn push(&mut self, at: Time, item: T) {
+        debug_assert!(self.first_waiting().is_none(), "what waits comes first");
         let at = self.back().map_or(at, |(ahead, _)| at.max(*ahead));
-        self.enter(item).0 = at;
+        self.wait(at, item);
+        self.sent = self.put;
     }
 
-    /// Takes `item` in before it is known when it arrives, so that it can be looked at where it
-    /// will stay. The caller sets the time, which must not be before that of the item ahead, or
-    /// calls [`DelayLine::withdraw`].
+    /// Takes `item` in, to wait from `now` on behind all that wait already.
     #[inline]
-    pub fn enter(&mut self, item: T) -> &mut (Time, T) {
-        if self.len() == self.slots.len() {
+    pub fn wait(&mut self, now: Time, item: T) {
+        if self.put - self.taken == self.slots.len() {
             self.grow(item);
         }
         let place = self.put & (self.slots.len() - 1);
         self.put += 1;
-        let slot = &mut self.slots[place];
-        slot.1 = item;
-        slot
+        self.slots[place] = (now, item);
+    }
+
+    /// What waits first, and since when.
+    #[inline]
+    pub fn first_waiting(&self) -> Option<&(Time, T)> {
+        if self.sent == self.put {
+            return None;
+        }
+        self.slots.get(self.sent & (self.slots.len() - 1))
+    }
+
+    #[inline]
+    pub fn first_waiting_mut(&mut self) -> Option<&mut (Time, T)> {
+        if self.sent == self.put {
+            return None;
+        }
+        let place = self.sent & (self.slots.len() - 1);
+        self.slots.get_mut(place)
+    }
+
+    /// Sends what waits first, once its time is set to that of its arrival, which must not be
+    /// before that of the item ahead.
+    #[inline]
+    pub fn send(&mut self) {
+        debug_assert!(self.sent < self.put);
+        self.sent += 1;
     }
 
     /// Takes the item that entered last out again.
     pub fn withdraw(&mut self) -> Option<(Time, T)> {
         let last = *self.back()?;
         self.put -= 1;
+        self.sent = self.sent.min(self.put);
         Some(last)
     }
 
@@ -62,8 +92,9 @@ impl<T: Copy> DelayLine<T> {
         self.slots.get(self.taken & (self.slots.len() - 1))
     }
 
-    fn back(&self) -> Option<&(Time, T)> {
-        if self.is_empty() {
+    /// What entered last.
+    pub fn back(&self) -> Option<&(Time, T)> {
+        if self.put == self.taken {
             return None;
         }
         self.slots.get((self.put - 1) & (self.slots.len() - 1))
@@ -88,19 +119,15 @@ impl<T: Copy> DelayLine<T> {
         self.slots[place].1
     }
 
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.put - self.taken
-    }
-
+    /// Nothing is under way.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.put == self.taken
+        self.sent == self.taken
     }
 
     /// What is under way, the next to arrive first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        (self.taken..self.put).map(|place| &self.slots[place & (self.slots.len() - 1)].1)
+        (self.taken..self.sent).map(|place| &self.slots[place & (self.slots.len() - 1)].1)
     }
 
     /// Doubles the ring; `filler` stands in the places that hold nothing.
@@ -154,6 +181,25 @@ mod tests {
             assert_eq!((0..19).filter_map(|_| line.pop_due(at(turn))).last(), Some(18));
             assert!(line.is_empty() && line.withdraw().is_none());
         }
+    }
+
+    #[test]
+    fn what_waits_is_sent_in_order_while_other_items_are_under_way() {
+        let mut line = DelayLine::new();
+        (0..20).for_each(|item| line.wait(at(item), item));
+        assert_eq!((line.next(), line.is_empty()), (Time::NEVER, true));
+        for item in 0..20 {
+            let waiting = line.first_waiting_mut().expect("more wait");
+            assert_eq!(*waiting, (at(item), item));
+            waiting.0 = at(100 + item);
+            line.send();
+            if item >= 10 {
+                assert_eq!(line.pop_due(at(90 + item)), Some(item - 10));
+            }
+        }
+        assert!(line.first_waiting().is_none());
+        assert!(line.iter().copied().eq(10..20));
+        assert_eq!(line.next(), at(110));
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod slab;
 #[cfg(test)]
 mod testing;
 
+pub use fifo::Admission;
 pub use registry::{AnyQdisc, Config, Discipline, disciplines};
 pub use reshape::Reshape;
 

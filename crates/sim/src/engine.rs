@@ -9,9 +9,9 @@ use sojourn_scenario::Scenario;
 
 use crate::agenda::{Agenda, Place};
 use crate::ends::Ends;
-use crate::link::Link;
+use crate::link::{Exit, Link};
 
-/// Runs `scenario` to its end. Every event is told to `observer`, in order of time.
+/// Runs `scenario` to its end and tells `observer` of every event.
 ///
 /// # Errors
 /// A [`Violation`] when the run broke an invariant: then the model is wrong, not the scenario.
@@ -63,7 +63,7 @@ const MOST_WAKES_AT_ONCE: u64 = 10_000_000;
 
 struct Engine<'a, O> {
     now: Time,
-    /// Links that pull, links' pipes, four places for each flow, the step of the time series.
+    /// Links, four places for each flow, the step of the time series.
     agenda: Agenda,
     links: Vec<Link>,
     flows: Vec<FlowState>,
@@ -76,6 +76,8 @@ struct Engine<'a, O> {
     arrived: u64,
     wakes: u64,
     next_step: Time,
+    /// The observer needs all events in order.
+    is_ordered: bool,
 }
 
 struct FlowState {
@@ -97,20 +99,25 @@ impl Way {
     }
 }
 
-/// Propagation that every packet has behind `link`, because the ways of all who use it end there
-/// and are equally long. It can as well be the link's own: then one pipe holds them all.
-fn take_common_delay(flows: &mut [FlowState], link: u16) -> Option<Span> {
+/// What comes behind `link`, and propagation that every packet has there, because the ways of all
+/// who use it end there and are equally long. It can as well be the link's own: then one pipe
+/// holds them all.
+fn exit_of(flows: &mut [FlowState], link: u16) -> (Exit, Span) {
     let mut ways: Vec<&mut Way> = flows
         .iter_mut()
         .flat_map(|flow| [&mut flow.forward, &mut flow.reverse])
         .filter(|way| way.links.contains(&link))
         .collect();
-    let delay = ways.first()?.delay;
-    let is_common = ways.iter().all(|way| way.delay == delay && way.links.last() == Some(&link));
-    is_common.then(|| {
+    let ends_here = |way: &Way| way.links.last() == Some(&link);
+    let common = ways.first().map_or(Span::ZERO, |way| way.delay);
+    if ways.iter().all(|way| ends_here(way) && way.delay == common) {
         ways.iter_mut().for_each(|way| way.delay = Span::ZERO);
-        delay
-    })
+        (Exit::Ends, common)
+    } else if ways.iter().any(|way| ends_here(way) && !way.delay.is_zero()) {
+        (Exit::OwnDelays, Span::ZERO)
+    } else {
+        (Exit::Onward, Span::ZERO)
+    }
 }
 
 fn bytes_in(pipe: &DelayLine<Packet>) -> u64 {
@@ -126,12 +133,6 @@ const REVERSE_PIPE: u32 = 3;
 impl<'a, O: Observer> Engine<'a, O> {
     fn new(scenario: &'a Scenario, address: StreamAddress, observer: &'a mut O) -> Self {
         let end = Time::ZERO + scenario.duration;
-        let mut links: Vec<Link> = scenario
-            .links
-            .iter()
-            .enumerate()
-            .map(|(index, config)| Link::new(config, index as u16, address))
-            .collect();
         let mut flows: Vec<FlowState> = scenario
             .flows
             .iter()
@@ -142,16 +143,22 @@ impl<'a, O: Observer> Engine<'a, O> {
                 reverse: Way::new(&flow.reverse, flow.reverse_delay),
             })
             .collect();
-        for (index, link) in links.iter_mut().enumerate() {
-            if let Some(delay) = take_common_delay(&mut flows, index as u16) {
+        let links: Vec<Link> = scenario
+            .links
+            .iter()
+            .zip(0..)
+            .map(|(config, index)| {
+                let (exit, delay) = exit_of(&mut flows, index);
+                let mut link = Link::new(config, index, exit, address);
                 link.line.delay += delay;
-                link.line.leads_to_ends = true;
-            }
-        }
-        let places = 1 + 2 * links.len() + 4 * flows.len();
+                link
+            })
+            .collect();
+        let places = 1 + links.len() + 4 * flows.len();
+        let is_ordered = observer.needs_order();
         let mut engine = Self {
             now: Time::ZERO,
-            agenda: Agenda::new(2 * links.len(), places),
+            agenda: Agenda::new(links.len(), places),
             links,
             entries: flows
                 .iter()
@@ -164,12 +171,12 @@ impl<'a, O: Observer> Engine<'a, O> {
             arrived: 0,
             wakes: 0,
             next_step: Time::ZERO + scenario.step,
+            is_ordered,
         };
         for flow in 0..engine.flows.len() {
             engine.reschedule_sender(flow);
         }
-        let first_step = engine.next_step;
-        engine.agenda.set(engine.step_place(), first_step);
+        engine.set_step();
         engine
     }
 
@@ -193,11 +200,15 @@ impl<'a, O: Observer> Engine<'a, O> {
             } else {
                 wakes_at_once = 0;
             }
+            if self.is_ordered {
+                self.settle_in_order_before(at);
+            }
             self.now = at;
             self.wakes += 1;
             self.wake(place)?;
         }
         self.now = end;
+        self.settle_before(end + Span::from_nanos(1));
         if self.next_step - self.scenario.step < end {
             self.sample();
         }
@@ -208,37 +219,30 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn wake(&mut self, place: Place) -> Result<(), Violation> {
         let links = self.links.len() as u32;
         let index = place.0;
-        if index >= 2 * links {
-            let flow = ((index - 2 * links) / 4) as usize;
-            if flow == self.flows.len() {
-                return self.step();
-            }
-            match (index - 2 * links) % 4 {
-                SENDER => self.wake_sender(flow),
-                RECEIVER => self.wake_receiver(flow),
-                FORWARD_PIPE => self.deliver(flow, Direction::Forward),
-                _ => self.deliver(flow, Direction::Reverse),
-            }
-        } else if index < links {
-            self.pull(index as usize);
-        } else {
-            self.pass_on((index - links) as usize);
+        if index < links {
+            self.wake_link(index as usize);
+            return Ok(());
+        }
+        let flow = ((index - links) / 4) as usize;
+        if flow == self.flows.len() {
+            return self.step();
+        }
+        match (index - links) % 4 {
+            SENDER => self.wake_sender(flow),
+            RECEIVER => self.wake_receiver(flow),
+            FORWARD_PIPE => self.deliver(flow, Direction::Forward),
+            _ => self.deliver(flow, Direction::Reverse),
         }
         Ok(())
     }
 
     fn step_place(&self) -> Place {
-        Place((2 * self.links.len() + 4 * self.flows.len()) as u32)
-    }
-
-    #[inline]
-    fn pipe_place(&self, link: usize) -> Place {
-        Place((self.links.len() + link) as u32)
+        Place((self.links.len() + 4 * self.flows.len()) as u32)
     }
 
     #[inline]
     fn flow_place(&self, flow: usize, part: u32) -> Place {
-        Place((2 * self.links.len() + 4 * flow) as u32 + part)
+        Place((self.links.len() + 4 * flow) as u32 + part)
     }
 
     fn wake_sender(&mut self, flow: usize) {
@@ -287,41 +291,73 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     #[inline(always)]
     fn offer(&mut self, link: usize, packet: &Packet) {
+        let now = self.now;
+        let state = &mut self.links[link];
+        if state.line.exit == Exit::OwnDelays {
+            self.offer_slowly(link, packet);
+            return;
+        }
+        // As long as something is under way, its arrival comes first.
+        let is_asleep = state.line.pipe.is_empty();
+        state.settle(now, self.observer);
+        state.offer(now, packet, self.observer);
+        state.settle(now, self.observer);
+        if is_asleep {
+            let wake = state.next_wake();
+            self.agenda.set(Place(link as u32), wake);
+        }
+    }
+
+    /// To a link behind which a flow's own propagation may begin.
+    #[inline(never)]
+    fn offer_slowly(&mut self, link: usize, packet: &Packet) {
+        self.settle(link);
         self.links[link].offer(self.now, packet, self.observer);
-        if self.agenda.wake_of(Place(link as u32)).is_never() {
+        self.settle(link);
+        let wake = self.links[link].next_wake();
+        self.agenda.set(Place(link as u32), wake);
+    }
+
+    /// Pulls all that is due by now.
+    fn settle(&mut self, link: usize) {
+        while self.links[link].line.due <= self.now {
             self.pull(link);
         }
     }
 
-    /// Takes from the queue of `link` what its transmitter is ready for.
-    #[inline(never)]
     fn pull(&mut self, link: usize) {
-        let now = self.now;
-        let at = loop {
-            let state = &mut self.links[link];
-            let was_empty = state.line.pipe.is_empty();
-            let again = state.pull(now, self.observer);
-            if !state.line.leads_to_ends {
-                self.hand_on(link);
-            } else if was_empty && !state.line.pipe.is_empty() {
-                let out = state.line.pipe.next();
-                self.agenda.set(self.pipe_place(link), out);
-            }
-            if again > now {
-                break again;
-            }
-        };
-        let place = Place(link as u32);
-        if at != self.agenda.wake_of(place) {
-            self.agenda.set(place, at);
+        let state = &mut self.links[link];
+        state.pull(self.observer);
+        if state.line.exit == Exit::OwnDelays {
+            self.hand_on(link);
         }
     }
 
-    /// What `link` just sent, if it sent anything, reaches the far end: the next link, or the
-    /// flow's own last part.
+    /// All links do what was due before `time`.
+    fn settle_before(&mut self, time: Time) {
+        for link in 0..self.links.len() {
+            while self.links[link].line.due < time {
+                self.pull(link);
+            }
+        }
+    }
+
+    /// The same, what is due first on any link before what is due later on another.
+    fn settle_in_order_before(&mut self, time: Time) {
+        let first_due = |links: &[Link]| (0..links.len()).min_by_key(|link| links[*link].line.due);
+        while let Some(link) = first_due(&self.links)
+            && self.links[link].line.due < time
+        {
+            self.pull(link);
+        }
+    }
+
+    /// What `link` just sent, if it sent anything, goes on by its flow's own propagation, if it
+    /// has one.
     #[inline(never)]
     fn hand_on(&mut self, link: usize) {
-        let Some((at, mut packet)) = self.links[link].line.passing.take() else {
+        let pipe = &mut self.links[link].line.pipe;
+        let Some((at, packet)) = pipe.back().copied() else {
             return;
         };
         let flow = &self.flows[packet.flow.0 as usize];
@@ -329,16 +365,9 @@ impl<'a, O: Observer> Engine<'a, O> {
             Direction::Forward => &flow.forward,
             Direction::Reverse => &flow.reverse,
         };
-        packet.hop += 1;
         if usize::from(packet.hop) == way.links.len() && !way.delay.is_zero() {
+            pipe.withdraw();
             self.propagate(&packet, at);
-            return;
-        }
-        let pipe = &mut self.links[link].line.pipe;
-        let was_empty = pipe.is_empty();
-        pipe.push(at, packet);
-        if was_empty {
-            self.agenda.set(self.pipe_place(link), at);
         }
     }
 
@@ -362,25 +391,48 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     /// What has crossed `link` enters the next one, or reaches its end.
     #[inline]
-    fn pass_on(&mut self, link: usize) {
-        let state = &mut self.links[link].line;
-        debug_assert!(state.pipe.next() <= self.now);
-        let packet = state.pipe.pop();
-        let leads_to_ends = state.leads_to_ends;
-        let next = state.pipe.next();
-        self.agenda.set(self.pipe_place(link), next);
-        if leads_to_ends {
-            self.arrive(&packet);
+    fn wake_link(&mut self, link: usize) {
+        let state = &mut self.links[link];
+        if state.line.exit == Exit::OwnDelays || state.line.pipe.is_empty() {
+            self.wake_link_slowly(link);
             return;
         }
+        let packet = &state.line.pipe.pop();
+        if state.line.pipe.is_empty() {
+            state.settle(self.now, self.observer);
+        }
+        let wake = state.next_wake();
+        self.agenda.set(Place(link as u32), wake);
+        if state.line.exit == Exit::Ends {
+            self.arrive(packet);
+        } else {
+            self.pass_on(packet);
+        }
+    }
+
+    /// The link was woken for what is due, or it may have been.
+    #[inline(never)]
+    fn wake_link_slowly(&mut self, link: usize) {
+        let arrived = self.links[link].line.pipe.pop_due(self.now);
+        self.settle(link);
+        let wake = self.links[link].next_wake();
+        self.agenda.set(Place(link as u32), wake);
+        if let Some(packet) = &arrived {
+            self.pass_on(packet);
+        }
+    }
+
+    /// A packet enters the next link of its way, or reaches its end.
+    #[inline(never)]
+    fn pass_on(&mut self, packet: &Packet) {
         let flow = &self.flows[packet.flow.0 as usize];
         let way = match packet.direction {
             Direction::Forward => &flow.forward,
             Direction::Reverse => &flow.reverse,
         };
         match way.links.get(usize::from(packet.hop)) {
-            Some(next) => self.offer(usize::from(*next), &packet),
-            None => self.arrive(&packet),
+            Some(next) => self.offer(usize::from(*next), packet),
+            None => self.arrive(packet),
         }
     }
 
@@ -426,13 +478,23 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    /// One step of the time series.
+    /// A row of the time series ends, or the warm-up: what was before has happened.
     fn step(&mut self) -> Result<(), Violation> {
+        self.settle_before(self.now);
+        if self.now < self.next_step {
+            self.set_step();
+            return Ok(());
+        }
         self.sample();
         self.next_step += self.scenario.step;
-        let next = self.next_step;
-        self.agenda.set(self.step_place(), next);
+        self.set_step();
         self.check()
+    }
+
+    fn set_step(&mut self) {
+        let warm = Time::ZERO + self.scenario.warmup;
+        let next = if warm > self.now { warm.min(self.next_step) } else { self.next_step };
+        self.agenda.set(self.step_place(), next);
     }
 
     /// Tells the state of every sender and queue.

@@ -1,9 +1,9 @@
 //! The event engine: a scenario and a seed become packets in virtual time.
 //!
-//! The engine is a value and a run is a pure function of its arguments. Links pull from their
-//! queues, pipes hold what is propagating, ends react; each of them has at most one pending wake,
-//! and what can be computed when a packet is handled (when it leaves, when it arrives) is not an
-//! event of its own.
+//! The engine is a value and a run is a pure function of its arguments. Each component, a link or
+//! an end of a flow, has at most one pending wake. What can be computed when somebody needs it is
+//! no event of its own: a link takes packets from its queue late, each at the time at which that
+//! was due, when the next one arrives or the last one comes out at the far end.
 
 mod agenda;
 mod ends;
@@ -14,4 +14,4 @@ pub use engine::{Outcome, Violation, run};
 
 /// Raised whenever the same scenario and seed would give other packets than before, so that
 /// results of different models are not taken for one another.
-pub const MODEL_VERSION: u32 = 1;
+pub const MODEL_VERSION: u32 = 2;

@@ -5,13 +5,21 @@ use sojourn_core::{
     DropReason, Event, Observer, Packet, Purpose, QueueSample, Queued, Span, Stream, StreamAddress,
     Time, Who,
 };
-use sojourn_link::{DelayLine, Jitter, Loss, Transmitter};
-use sojourn_qdisc::{AnyQdisc, Dequeue, Enqueue, Qdisc, Sink};
+use sojourn_link::{DelayLine, Jitter, Loss, LossConfig, Transmitter};
+use sojourn_qdisc::{Admission, AnyQdisc, Backlog, Dequeue, Enqueue, Qdisc, Sink};
 use sojourn_scenario::Link as LinkConfig;
 
 pub(crate) struct Link {
-    queue: AnyQdisc<Packet>,
+    queue: Queue,
     pub(crate) line: Line,
+}
+
+/// Where packets wait for the transmitter.
+#[expect(clippy::large_enum_variant, reason = "one per link, and never moved")]
+enum Queue {
+    /// First in, first out: in the line's own ring, which they then need not change.
+    InLine(Admission),
+    Managed(AnyQdisc<Packet>),
 }
 
 /// A link without its queue.
@@ -22,16 +30,28 @@ pub(crate) struct Line {
     loss: Loss,
     jitter: Option<Jitter>,
     pub(crate) delay: Span,
-    /// Packets on their way to what comes behind this link.
+    /// Packets on their way to what comes behind this link, and behind them those that wait, where
+    /// the queue is [`Queue::InLine`].
     pub(crate) pipe: DelayLine<Packet>,
-    /// Whatever leaves this link has only the pipe before it, and then its end.
-    pub(crate) leads_to_ends: bool,
-    /// On a link that does not: what it sent last and when that comes out, to be taken away.
-    pub(crate) passing: Option<(Time, Packet)>,
+    /// When the next packet is to be taken from the queue: never, if nothing waits.
+    pub(crate) due: Time,
+    /// What may leave this link for.
+    pub(crate) exit: Exit,
     entry_random: Stream,
     loss_random: Stream,
     jitter_random: Stream,
     pub(crate) counts: Counts,
+}
+
+/// What comes behind a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// For every packet the end that it goes to.
+    Ends,
+    /// For every packet another link or its end.
+    Onward,
+    /// For some a propagation of their flow's own, after which they are at their end.
+    OwnDelays,
 }
 
 /// Totals since the start. Conservation is counted in bytes, because a discipline may cut an
@@ -70,10 +90,9 @@ impl<O: Observer> Sink<Packet> for Notes<'_, O> {
 
 /// Calls a method of the line with the queue as what it is. The compiler then makes each discipline
 /// a path of its own, without a packet passing through what all of them have in common.
-macro_rules! with_queue {
-    ($link:expr, $queue:ident => $call:expr) => {
-        match &mut $link.queue {
-            AnyQdisc::Fifo($queue) => $call,
+macro_rules! with_discipline {
+    ($discipline:expr, $queue:ident => $call:expr) => {
+        match $discipline {
             AnyQdisc::FqCodel($queue) => $call,
             AnyQdisc::Cake($queue) => $call,
             $queue => $call,
@@ -82,7 +101,7 @@ macro_rules! with_queue {
 }
 
 impl Link {
-    pub(crate) fn new(config: &LinkConfig, index: u16, address: StreamAddress) -> Self {
+    pub(crate) fn new(config: &LinkConfig, index: u16, exit: Exit, address: StreamAddress) -> Self {
         let stream = |purpose| address.stream_named(&config.name, purpose);
         let line = Line {
             index,
@@ -93,40 +112,114 @@ impl Link {
                 .then(|| config.jitter.build()),
             delay: config.delay,
             pipe: DelayLine::default(),
-            leads_to_ends: false,
-            passing: None,
+            due: Time::NEVER,
+            exit,
             entry_random: address.stream_named(&format!("{} entry", config.name), Purpose::Loss),
             loss_random: stream(Purpose::Loss),
             jitter_random: stream(Purpose::Jitter),
             counts: Counts::default(),
         };
-        Self { queue: config.queue.build(stream(Purpose::Queue)), line }
+        let queue = match &config.queue {
+            // What is taken out in the middle of the ring would leave a hole.
+            sojourn_qdisc::Config::Fifo(fifo)
+                if exit != Exit::OwnDelays && config.loss == LossConfig::None =>
+            {
+                Queue::InLine(Admission::new(fifo))
+            }
+            discipline => Queue::Managed(discipline.build(stream(Purpose::Queue))),
+        };
+        Self { queue, line }
     }
 
-    /// Takes a packet in, or drops it.
+    /// Takes a packet in, or drops it. Whatever is due by now must have been pulled.
     #[inline(always)]
     pub(crate) fn offer<O: Observer>(&mut self, now: Time, packet: &Packet, observer: &mut O) {
-        with_queue!(self, queue => self.line.offer(queue, now, packet, observer));
+        let line = &mut self.line;
+        let wire_len = packet.wire_len();
+        line.counts.offered_bytes += u64::from(wire_len);
+        if line.entry_loss.loses(&mut line.entry_random) {
+            line.drop(now, packet, DropReason::Medium, observer);
+            return;
+        }
+        match &mut self.queue {
+            Queue::InLine(admission) => {
+                if !admission.admits(wire_len) {
+                    line.drop(now, packet, DropReason::Full, observer);
+                    return;
+                }
+                line.pipe.wait(now, *packet);
+                let backlog = admission.backlog().packets;
+                let who = Who::Link(line.index);
+                observer.record(now, who, &Event::Enqueued { packet, backlog });
+            }
+            Queue::Managed(discipline) => {
+                let holds_any = with_discipline!(discipline, queue => line.enqueue(queue, now, packet, observer));
+                if !holds_any {
+                    return;
+                }
+            }
+        }
+        if line.due.is_never() {
+            line.due = line.transmitter.ready_at(now);
+        }
     }
 
-    /// Takes the next packet from the queue, if the transmitter is ready, and puts it into the
-    /// pipe, unless the medium loses it. Returns when to pull again, if that is not now: never, if
-    /// nothing waits, because an idle link is called by the next arrival and finds out itself.
+    /// Pulls all that is due by `until`, each packet at its own time.
     #[inline(always)]
-    pub(crate) fn pull<O: Observer>(&mut self, now: Time, observer: &mut O) -> Time {
-        with_queue!(self, queue => self.line.pull(queue, now, observer))
+    pub(crate) fn settle<O: Observer>(&mut self, until: Time, observer: &mut O) {
+        let line = &mut self.line;
+        if line.due > until {
+            return;
+        }
+        match &mut self.queue {
+            Queue::InLine(admission) => {
+                while line.due <= until {
+                    line.pull_own(admission, observer);
+                }
+            }
+            Queue::Managed(discipline) => line.settle_managed(discipline, until, observer),
+        }
+    }
+
+    /// Takes the packet that is due from the queue, sends it into the pipe, unless the medium loses
+    /// it, and finds when the next one is due. A queue may have none to give: the next arrival
+    /// finds out then when the transmitter is ready.
+    pub(crate) fn pull<O: Observer>(&mut self, observer: &mut O) {
+        let line = &mut self.line;
+        match &mut self.queue {
+            Queue::InLine(admission) => line.pull_own(admission, observer),
+            Queue::Managed(discipline) => {
+                with_discipline!(discipline, queue => line.pull(queue, observer));
+            }
+        }
+    }
+
+    /// When the engine must look at this link again: when a packet comes out at the far end, or
+    /// one is due while there is none before it. What is due earlier can as well be done then.
+    #[inline]
+    pub(crate) fn next_wake(&self) -> Time {
+        let line = &self.line;
+        match line.exit {
+            Exit::OwnDelays => line.due.min(line.pipe.next()),
+            _ if line.pipe.is_empty() => line.due,
+            _ => line.pipe.next(),
+        }
     }
 
     pub(crate) fn backlog_bytes(&self) -> u64 {
-        self.queue.backlog().bytes
+        self.backlog().bytes
     }
 
     pub(crate) fn sample(&self, now: Time) -> QueueSample {
-        let backlog = self.queue.backlog();
+        let backlog = self.backlog();
+        let oldest = match &self.queue {
+            Queue::InLine(_) => self.line.pipe.first_waiting().map(|(since, _)| *since),
+            Queue::Managed(discipline) => discipline.oldest(),
+        };
         QueueSample {
             packets: backlog.packets,
             bytes: backlog.bytes,
-            head_wait: self.queue.oldest().map_or(Span::ZERO, |arrived| now.since(arrived)),
+            head_wait: oldest.map_or(Span::ZERO, |arrived| now.since(arrived)),
             sent_packets: self.line.counts.sent_packets,
             sent_bytes: self.line.counts.sent_bytes,
             dropped: self.line.counts.dropped,
@@ -136,75 +229,121 @@ impl Link {
     }
 
     pub(crate) fn queue_details(&self) -> Vec<(&'static str, u64)> {
-        self.queue.details()
+        match &self.queue {
+            Queue::InLine(_) => Vec::new(),
+            Queue::Managed(discipline) => discipline.details(),
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        match &self.queue {
+            Queue::InLine(admission) => admission.backlog(),
+            Queue::Managed(discipline) => discipline.backlog(),
+        }
     }
 }
 
 impl Line {
+    /// Whether `queue` then holds any packet.
     #[inline(always)]
-    fn offer<O: Observer>(
+    fn enqueue<O: Observer>(
         &mut self,
         queue: &mut impl Qdisc<Packet>,
         now: Time,
         packet: &Packet,
         observer: &mut O,
-    ) {
-        self.counts.offered_bytes += u64::from(packet.wire_len());
-        if self.entry_loss.loses(&mut self.entry_random) {
-            self.drop(now, packet, DropReason::Medium, observer);
-            return;
-        }
+    ) -> bool {
         let who = Who::Link(self.index);
         let mut notes = Notes { who, counts: &mut self.counts, observer };
         match queue.enqueue(now, *packet, &mut notes) {
             Enqueue::Queued => {
                 let backlog = queue.backlog().packets;
                 observer.record(now, who, &Event::Enqueued { packet, backlog });
+                true
             }
-            Enqueue::Dropped(packet, why) => self.drop(now, &packet, why, observer),
+            Enqueue::Dropped(packet, why) => {
+                self.drop(now, &packet, why, observer);
+                queue.backlog().packets > 0
+            }
         }
     }
 
-    #[inline(always)]
-    fn pull<O: Observer>(
+    #[inline(never)]
+    fn settle_managed<O: Observer>(
         &mut self,
-        queue: &mut impl Qdisc<Packet>,
-        now: Time,
+        discipline: &mut AnyQdisc<Packet>,
+        until: Time,
         observer: &mut O,
-    ) -> Time {
-        let ready = self.transmitter.ready_at(now);
-        if ready > now {
-            return when(queue, now, ready);
-        }
+    ) {
+        with_discipline!(discipline, queue => {
+            while self.due <= until {
+                self.pull(queue, observer);
+            }
+        });
+    }
+
+    #[inline(always)]
+    fn pull<O: Observer>(&mut self, queue: &mut impl Qdisc<Packet>, observer: &mut O) {
+        let now = self.due;
         let who = Who::Link(self.index);
         let mut notes = Notes { who, counts: &mut self.counts, observer };
-        let (slot, sojourn) = match queue.dequeue(now, &mut notes) {
-            Dequeue::Packet(packet, sojourn) => (self.pipe.enter(packet), sojourn),
-            Dequeue::Empty => return Time::NEVER,
-            Dequeue::NotBefore(at) => return when(queue, now, at),
+        let sojourn = match queue.dequeue(now, &mut notes) {
+            Dequeue::Packet(packet, sojourn) => {
+                self.pipe.wait(now, packet);
+                sojourn
+            }
+            Dequeue::Empty => {
+                self.due = Time::NEVER;
+                return;
+            }
+            Dequeue::NotBefore(at) => {
+                self.due = at;
+                return;
+            }
         };
-        let packet = &slot.1;
-        let wire_len = packet.wire_len();
-        observer.record(now, who, &Event::Dequeued { packet, sojourn });
+        let ready = self.send(sojourn, observer);
+        // A transmitter that is ready now asks even an empty queue, which may take that as a turn.
+        let asks = ready <= now || queue.backlog().packets > 0;
+        self.due = if asks { ready } else { Time::NEVER };
+    }
+
+    #[inline(always)]
+    fn pull_own<O: Observer>(&mut self, admission: &mut Admission, observer: &mut O) {
+        let Some((since, packet)) = self.pipe.first_waiting() else {
+            self.due = Time::NEVER;
+            return;
+        };
+        let sojourn = self.due.since(*since);
+        admission.release(packet.wire_len());
+        let ready = self.send(sojourn, observer);
+        self.due = if admission.backlog().packets > 0 { ready } else { Time::NEVER };
+    }
+
+    /// Sends what is first to wait in the ring and is due, and returns when the next may follow.
+    #[inline(always)]
+    fn send<O: Observer>(&mut self, sojourn: Span, observer: &mut O) -> Time {
+        let now = self.due;
+        let slot = self.pipe.first_waiting_mut().expect("the caller found one");
+        let packet = &mut slot.1;
+        packet.hop += 1;
+        observer.record(now, Who::Link(self.index), &Event::Dequeued { packet, sojourn });
         let departure = self.transmitter.send(now, packet);
         self.counts.sent_packets += 1;
-        self.counts.sent_bytes += u64::from(wire_len);
+        self.counts.sent_bytes += u64::from(packet.wire_len());
         if self.loss.loses(&mut self.loss_random) {
             self.lose(now, observer);
-            return when(queue, now, departure.ready);
+            return departure.ready;
         }
         // Departures are in order, and jitter keeps them so.
         slot.0 = departure.out + self.delay;
         if let Some(jitter) = &mut self.jitter {
             slot.0 = jitter.delay(slot.0, &mut self.jitter_random);
         }
-        if !self.leads_to_ends {
-            self.passing = self.pipe.withdraw();
-        }
-        when(queue, now, departure.ready)
+        self.pipe.send();
+        departure.ready
     }
 
-    /// The medium loses what just entered the pipe.
+    /// The medium loses the only packet that waits in the ring.
     #[cold]
     #[inline(never)]
     fn lose<O: Observer>(&mut self, now: Time, observer: &mut O) {
@@ -223,11 +362,4 @@ impl Line {
         self.counts.dropped_bytes += u64::from(packet.wire_len());
         observer.record(now, Who::Link(self.index), &Event::Dropped { packet, why });
     }
-}
-
-/// When to pull again: not before something waits. A transmitter that is ready now asks even an
-/// empty queue, which may take that as a turn.
-#[inline(always)]
-fn when(queue: &impl Qdisc<Packet>, now: Time, at: Time) -> Time {
-    if at <= now || queue.backlog().packets > 0 { at } else { Time::NEVER }
 }

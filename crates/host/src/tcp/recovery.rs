@@ -491,23 +491,27 @@ impl Sender {
         }
     }
 
-    /// Arms a tail loss probe (RFC 8985 section 7.2) unless repair is under way.
-    pub(super) fn schedule_probe(&mut self, now: Time, _on_ack: bool) -> bool {
-        if self.board.is_empty()
-            || !matches!(self.state, RecoveryState::Open | RecoveryState::Cwr)
-            || self.sacked_out > 0
-        {
-            return false;
+    /// Calls for a tail loss probe (RFC 8985 section 7.2) unless repair is under way. Several
+    /// bursts and acknowledgements of one moment set the timer once, at their end.
+    pub(super) fn schedule_probe(&mut self) -> bool {
+        let is_quiet = matches!(self.state, RecoveryState::Open | RecoveryState::Cwr);
+        self.probe_due =
+            is_quiet && !self.board.is_empty() && self.sacked_out == 0 && self.rtt.srtt().is_some();
+        self.probe_due
+    }
+
+    /// Sets the timer of the probe that is called for.
+    #[inline]
+    pub(super) fn set_probe_timer(&mut self, now: Time) {
+        if !std::mem::take(&mut self.probe_due) {
+            return;
         }
-        let Some(srtt) = self.rtt.srtt() else {
-            return false;
-        };
+        let srtt = self.rtt.srtt().unwrap_or_default();
         // One segment alone may wait for a delayed acknowledgement.
         let margin =
             if self.packets_out() == 1 { self.config.rto_min } else { self.least_timeout() };
         let wait = (srtt * 2 + margin).min(self.until_timeout(now).max(Span::from_micros(1)));
         self.arm(TimerKind::LossProbe, now + wait);
-        true
     }
 
     pub(super) fn on_probe_timeout(&mut self, now: Time) {

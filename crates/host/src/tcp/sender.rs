@@ -51,6 +51,8 @@ pub struct Sender {
     /// A tail loss probe is out: recovery point, and whether it repeated old data.
     pub(super) probe: Option<Probe>,
     pub(super) timer: Timer,
+    /// A probe timer is to be set as soon as nothing more can leave at the moment.
+    pub(super) probe_due: bool,
     pub(super) pacer: Pacer,
     pub(super) usage: WindowUse,
     pub(super) burst: Option<Burst>,
@@ -185,6 +187,7 @@ impl Sender {
             prefers_new_data: false,
             probe: None,
             timer: Timer::OFF,
+            probe_due: false,
             pacer: Pacer::default(),
             usage: WindowUse::default(),
             burst: None,
@@ -653,7 +656,7 @@ impl Sender {
     /// Arms the timer after an acknowledgement: a tail loss probe if one fits, else the
     /// retransmission timeout.
     fn set_timer(&mut self, now: Time) {
-        if !self.schedule_probe(now, true) {
+        if !self.schedule_probe() {
             self.rearm_retransmission(now);
         }
     }
@@ -681,6 +684,7 @@ impl Sender {
 
     pub(super) fn arm(&mut self, kind: TimerKind, at: Time) {
         self.timer = Timer { kind, at: on_tick(at, self.config.tick) };
+        self.probe_due = false;
     }
 
     pub(super) fn restart(&mut self, now: Time, last_sent: Time) {

@@ -129,6 +129,7 @@ impl Sender {
             let sent_before = self.totals.segments_sent;
             self.pacer.wake = Time::NEVER;
             if !self.plan_burst(now) {
+                self.set_probe_timer(now);
                 return None;
             }
             debug_assert!(self.totals.segments_sent > sent_before, "a burst has segments");
@@ -274,12 +275,12 @@ impl Sender {
         });
         self.nxt_byte += bytes;
         self.on_burst(now, bytes, count, prior_in_flight, false);
-        if was_empty || self.timer.kind == TimerKind::LossProbe || self.timer.at.is_never() {
-            self.rearm_retransmission(now);
-        }
         self.usage.wait(now, Waiting::Busy);
         // A probe timer restarts with every burst of new data.
-        self.schedule_probe(now, false);
+        let is_idle = was_empty || self.timer.at.is_never();
+        if !self.schedule_probe() && (is_idle || self.timer.kind == TimerKind::LossProbe) {
+            self.rearm_retransmission(now);
+        }
     }
 
     /// Repeats the first lost segment that is not out again, and the lost ones behind it that

@@ -1,10 +1,11 @@
 //! A running digest of what packets did and when.
 //!
-//! It is mixed where a packet's way through a place ends: when it leaves a queue, arrives, is
-//! dropped or marked. When it was sent and when it was queued are part of that. What is still
-//! under way at the end of the run enters as the counts of what was sent.
+//! Each flow and each link has one of its own, so that it does not matter in which order two of
+//! them are heard of. It is mixed where a packet's way ends, when it arrives or is dropped, and when it
+//! is marked. When it was sent is part of that. How long packets waited enters as the sum for each
+//! queue, and what is still under way at the end of the run as the counts of what was sent.
 
-use sojourn_core::{Packet, Span, Time};
+use sojourn_core::{Packet, Time};
 
 /// Order-dependent: each event multiplies the state with a word of its own and folds the product,
 /// the step of wyhash (Wang Yi). The fields of an event are laid over one another where they
@@ -17,9 +18,9 @@ pub(super) struct Digest(u64);
 #[repr(u64)]
 pub(super) enum Kind {
     Arrived = 0xa076_1d64_78bd_642f,
-    Dequeued = 0xe703_7ed1_a0b4_28db,
     Dropped = 0x8ebc_6af0_9c88_c6e3,
     Marked = 0x5899_65cc_7537_4cc3,
+    Part = 0x9e37_79b9_7f4a_7c15,
     Total = 0x1d8e_4e27_c47d_124f,
 }
 
@@ -35,18 +36,16 @@ impl Digest {
         self.mix(when(now, packet), what ^ Kind::Arrived as u64);
     }
 
-    /// What happens to a packet at a link, after it waited there.
+    /// What happens to a packet at a link.
     #[inline(always)]
-    pub(super) fn at_link(
-        &mut self,
-        kind: Kind,
-        now: Time,
-        place: u16,
-        packet: &Packet,
-        waited: Span,
-    ) {
-        let what = packet.sent.as_nanos() ^ waited.as_nanos().rotate_left(32) ^ size(packet);
-        self.mix(when(now, packet) ^ u64::from(place) << 56, what ^ kind as u64);
+    pub(super) fn at_link(&mut self, kind: Kind, now: Time, packet: &Packet) {
+        let what = packet.sent.as_nanos() ^ size(packet);
+        self.mix(when(now, packet), what ^ kind as u64);
+    }
+
+    /// The digest of one flow or link.
+    pub(super) fn part(&mut self, part: Self) {
+        self.mix(part.0, Kind::Part as u64);
     }
 
     /// A number of the whole run.

@@ -14,6 +14,7 @@ use crate::series::{FlowSeries, StepDelay, inflight};
 /// What is touched for every data segment comes first.
 #[derive(Clone, Debug)]
 pub(super) struct FlowState {
+    digest: Digest,
     total: Counts,
     rtt_max_in_row: u64,
     rtt: Histogram,
@@ -52,6 +53,7 @@ pub(super) struct FlowState {
 impl FlowState {
     pub(super) fn new(warmup: Time) -> Self {
         Self {
+            digest: Digest::default(),
             total: Counts::default(),
             rtt_max_in_row: 0,
             rtt: Histogram::new(),
@@ -101,15 +103,15 @@ impl FlowState {
     }
 
     #[inline]
-    pub(super) fn on_arrived(&mut self, now: Time, packet: &Packet, digest: &mut Digest) {
+    pub(super) fn on_arrived(&mut self, now: Time, packet: &Packet) {
         if let Body::Segment(segment) = &packet.body {
-            digest.arrived(now, packet, segment.first);
+            self.digest.arrived(now, packet, segment.first);
             self.count_arrived(now, packet);
         } else if let Body::Ack(ack) = &packet.body {
-            digest.arrived(now, packet, ack_number(ack));
+            self.digest.arrived(now, packet, ack_number(ack));
             self.total.acks_arrived += 1;
         } else {
-            self.on_other_arrived(now, packet, &packet.body, digest);
+            self.on_other_arrived(now, packet, &packet.body);
         }
     }
 
@@ -205,7 +207,8 @@ impl FlowState {
         self.ping_in_row = NO_DELAY;
     }
 
-    pub(super) fn mix_totals(&self, digest: &mut Digest) {
+    pub(super) fn mix(&self, digest: &mut Digest) {
+        digest.part(self.digest);
         let total = &self.total;
         for count in [total.sent_packets, total.sent_bytes, total.acks_sent, total.delivered_bytes]
         {
@@ -266,8 +269,8 @@ impl FlowState {
     }
 
     #[inline(never)]
-    fn on_other_arrived(&mut self, now: Time, packet: &Packet, body: &Body, digest: &mut Digest) {
-        digest.arrived(now, packet, other_number(body));
+    fn on_other_arrived(&mut self, now: Time, packet: &Packet, body: &Body) {
+        self.digest.arrived(now, packet, other_number(body));
         match body {
             Body::Datagram { number, frame, .. } => {
                 self.count_arrived(now, packet);

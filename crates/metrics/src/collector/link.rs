@@ -2,7 +2,7 @@
 
 use sojourn_core::{DropReason, Packet, QueueSample, Queued, Span, Time};
 
-use super::digest::Digest;
+use super::digest::{Digest, Kind};
 use super::flow::mbps;
 use super::held::Held;
 use crate::histogram::Histogram;
@@ -12,6 +12,7 @@ use crate::series::{LinkSeries, StepDelay};
 /// What is touched for every packet comes first.
 #[derive(Clone, Debug)]
 pub(super) struct LinkState {
+    digest: Digest,
     total: LinkCounts,
     backlog_max_in_row: u32,
     sojourn_max_in_row: u64,
@@ -39,6 +40,7 @@ pub(super) struct LinkState {
 impl LinkState {
     pub(super) fn new(warmup: Time, flows: usize) -> Self {
         Self {
+            digest: Digest::default(),
             total: LinkCounts::default(),
             backlog_max_in_row: 0,
             sojourn_max_in_row: 0,
@@ -78,12 +80,14 @@ impl LinkState {
     }
 
     #[cold]
-    pub(super) fn on_dropped(&mut self, packet: &Packet, why: DropReason) {
+    pub(super) fn on_dropped(&mut self, now: Time, packet: &Packet, why: DropReason) {
+        self.digest.at_link(Kind::Dropped, now, packet);
         self.total.drops[why as usize] += u64::from(packet.segments);
         self.flows[packet.flow.0 as usize].drops += u64::from(packet.segments);
     }
 
-    pub(super) fn on_marked(&mut self, packet: &Packet) {
+    pub(super) fn on_marked(&mut self, now: Time, packet: &Packet) {
+        self.digest.at_link(Kind::Marked, now, packet);
         self.total.marks += u64::from(packet.segments);
         self.flows[packet.flow.0 as usize].marks += u64::from(packet.segments);
     }
@@ -111,6 +115,7 @@ impl LinkState {
         self.at_warmup = self.total;
         self.sojourn_at_row.0 = self.sojourn_at_row.0.wrapping_sub(self.sojourn.count());
         self.sojourn_at_row.1 = self.sojourn_at_row.1.wrapping_sub(self.sojourn.sum());
+        self.digest.total(self.sojourn.sum() as u64);
         self.sojourn.clear();
         self.backlog_max = 0;
         self.backlog_max_before_warmup = self.backlog_max_in_row;
@@ -135,8 +140,10 @@ impl LinkState {
         self.backlog_max_before_warmup = 0;
     }
 
-    pub(super) fn mix_totals(&self, digest: &mut Digest) {
+    pub(super) fn mix(&self, digest: &mut Digest) {
+        digest.part(self.digest);
         digest.total(self.total.sent_packets);
+        digest.total(self.sojourn.sum() as u64);
         digest.total(self.total.drops());
     }
 

@@ -14,7 +14,7 @@ mod phases;
 
 use sojourn_core::{DropReason, Event, FlowId, Observer, Packet, Span, Time, Who};
 
-use self::digest::{Digest, Kind};
+use self::digest::Digest;
 use self::flow::FlowState;
 use self::link::LinkState;
 use crate::outcome::{FlowMetrics, LinkMetrics, RunMetrics, Totals};
@@ -83,7 +83,6 @@ pub struct LinkShape {
 pub struct Collector {
     /// The next moment at which a row ends or the warm-up does.
     tick: Time,
-    digest: Digest,
     flows: Vec<FlowState>,
     links: Vec<LinkState>,
     warmup: Time,
@@ -107,7 +106,6 @@ impl Collector {
         let is_warm = shape.warmup.is_zero();
         Self {
             tick: if is_warm { row_ends } else { row_ends.min(warmup) },
-            digest: Digest::default(),
             flows: shape.flows.iter().map(|_| FlowState::new(warmup)).collect(),
             links: shape.links.iter().map(|_| LinkState::new(warmup, shape.flows.len())).collect(),
             warmup,
@@ -136,8 +134,9 @@ impl Collector {
         if !self.is_warm {
             self.end_warmup();
         }
-        self.flows.iter().for_each(|flow| flow.mix_totals(&mut self.digest));
-        self.links.iter().for_each(|link| link.mix_totals(&mut self.digest));
+        let mut digest = Digest::default();
+        self.flows.iter().for_each(|flow| flow.mix(&mut digest));
+        self.links.iter().for_each(|link| link.mix(&mut digest));
         let window = end.since(self.warmup);
         let flows: Vec<FlowMetrics> = self
             .flows
@@ -156,7 +155,7 @@ impl Collector {
             flows,
             links,
             series: self.series,
-            digest: self.digest.value(),
+            digest: digest.value(),
             end,
             window,
         };
@@ -195,15 +194,13 @@ impl Collector {
 
     #[inline(never)]
     fn on_dropped(&mut self, now: Time, place: u16, packet: &Packet, why: DropReason) {
-        self.digest.at_link(Kind::Dropped, now, place, packet, Span::ZERO);
-        self.links[usize::from(place)].on_dropped(packet, why);
+        self.links[usize::from(place)].on_dropped(now, packet, why);
         self.flows[packet.flow.0 as usize].on_dropped(packet);
     }
 
     #[inline(never)]
     fn on_marked(&mut self, now: Time, place: u16, packet: &Packet) {
-        self.digest.at_link(Kind::Marked, now, place, packet, Span::ZERO);
-        self.links[usize::from(place)].on_marked(packet);
+        self.links[usize::from(place)].on_marked(now, packet);
         self.flows[packet.flow.0 as usize].on_marked(packet);
     }
 
@@ -232,7 +229,7 @@ impl Observer for Collector {
                 let flow = &mut self.flows[id as usize];
                 match event {
                     Event::Sent { packet } => flow.on_sent(now, packet),
-                    Event::Arrived { packet } => flow.on_arrived(now, packet, &mut self.digest),
+                    Event::Arrived { packet } => flow.on_arrived(now, packet),
                     Event::Delivered { bytes } => flow.on_delivered(*bytes),
                     Event::Rtt { rtt } => flow.on_rtt(*rtt),
                     Event::Phase { from, to } => flow.on_phase(now, from, to),
@@ -253,10 +250,7 @@ impl Observer for Collector {
                 let link = &mut self.links[usize::from(place)];
                 match event {
                     Event::Enqueued { backlog, .. } => link.on_enqueued(*backlog),
-                    Event::Dequeued { packet, sojourn } => {
-                        self.digest.at_link(Kind::Dequeued, now, place, packet, *sojourn);
-                        link.on_dequeued(packet, *sojourn);
-                    }
+                    Event::Dequeued { packet, sojourn } => link.on_dequeued(packet, *sojourn),
                     Event::Dropped { packet, why } => self.on_dropped(now, place, packet, *why),
                     Event::Marked { packet } => self.on_marked(now, place, packet),
                     Event::QueueSample(sample) => {

@@ -571,9 +571,10 @@ fn the_digest_knows_places_kinds_and_order_but_not_the_step() {
     let (x, y) = (Who::Link(0), Who::Link(1));
     let one = of(100, &[(x, false), (y, true)]);
     assert_eq!(one, of(10, &[(x, false), (y, true)]));
-    assert_ne!(one, of(100, &[(y, true), (x, false)]));
     assert_ne!(one, of(100, &[(y, false), (x, true)]));
     assert_ne!(one, of(100, &[(x, false)]));
+    assert_ne!(of(100, &[(x, false), (x, true)]), of(100, &[(x, true), (x, false)]));
+    assert_eq!(one, of(100, &[(y, true), (x, false)]), "links may be heard of in any order");
 }
 
 proptest! {

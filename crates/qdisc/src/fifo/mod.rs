@@ -79,35 +79,61 @@ impl fmt::Display for Config {
     }
 }
 
-#[derive(Debug)]
-pub struct Fifo<P> {
+/// What a first-in-first-out queue decides and counts, for whoever keeps the packets.
+#[derive(Clone, Debug)]
+pub struct Admission {
     config: Config,
-    waiting: VecDeque<(Time, P)>,
     backlog: Backlog,
 }
 
-impl<P: Queued> Fifo<P> {
+impl Admission {
     pub fn new(config: &Config) -> Self {
-        Self { config: *config, waiting: VecDeque::new(), backlog: Backlog::default() }
+        Self { config: *config, backlog: Backlog::default() }
     }
 
-    fn is_full_for(&self, packet: &P) -> bool {
-        match self.config {
+    /// Whether a packet of `wire_len` bytes may wait; then it counts until it is released.
+    #[inline]
+    pub fn admits(&mut self, wire_len: u32) -> bool {
+        let is_full = match self.config {
             Config::Packets(limit) => self.backlog.packets >= limit,
-            Config::Bytes(limit) => {
-                self.backlog.bytes + u64::from(packet.wire_len()) > limit.as_u64()
-            }
+            Config::Bytes(limit) => self.backlog.bytes + u64::from(wire_len) > limit.as_u64(),
+        };
+        if !is_full {
+            self.backlog.add(wire_len);
         }
+        !is_full
+    }
+
+    /// A packet of `wire_len` bytes no longer waits.
+    #[inline]
+    pub fn release(&mut self, wire_len: u32) {
+        self.backlog.remove(wire_len);
+    }
+
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+}
+
+#[derive(Debug)]
+pub struct Fifo<P> {
+    admission: Admission,
+    waiting: VecDeque<(Time, P)>,
+}
+
+impl<P> Fifo<P> {
+    pub fn new(config: &Config) -> Self {
+        Self { admission: Admission::new(config), waiting: VecDeque::new() }
     }
 }
 
 impl<P: Queued + Send> Qdisc<P> for Fifo<P> {
     #[inline]
     fn enqueue(&mut self, now: Time, packet: P, _: &mut dyn Sink<P>) -> Enqueue<P> {
-        if self.is_full_for(&packet) {
+        if !self.admission.admits(packet.wire_len()) {
             return Enqueue::Dropped(packet, DropReason::Full);
         }
-        self.backlog.add(packet.wire_len());
         self.waiting.push_back((now, packet));
         Enqueue::Queued
     }
@@ -115,12 +141,12 @@ impl<P: Queued + Send> Qdisc<P> for Fifo<P> {
     #[inline]
     fn dequeue(&mut self, now: Time, _: &mut dyn Sink<P>) -> Dequeue<P> {
         let Some((arrived, packet)) = self.waiting.pop_front() else { return Dequeue::Empty };
-        self.backlog.remove(packet.wire_len());
+        self.admission.release(packet.wire_len());
         Dequeue::Packet(packet, now.since(arrived))
     }
 
     fn backlog(&self) -> Backlog {
-        self.backlog
+        self.admission.backlog()
     }
 
     fn oldest(&self) -> Option<Time> {

@@ -208,6 +208,11 @@ impl<W: Write> Observer for PcapObserver<W> {
         }
         self.write_settled(false);
     }
+
+    /// Frames are written in order.
+    fn needs_order(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]
