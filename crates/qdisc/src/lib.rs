@@ -24,6 +24,7 @@ mod notation;
 mod registry;
 mod reshape;
 mod ring;
+mod rounds;
 mod slab;
 
 #[cfg(test)]

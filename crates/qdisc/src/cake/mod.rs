@@ -27,7 +27,7 @@ pub use priority::Priority;
 use sojourn_core::{DropReason, Queued, Span, Stream, Time};
 
 use crate::hash::FlowHash;
-use crate::slab::Slab;
+use crate::slab::{Slab, Slot};
 use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Reshape, Sink};
 use shaper::Shaper;
 use tin::{Dither, Tin};
@@ -51,7 +51,7 @@ const LIMIT_PACKETS: u64 = 10_240;
 /// Smallest buffer that a shaped CAKE gives itself.
 const BUFFER_LEAST: u64 = 4 << 20;
 
-impl<P: Queued> Cake<P> {
+impl<P: Queued + Copy> Cake<P> {
     pub fn new(config: &Config, mut random: Stream) -> Self {
         let tins = config.priority.tins(config);
         Self {
@@ -175,7 +175,7 @@ impl<P: Queued> Cake<P> {
             let flow = tin.next_flow(look, isolation, &mut self.dither)?;
             loop {
                 let state = &mut tin.flows[flow as usize];
-                let Some((packet, arrived)) = self.store.packets.head_mut(state.fifo) else {
+                let Some(Slot { packet, arrived, .. }) = self.store.packets.head_mut(state.fifo) else {
                     tin.rest(flow, isolation, now);
                     return None;
                 };
@@ -224,7 +224,7 @@ struct Store<P> {
     buffer_max_used: u64,
 }
 
-impl<P: Queued> Store<P> {
+impl<P: Queued + Copy> Store<P> {
     fn new() -> Self {
         Self {
             packets: Slab::new(),
@@ -251,19 +251,17 @@ impl<P: Queued> Store<P> {
     #[inline]
     fn pop(&mut self, tin: &mut Tin, flow: u32) -> Option<P> {
         let fifo = &mut tin.flows[flow as usize].fifo;
-        let (packet, _) = self.packets.head(*fifo)?;
-        let (bytes, truesize) = (packet.wire_len(), packet.truesize());
-        let packet = self.packets.pop(fifo).map(|(packet, _)| packet);
-        self.uncount(tin, flow, bytes, truesize);
-        packet
+        let slot = self.packets.pop(fifo)?;
+        self.uncount(tin, flow, slot.packet.wire_len(), slot.truesize);
+        Some(slot.packet)
     }
 
     /// Takes the packet at `position` of a flow, which must be there, out of all counts.
     fn remove(&mut self, tin: &mut Tin, flow: u32, position: usize) -> P {
         let removed = self.packets.remove(&mut tin.flows[flow as usize].fifo, position);
-        let (packet, _) = removed.expect("the position is inside the queue");
-        self.uncount(tin, flow, packet.wire_len(), packet.truesize());
-        packet
+        let slot = removed.expect("the position is inside the queue");
+        self.uncount(tin, flow, slot.packet.wire_len(), slot.truesize);
+        slot.packet
     }
 
     #[inline]
@@ -348,7 +346,7 @@ impl<P: Reshape + Send> Qdisc<P> for Cake<P> {
 
     fn oldest(&self) -> Option<Time> {
         let fifos = self.tins.iter().flat_map(Tin::active_fifos);
-        fifos.filter_map(|fifo| self.store.packets.head(fifo)).map(|(_, arrived)| *arrived).min()
+        fifos.filter_map(|fifo| self.store.packets.head(fifo)).map(|head| head.arrived).min()
     }
 
     fn details(&self) -> Vec<(&'static str, u64)> {

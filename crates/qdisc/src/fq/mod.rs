@@ -16,7 +16,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use sojourn_core::{DropReason, Queued, Span, Stream, Time};
 
 use crate::hash::FlowHash;
-use crate::slab::{Fifo, Slab};
+use crate::slab::{Fifo, Slab, Slot};
 use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink};
 
 #[derive(Debug)]
@@ -68,7 +68,7 @@ struct Stats {
 /// No flow is held back for longer.
 const DELAY_MOST: Span = Span::from_secs(1);
 
-impl<P: Queued> Fq<P> {
+impl<P: Queued + Copy> Fq<P> {
     pub fn new(config: &Config, mut random: Stream) -> Self {
         Self {
             hash: FlowHash::new(&mut random),
@@ -152,7 +152,7 @@ impl<P: Queued> Fq<P> {
     }
 }
 
-impl<P: Queued + Send> Qdisc<P> for Fq<P> {
+impl<P: Queued + Copy + Send> Qdisc<P> for Fq<P> {
     #[inline(never)]
     fn enqueue(&mut self, now: Time, packet: P, _: &mut dyn Sink<P>) -> Enqueue<P> {
         if self.backlog.packets >= self.config.limit {
@@ -200,7 +200,7 @@ impl<P: Queued + Send> Qdisc<P> for Fq<P> {
                 self.old_flows.push_back(index);
                 continue;
             }
-            let Some((head, arrived)) = self.packets.head_mut(flow.fifo) else {
+            let Some(Slot { packet: head, arrived, .. }) = self.packets.head_mut(flow.fifo) else {
                 turns.pop_front();
                 // A pass through the old flows, so that no flow starves them by coming back as new.
                 if is_new && !self.old_flows.is_empty() {
@@ -233,8 +233,8 @@ impl<P: Queued + Send> Qdisc<P> for Fq<P> {
             if self.config.pacing {
                 self.pace(index, bytes, now);
             }
-            let (packet, _) = popped.expect("the head was looked at");
-            return Dequeue::Packet(packet, wait);
+            let slot = popped.expect("the head was looked at");
+            return Dequeue::Packet(slot.packet, wait);
         }
     }
 
@@ -244,7 +244,7 @@ impl<P: Queued + Send> Qdisc<P> for Fq<P> {
 
     fn oldest(&self) -> Option<Time> {
         let heads = self.flows.iter().filter_map(|flow| self.packets.head(flow.fifo));
-        heads.map(|(_, arrived)| *arrived).min()
+        heads.map(|head| head.arrived).min()
     }
 
     fn details(&self) -> Vec<(&'static str, u64)> {
