@@ -43,9 +43,30 @@ pub(crate) struct Slot<P> {
     next: u32,
 }
 
-/// A place that was taken from the free ones and is to be filled at once.
+/// A slot between the queues and the outside: to be filled, or copied from, at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place(u32);
+
+impl Place {
+    /// No slot has this number.
+    pub(crate) const NOWHERE: Self = Self(NONE);
+}
+
+/// The head of a queue, to be looked at and perhaps taken out.
+pub(crate) struct Head<'a, P> {
+    pub(crate) slot: &'a mut Slot<P>,
+    free: &'a mut u32,
+}
+
+impl<P> Head<'_, P> {
+    /// Takes it out, to be copied by [`Slab::taken`] before anything else is done.
+    #[inline]
+    pub(crate) fn take(self, fifo: &mut Fifo) -> Place {
+        let index = std::mem::replace(&mut fifo.head, self.slot.next);
+        self.slot.next = std::mem::replace(self.free, index);
+        Place(index)
+    }
+}
 
 impl<P: Queued + Copy> Slab<P> {
     pub(crate) fn new() -> Self {
@@ -86,22 +107,14 @@ impl<P: Queued + Copy> Slab<P> {
 
     #[inline]
     pub(crate) fn pop(&mut self, fifo: &mut Fifo) -> Option<Slot<P>> {
-        self.take(fifo).map(|place| *self.taken(place))
+        let place = self.head_mut(*fifo)?.take(fifo);
+        self.taken(place).copied()
     }
 
-    /// Takes the head out, to be copied by [`Slab::taken`] before anything else is done.
+    /// What a place held that was taken just now; nothing was [`Place::NOWHERE`].
     #[inline]
-    pub(crate) fn take(&mut self, fifo: &mut Fifo) -> Option<Place> {
-        let slot = self.slots.get_mut(fifo.head as usize)?;
-        let index = std::mem::replace(&mut fifo.head, slot.next);
-        slot.next = std::mem::replace(&mut self.free, index);
-        Some(Place(index))
-    }
-
-    /// What a place held that was taken just now.
-    #[inline]
-    pub(crate) fn taken(&self, place: Place) -> &Slot<P> {
-        &self.slots[place.0 as usize]
+    pub(crate) fn taken(&self, place: Place) -> Option<&Slot<P>> {
+        self.slots.get(place.0 as usize)
     }
 
     #[inline]
@@ -110,8 +123,9 @@ impl<P: Queued + Copy> Slab<P> {
     }
 
     #[inline]
-    pub(crate) fn head_mut(&mut self, fifo: Fifo) -> Option<&mut Slot<P>> {
-        self.slots.get_mut(fifo.head as usize)
+    pub(crate) fn head_mut(&mut self, fifo: Fifo) -> Option<Head<'_, P>> {
+        let slot = self.slots.get_mut(fifo.head as usize)?;
+        Some(Head { slot, free: &mut self.free })
     }
 
     pub(crate) fn tail(&self, fifo: Fifo) -> Option<&P> {

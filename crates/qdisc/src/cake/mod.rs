@@ -27,7 +27,7 @@ pub use priority::Priority;
 use sojourn_core::{DropReason, Queued, Span, Stream, Time};
 
 use crate::hash::FlowHash;
-use crate::slab::{Slab, Slot};
+use crate::slab::Slab;
 use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Reshape, Sink};
 use shaper::Shaper;
 use tin::{Dither, Tin};
@@ -175,11 +175,12 @@ impl<P: Queued + Copy> Cake<P> {
             let flow = tin.next_flow(look, isolation, &mut self.dither)?;
             loop {
                 let state = &mut tin.flows[flow as usize];
-                let Some(Slot { packet, arrived, .. }) = self.store.packets.head_mut(state.fifo) else {
+                let Some(head) = self.store.packets.head_mut(state.fifo) else {
                     tin.rest(flow, isolation, now);
                     return None;
                 };
-                let wait = now.since(*arrived);
+                let wait = now.since(head.slot.arrived);
+                let packet = &mut head.slot.packet;
                 let signal = state.cobalt.on_dequeue(
                     &tin.cobalt,
                     now,

@@ -16,7 +16,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use sojourn_core::{DropReason, Queued, Span, Stream, Time};
 
 use crate::hash::FlowHash;
-use crate::slab::{Fifo, Slab, Slot};
+use crate::slab::{Fifo, Slab};
 use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink};
 
 #[derive(Debug)]
@@ -200,7 +200,7 @@ impl<P: Queued + Copy + Send> Qdisc<P> for Fq<P> {
                 self.old_flows.push_back(index);
                 continue;
             }
-            let Some(Slot { packet: head, arrived, .. }) = self.packets.head_mut(flow.fifo) else {
+            let Some(head) = self.packets.head_mut(flow.fifo) else {
                 turns.pop_front();
                 // A pass through the old flows, so that no flow starves them by coming back as new.
                 if is_new && !self.old_flows.is_empty() {
@@ -218,23 +218,24 @@ impl<P: Queued + Copy + Send> Qdisc<P> for Fq<P> {
                 self.stats.throttled += 1;
                 continue;
             }
-            let wait = now.since(*arrived);
+            let wait = now.since(head.slot.arrived);
+            let packet = &mut head.slot.packet;
             let is_late = self.config.ce_threshold.is_some_and(|threshold| wait > threshold);
-            if is_late && head.ecn().is_capable() {
-                head.mark_ce();
-                sink.marked(now, head);
+            if is_late && packet.ecn().is_capable() {
+                packet.mark_ce();
+                sink.marked(now, packet);
                 self.stats.ce_mark += 1;
             }
-            let bytes = head.wire_len();
+            let packet = *packet;
+            head.take(&mut flow.fifo);
+            let bytes = packet.wire_len();
             flow.qlen -= 1;
             flow.credit -= i64::from(bytes);
             self.backlog.remove(bytes);
-            let popped = self.packets.pop(&mut flow.fifo);
             if self.config.pacing {
                 self.pace(index, bytes, now);
             }
-            let slot = popped.expect("the head was looked at");
-            return Dequeue::Packet(slot.packet, wait);
+            return Dequeue::Packet(packet, wait);
         }
     }
 

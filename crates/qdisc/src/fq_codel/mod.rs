@@ -177,19 +177,13 @@ struct Store<P> {
 }
 
 impl<P: Queued + Copy> Store<P> {
-    /// Takes the head of a flow out, to be copied before anything else is done.
-    #[inline]
-    fn take(&mut self, fifo: &mut Fifo, flow_backlog: &mut u64) -> Option<(Place, u32)> {
-        let head = self.packets.head(*fifo)?;
-        let (bytes, truesize) = (head.packet.wire_len(), head.truesize);
-        self.backlog.remove(bytes);
-        *flow_backlog -= u64::from(bytes);
-        self.memory_usage -= u64::from(truesize);
-        self.packets.take(fifo).map(|place| (place, bytes))
-    }
-
     fn pop(&mut self, fifo: &mut Fifo, flow_backlog: &mut u64) -> Option<P> {
-        self.take(fifo, flow_backlog).map(|(place, _)| self.packets.taken(place).packet)
+        let slot = self.packets.pop(fifo)?;
+        let bytes = slot.packet.wire_len();
+        *flow_backlog -= u64::from(bytes);
+        self.backlog.remove(bytes);
+        self.memory_usage -= u64::from(slot.truesize);
+        Some(slot.packet)
     }
 }
 
@@ -207,7 +201,7 @@ impl<P: Queued + Copy> Source<P> for FlowSource<'_, P> {
     }
 
     fn head_mut(&mut self) -> Option<&mut P> {
-        self.store.packets.head_mut(*self.fifo).map(|slot| &mut slot.packet)
+        self.store.packets.head_mut(*self.fifo).map(|head| &mut head.slot.packet)
     }
 
     fn pop(&mut self) -> Option<P> {
@@ -296,51 +290,45 @@ impl<P: Queued + Copy> FqCodel<P> {
         self.rounds.iter().position(|flow| flow.backlog == most).unwrap_or(0) as u32
     }
 
-    /// Takes the next packet out, to be copied before anything else is done; and how long it
-    /// waited.
+    /// Takes the next packet out, to be copied at once; and how long it waited.
     #[inline(never)]
-    fn choose(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Option<(Place, Span)> {
+    fn choose(&mut self, now: Time, sink: &mut dyn Sink<P>) -> (Place, Span) {
         loop {
-            let index = self.rounds.current()?;
-            let (flow, deficit) = self.rounds.turn_mut(index);
-            let wait = match self.store.packets.head(flow.fifo) {
-                Some(head) => {
-                    let (bytes, arrived) = (head.packet.wire_len(), head.arrived);
-                    let backlog =
-                        guarding_backlog(self.law.mode(), self.store.backlog, flow.backlog);
-                    let stats = &mut self.stats;
-                    match self.law.look(&mut flow.codel, bytes, arrived, backlog, now, stats) {
-                        Look::Pass => Some(now.since(arrived)),
-                        Look::Act { ok_to_drop } => {
-                            let mut source = FlowSource {
-                                store: &mut self.store,
-                                fifo: &mut flow.fifo,
-                                flow_backlog: &mut flow.backlog,
-                                mode: self.law.mode(),
-                            };
-                            let codel = &mut flow.codel;
-                            self.law.act(ok_to_drop, codel, &mut source, now, stats, sink)
-                        }
-                    }
-                }
-                None => {
-                    self.law.rest(&mut flow.codel);
-                    None
-                }
+            let Some(index) = self.rounds.current() else { return (Place::NOWHERE, Span::ZERO) };
+            let Self { law, rounds, store, stats, .. } = self;
+            let (Flow { fifo, backlog, codel }, deficit) = rounds.turn_mut(index);
+            let Some(mut head) = store.packets.head_mut(*fifo) else {
+                law.rest(codel);
+                rounds.leave(index);
+                continue;
             };
-            if let Some(wait) = wait
-                && let Some((place, bytes)) = self.store.take(&mut flow.fifo, &mut flow.backlog)
-            {
-                *deficit -= bytes as i32;
-                return Some((place, wait));
+            let mut bytes = head.slot.packet.wire_len();
+            let mut wait = now.since(head.slot.arrived);
+            let guarding = guarding_backlog(law.mode(), store.backlog, *backlog);
+            let look = law.look(codel, bytes, head.slot.arrived, guarding, now, stats);
+            if let Look::Act { ok_to_drop } = look {
+                let mode = law.mode();
+                let mut source = FlowSource { store, fifo, flow_backlog: backlog, mode };
+                let acted = law.act(ok_to_drop, codel, &mut source, now, stats, sink);
+                let next = store.packets.head_mut(*fifo);
+                let (Some(waited), Some(next)) = (acted, next) else {
+                    rounds.leave(index);
+                    continue;
+                };
+                (head, wait) = (next, waited);
+                bytes = head.slot.packet.wire_len();
             }
-            self.rounds.leave(index);
+            *deficit -= bytes as i32;
+            *backlog -= u64::from(bytes);
+            store.backlog.remove(bytes);
+            store.memory_usage -= u64::from(head.slot.truesize);
+            return (head.take(fifo), wait);
         }
     }
 }
 
 impl<P: Queued + Copy + Send> Qdisc<P> for FqCodel<P> {
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
         let index = bucket(self.hash.flow(&packet.flow_key()), self.config.flows);
         let place = self.admit(index, packet.wire_len(), packet.truesize());
@@ -351,10 +339,11 @@ impl<P: Queued + Copy + Send> Qdisc<P> for FqCodel<P> {
         Enqueue::Queued
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P> {
-        match self.choose(now, sink) {
-            Some((place, wait)) => Dequeue::Packet(self.store.packets.taken(place).packet, wait),
+        let (place, wait) = self.choose(now, sink);
+        match self.store.packets.taken(place) {
+            Some(slot) => Dequeue::Packet(slot.packet, wait),
             None => Dequeue::Empty,
         }
     }
