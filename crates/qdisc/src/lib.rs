@@ -18,7 +18,6 @@ pub mod pie;
 pub mod red;
 pub mod tbf;
 
-mod chain;
 mod hash;
 mod notation;
 mod registry;

@@ -10,7 +10,9 @@ mod tests;
 use std::fmt;
 
 use sojourn_core::words::unknown_param;
-use sojourn_core::{Bytes, DropReason, Param, ParamKind, Queued, Span, SpecError, Stream, Time, Words};
+use sojourn_core::{
+    Bytes, DropReason, Param, ParamKind, Queued, Span, SpecError, Stream, Time, Words,
+};
 
 use crate::codel::{Law, LawConfig, Look, Mode, Source, State, Stats};
 use crate::hash::{FlowHash, bucket};
