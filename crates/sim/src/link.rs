@@ -302,9 +302,7 @@ impl Line {
             }
         };
         let ready = self.send(sojourn, observer);
-        // A transmitter that is ready now asks even an empty queue, which may take that as a turn.
-        let asks = ready <= now || queue.backlog().packets > 0;
-        self.due = if asks { ready } else { Time::NEVER };
+        self.due = if queue.backlog().packets > 0 { ready } else { Time::NEVER };
     }
 
     #[inline(always)]
