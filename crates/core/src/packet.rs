@@ -1,5 +1,7 @@
 //! The packet as models see it, and what a queue discipline may ask of whatever it carries.
 
+use std::num::NonZeroU32;
+
 use crate::units::Time;
 
 /// A flow of the scenario, by its position there.
@@ -81,7 +83,7 @@ pub struct PureAck {
     /// Selective acknowledgements, in segments; unused blocks are empty.
     pub sack: [SackBlock; MAX_SACK_BLOCKS],
     pub sack_count: u8,
-    /// ECN-Echo, congestion window reduced and accurate-ECN bits, opaque: equal or not.
+    /// The bits of [`TcpEcn`], opaque: equal or not.
     pub ecn_flags: u8,
     /// The sender's timestamp option.
     pub timestamp: Time,
@@ -89,6 +91,50 @@ pub struct PureAck {
 
 /// With the timestamp option there is room for three blocks (RFC 2018 section 3).
 pub const MAX_SACK_BLOCKS: usize = 3;
+
+/// The three flags of the TCP header that ECN uses: AE, CWR and ECE. Once accurate feedback is
+/// agreed on they are one counter, ACE (RFC 9768 section 3.2.2), except in the handshake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpEcn(u8);
+
+impl TcpEcn {
+    pub const NONE: Self = Self(0);
+    /// ECN-Echo (RFC 3168 section 6.1.3).
+    pub const ECE: Self = Self(1);
+    /// Congestion window reduced (RFC 3168 section 6.1.2).
+    pub const CWR: Self = Self(2);
+
+    /// AE, CWR and ECE from high to low, or the lowest bits of a counter.
+    pub const fn from_bits(bits: u8) -> Self {
+        Self(bits & 7)
+    }
+
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// The CE byte counter of an AccECN option, 24 bits (RFC 9768 section 3.2.3). A bit above them is
+/// set, so that no counter takes no room of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CeBytes(NonZeroU32);
+
+impl CeBytes {
+    const ABOVE: NonZeroU32 = NonZeroU32::new(1 << 24).expect("not zero");
+
+    pub const fn new(bytes: u32) -> Self {
+        Self(Self::ABOVE.saturating_add(bytes & 0xff_ffff))
+    }
+
+    /// Bytes marked from `earlier` until now, at most once around.
+    pub const fn since(self, earlier: Self) -> u32 {
+        self.0.get().wrapping_sub(earlier.0.get()) & 0xff_ffff
+    }
+}
 
 /// Segments `start..end` have arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -131,7 +177,7 @@ pub enum Body {
     /// ICMP echo request (forward) or reply (reverse); `asked` is when the request left.
     Echo { number: u32, asked: Time },
     /// TCP connection request (forward) or its answer (reverse); `asked` as above.
-    Handshake { asked: Time },
+    Handshake { asked: Time, ecn: TcpEcn },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -143,8 +189,8 @@ pub struct SegmentBody {
     /// Payload bytes.
     pub payload: u32,
     pub retransmission: bool,
-    /// Congestion window reduced (RFC 3168).
-    pub cwr: bool,
+    /// CWR, or the counter of marks that acknowledgements came with.
+    pub ecn: TcpEcn,
     /// No more data follows at the moment (PSH).
     pub push: bool,
     /// The timestamp of the newest acknowledgement the sender has seen, echoed.
@@ -163,8 +209,10 @@ pub struct AckBody {
     pub sack_count: u8,
     /// The first block reports a duplicate (RFC 2883).
     pub dsack: bool,
-    /// ECN-Echo (RFC 3168 section 6.1.3).
-    pub ece: bool,
+    /// ECE, or the counter of marks.
+    pub ecn: TcpEcn,
+    /// Of the AccECN option, if there is one.
+    pub ce_bytes: Option<CeBytes>,
 }
 
 /// Ethernet header, which Linux counts in a packet's length.
@@ -227,7 +275,7 @@ impl Queued for Packet {
                 ack: u64::from(ack.ack),
                 sack: ack.sack,
                 sack_count: ack.sack_count,
-                ecn_flags: u8::from(ack.ece),
+                ecn_flags: ack.ecn.bits(),
                 timestamp: self.sent,
             }),
             _ => None,
@@ -242,5 +290,12 @@ mod tests {
     #[test]
     fn a_packet_is_five_moves_of_sixteen_bytes() {
         assert!(size_of::<Packet>() <= 80, "{}", size_of::<Packet>());
+    }
+
+    #[test]
+    fn a_counter_of_marked_bytes_goes_round_after_24_bits() {
+        let earlier = CeBytes::new(0xff_fff0);
+        assert_eq!(CeBytes::new(0x100_0010).since(earlier), 0x20);
+        assert_eq!(CeBytes::new(0).since(CeBytes::new(0)), 0);
     }
 }

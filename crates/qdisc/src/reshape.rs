@@ -1,6 +1,6 @@
 //! What CAKE does to a packet beyond what [`Queued`] allows.
 
-use sojourn_core::{Body, Packet, Queued};
+use sojourn_core::{Body, Packet, Queued, TcpEcn};
 
 /// A packet that can be cut into its segments and stripped of its class. A plain copy, as all that
 /// is queued: whoever carries more than fits into one queues a handle to it.
@@ -15,8 +15,8 @@ pub trait Reshape: Queued + Copy {
 
 impl Reshape for Packet {
     /// The payload is taken to be spread evenly: each segment but the last takes the rounded-up
-    /// share. `push` stays with the last segment and `cwr` goes with the first, as segmentation
-    /// offload does it (RFC 3168 section 6.1.2 wants CWR once).
+    /// share. `push` stays with the last segment and CWR goes with the first, as segmentation
+    /// offload does it (RFC 3168 section 6.1.2 wants CWR once); a counter of marks is on all.
     fn split_first(&mut self) -> Option<Self> {
         if self.segments < 2 {
             return None;
@@ -33,7 +33,9 @@ impl Reshape for Packet {
                 rest.payload -= payload;
                 rest.first += 1;
                 rest.byte += u64::from(payload);
-                rest.cwr = false;
+                if rest.ecn == TcpEcn::CWR {
+                    rest.ecn = TcpEcn::NONE;
+                }
                 headers + payload
             }
             _ => self.ip_len.div_ceil(segments),
@@ -73,7 +75,7 @@ mod tests {
                 payload,
                 retransmission: false,
                 echo: Time::ZERO,
-                cwr: true,
+                ecn: TcpEcn::CWR,
                 push: true,
             }),
         }
@@ -94,7 +96,7 @@ mod tests {
             assert_eq!(segment.first, 10 + index);
             assert_eq!(segment.byte, 14_480 + 1448 * u64::from(index));
             assert_eq!(segment.push, index == 2);
-            assert_eq!(segment.cwr, index == 0);
+            assert_eq!(segment.ecn == TcpEcn::CWR, index == 0);
         }
     }
 

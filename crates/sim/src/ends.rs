@@ -38,7 +38,7 @@ impl Ends {
                 let random = address.stream_named(&flow.name, Purpose::Controller);
                 let config = transport.clone();
                 Self::Tcp {
-                    receiver: Receiver::new(config.clone(), ends),
+                    receiver: Receiver::new(config.clone(), cca.ecn_request(), ends),
                     sender: Sender::new(config, cca.clone(), ends, source, start, random),
                 }
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sojourn_core::{Body, Direction, Event, Observer, Rate, Span, StreamAddress, Time, Who};
 use sojourn_host::apps::{PingConfig, UdpConfig};
-use sojourn_host::tcp::{Config as Transport, ReceiveBuffer};
+use sojourn_host::tcp::{Config as Transport, EcnOffer, ReceiveBuffer};
 use sojourn_link::{JitterConfig, LossConfig, RateConfig, RateSpec};
 use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic};
 
@@ -221,7 +221,11 @@ fn transport(situation: &Situation) -> Transport {
         } else {
             Span::from_secs_f64(params.base_rtt_ms / 1e3)
         },
-        ecn: params.ecn.as_deref().is_some_and(|ecn| ecn.starts_with("tcp_ecn=1")),
+        ecn: match &params.ecn {
+            Some(ecn) if ecn.starts_with("tcp_ecn=1") => Some(EcnOffer::Classic),
+            Some(ecn) if ecn.starts_with("tcp_ecn=3") => Some(EcnOffer::Accurate),
+            _ => None,
+        },
         offload: params.offloads.as_deref().is_some_and(|text| text.contains("on")),
         receive_buffer: locked.map_or_else(ReceiveBuffer::default, ReceiveBuffer::Locked),
         ..Transport::default()

@@ -1,7 +1,8 @@
 //! TCP in segments, as Linux does it: SACK scoreboard, RACK-TLP (RFC 8985), proportional rate
 //! reduction (RFC 9937), retransmission timeout with F-RTO (RFC 6298, RFC 5682), Eifel and D-SACK
 //! undo, delivery rate sampling, internal pacing, segmentation offload sizing and deferral,
-//! delayed and compressed acknowledgements, receive window auto-tuning, classic ECN (RFC 3168).
+//! delayed and compressed acknowledgements, receive window auto-tuning, ECN classic (RFC 3168), mark
+//! by mark (RFC 8257) and accurate (RFC 9768).
 //!
 //! | file | what |
 //! |---|---|
@@ -14,7 +15,11 @@
 //! | `rtt` | round-trip time and retransmission timeout |
 //! | `receiver` | the receiving end: order, SACK blocks, when to acknowledge |
 //! | `window` | the receive window |
+//! | `ecn` | what both ends agree on, and what packets bear |
+//! | `accecn` | the counters of accurate feedback |
 
+mod accecn;
+mod ecn;
 mod prr;
 mod rate;
 mod receiver;
@@ -22,9 +27,12 @@ mod recovery;
 mod rtt;
 mod scoreboard;
 mod sender;
+#[cfg(test)]
+mod tests;
 mod transmit;
 mod window;
 
+pub use ecn::{EcnOffer, EcnSupport};
 pub use receiver::Receiver;
 pub use sender::Sender;
 pub use window::ReceiveBuffer;
@@ -43,7 +51,13 @@ pub struct Config {
     pub receive_buffer: ReceiveBuffer,
     /// Most memory for unacknowledged data, bytes (`tcp_wmem`); zero is unlimited.
     pub send_buffer: u64,
-    pub ecn: bool,
+    /// What the sender asks for; `None` leaves it to the congestion control (`tcp_ecn` of the host
+    /// that connects).
+    pub ecn: Option<EcnOffer>,
+    /// What the receiver agrees to (`tcp_ecn` of the host that listens).
+    pub receiver_ecn: EcnSupport,
+    /// Accurate feedback comes with the counter of marked bytes as well (`tcp_ecn_option`).
+    pub ecn_option: bool,
     /// Offloaded segmentation: a burst crosses the network as one packet.
     pub offload: bool,
     /// Most bytes that one offloaded packet holds (`gso_max_size`).
@@ -74,7 +88,9 @@ impl Default for Config {
             initial_cwnd: 10,
             receive_buffer: ReceiveBuffer::default(),
             send_buffer: 4 << 20,
-            ecn: false,
+            ecn: None,
+            receiver_ecn: EcnSupport::Accurate,
+            ecn_option: true,
             offload: false,
             gso_max_size: 65_536,
             pace_always: false,

@@ -16,6 +16,11 @@ impl Prr {
         Self { prior_cwnd: cwnd.max(1), ssthresh, delivered: 0, out: 0, cwnd }
     }
 
+    /// The reduction under way goes further.
+    pub(super) fn lower(&mut self, ssthresh: u32) {
+        self.ssthresh = ssthresh;
+    }
+
     pub(super) fn cwnd(&self) -> u32 {
         self.cwnd
     }

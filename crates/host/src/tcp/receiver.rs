@@ -2,11 +2,14 @@
 
 use std::collections::VecDeque;
 
+use sojourn_cca::EcnRequest;
 use sojourn_core::{
     AckBody, Body, Direction, Ecn, Event, MAX_SACK_BLOCKS, Observer, Packet, Queued, SackBlock,
-    SegmentBody, Span, Time, Who,
+    SegmentBody, Span, TcpEcn, Time, Who,
 };
 
+use super::accecn::Counters;
+use super::ecn::{self, Echo};
 use super::window::ReceiveWindow;
 use super::{Config, Endpoints, on_tick};
 
@@ -52,8 +55,17 @@ pub struct Receiver {
     compressed_at: Time,
     /// The smallest; the longest of all spans before there is one.
     rtt: Span,
-    /// Echo congestion until the sender says that it heard (RFC 3168).
+    /// What the congestion control of the connection asks of ECN.
+    request: EcnRequest,
+    has_agreed: bool,
+    echo_of_marks: Echo,
+    /// The codepoint of acknowledgements.
+    codepoint: Ecn,
+    /// ECN-Echo is set, and ECN-capable data has been seen.
     echoes_congestion: bool,
+    saw_capable: bool,
+    counters: Counters,
+    /// Leaves before the acknowledgement that is due.
     outgoing: Option<Packet>,
 }
 
@@ -69,7 +81,9 @@ struct Range {
 }
 
 impl Receiver {
-    pub fn new(config: Config, ends: Endpoints) -> Self {
+    /// `request` is what the congestion control of the connection asks of ECN: on Linux both ends
+    /// run it.
+    pub fn new(config: Config, request: EcnRequest, ends: Endpoints) -> Self {
         let window = ReceiveWindow::new(config.receive_buffer, config.mss);
         Self {
             ends,
@@ -96,7 +110,13 @@ impl Receiver {
             compressed: 0,
             compressed_at: Time::NEVER,
             rtt: Span::MAX,
+            request,
+            has_agreed: false,
+            echo_of_marks: Echo::Off,
+            codepoint: Ecn::NotEct,
             echoes_congestion: false,
+            saw_capable: false,
+            counters: Counters::default(),
             outgoing: None,
             config,
         }
@@ -106,18 +126,35 @@ impl Receiver {
     pub fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, observer: &mut O) {
         match &packet.body {
             Body::Segment(segment) => self.on_segment(now, packet, segment, observer),
-            Body::Handshake { .. } => {
+            Body::Handshake { asked, ecn } => {
+                let ecn = self.agree(*ecn).answer(packet.ecn);
                 self.outgoing = Some(Packet {
                     direction: Direction::Reverse,
+                    ecn: Ecn::NotEct,
                     hop: 0,
                     src: self.ends.receiver,
                     dst: self.ends.sender,
                     sent: now,
+                    body: Body::Handshake { asked: *asked, ecn },
                     ..*packet
                 });
             }
             _ => {}
         }
+    }
+
+    /// The first request decides (RFC 9768 section 3.1.5).
+    fn agree(&mut self, asked: TcpEcn) -> Echo {
+        if !self.has_agreed {
+            self.has_agreed = true;
+            self.echo_of_marks = self.config.receiver_ecn.agrees_to(asked, self.request);
+            self.codepoint = self.echo_of_marks.codepoint(self.request);
+        }
+        if asked == TcpEcn::NONE {
+            // The sender may not have heard what was agreed on.
+            self.codepoint = Ecn::NotEct;
+        }
+        self.echo_of_marks
     }
 
     pub fn on_wake(&mut self, now: Time) {
@@ -136,9 +173,19 @@ impl Receiver {
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
         if self.must_ack {
+            if self.outgoing.is_some() {
+                return self.take_outgoing(now);
+            }
             return Some(self.acknowledge(now));
         }
         if self.outgoing.is_some() { self.outgoing.take() } else { None }
+    }
+
+    /// The acknowledgement that is due follows at once.
+    #[cold]
+    fn take_outgoing(&mut self, now: Time) -> Option<Packet> {
+        self.compressed_at = now;
+        self.outgoing.take()
     }
 
     pub fn next_wake(&self) -> Time {
@@ -158,7 +205,9 @@ impl Receiver {
         observer: &mut O,
     ) {
         let (start, end) = (segment.first, segment.first + u32::from(packet.segments));
-        self.on_ecn(packet, segment);
+        if self.echo_of_marks != Echo::Off {
+            self.on_ecn(now, packet, segment);
+        }
         // RFC 7323 section 4.3: remember the timestamp of what advances the left edge.
         if start <= self.acked {
             self.echo = packet.sent;
@@ -311,20 +360,51 @@ impl Receiver {
         self.rtt = self.rtt.min(rtt);
     }
 
-    /// RFC 3168 section 6.1.3.
-    fn on_ecn(&mut self, packet: &Packet, segment: &SegmentBody) {
-        if !self.config.ecn {
-            return;
+    #[inline(never)]
+    fn on_ecn(&mut self, now: Time, packet: &Packet, segment: &SegmentBody) {
+        match self.echo_of_marks {
+            Echo::Off => {}
+            Echo::Latched => self.latch(packet.ecn, segment.ecn),
+            Echo::MarkByMark => self.echo_mark(now, packet.ecn, segment.ecn),
+            Echo::Counters => {
+                let segments = u32::from(packet.segments);
+                self.must_ack |= self.counters.on_data(packet.ecn, segments, segment.payload);
+            }
         }
-        if segment.cwr {
+    }
+
+    /// RFC 3168 section 6.1.3. The sender's window may be very small after a reduction, and repeated
+    /// data tells that it is in need: Linux does not delay acknowledgements then.
+    fn latch(&mut self, ecn: Ecn, flags: TcpEcn) {
+        if flags.contains(TcpEcn::CWR) {
             self.echoes_congestion = false;
+            self.must_ack = true;
         }
-        if packet.ecn == Ecn::Ce {
+        if ecn == Ecn::Ce {
             if !self.echoes_congestion {
                 self.quick = self.quick.max(2);
             }
             self.echoes_congestion = true;
+        } else if ecn == Ecn::NotEct && self.saw_capable {
+            self.quick = self.quick.max(2);
         }
+        self.saw_capable |= ecn.is_capable();
+    }
+
+    /// RFC 8257 section 3.2: an acknowledgement speaks of segments that are all marked or all not.
+    fn echo_mark(&mut self, now: Time, ecn: Ecn, flags: TcpEcn) {
+        let is_marked = ecn == Ecn::Ce;
+        if is_marked != self.echoes_congestion {
+            if self.must_ack || !self.delayed_at.is_never() {
+                // For what came before, and none of those that are sent one by one.
+                let quick = self.quick;
+                self.outgoing = Some(self.acknowledge(now));
+                self.quick = quick;
+            }
+            self.must_ack = true;
+        }
+        self.echoes_congestion = is_marked;
+        self.must_ack |= flags.contains(TcpEcn::CWR);
     }
 
     /// Adapts the delayed acknowledgement to the pace of the sender.
@@ -412,9 +492,10 @@ impl Receiver {
             sack,
             sack_count,
             dsack: duplicate.is_some(),
-            ece: self.echoes_congestion,
+            ecn: TcpEcn::NONE,
+            ce_bytes: None,
         });
-        Packet {
+        let mut packet = Packet {
             flow: self.ends.flow,
             direction: Direction::Reverse,
             ecn: Ecn::NotEct,
@@ -426,6 +507,27 @@ impl Receiver {
             dst: self.ends.sender,
             sent: now,
             body,
+        };
+        if self.echo_of_marks != Echo::Off {
+            self.tell_marks(&mut packet);
+        }
+        packet
+    }
+
+    #[inline(never)]
+    fn tell_marks(&mut self, packet: &mut Packet) {
+        let Body::Ack(ack) = &mut packet.body else {
+            return;
+        };
+        packet.ecn = self.codepoint;
+        if self.echo_of_marks != Echo::Counters {
+            ack.ecn = if self.echoes_congestion { TcpEcn::ECE } else { TcpEcn::NONE };
+            return;
+        }
+        ack.ecn = self.counters.tell();
+        if self.config.ecn_option {
+            packet.ip_len += ecn::option_length(ack.sack_count);
+            ack.ce_bytes = ecn::option(ack.sack_count, self.counters.ceb);
         }
     }
 }

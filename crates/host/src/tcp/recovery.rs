@@ -1,7 +1,7 @@
 //! Loss detection by time (RACK-TLP, RFC 8985) and the states that Linux goes through while it
 //! repairs: Disorder, Cwr, Recovery, Loss; undone when the cause proves to be unfounded.
 
-use sojourn_cca::{Congestion, CongestionKind, Controller, Lost, RecoveryState, Undo};
+use sojourn_cca::{Congestion, CongestionKind, Controller, EcnFeedback, Lost, RecoveryState, Undo};
 use sojourn_core::{Span, Time};
 
 use super::prr::Prr;
@@ -80,6 +80,8 @@ pub(super) struct Undoing {
     open_retransmissions: Option<u32>,
     /// When this episode retransmitted first.
     first_retransmission: Option<Time>,
+    /// Marks were told of meanwhile, so the window stays reduced whatever became of the losses.
+    is_congested: bool,
 }
 
 impl Undoing {
@@ -122,6 +124,7 @@ impl Sender {
         outcome: &AckOutcome,
     ) -> bool {
         let una = self.board.first();
+        self.undo.is_congested |= outcome.ece;
         if self.state == RecoveryState::Open {
             if self.retrans_out == 0 {
                 self.undo.first_retransmission = None;
@@ -180,7 +183,7 @@ impl Sender {
 
     fn enter_recovery_if_lost(&mut self, now: Time, outcome: &AckOutcome) -> bool {
         if self.lost_out > 0 {
-            self.enter_recovery(now);
+            self.enter_recovery(now, outcome.ece);
         } else {
             if outcome.ece {
                 self.enter_cwr(now);
@@ -277,18 +280,21 @@ impl Sender {
         });
     }
 
-    fn enter_recovery(&mut self, now: Time) {
+    fn enter_recovery(&mut self, now: Time, is_congested: bool) {
         let prior_state = self.state;
         self.undo.disarm();
         self.undo.arm(self.retrans_out);
-        if !self.state.is_reducing() {
+        self.undo.is_congested = is_congested;
+        if prior_state == RecoveryState::Cwr {
+            self.deepen_reduction(now);
+        } else if !prior_state.is_reducing() {
             self.begin_reduction(now, CongestionKind::Loss, prior_state);
         }
         self.state = RecoveryState::Recovery;
         self.high_seq = self.board.end();
     }
 
-    fn enter_cwr(&mut self, now: Time) {
+    pub(super) fn enter_cwr(&mut self, now: Time) {
         if !matches!(self.state, RecoveryState::Open | RecoveryState::Disorder) {
             return;
         }
@@ -300,8 +306,32 @@ impl Sender {
 
     fn begin_reduction(&mut self, now: Time, kind: CongestionKind, prior_state: RecoveryState) {
         let cwnd = self.cwnd();
-        self.owes_cwr = self.config.ecn;
+        self.owe_cwr();
         self.probe = None;
+        self.tell_congestion(now, kind, prior_state);
+        if self.cca.uses_prr() && kind != CongestionKind::Timeout {
+            let ssthresh = self.cca.ssthresh().unwrap_or(cwnd);
+            self.prr = Some(Prr::begin(cwnd, ssthresh));
+        }
+    }
+
+    /// A loss while the window is being reduced for marks. Most controllers leave it at that; for
+    /// one that lowers its threshold again, the reduction goes on to there.
+    fn deepen_reduction(&mut self, now: Time) {
+        let cwnd = self.cwnd();
+        self.tell_congestion(now, CongestionKind::Loss, RecoveryState::Cwr);
+        if !self.cca.uses_prr() {
+            self.prr = None;
+            return;
+        }
+        let ssthresh = self.cca.ssthresh().unwrap_or(cwnd);
+        match &mut self.prr {
+            Some(prr) => prr.lower(ssthresh),
+            None => self.prr = Some(Prr::begin(cwnd, ssthresh)),
+        }
+    }
+
+    fn tell_congestion(&mut self, now: Time, kind: CongestionKind, prior_state: RecoveryState) {
         self.cca.on_congestion(&Congestion {
             now,
             kind,
@@ -309,10 +339,10 @@ impl Sender {
             snd_nxt: self.board.end(),
             prior_state,
         });
-        if self.cca.uses_prr() && kind != CongestionKind::Timeout {
-            let ssthresh = self.cca.ssthresh().unwrap_or(cwnd);
-            self.prr = Some(Prr::begin(cwnd, ssthresh));
-        }
+    }
+
+    fn owe_cwr(&mut self) {
+        self.ecn.owes_cwr = self.ecn.feedback == EcnFeedback::Classic;
     }
 
     fn end_reduction(&mut self, now: Time) {
@@ -352,7 +382,11 @@ impl Sender {
             }
         }
         self.prr = None;
-        self.cca.on_undo(&Undo { now });
+        if self.undo.is_congested {
+            self.cca.on_recovered(now);
+        } else {
+            self.cca.on_undo(&Undo { now });
+        }
         self.undo.disarm();
         self.totals.spurious += 1;
     }
@@ -400,7 +434,7 @@ impl Sender {
     /// RFC 6298 section 5.4 and RFC 8985 section 7.5: everything sent long enough ago is lost.
     fn enter_loss(&mut self, now: Time) {
         let prior_state = self.state;
-        let is_repairing = matches!(self.state, RecoveryState::Recovery | RecoveryState::Loss);
+        let is_undisturbed = matches!(self.state, RecoveryState::Open | RecoveryState::Disorder);
         let first = self.board.first();
         // The receiver dropped what it had acknowledged selectively (reneging, RFC 2018).
         let has_reneged = self.board.record(first).is_sacked;
@@ -415,19 +449,14 @@ impl Sender {
                 self.mark_lost(now, segment, false);
             }
         }
-        let is_new = !is_repairing || self.high_seq <= first;
+        let is_new = is_undisturbed || self.high_seq <= first;
         if is_new || (prior_state == RecoveryState::Loss && self.totals.timeouts == 0) {
             self.undo.disarm();
             self.begin_reduction(now, CongestionKind::Timeout, prior_state);
             self.undo.arm(self.retrans_out);
         } else {
-            self.cca.on_congestion(&Congestion {
-                now,
-                kind: CongestionKind::Timeout,
-                in_flight: self.in_flight(),
-                snd_nxt: self.board.end(),
-                prior_state,
-            });
+            self.owe_cwr();
+            self.tell_congestion(now, CongestionKind::Timeout, prior_state);
         }
         self.prr = None;
         self.probe = None;
@@ -479,7 +508,7 @@ impl Sender {
         self.mark_losses(now);
         if before != self.in_flight() {
             if self.state != RecoveryState::Recovery {
-                self.enter_recovery(now);
+                self.enter_recovery(now, false);
             }
             let in_flight = self.in_flight();
             if let Some(prr) = &mut self.prr {

@@ -5,9 +5,10 @@ use sojourn_cca::{
 };
 use sojourn_core::{
     AckBody, Body, Direction, Ecn, Event, FlowSample, Observer, Packet, Rate, SackBlock, Span,
-    Stream, Time, Who,
+    Stream, TcpEcn, Time, Who,
 };
 
+use super::ecn::{EcnOffer, SenderEcn};
 use super::prr::Prr;
 use super::rate::RateSampler;
 use super::recovery::{Rack, Undoing};
@@ -56,8 +57,7 @@ pub struct Sender {
     pub(super) pacer: Pacer,
     pub(super) usage: WindowUse,
     pub(super) burst: Option<Burst>,
-    /// Tell the receiver that its congestion echo was heard (RFC 3168 section 6.1.2).
-    pub(super) owes_cwr: bool,
+    pub(super) ecn: SenderEcn,
     /// The selective acknowledgements of the ACK before.
     sack_cache: [SackBlock; 3],
     highest_sacked: u32,
@@ -76,6 +76,7 @@ enum Connection {
     Requesting {
         at: Time,
         wait: Span,
+        repeats: u32,
     },
     Established,
 }
@@ -128,6 +129,8 @@ pub(super) struct AckOutcome {
     pub(super) original_delivered: bool,
     pub(super) retransmission_acked: bool,
     pub(super) dsack: bool,
+    /// Segments newly told of as marked, and whether that is congestion.
+    ce: u32,
     pub(super) ece: bool,
     pub(super) echo: Time,
     /// Send times of the first and last segment acknowledged cumulatively, never retransmitted.
@@ -154,7 +157,7 @@ impl Sender {
             now: start,
             handshake_rtt: None,
             tick: config.tick,
-            ecn: ecn_feedback(&config),
+            ecn: EcnFeedback::Off,
             random: random.clone(),
         };
         let cca = cca_config.build(setup);
@@ -169,6 +172,7 @@ impl Sender {
             connection: Connection::Requesting {
                 at: start + config.address_resolution,
                 wait: Span::from_secs(1),
+                repeats: 0,
             },
             una_byte: 0,
             nxt_byte: 0,
@@ -191,7 +195,7 @@ impl Sender {
             pacer: Pacer::default(),
             usage: WindowUse::default(),
             burst: None,
-            owes_cwr: false,
+            ecn: SenderEcn::off(),
             sack_cache: [SackBlock::default(); 3],
             highest_sacked: 0,
             echo: Time::ZERO,
@@ -209,10 +213,10 @@ impl Sender {
     pub fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, observer: &mut O) {
         match &packet.body {
             Body::Ack(ack) => {
+                self.on_ack(now, packet, ack, observer);
                 self.echo = packet.sent;
-                self.on_ack(now, ack, observer);
             }
-            Body::Handshake { asked } => self.on_established(now, now.since(*asked)),
+            Body::Handshake { asked, ecn } => self.on_established(now, now.since(*asked), *ecn),
             _ => {}
         }
     }
@@ -237,13 +241,15 @@ impl Sender {
     /// The next packet that may leave now.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
-        if let Connection::Requesting { at, wait } = self.connection {
+        if let Connection::Requesting { at, wait, repeats } = self.connection {
             if now < at {
                 return None;
             }
-            self.connection = Connection::Requesting { at: now + wait, wait: wait * 2 };
+            self.connection =
+                Connection::Requesting { at: now + wait, wait: wait * 2, repeats: repeats + 1 };
             let asked = now - self.config.address_resolution;
-            return Some(self.packet(now, 60, 1, Ecn::NotEct, Body::Handshake { asked }));
+            let ecn = self.offer().flags(repeats);
+            return Some(self.packet(now, 60, 1, Ecn::NotEct, Body::Handshake { asked, ecn }));
         }
         self.next_segment(now)
     }
@@ -336,13 +342,19 @@ impl Sender {
         }
     }
 
-    fn on_established(&mut self, now: Time, rtt: Span) {
+    fn offer(&self) -> EcnOffer {
+        let request = self.cca_config.ecn_request();
+        self.config.ecn.unwrap_or_else(|| EcnOffer::following(request))
+    }
+
+    fn on_established(&mut self, now: Time, rtt: Span, answer: TcpEcn) {
         if self.connection == Connection::Established {
             return;
         }
         self.connection = Connection::Established;
         self.rtt.on_sample(rtt, 0, 0);
         self.rtt.on_min_sample(now, rtt);
+        self.ecn = SenderEcn::agree(self.offer(), self.cca_config.ecn_request(), answer);
         self.cca = self.cca_config.build(Setup {
             mss: self.config.mss,
             mtu: self.config.mss + self.config.header,
@@ -350,14 +362,17 @@ impl Sender {
             now,
             handshake_rtt: Some(rtt),
             tick: self.config.tick,
-            ecn: ecn_feedback(&self.config),
+            ecn: self.ecn.feedback,
             random: self.random.clone(),
         });
         self.window_end = 65_535;
+        if self.ecn.is_request_marked(answer) {
+            self.enter_cwr(now);
+        }
         self.update_pacing_rate();
     }
 
-    fn on_ack<O: Observer>(&mut self, now: Time, ack: &AckBody, observer: &mut O) {
+    fn on_ack<O: Observer>(&mut self, now: Time, packet: &Packet, ack: &AckBody, observer: &mut O) {
         if ack.ack < self.board.first() || self.connection != Connection::Established {
             return;
         }
@@ -367,14 +382,16 @@ impl Sender {
         let prior_state = self.state;
         let had_sacked = self.sacked_out > 0;
 
-        let mut outcome =
-            AckOutcome { ece: ack.ece, echo: ack.echo, dsack: ack.dsack, ..AckOutcome::default() };
+        let mut outcome = AckOutcome { echo: ack.echo, dsack: ack.dsack, ..AckOutcome::default() };
         if ack.sack_count > 0 {
             self.on_sack(now, ack, &mut outcome);
         }
         self.on_cumulative(now, ack.ack, &mut outcome);
         self.window_end = self.window_end.max(self.una_byte + u64::from(ack.window));
         outcome.advanced = self.board.first() > prior_una;
+        if self.ecn.feedback != EcnFeedback::Off {
+            self.on_ecn(packet, ack, &mut outcome);
+        }
 
         let (rtt, is_delayed) = self.take_rtt(now, &outcome, had_sacked, observer);
         if outcome.dsack {
@@ -395,8 +412,6 @@ impl Sender {
             self.set_timer(now);
         }
 
-        let ce = if outcome.ece { outcome.delivered } else { 0 };
-        self.rate.delivered_ce += u64::from(ce);
         let lost = (self.total_lost - prior_lost) as u32;
         let min_rtt = self.rtt.min();
         let rate = self.rate.sample(now, outcome.delivered, self.total_lost, min_rtt);
@@ -409,7 +424,7 @@ impl Sender {
             delivered: outcome.delivered,
             cumulative: outcome.cumulative,
             lost,
-            ce,
+            ce: outcome.ce,
             ece: outcome.ece,
             rtt,
             is_delayed,
@@ -435,6 +450,18 @@ impl Sender {
         if outcome.advanced {
             self.check_completion(now, observer);
         }
+    }
+
+    /// Counts what the acknowledgement tells of marks, before anything is concluded from it.
+    #[inline(never)]
+    fn on_ecn(&mut self, packet: &Packet, ack: &AckBody, outcome: &mut AckOutcome) {
+        if packet.ecn == Ecn::Ce {
+            self.ecn.on_marked_ack();
+        }
+        let is_news = outcome.delivered > 0 || packet.sent > self.echo;
+        (outcome.ce, outcome.ece) =
+            self.ecn.on_ack(ack, outcome.delivered, is_news, self.config.mss);
+        self.rate.delivered_ce += u64::from(outcome.ce);
     }
 
     /// Marks what the blocks report, skipping what the acknowledgement before reported already.
@@ -702,9 +729,4 @@ impl Sender {
         let is_first = self.board.is_empty();
         self.rate.on_sent(now, is_first, in_flight, self.total_lost)
     }
-}
-
-/// What the two ends agree on: classic ECN or none.
-fn ecn_feedback(config: &Config) -> EcnFeedback {
-    if config.ecn { EcnFeedback::Classic } else { EcnFeedback::Off }
 }

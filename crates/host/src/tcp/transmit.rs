@@ -2,7 +2,7 @@
 //! allow, in bursts of the size that Linux would hand to segmentation offload.
 
 use sojourn_cca::{Cca, Controller, Quantum, RecoveryState, Sent};
-use sojourn_core::{Body, Ecn, Packet, Rate, SegmentBody, Span, Time};
+use sojourn_core::{Body, Packet, Rate, SegmentBody, Span, TcpEcn, Time};
 
 use super::sender::{Sender, TimerKind};
 use crate::apps::SourceState;
@@ -156,12 +156,11 @@ impl Sender {
             byte,
             payload,
             retransmission,
-            cwr,
+            ecn: if cwr { TcpEcn::CWR } else { self.ecn.flags },
             push,
             echo: self.echo,
         });
-        // Retransmissions are never marked (RFC 3168 section 6.1.5).
-        let ecn = if self.config.ecn && !retransmission { Ecn::Ect0 } else { Ecn::NotEct };
+        let ecn = if retransmission { self.ecn.repeated } else { self.ecn.fresh };
         let ip_len = payload + self.config.header * count;
         Some(self.packet(now, ip_len, count as u16, ecn, body))
     }
@@ -264,7 +263,7 @@ impl Sender {
             self.board.push(now, memo, self.nxt_byte + bytes - left, payload);
             left -= u64::from(payload);
         }
-        let cwr = std::mem::take(&mut self.owes_cwr);
+        let cwr = std::mem::take(&mut self.ecn.owes_cwr);
         self.burst = Some(Burst {
             next: first,
             end: first + count,

@@ -280,7 +280,7 @@ impl FlowState {
             Body::Echo { number, .. } if packet.direction == Direction::Reverse => {
                 self.pings.on_arrived(*number);
             }
-            Body::Handshake { asked } if packet.direction == Direction::Reverse => {
+            Body::Handshake { asked, .. } if packet.direction == Direction::Reverse => {
                 self.connect = self.connect.or(Some(now.since(*asked)));
             }
             Body::Echo { .. } | Body::Handshake { .. } | Body::Segment(_) | Body::Ack(_) => {}

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 use sojourn_core::{
-    Body, Direction, DropReason, Ecn, FlowSample, Packet, QueueSample, Rate, SegmentBody,
+    Body, Direction, DropReason, Ecn, FlowSample, Packet, QueueSample, Rate, SegmentBody, TcpEcn,
 };
 
 use super::*;
@@ -43,7 +43,7 @@ fn segment(flow: u32, first: u32, retransmission: bool, sent: Time) -> Packet {
             byte: u64::from(first) * 1448,
             payload: 1448,
             retransmission,
-            cwr: false,
+            ecn: TcpEcn::NONE,
             push: false,
             echo: Time::ZERO,
         }),

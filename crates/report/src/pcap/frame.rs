@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sojourn_core::{AckBody, Body, Direction, Ecn, Packet, SegmentBody, Time};
+use sojourn_core::{AckBody, Body, Direction, Ecn, Packet, SegmentBody, TcpEcn, Time};
 
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
@@ -77,8 +77,8 @@ impl Connection {
                 let length = (bytes.len() as u32).max(ETHERNET as u32 + packet.ip_len);
                 vec![whole(bytes, length, u64::from(ack.ack))]
             }
-            Body::Handshake { asked } => {
-                let bytes = self.handshake(packet, *asked);
+            Body::Handshake { asked, ecn } => {
+                let bytes = self.handshake(packet, *asked, *ecn);
                 let length = bytes.len() as u32;
                 vec![whole(bytes, length, 0)]
             }
@@ -138,14 +138,10 @@ impl Connection {
     ) -> Vec<u8> {
         const ACK: u16 = 0x10;
         const PSH: u16 = 0x08;
-        const CWR: u16 = 0x80;
         let last = byte + u64::from(payload) == segment.byte + u64::from(segment.payload);
-        let mut flags = ACK;
+        let mut flags = ACK | ecn_flags(segment.ecn);
         if segment.push && last {
             flags |= PSH;
-        }
-        if segment.cwr {
-            flags |= CWR;
         }
         let options = padded_options(timestamps(packet.sent, segment.echo), header);
         let tcp = Tcp {
@@ -160,7 +156,6 @@ impl Connection {
 
     fn acknowledgement(&mut self, packet: &Packet, ack: &AckBody) -> Vec<u8> {
         const ACK: u16 = 0x10;
-        const ECE: u16 = 0x40;
         let mut options = timestamps(packet.sent, ack.echo);
         let count = usize::from(ack.sack_count).min(ack.sack.len());
         let blocks: Vec<(u32, u32)> = ack.sack[..count]
@@ -179,7 +174,7 @@ impl Connection {
             acknowledgement: CLIENT_START
                 .wrapping_add(1)
                 .wrapping_add(self.position(ack.ack) as u32),
-            flags: if ack.ece { ACK | ECE } else { ACK },
+            flags: ACK | ecn_flags(ack.ecn),
             window: (ack.window >> WINDOW_SCALE).min(u32::from(u16::MAX)) as u16,
             options: padded_options(options, packet.ip_len),
         };
@@ -205,7 +200,7 @@ impl Connection {
         Some((sequence(*first), sequence(last + u64::from(*payload))))
     }
 
-    fn handshake(&mut self, packet: &Packet, asked: Time) -> Vec<u8> {
+    fn handshake(&mut self, packet: &Packet, asked: Time, ecn: TcpEcn) -> Vec<u8> {
         const SYN: u16 = 0x02;
         const ACK: u16 = 0x10;
         let answer = packet.direction == Direction::Reverse;
@@ -218,7 +213,7 @@ impl Connection {
         let tcp = Tcp {
             sequence: if answer { SERVER_START } else { CLIENT_START },
             acknowledgement: if answer { CLIENT_START.wrapping_add(1) } else { 0 },
-            flags: if answer { SYN | ACK } else { SYN },
+            flags: ecn_flags(ecn) | if answer { SYN | ACK } else { SYN },
             window: u16::MAX,
             options,
         };
@@ -277,6 +272,11 @@ struct Tcp {
     flags: u16,
     window: u16,
     options: Vec<u8>,
+}
+
+/// AE, CWR and ECE lie side by side in the header.
+fn ecn_flags(ecn: TcpEcn) -> u16 {
+    u16::from(ecn.bits()) << 6
 }
 
 /// Two fillers and the timestamps option (RFC 7323), in milliseconds.

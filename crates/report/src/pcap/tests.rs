@@ -1,4 +1,4 @@
-use sojourn_core::{AckBody, DropReason, Ecn, FlowId, SackBlock, SegmentBody, Span};
+use sojourn_core::{AckBody, DropReason, Ecn, FlowId, SackBlock, SegmentBody, Span, TcpEcn};
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn data(at: u64, first: u32, segments: u16, retransmission: bool) -> Packet {
         byte: u64::from(first) * 1448,
         payload: u32::from(segments) * 1448,
         retransmission,
-        cwr: false,
+        ecn: TcpEcn::NONE,
         push: false,
         echo: Time::ZERO,
     };
@@ -44,7 +44,8 @@ fn ack(at: u64, ack: u32, sack: &[(u32, u32)]) -> Packet {
         sack: blocks,
         sack_count: sack.len() as u8,
         dsack: false,
-        ece: false,
+        ecn: TcpEcn::NONE,
+        ce_bytes: None,
     };
     let options = if sack.is_empty() { 0 } else { 4 + 8 * sack.len() as u32 };
     packet(0, Direction::Reverse, at, 52 + options, Body::Ack(body))

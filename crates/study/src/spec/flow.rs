@@ -84,9 +84,18 @@ pub struct FlowSpec {
     /// TCP: congestion control, with its parameters.
     #[schemars(extend("default" = "cubic"))]
     pub cca: Option<Text<sojourn_cca::Config>>,
-    /// TCP: asks for classic ECN (`tcp_ecn=1`).
-    #[schemars(extend("default" = tcp::Config::default().ecn))]
-    pub ecn: Option<bool>,
+    /// TCP: what the sender asks for in the handshake. `off`: no ECN (`tcp_ecn=2`). `classic`: one
+    /// echo a round trip (`tcp_ecn=1`, RFC 3168). `accecn`: counters of marks (`tcp_ecn=3`, RFC
+    /// 9768), or what of `classic` the receiver has.
+    #[schemars(extend("default" = "what cca asks for: prague accecn, dctcp and bbr2 with ECN classic, else off"))]
+    pub ecn: Option<EcnOffer>,
+    /// TCP: what the receiver agrees to. `dctcp`: `classic`, echoing mark by mark (RFC 8257 section
+    /// 3.2), which `accecn` does too where only classic ECN is asked for and `cca` wants it.
+    #[schemars(extend("default" = "accecn"))]
+    pub receiver_ecn: Option<EcnSupport>,
+    /// TCP: with `accecn`, marked bytes are told of as well, in an option (`tcp_ecn_option`).
+    #[schemars(extend("default" = tcp::Config::default().ecn_option))]
+    pub ecn_option: Option<bool>,
     /// TCP: a receive window that never changes. Either this or `receive_buffer`.
     #[schemars(extend("default" = "tuned automatically, as tcp_rmem 4096 131072 6291456"))]
     pub receive_window: Option<Text<Bytes>>,
@@ -133,6 +142,44 @@ pub enum AppKind {
     Ping,
     Udp,
     Frames,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EcnOffer {
+    Off,
+    Classic,
+    Accecn,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EcnSupport {
+    Off,
+    Classic,
+    Dctcp,
+    Accecn,
+}
+
+impl From<EcnOffer> for tcp::EcnOffer {
+    fn from(offer: EcnOffer) -> Self {
+        match offer {
+            EcnOffer::Off => Self::Off,
+            EcnOffer::Classic => Self::Classic,
+            EcnOffer::Accecn => Self::Accurate,
+        }
+    }
+}
+
+impl From<EcnSupport> for tcp::EcnSupport {
+    fn from(support: EcnSupport) -> Self {
+        match support {
+            EcnSupport::Off => Self::Off,
+            EcnSupport::Classic => Self::Classic,
+            EcnSupport::Dctcp => Self::MarkByMark,
+            EcnSupport::Accecn => Self::Accurate,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -191,6 +238,8 @@ pub const KEYS_BY_APP: &[(&str, &[AppKind])] = &[
     ("datagrams", &[AppKind::Frames]),
     ("cca", TCP),
     ("ecn", TCP),
+    ("receiver_ecn", TCP),
+    ("ecn_option", TCP),
     ("receive_window", TCP),
     ("receive_buffer", TCP),
     ("send_buffer", TCP),

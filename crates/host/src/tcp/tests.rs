@@ -1,0 +1,491 @@
+//! ECN against the tables and examples of its specifications.
+
+use sojourn_cca::{Config as CcaConfig, EcnFeedback, EcnRequest};
+use sojourn_core::{
+    AckBody, Body, CeBytes, Direction, Ecn, FlowId, NoObserver, Packet, Purpose, SackBlock,
+    SegmentBody, Stream, StreamAddress, TcpEcn, Time,
+};
+
+use super::accecn::Marks;
+use super::ecn::Echo;
+use super::*;
+use crate::apps::Source;
+
+const MSS: u32 = 1460;
+
+fn bits(bits: u8) -> TcpEcn {
+    TcpEcn::from_bits(bits)
+}
+
+/// RFC 9768 table 2: what A asks, what B has, the flags of SYN and SYN/ACK (AE, CWR, ECE), and what
+/// A makes of it.
+#[test]
+fn the_handshake_agrees_as_table_2_says() {
+    use EcnOffer as A;
+    use EcnSupport as B;
+    let not_ect = Ecn::NotEct;
+    let rows = [
+        (A::Accurate, B::Accurate, not_ect, 0b111, 0b010, EcnFeedback::Accurate),
+        (A::Accurate, B::Accurate, Ecn::Ect1, 0b111, 0b011, EcnFeedback::Accurate),
+        (A::Accurate, B::Accurate, Ecn::Ect0, 0b111, 0b100, EcnFeedback::Accurate),
+        (A::Accurate, B::Accurate, Ecn::Ce, 0b111, 0b110, EcnFeedback::Accurate),
+        (A::Accurate, B::Classic, not_ect, 0b111, 0b001, EcnFeedback::Classic),
+        (A::Accurate, B::MarkByMark, not_ect, 0b111, 0b001, EcnFeedback::Classic),
+        (A::Accurate, B::Off, not_ect, 0b111, 0b000, EcnFeedback::Off),
+        (A::Classic, B::Accurate, not_ect, 0b011, 0b001, EcnFeedback::Classic),
+        (A::Off, B::Accurate, not_ect, 0b000, 0b000, EcnFeedback::Off),
+        // Not in the table, but of the same kind (RFC 3168 section 6.1.1).
+        (A::Classic, B::Classic, not_ect, 0b011, 0b001, EcnFeedback::Classic),
+        (A::Classic, B::MarkByMark, not_ect, 0b011, 0b001, EcnFeedback::Classic),
+        (A::Classic, B::Off, not_ect, 0b011, 0b000, EcnFeedback::Off),
+        (A::Off, B::Classic, not_ect, 0b000, 0b000, EcnFeedback::Off),
+        (A::Off, B::Off, not_ect, 0b000, 0b000, EcnFeedback::Off),
+    ];
+    for (a, b, arrived, syn, syn_ack, feedback) in rows {
+        let asked = a.flags(0);
+        assert_eq!(asked.bits(), syn, "{a:?} asks");
+        let answer = b.agrees_to(asked, EcnRequest::Host).answer(arrived);
+        assert_eq!(answer.bits(), syn_ack, "{a:?} {b:?} {arrived:?}");
+        assert_eq!(a.agreed(answer), feedback, "{a:?} {b:?} {arrived:?}");
+    }
+}
+
+/// Table 2, block four, and section 3.1.3.
+#[test]
+fn answers_that_nobody_should_give_are_read_as_section_3_1_says() {
+    let reads = |answer| EcnOffer::Accurate.agreed(bits(answer));
+    assert_eq!(reads(0b111), EcnFeedback::Off, "a broken host repeats the question");
+    assert_eq!(reads(0b101), EcnFeedback::Accurate, "reserved");
+    for answer in 0..8 {
+        assert_eq!(EcnOffer::Off.agreed(bits(answer)), EcnFeedback::Off, "{answer:03b}");
+    }
+    for (asked, echo) in [
+        (0b001, Echo::Counters),
+        (0b010, Echo::Counters),
+        (0b100, Echo::Counters),
+        (0b101, Echo::Counters),
+        (0b110, Echo::Counters),
+    ] {
+        let agreed = EcnSupport::Accurate.agrees_to(bits(asked), EcnRequest::Host);
+        assert_eq!(agreed, echo, "{asked:03b}");
+    }
+}
+
+/// RFC 8257 section 3.2: both ends run DCTCP.
+#[test]
+fn classic_feedback_is_mark_by_mark_where_the_controller_wants_it() {
+    let asked = EcnOffer::Classic.flags(0);
+    for (support, request, echo) in [
+        (EcnSupport::Accurate, EcnRequest::MarkByMark, Echo::MarkByMark),
+        (EcnSupport::Accurate, EcnRequest::Host, Echo::Latched),
+        (EcnSupport::Accurate, EcnRequest::L4s, Echo::Latched),
+        (EcnSupport::Classic, EcnRequest::MarkByMark, Echo::Latched),
+        (EcnSupport::MarkByMark, EcnRequest::Host, Echo::MarkByMark),
+        (EcnSupport::Off, EcnRequest::MarkByMark, Echo::Off),
+    ] {
+        assert_eq!(support.agrees_to(asked, request), echo, "{support:?} {request:?}");
+    }
+}
+
+/// RFC 9768 section 3.1.4.1, RFC 3168 section 6.1.1.1.
+#[test]
+fn a_request_that_gets_no_answer_gives_up_ecn() {
+    let asks = |offer: EcnOffer| [0, 1, 2, 3].map(|repeats| offer.flags(repeats).bits());
+    assert_eq!(asks(EcnOffer::Accurate), [0b111, 0b111, 0, 0]);
+    assert_eq!(asks(EcnOffer::Classic), [0b011, 0, 0, 0]);
+    assert_eq!(asks(EcnOffer::Off), [0, 0, 0, 0]);
+}
+
+/// One acknowledgement without an option.
+fn told(marks: &mut Marks, ace: u8, delivered: u32) -> u32 {
+    marks.on_ack(bits(ace), None, delivered, MSS).marked
+}
+
+/// Section 3.2.1.
+#[test]
+fn counting_begins_at_five_and_goes_round_at_eight() {
+    let mut marks = Marks::default();
+    for (ace, marked) in [(5, 0), (6, 1), (7, 1), (0, 1), (0, 0), (3, 3), (2, 7)] {
+        assert_eq!(told(&mut marks, ace, 7), marked, "{ace}");
+    }
+}
+
+/// Appendix A.2.1: 9 segments and 2 more in the field are 2 marks, 10 segments are 10.
+#[test]
+fn many_segments_at_once_may_hide_a_round_of_the_field() {
+    for (delivered, marked) in [(2, 2), (7, 2), (8, 2), (9, 2), (10, 10), (17, 10), (18, 18)] {
+        let mut marks = usual();
+        assert_eq!(told(&mut marks, 5 + 2, delivered), marked, "{delivered} segments");
+    }
+}
+
+/// Acknowledgements of two segments each, so far.
+fn usual() -> Marks {
+    let mut marks = Marks::default();
+    told(&mut marks, 5, 2);
+    marks
+}
+
+/// Appendix A.2.1: "only if the average is well below 8".
+#[test]
+fn acknowledgements_that_are_always_rare_hide_nothing() {
+    let mut marks = Marks::default();
+    assert_eq!(told(&mut marks, 5 + 2, 10), 2);
+    // Once they are frequent, a rare one is suspicious.
+    for _ in 0..200 {
+        assert_eq!(told(&mut marks, 5 + 2, 2), 0);
+    }
+    assert_eq!(told(&mut marks, 5 + 4, 10), 10);
+}
+
+/// Section 3.2.2.5.2: more marks than segments are believed.
+#[test]
+fn the_field_counts_what_the_sender_does_not() {
+    assert_eq!(told(&mut usual(), 5 + 3, 1), 3);
+}
+
+/// Appendix A.2.2, its three examples.
+#[test]
+fn marked_bytes_decide_whether_the_field_went_round() {
+    for (d_cep, delivered, d_ceb, marked) in
+        [(0, 8, 1460, 8), (2, 10, 1460, 2), (7, 15, 10_200, 7), (2, 10, 14_600, 10), (0, 8, 0, 0)]
+    {
+        let told =
+            usual().on_ack(bits(5 + d_cep), Some(CeBytes::new(d_ceb)), delivered, MSS).marked;
+        assert_eq!(told, marked, "{d_cep} {delivered} {d_ceb}");
+    }
+}
+
+#[test]
+fn marked_bytes_tell_how_often_the_field_went_round() {
+    for truth in 0..=44 {
+        let mut marks = usual();
+        let bytes = Some(CeBytes::new(truth * MSS));
+        let told = marks.on_ack(bits(5u8.wrapping_add(truth as u8)), bytes, 44, MSS);
+        assert_eq!(told.marked, truth);
+        assert!(!told.is_inconsistent);
+    }
+}
+
+/// An option that was left out for want of room comes with the next acknowledgement.
+#[test]
+fn bytes_of_marks_that_are_counted_already_are_not_counted_again() {
+    let mut marks = usual();
+    assert_eq!(marks.on_ack(bits(5 + 2), None, 2, MSS).marked, 2);
+    let told = marks.on_ack(bits(5 + 2), Some(CeBytes::new(2 * MSS)), 16, MSS);
+    assert_eq!(told.marked, 0);
+}
+
+/// Section 3.2.3.2.5.
+#[test]
+fn marked_bytes_without_a_marked_packet_are_inconsistent() {
+    let told = usual().on_ack(bits(5), Some(CeBytes::new(MSS)), 2, MSS);
+    assert_eq!((told.marked, told.is_inconsistent), (0, true));
+}
+
+const ENDS: Endpoints = Endpoints { flow: FlowId(0), sender: 0, receiver: 1, dscp: 0 };
+
+fn at(millis: u64) -> Time {
+    Time::from_nanos(millis * 1_000_000)
+}
+
+fn stream() -> Stream {
+    StreamAddress { seed: 1, run: 0 }.stream_named("ecn", Purpose::Controller)
+}
+
+fn sender(cca: &str, config: &Config) -> Sender {
+    let cca = CcaConfig::parse(cca).expect("a controller");
+    let source = Source::Bulk { bytes: None, stop: Time::NEVER };
+    Sender::new(config.clone(), cca, ENDS, source, Time::ZERO, stream())
+}
+
+fn receiver(cca: &str, config: &Config) -> Receiver {
+    let request = CcaConfig::parse(cca).expect("a controller").ecn_request();
+    Receiver::new(config.clone(), request, ENDS)
+}
+
+/// A connection whose answer passes `alter`; returns both ends and the first flight.
+fn connect(
+    cca: &str,
+    config: &Config,
+    alter: impl Fn(&mut Packet),
+) -> (Sender, Receiver, Vec<Packet>) {
+    let (mut sender, mut receiver) = (sender(cca, config), receiver(cca, config));
+    let request = sender.poll_transmit(Time::ZERO).expect("a request");
+    assert_eq!(request.ecn, Ecn::NotEct);
+    receiver.on_packet(at(5), &request, &mut NoObserver);
+    let mut answer = receiver.poll_transmit(at(5)).expect("an answer");
+    assert_eq!(answer.ecn, Ecn::NotEct);
+    alter(&mut answer);
+    sender.on_packet(at(10), &answer, &mut NoObserver);
+    let flight = std::iter::from_fn(|| sender.poll_transmit(at(10))).collect();
+    (sender, receiver, flight)
+}
+
+/// What data bears by controller, offer and support (RFC 9331 sections 4.1 and 4.2).
+#[test]
+fn only_accurate_feedback_allows_ect1() {
+    let of = |cca: &str, ecn: Option<EcnOffer>, receiver_ecn: EcnSupport| {
+        let config = Config { ecn, receiver_ecn, ..Config::default() };
+        let (sender, _, flight) = connect(cca, &config, |_| {});
+        (flight[0].ecn, sender.ecn.repeated)
+    };
+    use EcnOffer as A;
+    use EcnSupport as B;
+    for cca in ["prague", "prague-linux", "prague-udp"] {
+        assert_eq!(of(cca, None, B::Accurate), (Ecn::Ect1, Ecn::Ect1), "{cca}");
+        assert_eq!(of(cca, None, B::Classic), (Ecn::Ect0, Ecn::NotEct), "{cca}");
+        assert_eq!(of(cca, Some(A::Classic), B::Accurate), (Ecn::Ect0, Ecn::NotEct), "{cca}");
+        assert_eq!(of(cca, None, B::Off), (Ecn::NotEct, Ecn::NotEct), "{cca}");
+        assert_eq!(of(cca, Some(A::Off), B::Accurate), (Ecn::NotEct, Ecn::NotEct), "{cca}");
+    }
+    assert_eq!(of("dctcp", None, B::Accurate), (Ecn::Ect0, Ecn::Ect0));
+    assert_eq!(of("cubic", None, B::Accurate), (Ecn::NotEct, Ecn::NotEct));
+    assert_eq!(of("cubic", Some(A::Classic), B::Accurate), (Ecn::Ect0, Ecn::NotEct));
+    assert_eq!(of("cubic", Some(A::Accurate), B::Accurate), (Ecn::Ect0, Ecn::Ect0));
+}
+
+/// Section 3.2.2.3: the request came with a codepoint that it did not have.
+#[test]
+fn a_codepoint_put_in_on_the_way_ends_ecn_but_not_the_feedback() {
+    for answer in [0b011, 0b100, 0b110] {
+        let (sender, _, flight) = connect("prague", &Config::default(), |packet| {
+            if let Body::Handshake { ecn, .. } = &mut packet.body {
+                *ecn = bits(answer);
+            }
+        });
+        assert_eq!(flight[0].ecn, Ecn::NotEct);
+        assert_eq!(sender.ecn.feedback, EcnFeedback::Accurate);
+        // Section 3.2.2.2: a mark on the request is congestion.
+        let is_reducing = sender.state == sojourn_cca::RecoveryState::Cwr;
+        assert_eq!(is_reducing, answer == 0b110, "{answer:03b}");
+    }
+}
+
+#[test]
+fn an_answer_without_flags_turns_prague_into_reno() {
+    let (sender, _, flight) = connect("prague", &Config::default(), |packet| {
+        if let Body::Handshake { ecn, .. } = &mut packet.body {
+            *ecn = TcpEcn::NONE;
+        }
+    });
+    assert_eq!((flight[0].ecn, sender.ecn.feedback), (Ecn::NotEct, EcnFeedback::Off));
+    assert!(!sender.pacer.is_on, "Reno does not pace");
+}
+
+/// Section 3.2.2.4.
+#[test]
+fn a_counter_that_is_cleared_on_the_way_is_not_believed() {
+    let (mut sender, _, _) = connect("prague", &Config::default(), |_| {});
+    sender.on_packet(at(20), &ack(1, 0b000, 20), &mut NoObserver);
+    assert_eq!(sender.ecn.fresh, Ecn::NotEct);
+    sender.on_packet(at(21), &ack(2, 0b011, 21), &mut NoObserver);
+    assert_eq!(sender.sample(at(21)).delivered_ce, 0);
+}
+
+fn ack(next: u32, ace: u8, sent: u64) -> Packet {
+    Packet {
+        flow: FlowId(0),
+        direction: Direction::Reverse,
+        ecn: Ecn::NotEct,
+        dscp: 0,
+        segments: 1,
+        ip_len: 52,
+        hop: 0,
+        src: 1,
+        dst: 0,
+        sent: at(sent),
+        body: Body::Ack(AckBody {
+            ack: next,
+            window: 1 << 20,
+            echo: at(10),
+            sack: [SackBlock::default(); 3],
+            sack_count: 0,
+            dsack: false,
+            ecn: bits(ace),
+            ce_bytes: None,
+        }),
+    }
+}
+
+/// Appendix A.1: an acknowledgement of nothing new that left earlier is ignored.
+#[test]
+fn an_overtaken_acknowledgement_tells_nothing() {
+    let (mut sender, _, _) = connect("prague", &Config::default(), |_| {});
+    sender.on_packet(at(20), &ack(4, 7, 20), &mut NoObserver);
+    assert_eq!(sender.sample(at(20)).delivered_ce, 2);
+    sender.on_packet(at(21), &ack(4, 6, 19), &mut NoObserver);
+    assert_eq!(sender.sample(at(21)).delivered_ce, 2);
+    sender.on_packet(at(22), &ack(4, 0, 22), &mut NoObserver);
+    assert_eq!(sender.sample(at(22)).delivered_ce, 3);
+}
+
+/// Section 3.1.5: CWR is not used with accurate feedback; the field of data says that no
+/// acknowledgement was marked. With classic feedback it is sent once.
+#[test]
+fn a_reduction_is_announced_with_classic_feedback_only() {
+    for (offer, during, after) in
+        [(EcnOffer::Accurate, bits(5), bits(5)), (EcnOffer::Classic, TcpEcn::CWR, TcpEcn::NONE)]
+    {
+        let config = Config { ecn: Some(offer), ..Config::default() };
+        let (mut sender, _, _) = connect("reno", &config, |_| {});
+        let marked = if offer == EcnOffer::Classic { 0b001 } else { 6 };
+        sender.on_packet(at(20), &ack(6, marked, 20), &mut NoObserver);
+        assert_eq!(sender.state, sojourn_cca::RecoveryState::Cwr);
+        let mut sent = Vec::new();
+        for next in 7..=10 {
+            sender.on_packet(at(20), &ack(next, marked, 20), &mut NoObserver);
+            while let Some(packet) = sender.poll_transmit(at(20)) {
+                let Body::Segment(segment) = packet.body else { panic!("data") };
+                sent.push(segment.ecn);
+            }
+        }
+        assert_eq!(sent[0], during, "{offer:?}");
+        assert!(sent[1..].iter().all(|flags| *flags == after), "{offer:?} {sent:?}");
+    }
+}
+
+/// Feeds data segments with these codepoints, ten milliseconds apart, and collects what is
+/// acknowledged at once: next segment expected, flags.
+fn acknowledged(receiver: &mut Receiver, codepoints: &[Ecn]) -> Vec<(u32, u8)> {
+    let mut acks = Vec::new();
+    let first = receiver.next_expected();
+    for (segment, ecn) in (first..).zip(codepoints) {
+        let now = at(1000 + 10 * u64::from(segment));
+        receiver.on_packet(now, &data(segment, *ecn, now), &mut NoObserver);
+        // As the engine does: once for the packet, once for a wake that is due now.
+        let mut polled = receiver.poll_transmit(now);
+        while let Some(packet) = polled {
+            let Body::Ack(body) = packet.body else { panic!("an acknowledgement") };
+            acks.push((body.ack, body.ecn.bits()));
+            polled = None;
+            if receiver.next_wake() <= now {
+                receiver.on_wake(now);
+                polled = receiver.poll_transmit(now);
+            }
+        }
+    }
+    acks
+}
+
+fn data(segment: u32, ecn: Ecn, now: Time) -> Packet {
+    Packet {
+        flow: FlowId(0),
+        direction: Direction::Forward,
+        ecn,
+        dscp: 0,
+        segments: 1,
+        ip_len: 1500,
+        hop: 0,
+        src: 0,
+        dst: 1,
+        sent: now,
+        body: Body::Segment(SegmentBody {
+            first: segment,
+            byte: 1448 * u64::from(segment),
+            payload: 1448,
+            retransmission: false,
+            ecn: TcpEcn::NONE,
+            push: false,
+            echo: Time::ZERO,
+        }),
+    }
+}
+
+/// A receiver that is past acknowledging every segment, with nothing left to acknowledge.
+fn settled(cca: &str, offer: EcnOffer, codepoint: Ecn) -> Receiver {
+    let config = Config { ecn: Some(offer), ..Config::default() };
+    let (_, mut receiver, _) = connect(cca, &config, |_| {});
+    while acknowledged(&mut receiver, &[codepoint; 2]).len() > 1 {}
+    assert_eq!(acknowledged(&mut receiver, &[codepoint; 4]).len(), 2, "every other segment");
+    receiver
+}
+
+/// Section 3.2.2.5.1, and Linux for the way back.
+#[test]
+fn a_change_of_the_codepoint_is_acknowledged_at_once() {
+    let mut receiver = settled("prague", EcnOffer::Accurate, Ecn::Ect1);
+    let first = receiver.next_expected();
+    let (on, off) = (Ecn::Ce, Ecn::Ect1);
+    let acks = acknowledged(&mut receiver, &[on, off, off, off, on, on, on, off]);
+    let expected = [
+        (first + 1, 6), // changed
+        (first + 2, 6), // and back
+        (first + 4, 6), // the usual two
+        (first + 5, 7), // changed
+        (first + 7, 1), // two marks
+        (first + 8, 1), // changed
+    ];
+    assert_eq!(acks, expected);
+}
+
+#[test]
+fn every_second_mark_is_acknowledged_at_once_whatever_else() {
+    let mut receiver = settled("prague", EcnOffer::Accurate, Ecn::Ect1);
+    let first = receiver.next_expected();
+    // A hole: duplicates would be compressed after the first three.
+    let mut count = 0;
+    for segment in first + 1..first + 41 {
+        let now = at(5000);
+        receiver.on_packet(now, &data(segment, Ecn::Ce, now), &mut NoObserver);
+        count += u32::from(receiver.poll_transmit(now).is_some());
+    }
+    assert!(count >= 20, "{count}");
+}
+
+/// RFC 8257 section 3.2, figure 1.
+#[test]
+fn dctcp_receivers_close_one_run_of_marks_before_the_next() {
+    let mut receiver = settled("dctcp", EcnOffer::Classic, Ecn::Ect0);
+    let first = receiver.next_expected();
+    let (on, off) = (Ecn::Ce, Ecn::Ect0);
+    let acks = acknowledged(&mut receiver, &[off, on, on, on, off, off, off]);
+    let expected = [
+        (first + 1, 0), // what was delayed, unmarked
+        (first + 2, 1), // changed
+        (first + 4, 1), // the usual two
+        (first + 5, 0), // changed
+        (first + 7, 0), // the usual two
+    ];
+    assert_eq!(acks, expected);
+}
+
+/// RFC 3168 section 6.1.3.
+#[test]
+fn the_classic_echo_lasts_until_it_is_answered() {
+    let mut receiver = settled("reno", EcnOffer::Classic, Ecn::Ect0);
+    let echoes = |acks: Vec<(u32, u8)>| acks.iter().all(|(_, flags)| *flags == 1);
+    assert!(echoes(acknowledged(&mut receiver, &[Ecn::Ce, Ecn::Ect0, Ecn::Ect0, Ecn::Ect0])));
+    let now = at(9000);
+    let mut answer = data(receiver.next_expected(), Ecn::Ect0, now);
+    let Body::Segment(segment) = &mut answer.body else { panic!("data") };
+    segment.ecn = TcpEcn::CWR;
+    receiver.on_packet(now, &answer, &mut NoObserver);
+    let Body::Ack(ack) = receiver.poll_transmit(now).expect("at once").body else { panic!() };
+    assert_eq!(ack.ecn, TcpEcn::NONE);
+}
+
+/// Sections 3.2 and 3.2.3.3: an offloaded packet counts its segments; blocks have precedence over
+/// the option.
+#[test]
+fn offloaded_packets_count_their_segments_and_bytes() {
+    let mut receiver = settled("prague", EcnOffer::Accurate, Ecn::Ect1);
+    let now = at(5000);
+    let mut packet = data(receiver.next_expected(), Ecn::Ce, now);
+    packet.segments = 20;
+    packet.ip_len = 20 * 1500;
+    let Body::Segment(segment) = &mut packet.body else { panic!("data") };
+    segment.payload = 20 * 1448;
+    receiver.on_packet(now, &packet, &mut NoObserver);
+    let answer = receiver.poll_transmit(now).expect("at once");
+    let Body::Ack(ack) = answer.body else { panic!() };
+    assert_eq!(ack.ecn, bits((5 + 20) % 8));
+    assert_eq!(ack.ce_bytes, Some(CeBytes::new(20 * 1448)));
+    assert_eq!((answer.ip_len, answer.ecn), (52 + 12, Ecn::Ect1));
+    for (blocks, length) in [(0, 12), (1, 12), (2, 8), (3, 0)] {
+        assert_eq!(super::ecn::option_length(blocks), length);
+        // All options together fit the 40 bytes that there are.
+        let sack = if blocks > 0 { 4 + 8 * u32::from(blocks) } else { 0 };
+        assert!(12 + sack + length <= 40);
+    }
+}
