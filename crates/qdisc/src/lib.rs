@@ -18,12 +18,12 @@ pub mod pie;
 pub mod red;
 pub mod tbf;
 
-mod chain;
 mod hash;
 mod notation;
 mod registry;
 mod reshape;
 mod ring;
+mod rounds;
 mod slab;
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use sojourn_core::{Body, Packet, Queued};
 
-/// A packet that can be cut into its segments and stripped of its class.
-pub trait Reshape: Queued + Sized {
+/// A packet that can be cut into its segments and stripped of its class. A plain copy, as all that
+/// is queued: whoever carries more than fits into one queues a handle to it.
+pub trait Reshape: Queued + Copy {
     /// Takes the first segment off a packet that stands for several, with its share of the bytes;
     /// `None` if it stands for one only.
     fn split_first(&mut self) -> Option<Self>;

@@ -1,7 +1,7 @@
 //! One store for the packets of many queues: each queue is a chain of slots, so a queue costs
 //! nothing while it is empty and nothing is allocated per packet once the store has grown.
 
-use sojourn_core::Time;
+use sojourn_core::{Queued, Time};
 
 const NONE: u32 = u32::MAX;
 
@@ -25,6 +25,8 @@ impl Fifo {
     }
 }
 
+/// Packets are plain copies, so that none is moved by way of an `Option`; what a slot held stays
+/// there until the slot is used again.
 #[derive(Debug)]
 pub(crate) struct Slab<P> {
     slots: Vec<Slot<P>>,
@@ -32,64 +34,105 @@ pub(crate) struct Slab<P> {
     free: u32,
 }
 
-#[derive(Debug)]
-struct Slot<P> {
-    /// With its time of arrival.
-    packet: Option<(P, Time)>,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot<P> {
+    pub(crate) packet: P,
+    pub(crate) arrived: Time,
+    /// The packet's, kept because working it out takes longer.
+    pub(crate) truesize: u32,
     next: u32,
 }
 
-impl<P> Slab<P> {
+/// A slot between the queues and the outside: to be filled, or copied from, at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place(u32);
+
+impl Place {
+    /// No slot has this number.
+    pub(crate) const NOWHERE: Self = Self(NONE);
+}
+
+/// The head of a queue, to be looked at and perhaps taken out.
+pub(crate) struct Head<'a, P> {
+    pub(crate) slot: &'a mut Slot<P>,
+    free: &'a mut u32,
+}
+
+impl<P> Head<'_, P> {
+    /// Takes it out, to be copied by [`Slab::taken`] before anything else is done.
+    #[inline]
+    pub(crate) fn take(self, fifo: &mut Fifo) -> Place {
+        let index = std::mem::replace(&mut fifo.head, self.slot.next);
+        self.slot.next = std::mem::replace(self.free, index);
+        Place(index)
+    }
+}
+
+impl<P: Queued + Copy> Slab<P> {
     pub(crate) fn new() -> Self {
         Self { slots: Vec::new(), free: NONE }
     }
 
     #[inline]
     pub(crate) fn push(&mut self, fifo: &mut Fifo, arrived: Time, packet: P) {
-        let slot = Slot { packet: Some((packet, arrived)), next: NONE };
+        let place = self.append(fifo);
+        self.fill(place, arrived, packet);
+    }
+
+    /// Makes room at the end of a queue, to be filled before anything else is done.
+    #[inline]
+    pub(crate) fn append(&mut self, fifo: &mut Fifo) -> Place {
         let mut index = self.free;
-        if let Some(place) = self.slots.get_mut(index as usize) {
-            self.free = place.next;
-            *place = slot;
-        } else {
-            index = self.slots.len() as u32;
-            self.slots.push(slot);
+        match self.slots.get(index as usize) {
+            Some(slot) => self.free = slot.next,
+            None => index = self.slots.len() as u32,
         }
-        if fifo.head == NONE {
-            fifo.head = index;
-        } else {
-            self.slots[fifo.tail as usize].next = index;
+        // No slot has the number NONE, which an empty queue's tail may have.
+        match self.slots.get_mut(fifo.tail as usize) {
+            Some(tail) if fifo.head != NONE => tail.next = index,
+            _ => fifo.head = index,
         }
         fifo.tail = index;
+        Place(index)
     }
 
     #[inline]
-    pub(crate) fn pop(&mut self, fifo: &mut Fifo) -> Option<(P, Time)> {
-        // No slot has the number NONE.
+    pub(crate) fn fill(&mut self, place: Place, arrived: Time, packet: P) {
+        let slot = Slot { packet, arrived, truesize: packet.truesize(), next: NONE };
+        match self.slots.get_mut(place.0 as usize) {
+            Some(free) => *free = slot,
+            None => self.slots.push(slot),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self, fifo: &mut Fifo) -> Option<Slot<P>> {
+        let place = self.head_mut(*fifo)?.take(fifo);
+        self.taken(place).copied()
+    }
+
+    /// What a place held that was taken just now; nothing was [`Place::NOWHERE`].
+    #[inline]
+    pub(crate) fn taken(&self, place: Place) -> Option<&Slot<P>> {
+        self.slots.get(place.0 as usize)
+    }
+
+    #[inline]
+    pub(crate) fn head(&self, fifo: Fifo) -> Option<&Slot<P>> {
+        self.slots.get(fifo.head as usize)
+    }
+
+    #[inline]
+    pub(crate) fn head_mut(&mut self, fifo: Fifo) -> Option<Head<'_, P>> {
         let slot = self.slots.get_mut(fifo.head as usize)?;
-        let index = std::mem::replace(&mut fifo.head, slot.next);
-        slot.next = self.free;
-        self.free = index;
-        slot.packet.take()
-    }
-
-    /// The packet at the head and when it arrived.
-    #[inline]
-    pub(crate) fn head(&self, fifo: Fifo) -> Option<&(P, Time)> {
-        self.slots.get(fifo.head as usize)?.packet.as_ref()
-    }
-
-    #[inline]
-    pub(crate) fn head_mut(&mut self, fifo: Fifo) -> Option<&mut (P, Time)> {
-        self.slots.get_mut(fifo.head as usize)?.packet.as_mut()
+        Some(Head { slot, free: &mut self.free })
     }
 
     pub(crate) fn tail(&self, fifo: Fifo) -> Option<&P> {
         if fifo.head == NONE {
             return None;
         }
-        let (packet, _) = self.slots[fifo.tail as usize].packet.as_ref()?;
-        Some(packet)
+        Some(&self.slots[fifo.tail as usize].packet)
     }
 
     /// Head to tail.
@@ -98,12 +141,12 @@ impl<P> Slab<P> {
         std::iter::from_fn(move || {
             let slot = self.slots.get(next as usize)?;
             next = slot.next;
-            slot.packet.as_ref().map(|(packet, _)| packet)
+            Some(&slot.packet)
         })
     }
 
     /// Takes out the packet at `position`, counted from the head.
-    pub(crate) fn remove(&mut self, fifo: &mut Fifo, position: usize) -> Option<(P, Time)> {
+    pub(crate) fn remove(&mut self, fifo: &mut Fifo, position: usize) -> Option<Slot<P>> {
         if position == 0 {
             return self.pop(fifo);
         }
@@ -113,14 +156,13 @@ impl<P> Slab<P> {
         }
         let index = self.slots.get(before as usize)?.next;
         let slot = self.slots.get_mut(index as usize)?;
-        let packet = slot.packet.take();
-        let next = std::mem::replace(&mut slot.next, self.free);
-        self.free = index;
-        self.slots[before as usize].next = next;
+        let removed = *slot;
+        slot.next = std::mem::replace(&mut self.free, index);
+        self.slots[before as usize].next = removed.next;
         if fifo.tail == index {
             fifo.tail = before;
         }
-        packet
+        Some(removed)
     }
 }
 
@@ -131,6 +173,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::testing::packet;
 
     proptest! {
         #[test]
@@ -143,22 +186,23 @@ mod tests {
             for (number, (queue, operation, position)) in (0u32..).zip(operations) {
                 match operation {
                     0 | 1 => {
-                        slab.push(&mut fifos[queue], Time::ZERO, number);
+                        slab.push(&mut fifos[queue], Time::ZERO, packet(number));
                         rings[queue].push_back(number);
                     }
                     2 => {
-                        let popped = slab.pop(&mut fifos[queue]).map(|(packet, _)| packet);
+                        let popped = slab.pop(&mut fifos[queue]).map(|slot| slot.packet.id);
                         prop_assert_eq!(popped, rings[queue].pop_front());
                     }
                     _ => {
                         let removed = slab.remove(&mut fifos[queue], position);
-                        prop_assert_eq!(removed.map(|(p, _)| p), rings[queue].remove(position));
+                        prop_assert_eq!(removed.map(|slot| slot.packet.id), rings[queue].remove(position));
                     }
                 }
-                let held: Vec<u32> = slab.iter(fifos[queue]).copied().collect();
+                let held: Vec<u32> = slab.iter(fifos[queue]).map(|packet| packet.id).collect();
                 prop_assert_eq!(&held, &rings[queue].iter().copied().collect::<Vec<_>>());
-                prop_assert_eq!(slab.tail(fifos[queue]), rings[queue].back());
-                let head = slab.head(fifos[queue]).map(|(packet, _)| packet);
+                let tail = slab.tail(fifos[queue]).map(|packet| &packet.id);
+                prop_assert_eq!(tail, rings[queue].back());
+                let head = slab.head(fifos[queue]).map(|slot| &slot.packet.id);
                 prop_assert_eq!(head, rings[queue].front());
             }
         }

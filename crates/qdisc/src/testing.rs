@@ -7,7 +7,7 @@ use sojourn_core::{
 
 use crate::{AnyQdisc, Backlog, Config, Dequeue, Enqueue, Qdisc, Reshape, Sink};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct TestPacket {
     pub(crate) id: u32,
     pub(crate) ip_len: u32,
@@ -110,7 +110,7 @@ impl Reshape for TestPacket {
         let ip_len = self.ip_len / self.segments;
         self.ip_len -= ip_len;
         self.segments -= 1;
-        Some(Self { ip_len, segments: 1, ..self.clone() })
+        Some(Self { ip_len, segments: 1, ..*self })
     }
 
     fn wash(&mut self) {
@@ -293,7 +293,7 @@ fn conserves(text: &str, operations: &[Operation]) {
         Operation::Wait(ns) => bench.wait(Span::from_nanos(*ns)),
         Operation::Offer(packet) => {
             next_id += 1;
-            let packet = TestPacket { id: next_id, ..packet.clone() };
+            let packet = TestPacket { id: next_id, ..*packet };
             offered.count(&packet);
             bench.offer(packet);
         }
@@ -323,7 +323,7 @@ fn conserves(text: &str, operations: &[Operation]) {
         match operation {
             Operation::Burst(packet, count) => {
                 for _ in 0..*count {
-                    apply(&mut bench, &Operation::Offer(packet.clone()));
+                    apply(&mut bench, &Operation::Offer(*packet));
                 }
             }
             Operation::TakeMany(count) => {
@@ -434,7 +434,7 @@ proptest! {
                 match operation {
                     Operation::Wait(ns) => bench.wait(Span::from_nanos(*ns)),
                     Operation::Offer(packet) | Operation::Burst(packet, _) => {
-                        bench.offer(packet.clone());
+                        bench.offer(*packet);
                     }
                     Operation::Take | Operation::TakeMany(_) => drop(bench.take()),
                 }

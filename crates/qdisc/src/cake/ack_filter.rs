@@ -20,7 +20,11 @@ pub enum AckFilter {
 impl AckFilter {
     /// The position, from the head, of the acknowledgement that the packet at the tail allows to
     /// drop: the oldest eligible one.
-    pub(crate) fn superseded<P: Queued>(self, packets: &Slab<P>, fifo: Fifo) -> Option<usize> {
+    pub(crate) fn superseded<P: Queued + Copy>(
+        self,
+        packets: &Slab<P>,
+        fifo: Fifo,
+    ) -> Option<usize> {
         let tail = packets.tail(fifo)?;
         let newest = tail.pure_ack()?;
         let key = tail.flow_key();

@@ -34,25 +34,53 @@ pub(crate) struct Signal {
     pub(crate) drop: bool,
 }
 
+impl Signal {
+    const NONE: Self = Self { mark: false, drop: false };
+}
+
 /// BLUE's steps: 1/256 up and 1/4096 down.
 const P_INC: u32 = 1 << 24;
 const P_DEC: u32 = 1 << 20;
 
 impl Cobalt {
-    /// A packet has come to the head: mark it, drop it or let it go.
+    /// A packet has come to the head: mark it, drop it or let it go. With `bulk_flows` its delay
+    /// may be of two packets of each.
     #[inline]
     pub(crate) fn on_dequeue(
         &mut self,
         params: &Params,
         now: Time,
         sojourn: Span,
-        bulk_flows: u32,
+        bulk_flows: Option<u32>,
         is_ecn_capable: bool,
         random: &mut Stream,
     ) -> Signal {
         let over_target = sojourn > params.target
-            && sojourn > params.mtu_time * (2 * u64::from(bulk_flows))
-            && sojourn > params.mtu_time * 4;
+            && sojourn > params.mtu_time * 4
+            && bulk_flows.is_none_or(|flows| sojourn > params.mtu_time * (2 * u64::from(flows)));
+        if self.p_drop == 0 {
+            if self.count == 0 && !over_target {
+                self.dropping = false;
+                self.drop_next = now + params.interval;
+                return Signal::NONE;
+            }
+            if self.count > 0 && now < self.drop_next && self.dropping == over_target {
+                return Signal::NONE;
+            }
+        }
+        self.decide(over_target, params, now, is_ecn_capable, random)
+    }
+
+    /// Something is due, begins or ends, or BLUE acts.
+    #[inline(never)]
+    fn decide(
+        &mut self,
+        over_target: bool,
+        params: &Params,
+        now: Time,
+        is_ecn_capable: bool,
+        random: &mut Stream,
+    ) -> Signal {
         let mut next_due = self.count > 0 && now >= self.drop_next;
         let mut is_past = now > self.drop_next;
         if over_target {
@@ -64,7 +92,7 @@ impl Cobalt {
         } else {
             self.dropping = false;
         }
-        let mut signal = Signal { mark: false, drop: false };
+        let mut signal = Signal::NONE;
         if next_due && self.dropping {
             signal = Signal { mark: is_ecn_capable, drop: !is_ecn_capable };
             self.count = self.count.saturating_add(1);
@@ -201,7 +229,7 @@ mod tests {
         for ms in from_ms..to_ms {
             let now = at(f64::from(ms));
             let signal =
-                cobalt.on_dequeue(&params(), now, Span::from_millis(50), 0, true, &mut random);
+                cobalt.on_dequeue(&params(), now, Span::from_millis(50), None, true, &mut random);
             if signal.mark {
                 when.push(ms);
             }
@@ -230,7 +258,7 @@ mod tests {
     #[test]
     fn a_queue_used_before_waits_an_interval_for_its_first_signal() {
         let mut cobalt = Cobalt { rec_inv_sqrt: u32::MAX, ..Cobalt::default() };
-        cobalt.on_dequeue(&params(), at(990.0), Span::ZERO, 0, true, &mut stream());
+        cobalt.on_dequeue(&params(), at(990.0), Span::ZERO, None, true, &mut stream());
         let when = signals(&mut cobalt, 1000, 1300);
         assert_eq!(when[..2], [1100, 1171], "{when:?}");
     }
@@ -238,7 +266,7 @@ mod tests {
     #[test]
     fn a_queue_quiet_for_longer_than_an_interval_is_signalled_at_once() {
         let mut cobalt = Cobalt { rec_inv_sqrt: u32::MAX, ..Cobalt::default() };
-        cobalt.on_dequeue(&params(), at(500.0), Span::ZERO, 0, true, &mut stream());
+        cobalt.on_dequeue(&params(), at(500.0), Span::ZERO, None, true, &mut stream());
         let when = signals(&mut cobalt, 1000, 1300);
         assert_eq!(when[..2], [1001, 1071], "{when:?}");
     }
@@ -251,11 +279,11 @@ mod tests {
         assert!(high > 10, "{high}");
         let mut random = stream();
         for ms in 2000..2100 {
-            cobalt.on_dequeue(&params(), at(f64::from(ms)), Span::ZERO, 0, true, &mut random);
+            cobalt.on_dequeue(&params(), at(f64::from(ms)), Span::ZERO, None, true, &mut random);
         }
         let after = cobalt.count;
         assert!(after < high && after > 0, "{high} then {after}");
-        cobalt.on_dequeue(&params(), at(30_000.0), Span::ZERO, 0, true, &mut random);
+        cobalt.on_dequeue(&params(), at(30_000.0), Span::ZERO, None, true, &mut random);
         assert_eq!(cobalt.count, 0, "what was due meanwhile decays at once");
     }
 
@@ -264,11 +292,11 @@ mod tests {
         let slow = Params { mtu_time: Span::from_millis(20), ..params() };
         let mut cobalt = Cobalt::default();
         let (now, mut random) = (at(1000.0), stream());
-        cobalt.on_dequeue(&slow, now, Span::from_millis(80), 0, true, &mut random);
+        cobalt.on_dequeue(&slow, now, Span::from_millis(80), None, true, &mut random);
         assert!(!cobalt.dropping);
-        cobalt.on_dequeue(&slow, now, Span::from_millis(81), 0, true, &mut random);
+        cobalt.on_dequeue(&slow, now, Span::from_millis(81), None, true, &mut random);
         assert!(cobalt.dropping);
-        cobalt.on_dequeue(&slow, now, Span::from_millis(81), 3, true, &mut random);
+        cobalt.on_dequeue(&slow, now, Span::from_millis(81), Some(3), true, &mut random);
         assert!(!cobalt.dropping, "ingress allows two packets for each of three bulk flows");
     }
 
@@ -294,7 +322,7 @@ mod tests {
         let dropped = (0..1000)
             .filter(|ms| {
                 let now = at(f64::from(1000 + ms));
-                cobalt.on_dequeue(&params(), now, Span::ZERO, 0, true, &mut random).drop
+                cobalt.on_dequeue(&params(), now, Span::ZERO, None, true, &mut random).drop
             })
             .count();
         assert!((450..550).contains(&dropped), "{dropped}");

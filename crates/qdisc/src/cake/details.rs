@@ -53,7 +53,7 @@ static TITLED: [(&str, [&str; COLUMNS]); 12] = [
 pub(crate) fn lines<P: Queued>(cake: &Cake<P>) -> Vec<(&'static str, u64)> {
     let mut lines = vec![
         ("overlimits", cake.shaper.overlimits),
-        ("memory_used", cake.store.buffer_max_used),
+        ("memory_used", cake.store.totals.buffer_max_used),
         ("memory_limit", cake.buffer_limit),
     ];
     for (index, title) in cake.config.priority.shown() {
@@ -88,6 +88,6 @@ fn values(tin: &Tin) -> [u64; COLUMNS] {
         u64::from(tin.bulk),
         u64::from(tin.unresponsive),
         u64::from(stats.max_len),
-        u64::from(tin.flow_quantum),
+        u64::from(tin.turns.quantum()),
     ]
 }

@@ -30,7 +30,6 @@ pub struct Framing {
 impl Framing {
     /// Length on the link, all segments together. Segments of an unsplit super packet are taken
     /// to be even but for the last.
-    #[inline]
     pub(crate) fn length_of<P: Queued>(&self, packet: &P) -> u32 {
         let len = if self.from_ip { packet.ip_len() } else { packet.wire_len() };
         let segments = packet.segments();

@@ -55,13 +55,22 @@ impl Isolation {
     #[inline]
     pub(crate) fn flow_hash(self, key: &FlowKey, hash: FlowHash) -> u32 {
         match self {
-            Self::Flowblind => 0,
-            Self::Srchost => hash.host(key.src),
-            Self::Dsthost => hash.host(key.dst),
-            Self::Hosts => hash.host(key.src) ^ hash.host(key.dst).rotate_left(1),
             Self::Flows | Self::DualSrchost | Self::DualDsthost | Self::TripleIsolate => {
                 hash.flow(key)
             }
+            Self::Flowblind | Self::Srchost | Self::Dsthost | Self::Hosts => {
+                self.host_hash(key, hash)
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn host_hash(self, key: &FlowKey, hash: FlowHash) -> u32 {
+        match self {
+            Self::Srchost => hash.host(key.src),
+            Self::Dsthost => hash.host(key.dst),
+            Self::Hosts => hash.host(key.src) ^ hash.host(key.dst).rotate_left(1),
+            _ => 0,
         }
     }
 

@@ -17,6 +17,7 @@ mod shaper;
 #[cfg(test)]
 mod tests;
 mod tin;
+mod turns;
 
 pub use ack_filter::AckFilter;
 pub use config::{Config, PARAMS};
@@ -27,16 +28,21 @@ pub use priority::Priority;
 use sojourn_core::{DropReason, Queued, Span, Stream, Time};
 
 use crate::hash::FlowHash;
-use crate::slab::Slab;
+use crate::slab::{Place, Slab};
 use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Reshape, Sink};
 use shaper::Shaper;
-use tin::{Dither, Tin};
+use tin::{Tin, at};
+use turns::Dither;
 
 #[derive(Debug)]
 pub struct Cake<P> {
     config: Config,
     shaper: Shaper,
+    /// By code point.
+    tin_of: &'static priority::Table,
     tins: Vec<Tin>,
+    /// A bit for each tin that has flows.
+    busy_tins: u32,
     /// Tin being served.
     cur_tin: usize,
     store: Store<P>,
@@ -51,12 +57,14 @@ const LIMIT_PACKETS: u64 = 10_240;
 /// Smallest buffer that a shaped CAKE gives itself.
 const BUFFER_LEAST: u64 = 4 << 20;
 
-impl<P: Queued> Cake<P> {
+impl<P: Queued + Copy> Cake<P> {
     pub fn new(config: &Config, mut random: Stream) -> Self {
         let tins = config.priority.tins(config);
         Self {
-            shaper: Shaper::new(tins[0].pace, config),
+            shaper: Shaper::new(tins[0].schedule.pace, config),
+            tin_of: config.priority.table(),
             tins,
+            busy_tins: 0,
             cur_tin: 0,
             store: Store::new(),
             buffer_limit: buffer_limit(config),
@@ -70,11 +78,13 @@ impl<P: Queued> Cake<P> {
     /// one that is due first; when not, by deficit round robin.
     #[inline]
     fn choose_tin(&mut self, now: Time) -> Option<usize> {
-        if self.shaper.is_shaping() {
-            self.cur_tin = self.due_tin(now)?;
+        self.cur_tin = if !self.shaper.is_shaping() {
+            self.next_tin_in_rotation()?
+        } else if self.busy_tins.is_power_of_two() {
+            self.busy_tins.trailing_zeros() as usize
         } else {
-            self.cur_tin = self.next_tin_in_rotation()?;
-        }
+            self.due_tin(now)?
+        };
         Some(self.cur_tin)
     }
 
@@ -82,7 +92,7 @@ impl<P: Queued> Cake<P> {
         let mut best = None;
         let mut best_time = Time::NEVER;
         for (index, tin) in self.tins.iter().enumerate() {
-            let time = tin.time_next_packet;
+            let time = tin.schedule.time_next_packet;
             if tin.has_flows() && (time <= now || time <= best_time) {
                 (best, best_time) = (Some(index), time);
             }
@@ -132,9 +142,9 @@ impl<P: Queued> Cake<P> {
         let tin = &mut self.tins[tin];
         let Some(packet) = self.store.pop(tin, flow) else { return false };
         if self.config.is_ingress {
-            self.shaper.charge(tin, &packet, now, true);
+            self.shaper.charge_dropped(&mut tin.schedule, &packet, now);
         }
-        if tin.flows[flow as usize].cobalt.on_overflow(&tin.cobalt, now) {
+        if tin.flows[at(flow)].cobalt.on_overflow(&tin.cobalt, now) {
             tin.unresponsive += 1;
         }
         tin.stats.drops += 1;
@@ -144,47 +154,70 @@ impl<P: Queued> Cake<P> {
     }
 
     /// The acknowledgement that the newest packet of the flow makes superfluous goes.
+    #[inline(never)]
     fn filter_acks(&mut self, tin: usize, flow: u32, now: Time, sink: &mut dyn Sink<P>) {
         let tin = &mut self.tins[tin];
-        let fifo = tin.flows[flow as usize].fifo;
+        let fifo = tin.flows[at(flow)].fifo;
         let superseded = self.config.ack_filter.superseded(&self.store.packets, fifo);
         let Some(position) = superseded else { return };
         let packet = self.store.remove(tin, flow, position);
+        let packet = packet.expect("the position is inside the queue");
         tin.stats.ack_drops += 1;
         if self.config.is_ingress {
-            self.shaper.charge(tin, &packet, now, true);
+            self.shaper.charge_dropped(&mut tin.schedule, &packet, now);
         }
         sink.dropped(now, packet, DropReason::AckFiltered);
     }
 
-    /// Serves the chosen tin until a packet may go: that flow's head, and how long it waited.
-    /// `None` when a queue turned out to be empty and the tins have to be looked at again.
-    #[inline]
+    /// Takes the next packet out, to be copied at once, and how long it waited; or how long the
+    /// shaper holds what waits, if it does.
+    #[inline(never)]
+    fn choose(&mut self, now: Time, sink: &mut dyn Sink<P>) -> (Place, Span) {
+        let mut look_at_decaying = true;
+        while self.store.totals.backlog.packets > 0 {
+            if let Some(time) = self.shaper.held_until(now) {
+                return (Place::NOWHERE, time.since(now));
+            }
+            let Some(tin) = self.choose_tin(now) else { break };
+            let chosen = self.serve(tin, look_at_decaying, now, sink);
+            if let Some(chosen) = chosen {
+                return chosen;
+            }
+            look_at_decaying = false;
+        }
+        (Place::NOWHERE, Span::ZERO)
+    }
+
+    /// Serves the chosen tin until a packet may go. `None` when a queue turned out to be empty and
+    /// the tins have to be looked at again.
+    #[inline(always)]
     fn serve(
         &mut self,
         index: usize,
-        look_at_decaying: &mut bool,
+        mut look_at_decaying: bool,
         now: Time,
         sink: &mut dyn Sink<P>,
-    ) -> Option<(u32, Span)> {
+    ) -> Option<(Place, Span)> {
         let isolation = self.config.isolation;
         let is_ingress = self.config.is_ingress;
         let tin = &mut self.tins[index];
         'next_flow: loop {
-            let look = std::mem::take(look_at_decaying);
-            let flow = tin.next_flow(look, isolation, &mut self.dither)?;
+            let look = std::mem::take(&mut look_at_decaying);
+            let queue = tin.next_flow(look, isolation, &mut self.dither)?;
             loop {
-                let state = &mut tin.flows[flow as usize];
-                let Some((packet, arrived)) = self.store.packets.head_mut(state.fifo) else {
-                    tin.rest(flow, isolation, now);
+                let flow = &mut tin.flows[at(queue)];
+                let Some(head) = self.store.packets.head_mut(flow.fifo) else {
+                    tin.rest(queue, isolation, now);
+                    self.busy_tins &= !(u32::from(!tin.has_flows()) << index);
                     return None;
                 };
-                let wait = now.since(*arrived);
-                let signal = state.cobalt.on_dequeue(
+                let packet = &mut head.slot.packet;
+                let wait = now.since(head.slot.arrived);
+                let signal = flow.cobalt.on_dequeue(
                     &tin.cobalt,
                     now,
                     wait,
-                    if is_ingress { tin.bulk } else { 0 },
+                    is_ingress.then_some(tin.bulk),
                     packet.ecn().is_capable(),
                     self.dither.random(),
                 );
@@ -194,18 +227,18 @@ impl<P: Queued> Cake<P> {
                     tin.stats.marks += 1;
                 }
                 // The last packet of a queue may be marked, but is not dropped.
-                let is_dropped = signal.drop && state.fifo.holds_several();
-                if !is_dropped || is_ingress {
-                    let len = self.shaper.charge(tin, packet, now, is_dropped);
-                    tin.pay(flow, len);
-                }
-                if !is_dropped {
+                if !signal.drop || !flow.fifo.holds_several() {
+                    let len = self.shaper.charge(&mut tin.schedule, packet, now);
+                    tin.turns.pay(queue, len);
+                    tin.deficit -= i64::from(len);
                     tin.stats.observe_delay(wait);
-                    return Some((flow, wait));
+                    let bytes = packet.wire_len();
+                    self.store.totals.remove(bytes, head.slot.truesize);
+                    tin.backlogs[at(queue)] -= bytes;
+                    tin.backlog -= u64::from(bytes);
+                    return Some((head.take(&mut flow.fifo), wait));
                 }
-                tin.stats.drops += 1;
-                let packet = self.store.pop(tin, flow).expect("the head was looked at");
-                sink.dropped(now, packet, DropReason::Aqm);
+                drop_head(tin, queue, &mut self.store, &mut self.shaper, is_ingress, now, sink);
                 if is_ingress {
                     continue 'next_flow;
                 }
@@ -214,64 +247,100 @@ impl<P: Queued> Cake<P> {
     }
 }
 
+/// Cuts a super packet into its segments and queues them; the last one is left.
+#[inline(never)]
+fn push_all_but_last<P: Reshape>(
+    packet: &mut P,
+    tin: &mut Tin,
+    queue: u32,
+    store: &mut Store<P>,
+    now: Time,
+) {
+    while let Some(first) = packet.split_first() {
+        store.push(tin, queue, now, first);
+    }
+}
+
+/// COBALT drops the head of a flow, which pays for it if the bottleneck lies before this queue.
+#[cold]
+#[inline(never)]
+fn drop_head<P: Queued + Copy>(
+    tin: &mut Tin,
+    queue: u32,
+    store: &mut Store<P>,
+    shaper: &mut Shaper,
+    is_ingress: bool,
+    now: Time,
+    sink: &mut dyn Sink<P>,
+) {
+    let Some(packet) = store.pop(tin, queue) else { return };
+    tin.stats.drops += 1;
+    if is_ingress {
+        let len = shaper.charge_dropped(&mut tin.schedule, &packet, now);
+        tin.pay(queue, len);
+    }
+    sink.dropped(now, packet, DropReason::Aqm);
+}
+
 /// The packets of all flows and what they add up to.
 #[derive(Debug)]
 struct Store<P> {
     packets: Slab<P>,
+    totals: Totals,
+}
+
+#[derive(Debug, Default)]
+struct Totals {
     backlog: Backlog,
     /// Memory charged for what waits.
     buffer_used: u64,
     buffer_max_used: u64,
 }
 
-impl<P: Queued> Store<P> {
+impl Totals {
+    #[inline]
+    fn add(&mut self, bytes: u32, truesize: u32) {
+        self.backlog.add(bytes);
+        self.buffer_used += u64::from(truesize);
+    }
+
+    #[inline]
+    fn remove(&mut self, bytes: u32, truesize: u32) {
+        self.backlog.remove(bytes);
+        self.buffer_used -= u64::from(truesize);
+    }
+}
+
+impl<P: Queued + Copy> Store<P> {
     fn new() -> Self {
-        Self {
-            packets: Slab::new(),
-            backlog: Backlog::default(),
-            buffer_used: 0,
-            buffer_max_used: 0,
-        }
+        Self { packets: Slab::new(), totals: Totals::default() }
     }
 
     /// Puts a packet at the end of its flow and into all counts.
-    #[inline]
-    fn push(&mut self, tin: &mut Tin, flow: u32, now: Time, packet: P) {
+    #[inline(always)]
+    fn push(&mut self, tin: &mut Tin, queue: u32, now: Time, packet: P) {
         let bytes = packet.wire_len();
-        tin.backlogs[flow as usize] += bytes;
+        tin.backlogs[at(queue)] += bytes;
         tin.backlog += u64::from(bytes);
         tin.stats.packets += 1;
         tin.stats.bytes += u64::from(bytes);
-        self.backlog.add(bytes);
-        self.buffer_used += u64::from(packet.truesize());
-        self.packets.push(&mut tin.flows[flow as usize].fifo, now, packet);
+        self.totals.add(bytes, packet.truesize());
+        self.packets.push(&mut tin.flows[at(queue)].fifo, now, packet);
     }
 
     /// Takes the head packet of a flow out of all counts.
-    #[inline]
-    fn pop(&mut self, tin: &mut Tin, flow: u32) -> Option<P> {
-        let fifo = &mut tin.flows[flow as usize].fifo;
-        let (packet, _) = self.packets.head(*fifo)?;
-        let (bytes, truesize) = (packet.wire_len(), packet.truesize());
-        let packet = self.packets.pop(fifo).map(|(packet, _)| packet);
-        self.uncount(tin, flow, bytes, truesize);
-        packet
+    fn pop(&mut self, tin: &mut Tin, queue: u32) -> Option<P> {
+        self.remove(tin, queue, 0)
     }
 
-    /// Takes the packet at `position` of a flow, which must be there, out of all counts.
-    fn remove(&mut self, tin: &mut Tin, flow: u32, position: usize) -> P {
-        let removed = self.packets.remove(&mut tin.flows[flow as usize].fifo, position);
-        let (packet, _) = removed.expect("the position is inside the queue");
-        self.uncount(tin, flow, packet.wire_len(), packet.truesize());
-        packet
-    }
-
-    #[inline]
-    fn uncount(&mut self, tin: &mut Tin, flow: u32, bytes: u32, truesize: u32) {
-        tin.backlogs[flow as usize] -= bytes;
+    /// Takes the packet at `position` of a flow out of all counts.
+    fn remove(&mut self, tin: &mut Tin, queue: u32, position: usize) -> Option<P> {
+        let slot = self.packets.remove(&mut tin.flows[at(queue)].fifo, position)?;
+        let bytes = slot.packet.wire_len();
+        tin.backlogs[at(queue)] -= bytes;
         tin.backlog -= u64::from(bytes);
-        self.backlog.remove(bytes);
-        self.buffer_used -= u64::from(truesize);
+        self.totals.remove(bytes, slot.truesize);
+        Some(slot.packet)
     }
 }
 
@@ -294,61 +363,55 @@ fn buffer_limit(config: &Config) -> u64 {
 impl<P: Reshape + Send> Qdisc<P> for Cake<P> {
     #[inline(never)]
     fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
-        let index = self.config.priority.tin_of(packet.dscp());
+        let index = usize::from(self.tin_of[usize::from(packet.dscp() % 64)]);
         let tin = &mut self.tins[index];
-        let flow = tin.classify(&packet.flow_key(), self.config.isolation, self.hash);
+        let queue = tin.classify(&packet.flow_key(), self.config.isolation, self.hash);
         if self.config.wash {
             packet.wash();
         }
         if tin.backlog == 0 {
-            tin.time_next_packet = tin.time_next_packet.max(now);
-            if self.store.backlog.packets == 0 {
+            let due = &mut tin.schedule.time_next_packet;
+            *due = now.max(*due);
+            if self.store.totals.backlog.packets == 0 {
                 self.shaper.wake(now);
             }
         }
         tin.stats.max_len = tin.stats.max_len.max(packet.wire_len());
         let is_split = self.config.split_gso && packet.segments() > 1;
         if is_split {
-            while let Some(first) = packet.split_first() {
-                self.store.push(tin, flow, now, first);
-            }
+            push_all_but_last(&mut packet, tin, queue, &mut self.store, now);
         }
-        self.store.push(tin, flow, now, packet);
-        tin.rouse(flow, self.config.isolation, &mut self.dither);
+        self.store.push(tin, queue, now, packet);
+        tin.rouse(queue, self.config.isolation, &mut self.dither);
+        self.busy_tins |= 1 << index;
         if self.config.ack_filter != AckFilter::Off && !is_split {
-            self.filter_acks(index, flow, now, sink);
+            self.filter_acks(index, queue, now, sink);
         }
-        self.store.buffer_max_used = self.store.buffer_max_used.max(self.store.buffer_used);
-        while self.store.buffer_used > self.buffer_limit && self.drop_from_longest(now, sink) {}
+        let totals = &mut self.store.totals;
+        totals.buffer_max_used = totals.buffer_max_used.max(totals.buffer_used);
+        while self.store.totals.buffer_used > self.buffer_limit && self.drop_from_longest(now, sink)
+        {
+        }
         Enqueue::Queued
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P> {
-        let mut look_at_decaying = true;
-        loop {
-            if self.store.backlog.packets == 0 {
-                return Dequeue::Empty;
-            }
-            if let Some(time) = self.shaper.held_until(now) {
-                return Dequeue::NotBefore(time);
-            }
-            let Some(tin) = self.choose_tin(now) else { return Dequeue::Empty };
-            if let Some((flow, wait)) = self.serve(tin, &mut look_at_decaying, now, sink)
-                && let Some(packet) = self.store.pop(&mut self.tins[tin], flow)
-            {
-                return Dequeue::Packet(packet, wait);
-            }
+        let (place, wait) = self.choose(now, sink);
+        match self.store.packets.taken(place) {
+            Some(slot) => Dequeue::Packet(slot.packet, wait),
+            None if wait == Span::ZERO => Dequeue::Empty,
+            None => Dequeue::NotBefore(now + wait),
         }
     }
 
     fn backlog(&self) -> Backlog {
-        self.store.backlog
+        self.store.totals.backlog
     }
 
     fn oldest(&self) -> Option<Time> {
         let fifos = self.tins.iter().flat_map(Tin::active_fifos);
-        fifos.filter_map(|fifo| self.store.packets.head(fifo)).map(|(_, arrived)| *arrived).min()
+        fifos.filter_map(|fifo| self.store.packets.head(fifo)).map(|head| head.arrived).min()
     }
 
     fn details(&self) -> Vec<(&'static str, u64)> {

@@ -41,7 +41,7 @@ mod dscp {
 
 use dscp::{AF1X, AF2X, AF3X, AF4X, EF, LE, TOS1, TOS4, VA, cs};
 
-type Table = [u8; 64];
+pub(crate) type Table = [u8; 64];
 
 /// `table` with `tin` for these code points.
 const fn assign(mut table: Table, tin: u8, code_points: &[usize]) -> Table {
@@ -52,6 +52,8 @@ const fn assign(mut table: Table, tin: u8, code_points: &[usize]) -> Table {
     }
     table
 }
+
+const BESTEFFORT: Table = [0; 64];
 
 const PRECEDENCE: Table = {
     let mut table = [0; 64];
@@ -101,16 +103,15 @@ impl Priority {
         }
     }
 
-    #[inline]
-    pub(crate) fn tin_of(self, dscp: u8) -> usize {
-        let table = match self {
-            Self::Besteffort => return 0,
+    /// The tin of each code point.
+    pub(crate) fn table(self) -> &'static Table {
+        match self {
+            Self::Besteffort => &BESTEFFORT,
             Self::Precedence => &PRECEDENCE,
             Self::Diffserv3 => &DIFFSERV3,
             Self::Diffserv4 => &DIFFSERV4,
             Self::Diffserv8 => &DIFFSERV8,
-        };
-        usize::from(table[usize::from(dscp & 63)])
+        }
     }
 
     /// The tins with their threshold rates and their weights when unshaped.

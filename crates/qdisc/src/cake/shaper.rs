@@ -5,7 +5,6 @@ use sojourn_core::{Queued, Rate, Span, Time};
 
 use super::config::Config;
 use super::framing::Framing;
-use super::tin::Tin;
 
 /// Nanoseconds per byte as a fraction, so that a packet's time is a multiplication and a shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +36,32 @@ impl Pace {
     }
 }
 
+/// When a tin's next packet is due by the tin's own rate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Schedule {
+    pub(crate) pace: Pace,
+    pub(crate) time_next_packet: Time,
+}
+
+impl Schedule {
+    /// Moves on by a packet of `len` on the link. A tin behind its schedule may catch up.
+    #[inline]
+    fn advance(&mut self, len: u32, now: Time) {
+        let duration = self.pace.time_for(len);
+        if self.time_next_packet < now {
+            self.time_next_packet += duration;
+        } else {
+            self.time_next_packet = self.time_next_packet.max(now + duration);
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Shaper {
     pace: Pace,
     framing: Framing,
+    /// The framing leaves the length of single packets on Ethernet as it is.
+    is_plain: bool,
     is_shaping: bool,
     time_next_packet: Time,
     /// Runs at two thirds of the rate and is not charged for drops, so that dropping alone can't
@@ -54,6 +75,7 @@ impl Shaper {
         Self {
             pace,
             framing: config.framing,
+            is_plain: config.framing == Framing::default(),
             is_shaping: !config.bandwidth.is_unlimited(),
             time_next_packet: Time::ZERO,
             failsafe_next_packet: Time::ZERO,
@@ -85,25 +107,35 @@ impl Shaper {
         None
     }
 
-    /// Charges the link and the tin for a packet; gives its length on the link.
-    #[inline]
-    pub(crate) fn charge<P: Queued>(
-        &mut self,
-        tin: &mut Tin,
-        packet: &P,
-        now: Time,
-        is_drop: bool,
-    ) -> u32 {
-        let len = self.framing.length_of(packet);
+    /// Charges the link and the tin for a packet that goes out; gives its length on the link.
+    #[inline(always)]
+    pub(crate) fn charge<P: Queued>(&mut self, tin: &mut Schedule, packet: &P, now: Time) -> u32 {
+        let len = if self.is_plain && packet.segments() == 1 {
+            packet.wire_len()
+        } else {
+            self.framing.length_of(packet)
+        };
         if self.is_shaping {
             tin.advance(len, now);
             let duration = self.pace.time_for(len);
             self.time_next_packet += duration;
-            if !is_drop {
-                let half = Span::from_nanos(duration.as_nanos() >> 1);
-                self.failsafe_next_packet += duration + half;
-            }
+            let half = Span::from_nanos(duration.as_nanos() >> 1);
+            self.failsafe_next_packet += duration + half;
         }
+        len
+    }
+
+    /// Charges for a packet that was dropped, which the failsafe clock does not know of.
+    #[inline(never)]
+    pub(crate) fn charge_dropped<P: Queued>(
+        &mut self,
+        tin: &mut Schedule,
+        packet: &P,
+        now: Time,
+    ) -> u32 {
+        let failsafe = self.failsafe_next_packet;
+        let len = self.charge(tin, packet, now);
+        self.failsafe_next_packet = failsafe;
         len
     }
 }

@@ -37,13 +37,13 @@ fn saturate(text: &str, kinds: &[TestPacket]) -> Vec<TestPacket> {
     let mut bench = Bench::new(text);
     for kind in kinds {
         for _ in 0..200 {
-            bench.offer(kind.clone());
+            bench.offer(*kind);
         }
     }
     let mut left = Vec::new();
     while bench.now < Time::ZERO + Span::from_secs(5) {
         let packet = bench.take().expect("the queue is kept full");
-        bench.offer(packet.clone());
+        bench.offer(packet);
         for (_, dropped, _) in std::mem::take(&mut bench.record.dropped) {
             bench.offer(dropped);
         }
@@ -155,7 +155,7 @@ fn the_buffer_holds_four_bandwidth_delay_products_within_bounds() {
 
 #[test]
 fn code_points_find_their_tins() {
-    let (le, cs1, tos4, cs2, af41, va, ef, cs6, be) = (1, 8, 4, 16, 34, 44, 46, 48, 0);
+    let code_points = [1, 8, 4, 16, 34, 44, 46, 48, 0];
     for (priority, expected) in [
         (Priority::Besteffort, [0; 9]),
         (Priority::Diffserv3, [1, 1, 2, 0, 0, 2, 2, 2, 0]),
@@ -163,7 +163,7 @@ fn code_points_find_their_tins() {
         (Priority::Diffserv8, [0, 1, 4, 5, 3, 6, 6, 7, 2]),
         (Priority::Precedence, [0, 1, 0, 2, 4, 5, 5, 6, 0]),
     ] {
-        let tins = [le, cs1, tos4, cs2, af41, va, ef, cs6, be].map(|dscp| priority.tin_of(dscp));
+        let tins = code_points.map(|dscp: usize| priority.table()[dscp]);
         assert_eq!(tins, expected, "{priority}");
     }
 }
@@ -260,7 +260,7 @@ fn unlimited_tins_share_by_weight() {
     let kinds = [packet(0).flow(1).dscp(8), packet(0).flow(2), packet(0).flow(3).dscp(46)];
     for kind in &kinds {
         for _ in 0..2000 {
-            bench.offer(kind.clone());
+            bench.offer(*kind);
         }
     }
     let left: Vec<TestPacket> = (0..2600).filter_map(|_| bench.take()).collect();
@@ -294,13 +294,13 @@ fn eight_flows_of_a_set_have_queues_of_their_own_and_the_ninth_shares() {
     let members = set_members(&cake, Isolation::Flows, 9);
     let mut record = Recorder::default();
     for member in &members[..8] {
-        cake.enqueue(Time::ZERO, member.clone(), &mut record);
+        cake.enqueue(Time::ZERO, *member, &mut record);
     }
     let held =
         |cake: &Cake<TestPacket>| cake.tins[0].backlogs.iter().filter(|bytes| **bytes > 0).count();
     assert_eq!(held(&cake), 8);
     assert_eq!(cake.tins[0].stats.way_misses, 8);
-    cake.enqueue(Time::ZERO, members[8].clone(), &mut record);
+    cake.enqueue(Time::ZERO, members[8], &mut record);
     assert_eq!(held(&cake), 8);
     assert_eq!(cake.tins[0].stats.way_collisions, 1);
     // It shares the queue it was hashed to.
@@ -322,9 +322,9 @@ fn a_flow_finds_its_queue_again_beside_the_one_hashed_to() {
         .expect("there is always another");
     let mut record = Recorder::default();
     cake.enqueue(Time::ZERO, first, &mut record);
-    cake.enqueue(Time::ZERO, second.clone(), &mut record);
+    cake.enqueue(Time::ZERO, second, &mut record);
     assert_eq!(cake.tins[0].stats.way_hits, 0);
-    cake.enqueue(Time::ZERO, second.clone(), &mut record);
+    cake.enqueue(Time::ZERO, second, &mut record);
     assert_eq!(cake.tins[0].stats.way_hits, 1);
     let queue = direct(&cake, &second);
     let beside = queue / WAYS * WAYS + (queue + 1) % WAYS;
@@ -420,14 +420,14 @@ fn a_flow_that_takes_over_a_bulk_queue_takes_it_off_the_old_host() {
     let mut record = Recorder::default();
     for member in &old {
         for _ in 0..4 {
-            cake.enqueue(Time::ZERO, member.clone(), &mut record);
+            cake.enqueue(Time::ZERO, *member, &mut record);
         }
     }
     for _ in 0..16 {
         let _ = cake.dequeue(Time::ZERO, &mut record);
     }
     assert_eq!(cake.tins[0].source_bulk_counts(), [8]);
-    cake.enqueue(Time::ZERO, new[0].clone(), &mut record);
+    cake.enqueue(Time::ZERO, new[0], &mut record);
     let mut counts = cake.tins[0].source_bulk_counts();
     counts.sort_unstable();
     assert_eq!(counts, [1, 7]);
@@ -539,7 +539,7 @@ fn filtered(packets: &[TestPacket]) -> [Vec<u32>; 2] {
     ["ack-filter", "ack-filter-aggressive"].map(|filter| {
         let mut bench = Bench::new(&format!("cake bandwidth 1mbit {filter}"));
         for packet in packets {
-            bench.offer(packet.clone());
+            bench.offer(*packet);
         }
         bench.dropped_ids(DropReason::AckFiltered)
     })

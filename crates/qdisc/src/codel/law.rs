@@ -101,14 +101,27 @@ pub(crate) trait Source<P> {
     fn backlog(&self) -> u64;
 }
 
+/// What a look at the head comes to.
+pub(crate) enum Look {
+    /// It may go, and nothing changes.
+    Pass,
+    /// Whether the delay was above target for an interval, for [`Law::act`].
+    Act { ok_to_drop: bool },
+}
+
 /// The law's parameters, in ticks of its clock.
 #[derive(Clone, Debug)]
 pub(crate) struct Law {
     mode: Mode,
     /// A tick is 2 to this power nanoseconds.
     tick_shift: u32,
+    /// A run begins long after the clock did, so that a queue's zero `drop_next` lies in the past.
+    epoch: u64,
     target: u64,
     interval: u64,
+    /// Time above target that is not too long yet: the interval, which in the RFC ends a tick
+    /// sooner.
+    patience: u64,
     ecn: bool,
     ce_threshold: u64,
     ce_threshold_selector: Option<Selector>,
@@ -139,21 +152,22 @@ const REC_INV_SQRT_ONE: u16 = u16::MAX;
 /// Recently left the dropping state: within this many intervals of the last scheduled drop.
 const REENTRY_INTERVALS: u64 = 16;
 
-/// A run begins long after the clock did, so that a queue's zero `drop_next` lies in the past.
 const EPOCH: Span = Span::from_secs(1 << 20);
 
 impl Law {
     pub(crate) fn new(config: &LawConfig) -> Self {
-        let tick_shift = match config.mode {
-            Mode::Linux => 10,
-            Mode::Rfc => 0,
+        let (tick_shift, sooner) = match config.mode {
+            Mode::Linux => (10, 0),
+            Mode::Rfc => (0, 1),
         };
         let ticks = |span: Span| span.as_nanos() >> tick_shift;
         Self {
             mode: config.mode,
             tick_shift,
+            epoch: ticks(EPOCH),
             target: ticks(config.target),
             interval: ticks(config.interval),
+            patience: ticks(config.interval) - sooner,
             ecn: config.ecn,
             ce_threshold: config.ce_threshold.map_or(u64::MAX, ticks),
             ce_threshold_selector: config.ce_threshold_selector,
@@ -180,24 +194,51 @@ impl Law {
         sink: &mut dyn Sink<P>,
     ) -> Option<Span> {
         let Some((packet, arrived)) = source.head() else {
-            state.first_above_time = 0;
-            state.dropping = false;
+            self.rest(state);
             return None;
         };
         let bytes = packet.wire_len();
-        let ok_to_drop = self.ok_to_drop(state, bytes, arrived, source.backlog(), now, stats);
-        if ok_to_drop || state.dropping {
-            return self.signal(ok_to_drop, state, source, now, stats, sink);
+        match self.look(state, bytes, arrived, source.backlog(), now, stats) {
+            Look::Pass => Some(now.since(arrived)),
+            Look::Act { ok_to_drop } => self.act(ok_to_drop, state, source, now, stats, sink),
         }
-        if state.ldelay > self.ce_threshold {
-            self.mark_above_threshold(source, now, stats, sink);
-        }
-        Some(now.since(arrived))
     }
 
-    /// Enters, stays in or leaves the dropping state, and drops or marks what is due.
+    /// The queue was found empty.
+    #[inline]
+    pub(crate) fn rest(&self, state: &mut State) {
+        state.first_above_time = 0;
+        state.dropping = false;
+    }
+
+    /// Looks at the head, of `bytes` and in the `backlog`.
+    #[inline]
+    pub(crate) fn look(
+        &self,
+        state: &mut State,
+        bytes: u32,
+        arrived: Time,
+        backlog: u64,
+        now: Time,
+        stats: &mut Stats,
+    ) -> Look {
+        let ok_to_drop = self.ok_to_drop(state, bytes, arrived, backlog, now, stats);
+        let is_steady = if state.dropping {
+            ok_to_drop && self.ticks(now) < state.drop_next
+        } else {
+            !ok_to_drop
+        };
+        if is_steady && state.ldelay <= self.ce_threshold {
+            Look::Pass
+        } else {
+            Look::Act { ok_to_drop }
+        }
+    }
+
+    /// Enters, stays in or leaves the dropping state, and drops or marks what is due. Gives what
+    /// [`Law::judge`] gives.
     #[inline(never)]
-    fn signal<P: Queued>(
+    pub(crate) fn act<P: Queued>(
         &self,
         mut ok_to_drop: bool,
         state: &mut State,
@@ -226,7 +267,7 @@ impl Law {
                     state.dropping = false;
                 }
             }
-        } else {
+        } else if ok_to_drop {
             if !self.mark(source, now, stats, sink) {
                 drop_head(source, now, sink);
                 self.next_is_ok_to_drop(state, source, now, stats);
@@ -262,7 +303,7 @@ impl Law {
 
     #[inline]
     fn ticks(&self, time: Time) -> u64 {
-        (time.as_nanos() + EPOCH.as_nanos()) >> self.tick_shift
+        (time.as_nanos() >> self.tick_shift) + self.epoch
     }
 
     /// RFC 8289 section 5.6, `dodequeue`: has the delay been above target for an interval? The
@@ -277,21 +318,20 @@ impl Law {
         now: Time,
         stats: &mut Stats,
     ) -> bool {
+        if bytes > stats.maxpacket {
+            stats.maxpacket = bytes;
+        }
         let now = self.ticks(now);
-        stats.maxpacket = stats.maxpacket.max(bytes);
         state.ldelay = now - self.ticks(arrived);
         if state.ldelay < self.target || backlog <= u64::from(bytes + DEVICE_MTU) {
             state.first_above_time = 0;
             return false;
         }
         if state.first_above_time == 0 {
-            state.first_above_time = now + self.interval;
+            state.first_above_time = now + self.patience;
             return false;
         }
-        match self.mode {
-            Mode::Linux => now > state.first_above_time,
-            Mode::Rfc => now >= state.first_above_time,
-        }
+        now > state.first_above_time
     }
 
     /// RFC 8289 section 5.5: start at the rate that controlled the queue last time, if that was

@@ -68,7 +68,7 @@ struct Stats {
 /// No flow is held back for longer.
 const DELAY_MOST: Span = Span::from_secs(1);
 
-impl<P: Queued> Fq<P> {
+impl<P: Queued + Copy> Fq<P> {
     pub fn new(config: &Config, mut random: Stream) -> Self {
         Self {
             hash: FlowHash::new(&mut random),
@@ -152,7 +152,7 @@ impl<P: Queued> Fq<P> {
     }
 }
 
-impl<P: Queued + Send> Qdisc<P> for Fq<P> {
+impl<P: Queued + Copy + Send> Qdisc<P> for Fq<P> {
     #[inline(never)]
     fn enqueue(&mut self, now: Time, packet: P, _: &mut dyn Sink<P>) -> Enqueue<P> {
         if self.backlog.packets >= self.config.limit {
@@ -200,7 +200,7 @@ impl<P: Queued + Send> Qdisc<P> for Fq<P> {
                 self.old_flows.push_back(index);
                 continue;
             }
-            let Some((head, arrived)) = self.packets.head_mut(flow.fifo) else {
+            let Some(head) = self.packets.head_mut(flow.fifo) else {
                 turns.pop_front();
                 // A pass through the old flows, so that no flow starves them by coming back as new.
                 if is_new && !self.old_flows.is_empty() {
@@ -218,22 +218,23 @@ impl<P: Queued + Send> Qdisc<P> for Fq<P> {
                 self.stats.throttled += 1;
                 continue;
             }
-            let wait = now.since(*arrived);
+            let wait = now.since(head.slot.arrived);
+            let packet = &mut head.slot.packet;
             let is_late = self.config.ce_threshold.is_some_and(|threshold| wait > threshold);
-            if is_late && head.ecn().is_capable() {
-                head.mark_ce();
-                sink.marked(now, head);
+            if is_late && packet.ecn().is_capable() {
+                packet.mark_ce();
+                sink.marked(now, packet);
                 self.stats.ce_mark += 1;
             }
-            let bytes = head.wire_len();
+            let packet = *packet;
+            head.take(&mut flow.fifo);
+            let bytes = packet.wire_len();
             flow.qlen -= 1;
             flow.credit -= i64::from(bytes);
             self.backlog.remove(bytes);
-            let popped = self.packets.pop(&mut flow.fifo);
             if self.config.pacing {
                 self.pace(index, bytes, now);
             }
-            let (packet, _) = popped.expect("the head was looked at");
             return Dequeue::Packet(packet, wait);
         }
     }
@@ -244,7 +245,7 @@ impl<P: Queued + Send> Qdisc<P> for Fq<P> {
 
     fn oldest(&self) -> Option<Time> {
         let heads = self.flows.iter().filter_map(|flow| self.packets.head(flow.fifo));
-        heads.map(|(_, arrived)| *arrived).min()
+        heads.map(|head| head.arrived).min()
     }
 
     fn details(&self) -> Vec<(&'static str, u64)> {

@@ -10,13 +10,15 @@ mod tests;
 use std::fmt;
 
 use sojourn_core::words::unknown_param;
-use sojourn_core::{Bytes, DropReason, Param, ParamKind, Queued, SpecError, Stream, Time, Words};
+use sojourn_core::{
+    Bytes, DropReason, Param, ParamKind, Queued, Span, SpecError, Stream, Time, Words,
+};
 
-use crate::chain::{Chains, List};
-use crate::codel::{Law, LawConfig, Mode, Source, State, Stats};
+use crate::codel::{Law, LawConfig, Look, Mode, Source, State, Stats};
 use crate::hash::{FlowHash, bucket};
 use crate::notation::{TcSize, packets, size};
-use crate::slab::{Fifo, Slab};
+use crate::rounds::Rounds;
+use crate::slab::{Fifo, Place, Slab};
 use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Sink};
 
 pub const PARAMS: &[Param] = &[
@@ -147,21 +149,12 @@ impl fmt::Display for Config {
     }
 }
 
-/// Flows that have not yet used up their first quantum, served first.
-const NEW_FLOWS: List = List(0);
-const OLD_FLOWS: List = List(1);
-
 #[derive(Debug)]
 pub struct FqCodel<P> {
     config: Config,
     law: Law,
     hash: FlowHash,
-    flows: Vec<Flow>,
-    /// Bytes waiting in each flow, apart from the flows so that the search for the fattest is
-    /// one sweep.
-    backlogs: Vec<u64>,
-    /// With the flows' deficits.
-    chains: Chains<i64>,
+    rounds: Rounds<Flow>,
     store: Store<P>,
     stats: Stats,
     drop_overlimit: u64,
@@ -172,6 +165,8 @@ pub struct FqCodel<P> {
 #[derive(Debug)]
 struct Flow {
     fifo: Fifo,
+    /// Bytes waiting.
+    backlog: u64,
     codel: State,
 }
 
@@ -183,15 +178,14 @@ struct Store<P> {
     memory_usage: u64,
 }
 
-impl<P: Queued> Store<P> {
-    #[inline]
+impl<P: Queued + Copy> Store<P> {
     fn pop(&mut self, fifo: &mut Fifo, flow_backlog: &mut u64) -> Option<P> {
-        let (packet, _) = self.packets.head(*fifo)?;
-        let bytes = packet.wire_len();
-        self.backlog.remove(bytes);
+        let slot = self.packets.pop(fifo)?;
+        let bytes = slot.packet.wire_len();
         *flow_backlog -= u64::from(bytes);
-        self.memory_usage -= u64::from(packet.truesize());
-        self.packets.pop(fifo).map(|(packet, _)| packet)
+        self.backlog.remove(bytes);
+        self.memory_usage -= u64::from(slot.truesize);
+        Some(slot.packet)
     }
 }
 
@@ -203,39 +197,40 @@ struct FlowSource<'a, P> {
     mode: Mode,
 }
 
-impl<P: Queued> Source<P> for FlowSource<'_, P> {
-    #[inline]
+impl<P: Queued + Copy> Source<P> for FlowSource<'_, P> {
     fn head(&self) -> Option<(&P, Time)> {
-        self.store.packets.head(*self.fifo).map(|(packet, arrived)| (packet, *arrived))
+        self.store.packets.head(*self.fifo).map(|slot| (&slot.packet, slot.arrived))
     }
 
     fn head_mut(&mut self) -> Option<&mut P> {
-        self.store.packets.head_mut(*self.fifo).map(|(packet, _)| packet)
+        self.store.packets.head_mut(*self.fifo).map(|head| &mut head.slot.packet)
     }
 
-    #[inline]
     fn pop(&mut self) -> Option<P> {
         self.store.pop(self.fifo, self.flow_backlog)
     }
 
-    #[inline]
     fn backlog(&self) -> u64 {
-        match self.mode {
-            Mode::Linux => self.store.backlog.bytes,
-            Mode::Rfc => *self.flow_backlog,
-        }
+        guarding_backlog(self.mode, self.store.backlog, *self.flow_backlog)
     }
 }
 
-impl<P: Queued> FqCodel<P> {
+/// The bytes that CoDel's guard looks at.
+#[inline]
+fn guarding_backlog(mode: Mode, all: Backlog, flow: u64) -> u64 {
+    match mode {
+        Mode::Linux => all.bytes,
+        Mode::Rfc => flow,
+    }
+}
+
+impl<P: Queued + Copy> FqCodel<P> {
     pub fn new(config: &Config, mut random: Stream) -> Self {
-        let flow = || Flow { fifo: Fifo::EMPTY, codel: State::default() };
+        let flow = |_| Flow { fifo: Fifo::EMPTY, backlog: 0, codel: State::default() };
         Self {
             law: Law::new(&config.law),
             hash: FlowHash::new(&mut random),
-            flows: (0..config.flows).map(|_| flow()).collect(),
-            backlogs: vec![0; config.flows as usize],
-            chains: Chains::new(config.flows, 2),
+            rounds: Rounds::new((0..config.flows).map(flow), config.quantum),
             store: Store { packets: Slab::new(), backlog: Backlog::default(), memory_usage: 0 },
             stats: Stats::default(),
             drop_overlimit: 0,
@@ -245,99 +240,113 @@ impl<P: Queued> FqCodel<P> {
         }
     }
 
+    /// Counts an arrival and makes room for it, to be filled at once.
+    #[inline(never)]
+    fn admit(&mut self, index: u32, bytes: u32, truesize: u32) -> Place {
+        self.store.backlog.add(bytes);
+        self.store.memory_usage += u64::from(truesize);
+        if self.rounds.join(index) {
+            self.new_flow_count += 1;
+        }
+        let flow = self.rounds.flow_mut(index);
+        flow.backlog += u64::from(bytes);
+        self.store.packets.append(&mut flow.fifo)
+    }
+
     fn is_over_memory(&self) -> bool {
         self.store.memory_usage > self.config.memory_limit.as_u64()
+    }
+
+    #[inline]
+    fn is_over_limit(&self) -> bool {
+        self.store.backlog.packets > self.config.limit || self.is_over_memory()
     }
 
     /// Drops from the head of the flow with most bytes: `drop_batch` packets or half of its bytes,
     /// whichever comes first. Its CoDel is told by a higher count.
     #[cold]
     fn drop_from_fattest(&mut self, now: Time, sink: &mut dyn Sink<P>) {
-        let fattest = fattest(&self.backlogs);
-        let flow = &mut self.flows[fattest];
-        let backlog = &mut self.backlogs[fattest];
+        let is_over_memory = self.is_over_memory();
+        let Flow { fifo, backlog, codel } = self.rounds.flow_mut(self.fattest());
         let threshold = *backlog >> 1;
         let before = *backlog;
         let mut dropped = 0;
         while dropped < self.config.drop_batch {
-            let Some(packet) = self.store.pop(&mut flow.fifo, backlog) else { break };
+            let Some(packet) = self.store.pop(fifo, backlog) else { break };
             sink.dropped(now, packet, DropReason::Overflow);
             dropped += 1;
             if before - *backlog >= threshold {
                 break;
             }
         }
-        flow.codel.count = flow.codel.count.wrapping_add(dropped);
+        codel.count = codel.count.wrapping_add(dropped);
         self.drop_overlimit += u64::from(dropped);
+        if is_over_memory {
+            self.drop_overmemory += u64::from(dropped);
+        }
+    }
+
+    /// The first of the flows with most bytes.
+    fn fattest(&self) -> u32 {
+        let most = self.rounds.iter().map(|flow| flow.backlog).max().unwrap_or(0);
+        self.rounds.iter().position(|flow| flow.backlog == most).unwrap_or(0) as u32
+    }
+
+    /// Takes the next packet out, to be copied at once; and how long it waited.
+    #[inline(never)]
+    fn choose(&mut self, now: Time, sink: &mut dyn Sink<P>) -> (Place, Span) {
+        loop {
+            let Some(index) = self.rounds.current() else { return (Place::NOWHERE, Span::ZERO) };
+            let Self { law, rounds, store, stats, .. } = self;
+            let (Flow { fifo, backlog, codel }, deficit) = rounds.turn_mut(index);
+            let Some(mut head) = store.packets.head_mut(*fifo) else {
+                law.rest(codel);
+                rounds.leave(index);
+                continue;
+            };
+            let mut bytes = head.slot.packet.wire_len();
+            let mut wait = now.since(head.slot.arrived);
+            let guarding = guarding_backlog(law.mode(), store.backlog, *backlog);
+            let look = law.look(codel, bytes, head.slot.arrived, guarding, now, stats);
+            if let Look::Act { ok_to_drop } = look {
+                let mode = law.mode();
+                let mut source = FlowSource { store, fifo, flow_backlog: backlog, mode };
+                let acted = law.act(ok_to_drop, codel, &mut source, now, stats, sink);
+                let next = store.packets.head_mut(*fifo);
+                let (Some(waited), Some(next)) = (acted, next) else {
+                    rounds.leave(index);
+                    continue;
+                };
+                (head, wait) = (next, waited);
+                bytes = head.slot.packet.wire_len();
+            }
+            *deficit -= bytes as i32;
+            *backlog -= u64::from(bytes);
+            store.backlog.remove(bytes);
+            store.memory_usage -= u64::from(head.slot.truesize);
+            return (head.take(fifo), wait);
+        }
     }
 }
 
-/// The first of the largest.
-fn fattest(backlogs: &[u64]) -> usize {
-    let most = backlogs.iter().copied().max().unwrap_or(0);
-    backlogs.iter().position(|backlog| *backlog == most).unwrap_or(0)
-}
-
-impl<P: Queued + Send> Qdisc<P> for FqCodel<P> {
-    #[inline(never)]
+impl<P: Queued + Copy + Send> Qdisc<P> for FqCodel<P> {
+    #[inline(always)]
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
         let index = bucket(self.hash.flow(&packet.flow_key()), self.config.flows);
-        let flow = &mut self.flows[index as usize];
-        let bytes = packet.wire_len();
-        self.backlogs[index as usize] += u64::from(bytes);
-        self.store.backlog.add(bytes);
-        self.store.memory_usage += u64::from(packet.truesize());
-        self.store.packets.push(&mut flow.fifo, now, packet);
-        if !self.chains.is_linked(index) {
-            self.chains.move_to_back(NEW_FLOWS, index);
-            *self.chains.turn_mut(index) = i64::from(self.config.quantum);
-            self.new_flow_count += 1;
-        }
-        let is_over_memory = self.is_over_memory();
-        if self.store.backlog.packets > self.config.limit || is_over_memory {
-            let before = self.drop_overlimit;
+        let place = self.admit(index, packet.wire_len(), packet.truesize());
+        self.store.packets.fill(place, now, packet);
+        if self.is_over_limit() {
             self.drop_from_fattest(now, sink);
-            if is_over_memory {
-                self.drop_overmemory += self.drop_overlimit - before;
-            }
         }
         Enqueue::Queued
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Dequeue<P> {
-        loop {
-            let newest = self.chains.first(NEW_FLOWS);
-            let Some(index) = newest.or_else(|| self.chains.first(OLD_FLOWS)) else {
-                return Dequeue::Empty;
-            };
-            let deficit = self.chains.turn_mut(index);
-            if *deficit <= 0 {
-                *deficit += i64::from(self.config.quantum);
-                self.chains.move_to_back(OLD_FLOWS, index);
-                continue;
-            }
-            let flow = &mut self.flows[index as usize];
-            let mut source = FlowSource {
-                store: &mut self.store,
-                fifo: &mut flow.fifo,
-                flow_backlog: &mut self.backlogs[index as usize],
-                mode: self.law.mode(),
-            };
-            let wait = self.law.judge(&mut flow.codel, &mut source, now, &mut self.stats, sink);
-            if let Some(wait) = wait
-                && let Some(packet) = source.pop()
-            {
-                *deficit -= i64::from(packet.wire_len());
-                return Dequeue::Packet(packet, wait);
-            }
-            // An empty new flow passes through the old ones, so that it can't come back as new at
-            // once and starve them (RFC 8290 section 4.2).
-            if newest.is_some() && self.chains.first(OLD_FLOWS).is_some() {
-                self.chains.move_to_back(OLD_FLOWS, index);
-            } else {
-                self.chains.unlink(index);
-            }
+        let (place, wait) = self.choose(now, sink);
+        match self.store.packets.taken(place) {
+            Some(slot) => Dequeue::Packet(slot.packet, wait),
+            None => Dequeue::Empty,
         }
     }
 
@@ -346,11 +355,8 @@ impl<P: Queued + Send> Qdisc<P> for FqCodel<P> {
     }
 
     fn oldest(&self) -> Option<Time> {
-        let active = self.chains.iter(NEW_FLOWS).chain(self.chains.iter(OLD_FLOWS));
-        active
-            .filter_map(|flow| self.store.packets.head(self.flows[flow as usize].fifo))
-            .map(|(_, arrived)| *arrived)
-            .min()
+        let heads = self.rounds.active().filter_map(|flow| self.store.packets.head(flow.fifo));
+        heads.map(|head| head.arrived).min()
     }
 
     fn details(&self) -> Vec<(&'static str, u64)> {
@@ -362,8 +368,8 @@ impl<P: Queued + Send> Qdisc<P> for FqCodel<P> {
             ("ecn_mark", self.stats.ecn_mark),
             ("ce_mark", self.stats.ce_mark),
             ("memory_used", self.store.memory_usage),
-            ("new_flows_len", self.chains.iter(NEW_FLOWS).count() as u64),
-            ("old_flows_len", self.chains.iter(OLD_FLOWS).count() as u64),
+            ("new_flows_len", self.rounds.new_flows()),
+            ("old_flows_len", self.rounds.old_flows()),
         ]
     }
 }

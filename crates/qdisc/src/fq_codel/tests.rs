@@ -139,7 +139,7 @@ fn overflow_raises_the_count_of_the_flow_that_paid() {
         codel.enqueue(Time::ZERO, packet(id), &mut record);
     }
     let counts: Vec<u32> =
-        codel.flows.iter().map(|flow| flow.codel.count).filter(|count| *count > 0).collect();
+        codel.rounds.iter().map(|flow| flow.codel.count).filter(|count| *count > 0).collect();
     assert_eq!(counts, [64]);
     assert_eq!(codel.drop_overlimit, 64);
 }
@@ -212,12 +212,12 @@ fn codel_state_stays_with_the_queue() {
         let _ = codel.dequeue(now, &mut record);
     }
     let highest = |codel: &FqCodel<TestPacket>| {
-        codel.flows.iter().map(|flow| flow.codel.count).max().unwrap_or(0)
+        codel.rounds.iter().map(|flow| flow.codel.count).max().unwrap_or(0)
     };
     let count = highest(&codel);
     assert!(count > 10);
     while matches!(codel.dequeue(now, &mut record), Dequeue::Packet(..)) {}
-    assert!(codel.chains.first(NEW_FLOWS).is_none() && codel.chains.first(OLD_FLOWS).is_none());
+    assert_eq!(codel.rounds.active().count(), 0);
     assert!(highest(&codel) >= count);
 }
 

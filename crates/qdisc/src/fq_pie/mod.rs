@@ -11,11 +11,11 @@ use std::fmt;
 use sojourn_core::words::unknown_param;
 use sojourn_core::{Bytes, DropReason, Param, ParamKind, Queued, SpecError, Stream, Time, Words};
 
-use crate::chain::{Chains, List};
 use crate::hash::{FlowHash, bucket};
 use crate::notation::{TcSize, packets, size};
 use crate::pie::{self, Law, LawConfig, State};
-use crate::slab::{Fifo, Slab};
+use crate::rounds::Rounds;
+use crate::slab::{Fifo, Slab, Slot};
 use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Sink};
 
 pub const PARAMS: &[Param] = &[
@@ -121,18 +121,12 @@ impl fmt::Display for Config {
     }
 }
 
-/// Flows that have not yet used up their first quantum, served first.
-const NEW_FLOWS: List = List(0);
-const OLD_FLOWS: List = List(1);
-
 #[derive(Debug)]
 pub struct FqPie<P> {
     config: Config,
     law: Law,
     hash: FlowHash,
-    flows: Vec<Flow>,
-    /// With the flows' deficits.
-    chains: Chains<i64>,
+    rounds: Rounds<Flow>,
     packets: Slab<P>,
     backlog: Backlog,
     memory_usage: u64,
@@ -157,15 +151,14 @@ struct Stats {
     new_flow_count: u64,
 }
 
-impl<P: Queued> FqPie<P> {
+impl<P: Queued + Copy> FqPie<P> {
     pub fn new(config: &Config, mut random: Stream) -> Self {
         let law = Law::new(&config.law, u64::from(config.ecn_prob_percent));
         let flow = |_| Flow { fifo: Fifo::EMPTY, backlog: 0, pie: law.fresh_state() };
         Self {
             hash: FlowHash::new(&mut random),
-            flows: (0..config.flows).map(flow).collect(),
+            rounds: Rounds::new((0..config.flows).map(flow), config.quantum),
             law,
-            chains: Chains::new(config.flows, 2),
             packets: Slab::new(),
             backlog: Backlog::default(),
             memory_usage: 0,
@@ -176,26 +169,24 @@ impl<P: Queued> FqPie<P> {
     }
 
     fn admit(&mut self, index: u32, now: Time, packet: P) {
-        let flow = &mut self.flows[index as usize];
+        let flow = self.rounds.flow_mut(index);
         let bytes = packet.wire_len();
         self.stats.packets_in += 1;
         self.backlog.add(bytes);
         self.memory_usage += u64::from(packet.truesize());
         flow.backlog += u64::from(bytes);
         self.packets.push(&mut flow.fifo, now, packet);
-        if !self.chains.is_linked(index) {
-            self.chains.move_to_back(NEW_FLOWS, index);
-            *self.chains.turn_mut(index) = i64::from(self.config.quantum);
+        if self.rounds.join(index) {
             self.stats.new_flow_count += 1;
         }
     }
 }
 
-impl<P: Queued + Send> Qdisc<P> for FqPie<P> {
+impl<P: Queued + Copy + Send> Qdisc<P> for FqPie<P> {
     #[inline(never)]
     fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
         let index = bucket(self.hash.flow(&packet.flow_key()), self.config.flows);
-        let Flow { backlog, pie, .. } = &mut self.flows[index as usize];
+        let Flow { backlog, pie, .. } = self.rounds.flow_mut(index);
         self.law.catch_up(pie, *backlog, now);
         let why = if self.backlog.packets >= self.config.limit {
             self.stats.overlimit += 1;
@@ -224,32 +215,18 @@ impl<P: Queued + Send> Qdisc<P> for FqPie<P> {
     #[inline(never)]
     fn dequeue(&mut self, now: Time, _: &mut dyn Sink<P>) -> Dequeue<P> {
         loop {
-            let newest = self.chains.first(NEW_FLOWS);
-            let Some(index) = newest.or_else(|| self.chains.first(OLD_FLOWS)) else {
-                return Dequeue::Empty;
-            };
-            let deficit = self.chains.turn_mut(index);
-            if *deficit <= 0 {
-                *deficit += i64::from(self.config.quantum);
-                self.chains.move_to_back(OLD_FLOWS, index);
-                continue;
-            }
-            let flow = &mut self.flows[index as usize];
+            let Some(index) = self.rounds.current() else { return Dequeue::Empty };
+            let (flow, deficit) = self.rounds.turn_mut(index);
             let before = flow.backlog;
-            let Some((packet, arrived)) = self.packets.pop(&mut flow.fifo) else {
-                // An empty new flow passes through the old ones, so that it can't come back as new
-                // at once and starve them.
-                if newest.is_some() && self.chains.first(OLD_FLOWS).is_some() {
-                    self.chains.move_to_back(OLD_FLOWS, index);
-                } else {
-                    self.chains.unlink(index);
-                }
+            let Some(Slot { packet, arrived, truesize, .. }) = self.packets.pop(&mut flow.fifo)
+            else {
+                self.rounds.leave(index);
                 continue;
             };
             let bytes = packet.wire_len();
-            *deficit -= i64::from(bytes);
+            *deficit -= bytes as i32;
             self.backlog.remove(bytes);
-            self.memory_usage -= u64::from(packet.truesize());
+            self.memory_usage -= u64::from(truesize);
             flow.backlog -= u64::from(bytes);
             self.law.catch_up(&mut flow.pie, before, now);
             self.law.on_departure(&mut flow.pie, arrived, bytes, flow.backlog, now);
@@ -262,11 +239,8 @@ impl<P: Queued + Send> Qdisc<P> for FqPie<P> {
     }
 
     fn oldest(&self) -> Option<Time> {
-        let active = self.chains.iter(NEW_FLOWS).chain(self.chains.iter(OLD_FLOWS));
-        active
-            .filter_map(|flow| self.packets.head(self.flows[flow as usize].fifo))
-            .map(|(_, arrived)| *arrived)
-            .min()
+        let heads = self.rounds.active().filter_map(|flow| self.packets.head(flow.fifo));
+        heads.map(|head| head.arrived).min()
     }
 
     fn details(&self) -> Vec<(&'static str, u64)> {
@@ -277,8 +251,8 @@ impl<P: Queued + Send> Qdisc<P> for FqPie<P> {
             ("dropped", self.stats.dropped),
             ("ecn_mark", self.stats.ecn_mark),
             ("new_flow_count", self.stats.new_flow_count),
-            ("new_flows_len", self.chains.iter(NEW_FLOWS).count() as u64),
-            ("old_flows_len", self.chains.iter(OLD_FLOWS).count() as u64),
+            ("new_flows_len", self.rounds.new_flows()),
+            ("old_flows_len", self.rounds.old_flows()),
             ("memory_used", self.memory_usage),
         ]
     }

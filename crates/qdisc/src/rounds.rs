@@ -1,0 +1,236 @@
+//! Deficit round robin over flows, new ones first (RFC 8290 section 4.2).
+
+const NONE: u32 = u32::MAX;
+
+/// Flows that take turns. A flow is in one of two rings or in none: among the new ones, which are
+/// served first, until its first quantum is used up, then among the old ones.
+#[derive(Debug)]
+pub(crate) struct Rounds<F> {
+    turns: Vec<Turn<F>>,
+    new: Ring,
+    old: Ring,
+    quantum: i32,
+}
+
+#[derive(Debug)]
+struct Turn<F> {
+    flow: F,
+    /// Bytes that the flow may still send.
+    deficit: i32,
+    /// The one behind in its ring; none if it is in no ring.
+    next: u32,
+}
+
+/// The last one's next is the first, so that sending the first to the back changes no flow.
+#[derive(Clone, Copy, Debug)]
+struct Ring {
+    first: u32,
+    last: u32,
+}
+
+impl<F> Rounds<F> {
+    pub(crate) fn new(flows: impl Iterator<Item = F>, quantum: u32) -> Self {
+        let empty = Ring { first: NONE, last: NONE };
+        Self {
+            turns: flows.map(|flow| Turn { flow, deficit: 0, next: NONE }).collect(),
+            new: empty,
+            old: empty,
+            quantum: quantum as i32,
+        }
+    }
+
+    /// The flow whose turn it is; a flow without deficit gets a quantum and goes to the end of the
+    /// old ones.
+    #[inline]
+    pub(crate) fn current(&mut self) -> Option<u32> {
+        loop {
+            let is_new = self.new.first != NONE;
+            let index = if is_new { self.new.first } else { self.old.first };
+            // No flow has the number NONE.
+            let turn = self.turns.get_mut(index as usize)?;
+            if turn.deficit > 0 {
+                return Some(index);
+            }
+            turn.deficit += self.quantum;
+            if is_new {
+                self.new.remove_first(&mut self.turns);
+                self.old.push(index, &mut self.turns);
+            } else {
+                self.old = Ring { first: turn.next, last: index };
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn flow_mut(&mut self, index: u32) -> &mut F {
+        &mut self.turns[index as usize].flow
+    }
+
+    /// The flow and its deficit, which a packet sent is taken from.
+    #[inline]
+    pub(crate) fn turn_mut(&mut self, index: u32) -> (&mut F, &mut i32) {
+        let Turn { flow, deficit, .. } = &mut self.turns[index as usize];
+        (flow, deficit)
+    }
+
+    /// The flow has got a packet. If it was in no ring it joins the new ones; true if so.
+    #[inline]
+    pub(crate) fn join(&mut self, index: u32) -> bool {
+        let turn = &mut self.turns[index as usize];
+        if turn.next != NONE {
+            return false;
+        }
+        turn.deficit = self.quantum;
+        self.new.push(index, &mut self.turns);
+        true
+    }
+
+    /// The flow whose turn it is was found empty. A new one passes through the old ones, so that
+    /// it can't come back as new at once and starve them.
+    pub(crate) fn leave(&mut self, index: u32) {
+        let is_new = self.new.first == index;
+        if is_new {
+            self.new.remove_first(&mut self.turns);
+        } else {
+            self.old.remove_first(&mut self.turns);
+        }
+        if is_new && self.old.first != NONE {
+            self.old.push(index, &mut self.turns);
+        } else {
+            self.turns[index as usize].next = NONE;
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &F> {
+        self.turns.iter().map(|turn| &turn.flow)
+    }
+
+    /// Flows in a ring, of which some may be empty: new ones, then old ones.
+    pub(crate) fn active(&self) -> impl Iterator<Item = &F> {
+        self.new.iter(&self.turns).chain(self.old.iter(&self.turns))
+    }
+
+    pub(crate) fn new_flows(&self) -> u64 {
+        self.new.iter(&self.turns).count() as u64
+    }
+
+    pub(crate) fn old_flows(&self) -> u64 {
+        self.old.iter(&self.turns).count() as u64
+    }
+}
+
+impl Ring {
+    fn push<F>(&mut self, index: u32, turns: &mut [Turn<F>]) {
+        if self.first == NONE {
+            self.first = index;
+        } else {
+            turns[self.last as usize].next = index;
+        }
+        self.last = index;
+        turns[index as usize].next = self.first;
+    }
+
+    fn remove_first<F>(&mut self, turns: &mut [Turn<F>]) {
+        if self.first == self.last {
+            *self = Self { first: NONE, last: NONE };
+        } else {
+            self.first = turns[self.first as usize].next;
+            turns[self.last as usize].next = self.first;
+        }
+    }
+
+    fn iter<F>(self, turns: &[Turn<F>]) -> impl Iterator<Item = &F> {
+        let mut next = (self.first != NONE).then_some(self.first);
+        std::iter::from_fn(move || {
+            let index = next?;
+            let turn = &turns[index as usize];
+            next = (index != self.last).then_some(turn.next);
+            Some(&turn.flow)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const QUANTUM: i32 = 1000;
+
+    /// Two lists and no cleverness.
+    #[derive(Default)]
+    struct Oracle {
+        new: VecDeque<u32>,
+        old: VecDeque<u32>,
+        deficits: [i32; 5],
+    }
+
+    impl Oracle {
+        fn current(&mut self) -> Option<u32> {
+            loop {
+                let list = if self.new.is_empty() { &mut self.old } else { &mut self.new };
+                let flow = *list.front()?;
+                let deficit = &mut self.deficits[flow as usize];
+                if *deficit > 0 {
+                    return Some(flow);
+                }
+                *deficit += QUANTUM;
+                list.pop_front();
+                self.old.push_back(flow);
+            }
+        }
+
+        fn join(&mut self, flow: u32) -> bool {
+            let joins = !self.new.contains(&flow) && !self.old.contains(&flow);
+            if joins {
+                self.deficits[flow as usize] = QUANTUM;
+                self.new.push_back(flow);
+            }
+            joins
+        }
+
+        fn leave(&mut self) {
+            if let Some(flow) = self.new.pop_front() {
+                if !self.old.is_empty() {
+                    self.old.push_back(flow);
+                }
+            } else {
+                self.old.pop_front();
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn turns_are_those_of_two_lists(
+            operations in prop::collection::vec((0u32..5, 0i32..9), 0..200)
+        ) {
+            let mut rounds = Rounds::new(0u32..5, QUANTUM as u32);
+            let mut oracle = Oracle::default();
+            for (flow, operation) in operations {
+                if operation < 3 {
+                    prop_assert_eq!(rounds.join(flow), oracle.join(flow));
+                    continue;
+                }
+                let current = rounds.current();
+                prop_assert_eq!(current, oracle.current());
+                let Some(current) = current else { continue };
+                if operation == 3 {
+                    rounds.leave(current);
+                    oracle.leave();
+                } else {
+                    *rounds.turn_mut(current).1 -= 300 * operation;
+                    oracle.deficits[current as usize] -= 300 * operation;
+                }
+                let active: Vec<u32> = rounds.active().copied().collect();
+                let expected: Vec<u32> = oracle.new.iter().chain(&oracle.old).copied().collect();
+                prop_assert_eq!(active, expected);
+                prop_assert_eq!(rounds.new_flows(), oracle.new.len() as u64);
+                prop_assert_eq!(rounds.old_flows(), oracle.old.len() as u64);
+            }
+        }
+    }
+}
