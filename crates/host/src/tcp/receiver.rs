@@ -416,6 +416,7 @@ impl Receiver {
         });
         Packet {
             flow: self.ends.flow,
+            connection: 0,
             direction: Direction::Reverse,
             ecn: Ecn::NotEct,
             dscp: self.ends.dscp,
