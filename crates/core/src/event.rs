@@ -46,27 +46,62 @@ impl DropReason {
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// A packet left its end system ([`Who::Flow`]).
-    Sent { packet: &'a Packet },
+    Sent {
+        packet: &'a Packet,
+    },
     /// A packet reached its end system ([`Who::Flow`]).
-    Arrived { packet: &'a Packet },
+    Arrived {
+        packet: &'a Packet,
+    },
     /// A packet was offered to a queue that now holds `backlog` packets ([`Who::Link`]).
-    Enqueued { packet: &'a Packet, backlog: u32 },
+    Enqueued {
+        packet: &'a Packet,
+        backlog: u32,
+    },
     /// A packet left a queue after waiting `sojourn` ([`Who::Link`]).
-    Dequeued { packet: &'a Packet, sojourn: Span },
+    Dequeued {
+        packet: &'a Packet,
+        sojourn: Span,
+    },
     /// A packet was dropped or lost ([`Who::Link`]).
-    Dropped { packet: &'a Packet, why: DropReason },
+    Dropped {
+        packet: &'a Packet,
+        why: DropReason,
+    },
     /// A packet was marked Congestion Experienced ([`Who::Link`]).
-    Marked { packet: &'a Packet },
+    Marked {
+        packet: &'a Packet,
+    },
     /// New bytes reached the application in order.
-    Delivered { bytes: u64 },
+    Delivered {
+        bytes: u64,
+    },
     /// The sender took a round-trip time sample.
-    Rtt { rtt: Span },
+    Rtt {
+        rtt: Span,
+    },
     /// The congestion controller changed its phase.
-    Phase { from: &'static str, to: &'static str },
+    Phase {
+        from: &'static str,
+        to: &'static str,
+    },
     /// An echo reply came back after `rtt`.
-    Ping { rtt: Span },
+    Ping {
+        rtt: Span,
+    },
+    /// An application opens a connection to transfer `bytes`, or is refused one because too many
+    /// are open.
+    Opened {
+        bytes: u64,
+    },
+    Refused {
+        bytes: u64,
+    },
     /// A transfer of a limited number of bytes was acknowledged whole, `took` after it began.
-    Completed { bytes: u64, took: Span },
+    Completed {
+        bytes: u64,
+        took: Span,
+    },
     /// The state of a sender, at every step of the time series.
     FlowSample(&'a FlowSample),
     /// The state of a queue, at every step of the time series.

@@ -147,6 +147,8 @@ pub struct SackBlock {
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     pub flow: FlowId,
+    /// Which of the flow's connections, where it has several after one another; else 0.
+    pub connection: u32,
     pub direction: Direction,
     pub ecn: Ecn,
     pub dscp: u8,
@@ -251,7 +253,9 @@ impl Queued for Packet {
         FlowKey {
             src: u32::from(self.src),
             dst: u32::from(self.dst),
-            ports: u64::from(self.flow.0) << 1 | u64::from(reversed),
+            ports: u64::from(self.connection) << 33
+                | u64::from(self.flow.0) << 1
+                | u64::from(reversed),
         }
     }
 

@@ -83,6 +83,7 @@ pub struct FlowMetrics {
     pub frames: FrameMetrics,
     /// How long transfers of a limited size took; of the whole run.
     pub completion: Distribution,
+    pub transfers: TransferMetrics,
     /// From connection request to its answer.
     pub connect: Option<Span>,
     pub phases: Vec<PhaseTime>,
@@ -183,6 +184,32 @@ pub struct FrameMetrics {
     pub freezes_w3c: qoe::Freezes,
     /// Sum of gaps over sum of their squares, per second; counts long gaps more.
     pub harmonic_fps: Option<f64>,
+}
+
+/// Transfers of a limited size that began after the warm-up.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TransferMetrics {
+    pub counts: TransferCounts,
+    /// From the connection request until the last byte was acknowledged.
+    pub completion: Distribution,
+    /// Small, medium and large ones, see [`size_class`].
+    pub by_size: [Distribution; 3],
+    /// That time over the least possible on the empty path, in thousandths.
+    pub slowdown: Distribution,
+}
+
+/// Of an application that opens a connection for each transfer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TransferCounts {
+    pub opened: u64,
+    pub completed: u64,
+    /// Came when as many connections were open as may be.
+    pub refused: u64,
+}
+
+/// 0: up to 100 kB. 1: up to 1 MB. 2: more.
+pub(crate) const fn size_class(bytes: u64) -> usize {
+    (bytes > 100_000) as usize + (bytes > 1_000_000) as usize
 }
 
 /// Gaps between frames that count as a stall when longer, in milliseconds.

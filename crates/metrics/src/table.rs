@@ -167,6 +167,26 @@ macro_rules! stalls {
     };
 }
 
+/// Completion times of transfers of a class of sizes.
+macro_rules! by_size {
+    ($($at:literal $class:literal $sizes:literal),*) => {
+        group! { Flow; $(
+            concat!("fct_", $class, "_mean_ms"), "ms",
+                concat!("Mean completion time of transfers ", $sizes, ", as fct"),
+                |flow| flow.transfers.by_size[$at].mean().map(|ns| ns * NS);
+            concat!("fct_", $class, "_p50_ms"), "ms",
+                concat!("Median completion time of transfers ", $sizes),
+                |flow| quantile(&flow.transfers.by_size[$at], 0.5, NS);
+            concat!("fct_", $class, "_p95_ms"), "ms",
+                concat!("95th percentile of the completion time of transfers ", $sizes),
+                |flow| quantile(&flow.transfers.by_size[$at], 0.95, NS);
+            concat!("fct_", $class, "_p99_ms"), "ms",
+                concat!("99th percentile of the completion time of transfers ", $sizes),
+                |flow| quantile(&flow.transfers.by_size[$at], 0.99, NS);
+        )* }
+    };
+}
+
 /// Nanoseconds to milliseconds, and bits per second to megabits.
 const NS: f64 = 1e-6;
 const BPS: f64 = 1e-6;
@@ -331,6 +351,36 @@ const GROUPS: &[&[Metric]] = &[
         "time that a transfer of a limited size took; whole run",
         completion
     ),
+    group! { Flow;
+        "transfers_started", "", "arrivals: transfers for which a connection was opened after the warm-up",
+            |flow| of_arrivals(flow, flow.transfers.counts.opened);
+        "transfers_completed", "", "Of them, those acknowledged whole by the end of the run",
+            |flow| of_arrivals(flow, flow.transfers.counts.completed);
+        "transfers_unfinished", "", "Of them, those that were not",
+            |flow| of_arrivals(flow, flow.transfers.counts.opened
+                .saturating_sub(flow.transfers.counts.completed));
+        "transfers_refused", "", "arrivals: transfers that came when max_connections were open, after the warm-up",
+            |flow| of_arrivals(flow, flow.transfers.counts.refused);
+    },
+    quantiles!(
+        Flow,
+        "fct",
+        "_ms",
+        "ms",
+        NS,
+        "completion time of transfers that began after the warm-up, from connection request to last acknowledgement",
+        transfers.completion
+    ),
+    by_size!(0 "small" "up to 100 kB", 1 "medium" "of 100 kB to 1 MB", 2 "large" "above 1 MB"),
+    quantiles!(
+        Flow,
+        "slowdown",
+        "",
+        "",
+        1e-3,
+        "completion time of transfers that began after the warm-up, over the least possible on the empty path",
+        transfers.slowdown
+    ),
     group! { Link;
         "throughput_mbps", "Mbit/s",
             "Ethernet bytes that left the queue after the warm-up, over that time",
@@ -443,6 +493,12 @@ fn has_frames(flow: &FlowMetrics) -> bool {
 /// A number about gaps between frames; needs a frame.
 fn of_frames(flow: &FlowMetrics, value: f64) -> Option<f64> {
     some_if(has_frames(flow), value)
+}
+
+/// A number about arrivals; needs one.
+fn of_arrivals(flow: &FlowMetrics, count: u64) -> Option<f64> {
+    let counts = flow.transfers.counts;
+    some_if(counts.opened + counts.refused > 0, count as f64)
 }
 
 fn sample(flow: &FlowMetrics, of: impl Fn(&FlowSample) -> f64) -> Option<f64> {

@@ -60,6 +60,7 @@ mod tests {
     fn super_packet(segments: u16, payload: u32) -> Packet {
         Packet {
             flow: FlowId(1),
+            connection: 0,
             direction: Direction::Forward,
             ecn: Ecn::Ect0,
             dscp: 46,

@@ -75,6 +75,8 @@ pub enum Traffic {
     /// As much as fits for `on`, then nothing for `off`, again and again. With `random` the
     /// lengths are exponential with these means.
     OnOff { on: Span, off: Span, random: bool },
+    /// Transfers that arrive at random, each over a connection of its own.
+    Arrivals(sojourn_host::apps::ArrivalsConfig),
 }
 
 impl Scenario {

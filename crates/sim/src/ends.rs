@@ -1,14 +1,22 @@
 //! The two ends of a flow, whatever it is.
 
-use sojourn_core::{Body, Event, FlowId, Observer, Packet, Purpose, StreamAddress, Time, Who};
-use sojourn_host::apps::{Ping, Source, Udp};
+use sojourn_core::{
+    Body, Event, FlowId, FlowSample, Observer, Packet, Purpose, StreamAddress, Time, Who,
+};
+use sojourn_host::apps::arrivals::Draws;
+use sojourn_host::apps::{Arrivals, Ping, Source, Udp};
 use sojourn_host::tcp::{Endpoints, Receiver, Sender};
 use sojourn_scenario::{App, Flow, Traffic};
 
 #[expect(clippy::large_enum_variant, reason = "one per flow, and never moved")]
 #[repr(u8)] // Told apart by a byte of its own, not by impossible values within the sender.
 pub(crate) enum Ends {
-    Tcp { sender: Sender, receiver: Receiver },
+    Tcp {
+        sender: Sender,
+        receiver: Receiver,
+    },
+    /// One connection after another, and several at once.
+    Arrivals(Arrivals),
     Ping(Ping),
     Udp(Udp),
 }
@@ -34,6 +42,14 @@ impl Ends {
                         start,
                         stop.min(end),
                     ),
+                    Traffic::Arrivals(config) => {
+                        let draws = Draws::new(address, &flow.name);
+                        let (config, stop) = (config.clone(), stop.min(end));
+                        let (cca, transport) = (cca.clone(), transport.clone());
+                        return Self::Arrivals(Arrivals::new(
+                            config, cca, transport, ends, draws, start, stop,
+                        ));
+                    }
                 };
                 let random = address.stream_named(&flow.name, Purpose::Controller);
                 let config = transport.clone();
@@ -52,6 +68,7 @@ impl Ends {
     pub(crate) fn on_reverse<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) {
         match self {
             Self::Tcp { sender, .. } => sender.on_packet(now, packet, o),
+            Self::Arrivals(arrivals) => arrivals.on_reverse(now, packet, o),
             Self::Ping(_) => {
                 if let Body::Echo { asked, .. } = packet.body {
                     let rtt = now.since(asked);
@@ -75,6 +92,7 @@ impl Ends {
                 receiver.on_packet(now, packet, o);
                 receiver.poll_transmit(now)
             }
+            Self::Arrivals(arrivals) => arrivals.on_forward(now, packet, o),
             Self::Ping(_) => Some(Ping::answer(now, packet)),
             Self::Udp(udp) => {
                 let bytes = udp.payload(packet);
@@ -85,8 +103,10 @@ impl Ends {
     }
 
     pub(crate) fn wake_sender<O: Observer>(&mut self, now: Time, o: &mut O) {
-        if let Self::Tcp { sender, .. } = self {
-            sender.on_wake(now, o);
+        match self {
+            Self::Tcp { sender, .. } => sender.on_wake(now, o),
+            Self::Arrivals(arrivals) => arrivals.wake_sender(now, o),
+            Self::Ping(_) | Self::Udp(_) => {}
         }
     }
 
@@ -96,6 +116,7 @@ impl Ends {
                 receiver.on_wake(now);
                 receiver.poll_transmit(now)
             }
+            Self::Arrivals(arrivals) => arrivals.wake_receiver(now),
             Self::Ping(_) | Self::Udp(_) => None,
         }
     }
@@ -104,6 +125,7 @@ impl Ends {
     pub(crate) fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
         match self {
             Self::Tcp { sender, .. } => sender.poll_transmit(now),
+            Self::Arrivals(arrivals) => arrivals.poll_transmit(now),
             Self::Ping(ping) => ping.poll_transmit(now),
             Self::Udp(udp) => udp.poll_transmit(now),
         }
@@ -113,6 +135,7 @@ impl Ends {
     pub(crate) fn next_sender_wake(&self) -> Time {
         match self {
             Self::Tcp { sender, .. } => sender.next_wake(),
+            Self::Arrivals(arrivals) => arrivals.next_sender_wake(),
             Self::Ping(ping) => ping.next_wake(),
             Self::Udp(udp) => udp.next_wake(),
         }
@@ -122,7 +145,35 @@ impl Ends {
     pub(crate) fn next_receiver_wake(&self) -> Time {
         match self {
             Self::Tcp { receiver, .. } => receiver.next_wake(),
+            Self::Arrivals(arrivals) => arrivals.next_receiver_wake(),
             Self::Ping(_) | Self::Udp(_) => Time::NEVER,
         }
     }
+
+    /// What `ss` would show; `None` if it is not TCP.
+    pub(crate) fn sample(&self, now: Time) -> Option<FlowSample> {
+        match self {
+            Self::Tcp { sender, .. } => Some(sender.sample(now)),
+            Self::Arrivals(arrivals) => Some(arrivals.sample(now)),
+            Self::Ping(_) | Self::Udp(_) => None,
+        }
+    }
+
+    /// The connection of which more, or less, is acknowledged than arrived and was sent: the
+    /// first segment not acknowledged, the first not received, the first not sent.
+    pub(crate) fn out_of_sequence(&self) -> Option<[u32; 3]> {
+        match self {
+            Self::Tcp { sender, receiver } => out_of_sequence(sender, receiver),
+            Self::Arrivals(arrivals) => arrivals
+                .connections()
+                .find_map(|(sender, receiver)| out_of_sequence(sender, receiver)),
+            Self::Ping(_) | Self::Udp(_) => None,
+        }
+    }
+}
+
+fn out_of_sequence(sender: &Sender, receiver: &Receiver) -> Option<[u32; 3]> {
+    let (una, sent) = sender.outstanding();
+    let next = receiver.next_expected();
+    (una > next || next > sent).then_some([una, next, sent])
 }

@@ -501,8 +501,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn sample(&mut self) {
         let now = self.now;
         for (index, flow) in self.flows.iter().enumerate() {
-            if let Ends::Tcp { sender, .. } = &flow.ends {
-                let sample = sender.sample(now);
+            if let Some(sample) = flow.ends.sample(now) {
                 let who = Who::Flow(FlowId(index as u32));
                 self.observer.record(now, who, &Event::FlowSample(&sample));
             }
@@ -538,12 +537,8 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
         for (index, flow) in self.flows.iter().enumerate() {
             inside += bytes_in(&flow.forward.pipe) + bytes_in(&flow.reverse.pipe);
-            if let Ends::Tcp { sender, receiver } = &flow.ends {
-                let (una, sent) = sender.outstanding();
-                let next = receiver.next_expected();
-                if una > next || next > sent {
-                    return Err(Violation::Sequence { at, flow: index, una, next, sent });
-                }
+            if let Some([una, next, sent]) = flow.ends.out_of_sequence() {
+                return Err(Violation::Sequence { at, flow: index, una, next, sent });
             }
         }
         let (sent, arrived) = (self.sent, self.arrived);
@@ -557,14 +552,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         let now = self.now;
         Outcome {
             end: now,
-            flows: self
-                .flows
-                .iter()
-                .map(|flow| match &flow.ends {
-                    Ends::Tcp { sender, .. } => Some(sender.sample(now)),
-                    Ends::Ping(_) | Ends::Udp(_) => None,
-                })
-                .collect(),
+            flows: self.flows.iter().map(|flow| flow.ends.sample(now)).collect(),
             links: self.links.iter().map(|link| link.sample(now)).collect(),
             queue_details: self.links.iter().map(Link::queue_details).collect(),
             wakes: self.wakes,

@@ -100,7 +100,8 @@ impl Pooling {
             _ if is_quantile => Self::Mean,
             _ if matches!(metric.unit, "Mbit/s" | "packets" | "bytes") => Self::Sum,
             "share" if name == "share" => Self::Sum,
-            "count" | "timeouts" | "spurious" | "completions" | "complete" | "lost" => Self::Sum,
+            "count" | "timeouts" | "spurious" | "completions" | "complete" | "lost" | "started"
+            | "completed" | "unfinished" | "refused" => Self::Sum,
             _ => Self::Mean,
         }
     }

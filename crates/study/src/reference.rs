@@ -30,6 +30,11 @@ pub fn markdown() -> String {
     registry(&mut page, "Link rates", &models(sojourn_link::rates()));
     registry(&mut page, "Losses", &models(sojourn_link::losses()));
     registry(&mut page, "Jitters", &models(sojourn_link::jitters()));
+    let sizes: Vec<Entry> = sojourn_host::apps::arrivals::sizes()
+        .iter()
+        .map(|sizes| (sizes.name, sizes.doc, sizes.params))
+        .collect();
+    registry(&mut page, "Sizes of transfers", &sizes);
     registry(&mut page, "Queues", &queues);
     registry(&mut page, "Congestion controls", &ccas);
     metrics(&mut page);

@@ -88,7 +88,14 @@ fn sections_of(kind: Listed) -> Result<Vec<Section>, Failure> {
                 disciplines.map(|d| Entry::new("queue", d.name, d.doc, d.params)).collect();
             vec![Section { title: "Queues (queue)", entries }]
         }
-        Listed::App => vec![Section { title: "Applications (app)", entries: applications() }],
+        Listed::App => {
+            let sizes = sojourn_host::apps::arrivals::sizes().iter();
+            let sizes = sizes.map(|s| Entry::new("sizes", s.name, s.doc, s.params)).collect();
+            vec![
+                Section { title: "Applications (app)", entries: applications() },
+                Section { title: "Sizes of transfers (sizes)", entries: sizes },
+            ]
+        }
         Listed::Link => vec![
             Section { title: "Link rates (rate)", entries: model("rate", sojourn_link::rates()) },
             Section { title: "Losses (loss)", entries: model("loss", sojourn_link::losses()) },

@@ -42,6 +42,7 @@ impl Ping {
         self.next += self.config.interval;
         Some(Packet {
             flow: self.ends.flow,
+            connection: 0,
             direction: Direction::Forward,
             ecn: Ecn::NotEct,
             dscp: self.ends.dscp,

@@ -54,6 +54,7 @@ impl Udp {
         }
         Some(Packet {
             flow: self.ends.flow,
+            connection: 0,
             direction: Direction::Forward,
             ecn: Ecn::NotEct,
             dscp: self.ends.dscp,

@@ -497,6 +497,7 @@ impl Receiver {
         });
         let mut packet = Packet {
             flow: self.ends.flow,
+            connection: 0,
             direction: Direction::Reverse,
             ecn: Ecn::NotEct,
             dscp: self.ends.dscp,

@@ -296,6 +296,11 @@ impl Sender {
         }
     }
 
+    /// A transfer of a limited size is acknowledged whole.
+    pub fn is_complete(&self) -> bool {
+        self.totals.is_complete
+    }
+
     /// The first segment not acknowledged, and the first one not sent.
     pub fn outstanding(&self) -> (u32, u32) {
         (self.board.first(), self.board.end())
@@ -329,6 +334,7 @@ impl Sender {
     ) -> Packet {
         Packet {
             flow: self.ends.flow,
+            connection: 0,
             direction: Direction::Forward,
             ecn,
             dscp: self.ends.dscp,

@@ -98,6 +98,13 @@ impl Blockage {
         self.preset
     }
 
+    /// The fastest scheme, without any shortfall.
+    pub fn peak(&self) -> Rate {
+        let fastest =
+            self.preset.shape().views.iter().map(|view| view.level_mbps).fold(0.0, f64::max);
+        Rate::from_bps((fastest * 1e6) as u64)
+    }
+
     /// Draws a trace.
     pub fn generate(&self, random: &mut Stream) -> Trace {
         let shape = self.preset.shape();

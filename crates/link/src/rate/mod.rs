@@ -514,6 +514,17 @@ impl RateConfig {
         }
     }
 
+    /// No packet is serialised faster than this. Unlimited for a token bucket and for
+    /// opportunities, whose bytes leave at once.
+    pub fn peak(&self) -> Rate {
+        match self {
+            Self::Unlimited | Self::Htb { .. } | Self::Mahimahi { .. } => Rate::UNLIMITED,
+            Self::Fixed { rate, .. } => *rate,
+            Self::Trace { trace, .. } => trace.info().max,
+            Self::Blockage { process, .. } => process.peak(),
+        }
+    }
+
     /// The mean rate, for the size of buffers in bandwidth-delay products; none while a blockage
     /// process is not drawn.
     pub fn mean(&self) -> Option<Rate> {

@@ -13,6 +13,7 @@ const MILLI: u64 = 1_000_000;
 fn packet(ip_len: u32) -> Packet {
     Packet {
         flow: FlowId(0),
+        connection: 0,
         direction: Direction::Forward,
         ecn: Ecn::NotEct,
         dscp: 0,

@@ -6,9 +6,10 @@ use super::FlowShape;
 use super::digest::Digest;
 use super::frames::Frames;
 use super::phases::Phases;
+use super::transfers::Transfers;
 use crate::histogram::Histogram;
 use crate::outcome::{Counts, FlowMetrics, Numbered};
-use crate::qoe::Jitter;
+use crate::qoe::{EmptyPath, Jitter};
 use crate::series::{FlowSeries, StepDelay, inflight};
 
 /// What is touched for every data segment comes first.
@@ -35,6 +36,8 @@ pub(super) struct FlowState {
     acked: Option<[(Time, u64); 2]>,
     phases: Phases,
     completion: Histogram,
+    pub(super) transfers: Transfers,
+    empty: Option<EmptyPath>,
     connect: Option<Span>,
 
     datagrams: Gaps,
@@ -51,7 +54,7 @@ pub(super) struct FlowState {
 }
 
 impl FlowState {
-    pub(super) fn new(warmup: Time) -> Self {
+    pub(super) fn new(warmup: Time, empty: Option<EmptyPath>) -> Self {
         Self {
             digest: Digest::default(),
             total: Counts::default(),
@@ -70,6 +73,8 @@ impl FlowState {
             acked: None,
             phases: Phases::default(),
             completion: Histogram::new(),
+            transfers: Transfers::default(),
+            empty,
             connect: None,
             datagrams: Gaps::default(),
             ipdv: Histogram::new(),
@@ -142,8 +147,9 @@ impl FlowState {
         self.phases.on_change(now, from, to);
     }
 
-    pub(super) fn on_completed(&mut self, took: Span) {
+    pub(super) fn on_completed(&mut self, now: Time, bytes: u64, took: Span) {
         self.completion.record(took.as_nanos());
+        self.transfers.on_completed(now, bytes, took, self.warmup, self.empty.as_ref());
     }
 
     #[cold]
@@ -190,6 +196,7 @@ impl FlowState {
         self.datagrams.end_warmup();
         self.pings.end_warmup();
         self.frames.end_warmup();
+        self.transfers.end_warmup();
         self.phases.end_warmup(warmup);
     }
 
@@ -242,6 +249,7 @@ impl FlowState {
                 .then(|| self.jitter_sum / self.jitter_count as f64),
             frames: self.frames.finish(),
             completion: self.completion.distribution(),
+            transfers: self.transfers.finish(),
             connect: self.connect,
             phases: self.phases.finish(end),
             last: self.last,
@@ -270,7 +278,7 @@ impl FlowState {
 
     #[inline(never)]
     fn on_other_arrived(&mut self, now: Time, packet: &Packet, body: &Body) {
-        self.digest.arrived(now, packet, other_number(body));
+        self.digest.arrived(now, packet, other_number(body, packet.connection));
         match body {
             Body::Datagram { number, frame, .. } => {
                 self.count_arrived(now, packet);
@@ -326,10 +334,12 @@ fn ack_number(ack: &AckBody) -> u32 {
     ack.ack ^ ack.sack[0].end.rotate_left(16)
 }
 
-fn other_number(body: &Body) -> u32 {
+fn other_number(body: &Body, connection: u32) -> u32 {
     match body {
         Body::Datagram { number, .. } | Body::Echo { number, .. } => *number,
-        Body::Segment(_) | Body::Ack(_) | Body::Handshake { .. } => 0,
+        // Every connection begins with one, so the digest knows which was whose.
+        Body::Handshake { .. } => connection,
+        Body::Segment(_) | Body::Ack(_) => 0,
     }
 }
 

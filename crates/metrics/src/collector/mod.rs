@@ -11,6 +11,7 @@ mod frames;
 mod held;
 mod link;
 mod phases;
+mod transfers;
 
 use sojourn_core::{DropReason, Event, FlowId, Observer, Packet, Span, Time, Who};
 
@@ -18,6 +19,7 @@ use self::digest::Digest;
 use self::flow::FlowState;
 use self::link::LinkState;
 use crate::outcome::{FlowMetrics, LinkMetrics, RunMetrics, Totals};
+use crate::qoe::EmptyPath;
 use crate::series::{FlowSeries, LinkSeries, Series};
 use crate::stats;
 
@@ -39,19 +41,25 @@ pub struct Shape {
 pub struct FlowShape {
     pub name: String,
     pub kind: FlowKind,
+    /// What its transfers would meet if nobody else were there; without it they have no slowdown.
+    pub empty: Option<EmptyPath>,
 }
 
 impl FlowShape {
     pub fn tcp(name: impl Into<String>) -> Self {
-        Self { name: name.into(), kind: FlowKind::Tcp }
+        Self::of(FlowKind::Tcp, name.into())
     }
 
     pub fn udp(name: impl Into<String>) -> Self {
-        Self { name: name.into(), kind: FlowKind::Udp }
+        Self::of(FlowKind::Udp, name.into())
     }
 
     pub fn ping(name: impl Into<String>) -> Self {
-        Self { name: name.into(), kind: FlowKind::Ping }
+        Self::of(FlowKind::Ping, name.into())
+    }
+
+    const fn of(kind: FlowKind, name: String) -> Self {
+        Self { name, kind, empty: None }
     }
 }
 
@@ -106,7 +114,7 @@ impl Collector {
         let is_warm = shape.warmup.is_zero();
         Self {
             tick: if is_warm { row_ends } else { row_ends.min(warmup) },
-            flows: shape.flows.iter().map(|_| FlowState::new(warmup)).collect(),
+            flows: shape.flows.iter().map(|flow| FlowState::new(warmup, flow.empty)).collect(),
             links: shape.links.iter().map(|_| LinkState::new(warmup, shape.flows.len())).collect(),
             warmup,
             is_warm,
@@ -234,7 +242,9 @@ impl Observer for Collector {
                     Event::Rtt { rtt } => flow.on_rtt(*rtt),
                     Event::Phase { from, to } => flow.on_phase(now, from, to),
                     Event::Ping { rtt } => flow.on_ping(now, *rtt),
-                    Event::Completed { took, .. } => flow.on_completed(*took),
+                    Event::Opened { .. } => flow.transfers.on_opened(),
+                    Event::Refused { .. } => flow.transfers.on_refused(),
+                    Event::Completed { bytes, took } => flow.on_completed(now, *bytes, *took),
                     Event::FlowSample(sample) => {
                         flow.on_sample(now, sample);
                         self.series.set_flow(id as usize, sample);
@@ -263,6 +273,8 @@ impl Observer for Collector {
                     | Event::Rtt { .. }
                     | Event::Phase { .. }
                     | Event::Ping { .. }
+                    | Event::Opened { .. }
+                    | Event::Refused { .. }
                     | Event::Completed { .. }
                     | Event::FlowSample(_) => debug_assert!(false, "{event:?} of a link"),
                 }

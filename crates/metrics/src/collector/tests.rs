@@ -57,6 +57,7 @@ fn datagram(number: u32, frame: u32, last: bool, sent: Time) -> Packet {
 fn packet(flow: u32, sent: Time, ip_len: u32, body: Body) -> Packet {
     Packet {
         flow: FlowId(flow),
+        connection: 0,
         direction: Direction::Forward,
         ecn: Ecn::NotEct,
         dscp: 0,
@@ -473,6 +474,64 @@ fn transfers_count_whenever_they_end() {
     }
     let run = collector.finish(at(10_000));
     assert_eq!((value(&run, "completions"), value(&run, "completion_mean_ms")), (3.0, 1000.0));
+}
+
+#[test]
+fn transfers_that_began_before_the_warm_up_do_not_count_and_the_rest_do_by_size() {
+    let empty = qoe::EmptyPath { rtt: ms_span(10), rate: Rate::UNLIMITED, initial_window: 14_480 };
+    let shape = Shape {
+        flows: vec![FlowShape { empty: Some(empty), ..FlowShape::tcp("a") }],
+        links: vec![],
+        duration: Span::from_secs(10),
+        warmup: Span::from_secs(2),
+        step: ms_span(100),
+    };
+    let mut collector = Collector::new(shape);
+    // Opened at, bytes, took; the last one is still open when the run ends.
+    let transfers = [
+        (1900, 1_000, Some(200)),
+        (2100, 1_000, Some(40)),
+        (2200, 100_000, Some(80)),
+        (2300, 100_001, Some(100)),
+        (2600, 5_000_000, Some(4000)),
+        (9000, 1_000, None),
+    ];
+    let mut events: Vec<(u64, Event<'_>)> = Vec::new();
+    for (ms, bytes, took) in transfers {
+        events.push((ms, Event::Opened { bytes }));
+        if let Some(took) = took {
+            events.push((ms + took, Event::Completed { bytes, took: ms_span(took) }));
+        }
+    }
+    events.push((1000, Event::Refused { bytes: 1 }));
+    events.push((3000, Event::Refused { bytes: 1 }));
+    events.sort_by_key(|(ms, _)| *ms);
+    for (ms, event) in &events {
+        collector.record(at(*ms), A, event);
+    }
+    let run = collector.finish(at(10_000));
+    let value = |name: &str| value(&run, name);
+    assert_eq!(
+        ["started", "completed", "unfinished", "refused"]
+            .map(|what| value(&format!("transfers_{what}"))),
+        [5.0, 4.0, 1.0, 1.0]
+    );
+    assert_eq!(
+        (value("fct_min_ms"), value("fct_max_ms"), value("fct_mean_ms")),
+        (40.0, 4000.0, 1055.0)
+    );
+    assert_eq!(value("fct_small_mean_ms"), 60.0);
+    assert_eq!((value("fct_medium_mean_ms"), value("fct_large_mean_ms")), (100.0, 4000.0));
+    // A round trip to connect, then one for a thousand bytes, three for 100 kB, nine for 5 MB.
+    assert_eq!((value("slowdown_min"), value("slowdown_max")), (2.0, 40.0));
+    assert_eq!(value("completions"), 5.0);
+}
+
+#[test]
+fn a_flow_of_one_connection_has_no_count_of_transfers() {
+    let run = tcp().finish(at(10_000));
+    assert_eq!(run.flows[0].value("transfers_started"), None);
+    assert_eq!(run.flows[0].value("fct_p50_ms"), None);
 }
 
 #[test]

@@ -36,6 +36,8 @@ pub(super) struct Connection {
     mss: u32,
     /// Of the newest IP packet.
     identification: u16,
+    /// Everything before this segment is acknowledged.
+    acknowledged: u32,
 }
 
 impl Connection {
@@ -48,6 +50,7 @@ impl Connection {
                 }
             }
             Body::Ack(ack) => {
+                self.acknowledged = self.acknowledged.max(ack.ack);
                 let kept = ack.ack.saturating_sub(KEPT);
                 while self.segments.first_key_value().is_some_and(|(first, _)| *first < kept) {
                     self.segments.pop_first();
@@ -55,6 +58,11 @@ impl Connection {
             }
             _ => {}
         }
+    }
+
+    /// Nothing that was sent is still to be acknowledged.
+    pub(super) fn is_idle(&self) -> bool {
+        self.segments.last_key_value().is_some_and(|(last, _)| *last < self.acknowledged)
     }
 
     /// The wire packets that a packet stands for.
@@ -300,7 +308,8 @@ fn padded_options(mut options: Vec<u8>, headers: u32) -> Vec<u8> {
 
 fn ports(packet: &Packet) -> (u16, u16) {
     let sender = 40_000u16.wrapping_add((packet.flow.0 % 20_000) as u16);
-    let receiver = 5_001;
+    // Every connection of a flow has a port of its own.
+    let receiver = 5_001u16.wrapping_add((packet.connection % 30_000) as u16);
     match packet.direction {
         Direction::Forward => (sender, receiver),
         Direction::Reverse => (receiver, sender),

@@ -55,7 +55,8 @@ pub struct PcapConfig {
 pub struct PcapObserver<W: Write> {
     out: W,
     config: PcapConfig,
-    connections: Vec<Connection>,
+    /// By flow, and number within the flow.
+    connections: BTreeMap<(u32, u32), Connection>,
     /// Of each tap point, its number in the file.
     interfaces: BTreeMap<Tap, u32>,
     fates: Fates,
@@ -97,7 +98,7 @@ impl<W: Write> PcapObserver<W> {
             }
         }
         out.write_all(&heads)?;
-        let connections = config.flows.iter().map(|_| Connection::default()).collect();
+        let connections = BTreeMap::new();
         Ok(Self { out, config, connections, interfaces, fates: Fates::default(), failed: None })
     }
 
@@ -118,7 +119,7 @@ impl<W: Write> PcapObserver<W> {
 
     fn tap(&mut self, now: Time, tap: Tap, packet: &Packet, waits: bool, comment: Option<String>) {
         let (Some(interface), Some(connection)) =
-            (self.interfaces.get(&tap), self.connections.get_mut(packet.flow.0 as usize))
+            (self.interfaces.get(&tap), self.connections.get_mut(&connection_of(packet)))
         else {
             return;
         };
@@ -132,7 +133,12 @@ impl<W: Write> PcapObserver<W> {
                     comments: comment.iter().cloned().collect(),
                     open: waits,
                 },
-                waits.then_some((packet.flow, packet.direction, packet.sent, frame.number)),
+                waits.then_some((
+                    packet.flow,
+                    packet.direction,
+                    packet.sent,
+                    within_flow(packet, frame.number),
+                )),
             );
         }
     }
@@ -146,6 +152,17 @@ impl<W: Write> PcapObserver<W> {
         }
     }
 
+    /// What is known of the connection that a packet belongs to.
+    fn learn(&mut self, packet: &Packet) {
+        if self.connections.len() > MOST_CONNECTIONS
+            && matches!(packet.body, Body::Handshake { .. })
+        {
+            // Those that have nothing outstanding lose nothing that could be asked for again.
+            self.connections.retain(|_, connection| !connection.is_idle());
+        }
+        self.connections.entry(connection_of(packet)).or_default().learn(packet);
+    }
+
     fn link_name(&self, who: Who) -> &str {
         match who {
             Who::Link(link) => self.config.links.get(usize::from(link)).map_or("a link", |n| n),
@@ -154,23 +171,34 @@ impl<W: Write> PcapObserver<W> {
     }
 }
 
+/// More connections than this are remembered only while they have something outstanding.
+const MOST_CONNECTIONS: usize = 1024;
+
+fn connection_of(packet: &Packet) -> (u32, u32) {
+    (packet.flow.0, packet.connection)
+}
+
+/// A number of a connection's as one of its flow's.
+fn within_flow(packet: &Packet, number: u64) -> u64 {
+    u64::from(packet.connection) << 32 | number
+}
+
 /// The first number of a packet, and how many it covers: segments of data, else one of its kind.
 fn numbers(packet: &Packet) -> (u64, u64) {
-    match &packet.body {
+    let (first, count) = match &packet.body {
         Body::Segment(segment) => (u64::from(segment.first), u64::from(packet.segments.max(1))),
         Body::Ack(ack) => (u64::from(ack.ack), 1),
         Body::Datagram { number, .. } | Body::Echo { number, .. } => (u64::from(*number), 1),
         Body::Handshake { .. } => (0, 1),
-    }
+    };
+    (within_flow(packet, first), count)
 }
 
 impl<W: Write> Observer for PcapObserver<W> {
     fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
         match (who, event) {
             (Who::Flow(flow), Event::Sent { packet }) => {
-                if let Some(connection) = self.connections.get_mut(flow.0 as usize) {
-                    connection.learn(packet);
-                }
+                self.learn(packet);
                 match packet.direction {
                     Direction::Forward => self.tap(now, Tap::Sender(flow.0), packet, true, None),
                     Direction::Reverse => self.tap(now, Tap::Receiver(flow.0), packet, true, None),

@@ -5,6 +5,7 @@ use super::*;
 fn packet(flow: u32, direction: Direction, at: u64, ip_len: u32, body: Body) -> Packet {
     Packet {
         flow: FlowId(flow),
+        connection: 0,
         direction,
         ecn: Ecn::Ect0,
         dscp: 0,
@@ -189,4 +190,28 @@ fn a_broken_writer_is_reported_at_the_end() {
         pcap.record(packet.sent, Who::Flow(FlowId(0)), &Event::Sent { packet: &packet });
     }
     assert_eq!(pcap.finish().err().map(|error| error.kind()), Some(io::ErrorKind::StorageFull));
+}
+
+#[test]
+fn every_connection_of_a_flow_has_ports_and_numbers_of_its_own() {
+    let mut observer = observer(Taps::default());
+    let on = |connection: u32, packet: Packet| Packet { connection, ..packet };
+    let shake = Body::Handshake { asked: Time::ZERO };
+    for connection in [1, 2] {
+        let request = on(connection, packet(0, Direction::Forward, 10, 60, shake));
+        let segment = on(connection, data(20, 0, 1, false));
+        for sent in [request, segment] {
+            let event = Event::Sent { packet: &sent };
+            observer.record(sent.sent, Who::Flow(FlowId(0)), &event);
+        }
+    }
+    // Both segments left at the same time and have the same number: only one is dropped.
+    let dropped = on(2, data(20, 0, 1, false));
+    let event = Event::Dropped { packet: &dropped, why: DropReason::Full };
+    observer.record(Time::from_nanos(30), Who::Link(0), &event);
+    let found = blocks(&observer.finish().unwrap());
+    let port = |block: &Block| u16::from_be_bytes([block.2[36], block.2[37]]);
+    let is_dropped = |block: &Block| block.4.iter().any(|comment| comment.contains("dropped"));
+    let seen: Vec<(u16, bool)> = found.iter().map(|b| (port(b), is_dropped(b))).collect();
+    assert_eq!(seen, [(5002, false), (5002, false), (5003, false), (5003, true)]);
 }

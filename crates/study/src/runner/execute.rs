@@ -1,10 +1,12 @@
 //! One run: from a scenario and a seed to rows and series.
 
-use sojourn_core::StreamAddress;
+use sojourn_core::{Rate, StreamAddress};
+use sojourn_host::tcp;
 use sojourn_metrics::{
     Collector, FLOW_COLUMNS, FlowShape, LINK_COLUMNS, LinkShape, Metric, RunMetrics, Scope, Shape,
+    qoe::EmptyPath,
 };
-use sojourn_scenario::{App, Scenario};
+use sojourn_scenario::{App, Flow, Scenario};
 
 use crate::results::{Kind, MetricColumn, Row, RunResult, Series, SeriesColumn};
 
@@ -41,8 +43,11 @@ pub fn shape(scenario: &Scenario) -> Shape {
         flows: scenario
             .flows
             .iter()
-            .map(|flow| match flow.app {
-                App::Tcp { .. } => FlowShape::tcp(&flow.name),
+            .map(|flow| match &flow.app {
+                App::Tcp { transport, .. } => FlowShape {
+                    empty: Some(empty_path(scenario, flow, transport)),
+                    ..FlowShape::tcp(&flow.name)
+                },
                 App::Ping(_) => FlowShape::ping(&flow.name),
                 App::Udp(_) => FlowShape::udp(&flow.name),
             })
@@ -51,6 +56,22 @@ pub fn shape(scenario: &Scenario) -> Shape {
         duration: scenario.duration,
         warmup: scenario.warmup,
         step: scenario.step,
+    }
+}
+
+/// What a flow's transfers would meet with nobody else there.
+fn empty_path(scenario: &Scenario, flow: &Flow, transport: &tcp::Config) -> EmptyPath {
+    let link = |index: &u16| &scenario.links[usize::from(*index)];
+    let of_links = flow.forward.iter().chain(&flow.reverse).map(|index| link(index).delay);
+    EmptyPath {
+        rtt: of_links.fold(flow.forward_delay + flow.reverse_delay, |sum, delay| sum + delay),
+        rate: flow
+            .forward
+            .iter()
+            .map(|index| link(index).rate.peak())
+            .min()
+            .unwrap_or(Rate::UNLIMITED),
+        initial_window: u64::from(transport.initial_cwnd) * u64::from(transport.mss),
     }
 }
 

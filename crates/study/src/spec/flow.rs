@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use sojourn_core::{Bytes, Rate, Span};
+use sojourn_host::apps::SizesSpec;
 use sojourn_host::tcp;
 
 use super::Text;
@@ -15,7 +16,8 @@ pub struct FlowSpec {
     pub name: String,
     /// `bulk`: as much as fits, or `bytes`, over TCP. `on_off`: as much as fits for `on`, nothing
     /// for `off`, again and again, over TCP. `ping`: echo requests. `udp`: datagrams at a constant
-    /// rate. `frames`: groups of datagrams, as a video sender makes.
+    /// rate. `frames`: groups of datagrams, as a video sender makes. `arrivals`: transfers that
+    /// arrive at random, each over a TCP connection of its own.
     pub app: AppKind,
     /// So many flows of this kind, named NAME.1, NAME.2 …; together they are the group NAME.
     #[schemars(range(min = 1, max = 10000), extend("default" = 1))]
@@ -81,6 +83,18 @@ pub struct FlowSpec {
     #[schemars(range(min = 1, max = 1000), extend("default" = "as few as fit 1448 B each"))]
     pub datagrams: Option<u32>,
 
+    /// arrivals: transfers a second in the mean, as a Poisson process. Either this or `load`.
+    pub arrivals_per_second: Option<f64>,
+    /// arrivals: payload offered in the mean, as a rate, or as a share (`20%`) of what the
+    /// narrowest link of the way carries in the mean.
+    pub load: Option<String>,
+    /// arrivals: how large transfers are, as a distribution.
+    pub sizes: Option<Text<SizesSpec>>,
+    /// arrivals: connections open at once; a transfer that comes beyond that is refused, and
+    /// counted.
+    #[schemars(range(min = 1, max = 65536), extend("default" = 1000))]
+    pub max_connections: Option<u32>,
+
     /// TCP: congestion control, with its parameters.
     #[schemars(extend("default" = "cubic"))]
     pub cca: Option<Text<sojourn_cca::Config>>,
@@ -142,6 +156,7 @@ pub enum AppKind {
     Ping,
     Udp,
     Frames,
+    Arrivals,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -191,7 +206,8 @@ pub enum Direction {
 }
 
 impl AppKind {
-    pub const ALL: [Self; 5] = [Self::Bulk, Self::OnOff, Self::Ping, Self::Udp, Self::Frames];
+    pub const ALL: [Self; 6] =
+        [Self::Bulk, Self::OnOff, Self::Arrivals, Self::Ping, Self::Udp, Self::Frames];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -200,6 +216,7 @@ impl AppKind {
             Self::Ping => "ping",
             Self::Udp => "udp",
             Self::Frames => "frames",
+            Self::Arrivals => "arrivals",
         }
     }
 
@@ -210,11 +227,14 @@ impl AppKind {
             Self::Ping => "ICMP echo requests at a steady pace",
             Self::Udp => "datagrams at a constant rate",
             Self::Frames => "groups of datagrams at a steady pace, as a video sender makes",
+            Self::Arrivals => {
+                "transfers that arrive at random (Poisson), each over a TCP connection of its own"
+            }
         }
     }
 
     pub const fn is_tcp(self) -> bool {
-        matches!(self, Self::Bulk | Self::OnOff)
+        matches!(self, Self::Bulk | Self::OnOff | Self::Arrivals)
     }
 
     /// The keys that this application has beside those that all have.
@@ -223,7 +243,7 @@ impl AppKind {
     }
 }
 
-const TCP: &[AppKind] = &[AppKind::Bulk, AppKind::OnOff];
+const TCP: &[AppKind] = &[AppKind::Bulk, AppKind::OnOff, AppKind::Arrivals];
 
 /// The keys that not every application has, and which ones do.
 pub const KEYS_BY_APP: &[(&str, &[AppKind])] = &[
@@ -236,6 +256,10 @@ pub const KEYS_BY_APP: &[(&str, &[AppKind])] = &[
     ("rate", &[AppKind::Udp]),
     ("frames_per_second", &[AppKind::Frames]),
     ("datagrams", &[AppKind::Frames]),
+    ("arrivals_per_second", &[AppKind::Arrivals]),
+    ("load", &[AppKind::Arrivals]),
+    ("sizes", &[AppKind::Arrivals]),
+    ("max_connections", &[AppKind::Arrivals]),
     ("cca", TCP),
     ("ecn", TCP),
     ("receiver_ecn", TCP),

@@ -95,6 +95,18 @@ notation!(
     sojourn_cca::Config::parse
 );
 notation!(
+    sojourn_host::apps::SizesSpec,
+    "sizes",
+    "a distribution of sizes, such as lognormal mean 60kB sigma 1.5",
+    [
+        "100kB",
+        "lognormal mean 60kB sigma 1.5",
+        "pareto shape 1.2 min 4kB max 10MB",
+        "cdf sizes.txt"
+    ],
+    sojourn_host::apps::SizesSpec::parse
+);
+notation!(
     sojourn_link::RateSpec,
     "link rate",
     "the rate of a link, such as 10Mbps",

@@ -5,8 +5,8 @@ use sojourn_host::apps::{PingConfig, UdpConfig};
 use sojourn_host::tcp::{self, ReceiveBuffer};
 use sojourn_scenario::{App, Flow, Traffic};
 
-use super::Wrong;
 use super::shapes::{Shape, Ways, check_name};
+use super::{Traces, Wrong, arrivals};
 use crate::document::{Document, Table, Value};
 use crate::results::PlannedFlow;
 use crate::spec::{AppKind, Direction, FlowSpec, KEYS_BY_APP, ScenarioSpec, Text};
@@ -25,6 +25,7 @@ pub(super) fn build(
     spec: &ScenarioSpec,
     document: &Document,
     shape: &mut Shape,
+    traces: &mut Traces,
 ) -> Result<(Vec<Flow>, Vec<PlannedFlow>), Wrong> {
     let mut flows = Vec::new();
     let mut planned: Vec<PlannedFlow> = Vec::new();
@@ -41,7 +42,8 @@ pub(super) fn build(
             let problem = SpecError::new(format!("{count} is out of range"));
             return Err(under("count", problem.allow([format!("1 to {MAX_COUNT}")])));
         }
-        let template = one(flow, spec, shape).map_err(|(key, error)| under(key, error))?;
+        let sources = &mut Sources { index, document, traces };
+        let template = one(flow, spec, shape, sources).map_err(|(key, error)| under(key, error))?;
         let delay_of = |links: &[u16]| {
             links.iter().fold(Span::ZERO, |sum, link| sum + shape.links[usize::from(*link)].delay)
         };
@@ -70,9 +72,22 @@ pub(super) fn build(
     Ok((flows, planned))
 }
 
-type At = (&'static str, SpecError);
+/// A key of the flow, and what is wrong with it.
+pub(super) type At = (&'static str, SpecError);
 
-fn one(flow: &FlowSpec, spec: &ScenarioSpec, shape: &mut Shape) -> Result<Flow, At> {
+/// Where a flow is written, and what was read for others.
+struct Sources<'a> {
+    index: usize,
+    document: &'a Document,
+    traces: &'a mut Traces,
+}
+
+fn one(
+    flow: &FlowSpec,
+    spec: &ScenarioSpec,
+    shape: &mut Shape,
+    sources: &mut Sources<'_>,
+) -> Result<Flow, At> {
     let (src, dst, forward, reverse) = ends(flow, shape)?;
     let delay_of = |links: &[u16]| {
         links.iter().fold(Span::ZERO, |sum, link| sum + shape.links[usize::from(*link)].delay)
@@ -95,7 +110,7 @@ fn one(flow: &FlowSpec, spec: &ScenarioSpec, shape: &mut Shape) -> Result<Flow, 
     }
     Ok(Flow {
         name: String::new(),
-        app: app(flow)?,
+        app: app(flow, shape, &forward, sources)?,
         src,
         dst,
         forward,
@@ -180,7 +195,12 @@ fn own_delay(flow: &FlowSpec, of_links: Span) -> Result<(Span, Span), At> {
     Ok((own / 2, own - own / 2))
 }
 
-fn app(flow: &FlowSpec) -> Result<App, At> {
+fn app(
+    flow: &FlowSpec,
+    shape: &Shape,
+    forward: &[u16],
+    sources: &mut Sources<'_>,
+) -> Result<App, At> {
     Ok(match flow.app {
         AppKind::Bulk => {
             let bytes = flow.bytes.as_ref().map(|bytes| bytes.value.as_u64());
@@ -221,6 +241,11 @@ fn app(flow: &FlowSpec) -> Result<App, At> {
             App::Udp(UdpConfig { interval, frame: size as u32, datagrams: 1, header: UDP_HEADER })
         }
         AppKind::Frames => frames(flow)?,
+        AppKind::Arrivals => {
+            let Sources { index, document, traces } = sources;
+            let config = arrivals::config(flow, *index, shape, forward, document, traces)?;
+            over_tcp(flow, Traffic::Arrivals(config))?
+        }
     })
 }
 

@@ -1,5 +1,6 @@
 //! From what a user wrote to a checked [`Scenario`].
 
+mod arrivals;
 mod flows;
 mod routes;
 mod shapes;
@@ -69,7 +70,7 @@ pub fn build(
 
 fn assemble(spec: &ScenarioSpec, document: &Document, traces: &mut Traces) -> Result<World, Wrong> {
     let mut shape = shapes::build(spec, document, traces)?;
-    let (flows, planned) = flows::build(spec, document, &mut shape)?;
+    let (flows, planned) = flows::build(spec, document, &mut shape, traces)?;
     let scenario = Scenario {
         duration: spec.duration.value,
         warmup: spec.warmup.as_ref().map_or(Span::ZERO, |warmup| warmup.value),

@@ -220,6 +220,87 @@ fn values_that_no_application_can_live_with_are_refused() {
 }
 
 #[test]
+fn arrivals_are_given_by_their_number_or_by_the_load_they_bring() {
+    let web = |keys: &str| {
+        let flow = format!("[[scenario.flow]]\nname = \"web\"\napp = \"arrivals\"\n{keys}\n");
+        let world = on_path(&flow);
+        let App::Tcp { traffic: Traffic::Arrivals(config), .. } = &world.flows[0].app else {
+            panic!()
+        };
+        config.clone()
+    };
+    let counted = web("arrivals_per_second = 12.5\nsizes = \"100kB\"\nmax_connections = 7");
+    assert_eq!((counted.per_second, counted.most), (12.5, 7));
+    // 5 Mbit/s in transfers of 0.8 Mbit.
+    assert_eq!(web("load = \"5Mbps\"\nsizes = \"100kB\"").per_second, 6.25);
+    assert_eq!(web("load = \"50%\"\nsizes = \"100kB\"").per_second, 6.25);
+    assert_eq!(web("load = \"50%\"\nsizes = \"100kB\"").most, 1000);
+}
+
+#[test]
+fn arrivals_that_cannot_be_are_refused() {
+    for (keys, words) in [
+        ("load = \"1Mbps\"", "scenario.flow.0.sizes: arrivals needs 'sizes'"),
+        ("sizes = \"1kB\"", "scenario.flow.0.app: arrivals needs 'arrivals_per_second' or 'load'"),
+        (
+            "load = \"1Mbps\"\narrivals_per_second = 1\nsizes = \"1kB\"",
+            "scenario.flow.0.load: arrivals_per_second and load say the same",
+        ),
+        ("arrivals_per_second = 0\nsizes = \"1kB\"", "0 transfers a second are out of range"),
+        ("load = \"-3Mbps\"\nsizes = \"1kB\"", "scenario.flow.0.load: "),
+        ("load = \"120%\"\nsizes = \"1kB\"", "'120' is out of range"),
+        ("load = \"unlimited\"\nsizes = \"1kB\"", "an unlimited load"),
+        (
+            "load = \"1Mbps\"\nsizes = \"1kB\"\nmax_connections = 0",
+            "scenario.flow.0.max_connections: 0 is out of range (allowed: 1 to 65536)",
+        ),
+        ("load = \"1Mbps\"\nsizes = \"paretto\"", "did you mean 'pareto'?"),
+        (
+            "load = \"1Mbps\"\nsizes = \"1kB\"\nbytes = \"1kB\"",
+            "has no meaning for the application",
+        ),
+        (
+            "load = \"1Mbps\"\nsizes = \"cdf nowhere.txt\"",
+            "scenario.flow.0.sizes: the distribution 'nowhere.txt' cannot be read",
+        ),
+    ] {
+        let flow = format!("[[scenario.flow]]\nname = \"a\"\napp = \"arrivals\"\n{keys}\n");
+        let error = error(&format!("{PATH}{flow}"));
+        assert!(error.contains(words), "\n  wanted: {words}\n  found:  {error}");
+    }
+    let blocked = PATH.replace("10Mbps", "blockage static");
+    let flow =
+        "[[scenario.flow]]\nname = \"a\"\napp = \"arrivals\"\nload = \"20%\"\nsizes = \"1kB\"\n";
+    let error = error(&format!("{blocked}{flow}"));
+    assert!(error.contains("drawn for each run (allowed: a rate such as 300Mbps)"), "{error}");
+}
+
+#[test]
+fn a_distribution_of_sizes_is_found_beside_the_study_and_a_malformed_one_is_blamed() {
+    let scratch = Scratch::new("sizes");
+    scratch.write("good.txt", "1000 50\n2000 100\n");
+    scratch.write("bad.txt", "1000 50\n2000\n");
+    let folder = scratch.path("");
+    let read = |file: &str| {
+        let flow = format!(
+            "[[scenario.flow]]\nname = \"a\"\napp = \"arrivals\"\nload = \"1Mbps\"\n\
+             sizes = \"cdf {file}\"\n"
+        );
+        study_in(&folder, &format!("{PATH}{flow}"))
+    };
+    let study = read("good.txt").unwrap();
+    let App::Tcp { traffic: Traffic::Arrivals(config), .. } =
+        &study.scenarios[0].scenario.flows[0].app
+    else {
+        panic!()
+    };
+    assert_eq!(config.sizes.mean(), 0.5 * 1000.0 + 0.5 * 1500.0);
+    let error = read("bad.txt").map(|_| ()).unwrap_err();
+    assert!(error.starts_with("t.toml:13:"), "{error}");
+    assert!(error.contains("bad.txt: line 2: 1 fields"), "{error}");
+}
+
+#[test]
 fn a_trace_is_found_beside_the_study_and_a_malformed_one_is_blamed() {
     let scratch = Scratch::new("world");
     scratch.write("good.csv", "10,1.0\n20,1.0\n");

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use sojourn_core::SpecError;
+use sojourn_host::apps::{Sizes, SizesSpec};
 use sojourn_link::{RateConfig, RateSpec};
 
 use super::Wrong;
@@ -31,27 +32,46 @@ impl Traces {
         let Some(path) = rate.value.path() else {
             return rate.value.complete(None).map_err(wrong);
         };
-        let folder = document.folder(document.locate(&format!("scenario.{key}")));
-        let path = folder.join(path);
+        let path = beside(document, &format!("scenario.{key}"), path);
         let name = (path.clone(), rate.text.clone());
         if let Some(config) = self.completed.get(&name) {
             return Ok(config.clone());
         }
-        let shown = path.display().to_string();
-        let text = read(&path).map_err(|why| {
-            wrong(SpecError::new(format!("the trace '{shown}' cannot be read: {why}")))
-        })?;
-        let config =
-            rate.value.complete(Some(&text)).map_err(|error| wrong(error.within(&shown)))?;
+        let text = read("trace", &path).map_err(wrong)?;
+        let within = |error: SpecError| error.within(&path.display().to_string());
+        let config = rate.value.complete(Some(&text)).map_err(|error| wrong(within(error)))?;
         self.completed.insert(name, config.clone());
         Ok(config)
     }
+
+    /// Completes the distribution that stands under `key` of the file.
+    pub(super) fn sizes(
+        &mut self,
+        sizes: &SizesSpec,
+        key: &str,
+        document: &Document,
+    ) -> Result<Sizes, SpecError> {
+        let Some(path) = sizes.path() else {
+            return sizes.complete(None);
+        };
+        let path = beside(document, key, path);
+        let text = read("distribution", &path)?;
+        sizes.complete(Some(&text)).map_err(|error| error.within(&path.display().to_string()))
+    }
 }
 
-fn read(path: &PathBuf) -> Result<String, String> {
-    let length = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
+/// A path is looked up from the folder of whatever named it under `key`.
+fn beside(document: &Document, key: &str, path: &str) -> PathBuf {
+    document.folder(document.locate(key)).join(path)
+}
+
+fn read(what: &str, path: &PathBuf) -> Result<String, SpecError> {
+    let why = |why: String| {
+        SpecError::new(format!("the {what} '{}' cannot be read: {why}", path.display()))
+    };
+    let length = std::fs::metadata(path).map_err(|error| why(error.to_string()))?.len();
     if length > MAX_TRACE_BYTES {
-        return Err(format!("it is longer than {} MiB", MAX_TRACE_BYTES >> 20));
+        return Err(why(format!("it is longer than {} MiB", MAX_TRACE_BYTES >> 20)));
     }
-    std::fs::read_to_string(path).map_err(|error| error.to_string())
+    std::fs::read_to_string(path).map_err(|error| why(error.to_string()))
 }

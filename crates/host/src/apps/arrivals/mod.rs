@@ -1,0 +1,316 @@
+//! Transfers of limited size that arrive as a Poisson process, each over a TCP connection of its
+//! own: the short flows of web-like traffic.
+//!
+//! Arrivals do not wait for one another (an open loop): when each comes, how large it is and which
+//! dice its congestion controller has are drawn from streams that nothing else touches, so under
+//! one seed every algorithm is offered the same transfers at the same times.
+//!
+//! A connection is closed when its last byte is acknowledged, without an exchange of packets, and
+//! its memory is freed; what of it is still under way is ignored when it arrives.
+
+mod sizes;
+mod wakes;
+
+#[cfg(test)]
+mod tests;
+
+pub use sizes::{LARGEST, Point, SizeModel, Sizes, SizesSpec, sizes};
+
+use sojourn_cca::Config as CcaConfig;
+use sojourn_core::{
+    Event, FlowSample, Observer, Packet, Purpose, Rate, Span, Stream, StreamAddress, Time, Who,
+};
+
+use self::wakes::Wakes;
+use super::Source;
+use crate::tcp::{Config as TcpConfig, Endpoints, Receiver, Sender};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArrivalsConfig {
+    /// Transfers a second in the mean.
+    pub per_second: f64,
+    pub sizes: Sizes,
+    /// Connections open at once; what arrives beyond that is refused.
+    pub most: u32,
+}
+
+/// Both ends of all the connections of one flow.
+pub struct Arrivals {
+    config: ArrivalsConfig,
+    cca: CcaConfig,
+    transport: TcpConfig,
+    ends: Endpoints,
+    /// The place of a connection is its number, modulo their count, which is a power of two.
+    places: Vec<Option<Box<Connection>>>,
+    open: u32,
+    /// Number of the newest connection. The first has 1, as 0 is that of flows with only one.
+    newest: u32,
+    draws: Draws,
+    next: Time,
+    stop: Time,
+    senders: Wakes,
+    receivers: Wakes,
+    /// Places whose sender may have something to send.
+    ready: Vec<usize>,
+    /// Totals of the connections that are closed.
+    closed: FlowSample,
+}
+
+struct Connection {
+    number: u32,
+    sender: Sender,
+    receiver: Receiver,
+}
+
+/// The random streams of a flow's arrivals. Each takes one step for each arrival, whether it is
+/// refused or not.
+pub struct Draws {
+    gaps: Stream,
+    sizes: Stream,
+    controllers: Stream,
+}
+
+impl Draws {
+    /// Those of the flow of that name.
+    pub fn new(address: StreamAddress, name: &str) -> Self {
+        let stream =
+            |what: &str| address.stream_named(&format!("{name} {what}"), Purpose::Application);
+        Self {
+            gaps: stream("gaps"),
+            sizes: stream("sizes"),
+            controllers: address.stream_named(name, Purpose::Controller),
+        }
+    }
+
+    fn gap(&mut self, per_second: f64) -> Span {
+        Span::from_secs_f64(self.gaps.exponential(1.0 / per_second))
+    }
+
+    fn transfer(&mut self, sizes: &Sizes) -> (u64, Stream) {
+        let bytes = sizes.draw(&mut self.sizes);
+        let address = StreamAddress { seed: self.controllers.next_u64(), run: 0 };
+        (bytes, address.stream(0, Purpose::Controller))
+    }
+}
+
+impl Arrivals {
+    /// The first transfer comes a random gap after `start`, the last one before `stop`.
+    pub fn new(
+        config: ArrivalsConfig,
+        cca: CcaConfig,
+        transport: TcpConfig,
+        ends: Endpoints,
+        mut draws: Draws,
+        start: Time,
+        stop: Time,
+    ) -> Self {
+        let places = (config.most as usize).next_power_of_two();
+        Self {
+            next: start + draws.gap(config.per_second),
+            cca,
+            transport,
+            ends,
+            places: std::iter::repeat_with(|| None).take(places).collect(),
+            open: 0,
+            newest: 0,
+            draws,
+            stop,
+            senders: Wakes::new(places),
+            receivers: Wakes::new(places),
+            ready: Vec::new(),
+            closed: FlowSample::default(),
+            config,
+        }
+    }
+
+    /// A packet reached the sending end.
+    pub fn on_reverse<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) {
+        let place = self.place_of(packet.connection);
+        let Some(connection) = self.connection(packet) else { return };
+        connection.sender.on_packet(now, packet, &mut NoPhases(o));
+        if connection.sender.is_complete() {
+            self.close(now, place);
+        } else {
+            self.ready.push(place);
+        }
+    }
+
+    /// A packet reached the receiving end; `Some` is what it answers at once.
+    pub fn on_forward<O: Observer>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        o: &mut O,
+    ) -> Option<Packet> {
+        let place = self.place_of(packet.connection);
+        let connection = self.connection(packet)?;
+        connection.receiver.on_packet(now, packet, o);
+        self.answer(now, place)
+    }
+
+    pub fn wake_sender<O: Observer>(&mut self, now: Time, o: &mut O) {
+        while now >= self.next_arrival() {
+            self.arrive(now, o);
+        }
+        while let Some(place) = self.senders.due(now) {
+            self.senders.set(place, Time::NEVER);
+            if let Some(connection) = &mut self.places[place] {
+                connection.sender.on_wake(now, &mut NoPhases(o));
+                self.ready.push(place);
+            }
+        }
+    }
+
+    /// Calls one of the receivers that are due; those left want to be called again at once.
+    pub fn wake_receiver(&mut self, now: Time) -> Option<Packet> {
+        let place = self.receivers.due(now)?;
+        if let Some(connection) = &mut self.places[place] {
+            connection.receiver.on_wake(now);
+        }
+        self.answer(now, place)
+    }
+
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+        while let Some(place) = self.ready.last() {
+            if let Some(connection) = &mut self.places[*place] {
+                if let Some(packet) = connection.sender.poll_transmit(now) {
+                    return Some(Packet { connection: connection.number, ..packet });
+                }
+                self.senders.set(*place, connection.sender.next_wake());
+            }
+            self.ready.pop();
+        }
+        None
+    }
+
+    pub fn next_sender_wake(&self) -> Time {
+        self.next_arrival().min(self.senders.first())
+    }
+
+    pub fn next_receiver_wake(&self) -> Time {
+        self.receivers.first()
+    }
+
+    /// What `ss` would show of all its connections, added up: windows and packets of those that
+    /// are open, totals of all there have been.
+    pub fn sample(&self, now: Time) -> FlowSample {
+        let mut all = self.closed;
+        for connection in self.connections() {
+            let one = connection.0.sample(now);
+            add_totals(&mut all, &one);
+            all.cwnd = all.cwnd.saturating_add(one.cwnd);
+            all.unacked += one.unacked;
+            all.sacked += one.sacked;
+            all.lost += one.lost;
+            all.retrans += one.retrans;
+            all.rwnd = all.rwnd.saturating_add(one.rwnd);
+        }
+        // Of many connections there is no such rate.
+        FlowSample { delivery_rate: Rate::UNLIMITED, ..all }
+    }
+
+    /// Both ends of each connection that is open.
+    pub fn connections(&self) -> impl Iterator<Item = (&Sender, &Receiver)> {
+        self.places.iter().flatten().map(|connection| (&connection.sender, &connection.receiver))
+    }
+
+    fn next_arrival(&self) -> Time {
+        if self.next < self.stop { self.next } else { Time::NEVER }
+    }
+
+    fn arrive<O: Observer>(&mut self, now: Time, o: &mut O) {
+        self.next += self.draws.gap(self.config.per_second);
+        let (bytes, random) = self.draws.transfer(&self.config.sizes);
+        let who = Who::Flow(self.ends.flow);
+        if self.open == self.config.most {
+            o.record(now, who, &Event::Refused { bytes });
+            return;
+        }
+        o.record(now, who, &Event::Opened { bytes });
+        let number = self.free_number();
+        let place = self.place_of(number);
+        let source = Source::Bulk { bytes: Some(bytes), stop: Time::NEVER };
+        let (config, ends) = (self.transport.clone(), self.ends);
+        self.places[place] = Some(Box::new(Connection {
+            number,
+            receiver: Receiver::new(config.clone(), ends),
+            sender: Sender::new(config, self.cca.clone(), ends, source, now, random),
+        }));
+        self.newest = number;
+        self.open += 1;
+        self.ready.push(place);
+    }
+
+    /// The next number whose place is free; there is one, as fewer are open than may be.
+    fn free_number(&self) -> u32 {
+        let mut number = self.newest.wrapping_add(1);
+        while number == 0 || self.places[self.place_of(number)].is_some() {
+            number = number.wrapping_add(1);
+        }
+        number
+    }
+
+    fn close(&mut self, now: Time, place: usize) {
+        if let Some(connection) = self.places[place].take() {
+            add_totals(&mut self.closed, &connection.sender.sample(now));
+            self.open -= 1;
+        }
+        self.senders.set(place, Time::NEVER);
+        self.receivers.set(place, Time::NEVER);
+    }
+
+    fn answer(&mut self, now: Time, place: usize) -> Option<Packet> {
+        let Some(connection) = &mut self.places[place] else {
+            self.receivers.set(place, Time::NEVER);
+            return None;
+        };
+        let answer = connection.receiver.poll_transmit(now);
+        self.receivers.set(place, connection.receiver.next_wake());
+        answer.map(|packet| Packet { connection: connection.number, ..packet })
+    }
+
+    fn place_of(&self, number: u32) -> usize {
+        number as usize & (self.places.len() - 1)
+    }
+
+    /// The connection of a packet, unless it is closed.
+    fn connection(&mut self, packet: &Packet) -> Option<&mut Connection> {
+        let place = self.place_of(packet.connection);
+        let connection = self.places[place].as_deref_mut()?;
+        (connection.number == packet.connection).then_some(connection)
+    }
+}
+
+fn add_totals(sum: &mut FlowSample, one: &FlowSample) {
+    sum.retrans_total += one.retrans_total;
+    sum.lost_total += one.lost_total;
+    sum.timeouts_total += one.timeouts_total;
+    sum.spurious_total += one.spurious_total;
+    sum.delivered += one.delivered;
+    sum.delivered_ce += one.delivered_ce;
+    sum.bytes_sent += one.bytes_sent;
+    sum.bytes_retrans += one.bytes_retrans;
+    sum.bytes_acked += one.bytes_acked;
+    sum.busy = sum.busy + one.busy;
+    sum.rwnd_limited = sum.rwnd_limited + one.rwnd_limited;
+    sum.min_rtt = match (sum.min_rtt, one.min_rtt) {
+        (Some(least), Some(rtt)) => Some(least.min(rtt)),
+        (least, rtt) => least.or(rtt),
+    };
+}
+
+/// Passes on everything but phases: those of many connections at once are nobody's.
+struct NoPhases<'a, O>(&'a mut O);
+
+impl<O: Observer> Observer for NoPhases<'_, O> {
+    #[inline]
+    fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
+        if !matches!(event, Event::Phase { .. }) {
+            self.0.record(now, who, event);
+        }
+    }
+
+    fn needs_order(&self) -> bool {
+        self.0.needs_order()
+    }
+}

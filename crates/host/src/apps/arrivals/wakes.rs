@@ -1,0 +1,77 @@
+//! When each of several machines wants to be called, and which one first.
+
+use sojourn_core::Time;
+
+/// A tournament: a leaf for each place, and above them whoever is sooner.
+#[derive(Clone, Debug)]
+pub(super) struct Wakes {
+    /// The final at 1; the two below `at` are `2 at` and `2 at + 1`.
+    tree: Vec<Time>,
+}
+
+impl Wakes {
+    /// `places` is a power of two.
+    pub(super) fn new(places: usize) -> Self {
+        debug_assert!(places.is_power_of_two());
+        Self { tree: vec![Time::NEVER; 2 * places] }
+    }
+
+    pub(super) fn set(&mut self, place: usize, at: Time) {
+        let mut node = self.tree.len() / 2 + place;
+        self.tree[node] = at;
+        while node > 1 {
+            let sooner = self.tree[node].min(self.tree[node ^ 1]);
+            node /= 2;
+            if self.tree[node] == sooner {
+                return;
+            }
+            self.tree[node] = sooner;
+        }
+    }
+
+    pub(super) fn first(&self) -> Time {
+        self.tree[1]
+    }
+
+    /// A place that is due at `now`; the lowest among those that are sooner than all others.
+    pub(super) fn due(&self, now: Time) -> Option<usize> {
+        let first = self.first();
+        if first > now || first.is_never() {
+            return None;
+        }
+        let leaves = self.tree.len() / 2;
+        let mut node = 1;
+        while node < leaves {
+            node *= 2;
+            node += usize::from(self.tree[node] != first);
+        }
+        Some(node - leaves)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_soonest_is_found_whatever_was_set_before(
+            sets in prop::collection::vec((0usize..8, 0u64..30), 1..60),
+        ) {
+            let mut wakes = Wakes::new(8);
+            let mut exact = [Time::NEVER; 8];
+            for (place, at) in sets {
+                let at = if at == 0 { Time::NEVER } else { Time::from_nanos(at) };
+                wakes.set(place, at);
+                exact[place] = at;
+                let first = exact.into_iter().min().unwrap();
+                prop_assert_eq!(wakes.first(), first);
+                let now = Time::from_nanos(15);
+                let due = exact.iter().position(|at| *at == first && *at <= now);
+                prop_assert_eq!(wakes.due(now), due);
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Transfers that arrive at random: how often, and how large.
+
+use sojourn_core::{Rate, SpecError, words};
+use sojourn_host::apps::{ArrivalsConfig, Sizes};
+
+use super::Traces;
+use super::flows::At;
+use super::shapes::Shape;
+use crate::document::Document;
+use crate::spec::FlowSpec;
+
+const DEFAULT_MOST: u32 = 1_000;
+const MAX_MOST: u32 = 65_536;
+const MAX_PER_SECOND: f64 = 1e6;
+
+/// `index` is the place of the flow in the file, and `forward` its way.
+pub(super) fn config(
+    flow: &FlowSpec,
+    index: usize,
+    shape: &Shape,
+    forward: &[u16],
+    document: &Document,
+    traces: &mut Traces,
+) -> Result<ArrivalsConfig, At> {
+    let missing = || {
+        let problem = SpecError::new("arrivals needs 'sizes'");
+        ("sizes", problem.allow(["such as \"100kB\" or \"lognormal mean 60kB sigma 1.5\""]))
+    };
+    let written = flow.sizes.as_ref().ok_or_else(missing)?;
+    let sizes = traces
+        .sizes(&written.value, &format!("scenario.flow.{index}.sizes"), document)
+        .map_err(|error| ("sizes", error))?;
+    let per_second = match (flow.arrivals_per_second, &flow.load) {
+        (Some(per_second), None) => per_second,
+        (None, Some(load)) => per_second(load, &sizes, shape, forward)?,
+        (None, None) => {
+            let problem = SpecError::new("arrivals needs 'arrivals_per_second' or 'load'");
+            return Err(("app", problem));
+        }
+        (Some(_), Some(_)) => {
+            let problem = "arrivals_per_second and load say the same; one of them must go";
+            return Err(("load", SpecError::new(problem)));
+        }
+    };
+    if !(1e-6..=MAX_PER_SECOND).contains(&per_second) {
+        let key = if flow.load.is_some() { "load" } else { "arrivals_per_second" };
+        let problem = SpecError::new(format!("{per_second} transfers a second are out of range"));
+        return Err((key, problem.allow(["0.000001 to 1000000"])));
+    }
+    let most = flow.max_connections.unwrap_or(DEFAULT_MOST);
+    if !(1..=MAX_MOST).contains(&most) {
+        let problem = SpecError::new(format!("{most} is out of range"));
+        return Err(("max_connections", problem.allow([format!("1 to {MAX_MOST}")])));
+    }
+    Ok(ArrivalsConfig { per_second, sizes, most })
+}
+
+/// Transfers a second that bring `load` on average: payload a second, or that as a share of the
+/// way's narrowest link.
+fn per_second(load: &str, sizes: &Sizes, shape: &Shape, forward: &[u16]) -> Result<f64, At> {
+    let rate = match load.trim().strip_suffix('%') {
+        None => load.parse::<Rate>().map_err(|error| {
+            ("load", error.allow(["a rate such as 300Mbps, or a share of the link such as 20%"]))
+        })?,
+        Some(_) => {
+            let share = words::share(load).map_err(|error| ("load", error))?;
+            let means = forward.iter().map(|link| shape.links[usize::from(*link)].rate.mean());
+            let narrowest = means.min().flatten().filter(|rate| !rate.is_unlimited());
+            let capacity = narrowest.ok_or_else(|| {
+                let problem = "a share of a capacity that is unlimited, or drawn for each run";
+                ("load", SpecError::new(problem).allow(["a rate such as 300Mbps"]))
+            })?;
+            Rate::from_bps((capacity.as_bps() as f64 * share) as u64)
+        }
+    };
+    if rate.is_unlimited() {
+        return Err((
+            "load",
+            SpecError::new("an unlimited load").allow(["a rate such as 300Mbps"]),
+        ));
+    }
+    Ok(rate.as_bps() as f64 / (8.0 * sizes.mean()))
+}
