@@ -18,7 +18,7 @@ fn scenario(queue: &str, cca: &str, more: &str) -> Scenario {
          [scenario.path]\nrate = \"20Mbps\"\nrtt = \"20ms\"\nqueue = \"{queue}\"\n\
          {more}\
          [[scenario.flow]]\nname = \"web\"\napp = \"arrivals\"\ncca = \"{cca}\"\nload = \"50%\"\n\
-         sizes = \"lognormal mean 30kB sigma 1.5 max 1MB\"\necn = true\n\
+         sizes = \"lognormal mean 30kB sigma 1.5 max 1MB\"\necn = \"classic\"\n\
          [[scenario.flow]]\nname = \"bulk\"\napp = \"bulk\"\ncca = \"{cca}\"\n"
     );
     let study = Study::parse("t.toml", &text, Path::new(""), &Overrides::default());

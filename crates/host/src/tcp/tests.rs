@@ -286,6 +286,7 @@ fn a_counter_that_is_cleared_on_the_way_is_not_believed() {
 fn ack(next: u32, ace: u8, sent: u64) -> Packet {
     Packet {
         flow: FlowId(0),
+        connection: 0,
         direction: Direction::Reverse,
         ecn: Ecn::NotEct,
         dscp: 0,
@@ -371,6 +372,7 @@ fn acknowledged(receiver: &mut Receiver, codepoints: &[Ecn]) -> Vec<(u32, u8)> {
 fn data(segment: u32, ecn: Ecn, now: Time) -> Packet {
     Packet {
         flow: FlowId(0),
+        connection: 0,
         direction: Direction::Forward,
         ecn,
         dscp: 0,

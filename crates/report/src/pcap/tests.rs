@@ -196,7 +196,7 @@ fn a_broken_writer_is_reported_at_the_end() {
 fn every_connection_of_a_flow_has_ports_and_numbers_of_its_own() {
     let mut observer = observer(Taps::default());
     let on = |connection: u32, packet: Packet| Packet { connection, ..packet };
-    let shake = Body::Handshake { asked: Time::ZERO };
+    let shake = Body::Handshake { asked: Time::ZERO, ecn: TcpEcn::NONE };
     for connection in [1, 2] {
         let request = on(connection, packet(0, Direction::Forward, 10, 60, shake));
         let segment = on(connection, data(20, 0, 1, false));

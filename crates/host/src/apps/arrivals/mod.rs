@@ -233,7 +233,7 @@ impl Arrivals {
         let (config, ends) = (self.transport.clone(), self.ends);
         self.places[place] = Some(Box::new(Connection {
             number,
-            receiver: Receiver::new(config.clone(), ends),
+            receiver: Receiver::new(config.clone(), self.cca.ecn_request(), ends),
             sender: Sender::new(config, self.cca.clone(), ends, source, now, random),
         }));
         self.newest = number;
