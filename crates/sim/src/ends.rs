@@ -159,6 +159,17 @@ impl Ends {
         }
     }
 
+    /// Whether the counts of all senders are those of their scoreboards.
+    pub(crate) fn have_counted_right(&self) -> bool {
+        match self {
+            Self::Tcp { sender, .. } => sender.has_counted_right(),
+            Self::Arrivals(arrivals) => {
+                arrivals.connections().all(|(sender, _)| sender.has_counted_right())
+            }
+            Self::Ping(_) | Self::Udp(_) => true,
+        }
+    }
+
     /// The connection of which more, or less, is acknowledged than arrived and was sent: the
     /// first segment not acknowledged, the first not received, the first not sent.
     pub(crate) fn out_of_sequence(&self) -> Option<[u32; 3]> {

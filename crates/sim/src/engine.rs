@@ -52,6 +52,8 @@ pub enum Violation {
         "at {at}: flow {flow} has acknowledged segment {una} of {next} received and {sent} sent"
     )]
     Sequence { at: Time, flow: usize, una: u32, next: u32, sent: u32 },
+    #[error("at {at}: flow {flow} counts other segments as in flight than its scoreboard shows")]
+    Miscount { at: Time, flow: usize },
     #[error("time went back from {from} to {to}")]
     Time { from: Time, to: Time },
     #[error("at {at}: nothing moves on: {wakes} wakes without time passing")]
@@ -539,6 +541,9 @@ impl<'a, O: Observer> Engine<'a, O> {
             inside += bytes_in(&flow.forward.pipe) + bytes_in(&flow.reverse.pipe);
             if let Some([una, next, sent]) = flow.ends.out_of_sequence() {
                 return Err(Violation::Sequence { at, flow: index, una, next, sent });
+            }
+            if !flow.ends.have_counted_right() {
+                return Err(Violation::Miscount { at, flow: index });
             }
         }
         let (sent, arrived) = (self.sent, self.arrived);

@@ -259,15 +259,13 @@ impl Sender {
             return;
         }
         let retransmission = record.is_retransmitted;
+        // A probe repeats what was not deemed lost.
+        self.lost_out += u32::from(!record.is_lost);
         record.is_lost = true;
         record.is_retransmitted = false;
         record.has_history = true;
         let memo = record.memo;
-        if retransmission {
-            self.retrans_out -= 1;
-        } else {
-            self.lost_out += 1;
-        }
+        self.retrans_out -= u32::from(retransmission);
         self.total_lost += 1;
         self.retransmit_hint = self.retransmit_hint.min(segment);
         self.cca.on_lost(&Lost {

@@ -306,6 +306,19 @@ impl Sender {
         (self.board.first(), self.board.end())
     }
 
+    /// Whether the counts of segments selectively acknowledged, lost and retransmitted are those
+    /// of the scoreboard.
+    pub fn has_counted_right(&self) -> bool {
+        let mut counted = (0, 0, 0);
+        for segment in self.board.first()..self.board.end() {
+            let record = self.board.record(segment);
+            counted.0 += u32::from(record.is_sacked);
+            counted.1 += u32::from(record.is_lost);
+            counted.2 += u32::from(record.is_retransmitted);
+        }
+        counted == (self.sacked_out, self.lost_out, self.retrans_out)
+    }
+
     pub(super) fn packets_out(&self) -> u32 {
         self.board.end() - self.board.first()
     }
