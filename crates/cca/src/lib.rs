@@ -252,8 +252,19 @@ pub enum Quantum {
     Segments(u32),
 }
 
+/// What a controller says at a moment; see the methods of [`Controller`] that bear these names.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outputs {
+    pub cwnd: u32,
+    pub ssthresh: Option<u32>,
+    pub pacing_rate: Option<Rate>,
+    pub send_quantum: Quantum,
+    pub phase: &'static str,
+}
+
 /// A congestion controller. Window and counts are segments.
 pub trait Controller: Send {
+    /// A burst leaves. This must not change any of the [`Outputs`].
     fn on_sent(&mut self, _sent: &Sent) {}
 
     fn on_ack(&mut self, ack: &Ack);
@@ -298,6 +309,18 @@ pub trait Controller: Send {
 
     /// A name for `ss`, plots and tests; changes when the controller changes its mind.
     fn phase(&self) -> &'static str;
+
+    /// All that the transport looks at for every packet.
+    #[inline]
+    fn outputs(&self) -> Outputs {
+        Outputs {
+            cwnd: self.cwnd(),
+            ssthresh: self.ssthresh(),
+            pacing_rate: self.pacing_rate(),
+            send_quantum: self.send_quantum(),
+            phase: self.phase(),
+        }
+    }
 
     /// Bandwidth estimate, if the controller has one.
     fn bandwidth(&self) -> Option<Rate> {

@@ -3,8 +3,8 @@
 use sojourn_core::{Param, Rate, Span, SpecError, Time, Words};
 
 use crate::{
-    Ack, Congestion, Controller, EcnRequest, Lost, Quantum, Restart, Sent, Setup, Undo, bbr, bbr2,
-    bbr3, bbr3_linux, cubic, dctcp, prague, reno,
+    Ack, Congestion, Controller, EcnRequest, Lost, Outputs, Quantum, Restart, Sent, Setup, Undo,
+    bbr, bbr2, bbr3, bbr3_linux, cubic, dctcp, prague, reno,
 };
 
 /// A name under which a controller can be asked for.
@@ -256,6 +256,11 @@ impl Controller for Cca {
     #[inline]
     fn uses_prr(&self) -> bool {
         each!(self, inner => inner.uses_prr())
+    }
+
+    #[inline]
+    fn outputs(&self) -> Outputs {
+        each!(self, inner => inner.outputs())
     }
 
     #[inline]

@@ -35,12 +35,13 @@ impl Bbr {
     }
 
     pub(super) fn cycle_name(&self) -> &'static str {
-        match (self.cycle_index, self.cycle_gain().parts()) {
+        let is = |parts| self.cycle_gain().parts() == parts;
+        match self.cycle_index {
             _ if self.policer.bw().is_some() => "PROBE_BW:POLICED",
-            (0, 320) => "PROBE_BW:1.25",
-            (0, _) => "PROBE_BW:UP",
-            (1, 192) => "PROBE_BW:0.75",
-            (1, _) => "PROBE_BW:DOWN",
+            0 if is(320) => "PROBE_BW:1.25",
+            0 => "PROBE_BW:UP",
+            1 if is(192) => "PROBE_BW:0.75",
+            1 => "PROBE_BW:DOWN",
             _ => "PROBE_BW:1",
         }
     }

@@ -3,7 +3,7 @@
 use sojourn_core::{Rate, Span, Time};
 
 use crate::reno::{self, Reno};
-use crate::{Ack, Congestion, Controller, Lost, Quantum, Restart, Sent, Setup, Undo};
+use crate::{Ack, Congestion, Controller, Lost, Outputs, Quantum, Restart, Sent, Setup, Undo};
 
 /// What became of a connection that asked for `C`.
 #[derive(Clone, Debug)]
@@ -84,6 +84,11 @@ impl<C: Controller> Controller for OrReno<C> {
     #[inline]
     fn uses_prr(&self) -> bool {
         either!(self, inner => inner.uses_prr())
+    }
+
+    #[inline]
+    fn outputs(&self) -> Outputs {
+        either!(self, inner => inner.outputs())
     }
 
     #[inline]

@@ -9,6 +9,7 @@
 //! | `sender` | the sending end: its state, acknowledgements in, timers |
 //! | `transmit` | what may leave now: window, pacing, offload sizing |
 //! | `recovery` | loss detection and the recovery states |
+//! | `control` | the congestion controller and what it says |
 //! | `prr` | the window while it is being reduced |
 //! | `scoreboard` | a record for each segment outstanding |
 //! | `rate` | delivery rate samples |
@@ -19,6 +20,7 @@
 //! | `accecn` | the counters of accurate feedback |
 
 mod accecn;
+mod control;
 mod ecn;
 mod prr;
 mod rate;

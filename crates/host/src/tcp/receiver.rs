@@ -122,7 +122,7 @@ impl Receiver {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, observer: &mut O) {
         match &packet.body {
             Body::Segment(segment) => self.on_segment(now, packet, segment, observer),
@@ -170,7 +170,7 @@ impl Receiver {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
         if self.must_ack {
             if self.outgoing.is_some() {
@@ -197,6 +197,7 @@ impl Receiver {
         self.next
     }
 
+    #[inline(always)]
     fn on_segment<O: Observer>(
         &mut self,
         now: Time,
@@ -241,6 +242,7 @@ impl Receiver {
         self.on_in_order(now, end, segment, observer);
     }
 
+    #[inline(always)]
     fn on_in_order<O: Observer>(
         &mut self,
         now: Time,

@@ -1,7 +1,7 @@
 //! Loss detection by time (RACK-TLP, RFC 8985) and the states that Linux goes through while it
 //! repairs: Disorder, Cwr, Recovery, Loss; undone when the cause proves to be unfounded.
 
-use sojourn_cca::{Congestion, CongestionKind, Controller, EcnFeedback, Lost, RecoveryState, Undo};
+use sojourn_cca::{Congestion, CongestionKind, EcnFeedback, Lost, RecoveryState, Undo};
 use sojourn_core::{Span, Time};
 
 use super::prr::Prr;

@@ -1,13 +1,12 @@
 //! The sending end of a connection: its state, what acknowledgements do to it, and its timers.
 
-use sojourn_cca::{
-    Ack, Cca, Config as CcaConfig, Controller, EcnFeedback, Memo, RecoveryState, Restart, Setup,
-};
+use sojourn_cca::{Ack, Config as CcaConfig, EcnFeedback, Memo, RecoveryState, Restart, Setup};
 use sojourn_core::{
     AckBody, Body, Direction, Ecn, Event, FlowSample, Observer, Packet, Rate, SackBlock, Span,
     Stream, TcpEcn, Time, Who,
 };
 
+use super::control::Control;
 use super::ecn::{EcnOffer, SenderEcn};
 use super::prr::Prr;
 use super::rate::RateSampler;
@@ -22,7 +21,7 @@ use crate::apps::{Source, SourceState};
 pub struct Sender {
     pub(super) config: Config,
     pub(super) ends: Endpoints,
-    pub(super) cca: Cca,
+    pub(super) cca: Control,
     pub(super) source: Source,
     pub(super) board: Scoreboard,
     pub(super) rate: RateSampler,
@@ -160,7 +159,7 @@ impl Sender {
             ecn: EcnFeedback::Off,
             random: random.clone(),
         };
-        let cca = cca_config.build(setup);
+        let cca = Control::new(&cca_config, setup);
         let phase = cca.phase();
         Self {
             rtt: RttEstimator::new(config.rto_min),
@@ -209,7 +208,7 @@ impl Sender {
     }
 
     /// A packet from the receiver arrived.
-    #[inline]
+    #[inline(always)]
     pub fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, observer: &mut O) {
         match &packet.body {
             Body::Ack(ack) => {
@@ -239,7 +238,7 @@ impl Sender {
     }
 
     /// The next packet that may leave now.
-    #[inline]
+    #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
         if let Connection::Requesting { at, wait, repeats } = self.connection {
             if now < at {
@@ -374,7 +373,7 @@ impl Sender {
         self.rtt.on_sample(rtt, 0, 0);
         self.rtt.on_min_sample(now, rtt);
         self.ecn = SenderEcn::agree(self.offer(), self.cca_config.ecn_request(), answer);
-        self.cca = self.cca_config.build(Setup {
+        let setup = Setup {
             mss: self.config.mss,
             mtu: self.config.mss + self.config.header,
             initial_cwnd: self.config.initial_cwnd,
@@ -383,7 +382,8 @@ impl Sender {
             tick: self.config.tick,
             ecn: self.ecn.feedback,
             random: self.random.clone(),
-        });
+        };
+        self.cca = Control::new(&self.cca_config, setup);
         self.window_end = 65_535;
         if self.ecn.is_request_marked(answer) {
             self.enter_cwr(now);
@@ -391,6 +391,7 @@ impl Sender {
         self.update_pacing_rate();
     }
 
+    #[inline(always)]
     fn on_ack<O: Observer>(&mut self, now: Time, packet: &Packet, ack: &AckBody, observer: &mut O) {
         if ack.ack < self.board.first() || self.connection != Connection::Established {
             return;
@@ -540,7 +541,7 @@ impl Sender {
         self.highest_sacked = self.highest_sacked.max(segment);
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_cumulative(&mut self, now: Time, ack: u32, outcome: &mut AckOutcome) {
         let end = ack.min(self.board.end());
         outcome.cumulative = end.saturating_sub(self.board.first());
@@ -555,7 +556,7 @@ impl Sender {
 
     /// Takes the first segments outstanding that were sent once and not touched since. They left
     /// in order, so the last one alone is what the estimators want.
-    #[inline]
+    #[inline(always)]
     fn on_plain_acked(&mut self, now: Time, end: u32, outcome: &mut AckOutcome) {
         let first = self.board.first();
         let first_sent = self.board.record(first).sent;
@@ -620,6 +621,7 @@ impl Sender {
 
     /// Feeds the estimators; returns the sample for the controller and whether the receiver may
     /// have held the acknowledgement back.
+    #[inline(always)]
     fn take_rtt<O: Observer>(
         &mut self,
         now: Time,
@@ -663,7 +665,7 @@ impl Sender {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn tell_phase<O: Observer>(&mut self, now: Time, observer: &mut O) {
         let phase = self.cca.phase();
         // Names are constants: the same text at another address costs one comparison more.
@@ -679,7 +681,7 @@ impl Sender {
 
     /// The rate that pacing and burst sizing use: the controller's own, or twice the window per
     /// round trip in early slow start and 1.2 times the window later.
-    #[inline]
+    #[inline(always)]
     pub(super) fn update_pacing_rate(&mut self) {
         if let Some(rate) = self.cca.pacing_rate() {
             self.pacer.rate = rate;

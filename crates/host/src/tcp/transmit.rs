@@ -1,9 +1,10 @@
 //! What may leave now: lost segments first, then new ones, as far as window, receiver and pacer
 //! allow, in bursts of the size that Linux would hand to segmentation offload.
 
-use sojourn_cca::{Cca, Controller, Quantum, RecoveryState, Sent};
+use sojourn_cca::{Quantum, RecoveryState, Sent};
 use sojourn_core::{Body, Packet, Rate, SegmentBody, Span, TcpEcn, Time};
 
+use super::control::Control;
 use super::sender::{Sender, TimerKind};
 use crate::apps::SourceState;
 
@@ -79,7 +80,7 @@ enum Waiting {
 impl WindowUse {
     /// The window was the limit in the last flight; in slow start half of it is enough.
     #[inline]
-    pub(super) fn is_limited(&self, cca: &Cca) -> bool {
+    pub(super) fn is_limited(&self, cca: &Control) -> bool {
         if self.is_cwnd_limited {
             return true;
         }
@@ -123,7 +124,7 @@ enum Hold {
 
 impl Sender {
     /// The next packet on the wire: the rest of a burst, a retransmission, or new data.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_segment(&mut self, now: Time) -> Option<Packet> {
         if self.burst.is_none() {
             let sent_before = self.totals.segments_sent;
@@ -166,6 +167,7 @@ impl Sender {
     }
 
     /// Decides on the next burst and does its bookkeeping.
+    #[inline(always)]
     fn plan_burst(&mut self, now: Time) -> bool {
         let in_flight = self.in_flight();
         let cwnd = self.cwnd();
@@ -196,6 +198,7 @@ impl Sender {
         is_out
     }
 
+    #[inline(always)]
     fn plan_new(&mut self, now: Time, in_flight: u32, cwnd: u32) -> Result<(), Hold> {
         let mss = u64::from(self.config.mss);
         let available = match self.source.state(now) {

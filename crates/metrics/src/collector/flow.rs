@@ -89,7 +89,7 @@ impl FlowState {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_sent(&mut self, now: Time, packet: &Packet) {
         // Asked one by one, the commonest first, this costs less than a match.
         if let Body::Segment(segment) = &packet.body {
@@ -107,7 +107,7 @@ impl FlowState {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_arrived(&mut self, now: Time, packet: &Packet) {
         if let Body::Segment(segment) = &packet.body {
             self.digest.arrived(now, packet, segment.first);

@@ -124,6 +124,7 @@ impl Arrivals {
     }
 
     /// A packet reached the sending end.
+    #[inline(never)]
     pub fn on_reverse<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) {
         let place = self.place_of(packet.connection);
         let Some(connection) = self.connection(packet) else { return };
@@ -136,6 +137,7 @@ impl Arrivals {
     }
 
     /// A packet reached the receiving end; `Some` is what it answers at once.
+    #[inline(never)]
     pub fn on_forward<O: Observer>(
         &mut self,
         now: Time,
@@ -170,6 +172,7 @@ impl Arrivals {
         self.answer(now, place)
     }
 
+    #[inline(never)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
         while let Some(place) = self.ready.last() {
             if let Some(connection) = &mut self.places[*place] {

@@ -1,0 +1,94 @@
+//! The congestion controller and what it says at the moment.
+
+use sojourn_cca::{
+    Ack, Cca, Congestion, Controller, Lost, Outputs, Quantum, Restart, Sent, Setup, Undo,
+};
+use sojourn_core::{Rate, Time};
+
+/// A controller is asked once after everything that may change its mind, because the transport
+/// looks at its window and rate several times for every packet.
+pub(super) struct Control {
+    cca: Cca,
+    says: Outputs,
+}
+
+impl Control {
+    pub(super) fn new(config: &sojourn_cca::Config, setup: Setup) -> Self {
+        let cca = config.build(setup);
+        Self { says: cca.outputs(), cca }
+    }
+
+    #[inline]
+    pub(super) fn cwnd(&self) -> u32 {
+        self.says.cwnd
+    }
+
+    #[inline]
+    pub(super) fn ssthresh(&self) -> Option<u32> {
+        self.says.ssthresh
+    }
+
+    #[inline]
+    pub(super) fn pacing_rate(&self) -> Option<Rate> {
+        self.says.pacing_rate
+    }
+
+    #[inline]
+    pub(super) fn send_quantum(&self) -> Quantum {
+        self.says.send_quantum
+    }
+
+    #[inline]
+    pub(super) fn phase(&self) -> &'static str {
+        self.says.phase
+    }
+
+    pub(super) fn uses_prr(&self) -> bool {
+        self.cca.uses_prr()
+    }
+
+    pub(super) fn bandwidth(&self) -> Option<Rate> {
+        self.cca.bandwidth()
+    }
+
+    /// Sending changes nothing of what a controller says.
+    #[inline]
+    pub(super) fn on_sent(&mut self, sent: &Sent) {
+        self.cca.on_sent(sent);
+    }
+
+    #[inline(always)]
+    pub(super) fn on_ack(&mut self, ack: &Ack) {
+        self.cca.on_ack(ack);
+        self.says = self.cca.outputs();
+    }
+
+    pub(super) fn on_lost(&mut self, lost: &Lost) {
+        self.tell(|cca| cca.on_lost(lost));
+    }
+
+    pub(super) fn on_congestion(&mut self, congestion: &Congestion) {
+        self.tell(|cca| cca.on_congestion(congestion));
+    }
+
+    pub(super) fn on_recovered(&mut self, now: Time) {
+        self.tell(|cca| cca.on_recovered(now));
+    }
+
+    pub(super) fn on_undo(&mut self, undo: &Undo) {
+        self.tell(|cca| cca.on_undo(undo));
+    }
+
+    pub(super) fn on_restart(&mut self, restart: &Restart) {
+        self.tell(|cca| cca.on_restart(restart));
+    }
+
+    pub(super) fn on_unused_window(&mut self, used: u32) {
+        self.tell(|cca| cca.on_unused_window(used));
+    }
+
+    fn tell(&mut self, what: impl FnOnce(&mut Cca)) {
+        what(&mut self.cca);
+        self.says = self.cca.outputs();
+    }
+}
