@@ -42,15 +42,18 @@ pub trait Sink<P> {
 }
 
 /// What became of an arrival. A refused packet comes back; packets dropped from inside to make
-/// room go to the [`Sink`], even if the arrival itself is one of them.
+/// room go to the [`Sink`], even if the arrival itself is one of them. Its tag lies beside the
+/// packet, not in it, so that a packet is copied whole.
 #[derive(Debug)]
+#[repr(u8)]
 pub enum Enqueue<P> {
     Queued,
     Dropped(P, DropReason),
 }
 
-/// What a discipline gives the transmitter.
+/// What a discipline gives the transmitter. Tagged as [`Enqueue`] is.
 #[derive(Debug)]
+#[repr(u8)]
 pub enum Dequeue<P> {
     /// A packet, and how long it waited.
     Packet(P, Span),

@@ -143,10 +143,12 @@ proptest! {
         }
         for (index, (begin, _)) in left.iter().enumerate() {
             let mut bytes = 0;
+            let mut rounded = Span::ZERO;
             for (end, len) in &left[index..] {
                 bytes += len;
-                // A byte for the roundings of the packets' times.
-                let most = rate.bytes_in(end.since(*begin)) + burst + 1;
+                // Every packet's time is cut to whole nanoseconds.
+                rounded += Span::from_nanos(1);
+                let most = rate.bytes_in(end.since(*begin) + rounded) + burst + 1;
                 prop_assert!(bytes <= most, "{bytes} of {most}");
             }
         }
