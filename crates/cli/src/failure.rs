@@ -108,7 +108,10 @@ impl From<RunError> for Failure {
             RunError::Results(error) => error.into(),
             RunError::Study(error) => error.into(),
             RunError::Io { source, .. } => Self::of_io(&source, problem),
-            RunError::OtherStudy { .. } | RunError::NoFolders => Self::Input(problem),
+            RunError::OtherStudy { .. }
+            | RunError::NoFolders
+            | RunError::JoinedIntoItself { .. }
+            | RunError::OwnStudy { .. } => Self::Input(problem),
             RunError::Busy { .. } | RunError::Stopped { .. } | RunError::Threads(_) => {
                 Self::Machine(problem)
             }

@@ -1,7 +1,5 @@
 //! `sojourn join`: the result folders of shards become one.
 
-use std::path::Path;
-
 use sojourn_study::results::Folder;
 use sojourn_study::runner::{self, Shard};
 
@@ -17,12 +15,6 @@ pub(super) fn join(args: &JoinArgs, output: Output) -> Result<Outcome, Failure> 
     }
     let plan = plan.ok_or_else(|| Failure::input("nothing to join: no folder is given"))?;
     let out = args.out.clone().unwrap_or_else(|| run::default_folder(&plan, Shard::WHOLE));
-    if args.folders.iter().any(|folder| is_same(folder, &out)) {
-        return Err(Failure::Input(format!(
-            "--out {}: is one of the folders to join; choose another",
-            out.display()
-        )));
-    }
     let summary = runner::join(&args.folders, &out)?;
     let missing = summary.progress.total - summary.progress.done;
     if missing > 0 {
@@ -32,11 +24,4 @@ pub(super) fn join(args: &JoinArgs, output: Output) -> Result<Outcome, Failure> 
         ));
     }
     run::finish(&plan, &summary, !args.no_report, args.format, output)
-}
-
-fn is_same(a: &Path, b: &Path) -> bool {
-    match (a.canonicalize(), b.canonicalize()) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => false,
-    }
 }

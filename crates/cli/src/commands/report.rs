@@ -1,5 +1,6 @@
 //! `sojourn report`: the page of a result folder.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use sojourn_report::{Options, html};
@@ -33,6 +34,10 @@ pub(super) fn write(folder: &Path, output: Output) -> Result<PathBuf, Failure> {
 }
 
 fn page(results: &Results) -> String {
-    let series = |run| results.series(run).map_err(|error| error.to_string());
+    let source = RefCell::new(results.all_series());
+    let series = |run| match &mut *source.borrow_mut() {
+        Ok(source) => source.of(run).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
     html(results, &series, &Options::default())
 }

@@ -149,8 +149,9 @@ impl<'a> Results<'a> {
         };
         // A ratio of nothing to nothing.
         if !value.is_finite() || !nearest.is_finite() {
-            check.reason = Some("a quantity was divided by zero".into());
-            return check;
+            let reason = Some("a quantity was divided by zero".into());
+            // No number says what came of it.
+            return Check { reason, value: None, bound: None, ..check };
         }
         check.verdict = if holds { Verdict::Holds } else { Verdict::Fails };
         check.miss = (!holds).then(|| Miss {

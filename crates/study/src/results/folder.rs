@@ -45,22 +45,7 @@ impl Folder {
     pub fn open(path: impl Into<PathBuf>) -> Result<Results, ResultsError> {
         let folder = Self::new(path);
         let plan = folder.plan()?;
-        let mut rows: Vec<Row> = Vec::new();
-        let mut is_there = vec![false; plan.runs.len()];
-        for part in folder.parts()? {
-            let found = part.rows(&plan)?;
-            let mut runs: Vec<u32> = found.iter().map(|row| row.run).collect();
-            runs.dedup();
-            rows.extend(
-                found.into_iter().filter(|row| is_there.get(row.run as usize) == Some(&false)),
-            );
-            for run in runs {
-                if let Some(is_there) = is_there.get_mut(run as usize) {
-                    *is_there = true;
-                }
-            }
-        }
-        let missing = (0..plan.runs.len() as u32).filter(|run| !is_there[*run as usize]).collect();
+        let (rows, missing) = folder.rows(&plan)?;
         Ok(Results {
             study: folder.optional_text(STUDY)?.unwrap_or_default(),
             table: store::table(&plan, rows),
@@ -70,6 +55,23 @@ impl Folder {
             plan,
             missing,
         })
+    }
+
+    /// The rows of every run that is there, each run once, and the runs that are not.
+    pub(crate) fn rows(&self, plan: &Plan) -> Result<(Vec<Row>, Vec<u32>), ResultsError> {
+        let mut rows: Vec<Row> = Vec::new();
+        let mut is_there = vec![false; plan.runs.len()];
+        for part in self.parts()? {
+            for of_run in part.rows(plan)?.chunk_by(|a, b| a.run == b.run) {
+                // What the plan does not know is of a damaged file.
+                if let Some(is_there @ false) = is_there.get_mut(of_run[0].run as usize) {
+                    *is_there = true;
+                    rows.extend_from_slice(of_run);
+                }
+            }
+        }
+        let missing = (0..plan.runs.len() as u32).filter(|run| !is_there[*run as usize]).collect();
+        Ok((rows, missing))
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -90,10 +92,15 @@ impl Folder {
         Ok(None)
     }
 
-    pub(crate) fn write_json<T: serde::Serialize>(&self, name: &str, value: &T) -> io::Result<()> {
+    pub(crate) fn write_json<T: serde::Serialize>(
+        &self,
+        name: &str,
+        label: &str,
+        value: &T,
+    ) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(value).map_err(io::Error::other)?;
         text.push(b'\n');
-        store::write_whole(&self.path(name), &text)
+        store::write_whole(&self.path(name), label, &text)
     }
 
     /// What holds runs: finished tables first, then journals.
@@ -102,7 +109,10 @@ impl Folder {
         for name in self.names()? {
             if let Some(label) = between(&name, "runs", ".parquet") {
                 let series = self.path(&format!("series{label}.parquet"));
-                parts.push(Part::Tables { runs: self.path(&name), series });
+                // A kill may come between the two; all is in the journal then.
+                if series.exists() {
+                    parts.push(Part::Tables { runs: self.path(&name), series });
+                }
             }
         }
         for name in self.names()? {
@@ -224,20 +234,46 @@ impl PartSeries {
     }
 }
 
-impl Results {
+/// The time series of a folder, open for reading. Runs that are asked for in the order of the plan
+/// are decoded once.
+pub struct SeriesSource {
+    parts: Vec<PartSeries>,
+}
+
+impl SeriesSource {
     /// The time series of a run: of every flow, then of every queue. Empty when the run is
     /// missing.
     ///
     /// # Errors
     /// A file of the folder cannot be read.
-    pub fn series(&self, run: u32) -> Result<Vec<Series>, ResultsError> {
-        for part in Folder::new(&self.folder).parts()? {
-            let series = part.series(&self.plan)?.of(run)?;
+    pub fn of(&mut self, run: u32) -> Result<Vec<Series>, ResultsError> {
+        for part in &mut self.parts {
+            let series = part.of(run)?;
             if !series.is_empty() {
                 return Ok(series);
             }
         }
         Ok(Vec::new())
+    }
+}
+
+impl Results {
+    /// Opens the time series of all runs.
+    ///
+    /// # Errors
+    /// A file of the folder cannot be read.
+    pub fn all_series(&self) -> Result<SeriesSource, ResultsError> {
+        let parts = Folder::new(&self.folder).parts()?;
+        let parts = parts.iter().map(|part| part.series(&self.plan)).collect::<Result<_, _>>()?;
+        Ok(SeriesSource { parts })
+    }
+
+    /// The time series of one run, as [`SeriesSource::of`] has them.
+    ///
+    /// # Errors
+    /// A file of the folder cannot be read.
+    pub fn series(&self, run: u32) -> Result<Vec<Series>, ResultsError> {
+        self.all_series()?.of(run)
     }
 
     /// Whether every run has a result.

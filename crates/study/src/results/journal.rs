@@ -73,7 +73,9 @@ impl Journal {
         record.extend((payload.len() as u32).to_le_bytes());
         record.extend(Digest::of(payload).short().to_le_bytes());
         record.extend(payload);
-        if let Err(error) = self.file.write_all(&record).and_then(|()| self.file.flush()) {
+        // Reading may have moved on, and a write that failed may have left a part.
+        self.file.seek(SeekFrom::Start(self.end))?;
+        if let Err(error) = self.file.write_all(&record) {
             // Best effort: a torn record is dropped on reading anyway.
             let _ = self.file.set_len(self.end);
             return Err(error);
@@ -168,6 +170,8 @@ fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::results::codec::tests::example;
     use crate::testing::Scratch;
@@ -238,5 +242,43 @@ mod tests {
         let _first = Journal::open(&path, PLAN).unwrap();
         let error = Journal::open(&path, PLAN).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_reader_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..120),
+            keep in 0usize..400,
+        ) {
+            let scratch = Scratch::new("journal");
+            let path = scratch.path("j");
+            filled(&path);
+            let mut content = std::fs::read(&path).unwrap();
+            content.truncate(keep.max(HEADER as usize));
+            content.extend(bytes);
+            std::fs::write(&path, content).unwrap();
+            let mut journal = Journal::open(&path, PLAN).unwrap();
+            journal.append(7, &example(7).encode()).unwrap();
+            prop_assert_eq!(journal.read(7).unwrap(), Some(example(7)));
+        }
+    }
+
+    #[test]
+    fn a_record_after_a_failed_one_stands_where_it_should() {
+        let scratch = Scratch::new("journal");
+        let path = scratch.path("j");
+        filled(&path);
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, []).unwrap();
+        {
+            let mut journal = Journal::open(&path, PLAN).unwrap();
+            journal.append(4, &example(4).encode()).unwrap();
+            journal.read(4).unwrap();
+            // As a write that a full disk cut off leaves it.
+            journal.file.write_all(&[1; 30]).unwrap();
+            journal.append(0, &example(0).encode()).unwrap();
+            journal.append(2, &example(2).encode()).unwrap();
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), whole);
     }
 }

@@ -20,8 +20,8 @@ mod model;
 mod store;
 
 pub(crate) use codec::RunResult;
-pub(crate) use folder::{CLAIMS, PLAN, Part, STUDY};
-pub use folder::{Folder, ResultsError};
+pub(crate) use folder::{CLAIMS, PLAN, STUDY};
+pub use folder::{Folder, ResultsError, SeriesSource};
 pub(crate) use journal::Journal;
 pub use model::{
     Check, ClaimReport, ClaimResult, Estimate, Factor, FailedRun, Kind, Machine, MetricColumn,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 /// Everything in a result folder but the time series, which are read run by run with
-/// [`Results::series`].
+/// [`Results::all_series`].
 #[derive(Clone, Debug)]
 pub struct Results {
     pub folder: PathBuf,
@@ -30,7 +30,8 @@ pub struct Plan {
     pub question: Option<String>,
     /// Path of the study as the user gave it.
     pub path: String,
-    /// `--set` and like options, as given: `path.rate=40mbps`.
+    /// The options that changed the study, each with its value after a blank, as given:
+    /// `--set path.rate=40mbps`, `--seeds 3`, `--shorten 10s`.
     pub overrides: Vec<String>,
     /// Names this list of runs: 32 hexadecimal digits.
     pub digest: String,

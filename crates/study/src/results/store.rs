@@ -30,23 +30,34 @@ const SERIES_COLUMNS: [(&str, ColumnType); 5] = [
     ("phase", ColumnType::Text),
 ];
 
-/// Writes `path` so that a kill leaves the old file or the new one, never a part.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let temporary = temporary(path);
+/// Writes `path` so that a kill leaves the old file or the new one, never a part. Shards may share a
+/// folder: each has names of its own for what is not whole yet, by its `label`.
+pub(crate) fn write_whole(path: &Path, label: &str, bytes: &[u8]) -> io::Result<()> {
+    let is_there = || fs::read(path).is_ok_and(|old| old == bytes);
+    if is_there() {
+        return Ok(());
+    }
+    let temporary = named(path, &format!("{label}.part"));
     let write = || {
         let mut file = File::create(&temporary)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&temporary, path)
     };
-    write().inspect_err(|_| {
-        let _ = fs::remove_file(&temporary);
-    })
+    match write() {
+        // The same command, started twice: the other one was faster.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && is_there() => Ok(()),
+        Err(error) => {
+            let _ = fs::remove_file(&temporary);
+            Err(error)
+        }
+        Ok(()) => Ok(()),
+    }
 }
 
-fn temporary(path: &Path) -> PathBuf {
+fn named(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
+    name.push(ending);
     path.with_file_name(name)
 }
 
@@ -59,8 +70,8 @@ pub(crate) struct StoreWriter {
 
 /// A file under its temporary name, and rows that wait for their row group.
 struct Pending {
-    path: PathBuf,
     writer: FrameWriter,
+    file: Temporary,
     types: Vec<ColumnType>,
     columns: Vec<Data>,
     rows: usize,
@@ -178,9 +189,10 @@ impl Cell<'_> {
 impl Pending {
     fn create(path: &Path, columns: &[(String, ColumnType)]) -> io::Result<Self> {
         let types: Vec<ColumnType> = columns.iter().map(|(_, kind)| *kind).collect();
+        let file = Temporary { path: path.to_owned() };
         Ok(Self {
-            path: path.to_owned(),
-            writer: FrameWriter::create(&temporary(path), columns)?,
+            writer: FrameWriter::create(&file.name(), columns)?,
+            file,
             columns: types.iter().map(|kind| Data::empty(*kind)).collect(),
             types,
             rows: 0,
@@ -200,7 +212,26 @@ impl Pending {
     fn finish(mut self) -> io::Result<()> {
         self.close_group(1)?;
         self.writer.finish()?;
-        fs::rename(temporary(&self.path), &self.path)
+        fs::rename(self.file.name(), &self.file.path)
+    }
+}
+
+/// The name under which a table is written until it is whole. Whoever holds its journal writes it
+/// alone. What did not become whole goes: on a full disk it would be in the way.
+struct Temporary {
+    path: PathBuf,
+}
+
+impl Temporary {
+    fn name(&self) -> PathBuf {
+        named(&self.path, ".part")
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // After all went well there is nothing under this name.
+        let _ = fs::remove_file(self.name());
     }
 }
 

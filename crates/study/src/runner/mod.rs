@@ -27,7 +27,7 @@ use rayon::prelude::*;
 use crate::claims;
 use crate::error::StudyError;
 use crate::results::{
-    CLAIMS, ClaimReport, FailedRun, Folder, Journal, Machine, PLAN, Part, Plan, ResultsError, Row,
+    CLAIMS, ClaimReport, FailedRun, Folder, Journal, Machine, PLAN, Plan, ResultsError, Row,
     RunResult, STUDY, StoreWriter, table, write_whole,
 };
 use crate::study::Study;
@@ -95,6 +95,13 @@ pub enum RunError {
     Results(#[from] ResultsError),
     #[error("nothing to join: no folder is given")]
     NoFolders,
+    #[error("{folder}: is one of the folders to join; choose another with --out")]
+    JoinedIntoItself { folder: PathBuf },
+    #[error(
+        "{folder} holds a {STUDY} and no results; it would be written over: choose another folder \
+         with --out"
+    )]
+    OwnStudy { folder: PathBuf },
     #[error(transparent)]
     Study(#[from] StudyError),
 }
@@ -162,11 +169,14 @@ pub fn run(
 /// in the result too.
 ///
 /// # Errors
-/// The folders are of different studies, or a file cannot be read or written.
+/// The folders are of different studies, `out` is one of them, or a file cannot be read or written.
 pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
     let began = Instant::now();
     let first = Folder::new(folders.first().ok_or(RunError::NoFolders)?);
     let plan = first.plan()?;
+    if folders.iter().any(|folder| is_same(folder, out)) {
+        return Err(RunError::JoinedIntoItself { folder: out.to_owned() });
+    }
     let mut rows: Vec<Vec<Row>> = vec![Vec::new(); plan.runs.len()];
     let mut parts = Vec::new();
     // Which part has a run.
@@ -190,7 +200,7 @@ pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
     let text = std::fs::read_to_string(first.path(STUDY))
         .map_err(|source| RunError::Io { path: first.path(STUDY), source })?;
     let folder = Folder::new(out);
-    make_folder(&folder, &plan, &text)?;
+    make_folder(&folder, "", &plan, &text)?;
 
     let paths = Paths::new(&folder, "");
     let io_error = |source| RunError::Io { path: paths.runs.clone(), source };
@@ -238,25 +248,36 @@ impl Paths {
 
 fn prepare(study: &Study, plan: &Plan, options: &Options) -> Result<Folder, RunError> {
     let folder = Folder::new(&options.out);
-    make_folder(&folder, plan, study.text())?;
+    make_folder(&folder, &options.shard.label(), plan, study.text())?;
     Ok(folder)
 }
 
 /// Makes a result folder, or makes sure that it is one of this plan. Claims and figures may have
 /// changed since.
-fn make_folder(folder: &Folder, plan: &Plan, text: &str) -> Result<(), RunError> {
+fn make_folder(folder: &Folder, label: &str, plan: &Plan, text: &str) -> Result<(), RunError> {
     let path: &Path = folder.as_ref();
     let error = |source| RunError::Io { path: path.to_owned(), source };
     match folder.plan() {
         Ok(old) if old.digest != plan.digest => {
             return Err(RunError::OtherStudy { folder: path.to_owned() });
         }
+        Err(ResultsError::NoPlan { .. }) if folder.path(STUDY).exists() => {
+            return Err(RunError::OwnStudy { folder: path.to_owned() });
+        }
         Ok(_) | Err(ResultsError::NoPlan { .. }) => {}
         Err(other) => return Err(other.into()),
     }
     std::fs::create_dir_all(path).map_err(error)?;
-    write_whole(&folder.path(STUDY), text.as_bytes()).map_err(error)?;
-    folder.write_json(PLAN, plan).map_err(error)
+    // The plan first: it makes the folder one of results.
+    folder.write_json(PLAN, label, plan).map_err(error)?;
+    write_whole(&folder.path(STUDY), label, text.as_bytes()).map_err(error)
+}
+
+fn is_same(a: &Path, b: &Path) -> bool {
+    match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    }
 }
 
 fn open_journal(path: &Path, plan: &Plan) -> Result<Journal, RunError> {
@@ -315,6 +336,9 @@ fn work(
             // Encoded outside of the lock.
             let result = result.map(|result| result.encode());
             let mut shared = locked(&shared);
+            if shared.broken.is_some() {
+                return;
+            }
             match result {
                 Ok(bytes) => match shared.journal.append(*run, &bytes) {
                     Ok(()) => shared.progress.done += 1,
@@ -380,12 +404,7 @@ fn check_claims(
     claims: &[claims::Claim],
     plan: &Plan,
 ) -> Result<ClaimReport, RunError> {
-    let mut rows = Vec::new();
-    for part in folder.parts()? {
-        if matches!(part, Part::Tables { .. }) {
-            rows.extend(part.rows(plan)?);
-        }
-    }
+    let (rows, _) = folder.rows(plan)?;
     let report = claims::check(claims, plan, &table(plan, rows));
     write_json(folder, CLAIMS, &report)?;
     Ok(report)
@@ -393,7 +412,8 @@ fn check_claims(
 
 fn write_json<T: serde::Serialize>(folder: &Folder, name: &str, value: &T) -> Result<(), RunError> {
     folder
-        .write_json(name, value)
+        // What has a label has it in its name already.
+        .write_json(name, "", value)
         .map_err(|source| RunError::Io { path: folder.path(name), source })
 }
 

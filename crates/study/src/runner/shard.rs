@@ -53,7 +53,8 @@ impl FromStr for Shard {
             Self::new(number.trim().parse().ok()?, count.trim().parse().ok()?)
         });
         parsed.ok_or_else(|| {
-            SpecError::new(format!("'{text}' is no shard")).allow(["K/N with K from 1 to N"])
+            SpecError::new(format!("'{text}' is no shard"))
+                .allow(["K/N with K from 1 to N, such as 2/8"])
         })
     }
 }
@@ -66,7 +67,26 @@ impl fmt::Display for Shard {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in "[-0-9/ ]{0,12}|\\PC{0,12}") {
+            if let Ok(shard) = text.parse::<Shard>() {
+                prop_assert_eq!(shard.to_string().parse(), Ok(shard));
+            }
+            let _ = Shard::from_label(&text);
+        }
+
+        #[test]
+        fn what_is_printed_reads_back(count in 1u32.., number in 0u32..) {
+            let shard = Shard::new(number % count + 1, count).expect("it is one of them");
+            prop_assert_eq!(shard.to_string().parse(), Ok(shard));
+            prop_assert_eq!(Shard::from_label(&shard.label()), Some(shard).filter(|s| !s.is_whole()));
+        }
+    }
 
     #[test]
     fn every_run_is_in_one_shard() {

@@ -118,7 +118,7 @@ fn a_second_start_goes_on_where_a_kill_stopped_the_first() {
     // As a kill leaves it: a journal with some runs and the beginning of another.
     let out = scratch.path("killed");
     let plan = study().plan();
-    make_folder(&Folder::new(&out), &plan, study().text()).unwrap();
+    make_folder(&Folder::new(&out), "", &plan, study().text()).unwrap();
     let journal = out.join("journal.bin");
     {
         let mut journal = Journal::open(&journal, &plan.digest).unwrap();
@@ -147,6 +147,75 @@ fn a_second_start_goes_on_where_a_kill_stopped_the_first() {
     let summary = run_into(out.clone(), 2, "1/1");
     assert_eq!(summary.progress.resumed, 6);
     assert_eq!(tables(&out), whole);
+}
+
+/// A kill while the tables come to be: one is there and the other is not.
+#[test]
+fn a_kill_between_the_two_tables_loses_nothing() {
+    let scratch = Scratch::new("runner");
+    run_into(scratch.path("whole"), 2, "1/1");
+    let whole = Folder::open(scratch.path("whole")).unwrap();
+
+    let out = scratch.path("killed");
+    let plan = study().plan();
+    make_folder(&Folder::new(&out), "", &plan, study().text()).unwrap();
+    let mut journal = Journal::open(&out.join("journal.bin"), &plan.digest).unwrap();
+    for (run, planned) in (0..).zip(&plan.runs) {
+        let named = Named { run, scenario: planned.scenario, seed: planned.seed };
+        journal.append(run, &attempt(&study(), &plan, named).unwrap().encode()).unwrap();
+    }
+    drop(journal);
+    fs::copy(scratch.path("whole").join("runs.parquet"), out.join("runs.parquet")).unwrap();
+    fs::write(out.join("series.parquet.part"), "torn").unwrap();
+
+    let killed = Folder::open(&out).unwrap();
+    assert!(killed.is_complete());
+    assert_eq!(killed.table, whole.table);
+    let (mut ours, mut theirs) = (killed.all_series().unwrap(), whole.all_series().unwrap());
+    for run in [5, 0, 3, 3, 1] {
+        assert_eq!(ours.of(run).unwrap(), theirs.of(run).unwrap(), "run {run}");
+    }
+    let summary = run_into(out.clone(), 1, "1/1");
+    assert_eq!(summary.progress.resumed, 6);
+    assert_eq!(tables(&out), tables(&scratch.path("whole")));
+    assert!(!out.join("series.parquet.part").exists());
+}
+
+#[test]
+fn a_run_that_is_there_twice_counts_once() {
+    let scratch = Scratch::new("runner");
+    let whole = run_into(scratch.path("whole"), 2, "1/1");
+    run_into(scratch.path("both"), 1, "1/2");
+    let both = run_into(scratch.path("both"), 2, "1/1");
+    assert_eq!(both.claims, whole.claims);
+}
+
+#[test]
+fn folders_are_not_joined_into_one_of_them() {
+    let scratch = Scratch::new("runner");
+    run_into(scratch.path("a"), 2, "1/2");
+    run_into(scratch.path("b"), 2, "2/2");
+    let before = tables_of_shard(&scratch.path("a"), "-1-of-2");
+    let folders = [scratch.path("b"), scratch.path("a")];
+    let out = scratch.path("b").join("..").join("a");
+    let error = join(&folders, &out).unwrap_err();
+    assert!(matches!(error, RunError::JoinedIntoItself { .. }), "{error}");
+    assert_eq!(tables_of_shard(&scratch.path("a"), "-1-of-2"), before);
+    assert!(!scratch.path("a").join("runs.parquet").exists());
+}
+
+fn tables_of_shard(folder: &Path, label: &str) -> [Vec<u8>; 2] {
+    ["runs", "series"].map(|name| fs::read(folder.join(format!("{name}{label}.parquet"))).unwrap())
+}
+
+#[test]
+fn a_study_of_the_users_is_not_written_over() {
+    let scratch = Scratch::new("runner");
+    scratch.write("study.toml", "mine");
+    let error = run(&study(), &options(scratch.path(""), 1, "1/1"), &|_| {}).unwrap_err();
+    assert!(matches!(error, RunError::OwnStudy { .. }), "{error}");
+    assert_eq!(fs::read_to_string(scratch.path("study.toml")).unwrap(), "mine");
+    assert_eq!(fs::read_dir(scratch.path("")).unwrap().count(), 1);
 }
 
 #[test]
