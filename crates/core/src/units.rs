@@ -452,7 +452,8 @@ fn scaled(
     let scaled = value * scale;
     // Above 2^63 the sums a run makes of it could wrap.
     if scaled >= 9.2e18 {
-        return Err(SpecError::new(format!("'{text}' is too large")));
+        return Err(SpecError::new(format!("'{text}' is too large"))
+            .allow([format!("less than 9.2e18 {}", units[0].0)]));
     }
     Ok((scaled + 0.5) as u64)
 }

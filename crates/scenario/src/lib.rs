@@ -93,7 +93,8 @@ impl Scenario {
             return Err(SpecError::new(format!(
                 "warmup {} is not shorter than duration {}",
                 self.warmup, self.duration
-            )));
+            ))
+            .allow([format!("less than {}", self.duration)]));
         }
         if self.step.is_zero() || self.step > self.duration {
             return Err(SpecError::new(format!("step is {}", self.step))

@@ -1,16 +1,24 @@
 //! What a study varies: lists and ranges, crossed; groups that change together; holes.
 
+use std::collections::BTreeSet;
+
 use sojourn_core::SpecError;
 
-use crate::document::{At, Document, Entry, Node, Table, Value};
-use crate::error::StudyError;
+use crate::document::{self, At, Document, Entry, Node, Table, Value};
+use crate::error::{Place, StudyError};
 use crate::results::Factor;
 
 /// More scenarios than anybody means to run.
 pub const MAX_SCENARIOS: usize = 100_000;
 
-/// Ranges longer than this are a slip of the pen.
+/// Lists and ranges longer than this are a slip of the pen.
 const MAX_VALUES: usize = 10_000;
+
+/// Each is a column of the results.
+const MAX_FACTORS: usize = 1_000;
+
+/// What a factor may be.
+const FACTOR: [&str; 2] = ["a list of values", "a range such as { from = 1, to = 9, step = 2 }"];
 
 /// The key under which a study that was written as run says which factors had other values before.
 const OVERRIDDEN: &str = "overridden";
@@ -54,7 +62,8 @@ impl Factors {
         };
         let Value::Table(table) = &entry.node.value else {
             let problem = SpecError::new(format!("{} does not fit", entry.node.value.kind()));
-            return Err(document.error(entry.node.at, "factors", problem.allow(["a table"])));
+            let problem = problem.allow(["a table of addresses, each with its values"]);
+            return Err(document.error(entry.node.at, "factors", problem));
         };
         for entry in &table.entries {
             match &entry.key[..] {
@@ -67,11 +76,9 @@ impl Factors {
                 }
             }
         }
-        if let Some(Node { value: Value::Array(names), .. }) = document.root.node(OVERRIDDEN) {
-            let names: Vec<String> = names.iter().filter_map(|name| name.value.plain()).collect();
-            for factor in factors.factors.iter_mut() {
-                factor.is_overridden = names.contains(&factor.name);
-            }
+        let overridden = overridden(document);
+        for factor in &mut factors.factors {
+            factor.is_overridden = overridden.contains(&factor.name);
         }
         if let Some(entry) = table.entry("except") {
             factors.read_holes(document, entry)?;
@@ -83,7 +90,8 @@ impl Factors {
     /// the value is to be set in the scenario.
     ///
     /// # Errors
-    /// The factor is one of a group, or the list is empty.
+    /// The list is empty; or the factor changes together with others, and it is a list, or a value
+    /// that it never has.
     pub fn set(
         &mut self,
         document: &Document,
@@ -102,9 +110,10 @@ impl Factors {
             }
             return Ok(is_list);
         };
-        if self.axes.iter().any(|axis| axis.len() > 1 && axis.contains(&index)) {
-            let problem = SpecError::new("is zipped with other factors and cannot be set alone");
-            return Err(document.error(node.at, address, problem));
+        let axis = self.axes.iter().find(|axis| axis.contains(&index)).cloned().unwrap_or_default();
+        if axis.len() > 1 {
+            self.choose(document, index, &axis, node)?;
+            return Ok(true);
         }
         let values = if is_list {
             self.values(document, address, node)?
@@ -115,6 +124,34 @@ impl Factors {
         self.factors[index].at = node.at;
         self.factors[index].is_overridden = true;
         Ok(true)
+    }
+
+    /// Of factors that change together, one value of one of them chooses the values of all.
+    fn choose(
+        &mut self,
+        document: &Document,
+        index: usize,
+        axis: &[usize],
+        node: &Node,
+    ) -> Result<(), StudyError> {
+        let factor = &self.factors[index];
+        let values = || factor.values.iter().map(|(text, _)| &text[..]);
+        let wrong = |problem: SpecError| document.error(node.at, &factor.name, problem);
+        let Some(text) = node.value.plain() else {
+            let problem =
+                SpecError::new("changes together with other factors; a list does not fit");
+            return Err(wrong(problem.allow(values())));
+        };
+        let Some(row) = values().position(|value| value == text) else {
+            let problem = format!("changes together with other factors, and never is '{text}'");
+            return Err(wrong(SpecError::new(problem).near(&text, values()).allow(values())));
+        };
+        for factor in axis {
+            let factor = &mut self.factors[*factor];
+            factor.values = vec![factor.values.swap_remove(row)];
+            factor.is_overridden = true;
+        }
+        Ok(())
     }
 
     /// Puts the factors as they are now into the document, so that it can be printed.
@@ -185,6 +222,10 @@ impl Factors {
             .collect()
     }
 
+    pub fn len(&self) -> usize {
+        self.factors.len()
+    }
+
     /// Whether the command line replaced the values that stand in the study.
     pub fn is_overridden(&self, factor: usize) -> bool {
         self.factors[factor].is_overridden
@@ -200,8 +241,10 @@ impl Factors {
             product.checked_mul(length).filter(|product| *product <= MAX_SCENARIOS)
         });
         let Some(total) = total else {
-            let problem = SpecError::new("the factors combine to too many scenarios")
-                .allow([format!("at most {MAX_SCENARIOS}")]);
+            let numbers: Vec<String> = self.axes.iter().map(|a| length(a).to_string()).collect();
+            let problem =
+                format!("the factors combine to too many scenarios: {}", numbers.join(" × "));
+            let problem = SpecError::new(problem).allow([format!("at most {MAX_SCENARIOS}")]);
             return Err(document.error_at_key("factors", problem));
         };
         let mut combinations = Vec::new();
@@ -226,7 +269,8 @@ impl Factors {
             }
         }
         if combinations.is_empty() {
-            let problem = SpecError::new("every combination is left out");
+            let problem = SpecError::new("every combination is left out")
+                .allow(["one combination or more that is not"]);
             return Err(document.error_at_key("factors.except", problem));
         }
         Ok(combinations)
@@ -244,11 +288,90 @@ impl Factors {
     ) -> Result<Table, StudyError> {
         let mut scenario = scenario.clone();
         for (factor, node) in self.factors.iter().zip(&combination.nodes) {
-            crate::document::set(&mut scenario, &factor.name, factor.at, node).map_err(
-                |error| document.error(factor.at, format!("factors.{}", factor.name), error),
-            )?;
+            document::set(&mut scenario, &factor.name, factor.at, node)
+                .map_err(|error| factor.misses(document, error))?;
         }
         Ok(scenario)
+    }
+
+    /// The `scenario` table as it is written, with the values of a combination where nothing is.
+    ///
+    /// # Errors
+    /// A factor addresses what is not there.
+    pub fn fill(
+        &self,
+        document: &Document,
+        scenario: &Table,
+        combination: &Combination<'_>,
+    ) -> Result<Table, StudyError> {
+        let mut scenario = scenario.clone();
+        for (factor, node) in self.factors.iter().zip(&combination.nodes) {
+            document::fill(&mut scenario, &factor.name, factor.at, node)
+                .map_err(|error| factor.misses(document, error))?;
+        }
+        Ok(scenario)
+    }
+
+    /// The factor that replaces what `scenario` has written at `place`.
+    pub fn replacing(&self, document: &Document, scenario: &Table, place: &Place) -> Option<usize> {
+        let mut scenario = scenario.clone();
+        self.factors.iter().position(|factor| {
+            let places = document::written(&mut scenario, &factor.name).unwrap_or_default();
+            places.into_iter().any(|at| document.place(at) == *place)
+        })
+    }
+
+    /// `combination`, but for the values of one factor and of those that change together with it,
+    /// which are those in position `value`.
+    fn with_value<'a>(
+        &'a self,
+        combination: &Combination<'a>,
+        factor: usize,
+        value: usize,
+    ) -> Combination<'a> {
+        let mut combination = combination.clone();
+        let axis = self.axes.iter().find(|axis| axis.contains(&factor));
+        for factor in axis.into_iter().flatten() {
+            let (text, node) = &self.factors[*factor].values[value];
+            combination.values[*factor] = text;
+            combination.nodes[*factor] = node;
+        }
+        combination
+    }
+
+    /// For each value that no combination takes: where it is written, and the first combination
+    /// with this value instead.
+    pub fn untaken<'a>(&'a self, combinations: &[Combination<'a>]) -> Vec<(At, Combination<'a>)> {
+        let mut untaken = Vec::new();
+        let Some(first) = combinations.first().filter(|_| !self.holes.is_empty()) else {
+            return untaken;
+        };
+        for (index, factor) in self.factors.iter().enumerate() {
+            let taken: BTreeSet<&str> =
+                combinations.iter().map(|taken| taken.values[index]).collect();
+            for (position, (text, node)) in factor.values.iter().enumerate() {
+                if !taken.contains(&text[..]) {
+                    untaken.push((node.at, self.with_value(first, index, position)));
+                }
+            }
+        }
+        untaken
+    }
+
+    /// Writes at a factor's address in `scenario` what stands there in `other`.
+    ///
+    /// # Errors
+    /// The factor addresses what is not there.
+    pub fn copy(
+        &self,
+        document: &Document,
+        factor: usize,
+        scenario: &mut Table,
+        other: &Table,
+    ) -> Result<(), StudyError> {
+        let factor = &self.factors[factor];
+        document::copy(scenario, &factor.name, other)
+            .map_err(|error| factor.misses(document, error))
     }
 
     fn read_groups(&mut self, document: &Document, entry: &Entry) -> Result<(), StudyError> {
@@ -264,7 +387,8 @@ impl Factors {
             if lengths.windows(2).any(|pair| pair[0] != pair[1]) {
                 let problem = SpecError::new(format!(
                     "factors that change together have different numbers of values: {lengths:?}"
-                ));
+                ))
+                .allow(["as many values of each"]);
                 return Err(document.error(entry.node.at, "factors.zip", problem));
             }
             if !axis.is_empty() {
@@ -290,7 +414,7 @@ impl Factors {
             && table.entry("from").is_none()
         {
             if table.entries.is_empty() {
-                let problem = SpecError::new("has no values");
+                let problem = SpecError::new("has no values").allow(FACTOR);
                 return Err(document.error(entry.key_at, format!("factors.{name}"), problem));
             }
             let prefix = if name == "scenario" { "" } else { &name };
@@ -301,7 +425,12 @@ impl Factors {
         }
         let values = self.values(document, &name, &entry.node)?;
         if self.factors.iter().any(|factor| factor.name == name) {
-            let problem = SpecError::new("is varied twice");
+            let problem = SpecError::new("is varied twice").allow(["every factor once"]);
+            return Err(document.error(entry.key_at, format!("factors.{name}"), problem));
+        }
+        if self.factors.len() >= MAX_FACTORS {
+            let problem = SpecError::new("there are too many factors");
+            let problem = problem.allow([format!("at most {MAX_FACTORS}")]);
             return Err(document.error(entry.key_at, format!("factors.{name}"), problem));
         }
         self.factors.push(Varied { name, at: entry.key_at, values, is_overridden: false });
@@ -329,8 +458,8 @@ impl Factors {
                 })
                 .collect(),
             other => {
-                let problem = SpecError::new(format!("{} does not fit", other.kind()))
-                    .allow(["a list of values", "a range such as { from = 1, to = 9, step = 2 }"]);
+                let problem =
+                    SpecError::new(format!("{} does not fit", other.kind())).allow(FACTOR);
                 return Err(document.error(node.at, key, problem));
             }
         };
@@ -338,9 +467,16 @@ impl Factors {
             let problem = SpecError::new("the list is empty").allow(["one value or more"]);
             return Err(document.error(node.at, key, problem));
         }
-        for (index, (text, value)) in values.iter().enumerate() {
-            if values[..index].iter().any(|(other, _)| other == text) {
-                let problem = SpecError::new(format!("'{text}' is listed twice"));
+        if values.len() > MAX_VALUES {
+            let problem = SpecError::new(format!("{} are too many values", values.len()))
+                .allow([format!("at most {MAX_VALUES}")]);
+            return Err(document.error(node.at, key, problem));
+        }
+        let mut seen = BTreeSet::new();
+        for (text, value) in &values {
+            if !seen.insert(text) {
+                let problem =
+                    SpecError::new(format!("'{text}' is listed twice")).allow(["every value once"]);
                 return Err(document.error(value.at, key, problem));
             }
         }
@@ -351,9 +487,7 @@ impl Factors {
         let wanted = "a list of tables, each of factor values that do not go together";
         for table in tables(document, "factors.except", entry, wanted)? {
             let mut hole = Vec::new();
-            let mut flat = Vec::new();
-            flatten("", table, &mut flat);
-            for (name, key_at, node) in flat {
+            for (name, key_at, node) in table.flat() {
                 let key = "factors.except";
                 let name = name.strip_prefix("scenario.").unwrap_or(&name);
                 let index =
@@ -407,6 +541,21 @@ impl Factors {
     }
 }
 
+/// The factors whose values the command line had replaced when the study was written as run.
+pub fn overridden(document: &Document) -> Vec<String> {
+    match document.root.node(OVERRIDDEN).map(|node| &node.value) {
+        Some(Value::Array(names)) => names.iter().filter_map(|name| name.value.plain()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+impl Varied {
+    /// That the address leads nowhere.
+    fn misses(&self, document: &Document, problem: SpecError) -> StudyError {
+        document.error(self.at, format!("factors.{}", self.name), problem)
+    }
+}
+
 /// The tables of a list under `key`.
 fn tables<'a>(
     document: &Document,
@@ -430,20 +579,6 @@ fn tables<'a>(
         .collect()
 }
 
-/// Keys with dots and the values that they lead to.
-fn flatten<'a>(prefix: &str, table: &'a Table, into: &mut Vec<(String, At, &'a Node)>) {
-    for entry in &table.entries {
-        let name = match prefix {
-            "" => entry.key.clone(),
-            prefix => format!("{prefix}.{}", entry.key),
-        };
-        match &entry.node.value {
-            Value::Table(inner) => flatten(&name, inner, into),
-            _ => into.push((name, entry.key_at, &entry.node)),
-        }
-    }
-}
-
 fn plain(document: &Document, key: &str, node: &Node) -> Result<(String, Node), StudyError> {
     match node.value.plain() {
         Some(text) => Ok((text, node.clone())),
@@ -464,28 +599,34 @@ fn range(table: &Table) -> Result<Vec<Value>, SpecError> {
             .allow(KEYS));
     }
     let end = |key: &str| {
-        let node = table.node(key).ok_or_else(|| SpecError::new(format!("'{key}' is missing")))?;
+        let node = table
+            .node(key)
+            .ok_or_else(|| SpecError::new(format!("'{key}' is missing")).allow(RANGES))?;
         Quantity::of(&node.value).map_err(|error| error.within(key))
     };
     let (from, to) = (end("from")?, end("to")?);
-    if from.unit != to.unit {
-        return Err(SpecError::new("from and to differ in unit"));
+    if !from.unit.eq_ignore_ascii_case(&to.unit) {
+        return Err(differing("to", &to, &from));
     }
-    let is_log = match table.node("scale").and_then(|node| node.value.plain()).as_deref() {
-        None | Some("linear") => false,
-        Some("log") => true,
-        Some(other) => {
-            return Err(SpecError::new(format!("unknown scale '{other}'")).allow(["linear", "log"]));
+    let is_log = match table.node("scale").map(|node| (node, node.value.plain())) {
+        None => false,
+        Some((_, Some(scale))) if scale == "linear" => false,
+        Some((_, Some(scale))) if scale == "log" => true,
+        Some((node, scale)) => {
+            let scale = scale.unwrap_or_else(|| node.value.kind().to_owned());
+            return Err(SpecError::new(format!("unknown scale '{scale}'"))
+                .near(&scale, ["linear", "log"])
+                .allow(["linear", "log"]));
         }
     };
     let numbers = match (table.node("step"), table.node("count")) {
         (Some(_), None) if is_log => {
-            return Err(SpecError::new("a logarithmic range needs 'count' and no 'step'"));
+            return Err(SpecError::new("a logarithmic range has no 'step'").allow(["count"]));
         }
         (Some(step), None) => {
             let step = Quantity::of(&step.value).map_err(|error| error.within("step"))?;
-            if step.unit != from.unit {
-                return Err(SpecError::new("step has another unit than from"));
+            if !from.unit.eq_ignore_ascii_case(&step.unit) {
+                return Err(differing("step", &step, &from));
             }
             stepped(from.number, to.number, step.number)?
         }
@@ -499,7 +640,11 @@ fn range(table: &Table) -> Result<Vec<Value>, SpecError> {
             };
             counted(from.number, to.number, count as usize, is_log)?
         }
-        _ => {
+        (Some(_), Some(_)) => {
+            return Err(SpecError::new("'step' and 'count' say the same; one of them must go")
+                .allow(["step", "count"]));
+        }
+        (None, None) => {
             return Err(SpecError::new("a range needs one of the two").allow(["step", "count"]));
         }
     };
@@ -514,9 +659,27 @@ fn range(table: &Table) -> Result<Vec<Value>, SpecError> {
         .collect())
 }
 
+/// What a range may be.
+const RANGES: [&str; 2] =
+    ["{ from = 1, to = 9, step = 2 }", "{ from = 1, to = 8, count = 4, scale = \"log\" }"];
+
+fn differing(key: &str, quantity: &Quantity, from: &Quantity) -> SpecError {
+    let said = |unit: &str| match unit {
+        "" => "no unit".to_owned(),
+        unit => format!("'{unit}'"),
+    };
+    let (own, wanted) = (said(&quantity.unit), said(&from.unit));
+    SpecError::new(format!("'{key}' has {own} and 'from' has {wanted}")).allow([wanted])
+}
+
 fn stepped(from: f64, to: f64, step: f64) -> Result<Vec<f64>, SpecError> {
     if step == 0.0 || (to - from) / step < 0.0 {
-        return Err(SpecError::new("the steps do not lead from 'from' to 'to'"));
+        let allowed = match from <= to {
+            true => "a step above zero",
+            false => "a step below zero, such as -1",
+        };
+        let problem = format!("steps of {step} do not lead from 'from' {from} to 'to' {to}");
+        return Err(SpecError::new(problem).allow([allowed]));
     }
     // Half a millionth of a step is rounding.
     let steps = ((to - from) / step + 5e-7).floor();
@@ -529,7 +692,8 @@ fn stepped(from: f64, to: f64, step: f64) -> Result<Vec<f64>, SpecError> {
 
 fn counted(from: f64, to: f64, count: usize, is_log: bool) -> Result<Vec<f64>, SpecError> {
     if is_log && (from <= 0.0 || to <= 0.0) {
-        return Err(SpecError::new("a logarithmic range must stay above zero"));
+        return Err(SpecError::new("a logarithmic range must stay above zero")
+            .allow(["'from' and 'to' above zero"]));
     }
     let part = |index: usize| index as f64 / (count - 1) as f64;
     Ok((0..count)
@@ -553,6 +717,8 @@ struct Quantity {
 }
 
 impl Quantity {
+    /// # Errors
+    /// The value is no number, or one that no factor can mean.
     fn of(value: &Value) -> Result<Self, SpecError> {
         let bare = |number, is_whole| Self { number, unit: String::new(), is_whole };
         let quantity = match value {
@@ -564,15 +730,20 @@ impl Quantity {
                     .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+')))
                     .unwrap_or(text.len());
                 let (number, unit) = text.split_at(split);
-                let number = number
-                    .parse()
-                    .map_err(|_| SpecError::new(format!("'{text}' is no number with a unit")))?;
+                let number = number.parse().map_err(|_| {
+                    SpecError::new(format!("'{text}' is no number with a unit"))
+                        .allow(["a number with a unit, such as 10ms"])
+                })?;
                 Self { number, unit: unit.to_owned(), is_whole: false }
             }
-            other => return Err(SpecError::new(format!("{} is no number", other.kind()))),
+            other => {
+                return Err(SpecError::new(format!("{} is no number", other.kind()))
+                    .allow(["a number", "a number with a unit in quotes"]));
+            }
         };
         if !quantity.number.is_finite() || quantity.number.abs() > 1e15 {
-            return Err(SpecError::new("the number is too large"));
+            return Err(SpecError::new(format!("{} is too large", quantity.number))
+                .allow(["numbers up to 1e15"]));
         }
         Ok(quantity)
     }

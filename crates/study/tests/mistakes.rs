@@ -65,6 +65,7 @@ fn a_good_study_is_read() {
 
 #[test]
 fn every_mistake_has_its_place_its_key_and_its_remedy() {
+    let mut wrong = Vec::new();
     for (old, new, message) in [
         (
             "queue = \"pfifo limit 50\"\n\n",
@@ -90,7 +91,7 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
         (
             "rate = \"10Mbps\"",
             "rate = 10",
-            "t.toml:9:8: scenario.path.rate: integer `10` does not fit; wanted is the rate of a link, such as 10Mbps, in quotes",
+            "t.toml:9:8: scenario.path.rate: the number 10 does not fit (allowed: the rate of a link, such as 10Mbps, in quotes)",
         ),
         (
             "rtt = \"20ms\"",
@@ -186,7 +187,16 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
         ),
         ("seeds = 2", "seeds = 0", "t.toml:27:9: repeat.seeds: no seeds: nothing would run"),
         ("seeds = 2", "seeds = []", "t.toml:27:9: repeat.seeds: no seeds: nothing would run"),
-        ("seeds = 2", "seeds = -1", "t.toml:27:9: repeat.seeds: -1 is negative"),
+        (
+            "seeds = 2",
+            "seeds = -1",
+            "t.toml:27:9: repeat.seeds: the number -1 does not fit (allowed: how many seeds, 1 or more",
+        ),
+        (
+            "seeds = 2",
+            "seeds = [1, -1]",
+            "t.toml:27:13: repeat.seeds.1: the number -1 does not fit (allowed: a whole number, 0 or more)",
+        ),
         ("seeds = 2", "seeds = [3, 3]", "t.toml:27:9: repeat.seeds: seed 3 is listed twice"),
         (
             "goodput(cubic) > 5 Mbps",
@@ -226,12 +236,12 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
         (
             "where = { \"path.queue\" = \"fq_codel\" }",
             "where = { \"path.rate\" = \"10Mbps\" }",
-            "t.toml:37:9: claim.0.where: 'path.rate' is no factor of this study",
+            "t.toml:37:11: claim.0.where: 'path.rate' is no factor of this study",
         ),
         (
             "where = { \"path.queue\" = \"fq_codel\" }",
             "where = { \"path.queue\" = \"fq_codl\" }",
-            "t.toml:37:9: claim.0.where: 'path.queue' never is 'fq_codl'; did you mean 'fq_codel'?",
+            "t.toml:37:26: claim.0.where: 'path.queue' never is 'fq_codl'; did you mean 'fq_codel'?",
         ),
         (
             "expect = [\"goodput(cubic) > 5 Mbps\"]",
@@ -250,10 +260,373 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
         ),
         ("kind = \"bars\"", "kind = \"pie\"", "t.toml:30:8: views.share.kind: unknown 'pie'"),
         ("[repeat]", "[repeat", "t.toml:26:8: not TOML"),
+        // Values that factors replace are read too.
+        (
+            "queue = \"pfifo limit 50\"\n\n",
+            "queue = \"pfifo limt 50\"\n\n",
+            "t.toml:11:9: scenario.path.queue: pfifo has no parameter 'limt'; did you mean 'limit'?",
+        ),
+        (
+            "cca = \"cubic\"\n",
+            "cca = \"qubic\"\n",
+            "t.toml:16:7: scenario.flow.0.cca: unknown congestion control 'qubic'; did you mean 'cubic'?",
+        ),
+        (
+            "app = \"ping\"\n\n[factors]",
+            "app = \"ping\"\nsize = \"1MB\"\n\n[factors]\n\"flow.echo.size\" = [\"10B\", \"20B\"]",
+            "t.toml:21:8: scenario.flow.1.size: 1000000 bytes are out of range (allowed: 0B to 65507B)",
+        ),
+        (
+            "warmup = \"1s\"",
+            "warmup = \"1s\"\nstep = \"-1s\"",
+            "t.toml:7:8: scenario.step: '-1s' is negative",
+        ),
+        // And values that no combination takes.
+        (
+            "\"flow.cubic.cca\" = [\"cubic\", \"bbr\"]",
+            "\"flow.cubic.cca\" = [\"cubic\", \"bbx\"]\nexcept = [{ \"flow.cubic.cca\" = \"bbx\" }]",
+            "t.toml:24:30: scenario.flow.0.cca: unknown congestion control 'bbx'; did you mean 'bbr'?",
+        ),
+        // Things that are not what they should be.
+        (
+            "[[scenario.flow]]\nname = \"echo\"",
+            "[scenario.flow.x]\nname = \"echo\"",
+            "t.toml:18:16: scenario.flow.0.x: unknown key",
+        ),
+        (
+            "title = \"a test\"",
+            "title = 3",
+            "t.toml:2:9: title: the number 3 does not fit (allowed: a text in quotes)",
+        ),
+        (
+            "[views.share]\nkind = \"bars\"\nx = \"path.queue\"\ny = \"goodput\"",
+            "[views]\nshare = 3",
+            "t.toml:30:9: views.share: the number 3 does not fit (allowed: a table)",
+        ),
+        (
+            "app = \"ping\"",
+            "app = \"ping\"\ndscp = 300",
+            "t.toml:21:8: scenario.flow.1.dscp: the number 300 does not fit (allowed: a whole number from 0 to 255)",
+        ),
+        (
+            "app = \"ping\"",
+            "app = \"ping\"\ncount = 1.5",
+            "t.toml:21:9: scenario.flow.1.count: the number 1.5 does not fit (allowed: a whole number from 0",
+        ),
+        (
+            "app = \"ping\"",
+            "app = \"ping\"\nrandom = \"yes\"",
+            "t.toml:21:10: scenario.flow.1.random: the text 'yes' does not fit (allowed: true or false)",
+        ),
+        ("[[claim]]", "[claim]", "claim: a table does not fit (allowed: a list: [[TABLE]]"),
+        (
+            "[factors]\n",
+            "[factors.no]\n",
+            "t.toml:23:1: factors.no.path.queue: 'no.path.queue' is no address in a scenario",
+        ),
+        // Numbers that are none, in every unit.
+        (
+            "rtt = \"20ms\"",
+            "rtt = \"nanms\"",
+            "t.toml:10:7: scenario.path.rtt: 'nanms' is not a time",
+        ),
+        (
+            "rtt = \"20ms\"",
+            "rtt = \"infms\"",
+            "t.toml:10:7: scenario.path.rtt: 'infms' is not a time",
+        ),
+        ("rtt = \"20ms\"", "rtt = \"-1ns\"", "scenario.path.rtt: '-1ns' is negative"),
+        ("rtt = \"20ms\"", "rtt = \"1e9s\"", "scenario.path.rtt: unknown unit 'e9s' in '1e9s'"),
+        (
+            "rtt = \"20ms\"",
+            "rtt = \"99999999999999999999s\"",
+            "is too large (allowed: less than 9.2e18 ns)",
+        ),
+        (
+            "rtt = \"20ms\"",
+            "rtt = \"10000001s\"",
+            "t.toml:10:7: scenario.path.rtt: '10000001s' is too long (allowed: at most 10000000s)",
+        ),
+        (
+            "rate = \"10Mbps\"",
+            "rate = \"nanMbps\"",
+            "t.toml:9:8: scenario.path.rate: unknown rate 'nanMbps' (allowed: 10Mbps",
+        ),
+        (
+            "rate = \"10Mbps\"",
+            "rate = \"infGbps\"",
+            "t.toml:9:8: scenario.path.rate: unknown rate 'infGbps' (allowed: 10Mbps",
+        ),
+        ("rate = \"10Mbps\"", "rate = \"1e3Mbps\"", "scenario.path.rate: unknown unit 'e3mbps'"),
+        (
+            "rate = \"10Mbps\"",
+            "rate = \"99999999999Gbps\"",
+            "is too large (allowed: less than 9.2e18 b",
+        ),
+        (
+            "app = \"ping\"",
+            "app = \"frames\"\nsize = \"20kB\"\nframes_per_second = nan",
+            "t.toml:22:21: scenario.flow.1.frames_per_second: NaN is out of range (allowed: 0.001 to",
+        ),
+        (
+            "app = \"ping\"",
+            "app = \"frames\"\nsize = \"20kB\"\nframes_per_second = inf",
+            "frames_per_second: inf is out of range (allowed: 0.001 to 1000000)",
+        ),
+        (
+            "app = \"ping\"",
+            "app = \"udp\"\nrate = \"1Mbps\"\nsize = \"-4B\"",
+            "t.toml:22:8: scenario.flow.1.size: '-4B' is negative",
+        ),
+        (
+            "app = \"ping\"",
+            "app = \"ping\"\nsize = \"nanB\"",
+            "t.toml:21:8: scenario.flow.1.size: 'nanB' is not a size",
+        ),
+        ("rtt = \"20ms\"", "rtt = \"20ms\"\nloss = \"nan%\"", "t.toml:11:8: scenario.path.loss: "),
+        ("rtt = \"20ms\"", "rtt = \"20ms\"\nloss = \"101%\"", "t.toml:11:8: scenario.path.loss: "),
+        ("seeds = 2", "seeds = 99999999999999999999", "t.toml:27:9: repeat.seeds: the number"),
+        ("seeds = 2", "seeds = 100001", "repeat.seeds: 100001 are too many seeds (allowed: 1 to"),
+        // Times that do not go together.
+        (
+            "duration = \"10s\"",
+            "duration = \"0s\"",
+            "t.toml:5:12: scenario.duration: a run takes time (allowed: more than 0s)",
+        ),
+        (
+            "warmup = \"1s\"",
+            "warmup = \"11s\"",
+            "t.toml:6:10: scenario.warmup: warmup 11s is not shorter than duration 10s (allowed: less than 10s)",
+        ),
+        (
+            "warmup = \"1s\"",
+            "step = \"11s\"",
+            "t.toml:6:8: scenario.step: step is 11s (allowed: more than 0s, at most the duration 10s)",
+        ),
+        (
+            "warmup = \"1s\"",
+            "step = \"0s\"",
+            "t.toml:6:8: scenario.step: step is 0s (allowed: more",
+        ),
+        (
+            "app = \"ping\"",
+            "app = \"ping\"\nstart = \"10s\"",
+            "t.toml:21:9: scenario.flow.1.start: starts at 10s when the run is over (allowed: less than 10s)",
+        ),
+        // Names twice.
+        (
+            "[[claim]]\nid = \"C1\"",
+            "[[claim]]\nid = \"C1\"\ntext = \"t\"\nuntestable = \"no\"\n[[claim]]\nid = \"C1\"",
+            "t.toml:39:6: claim.1.id: another claim is called 'C1' already",
+        ),
+        // Claims.
+        (
+            "expect = [\"goodput(cubic) > 5 Mbps\"]",
+            "expect = \"goodput(qubic) > 5 Mbps\"",
+            "t.toml:38:19: claim.0.expect: no flow or queue is named 'qubic'",
+        ),
+        (
+            "expect = [\"goodput(cubic) > 5 Mbps\"]",
+            "expect = \"\"\"\ngoodput(qubic) > 5 Mbps\"\"\"",
+            "t.toml:39:9: claim.0.expect: no flow or queue is named 'qubic'",
+        ),
+        (
+            "goodput(cubic) > 5 Mbps",
+            "goodput(cubic) / 0 > 5 Mbps",
+            "t.toml:38:27: claim.0.expect: the divisor is zero",
+        ),
+        (
+            "goodput(cubic) > 5 Mbps",
+            "goodput(cubic) / (2 - 2) > 5 Mbps",
+            "t.toml:38:27: claim.0.expect: the divisor is zero",
+        ),
+        (
+            "goodput(cubic) > 5 Mbps",
+            "goodput(cubic) + rtt_p50(cubic) > 5 Mbps",
+            "t.toml:38:27: claim.0.expect: goodput is a rate",
+        ),
+        (
+            "goodput(cubic) > 5 Mbps",
+            "sojourn_p95(queu) < 5 ms",
+            "t.toml:38:24: claim.0.expect: no flow or queue is named 'queu'; did you mean 'queue'?",
+        ),
+        (
+            "goodput(cubic) > 5 Mbps",
+            "goodput(cubic) > 5 Mbqs",
+            "t.toml:38:31: claim.0.expect: unknown unit 'Mbqs'; did you mean 'mbps'?",
+        ),
+        (
+            "goodput(cubic) > 5 Mbps",
+            "goodput(cubic, path.rate = '1Mbps') > 5 Mbps",
+            "t.toml:38:27: claim.0.expect: 'path.rate' is no factor of this study; did you mean 'path.queue'? (allowed: path.queue",
+        ),
+        (
+            "where = { \"path.queue\" = \"fq_codel\" }",
+            "where = { \"path.queue\" = [] }",
+            "t.toml:37:26: claim.0.where: 'path.queue' has an empty list (allowed: pfifo limit 50, fq_codel)",
+        ),
+        (
+            "where = { \"path.queue\" = \"fq_codel\" }",
+            "where = { path.queue = [\"fq_codel\", \"fq\"] }",
+            "t.toml:37:37: claim.0.where: 'path.queue' never is 'fq'",
+        ),
+        (
+            "where = { \"path.queue\" = \"fq_codel\" }",
+            "where = \"fq_codel\"",
+            "t.toml:37:9: claim.0.where: the text 'fq_codel' does not fit (allowed: factors with values",
+        ),
     ] {
         let error = mistake(old, new);
+        let is_said = error.contains("allowed") || error.contains("cannot be read");
+        let is_placed = error.starts_with("t.toml:") && !error.contains('\n');
+        if !error.contains(message) || !is_said || !is_placed {
+            wrong.push(format!("\n  wanted: {message}\n  found:  {error}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.concat());
+}
+
+/// A base value is read although every scenario has another; that it does not go with the rest of
+/// the base is no mistake.
+#[test]
+fn a_replaced_value_need_not_go_with_what_is_replaced_too() {
+    let zip =
+        "[[factors.zip]]\n\"duration\" = [\"100s\", \"200s\"]\n\"warmup\" = [\"20s\", \"30s\"]\n";
+    for (old, new) in
+        [("duration = \"10s\"", "duration = \"15s\""), ("warmup = \"1s\"", "warmup = \"12s\"")]
+    {
+        let text = GOOD.replace("[repeat]", &format!("{zip}\n[repeat]")).replace(old, new);
+        read(&text).unwrap_or_else(|error| panic!("{new}: {error}"));
+    }
+    // What a factor gives need not be there at all.
+    read(&GOOD.replace("queue = \"pfifo limit 50\"\n\n", "\n")).unwrap();
+    read(&GOOD.replace("cca = \"cubic\"\n", "\n")).unwrap();
+}
+
+#[test]
+fn free_networks_have_their_mistakes_told() {
+    const FREE: &str = r#"schema = 1
+title = "t"
+[scenario]
+duration = "10s"
+[[scenario.node]]
+name = "a"
+[[scenario.node]]
+name = "b"
+[[scenario.node]]
+name = "c"
+[[scenario.link]]
+name = "ab"
+from = "a"
+to = "b"
+rate = "10Mbps"
+delay = "1ms"
+queue = "fq_codel"
+[[scenario.link]]
+name = "bc"
+from = "b"
+to = "c"
+rate = "10Mbps"
+delay = "1ms"
+queue = "fq_codel"
+[[scenario.flow]]
+name = "x"
+app = "bulk"
+src = "a"
+dst = "c"
+"#;
+    assert_eq!(read(FREE).unwrap().scenarios[0].scenario.links.len(), 4);
+    // A circle is a way like any other.
+    let circle = "[[scenario.link]]\nname = \"ca\"\nfrom = \"c\"\nto = \"a\"\nrate = \"1Mbps\"\ndelay = \"1ms\"\nqueue = \"fq_codel\"\n";
+    let study = read(&format!("{FREE}{circle}")).unwrap();
+    assert_eq!(study.scenarios[0].scenario.flows[0].forward, [5]);
+    for (old, new, message) in [
+        (
+            "name = \"c\"",
+            "name = \"b\"",
+            "t.toml:10:8: scenario.node.2.name: another node is named 'b' already (allowed: every name once)",
+        ),
+        (
+            "name = \"bc\"",
+            "name = \"ab\"",
+            "t.toml:19:8: scenario.link.1.name: another queue is named 'ab' already (allowed: every name once)",
+        ),
+        (
+            "name = \"bc\"",
+            "name = \"reverse_ab\"",
+            "t.toml:19:8: scenario.link.1.name: another queue is named 'reverse_ab' already",
+        ),
+        (
+            "to = \"c\"",
+            "to = \"d\"",
+            "t.toml:21:6: scenario.link.1.to: no node is named 'd'; did you mean 'a'? (allowed: a, b, c)",
+        ),
+        (
+            "to = \"c\"",
+            "to = \"b\"",
+            "t.toml:21:6: scenario.link.1.to: link 'bc' ends where it begins (allowed: a, c)",
+        ),
+        (
+            "to = \"c\"",
+            "to = \"a\"",
+            "t.toml:29:7: scenario.flow.0.dst: no way leads from 'a' to 'c' (allowed: b)",
+        ),
+        (
+            "dst = \"c\"",
+            "dst = \"a\"",
+            "t.toml:29:7: scenario.flow.0.dst: is the same as src (allowed: b, c)",
+        ),
+        ("dst = \"c\"\n", "", "scenario.flow.0.dst: 'dst' is missing (allowed: a, b, c)"),
+        (
+            "dst = \"c\"",
+            "dst = \"c\"\nhop = 1",
+            "t.toml:30:7: scenario.flow.0.hop: has no meaning between free nodes; src and dst say the way",
+        ),
+    ] {
+        assert_eq!(FREE.matches(old).count(), 1, "'{old}' stands there once");
+        let error = read(&FREE.replace(old, new)).expect_err(new);
         assert!(error.contains(message), "\n  wanted: {message}\n  found:  {error}");
     }
+}
+
+#[test]
+fn files_that_are_no_studies_are_refused() {
+    let folder = std::env::temp_dir().join(format!("sojourn-mistakes-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let load = |name: &str, bytes: &[u8]| {
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let error = Study::load(&path, &Overrides::default()).unwrap_err().to_string();
+        error.strip_prefix(&path.display().to_string()).unwrap_or(&error).to_owned()
+    };
+    assert_eq!(
+        load("latin1.toml", b"schema = 1\ntitle = \"caf\xe9\"\n"),
+        ":2:13: byte 0xe9 is no text (allowed: text in UTF-8)"
+    );
+    // What may have been meant is beside it.
+    let error = Study::load(&folder.join("latin2.toml"), &Overrides::default()).unwrap_err();
+    assert!(
+        error.to_string().contains("did you mean 'latin1.toml'? (allowed: a study file, a"),
+        "{error}"
+    );
+    assert!(load("nul.toml", b"schema = 1\0").contains("not TOML"));
+    assert!(load("empty.toml", b"").contains("schema: is missing (allowed: schema = 1)"));
+    assert!(load("binary.toml", &[0x89, b'P', b'N', b'G']).contains("byte 0x89 is no text"));
+    // Longer than any study, of whatever it is.
+    assert!(load("long.toml", &vec![b' '; (64 << 20) + 1]).contains("allowed: at most 64 MiB"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Ten megabytes of good study are a study.
+#[test]
+fn a_long_study_is_read() {
+    let claim = "[[claim]]\nid = \"ID\"\ntext = \"TEXT\"\nexpect = \"goodput(cubic) > 5 Mbps\"\n";
+    let words = "word ".repeat(180);
+    let claims: String = (0..10_000)
+        .map(|n| claim.replace("ID", &format!("L{n}")).replace("TEXT", &words))
+        .collect();
+    assert!(claims.len() > 9_000_000);
+    assert_eq!(read(&format!("{GOOD}{claims}")).unwrap().claims.len(), 10_001);
 }
 
 #[test]

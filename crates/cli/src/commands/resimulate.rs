@@ -14,18 +14,13 @@ pub(super) fn study_of(results: &Results) -> Result<Study, Failure> {
     let name = results.folder.join("study.toml");
     // Relative paths start where they did in the original.
     let folder = Path::new(&results.plan.path).parent().unwrap_or(Path::new(""));
-    // The text holds everything that was set, but not how runs were shortened.
-    let given = results.plan.overrides.iter();
-    let shorten = given.filter_map(|given| given.strip_prefix("--shorten ")).next_back();
-    let shorten = shorten.and_then(|duration| duration.parse().ok());
-    let overrides = Overrides { shorten, ..Overrides::default() };
-    let study = Study::parse(&name.display().to_string(), &results.study, folder, &overrides)?;
+    let name = name.display().to_string();
+    let study = Study::parse(&name, &results.study, folder, &Overrides::default())?;
     match study.plan().digest == results.plan.digest {
         true => Ok(study),
         false => Err(Failure::Input(format!(
-            "{}: no longer stands for the runs in its folder: the models, or a trace that it \
-             names, have changed since",
-            name.display()
+            "{name}: no longer stands for the runs in its folder: the models, or a trace that it \
+             names, have changed since"
         ))),
     }
 }

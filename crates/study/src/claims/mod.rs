@@ -13,8 +13,8 @@ mod units;
 mod tests;
 
 pub use evaluate::check;
-pub(crate) use resolve::check_factor;
 pub use resolve::{Expectation, Names};
+pub(crate) use resolve::{check_factor, find_factor};
 
 pub use syntax::ExprError;
 

@@ -70,41 +70,7 @@ impl Expectation {
     /// A mistake of grammar; a metric, flow, queue, factor or value that is not in the plan;
     /// quantities of different kinds that are added or compared.
     pub fn parse(text: &str, names: Names<'_>) -> Result<Self, ExprError> {
-        let resolver = Resolver { names };
-        match syntax::Claim::parse(text)? {
-            syntax::Claim::Within { value, low, high } => {
-                let (left, meaning) = resolver.term(&value)?;
-                let low = bound(&low, &meaning)?;
-                let shown = high.unit.unwrap_or_else(|| meaning.unit());
-                let high = bound(&high, &meaning)?;
-                Ok(Self {
-                    text: text.to_owned(),
-                    left,
-                    test: Test::Within { low, high },
-                    unit: shown,
-                })
-            }
-            syntax::Claim::Compare { left, relation, right, right_at } => {
-                let (left_term, left_meaning) = resolver.term(&left)?;
-                let (right_term, right_meaning) = resolver.term(&right)?;
-                left_meaning.must_fit(&right_meaning, right_at)?;
-                let written = match &right {
-                    Expr::Quantity(quantity) => quantity.unit,
-                    _ => None,
-                };
-                let unit = written.unwrap_or_else(|| left_meaning.unit());
-                Ok(Self {
-                    text: text.to_owned(),
-                    left: left_term,
-                    test: Test::Compare {
-                        relation,
-                        right: right_term,
-                        right_text: text[right_at..].trim().to_owned(),
-                    },
-                    unit,
-                })
-            }
-        }
+        Resolver { names }.expectation(text)
     }
 
     pub(super) fn values(&self) -> Vec<&Value> {
@@ -173,16 +139,14 @@ impl Meaning {
         if self.dimension == other.dimension || self.is_zero || other.is_zero {
             return Ok(());
         }
-        Err(ExprError::new(
-            at,
-            format!(
-                "{} is {} and {} is {}",
-                self.what,
-                self.dimension.describe(),
-                other.what,
-                other.dimension.describe()
-            ),
-        ))
+        let problem = format!(
+            "{} is {} and {} is {}",
+            self.what,
+            self.dimension.describe(),
+            other.what,
+            other.dimension.describe()
+        );
+        Err(ExprError::new(at, problem).allow(&[&self.dimension.describe()]))
     }
 }
 
@@ -208,6 +172,43 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
+    fn expectation(&self, text: &str) -> Result<Expectation, ExprError> {
+        match syntax::Claim::parse(text)? {
+            syntax::Claim::Within { value, low, high } => {
+                let (left, meaning) = self.term(&value)?;
+                let low = bound(&low, &meaning)?;
+                let shown = high.unit.unwrap_or_else(|| meaning.unit());
+                let high = bound(&high, &meaning)?;
+                Ok(Expectation {
+                    text: text.to_owned(),
+                    left,
+                    test: Test::Within { low, high },
+                    unit: shown,
+                })
+            }
+            syntax::Claim::Compare { left, relation, right, right_at } => {
+                let (left_term, left_meaning) = self.term(&left)?;
+                let (right_term, right_meaning) = self.term(&right)?;
+                left_meaning.must_fit(&right_meaning, right_at)?;
+                let written = match &right {
+                    Expr::Quantity(quantity) => quantity.unit,
+                    _ => None,
+                };
+                let unit = written.unwrap_or_else(|| left_meaning.unit());
+                Ok(Expectation {
+                    text: text.to_owned(),
+                    left: left_term,
+                    test: Test::Compare {
+                        relation,
+                        right: right_term,
+                        right_text: text[right_at..].trim().to_owned(),
+                    },
+                    unit,
+                })
+            }
+        }
+    }
+
     fn term(&self, expr: &Expr) -> Result<(Term, Meaning), ExprError> {
         match expr {
             Expr::Quantity(quantity) => {
@@ -222,6 +223,10 @@ impl Resolver<'_> {
             Expr::Binary { operator, left, right, at } => {
                 let (left, left_meaning) = self.term(left)?;
                 let (right, right_meaning) = self.term(right)?;
+                if *operator == Operator::Over && right.constant() == Some(0.0) {
+                    return Err(ExprError::new(*at, "the divisor is zero")
+                        .allow(&["a divisor other than zero"]));
+                }
                 let dimension = match operator {
                     Operator::Plus | Operator::Minus => {
                         left_meaning.must_fit(&right_meaning, *at)?;
@@ -268,7 +273,8 @@ impl Resolver<'_> {
                     "'{}' is a metric of a {}, and '{name}' is none",
                     metric.metric,
                     kind_of(other.scope).name()
-                )),
+                ))
+                .allow(self.names_of(kind_of(other.scope))),
                 (_, Err(_)) => error,
             };
             ExprError { at: metric.at, problem }
@@ -332,10 +338,19 @@ impl Resolver<'_> {
 
     /// Groups and queues of all scenarios.
     fn all_names(&self) -> Vec<String> {
+        [self.names_of(Kind::Flow), self.names_of(Kind::Queue)].concat()
+    }
+
+    /// Groups, or queues, of all scenarios.
+    fn names_of(&self, kind: Kind) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for scenario in &self.names.plan.scenarios {
-            let groups = scenario.flows.iter().map(|flow| &flow.group);
-            for name in groups.chain(scenario.queues.iter().map(|queue| &queue.name)) {
+            let of_kind: Vec<&String> = match kind {
+                Kind::Run => Vec::new(),
+                Kind::Flow => scenario.flows.iter().map(|flow| &flow.group).collect(),
+                Kind::Queue => scenario.queues.iter().map(|queue| &queue.name).collect(),
+            };
+            for name in of_kind {
                 if !names.contains(name) {
                     names.push(name.clone());
                 }
@@ -348,22 +363,29 @@ impl Resolver<'_> {
 /// # Errors
 /// The study has no such factor, or the factor never has this value.
 pub(crate) fn check_factor(names: Names<'_>, name: &str, value: &str) -> Result<usize, SpecError> {
+    let index = find_factor(names, name)?;
+    let factor = &names.plan.factors[index];
+    let values = || factor.values.iter().map(String::as_str);
+    if values().any(|known| known == value) || (names.is_overridden)(index) {
+        return Ok(index);
+    }
+    Err(SpecError::new(format!("'{}' never is '{value}'", factor.name))
+        .near(value, values())
+        .allow(values()))
+}
+
+/// # Errors
+/// The study has no such factor.
+pub(crate) fn find_factor(names: Names<'_>, name: &str) -> Result<usize, SpecError> {
     let factors = &names.plan.factors;
     let wanted = name.strip_prefix("scenario.").unwrap_or(name);
-    let Some(index) = factors.iter().position(|factor| factor.name == wanted) else {
+    factors.iter().position(|factor| factor.name == wanted).ok_or_else(|| {
         let all = || factors.iter().map(|factor| &factor.name[..]);
-        return Err(match factors.len() {
+        match factors.len() {
             0 => SpecError::new(format!("'{name}' is no factor; the study has none")),
             _ => SpecError::new(format!("'{name}' is no factor of this study"))
                 .near(wanted, all())
                 .allow(all()),
-        });
-    };
-    let values = || factors[index].values.iter().map(String::as_str);
-    if values().any(|known| known == value) || (names.is_overridden)(index) {
-        return Ok(index);
-    }
-    Err(SpecError::new(format!("'{wanted}' never is '{value}'"))
-        .near(value, values())
-        .allow(values()))
+        }
+    })
 }

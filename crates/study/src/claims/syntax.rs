@@ -17,6 +17,12 @@ use super::units::Unit;
 /// Deeper nesting than any claim needs.
 const MAX_DEPTH: usize = 50;
 
+/// What a term begins with.
+const TERMS: [&str; 3] = ["a metric such as goodput(cubic)", "a number with its unit", "("];
+
+/// More operators than any claim needs; each nests the terms before it.
+const MAX_OPERATORS: usize = 500;
+
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Claim {
     Within {
@@ -121,7 +127,7 @@ impl ExprError {
         Self { at, problem: SpecError::new(problem) }
     }
 
-    fn allow(mut self, allowed: &[&str]) -> Self {
+    pub(super) fn allow(mut self, allowed: &[&str]) -> Self {
         self.problem = self.problem.allow(allowed.iter().copied());
         self
     }
@@ -131,7 +137,7 @@ impl Claim {
     /// # Errors
     /// The text does not follow the grammar, or has an unknown unit.
     pub(super) fn parse(text: &str) -> Result<Self, ExprError> {
-        let mut parser = Parser { text, at: 0 };
+        let mut parser = Parser { text, at: 0, operators: 0 };
         let left = parser.sum(0)?;
         let at = parser.here();
         let claim = if parser.keyword("in") {
@@ -147,7 +153,8 @@ impl Claim {
         let at = parser.here();
         match parser.rest() {
             "" => Ok(claim),
-            rest => Err(ExprError::new(at, format!("'{}' follows a complete claim", head(rest)))),
+            rest => Err(ExprError::new(at, format!("'{}' follows a complete claim", head(rest)))
+                .allow(&["one comparison"])),
         }
     }
 }
@@ -166,6 +173,8 @@ impl Relation {
 struct Parser<'a> {
     text: &'a str,
     at: usize,
+    /// Seen so far.
+    operators: usize,
 }
 
 impl<'a> Parser<'a> {
@@ -178,7 +187,7 @@ impl<'a> Parser<'a> {
                 Some('-') => Operator::Minus,
                 _ => return Ok(left),
             };
-            self.at += 1;
+            self.operator(at)?;
             let right = Box::new(self.product(depth)?);
             left = Expr::Binary { operator, left: Box::new(left), right, at };
         }
@@ -193,16 +202,28 @@ impl<'a> Parser<'a> {
                 Some('/') => Operator::Over,
                 _ => return Ok(left),
             };
-            self.at += 1;
+            self.operator(at)?;
             let right = Box::new(self.factor(depth)?);
             left = Expr::Binary { operator, left: Box::new(left), right, at };
         }
     }
 
+    /// Steps over an operator.
+    fn operator(&mut self, at: usize) -> Result<(), ExprError> {
+        self.at += 1;
+        self.operators += 1;
+        if self.operators > MAX_OPERATORS {
+            let problem = ExprError::new(at, "the expression is too long");
+            return Err(problem.allow(&[&format!("at most {MAX_OPERATORS} operators")]));
+        }
+        Ok(())
+    }
+
     fn factor(&mut self, depth: usize) -> Result<Expr, ExprError> {
         let at = self.here();
         if depth > MAX_DEPTH {
-            return Err(ExprError::new(at, "parentheses are nested too deeply"));
+            return Err(ExprError::new(at, "parentheses are nested too deeply")
+                .allow(&[&format!("at most {MAX_DEPTH} levels")]));
         }
         match self.next_char() {
             Some('(') => {
@@ -217,9 +238,11 @@ impl<'a> Parser<'a> {
             }
             Some(c) if c.is_ascii_digit() || c == '.' => Ok(Expr::Quantity(self.quantity()?)),
             Some(c) if c.is_ascii_alphabetic() => self.call(),
-            Some(_) => Err(ExprError::new(at, format!("'{}' does not fit", head(self.rest())))
-                .allow(&["a metric such as goodput(cubic)", "a number", "("])),
-            None => Err(ExprError::new(at, "the expression ends too early")),
+            Some(_) => {
+                let problem = format!("'{}' does not fit", head(self.rest()));
+                Err(ExprError::new(at, problem).allow(&TERMS))
+            }
+            None => Err(ExprError::new(at, "the expression ends too early").allow(&TERMS)),
         }
     }
 
@@ -278,9 +301,10 @@ impl<'a> Parser<'a> {
         let value = match rest.chars().next() {
             Some(quote @ ('\'' | '"')) => {
                 let inner = &rest[1..];
-                let end = inner
-                    .find(quote)
-                    .ok_or_else(|| ExprError::new(value_at, "the quotation does not end"))?;
+                let end = inner.find(quote).ok_or_else(|| {
+                    ExprError::new(value_at, "the quotation does not end")
+                        .allow(&["FACTOR = 'VALUE'"])
+                })?;
                 self.at += end + 2;
                 inner[..end].to_owned()
             }
@@ -304,7 +328,8 @@ impl<'a> Parser<'a> {
         let high = self.signed()?;
         low.unit = low.unit.or(high.unit);
         if low.number * scale(&low) > high.number * scale(&high) {
-            return Err(ExprError::new(low.at, "the lower bound is above the upper one"));
+            return Err(ExprError::new(low.at, "the lower bound is above the upper one")
+                .allow(&["LOW..HIGH UNIT"]));
         }
         Ok((low, high))
     }
@@ -335,9 +360,13 @@ impl<'a> Parser<'a> {
                 end += 1;
             }
         }
-        let number: f64 = rest[..end]
-            .parse()
-            .map_err(|_| ExprError::new(at, format!("'{}' is no number", head(rest))))?;
+        let number: f64 =
+            rest[..end].parse().ok().filter(|number: &f64| number.is_finite()).ok_or_else(
+                || {
+                    ExprError::new(at, format!("'{}' is no number", head(rest)))
+                        .allow(&["digits, such as 5 or 0.5"])
+                },
+            )?;
         self.at += end;
         let unit_at = self.here();
         let unit = self.unit();

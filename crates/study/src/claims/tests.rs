@@ -1,7 +1,9 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::results::{
-    Check, Factor, Kind, Plan, PlannedFlow, PlannedQueue, PlannedRun, PlannedScenario, Row, Table,
-    Verdict,
+    Check, ClaimReport, Factor, Kind, Plan, PlannedFlow, PlannedQueue, PlannedRun, PlannedScenario,
+    Row, Table, Verdict,
 };
 
 /// Two queues, two seeds; a flow `a` and a group `b` of two.
@@ -192,6 +194,8 @@ fn what_was_not_measured_cannot_be_tested() {
     assert_eq!(checks[0].reason.as_deref(), Some("'mos' of 'a' was not measured"));
     let checks = self::checks("goodput(a) / retransmits(a) > 1 Mbps", &["fq"]);
     assert_eq!(checks[0].reason.as_deref(), Some("a quantity was divided by zero"));
+    // It is written as JSON, which has no such numbers.
+    assert_eq!((&checks[0].value, &checks[0].bound), (&None, &None));
 }
 
 #[test]
@@ -212,4 +216,45 @@ fn missing_runs_cannot_be_tested() {
     let result = check(&[claim("goodput(a) > 1 Mbps", &[])], &plan, &table).claims.remove(0);
     assert_eq!(result.verdict, Verdict::Holds, "the other scenario is whole");
     assert_eq!(result.checks[0].reason.as_deref(), Some("1 of 2 runs have no result"));
+}
+
+proptest! {
+    #[test]
+    fn no_expression_makes_the_reader_or_the_check_panic(
+        words in prop::collection::vec(
+            prop::sample::select(vec![
+                "goodput", "rtt_p50", "jain", "(", ")", "a", "b", "queue", " in ", "..", "0", "6", ".5",
+                "1e9", "Mbps", "ms", "%", "kB", "<=", ">", "-", "+", "*", "/", ",", "path.queue", "=",
+                "'fq'", "min", "goodput(a)", "rtt_p50(b)", "sojourn_p95(queue)", "tcp_goodput_sum()",
+            ]),
+            0..16,
+        )
+    ) {
+        let plan = plan();
+        let names = Names { plan: &plan, is_overridden: &|_| false };
+        if let Ok(expectation) = Expectation::parse(&words.concat(), names) {
+            let mut claim = claim("goodput(a) > 0", &[]);
+            claim.expect = vec![expectation];
+            let report = check(&[claim], &plan, &table(&plan));
+            // What is divided by nothing fails or cannot be tested, but has its reason.
+            for check in &report.claims[0].checks {
+                prop_assert_eq!(check.verdict == Verdict::Untestable, check.reason.is_some());
+            }
+            let text = serde_json::to_string(&report).unwrap();
+            prop_assert!(serde_json::from_str::<ClaimReport>(&text).is_ok(), "{}", text);
+        }
+    }
+}
+
+#[test]
+fn a_sum_without_end_is_refused_and_overflows_nothing() {
+    let plan = plan();
+    let names = Names { plan: &plan, is_overridden: &|_| false };
+    let text = format!("goodput(a){} > 0", " + goodput(a)".repeat(100_000));
+    let error = Expectation::parse(&text, names).unwrap_err();
+    assert!(error.problem.to_string().contains("too long (allowed: at most 500 operators)"));
+    let text = format!("goodput(a) > {}", "9".repeat(400));
+    assert!(
+        Expectation::parse(&text, names).unwrap_err().problem.to_string().contains("no number")
+    );
 }

@@ -68,7 +68,17 @@ impl de::Error for Fault {
     }
 
     fn invalid_type(unexpected: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
-        Self::new(SpecError::new(format!("{unexpected} does not fit; wanted is {expected}")))
+        let given = match unexpected {
+            de::Unexpected::Bool(flag) => flag.to_string(),
+            de::Unexpected::Signed(number) => format!("the number {number}"),
+            de::Unexpected::Unsigned(number) => format!("the number {number}"),
+            de::Unexpected::Float(number) => format!("the number {number}"),
+            de::Unexpected::Str(text) => format!("the text '{text}'"),
+            de::Unexpected::Seq => "a list".to_owned(),
+            de::Unexpected::Map => "a table".to_owned(),
+            other => other.to_string(),
+        };
+        Self::new(SpecError::new(format!("{given} does not fit")).allow([wanted(expected)]))
     }
 
     fn invalid_value(unexpected: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
@@ -92,9 +102,46 @@ impl de::Error for Fault {
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Self::new(SpecError::new("is missing")).below(field)
+        let example = EXAMPLES.iter().find(|(key, _)| *key == field).map(|(_, example)| *example);
+        Self::new(SpecError::new("is missing").allow(example)).below(field)
     }
 }
+
+/// What serde expects, in words.
+fn wanted(expected: &dyn de::Expected) -> String {
+    let wanted = expected.to_string();
+    match &wanted[..] {
+        "u8" => "a whole number from 0 to 255".to_owned(),
+        "u32" => format!("a whole number from 0 to {}", u32::MAX),
+        "u64" => "a whole number, 0 or more".to_owned(),
+        "f64" => "a number".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        "a string" => "a text in quotes".to_owned(),
+        "a sequence" => "a list: [[TABLE]], or [VALUE, VALUE]".to_owned(),
+        "a map" => "a table".to_owned(),
+        wanted if wanted.starts_with("struct ") => "a table".to_owned(),
+        _ => wanted,
+    }
+}
+
+/// How keys that must be there are written.
+const EXAMPLES: [(&str, &str); 15] = [
+    ("schema", "schema = 1"),
+    ("title", "title = \"a line of text\""),
+    ("scenario", "a table [scenario]"),
+    ("duration", "duration = \"60s\""),
+    ("rate", "rate = \"10Mbps\""),
+    ("queue", "queue = \"pfifo limit 50\""),
+    ("hops", "hops = 3"),
+    ("name", "name = \"a-word\""),
+    ("from", "from = \"the name of a node\""),
+    ("to", "to = \"the name of a node\""),
+    ("app", "app = \"bulk\""),
+    ("kind", "kind = \"bars\""),
+    ("y", "y = \"goodput\""),
+    ("id", "id = \"C1\""),
+    ("text", "text = \"the claim in words\""),
+];
 
 impl<'de> Deserializer<'de> for &'de Node {
     type Error = Fault;

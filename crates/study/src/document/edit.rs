@@ -3,6 +3,7 @@
 use sojourn_core::SpecError;
 
 use super::{At, Document, Entry, Node, Table, Value};
+use crate::spec::AppKind;
 
 /// `path.rate=40mbps`, as an option of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,9 +28,9 @@ impl Assignment {
 
 impl Document {
     /// The value of an [`Assignment`] as a node that says where it came from.
-    pub fn option(&mut self, assignment: &Assignment) -> Node {
-        let name = format!("--set {}={}", assignment.address, assignment.value);
-        self.add_option(&name, &assignment.value)
+    pub fn assigned(&mut self, assignment: &Assignment) -> Node {
+        let at = self.option(&format!("--set {}={}", assignment.address, assignment.value));
+        Node { value: Value::of_option(&assignment.value, at), at }
     }
 }
 
@@ -47,23 +48,71 @@ impl Document {
 /// What is addressed is not in the study. Whether the key exists and the value fits is found when
 /// the scenario is read.
 pub fn set(scenario: &mut Table, address: &str, at: At, node: &Node) -> Result<(), SpecError> {
+    visit(scenario, address, &mut |table, key| table.insert(entry(key, at, node)))
+}
+
+/// As [`set`], but only where nothing is written.
+///
+/// # Errors
+/// As [`set`].
+pub fn fill(scenario: &mut Table, address: &str, at: At, node: &Node) -> Result<(), SpecError> {
+    visit(scenario, address, &mut |table, key| {
+        if table.entry(key).is_none() {
+            table.insert(entry(key, at, node));
+        }
+    })
+}
+
+/// Where what `address` stands for is written.
+///
+/// # Errors
+/// As [`set`].
+pub fn written(scenario: &mut Table, address: &str) -> Result<Vec<At>, SpecError> {
+    let mut places = Vec::new();
+    visit(scenario, address, &mut |table, key| places.extend(table.node(key).map(|node| node.at)))?;
+    Ok(places)
+}
+
+/// Writes at `address` what stands there in `other`, a table of the same flows and links.
+///
+/// # Errors
+/// As [`set`].
+pub fn copy(scenario: &mut Table, address: &str, other: &Table) -> Result<(), SpecError> {
+    let mut entries = Vec::new();
+    visit(&mut other.clone(), address, &mut |table, key| entries.push(table.entry(key).cloned()))?;
+    let mut entries = entries.into_iter().flatten();
+    visit(scenario, address, &mut |table, _| {
+        entries.next().into_iter().for_each(|e| table.insert(e))
+    })
+}
+
+fn entry(key: &str, key_at: At, node: &Node) -> Entry {
+    Entry { key: key.to_owned(), key_at, node: node.clone() }
+}
+
+/// Shows `act` every table, with the key in it, that `address` stands for.
+fn visit(
+    scenario: &mut Table,
+    address: &str,
+    act: &mut dyn FnMut(&mut Table, &str),
+) -> Result<(), SpecError> {
     let address = address.strip_prefix("scenario.").unwrap_or(address);
     let steps: Vec<&str> = address.split('.').collect();
-    let entry = |key: &str| Entry { key: key.to_owned(), key_at: at, node: node.clone() };
     match steps[..] {
-        ["cca"] => set_all_cca(scenario, &entry("cca")),
+        ["cca"] => visit_all_cca(scenario, act),
         [key @ ("duration" | "warmup" | "step")] => {
-            scenario.insert(entry(key));
+            act(scenario, key);
             Ok(())
         }
         [shape @ ("path" | "parking_lot"), key] => match table_mut(scenario, shape) {
             Some(table) => {
-                table.insert(entry(key));
+                act(table, key);
                 Ok(())
             }
-            None => Err(SpecError::new(format!("the study has no [scenario.{shape}]"))),
+            None => Err(SpecError::new(format!("the study has no [scenario.{shape}]"))
+                .allow(shapes(scenario))),
         },
-        [list @ ("flow" | "link"), name, key] => set_named(scenario, list, name, &entry(key)),
+        [list @ ("flow" | "link"), name, key] => visit_named(scenario, list, name, key, act),
         // A flow of a group is no table of its own.
         ["flow", name, _, key] => Err(SpecError::new(format!(
             "one flow of a group cannot be set alone; 'flow.{name}.{key}' sets them all"
@@ -83,13 +132,28 @@ pub fn set(scenario: &mut Table, address: &str, at: At, node: &Node) -> Result<(
     }
 }
 
-fn set_named(scenario: &mut Table, list: &str, name: &str, entry: &Entry) -> Result<(), SpecError> {
+/// How addresses of the study's own shape begin.
+fn shapes(scenario: &Table) -> Vec<&'static str> {
+    [("path", "path.KEY"), ("parking_lot", "parking_lot.KEY"), ("link", "link.NAME.KEY")]
+        .into_iter()
+        .filter_map(|(key, address)| scenario.entry(key).map(|_| address))
+        .chain(["flow.NAME.KEY"])
+        .collect()
+}
+
+fn visit_named(
+    scenario: &mut Table,
+    list: &str,
+    name: &str,
+    key: &str,
+    act: &mut dyn FnMut(&mut Table, &str),
+) -> Result<(), SpecError> {
     let mut names = Vec::new();
     let mut found = false;
     for table in tables_mut(scenario, list) {
         let own = table.node("name").and_then(|node| node.value.plain()).unwrap_or_default();
         if name == "*" || own == name {
-            table.insert(entry.clone());
+            act(table, key);
             found = true;
         }
         names.push(own);
@@ -97,21 +161,34 @@ fn set_named(scenario: &mut Table, list: &str, name: &str, entry: &Entry) -> Res
     if found {
         return Ok(());
     }
+    if names.is_empty() {
+        return Err(
+            SpecError::new(format!("the study has no [[scenario.{list}]]")).allow(shapes(scenario))
+        );
+    }
     Err(SpecError::new(format!("no {list} is named '{name}'"))
         .near(name, names.iter().map(String::as_str))
         .allow(names.iter().map(String::as_str).chain(["*"])))
 }
 
-fn set_all_cca(scenario: &mut Table, entry: &Entry) -> Result<(), SpecError> {
+fn visit_all_cca(
+    scenario: &mut Table,
+    act: &mut dyn FnMut(&mut Table, &str),
+) -> Result<(), SpecError> {
+    let over_tcp = || AppKind::ALL.iter().filter(|app| app.is_tcp()).map(|app| app.name());
     let mut found = false;
     for table in tables_mut(scenario, "flow") {
         let app = table.node("app").and_then(|node| node.value.plain());
-        if matches!(app.as_deref(), Some("bulk" | "on_off")) {
-            table.insert(entry.clone());
+        if over_tcp().any(|name| Some(name) == app.as_deref()) {
+            act(table, "cca");
             found = true;
         }
     }
-    if found { Ok(()) } else { Err(SpecError::new("no flow runs over TCP")) }
+    match found {
+        true => Ok(()),
+        false => Err(SpecError::new("no flow runs over TCP, which has congestion control")
+            .allow(over_tcp().map(|name| format!("a flow with app = \"{name}\"")))),
+    }
 }
 
 fn table_mut<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Table> {

@@ -12,7 +12,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 pub use deserialize::Fault;
-pub use edit::{Assignment, set};
+pub use edit::{Assignment, copy, fill, set, written};
 
 use sojourn_core::SpecError;
 
@@ -38,7 +38,7 @@ struct Source {
 /// Where something is written: a source and a byte in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
-    source: u16,
+    source: u32,
     byte: u32,
 }
 
@@ -81,7 +81,7 @@ pub struct Entry {
 impl Document {
     /// The same in words, for an error.
     pub fn place(&self, at: At) -> Place {
-        let source = &self.sources[usize::from(at.source)];
+        let source = &self.sources[at.source as usize];
         if !source.is_file {
             return Place { file: source.name.clone(), position: None };
         }
@@ -93,7 +93,7 @@ impl Document {
 
     /// The folder from which a relative path written at `at` is looked up.
     pub fn folder(&self, at: At) -> &Path {
-        &self.sources[usize::from(at.source)].folder
+        &self.sources[at.source as usize].folder
     }
 
     pub fn error(&self, at: At, key: impl Into<String>, problem: SpecError) -> StudyError {
@@ -103,17 +103,36 @@ impl Document {
     /// The place of byte `offset` of a text that is written at `at`; `at` itself when the text is
     /// not written as it is read.
     pub fn within_text(&self, at: At, text: &str, offset: usize) -> At {
-        let source = &self.sources[usize::from(at.source)];
-        let inside = at.byte as usize + 1;
-        match source.text.get(inside..).is_some_and(|rest| rest.starts_with(text)) {
-            true => At { byte: (inside + offset) as u32, ..at },
-            false => at,
+        // After one quotation mark or three, and a line end that does not count after three.
+        const OPENINGS: [usize; 4] = [1, 3, 4, 5];
+        let source = &self.sources[at.source as usize];
+        let starts = |inside: &usize| {
+            let written = source.text.get(at.byte as usize + inside..);
+            written.is_some_and(|written| written.starts_with(text))
+        };
+        match OPENINGS.into_iter().find(starts) {
+            Some(inside) => At { byte: at.byte + (inside + offset) as u32, ..at },
+            None => at,
         }
     }
 
     /// An error said of a key that may not be written at all: of the nearest thing above it then.
     pub fn error_at_key(&self, key: &str, problem: SpecError) -> StudyError {
         self.error(self.locate(key), key, problem)
+    }
+
+    /// The value of `key`, if it is written.
+    pub fn node(&self, key: &str) -> Option<&Node> {
+        let mut steps = key.split('.');
+        let mut node = self.root.node(steps.next()?)?;
+        for step in steps {
+            node = match &node.value {
+                Value::Table(table) => table.node(step)?,
+                Value::Array(items) => items.get(step.parse::<usize>().ok()?)?,
+                _ => return None,
+            };
+        }
+        Some(node)
     }
 
     /// Where the value of `key` is written, or else what is nearest above.
@@ -137,7 +156,8 @@ impl Document {
             }
             match &node.value {
                 Value::Table(inner) => table = inner,
-                _ => return at,
+                // A single value where a list was possible.
+                _ => return node.at,
             }
         }
         at
@@ -151,6 +171,26 @@ impl Table {
 
     pub fn node(&self, key: &str) -> Option<&Node> {
         self.entry(key).map(|entry| &entry.node)
+    }
+
+    /// Keys with dots, and the values that they lead to: `path.queue` may be written with or
+    /// without quotes.
+    pub fn flat(&self) -> Vec<(String, At, &Node)> {
+        fn collect<'a>(prefix: &str, table: &'a Table, into: &mut Vec<(String, At, &'a Node)>) {
+            for entry in &table.entries {
+                let name = match prefix {
+                    "" => entry.key.clone(),
+                    prefix => format!("{prefix}.{}", entry.key),
+                };
+                match &entry.node.value {
+                    Value::Table(inner) => collect(&name, inner, into),
+                    _ => into.push((name, entry.key_at, &entry.node)),
+                }
+            }
+        }
+        let mut all = Vec::new();
+        collect("", self, &mut all);
+        all
     }
 
     pub fn remove(&mut self, key: &str) -> Option<Entry> {

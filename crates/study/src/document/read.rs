@@ -1,5 +1,7 @@
 //! From TOML to the tree.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use sojourn_core::SpecError;
@@ -11,6 +13,9 @@ use crate::error::{Place, StudyError};
 
 /// How many files may extend one another in a row.
 const MAX_EXTENDS: usize = 16;
+
+/// Longer files are no studies.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Nesting that no study needs, and that keeps recursion shallow.
 const MAX_DEPTH: usize = 64;
@@ -36,30 +41,73 @@ impl Document {
         Ok(Self { sources, root })
     }
 
-    /// Reads what an option of the command line gives as a value: TOML, or else plain text.
-    pub(super) fn add_option(&mut self, option: &str, value: &str) -> Node {
-        let source = self.sources.len() as u16;
+    /// The place of what an option of the command line gives.
+    pub fn option(&mut self, option: &str) -> At {
+        let source = self.sources.len() as u32;
         self.sources.push(Source {
             name: option.to_owned(),
             text: String::new(),
             folder: PathBuf::new(),
             is_file: false,
         });
-        let at = At { source, byte: 0 };
-        let parsed = DeValue::parse(value.trim())
+        At { source, byte: 0 }
+    }
+}
+
+impl Value {
+    /// Reads what an option of the command line gives: TOML, or else plain text.
+    pub(super) fn of_option(text: &str, at: At) -> Self {
+        let parsed = DeValue::parse(text.trim())
             .ok()
             .and_then(|spanned| value_of(spanned.get_ref(), &|_| at, 0))
-            .filter(|value| !matches!(value, Value::Datetime(_)));
-        Node { value: parsed.unwrap_or_else(|| Value::String(value.trim().to_owned())), at }
+            .filter(|value| !matches!(value, Self::Datetime(_)));
+        parsed.unwrap_or_else(|| Self::String(text.trim().to_owned()))
     }
 }
 
 fn read_extending(path: &Path, sources: &mut Vec<Source>) -> Result<Table, StudyError> {
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| StudyError::of_file(&name, format!("cannot be read: {error}")))?;
+    let text = read_text(path, &name)?;
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     parse_extending(&name, &text, &folder, sources)
+}
+
+fn read_text(path: &Path, name: &str) -> Result<String, StudyError> {
+    let unreadable = |error| {
+        let problem = SpecError::new(format!("cannot be read: {error}"));
+        let beside = beside(path);
+        let written = path.file_name().unwrap_or_default().to_string_lossy();
+        let problem = problem
+            .near(&written, beside.iter().map(String::as_str))
+            .allow(["a study file", "a folder with a study.toml"]);
+        StudyError::new(Place { file: name.to_owned(), position: None }, "", problem)
+    };
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        let problem = SpecError::new("is too long for a study");
+        let place = Place { file: name.to_owned(), position: None };
+        let problem = problem.allow([format!("at most {} MiB", MAX_BYTES >> 20)]);
+        return Err(StudyError::new(place, "", problem));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = good.iter().filter(|byte| **byte == b'\n').count() as u32 + 1;
+        let last = good.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+        let column = String::from_utf8_lossy(last).chars().count() as u32 + 1;
+        let place = Place { file: name.to_owned(), position: Some((line, column)) };
+        let byte = error.as_bytes()[good.len()];
+        let problem = SpecError::new(format!("byte 0x{byte:02x} is no text"));
+        StudyError::new(place, "", problem.allow(["text in UTF-8"]))
+    })
+}
+
+/// Names of what is where `path` would be.
+fn beside(path: &Path) -> Vec<String> {
+    let folder = path.parent().filter(|parent| *parent != Path::new(""));
+    let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten();
+    entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
 fn parse_extending(
@@ -68,7 +116,7 @@ fn parse_extending(
     folder: &Path,
     sources: &mut Vec<Source>,
 ) -> Result<Table, StudyError> {
-    let index = sources.len() as u16;
+    let index = sources.len() as u32;
     sources.push(Source {
         name: name.to_owned(),
         text: text.to_owned(),
@@ -81,11 +129,15 @@ fn parse_extending(
     let parsed = DeTable::parse(text).map_err(|error| {
         let at = at(error.span().map_or(0, |span| span.start));
         let place = document(sources).place(at);
-        StudyError::new(place, "", SpecError::new(format!("not TOML: {}", error.message())))
+        // The parser's message may have lines of its own.
+        let message = error.message().lines().collect::<Vec<_>>().join(", ");
+        let problem = SpecError::new(format!("not TOML: {message}"));
+        StudyError::new(place, "", problem.allow(["key = value", "[table]", "[[table of a list]]"]))
     })?;
     let mut table = table_of(parsed.get_ref(), &at, 0).ok_or_else(|| {
         let place = Place { file: name.to_owned(), position: None };
-        StudyError::new(place, "", SpecError::new("tables are nested too deeply"))
+        let problem = SpecError::new("tables are nested too deeply");
+        StudyError::new(place, "", problem.allow([format!("at most {MAX_DEPTH} levels")]))
     })?;
     let Some(extends) = table.remove("extends") else {
         return Ok(table);
@@ -98,7 +150,8 @@ fn parse_extending(
         ));
     };
     if sources.len() >= MAX_EXTENDS {
-        return Err(wrong(SpecError::new("too many files extend one another; is it a circle?")));
+        let problem = SpecError::new("too many files extend one another; is it a circle?");
+        return Err(wrong(problem.allow([format!("at most {MAX_EXTENDS} files")])));
     }
     let mut base = read_extending(&folder.join(base), sources)?;
     merge(&mut base, table);

@@ -58,7 +58,7 @@ fn options_are_read_as_toml_or_else_as_text() {
     let mut document = parse("");
     let mut value = |value: &str| {
         let assignment = Assignment { address: "a".into(), value: value.into() };
-        document.option(&assignment).value
+        document.assigned(&assignment).value
     };
     assert!(matches!(value("40mbps"), Value::String(text) if text == "40mbps"));
     assert!(matches!(value("\"x\""), Value::String(text) if text == "x"));

@@ -105,13 +105,63 @@ impl<'de> Deserialize<'de> for Selection {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Selection, A::Error> {
                 let mut selection = Vec::new();
-                while let Some((factor, OneOrMany(values))) = map.next_entry()? {
-                    selection.push((factor, values));
+                while let Some((name, part)) = map.next_entry::<String, Part>()? {
+                    match part {
+                        Part::Values(values) => selection.push((name, values)),
+                        Part::Inside(inside) => selection.extend(
+                            inside.0.into_iter().map(|(rest, of)| (format!("{name}.{rest}"), of)),
+                        ),
+                    }
                 }
                 Ok(Selection(selection))
             }
         }
         deserializer.deserialize_any(SelectionVisitor)
+    }
+}
+
+/// What a part of an address leads to: values, or the rest of it where there are no quotes.
+enum Part {
+    Values(Vec<String>),
+    Inside(Selection),
+}
+
+impl<'de> Deserialize<'de> for Part {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct PartVisitor;
+        impl<'de> Visitor<'de> for PartVisitor {
+            type Value = Part;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value or a list of values")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Part, E> {
+                Ok(Part::Values(vec![text.to_owned()]))
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Part, E> {
+                Ok(Part::Values(vec![number.to_string()]))
+            }
+
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Part, E> {
+                Ok(Part::Values(vec![number.to_string()]))
+            }
+
+            fn visit_bool<E: de::Error>(self, flag: bool) -> Result<Part, E> {
+                Ok(Part::Values(vec![flag.to_string()]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Part, A::Error> {
+                let items = de::value::SeqAccessDeserializer::new(items);
+                OneOrMany::deserialize(items).map(|list| Part::Values(list.0))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Part, A::Error> {
+                Selection::deserialize(de::value::MapAccessDeserializer::new(map)).map(Part::Inside)
+            }
+        }
+        deserializer.deserialize_any(PartVisitor)
     }
 }
 
@@ -122,16 +172,12 @@ impl<'de> Deserialize<'de> for Seeds {
             type Value = Seeds;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("how many seeds, or a list of seeds")
+                f.write_str("how many seeds, 1 or more; or a list of seeds, 0 or more each")
             }
 
             fn visit_i64<E: de::Error>(self, number: i64) -> Result<Seeds, E> {
-                u64::try_from(number).map(Seeds::Count).map_err(|_| {
-                    E::custom(format!(
-                        "{number} is negative; wanted is {}",
-                        &self as &dyn de::Expected
-                    ))
-                })
+                let negative = |_| E::invalid_value(de::Unexpected::Signed(number), &self);
+                u64::try_from(number).map(Seeds::Count).map_err(negative)
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Seeds, A::Error> {
@@ -178,7 +224,8 @@ schema!(Selection, "selection", {
     "additionalProperties": {
         "anyOf": [
             { "type": ["string", "number", "boolean"] },
-            { "type": "array", "items": { "type": ["string", "number", "boolean"] } }
+            { "type": "array", "items": { "type": ["string", "number", "boolean"] } },
+            { "type": "object", "title": "the rest of the address" }
         ]
     }
 });

@@ -54,6 +54,9 @@ pub struct StudySpec {
     #[allow(dead_code)]
     #[schemars(with = "Option<Vec<String>>")]
     overridden: Option<IgnoredAny>,
+    /// Runs last at most this long; warm-up, starts and stops shrink in proportion. `--shorten` sets
+    /// it.
+    pub shorten: Option<Text<Span>>,
     /// How often each scenario is run.
     #[serde(default)]
     pub repeat: RepeatSpec,

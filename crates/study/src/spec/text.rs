@@ -77,7 +77,20 @@ macro_rules! notation {
     };
 }
 
-notation!(Span, "time", "a time such as 20ms", ["20ms", "1.5s"], str::parse);
+/// Longer than any run, and far from where sums of times could wrap.
+const MAX_SPAN: Span = Span::from_secs(10_000_000);
+
+fn span(text: &str) -> Result<Span, SpecError> {
+    match text.parse()? {
+        span if span <= MAX_SPAN => Ok(span),
+        _ => {
+            Err(SpecError::new(format!("'{text}' is too long"))
+                .allow([format!("at most {MAX_SPAN}")]))
+        }
+    }
+}
+
+notation!(Span, "time", "a time such as 20ms", ["20ms", "1.5s"], span);
 notation!(Rate, "rate", "a rate such as 10Mbps", ["10Mbps", "500kbit"], str::parse);
 notation!(Bytes, "size", "a size such as 7.5MB", ["7.5MB", "58kB"], str::parse);
 notation!(

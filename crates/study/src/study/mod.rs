@@ -1,31 +1,34 @@
 //! A study, read, checked and expanded: everything that can be wrong has been found.
 
+mod expand;
+
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use sojourn_core::{Span, SpecError, StreamAddress};
 use sojourn_scenario::Scenario;
 
-use crate::claims::{Claim, Expectation, Names, check_factor};
+use crate::claims::{Claim, Expectation, Names, check_factor, find_factor};
 use crate::digest::Digest;
 use crate::document::{Assignment, At, Document, Node, Table, Value};
 use crate::error::StudyError;
-use crate::factors::Factors;
+use crate::factors::{self, Combination, Factors};
 use crate::metrics;
 use crate::results::{
     Factor, Kind, Plan, PlannedFlow, PlannedQueue, PlannedRun, PlannedScenario, View, ViewKind,
     Where,
 };
-use crate::spec::{ClaimSpec, OneOrMany, SCHEMA, Seeds, Selection, StudySpec, ViewSpec};
-use crate::world::{self, Traces};
+use crate::spec::{ClaimSpec, OneOrMany, SCHEMA, Seeds, StudySpec, ViewSpec};
 
 /// Name of the study file in a study's folder.
 pub const FILE_NAME: &str = "study.toml";
 
 const MAX_SEEDS: u64 = 100_000;
-const MAX_RUNS: usize = 10_000_000;
+/// What the plan of them takes is held in memory.
+const MAX_RUNS: usize = 1_000_000;
 
 /// A question with everything that is needed to answer it.
 #[derive(Clone, Debug)]
@@ -35,7 +38,7 @@ pub struct Study {
     pub question: Option<String>,
     /// The file, as the user gave it.
     pub path: PathBuf,
-    /// What was changed from outside: `path.rate=40mbps`.
+    /// What was changed from outside, as options: `--set path.rate=40mbps`.
     pub overrides: Vec<String>,
     pub factors: Vec<Factor>,
     /// In the order of the factors, the first one changing slowest.
@@ -151,8 +154,9 @@ impl Study {
             })?,
             None => Vec::new(),
         };
-        // Overrides of that time may have taken away values that claims speak of.
-        let is_overridden = |_: usize| !plan.overrides.is_empty();
+        // What was set at that time may have taken away values that claims speak of.
+        let overridden = factors::overridden(&document);
+        let is_overridden = |factor: usize| overridden.contains(&plan.factors[factor].name);
         claims(&specs, &document, Names { plan, is_overridden: &is_overridden })
     }
 
@@ -187,33 +191,15 @@ impl Study {
     ) -> Result<Self, StudyError> {
         let factors = apply(&mut document, overrides)?;
         let combinations = factors.combinations(&document)?;
-        let mut traces = Traces::default();
-        let mut scenarios = Vec::with_capacity(combinations.len());
-        let mut spec = None;
-        let base = scenario_table(&document).cloned();
-        for combination in &combinations {
-            if let Some(base) = &base {
-                let table = factors.apply(&document, base, combination)?;
-                set_scenario_table(&mut document, table);
-            }
-            let read: StudySpec = read_spec(&document)?;
-            let world = world::build(&read.scenario, &document, &mut traces)?;
-            scenarios.push(StudyScenario {
-                factors: combination.values.iter().map(|value| (*value).to_owned()).collect(),
-                scenario: world.scenario,
-                flows: world.flows,
-                queues: world.queues,
-            });
-            spec.get_or_insert(read);
+        let spec = read_base(&mut document, &factors, &combinations)?;
+        let seeds = seeds(&spec, &document)?;
+        if combinations.len() * seeds.len() > MAX_RUNS {
+            let (scenarios, seeds) = (combinations.len(), seeds.len());
+            let problem = format!("{scenarios} scenarios and {seeds} seeds make too many runs");
+            let problem = SpecError::new(problem).allow([format!("at most {MAX_RUNS}")]);
+            return Err(document.error_at_key("repeat.seeds", problem));
         }
-        if let Some(base) = base {
-            set_scenario_table(&mut document, base);
-        }
-        // There is at least one combination, if only that of no factors.
-        let spec = match spec {
-            Some(spec) => spec,
-            None => read_spec(&document)?,
-        };
+        let scenarios = expand::expand(&mut document, &factors, &combinations)?;
 
         let mut study = Self {
             title: spec.title.clone(),
@@ -222,22 +208,17 @@ impl Study {
             overrides: noted(overrides),
             factors: factors.list(),
             study_seed: spec.repeat.study_seed,
-            seeds: seeds(&spec, &document)?,
+            seeds,
             scenarios,
             views: Vec::new(),
             claims: Vec::new(),
             text: text_of(&document, &path, overrides),
             path,
         };
-        if study.scenarios.len() * study.seeds.len() > MAX_RUNS {
-            let problem = SpecError::new("scenarios and seeds combine to too many runs");
-            let problem = problem.allow([format!("at most {MAX_RUNS}")]);
-            return Err(document.error_at_key("repeat.seeds", problem));
-        }
-        if let Some(duration) = overrides.shorten {
+        if let Some(duration) = &spec.shorten {
             study
-                .shorten(duration)
-                .map_err(|problem| document.error_at_key("scenario.duration", problem))?;
+                .shorten(duration.value)
+                .map_err(|problem| document.error_at_key("shorten", problem))?;
         }
         let plan = study.plan();
         let names = Names { plan: &plan, is_overridden: &|factor| factors.is_overridden(factor) };
@@ -282,7 +263,7 @@ fn apply(document: &mut Document, overrides: &Overrides) -> Result<Factors, Stud
     for set in &overrides.set {
         let assignment = Assignment::parse(set)
             .map_err(|error| StudyError::of_file(format!("--set {set}"), error.to_string()))?;
-        let node = document.option(&assignment);
+        let node = document.assigned(&assignment);
         let address = &assignment.address;
         if let Some(key) = address.strip_prefix("repeat.") {
             set_repeat(document, key, node);
@@ -295,9 +276,15 @@ fn apply(document: &mut Document, overrides: &Overrides) -> Result<Factors, Stud
         }
     }
     if let Some(seeds) = overrides.seeds {
-        let assignment = Assignment { address: "repeat.seeds".into(), value: seeds.to_string() };
-        let node = document.option(&assignment);
-        set_repeat(document, "seeds", node);
+        let at = document.option(&format!("--seeds {seeds}"));
+        // More than fit are refused as too many.
+        let value = Value::Integer(i64::try_from(seeds).unwrap_or(i64::MAX));
+        set_repeat(document, "seeds", Node { value, at });
+    }
+    if let Some(duration) = overrides.shorten {
+        let at = document.option(&format!("--shorten {duration}"));
+        let value = Value::String(duration.to_string());
+        document.root.insert_value("shorten", at, Node { value, at });
     }
     let is_changed = !overrides.set.is_empty();
     if is_changed {
@@ -329,6 +316,22 @@ fn set_scenario_table(document: &mut Document, table: Table) {
     }
 }
 
+/// Reads the study with its base as it is written. What only factors give, the first scenario has.
+fn read_base(
+    document: &mut Document,
+    factors: &Factors,
+    combinations: &[Combination<'_>],
+) -> Result<StudySpec, StudyError> {
+    let base = scenario_table(document).cloned();
+    if let (Some(base), Some(first)) = (&base, combinations.first()) {
+        let filled = factors.fill(document, base, first)?;
+        set_scenario_table(document, filled);
+    }
+    let spec = read_spec(document);
+    base.into_iter().for_each(|base| set_scenario_table(document, base));
+    spec
+}
+
 fn read_spec(document: &Document) -> Result<StudySpec, StudyError> {
     let root = document.root_node();
     let spec: StudySpec = root.to().map_err(|fault| {
@@ -358,33 +361,41 @@ fn seeds(spec: &StudySpec, document: &Document) -> Result<Vec<u64>, StudyError> 
     let mut sorted = seeds.clone();
     sorted.sort_unstable();
     match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => wrong(SpecError::new(format!("seed {} is listed twice", pair[0]))),
+        Some(pair) => {
+            let problem = SpecError::new(format!("seed {} is listed twice", pair[0]));
+            wrong(problem.allow(["every seed once"]))
+        }
         None => Ok(seeds),
     }
 }
 
-fn selection(
-    selection: &Selection,
-    key: &str,
-    document: &Document,
-    names: Names<'_>,
-) -> Result<Vec<Where>, StudyError> {
-    selection
-        .0
-        .iter()
-        .map(|(factor, values)| {
-            // The key has dots of its own, so the place is that of the whole selection.
-            let wrong = |problem| document.error_at_key(key, problem);
-            let mut index = None;
-            for value in values {
-                index = Some(check_factor(names, factor, value).map_err(wrong)?);
-            }
-            let Some(index) = index else {
-                return Err(wrong(SpecError::new(format!("'{factor}' has an empty list"))));
-            };
-            Ok(Where { factor: names.plan.factors[index].name.clone(), values: values.clone() })
-        })
-        .collect()
+/// What stands under `key` was read as a [`crate::spec::Selection`]; here its factors are found.
+fn selection(key: &str, document: &Document, names: Names<'_>) -> Result<Vec<Where>, StudyError> {
+    let Some(Value::Table(table)) = document.node(key).map(|node| &node.value) else {
+        return Ok(Vec::new());
+    };
+    let mut selection = Vec::new();
+    for (factor, at, node) in table.flat() {
+        let items = match &node.value {
+            Value::Array(items) => &items[..],
+            _ => std::slice::from_ref(node),
+        };
+        let index = find_factor(names, &factor).map_err(|error| document.error(at, key, error))?;
+        let mut values = Vec::new();
+        for item in items {
+            let value = item.value.plain().unwrap_or_default();
+            check_factor(names, &factor, &value)
+                .map_err(|error| document.error(item.at, key, error))?;
+            values.push(value);
+        }
+        let known = &names.plan.factors[index];
+        if values.is_empty() {
+            let problem = SpecError::new(format!("'{factor}' has an empty list"));
+            return Err(document.error(node.at, key, problem.allow(&known.values)));
+        }
+        selection.push(Where { factor: known.name.clone(), values });
+    }
+    Ok(selection)
 }
 
 fn claims(
@@ -393,13 +404,14 @@ fn claims(
     names: Names<'_>,
 ) -> Result<Vec<Claim>, StudyError> {
     let mut claims: Vec<Claim> = Vec::new();
+    let mut ids = BTreeSet::new();
     for (index, claim) in specs.iter().enumerate() {
         let key = format!("claim.{index}");
         let wrong =
             |part: &str, problem| Err(document.error_at_key(&format!("{key}{part}"), problem));
-        if claims.iter().any(|other| other.id == claim.id) {
+        if !ids.insert(&claim.id) {
             let problem = format!("another claim is called '{}' already", claim.id);
-            return wrong(".id", SpecError::new(problem));
+            return wrong(".id", SpecError::new(problem).allow(["every id once"]));
         }
         match (&claim.expect.0[..], &claim.untestable) {
             ([], None) => {
@@ -412,7 +424,7 @@ fn claims(
             }
             _ => {}
         }
-        let filter = selection(&claim.filter, &format!("{key}.where"), document, names)?;
+        let filter = selection(&format!("{key}.where"), document, names)?;
         let expect = claim
             .expect
             .0
@@ -462,7 +474,7 @@ fn views(spec: &StudySpec, document: &Document, names: Names<'_>) -> Result<Vec<
                 y: view.y.0.clone(),
                 split: view.split.clone(),
                 of: view.of.0.clone(),
-                filter: selection(&view.filter, &format!("{key}.where"), document, names)?,
+                filter: selection(&format!("{key}.where"), document, names)?,
             })
         })
         .collect()
@@ -546,24 +558,24 @@ fn series_column(name: &str) -> Result<(), SpecError> {
     }
 }
 
+/// The options that were given, each with its value after a blank.
 fn noted(overrides: &Overrides) -> Vec<String> {
-    let set = overrides.set.iter().map(|set| format!("--set '{set}'"));
+    let set = overrides.set.iter().map(|set| format!("--set {set}"));
     let seeds = overrides.seeds.map(|seeds| format!("--seeds {seeds}"));
     let shorten = overrides.shorten.map(|duration| format!("--shorten {duration}"));
     set.chain(seeds).chain(shorten).collect()
 }
 
 fn text_of(document: &Document, path: &Path, overrides: &Overrides) -> String {
-    if let Some(text) = document.verbatim()
-        && overrides.shorten.is_none()
-    {
+    if let Some(text) = document.verbatim() {
         return text.to_owned();
     }
-    let mut text = format!("# As run from {}", path.display());
+    let mut text = format!("# As run from {}\n", path.display());
     for note in noted(overrides) {
-        text.push_str(&format!(" {note}"));
+        // What is said of the file must not become a part of it.
+        text.push_str(&format!("# with {}\n", note.replace(char::is_control, " ")));
     }
-    text.push_str("\n# Relative paths start where they did there.\n\n");
+    text.push_str("# Relative paths start where they did there.\n\n");
     text.push_str(&document.to_toml());
     text
 }

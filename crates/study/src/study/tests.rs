@@ -110,16 +110,66 @@ fn ranges_count_in_units_and_without_rounding_dust() {
         ("{ from = 1, to = 3 }", "a range needs one of the two (allowed: step, count)"),
         ("{ from = 1, to = 3, step = 0 }", "do not lead"),
         ("{ from = 1, to = 3, step = -1 }", "do not lead"),
-        ("{ from = \"1ms\", to = \"3s\", step = \"1ms\" }", "differ in unit"),
+        (
+            "{ from = \"1ms\", to = \"3s\", step = \"1ms\" }",
+            "'to' has 's' and 'from' has 'ms' (allowed: 'ms')",
+        ),
         ("{ from = 1, to = 1000000, step = 0.001 }", "too many values"),
         ("{ from = 0, to = 3, count = 3, scale = \"log\" }", "above zero"),
         ("{ from = 1, to = 3, stepp = 1 }", "a range has no 'stepp'; did you mean 'step'?"),
         ("{ from = 1, step = 1 }", "'to' is missing"),
+        ("{ from = 1, to = 3, step = 1, count = 2 }", "say the same"),
+        ("{ from = 1, to = 3, count = 3, scale = \"lg\" }", "did you mean 'log'?"),
+        ("{ from = 1, to = 3, count = 1 }", "'count' is out of range (allowed: a whole number"),
+        ("{ from = 1, to = 3, count = 1000000000 }", "'count' is out of range"),
+        ("{ from = nan, to = 3, step = 1 }", "NaN is too large"),
+        ("{ from = 1, to = inf, step = 1 }", "inf is too large"),
+        ("{ from = 1, to = 3, step = nan }", "NaN is too large"),
+        ("{ from = \"ms\", to = 3, step = 1 }", "'ms' is no number with a unit"),
+        ("{ from = [1], to = 3, step = 1 }", "a list is no number"),
         ("{}", "has no values"),
         ("\"10ms\"", "a text does not fit"),
     ] {
         let error =
             read(&format!("[factors]\npath.rtt = {range}\n"), &Overrides::default()).unwrap_err();
+        assert!(error.contains(words), "\n  wanted: {words}\n  found:  {error}");
+        assert!(error.contains("(allowed: "), "{error}");
+        assert!(error.starts_with("t.toml:21:"), "{error}");
+    }
+}
+
+#[test]
+fn every_combination_of_kinds_of_keys_is_refused_where_it_grows_too_large() {
+    let range = |n: u32| format!("{{ from = 1, to = {n}, step = 1 }}");
+    for (more, set, words) in [
+        // 10^9 scenarios.
+        (
+            format!(
+                "[factors]\nflow.b.count = {}\nflow.a.dscp = {}\nflow.b.dscp = {}\n",
+                range(1000),
+                range(1000),
+                range(1000)
+            ),
+            &[][..],
+            "too many scenarios: 1000 × 1000 × 1000 (allowed: at most 100000)",
+        ),
+        // 10^4 scenarios of 10^4 flows.
+        (
+            "[factors]\nflow.b.mss = { from = 64, to = 10000, step = 1 }\n".to_owned(),
+            &["flow.b.count=10000"],
+            "too many flows in all (allowed: at most 500000)",
+        ),
+        // 10^4 scenarios of 10^5 seeds.
+        (
+            format!("[factors]\nflow.b.dscp = {}\n", range(10_000)),
+            &["repeat.seeds=100000"],
+            "10000 scenarios and 100000 seeds make too many runs (allowed: at most 1000000)",
+        ),
+        (String::new(), &["step=1ns"], "into too many rows (allowed: 1ms or more)"),
+        (String::new(), &["flow.b.count=10001"], "10001 is out of range (allowed: 1 to 10000)"),
+    ] {
+        let set = set.iter().map(|set| (*set).to_owned()).collect();
+        let error = read(&more, &Overrides { set, ..Overrides::default() }).unwrap_err();
         assert!(error.contains(words), "\n  wanted: {words}\n  found:  {error}");
     }
 }
@@ -150,8 +200,31 @@ fn setting_a_key_changes_the_scenario_and_setting_a_factor_its_values() {
 }
 
 #[test]
+fn a_value_of_a_zipped_factor_chooses_those_that_go_with_it() {
+    let zipped = "[[factors.zip]]\npath.rate = [\"10Mbps\", \"20Mbps\"]\n\
+                  path.queue = [\"pfifo limit 50\", \"pfifo limit 100\"]\n";
+    assert_eq!(values(&with(zipped, &["path.rate=20Mbps"])), [["20Mbps", "pfifo limit 100"]]);
+    // As the line that repeats a run has them.
+    let all = with(zipped, &["path.rate=20Mbps", "path.queue=pfifo limit 100"]);
+    assert_eq!(values(&all), [["20Mbps", "pfifo limit 100"]]);
+    for (set, words) in [
+        ("path.rate=30Mbps", "never is '30Mbps'; did you mean '10Mbps'? (allowed: 10Mbps, 20Mbps)"),
+        ("path.rate=[\"10Mbps\"]", "a list does not fit (allowed: 10Mbps, 20Mbps)"),
+    ] {
+        let overrides = Overrides { set: vec![set.into()], ..Overrides::default() };
+        let error = read(zipped, &overrides).unwrap_err();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
 fn the_study_as_run_gives_the_same_runs_again() {
     let factors = "[factors]\npath.rtt = [\"10ms\", \"30ms\"]\n[repeat]\nseeds = 2\n";
+    let shorten = Overrides { shorten: Some(Span::from_millis(1500)), ..Overrides::default() };
+    let study = read(factors, &shorten).unwrap();
+    let again = Study::parse("again", study.text(), Path::new(""), &Overrides::default()).unwrap();
+    assert_eq!(study.plan().digest, again.plan().digest, "{}", study.text());
+    assert_eq!(again.scenarios[0].scenario.duration, Span::from_millis(1500));
     for set in [
         &[][..],
         &["path.rate=40mbps"],
@@ -255,5 +328,46 @@ proptest! {
     ) {
         let overrides = Overrides { set: vec![format!("{address}={value}")], ..Overrides::default() };
         let _ = Study::parse("t", BASE, Path::new(""), &overrides);
+    }
+
+    #[test]
+    fn no_range_makes_the_parser_panic(
+        parts in prop::collection::vec(
+            (
+                prop::sample::select(vec!["from", "to", "step", "count", "scale"]),
+                prop::sample::select(vec![
+                    "0", "1", "-1", "5", "1e300", "nan", "-inf", "\"1ms\"", "\"3MS\"", "\"\"", "\"-\"",
+                    "\"1e9s\"", "\"log\"", "\"linear\"", "[]", "{}", "true", "9223372036854775807",
+                ]),
+            ),
+            0..6,
+        ),
+        name in prop::sample::select(vec!["path.rtt", "flow.b.count", "flow.a.dscp", "duration", "x"]),
+    ) {
+        let parts: Vec<String> = parts.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        let text = format!("{BASE}[factors]\n{name} = {{ {} }}\n", parts.join(", "));
+        if let Ok(study) = Study::parse("t", &text, Path::new(""), &Overrides::default()) {
+            prop_assert!(study.scenarios.len() <= 10_000);
+        }
+    }
+
+    #[test]
+    fn what_is_set_is_in_the_study_as_run(
+        sets in prop::collection::vec(
+            prop::sample::select(vec![
+                "path.rate=11Mbps", "path.rtt=[\"5ms\", \"7ms\"]", "flow.a.cca=reno", "cca=bbr",
+                "flow.b.count=3", "repeat.seeds=2", "repeat.seeds=[4, 9]", "path.queue=fq_codel limit 100",
+                "flow.*.start=1s", "duration=12s", "path.queue=[\"codel\", \"pie\"]", "flow.b.count=[1, 2]",
+            ]),
+            0..4,
+        ),
+        shorten in prop::option::of(1u64..30_000),
+    ) {
+        let set = sets.iter().map(|set| (*set).to_owned()).collect();
+        let overrides = Overrides { set, seeds: None, shorten: shorten.map(Span::from_millis) };
+        if let Ok(study) = Study::parse("t", BASE, Path::new(""), &overrides) {
+            let again = Study::parse("t", study.text(), Path::new(""), &Overrides::default());
+            prop_assert_eq!(again.unwrap().plan().digest, study.plan().digest);
+        }
     }
 }

@@ -35,11 +35,13 @@ pub(super) fn config(
         (None, Some(load)) => per_second(load, &sizes, shape, forward)?,
         (None, None) => {
             let problem = SpecError::new("arrivals needs 'arrivals_per_second' or 'load'");
-            return Err(("app", problem));
+            let allowed = ["arrivals_per_second = 10", "load = \"20%\""];
+            return Err(("app", problem.allow(allowed)));
         }
         (Some(_), Some(_)) => {
             let problem = "arrivals_per_second and load say the same; one of them must go";
-            return Err(("load", SpecError::new(problem)));
+            let problem = SpecError::new(problem).allow(["arrivals_per_second", "load"]);
+            return Err(("load", problem));
         }
     };
     if !(1e-6..=MAX_PER_SECOND).contains(&per_second) {

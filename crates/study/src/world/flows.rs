@@ -1,17 +1,21 @@
 //! Flows: which hosts, which way, which application.
 
+use std::collections::BTreeSet;
+
 use sojourn_core::{Span, SpecError};
 use sojourn_host::apps::{PingConfig, UdpConfig};
 use sojourn_host::tcp::{self, ReceiveBuffer};
 use sojourn_scenario::{App, Flow, Traffic};
 
-use super::shapes::{Shape, Ways, check_name};
+use super::shapes::{Shape, Ways, check_name, taken};
 use super::{Traces, Wrong, arrivals};
 use crate::document::{Document, Table, Value};
 use crate::results::PlannedFlow;
 use crate::spec::{AppKind, Direction, FlowSpec, KEYS_BY_APP, ScenarioSpec, Text};
 
 const MAX_COUNT: u32 = 10_000;
+/// Of all kinds together.
+const MAX_FLOWS: usize = 100_000;
 
 /// Payload of a datagram where `size` is left out: what fits beside the headers of a TCP segment.
 const DEFAULT_DATAGRAM: u64 = 1448;
@@ -29,18 +33,22 @@ pub(super) fn build(
 ) -> Result<(Vec<Flow>, Vec<PlannedFlow>), Wrong> {
     let mut flows = Vec::new();
     let mut planned: Vec<PlannedFlow> = Vec::new();
+    let mut groups = BTreeSet::new();
     for (index, flow) in spec.flow.iter().enumerate() {
         let under = |key: &str, problem| Wrong::new(format!("flow.{index}.{key}"), problem);
         check_name(&flow.name).map_err(|error| under("name", error))?;
-        if planned.iter().any(|other| other.group == flow.name) {
-            let problem = format!("another flow is named '{}' already", flow.name);
-            return Err(under("name", SpecError::new(problem)));
+        if !groups.insert(&flow.name) {
+            return Err(under("name", taken("flow", &flow.name)));
         }
         check_keys(flow.app, written_keys(document, index)).map_err(|(key, e)| under(&key, e))?;
         let count = flow.count.unwrap_or(1);
         if !(1..=MAX_COUNT).contains(&count) {
             let problem = SpecError::new(format!("{count} is out of range"));
             return Err(under("count", problem.allow([format!("1 to {MAX_COUNT}")])));
+        }
+        if flows.len() + count as usize > MAX_FLOWS {
+            let problem = SpecError::new("the flows are too many in all");
+            return Err(under("count", problem.allow([format!("at most {MAX_FLOWS}")])));
         }
         let sources = &mut Sources { index, document, traces };
         let template = one(flow, spec, shape, sources).map_err(|(key, error)| under(key, error))?;
@@ -97,12 +105,21 @@ fn one(
     let start = span_or(&flow.start, Span::ZERO);
     let start_jitter = span_or(&flow.start_jitter, Span::ZERO);
     let stop = flow.stop.as_ref().map(|stop| stop.value);
-    let last = spec.duration.value.min(stop.unwrap_or(Span::MAX));
+    let duration = spec.duration.value;
+    if start >= duration && !duration.is_zero() {
+        let problem = SpecError::new(format!("starts at {start} when the run is over"));
+        return Err(("start", problem.allow([format!("less than {duration}")])));
+    }
+    if let Some(stop) = stop.filter(|stop| *stop <= start) {
+        let problem = SpecError::new(format!("stops at {stop}, before it starts"));
+        return Err(("stop", problem.allow([format!("more than {start}")])));
+    }
+    let last = duration.min(stop.unwrap_or(Span::MAX));
     if start + start_jitter > last {
-        let key = if flow.start_jitter.is_some() { "start_jitter" } else { "start" };
         let problem =
             format!("may start at {}, later than it ends at {last}", start + start_jitter);
-        return Err((key, SpecError::new(problem)));
+        let problem = SpecError::new(problem).allow([format!("0s to {}", last - start)]);
+        return Err(("start_jitter", problem));
     }
     let dscp = flow.dscp.unwrap_or(0);
     if dscp > 63 {
@@ -136,7 +153,8 @@ fn ends(flow: &FlowSpec, shape: &mut Shape) -> Result<(u16, u16, Vec<u16>, Vec<u
                     return Err(("hop", problem.allow([format!("1 to {hops}")])));
                 }
                 (Some(_), true) => {
-                    return Err(("hop", SpecError::new("only a parking lot has several hops")));
+                    let problem = SpecError::new("only a parking lot has several hops");
+                    return Err(("hop", problem.allow(["[scenario.parking_lot]"])));
                 }
             };
             // The links of hop i are 2 i forward and 2 i + 1 back.
@@ -149,7 +167,8 @@ fn ends(flow: &FlowSpec, shape: &mut Shape) -> Result<(u16, u16, Vec<u16>, Vec<u
             let src = flow.src.as_deref().unwrap_or(names[0]);
             let dst = flow.dst.as_deref().unwrap_or(names[1]);
             if src == dst {
-                return Err(("dst", SpecError::new(format!("'{src}' is both ends"))));
+                let problem = SpecError::new(format!("'{src}' is both ends"));
+                return Err(("dst", problem.allow(["another name than src"])));
             }
             let src = shape.host(src).map_err(|error| ("src", error))?;
             let dst = shape.host(dst).map_err(|error| ("dst", error))?;
@@ -161,16 +180,21 @@ fn ends(flow: &FlowSpec, shape: &mut Shape) -> Result<(u16, u16, Vec<u16>, Vec<u
             {
                 if is_there {
                     let problem = "has no meaning between free nodes; src and dst say the way";
-                    return Err((key, SpecError::new(problem)));
+                    return Err((key, SpecError::new(problem).allow(["src", "dst"])));
                 }
             }
             let node = |key: &'static str, name: &Option<String>| {
-                let missing = || (key, SpecError::new(format!("'{key}' is missing")));
+                let missing = || {
+                    let problem = SpecError::new(format!("'{key}' is missing"));
+                    (key, problem.allow(graph.nodes()))
+                };
                 graph.node(name.as_deref().ok_or_else(missing)?).map_err(|error| (key, error))
             };
             let (src, dst) = (node("src", &flow.src)?, node("dst", &flow.dst)?);
             if src == dst {
-                return Err(("dst", SpecError::new("is the same as src")));
+                let problem = SpecError::new("is the same as src");
+                let others = graph.nodes().iter().filter(|name| Some(*name) != flow.src.as_ref());
+                return Err(("dst", problem.allow(others)));
             }
             let forward = graph.way(src, dst).map_err(|error| ("dst", error))?;
             let reverse = graph.way(dst, src).map_err(|error| ("dst", error))?;
@@ -185,7 +209,8 @@ fn own_delay(flow: &FlowSpec, of_links: Span) -> Result<(Span, Span), At> {
         return Ok((span_or(&flow.delay, Span::ZERO), span_or(&flow.reverse_delay, Span::ZERO)));
     };
     if flow.delay.is_some() || flow.reverse_delay.is_some() {
-        return Err(("rtt", SpecError::new("rtt and delay say the same; one of them must go")));
+        let problem = SpecError::new("rtt and delay say the same; one of them must go");
+        return Err(("rtt", problem.allow(["rtt", "delay and reverse_delay"])));
     }
     if rtt.value < of_links {
         let problem = format!("{} is less than the {of_links} of the links", rtt.value);
@@ -205,7 +230,8 @@ fn app(
         AppKind::Bulk => {
             let bytes = flow.bytes.as_ref().map(|bytes| bytes.value.as_u64());
             if bytes == Some(0) {
-                return Err(("bytes", SpecError::new("nothing is to be transferred")));
+                let problem = SpecError::new("nothing is to be transferred");
+                return Err(("bytes", problem.allow(["1B or more"])));
             }
             over_tcp(flow, Traffic::Bulk { bytes })?
         }
@@ -215,7 +241,11 @@ fn app(
                     Err((key, SpecError::new("is zero").allow(["more than 0s"])))
                 }
                 Some(span) => Ok(span.value),
-                None => Err((key, SpecError::new(format!("on_off needs '{key}'")))),
+                None => Err((
+                    key,
+                    SpecError::new(format!("on_off needs '{key}'"))
+                        .allow([format!("{key} = \"1s\"")]),
+                )),
             };
             let (on, off) = (positive("on", &flow.on)?, positive("off", &flow.off)?);
             over_tcp(flow, Traffic::OnOff { on, off, random: flow.random.unwrap_or(false) })?
@@ -231,7 +261,8 @@ fn app(
         }
         AppKind::Udp => {
             let size = size(flow, DEFAULT_DATAGRAM, 1..=65_507)?;
-            let missing = || ("rate", SpecError::new("udp needs 'rate', such as \"1Mbps\""));
+            let missing =
+                || ("rate", SpecError::new("udp needs 'rate'").allow(["rate = \"1Mbps\""]));
             let rate = flow.rate.as_ref().ok_or_else(missing)?.value;
             let interval = rate.time_for(size);
             if rate.as_bps() == 0 || interval < Span::from_nanos(10) {
@@ -250,14 +281,18 @@ fn app(
 }
 
 fn frames(flow: &FlowSpec) -> Result<App, At> {
-    let missing = |key: &'static str| (key, SpecError::new(format!("frames needs '{key}'")));
-    let per_second = flow.frames_per_second.ok_or_else(|| missing("frames_per_second"))?;
+    let missing = |key: &'static str, example: &str| {
+        (key, SpecError::new(format!("frames needs '{key}'")).allow([example]))
+    };
+    let per_second = flow
+        .frames_per_second
+        .ok_or_else(|| missing("frames_per_second", "frames_per_second = 60"))?;
     if !(0.001..=1e6).contains(&per_second) {
         let problem = SpecError::new(format!("{per_second} is out of range"));
         return Err(("frames_per_second", problem.allow(["0.001 to 1000000"])));
     }
     if flow.size.is_none() {
-        return Err(missing("size"));
+        return Err(missing("size", "size = \"20kB\""));
     }
     let frame = size(flow, 0, 1..=60_000_000)?;
     let datagrams = match flow.datagrams {
@@ -267,7 +302,8 @@ fn frames(flow: &FlowSpec) -> Result<App, At> {
     // Every datagram has a byte at least, and fits an IP packet.
     if datagrams == 0 || datagrams > frame || frame.div_ceil(datagrams) > 65_507 {
         let problem = format!("a frame of {frame} bytes cannot be cut into {datagrams} datagrams");
-        return Err(("datagrams", SpecError::new(problem)));
+        let allowed = format!("{} to {frame}", frame.div_ceil(65_507));
+        return Err(("datagrams", SpecError::new(problem).allow([allowed])));
     }
     Ok(App::Udp(UdpConfig {
         interval: Span::from_secs_f64(1.0 / per_second),
@@ -295,7 +331,8 @@ fn over_tcp(flow: &FlowSpec, traffic: Traffic) -> Result<App, At> {
     let receive_buffer = match (&flow.receive_window, &flow.receive_buffer) {
         (Some(_), Some(_)) => {
             let problem = "receive_window and receive_buffer say the same; one of them must go";
-            return Err(("receive_window", SpecError::new(problem)));
+            let problem = SpecError::new(problem).allow(["receive_window", "receive_buffer"]);
+            return Err(("receive_window", problem));
         }
         (Some(window), None) => {
             ReceiveBuffer::Window(sized("receive_window", window.value.as_u64())?)

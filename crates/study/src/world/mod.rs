@@ -22,8 +22,9 @@ use crate::spec::ScenarioSpec;
 /// Where `step` is left out.
 pub const DEFAULT_STEP: Span = Span::from_millis(100);
 
-/// More rows of a time series than anybody can look at.
-const MAX_STEPS: u64 = 1_000_000;
+/// More rows of time series than anybody can look at, and than fit in memory: steps of all flows
+/// and queues of a run.
+const MAX_ROWS: u64 = 10_000_000;
 
 /// A scenario, and what the plan tells of it.
 #[derive(Clone, Debug)]
@@ -42,10 +43,6 @@ struct Wrong {
 impl Wrong {
     fn new(key: impl Into<String>, problem: SpecError) -> Self {
         Self { key: key.into(), problem }
-    }
-
-    fn say(key: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self::new(key, SpecError::new(problem))
     }
 }
 
@@ -69,7 +66,15 @@ pub fn build(
 }
 
 fn assemble(spec: &ScenarioSpec, document: &Document, traces: &mut Traces) -> Result<World, Wrong> {
+    if spec.duration.value.is_zero() {
+        let problem = SpecError::new("a run takes time").allow(["more than 0s"]);
+        return Err(Wrong::new("duration", problem));
+    }
     let mut shape = shapes::build(spec, document, traces)?;
+    if spec.flow.is_empty() {
+        let problem = SpecError::new("no flow is defined").allow(["[[scenario.flow]]"]);
+        return Err(Wrong::new("flow", problem));
+    }
     let (flows, planned) = flows::build(spec, document, &mut shape, traces)?;
     let scenario = Scenario {
         duration: spec.duration.value,
@@ -79,15 +84,16 @@ fn assemble(spec: &ScenarioSpec, document: &Document, traces: &mut Traces) -> Re
         links: shape.links,
         flows,
     };
-    if !scenario.step.is_zero()
-        && scenario.duration.as_nanos() / scenario.step.as_nanos() > MAX_STEPS
-    {
-        let step = scenario.step;
-        return Err(Wrong::new(
-            "step",
-            SpecError::new(format!("{step} cuts {} into too many steps", scenario.duration))
-                .allow([format!("at most {MAX_STEPS} steps")]),
-        ));
+    let things = (scenario.flows.len() + scenario.links.len()) as u64;
+    let (duration, step) = (scenario.duration.as_nanos(), scenario.step.as_nanos());
+    if step > 0 && (duration / step).saturating_mul(things) > MAX_ROWS {
+        let least = Span::from_millis((duration / (MAX_ROWS / things).max(1)).div_ceil(1_000_000));
+        let problem = format!(
+            "{} cuts {} of {things} flows and queues into too many rows",
+            scenario.step, scenario.duration
+        );
+        let problem = SpecError::new(problem).allow([format!("{least} or more")]);
+        return Err(Wrong::new("step", problem));
     }
     scenario.check().map_err(|problem| Wrong::new(key_of(&scenario), problem))?;
     Ok(World { scenario, flows: planned, queues: shape.queues })
@@ -95,9 +101,7 @@ fn assemble(spec: &ScenarioSpec, document: &Document, traces: &mut Traces) -> Re
 
 /// Which key is to blame when the whole does not fit together.
 fn key_of(scenario: &Scenario) -> &'static str {
-    if scenario.duration.is_zero() {
-        "duration"
-    } else if scenario.warmup >= scenario.duration {
+    if scenario.warmup >= scenario.duration {
         "warmup"
     } else if scenario.step.is_zero() || scenario.step > scenario.duration {
         "step"

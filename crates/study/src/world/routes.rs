@@ -21,6 +21,10 @@ impl Graph {
         self.edges.push((from, to, link));
     }
 
+    pub(super) fn nodes(&self) -> &[String] {
+        &self.nodes
+    }
+
     pub(super) fn node(&self, name: &str) -> Result<usize, SpecError> {
         self.nodes.iter().position(|node| node == name).ok_or_else(|| {
             SpecError::new(format!("no node is named '{name}'"))
@@ -47,10 +51,12 @@ impl Graph {
         let mut node = to;
         while node != from {
             let edge = reached[node].ok_or_else(|| {
+                let there = (0..self.nodes.len()).filter(|node| reached[*node].is_some());
                 SpecError::new(format!(
                     "no way leads from '{}' to '{}'",
                     self.nodes[from], self.nodes[to]
                 ))
+                .allow(there.map(|node| &self.nodes[node]))
             })?;
             links.push(self.edges[edge].2);
             node = self.edges[edge].0;

@@ -11,6 +11,10 @@ use crate::spec::{LineParts, ScenarioSpec};
 
 const MAX_HOPS: u32 = 64;
 
+/// Larger networks than ways are sought in.
+const MAX_NODES: usize = 1_000;
+const MAX_LINKS: usize = 5_000;
+
 /// Links, hosts, and what decides the way of a flow.
 pub(super) struct Shape {
     pub(super) hosts: Vec<Host>,
@@ -81,21 +85,42 @@ pub(super) fn build(
 fn free(spec: &ScenarioSpec, document: &Document, traces: &mut Traces) -> Result<Shape, Wrong> {
     let mut graph = Graph::default();
     let mut shape = Shape::row(0, false);
+    for (key, count, most) in
+        [("node", spec.node.len(), MAX_NODES), ("link", spec.link.len(), MAX_LINKS)]
+    {
+        if count > most {
+            let problem = SpecError::new(format!("{count} {key}s are too many"));
+            return Err(Wrong::new(key, problem.allow([format!("at most {most}")])));
+        }
+    }
     for (index, node) in spec.node.iter().enumerate() {
-        check_name(&node.name).map_err(|error| Wrong::new(format!("node.{index}.name"), error))?;
+        let wrong = |problem| Wrong::new(format!("node.{index}.name"), problem);
+        check_name(&node.name).map_err(wrong)?;
+        if graph.node(&node.name).is_ok() {
+            return Err(wrong(taken("node", &node.name)));
+        }
         graph.add_node(&node.name);
         shape.hosts.push(Host { name: node.name.clone() });
     }
     for (index, link) in spec.link.iter().enumerate() {
         let key = format!("link.{index}");
-        check_name(&link.name).map_err(|error| Wrong::new(format!("{key}.name"), error))?;
+        let wrong = |problem| Wrong::new(format!("{key}.name"), problem);
+        check_name(&link.name).map_err(wrong)?;
+        for name in [link.name.clone(), reverse(&link.name)] {
+            if shape.links.iter().any(|other| other.name == name) {
+                return Err(wrong(taken("queue", &name)));
+            }
+        }
         let node = |end: &str, name: &str| {
             graph.node(name).map_err(|error| Wrong::new(format!("{key}.{end}"), error))
         };
         let (from, to) = (node("from", &link.from)?, node("to", &link.to)?);
         if from == to {
             let problem = format!("link '{}' ends where it begins", link.name);
-            return Err(Wrong::say(format!("{key}.to"), problem));
+            let allowed =
+                spec.node.iter().map(|node| &node.name).filter(|name| **name != link.from);
+            let problem = SpecError::new(problem).allow(allowed);
+            return Err(Wrong::new(format!("{key}.to"), problem));
         }
         let forward = shape.links.len() as u16;
         shape.add_line(&link.name, &link.name, &key, 1, &link.line(), document, traces)?;
@@ -133,7 +158,7 @@ impl Shape {
             delays(line).map_err(|error| Wrong::new(key, error.within_link(said_of)))?;
         let directions = [
             (name.to_owned(), &line.forward, delay),
-            (format!("reverse_{name}"), &line.reverse, reverse_delay),
+            (reverse(name), &line.reverse, reverse_delay),
         ];
         for (name, parts_of, delay) in directions {
             let rate_key = format!("{key}.{}", parts_of.rate_key);
@@ -163,7 +188,8 @@ impl Shape {
             self.hosts.push(Host { name: name.to_owned() });
             self.hosts.len() - 1
         });
-        u16::try_from(index).map_err(|_| SpecError::new("too many hosts"))
+        u16::try_from(index)
+            .map_err(|_| SpecError::new("too many hosts").allow([format!("at most {}", u16::MAX)]))
     }
 }
 
@@ -189,8 +215,18 @@ fn delays(line: &LineParts<'_>) -> Result<(Span, Span), SpecError> {
         }
         (None, None, _) => Err(SpecError::new("propagation is missing")
             .allow(["rtt, such as \"20ms\"", "delay, one way"])),
-        (Some(_), ..) => Err(SpecError::new("rtt and delay say the same; one of them must go")),
+        (Some(_), ..) => Err(SpecError::new("rtt and delay say the same; one of them must go")
+            .allow(["rtt", "delay, with or without reverse_delay"])),
     }
+}
+
+/// The queue of the other direction.
+fn reverse(name: &str) -> String {
+    format!("reverse_{name}")
+}
+
+pub(super) fn taken(what: &str, name: &str) -> SpecError {
+    SpecError::new(format!("another {what} is named '{name}' already")).allow(["every name once"])
 }
 
 /// Names of flows, hosts and links: what can stand in an address and in a claim.

@@ -208,8 +208,15 @@ fn values_that_no_application_can_live_with_are_refused() {
         ("app = \"bulk\"\nreceive_window = \"10B\"", "receive_window: 10 bytes are out of range"),
         ("app = \"bulk\"\nreceive_window = \"1MB\"\nreceive_buffer = \"1MB\"", "say the same"),
         ("app = \"bulk\"\ndscp = 64", "dscp: 64 is out of range"),
-        ("app = \"bulk\"\nstart = \"11s\"", "scenario.flow.0.start: may start at 11s, later than"),
-        ("app = \"bulk\"\nstart = \"5s\"\nstop = \"4s\"", "later than it ends at 4s"),
+        (
+            "app = \"bulk\"\nstart = \"11s\"",
+            "scenario.flow.0.start: starts at 11s when the run is over (allowed: less than 10s)",
+        ),
+        (
+            "app = \"bulk\"\nstart = \"9s\"\nstart_jitter = \"2s\"",
+            "start_jitter: may start at 11s, later than it ends at 10s (allowed: 0s to 1s)",
+        ),
+        ("app = \"bulk\"\nstart = \"5s\"\nstop = \"4s\"", "flow.0.stop: stops at 4s, before"),
         ("app = \"bulk\"\nbytes = \"0B\"", "bytes: nothing is to be transferred"),
         ("app = \"bulk\"\nsrc = \"x\"\ndst = \"x\"", "dst: 'x' is both ends"),
         ("app = \"bulk\"\nhop = 1", "hop: only a parking lot"),
