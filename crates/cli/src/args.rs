@@ -19,6 +19,9 @@ const ENDINGS: &str = "Exit codes:
 
 Data goes to standard output; progress and messages go to standard error.";
 
+/// TOML has no larger numbers.
+const MAX_SEED: u64 = i64::MAX as u64;
+
 /// A laboratory for the last mile: congestion control, queues and links, packet by packet
 #[derive(Debug, Parser)]
 #[command(name = "sojourn", version, after_help = ENDINGS, max_term_width = 100)]
@@ -84,7 +87,7 @@ pub(crate) struct StudyArgs {
     #[arg(long, value_name = "N|LIST")]
     pub(crate) seeds: Option<SeedChoice>,
     /// This one seed
-    #[arg(long, value_name = "SEED", conflicts_with = "seeds")]
+    #[arg(long, value_name = "SEED", conflicts_with = "seeds", value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
     pub(crate) seed: Option<u64>,
     /// Make runs at most this long; warm-up, starts and stops shrink in proportion
     #[arg(long, value_name = "TIME")]
@@ -96,7 +99,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) study: StudyArgs,
     /// Runs at the same time; as many as there are cores if left out
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", value_parser = jobs)]
     pub(crate) jobs: Option<NonZero<usize>>,
     /// Only a part of the runs: 2/8 is the second of eight parts, which `join` puts together
     #[arg(long, value_name = "K/N")]
@@ -208,9 +211,9 @@ pub(crate) struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Of which kind; all if left out
-    #[arg(value_enum)]
-    pub(crate) kind: Option<Listed>,
+    /// Of which kind: cca, queue, app, link, metric or study; all if left out. Or a name, of
+    /// whatever kind: `list cake`
+    pub(crate) kind: Option<String>,
     /// Only this one: `list queue cake`
     #[arg(requires = "kind")]
     pub(crate) name: Option<String>,
@@ -377,6 +380,13 @@ pub(crate) enum Tapped {
     All,
 }
 
+/// Runs at the same time.
+fn jobs(text: &str) -> Result<NonZero<usize>, String> {
+    const MOST: usize = 4096;
+    let jobs = text.trim().parse().ok().filter(|jobs: &NonZero<usize>| jobs.get() <= MOST);
+    jobs.ok_or_else(|| format!("'{text}' is no number of runs (allowed: 1 to {MOST})"))
+}
+
 /// Seeds, as many or which ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SeedChoice {
@@ -394,7 +404,10 @@ impl FromStr for SeedChoice {
                 "'{text}' names no seeds (allowed: a number such as 5, for 1 to 5; a list such as 1,4,7-9)"
             )
         };
-        let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
+        let number = |text: &str| {
+            let number = text.trim().parse::<u64>().ok().filter(|number| *number <= MAX_SEED);
+            number.ok_or_else(wrong)
+        };
         if !text.contains([',', '-']) {
             return match number(text)? {
                 count @ 1..=MOST => Ok(Self::Count(count)),
@@ -405,12 +418,18 @@ impl FromStr for SeedChoice {
         for part in text.split(',').filter(|part| !part.trim().is_empty()) {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let (first, last) = (number(first)?, number(last)?);
-            if last < first || last - first >= MOST {
+            if last < first {
                 return Err(wrong());
+            }
+            if last - first >= MOST - list.len() as u64 {
+                return Err(format!("'{text}' names too many seeds (allowed: at most {MOST})"));
             }
             list.extend(first..=last);
         }
-        Ok(Self::List(list))
+        match list.is_empty() {
+            true => Err(wrong()),
+            false => Ok(Self::List(list)),
+        }
     }
 }
 
@@ -473,7 +492,43 @@ fn set_seeds(list: &[u64]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn no_argument_makes_a_parser_panic(text in "[-0-9,./ %a-z]{0,16}|\\PC{0,12}") {
+            let _ = text.parse::<SeedChoice>();
+            let _ = text.parse::<Share>();
+            let _ = jobs(&text);
+            let _ = text.parse::<Preset>();
+            let _ = text.parse::<Shard>();
+            let _ = text.parse::<Span>();
+            let _ = text.parse::<Rate>();
+            let _ = text.parse::<Bytes>();
+        }
+
+        #[test]
+        fn no_words_make_the_command_line_panic(
+            words in prop::collection::vec(
+                prop::sample::select(vec![
+                    "run", "check", "list", "queue", "trace", "info", "synth", "--set", "--shard", "1/2",
+                    "0/0", "--seeds", "1-3", "--seed", "-1", "--jobs", "0", "--shorten", "1ns", "--out",
+                    "--", "-", "", "é", "--format", "json", "--tolerance", "5%", "study.toml", "-q", "=",
+                ]),
+                0..8,
+            )
+        ) {
+            let _ = Cli::try_parse_from(std::iter::once("sojourn").chain(words));
+        }
+
+        #[test]
+        fn seeds_are_those_that_are_written(seeds in prop::collection::vec(0..=MAX_SEED, 2..20)) {
+            let text = seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+            prop_assert_eq!(text.parse(), Ok(SeedChoice::List(seeds)));
+        }
+    }
 
     #[test]
     fn a_number_is_how_many_seeds_and_a_list_is_which() {
@@ -481,7 +536,20 @@ mod tests {
         assert_eq!(read("5"), Ok(SeedChoice::Count(5)));
         assert_eq!(read("1,4,7-9"), Ok(SeedChoice::List(vec![1, 4, 7, 8, 9])));
         assert_eq!(read("3,"), Ok(SeedChoice::List(vec![3])));
-        for text in ["0", "x", "", "1,x", "9-1", "1-99999999", "-3", "1000000"] {
+        assert_eq!(read("1-100000").map(|choice| matches!(choice, SeedChoice::List(_))), Ok(true));
+        for text in [
+            "0",
+            "x",
+            "",
+            ",",
+            "1,x",
+            "9-1",
+            "1-99999999",
+            "-3",
+            "1000000",
+            "1-60000,1-60000",
+            "0-18446744073709551615",
+        ] {
             assert!(read(text).is_err(), "{text}");
         }
     }

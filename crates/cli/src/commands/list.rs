@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use clap::ValueEnum;
 use serde_json::{Value, json};
 use sojourn_core::{Param, SpecError};
 use sojourn_link::Model;
@@ -21,17 +22,24 @@ use crate::table::{Grid, Records};
 const STUDIES: &str = "studies";
 
 pub(super) fn list(args: &ListArgs, output: Output) -> Result<(), Failure> {
-    let kinds = match args.kind {
-        Some(kind) => vec![kind],
-        None => Listed::ALL.to_vec(),
+    let kind = args.kind.as_deref().map(|kind| (kind, Listed::from_str(kind, true).ok()));
+    let (kinds, name) = match (kind, &args.name) {
+        (None, _) => (Listed::ALL.to_vec(), None),
+        (Some((_, Some(kind))), name) => (vec![kind], name.as_deref()),
+        // A name alone, of whatever kind.
+        (Some((name, None)), None) => (Listed::ALL.to_vec(), Some(name)),
+        (Some((kind, None)), Some(_)) => {
+            let error = SpecError::new(format!("there is no kind '{kind}'"));
+            return Err(Failure::input(error.near(kind, KINDS).allow(KINDS)));
+        }
     };
     let mut sections = Vec::new();
     for kind in kinds {
         sections.extend(sections_of(kind)?);
     }
     sections.retain(|section| !section.entries.is_empty());
-    if let Some(name) = &args.name {
-        select(&mut sections, name)?;
+    if let Some(name) = name {
+        select(&mut sections, name, args.name.is_none())?;
     }
     match args.format {
         Format::Table => {
@@ -45,6 +53,8 @@ pub(super) fn list(args: &ListArgs, output: Output) -> Result<(), Failure> {
         Format::Csv => output.data(&records(&sections).csv()),
     }
 }
+
+const KINDS: [&str; 6] = ["cca", "queue", "app", "link", "metric", "study"];
 
 impl Listed {
     const ALL: [Self; 6] =
@@ -110,7 +120,7 @@ fn sections_of(kind: Listed) -> Result<Vec<Section>, Failure> {
 }
 
 /// Leaves the entries of that name.
-fn select(sections: &mut Vec<Section>, name: &str) -> Result<(), Failure> {
+fn select(sections: &mut Vec<Section>, name: &str, of_any_kind: bool) -> Result<(), Failure> {
     let names: Vec<String> =
         sections.iter().flat_map(|section| &section.entries).map(|e| e.name.clone()).collect();
     for section in sections.iter_mut() {
@@ -120,7 +130,10 @@ fn select(sections: &mut Vec<Section>, name: &str) -> Result<(), Failure> {
     if sections.is_empty() {
         let names = || names.iter().map(String::as_str);
         let error = SpecError::new(format!("nothing here is named '{name}'"));
-        return Err(Failure::input(error.near(name, names()).allow(names())));
+        return Err(Failure::input(match of_any_kind {
+            true => error.near(name, names().chain(KINDS)).allow(KINDS),
+            false => error.near(name, names()).allow(names()),
+        }));
     }
     Ok(())
 }

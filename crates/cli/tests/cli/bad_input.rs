@@ -229,3 +229,42 @@ fn a_place_that_cannot_be_written_to() {
     }
     assert_eq!(scratch.names(), before);
 }
+
+#[test]
+fn a_study_is_not_written_over_by_its_results() {
+    let scratch = Scratch::new();
+    let before = scratch.names();
+    let ended = scratch.sojourn(&["run", ".", "--set", "path.rate=5mbps", "--out", "."]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("choose another folder with --out"), "{}", ended.stderr);
+    assert_eq!(scratch.read("study.toml"), STUDY);
+    assert_eq!(scratch.names(), before);
+}
+
+#[test]
+fn a_value_that_factors_replace() {
+    refused_with(
+        "queue = \"pfifo limit 50\"",
+        "queue = \"pfifo limt 50\"",
+        &["scenario.path.queue", "did you mean 'limit'?", "allowed: limit"],
+    );
+}
+
+#[test]
+fn a_study_that_is_no_text() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path("study.toml"), b"schema = 1\ntitle = \"\xff\"\n").unwrap();
+    refused(&scratch, &["study.toml"], &["study.toml:2:10: ", "0xff", "allowed: text in UTF-8"]);
+}
+
+#[test]
+fn more_scenarios_than_anybody_means() {
+    let range = "{ from = 1, to = 1000, step = 1 }";
+    refused_with(
+        "[factors]\n",
+        &format!(
+            "[factors]\n\"flow.alice.count\" = {range}\n\"flow.bob.count\" = {range}\n\"flow.bob.dscp\" = {range}\n"
+        ),
+        &["factors", "1000 × 1000 × 1000", "allowed: at most 100000"],
+    );
+}

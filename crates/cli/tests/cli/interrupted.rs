@@ -64,6 +64,18 @@ fn a_killed_study_goes_on_where_it_stopped() {
 }
 
 #[test]
+fn another_number_of_threads_may_go_on() {
+    let scratch = Scratch::new();
+    scratch.must(&slowly("whole"));
+    interrupt(&scratch, &slowly("killed"), "-KILL");
+    let mut words = slowly("killed");
+    let jobs = words.iter().position(|word| *word == "--jobs").expect("it is given");
+    words[jobs + 1] = "3";
+    scratch.must(&words);
+    scratch.assert_same_results("whole", "killed");
+}
+
+#[test]
 fn what_is_finished_is_not_run_again() {
     let scratch = Scratch::new();
     scratch.must(&["run", "study.toml", "--out", "out"]);

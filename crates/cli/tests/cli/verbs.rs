@@ -130,6 +130,46 @@ fn the_line_that_repeats_a_run_repeats_it() {
 }
 
 #[test]
+fn the_study_in_a_result_folder_is_the_one_that_ran() {
+    let scratch = Scratch::new();
+    let set = "flow.alice.cca=bbr3 probe_rtt_interval=7s";
+    let words = ["--set", set, "--shorten", "700ms", "--seeds", "2,5"];
+    scratch.must(&[&["run", "study.toml", "--out", "first"], &words[..]].concat());
+    scratch.must(&["run", "first/study.toml", "--out", "second"]);
+    let digest = |folder: &str| {
+        let plan: serde_json::Value =
+            serde_json::from_str(&scratch.read(&format!("{folder}/plan.json"))).expect("JSON");
+        (plan["digest"].clone(), plan["scenarios"][0]["duration_s"].clone())
+    };
+    assert_eq!(digest("first"), digest("second"));
+    assert_eq!(digest("first").1, 0.7);
+    // And packets can be had of it again.
+    scratch.must(&["export", "first", "1", "--format", "pcap", "--out", "one.pcapng"]);
+}
+
+#[test]
+fn a_run_of_factors_that_change_together_can_be_repeated() {
+    let scratch = Scratch::new();
+    scratch.study_with(
+        "\"path.queue\" = [\"pfifo limit 50\", \"fq_codel\"]",
+        "zip = [{ \"path.queue\" = [\"pfifo limit 50\", \"codel\"], \"path.rate\" = [\"10Mbps\", \"9Mbps\"] }]",
+    );
+    scratch.must(&["run", "study.toml", "--out", "all"]);
+    let shown = scratch.must(&["show", "all", "4", "--format", "json"]).json();
+    let line = shown["repeat"].as_str().expect("a line");
+    let words = line.strip_prefix("sojourn ").expect("a command of ours");
+    let script = format!("exec \"$0\" {words} --out again");
+    let output = std::process::Command::new("sh")
+        .args(["-c", &script, crate::scratch::PROGRAM])
+        .current_dir(scratch.path(""))
+        .output();
+    let ended = Ended::of(output.expect("there is a shell"));
+    assert_eq!(ended.code, Some(0), "{line}\n{}", ended.stderr);
+    let again = scratch.must(&["show", "again", "0", "--format", "json"]).json();
+    assert_eq!(again["id"], shown["id"], "{line}");
+}
+
+#[test]
 fn a_study_without_claims_shows_its_numbers() {
     let scratch = Scratch::new();
     let claim = crate::scratch::STUDY.find("[[claim]]").expect("there is one");
@@ -179,6 +219,14 @@ fn what_has_a_name_is_listed_with_its_parameters() {
     }
     let cake = scratch.must(&["list", "queue", "cake"]).stdout;
     assert!(cake.contains("bandwidth") && cake.contains("ack-filter"), "{cake}");
+    // A name is enough.
+    assert_eq!(scratch.must(&["list", "cake"]).stdout, cake);
+    for words in [&["list", "fq_coddel"][..], &["list", "queu"], &["list", "queu", "cake"]] {
+        let ended = scratch.sojourn(words);
+        assert_eq!(ended.code, Some(2));
+        let said = &ended.stderr;
+        assert!(said.contains("did you mean") && said.contains("allowed: cca, queue"), "{said}");
+    }
     let ended = scratch.sojourn(&["list", "queue", "fq_coddel"]);
     assert_eq!(ended.code, Some(2));
     assert!(ended.stderr.contains("did you mean 'fq_codel'?"), "{}", ended.stderr);
