@@ -222,7 +222,7 @@ impl Factors {
             .collect()
     }
 
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.factors.len()
     }
 

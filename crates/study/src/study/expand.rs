@@ -77,7 +77,7 @@ impl Builder<'_> {
     fn check_base(&mut self, base: &Table, first: &Combination<'_>) -> Result<(), StudyError> {
         let scenario = self.factors.apply(self.document, base, first)?;
         let mut table = base.clone();
-        for _ in 0..self.factors.len() {
+        for _ in 0..self.factors.count() {
             let Err(error) = self.world(table.clone()) else { return Ok(()) };
             let Some(factor) = self.factors.replacing(self.document, base, error.place()) else {
                 return Ok(());
