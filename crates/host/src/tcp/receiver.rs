@@ -478,26 +478,21 @@ impl Receiver {
         self.quick = self.quick.saturating_sub(1);
         self.acked = self.next;
         self.acked_byte = self.next_byte;
-        let mut sack = [SackBlock::default(); MAX_SACK_BLOCKS];
-        let duplicate = self.duplicate.take();
-        let reported = duplicate.iter().chain(&self.recent[..self.recent_count]);
-        let mut sack_count = 0;
-        for (slot, block) in sack.iter_mut().zip(reported) {
-            *slot = *block;
-            sack_count += 1;
-        }
-        let options = if sack_count > 0 { 4 + 8 * u32::from(sack_count) } else { 0 };
+        let is_plain = self.recent_count == 0 && self.duplicate.is_none();
+        let blocks = if is_plain { Blocks::default() } else { self.report() };
         let marks = match self.echo_of_marks {
             Echo::Off => AckMarks::default(),
-            _ => self.tell_marks(sack_count),
+            _ => self.tell_marks(blocks.count),
         };
+        let Blocks { sack, count, dsack } = blocks;
+        let options = if count > 0 { 4 + 8 * u32::from(count) } else { 0 };
         let body = Body::Ack(AckBody {
             ack: self.next,
             window: self.window.advertise(self.next_byte, self.held),
             echo: self.echo,
             sack,
-            sack_count,
-            dsack: duplicate.is_some(),
+            sack_count: count,
+            dsack,
             ecn: marks.flags,
             ce_bytes: marks.bytes,
         });
@@ -518,6 +513,18 @@ impl Receiver {
     }
 
     #[inline(never)]
+    fn report(&mut self) -> Blocks {
+        let duplicate = self.duplicate.take();
+        let mut blocks = Blocks { dsack: duplicate.is_some(), ..Blocks::default() };
+        let reported = duplicate.iter().chain(&self.recent[..self.recent_count]);
+        for (slot, block) in blocks.sack.iter_mut().zip(reported) {
+            *slot = *block;
+            blocks.count += 1;
+        }
+        blocks
+    }
+
+    #[inline(never)]
     fn tell_marks(&mut self, sack_count: u8) -> AckMarks {
         let codepoint = self.codepoint;
         if self.echo_of_marks != Echo::Counters {
@@ -532,6 +539,15 @@ impl Receiver {
         let bytes = Some(CeBytes::new(self.counters.ceb));
         AckMarks { codepoint, flags, option_length, bytes }
     }
+}
+
+/// What an acknowledgement says of segments that arrived out of order or twice.
+#[derive(Default)]
+struct Blocks {
+    sack: [SackBlock; MAX_SACK_BLOCKS],
+    count: u8,
+    /// The first is a duplicate.
+    dsack: bool,
 }
 
 /// What an acknowledgement says of marks, and what it bears itself.
