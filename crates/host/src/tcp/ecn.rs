@@ -65,7 +65,7 @@ impl EcnOffer {
     /// RFC 9768 table 2 and section 3.1.3, read by the one who asked.
     pub(super) fn agreed(self, answer: TcpEcn) -> EcnFeedback {
         match (self, answer.bits()) {
-            (Self::Accurate, 0b010 | 0b011 | 0b100 | 0b101 | 0b110) => EcnFeedback::Accurate,
+            (Self::Accurate, 0b010..=0b110) => EcnFeedback::Accurate,
             (Self::Accurate, 0b001) => EcnFeedback::Classic,
             // An answer that repeats the question is that of a broken host.
             (Self::Accurate, _) | (Self::Off, _) => EcnFeedback::Off,
