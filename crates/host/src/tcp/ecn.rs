@@ -2,7 +2,7 @@
 //! 3.1, RFC 3168 section 6.1.1), and what the packets of each end bear afterwards.
 
 use sojourn_cca::{EcnFeedback, EcnRequest};
-use sojourn_core::{AckBody, CeBytes, Ecn, TcpEcn};
+use sojourn_core::{AckBody, Ecn, TcpEcn};
 
 use super::accecn::Marks;
 
@@ -65,7 +65,7 @@ impl EcnOffer {
     /// RFC 9768 table 2 and section 3.1.3, read by the one who asked.
     pub(super) fn agreed(self, answer: TcpEcn) -> EcnFeedback {
         match (self, answer.bits()) {
-            (Self::Accurate, 0b010 | 0b011 | 0b100 | 0b101 | 0b110) => EcnFeedback::Accurate,
+            (Self::Accurate, 0b010..=0b110) => EcnFeedback::Accurate,
             (Self::Accurate, 0b001) => EcnFeedback::Classic,
             // An answer that repeats the question is that of a broken host.
             (Self::Accurate, _) | (Self::Off, _) => EcnFeedback::Off,
@@ -240,18 +240,13 @@ impl SenderEcn {
     }
 }
 
-/// Bytes of TCP options that hold the counters beside `sack_count` blocks and timestamps, and
-/// whether there is room for them. Blocks come first (RFC 9768 section 3.2.3.3).
-pub(super) fn option_length(sack_count: u8) -> u32 {
+/// Bytes of TCP options that hold the counters beside timestamps and `sack_count` blocks, for which
+/// there is room. Blocks come first (RFC 9768 section 3.2.3.3).
+pub(super) fn option_length(sack_count: u8) -> u8 {
     match sack_count {
         // Three counters: eleven bytes and one of padding.
         0 | 1 => 12,
         2 => 8,
         _ => 0,
     }
-}
-
-/// The counter of marked bytes, in an acknowledgement that has room.
-pub(super) fn option(sack_count: u8, bytes: u32) -> Option<CeBytes> {
-    (option_length(sack_count) > 0).then(|| CeBytes::new(bytes))
 }

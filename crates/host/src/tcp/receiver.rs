@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use sojourn_cca::EcnRequest;
 use sojourn_core::{
-    AckBody, Body, Direction, Ecn, Event, MAX_SACK_BLOCKS, Observer, Packet, Queued, SackBlock,
-    SegmentBody, Span, TcpEcn, Time, Who,
+    AckBody, Body, CeBytes, Direction, Ecn, Event, MAX_SACK_BLOCKS, Observer, Packet, Queued,
+    SackBlock, SegmentBody, Span, TcpEcn, Time, Who,
 };
 
 use super::accecn::Counters;
@@ -478,59 +478,83 @@ impl Receiver {
         self.quick = self.quick.saturating_sub(1);
         self.acked = self.next;
         self.acked_byte = self.next_byte;
-        let mut sack = [SackBlock::default(); MAX_SACK_BLOCKS];
-        let duplicate = self.duplicate.take();
-        let reported = duplicate.iter().chain(&self.recent[..self.recent_count]);
-        let mut sack_count = 0;
-        for (slot, block) in sack.iter_mut().zip(reported) {
-            *slot = *block;
-            sack_count += 1;
-        }
-        let options = if sack_count > 0 { 4 + 8 * u32::from(sack_count) } else { 0 };
+        let is_plain = self.recent_count == 0 && self.duplicate.is_none();
+        let blocks = if is_plain { Blocks::default() } else { self.report() };
+        let marks = match self.echo_of_marks {
+            Echo::Off => AckMarks::default(),
+            _ => self.tell_marks(blocks.count),
+        };
+        let Blocks { sack, count, dsack } = blocks;
+        let options = if count > 0 { 4 + 8 * u32::from(count) } else { 0 };
         let body = Body::Ack(AckBody {
             ack: self.next,
             window: self.window.advertise(self.next_byte, self.held),
             echo: self.echo,
             sack,
-            sack_count,
-            dsack: duplicate.is_some(),
-            ecn: TcpEcn::NONE,
-            ce_bytes: None,
+            sack_count: count,
+            dsack,
+            ecn: marks.flags,
+            ce_bytes: marks.bytes,
         });
-        let mut packet = Packet {
+        Packet {
             flow: self.ends.flow,
             connection: 0,
             direction: Direction::Reverse,
-            ecn: Ecn::NotEct,
+            ecn: marks.codepoint,
             dscp: self.ends.dscp,
             segments: 1,
-            ip_len: self.config.header + options,
+            ip_len: self.config.header + options + u32::from(marks.option_length),
             hop: 0,
             src: self.ends.receiver,
             dst: self.ends.sender,
             sent: now,
             body,
-        };
-        if self.echo_of_marks != Echo::Off {
-            self.tell_marks(&mut packet);
         }
-        packet
     }
 
     #[inline(never)]
-    fn tell_marks(&mut self, packet: &mut Packet) {
-        let Body::Ack(ack) = &mut packet.body else {
-            return;
-        };
-        packet.ecn = self.codepoint;
-        if self.echo_of_marks != Echo::Counters {
-            ack.ecn = if self.echoes_congestion { TcpEcn::ECE } else { TcpEcn::NONE };
-            return;
+    fn report(&mut self) -> Blocks {
+        let duplicate = self.duplicate.take();
+        let mut blocks = Blocks { dsack: duplicate.is_some(), ..Blocks::default() };
+        let reported = duplicate.iter().chain(&self.recent[..self.recent_count]);
+        for (slot, block) in blocks.sack.iter_mut().zip(reported) {
+            *slot = *block;
+            blocks.count += 1;
         }
-        ack.ecn = self.counters.tell();
-        if self.config.ecn_option {
-            packet.ip_len += ecn::option_length(ack.sack_count);
-            ack.ce_bytes = ecn::option(ack.sack_count, self.counters.ceb);
-        }
+        blocks
     }
+
+    #[inline(never)]
+    fn tell_marks(&mut self, sack_count: u8) -> AckMarks {
+        let codepoint = self.codepoint;
+        if self.echo_of_marks != Echo::Counters {
+            let flags = if self.echoes_congestion { TcpEcn::ECE } else { TcpEcn::NONE };
+            return AckMarks { codepoint, flags, ..AckMarks::default() };
+        }
+        let flags = self.counters.tell();
+        let option_length = ecn::option_length(sack_count);
+        if !self.config.ecn_option || option_length == 0 {
+            return AckMarks { codepoint, flags, ..AckMarks::default() };
+        }
+        let bytes = Some(CeBytes::new(self.counters.ceb));
+        AckMarks { codepoint, flags, option_length, bytes }
+    }
+}
+
+/// What an acknowledgement says of segments that arrived out of order or twice.
+#[derive(Default)]
+struct Blocks {
+    sack: [SackBlock; MAX_SACK_BLOCKS],
+    count: u8,
+    /// The first is a duplicate.
+    dsack: bool,
+}
+
+/// What an acknowledgement says of marks, and what it bears itself.
+#[derive(Clone, Copy, Debug, Default)]
+struct AckMarks {
+    codepoint: Ecn,
+    flags: TcpEcn,
+    option_length: u8,
+    bytes: Option<CeBytes>,
 }

@@ -346,6 +346,33 @@ fn a_reduction_is_announced_with_classic_feedback_only() {
     }
 }
 
+/// DCTCP answers a loss whatever it did for marks; Reno does not reduce twice in a flight. What comes
+/// of it is smoothed by the reduction that is under way.
+#[test]
+fn a_loss_during_a_reduction_for_marks_is_told_to_the_controller() {
+    use sojourn_cca::RecoveryState;
+    for (cca, ssthresh) in [("dctcp", 2), ("reno", 5)] {
+        let config = Config { ecn: Some(EcnOffer::Accurate), ..Config::default() };
+        let (mut sender, _, _) = connect(cca, &config, |_| {});
+        sender.on_packet(at(20), &ack(1, 6, 20), &mut NoObserver);
+        assert_eq!(sender.state, RecoveryState::Cwr);
+        assert_eq!(sender.sample(at(20)).ssthresh, Some(5));
+        let mut loss = ack(1, 6, 25);
+        let Body::Ack(body) = &mut loss.body else { panic!() };
+        body.sack[0] = SackBlock { start: 4, end: 10 };
+        body.sack_count = 1;
+        sender.on_packet(at(25), &loss, &mut NoObserver);
+        assert_eq!(sender.state, RecoveryState::Recovery);
+        let sample = sender.sample(at(25));
+        assert_eq!((sample.lost, sample.ssthresh), (3, Some(ssthresh)), "{cca}");
+        assert!(sample.cwnd <= 5, "{cca}: {}", sample.cwnd);
+        // Everything arrives: the window is the threshold, and may grow by one at once.
+        sender.on_packet(at(40), &ack(10, 6, 40), &mut NoObserver);
+        assert_eq!(sender.state, RecoveryState::Open);
+        assert!((ssthresh..=ssthresh + 1).contains(&sender.cwnd()), "{cca}: {}", sender.cwnd());
+    }
+}
+
 /// Feeds data segments with these codepoints, ten milliseconds apart, and collects what is
 /// acknowledged at once: next segment expected, flags.
 fn acknowledged(receiver: &mut Receiver, codepoints: &[Ecn]) -> Vec<(u32, u8)> {
@@ -488,6 +515,6 @@ fn offloaded_packets_count_their_segments_and_bytes() {
         assert_eq!(super::ecn::option_length(blocks), length);
         // All options together fit the 40 bytes that there are.
         let sack = if blocks > 0 { 4 + 8 * u32::from(blocks) } else { 0 };
-        assert!(12 + sack + length <= 40);
+        assert!(12 + sack + u32::from(length) <= 40);
     }
 }

@@ -215,3 +215,23 @@ fn every_connection_of_a_flow_has_ports_and_numbers_of_its_own() {
     let seen: Vec<(u16, bool)> = found.iter().map(|b| (port(b), is_dropped(b))).collect();
     assert_eq!(seen, [(5002, false), (5002, false), (5003, false), (5003, true)]);
 }
+
+/// RFC 9768 section 3.1.1, figure 2: AE, CWR and ECE are bits 7 to 9 of the flags.
+#[test]
+fn the_flags_of_ecn_are_where_a_dissector_looks_for_them() {
+    let mut pcap = observer(Taps::default());
+    let flow = Who::Flow(FlowId(0));
+    let asked = Time::from_nanos(1_000);
+    let request = Body::Handshake { asked, ecn: TcpEcn::from_bits(0b111) };
+    let request = packet(0, Direction::Forward, 1_000, 60, request);
+    pcap.record(request.sent, flow, &Event::Sent { packet: &request });
+    let mut told = ack(2_000, 10, &[]);
+    let Body::Ack(body) = &mut told.body else { panic!("an acknowledgement") };
+    body.ecn = TcpEcn::from_bits(0b101);
+    pcap.record(told.sent, flow, &Event::Arrived { packet: &told });
+    let flags: Vec<u16> = blocks(&pcap.finish().unwrap())
+        .iter()
+        .map(|block| u16::from_be_bytes([block.2[46], block.2[47]]) & 0x1ff)
+        .collect();
+    assert_eq!(flags, [0x1c2, 0x150]);
+}
