@@ -446,13 +446,13 @@ const GROUPS: &[&[Metric]] = &[
             |run| Some(run.totals.goodput_sum_mbps);
         "tcp_goodput_sum_mbps", "Mbit/s", "goodput_mbps of all TCP flows",
             |run| Some(run.totals.tcp_goodput_sum_mbps);
-        "jain", "", "Jain's index of goodput_mbps over the TCP flows",
+        "jain", "", "Jain's index of goodput_mbps over the TCP flows, arrivals left out",
             |run| run.totals.jain;
         "jain_1s_p50", "", "Median over the seconds after the warm-up of Jain's index in each",
             |run| stats::quantile(&run.totals.jain_1s, 0.5);
         "jain_1s_min", "", "Least of them",
             |run| stats::quantile(&run.totals.jain_1s, 0.0);
-        "min_max", "", "Least over largest goodput_mbps of the TCP flows",
+        "min_max", "", "Least over largest goodput_mbps of the TCP flows, arrivals left out",
             |run| run.totals.min_max;
         "retransmits_sum", "packets", "retransmits of all flows",
             |run| Some(run.totals.retransmits as f64);
@@ -483,7 +483,7 @@ fn some_if(has: bool, value: f64) -> Option<f64> {
 }
 
 fn tcp(flow: &FlowMetrics, value: f64) -> Option<f64> {
-    some_if(flow.kind == crate::FlowKind::Tcp, value)
+    some_if(flow.kind.is_tcp(), value)
 }
 
 fn has_frames(flow: &FlowMetrics) -> bool {
@@ -495,10 +495,8 @@ fn of_frames(flow: &FlowMetrics, value: f64) -> Option<f64> {
     some_if(has_frames(flow), value)
 }
 
-/// A number about arrivals; needs one.
 fn of_arrivals(flow: &FlowMetrics, count: u64) -> Option<f64> {
-    let counts = flow.transfers.counts;
-    some_if(counts.opened + counts.refused > 0, count as f64)
+    some_if(flow.kind == crate::FlowKind::Arrivals, count as f64)
 }
 
 fn sample(flow: &FlowMetrics, of: impl Fn(&FlowSample) -> f64) -> Option<f64> {

@@ -20,7 +20,7 @@ fn shipped() -> Vec<PathBuf> {
 #[test]
 fn every_shipped_study_runs_and_its_claims_can_be_checked() {
     let studies = shipped();
-    assert!(studies.len() >= 2);
+    assert!(studies.len() >= 6);
     for path in studies {
         let shorten = Some(Span::from_millis(2500));
         let overrides = Overrides { seeds: Some(1), shorten, ..Overrides::default() };

@@ -13,12 +13,13 @@ const ADDRESS: StreamAddress = StreamAddress { seed: 1, run: 1 };
 
 /// Web-like transfers at half of 20 Mbit/s beside one that never ends.
 fn scenario(queue: &str, cca: &str, more: &str) -> Scenario {
+    let ecn = if cca == "prague" { "accecn" } else { "classic" };
     let text = format!(
         "schema = 1\ntitle = \"t\"\n[scenario]\nduration = \"8s\"\nwarmup = \"1s\"\n\
          [scenario.path]\nrate = \"20Mbps\"\nrtt = \"20ms\"\nqueue = \"{queue}\"\n\
          {more}\
          [[scenario.flow]]\nname = \"web\"\napp = \"arrivals\"\ncca = \"{cca}\"\nload = \"50%\"\n\
-         sizes = \"lognormal mean 30kB sigma 1.5 max 1MB\"\necn = \"classic\"\n\
+         sizes = \"lognormal mean 30kB sigma 1.5 max 1MB\"\necn = \"{ecn}\"\n\
          [[scenario.flow]]\nname = \"bulk\"\napp = \"bulk\"\ncca = \"{cca}\"\n"
     );
     let study = Study::parse("t.toml", &text, Path::new(""), &Overrides::default());
@@ -71,7 +72,7 @@ fn invariants_hold_through_every_queue_and_nothing_is_faster_than_possible() {
         "fq",
         "red limit 400000 min 30000 max 90000 avpkt 1000 ecn",
     ] {
-        for cca in ["cubic", "bbr"] {
+        for cca in ["cubic", "bbr", "prague"] {
             let (run, _) = run(&scenario(queue, cca, ""), 0);
             let name = format!("{cca} through {queue}");
             assert!(value(&run, "web", "transfers_completed") > 100.0, "{name}");

@@ -50,6 +50,10 @@ impl FlowShape {
         Self::of(FlowKind::Tcp, name.into())
     }
 
+    pub fn arrivals(name: impl Into<String>) -> Self {
+        Self::of(FlowKind::Arrivals, name.into())
+    }
+
     pub fn udp(name: impl Into<String>) -> Self {
         Self::of(FlowKind::Udp, name.into())
     }
@@ -63,10 +67,13 @@ impl FlowShape {
     }
 }
 
-/// What a flow sends, which decides where it counts: fairness is among TCP flows.
+/// What a flow sends, which decides where it counts: fairness is among TCP flows of one connection
+/// each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FlowKind {
     Tcp,
+    /// Transfers that come and go, each over a TCP connection of its own.
+    Arrivals,
     Udp,
     Ping,
 }
@@ -75,9 +82,14 @@ impl FlowKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
+            Self::Arrivals => "arrivals",
             Self::Udp => "udp",
             Self::Ping => "ping",
         }
+    }
+
+    pub const fn is_tcp(self) -> bool {
+        matches!(self, Self::Tcp | Self::Arrivals)
     }
 }
 
@@ -168,7 +180,7 @@ impl Collector {
             window,
         };
         run.totals = totals(&run, self.warmup);
-        for flow in run.flows.iter_mut().filter(|flow| flow.kind == FlowKind::Tcp) {
+        for flow in run.flows.iter_mut().filter(|flow| flow.kind.is_tcp()) {
             let goodput = flow.value("goodput_mbps").unwrap_or(0.0);
             let sum = run.totals.tcp_goodput_sum_mbps;
             flow.share = (sum > 0.0).then(|| goodput / sum);
@@ -285,19 +297,21 @@ impl Observer for Collector {
 
 fn totals(run: &RunMetrics, warmup: Time) -> Totals {
     let goodput = |flow: &FlowMetrics| flow.value("goodput_mbps").unwrap_or(0.0);
-    let tcp: Vec<usize> =
+    let tcp = || run.flows.iter().filter(|flow| flow.kind.is_tcp());
+    // Transfers that come and go take what they want, so they are not among those compared.
+    let lasting: Vec<usize> =
         (0..run.flows.len()).filter(|at| run.flows[*at].kind == FlowKind::Tcp).collect();
-    let tcp_goodput: Vec<f64> = tcp.iter().map(|at| goodput(&run.flows[*at])).collect();
+    let shares: Vec<f64> = lasting.iter().map(|at| goodput(&run.flows[*at])).collect();
     Totals {
         goodput_sum_mbps: run.flows.iter().map(goodput).sum(),
-        tcp_goodput_sum_mbps: tcp_goodput.iter().sum(),
-        jain: stats::jain(&tcp_goodput),
-        min_max: stats::min_max_ratio(&tcp_goodput),
-        jain_1s: run.series.jain_over(Span::from_secs(1), warmup.since(Time::ZERO), &tcp),
+        tcp_goodput_sum_mbps: tcp().map(goodput).sum(),
+        jain: stats::jain(&shares),
+        min_max: stats::min_max_ratio(&shares),
+        jain_1s: run.series.jain_over(Span::from_secs(1), warmup.since(Time::ZERO), &lasting),
         retransmits: run.flows.iter().map(|flow| flow.whole.retransmits).sum(),
         drops: run.links.iter().map(|link| link.whole.drops()).sum(),
         marks: run.links.iter().map(|link| link.whole.marks).sum(),
-        data_packets: tcp.iter().map(|at| run.flows[*at].whole.arrived_packets).sum(),
+        data_packets: tcp().map(|flow| flow.whole.arrived_packets).sum(),
     }
 }
 

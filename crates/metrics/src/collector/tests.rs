@@ -480,7 +480,7 @@ fn transfers_count_whenever_they_end() {
 fn transfers_that_began_before_the_warm_up_do_not_count_and_the_rest_do_by_size() {
     let empty = qoe::EmptyPath { rtt: ms_span(10), rate: Rate::UNLIMITED, initial_window: 14_480 };
     let shape = Shape {
-        flows: vec![FlowShape { empty: Some(empty), ..FlowShape::tcp("a") }],
+        flows: vec![FlowShape { empty: Some(empty), ..FlowShape::arrivals("a") }],
         links: vec![],
         duration: Span::from_secs(10),
         warmup: Span::from_secs(2),
@@ -525,6 +525,18 @@ fn transfers_that_began_before_the_warm_up_do_not_count_and_the_rest_do_by_size(
     // A round trip to connect, then one for a thousand bytes, three for 100 kB, nine for 5 MB.
     assert_eq!((value("slowdown_min"), value("slowdown_max")), (2.0, 40.0));
     assert_eq!(value("completions"), 5.0);
+}
+
+#[test]
+fn transfers_that_come_and_go_are_not_compared_with_flows_that_last() {
+    let mut collector = collector([FlowShape::tcp, FlowShape::arrivals]);
+    collector.record(at(5000), A, &Event::Delivered { bytes: 3_000_000 });
+    collector.record(at(5000), B, &Event::Delivered { bytes: 1_000_000 });
+    let run = collector.finish(at(10_000));
+    assert_eq!((run.totals.jain, run.totals.min_max), (Some(1.0), Some(1.0)));
+    assert_eq!(run.totals.tcp_goodput_sum_mbps, 4.0);
+    assert_eq!(run.flows[1].value("share"), Some(0.25));
+    assert_eq!(run.flows[1].value("transfers_started"), Some(0.0));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use sojourn_metrics::{
     Collector, FLOW_COLUMNS, FlowShape, LINK_COLUMNS, LinkShape, Metric, RunMetrics, Scope, Shape,
     qoe::EmptyPath,
 };
-use sojourn_scenario::{App, Flow, Scenario};
+use sojourn_scenario::{App, Flow, Scenario, Traffic};
 
 use crate::results::{Kind, MetricColumn, Row, RunResult, Series, SeriesColumn};
 
@@ -44,9 +44,12 @@ pub fn shape(scenario: &Scenario) -> Shape {
             .flows
             .iter()
             .map(|flow| match &flow.app {
-                App::Tcp { transport, .. } => FlowShape {
+                App::Tcp { traffic, transport, .. } => FlowShape {
                     empty: Some(empty_path(scenario, flow, transport)),
-                    ..FlowShape::tcp(&flow.name)
+                    ..match traffic {
+                        Traffic::Arrivals(_) => FlowShape::arrivals(&flow.name),
+                        Traffic::Bulk { .. } | Traffic::OnOff { .. } => FlowShape::tcp(&flow.name),
+                    }
                 },
                 App::Ping(_) => FlowShape::ping(&flow.name),
                 App::Udp(_) => FlowShape::udp(&flow.name),

@@ -294,8 +294,8 @@ fn add_totals(sum: &mut FlowSample, one: &FlowSample) {
     sum.bytes_sent += one.bytes_sent;
     sum.bytes_retrans += one.bytes_retrans;
     sum.bytes_acked += one.bytes_acked;
-    sum.busy = sum.busy + one.busy;
-    sum.rwnd_limited = sum.rwnd_limited + one.rwnd_limited;
+    sum.busy += one.busy;
+    sum.rwnd_limited += one.rwnd_limited;
     sum.min_rtt = match (sum.min_rtt, one.min_rtt) {
         (Some(least), Some(rtt)) => Some(least.min(rtt)),
         (least, rtt) => least.or(rtt),
