@@ -39,6 +39,11 @@ pub struct Totals {
     pub min_max: Option<f64>,
     /// Jain's index in each second after the warm-up.
     pub jain_1s: Vec<f64>,
+    /// The same of the seconds during and up to 5 s after a time in which a link had less than half
+    /// of its median capacity, and of the other seconds.
+    pub jain_1s_by_drop: [Vec<f64>; 2],
+    /// Goodput of all TCP flows in each step after the warm-up.
+    pub tcp_goodput_step_mbps: Vec<f64>,
     pub retransmits: u64,
     pub drops: u64,
     pub marks: u64,
@@ -55,6 +60,8 @@ pub struct FlowMetrics {
     /// Length of the run and of its part after the warm-up.
     pub run: Span,
     pub window: Span,
+    /// Goodput in each second after the warm-up, in Mbit/s.
+    pub goodput_1s_mbps: Vec<f64>,
     /// Part of this flow in the goodput of all TCP flows; `None` for other flows.
     pub share: Option<f64>,
     /// Samples that the sender took.
@@ -97,6 +104,17 @@ impl FlowMetrics {
     /// A metric of scope [`Scope::Flow`] by name; `None` when it has no value or there is no such.
     pub fn value(&self, name: &str) -> Option<f64> {
         table::metric(Scope::Flow, name)?.of_flow(self)
+    }
+
+    /// How often the controller went to measure the round-trip time after the warm-up, and how long
+    /// that took in all; `None` when it has no such phase, or never was in one.
+    pub fn probe_rtt(&self) -> Option<(u64, Span)> {
+        let is_bbr = |phase: &&PhaseTime| phase.phase.starts_with("PROBE_");
+        self.phases.iter().find(is_bbr)?;
+        let probes = self.phases.iter().filter(|phase| phase.phase.starts_with("PROBE_RTT"));
+        Some(probes.fold((0, Span::ZERO), |(count, time), phase| {
+            (count + phase.entries, time + phase.time)
+        }))
     }
 
     /// Part of the time after the warm-up that was spent in a phase of the controller.

@@ -4,6 +4,8 @@
 //! Rates, counts, mean and largest delays are of that time, so that no peak is lost; what `ss`
 //! and `tc` would show is the state at `t_s`. What is not known is not-a-number.
 
+use std::ops::Range;
+
 use sojourn_core::{FlowSample, QueueSample, Rate, Span};
 
 use crate::stats;
@@ -108,26 +110,69 @@ impl Series {
     /// Jain's index of the goodput of `flows` in each whole `window` after `from`; windows in
     /// which nothing arrived are left out. Empty when the window is not a multiple of the step.
     pub fn jain_over(&self, window: Span, from: Span, flows: &[usize]) -> Vec<f64> {
+        let windows = self.windows(window, from);
+        windows.filter_map(|rows| self.jain_in(&rows, flows)).collect()
+    }
+
+    /// The same, parted: windows that reach into the time `after` a fall of some link's capacity
+    /// below half of its median over the run (or hold one), and the others.
+    pub fn jain_by_drop(
+        &self,
+        window: Span,
+        from: Span,
+        flows: &[usize],
+        after: Span,
+    ) -> [Vec<f64>; 2] {
+        let is_low = self.low_capacity();
+        let reach = after.as_nanos().checked_div(self.step.as_nanos()).unwrap_or(0) as usize;
+        let mut parted = [Vec::new(), Vec::new()];
+        for rows in self.windows(window, from) {
+            let since = rows.start.saturating_sub(reach);
+            let part = usize::from(!is_low[since..rows.end].contains(&true));
+            parted[part].extend(self.jain_in(&rows, flows));
+        }
+        parted
+    }
+
+    /// Goodput of `flow` in each whole `window` after `from`, in Mbit/s.
+    pub fn goodput_over(&self, window: Span, from: Span, flow: usize) -> Vec<f64> {
+        let windows = self.windows(window, from);
+        windows.map(|rows| self.goodput_in(&rows, flow) / rows.len() as f64).collect()
+    }
+
+    /// Rows of the whole windows after `from`; none when the window is not a multiple of the step.
+    fn windows(&self, window: Span, from: Span) -> impl Iterator<Item = Range<usize>> {
         let step = self.step.as_nanos();
-        if step == 0 || flows.is_empty() || !window.as_nanos().is_multiple_of(step) {
-            return Vec::new();
+        let fits = step != 0 && !window.is_zero() && window.as_nanos().is_multiple_of(step);
+        let per_window = if fits { (window.as_nanos() / step) as usize } else { 1 };
+        let first = if fits { from.as_nanos().div_ceil(step) as usize } else { usize::MAX };
+        let count = self.t_s.len().saturating_sub(first) / per_window;
+        (0..count).map(move |at| first + at * per_window..first + (at + 1) * per_window)
+    }
+
+    fn goodput_in(&self, rows: &Range<usize>, flow: usize) -> f64 {
+        self.flows[flow].goodput_mbps[rows.clone()].iter().map(|mbps| f64::from(*mbps)).sum()
+    }
+
+    fn jain_in(&self, rows: &Range<usize>, flows: &[usize]) -> Option<f64> {
+        let sums: Vec<f64> = flows.iter().map(|flow| self.goodput_in(rows, *flow)).collect();
+        stats::jain(&sums)
+    }
+
+    /// For each row, whether some link has less than half of its median capacity.
+    fn low_capacity(&self) -> Vec<bool> {
+        let mut is_low = vec![false; self.t_s.len()];
+        for link in &self.links {
+            let known = link.capacity_mbps.iter().copied().filter(|mbps| !mbps.is_nan());
+            let known: Vec<f64> = known.map(f64::from).collect();
+            let Some(median) = stats::quantile(&known, 0.5) else {
+                continue;
+            };
+            for (is_low, mbps) in is_low.iter_mut().zip(&link.capacity_mbps) {
+                *is_low |= f64::from(*mbps) < median / 2.0;
+            }
         }
-        let per_window = (window.as_nanos() / step) as usize;
-        let first = (from.as_nanos().div_ceil(step)) as usize;
-        let mut indices = Vec::new();
-        let mut row = first;
-        while per_window > 0 && row + per_window <= self.t_s.len() {
-            let sums: Vec<f64> = flows
-                .iter()
-                .map(|flow| {
-                    let column = &self.flows[*flow].goodput_mbps[row..row + per_window];
-                    column.iter().map(|mbps| f64::from(*mbps)).sum()
-                })
-                .collect();
-            indices.extend(stats::jain(&sums));
-            row += per_window;
-        }
-        indices
+        is_low
     }
 
     /// The number that stands for a phase, new or known.

@@ -204,6 +204,10 @@ const GROUPS: &[&[Metric]] = &[
         "received_mbps", "Mbit/s",
             "IP bytes of data packets and datagrams that arrived after the warm-up, over that time",
             |flow| rate(flow.after_warmup.arrived_bytes, flow.window);
+        "goodput_1s_min_mbps", "Mbit/s", "Least goodput in a second after the warm-up",
+            |flow| stats::quantile(&flow.goodput_1s_mbps, 0.0);
+        "goodput_1s_p50_mbps", "Mbit/s", "Median goodput in a second after the warm-up",
+            |flow| stats::quantile(&flow.goodput_1s_mbps, 0.5);
         "share", "", "Part in the goodput of all TCP flows after the warm-up",
             |flow| flow.share;
         "delivered_bytes", "bytes", "Bytes that reached the application in order; whole run",
@@ -246,6 +250,10 @@ const GROUPS: &[&[Metric]] = &[
             |flow| sample(flow, |last| last.rwnd_limited.as_millis_f64());
         "rwnd_limited_share", "", "That time as part of the busy time, as ss prints it",
             |flow| flow.last.and_then(|last| part(last.rwnd_limited.as_nanos(), last.busy.as_nanos()));
+        "probe_rtt_count", "", "Entries into PROBE_RTT after the warm-up, of controllers that have it",
+            |flow| flow.probe_rtt().map(|(count, _)| count as f64);
+        "probe_rtt_ms", "ms", "Time in it",
+            |flow| flow.probe_rtt().map(|(_, time)| time.as_millis_f64());
         "connect_ms", "ms", "From the connection request to its answer",
             |flow| flow.connect.map(Span::as_millis_f64);
     },
@@ -452,6 +460,14 @@ const GROUPS: &[&[Metric]] = &[
             |run| stats::quantile(&run.totals.jain_1s, 0.5);
         "jain_1s_min", "", "Least of them",
             |run| stats::quantile(&run.totals.jain_1s, 0.0);
+        "jain_1s_after_drop_p50", "", "Median of Jain's index in the seconds in which, or up to 5 s before which, a link had less than half of its median capacity",
+            |run| stats::quantile(&run.totals.jain_1s_by_drop[0], 0.5);
+        "jain_1s_apart_p50", "", "Median of it in the other seconds",
+            |run| stats::quantile(&run.totals.jain_1s_by_drop[1], 0.5);
+        "tcp_goodput_step_min_mbps", "Mbit/s", "Least goodput of all TCP flows together in a step",
+            |run| stats::quantile(&run.totals.tcp_goodput_step_mbps, 0.0);
+        "tcp_goodput_step_p50_mbps", "Mbit/s", "Median of it",
+            |run| stats::quantile(&run.totals.tcp_goodput_step_mbps, 0.5);
         "min_max", "", "Least over largest goodput_mbps of the TCP flows, arrivals left out",
             |run| run.totals.min_max;
         "retransmits_sum", "packets", "retransmits of all flows",

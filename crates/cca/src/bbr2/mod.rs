@@ -47,7 +47,7 @@ parameters! {
         extra_acked_gain: Gain = Gain::of_256(256), "1", "Share of the measured aggregation added to the window";
         extra_acked_window: u32 = 5, "5", "Rounds in each of the two windows that measure aggregation, after STARTUP";
         extra_acked_limit: Span = Span::from_millis(100), "100ms", "Most aggregation allowed for, as time at the estimated bandwidth";
-        tso_rtt_shift: u32 = 9, "9", "The burst allowed for short paths halves every 2 to this power microseconds of round-trip time";
+        tso_rtt_shift: Shift = Shift(9), "9", "The burst allowed for short paths halves every 2 to this power microseconds of round-trip time; 0 for no such allowance";
         pacing_margin: Percent = Percent(1), "1%", "Share of the bandwidth left unused by pacing, in whole percent";
         ecn: Switch = Switch(false), "off", "on or off: respond to ECN, for paths that mark at a shallow threshold";
         ecn_max_rtt: Span = Span::from_millis(5), "5ms", "Largest round-trip time at which ECN is responded to; 0s for any";
@@ -64,6 +64,10 @@ parameters! {
 /// `on` or `off`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Switch(pub(crate) bool);
+
+/// A power of two, 0 to 15, as wide as the kernel's field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shift(pub(crate) u32);
 
 impl Config {
     /// The controller of a connection.
@@ -114,7 +118,7 @@ impl Config {
             extra_acked_gain: self.extra_acked_gain,
             extra_acked_window: self.extra_acked_window,
             extra_acked_limit: self.extra_acked_limit,
-            tso_rtt_shift: self.tso_rtt_shift,
+            tso_rtt_shift: self.tso_rtt_shift.0,
             pacing_margin: self.pacing_margin,
             ecn_low: self.ecn.0,
             ecn_max_rtt: self.ecn_max_rtt,
@@ -143,5 +147,17 @@ impl Value for Switch {
 
     fn write(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, " {name}={}", if self.0 { "on" } else { "off" })
+    }
+}
+
+impl Value for Shift {
+    const KIND: ParamKind = ParamKind::Count;
+
+    fn read(words: &mut Words<'_>, name: &str) -> Result<Self, SpecError> {
+        Ok(Self(words.count(name, 0, 15)? as u32))
+    }
+
+    fn write(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, " {name}={}", self.0)
     }
 }

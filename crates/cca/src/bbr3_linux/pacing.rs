@@ -110,7 +110,7 @@ impl Pacing {
             .min_rtt
             .and_then(|rtt| rtt.as_micros().checked_shr(self.tso_rtt_shift))
             .unwrap_or(u64::MAX);
-        let for_rtt = if halvings < 32 { MAX_GSO >> halvings } else { 0 };
+        let for_rtt = if self.tso_rtt_shift > 0 && halvings < 32 { MAX_GSO >> halvings } else { 0 };
         let burst = (for_rate + for_rtt).min(MAX_BURST) as u32;
         let least = if self.bytes_per_sec < self.min_tso_rate { 1 } else { MIN_TSO_SEGMENTS };
         self.tso_goal = (burst / self.mss).max(least);

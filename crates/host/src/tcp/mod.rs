@@ -64,6 +64,16 @@ pub struct Config {
     pub offload: bool,
     /// Most bytes that one offloaded packet holds (`gso_max_size`).
     pub gso_max_size: u32,
+    /// Bursts to a near receiver are larger: the allowance of 64 KiB halves with every 2 to this
+    /// power microseconds of round-trip time (`tcp_tso_rtt_log`). Zero is no allowance, as before
+    /// Linux 5.18.
+    pub tso_rtt_log: u32,
+    /// A short burst waits only for an acknowledgement that is due within this time, and within
+    /// half a round trip. Linux before 6.13 knew the second condition alone.
+    pub deferral: Span,
+    /// Bursts end where a buffer of the send queue ends: the kernel fills each to `gso_max_size` as
+    /// the application writes, and never joins two again.
+    pub buffer_bound: bool,
     /// Paces also a controller that has no pacing rate of its own, as the `fq` discipline at the
     /// sender makes Linux do.
     pub pace_always: bool,
@@ -95,6 +105,9 @@ impl Default for Config {
             ecn_option: true,
             offload: false,
             gso_max_size: 65_536,
+            tso_rtt_log: 9,
+            deferral: Span::from_millis(1),
+            buffer_bound: false,
             pace_always: false,
             tick: Span::from_millis(1),
             rto_min: Span::from_millis(200),

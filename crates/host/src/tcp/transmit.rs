@@ -223,7 +223,7 @@ impl Sender {
         if room < mss.min(available) {
             return Err(Hold::Receiver);
         }
-        let most = self.burst_limit();
+        let most = self.burst_limit().min(self.left_of_buffer());
         let quota = (cwnd - in_flight).min((cwnd / 2).max(1));
         if most > 1 && self.defers(now, in_flight, cwnd, room, most, available) {
             return Err(Hold::Deferred);
@@ -378,12 +378,22 @@ impl Sender {
         let most = u64::from(self.config.gso_max_size - GSO_HEADROOM);
         let rate = self.pacer.rate;
         let mut bytes = if rate.is_unlimited() { most } else { rate.as_bytes_per_sec() >> 10 };
-        // Doubles for every halving of the distance below 512 µs · 32.
-        let closeness = self.rtt.min().map_or(0, |rtt| rtt.as_micros() >> 9);
-        if closeness < 32 {
-            bytes += most >> closeness;
+        // By default it doubles for every 512 µs nearer, below 32 of them.
+        let log = self.config.tso_rtt_log;
+        let distance = self.rtt.min().map_or(0, |rtt| rtt.as_micros() >> log);
+        if log != 0 && distance < 32 {
+            bytes += most >> distance;
         }
         (bytes.min(most) as u32 / self.config.mss).max(least)
+    }
+
+    /// Segments up to the end of the buffer that the next one lies in.
+    fn left_of_buffer(&self) -> u32 {
+        if !self.config.buffer_bound {
+            return u32::MAX;
+        }
+        let buffer = ((self.config.gso_max_size - GSO_HEADROOM) / self.config.mss).max(1);
+        buffer - self.board.end() % buffer
     }
 
     /// Whether a burst that the window cuts short should wait for the next acknowledgement
@@ -418,7 +428,7 @@ impl Sender {
         // The next acknowledgement is too far off to wait for.
         let srtt = Span::from_nanos(self.rtt.srtt_us_8() * 125);
         let expected = self.board.record(self.board.first()).sent + srtt;
-        if expected.since(now) > RECENT.min(srtt / 2) {
+        if expected.since(now) > self.config.deferral.min(srtt / 2) {
             return false;
         }
         if by_window < room {

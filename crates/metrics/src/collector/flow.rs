@@ -231,6 +231,7 @@ impl FlowState {
             after_warmup: self.total - self.at_warmup,
             run: end.since(Time::ZERO),
             window,
+            goodput_1s_mbps: Vec::new(),
             share: None,
             rtt: self.rtt.distribution(),
             owd: self.owd.distribution(),

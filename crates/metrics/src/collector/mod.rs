@@ -180,6 +180,10 @@ impl Collector {
             window,
         };
         run.totals = totals(&run, self.warmup);
+        let from = self.warmup.since(Time::ZERO);
+        for (index, flow) in run.flows.iter_mut().enumerate() {
+            flow.goodput_1s_mbps = run.series.goodput_over(Span::from_secs(1), from, index);
+        }
         for flow in run.flows.iter_mut().filter(|flow| flow.kind.is_tcp()) {
             let goodput = flow.value("goodput_mbps").unwrap_or(0.0);
             let sum = run.totals.tcp_goodput_sum_mbps;
@@ -302,12 +306,22 @@ fn totals(run: &RunMetrics, warmup: Time) -> Totals {
     let lasting: Vec<usize> =
         (0..run.flows.len()).filter(|at| run.flows[*at].kind == FlowKind::Tcp).collect();
     let shares: Vec<f64> = lasting.iter().map(|at| goodput(&run.flows[*at])).collect();
+    let from = warmup.since(Time::ZERO);
+    let second = Span::from_secs(1);
+    let mut step_goodput = Vec::new();
+    for (at, _) in run.flows.iter().enumerate().filter(|(_, flow)| flow.kind.is_tcp()) {
+        let column = run.series.goodput_over(run.series.step, from, at);
+        step_goodput.resize(column.len(), 0.0);
+        step_goodput.iter_mut().zip(column).for_each(|(sum, mbps)| *sum += mbps);
+    }
     Totals {
         goodput_sum_mbps: run.flows.iter().map(goodput).sum(),
         tcp_goodput_sum_mbps: tcp().map(goodput).sum(),
         jain: stats::jain(&shares),
         min_max: stats::min_max_ratio(&shares),
-        jain_1s: run.series.jain_over(Span::from_secs(1), warmup.since(Time::ZERO), &lasting),
+        jain_1s: run.series.jain_over(second, from, &lasting),
+        jain_1s_by_drop: run.series.jain_by_drop(second, from, &lasting, Span::from_secs(5)),
+        tcp_goodput_step_mbps: step_goodput,
         retransmits: run.flows.iter().map(|flow| flow.whole.retransmits).sum(),
         drops: run.links.iter().map(|link| link.whole.drops()).sum(),
         marks: run.links.iter().map(|link| link.whole.marks).sum(),

@@ -123,6 +123,51 @@ fn shares_and_fairness_are_among_tcp_flows() {
 }
 
 #[test]
+fn fairness_is_parted_by_falls_of_the_capacity_and_dips_show_in_seconds_and_steps() {
+    let mut collector = tcp();
+    // 1 Mbit in each of 20 s for either flow, but none for the second in the ninth second, after
+    // the capacity had fallen to a fifth for a step at 8.0 s.
+    for step in 1..200 {
+        let capacity =
+            if step == 80 { Rate::from_bps(2_000_000) } else { Rate::from_bps(10_000_000) };
+        let sample = QueueSample { capacity, ..QueueSample::default() };
+        collector.record(at(step * 100), LINK, &Event::QueueSample(&sample));
+        collector.record(at(step * 100 + 50), A, &Event::Delivered { bytes: 12_500 });
+        if !(80..90).contains(&step) {
+            collector.record(at(step * 100 + 50), B, &Event::Delivered { bytes: 12_500 });
+        }
+    }
+    let run = collector.finish(at(20_000));
+    assert_eq!((run.value("jain_1s_min"), run.value("jain_1s_p50")), (Some(0.5), Some(1.0)));
+    let [after, apart] = &run.totals.jain_1s_by_drop;
+    // The fall is in the row that ends at 8.0 s; five more seconds are said to follow it.
+    assert_eq!((after.len(), apart.len()), (6, 12));
+    assert!(after.contains(&0.5) && !apart.contains(&0.5));
+    assert_eq!(run.flows[1].value("goodput_1s_min_mbps"), Some(0.0));
+    assert_eq!(run.flows[0].value("goodput_1s_p50_mbps"), Some(1.0));
+    assert_eq!(run.value("tcp_goodput_step_min_mbps"), Some(1.0));
+    assert_eq!(run.value("tcp_goodput_step_p50_mbps"), Some(2.0));
+    assert_eq!(run.flows[0].value("probe_rtt_count"), None);
+}
+
+#[test]
+fn visits_to_probe_rtt_are_counted() {
+    let mut collector = tcp();
+    let phase = |from, to| Event::Phase { from, to };
+    collector.record(at(500), A, &phase("STARTUP", "PROBE_BW:1"));
+    collector.record(at(2000), A, &phase("PROBE_BW:1", "PROBE_RTT"));
+    collector.record(at(2200), A, &phase("PROBE_RTT", "PROBE_BW:1"));
+    collector.record(at(7000), A, &phase("PROBE_BW:1", "PROBE_RTT"));
+    collector.record(at(7200), A, &phase("PROBE_RTT", "PROBE_BW:1"));
+    let run = collector.finish(at(10_000));
+    let flow = &run.flows[0];
+    assert_eq!(
+        (flow.value("probe_rtt_count"), flow.value("probe_rtt_ms")),
+        (Some(2.0), Some(400.0))
+    );
+}
+
+#[test]
 fn distributions_forget_the_warm_up_and_rows_do_not() {
     let mut collector = Collector::new(Shape {
         flows: vec![FlowShape::tcp("a")],

@@ -121,6 +121,17 @@ pub struct FlowSpec {
     /// TCP: segmentation is offloaded, so that a burst crosses the network as one packet.
     #[schemars(extend("default" = tcp::Config::default().offload))]
     pub offload: Option<bool>,
+    /// TCP: bursts are larger the nearer the receiver, by 64 KiB halved every 2 to this power
+    /// microseconds (`tcp_tso_rtt_log`); `0` is what Linux before 5.18 did.
+    #[schemars(range(min = 0, max = 31), extend("default" = tcp::Config::default().tso_rtt_log))]
+    pub tso_rtt_log: Option<u32>,
+    /// TCP: a short burst waits for an acknowledgement that is due within this time and half a
+    /// round trip; at most `1s`, which is what Linux before 6.13 did.
+    #[schemars(extend("default" = tcp::Config::default().deferral.to_string()))]
+    pub deferral: Option<Text<Span>>,
+    /// TCP: bursts end where a buffer of 64 KiB of the send queue ends, as the kernel fills them.
+    #[schemars(extend("default" = tcp::Config::default().buffer_bound))]
+    pub buffer_bound: Option<bool>,
     /// TCP: paces also a congestion control that has no pacing rate of its own, as the `fq`
     /// discipline at the sender would.
     #[schemars(extend("default" = tcp::Config::default().pace_always))]
@@ -268,6 +279,9 @@ pub const KEYS_BY_APP: &[(&str, &[AppKind])] = &[
     ("receive_buffer", TCP),
     ("send_buffer", TCP),
     ("offload", TCP),
+    ("tso_rtt_log", TCP),
+    ("deferral", TCP),
+    ("buffer_bound", TCP),
     ("pacing", TCP),
     ("mss", TCP),
     ("initial_cwnd", TCP),

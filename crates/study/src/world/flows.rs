@@ -366,6 +366,9 @@ fn over_tcp(flow: &FlowSpec, traffic: Traffic) -> Result<App, At> {
         receiver_ecn: flow.receiver_ecn.map_or(linux.receiver_ecn, Into::into),
         ecn_option: flow.ecn_option.unwrap_or(linux.ecn_option),
         offload: flow.offload.unwrap_or(linux.offload),
+        tso_rtt_log: number("tso_rtt_log", flow.tso_rtt_log, linux.tso_rtt_log, 0, 31)?,
+        deferral: span_or(&flow.deferral, linux.deferral),
+        buffer_bound: flow.buffer_bound.unwrap_or(linux.buffer_bound),
         pace_always: flow.pacing.unwrap_or(linux.pace_always),
         tick: span_or(&flow.tick, linux.tick),
         rto_min: span_or(&flow.rto_min, linux.rto_min),
@@ -378,6 +381,7 @@ fn over_tcp(flow: &FlowSpec, traffic: Traffic) -> Result<App, At> {
         ("tick", transport.tick, Span::from_secs(1)),
         ("rto_min", transport.rto_min, Span::from_secs(120)),
         ("delayed_ack", transport.delayed_ack, Span::from_secs(1)),
+        ("deferral", transport.deferral, Span::from_secs(1)),
     ] {
         if span > most {
             let problem = SpecError::new(format!("{span} is out of range"));
