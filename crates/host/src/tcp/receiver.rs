@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use sojourn_cca::EcnRequest;
 use sojourn_core::{
-    AckBody, Body, Direction, Ecn, Event, MAX_SACK_BLOCKS, Observer, Packet, Queued, SackBlock,
-    SegmentBody, Span, TcpEcn, Time, Who,
+    AckBody, Body, Direction, ETHERNET_HEADER, Ecn, Event, MAX_SACK_BLOCKS, Observer, Packet,
+    Queued, SackBlock, SegmentBody, Span, TcpEcn, Time, Who,
 };
 
 use super::accecn::Counters;
@@ -504,7 +504,7 @@ impl Receiver {
             ecn: Ecn::NotEct,
             dscp: self.ends.dscp,
             segments: 1,
-            ip_len: self.config.header + options,
+            wire_len: self.config.header + options + ETHERNET_HEADER,
             hop: 0,
             src: self.ends.receiver,
             dst: self.ends.sender,
@@ -529,7 +529,7 @@ impl Receiver {
         }
         ack.ecn = self.counters.tell();
         if self.config.ecn_option {
-            packet.ip_len += ecn::option_length(ack.sack_count);
+            packet.wire_len += ecn::option_length(ack.sack_count);
             ack.ce_bytes = ecn::option(ack.sack_count, self.counters.ceb);
         }
     }

@@ -2,8 +2,8 @@
 
 use sojourn_cca::{Ack, Config as CcaConfig, EcnFeedback, Memo, RecoveryState, Restart, Setup};
 use sojourn_core::{
-    AckBody, Body, Direction, Ecn, Event, FlowSample, Observer, Packet, Rate, SackBlock, Span,
-    Stream, TcpEcn, Time, Who,
+    AckBody, Body, Direction, ETHERNET_HEADER, Ecn, Event, FlowSample, Observer, Packet, Rate,
+    SackBlock, Span, Stream, TcpEcn, Time, Who,
 };
 
 use super::control::Control;
@@ -248,7 +248,8 @@ impl Sender {
                 Connection::Requesting { at: now + wait, wait: wait * 2, repeats: repeats + 1 };
             let asked = now - self.config.address_resolution;
             let ecn = self.offer().flags(repeats);
-            return Some(self.packet(now, 60, 1, Ecn::NotEct, Body::Handshake { asked, ecn }));
+            let body = Body::Handshake { asked, ecn };
+            return Some(self.packet(now, 60 + ETHERNET_HEADER, 1, Ecn::NotEct, body));
         }
         self.next_segment(now)
     }
@@ -339,7 +340,7 @@ impl Sender {
     pub(super) fn packet(
         &self,
         now: Time,
-        ip_len: u32,
+        wire_len: u32,
         segments: u16,
         ecn: Ecn,
         body: Body,
@@ -351,7 +352,7 @@ impl Sender {
             ecn,
             dscp: self.ends.dscp,
             segments,
-            ip_len,
+            wire_len,
             hop: 0,
             src: self.ends.sender,
             dst: self.ends.receiver,

@@ -2,7 +2,7 @@
 //! allow, in bursts of the size that Linux would hand to segmentation offload.
 
 use sojourn_cca::{Quantum, RecoveryState, Sent};
-use sojourn_core::{Body, Packet, Rate, SegmentBody, Span, TcpEcn, Time};
+use sojourn_core::{Body, ETHERNET_HEADER, Packet, Rate, SegmentBody, Span, TcpEcn, Time};
 
 use super::control::Control;
 use super::sender::{Sender, TimerKind};
@@ -162,8 +162,8 @@ impl Sender {
             echo: self.echo,
         });
         let ecn = if retransmission { self.ecn.repeated } else { self.ecn.fresh };
-        let ip_len = payload + self.config.header * count;
-        Some(self.packet(now, ip_len, count as u16, ecn, body))
+        let wire_len = payload + (self.config.header + ETHERNET_HEADER) * count;
+        Some(self.packet(now, wire_len, count as u16, ecn, body))
     }
 
     /// Decides on the next burst and does its bookkeeping.

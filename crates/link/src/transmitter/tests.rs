@@ -18,7 +18,7 @@ fn packet(ip_len: u32) -> Packet {
         ecn: Ecn::NotEct,
         dscp: 0,
         segments: 1,
-        ip_len,
+        wire_len: ip_len + 14,
         hop: 0,
         src: 0,
         dst: 1,
