@@ -69,6 +69,13 @@ impl Scoreboard {
         &self.records[segment as usize & (self.records.len() - 1)]
     }
 
+    /// The record of a segment that the acknowledgement at hand covers: it may have been removed,
+    /// but keeps its place in the ring until the next segment is added.
+    #[inline]
+    pub(super) fn covered(&self, segment: u32) -> &Record {
+        &self.records[segment as usize & (self.records.len() - 1)]
+    }
+
     #[inline]
     pub(super) fn record_mut(&mut self, segment: u32) -> &mut Record {
         debug_assert!((self.first..self.end).contains(&segment));

@@ -435,7 +435,7 @@ impl Sender {
 
         let lost = (self.total_lost - prior_lost) as u32;
         let min_rtt = self.rtt.min();
-        let rate = self.rate.sample(now, outcome.delivered, self.total_lost, min_rtt);
+        let rate = self.rate.sample(now, outcome.delivered, self.total_lost, min_rtt, &self.board);
         let in_flight = self.in_flight();
         if let Some(prr) = &mut self.prr {
             prr.on_ack(outcome.delivered, in_flight, outcome.advanced && lost == 0);
