@@ -12,10 +12,11 @@ pub(crate) struct Place(pub(crate) u32);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
-    wakes: Vec<Time>,
     busy: Tournament,
     /// Places that are woken seldom, so that they lengthen nobody's way to the root.
     quiet: Tournament,
+    /// When each of those is to be woken.
+    quiet_wakes: Vec<Time>,
     /// Places below this are in `busy`.
     split: u32,
     set: u64,
@@ -26,45 +27,47 @@ impl Agenda {
     pub(crate) fn new(busy: usize, places: usize) -> Self {
         assert!(places < 1 << PLACE_BITS, "{places} places");
         Self {
-            wakes: vec![Time::NEVER; places],
             busy: Tournament::new(busy),
             quiet: Tournament::new(places - busy),
+            quiet_wakes: vec![Time::NEVER; places - busy],
             split: busy as u32,
             set: 0,
         }
     }
 
-    #[inline]
-    pub(crate) fn wake_of(&self, place: Place) -> Time {
-        self.wakes[place.0 as usize]
-    }
-
     /// Sets the wake of `place`; [`Time::NEVER`] for none.
     #[inline(always)]
     pub(crate) fn set(&mut self, place: Place, at: Time) {
-        self.set += 1;
-        let key = Key::new(at, self.set, place.0);
-        self.wakes[place.0 as usize] = at;
         if place.0 < self.split {
+            let key = self.next_key(place, at);
             self.busy.set(place.0, key);
         } else {
-            self.set_quiet(place.0 - self.split, key);
+            self.set_quiet(place, at);
         }
     }
 
     /// Not inlined, so that [`Agenda::set`] can be, where it is called for every packet.
     #[inline(never)]
-    fn set_quiet(&mut self, leaf: u32, key: Key) {
+    fn set_quiet(&mut self, place: Place, at: Time) {
+        let leaf = place.0 - self.split;
+        self.quiet_wakes[leaf as usize] = at;
+        let key = self.next_key(place, at);
         self.quiet.set(leaf, key);
     }
 
-    /// Sets the wake of `place` only if `at` comes before the one it has: a component that is
-    /// called too early finds nothing to do and names its wake again.
-    #[inline]
-    pub(crate) fn set_if_sooner(&mut self, place: Place, at: Time) {
-        if at < self.wake_of(place) {
-            self.set(place, at);
+    /// Sets the wake of a quiet place only if `at` comes before the one it has: a component that
+    /// is called too early finds nothing to do and names its wake again.
+    #[inline(always)]
+    pub(crate) fn set_quiet_if_sooner(&mut self, place: Place, at: Time) {
+        if at < self.quiet_wakes[(place.0 - self.split) as usize] {
+            self.set_quiet(place, at);
         }
+    }
+
+    #[inline(always)]
+    fn next_key(&mut self, place: Place, at: Time) -> Key {
+        self.set += 1;
+        Key::new(at, self.set, place.0)
     }
 
     /// The place that comes first, and when.
