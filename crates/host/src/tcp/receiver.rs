@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use sojourn_cca::EcnRequest;
 use sojourn_core::{
-    AckBody, Body, Direction, ETHERNET_HEADER, Ecn, Event, MAX_SACK_BLOCKS, Observer, Packet,
-    Queued, SackBlock, SegmentBody, Span, TcpEcn, Time, Who,
+    AckBody, Body, CeBytes, Direction, ETHERNET_HEADER, Ecn, Event, MAX_SACK_BLOCKS, Observer,
+    Packet, Queued, SackBlock, SegmentBody, Span, TcpEcn, Time, Who,
 };
 
 use super::accecn::Counters;
@@ -487,6 +487,10 @@ impl Receiver {
             sack_count += 1;
         }
         let options = if sack_count > 0 { 4 + 8 * u32::from(sack_count) } else { 0 };
+        let told = match self.echo_of_marks {
+            Echo::Off => Told::NOTHING,
+            _ => self.tell_marks(sack_count),
+        };
         let body = Body::Ack(AckBody {
             ack: self.next,
             window: self.window.advertise(self.next_byte, self.held),
@@ -494,43 +498,55 @@ impl Receiver {
             sack,
             sack_count,
             dsack: duplicate.is_some(),
-            ecn: TcpEcn::NONE,
-            ce_bytes: None,
+            ecn: told.flags,
+            ce_bytes: told.ce_bytes,
         });
-        let mut packet = Packet {
+        Packet {
             flow: self.ends.flow,
             connection: 0,
             direction: Direction::Reverse,
-            ecn: Ecn::NotEct,
+            ecn: told.codepoint,
             dscp: self.ends.dscp,
             segments: 1,
-            wire_len: self.config.header + options + ETHERNET_HEADER,
+            wire_len: self.config.header + options + told.option + ETHERNET_HEADER,
             hop: 0,
             src: self.ends.receiver,
             dst: self.ends.sender,
             sent: now,
             body,
-        };
-        if self.echo_of_marks != Echo::Off {
-            self.tell_marks(&mut packet);
         }
-        packet
     }
 
+    /// What an acknowledgement with `sack_count` blocks tells of marks.
     #[inline(never)]
-    fn tell_marks(&mut self, packet: &mut Packet) {
-        let Body::Ack(ack) = &mut packet.body else {
-            return;
-        };
-        packet.ecn = self.codepoint;
+    fn tell_marks(&mut self, sack_count: u8) -> Told {
+        let codepoint = self.codepoint;
         if self.echo_of_marks != Echo::Counters {
-            ack.ecn = if self.echoes_congestion { TcpEcn::ECE } else { TcpEcn::NONE };
-            return;
+            let flags = if self.echoes_congestion { TcpEcn::ECE } else { TcpEcn::NONE };
+            return Told { codepoint, flags, ..Told::NOTHING };
         }
-        ack.ecn = self.counters.tell();
-        if self.config.ecn_option {
-            packet.wire_len += ecn::option_length(ack.sack_count);
-            ack.ce_bytes = ecn::option(ack.sack_count, self.counters.ceb);
+        let flags = self.counters.tell();
+        if !self.config.ecn_option {
+            return Told { codepoint, flags, ..Told::NOTHING };
+        }
+        Told {
+            codepoint,
+            flags,
+            ce_bytes: ecn::option(sack_count, self.counters.ceb),
+            option: ecn::option_length(sack_count),
         }
     }
+}
+
+/// What an acknowledgement tells of marks, and the bytes that the option takes.
+struct Told {
+    codepoint: Ecn,
+    flags: TcpEcn,
+    ce_bytes: Option<CeBytes>,
+    option: u32,
+}
+
+impl Told {
+    const NOTHING: Self =
+        Self { codepoint: Ecn::NotEct, flags: TcpEcn::NONE, ce_bytes: None, option: 0 };
 }
