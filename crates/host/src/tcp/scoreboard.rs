@@ -113,6 +113,19 @@ impl Scoreboard {
         self.first += 1;
     }
 
+    /// Removes all records up to that of `last`, none of them with a history: nothing outstanding
+    /// was sent before them, so they are where the order of transmission begins.
+    #[inline]
+    pub(super) fn drop_untouched(&mut self, last: u32) {
+        debug_assert_eq!(self.oldest, self.first);
+        let after = self.record(last).after;
+        self.oldest = after;
+        if after == NONE {
+            self.newest = NONE;
+        }
+        self.first = last + 1;
+    }
+
     /// Doubles the ring.
     #[cold]
     #[inline(never)]

@@ -567,21 +567,16 @@ impl Sender {
             self.rack.on_reordering(self.highest_sacked - first);
         }
         let mut last = first;
-        loop {
-            let payload = self.board.record(last).payload;
-            self.una_byte += u64::from(payload);
-            if last + 1 == end || self.board.record(last + 1).has_history {
-                outcome.last_acked_payload = payload;
-                break;
-            }
-            self.board.drop_first();
+        while last + 1 < end && !self.board.record(last + 1).has_history {
             last += 1;
         }
         let record = self.board.record(last);
+        self.una_byte = record.byte + u64::from(record.payload);
+        outcome.last_acked_payload = record.payload;
         outcome.last_acked = Some(record.sent);
         self.rate.on_delivered(last, record);
         self.rack.advance(now, last, record, self.rtt.min());
-        self.board.drop_first();
+        self.board.drop_untouched(last);
         let count = last + 1 - first;
         outcome.delivered += count;
         self.rate.delivered += u64::from(count);

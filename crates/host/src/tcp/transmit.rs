@@ -278,7 +278,7 @@ impl Sender {
             byte: self.nxt_byte,
             retransmission: false,
             cwr,
-            push: count > 1 || !bytes.is_multiple_of(mss),
+            push: count > 1 || bytes < mss,
         });
         self.nxt_byte += bytes;
         self.on_burst(now, bytes, count, prior_in_flight, false);
