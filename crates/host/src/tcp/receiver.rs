@@ -430,6 +430,7 @@ impl Receiver {
     }
 
     /// At once, later, or with what follows.
+    #[inline(always)]
     fn decide(&mut self, now: Time) {
         let unacknowledged = self.next_byte - self.acked_byte;
         if self.must_ack
@@ -445,6 +446,7 @@ impl Receiver {
         }
     }
 
+    #[inline]
     fn delay(&mut self, now: Time) {
         let longest = self.rtt.max(self.config.delayed_ack).min(DELAYED_ACK_MAX);
         let at = on_tick(now + self.ato.min(longest), self.config.tick);
@@ -453,6 +455,7 @@ impl Receiver {
 
     /// The first duplicates go out as they come, so that the sender sees the loss; later ones at
     /// most once in a twentieth of a round trip.
+    #[inline(never)]
     fn compress(&mut self, now: Time) {
         if self.duplicates_for != self.next {
             self.duplicates_for = self.next;
