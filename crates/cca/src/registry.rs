@@ -200,6 +200,18 @@ macro_rules! each {
     };
 }
 
+impl Cca {
+    /// [`Controller::on_ack`] and what the controller says then, which is wanted of every
+    /// acknowledgement.
+    #[inline]
+    pub fn answer(&mut self, ack: &Ack) -> Outputs {
+        each!(self, inner => {
+            inner.on_ack(ack);
+            inner.outputs()
+        })
+    }
+}
+
 impl Controller for Cca {
     #[inline]
     fn on_sent(&mut self, sent: &Sent) {

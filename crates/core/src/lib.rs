@@ -12,8 +12,8 @@ pub mod words;
 
 pub use event::{DropReason, Event, FlowSample, NoObserver, Observer, QueueSample, Who};
 pub use packet::{
-    AckBody, Body, CeBytes, Direction, Ecn, FlowId, FlowKey, MAX_SACK_BLOCKS, Packet, PureAck,
-    Queued, SackBlock, SegmentBody, TcpEcn,
+    AckBody, Body, CeBytes, Direction, ETHERNET_HEADER, Ecn, FlowId, FlowKey, MAX_SACK_BLOCKS,
+    Packet, PureAck, Queued, SackBlock, SegmentBody, TcpEcn,
 };
 pub use random::{Purpose, Stream, StreamAddress};
 pub use units::{Bytes, Rate, Span, Time};

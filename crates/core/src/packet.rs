@@ -154,8 +154,9 @@ pub struct Packet {
     pub dscp: u8,
     /// Wire packets this stands for (offloaded segmentation); at least 1.
     pub segments: u16,
-    /// Bytes of the IP packets, headers included, all segments together.
-    pub ip_len: u32,
+    /// Bytes of the IP packets, all segments together, and an Ethernet header for each: what
+    /// disciplines and links ask for. [`Queued::ip_len`] is without.
+    pub wire_len: u32,
     /// Position of the link it is on, in the route of its flow and direction.
     pub hop: u16,
     /// Sending and receiving host of this packet.
@@ -223,12 +224,12 @@ pub const ETHERNET_HEADER: u32 = 14;
 impl Queued for Packet {
     #[inline]
     fn wire_len(&self) -> u32 {
-        self.ip_len + ETHERNET_HEADER * u32::from(self.segments)
+        self.wire_len
     }
 
     #[inline]
     fn ip_len(&self) -> u32 {
-        self.ip_len
+        self.wire_len - ETHERNET_HEADER * u32::from(self.segments)
     }
 
     #[inline]
@@ -242,7 +243,7 @@ impl Queued for Packet {
     #[inline]
     fn truesize(&self) -> u32 {
         match u32::from(self.segments) {
-            1 => self.ip_len.next_multiple_of(64) + 880,
+            1 => (self.wire_len - ETHERNET_HEADER).next_multiple_of(64) + 880,
             segments => segments * 3365,
         }
     }

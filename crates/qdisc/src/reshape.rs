@@ -1,6 +1,6 @@
 //! What CAKE does to a packet beyond what [`Queued`] allows.
 
-use sojourn_core::{Body, Packet, Queued, TcpEcn};
+use sojourn_core::{Body, ETHERNET_HEADER, Packet, Queued, TcpEcn};
 
 /// A packet that can be cut into its segments and stripped of its class. A plain copy, as all that
 /// is queued: whoever carries more than fits into one queues a handle to it.
@@ -21,12 +21,12 @@ impl Reshape for Packet {
         if self.segments < 2 {
             return None;
         }
-        let segments = u32::from(self.segments);
+        let (segments, bytes) = (u32::from(self.segments), self.ip_len());
         let mut first = *self;
         first.segments = 1;
-        first.ip_len = match (&mut first.body, &mut self.body) {
+        let ip_len = match (&mut first.body, &mut self.body) {
             (Body::Segment(head), Body::Segment(rest)) => {
-                let headers = (self.ip_len - rest.payload) / segments;
+                let headers = (bytes - rest.payload) / segments;
                 let payload = rest.payload.div_ceil(segments);
                 head.payload = payload;
                 head.push = false;
@@ -38,10 +38,11 @@ impl Reshape for Packet {
                 }
                 headers + payload
             }
-            _ => self.ip_len.div_ceil(segments),
+            _ => bytes.div_ceil(segments),
         };
+        first.wire_len = ip_len + ETHERNET_HEADER;
         self.segments -= 1;
-        self.ip_len -= first.ip_len;
+        self.wire_len -= first.wire_len;
         Some(first)
     }
 
@@ -65,7 +66,7 @@ mod tests {
             ecn: Ecn::Ect0,
             dscp: 46,
             segments,
-            ip_len: payload + 52 * u32::from(segments),
+            wire_len: payload + 66 * u32::from(segments),
             hop: 0,
             src: 1,
             dst: 2,
@@ -93,7 +94,7 @@ mod tests {
         assert_eq!(parts.len(), 3);
         for (index, part) in (0u32..).zip(&parts) {
             let Body::Segment(segment) = part.body else { panic!("a segment stays a segment") };
-            assert_eq!((part.ip_len, part.segments, segment.payload), (1500, 1, 1448));
+            assert_eq!((part.wire_len, part.segments, segment.payload), (1514, 1, 1448));
             assert_eq!(segment.first, 10 + index);
             assert_eq!(segment.byte, 14_480 + 1448 * u64::from(index));
             assert_eq!(segment.push, index == 2);
@@ -104,9 +105,9 @@ mod tests {
     #[test]
     fn an_uneven_payload_loses_no_byte() {
         let mut rest = super_packet(2, 1448 + 100);
-        let total = rest.ip_len;
+        let total = rest.wire_len;
         let first = rest.split_first().expect("two segments");
-        assert_eq!(first.ip_len + rest.ip_len, total);
+        assert_eq!(first.wire_len + rest.wire_len, total);
         assert!(rest.split_first().is_none());
     }
 }

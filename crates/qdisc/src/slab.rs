@@ -98,11 +98,20 @@ impl<P: Queued + Copy> Slab<P> {
 
     #[inline]
     pub(crate) fn fill(&mut self, place: Place, arrived: Time, packet: P) {
-        let slot = Slot { packet, arrived, truesize: packet.truesize(), next: NONE };
+        let truesize = packet.truesize();
         match self.slots.get_mut(place.0 as usize) {
-            Some(free) => *free = slot,
-            None => self.slots.push(slot),
+            Some(slot) => {
+                slot.packet = packet;
+                (slot.arrived, slot.truesize, slot.next) = (arrived, truesize, NONE);
+            }
+            None => self.grow(Slot { packet, arrived, truesize, next: NONE }),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, slot: Slot<P>) {
+        self.slots.push(slot);
     }
 
     #[inline]

@@ -12,10 +12,12 @@ pub(crate) struct Place(pub(crate) u32);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
-    wakes: Vec<Time>,
-    busy: Tournament,
+    /// Mostly two: the bottleneck and the way back.
+    busy: Tournament<2>,
     /// Places that are woken seldom, so that they lengthen nobody's way to the root.
-    quiet: Tournament,
+    quiet: Tournament<4>,
+    /// When each of those is to be woken.
+    quiet_wakes: Vec<Time>,
     /// Places below this are in `busy`.
     split: u32,
     set: u64,
@@ -26,45 +28,47 @@ impl Agenda {
     pub(crate) fn new(busy: usize, places: usize) -> Self {
         assert!(places < 1 << PLACE_BITS, "{places} places");
         Self {
-            wakes: vec![Time::NEVER; places],
             busy: Tournament::new(busy),
             quiet: Tournament::new(places - busy),
+            quiet_wakes: vec![Time::NEVER; places - busy],
             split: busy as u32,
             set: 0,
         }
     }
 
-    #[inline]
-    pub(crate) fn wake_of(&self, place: Place) -> Time {
-        self.wakes[place.0 as usize]
-    }
-
     /// Sets the wake of `place`; [`Time::NEVER`] for none.
     #[inline(always)]
     pub(crate) fn set(&mut self, place: Place, at: Time) {
-        self.set += 1;
-        let key = Key::new(at, self.set, place.0);
-        self.wakes[place.0 as usize] = at;
         if place.0 < self.split {
+            let key = self.next_key(place, at);
             self.busy.set(place.0, key);
         } else {
-            self.set_quiet(place.0 - self.split, key);
+            self.set_quiet(place, at);
         }
     }
 
     /// Not inlined, so that [`Agenda::set`] can be, where it is called for every packet.
     #[inline(never)]
-    fn set_quiet(&mut self, leaf: u32, key: Key) {
+    fn set_quiet(&mut self, place: Place, at: Time) {
+        let leaf = place.0 - self.split;
+        self.quiet_wakes[leaf as usize] = at;
+        let key = self.next_key(place, at);
         self.quiet.set(leaf, key);
     }
 
-    /// Sets the wake of `place` only if `at` comes before the one it has: a component that is
-    /// called too early finds nothing to do and names its wake again.
-    #[inline]
-    pub(crate) fn set_if_sooner(&mut self, place: Place, at: Time) {
-        if at < self.wake_of(place) {
-            self.set(place, at);
+    /// Sets the wake of a quiet place only if `at` comes before the one it has: a component that
+    /// is called too early finds nothing to do and names its wake again.
+    #[inline(always)]
+    pub(crate) fn set_quiet_if_sooner(&mut self, place: Place, at: Time) {
+        if at < self.quiet_wakes[(place.0 - self.split) as usize] {
+            self.set_quiet(place, at);
         }
+    }
+
+    #[inline(always)]
+    fn next_key(&mut self, place: Place, at: Time) -> Key {
+        self.set += 1;
+        Key::new(at, self.set, place.0)
     }
 
     /// The place that comes first, and when.
@@ -100,39 +104,40 @@ impl Key {
     }
 }
 
-/// Four meet at a time: half as many rounds as with two, each of them without a branch.
+/// `WIDTH` meet at a time, without a branch: the more, the fewer rounds there are.
 #[derive(Clone, Debug)]
-struct Tournament {
-    /// The final first; the winner of group `g` plays at `(g - 1) % 4` of group `(g - 1) / 4`.
-    groups: Vec<[Key; 4]>,
+struct Tournament<const WIDTH: usize> {
+    /// The final first; the winner of group `g` plays at `(g - 1) % WIDTH` of group
+    /// `(g - 1) / WIDTH`.
+    groups: Vec<[Key; WIDTH]>,
     /// The group of the first place.
     leaves: usize,
     first: Key,
 }
 
-impl Tournament {
+impl<const WIDTH: usize> Tournament<WIDTH> {
     fn new(places: usize) -> Self {
         let (mut leaves, mut width) = (0, 1);
-        while 4 * width < places {
+        while WIDTH * width < places {
             leaves += width;
-            width *= 4;
+            width *= WIDTH;
         }
-        let groups = leaves + places.div_ceil(4).max(1);
-        Self { groups: vec![[Key::NEVER; 4]; groups], leaves, first: Key::NEVER }
+        let groups = leaves + places.div_ceil(WIDTH).max(1);
+        Self { groups: vec![[Key::NEVER; WIDTH]; groups], leaves, first: Key::NEVER }
     }
 
     #[inline(always)]
     fn set(&mut self, leaf: u32, mut key: Key) {
-        let (mut group, mut seat) = (self.leaves + leaf as usize / 4, leaf as usize % 4);
+        let (mut group, mut seat) = (self.leaves + leaf as usize / WIDTH, leaf as usize % WIDTH);
         loop {
             let players = &mut self.groups[group];
             players[seat] = key;
-            key = players[0].min(players[1]).min(players[2].min(players[3]));
+            key = players.iter().fold(Key::NEVER, |least, player| least.min(*player));
             if group == 0 {
                 self.first = key;
                 return;
             }
-            (group, seat) = ((group - 1) / 4, (group - 1) % 4);
+            (group, seat) = ((group - 1) / WIDTH, (group - 1) % WIDTH);
             // The winner above stays: so does everything above it.
             if self.groups[group][seat] == key {
                 return;

@@ -276,7 +276,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn reschedule_sender(&mut self, flow: usize) {
         let wake = self.flows[flow].ends.next_sender_wake();
         let place = self.flow_place(flow, SENDER);
-        self.agenda.set_if_sooner(place, wake);
+        self.agenda.set_quiet_if_sooner(place, wake);
     }
 
     /// A packet leaves its end.
@@ -470,7 +470,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 }
                 let wake = self.flows[flow].ends.next_receiver_wake();
                 let place = self.flow_place(flow, RECEIVER);
-                self.agenda.set_if_sooner(place, wake);
+                self.agenda.set_quiet_if_sooner(place, wake);
             }
             Direction::Reverse => {
                 self.flows[flow].ends.on_reverse(now, packet, self.observer);

@@ -27,7 +27,7 @@ impl Observer for Record {
             }
             _ => return,
         };
-        let (sent, len) = packet.map_or((Time::ZERO, 0), |packet| (packet.sent, packet.ip_len));
+        let (sent, len) = packet.map_or((Time::ZERO, 0), |packet| (packet.sent, packet.wire_len));
         self.events.push((now, who, kind, sent, u64::from(len)));
     }
 

@@ -1,6 +1,6 @@
 //! ICMP echo requests at a steady pace, and the answers.
 
-use sojourn_core::{Body, Direction, Ecn, Packet, Span, Time};
+use sojourn_core::{Body, Direction, ETHERNET_HEADER, Ecn, Packet, Span, Time};
 
 use crate::tcp::Endpoints;
 
@@ -47,7 +47,7 @@ impl Ping {
             ecn: Ecn::NotEct,
             dscp: self.ends.dscp,
             segments: 1,
-            ip_len: self.config.ip_len,
+            wire_len: self.config.ip_len + ETHERNET_HEADER,
             hop: 0,
             src: self.ends.sender,
             dst: self.ends.receiver,

@@ -1,6 +1,6 @@
 //! Datagrams at a constant rate: frames a second, each of one or more datagrams sent together.
 
-use sojourn_core::{Body, Direction, Ecn, Packet, Span, Time};
+use sojourn_core::{Body, Direction, ETHERNET_HEADER, Ecn, Packet, Queued, Span, Time};
 
 use crate::tcp::Endpoints;
 
@@ -59,7 +59,7 @@ impl Udp {
             ecn: Ecn::NotEct,
             dscp: self.ends.dscp,
             segments: 1,
-            ip_len: payload + header,
+            wire_len: payload + header + ETHERNET_HEADER,
             hop: 0,
             src: self.ends.sender,
             dst: self.ends.receiver,
@@ -70,7 +70,7 @@ impl Udp {
 
     /// Bytes of application data in one of this stream's datagrams.
     pub fn payload(&self, datagram: &Packet) -> u64 {
-        u64::from(datagram.ip_len.saturating_sub(self.config.header))
+        u64::from(datagram.ip_len().saturating_sub(self.config.header))
     }
 
     pub fn next_wake(&self) -> Time {

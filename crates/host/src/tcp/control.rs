@@ -59,8 +59,7 @@ impl Control {
 
     #[inline(always)]
     pub(super) fn on_ack(&mut self, ack: &Ack) {
-        self.cca.on_ack(ack);
-        self.says = self.cca.outputs();
+        self.says = self.cca.answer(ack);
     }
 
     pub(super) fn on_lost(&mut self, lost: &Lost) {

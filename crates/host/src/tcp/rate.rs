@@ -5,7 +5,7 @@
 use sojourn_cca::{Memo, RateSample};
 use sojourn_core::{Rate, Span, Time};
 
-use super::scoreboard::Record;
+use super::scoreboard::{Record, Scoreboard};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct RateSampler {
@@ -21,12 +21,11 @@ pub(super) struct RateSampler {
     rate: (u32, Span, bool),
 }
 
-/// The newest segment that the acknowledgement at hand covers.
+/// The newest segment that the acknowledgement at hand covers. Its counters stay in its record.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     segment: u32,
     sent: Time,
-    memo: Memo,
 }
 
 impl RateSampler {
@@ -65,17 +64,19 @@ impl RateSampler {
         let is_newer =
             self.newest.is_none_or(|newest| (record.sent, segment) > (newest.sent, newest.segment));
         if is_newer {
-            self.newest = Some(Newest { segment, sent: record.sent, memo: record.memo });
+            self.newest = Some(Newest { segment, sent: record.sent });
         }
     }
 
     /// Ends an acknowledgement that delivered `delivered` segments (already in the totals).
+    #[inline(always)]
     pub(super) fn sample(
         &mut self,
         now: Time,
         delivered: u32,
         total_lost: u64,
         min_rtt: Option<Span>,
+        board: &Scoreboard,
     ) -> Option<RateSample> {
         if (self.app_limited | self.rwnd_limited) != 0 {
             self.end_limits();
@@ -83,7 +84,8 @@ impl RateSampler {
         if delivered > 0 {
             self.delivered_time = now;
         }
-        let Newest { sent, memo, .. } = self.newest.take()?;
+        let Newest { segment, sent } = self.newest.take()?;
+        let memo = &board.covered(segment).memo;
         self.first_sent_time = sent;
         let send_interval = sent.since(memo.first_sent_time);
         let ack_interval = now.since(memo.delivered_time);
@@ -93,7 +95,7 @@ impl RateSampler {
             delivered_ce: (self.delivered_ce - memo.delivered_ce) as u32,
             interval,
             lost: (total_lost - memo.lost) as u32,
-            prior: memo,
+            prior: *memo,
             sent_time: sent,
             is_too_short: interval.is_zero() || min_rtt.is_some_and(|least| interval < least),
         };

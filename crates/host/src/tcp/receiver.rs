@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use sojourn_cca::EcnRequest;
 use sojourn_core::{
-    AckBody, Body, CeBytes, Direction, Ecn, Event, MAX_SACK_BLOCKS, Observer, Packet, Queued,
-    SackBlock, SegmentBody, Span, TcpEcn, Time, Who,
+    AckBody, Body, CeBytes, Direction, ETHERNET_HEADER, Ecn, Event, MAX_SACK_BLOCKS, Observer,
+    Packet, Queued, SackBlock, SegmentBody, Span, TcpEcn, Time, Who,
 };
 
 use super::accecn::Counters;
@@ -430,6 +430,7 @@ impl Receiver {
     }
 
     /// At once, later, or with what follows.
+    #[inline(always)]
     fn decide(&mut self, now: Time) {
         let unacknowledged = self.next_byte - self.acked_byte;
         if self.must_ack
@@ -445,6 +446,7 @@ impl Receiver {
         }
     }
 
+    #[inline]
     fn delay(&mut self, now: Time) {
         let longest = self.rtt.max(self.config.delayed_ack).min(DELAYED_ACK_MAX);
         let at = on_tick(now + self.ato.min(longest), self.config.tick);
@@ -453,6 +455,7 @@ impl Receiver {
 
     /// The first duplicates go out as they come, so that the sender sees the loss; later ones at
     /// most once in a twentieth of a round trip.
+    #[inline(never)]
     fn compress(&mut self, now: Time) {
         if self.duplicates_for != self.next {
             self.duplicates_for = self.next;
@@ -503,7 +506,10 @@ impl Receiver {
             ecn: marks.codepoint,
             dscp: self.ends.dscp,
             segments: 1,
-            ip_len: self.config.header + options + u32::from(marks.option_length),
+            wire_len: self.config.header
+                + options
+                + u32::from(marks.option_length)
+                + ETHERNET_HEADER,
             hop: 0,
             src: self.ends.receiver,
             dst: self.ends.sender,

@@ -69,6 +69,13 @@ impl Scoreboard {
         &self.records[segment as usize & (self.records.len() - 1)]
     }
 
+    /// The record of a segment that the acknowledgement at hand covers: it may have been removed,
+    /// but keeps its place in the ring until the next segment is added.
+    #[inline]
+    pub(super) fn covered(&self, segment: u32) -> &Record {
+        &self.records[segment as usize & (self.records.len() - 1)]
+    }
+
     #[inline]
     pub(super) fn record_mut(&mut self, segment: u32) -> &mut Record {
         debug_assert!((self.first..self.end).contains(&segment));
@@ -104,6 +111,19 @@ impl Scoreboard {
         debug_assert!(!self.is_empty());
         self.unlist(self.first);
         self.first += 1;
+    }
+
+    /// Removes all records up to that of `last`, none of them with a history: nothing outstanding
+    /// was sent before them, so they are where the order of transmission begins.
+    #[inline]
+    pub(super) fn drop_untouched(&mut self, last: u32) {
+        debug_assert_eq!(self.oldest, self.first);
+        let after = self.record(last).after;
+        self.oldest = after;
+        if after == NONE {
+            self.newest = NONE;
+        }
+        self.first = last + 1;
     }
 
     /// Doubles the ring.

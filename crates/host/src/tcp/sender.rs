@@ -2,8 +2,8 @@
 
 use sojourn_cca::{Ack, Config as CcaConfig, EcnFeedback, Memo, RecoveryState, Restart, Setup};
 use sojourn_core::{
-    AckBody, Body, Direction, Ecn, Event, FlowSample, Observer, Packet, Rate, SackBlock, Span,
-    Stream, TcpEcn, Time, Who,
+    AckBody, Body, Direction, ETHERNET_HEADER, Ecn, Event, FlowSample, Observer, Packet, Rate,
+    SackBlock, Span, Stream, TcpEcn, Time, Who,
 };
 
 use super::control::Control;
@@ -248,7 +248,8 @@ impl Sender {
                 Connection::Requesting { at: now + wait, wait: wait * 2, repeats: repeats + 1 };
             let asked = now - self.config.address_resolution;
             let ecn = self.offer().flags(repeats);
-            return Some(self.packet(now, 60, 1, Ecn::NotEct, Body::Handshake { asked, ecn }));
+            let body = Body::Handshake { asked, ecn };
+            return Some(self.packet(now, 60 + ETHERNET_HEADER, 1, Ecn::NotEct, body));
         }
         self.next_segment(now)
     }
@@ -339,7 +340,7 @@ impl Sender {
     pub(super) fn packet(
         &self,
         now: Time,
-        ip_len: u32,
+        wire_len: u32,
         segments: u16,
         ecn: Ecn,
         body: Body,
@@ -351,7 +352,7 @@ impl Sender {
             ecn,
             dscp: self.ends.dscp,
             segments,
-            ip_len,
+            wire_len,
             hop: 0,
             src: self.ends.sender,
             dst: self.ends.receiver,
@@ -434,7 +435,7 @@ impl Sender {
 
         let lost = (self.total_lost - prior_lost) as u32;
         let min_rtt = self.rtt.min();
-        let rate = self.rate.sample(now, outcome.delivered, self.total_lost, min_rtt);
+        let rate = self.rate.sample(now, outcome.delivered, self.total_lost, min_rtt, &self.board);
         let in_flight = self.in_flight();
         if let Some(prr) = &mut self.prr {
             prr.on_ack(outcome.delivered, in_flight, outcome.advanced && lost == 0);
@@ -566,21 +567,16 @@ impl Sender {
             self.rack.on_reordering(self.highest_sacked - first);
         }
         let mut last = first;
-        loop {
-            let payload = self.board.record(last).payload;
-            self.una_byte += u64::from(payload);
-            if last + 1 == end || self.board.record(last + 1).has_history {
-                outcome.last_acked_payload = payload;
-                break;
-            }
-            self.board.drop_first();
+        while last + 1 < end && !self.board.record(last + 1).has_history {
             last += 1;
         }
         let record = self.board.record(last);
+        self.una_byte = record.byte + u64::from(record.payload);
+        outcome.last_acked_payload = record.payload;
         outcome.last_acked = Some(record.sent);
         self.rate.on_delivered(last, record);
         self.rack.advance(now, last, record, self.rtt.min());
-        self.board.drop_first();
+        self.board.drop_untouched(last);
         let count = last + 1 - first;
         outcome.delivered += count;
         self.rate.delivered += u64::from(count);

@@ -291,7 +291,7 @@ fn ack(next: u32, ace: u8, sent: u64) -> Packet {
         ecn: Ecn::NotEct,
         dscp: 0,
         segments: 1,
-        ip_len: 52,
+        wire_len: 66,
         hop: 0,
         src: 1,
         dst: 0,
@@ -404,7 +404,7 @@ fn data(segment: u32, ecn: Ecn, now: Time) -> Packet {
         ecn,
         dscp: 0,
         segments: 1,
-        ip_len: 1500,
+        wire_len: 1514,
         hop: 0,
         src: 0,
         dst: 1,
@@ -502,7 +502,7 @@ fn offloaded_packets_count_their_segments_and_bytes() {
     let now = at(5000);
     let mut packet = data(receiver.next_expected(), Ecn::Ce, now);
     packet.segments = 20;
-    packet.ip_len = 20 * 1500;
+    packet.wire_len = 20 * 1514;
     let Body::Segment(segment) = &mut packet.body else { panic!("data") };
     segment.payload = 20 * 1448;
     receiver.on_packet(now, &packet, &mut NoObserver);
@@ -510,7 +510,7 @@ fn offloaded_packets_count_their_segments_and_bytes() {
     let Body::Ack(ack) = answer.body else { panic!() };
     assert_eq!(ack.ecn, bits((5 + 20) % 8));
     assert_eq!(ack.ce_bytes, Some(CeBytes::new(20 * 1448)));
-    assert_eq!((answer.ip_len, answer.ecn), (52 + 12, Ecn::Ect1));
+    assert_eq!((answer.wire_len, answer.ecn), (66 + 12, Ecn::Ect1));
     for (blocks, length) in [(0, 12), (1, 12), (2, 8), (3, 0)] {
         assert_eq!(super::ecn::option_length(blocks), length);
         // All options together fit the 40 bytes that there are.

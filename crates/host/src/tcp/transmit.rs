@@ -2,7 +2,7 @@
 //! allow, in bursts of the size that Linux would hand to segmentation offload.
 
 use sojourn_cca::{Quantum, RecoveryState, Sent};
-use sojourn_core::{Body, Packet, Rate, SegmentBody, Span, TcpEcn, Time};
+use sojourn_core::{Body, ETHERNET_HEADER, Packet, Rate, SegmentBody, Span, TcpEcn, Time};
 
 use super::control::Control;
 use super::sender::{Sender, TimerKind};
@@ -100,10 +100,15 @@ impl WindowUse {
         self.rwnd_limited + current
     }
 
+    #[inline]
     fn wait(&mut self, now: Time, waiting: Waiting) {
-        if waiting == self.waiting {
-            return;
+        if waiting != self.waiting {
+            self.wait_for_another(now, waiting);
         }
+    }
+
+    #[inline(never)]
+    fn wait_for_another(&mut self, now: Time, waiting: Waiting) {
         let (busy, rwnd_limited) = (self.busy(now), self.rwnd_limited(now));
         (self.busy, self.rwnd_limited) = (busy, rwnd_limited);
         self.waiting = waiting;
@@ -162,8 +167,8 @@ impl Sender {
             echo: self.echo,
         });
         let ecn = if retransmission { self.ecn.repeated } else { self.ecn.fresh };
-        let ip_len = payload + self.config.header * count;
-        Some(self.packet(now, ip_len, count as u16, ecn, body))
+        let wire_len = payload + (self.config.header + ETHERNET_HEADER) * count;
+        Some(self.packet(now, wire_len, count as u16, ecn, body))
     }
 
     /// Decides on the next burst and does its bookkeeping.
@@ -183,7 +188,7 @@ impl Sender {
         match self.plan_new(now, in_flight, cwnd) {
             Ok(()) => true,
             Err(hold) => {
-                self.on_hold(now, hold);
+                self.on_hold(now, hold, in_flight, cwnd);
                 false
             }
         }
@@ -273,7 +278,7 @@ impl Sender {
             byte: self.nxt_byte,
             retransmission: false,
             cwr,
-            push: count > 1 || !bytes.is_multiple_of(mss),
+            push: count > 1 || bytes < mss,
         });
         self.nxt_byte += bytes;
         self.on_burst(now, bytes, count, prior_in_flight, false);
@@ -437,8 +442,8 @@ impl Sender {
         true
     }
 
-    fn on_hold(&mut self, now: Time, hold: Hold) {
-        let in_flight = self.in_flight();
+    #[inline(always)]
+    fn on_hold(&mut self, now: Time, hold: Hold, in_flight: u32, cwnd: u32) {
         let waiting = match hold {
             Hold::Receiver => Waiting::Receiver,
             Hold::NothingToSend if self.board.is_empty() => Waiting::Idle,
@@ -447,7 +452,7 @@ impl Sender {
         self.usage.wait(now, waiting);
         match hold {
             Hold::NothingToSend => {
-                if in_flight < self.cwnd() && self.lost_out <= self.retrans_out {
+                if in_flight < cwnd && self.lost_out <= self.retrans_out {
                     self.rate.app_limited = (self.rate.delivered + u64::from(in_flight)).max(1);
                 }
             }
@@ -456,11 +461,12 @@ impl Sender {
             }
             Hold::Window | Hold::Deferred | Hold::Pacing => {}
         }
-        self.validate_window(now, in_flight >= self.cwnd());
+        self.validate_window(now, in_flight >= cwnd);
     }
 
     /// Judges once a flight whether the window was the limit, and tells the controller when it has
     /// not been used for a whole timeout.
+    #[inline(always)]
     fn validate_window(&mut self, now: Time, is_full: bool) {
         let packets_out = self.packets_out();
         let is_limited = is_full || std::mem::take(&mut self.usage.limited_by_deferral);
@@ -479,6 +485,11 @@ impl Sender {
             self.usage.used_since = now;
             return;
         }
+        self.note_unused_window(now, packets_out);
+    }
+
+    #[inline(never)]
+    fn note_unused_window(&mut self, now: Time, packets_out: u32) {
         self.usage.used = self.usage.used.max(packets_out);
         let is_long = now.since(self.usage.used_since) >= self.rtt.rto();
         if is_long && self.config.slow_start_after_idle && self.cca.uses_prr() {

@@ -114,13 +114,17 @@ impl ReceiveWindow {
     }
 
     /// The application has taken everything up to `byte`.
+    #[inline]
     pub(super) fn on_taken(&mut self, now: Time, byte: u64) {
-        let ReceiveBuffer::Auto { most, .. } = self.buffer else {
-            return;
-        };
-        if now.since(self.interval_start) < self.rtt {
-            return;
+        if let ReceiveBuffer::Auto { most, .. } = self.buffer
+            && now.since(self.interval_start) >= self.rtt
+        {
+            self.end_interval(now, byte, most);
         }
+    }
+
+    #[inline(never)]
+    fn end_interval(&mut self, now: Time, byte: u64, most: u64) {
         let copied = byte - self.interval_byte;
         if copied > self.copied_before {
             // Twice what was taken in a round trip, and ahead of slow start by the growth seen.

@@ -11,14 +11,19 @@ const MILLI: u64 = 1_000_000;
 
 /// A packet of `ip_len` bytes; 14 more on the wire.
 fn packet(ip_len: u32) -> Packet {
+    offloaded(ip_len, 1)
+}
+
+/// The same in several segments.
+fn offloaded(ip_len: u32, segments: u16) -> Packet {
     Packet {
         flow: FlowId(0),
         connection: 0,
         direction: Direction::Forward,
         ecn: Ecn::NotEct,
         dscp: 0,
-        segments: 1,
-        ip_len,
+        segments,
+        wire_len: ip_len + 14 * u32::from(segments),
         hop: 0,
         src: 0,
         dst: 1,
@@ -93,8 +98,7 @@ mod fixed {
 
     #[test]
     fn overhead_counts_once_for_each_segment() {
-        let mut two = packet(3000);
-        two.segments = 2;
+        let two = offloaded(3000, 2);
         let mut fixed = Fixed::new(Rate::from_bps(8_000_000), 24);
         assert_eq!(fixed.send(at(0), &two).out, at((3000 + 2 * (14 + 24)) * 1000));
         let mut ip_only = Fixed::new(Rate::from_bps(8_000_000), -14);
@@ -323,8 +327,7 @@ mod htb {
 
     #[test]
     fn overhead_counts_once_even_for_several_segments() {
-        let mut two = packet(3000);
-        two.segments = 2;
+        let two = offloaded(3000, 2);
         let mut bucket = TokenBucket::new(Rate::from_bps(8_000_000), Bytes::new(0), 24);
         assert_eq!(bucket.send(at(0), &two).ready, at((3000 + 28 + 24) * 1000));
     }

@@ -5,7 +5,7 @@
 //! is marked. When it was sent is part of that. How long packets waited enters as the sum for each
 //! queue, and what is still under way at the end of the run as the counts of what was sent.
 
-use sojourn_core::{Packet, Time};
+use sojourn_core::{Packet, Queued, Time};
 
 /// Order-dependent: each event multiplies the state with a word of its own and folds the product,
 /// the step of wyhash (Wang Yi). The fields of an event are laid over one another where they
@@ -67,5 +67,5 @@ fn when(now: Time, packet: &Packet) -> u64 {
 
 #[inline(always)]
 fn size(packet: &Packet) -> u64 {
-    u64::from(packet.ip_len).rotate_left(52)
+    u64::from(packet.ip_len()).rotate_left(52)
 }

@@ -1,6 +1,6 @@
 //! One flow.
 
-use sojourn_core::{AckBody, Body, Direction, Ecn, FlowSample, Packet, Span, Time};
+use sojourn_core::{AckBody, Body, Direction, Ecn, FlowSample, Packet, Queued, Span, Time};
 
 use super::FlowShape;
 use super::digest::Digest;
@@ -299,13 +299,13 @@ impl FlowState {
     #[inline]
     fn count_sent(&mut self, packet: &Packet) {
         self.total.sent_packets += u64::from(packet.segments);
-        self.total.sent_bytes += u64::from(packet.ip_len);
+        self.total.sent_bytes += u64::from(packet.ip_len());
     }
 
     #[inline]
     fn count_arrived(&mut self, now: Time, packet: &Packet) {
         self.total.arrived_packets += u64::from(packet.segments);
-        self.total.arrived_bytes += u64::from(packet.ip_len);
+        self.total.arrived_bytes += u64::from(packet.ip_len());
         if packet.ecn == Ecn::Ce {
             self.total.ce_packets += u64::from(packet.segments);
         }

@@ -62,7 +62,7 @@ fn packet(flow: u32, sent: Time, ip_len: u32, body: Body) -> Packet {
         ecn: Ecn::NotEct,
         dscp: 0,
         segments: 1,
-        ip_len,
+        wire_len: ip_len + 14,
         hop: 0,
         src: 0,
         dst: 1,
@@ -191,7 +191,7 @@ fn distributions_forget_the_warm_up_and_rows_do_not() {
 #[test]
 fn retransmissions_count_the_packets_they_stand_for() {
     let mut collector = tcp();
-    let big = Packet { segments: 4, ip_len: 6000, ..segment(0, 0, true, at(0)) };
+    let big = Packet { segments: 4, wire_len: 6056, ..segment(0, 0, true, at(0)) };
     collector.record(at(1000), A, &Event::Sent { packet: &big });
     collector.record(at(3000), A, &Event::Sent { packet: &segment(0, 4, true, at(3000)) });
     collector.record(at(3001), A, &Event::Sent { packet: &segment(0, 5, false, at(3001)) });
@@ -469,7 +469,7 @@ fn a_link_counts_waits_drops_and_marks() {
 fn utilisation_is_of_the_capacity_there_was() {
     let mut collector = tcp();
     // 10 Mbit/s up to 6 s, then 2: 48 Mbit after the warm-up.
-    let packet = Packet { segments: 1000, ip_len: 1_486_000, ..segment(0, 0, false, at(0)) };
+    let packet = Packet { segments: 1000, wire_len: 1_500_000, ..segment(0, 0, false, at(0)) };
     let packet = &packet;
     for (ms, mbps) in [(100, 10), (6000, 2), (8000, 2)] {
         collector.record(at(ms), LINK, &Event::QueueSample(&queue_sample(5, mbps)));
@@ -647,7 +647,7 @@ fn the_digest_sees_every_change_of_a_packet() {
         digest(|_, sojourn, _| *sojourn += nano),
         digest(|_, _, packet| packet.sent += nano),
         digest(|_, _, packet| packet.flow = FlowId(1)),
-        digest(|_, _, packet| packet.ip_len += 1),
+        digest(|_, _, packet| packet.wire_len += 1),
         digest(|_, _, packet| packet.body = segment(0, 9, false, at(0)).body),
     ];
     let all = digests.len();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sojourn_core::{AckBody, Body, Direction, Ecn, Packet, SegmentBody, TcpEcn, Time};
+use sojourn_core::{AckBody, Body, Direction, Ecn, Packet, Queued, SegmentBody, TcpEcn, Time};
 
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
@@ -71,7 +71,7 @@ impl Connection {
         match &packet.body {
             Body::Segment(segment) => {
                 let count = u32::from(packet.segments.max(1));
-                let header = packet.ip_len.saturating_sub(segment.payload) / count;
+                let header = packet.ip_len().saturating_sub(segment.payload) / count;
                 self.cut(packet, segment)
                     .into_iter()
                     .map(|(number, byte, payload)| {
@@ -82,7 +82,7 @@ impl Connection {
             }
             Body::Ack(ack) => {
                 let bytes = self.acknowledgement(packet, ack);
-                let length = (bytes.len() as u32).max(ETHERNET as u32 + packet.ip_len);
+                let length = (bytes.len() as u32).max(ETHERNET as u32 + packet.ip_len());
                 vec![whole(bytes, length, u64::from(ack.ack))]
             }
             Body::Handshake { asked, ecn } => {
@@ -91,7 +91,7 @@ impl Connection {
                 vec![whole(bytes, length, 0)]
             }
             Body::Datagram { number, .. } => {
-                let payload = (packet.ip_len as usize).saturating_sub(IPV4 + UDP);
+                let payload = (packet.ip_len() as usize).saturating_sub(IPV4 + UDP);
                 let (source, destination) = ports(packet);
                 let mut udp = Vec::new();
                 udp.extend(source.to_be_bytes());
@@ -106,7 +106,7 @@ impl Connection {
                 vec![whole(bytes, (ETHERNET + IPV4 + UDP + payload) as u32, u64::from(*number))]
             }
             Body::Echo { number, .. } => {
-                let length = (packet.ip_len as usize).max(IPV4 + 8);
+                let length = (packet.ip_len() as usize).max(IPV4 + 8);
                 let kind = if packet.direction == Direction::Forward { 8 } else { 0 };
                 let mut icmp = vec![kind, 0, 0, 0];
                 icmp.extend((packet.flow.0 as u16).to_be_bytes());
@@ -184,7 +184,7 @@ impl Connection {
                 .wrapping_add(self.position(ack.ack) as u32),
             flags: ACK | ecn_flags(ack.ecn),
             window: (ack.window >> WINDOW_SCALE).min(u32::from(u16::MAX)) as u16,
-            options: padded_options(options, packet.ip_len),
+            options: padded_options(options, packet.ip_len()),
         };
         self.tcp(packet, &tcp, 0)
     }

@@ -10,7 +10,7 @@ fn packet(flow: u32, direction: Direction, at: u64, ip_len: u32, body: Body) -> 
         ecn: Ecn::Ect0,
         dscp: 0,
         segments: 1,
-        ip_len,
+        wire_len: ip_len + 14,
         hop: 0,
         src: u16::from(direction == Direction::Reverse),
         dst: u16::from(direction == Direction::Forward),
@@ -29,8 +29,9 @@ fn data(at: u64, first: u32, segments: u16, retransmission: bool) -> Packet {
         push: false,
         echo: Time::ZERO,
     };
-    let ip_len = u32::from(segments) * 1500;
-    Packet { segments, ..packet(0, Direction::Forward, at, ip_len, Body::Segment(segment)) }
+    let wire_len = u32::from(segments) * 1514;
+    let single = packet(0, Direction::Forward, at, 1500, Body::Segment(segment));
+    Packet { segments, wire_len, ..single }
 }
 
 fn ack(at: u64, ack: u32, sack: &[(u32, u32)]) -> Packet {
