@@ -242,10 +242,24 @@ impl Collector {
 }
 
 impl Observer for Collector {
+    fn reached(&mut self, now: Time) {
+        if now >= self.tick {
+            self.advance(now);
+        }
+    }
+
     /// Always inlined: who reports an event knows its kind, and nothing is left of the match.
     #[inline(always)]
     fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
-        if now >= self.tick {
+        // The commonest events need not look: they follow others of their packet, or `reached`.
+        let is_common = matches!(
+            event,
+            Event::Enqueued { .. }
+                | Event::Dequeued { .. }
+                | Event::Delivered { .. }
+                | Event::Rtt { .. }
+        );
+        if !is_common && now >= self.tick {
             self.advance(now);
         }
         match who {
