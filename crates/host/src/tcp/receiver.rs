@@ -472,6 +472,7 @@ impl Receiver {
         }
     }
 
+    #[inline(always)]
     fn acknowledge(&mut self, now: Time) -> Packet {
         self.must_ack = false;
         self.owes_ack = false;
