@@ -455,7 +455,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.arrive(&packet);
     }
 
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, packet: &Packet) {
         let now = self.now;
         let flow = packet.flow.0 as usize;
