@@ -446,7 +446,7 @@ impl Receiver {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn delay(&mut self, now: Time) {
         let longest = self.rtt.max(self.config.delayed_ack).min(DELAYED_ACK_MAX);
         let at = on_tick(now + self.ato.min(longest), self.config.tick);
