@@ -273,6 +273,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
+    #[inline(always)]
     fn reschedule_sender(&mut self, flow: usize) {
         let wake = self.flows[flow].ends.next_sender_wake();
         let place = self.flow_place(flow, SENDER);
@@ -464,11 +465,12 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.observer.record(now, who, &Event::Arrived { packet });
         match packet.direction {
             Direction::Forward => {
-                let answer = &self.flows[flow].ends.on_forward(now, packet, self.observer);
+                let ends = &mut self.flows[flow].ends;
+                let answer = &ends.on_forward(now, packet, self.observer);
+                let wake = ends.next_receiver_wake();
                 if let Some(answer) = answer {
                     self.depart(flow, answer);
                 }
-                let wake = self.flows[flow].ends.next_receiver_wake();
                 let place = self.flow_place(flow, RECEIVER);
                 self.agenda.set_quiet_if_sooner(place, wake);
             }
