@@ -1,7 +1,7 @@
 //! The observer that every run carries.
 //!
 //! What is done per packet is an index, an addition or two and at most one count in a histogram.
-//! Steps of the time series and the end of the warm-up are found by one comparison per event:
+//! Steps of the time series and the end of the warm-up are told, or found by one comparison:
 //! counters run over the whole run and are remembered where the warm-up ends, histograms are
 //! emptied there. Memory is bounded by steps and flows, not by packets.
 
