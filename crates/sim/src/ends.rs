@@ -80,7 +80,7 @@ impl Ends {
     }
 
     /// A packet reached the receiving end; `Some` is what it answers at once.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_forward<O: Observer>(
         &mut self,
         now: Time,

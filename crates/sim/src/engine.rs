@@ -273,6 +273,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
+    #[inline(always)]
     fn reschedule_sender(&mut self, flow: usize) {
         let wake = self.flows[flow].ends.next_sender_wake();
         let place = self.flow_place(flow, SENDER);
@@ -455,7 +456,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.arrive(&packet);
     }
 
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, packet: &Packet) {
         let now = self.now;
         let flow = packet.flow.0 as usize;
@@ -464,11 +465,12 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.observer.record(now, who, &Event::Arrived { packet });
         match packet.direction {
             Direction::Forward => {
-                let answer = &self.flows[flow].ends.on_forward(now, packet, self.observer);
+                let ends = &mut self.flows[flow].ends;
+                let answer = &ends.on_forward(now, packet, self.observer);
+                let wake = ends.next_receiver_wake();
                 if let Some(answer) = answer {
                     self.depart(flow, answer);
                 }
-                let wake = self.flows[flow].ends.next_receiver_wake();
                 let place = self.flow_place(flow, RECEIVER);
                 self.agenda.set_quiet_if_sooner(place, wake);
             }
@@ -483,6 +485,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// A row of the time series ends, or the warm-up: what was before has happened.
     fn step(&mut self) -> Result<(), Violation> {
         self.settle_before(self.now);
+        self.observer.reached(self.now);
         if self.now < self.next_step {
             self.set_step();
             return Ok(());

@@ -446,7 +446,7 @@ impl Receiver {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn delay(&mut self, now: Time) {
         let longest = self.rtt.max(self.config.delayed_ack).min(DELAYED_ACK_MAX);
         let at = on_tick(now + self.ato.min(longest), self.config.tick);
@@ -472,6 +472,7 @@ impl Receiver {
         }
     }
 
+    #[inline(always)]
     fn acknowledge(&mut self, now: Time) -> Packet {
         self.must_ack = false;
         self.owes_ack = false;

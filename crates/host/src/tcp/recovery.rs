@@ -533,11 +533,11 @@ impl Sender {
         if !std::mem::take(&mut self.probe_due) {
             return;
         }
-        let srtt = self.rtt.srtt().unwrap_or_default();
+        let two_srtt = Span::from_nanos(self.rtt.srtt_us_8() * 250);
         // One segment alone may wait for a delayed acknowledgement.
         let margin =
             if self.packets_out() == 1 { self.config.rto_min } else { self.least_timeout() };
-        let wait = (srtt * 2 + margin).min(self.until_timeout(now).max(Span::from_micros(1)));
+        let wait = (two_srtt + margin).min(self.until_timeout(now).max(Span::from_micros(1)));
         self.arm(TimerKind::LossProbe, now + wait);
     }
 

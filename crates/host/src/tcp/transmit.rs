@@ -258,6 +258,7 @@ impl Sender {
         true
     }
 
+    #[inline(always)]
     fn send_new(&mut self, now: Time, bytes: u64) {
         let mss = u64::from(self.config.mss);
         let count = bytes.div_ceil(mss) as u32;

@@ -171,7 +171,7 @@ impl<P: Queued + Copy> Cake<P> {
 
     /// Takes the next packet out, to be copied at once, and how long it waited; or how long the
     /// shaper holds what waits, if it does.
-    #[inline(never)]
+    #[inline(always)]
     fn choose(&mut self, now: Time, sink: &mut dyn Sink<P>) -> (Place, Span) {
         let mut look_at_decaying = true;
         while self.store.totals.backlog.packets > 0 {
@@ -361,7 +361,7 @@ fn buffer_limit(config: &Config) -> u64 {
 }
 
 impl<P: Reshape + Send> Qdisc<P> for Cake<P> {
-    #[inline(never)]
+    #[inline(always)]
     fn enqueue(&mut self, now: Time, mut packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
         let index = usize::from(self.tin_of[usize::from(packet.dscp() % 64)]);
         let tin = &mut self.tins[index];

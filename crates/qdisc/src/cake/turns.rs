@@ -241,7 +241,7 @@ impl Turns {
     /// The first bulk flow, of which there must be one, that has a deficit left: a flow without
     /// gets a quantum and goes to the end. When hosts share, a quantum is a fraction of a packet
     /// and that takes several rounds; those that bring nobody's turn are made together.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn next_bulk(&mut self, dither: &mut Dither, host_load: impl Fn(u32) -> u32) -> u32 {
         let first = self.first[List::Old as usize];
         let mut flow = first;

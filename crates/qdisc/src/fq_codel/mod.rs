@@ -241,7 +241,7 @@ impl<P: Queued + Copy> FqCodel<P> {
     }
 
     /// Counts an arrival and makes room for it, to be filled at once.
-    #[inline(never)]
+    #[inline(always)]
     fn admit(&mut self, index: u32, bytes: u32, truesize: u32) -> Place {
         self.store.backlog.add(bytes);
         self.store.memory_usage += u64::from(truesize);
@@ -293,7 +293,7 @@ impl<P: Queued + Copy> FqCodel<P> {
     }
 
     /// Takes the next packet out, to be copied at once; and how long it waited.
-    #[inline(never)]
+    #[inline(always)]
     fn choose(&mut self, now: Time, sink: &mut dyn Sink<P>) -> (Place, Span) {
         loop {
             let Some(index) = self.rounds.current() else { return (Place::NOWHERE, Span::ZERO) };
