@@ -703,10 +703,9 @@ impl RateConfig {
     /// opportunities, whose bytes leave at once.
     pub fn peak(&self) -> Rate {
         match self {
-            Self::Unlimited
-            | Self::Htb { .. }
-            | Self::Mahimahi { .. }
-            | Self::Brownian { .. } => Rate::UNLIMITED,
+            Self::Unlimited | Self::Htb { .. } | Self::Mahimahi { .. } | Self::Brownian { .. } => {
+                Rate::UNLIMITED
+            }
             Self::Fixed { rate, .. } => *rate,
             Self::Trace { trace, .. } => trace.info().max,
             Self::Blockage { process, .. } => process.peak(),
