@@ -174,10 +174,6 @@ pub struct QueueSample {
 pub trait Observer {
     fn record(&mut self, now: Time, who: Who, event: &Event<'_>);
 
-    /// All that happened before `now`, the end of a step of the time series or of the warm-up, has
-    /// been told.
-    fn reached(&mut self, _now: Time) {}
-
     /// Whether every event must come in order of time.
     fn needs_order(&self) -> bool {
         false
@@ -199,10 +195,6 @@ impl<O: Observer + ?Sized> Observer for &mut O {
         (**self).record(now, who, event);
     }
 
-    fn reached(&mut self, now: Time) {
-        (**self).reached(now);
-    }
-
     fn needs_order(&self) -> bool {
         (**self).needs_order()
     }
@@ -216,11 +208,6 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.1.record(now, who, event);
     }
 
-    fn reached(&mut self, now: Time) {
-        self.0.reached(now);
-        self.1.reached(now);
-    }
-
     fn needs_order(&self) -> bool {
         self.0.needs_order() || self.1.needs_order()
     }
@@ -231,12 +218,6 @@ impl<O: Observer> Observer for Option<O> {
     fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
         if let Some(observer) = self {
             observer.record(now, who, event);
-        }
-    }
-
-    fn reached(&mut self, now: Time) {
-        if let Some(observer) = self {
-            observer.reached(now);
         }
     }
 

@@ -485,7 +485,6 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// A row of the time series ends, or the warm-up: what was before has happened.
     fn step(&mut self) -> Result<(), Violation> {
         self.settle_before(self.now);
-        self.observer.reached(self.now);
         if self.now < self.next_step {
             self.set_step();
             return Ok(());

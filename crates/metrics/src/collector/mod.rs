@@ -1,7 +1,7 @@
 //! The observer that every run carries.
 //!
 //! What is done per packet is an index, an addition or two and at most one count in a histogram.
-//! Steps of the time series and the end of the warm-up are told, or found by one comparison:
+//! Steps of the time series and the end of the warm-up are found by one comparison per event:
 //! counters run over the whole run and are remembered where the warm-up ends, histograms are
 //! emptied there. Memory is bounded by steps and flows, not by packets.
 
@@ -242,24 +242,10 @@ impl Collector {
 }
 
 impl Observer for Collector {
-    fn reached(&mut self, now: Time) {
-        if now >= self.tick {
-            self.advance(now);
-        }
-    }
-
     /// Always inlined: who reports an event knows its kind, and nothing is left of the match.
     #[inline(always)]
     fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
-        // The commonest events need not look: they follow others of their packet, or `reached`.
-        let is_common = matches!(
-            event,
-            Event::Enqueued { .. }
-                | Event::Dequeued { .. }
-                | Event::Delivered { .. }
-                | Event::Rtt { .. }
-        );
-        if !is_common && now >= self.tick {
+        if now >= self.tick {
             self.advance(now);
         }
         match who {
