@@ -1,8 +1,8 @@
 //! Loss on the medium, decided packet by packet.
 //!
 //! The processes of Linux's `netem`, described by their documented behaviour: independent loss,
-//! loss with its correlated random numbers, and Gilbert–Elliott (`gemodel`). And the loss of every
-//! n-th packet, which makes tests exact.
+//! loss with its correlated random numbers, the four-state chain (`state`) and Gilbert–Elliott
+//! (`gemodel`). And the loss of every n-th packet, which makes tests exact.
 
 #[cfg(test)]
 mod tests;
@@ -50,6 +50,9 @@ impl Percent {
     }
 }
 
+/// What a sum of two shares may be off by.
+const ROUNDING: f64 = 1e-9;
+
 const ALLOWED: &str = "a number from 0% to 100%";
 
 impl fmt::Display for Percent {
@@ -71,11 +74,30 @@ pub enum LossConfig {
         p: Percent,
         rho: Percent,
     },
+    State(FourState),
     Gemodel(Gemodel),
     /// Every `every`-th packet.
     Periodic {
         every: u32,
     },
+}
+
+/// The four-state model in `netem`'s letters: state 1 delivers within a gap, 2 delivers within a
+/// burst, 3 loses within a burst, 4 loses a single packet within a gap and returns to 1.
+///
+/// What leaves one state adds up to at most 100 %.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FourState {
+    /// From the gap to a loss in a burst.
+    p13: Percent,
+    /// From a loss in a burst to the gap.
+    p31: Percent,
+    /// From a loss in a burst to a delivery in it.
+    p32: Percent,
+    /// From a delivery in a burst to a loss in it.
+    p23: Percent,
+    /// From the gap to a single loss.
+    p14: Percent,
 }
 
 /// The Gilbert–Elliott model in `netem`'s letters.
@@ -109,6 +131,42 @@ pub(crate) const MODELS: &[Model] = &[
                 kind: ParamKind::Share,
                 default: "0%",
                 doc: "Weight of the random number before, as netem's correlation",
+            },
+        ],
+    },
+    Model {
+        name: "state",
+        doc: "A chain of four states, as netem's",
+        params: &[
+            Param {
+                name: "p13",
+                kind: ParamKind::Share,
+                default: "",
+                doc: "Chance of going from the gap (1) to a loss in a burst (3)",
+            },
+            Param {
+                name: "p31",
+                kind: ParamKind::Share,
+                default: "1-p13",
+                doc: "Chance of going from a loss in a burst back to the gap",
+            },
+            Param {
+                name: "p32",
+                kind: ParamKind::Share,
+                default: "0%",
+                doc: "Chance of going from a loss in a burst to a delivery in it (2)",
+            },
+            Param {
+                name: "p23",
+                kind: ParamKind::Share,
+                default: "100%",
+                doc: "Chance of going from a delivery in a burst to a loss in it",
+            },
+            Param {
+                name: "p14",
+                kind: ParamKind::Share,
+                default: "0%",
+                doc: "Chance of going from the gap to a single loss (4)",
             },
         ],
     },
@@ -155,18 +213,23 @@ pub(crate) const MODELS: &[Model] = &[
 ];
 
 impl LossConfig {
-    /// Reads `none`, `1%`, `random 1% 25%`, `gemodel 1% 10% 70% 0.1%` or `periodic 100`. Values
-    /// come in the order of the parameters, as in `netem`.
+    /// Reads `none`, `1%`, `random 1% 25%`, `state 1% 10% 5% 50% 0.1%`, `gemodel 1% 10% 70% 0.1%`
+    /// or `periodic 100`. Values come in the order of the parameters, as in `netem`, and the word
+    /// `loss` may stand before them as it does there.
     ///
     /// # Errors
-    /// An unknown process, a missing or surplus value, or one out of range. A share without `%` is
+    /// An unknown process, a missing or surplus value, one out of range, or chances of leaving one
+    /// state that exceed 100 % together. A share without `%` is
     /// refused, because `tc` reads it as percent.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         let words = &mut Words::new(text);
         let names = || MODELS.iter().map(|model| model.name);
         let allowed = || ["1%"].into_iter().chain(names());
-        let first = words
-            .next()
+        let mut first = words.next();
+        if first == Some("loss") {
+            first = words.next();
+        }
+        let first = first
             .ok_or_else(|| SpecError::new("no loss is named; write 'none'").allow(allowed()))?;
         let config = match first {
             "none" => Self::None,
@@ -174,6 +237,7 @@ impl LossConfig {
                 let p = Percent::parse("p", words.value("p")?)?;
                 Self::random(p, words)?
             }
+            "state" => Self::State(FourState::parse(words)?),
             "gemodel" => Self::Gemodel(Gemodel::parse(words)?),
             "periodic" => Self::Periodic { every: words.count("n", 1, u32::MAX.into())? as u32 },
             _ if first.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) => {
@@ -205,6 +269,16 @@ impl LossConfig {
             Self::Correlated { p, rho } => {
                 Loss::Correlated { p: p.share(), rho: rho.share(), last: None }
             }
+            Self::State(FourState { p13, p31, p32, p23, p14 }) => Loss::FourState {
+                chances: Chances {
+                    p13: p13.share(),
+                    p31: p31.share(),
+                    p32: p32.share(),
+                    p23: p23.share(),
+                    p14: p14.share(),
+                },
+                state: State::Gap,
+            },
             Self::Gemodel(Gemodel { p, r, loss_bad, loss_good }) => Loss::Gemodel {
                 good: Moves { leave: p.share(), loss: loss_good.share() },
                 bad: Moves { leave: r.share(), loss: loss_bad.share() },
@@ -220,9 +294,56 @@ impl LossConfig {
             Self::None => Some(0.0),
             Self::Random { p } => Some(p.share()),
             Self::Correlated { .. } => None,
+            Self::State(model) => Some(model.stationary()),
             Self::Gemodel(model) => Some(model.stationary()),
             Self::Periodic { every } => Some(1.0 / f64::from(*every)),
         }
+    }
+}
+
+impl FourState {
+    fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
+        let p13 = Percent::parse("p13", words.value("p13")?)?;
+        let mut optional = |name: &str, default: Percent| {
+            words.next().map_or(Ok(default), |text| Percent::parse(name, text))
+        };
+        let model = Self {
+            p13,
+            p31: optional("p31", p13.rest())?,
+            p32: optional("p32", Percent::ZERO)?,
+            p23: optional("p23", Percent::ALL)?,
+            p14: optional("p14", Percent::ZERO)?,
+        };
+        let at_most_all = |names: &str, a: Percent, b: Percent| match a.0 + b.0 <= 100.0 + ROUNDING
+        {
+            true => Ok(()),
+            false => Err(SpecError::new(format!("state: {names} are {a} and {b}"))
+                .allow(["up to 100% together: they leave one state"])),
+        };
+        at_most_all("p13 and p14", model.p13, model.p14)?;
+        at_most_all("p31 and p32", model.p31, model.p32)?;
+        Ok(model)
+    }
+
+    /// From the flows between the states, which balance: 1 and 3 by way of p13 and p31, 2 and 3 by
+    /// way of p23 and p32, 1 and 4 by way of p14 and a certain return.
+    fn stationary(&self) -> f64 {
+        let Self { p13, p31, p32, p23, p14 } = *self;
+        let [p13, p31, p32, p23, p14] = [p13, p31, p32, p23, p14].map(Percent::share);
+        if p13 == 0.0 {
+            return p14 / (1.0 + p14);
+        }
+        // States that nothing leaves are where it ends.
+        if p32 > 0.0 && p23 == 0.0 {
+            return 0.0;
+        }
+        let in_burst = if p32 == 0.0 { 0.0 } else { p32 / p23 };
+        if p31 == 0.0 {
+            return 1.0 / (1.0 + in_burst);
+        }
+        // In units of what state 1 has.
+        let lost_in_burst = p13 / p31;
+        (lost_in_burst + p14) / (1.0 + p14 + lost_in_burst * (1.0 + in_burst))
     }
 }
 
@@ -254,6 +375,9 @@ impl fmt::Display for LossConfig {
             Self::None => f.write_str("none"),
             Self::Random { p } => write!(f, "{p}"),
             Self::Correlated { p, rho } => write!(f, "random {p} {rho}"),
+            Self::State(FourState { p13, p31, p32, p23, p14 }) => {
+                write!(f, "state {p13} {p31} {p32} {p23} {p14}")
+            }
             Self::Gemodel(Gemodel { p, r, loss_bad, loss_good }) => {
                 write!(f, "gemodel {p} {r} {loss_bad} {loss_good}")
             }
@@ -275,6 +399,10 @@ pub enum Loss {
         /// The random number before, once there is one.
         last: Option<f64>,
     },
+    FourState {
+        chances: Chances,
+        state: State,
+    },
     Gemodel {
         good: Moves,
         bad: Moves,
@@ -285,6 +413,25 @@ pub enum Loss {
         /// Packets since the last loss.
         passed: u32,
     },
+}
+
+/// The chances of the four-state model, by their netem letters.
+#[derive(Clone, Copy, Debug)]
+pub struct Chances {
+    p13: f64,
+    p31: f64,
+    p32: f64,
+    p23: f64,
+    p14: f64,
+}
+
+/// States 1 to 4 of the four-state model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Gap,
+    DeliveryInBurst,
+    LossInBurst,
+    LossInGap,
 }
 
 /// What may happen in one state of the Gilbert–Elliott model, by probability.
@@ -313,6 +460,10 @@ impl Loss {
                 *last = Some(value);
                 value < *p
             }
+            Self::FourState { chances, state } => {
+                *state = state.next(chances, random);
+                matches!(state, State::LossInBurst | State::LossInGap)
+            }
             Self::Gemodel { good, bad, in_bad } => {
                 // The state moves first, but the loss is that of the state before.
                 let Moves { leave, loss } = if *in_bad { *bad } else { *good };
@@ -327,6 +478,22 @@ impl Loss {
                 }
                 lost
             }
+        }
+    }
+}
+
+impl State {
+    /// The state in which the next packet is: one draw for each packet.
+    fn next(self, chances: &Chances, random: &mut Stream) -> Self {
+        let draw = random.unit();
+        match self {
+            Self::Gap if draw < chances.p14 => Self::LossInGap,
+            Self::Gap if draw < chances.p14 + chances.p13 => Self::LossInBurst,
+            Self::DeliveryInBurst if draw < chances.p23 => Self::LossInBurst,
+            Self::LossInBurst if draw < chances.p32 => Self::DeliveryInBurst,
+            Self::LossInBurst if draw < chances.p32 + chances.p31 => Self::Gap,
+            Self::LossInGap => Self::Gap,
+            Self::Gap | Self::DeliveryInBurst | Self::LossInBurst => self,
         }
     }
 }
