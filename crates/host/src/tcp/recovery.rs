@@ -552,6 +552,9 @@ impl Sender {
                 self.retransmit(now, last, last + 1);
             }
             self.probe = Some(Probe { high: self.board.end(), repeats });
+            // RFC 8985 section 7.3: the timeout counts anew from the probe.
+            self.arm(TimerKind::Retransmit, now + self.rtt.rto());
+            return;
         }
         self.arm(TimerKind::Retransmit, now + self.until_timeout(now).max(Span::from_micros(1)));
     }
