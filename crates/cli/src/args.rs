@@ -235,17 +235,17 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
-    /// Say how long a trace is and what its rates are
+    /// Say how long a trace is, what its rates are and when it is blocked
     Info {
         #[command(flatten)]
         trace: TraceArgs,
-        /// Also the share of the time below this rate
+        /// When and how long the rate is below this; half the median if left out
         #[arg(long, value_name = "RATE")]
         below: Vec<Rate>,
         #[arg(long, value_enum, default_value_t)]
         format: Format,
     },
-    /// Write a trace in the other format
+    /// Write a trace in another format
     Convert {
         #[command(flatten)]
         trace: TraceArgs,
@@ -261,12 +261,15 @@ pub(crate) enum TraceCommand {
         #[arg(short, long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Draw a trace of a 60 GHz link that is blocked now and then
+    /// Make a trace: of a 60 GHz link that is blocked now and then, of a cellular link, of a test case
     Synth {
-        /// static, short-blockages, long-blockages or mobility-and-blockages
-        preset: Preset,
-        #[arg(long, value_name = "TIME", default_value = "120s")]
-        duration: Span,
+        /// static, short-blockages, long-blockages or mobility-and-blockages; or a rate as a study
+        /// has it: `brownian max 12mbit`, `rfc8867 5.1`, `steps 10mbit 5s 0 500ms 10mbit 5s`
+        #[arg(required = true, value_name = "MODEL")]
+        model: Vec<String>,
+        /// How long it is to be; 120s if the model has no length of its own
+        #[arg(long, value_name = "TIME")]
+        duration: Option<Span>,
         /// Which trace: the one that the link meets in a run with this seed
         #[arg(long, value_name = "SEED", default_value_t = 1)]
         seed: u64,
@@ -276,19 +279,19 @@ pub(crate) enum TraceCommand {
         /// Name of the link there; a path's is `queue`
         #[arg(long, value_name = "NAME", default_value = "queue")]
         link: String,
-        /// The lowest scheme's capacity where there would be none
+        /// The lowest scheme's capacity where a blockage would leave none
         #[arg(long)]
         no_outages: bool,
-        /// The format to write
-        #[arg(long, value_enum, value_name = "FORMAT", default_value = "steps")]
-        to: TraceFormat,
+        /// The format to write; what the model is made of if left out
+        #[arg(long, value_enum, value_name = "FORMAT")]
+        to: Option<TraceFormat>,
         #[command(flatten)]
         units: UnitArgs,
         /// Where it goes; standard output if left out
         #[arg(short, long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Draw a trace in the terminal
+    /// Draw a trace in the terminal, or as a picture
     Plot {
         #[command(flatten)]
         trace: TraceArgs,
@@ -296,6 +299,12 @@ pub(crate) enum TraceCommand {
         width: u16,
         #[arg(long, value_name = "LINES", default_value_t = 16, value_parser = clap::value_parser!(u16).range(4..=100))]
         height: u16,
+        /// Write a picture instead, in SVG
+        #[arg(long, value_name = "FILE")]
+        svg: Option<PathBuf>,
+        /// The time over which opportunities are counted to make a rate
+        #[arg(long, value_name = "TIME", default_value = "100ms")]
+        step: Span,
     },
 }
 
@@ -303,9 +312,12 @@ pub(crate) enum TraceCommand {
 pub(crate) struct TraceArgs {
     /// The trace; standard input if `-`
     pub(crate) file: PathBuf,
-    /// What it is written in; seen from its first line if left out
+    /// What it is written in; seen from its first lines if left out
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) from: Option<TraceFormat>,
+    /// What to take as the rate: a column of a CSV, `uplink` or `downlink` of gym
+    #[arg(long, value_name = "NAME")]
+    pub(crate) column: Option<String>,
 }
 
 /// How delivery opportunities and rates become one another.
@@ -332,6 +344,12 @@ pub(crate) enum Format {
 pub(crate) enum TraceFormat {
     /// Lines of rate_mbps,interval_s
     Steps,
+    /// Lines of a time in seconds and a rate in Mbit/s, as Lumos5G's
+    Samples,
+    /// Columns under a head: Timestamp,DL_bitrate and the like
+    Csv,
+    /// The JSON of OpenNetLab's gym
+    Gym,
     /// A line for each delivery opportunity, with its millisecond
     Mahimahi,
 }
@@ -449,18 +467,6 @@ impl FromStr for Share {
             Ok(share) if share.is_finite() && share >= 0.0 => Ok(Self(share)),
             _ => Err(format!("'{text}' is no share (allowed: 5%, 0.05)")),
         }
-    }
-}
-
-/// A preset of the blockage process.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Preset(pub(crate) sojourn_link::blockage::Preset);
-
-impl FromStr for Preset {
-    type Err = sojourn_core::SpecError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        sojourn_link::blockage::Preset::parse(text).map(Self)
     }
 }
 

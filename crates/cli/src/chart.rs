@@ -3,6 +3,8 @@
 
 use std::fmt::Write;
 
+use sojourn_link::Trace;
+
 use crate::number::number;
 
 /// The least and the largest value of a stretch.
@@ -18,6 +20,23 @@ impl Range {
         let Self { low, high } = range.unwrap_or(Self { low: value, high: value });
         Self { low: low.min(value), high: high.max(value) }
     }
+}
+
+/// The least and the largest rate, in Mbit/s, of each of `width` equal stretches of a trace.
+pub(crate) fn ranges(trace: &Trace, width: usize) -> Vec<Option<Range>> {
+    let duration = u128::from(trace.duration().as_nanos());
+    let column = |nanos: u64| (u128::from(nanos) * width as u128 / duration) as usize;
+    let mut columns: Vec<Option<Range>> = vec![None; width];
+    let mut start = 0;
+    for step in trace.steps() {
+        let end = start + step.duration.as_nanos();
+        // The end belongs to the next step.
+        for range in &mut columns[column(start)..=column(end - 1)] {
+            *range = Some(Range::joined(*range, step.rate.as_mbps()));
+        }
+        start = end;
+    }
+    columns
 }
 
 /// Columns that stand left of an area.

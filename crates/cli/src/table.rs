@@ -155,7 +155,7 @@ pub(crate) fn print_facts(output: Output, format: Format, facts: &[Fact]) -> Res
     match format {
         Format::Table => {
             let mut grid = Grid::of_pairs();
-            for fact in facts {
+            for fact in facts.iter().filter(|fact| !fact.text.is_empty()) {
                 grid.row([&fact.name, &fact.text]);
             }
             output.data(&grid.fitted())
@@ -184,6 +184,11 @@ pub(crate) struct Fact {
 impl Fact {
     pub(crate) fn new(name: &str, text: impl Into<String>, key: &str, value: Value) -> Self {
         Self { name: name.to_owned(), text: text.into(), key: key.to_owned(), value }
+    }
+
+    /// What is for programs alone, because people read it elsewhere.
+    pub(crate) fn hidden(key: &str, value: Value) -> Self {
+        Self::new("", "", key, value)
     }
 
     /// What reads the same to people and programs.

@@ -4,6 +4,7 @@
 //! config, checked and complete, and the config builds the machine that one run changes.
 
 pub mod blockage;
+pub mod brownian;
 mod delay;
 pub mod jitter;
 pub mod loss;
@@ -14,7 +15,7 @@ mod transmitter;
 pub use delay::DelayLine;
 pub use jitter::{Jitter, JitterConfig};
 pub use loss::{Loss, LossConfig};
-pub use rate::{RateConfig, RateSpec};
+pub use rate::{RateConfig, RateSpec, Reading};
 pub use trace::{OnEnd, Playback, Schedule, Step, Trace};
 pub use transmitter::{
     Departure, Fixed, Opportunities, OpportunitySize, TokenBucket, TraceDriven, Transmitter,

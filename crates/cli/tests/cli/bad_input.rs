@@ -123,6 +123,8 @@ fn a_malformed_trace() {
     scratch.study_with("\"10Mbps\"", "\"trace bent.csv\"");
     let said = ["study.toml:9:", "scenario.path.rate", "bent.csv", "line 2", "'soon'", "seconds"];
     refused(&scratch, &["study.toml"], &said);
+    let ended = scratch.sojourn(&["check", "study.toml"]);
+    assert_eq!(ended.stderr.matches("bent.csv").count(), 1, "named once: {}", ended.stderr);
 }
 
 #[test]

@@ -273,14 +273,133 @@ fn a_trace_goes_to_mahimahi_and_back() {
 }
 
 #[test]
+fn a_trace_goes_from_any_format_to_any_other() {
+    let scratch = Scratch::new();
+    scratch.write("trace.csv", "12,1\n0,0.5\n24,0.5\n");
+    for format in ["steps", "samples", "csv", "gym", "mahimahi"] {
+        let words = ["trace", "convert", "trace.csv", "--to", format, "--out", "other"];
+        scratch.must(&words);
+        let info = scratch.must(&["trace", "info", "other", "--format", "json"]).json();
+        assert_eq!(info["format"], format);
+        assert_eq!(info["mean_mbps"], 12.0, "{format}");
+        assert_eq!(info["duration_s"], 2.0, "{format}");
+        let back = ["trace", "convert", "other", "--to", "steps", "--step", "500ms"];
+        let back = scratch.must(&back).stdout;
+        let whole = if format == "mahimahi" { "12,0.5\n12,0.5\n" } else { "12,1\n" };
+        assert_eq!(back, format!("{whole}0,0.5\n24,0.5\n"), "{format}");
+    }
+}
+
+#[test]
+fn a_trace_says_when_it_is_blocked() {
+    let scratch = Scratch::new();
+    scratch.write("trace.csv", "100,10\n40,1\n0,0.5\n100,8\n30,0.25\n100,10\n");
+    let json = |more: &[&str]| {
+        let words = [&["trace", "info", "trace.csv", "--format", "json"], more].concat();
+        scratch.must(&words).json()
+    };
+    let info = json(&[]);
+    assert_eq!(info["below_half_times"], 2);
+    assert_eq!(info["below_half_onsets_s"], serde_json::json!([10.0, 19.5]));
+    assert_eq!(info["below_half_longest_s"], 1.5);
+    assert_eq!(info["outages"], 1);
+    assert_eq!(info["longest_outage_s"], 0.5);
+    assert_eq!(info["p1_mbps"], 0.0);
+    assert_eq!(info["p5_mbps"], 40.0);
+    assert_eq!(info["p50_mbps"], 100.0);
+    let below = json(&["--below", "35mbps"]);
+    assert_eq!(below["below_35_mbps_onsets_s"], serde_json::json!([11.0, 19.5]));
+    let text = scratch.must(&["trace", "info", "trace.csv"]).stdout;
+    assert!(text.contains("from 10.0, 19.5 s"), "{text}");
+    let csv = scratch.must(&["trace", "info", "trace.csv", "--format", "csv"]).stdout;
+    assert_eq!(csv.lines().count(), 2, "{csv}");
+}
+
+#[test]
+fn a_column_of_a_measurement_is_taken_as_the_rate() {
+    let scratch = Scratch::new();
+    let rows = "Timestamp,DL_bitrate,UL_bitrate\n2019.12.16_13.40.04,3000,500\n\
+                2019.12.16_13.40.05,1000,700\n";
+    scratch.write("irish.csv", rows);
+    let convert = |more: &[&str]| {
+        scratch.sojourn(&[&["trace", "convert", "irish.csv", "--to", "steps"], more].concat())
+    };
+    assert_eq!(convert(&[]).stdout, "3,1\n1,1\n");
+    assert_eq!(convert(&["--column", "UL_bitrate"]).stdout, "0.5,1\n0.7,1\n");
+    let ended = convert(&["--column", "UP_bitrate"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("irish.csv: line 1: there is no column"), "{}", ended.stderr);
+    // And in a study.
+    let rate = "path.rate=trace irish.csv column DL_bitrate";
+    scratch.must(&["check", "study.toml", "--set", rate]);
+}
+
+#[test]
+fn a_picture_of_a_trace_is_an_svg() {
+    let scratch = Scratch::new();
+    scratch.write("trace.csv", "12,1\n0,0.5\n24,0.5\n");
+    let ended = scratch.must(&["trace", "plot", "trace.csv", "--svg", "trace.svg"]);
+    assert_eq!(ended.stdout, "");
+    let svg = scratch.read("trace.svg");
+    assert!(svg.starts_with("<svg ") && svg.contains("Mbit/s"), "{svg}");
+}
+
+#[test]
+fn test_cases_and_cellular_links_are_made_too() {
+    let scratch = Scratch::new();
+    let synth = |words: &[&str]| scratch.must(&[&["trace", "synth"], words].concat()).stdout;
+    assert_eq!(synth(&["rfc8867", "5.1"]), "1,40\n2.5,20\n0.6,20\n1,20\n");
+    assert_eq!(synth(&["rfc8867", "5.3", "backward"]), "2,35\n0.8,35\n2,30\n");
+    assert_eq!(
+        synth(&["steps", "10mbit", "5s", "0", "500ms", "1mbit", "1s"]),
+        "10,5\n0,0.5\n1,1\n"
+    );
+    assert_eq!(synth(&["blockage static duration 1s"]).lines().count(), 4);
+    let cell = synth(&["brownian", "max", "12mbit", "--duration", "2s"]);
+    assert_eq!(cell.lines().last(), Some("2000"), "opportunities");
+    assert_eq!(cell, synth(&["brownian", "--duration", "2s"]));
+    assert_ne!(cell, synth(&["brownian", "--duration", "2s", "--seed", "2"]));
+    for (words, says) in [
+        (&["rfc8867", "5.9"][..], "no test case '5.9' (allowed: 5.1"),
+        (&["statik"], "did you mean 'static'"),
+        (&["10mbit"], "no trace can be made of '10mbit'"),
+        (&["trace", "x.csv"], "no trace can be made of 'trace'"),
+        (&["rfc8867", "5.1", "--duration", "5s"], "has a length of its own"),
+        (&["brownian", "--no-outages"], "--no-outages"),
+        (&["static", "--duration", "0s"], "--duration: duration 0s is out of range"),
+    ] {
+        let ended = scratch.sojourn(&[&["trace", "synth"], words].concat());
+        assert_eq!(ended.code, Some(2), "{words:?}");
+        assert!(ended.stderr.contains(says), "{words:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
 fn a_trace_that_is_wrong_is_refused_with_its_line() {
     let scratch = Scratch::new();
-    scratch.write("bent.csv", "12,1\n12,-1\n");
-    for verb in ["info", "plot"] {
-        let ended = scratch.sojourn(&["trace", verb, "bent.csv"]);
-        assert_eq!(ended.code, Some(2));
-        for part in ["bent.csv", "line 2", "negative", "allowed"] {
-            assert!(ended.stderr.contains(part), "{}", ended.stderr);
+    for (text, parts) in [
+        ("12,1\n12,-1\n", &["line 2", "negative", "allowed"][..]),
+        ("12,1\n-12,1\n", &["line 2", "negative", "allowed"]),
+        ("12,1\nNaN,1\n", &["line 2", "not a number", "allowed"]),
+        ("12,1\n1e30,1\n", &["line 2", "too large", "allowed"]),
+        ("0 12\n2 12\n1 12\n", &["line 3", "time runs backwards", "allowed"]),
+        ("1\n5\n4\n", &["line 3", "time runs backwards", "allowed"]),
+        ("time_s,rate_mbps\n0,1\n1,-1\n", &["line 3", "negative", "allowed"]),
+        ("", &["no lines", "allowed"]),
+        ("0,1\n", &["every rate is zero", "allowed"]),
+    ] {
+        scratch.write("bent.csv", text);
+        for words in [
+            &["info", "bent.csv"][..],
+            &["plot", "bent.csv"],
+            &["convert", "bent.csv", "--to", "gym"],
+        ] {
+            let ended = scratch.sojourn(&[&["trace"], words].concat());
+            assert_eq!(ended.code, Some(2), "{text:?}");
+            assert_eq!(ended.stderr.matches("bent.csv").count(), 1, "{}", ended.stderr);
+            for part in parts {
+                assert!(ended.stderr.contains(part), "{text:?}: {}", ended.stderr);
+            }
         }
     }
     assert_eq!(scratch.sojourn(&["trace", "info", "nowhere"]).code, Some(2));

@@ -1,5 +1,6 @@
 //! The rate of a link as users write it: `10Mbps`, `htb rate 10mbit burst 1600`,
-//! `trace mobility.csv playback witest-2020`, `mahimahi att-lte.up`, `blockage mobility-and-blockages`.
+//! `trace mobility.csv playback witest-2020`, `mahimahi att-lte.up`, `blockage mobility-and-blockages`,
+//! `steps 10mbit 5s 0 500ms 10mbit 5s`, `rfc8867 5.1`, `brownian max 12mbit`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,10 +8,11 @@ use std::sync::Arc;
 use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Stream, Words, words};
 
 use crate::blockage::{self, Blockage};
-use crate::trace::{MAX_RATE, WITEST_STEP_OVERHEAD};
+use crate::brownian::{self, Brownian};
+use crate::trace::{Format, MAX_RATE, Rfc8867, WITEST_STEP_OVERHEAD};
 use crate::{
-    Fixed, Model, OnEnd, Opportunities, OpportunitySize, Playback, Schedule, TokenBucket, Trace,
-    TraceDriven, Transmitter,
+    Fixed, Model, OnEnd, Opportunities, OpportunitySize, Playback, Schedule, Step, TokenBucket,
+    Trace, TraceDriven, Transmitter,
 };
 
 #[cfg(test)]
@@ -21,10 +23,31 @@ mod tests;
 pub enum RateSpec {
     Unlimited,
     Fixed { rate: Rate, overhead: i32 },
-    Htb { rate: Rate, burst: Bytes, cburst: Bytes, overhead: u32 },
-    Trace { path: String, playback: Playback, on_end: OnEnd, overhead: i32 },
+    Htb { rate: Rate, burst: Bytes, cburst: Bytes, quantum: u32, overhead: u32 },
+    Trace { path: String, reading: Reading, playback: Playback, on_end: OnEnd, overhead: i32 },
     Mahimahi { path: String, size: OpportunitySize },
+    Steps { trace: Trace, on_end: OnEnd, overhead: i32 },
+    Rfc8867 { case: Rfc8867, overhead: i32 },
     Blockage { process: Blockage, on_end: OnEnd, overhead: i32 },
+    Brownian { process: Brownian },
+}
+
+/// How the file of a trace is to be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// `None`: what it looks like.
+    pub format: Option<Format>,
+    /// What to take as the rate, in a format where that has a name.
+    pub column: Option<String>,
+}
+
+impl Reading {
+    /// # Errors
+    /// What [`Trace::parse_as`] refuses.
+    pub fn read(&self, text: &str) -> Result<Trace, SpecError> {
+        let format = self.format.unwrap_or_else(|| Format::detect(text));
+        Trace::parse_as(format, self.column.as_deref(), text)
+    }
 }
 
 const OVERHEAD: Param = Param {
@@ -55,13 +78,31 @@ const HTB_PARAMS: &[Param] = &[
         name: "burst",
         kind: ParamKind::Size,
         default: "1600",
-        doc: "Bytes that leave at once after idleness; tc derives rate/HZ + 1600 with HZ = 10^9",
+        doc: "Bytes that leave at once after idleness; tc derives rate/HZ + mtu with HZ = 10^9",
     },
     Param {
         name: "cburst",
         kind: ParamKind::Size,
         default: "1600",
         doc: "The same at the ceil; the smaller of both counts, so raise both",
+    },
+    Param {
+        name: "mtu",
+        kind: ParamKind::Size,
+        default: "1600",
+        doc: "What the bursts are derived from if they are not given",
+    },
+    Param {
+        name: "quantum",
+        kind: ParamKind::Size,
+        default: "rate/10",
+        doc: "Bytes of a turn among siblings, derived and cut as Linux does; a single class has none",
+    },
+    Param {
+        name: "r2q",
+        kind: ParamKind::Count,
+        default: "10",
+        doc: "What the rate in bytes is divided by to derive the quantum",
     },
     Param {
         name: "overhead",
@@ -72,6 +113,18 @@ const HTB_PARAMS: &[Param] = &[
 ];
 
 const TRACE_PARAMS: &[Param] = &[
+    Param {
+        name: "format",
+        kind: ParamKind::Choice,
+        default: "",
+        doc: "'steps', 'samples', 'csv' or 'gym'; seen from the first lines if left out",
+    },
+    Param {
+        name: "column",
+        kind: ParamKind::Choice,
+        default: "",
+        doc: "What to take as the rate: a column of csv, 'uplink' or 'downlink' of gym",
+    },
     Param {
         name: "playback",
         kind: ParamKind::Choice,
@@ -94,6 +147,25 @@ const MAHIMAHI_PARAMS: &[Param] = &[Param {
     default: "1504",
     doc: "Bytes of an opportunity: 1504 counts a TUN header as mm-link does, 1500 IP alone",
 }];
+
+const STEPS_PARAMS: &[Param] =
+    &[Param { doc: "As for blockage; 'hold' lets the last rate stay", ..END }, OVERHEAD];
+
+const RFC8867_PARAMS: &[Param] = &[
+    Param {
+        name: "backward",
+        kind: ParamKind::Flag,
+        default: "",
+        doc: "The direction of the feedback, where the test case limits it: 5.3",
+    },
+    Param {
+        name: "reference",
+        kind: ParamKind::Rate,
+        default: "the test case's",
+        doc: "The reference capacity, of which the schedule is a multiple",
+    },
+    OVERHEAD,
+];
 
 const BLOCKAGE_PARAMS: &[Param] = &[
     Param {
@@ -123,7 +195,7 @@ pub(crate) const MODELS: &[Model] = &[
     Model { name: "htb", doc: "A single class of Linux's htb", params: HTB_PARAMS },
     Model {
         name: "trace",
-        doc: "A file of rate_mbps,interval_s lines: trace FILE",
+        doc: "A file of rates over time, in any format of 'sojourn trace': trace FILE",
         params: TRACE_PARAMS,
     },
     Model {
@@ -132,10 +204,25 @@ pub(crate) const MODELS: &[Model] = &[
         params: MAHIMAHI_PARAMS,
     },
     Model {
+        name: "steps",
+        doc: "Rates and how long each lasts, 0 for an outage: steps 10mbit 5s 0 500ms 10mbit 5s",
+        params: STEPS_PARAMS,
+    },
+    Model {
+        name: "rfc8867",
+        doc: "The capacity of a test case of RFC 8867, by its section: rfc8867 5.1; holds its last rate",
+        params: RFC8867_PARAMS,
+    },
+    Model {
         name: "blockage",
         doc: "A synthetic 60 GHz link (802.11ad): static, short-blockages, long-blockages, \
               mobility-and-blockages",
         params: BLOCKAGE_PARAMS,
+    },
+    Model {
+        name: "brownian",
+        doc: "A synthetic cellular link: Poisson opportunities of 1500 bytes, their rate a Brownian motion",
+        params: brownian::PARAMS,
     },
 ];
 
@@ -161,7 +248,10 @@ impl RateSpec {
             "htb" => parse_htb(&mut words),
             "trace" => parse_trace(rest),
             "mahimahi" => parse_mahimahi(rest),
+            "steps" => parse_steps(&mut words),
+            "rfc8867" => parse_rfc8867(&mut words),
             "blockage" => parse_blockage(&mut words),
+            "brownian" => Ok(Self::Brownian { process: Brownian::parse(&mut words)? }),
             _ if name.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) => {
                 // The unit may stand apart: '10 Mbps'.
                 let (rate, mut words) = match positive_rate(name) {
@@ -191,29 +281,22 @@ impl RateSpec {
     /// Checks and completes it; `text` is what the file of [`RateSpec::path`] holds.
     ///
     /// # Errors
-    /// The text is missing, or is no trace of this kind; names the file and its line.
+    /// The text is missing, or is no trace of this kind; names its line. Who read the file names it.
     pub fn complete(&self, text: Option<&str>) -> Result<RateConfig, SpecError> {
-        self.complete_with(text).map_err(|error| match self.path() {
-            Some(path) => error.within(path),
-            None => error,
-        })
-    }
-
-    fn complete_with(&self, text: Option<&str>) -> Result<RateConfig, SpecError> {
         let content = || text.ok_or_else(|| SpecError::new("the trace has not been read"));
         Ok(match self {
             Self::Unlimited => RateConfig::Unlimited,
             Self::Fixed { rate, overhead } => {
                 RateConfig::Fixed { rate: *rate, overhead: *overhead }
             }
-            Self::Htb { rate, burst, cburst, overhead } => RateConfig::Htb {
+            Self::Htb { rate, burst, cburst, quantum: _, overhead } => RateConfig::Htb {
                 rate: *rate,
                 // Both buckets fill at one rate and pay the same, so the smaller one decides.
                 burst: *burst.min(cburst),
                 overhead: *overhead,
             },
-            Self::Trace { playback, on_end, overhead, .. } => RateConfig::Trace {
-                trace: Arc::new(playback.apply(&Trace::parse(content()?)?)?),
+            Self::Trace { reading, playback, on_end, overhead, .. } => RateConfig::Trace {
+                trace: Arc::new(playback.apply(&reading.read(content()?)?)?),
                 on_end: *on_end,
                 overhead: *overhead,
             },
@@ -224,6 +307,17 @@ impl RateSpec {
             Self::Blockage { process, on_end, overhead } => {
                 RateConfig::Blockage { process: *process, on_end: *on_end, overhead: *overhead }
             }
+            Self::Steps { trace, on_end, overhead } => RateConfig::Trace {
+                trace: Arc::new(trace.clone()),
+                on_end: *on_end,
+                overhead: *overhead,
+            },
+            Self::Rfc8867 { case, overhead } => RateConfig::Trace {
+                trace: Arc::new(case.trace()),
+                on_end: OnEnd::Hold,
+                overhead: *overhead,
+            },
+            Self::Brownian { process } => RateConfig::Brownian { process: *process },
         })
     }
 }
@@ -271,6 +365,8 @@ fn parse_overhead(words: &mut Words<'_>) -> Result<i32, SpecError> {
 fn parse_htb(words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
     let tc_rate = |text: &str| in_range(text, Rate::parse_tc(text)?);
     let (mut rate, mut ceil, mut burst, mut cburst, mut overhead) = (None, None, None, None, 0);
+    let (mut mtu, mut quantum, mut r2q) =
+        (TokenBucket::DEFAULT_MTU, None, TokenBucket::DEFAULT_R2Q);
     while let Some(word) = words.next() {
         match word {
             "rate" => rate = Some(words.parse("rate", tc_rate)?),
@@ -279,6 +375,17 @@ fn parse_htb(words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
             "cburst" | "cbuffer" | "cmaxburst" => {
                 cburst = Some(words.parse("cburst", parse_burst)?);
             }
+            "mtu" => mtu = words.parse("mtu", parse_burst)?,
+            "quantum" => {
+                quantum = Some(match words.parse("quantum", parse_burst)?.as_u64() as u32 {
+                    0 => {
+                        return Err(SpecError::new("quantum: '0' is out of range")
+                            .allow(["a size from 1 up, or none to derive it"]));
+                    }
+                    quantum => quantum,
+                });
+            }
+            "r2q" => r2q = words.count("r2q", 1, u32::MAX.into())? as u32,
             "overhead" => overhead = words.count("overhead", 0, 65_535)? as u32,
             _ => return Err(words::unknown_param("htb", word, HTB_PARAMS)),
         }
@@ -288,11 +395,12 @@ fn parse_htb(words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
         return Err(SpecError::new(format!("htb: ceil {ceil} differs from rate {rate}"))
             .allow([format!("ceil {rate}: a single class has nobody to borrow from")]));
     }
-    let derived = TokenBucket::default_burst(rate);
+    let derived = TokenBucket::default_burst(rate, mtu);
     Ok(RateSpec::Htb {
         rate,
         burst: burst.unwrap_or(derived),
         cburst: cburst.unwrap_or(derived),
+        quantum: quantum.unwrap_or_else(|| TokenBucket::default_quantum(rate, r2q)),
         overhead,
     })
 }
@@ -309,8 +417,11 @@ fn parse_trace(rest: &str) -> Result<RateSpec, SpecError> {
     let (path, rest) = split_path("trace", rest)?;
     let mut words = Words::new(rest);
     let (mut witest, mut step_overhead, mut on_end, mut overhead) = (false, None, None, 0);
+    let mut reading = Reading::default();
     while let Some(word) = words.next() {
         match word {
+            "format" => reading.format = Some(words.parse("format", parse_format)?),
+            "column" => reading.column = Some(words.value("column")?.to_owned()),
             "playback" => {
                 witest = words.parse("playback", |text| match text {
                     "nominal" => Ok(false),
@@ -343,7 +454,7 @@ fn parse_trace(rest: &str) -> Result<RateSpec, SpecError> {
         }
     };
     let on_end = on_end.unwrap_or(if witest { OnEnd::Hold } else { OnEnd::Wrap });
-    Ok(RateSpec::Trace { path, playback, on_end, overhead })
+    Ok(RateSpec::Trace { path, reading, playback, on_end, overhead })
 }
 
 fn parse_mahimahi(rest: &str) -> Result<RateSpec, SpecError> {
@@ -363,6 +474,49 @@ fn parse_mahimahi(rest: &str) -> Result<RateSpec, SpecError> {
         }
     }
     Ok(RateSpec::Mahimahi { path, size })
+}
+
+fn parse_format(text: &str) -> Result<Format, SpecError> {
+    match Format::parse(text)? {
+        Format::Mahimahi => {
+            Err(SpecError::new("opportunities are no rates").allow(["'mahimahi FILE' instead"]))
+        }
+        format => Ok(format),
+    }
+}
+
+fn parse_steps(words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
+    let (mut steps, mut on_end, mut overhead) = (Vec::new(), OnEnd::default(), 0);
+    let within = |error: SpecError| error.within("steps");
+    while let Some(word) = words.next() {
+        match word {
+            "end" => on_end = words.parse("end", parse_end)?,
+            "overhead" => overhead = parse_overhead(words)?,
+            _ if word.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) => {
+                let rate = match word {
+                    "0" => Rate::ZERO,
+                    _ => word.parse().map_err(within)?,
+                };
+                let duration = words.parse(word, str::parse).map_err(within)?;
+                steps.push(Step { rate, duration });
+            }
+            _ => return Err(words::unknown_param("steps", word, STEPS_PARAMS)),
+        }
+    }
+    let trace = Trace::new(steps).map_err(within)?;
+    Ok(RateSpec::Steps { trace, on_end, overhead })
+}
+
+fn parse_rfc8867(words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
+    let mut overhead = 0;
+    let case = Rfc8867::parse(words, |word, words| match word {
+        "overhead" => {
+            overhead = parse_overhead(words)?;
+            Ok(())
+        }
+        _ => Err(words::unknown_param("rfc8867", word, RFC8867_PARAMS)),
+    })?;
+    Ok(RateSpec::Rfc8867 { case, overhead })
 }
 
 fn parse_blockage(words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
@@ -420,16 +574,30 @@ impl fmt::Display for RateSpec {
         match self {
             Self::Unlimited => f.write_str("unlimited"),
             Self::Fixed { rate, overhead } => write!(f, "{rate}{}", Overhead(*overhead)),
-            Self::Htb { rate, burst, cburst, overhead } => {
+            Self::Htb { rate, burst, cburst, quantum, overhead } => {
                 let (burst, cburst) = (burst.as_u64(), cburst.as_u64());
-                write!(f, "htb rate {rate} burst {burst} cburst {cburst} overhead {overhead}")
+                write!(
+                    f,
+                    "htb rate {rate} burst {burst} cburst {cburst} quantum {quantum} overhead {overhead}"
+                )
             }
-            Self::Trace { path, playback, on_end, overhead } => write!(
+            Self::Trace { path, reading, playback, on_end, overhead } => write!(
                 f,
-                "trace {} playback {playback} end {on_end}{}",
+                "trace {}{reading} playback {playback} end {on_end}{}",
                 Quoted(path),
                 Overhead(*overhead)
             ),
+            Self::Steps { trace, on_end, overhead } => {
+                f.write_str("steps")?;
+                for Step { rate, duration } in trace.steps() {
+                    write!(f, " {rate} {duration}")?;
+                }
+                write!(f, " end {on_end}{}", Overhead(*overhead))
+            }
+            Self::Rfc8867 { case, overhead } => {
+                write!(f, "rfc8867 {case}{}", Overhead(*overhead))
+            }
+            Self::Brownian { process } => write!(f, "brownian {process}"),
             Self::Mahimahi { path, size } => {
                 write!(f, "mahimahi {} opportunity {}", Quoted(path), size.bytes())
             }
@@ -437,6 +605,18 @@ impl fmt::Display for RateSpec {
                 write!(f, "blockage {process} end {on_end}{}", Overhead(*overhead))
             }
         }
+    }
+}
+
+impl fmt::Display for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(format) = self.format {
+            write!(f, " format {format}")?;
+        }
+        if let Some(column) = &self.column {
+            write!(f, " column {column}")?;
+        }
+        Ok(())
     }
 }
 
@@ -481,6 +661,7 @@ pub enum RateConfig {
     Trace { trace: Arc<Trace>, on_end: OnEnd, overhead: i32 },
     Mahimahi { schedule: Arc<Schedule>, size: OpportunitySize },
     Blockage { process: Blockage, on_end: OnEnd, overhead: i32 },
+    Brownian { process: Brownian },
 }
 
 impl RateConfig {
@@ -493,7 +674,7 @@ impl RateConfig {
         Ok(if rate.is_unlimited() { Self::Unlimited } else { Self::Fixed { rate, overhead: 0 } })
     }
 
-    /// The transmitter of one run. `random` is only drawn from by a blockage process.
+    /// The transmitter of one run. `random` is only drawn from by synthetic links.
     pub fn build(&self, random: &mut Stream) -> Transmitter {
         match self {
             Self::Unlimited => Transmitter::Unlimited,
@@ -511,6 +692,10 @@ impl RateConfig {
                 let trace = Arc::new(process.generate(random));
                 Transmitter::Trace(TraceDriven::new(trace, *on_end, *overhead))
             }
+            Self::Brownian { process } => {
+                let schedule = Arc::new(process.generate(random));
+                Transmitter::Opportunities(Opportunities::new(schedule, OpportunitySize::Ip1500))
+            }
         }
     }
 
@@ -518,22 +703,24 @@ impl RateConfig {
     /// opportunities, whose bytes leave at once.
     pub fn peak(&self) -> Rate {
         match self {
-            Self::Unlimited | Self::Htb { .. } | Self::Mahimahi { .. } => Rate::UNLIMITED,
+            Self::Unlimited | Self::Htb { .. } | Self::Mahimahi { .. } | Self::Brownian { .. } => {
+                Rate::UNLIMITED
+            }
             Self::Fixed { rate, .. } => *rate,
             Self::Trace { trace, .. } => trace.info().max,
             Self::Blockage { process, .. } => process.peak(),
         }
     }
 
-    /// The mean rate, for the size of buffers in bandwidth-delay products; none while a blockage
-    /// process is not drawn.
+    /// The mean rate, for the size of buffers in bandwidth-delay products; none while a synthetic
+    /// link is not drawn.
     pub fn mean(&self) -> Option<Rate> {
         match self {
             Self::Unlimited => Some(Rate::UNLIMITED),
             Self::Fixed { rate, .. } | Self::Htb { rate, .. } => Some(*rate),
-            Self::Trace { trace, .. } => Some(trace.info().mean),
+            Self::Trace { trace, .. } => Some(trace.mean()),
             Self::Mahimahi { schedule, size } => Some(schedule.mean(size.bytes())),
-            Self::Blockage { .. } => None,
+            Self::Blockage { .. } | Self::Brownian { .. } => None,
         }
     }
 }

@@ -36,10 +36,20 @@ fn htb_takes_the_bursts_that_tc_derives() {
         rate: mbit(10),
         burst: Bytes::new(burst),
         cburst: Bytes::new(cburst),
+        quantum: 125_000,
         overhead: 0,
     };
     assert_eq!(spec("htb rate 10mbit"), htb(1600, 1600));
     assert_eq!(spec("htb rate 10mbit ceil 10mbit burst 15k cburst 15kb"), htb(15_360, 15_360));
+    assert_eq!(spec("htb rate 10mbit mtu 9000"), htb(9000, 9000));
+    let quantum = |text| match spec(text) {
+        RateSpec::Htb { quantum, .. } => quantum,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(quantum("htb rate 3gbit"), 200_000);
+    assert_eq!(quantum("htb rate 3gbit r2q 10000"), 37_500);
+    // One that is given is not cut.
+    assert_eq!(quantum("htb rate 3gbit quantum 300"), 300);
     // Raising one alone changes nothing, as in Linux.
     let config = spec("htb rate 10mbit burst 15k").complete(None);
     let burst = Bytes::new(1600);
@@ -50,6 +60,7 @@ fn htb_takes_the_bursts_that_tc_derives() {
 fn a_trace_is_named_here_and_read_elsewhere() {
     let trace = |path: &str, playback, on_end| RateSpec::Trace {
         path: path.to_owned(),
+        reading: Reading::default(),
         playback,
         on_end,
         overhead: 0,
@@ -70,7 +81,8 @@ fn a_trace_is_named_here_and_read_elsewhere() {
     let config = spec("trace x.csv").complete(Some("10,1\n20,1\n")).expect("good text");
     assert_eq!(config.mean(), Some(mbit(15)));
     let error = spec("trace x.csv").complete(Some("10,1\nten,1")).expect_err("bad text");
-    assert!(error.to_string().starts_with("x.csv: line 2: rate 'ten'"), "{error}");
+    // Who read the file knows its name.
+    assert!(error.to_string().starts_with("line 2: rate 'ten'"), "{error}");
     assert!(spec("trace x.csv").complete(None).is_err());
 }
 
@@ -84,6 +96,67 @@ fn a_mahimahi_trace_can_count_as_mm_link_does_or_ip_alone() {
     assert_eq!(size("mahimahi att.up opportunity 1500"), OpportunitySize::Ip1500);
     let config = spec("mahimahi att.up opportunity 1500").complete(Some("1\n")).expect("good");
     assert_eq!(config.mean(), Some(mbit(12)));
+}
+
+#[test]
+fn a_trace_may_be_in_any_format_and_the_column_of_its_rate_named() {
+    let irish = "Timestamp,DL_bitrate,UL_bitrate\n2019.12.16_13.40.04,3000,500\n\
+                 2019.12.16_13.40.05,1000,700\n";
+    for (text, file, mean) in [
+        ("trace x", irish, 2_000_000),
+        ("trace x column UL_bitrate", irish, 600_000),
+        ("trace x", "0 86\n1 105\n", 95_500_000),
+        ("trace x format steps", "0 86\n1 105\n", 549_738),
+        (
+            "trace x",
+            "{\"uplink\":{\"trace_pattern\":[{\"duration\":9,\"capacity\":179}]}}",
+            179_000,
+        ),
+    ] {
+        let config = spec(text).complete(Some(file)).unwrap_or_else(|e| panic!("{text}: {e}"));
+        assert_eq!(config.mean(), Some(Rate::from_bps(mean)), "{text}");
+    }
+    let error = spec("trace x").complete(Some("1\n2\n")).expect_err("opportunities").to_string();
+    assert!(error.contains("write 'mahimahi FILE'"), "{error}");
+}
+
+#[test]
+fn an_outage_can_be_scheduled_without_a_file() {
+    let config = spec("steps 10mbit 5s 0 500ms 10mbit 1s end hold").complete(None).expect("good");
+    let transmitter = config.build(&mut stream());
+    let at = |ms: u64| transmitter.capacity(Time::from_nanos(ms * 1_000_000));
+    assert_eq!(
+        (at(4_999), at(5_000), at(5_499), at(5_500)),
+        (mbit(10), mbit(0), mbit(0), mbit(10))
+    );
+    assert_eq!(at(60_000), mbit(10));
+}
+
+#[test]
+fn rfc_8867_5_1_goes_from_1_to_2_5_to_0_6_and_back() {
+    let capacity = |text: &str, seconds: &[u64]| -> Vec<u64> {
+        let transmitter = spec(text).complete(None).expect("complete").build(&mut stream());
+        let at =
+            |s: &u64| transmitter.capacity(Time::from_nanos(s * 1_000_000_000)).as_bps() / 1000;
+        seconds.iter().map(at).collect()
+    };
+    assert_eq!(
+        capacity("rfc8867 5.1", &[0, 39, 40, 59, 60, 79, 80, 99, 500]),
+        [1000, 1000, 2500, 2500, 600, 600, 1000, 1000, 1000]
+    );
+    // Sections 5.2 and 5.3.
+    assert_eq!(capacity("rfc8867 5.2", &[0, 25, 50, 75, 100]), [4000, 2000, 3500, 1000, 2000]);
+    assert_eq!(capacity("rfc8867 5.3", &[0, 20, 40, 60]), [2000, 1000, 500, 2000]);
+    assert_eq!(capacity("rfc8867 5.3 backward", &[0, 34, 35, 70]), [2000, 2000, 800, 2000]);
+    assert_eq!(capacity("rfc8867 5.1 reference 3mbit", &[0, 40]), [3000, 7500]);
+    assert_eq!(capacity("rfc8867 5.5", &[0, 299]), [4000, 4000]);
+}
+
+#[test]
+fn a_brownian_link_is_drawn_when_the_run_is_built() {
+    let config = spec("brownian duration 10s").complete(None).expect("complete");
+    assert_eq!(config.mean(), None);
+    assert!(matches!(config.build(&mut stream()), Transmitter::Opportunities(_)));
 }
 
 #[test]
@@ -125,6 +198,23 @@ fn bad_specs_say_what_is_allowed() {
         ("blockage", "needs a value"),
         ("blockage short-blockage", "did you mean 'short-blockages'"),
         ("blockage static duration 0s", "out of range"),
+        ("htb rate 10mbit quantum 0", "quantum: '0' is out of range"),
+        ("htb rate 10mbit r2q 0", "'r2q' is '0'"),
+        ("trace x.csv format cvs", "did you mean 'csv'"),
+        ("trace x.csv format mahimahi", "'mahimahi FILE' instead"),
+        ("trace x.csv column", "needs a value"),
+        ("steps", "steps: the trace has no steps"),
+        ("steps 0 1s", "every rate is zero"),
+        ("steps 10mbit", "steps: '10mbit' needs a value"),
+        ("steps 10mbit 0s", "step 1 lasts 0s"),
+        ("steps 10mbit 1s 10 1s", "no unit"),
+        ("steps 10mbit 1s -1mbit 1s", "negative"),
+        ("steps 10mbit 1s ned hold", "did you mean 'end'"),
+        ("rfc8867", "needs the section of a test case (allowed: 5.1, 5.2"),
+        ("rfc8867 5.9", "no test case '5.9' (allowed: 5.1, 5.2"),
+        ("rfc8867 5.1 backward", "'backward' of 5.3"),
+        ("rfc8867 5.1 reference 0bit", "out of range"),
+        ("brownian max 10", "no unit"),
         ("trase x.csv", "did you mean 'trace'"),
     ] {
         let error = RateSpec::parse(text).expect_err(text).to_string();
@@ -157,16 +247,40 @@ fn any_spec() -> impl Strategy<Value = RateSpec> {
                 .expect("allowed");
             if outages { process } else { process.without_outages() }
         });
+    let reading = (prop::option::of(0usize..4), prop::option::of("[a-zA-Z_.0-9]{1,12}")).prop_map(
+        |(format, column)| Reading { format: format.map(|which| Format::ALL[which]), column },
+    );
+    let step = (0u64..=MAX_RATE.as_bps(), 1u64..=1_000_000_000_000_000)
+        .prop_map(|(bps, ns)| Step { rate: Rate::from_bps(bps), duration: Span::from_nanos(ns) });
+    let trace = prop::collection::vec(step, 1..6)
+        .prop_filter_map("a capacity", |steps| Trace::new(steps).ok());
+    let case = (prop::sample::select(vec!["5.1", "5.2", "5.3", "5.8", "6.1"]), 100u64..1 << 40)
+        .prop_map(|(section, bps)| {
+            let case = Rfc8867::new(section).expect("known");
+            let case = case.with_reference(Rate::from_bps(bps)).expect("in range");
+            if section == "5.3" { case.backward().expect("limited") } else { case }
+        });
     prop_oneof![
+        (trace, on_end.clone(), overhead.clone())
+            .prop_map(|(trace, on_end, overhead)| RateSpec::Steps { trace, on_end, overhead }),
+        (case, overhead.clone()).prop_map(|(case, overhead)| RateSpec::Rfc8867 { case, overhead }),
+        Just(RateSpec::Brownian { process: Brownian::default() }),
         Just(RateSpec::Unlimited),
         (rate.clone(), overhead.clone())
             .prop_map(|(rate, overhead)| RateSpec::Fixed { rate, overhead }),
-        (rate, burst(), burst(), 0u32..=65_535).prop_map(|(rate, burst, cburst, overhead)| {
-            RateSpec::Htb { rate, burst, cburst, overhead }
-        }),
-        (path, playback, on_end.clone(), overhead.clone()).prop_map(
-            |(path, playback, on_end, overhead)| RateSpec::Trace {
+        (rate, burst(), burst(), 1u32.., 0u32..=65_535).prop_map(
+            |(rate, burst, cburst, quantum, overhead)| RateSpec::Htb {
+                rate,
+                burst,
+                cburst,
+                quantum,
+                overhead,
+            }
+        ),
+        (path, reading, playback, on_end.clone(), overhead.clone()).prop_map(
+            |(path, reading, playback, on_end, overhead)| RateSpec::Trace {
                 path,
+                reading,
                 playback,
                 on_end,
                 overhead
@@ -184,7 +298,7 @@ fn any_spec() -> impl Strategy<Value = RateSpec> {
 proptest! {
     #[test]
     fn no_text_makes_the_parser_panic(
-        text in "(htb |trace |mahimahi |blockage |fixed |10mbit )?([ -~]|.){0,32}"
+        text in "(htb |trace |mahimahi |blockage |fixed |steps |rfc8867 |brownian |10mbit )?([ -~]|.){0,32}"
     ) {
         if let Ok(spec) = RateSpec::parse(&text) {
             let _ = spec.complete(None);

@@ -2,7 +2,7 @@ use sojourn_core::{Rate, Span};
 
 use super::Trace;
 
-/// What `sojourn trace info` shows. Mean and median weigh each step by its duration.
+/// What `sojourn trace info` shows. Everything weighs a step by its duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     pub steps: usize,
@@ -18,37 +18,75 @@ pub struct Info {
     pub outage: Span,
 }
 
+/// A stretch of time in which the rate stays under a threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dip {
+    /// From the start of the trace.
+    pub onset: Span,
+    pub length: Span,
+    /// The lowest rate in it.
+    pub floor: Rate,
+}
+
 impl Trace {
     pub fn info(&self) -> Info {
-        let mut steps: Vec<_> = self.steps().map(|step| (step.rate, step.duration)).collect();
-        steps.sort_unstable();
-        let duration = self.duration();
-        let work: u128 = steps
-            .iter()
-            .map(|(rate, span)| u128::from(rate.as_bps()) * u128::from(span.as_nanos()))
-            .sum();
-        let mut passed = 0;
-        let median = steps
-            .iter()
-            .find(|(_, span)| {
-                passed += span.as_nanos();
-                passed * 2 >= duration.as_nanos()
-            })
-            .map_or(Rate::ZERO, |(rate, _)| *rate);
+        let [min, median, max] = self.quantiles([0.0, 0.5, 1.0]);
+        let above_zero = self.steps().map(|step| step.rate).filter(|rate| *rate > Rate::ZERO);
         Info {
-            steps: steps.len(),
-            duration,
-            mean: Rate::from_bps((work / u128::from(duration.as_nanos())) as u64),
-            min: steps.first().map_or(Rate::ZERO, |(rate, _)| *rate),
-            min_above_zero: steps
-                .iter()
-                .map(|(rate, _)| *rate)
-                .find(|rate| *rate > Rate::ZERO)
-                .unwrap_or(Rate::ZERO),
+            steps: self.len(),
+            duration: self.duration(),
+            mean: self.mean(),
+            min,
+            min_above_zero: above_zero.min().unwrap_or(Rate::ZERO),
             median,
-            max: steps.last().map_or(Rate::ZERO, |(rate, _)| *rate),
+            max,
             outage: self.time_below(Rate::from_bps(1)),
         }
+    }
+
+    /// The mean rate over the whole trace, rounded down to a bit a second.
+    pub fn mean(&self) -> Rate {
+        let work: u128 = self
+            .steps()
+            .map(|step| u128::from(step.rate.as_bps()) * u128::from(step.duration.as_nanos()))
+            .sum();
+        Rate::from_bps((work / u128::from(self.duration().as_nanos())) as u64)
+    }
+
+    /// For each share of the time, from 0 to 1, the lowest rate that is not exceeded in it.
+    pub fn quantiles<const N: usize>(&self, shares: [f64; N]) -> [Rate; N] {
+        let mut steps: Vec<_> = self.steps().map(|step| (step.rate, step.duration)).collect();
+        steps.sort_unstable();
+        let duration = self.duration().as_nanos() as f64;
+        shares.map(|share| {
+            let mut passed = 0;
+            let reached = steps.iter().find(|(_, span)| {
+                passed += span.as_nanos();
+                passed as f64 >= share * duration
+            });
+            reached.or(steps.last()).map_or(Rate::ZERO, |(rate, _)| *rate)
+        })
+    }
+
+    /// When the rate goes under `threshold`, and for how long. At the start counts too.
+    pub fn dips(&self, threshold: Rate) -> Vec<Dip> {
+        let mut dips: Vec<Dip> = Vec::new();
+        let (mut now, mut is_below) = (Span::ZERO, false);
+        for step in self.steps() {
+            match dips.last_mut().filter(|_| is_below) {
+                _ if step.rate >= threshold => is_below = false,
+                Some(dip) => {
+                    dip.length += step.duration;
+                    dip.floor = dip.floor.min(step.rate);
+                }
+                None => {
+                    dips.push(Dip { onset: now, length: step.duration, floor: step.rate });
+                    is_below = true;
+                }
+            }
+            now += step.duration;
+        }
+        dips
     }
 
     /// How long the rate is under `threshold`.

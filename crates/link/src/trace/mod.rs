@@ -1,8 +1,13 @@
 //! Capacity over time: as steps of a rate ([`Trace`]) or as Mahimahi's delivery opportunities
-//! ([`Schedule`]). Text comes in and goes out; no file is touched here.
+//! ([`Schedule`]), in several [`Format`]s. Text comes in and goes out; no file is touched here.
 
+mod csv;
+mod format;
+mod gym;
 mod info;
 mod playback;
+mod rfc8867;
+mod samples;
 mod schedule;
 mod text;
 
@@ -11,8 +16,10 @@ mod tests;
 
 use sojourn_core::{Rate, Span, SpecError};
 
-pub use info::Info;
+pub use format::Format;
+pub use info::{Dip, Info};
 pub use playback::{Playback, WITEST_STEP_OVERHEAD};
+pub use rfc8867::Rfc8867;
 pub use schedule::Schedule;
 
 /// A rate that lasts for a while; rate zero is an outage.

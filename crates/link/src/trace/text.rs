@@ -32,10 +32,7 @@ impl Trace {
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Step { rate, duration } in self.steps() {
-            write_decimal(f, rate.as_bps(), 6)?;
-            f.write_str(",")?;
-            write_decimal(f, duration.as_nanos(), 9)?;
-            f.write_str("\n")?;
+            writeln!(f, "{},{}", Decimal(rate.as_bps(), 6), Decimal(duration.as_nanos(), 9))?;
         }
         Ok(())
     }
@@ -43,10 +40,19 @@ impl fmt::Display for Trace {
 
 /// Numbered lines with something on them.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.lines()
+    text.trim_start_matches(BYTE_ORDER_MARK)
+        .lines()
         .enumerate()
         .map(|(index, line)| (index + 1, line.split('#').next().unwrap_or_default().trim()))
         .filter(|(_, content)| !content.is_empty())
+}
+
+/// What some editors put before a text in UTF-8.
+pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// What stands between commas, blanks and tabs.
+pub(super) fn fields(content: &str) -> impl Iterator<Item = &str> {
+    content.split(|c: char| c == ',' || c.is_whitespace()).filter(|field| !field.is_empty())
 }
 
 pub(super) fn place(line: usize) -> String {
@@ -54,8 +60,7 @@ pub(super) fn place(line: usize) -> String {
 }
 
 fn step(content: &str) -> Result<Step, SpecError> {
-    let mut fields =
-        content.split(|c: char| c == ',' || c.is_whitespace()).filter(|field| !field.is_empty());
+    let mut fields = fields(content);
     let (Some(rate), Some(interval), None) = (fields.next(), fields.next(), fields.next()) else {
         return Err(SpecError::new(format!(
             "'{}' is not a rate and an interval",
@@ -69,7 +74,7 @@ fn step(content: &str) -> Result<Step, SpecError> {
 }
 
 /// Reads a number of `unit`, of which one is `scale` of what is returned.
-fn number(
+pub(super) fn number(
     what: &str,
     text: &str,
     scale: f64,
@@ -113,17 +118,22 @@ pub(super) fn excerpt(text: &str) -> String {
     excerpt
 }
 
-/// Writes `value` / 10^`digits` without trailing zeros.
-fn write_decimal(f: &mut fmt::Formatter<'_>, value: u64, digits: u32) -> fmt::Result {
-    let one = 10u64.pow(digits);
-    write!(f, "{}", value / one)?;
-    let (mut fraction, mut width) = (value % one, digits as usize);
-    if fraction == 0 {
-        return Ok(());
+/// The first number over ten to the power of the second, without trailing zeros.
+pub(super) struct Decimal(pub(super) u64, pub(super) u32);
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(value, digits) = *self;
+        let one = 10u64.pow(digits);
+        write!(f, "{}", value / one)?;
+        let (mut fraction, mut width) = (value % one, digits as usize);
+        if fraction == 0 {
+            return Ok(());
+        }
+        while fraction.is_multiple_of(10) {
+            fraction /= 10;
+            width -= 1;
+        }
+        write!(f, ".{fraction:0width$}")
     }
-    while fraction.is_multiple_of(10) {
-        fraction /= 10;
-        width -= 1;
-    }
-    write!(f, ".{fraction:0width$}")
 }

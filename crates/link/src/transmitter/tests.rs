@@ -134,6 +134,34 @@ mod traces {
     }
 
     #[test]
+    fn after_an_outage_of_any_length_the_queue_leaves_at_the_exact_rate_and_whole() {
+        // 100 Mbit/s before, 60 after: 121.12 us and 201.866... us a packet.
+        for outage_ms in [100, 300, 1000, 4000] {
+            let (dies, returns) = (10 * MILLI, (10 + outage_ms) * MILLI);
+            let list = [(100_000_000, dies), (0, outage_ms * MILLI), (60_000_000, 60_000 * MILLI)];
+            let mut traced = traced(&list, OnEnd::Hold);
+            let mut now = Time::ZERO;
+            let mut outs = Vec::new();
+            // Far more than fit before the outage, always waiting.
+            for _ in 0..20_000 {
+                now = traced.ready_at(now);
+                let departure = traced.send(now, &packet(FULL));
+                outs.push(departure.out.as_nanos());
+                now = departure.ready;
+            }
+            let before = outs.iter().filter(|out| **out <= dies).count() as u64;
+            assert_eq!(before, dies / 121_120);
+            assert_eq!(outs.iter().filter(|out| (dies + 1..returns).contains(out)).count(), 0);
+            // Bits that were out when it died need not be sent again.
+            let done = 100 * dies - before * 12_112_000;
+            for (index, out) in outs[before as usize..].iter().enumerate() {
+                let left = (index as u64 + 1) * 12_112_000 - done;
+                assert_eq!(*out, returns + left / 60, "packet {index} after {outage_ms} ms");
+            }
+        }
+    }
+
+    #[test]
     fn a_trace_that_wraps_begins_again_and_one_that_holds_keeps_its_last_rate() {
         let list = [(8_000_000, MILLI), (16_000_000, MILLI)];
         let (mut wraps, mut holds) = (traced(&list, OnEnd::Wrap), traced(&list, OnEnd::Hold));
@@ -314,8 +342,78 @@ mod htb {
     fn the_default_burst_is_what_a_nanosecond_passes_and_1600_bytes() {
         for (gbit, burst) in [(1, 1600), (8, 1601), (100, 1612)] {
             let rate = Rate::from_bps(gbit * 1_000_000_000);
-            assert_eq!(TokenBucket::default_burst(rate), Bytes::new(burst));
+            let derived = TokenBucket::default_burst(rate, TokenBucket::DEFAULT_MTU);
+            assert_eq!(derived, Bytes::new(burst));
         }
+        // What `tc class show` prints for a class of 20 kbit: burst 1600b cburst 1600b.
+        let slow = TokenBucket::default_burst(Rate::from_bps(20_000), TokenBucket::DEFAULT_MTU);
+        assert_eq!(slow, Bytes::new(1600));
+    }
+
+    #[test]
+    fn the_default_quantum_is_a_tenth_of_the_rate_between_1000_and_200000_bytes() {
+        for (bps, quantum) in [
+            (20_000, 1000),
+            (79_999, 1000),
+            (80_000, 1000),
+            (1_000_000, 12_500),
+            (10_000_000, 125_000),
+            (16_000_000, 200_000),
+            (3_000_000_000, 200_000),
+        ] {
+            let rate = Rate::from_bps(bps);
+            assert_eq!(TokenBucket::default_quantum(rate, TokenBucket::DEFAULT_R2Q), quantum);
+        }
+        assert_eq!(TokenBucket::default_quantum(Rate::from_bps(1_000_000_000), 1000), 125_000);
+    }
+
+    #[test]
+    fn a_burst_is_handed_over_in_ticks_of_64_ns_rounded_up() {
+        // 1600 bytes take 1.28 ms at 10 Mbit/s, 20 000 ticks; at 3 Gbit/s 4266.7 ns, 67 of them.
+        for (mbit, ticks) in [(10, 20_000), (3000, 67)] {
+            let mut bucket = bucket(mbit, 1600);
+            let now = at(1_000 * MILLI);
+            // It may leave while the tokens are not negative, so this takes what they are worth.
+            let mut sent = 0;
+            let ready = loop {
+                sent += 1;
+                let departure = bucket.send(now, &packet(86));
+                if departure.ready > now {
+                    break departure.ready;
+                }
+            };
+            let work = (sent * 100 * 8_000u64).div_ceil(mbit);
+            assert_eq!(ready, now + Span::from_nanos(work - ticks * 64), "{mbit} Mbit/s");
+        }
+    }
+
+    /// What leaves in a second of demand from idleness on, when the watchdog that wakes the class
+    /// is late by `slack`.
+    fn bytes_in_a_second(rate: u64, burst: u64, slack: Span) -> u64 {
+        let mut bucket = TokenBucket::new(Rate::from_bps(rate), Bytes::new(burst), 0);
+        let (mut now, mut bytes) = (Time::ZERO, 0);
+        while now < at(1_000 * MILLI) {
+            bytes += 1514;
+            let ready = bucket.send(now, &packet(FULL)).ready;
+            if ready > now {
+                now = ready + slack;
+            }
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_burst_too_small_for_late_wake_ups_costs_throughput() {
+        // At 900 Mbit/s 5 KB are 44 us: a wake-up that is 60 us late finds the bucket full and has
+        // lost the rest. A burst of twice that loses nothing.
+        let rate = 900_000_000;
+        let slack = Span::from_micros(60);
+        let whole = bytes_in_a_second(rate, 5_000, Span::ZERO);
+        assert!((whole as f64 / (rate as f64 / 8.0) - 1.0).abs() < 1e-3, "{whole}");
+        let small = bytes_in_a_second(rate, 5_000, slack) as f64 / whole as f64;
+        assert!((0.65..0.90).contains(&small), "{small}");
+        let ample = bytes_in_a_second(rate, 15_000, slack) as f64 / whole as f64;
+        assert!(ample > 0.999, "{ample}");
     }
 
     #[test]

@@ -39,10 +39,23 @@ impl TokenBucket {
         Self { clock, overhead, burst, zero: -burst, rest: 0 }
     }
 
+    /// `tc`'s `mtu` and the kernel's `r2q` for classes that name none.
+    pub const DEFAULT_MTU: Bytes = Bytes::new(1600);
+    pub const DEFAULT_R2Q: u32 = 10;
+
     /// The burst that `tc` gives a class without one, where the kernel has a high-resolution
-    /// clock: what the rate passes in a nanosecond, and 1600 bytes.
-    pub const fn default_burst(rate: Rate) -> Bytes {
-        Bytes::new(rate.as_bytes_per_sec() / 1_000_000_000 + 1600)
+    /// clock: what the rate passes in a nanosecond, and `mtu`.
+    pub const fn default_burst(rate: Rate, mtu: Bytes) -> Bytes {
+        Bytes::new(rate.as_bytes_per_sec() / 1_000_000_000 + mtu.as_u64())
+    }
+
+    /// The quantum in bytes that the kernel gives a class without one, from 1000 to 200 000.
+    pub const fn default_quantum(rate: Rate, r2q: u32) -> u32 {
+        match rate.as_bytes_per_sec() / r2q as u64 {
+            0..1000 => 1000,
+            quantum @ 1000..=200_000 => quantum as u32,
+            _ => 200_000,
+        }
     }
 
     #[inline]
