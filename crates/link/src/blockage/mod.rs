@@ -17,7 +17,7 @@ use sojourn_core::words::nearest;
 use sojourn_core::{Rate, Span, SpecError, Stream};
 
 use crate::trace::{MAX_STEP, Step, Trace};
-use presets::{Blocked, Shape, View};
+use presets::{Blocked, Quality, Shape, View};
 
 /// Capacities of the modulation and coding schemes that the process moves between, in kbit/s.
 pub const LEVELS_KBPS: [u64; 9] =
@@ -175,8 +175,13 @@ impl Capacity {
         }
     }
 
-    /// Down a ramp, along one or several plateaus, and up a ramp.
+    /// One step, or down a ramp, along one or several plateaus, and up a ramp.
     fn block(&mut self, blocked: &Blocked, random: &mut Stream, outages: bool) {
+        if random.chance(blocked.graze_chance) {
+            let view = View { weight: 1, level_mbps: RECOVERED.as_mbps(), quality: Some(GRAZED) };
+            self.rates.push(view.rate(random));
+            return;
+        }
         let start = self.rates.len();
         let total = between(blocked.length, random);
         let down = between(blocked.ramp_down, random).min(total - 1);
@@ -213,6 +218,9 @@ impl Capacity {
 
 /// What a link recovers to first, before it tries a faster scheme.
 const RECOVERED: Rate = Rate::from_bps(2_310_000_000);
+
+/// How far a person who only grazes the line of sight takes it down.
+const GRAZED: Quality = Quality { best: 0.005, worst: 0.03, skew: 1.0 };
 
 /// The `step`-th of `steps` between a blockage's rate and clear sight, over the levels between.
 fn ramp(blocked: Rate, step: usize, steps: usize) -> Rate {

@@ -40,6 +40,8 @@ pub(super) struct Blocked {
     /// From onset to onset, `spread` more or less, in seconds.
     pub(super) period: f64,
     pub(super) spread: f64,
+    /// That sight is only grazed: a single step a little below 2310 Mbit/s.
+    pub(super) graze_chance: f64,
     /// Ramps included.
     pub(super) length: (u32, u32),
     pub(super) ramp_down: (u32, u32),
@@ -83,18 +85,23 @@ const fn plateau(view: View, least: u32, most: u32) -> Plateau {
 static STATIC: Shape = Shape {
     step: Span::from_millis(300),
     dwell: (9, 11),
-    views: &[at(6, 2310.0), below(94, 3080.0, 0.0055, 0.12, 1.9)],
+    views: &[
+        at(6, 2310.0),
+        below(14, 3080.0, 0.06, 0.13, 1.0),
+        below(80, 3080.0, 0.0055, 0.062, 1.0),
+    ],
     blocked: None,
 };
 
 static SHORT_BLOCKAGES: Shape = Shape {
     step: Span::from_millis(300),
     dwell: (9, 11),
-    views: &[at(18, 2310.0), at(12, 3080.0), below(70, 3080.0, 0.005, 0.13, 4.0)],
+    views: &[at(18, 2310.0), at(12, 3080.0), below(70, 3080.0, 0.005, 0.12, 4.0)],
     blocked: Some(Blocked {
         lead: (19.0, 22.0),
         period: 15.0,
         spread: 2.0,
+        graze_chance: 0.0,
         length: (2, 7),
         ramp_down: (0, 1),
         ramp_up: (0, 2),
@@ -108,11 +115,12 @@ static SHORT_BLOCKAGES: Shape = Shape {
 static LONG_BLOCKAGES: Shape = Shape {
     step: Span::from_millis(300),
     dwell: (9, 11),
-    views: &[at(5, 2310.0), at(14, 3080.0), below(81, 3080.0, 0.005, 0.118, 4.8)],
+    views: &[at(4, 2310.0), at(14, 3080.0), below(82, 3080.0, 0.005, 0.1, 4.0)],
     blocked: Some(Blocked {
         lead: (20.0, 24.0),
         period: 20.8,
         spread: 2.0,
+        graze_chance: 0.0,
         length: (18, 22),
         ramp_down: (0, 1),
         ramp_up: (0, 1),
@@ -141,18 +149,20 @@ static MOBILITY_AND_BLOCKAGES: Shape = Shape {
     ],
     blocked: Some(Blocked {
         lead: (7.0, 11.0),
-        period: 8.0,
+        period: 8.75,
         spread: 7.0,
-        length: (1, 4),
+        graze_chance: 0.2,
+        length: (1, 5),
         ramp_down: (0, 1),
         ramp_up: (0, 1),
         plateaus: &[
             plateau(at(55, 1155.0), 1, 4),
-            plateau(at(32, 962.5), 2, 4),
+            plateau(at(25, 962.5), 2, 4),
+            plateau(at(8, 1925.0), 1, 1),
             plateau(at(6, 770.0), 1, 1),
-            plateau(at(7, 385.0), 1, 1),
+            plateau(at(6, 385.0), 1, 1),
         ],
-        outage_chance: 0.15,
+        outage_chance: 0.2,
         recovery_chance: 0.9,
         recovery: (4, 12),
     }),
