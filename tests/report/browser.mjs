@@ -326,7 +326,7 @@ await test('a shipped study has its answer on the first screen, and a figure for
       const page = await open(path.join(studies, study, 'report.html'), { colorScheme: scheme });
       const verdict = page.locator('p.verdict');
       assert.ok((await verdict.boundingBox()).y < 900, 'the verdict is seen without scrolling');
-      assert.match(await verdict.textContent(), /^(All )?\d+ (of \d+ )?claims/);
+      assert.match(await verdict.textContent(), /held|can’t be tested/i);
       await shot(page, `${study}-top-${scheme}`);
       await explorer(page);
       assert.deepEqual(page.problems, []);

@@ -12,8 +12,8 @@ use crate::table::{self, Scope};
 
 /// Delays of which results keep every sample's bucket: what [`FlowMetrics::delays`] and
 /// [`LinkMetrics::delays`] name.
-pub const DELAYS: [&str; 7] =
-    ["rtt", "owd", "ping", "frame_delay", "frame_gap", "completion", "sojourn"];
+pub const DELAYS: [&str; 8] =
+    ["rtt", "owd", "ping", "frame_delay", "frame_gap", "completion", "fct", "sojourn"];
 
 /// Everything that was measured in a run. Distributions are of the time after the warm-up;
 /// delays are in nanoseconds.
@@ -108,7 +108,7 @@ pub struct FlowMetrics {
 impl FlowMetrics {
     /// The distributions behind the quantiles that end in `_ms`, by the names these begin with;
     /// in nanoseconds.
-    pub fn delays(&self) -> [(&'static str, &Distribution); 6] {
+    pub fn delays(&self) -> [(&'static str, &Distribution); 7] {
         [
             ("rtt", &self.rtt),
             ("owd", &self.owd),
@@ -116,6 +116,7 @@ impl FlowMetrics {
             ("frame_delay", &self.frames.delay),
             ("frame_gap", &self.frames.gap),
             ("completion", &self.completion),
+            ("fct", &self.transfers.completion),
         ]
     }
 

@@ -450,6 +450,7 @@ fn standard(data: &Data<'_>, spreads: &Spreads) -> String {
         (Kind::Flow, "rtt", "Round-trip time and its tail"),
         (Kind::Flow, "ping", "Ping and its tail"),
         (Kind::Flow, "frame_delay", "Delay of frames and its tail"),
+        (Kind::Flow, "fct", "Completion time of transfers and its tail"),
         (Kind::Queue, "sojourn", "Wait in the queue and its tail"),
     ] {
         let subjects: Vec<Subject> = with(kind, &format!("{metric}_max_ms"))
