@@ -59,11 +59,9 @@ fn run_into(out: PathBuf, jobs: usize, shard: &str) -> Summary {
     run(&study(), &options(out, jobs, shard), &|_| {}).expect("the study runs")
 }
 
-fn tables(folder: &Path) -> (Vec<u8>, Vec<u8>) {
-    (
-        fs::read(folder.join("runs.parquet")).unwrap(),
-        fs::read(folder.join("series.parquet")).unwrap(),
-    )
+fn tables(folder: &Path) -> [Vec<u8>; 3] {
+    ["runs", "series", "delays"]
+        .map(|name| fs::read(folder.join(format!("{name}.parquet"))).unwrap())
 }
 
 #[test]
