@@ -1,14 +1,15 @@
-// Opens pages of made-up results in Chromium and does what a reader does.
-// node browser.mjs FOLDER_OF_PAGES FOLDER_FOR_SCREENSHOTS
+// Opens pages of made-up results, and of the shipped studies, in Chromium and does what a reader does.
+// node browser.mjs FOLDER_OF_PAGES FOLDER_OF_STUDIES FOLDER_FOR_SCREENSHOTS
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { createRequire } from 'node:module';
 import { chromium } from 'playwright-core';
 
 const require = createRequire(import.meta.url);
 const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
-const pages = path.resolve(process.argv[2]), shots = path.resolve(process.argv[3]);
+const [pages, studies, shots] = process.argv.slice(2, 5).map(folder => path.resolve(folder));
 fs.mkdirSync(shots, { recursive: true });
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox'] });
 
@@ -24,28 +25,37 @@ const open = async (name, options = {}) => {
   page.on('pageerror', error => page.problems.push(error.message));
   page.on('console', message => { if (message.type() === 'error') page.problems.push(message.text()); });
   page.on('request', request => { if (!/^(file|data|blob):/.test(request.url())) page.problems.push('asked for ' + request.url()); });
-  await page.goto('file://' + path.join(pages, name));
+  await page.goto('file://' + path.resolve(pages, name));
   return page;
 };
+
+/* Others have more to do here than there are processors: what a clock says is theirs too. */
+const busy = () => os.loadavg()[0] > os.cpus().length + 1;
 const explorer = async page => {
-  await page.locator('#time').scrollIntoViewIfNeeded();
+  await page.locator('#explorer').scrollIntoViewIfNeeded();
   await page.waitForSelector('#explorer[data-ready]');
 };
 const shot = (page, name, options = {}) => page.screenshot({ path: path.join(shots, name + '.png'), ...options });
 
 await test('a report opens and can be used in less than 1.5 s', async () => {
-  // The best of three: other work on the machine makes single times longer, never shorter.
-  const times = [];
-  for (let i = 0; i < 3; i++) {
+  // The best of five: other work on the machine makes single times longer, never shorter. Where it has
+  // more to do than processors, the time that the page took of one is what can be measured.
+  const times = [], worked = [];
+  for (let i = 0; i < 5; i++) {
     const start = Date.now();
     const page = await open('report.html');
     await explorer(page);
     times.push(Date.now() - start);
+    const session = await page.context().newCDPSession(page);
+    await session.send('Performance.enable');
+    const { metrics } = await session.send('Performance.getMetrics');
+    worked.push(Math.round(1000 * metrics.find(metric => metric.name === 'ProcessTime').value));
     assert.deepEqual(page.problems, []);
     await page.context().close();
   }
-  console.log('      ' + times.join(', ') + ' ms until the panels over time stood');
-  assert.ok(Math.min(...times) < 1500, String(times));
+  console.log(`      ${times.join(', ')} ms until the panels over time stood, ${worked.join(', ')} ms of a processor`
+    + (busy() ? '; the machine is busy, so the latter counts' : ''));
+  assert.ok(Math.min(...(busy() ? worked : times)) < 1500);
 });
 
 await test('the cursor of one panel moves those of all others', async () => {
@@ -158,23 +168,40 @@ await test('a point tells what it is and leads to its run', async () => {
   await page.context().close();
 });
 
-await test('a million points zoom without a wait that can be seen', async () => {
+await test('a million points zoom without a wait that can be seen, and keep their peak', async () => {
   const page = await open('million.html');
   await explorer(page);
-  const times = await page.evaluate(() => {
+  const times = await page.evaluate(async () => {
+    /* Until the frame that the click leads to is drawn. */
+    const drawn = () => new Promise(done => requestAnimationFrame(() => setTimeout(done)));
     const out = [];
-    for (let i = 0; i < 12; i++) {
+    for (let i = 0; i < 16; i++) {
       const start = performance.now();
       document.getElementById(i % 4 === 3 ? 'zoom-all' : 'zoom-in').click();
-      out.push(performance.now() - start);
+      const script = performance.now() - start;
+      await drawn();
+      out.push([script, performance.now() - start]);
     }
-    return out.slice(1);
+    return [0, 1].map(which => out.map(pair => pair[which]).sort((a, b) => a - b));
   });
-  const most = Math.max(...times);
-  console.log('      at most ' + most.toFixed(1) + ' ms for a zoom');
-  assert.ok(most < 100, String(times));
-  const peak = await page.evaluate(() => { document.getElementById('zoom-all').click(); return document.querySelector('.plot').textContent; });
-  assert.ok(peak !== null);
+  const [script, frame] = times.map(all => all[8]);
+  console.log(`      a zoom takes ${script.toFixed(0)} ms, and ${frame.toFixed(0)} with its frame, in the median`);
+  assert.ok((busy() ? script : frame) < 100, JSON.stringify(times));
+  const panel = page.locator('.plot .u-over').first();
+  const read = async at => {
+    const box = await panel.boundingBox();
+    for (let dx = -3; dx <= 3; dx++) {
+      await page.mouse.move(box.x + box.width * at + dx, box.y + 40);
+      await page.waitForTimeout(30);
+      const told = await page.locator('.keys output').first().textContent();
+      if (told.includes('1000')) return told;
+    }
+    return null;
+  };
+  await page.locator('#zoom-all').click();
+  await panel.scrollIntoViewIfNeeded();
+  assert.notEqual(await read(0.654321), null, 'one point in a million is seen from afar');
+  assert.equal(await read(0.3), null);
   await shot(page, 'million');
   await page.context().close();
 });
@@ -253,6 +280,23 @@ await test('an interrupted study opens and says what is missing', async () => {
   await page.context().close();
 });
 
+await test('markup in a study, its results or an error does nothing', async () => {
+  const page = await open('hostile.html');
+  let dialogs = 0;
+  page.on('dialog', dialog => { dialogs++; dialog.dismiss(); });
+  await explorer(page);
+  await page.locator('#pick-scenario').selectOption({ index: 3 });
+  await page.locator('#matrix-subject').selectOption({ index: 1 });
+  await page.locator('#throughput-delay g.pt').first().hover({ force: true });
+  await page.evaluate(() => document.querySelectorAll('details').forEach(e => { e.open = true; }));
+  await page.waitForTimeout(200);
+  assert.equal(await page.locator('img').count(), 0);
+  assert.equal(await page.locator('[onerror]').count(), 0);
+  assert.equal(dialogs, 0);
+  assert.deepEqual(page.problems, []);
+  await page.context().close();
+});
+
 await test('a comparison lists the worst first', async () => {
   const page = await open('compare.html');
   assert.match(await page.locator('table.deltas tbody tr').first().textContent(), /worse/);
@@ -261,14 +305,46 @@ await test('a comparison lists the worst first', async () => {
   await page.context().close();
 });
 
-await test('it fits a phone', async () => {
-  const page = await open('report.html', { viewport: { width: 390, height: 844 } });
-  await explorer(page);
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  assert.ok(wide <= 1, wide + ' pixels too wide');
-  await page.evaluate(() => scrollTo(0, 0));
-  await shot(page, 'phone');
-  await page.context().close();
+const shipped = fs.existsSync(studies) ? fs.readdirSync(studies) : [];
+for (const name of ['report.html', ...shipped.map(study => path.join(studies, study, 'report.html'))]) {
+  const title = path.isAbsolute(name) ? path.basename(path.dirname(name)) : 'specimen';
+  await test(`it fits a phone: ${title}`, async () => {
+    const page = await open(name, { viewport: { width: 390, height: 844 } });
+    await explorer(page);
+    await page.evaluate(() => document.querySelectorAll('details').forEach((e, at) => { e.open = at < 6; }));
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(wide <= 1, wide + ' pixels too wide');
+    await page.evaluate(() => scrollTo(0, 0));
+    await shot(page, title + '-phone', { fullPage: true, clip: { x: 0, y: 0, width: 390, height: 2600 } });
+    await page.context().close();
+  });
+}
+await test('a shipped study has its answer on the first screen, and a figure for each view', async () => {
+  assert.ok(shipped.length > 0, 'no study was run');
+  for (const study of shipped) {
+    for (const scheme of ['light', 'dark']) {
+      const page = await open(path.join(studies, study, 'report.html'), { colorScheme: scheme });
+      const verdict = page.locator('p.verdict');
+      assert.ok((await verdict.boundingBox()).y < 900, 'the verdict is seen without scrolling');
+      assert.match(await verdict.textContent(), /held|can’t be tested/i);
+      await shot(page, `${study}-top-${scheme}`);
+      await explorer(page);
+      assert.deepEqual(page.problems, []);
+      const empty = await page.$$eval('figure', all => all.filter(e => !e.querySelector('svg, table')).map(e => e.textContent));
+      assert.deepEqual(empty, []);
+      for (const part of ['answer', 'matrix', 'figures', 'time'])
+        await page.locator('#' + part).screenshot({ path: path.join(shots, `${study}-${part}-${scheme}.png`) });
+      await page.context().close();
+    }
+    const page = await open(path.join(studies, study, 'report.html'));
+    const widths = await page.$$eval('.panel svg.chart', all => all.map(svg => {
+      const labels = [...svg.querySelectorAll('text.near')].map(e => e.getBoundingClientRect());
+      return labels.flatMap((a, i) => labels.slice(i + 1).filter(b =>
+        Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3)).length;
+    }));
+    assert.equal(widths.reduce((a, b) => a + b, 0), 0, 'labels of points lie on each other');
+    await page.context().close();
+  }
 });
 
 await browser.close();

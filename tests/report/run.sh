@@ -1,29 +1,32 @@
 #!/bin/sh
 # Opens reports in a real browser and exports in the tools they are for. Installs what is missing
-# (Debian packages, npm packages into a folder of its own). Leaves screenshots in $OUT to be looked at.
+# (Debian packages, and two npm packages into a folder of its own). Leaves screenshots in
+# $OUT/shots to be looked at.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 OUT=${OUT:-$root/target/report-tests}
 mkdir -p "$OUT"
 
-missing=""
-command -v chromium >/dev/null || missing="$missing chromium fonts-dejavu-core"
-command -v tshark >/dev/null || missing="$missing tshark"
-command -v flent >/dev/null || missing="$missing flent"
-python3 -c "import matplotlib" 2>/dev/null || missing="$missing python3-matplotlib"
-if [ -n "$missing" ]; then
-    # Not as root, or with a prompt, this fails with apt's own words.
-    apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $missing
-fi
-if [ ! -d "$OUT/node_modules/axe-core" ] || [ ! -d "$OUT/node_modules/playwright-core" ]; then
+"$here/install.sh"
+if ! cmp -s "$here/package.json" "$OUT/package.json" || [ ! -d "$OUT/node_modules" ]; then
     cp "$here/package.json" "$OUT/"
-    (cd "$OUT" && npm install --no-audit --no-fund)
+    (cd "$OUT" && npm install --no-audit --no-fund --no-package-lock)
 fi
 
-cd "${CARGO_ROOT:-$root}"
-cargo run -q -p sojourn-report --example specimen "$OUT/pages"
-cargo run -q -p sojourn-report --example capture "$root/studies/home-router" "$OUT/capture"
+cd "$root"
+# As `cargo test --workspace` has built them already.
+cargo build -q --profile test --workspace --bin sojourn --example specimen --example capture
+built=${CARGO_TARGET_DIR:-$root/target}/debug
+"$built/examples/specimen" "$OUT/pages"
+"$built/examples/capture" studies/home-router "$OUT/capture"
+# The shipped studies, as a reader gets them, only shorter. They end with 1 where a claim fails.
+for study in studies/*/; do
+    name=$(basename "$study")
+    rm -rf "$OUT/studies/$name"
+    "$built/sojourn" run "$study" --shorten 4s --seeds 1 --out "$OUT/studies/$name" > "$OUT/$name.txt" ||
+        [ $? -eq 1 ]
+done
 cp "$here/browser.mjs" "$OUT/"
-(cd "$OUT" && node browser.mjs pages shots)
+(cd "$OUT" && node browser.mjs pages studies shots)
 python3 "$here/tools.py" "$OUT/pages" "$OUT/capture"

@@ -54,6 +54,17 @@ def _():
     return ", ".join(told)
 
 
+@test("of a capture at every tap, each interface alone gives the same retransmissions")
+def _():
+    # Wireshark follows a connection over all interfaces, so one has to be taken out first.
+    for at, flow in enumerate(counts()):
+        one = capture / "one.pcapng"
+        name = f"sender of {flow['name']}"
+        tshark(capture / "all.pcapng", "-Y", f'frame.interface_name == "{name}"', "-w", str(one))
+        found = len(tshark(one, "-Y", f"tcp.srcport == {40000 + at} && ({AGAIN})"))
+        assert found == flow["retransmits"], (flow, found)
+
+
 @test("tshark counts as many data packets and bytes as the simulator")
 def _():
     for at, flow in enumerate(counts()):

@@ -10,6 +10,11 @@ use crate::qoe;
 use crate::series::Series;
 use crate::table::{self, Scope};
 
+/// Delays of which results keep every sample's bucket: what [`FlowMetrics::delays`] and
+/// [`LinkMetrics::delays`] name.
+pub const DELAYS: [&str; 8] =
+    ["rtt", "owd", "ping", "frame_delay", "frame_gap", "completion", "fct", "sojourn"];
+
 /// Everything that was measured in a run. Distributions are of the time after the warm-up;
 /// delays are in nanoseconds.
 #[derive(Clone, Debug)]
@@ -101,6 +106,20 @@ pub struct FlowMetrics {
 }
 
 impl FlowMetrics {
+    /// The distributions behind the quantiles that end in `_ms`, by the names these begin with;
+    /// in nanoseconds.
+    pub fn delays(&self) -> [(&'static str, &Distribution); 7] {
+        [
+            ("rtt", &self.rtt),
+            ("owd", &self.owd),
+            ("ping", &self.ping),
+            ("frame_delay", &self.frames.delay),
+            ("frame_gap", &self.frames.gap),
+            ("completion", &self.completion),
+            ("fct", &self.transfers.completion),
+        ]
+    }
+
     /// A metric of scope [`Scope::Flow`] by name; `None` when it has no value or there is no such.
     pub fn value(&self, name: &str) -> Option<f64> {
         table::metric(Scope::Flow, name)?.of_flow(self)
@@ -276,6 +295,11 @@ pub struct LinkMetrics {
 }
 
 impl LinkMetrics {
+    /// As [`FlowMetrics::delays`].
+    pub fn delays(&self) -> [(&'static str, &Distribution); 1] {
+        [("sojourn", &self.sojourn)]
+    }
+
     /// A metric of scope [`Scope::Link`] by name; `None` when it has no value or there is no such.
     pub fn value(&self, name: &str) -> Option<f64> {
         table::metric(Scope::Link, name)?.of_link(self)

@@ -11,6 +11,8 @@ const make = (tag, text, parent) => {
 };
 const read = id => { const e = $(id); return e ? JSON.parse(e.textContent) : null; };
 const plan = read('plan');
+/* A flow may be named as what every object has. */
+const flowColour = (name, otherwise) => Object.hasOwn(plan.flows, name) ? plan.flows[name] : otherwise;
 
 /* Three digits, as the tables have them. */
 const number = v => {
@@ -21,6 +23,12 @@ const number = v => {
   if (Number.isInteger(v)) return size < 1e4 ? String(v) : v.toLocaleString('en').replace(/,/g, '\u202f');
   const digits = Math.min(5, Math.max(0, 2 - Math.floor(Math.log10(size))));
   return String(+v.toFixed(digits));
+};
+
+/* What would not fit the margin. */
+const compact = v => {
+  const [by, letter] = [[1e9, 'G'], [1e6, 'M'], [1e4, 'k']].find(([least]) => Math.abs(v) >= least) || [1, ''];
+  return letter === '' ? number(v) : number(v / (letter === 'k' ? 1e3 : by)) + letter;
 };
 
 /* Theme */
@@ -276,7 +284,7 @@ const explorer = async () => {
         if (pairs) y.push(hi[i] === hi[i] ? hi[i] : null);
       }
     });
-    return [xs, ...out];
+    return [k, [xs, ...out]];
   };
   const below = (t, x) => {
     let a = 0, b = t.length;
@@ -290,7 +298,7 @@ const explorer = async () => {
     for (const panel of panels) {
       let high = 0, low = 0;
       for (const plot of panel.plots) {
-        plot.next = window_(plot.data, plot.columns, a, b, plot.u.width);
+        [plot.level, plot.next] = window_(plot.data, plot.columns, a, b, plot.u.width);
         plot.next.slice(1).forEach((ys, i) => {
           if (!plot.on[i]) return;
           for (let j = 0; j < ys.length; j++) {
@@ -350,7 +358,7 @@ const explorer = async () => {
     let queues = 0, flows = 0;
     for (const series of data.series) {
       const flow = series.kind === 'flow';
-      const colour = flow ? (plan.flows[series.name] ?? flows) : 4 + queues;
+      const colour = flow ? (flowColour(series.name, flows)) : 4 + queues;
       const position = flow ? flows++ : queues++;
       wanted.forEach(([name, on], which) => {
         const column = series.columns[name];
@@ -388,7 +396,7 @@ const explorer = async () => {
     const phaseOut = ribbons.map(series => {
       const e = make('button', undefined, keys);
       e.disabled = true;
-      e.className = 'k' + ((plan.flows[series.name] ?? 0) % 8);
+      e.className = 'k' + (flowColour(series.name, 0) % 8);
       e.append(series.name + ' phase');
       return make('output', '', e);
     });
@@ -402,7 +410,7 @@ const explorer = async () => {
         bind: { dblclick: () => () => { range = null; draw(); } },
       },
       scales: { x: { time: false }, y: { range: () => panel.range } },
-      axes: [{ ...axis, size: 30, values: (_, v) => v.map(x => number(x) + ' s') }, { ...axis, size: 54, values: (_, v) => v.map(number) }],
+      axes: [{ ...axis, size: 30, values: (_, v) => v.map(x => number(x) + ' s') }, { ...axis, size: 54, values: (_, v) => v.map(compact) }],
       series: [{}, ...traces.map(trace => ({
         show: trace.on, spanGaps: trace.column.sparse, points: { show: false },
         stroke: () => css('--k' + trace.colour) + (trace.faint ? '80' : ''),
@@ -425,7 +433,9 @@ const explorer = async () => {
           traces.forEach((trace, k) => {
             let text = '';
             if (x !== null && plot.on[k]) {
-              const at = Math.min(data.n - 1, below(data.t, x)), { lo, hi } = trace.column.level(0);
+              /* Of what is drawn there, so that a peak that is seen can be read. */
+              const { lo, hi } = trace.column.level(plot.level);
+              const at = Math.floor(Math.min(data.n - 1, below(data.t, x)) / 4 ** plot.level);
               text = lo[at] !== hi[at] && hi[at] === hi[at] ? number(lo[at]) + '…' + number(hi[at]) : number(lo[at]);
             }
             outputs[k].textContent = text;
@@ -448,7 +458,7 @@ const explorer = async () => {
   };
   const ribbon = (u, data, series, k) => {
     const { ctx, bbox } = u, px = devicePixelRatio || 1;
-    const colour = css('--k' + ((plan.flows[series.name] ?? 0) % 8));
+    const colour = css('--k' + (flowColour(series.name, 0) % 8));
     const y = bbox.top - (k + 1) * 12 * px, h = 9 * px;
     const time = step => data.t[Math.min(data.n - 1, Math.floor(step / data.steps))];
     ctx.save();

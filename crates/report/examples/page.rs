@@ -8,7 +8,7 @@ use sojourn_study::results::Folder;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = PathBuf::from(std::env::args().nth(1).ok_or("which folder?")?);
     let results = Folder::open(&folder)?;
-    let series = |run: u32| results.series(run).map_err(|error| error.to_string());
-    std::fs::write(folder.join("report.html"), html(&results, &series, &Options::default()))?;
+    let page = html(&results, &mut results.reader()?, &Options::default());
+    std::fs::write(folder.join("report.html"), page)?;
     Ok(())
 }

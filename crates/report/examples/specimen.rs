@@ -5,8 +5,8 @@ mod specimen;
 
 use std::path::PathBuf;
 
-use sojourn_report::{Options, compare, export, html};
-use sojourn_study::results::{Kind, Series, SeriesColumn};
+use sojourn_report::{Options, ReadRuns, compare, export, html};
+use sojourn_study::results::{Delays, Kind, Series, SeriesColumn};
 
 fn main() -> std::io::Result<()> {
     let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| ".".into()));
@@ -14,7 +14,7 @@ fn main() -> std::io::Result<()> {
     let results = specimen::results();
     std::fs::write(
         folder.join("report.html"),
-        html(&results, &specimen::series, &Options::default()),
+        html(&results, &mut specimen::Made, &Options::default()),
     )?;
 
     let series = specimen::series(0).map_err(std::io::Error::other)?;
@@ -40,7 +40,12 @@ fn main() -> std::io::Result<()> {
     interrupted.table.rows.retain(|row| row.run < 37);
     std::fs::write(
         folder.join("interrupted.html"),
-        html(&interrupted, &specimen::series, &Options::default()),
+        html(&interrupted, &mut specimen::Made, &Options::default()),
+    )?;
+
+    std::fs::write(
+        folder.join("hostile.html"),
+        html(&specimen::hostile(), &mut specimen::Hostile, &Options::default()),
     )?;
 
     let mut long = specimen::results();
@@ -48,7 +53,15 @@ fn main() -> std::io::Result<()> {
     long.plan.runs.truncate(1);
     long.table.rows.retain(|row| row.run == 0);
     long.claims = None;
-    let million = |_run: u32| {
+    std::fs::write(folder.join("million.html"), html(&long, &mut Million, &Options::default()))?;
+    Ok(())
+}
+
+/// A queue at every millisecond of a quarter of an hour, with one peak.
+struct Million;
+
+impl ReadRuns for Million {
+    fn series(&mut self, _run: u32) -> Result<Vec<Series>, String> {
         let mut noise = specimen::Noise(9);
         let mut level = 50.0f64;
         let values = (0..1_000_000)
@@ -65,7 +78,9 @@ fn main() -> std::io::Result<()> {
             columns: vec![SeriesColumn { name: "queue_peak_pkts".into(), values }],
             phase: vec![],
         }])
-    };
-    std::fs::write(folder.join("million.html"), html(&long, &million, &Options::default()))?;
-    Ok(())
+    }
+
+    fn delays(&mut self, _run: u32) -> Result<Vec<Delays>, String> {
+        Ok(vec![])
+    }
 }

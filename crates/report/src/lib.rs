@@ -23,12 +23,31 @@ mod names;
 mod number;
 mod packed;
 mod page;
+mod spread;
 mod svg;
 
 pub use command::repeat;
 pub use page::{Options, html};
 
-use sojourn_study::results::Series;
+use sojourn_study::results::{Delays, Reader, Series};
 
-/// How the time series of a run are read: `|run| results.series(run)`, with the error as text.
-pub type ReadSeries<'a> = dyn Fn(u32) -> Result<Vec<Series>, String> + 'a;
+/// What a page reads run by run, by positions in the plan. Errors are texts, which the page tells.
+pub trait ReadRuns {
+    /// # Errors
+    /// The time series of the run cannot be read.
+    fn series(&mut self, run: u32) -> Result<Vec<Series>, String>;
+
+    /// # Errors
+    /// The distributions of the run cannot be read.
+    fn delays(&mut self, run: u32) -> Result<Vec<Delays>, String>;
+}
+
+impl ReadRuns for Reader {
+    fn series(&mut self, run: u32) -> Result<Vec<Series>, String> {
+        self.series(run).map_err(|error| error.to_string())
+    }
+
+    fn delays(&mut self, run: u32) -> Result<Vec<Delays>, String> {
+        self.delays(run).map_err(|error| error.to_string())
+    }
+}

@@ -8,7 +8,7 @@ use crate::data::{Data, Subject};
 use crate::markup::plain_text;
 use crate::names;
 use crate::number::{estimate, number, percent};
-use crate::page::USUAL;
+use crate::page::{self, USUAL};
 
 /// Claim by claim: verdict, text, and what was measured where.
 pub fn claims(results: &Results) -> String {
@@ -84,6 +84,15 @@ pub fn metrics(results: &Results) -> String {
         out.push('\n');
     }
     out
+}
+
+/// What `ss -ti` and `tc -s qdisc` would have printed at the end of a run.
+pub fn end_state(results: &Results, run: u32) -> String {
+    let data = Data::new(results);
+    let Some(planned) = data.plan.runs.get(run as usize) else { return String::new() };
+    let rows: Vec<_> = data.rows(run).map(|(row, _)| row).collect();
+    let text = page::end_state(&data, &rows, planned.scenario as usize);
+    text.lines().map(|line| plain_text(&line.replace('\t', "    ")) + "\n").collect()
 }
 
 /// The runs of a scenario, seed by seed, with the spread of each metric as a sparkline.

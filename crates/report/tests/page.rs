@@ -3,12 +3,10 @@
 mod specimen;
 
 use sojourn_report::{Options, compare, export, html, repeat, terminal};
-use sojourn_study::results::{Factor, Results, Series, View, ViewKind};
-
-const HOSTILE: &str = "<img src=x onerror=alert(1)>'\"&</script><script>alert(2)</script>";
+use sojourn_study::results::{Results, View, ViewKind};
 
 fn page(results: &Results) -> String {
-    html(results, &specimen::series, &Options::default())
+    html(results, &mut specimen::Made, &Options::default())
 }
 
 /// The page without the data that its script reads and without style and script.
@@ -53,85 +51,8 @@ fn a_page_asks_nothing_of_the_network() {
 
 #[test]
 fn a_hostile_study_injects_nothing() {
-    let mut results = specimen::results();
-    let plan = &mut results.plan;
-    plan.title = HOSTILE.into();
-    plan.question = Some(HOSTILE.into());
-    plan.source = Some(HOSTILE.into());
-    plan.path = HOSTILE.into();
-    plan.model = HOSTILE.into();
-    plan.digest = HOSTILE.into();
-    plan.overrides = vec![HOSTILE.into()];
-    plan.factors[0] = Factor { name: HOSTILE.into(), values: vec![HOSTILE.into()] };
-    for scenario in &mut plan.scenarios {
-        scenario.factors[0] += HOSTILE;
-        for flow in &mut scenario.flows {
-            flow.name += HOSTILE;
-            flow.group += HOSTILE;
-            flow.app += HOSTILE;
-            flow.cca = Some(HOSTILE.into());
-        }
-        for queue in &mut scenario.queues {
-            queue.name += HOSTILE;
-            queue.queue = HOSTILE.into();
-            queue.rate = HOSTILE.into();
-        }
-    }
-    for run in &mut plan.runs {
-        run.id = HOSTILE.into();
-    }
-    for metric in &mut plan.metrics {
-        metric.unit = HOSTILE.into();
-        metric.doc = HOSTILE.into();
-    }
-    for kind in
-        [ViewKind::Bars, ViewKind::Series, ViewKind::Cdf, ViewKind::Scatter, ViewKind::Heatmap]
-    {
-        plan.views.push(View {
-            name: HOSTILE.into(),
-            kind,
-            title: Some(HOSTILE.into()),
-            caption: Some(HOSTILE.into()),
-            x: None,
-            y: vec!["goodput_mbps".into(), HOSTILE.into()],
-            split: None,
-            of: vec![],
-            filter: vec![],
-        });
-    }
-    for row in &mut results.table.rows {
-        row.name = if row.name.is_empty() { String::new() } else { row.name.clone() + HOSTILE };
-        row.digest = HOSTILE.into();
-    }
-    results.study = HOSTILE.into();
-    let claims = results.claims.as_mut().unwrap();
-    for claim in &mut claims.claims {
-        for text in [&mut claim.id, &mut claim.text] {
-            *text += HOSTILE;
-        }
-        claim.source = Some(HOSTILE.into());
-        claim.note = Some(HOSTILE.into());
-        claim.reason = claim.reason.as_ref().map(|_| HOSTILE.into());
-        for check in &mut claim.checks {
-            check.expression += HOSTILE;
-            check.label += HOSTILE;
-            check.wanted += HOSTILE;
-            check.reason = Some(HOSTILE.into());
-            check.value.as_mut().unwrap().unit = HOSTILE.into();
-        }
-    }
-    let machine = results.machine.as_mut().unwrap();
-    machine.command = vec![HOSTILE.into()];
-    machine.os = HOSTILE.into();
-    let series = |run: u32| {
-        let mut series: Vec<Series> = specimen::series(run)?;
-        for one in &mut series {
-            one.name += HOSTILE;
-            one.phase.iter_mut().for_each(|phase| *phase += HOSTILE);
-        }
-        if run == 7 { Err(HOSTILE.to_owned()) } else { Ok(series) }
-    };
-    let page = html(&results, &series, &Options::default());
+    let results = specimen::hostile();
+    let page = html(&results, &mut specimen::Hostile, &Options::default());
     let markup = markup(&page);
     assert!(!markup.contains("<img"), "{}", around(&markup, "<img"));
     assert!(!markup.contains("onerror=alert(1)>'"), "{}", around(&markup, "onerror"));
@@ -159,6 +80,7 @@ fn every_kind_of_view_is_drawn_with_its_caption() {
         ("bars", ViewKind::Bars, Some("path.queue"), "goodput", Some("flow")),
         ("shares", ViewKind::Bars, None, "share", None),
         ("cdf", ViewKind::Cdf, None, "rtt_p95", Some("path.queue")),
+        ("delays", ViewKind::Cdf, None, "sojourn", Some("path.queue")),
         ("scatter", ViewKind::Scatter, Some("sojourn_p95"), "utilisation", None),
         ("heat", ViewKind::Heatmap, Some("path.rtt"), "jain", Some("path.queue")),
         ("time", ViewKind::Series, None, "cwnd_pkts", None),
@@ -176,7 +98,7 @@ fn every_kind_of_view_is_drawn_with_its_caption() {
         });
     }
     let page = page(&results);
-    for at in 0..6 {
+    for at in 0..7 {
         let figure = page.split(&format!("<figure id=\"view-{at}\">")).nth(1).expect("it is there");
         let figure = figure.split("</figure>").next().unwrap();
         let view = &results.plan.views[at];

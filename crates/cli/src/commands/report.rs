@@ -1,6 +1,5 @@
 //! `sojourn report`: the page of a result folder.
 
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use sojourn_report::{Options, html};
@@ -14,9 +13,9 @@ const FILE_NAME: &str = "report.html";
 
 pub(super) fn report(args: &ReportArgs, output: Output) -> Result<(), Failure> {
     match &args.out {
-        Some(out) if out == Path::new("-") => output.data(&page(&Folder::open(&args.folder)?)),
+        Some(out) if out == Path::new("-") => output.data(&page(&Folder::open(&args.folder)?)?),
         Some(out) => {
-            output.to(Some(out), page(&Folder::open(&args.folder)?).as_bytes())?;
+            output.to(Some(out), page(&Folder::open(&args.folder)?)?.as_bytes())?;
             output.data(&format!("{}\n", out.display()))
         }
         None => {
@@ -29,15 +28,10 @@ pub(super) fn report(args: &ReportArgs, output: Output) -> Result<(), Failure> {
 /// Puts the page into the folder.
 pub(super) fn write(folder: &Path, output: Output) -> Result<PathBuf, Failure> {
     let path = folder.join(FILE_NAME);
-    output.to(Some(&path), page(&Folder::open(folder)?).as_bytes())?;
+    output.to(Some(&path), page(&Folder::open(folder)?)?.as_bytes())?;
     Ok(path)
 }
 
-fn page(results: &Results) -> String {
-    let source = RefCell::new(results.all_series());
-    let series = |run| match &mut *source.borrow_mut() {
-        Ok(source) => source.of(run).map_err(|error| error.to_string()),
-        Err(error) => Err(error.to_string()),
-    };
-    html(results, &series, &Options::default())
+fn page(results: &Results) -> Result<String, Failure> {
+    Ok(html(results, &mut results.reader()?, &Options::default()))
 }

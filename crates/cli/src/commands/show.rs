@@ -200,6 +200,10 @@ fn run_text(
         }
         text.push_str(&format!("\n{grid}"));
     }
+    let end_state = terminal::end_state(results, run);
+    if !end_state.is_empty() {
+        text.push_str(&format!("\nat its end, as ss -ti and tc -s qdisc print it\n{end_state}"));
+    }
     let width = terminal_size::terminal_size_of(std::io::stdout())
         .map_or(PLOT_WIDTH, |(width, _)| usize::from(width.0).min(PLOT_WIDTH));
     text.push_str(&format!("\n{}", terminal::series(series, width, PLOT_HEIGHT)));

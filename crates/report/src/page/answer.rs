@@ -349,7 +349,9 @@ fn findings(data: &Data<'_>) -> Vec<String> {
             let mut means: Vec<(usize, Mean)> = (0..data.plan.scenarios.len())
                 .filter_map(|scenario| Some((scenario, data.mean(scenario, subject, metric)?)))
                 .collect();
-            if means.iter().all(|(_, mean)| mean.mean == 0.0) {
+            // A link that is hardly used, such as one for acknowledgements, is no finding.
+            let least = if metric == "utilisation" { 0.2 } else { 0.0 };
+            if means.iter().all(|(_, mean)| mean.mean <= least) {
                 continue;
             }
             means.sort_by(|a, b| a.1.mean.total_cmp(&b.1.mean));

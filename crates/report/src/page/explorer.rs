@@ -188,8 +188,11 @@ pub(crate) fn still(
             .filter(|one| one.t_s.len() == longest.t_s.len())
             .filter(|one| of.is_empty() || of.contains(&one.name) || of.contains(&group(one)))
             .filter(|one| columns.iter().any(|column| one.column(column).is_some()))
-            .take(MOST_TRACES)
             .collect();
+        // However many flows there are, a queue's capacity stands behind their rates.
+        let of_kind = |kind: Kind| members.iter().filter(move |one| one.kind == kind).copied();
+        let members: Vec<&Series> =
+            of_kind(Kind::Flow).take(MOST_TRACES).chain(of_kind(Kind::Queue).take(4)).collect();
         let mut traces = Vec::new();
         for one in &members {
             for (at, column) in columns.iter().enumerate() {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use sojourn_metrics::DELAYS;
 use sojourn_metrics::stats::Ecdf;
 use sojourn_study::results::{Kind, View, ViewKind, Where};
 
@@ -10,23 +11,26 @@ use crate::data::{Data, Point, Subject};
 use crate::markup::Esc;
 use crate::names;
 use crate::number::number;
-use crate::svg::{Category, Cloud, Curve, Group, Layout, bars, legend, scatter, shares, tails};
+use crate::spread::{Spreads, quantile};
+use crate::svg::{
+    Axis, Category, Cloud, Curve, Group, Layout, bars, curves, legend, scatter, shares,
+};
 
 /// More panels than this are counted, not drawn.
 const MOST_PANELS: usize = 12;
 /// More scenarios than this in one figure are unreadable.
 const MOST_ROWS: usize = 24;
 
-pub(crate) fn figures(data: &Data<'_>) -> String {
+pub(crate) fn figures(data: &Data<'_>, spreads: &Spreads) -> String {
     let mut out = String::new();
     for view in data.plan.views.iter().filter(|view| view.kind != ViewKind::Series) {
-        out += &of_view(data, view);
+        out += &of_view(data, spreads, view);
     }
     let asked = out.len();
     let (defaults, heading) = if asked == 0 {
-        (standard(data), "")
+        (standard(data, spreads), "")
     } else {
-        (standard(data), "<h3>Standard figures</h3>")
+        (standard(data, spreads), "<h3>Standard figures</h3>")
     };
     if !defaults.is_empty() {
         out += heading;
@@ -280,7 +284,7 @@ fn figure(
     out + "</div></figure>"
 }
 
-fn of_view(data: &Data<'_>, view: &View) -> String {
+fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> String {
     let id = super::anchor("view", data.plan.views.iter().position(|v| v == view).unwrap_or(0));
     let metrics: Vec<(String, Option<String>)> = view.y.iter().map(|y| resolve(data, y)).collect();
     let title = view.title.clone().unwrap_or_else(|| {
@@ -294,14 +298,24 @@ fn of_view(data: &Data<'_>, view: &View) -> String {
     let caption = view.caption.as_deref().map_or(String::new(), |text| Esc(text).to_string());
     let mut out = String::new();
     for (metric, only) in &metrics {
+        let wanted = |subject: &&Subject| match only {
+            Some(name) => subject.name == *name,
+            None => view.of.is_empty() || shown(data, subject, &view.of),
+        };
+        if view.kind == ViewKind::Cdf && DELAYS.contains(&metric.as_str()) {
+            let subjects = data.subjects.iter().filter(|subject| spreads.has(subject, metric));
+            let subjects: Vec<Subject> = subjects.filter(wanted).cloned().collect();
+            let first = data.varying.first().map(|factor| &data.plan.factors[*factor].name[..]);
+            let split = view.split.as_deref().or(first);
+            let frame = Frame::new(data, subjects, &view.filter, Some("flow"), split);
+            out += &delay_figure(&frame, spreads, metric, &id, &title, &caption);
+            continue;
+        }
         let subjects: Vec<Subject> = data
             .subjects
             .iter()
             .filter(|subject| data.has(subject, metric))
-            .filter(|subject| match only {
-                Some(name) => subject.name == *name,
-                None => view.of.is_empty() || shown(data, subject, &view.of),
-            })
+            .filter(wanted)
             .cloned()
             .collect();
         if subjects.is_empty() {
@@ -369,7 +383,7 @@ fn shown(data: &Data<'_>, subject: &Subject, of: &[String]) -> bool {
 }
 
 /// Figures for whatever was measured, most asked for first.
-fn standard(data: &Data<'_>) -> String {
+fn standard(data: &Data<'_>, spreads: &Spreads) -> String {
     let mut out = String::new();
     let with = |kind: Kind, metric: &str| -> Vec<Subject> {
         let something = |subject: &&Subject| {
@@ -377,7 +391,17 @@ fn standard(data: &Data<'_>) -> String {
             scenarios
                 .any(|s| data.points(s, subject, metric).iter().any(|point| point.value != 0.0))
         };
-        data.of_kind(kind).filter(something).take(8).cloned().collect()
+        let subjects: Vec<&Subject> = data.of_kind(kind).filter(something).collect();
+        let largest = |subject: &Subject| {
+            (0..data.plan.scenarios.len())
+                .flat_map(|s| data.points(s, subject, metric))
+                .map(|point| point.value)
+                .fold(0.0, f64::max)
+        };
+        let most = subjects.iter().map(|subject| largest(subject)).fold(0.0, f64::max);
+        // Beside a queue that is waited in, one that only acknowledgements pass says nothing.
+        let quiet = |subject: &Subject| kind == Kind::Queue && largest(subject) < most * 0.02;
+        subjects.into_iter().filter(|subject| !quiet(subject)).take(8).cloned().collect()
     };
     let asked = |kind: ViewKind, metric: &str| {
         data.plan
@@ -420,14 +444,22 @@ fn standard(data: &Data<'_>) -> String {
             Layout::Bars,
         );
     }
-    for (kind, prefix, id, title) in [
-        (Kind::Flow, "rtt", "rtt-tails", "Round-trip time and its tail"),
-        (Kind::Flow, "ping", "ping-tails", "Ping and its tail"),
-        (Kind::Queue, "sojourn", "sojourn-tails", "Wait in the queue and its tail"),
+    // The delays of one flow under different factors are compared, so factors have the colours.
+    let first = data.varying.first().map(|factor| data.plan.factors[*factor].name.as_str());
+    for (kind, metric, title) in [
+        (Kind::Flow, "rtt", "Round-trip time and its tail"),
+        (Kind::Flow, "ping", "Ping and its tail"),
+        (Kind::Flow, "frame_delay", "Delay of frames and its tail"),
+        (Kind::Flow, "fct", "Completion time of transfers and its tail"),
+        (Kind::Queue, "sojourn", "Wait in the queue and its tail"),
     ] {
-        let subjects = with(kind, &format!("{prefix}_p95_ms"));
+        let subjects: Vec<Subject> = with(kind, &format!("{metric}_max_ms"))
+            .into_iter()
+            .filter(|subject| spreads.has(subject, metric))
+            .collect();
         if !subjects.is_empty() {
-            out += &tail_figure(data, subjects, prefix, id, title);
+            let frame = Frame::new(data, subjects, &[], Some("flow"), first);
+            out += &delay_figure(&frame, spreads, metric, &format!("{metric}-tails"), title, "");
         }
     }
     for (kind, metric, title) in [
@@ -552,7 +584,7 @@ fn cdf_figure(frame: &Frame<'_>, id: &str, title: &str, caption: &str, metric: &
     let keys = frame.keys(frame.colour);
     let mut panels = Vec::new();
     for (name, members) in frame.panels() {
-        let mut curves = Vec::new();
+        let mut drawn = Vec::new();
         for key in &keys {
             let here: Vec<&(usize, &Subject)> = members
                 .iter()
@@ -570,7 +602,7 @@ fn cdf_figure(frame: &Frame<'_>, id: &str, title: &str, caption: &str, metric: &
                 steps.extend([(value, below), (value, share)]);
                 below = share;
             }
-            curves.push(Curve {
+            drawn.push(Curve {
                 colour: frame.colour(first.0, first.1, &keys),
                 label: format!("{key}: {} runs", points.len()),
                 points: steps,
@@ -579,37 +611,25 @@ fn cdf_figure(frame: &Frame<'_>, id: &str, title: &str, caption: &str, metric: &
             });
         }
         let axis = names::axis(plan, metric);
-        panels.push((name, tails(&curves, &axis, "share of runs", false, &all)));
+        panels.push((name, curves(&drawn, &axis, "runs up to here", Axis::Even, &all)));
     }
     figure(id, title, caption, &frame.legend(None), &panels)
 }
 
-/// Quantiles that results keep of every delay, and the share of samples above each.
-const TAIL: &[(&str, f64)] = &[
-    ("min", 1.0),
-    ("p1", 0.99),
-    ("p5", 0.95),
-    ("p25", 0.75),
-    ("p50", 0.5),
-    ("p75", 0.25),
-    ("p95", 0.05),
-    ("p99", 0.01),
-    ("p999", 0.001),
-    ("max", 1e-4),
-];
+/// More curves than this and single runs are left out.
+const MOST_THIN: usize = 200;
 
-/// The distribution of a delay by its quantiles: a thin line for each run, a thick one for their
-/// mean.
-fn tail_figure(
-    data: &Data<'_>,
-    subjects: Vec<Subject>,
-    prefix: &str,
+/// The distribution of a delay, with a panel for each subject: a thick line for all samples of a
+/// scenario, a thin one for each run.
+fn delay_figure(
+    frame: &Frame<'_>,
+    spreads: &Spreads,
+    metric: &str,
     id: &str,
     title: &str,
+    caption: &str,
 ) -> String {
-    // The tails of one flow under different factors are compared, so factors have the colours.
-    let first = data.varying.first().map(|factor| data.plan.factors[*factor].name.as_str());
-    let frame = Frame::new(data, subjects, &[], Some("flow"), first);
+    let data = frame.data;
     let keys = frame.keys(frame.colour);
     let mut panels: Vec<(String, Vec<(usize, &Subject)>)> = Vec::new();
     for (name, members) in frame.panels() {
@@ -625,63 +645,61 @@ fn tail_figure(
             }
         }
     }
+    let runs: usize = frame.scenarios.iter().map(|s| data.done[*s].len()).sum();
+    let single = runs * frame.subjects.len() <= MOST_THIN;
     let mut drawn = Vec::new();
     for (name, members) in panels {
-        let mut curves = Vec::new();
+        let mut here = Vec::new();
         for (scenario, subject) in members {
+            let Some(spread) = spreads.of(scenario, subject, metric) else { continue };
             let colour = frame.colour(scenario, subject, &keys);
             let label = format!("{}, {}", subject.label(), data.label(scenario));
-            let quantiles: Vec<(f64, Vec<Point>)> = TAIL
-                .iter()
-                .map(|(quantile, above)| {
-                    (*above, data.points(scenario, subject, &format!("{prefix}_{quantile}_ms")))
-                })
-                .collect();
-            for run in &data.done[scenario] {
-                let of_run = quantiles.iter().filter_map(|(above, points)| {
-                    points.iter().find(|point| point.run == *run).map(|point| (point.value, *above))
-                });
-                let seed = data.plan.runs[*run as usize].seed;
-                curves.push(Curve {
+            for (run, points) in spread.runs.iter().filter(|_| single && spread.runs.len() > 1) {
+                here.push(Curve {
                     colour,
-                    label: format!("{label}, seed {seed}"),
-                    points: of_run.collect(),
+                    label: format!("{label}, seed {}", data.plan.runs[*run as usize].seed),
+                    points: points.clone(),
                     run: Some(*run),
-                    thin: data.done[scenario].len() > 1,
+                    thin: true,
                 });
             }
-            if data.done[scenario].len() > 1 {
-                let means = quantiles.iter().filter(|(_, points)| !points.is_empty());
-                let mean = |points: &[Point]| {
-                    points.iter().map(|point| point.value).sum::<f64>() / points.len() as f64
-                };
-                let points: Vec<(f64, f64)> =
-                    means.map(|(above, points)| (mean(points), *above)).collect();
-                let p99 = points.iter().find(|point| point.1 == 0.01).map_or(f64::NAN, |p| p.0);
-                curves.push(Curve {
-                    colour,
-                    label: format!("{label}: 1 % above {} ms", number(p99)),
-                    points,
-                    run: None,
-                    thin: false,
-                });
-            }
+            let points = spread.pooled();
+            let at = |share: f64| quantile(&points, share).map_or("–".to_owned(), number);
+            here.push(Curve {
+                colour,
+                label: format!(
+                    "{label}: median {} ms, 95 % up to {} ms, 99 % up to {} ms; {} samples of {} runs",
+                    at(0.5),
+                    at(0.95),
+                    at(0.99),
+                    number(spread.samples() as f64),
+                    spread.runs.len()
+                ),
+                points,
+                run: None,
+                thin: false,
+            });
         }
-        curves.retain(|curve| curve.points.len() > 1);
-        drawn.push((name, curves));
+        drawn.push((name, here));
     }
     let all: Vec<f64> = drawn
         .iter()
         .flat_map(|(_, curves)| curves.iter().flat_map(|curve| &curve.points))
         .map(|point| point.0)
         .collect();
-    let x = format!("{} (ms)", capital(&names::title(&format!("{prefix}_ms"))));
+    let x = format!("{} (ms)", capital(&names::title(&format!("{metric}_ms"))));
     let drawn: Vec<(String, String)> = drawn
         .into_iter()
-        .map(|(name, curves)| (name, tails(&curves, &x, "share of samples above", true, &all)))
+        .map(|(name, here)| (name, curves(&here, &x, "samples up to here", Axis::Tails, &all)))
         .collect();
-    let caption = "Share of samples above a delay, on a log axis; the last point is the largest. \
-                   Thick: mean over seeds of each quantile; thin: single runs.";
+    let explained = if single {
+        "Share of samples up to a delay, every one counted; the axis is stretched towards its ends. \
+         Thick: all runs of a scenario; thin: single runs."
+    } else {
+        "Share of samples up to a delay, over all runs of a scenario; the axis is stretched towards \
+         its ends."
+    };
+    let caption = if caption.is_empty() { explained } else { caption };
     figure(id, title, caption, &frame.legend(None), &drawn)
 }
 

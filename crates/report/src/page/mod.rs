@@ -9,16 +9,18 @@ mod runs;
 mod shell;
 
 pub(crate) use matrix::USUAL;
+pub(crate) use runs::end_state;
 pub(crate) use shell::{Shell, anchor};
 
 use std::fmt::Write;
 
 use serde_json::json;
-use sojourn_study::results::{Results, Series, ViewKind};
+use sojourn_study::results::{Results, ViewKind};
 
 use crate::data::Data;
 use crate::markup::{Esc, linked, script_json};
-use crate::{ReadSeries, number, packed};
+use crate::spread::Spreads;
+use crate::{ReadRuns, number, packed};
 
 /// What a page may cost.
 #[derive(Clone, Copy, Debug)]
@@ -37,12 +39,12 @@ impl Default for Options {
     }
 }
 
-/// The page, as HTML. `series` reads the time series of a run by its position in the plan; it is
-/// asked once for each finished run, and what it cannot read the page says is missing.
-pub fn html(results: &Results, series: &ReadSeries<'_>, options: &Options) -> String {
+/// The page, as HTML. `runs` is asked once for each finished run, and what it cannot read the page
+/// says is missing.
+pub fn html(results: &Results, runs: &mut dyn ReadRuns, options: &Options) -> String {
     let data = Data::new(results);
-    let details = Details::read(&data, series, options);
-    let figures = figures::figures(&data);
+    let details = Details::read(&data, runs, options);
+    let figures = figures::figures(&data, &details.spreads);
 
     let mut body = String::new();
     header(&mut body, &data);
@@ -93,6 +95,7 @@ pub(crate) struct Details {
     /// Finished runs, in the order of the plan.
     pub(crate) runs: Vec<RunDetails>,
     pub(crate) views: Vec<SeriesView>,
+    pub(crate) spreads: Spreads,
 }
 
 /// A figure over time that the study asks for.
@@ -103,21 +106,16 @@ pub(crate) struct SeriesView {
     pub(crate) runs: Vec<(u32, String)>,
 }
 
-/// Name, known columns and phase of a flow or queue at the end of its run.
-type LastState = (String, Vec<(String, f64)>, Option<String>);
-
 pub(crate) struct RunDetails {
     pub(crate) run: u32,
     pub(crate) packed: Option<packed::Packed>,
-    /// The last value of each column of each flow and queue.
-    pub(crate) last: Vec<LastState>,
     /// A still figure; of the first finished run of its scenario only.
     pub(crate) timeline: String,
     pub(crate) problem: Option<String>,
 }
 
 impl Details {
-    fn read(data: &Data<'_>, read: &ReadSeries<'_>, options: &Options) -> Self {
+    fn read(data: &Data<'_>, read: &mut dyn ReadRuns, options: &Options) -> Self {
         let mut finished: Vec<u32> = data.done.iter().flatten().copied().collect();
         finished.sort_unstable();
         let firsts: Vec<u32> = data.done.iter().filter_map(|runs| runs.first().copied()).collect();
@@ -136,6 +134,7 @@ impl Details {
         let mut left = options.series_budget;
         let mut open = finished.len();
         let mut runs: Vec<RunDetails> = Vec::new();
+        let mut spreads = Spreads::default();
         // First the run of each scenario that a reader meets first, so that the others share
         // what it leaves.
         let order = firsts.iter().chain(finished.iter().filter(|run| !firsts.contains(run)));
@@ -143,7 +142,15 @@ impl Details {
             let fair = left / open.max(1);
             let share = if firsts.contains(run) { (fair * 2).min(left) } else { fair };
             open -= 1;
-            let details = match read(*run) {
+            let scenario = data.plan.runs[*run as usize].scenario as usize;
+            let mut problem = None;
+            match read.delays(*run) {
+                Ok(delays) => {
+                    spreads.add(scenario, &data.plan.scenarios[scenario], *run, &delays);
+                }
+                Err(error) => problem = Some(error),
+            }
+            let details = match read.series(*run) {
                 Ok(series) => {
                     let packed = packed::pack(&series, share);
                     left -= packed.as_ref().map_or(0, |packed| packed.base64.len()).min(left);
@@ -158,12 +165,11 @@ impl Details {
                     } else {
                         String::new()
                     };
-                    RunDetails { run: *run, packed, last: last(&series), timeline, problem: None }
+                    RunDetails { run: *run, packed, timeline, problem }
                 }
                 Err(problem) => RunDetails {
                     run: *run,
                     packed: None,
-                    last: Vec::new(),
                     timeline: String::new(),
                     problem: Some(problem),
                 },
@@ -171,30 +177,13 @@ impl Details {
             runs.push(details);
         }
         runs.sort_by_key(|run| run.run);
-        Self { runs, views }
+        Self { runs, views, spreads }
     }
 
     pub(crate) fn of(&self, run: u32) -> Option<&RunDetails> {
         let at = self.runs.binary_search_by_key(&run, |details| details.run).ok()?;
         Some(&self.runs[at])
     }
-}
-
-fn last(series: &[Series]) -> Vec<LastState> {
-    series
-        .iter()
-        .map(|one| {
-            let columns = one
-                .columns
-                .iter()
-                .filter_map(|column| {
-                    let value = column.values.last().copied().flatten()?;
-                    value.is_finite().then(|| (column.name.clone(), value))
-                })
-                .collect();
-            (one.name.clone(), columns, one.phase.last().cloned().filter(|p| !p.is_empty()))
-        })
-        .collect()
 }
 
 /// Position of each flow's and queue's colour, by name, so that figures and curves agree.
@@ -289,7 +278,7 @@ fn missing(out: &mut String, data: &Data<'_>, details: &Details) {
     if unread > 0 {
         let problem = details.runs.iter().find_map(|run| run.problem.as_deref()).unwrap_or("");
         lines.push(format!(
-            "The time series of {unread} runs cannot be read: {}.",
+            "The time series or delays of {unread} runs cannot be read: {}.",
             Esc(problem.trim_end_matches('.'))
         ));
     }

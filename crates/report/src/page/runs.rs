@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use sojourn_study::results::{Kind, PlannedScenario, Row};
+use sojourn_study::results::{Kind, PlannedFlow, PlannedScenario, Row};
 
 use super::{Details, Options, RunDetails, matrix};
 use crate::data::{Data, Subject};
@@ -90,24 +90,32 @@ fn world(scenario: &PlannedScenario) -> String {
             )
         })
         .collect();
-    let flows: Vec<String> = scenario
-        .flows
+    let same = |a: &PlannedFlow, b: &PlannedFlow| {
+        (&a.group, &a.app, &a.cca, a.base_rtt_ms) == (&b.group, &b.app, &b.cca, b.base_rtt_ms)
+    };
+    let groups: Vec<&[PlannedFlow]> = scenario.flows.chunk_by(same).collect();
+    let flows: Vec<String> = groups
         .iter()
         .take(12)
-        .map(|flow| {
+        .map(|group| {
+            let flow = &group[0];
+            let (name, times) = match group.len() {
+                1 => (&flow.name, String::new()),
+                n => (&flow.group, format!("{n} × ")),
+            };
             let cca = flow
                 .cca
                 .as_deref()
                 .map_or(String::new(), |cca| format!(" <code>{}</code>", Esc(cca)));
             format!(
-                "{}: {}{cca}, base RTT {} ms",
-                Esc(&flow.name),
+                "{}: {times}{}{cca}, base RTT {} ms",
+                Esc(name),
                 Esc(&flow.app),
                 number(flow.base_rtt_ms)
             )
         })
         .collect();
-    let more = scenario.flows.len().saturating_sub(12);
+    let more = groups.len().saturating_sub(12);
     let more = if more > 0 { format!("; {more} flows more") } else { String::new() };
     format!(
         "{}. {}{more}. {} s, the first {} s not counted.",
@@ -173,7 +181,7 @@ fn write_run(out: &mut String, data: &Data<'_>, details: Option<&RunDetails>, ru
         out,
         "<details id=\"r-{run}\"><summary>Seed {}<span class=\"brief\">{}</span></summary>",
         planned.seed,
-        Esc(&brief(data, &rows))
+        Esc(&brief(data, run))
     );
     let _ = write!(
         out,
@@ -189,10 +197,13 @@ fn write_run(out: &mut String, data: &Data<'_>, details: Option<&RunDetails>, ru
         );
     }
     if let Some(problem) = details.and_then(|details| details.problem.as_deref()) {
-        let _ =
-            write!(out, "<p class=\"note\">Its time series cannot be read: {}</p>", Esc(problem));
+        let _ = write!(
+            out,
+            "<p class=\"note\">Its time series or delays cannot be read: {}</p>",
+            Esc(problem)
+        );
     }
-    let state = end_state(data, &rows, details, planned.scenario as usize);
+    let state = end_state(data, &rows, planned.scenario as usize);
     if !state.is_empty() {
         let _ = write!(
             out,
@@ -214,142 +225,74 @@ fn write_run(out: &mut String, data: &Data<'_>, details: Option<&RunDetails>, ru
     );
 }
 
-fn brief(data: &Data<'_>, rows: &[&Row]) -> String {
+fn brief(data: &Data<'_>, run: u32) -> String {
+    let scenario = data.plan.runs[run as usize].scenario as usize;
     let mut parts = Vec::new();
-    for row in rows.iter().filter(|row| row.kind == Kind::Flow).take(4) {
-        let mut part = row.name.clone();
-        for metric in ["goodput_mbps", "rtt_p95_ms", "ping_p95_ms"] {
-            if let Some(value) = data.table.value(row, metric) {
-                let what = match metric {
-                    "goodput_mbps" => "",
-                    "rtt_p95_ms" => ", RTT p95",
-                    _ => " p95",
-                };
+    for subject in data.of_kind(Kind::Flow) {
+        let mut part = String::new();
+        for (metric, what) in
+            [("goodput_mbps", ""), ("rtt_p95_ms", ", RTT p95"), ("ping_p95_ms", " p95")]
+        {
+            let points = data.points(scenario, subject, metric);
+            if let Some(point) = points.iter().find(|point| point.run == run) {
                 let unit = names::unit(data.plan, metric);
-                let _ = write!(part, "{what} {} {unit}", number(value));
+                let _ = write!(part, "{what} {} {unit}", number(point.value));
             }
         }
-        parts.push(part);
+        if !part.is_empty() && parts.len() < 4 {
+            parts.push(format!("{}{part}", subject.label()));
+        }
     }
     parts.join(" · ")
 }
 
-/// What `ss -tin` and `tc -s qdisc` would have printed, as far as results know it.
-pub(crate) fn end_state(
-    data: &Data<'_>,
-    rows: &[&Row],
-    details: Option<&RunDetails>,
-    scenario: usize,
-) -> String {
+/// What `ss -tin` and `tc -s qdisc` would have printed; for flows without a congestion control, what
+/// their own tools tell at the end.
+pub(crate) fn end_state(data: &Data<'_>, rows: &[&Row], scenario: usize) -> String {
     let planned = &data.plan.scenarios[scenario];
+    let row_of = |kind: Kind, name: &str| {
+        rows.iter().find(|row| row.kind == kind && row.name == name).copied()
+    };
     let mut out = String::new();
     for flow in &planned.flows {
-        let row = rows.iter().find(|row| row.kind == Kind::Flow && row.name == flow.name);
-        let metric = |name: &str| row.and_then(|row| data.table.value(row, name));
-        let last = details.and_then(|d| d.last.iter().find(|(name, ..)| *name == flow.name));
-        let state = |name: &str| {
-            last.and_then(|(_, columns, _)| {
-                columns.iter().find(|(n, _)| n == name).map(|(_, v)| *v)
-            })
-        };
-        let mut words: Vec<String> = Vec::new();
-        let mut add = |name: &str, value: Option<f64>, unit: &str| {
-            if let Some(value) = value {
-                words.push(format!("{name}{}{unit}", plain(value)));
-            }
-        };
-        if flow.cca.is_some() {
-            add("rtt:", state("srtt_ms"), "");
-            add("minrtt:", metric("rtt_min_ms"), "");
-            add("cwnd:", state("cwnd_pkts"), "");
-            add("ssthresh:", state("ssthresh_pkts"), "");
-            add("bytes_delivered:", metric("delivered_bytes"), "");
-            add("segs_out:", metric("sent_packets"), "");
-            add("pacing_rate ", state("pacing_mbps"), "Mbps");
-            add("delivery_rate ", state("delivery_mbps"), "Mbps");
-            add("bw:", state("bw_mbps"), "Mbps");
-            add("busy:", metric("busy_ms"), "ms");
-            add("rwnd_limited:", metric("rwnd_limited_ms").filter(|ms| *ms > 0.0), "ms");
-            add("in_flight:", state("inflight_pkts"), "");
-            add("retrans:", metric("retransmits"), "");
-            add("lost:", metric("lost_total"), "");
-            add("timeouts:", metric("timeouts"), "");
-            add("delivered_ce:", metric("delivered_ce").filter(|ce| *ce > 0.0), "");
-            add("rcv_wnd:", state("rwnd_bytes"), "");
-            if let Some(phase) = last.and_then(|(.., phase)| phase.as_deref()) {
-                words.push(format!("phase:{phase}"));
-            }
-        } else {
-            for (name, metric_name, unit) in [
-                ("transmitted:", "ping_sent", ""),
-                ("rtt min:", "ping_min_ms", "ms"),
-                ("avg:", "ping_mean_ms", "ms"),
-                ("max:", "ping_max_ms", "ms"),
-                ("lost:", "ping_lost", ""),
-                ("datagrams:", "sent_packets", ""),
-                ("jitter:", "jitter_ms", "ms"),
-                ("lost:", "lost_packets", ""),
-                ("mos:", "mos", ""),
-            ] {
-                add(name, metric(metric_name), unit);
-            }
-        }
-        if words.is_empty() {
-            continue;
-        }
+        let Some(row) = row_of(Kind::Flow, &flow.name) else { continue };
         let cca = flow.cca.as_deref().map_or(String::new(), |cca| format!(" {cca}"));
-        let _ = writeln!(out, "{} {}{cca}", flow.name, flow.app);
-        wrap(&mut out, &words);
+        let said =
+            if row.end_state.is_empty() { of_datagrams(data, row) } else { row.end_state.clone() };
+        if !said.is_empty() {
+            let _ = writeln!(out, "{} {}{cca}", flow.name, flow.app);
+            out += &said;
+        }
     }
     for queue in &planned.queues {
-        let row = rows.iter().find(|row| row.kind == Kind::Queue && row.name == queue.name);
-        let metric = |name: &str| row.and_then(|row| data.table.value(row, name));
-        let last = details.and_then(|d| d.last.iter().find(|(name, ..)| *name == queue.name));
-        let state = |name: &str| {
-            last.and_then(|(_, columns, _)| {
-                columns.iter().find(|(n, _)| n == name).map(|(_, v)| *v)
-            })
-        };
-        if row.is_none() && last.is_none() {
-            continue;
-        }
-        let _ = writeln!(out, "qdisc {} dev {} rate {}", queue.queue, queue.name, queue.rate);
-        let count = |value: Option<f64>| value.map_or("?".to_owned(), plain);
-        let _ = writeln!(
-            out,
-            " Sent {} bytes {} pkt (dropped {}, marked {})",
-            count(metric("sent_bytes")),
-            count(metric("sent_packets")),
-            count(metric("drops")),
-            count(metric("marks"))
-        );
-        if let (Some(bytes), Some(packets)) = (state("queue_bytes"), state("queue_pkts")) {
-            let _ = writeln!(out, " backlog {}b {}p", plain(bytes), plain(packets));
-        }
-        let mut reasons = Vec::new();
-        for reason in ["full", "overflow", "aqm", "ack_filtered", "medium"] {
-            if let Some(drops) = metric(&format!("drops_{reason}")).filter(|drops| *drops > 0.0) {
-                reasons.push(format!("{reason} {}", plain(drops)));
-            }
-        }
-        if !reasons.is_empty() {
-            let _ = writeln!(out, " drops by reason: {}", reasons.join(", "));
+        let Some(row) = row_of(Kind::Queue, &queue.name) else { continue };
+        if !row.end_state.is_empty() {
+            let _ = writeln!(out, "qdisc {} dev {} rate {}", queue.queue, queue.name, queue.rate);
+            out += &row.end_state;
         }
     }
     out
 }
 
-fn wrap(out: &mut String, words: &[String]) {
-    let mut line = String::from("\t");
-    for word in words {
-        if line.len() + word.len() > 96 {
-            let _ = writeln!(out, "{}", line.trim_end());
-            line = String::from("\t");
-        }
-        line += word;
-        line.push(' ');
-    }
-    let _ = writeln!(out, "{}", line.trim_end());
+/// As `ping` and receivers of datagrams sum up.
+fn of_datagrams(data: &Data<'_>, row: &Row) -> String {
+    let words: Vec<String> = [
+        ("transmitted:", "ping_sent", ""),
+        ("rtt min:", "ping_min_ms", "ms"),
+        ("avg:", "ping_mean_ms", "ms"),
+        ("max:", "ping_max_ms", "ms"),
+        ("lost:", "ping_lost", ""),
+        ("datagrams:", "sent_packets", ""),
+        ("jitter:", "jitter_ms", "ms"),
+        ("lost:", "lost_packets", ""),
+        ("mos:", "mos", ""),
+    ]
+    .into_iter()
+    .filter_map(|(name, metric, unit)| {
+        Some(format!("{name}{}{unit}", plain(data.table.value(row, metric)?)))
+    })
+    .collect();
+    if words.is_empty() { String::new() } else { format!("\t{}\n", words.join(" ")) }
 }
 
 /// As tools print them: no grouping, three decimals at most.

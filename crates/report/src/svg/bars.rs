@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use sojourn_metrics::stats;
 
-use super::{Scale, class, short, symbol, text_width};
+use super::{Scale, class, fitted, symbol, text_width};
 use crate::data::{Mean, Point};
 use crate::markup::Esc;
 use crate::number::{estimate, number};
@@ -117,7 +117,7 @@ pub(crate) fn shares(categories: &[Category], axis: &str) -> String {
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
             left - 8.0,
             y + 15.0,
-            Esc(&short(&category.label, 34))
+            Esc(&fitted(&category.label, left - 10.0))
         );
         let mut from = 0.0;
         for group in &category.groups {
@@ -238,7 +238,7 @@ fn label(out: &mut String, category: &Category, left: f64, y: f64) {
         "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
         left - 8.0,
         middle + 4.0,
-        Esc(&short(&category.label, 34))
+        Esc(&fitted(&category.label, left - 10.0))
     );
 }
 
@@ -250,7 +250,7 @@ fn frame(categories: &[Category]) -> (f64, f64, f64) {
 }
 
 fn left_margin(categories: &[Category]) -> f64 {
-    let widest = categories.iter().map(|c| text_width(&short(&c.label, 34))).fold(40.0, f64::max);
+    let widest = categories.iter().map(|c| text_width(&c.label)).fold(40.0, f64::max);
     (widest + 12.0).min(WIDTH * 0.46)
 }
 

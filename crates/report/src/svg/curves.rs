@@ -1,4 +1,4 @@
-//! Distributions of delay with their tails: the share of samples above a delay, on a log axis.
+//! Distributions: the share of samples, or of runs, up to a value.
 
 use std::fmt::Write;
 
@@ -8,23 +8,62 @@ use crate::markup::Esc;
 pub(crate) struct Curve {
     pub(crate) colour: usize,
     pub(crate) label: String,
-    /// Delay, and the share of samples above it.
+    /// Value, and the share up to it.
     pub(crate) points: Vec<(f64, f64)>,
     pub(crate) run: Option<u32>,
-    /// Drawn thin, behind the others: one run where the thick line is their mean.
+    /// Drawn thin, behind the others: one run where the thick line is all of them.
     pub(crate) thin: bool,
 }
 
 const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 300.0;
-/// The rarest share that is drawn; the largest value of a run stands on it.
-pub(crate) const RAREST: f64 = 1e-4;
 
-pub(crate) fn tails(
+/// How shares are spread over the vertical axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Axis {
+    Even,
+    /// By log odds: as far from 99 to 99.9 % as from 99.9 to 99.99 %, so that tails can be read.
+    Tails,
+}
+
+impl Axis {
+    /// Shares that are marked.
+    const fn ticks(self) -> &'static [(f64, &'static str)] {
+        match self {
+            Self::Even => {
+                &[(0.0, "0 %"), (0.25, "25 %"), (0.5, "50 %"), (0.75, "75 %"), (1.0, "100 %")]
+            }
+            Self::Tails => &[
+                (0.01, "1 %"),
+                (0.1, "10 %"),
+                (0.5, "50 %"),
+                (0.9, "90 %"),
+                (0.99, "99 %"),
+                (0.999, "99.9 %"),
+                (0.9999, "99.99 %"),
+            ],
+        }
+    }
+
+    /// From a share to an even scale.
+    fn place(self, share: f64) -> f64 {
+        match self {
+            Self::Even => share,
+            Self::Tails => {
+                // The least and largest sample stand on the edges.
+                let share = share.clamp(0.01, 0.9999);
+                (share / (1.0 - share)).ln()
+            }
+        }
+    }
+}
+
+/// Curves over one axis of values, which covers `also`, so that panels of a figure have the same.
+pub(crate) fn curves(
     curves: &[Curve],
     x_title: &str,
     y_title: &str,
-    log_tail: bool,
+    axis: Axis,
     also: &[f64],
 ) -> String {
     let xs: Vec<f64> = curves
@@ -35,13 +74,11 @@ pub(crate) fn tails(
     if curves.is_empty() {
         return String::new();
     }
-    let (left, right, top, bottom) = (58.0, WIDTH - 14.0, 10.0, HEIGHT - 42.0);
+    let (left, right, top, bottom) = (70.0, WIDTH - 14.0, 10.0, HEIGHT - 42.0);
     let x = Scale::fitting(&xs, 8.0, left, right);
-    let y = if log_tail {
-        Scale::log([RAREST, 1.0], bottom, top)
-    } else {
-        Scale::exact(0.0, 1.0, bottom, top)
-    };
+    let ticks = axis.ticks();
+    let (least, most) = (ticks[0].0, ticks[ticks.len() - 1].0);
+    let y = Scale::exact(axis.place(least), axis.place(most), bottom, top);
     let mut out = format!(
         "<svg class=\"chart\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
          width=\"{WIDTH}\" height=\"{HEIGHT}\">",
@@ -56,20 +93,8 @@ pub(crate) fn tails(
             bottom + 15.0
         );
     }
-    let shares: &[(f64, &str)] = if log_tail {
-        &[
-            (1.0, "100 %"),
-            (0.5, "50 %"),
-            (0.1, "10 %"),
-            (0.01, "1 %"),
-            (0.001, "0.1 %"),
-            (RAREST, "largest"),
-        ]
-    } else {
-        &[(0.0, "0 %"), (0.25, "25 %"), (0.5, "50 %"), (0.75, "75 %"), (1.0, "100 %")]
-    };
-    for (share, text) in shares {
-        let at = y.at(*share);
+    for (share, text) in ticks {
+        let at = y.at(axis.place(*share));
         let _ = write!(
             out,
             "<path class=\"grid\" d=\"M{left} {at:.1}H{right}\"/><text class=\"tick\" x=\"{:.1}\" \
@@ -80,22 +105,20 @@ pub(crate) fn tails(
     }
     let _ = write!(
         out,
+        "<text class=\"axis\" transform=\"translate(13 {:.1}) rotate(-90)\" \
+         text-anchor=\"middle\">{}</text>",
+        f64::midpoint(top, bottom),
+        Esc(y_title)
+    );
+    let _ = write!(
+        out,
         "<text class=\"axis\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
         f64::midpoint(left, right),
         HEIGHT - 8.0,
         Esc(x_title)
     );
     for curve in curves.iter().filter(|c| c.thin).chain(curves.iter().filter(|c| !c.thin)) {
-        let mut path = String::new();
-        for (at, (value, share)) in curve.points.iter().enumerate() {
-            let _ = write!(
-                path,
-                "{}{:.1} {:.1}",
-                if at == 0 { 'M' } else { 'L' },
-                x.clamped(*value),
-                y.clamped(share.max(if log_tail { RAREST } else { 0.0 }))
-            );
-        }
+        let path = path(curve, |value| x.clamped(value), |share| y.at(axis.place(share)));
         let run = curve.run.map_or(String::new(), |run| format!(" data-run=\"{run}\""));
         let _ = write!(
             out,
@@ -107,4 +130,63 @@ pub(crate) fn tails(
         );
     }
     out + "</svg>"
+}
+
+/// Points nearer to the last one than the eye can tell are left out.
+fn path(curve: &Curve, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
+    let apart = if curve.thin { 4.0 } else { 1.5 };
+    // Tenths of a pixel, as differences, which are short.
+    let tenths = |(value, share): (f64, f64)| {
+        ((x(value) * 10.0).round() as i64, (y(share) * 10.0).round() as i64)
+    };
+    let mut out = String::new();
+    let mut pen: Option<(i64, i64)> = None;
+    for (at, point) in curve.points.iter().enumerate() {
+        let (px, py) = tenths(*point);
+        let decimal = |tenths: i64| {
+            let (sign, tenths) = (if tenths < 0 { "-" } else { "" }, tenths.unsigned_abs());
+            match (tenths / 10, tenths % 10) {
+                (whole, 0) => format!("{sign}{whole}"),
+                (0, part) => format!("{sign}.{part}"),
+                (whole, part) => format!("{sign}{whole}.{part}"),
+            }
+        };
+        match pen {
+            None => {
+                let _ = write!(out, "M{} {}", decimal(px), decimal(py));
+            }
+            Some((x0, y0)) => {
+                let (dx, dy) = (px - x0, py - y0);
+                let near = (dx.abs() + dy.abs()) as f64 <= apart * 10.0;
+                if (dx, dy) == (0, 0) || near && at + 1 < curve.points.len() {
+                    continue;
+                }
+                let gap = if dy < 0 { "" } else { " " };
+                let _ = write!(out, "l{}{gap}{}", decimal(dx), decimal(dy));
+            }
+        }
+        pen = Some((px, py));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_keeps_its_ends_and_is_short() {
+        let points: Vec<(f64, f64)> =
+            (0..=10_000).map(|at| (f64::from(at) / 100.0, f64::from(at) / 1e4)).collect();
+        let curve = Curve { colour: 0, label: String::new(), points, run: None, thin: true };
+        let path = path(&curve, |value| value, |share| 100.0 - 100.0 * share);
+        assert!(path.starts_with("M0 100l"), "{path}");
+        assert!(path.len() < 400, "{}", path.len());
+        let parts = path.split('l').skip(1).map(|part| part.split_once('-').expect("it rises"));
+        let sum = parts.fold((0.0, 0.0), |sum, (dx, dy)| {
+            let number = |text: &str| text.trim().parse::<f64>().expect("a number");
+            (sum.0 + number(dx), sum.1 + number(dy))
+        });
+        assert!((sum.0 - 100.0).abs() < 0.01 && (sum.1 - 100.0).abs() < 0.01, "{sum:?}");
+    }
 }

@@ -11,7 +11,7 @@ mod timeline;
 
 pub(crate) use bars::{Category, Group, Layout, bars, shares};
 pub(crate) use bullet::{Bounds, bullet};
-pub(crate) use curves::{Curve, tails};
+pub(crate) use curves::{Axis, Curve, curves};
 pub(crate) use scale::Scale;
 pub(crate) use scatter::{Cloud, scatter};
 pub(crate) use symbol::{legend, symbol};
@@ -27,7 +27,14 @@ pub(crate) fn class(colour: usize) -> String {
 
 /// Width of a text in the 12-pixel font of figures; generous, since fonts differ.
 pub(crate) fn text_width(text: &str) -> f64 {
-    text.chars().count() as f64 * 6.7
+    text.chars().count() as f64 * CHARACTER
+}
+
+const CHARACTER: f64 = 7.1;
+
+/// Cut to a width in that font.
+pub(crate) fn fitted(text: &str, width: f64) -> String {
+    short(text, (width / CHARACTER) as usize)
 }
 
 /// Cut to a number of characters.

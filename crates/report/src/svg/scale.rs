@@ -101,8 +101,10 @@ impl Scale {
             &[1.0]
         } else if decades > 1.6 {
             &[1.0, 3.0]
-        } else {
+        } else if decades > 0.8 {
             &[1.0, 2.0, 5.0]
+        } else {
+            &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0]
         };
         let mut ticks = Vec::new();
         for power in self.min.log10().floor() as i32..=self.max.log10().ceil() as i32 {
@@ -148,6 +150,9 @@ mod tests {
         let scale = Scale::linear([0.3, 9.2], 0.0, 400.0);
         let ticks: Vec<String> = scale.ticks().into_iter().map(|(_, text)| text).collect();
         assert_eq!(ticks, ["0", "2", "4", "6", "8", "10"]);
+        let scale = Scale::log([19.0, 70.0], 0.0, 400.0);
+        let ticks: Vec<String> = scale.ticks().into_iter().map(|(_, text)| text).collect();
+        assert_eq!(ticks, ["20", "30", "40", "50", "60"]);
         let scale = Scale::log([1.0, 1000.0], 0.0, 400.0);
         let ticks: Vec<String> = scale.ticks().into_iter().map(|(_, text)| text).collect();
         assert_eq!(ticks, ["1", "3", "10", "30", "100", "300", "1000"]);

@@ -86,7 +86,8 @@ pub(crate) fn scatter(
         f64::midpoint(top, bottom),
         Esc(y_title)
     );
-    for cloud in clouds {
+    // Two runs span a line and no ellipse.
+    for cloud in clouds.iter().filter(|cloud| cloud.points.len() > 2) {
         ellipse(&mut out, cloud, &x, &y);
     }
     let mut labels = Vec::new();
@@ -113,32 +114,82 @@ pub(crate) fn scatter(
             labels.push((mx, my, short(&cloud.short, 26)));
         }
     }
-    let means: Vec<(f64, f64)> = labels.iter().map(|(mx, my, _)| (*mx, *my)).collect();
-    let mut taken: Vec<(f64, f64, f64)> = Vec::new();
-    for (mx, my, text) in labels {
-        let end = mx > f64::midpoint(left, right);
-        let length = text_width(&text);
-        let from = if end { mx - 9.0 - length } else { mx + 9.0 };
-        let hides =
-            |x: f64, y: f64| x > from - 4.0 && x < from + length + 4.0 && (y - my).abs() < 9.0;
-        let covers = taken
-            .iter()
-            .any(|(x, y, to)| (y - my).abs() < 13.0 && *x < from + length && from < *to);
-        // The key has what does not fit here.
-        if covers || means.iter().any(|(x, y)| hides(*x, *y)) {
-            continue;
-        }
-        taken.push((from, my, from + length));
+    let dots: Vec<(f64, f64)> = clouds
+        .iter()
+        .flat_map(|cloud| cloud.points.iter().map(|p| (x.at(p.2), y.at(p.3))))
+        .collect();
+    let frame = Box { left, right, top, bottom };
+    for label in placed(labels, &dots, &frame) {
         let _ = write!(
             out,
-            "<text class=\"near\" x=\"{:.1}\" y=\"{:.1}\"{}>{}</text>",
-            if end { mx - 9.0 } else { mx + 9.0 },
-            my + 4.0,
-            if end { " text-anchor=\"end\"" } else { "" },
-            Esc(&text)
+            "<text class=\"near\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            label.place.left,
+            label.place.bottom - 3.0,
+            Esc(&label.text)
         );
     }
     out + "</svg>"
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Box {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+}
+
+impl Box {
+    fn meets(&self, other: &Self) -> bool {
+        self.left < other.right
+            && other.left < self.right
+            && self.top < other.bottom
+            && other.top < self.bottom
+    }
+
+    fn around((x, y): (f64, f64), half: f64) -> Self {
+        Self { left: x - half, right: x + half, top: y - half, bottom: y + half }
+    }
+}
+
+struct Label {
+    text: String,
+    place: Box,
+}
+
+/// Puts each text beside its mean where it covers neither another mean nor another text, and as few
+/// points as possible. What fits nowhere is left to the key.
+fn placed(wanted: Vec<(f64, f64, String)>, dots: &[(f64, f64)], frame: &Box) -> Vec<Label> {
+    let means: Vec<Box> = wanted.iter().map(|(x, y, _)| Box::around((*x, *y), 6.0)).collect();
+    let mut labels: Vec<Label> = Vec::new();
+    for (mx, my, text) in wanted {
+        let (width, height) = (text_width(&text) * 0.9, 13.0);
+        let at = |left: f64, top: f64| Box { left, right: left + width, top, bottom: top + height };
+        let middle = mx - width / 2.0;
+        let places = [
+            at(mx + 9.0, my - 6.5),
+            at(mx - 9.0 - width, my - 6.5),
+            at(middle, my - 21.0),
+            at(middle, my + 8.0),
+            at(mx + 7.0, my - 19.0),
+            at(mx - 7.0 - width, my - 19.0),
+            at(mx + 7.0, my + 6.0),
+            at(mx - 7.0 - width, my + 6.0),
+        ];
+        let fits = |place: &Box| {
+            place.left >= frame.left
+                && place.right <= frame.right
+                && place.top >= frame.top - 8.0
+                && place.bottom <= frame.bottom
+                && !means.iter().any(|mean| mean.meets(place))
+                && !labels.iter().any(|label| label.place.meets(place))
+        };
+        let covered =
+            |place: &Box| dots.iter().filter(|dot| Box::around(**dot, 2.5).meets(place)).count();
+        let best = places.into_iter().filter(fits).min_by_key(covered);
+        labels.extend(best.map(|place| Label { text, place }));
+    }
+    labels
 }
 
 fn mean(cloud: &Cloud, x: &Scale, y: &Scale) -> (f64, f64) {
@@ -161,4 +212,29 @@ fn ellipse(out: &mut String, cloud: &Cloud, x: &Scale, y: &Scale) {
         class(cloud.colour),
         ellipse.angle.to_degrees()
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_label_covers_another_or_a_mean(
+            means in prop::collection::vec((60.0f64..500.0, 20.0f64..330.0), 1..15),
+        ) {
+            let wanted = |at: &(f64, f64)| (at.0, at.1, "cake bandwidth 10mbit".to_owned());
+            let frame = Box { left: 56.0, right: 502.0, top: 14.0, bottom: 334.0 };
+            let labels = placed(means.iter().map(wanted).collect(), &means, &frame);
+            prop_assert!(!labels.is_empty() || means.len() > 1);
+            for (at, label) in labels.iter().enumerate() {
+                prop_assert!(label.place.left >= frame.left && label.place.right <= frame.right);
+                prop_assert!(!labels[..at].iter().any(|other| other.place.meets(&label.place)));
+                let hidden = |mean: &(f64, f64)| Box::around(*mean, 6.0).meets(&label.place);
+                prop_assert!(!means.iter().any(hidden));
+            }
+        }
+    }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::{Scale, class, short};
 use crate::markup::Esc;
+use crate::number::number;
 
 pub(crate) struct Panel<'a> {
     /// With its unit.
@@ -87,10 +88,11 @@ fn draw(out: &mut String, panel: &Panel<'_>, t_s: &[f64], x: &Scale, top: f64) {
         let _ = write!(
             out,
             "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{:.1}\"/><text class=\"tick\" x=\"{:.1}\" \
-             y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
+             y=\"{:.1}\" text-anchor=\"end\">{}</text>",
             WIDTH - 10.0,
             LEFT - 6.0,
-            at + 4.0
+            at + 4.0,
+            compact(*tick).as_ref().unwrap_or(text)
         );
     }
     for trace in
@@ -115,19 +117,36 @@ fn draw(out: &mut String, panel: &Panel<'_>, t_s: &[f64], x: &Scale, top: f64) {
     let end = t_s.last().copied().unwrap_or(0.0);
     for (at, (colour, phases)) in panel.ribbons.iter().enumerate() {
         let y = bottom + 4.0 + at as f64 * RIBBON;
+        // A path for each name, since a controller may change its phase thousands of times.
+        let mut paths: Vec<(&str, String)> = Vec::new();
         for (index, (from, name)) in phases.iter().enumerate() {
             let to = phases.get(index + 1).map_or(end, |next| next.0);
-            let (a, b) = (x.at(*from), x.at(to));
+            let (a, width) = (x.at(*from), (x.at(to) - x.at(*from)).max(0.4));
+            let at = paths.iter().position(|(other, _)| other == name).unwrap_or_else(|| {
+                paths.push((name, String::new()));
+                paths.len() - 1
+            });
+            let _ = write!(paths[at].1, "M{a:.1} {y:.0}h{width:.1}v7h-{width:.1}");
+        }
+        for (name, path) in paths {
             let _ = write!(
                 out,
-                "<g><rect class=\"phase {}\" x=\"{a:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"7\" \
-                 fill-opacity=\"{}\"/><title>{}</title></g>",
+                "<g><path class=\"phase {}\" d=\"{path}\" fill-opacity=\"{}\"/><title>{}</title></g>",
                 class(*colour),
-                (b - a).max(0.4),
                 phase_shade(name),
                 Esc(&short(name, 40))
             );
         }
+    }
+}
+
+/// Of what would not fit the margin: `5M` of five million.
+fn compact(tick: f64) -> Option<String> {
+    match tick.abs() {
+        size if size >= 1e9 => Some(format!("{}G", number(tick / 1e9))),
+        size if size >= 1e6 => Some(format!("{}M", number(tick / 1e6))),
+        size if size >= 1e4 => Some(format!("{}k", number(tick / 1e3))),
+        _ => None,
     }
 }
 
@@ -230,6 +249,13 @@ fn sparse(values: &[Option<f64>]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn large_numbers_fit_the_margin() {
+        assert_eq!(compact(5_000_000.0).as_deref(), Some("5M"));
+        assert_eq!(compact(20_000.0).as_deref(), Some("20k"));
+        assert_eq!(compact(2500.0), None);
+    }
 
     #[test]
     fn a_peak_of_one_step_is_as_high_as_it_was() {

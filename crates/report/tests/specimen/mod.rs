@@ -3,10 +3,11 @@
 
 use std::path::PathBuf;
 
+use sojourn_report::ReadRuns;
 use sojourn_study::results::{
-    Check, ClaimReport, ClaimResult, Estimate, Factor, Kind, Machine, MetricColumn, Miss, Plan,
-    PlannedFlow, PlannedQueue, PlannedRun, PlannedScenario, Results, Row, Series, SeriesColumn,
-    Table, Verdict,
+    Bucket, Check, ClaimReport, ClaimResult, Delays, Estimate, Factor, FailedRun, Kind, Machine,
+    MetricColumn, Miss, Plan, PlannedFlow, PlannedQueue, PlannedRun, PlannedScenario, Results, Row,
+    Series, SeriesColumn, Table, Verdict, View, ViewKind,
 };
 
 pub(crate) const QUEUES: [&str; 4] =
@@ -196,6 +197,12 @@ fn rows_of(run: u32, scenario: usize, seed: u64, names: &[String]) -> Vec<Row> {
         kind,
         name: name.into(),
         digest: format!("{:032x}", u128::from(run) * 0x1234_5678_9abc_def1),
+        end_state: match kind {
+            Kind::Run => String::new(),
+            Kind::Flow if name == "ping" => String::new(),
+            Kind::Flow => "\trto:248 rtt:45.12/3.2 mss:1448 cwnd:30 unacked:1\n".into(),
+            Kind::Queue => " Sent 1514 bytes 1 pkt (dropped 0, overlimits 7 requeues 0)\n".into(),
+        },
         values: names
             .iter()
             .map(|name| known.iter().find(|(known, _)| known == name).map(|(_, value)| *value))
@@ -249,6 +256,155 @@ fn rows_of(run: u32, scenario: usize, seed: u64, names: &[String]) -> Vec<Row> {
     }
     rows.push(row(Kind::Queue, "bottleneck", known));
     rows
+}
+
+/// Markup where a study, its results or an error can have text.
+pub(crate) const HOSTILE: &str =
+    "<img src=x onerror=alert(1)>'\"&</script><script>alert(2)</script>";
+
+/// The specimen, with markup for every text.
+pub(crate) fn hostile() -> Results {
+    let mut results = results();
+    let plan = &mut results.plan;
+    plan.title = HOSTILE.into();
+    plan.question = Some(HOSTILE.into());
+    plan.source = Some(HOSTILE.into());
+    plan.path = HOSTILE.into();
+    plan.model = HOSTILE.into();
+    plan.digest = HOSTILE.into();
+    plan.overrides = vec![HOSTILE.into()];
+    plan.factors[0] = Factor { name: HOSTILE.into(), values: vec![HOSTILE.into()] };
+    for scenario in &mut plan.scenarios {
+        scenario.factors[0] += HOSTILE;
+        for flow in &mut scenario.flows {
+            flow.name += HOSTILE;
+            flow.group += HOSTILE;
+            flow.app += HOSTILE;
+            flow.cca = Some(HOSTILE.into());
+        }
+        for queue in &mut scenario.queues {
+            queue.name += HOSTILE;
+            queue.queue = HOSTILE.into();
+            queue.rate = HOSTILE.into();
+        }
+    }
+    for run in &mut plan.runs {
+        run.id = HOSTILE.into();
+    }
+    for metric in &mut plan.metrics {
+        metric.unit = HOSTILE.into();
+        metric.doc = HOSTILE.into();
+    }
+    for kind in
+        [ViewKind::Bars, ViewKind::Series, ViewKind::Cdf, ViewKind::Scatter, ViewKind::Heatmap]
+    {
+        plan.views.push(View {
+            name: HOSTILE.into(),
+            kind,
+            title: Some(HOSTILE.into()),
+            caption: Some(HOSTILE.into()),
+            x: None,
+            y: vec!["goodput_mbps".into(), HOSTILE.into()],
+            split: None,
+            of: vec![],
+            filter: vec![],
+        });
+    }
+    for row in &mut results.table.rows {
+        row.name = if row.name.is_empty() { String::new() } else { row.name.clone() + HOSTILE };
+        row.digest = HOSTILE.into();
+        row.end_state = HOSTILE.into();
+    }
+    results.folder = HOSTILE.into();
+    results.study = HOSTILE.into();
+    let claims = results.claims.as_mut().unwrap();
+    for claim in &mut claims.claims {
+        for text in [&mut claim.id, &mut claim.text] {
+            *text += HOSTILE;
+        }
+        claim.source = Some(HOSTILE.into());
+        claim.note = Some(HOSTILE.into());
+        claim.reason = claim.reason.as_ref().map(|_| HOSTILE.into());
+        for check in &mut claim.checks {
+            check.expression += HOSTILE;
+            check.label += HOSTILE;
+            check.wanted += HOSTILE;
+            check.reason = Some(HOSTILE.into());
+            check.value.as_mut().unwrap().unit = HOSTILE.into();
+        }
+    }
+    let machine = results.machine.as_mut().unwrap();
+    machine.command = vec![HOSTILE.into()];
+    for text in [&mut machine.os, &mut machine.arch, &mut machine.sojourn, &mut machine.model] {
+        *text = HOSTILE.into();
+    }
+    machine.failed = vec![FailedRun { run: 3, problem: HOSTILE.into() }];
+    results
+}
+
+/// Reads names that are markup, and fails with a text that is.
+pub(crate) struct Hostile;
+
+impl ReadRuns for Hostile {
+    fn series(&mut self, run: u32) -> Result<Vec<Series>, String> {
+        let mut series: Vec<Series> = series(run)?;
+        for one in &mut series {
+            one.name += HOSTILE;
+            one.phase.iter_mut().for_each(|phase| *phase += HOSTILE);
+            if run % 2 == 1 {
+                one.columns.iter_mut().for_each(|column| column.name += HOSTILE);
+            }
+        }
+        if run == 7 { Err(HOSTILE.to_owned()) } else { Ok(series) }
+    }
+
+    fn delays(&mut self, run: u32) -> Result<Vec<Delays>, String> {
+        let mut delays = delays(run);
+        delays.iter_mut().for_each(|one| one.name += HOSTILE);
+        if run == 8 { Err(HOSTILE.to_owned()) } else { Ok(delays) }
+    }
+}
+
+/// Everything that a page reads run by run.
+pub(crate) struct Made;
+
+impl ReadRuns for Made {
+    fn series(&mut self, run: u32) -> Result<Vec<Series>, String> {
+        series(run)
+    }
+
+    fn delays(&mut self, run: u32) -> Result<Vec<Delays>, String> {
+        Ok(delays(run))
+    }
+}
+
+/// As rows have their quantiles, in three hundred buckets each.
+pub(crate) fn delays(run: u32) -> Vec<Delays> {
+    let scenario = (run / SEEDS as u32) as usize;
+    let seed = u64::from(run) % SEEDS + 1;
+    let base = base_rtt(scenario);
+    let waits = [outcome(scenario, seed, 0).1, outcome(scenario, seed, 1).1];
+    let mean = (waits[0] + waits[1]) / 2.0;
+    let of = |kind: Kind, name: &str, metric: &str, base: f64, wait: f64| Delays {
+        run,
+        kind,
+        name: name.into(),
+        metric: metric.into(),
+        buckets: (0..300)
+            .map(|at| {
+                let place = f64::from(at) / 100.0;
+                let low_ns = ((base + wait * (0.01 + place)) * 1e6) as u64;
+                let samples = (4000.0 * (-((place - 0.6) * 3.0).powi(2)).exp()) as u64 + 1;
+                Bucket { low_ns, high_ns: low_ns + (wait * 0.009 * 1e6) as u64, samples }
+            })
+            .collect(),
+    };
+    vec![
+        of(Kind::Flow, "cubic", "rtt", base, waits[0]),
+        of(Kind::Flow, "bbr3", "rtt", base, waits[1]),
+        of(Kind::Flow, "ping", "ping", base, mean * 0.8),
+        of(Kind::Queue, "bottleneck", "sojourn", 0.0, mean),
+    ]
 }
 
 pub(crate) fn series(run: u32) -> Result<Vec<Series>, String> {

@@ -77,6 +77,7 @@ fn table(plan: &Plan) -> Table {
                 kind,
                 name: name.into(),
                 digest: String::new(),
+                end_state: String::new(),
                 values: metrics
                     .iter()
                     .map(|metric| {

@@ -1,6 +1,6 @@
 //! Results of one run as bytes, for the journal.
 
-use super::{Kind, Row, Series, SeriesColumn};
+use super::{Bucket, Delays, Kind, Row, Series, SeriesColumn};
 
 /// Everything that a run leaves behind.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,6 +9,7 @@ pub(crate) struct RunResult {
     pub(crate) run: u32,
     pub(crate) rows: Vec<Row>,
     pub(crate) series: Vec<Series>,
+    pub(crate) delays: Vec<Delays>,
 }
 
 impl RunResult {
@@ -22,6 +23,7 @@ impl RunResult {
             out.kind(row.kind);
             out.text(&row.name);
             out.text(&row.digest);
+            out.text(&row.end_state);
             out.u32(row.values.len() as u32);
             row.values.iter().for_each(|value| out.number(*value));
         }
@@ -38,6 +40,16 @@ impl RunResult {
             }
             out.phases(&series.phase);
         }
+        out.u32(self.delays.len() as u32);
+        for delays in &self.delays {
+            out.kind(delays.kind);
+            out.text(&delays.name);
+            out.text(&delays.metric);
+            out.u32(delays.buckets.len() as u32);
+            for Bucket { low_ns, high_ns, samples } in &delays.buckets {
+                [low_ns, high_ns, samples].into_iter().for_each(|number| out.u64(*number));
+            }
+        }
         out.bytes
     }
 
@@ -47,7 +59,8 @@ impl RunResult {
         let run = input.u32()?;
         let rows = (0..input.u32()?).map(|_| input.row(run)).collect::<Option<_>>()?;
         let series = (0..input.u32()?).map(|_| input.series(run)).collect::<Option<_>>()?;
-        input.bytes.is_empty().then_some(Self { run, rows, series })
+        let delays = (0..input.u32()?).map(|_| input.delays(run)).collect::<Option<_>>()?;
+        input.bytes.is_empty().then_some(Self { run, rows, series, delays })
     }
 
     /// Only which run it is.
@@ -163,8 +176,18 @@ impl Decoder<'_> {
             kind: self.kind()?,
             name: self.text()?,
             digest: self.text()?,
+            end_state: self.text()?,
             values: (0..self.u32()?).map(|_| self.number()).collect::<Option<_>>()?,
         })
+    }
+
+    fn delays(&mut self, run: u32) -> Option<Delays> {
+        let (kind, name, metric) = (self.kind()?, self.text()?, self.text()?);
+        let bucket = |input: &mut Self| {
+            Some(Bucket { low_ns: input.u64()?, high_ns: input.u64()?, samples: input.u64()? })
+        };
+        let buckets = (0..self.u32()?).map(|_| bucket(self)).collect::<Option<_>>()?;
+        Some(Delays { run, kind, name, metric, buckets })
     }
 
     fn series(&mut self, run: u32) -> Option<Series> {
@@ -208,6 +231,7 @@ pub(crate) mod tests {
             kind,
             name: name.into(),
             digest: format!("{:016x}", 0xabc + run),
+            end_state: format!("cwnd:{run}"),
             values: values.to_vec(),
         };
         let x = f64::from(run);
@@ -228,6 +252,16 @@ pub(crate) mod tests {
                     values: vec![None, Some(1.5 + x), Some(2.25)],
                 }],
                 phase: vec!["Startup".into(), "Startup".into(), "Drain".into()],
+            }],
+            delays: vec![Delays {
+                run,
+                kind: Kind::Flow,
+                name: "cubic".into(),
+                metric: "rtt".into(),
+                buckets: vec![
+                    Bucket { low_ns: 20_000_000, high_ns: 20_050_000, samples: 7 },
+                    Bucket { low_ns: 31_000_000, high_ns: 31_000_000, samples: 1 + u64::from(run) },
+                ],
             }],
         }
     }

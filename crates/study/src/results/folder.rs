@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use super::journal::Records;
-use super::store::{self, SeriesReader};
-use super::{Machine, Plan, Results, Row, Series};
+use super::store::{self, RunReader, TablePaths};
+use super::{Delays, Machine, Plan, Results, Row, Series};
 use crate::runner::Shard;
 
 pub(crate) const STUDY: &str = "study.toml";
@@ -82,6 +82,15 @@ impl Folder {
         self.json(PLAN)?.ok_or_else(|| ResultsError::NoPlan { folder: self.path.clone() })
     }
 
+    /// The tables of a shard, by its label.
+    pub(crate) fn tables(&self, label: &str) -> TablePaths {
+        TablePaths {
+            runs: self.path(&format!("runs{label}.parquet")),
+            series: self.path(&format!("series{label}.parquet")),
+            delays: self.path(&format!("delays{label}.parquet")),
+        }
+    }
+
     /// Of the whole, or else of the first shard.
     fn machine(&self) -> Result<Option<Machine>, ResultsError> {
         for name in self.names()? {
@@ -108,10 +117,10 @@ impl Folder {
         let mut parts = Vec::new();
         for name in self.names()? {
             if let Some(label) = between(&name, "runs", ".parquet") {
-                let series = self.path(&format!("series{label}.parquet"));
+                let tables = self.tables(label);
                 // A kill may come between the two; all is in the journal then.
-                if series.exists() {
-                    parts.push(Part::Tables { runs: self.path(&name), series });
+                if tables.series.exists() {
+                    parts.push(Part::Tables(tables));
                 }
             }
         }
@@ -163,14 +172,14 @@ fn between<'a>(name: &'a str, start: &str, end: &str) -> Option<&'a str> {
 /// Files that hold the results of some runs.
 #[derive(Clone, Debug)]
 pub(crate) enum Part {
-    Tables { runs: PathBuf, series: PathBuf },
+    Tables(TablePaths),
     Journal { path: PathBuf },
 }
 
 impl Part {
     pub(crate) fn rows(&self, plan: &Plan) -> Result<Vec<Row>, ResultsError> {
         match self {
-            Self::Tables { runs, .. } => store::read_rows(runs, plan)
+            Self::Tables(TablePaths { runs, .. }) => store::read_rows(runs, plan)
                 .map_err(|source| ResultsError::Io { path: runs.clone(), source }),
             Self::Journal { path } => {
                 let read = || -> io::Result<Vec<Row>> {
@@ -187,12 +196,10 @@ impl Part {
         }
     }
 
-    /// Opens what holds the time series.
-    pub(crate) fn series(&self, plan: &Plan) -> Result<PartSeries, ResultsError> {
+    /// Opens what is read run by run.
+    pub(crate) fn open(&self, plan: &Plan) -> Result<OpenPart, ResultsError> {
         let (path, opened) = match self {
-            Self::Tables { series, .. } => {
-                (series, SeriesReader::open(series).map(|reader| Opened::Table(Box::new(reader))))
-            }
+            Self::Tables(paths) => (&paths.series, open_tables(paths)),
             Self::Journal { path } => {
                 let open = || -> io::Result<Opened> {
                     let mut file = File::open(path)?;
@@ -204,53 +211,90 @@ impl Part {
         };
         let path = path.clone();
         match opened {
-            Ok(opened) => Ok(PartSeries { path, opened }),
+            Ok(opened) => Ok(OpenPart { path, opened }),
             Err(source) => Err(ResultsError::Io { path, source }),
         }
     }
 }
 
-/// Time series of some runs, open for reading.
-pub(crate) struct PartSeries {
+fn open_tables(paths: &TablePaths) -> io::Result<Opened> {
+    Ok(Opened::Tables {
+        series: Box::new(RunReader::open(&paths.series)?),
+        delays: match paths.delays.exists() {
+            true => Some(Box::new(RunReader::open(&paths.delays)?)),
+            // A folder of an older version has none.
+            false => None,
+        },
+    })
+}
+
+/// What some runs left behind, open for reading.
+pub(crate) struct OpenPart {
     path: PathBuf,
     opened: Opened,
 }
 
 enum Opened {
-    Table(Box<SeriesReader>),
+    Tables { series: Box<RunReader<Series>>, delays: Option<Box<RunReader<Delays>>> },
     Journal { file: File, records: Records },
 }
 
-impl PartSeries {
+impl OpenPart {
     /// Empty when the run is not here.
-    pub(crate) fn of(&mut self, run: u32) -> Result<Vec<Series>, ResultsError> {
+    pub(crate) fn series(&mut self, run: u32) -> Result<Vec<Series>, ResultsError> {
         match &mut self.opened {
-            Opened::Table(reader) => reader.of(run),
+            Opened::Tables { series, .. } => series.of(run),
             Opened::Journal { file, records } => records
                 .read(file, run)
                 .map(|result| result.map(|result| result.series).unwrap_or_default()),
         }
         .map_err(|source| ResultsError::Io { path: self.path.clone(), source })
     }
+
+    /// Empty when the run is not here.
+    pub(crate) fn delays(&mut self, run: u32) -> Result<Vec<Delays>, ResultsError> {
+        match &mut self.opened {
+            Opened::Tables { delays, .. } => {
+                delays.as_mut().map_or(Ok(Vec::new()), |delays| delays.of(run))
+            }
+            Opened::Journal { file, records } => records
+                .read(file, run)
+                .map(|result| result.map(|result| result.delays).unwrap_or_default()),
+        }
+        .map_err(|source| ResultsError::Io { path: self.path.clone(), source })
+    }
 }
 
-/// The time series of a folder, open for reading. Runs that are asked for in the order of the plan
-/// are decoded once.
-pub struct SeriesSource {
-    parts: Vec<PartSeries>,
+/// Reads run by run what is too much to hold at once. Fastest in the order of the plan.
+pub struct Reader {
+    parts: Vec<OpenPart>,
 }
 
-impl SeriesSource {
+impl Reader {
     /// The time series of a run: of every flow, then of every queue. Empty when the run is
     /// missing.
     ///
     /// # Errors
     /// A file of the folder cannot be read.
-    pub fn of(&mut self, run: u32) -> Result<Vec<Series>, ResultsError> {
+    pub fn series(&mut self, run: u32) -> Result<Vec<Series>, ResultsError> {
         for part in &mut self.parts {
-            let series = part.of(run)?;
+            let series = part.series(run)?;
             if !series.is_empty() {
                 return Ok(series);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// The distributions of delays of a run, in the same order.
+    ///
+    /// # Errors
+    /// A file of the folder cannot be read.
+    pub fn delays(&mut self, run: u32) -> Result<Vec<Delays>, ResultsError> {
+        for part in &mut self.parts {
+            let delays = part.delays(run)?;
+            if !delays.is_empty() {
+                return Ok(delays);
             }
         }
         Ok(Vec::new())
@@ -258,22 +302,22 @@ impl SeriesSource {
 }
 
 impl Results {
-    /// Opens the time series of all runs.
+    /// Opens what is read run by run.
     ///
     /// # Errors
     /// A file of the folder cannot be read.
-    pub fn all_series(&self) -> Result<SeriesSource, ResultsError> {
+    pub fn reader(&self) -> Result<Reader, ResultsError> {
         let parts = Folder::new(&self.folder).parts()?;
-        let parts = parts.iter().map(|part| part.series(&self.plan)).collect::<Result<_, _>>()?;
-        Ok(SeriesSource { parts })
+        let parts = parts.iter().map(|part| part.open(&self.plan)).collect::<Result<_, _>>()?;
+        Ok(Reader { parts })
     }
 
-    /// The time series of one run, as [`SeriesSource::of`] has them.
+    /// The time series of one run, as [`Reader::series`].
     ///
     /// # Errors
     /// A file of the folder cannot be read.
     pub fn series(&self, run: u32) -> Result<Vec<Series>, ResultsError> {
-        self.all_series()?.of(run)
+        self.reader()?.series(run)
     }
 
     /// Whether every run has a result.

@@ -1,7 +1,7 @@
 //! Where finished runs wait until all are there: a file to which each is appended as it ends.
 //!
 //! ```text
-//! file   = "sojourn journal 1\n" plan-digest(32) "\n" { record }
+//! file   = "sojourn journal 2\n" plan-digest(32) "\n" { record }
 //! record = length(4) checksum(8) payload
 //! ```
 //!
@@ -16,7 +16,7 @@ use super::Row;
 use super::codec::RunResult;
 use crate::digest::Digest;
 
-const MAGIC: &[u8] = b"sojourn journal 1\n";
+const MAGIC: &[u8] = b"sojourn journal 2\n";
 const HEADER: u64 = MAGIC.len() as u64 + 33;
 const RECORD_HEADER: u64 = 12;
 /// Longer than any record; what claims more is torn.

@@ -6,6 +6,7 @@
 //! | `plan.json` | [`Plan`]: scenarios, factors, seeds, runs, views |
 //! | `runs.parquet` | [`Table`]: a row per run, flow and queue |
 //! | `series.parquet` | [`Series`]: time series of every flow and queue |
+//! | `delays.parquet` | [`Delays`]: how often each value of a delay was measured |
 //! | `claims.json` | [`ClaimReport`] |
 //! | `machine.json` | [`Machine`] |
 //! | `journal.bin` | runs that are finished while others are not; gone in the end |
@@ -21,11 +22,11 @@ mod store;
 
 pub(crate) use codec::RunResult;
 pub(crate) use folder::{CLAIMS, PLAN, STUDY};
-pub use folder::{Folder, ResultsError, SeriesSource};
+pub use folder::{Folder, Reader, ResultsError};
 pub(crate) use journal::Journal;
 pub use model::{
-    Check, ClaimReport, ClaimResult, Estimate, Factor, FailedRun, Kind, Machine, MetricColumn,
-    Miss, Plan, PlannedFlow, PlannedQueue, PlannedRun, PlannedScenario, Results, Row, Series,
-    SeriesColumn, Table, Verdict, View, ViewKind, Where,
+    Bucket, Check, ClaimReport, ClaimResult, Delays, Estimate, Factor, FailedRun, Kind, Machine,
+    MetricColumn, Miss, Plan, PlannedFlow, PlannedQueue, PlannedRun, PlannedScenario, Results, Row,
+    Series, SeriesColumn, Table, Verdict, View, ViewKind, Where,
 };
-pub(crate) use store::{StoreWriter, table, write_whole};
+pub(crate) use store::{StoreWriter, TablePaths, table, write_whole};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 /// Everything in a result folder but the time series, which are read run by run with
-/// [`Results::all_series`].
+/// [`Results::reader`].
 #[derive(Clone, Debug)]
 pub struct Results {
     pub folder: PathBuf,
@@ -188,6 +188,8 @@ pub struct Row {
     pub name: String,
     /// Of everything that happened in the run: 16 hexadecimal digits.
     pub digest: String,
+    /// What `ss -ti` or `tc -s qdisc` would have printed at the end; may be empty.
+    pub end_state: String,
     /// A value for each of [`Table::metrics`], where the metric applies and could be measured.
     pub values: Vec<Option<f64>>,
 }
@@ -251,6 +253,32 @@ pub struct SeriesColumn {
 impl Series {
     pub fn column(&self, name: &str) -> Option<&[Option<f64>]> {
         self.columns.iter().find(|column| column.name == name).map(|column| &column.values[..])
+    }
+}
+
+/// All that was measured of a delay in one run, after the warm-up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delays {
+    pub run: u32,
+    pub kind: Kind,
+    pub name: String,
+    /// What the names of its quantiles begin with: `rtt` of `rtt_p95_ms`.
+    pub metric: String,
+    /// In ascending order.
+    pub buckets: Vec<Bucket>,
+}
+
+/// How many samples lay between two values, both included. A bucket is at most 0.4 % wide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    pub low_ns: u64,
+    pub high_ns: u64,
+    pub samples: u64,
+}
+
+impl Delays {
+    pub fn samples(&self) -> u64 {
+        self.buckets.iter().map(|bucket| bucket.samples).sum()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The two tables of a result folder, and files that are there wholly or not at all.
+//! The tables of a result folder, and files that are there wholly or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -8,19 +8,22 @@ use sojourn_metrics::{FLOW_COLUMNS, LINK_COLUMNS};
 
 use super::codec::RunResult;
 use super::frame::{ColumnType, Data, FrameReader, FrameWriter};
-use super::{Kind, Plan, Row, Series, SeriesColumn, Table};
+use super::{Bucket, Delays, Kind, Plan, Row, Series, SeriesColumn, Table};
 
 /// Rows after which a row group is closed. Runs are never cut.
 const GROUP_ROWS: usize = 65_536;
 
-const RUN_COLUMNS: [(&str, ColumnType); 6] = [
+const RUN_COLUMNS: [(&str, ColumnType); 7] = [
     ("run", ColumnType::Int32),
     ("scenario", ColumnType::Int32),
     ("seed", ColumnType::Int64),
     ("kind", ColumnType::Text),
     ("name", ColumnType::Text),
     ("digest", ColumnType::Text),
+    (END_STATE, ColumnType::Text),
 ];
+
+const END_STATE: &str = "end_state";
 
 const SERIES_COLUMNS: [(&str, ColumnType); 5] = [
     ("run", ColumnType::Int32),
@@ -29,6 +32,24 @@ const SERIES_COLUMNS: [(&str, ColumnType); 5] = [
     ("t_s", ColumnType::Double),
     ("phase", ColumnType::Text),
 ];
+
+const DELAY_COLUMNS: [(&str, ColumnType); 7] = [
+    ("run", ColumnType::Int32),
+    ("kind", ColumnType::Text),
+    ("name", ColumnType::Text),
+    ("metric", ColumnType::Text),
+    ("low_ns", ColumnType::Int64),
+    ("high_ns", ColumnType::Int64),
+    ("samples", ColumnType::Int64),
+];
+
+/// Names of the files of a folder, or of a shard, that hold its tables.
+#[derive(Clone, Debug)]
+pub(crate) struct TablePaths {
+    pub(crate) runs: PathBuf,
+    pub(crate) series: PathBuf,
+    pub(crate) delays: PathBuf,
+}
 
 /// Writes `path` so that a kill leaves the old file or the new one, never a part. Shards may share a
 /// folder: each has names of its own for what is not whole yet, by its `label`.
@@ -61,10 +82,11 @@ fn named(path: &Path, ending: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Both tables being written; they appear under their names when all is in them.
+/// The tables being written; they appear under their names when all is in them.
 pub(crate) struct StoreWriter {
     runs: Pending,
     series: Pending,
+    delays: Pending,
     metrics: usize,
 }
 
@@ -78,7 +100,7 @@ struct Pending {
 }
 
 impl StoreWriter {
-    pub(crate) fn create(runs: &Path, series: &Path, plan: &Plan) -> io::Result<Self> {
+    pub(crate) fn create(paths: &TablePaths, plan: &Plan) -> io::Result<Self> {
         let named = |columns: &[(&str, ColumnType)]| -> Vec<(String, ColumnType)> {
             columns.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect()
         };
@@ -90,8 +112,9 @@ impl StoreWriter {
         let mut series_columns = named(&SERIES_COLUMNS);
         series_columns.extend(series_names().map(|name| (name.to_owned(), ColumnType::Float)));
         Ok(Self {
-            runs: Pending::create(runs, &run_columns)?,
-            series: Pending::create(series, &series_columns)?,
+            runs: Pending::create(&paths.runs, &run_columns)?,
+            series: Pending::create(&paths.series, &series_columns)?,
+            delays: Pending::create(&paths.delays, &named(&DELAY_COLUMNS))?,
             metrics: plan.metrics.len(),
         })
     }
@@ -105,12 +128,18 @@ impl StoreWriter {
         for series in &result.series {
             self.add_series(series);
         }
-        self.series.close_group(GROUP_ROWS)
+        self.series.close_group(GROUP_ROWS)?;
+        for delays in &result.delays {
+            self.add_delays(delays);
+        }
+        self.delays.close_group(GROUP_ROWS)
     }
 
     pub(crate) fn finish(self) -> io::Result<()> {
-        self.runs.finish()?;
-        self.series.finish()
+        self.series.finish()?;
+        self.delays.finish()?;
+        // Last: where there are runs, the rest is there too.
+        self.runs.finish()
     }
 
     fn add_row(&mut self, plan: &Plan, row: &Row) {
@@ -126,6 +155,7 @@ impl StoreWriter {
         push(Cell::Text(Some(row.kind.name())));
         push(Cell::Text(Some(&row.name)));
         push(Cell::Text(Some(&row.digest)));
+        push(Cell::Text(Some(&row.end_state).filter(|text| !text.is_empty()).map(String::as_str)));
         for value in &plan.scenarios[row.scenario as usize].factors {
             push(Cell::Text(Some(value)));
         }
@@ -156,6 +186,24 @@ impl StoreWriter {
             }
         }
         self.series.rows += series.t_s.len();
+    }
+
+    fn add_delays(&mut self, delays: &Delays) {
+        for bucket in &delays.buckets {
+            let cells = [
+                Cell::Count(u64::from(delays.run)),
+                Cell::Text(Some(delays.kind.name())),
+                Cell::Text(Some(&delays.name)),
+                Cell::Text(Some(&delays.metric)),
+                Cell::Count(bucket.low_ns),
+                Cell::Count(bucket.high_ns),
+                Cell::Count(bucket.samples),
+            ];
+            for (cell, column) in cells.into_iter().zip(&mut self.delays.columns) {
+                cell.push(column);
+            }
+        }
+        self.delays.rows += delays.buckets.len();
     }
 }
 
@@ -244,12 +292,16 @@ pub(crate) fn read_rows(path: &Path, plan: &Plan) -> io::Result<Vec<Row>> {
         let texts = |name| reader.texts(group, name);
         let (run, scenario, seed) = (counts("run")?, counts("scenario")?, counts("seed")?);
         let (kind, name, digest) = (texts("kind")?, texts("name")?, texts("digest")?);
+        // A folder of an older version has none, and fewer metrics.
+        let end_state = match reader.columns().iter().any(|column| column == END_STATE) {
+            true => texts(END_STATE)?,
+            false => vec![None; run.len()],
+        };
         let values: Vec<Vec<Option<f64>>> = plan
             .metrics
             .iter()
             .map(|metric| match reader.columns().contains(&metric.name) {
                 true => reader.numbers(group, &metric.name),
-                // A folder of an older version has fewer metrics.
                 false => Ok(vec![None; run.len()]),
             })
             .collect::<io::Result<_>>()?;
@@ -261,6 +313,7 @@ pub(crate) fn read_rows(path: &Path, plan: &Plan) -> io::Result<Vec<Row>> {
                 kind: kind_named(kind[index].as_deref())?,
                 name: name[index].clone().unwrap_or_default(),
                 digest: digest[index].clone().unwrap_or_default(),
+                end_state: end_state[index].clone().unwrap_or_default(),
                 values: values.iter().map(|column| column[index]).collect(),
             });
         }
@@ -268,48 +321,61 @@ pub(crate) fn read_rows(path: &Path, plan: &Plan) -> io::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Reads `series.parquet`, a row group at a time.
-pub(crate) struct SeriesReader {
-    reader: FrameReader,
-    /// The row group read last, and what is in it.
-    group: Option<(usize, Vec<Series>)>,
+/// What a table has of a run, over several rows.
+pub(crate) trait OfRun: Clone {
+    fn run(&self) -> u32;
+
+    /// All of a row group.
+    fn read(reader: &FrameReader, group: usize) -> io::Result<Vec<Self>>;
 }
 
-impl SeriesReader {
+/// Reads `series.parquet` or `delays.parquet`, a row group at a time.
+pub(crate) struct RunReader<T> {
+    reader: FrameReader,
+    /// The row group read last, and what is in it.
+    group: Option<(usize, Vec<T>)>,
+}
+
+impl<T: OfRun> RunReader<T> {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         Ok(Self { reader: FrameReader::open(path)?, group: None })
     }
 
-    /// The time series of a run; empty when it is not here.
-    pub(crate) fn of(&mut self, run: u32) -> io::Result<Vec<Series>> {
+    /// What is of a run; empty when it is not here.
+    pub(crate) fn of(&mut self, run: u32) -> io::Result<Vec<T>> {
         let is_in = |group: &usize| {
             // Runs are never cut, so a run is in one group.
             self.reader.range(*group, "run").is_none_or(|(low, high)| (low..=high).contains(&run))
         };
         let groups: Vec<usize> = (0..self.reader.groups()).filter(is_in).collect();
         for group in groups {
-            let of_run = |all: &[Series]| -> Vec<Series> {
-                all.iter().filter(|series| series.run == run).cloned().collect()
+            let of_run = |all: &[T]| -> Vec<T> {
+                all.iter().filter(|one| one.run() == run).cloned().collect()
             };
-            let series = match &self.group {
+            let found = match &self.group {
                 Some((known, all)) if *known == group => of_run(all),
                 _ => {
-                    let all = self.read(group)?;
-                    let series = of_run(&all);
+                    let all = T::read(&self.reader, group)?;
+                    let found = of_run(&all);
                     self.group = Some((group, all));
-                    series
+                    found
                 }
             };
-            if !series.is_empty() {
-                return Ok(series);
+            if !found.is_empty() {
+                return Ok(found);
             }
         }
         Ok(Vec::new())
     }
+}
 
-    fn read(&self, group: usize) -> io::Result<Vec<Series>> {
-        let reader = &self.reader;
-        let mut all: Vec<Series> = Vec::new();
+impl OfRun for Series {
+    fn run(&self) -> u32 {
+        self.run
+    }
+
+    fn read(reader: &FrameReader, group: usize) -> io::Result<Vec<Self>> {
+        let mut all: Vec<Self> = Vec::new();
         let runs = reader.counts(group, "run")?;
         let (kind, name) = (reader.texts(group, "kind")?, reader.texts(group, "name")?);
         let (t_s, phase) = (reader.numbers(group, "t_s")?, reader.texts(group, "phase")?);
@@ -329,7 +395,7 @@ impl SeriesReader {
             let to = from + (from..runs.len()).take_while(is_same).count();
             let phases: Vec<String> =
                 phase[from..to].iter().map(|phase| phase.clone().unwrap_or_default()).collect();
-            all.push(Series {
+            all.push(Self {
                 run: runs[from] as u32,
                 kind: kind_named(kind[from].as_deref())?,
                 name: name[from].clone().unwrap_or_default(),
@@ -348,6 +414,40 @@ impl SeriesReader {
                 },
             });
             from = to;
+        }
+        Ok(all)
+    }
+}
+
+impl OfRun for Delays {
+    fn run(&self) -> u32 {
+        self.run
+    }
+
+    fn read(reader: &FrameReader, group: usize) -> io::Result<Vec<Self>> {
+        let mut all: Vec<Self> = Vec::new();
+        let (counts, texts) = (|name| reader.counts(group, name), |name| reader.texts(group, name));
+        let runs = counts("run")?;
+        let (kind, name, metric) = (texts("kind")?, texts("name")?, texts("metric")?);
+        let (low, high, samples) = (counts("low_ns")?, counts("high_ns")?, counts("samples")?);
+        for index in 0..runs.len() {
+            let bucket =
+                Bucket { low_ns: low[index], high_ns: high[index], samples: samples[index] };
+            let continues = index > 0
+                && runs[index] == runs[index - 1]
+                && kind[index] == kind[index - 1]
+                && name[index] == name[index - 1]
+                && metric[index] == metric[index - 1];
+            match all.last_mut() {
+                Some(last) if continues => last.buckets.push(bucket),
+                _ => all.push(Self {
+                    run: runs[index] as u32,
+                    kind: kind_named(kind[index].as_deref())?,
+                    name: name[index].clone().unwrap_or_default(),
+                    metric: metric[index].clone().unwrap_or_default(),
+                    buckets: vec![bucket],
+                }),
+            }
         }
         Ok(all)
     }

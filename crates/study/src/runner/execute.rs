@@ -3,12 +3,14 @@
 use sojourn_core::{Rate, StreamAddress};
 use sojourn_host::tcp;
 use sojourn_metrics::{
-    Collector, FLOW_COLUMNS, FlowShape, LINK_COLUMNS, LinkShape, Metric, RunMetrics, Scope, Shape,
-    qoe::EmptyPath,
+    Collector, Distribution, FLOW_COLUMNS, FlowShape, LINK_COLUMNS, LinkShape, Metric, RunMetrics,
+    Scope, Shape, qoe::EmptyPath,
 };
 use sojourn_scenario::{App, Flow, Scenario, Traffic};
+use sojourn_sim::Outcome;
 
-use crate::results::{Kind, MetricColumn, Row, RunResult, Series, SeriesColumn};
+use super::end_state;
+use crate::results::{Bucket, Delays, Kind, MetricColumn, Row, RunResult, Series, SeriesColumn};
 
 /// Which run it is.
 #[derive(Clone, Copy, Debug)]
@@ -30,11 +32,53 @@ pub(super) fn execute(
     let outcome = sojourn_sim::run(scenario, address, &mut collector)
         .map_err(|violation| format!("an invariant was broken: {violation}"))?;
     let metrics = collector.finish(outcome.end);
+    let mut rows = rows(&metrics, named, columns);
+    let ends = end_states(scenario, &outcome, &metrics);
+    // The first row is that of the run as a whole.
+    for (row, end_state) in rows.iter_mut().skip(1).zip(ends) {
+        row.end_state = end_state;
+    }
     Ok(RunResult {
         run: named.run,
-        rows: rows(&metrics, named, columns),
+        rows,
         series: series(&metrics, named),
+        delays: delays(&metrics, named.run),
     })
+}
+
+/// Of every flow, then of every queue.
+fn end_states(scenario: &Scenario, outcome: &Outcome, metrics: &RunMetrics) -> Vec<String> {
+    let flows =
+        scenario.flows.iter().zip(&outcome.flows).map(|(flow, sample)| match (&flow.app, sample) {
+            (App::Tcp { transport, .. }, Some(sample)) => end_state::ss(sample, transport.mss),
+            _ => String::new(),
+        });
+    let links = metrics.links.iter().zip(&outcome.links).zip(&outcome.queue_details);
+    let links = links.map(|((link, sample), details)| end_state::tc(link, sample, details));
+    flows.chain(links).collect()
+}
+
+/// Of every flow, then of every queue.
+fn delays(metrics: &RunMetrics, run: u32) -> Vec<Delays> {
+    let of = |kind: Kind, name: &str, (metric, distribution): (&str, &Distribution)| Delays {
+        run,
+        kind,
+        name: name.to_owned(),
+        metric: metric.to_owned(),
+        buckets: distribution
+            .buckets()
+            .map(|(low_ns, high_ns, samples)| Bucket { low_ns, high_ns, samples })
+            .collect(),
+    };
+    let flows = metrics
+        .flows
+        .iter()
+        .flat_map(|flow| flow.delays().map(|delay| of(Kind::Flow, &flow.name, delay)));
+    let links = metrics
+        .links
+        .iter()
+        .flat_map(|link| link.delays().map(|delay| of(Kind::Queue, &link.name, delay)));
+    flows.chain(links).filter(|delays| !delays.buckets.is_empty()).collect()
 }
 
 /// What there is to observe in a scenario.
@@ -93,6 +137,7 @@ fn rows(metrics: &RunMetrics, named: Named, columns: &[MetricColumn]) -> Vec<Row
             kind,
             name: name.to_owned(),
             digest: digest.clone(),
+            end_state: String::new(),
             values,
         }
     };

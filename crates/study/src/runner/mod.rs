@@ -3,6 +3,7 @@
 //! Every finished run is appended to a journal. When all are there, sorted by position, they become
 //! the tables of the result folder; so the tables do not depend on threads, shards or kills.
 
+mod end_state;
 mod execute;
 mod shard;
 
@@ -28,7 +29,7 @@ use crate::claims;
 use crate::error::StudyError;
 use crate::results::{
     CLAIMS, ClaimReport, FailedRun, Folder, Journal, Machine, PLAN, Plan, ResultsError, Row,
-    RunResult, STUDY, StoreWriter, table, write_whole,
+    RunResult, STUDY, StoreWriter, TablePaths, table, write_whole,
 };
 use crate::study::Study;
 use execute::{Named, execute};
@@ -124,7 +125,9 @@ pub fn run(
 
     let mine: Vec<u32> =
         (0..plan.runs.len() as u32).filter(|run| options.shard.has(*run)).collect();
-    let is_finished = paths.runs.exists() && paths.series.exists() && !paths.journal.exists();
+    let TablePaths { runs, series, delays } = &paths.tables;
+    let is_finished =
+        runs.exists() && series.exists() && delays.exists() && !paths.journal.exists();
     let mut machine = Machine::here(options);
     let failed = if is_finished {
         let done = Progress { total: mine.len(), done: mine.len(), resumed: mine.len(), failed: 0 };
@@ -136,7 +139,7 @@ pub fn run(
         machine.resumed = journal.records().runs().count();
         let failed = work(study, &plan, options, &mine, &mut journal, &paths.journal, progress)?;
         let stopped = |source| RunError::Stopped {
-            path: paths.runs.clone(),
+            path: paths.tables.runs.clone(),
             done: mine.len() - failed.len(),
             source,
         };
@@ -194,7 +197,7 @@ pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
                     rows[run] = of_run.to_vec();
                 }
             }
-            parts.push(part.series(&plan)?);
+            parts.push(part.open(&plan)?);
         }
     }
     let text = std::fs::read_to_string(first.path(STUDY))
@@ -203,12 +206,13 @@ pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
     make_folder(&folder, "", &plan, &text)?;
 
     let paths = Paths::new(&folder, "");
-    let io_error = |source| RunError::Io { path: paths.runs.clone(), source };
-    let mut writer = StoreWriter::create(&paths.runs, &paths.series, &plan).map_err(io_error)?;
+    let io_error = |source| RunError::Io { path: paths.tables.runs.clone(), source };
+    let mut writer = StoreWriter::create(&paths.tables, &plan).map_err(io_error)?;
     for (run, rows) in rows.into_iter().enumerate() {
         if let Some(part) = part_of[run] {
-            let series = parts[part].of(run as u32)?;
-            let result = RunResult { run: run as u32, rows, series };
+            let (series, delays) =
+                (parts[part].series(run as u32)?, parts[part].delays(run as u32)?);
+            let result = RunResult { run: run as u32, rows, series, delays };
             writer.add(&plan, &result).map_err(io_error)?;
         }
     }
@@ -231,18 +235,13 @@ pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
 }
 
 struct Paths {
-    runs: PathBuf,
-    series: PathBuf,
+    tables: TablePaths,
     journal: PathBuf,
 }
 
 impl Paths {
     fn new(folder: &Folder, label: &str) -> Self {
-        Self {
-            runs: folder.path(&format!("runs{label}.parquet")),
-            series: folder.path(&format!("series{label}.parquet")),
-            journal: folder.path(&format!("journal{label}.bin")),
-        }
+        Self { tables: folder.tables(label), journal: folder.path(&format!("journal{label}.bin")) }
     }
 }
 
@@ -390,7 +389,7 @@ fn locked<'a, T>(mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
 }
 
 fn write_tables(plan: &Plan, mine: &[u32], journal: &mut Journal, paths: &Paths) -> io::Result<()> {
-    let mut writer = StoreWriter::create(&paths.runs, &paths.series, plan)?;
+    let mut writer = StoreWriter::create(&paths.tables, plan)?;
     for run in mine {
         if let Some(result) = journal.read(*run)? {
             writer.add(plan, &result)?;

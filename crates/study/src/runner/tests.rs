@@ -59,11 +59,9 @@ fn run_into(out: PathBuf, jobs: usize, shard: &str) -> Summary {
     run(&study(), &options(out, jobs, shard), &|_| {}).expect("the study runs")
 }
 
-fn tables(folder: &Path) -> (Vec<u8>, Vec<u8>) {
-    (
-        fs::read(folder.join("runs.parquet")).unwrap(),
-        fs::read(folder.join("series.parquet")).unwrap(),
-    )
+fn tables(folder: &Path) -> [Vec<u8>; 3] {
+    ["runs", "series", "delays"]
+        .map(|name| fs::read(folder.join(format!("{name}.parquet"))).unwrap())
 }
 
 #[test]
@@ -171,9 +169,10 @@ fn a_kill_between_the_two_tables_loses_nothing() {
     let killed = Folder::open(&out).unwrap();
     assert!(killed.is_complete());
     assert_eq!(killed.table, whole.table);
-    let (mut ours, mut theirs) = (killed.all_series().unwrap(), whole.all_series().unwrap());
+    let (mut ours, mut theirs) = (killed.reader().unwrap(), whole.reader().unwrap());
     for run in [5, 0, 3, 3, 1] {
-        assert_eq!(ours.of(run).unwrap(), theirs.of(run).unwrap(), "run {run}");
+        assert_eq!(ours.series(run).unwrap(), theirs.series(run).unwrap(), "run {run}");
+        assert_eq!(ours.delays(run).unwrap(), theirs.delays(run).unwrap(), "run {run}");
     }
     let summary = run_into(out.clone(), 1, "1/1");
     assert_eq!(summary.progress.resumed, 6);

@@ -126,9 +126,9 @@ impl Default for RepeatSpec {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ViewSpec {
-    /// `bars`: a bar for each value of `x`. `series`: over time. `cdf`: the distribution over runs.
-    /// `scatter`: a point per flow, `y` against `x`. `heatmap`: `y` over two factors, `x` and
-    /// `split`.
+    /// `bars`: a bar for each value of `x`. `series`: over time. `cdf`: the distribution of a metric
+    /// over runs, or of all samples of a delay (`rtt`, `sojourn`). `scatter`: a point per flow, `y`
+    /// against `x`. `heatmap`: `y` over two factors, `x` and `split`.
     #[schemars(with = "ViewKindSchema")]
     pub kind: ViewKind,
     /// Above the figure.

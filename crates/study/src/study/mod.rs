@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use sojourn_core::{Span, SpecError, StreamAddress};
+use sojourn_metrics::DELAYS;
 use sojourn_scenario::Scenario;
 
 use crate::claims::{Claim, Expectation, Names, check_factor, find_factor};
@@ -498,6 +499,7 @@ fn check_view(view: &ViewSpec, names: Names<'_>) -> Result<(), (&'static str, Sp
     for y in &view.y.0 {
         match view.kind {
             ViewKind::Series => column(y),
+            ViewKind::Cdf if DELAYS.contains(&y.as_str()) => Ok(()),
             _ => metric(y),
         }
         .map_err(|error| ("y", error))?;

@@ -1,0 +1,171 @@
+//! Distributions of delays, of single runs and of all runs of a scenario together.
+
+use std::collections::BTreeMap;
+
+use sojourn_study::results::{Bucket, Delays, Kind, PlannedScenario};
+
+use crate::data::Subject;
+
+/// Points of a distribution: a value in milliseconds and the share of samples up to it, from the
+/// least sample, with share 0, to the largest, with share 1.
+pub(crate) type Shares = Vec<(f64, f64)>;
+
+/// A delay of a flow, group or queue in one scenario.
+pub(crate) struct Spread {
+    pub(crate) scenario: usize,
+    pub(crate) subject: Subject,
+    /// What the names of its quantiles begin with.
+    pub(crate) metric: String,
+    pub(crate) runs: Vec<(u32, Shares)>,
+    /// Samples by the ends of their bucket, largest value first.
+    pooled: BTreeMap<(u64, u64), u64>,
+}
+
+impl Spread {
+    /// Over the samples of all runs.
+    pub(crate) fn pooled(&self) -> Shares {
+        shares(&self.pooled)
+    }
+
+    pub(crate) fn samples(&self) -> u64 {
+        self.pooled.values().sum()
+    }
+}
+
+/// The spreads of a study.
+#[derive(Default)]
+pub(crate) struct Spreads {
+    all: Vec<Spread>,
+}
+
+impl Spreads {
+    /// Adds what was measured in a run.
+    pub(crate) fn add(
+        &mut self,
+        scenario: usize,
+        planned: &PlannedScenario,
+        run: u32,
+        delays: &[Delays],
+    ) {
+        // The flows of a group make one distribution.
+        let mut of_run: Vec<(Subject, &str, BTreeMap<(u64, u64), u64>)> = Vec::new();
+        for delays in delays {
+            let name = match delays.kind {
+                Kind::Flow => match planned.flows.iter().find(|flow| flow.name == delays.name) {
+                    Some(flow) => &flow.group,
+                    None => continue,
+                },
+                Kind::Queue | Kind::Run => &delays.name,
+            };
+            let same = |(subject, metric, _): &(Subject, &str, _)| {
+                subject.kind == delays.kind && subject.name == *name && *metric == delays.metric
+            };
+            let at = of_run.iter().position(same).unwrap_or_else(|| {
+                let subject = Subject { kind: delays.kind, name: name.clone() };
+                of_run.push((subject, &delays.metric, BTreeMap::new()));
+                of_run.len() - 1
+            });
+            for Bucket { low_ns, high_ns, samples } in &delays.buckets {
+                *of_run[at].2.entry((*high_ns, *low_ns)).or_default() += samples;
+            }
+        }
+        for (subject, metric, buckets) in of_run {
+            let same = |spread: &Spread| {
+                spread.scenario == scenario && spread.metric == metric && spread.subject == subject
+            };
+            let at = self.all.iter().position(same).unwrap_or_else(|| {
+                self.all.push(Spread {
+                    scenario,
+                    subject,
+                    metric: metric.to_owned(),
+                    runs: Vec::new(),
+                    pooled: BTreeMap::new(),
+                });
+                self.all.len() - 1
+            });
+            let spread = &mut self.all[at];
+            spread.runs.push((run, shares(&buckets)));
+            for (ends, samples) in buckets {
+                *spread.pooled.entry(ends).or_default() += samples;
+            }
+        }
+    }
+
+    pub(crate) fn of(&self, scenario: usize, subject: &Subject, metric: &str) -> Option<&Spread> {
+        self.all.iter().find(|spread| {
+            spread.scenario == scenario && spread.metric == metric && spread.subject == *subject
+        })
+    }
+
+    /// Whether the delay was measured of the subject in any scenario.
+    pub(crate) fn has(&self, subject: &Subject, metric: &str) -> bool {
+        self.all.iter().any(|spread| spread.metric == metric && spread.subject == *subject)
+    }
+}
+
+fn shares(buckets: &BTreeMap<(u64, u64), u64>) -> Shares {
+    let all: u64 = buckets.values().sum();
+    let ms = |ns: u64| ns as f64 / 1e6;
+    let mut out = Vec::with_capacity(buckets.len() + 1);
+    if let Some((_, low)) = buckets.keys().next() {
+        out.push((ms(*low), 0.0));
+    }
+    let mut up_to = 0;
+    for ((high, _), samples) in buckets {
+        up_to += samples;
+        out.push((ms(*high), up_to as f64 / all as f64));
+    }
+    out
+}
+
+/// The least value that has a share of at least `share` up to it.
+pub(crate) fn quantile(shares: &Shares, share: f64) -> Option<f64> {
+    shares.iter().find(|(_, up_to)| *up_to >= share).map(|(value, _)| *value)
+}
+
+#[cfg(test)]
+mod tests {
+    use sojourn_study::results::PlannedFlow;
+
+    use super::*;
+
+    #[test]
+    fn flows_of_a_group_and_runs_of_a_scenario_make_one_distribution() {
+        let flow = |name: &str| PlannedFlow {
+            name: name.into(),
+            group: "b".into(),
+            app: "bulk".into(),
+            cca: None,
+            base_rtt_ms: 10.0,
+        };
+        let planned = PlannedScenario {
+            factors: vec![],
+            duration_s: 1.0,
+            warmup_s: 0.0,
+            step_s: 0.1,
+            flows: vec![flow("b.1"), flow("b.2")],
+            queues: vec![],
+        };
+        let delays = |run, name: &str, ms: u64, samples| Delays {
+            run,
+            kind: Kind::Flow,
+            name: name.into(),
+            metric: "rtt".into(),
+            buckets: vec![Bucket {
+                low_ns: ms * 1_000_000,
+                high_ns: ms * 1_000_000 + 10_000,
+                samples,
+            }],
+        };
+        let mut spreads = Spreads::default();
+        spreads.add(0, &planned, 0, &[delays(0, "b.1", 10, 1), delays(0, "b.2", 20, 3)]);
+        spreads.add(0, &planned, 1, &[delays(1, "b.1", 10, 4)]);
+        let subject = Subject { kind: Kind::Flow, name: "b".into() };
+        let spread = spreads.of(0, &subject, "rtt").unwrap();
+        assert_eq!(spread.runs[0].1, [(10.0, 0.0), (10.01, 0.25), (20.01, 1.0)]);
+        assert_eq!(spread.pooled(), [(10.0, 0.0), (10.01, 0.625), (20.01, 1.0)]);
+        assert_eq!(quantile(&spread.pooled(), 0.6), Some(10.01));
+        assert_eq!(spread.samples(), 8);
+        assert!(spreads.has(&subject, "rtt") && !spreads.has(&subject, "owd"));
+    }
+}

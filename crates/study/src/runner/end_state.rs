@@ -1,0 +1,234 @@
+//! What `ss -ti` and `tc -s qdisc` would have printed when a run ended, from the line on that a
+//! flow or queue is named in.
+
+use std::fmt::Write;
+
+use sojourn_core::{DropReason, FlowSample, QueueSample, Rate, Span};
+use sojourn_metrics::{LinkCounts, LinkMetrics};
+
+/// Characters of a line, as far as its words allow.
+const LINE: usize = 96;
+
+/// The words of `ss -ti` of a sender, and two that it hasn't: what the sender deemed lost, and the
+/// controller's phase.
+pub(super) fn ss(sample: &FlowSample, mss: u32) -> String {
+    let mut words = vec![format!("rto:{}", ms(sample.rto))];
+    if sample.min_rtt.is_some() {
+        words.push(format!("rtt:{}/{}", ms(sample.srtt), ms(sample.rttvar)));
+    }
+    words.push(format!("mss:{mss}"));
+    words.push(format!("cwnd:{}", sample.cwnd));
+    words.extend(sample.ssthresh.map(|ssthresh| format!("ssthresh:{ssthresh}")));
+    words.push(format!("bytes_sent:{}", sample.bytes_sent));
+    words.extend(some("bytes_retrans", sample.bytes_retrans));
+    words.extend(some("bytes_acked", sample.bytes_acked));
+    words.extend(sample.bw.map(|bw| format!("bw:{}", mbps(bw))));
+    words.extend(sample.pacing_rate.map(|rate| format!("pacing_rate {}", mbps(rate))));
+    words.push(format!("delivery_rate {}", mbps(sample.delivery_rate)));
+    words.extend(some("delivered", sample.delivered));
+    words.extend(some("delivered_ce", sample.delivered_ce));
+    if sample.delivery_rate_app_limited {
+        words.push("app_limited".to_owned());
+    }
+    words.push(format!("busy:{}ms", sample.busy.as_nanos() / 1_000_000));
+    if sample.rwnd_limited > Span::ZERO {
+        let share = sample.rwnd_limited.as_secs_f64() / sample.busy.as_secs_f64() * 100.0;
+        let limited = sample.rwnd_limited.as_nanos() / 1_000_000;
+        words.push(format!("rwnd_limited:{limited}ms({share:.1}%)"));
+    }
+    words.extend(some("unacked", sample.unacked.into()));
+    if sample.retrans_total > 0 {
+        words.push(format!("retrans:{}/{}", sample.retrans, sample.retrans_total));
+    }
+    words.extend(some("lost", sample.lost.into()));
+    words.extend(some("sacked", sample.sacked.into()));
+    words.extend(some("snd_wnd", sample.rwnd));
+    words.extend(sample.min_rtt.map(|min| format!("minrtt:{}", ms(min))));
+    words.extend(some("lost_total", sample.lost_total));
+    words.extend(some("timeouts", sample.timeouts_total));
+    if !sample.phase.is_empty() {
+        words.push(format!("phase:{}", sample.phase));
+    }
+    lines("\t", &words)
+}
+
+/// Like `ss`, which leaves out what is zero.
+fn some(name: &str, value: u64) -> Option<String> {
+    (value > 0).then(|| format!("{name}:{value}"))
+}
+
+/// The counters of `tc -s qdisc`; `details` are the qdisc's own. What the medium lost is no
+/// queue's drop and stands apart.
+pub(super) fn tc(
+    link: &LinkMetrics,
+    sample: &QueueSample,
+    details: &[(&'static str, u64)],
+) -> String {
+    let LinkCounts { sent_packets, sent_bytes, marks, .. } = link.whole;
+    let lost = link.whole.drops_because(DropReason::Medium);
+    let dropped = link.whole.drops() - lost;
+    let detail = |name: &str| details.iter().find(|(other, _)| *other == name).map(|(_, n)| *n);
+    // RED counts a packet that it drops or marks early; the others one that has to wait for a rate.
+    let overlimits = detail("overlimits")
+        .or_else(|| Some(detail("early")? + detail("marked")?))
+        .unwrap_or_default();
+    let mut out = format!(
+        " Sent {sent_bytes} bytes {sent_packets} pkt (dropped {dropped}, overlimits {overlimits} \
+         requeues 0)\n backlog {}b {}p requeues 0\n",
+        sample.bytes, sample.packets
+    );
+    let (tins, plain): (Vec<_>, Vec<_>) = details
+        .iter()
+        .filter(|(name, _)| *name != "overlimits")
+        .partition(|(name, _)| name.contains(' '));
+    let words: Vec<String> =
+        plain.iter().map(|(name, value)| format!("{name} {}", quantity(name, *value))).collect();
+    if !words.is_empty() {
+        out += &lines("  ", &words);
+    }
+    out += &table(&tins);
+    if marks > 0 && detail("ecn_mark").is_none() && tins.is_empty() && detail("marked").is_none() {
+        let _ = writeln!(out, "  marked {marks}");
+    }
+    if lost > 0 {
+        let _ = writeln!(out, " lost by the medium {lost}");
+    }
+    out
+}
+
+/// A column for each tin of CAKE, as `tc` sets them.
+fn table(tins: &[(&'static str, u64)]) -> String {
+    let mut titles: Vec<&str> = Vec::new();
+    let mut rows: Vec<(&str, Vec<String>)> = Vec::new();
+    for (name, value) in tins {
+        let Some((title, row)) = name.rsplit_once(' ') else { continue };
+        if !titles.contains(&title) {
+            titles.push(title);
+        }
+        let cell = quantity(row, *value);
+        match rows.iter_mut().find(|(name, _)| *name == row) {
+            Some((_, cells)) => cells.push(cell),
+            None => rows.push((row, vec![cell])),
+        }
+    }
+    let mut out = String::new();
+    if !titles.is_empty() {
+        let _ = write!(out, "  {:8}", "");
+        titles.iter().for_each(|title| out += &format!("{title:>14}"));
+        out.push('\n');
+    }
+    for (name, cells) in rows {
+        let _ = write!(out, "  {name:8}");
+        cells.iter().for_each(|cell| out += &format!("{cell:>14}"));
+        out.push('\n');
+    }
+    out
+}
+
+/// A qdisc's own counter, with the unit that its name implies.
+fn quantity(name: &str, value: u64) -> String {
+    match name {
+        "target" | "interval" | "pk_delay" | "av_delay" | "sp_delay" | "delay" | "ldelay" => {
+            match value {
+                0..1_000_000 => format!("{}us", value / 1000),
+                _ => format!("{}ms", ms(Span::from_nanos(value))),
+            }
+        }
+        "thresh" => Rate::from_bps(value).to_string(),
+        "backlog" | "memory_used" | "memory_limit" | "max_memory_used" => format!("{value}b"),
+        _ => value.to_string(),
+    }
+}
+
+/// Words under each other once a line is full.
+fn lines(indent: &str, words: &[String]) -> String {
+    let mut out = String::new();
+    let mut length = 0;
+    for word in words {
+        if length == 0 || length + word.len() >= LINE {
+            if length > 0 {
+                out.push('\n');
+            }
+            out += indent;
+            length = 0;
+        } else {
+            out.push(' ');
+        }
+        out += word;
+        length += word.len() + 1;
+    }
+    out.push('\n');
+    out
+}
+
+/// At most three decimals, as `ss` prints it.
+fn ms(span: Span) -> String {
+    trimmed(span.as_millis_f64())
+}
+
+fn mbps(rate: Rate) -> String {
+    format!("{}Mbps", trimmed(rate.as_bps() as f64 / 1e6))
+}
+
+fn trimmed(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sender_prints_as_ss_does() {
+        let sample = FlowSample {
+            cwnd: 30,
+            ssthresh: Some(24),
+            srtt: Span::from_micros(45_120),
+            rttvar: Span::from_micros(3200),
+            min_rtt: Some(Span::from_millis(20)),
+            rto: Span::from_millis(248),
+            bytes_sent: 14_480,
+            bytes_acked: 13_032,
+            busy: Span::from_millis(2000),
+            rwnd_limited: Span::from_millis(500),
+            unacked: 1,
+            retrans_total: 4,
+            delivery_rate: Rate::from_bps(9_500_000),
+            phase: "SlowStart",
+            ..FlowSample::default()
+        };
+        let text = ss(&sample, 1448);
+        assert_eq!(
+            text.split_whitespace().collect::<Vec<_>>().join(" "),
+            "rto:248 rtt:45.12/3.2 mss:1448 cwnd:30 ssthresh:24 bytes_sent:14480 bytes_acked:13032 \
+             delivery_rate 9.5Mbps busy:2000ms rwnd_limited:500ms(25.0%) unacked:1 retrans:0/4 \
+             minrtt:20 phase:SlowStart"
+        );
+        assert!(text.lines().all(|line| line.starts_with('\t') && line.len() <= LINE + 1));
+    }
+
+    #[test]
+    fn tins_stand_beside_each_other() {
+        let tins = [
+            ("Bulk thresh", 625_000),
+            ("Bulk pkts", 3),
+            ("Voice thresh", 2_500_000),
+            ("Voice pkts", 7),
+        ];
+        let text = table(&tins);
+        let words: Vec<Vec<&str>> =
+            text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(
+            words,
+            [vec!["Bulk", "Voice"], vec!["thresh", "625kbit", "2500kbit"], vec!["pkts", "3", "7"]]
+        );
+    }
+
+    #[test]
+    fn times_bear_units() {
+        assert_eq!(quantity("target", 5_000_000), "5ms");
+        assert_eq!(quantity("av_delay", 12_345), "12us");
+        assert_eq!(quantity("pkts", 12), "12");
+    }
+}
