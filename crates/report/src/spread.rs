@@ -6,6 +6,9 @@ use sojourn_study::results::{Bucket, Delays, Kind, PlannedScenario};
 
 use crate::data::Subject;
 
+/// How many samples there are between the ends of a bucket, nanoseconds, the upper one first.
+type Samples = BTreeMap<(u64, u64), u64>;
+
 /// Points of a distribution: a value in milliseconds and the share of samples up to it, from the
 /// least sample, with share 0, to the largest, with share 1.
 pub(crate) type Shares = Vec<(f64, f64)>;
@@ -18,7 +21,7 @@ pub(crate) struct Spread {
     pub(crate) metric: String,
     pub(crate) runs: Vec<(u32, Shares)>,
     /// Samples by the ends of their bucket, largest value first.
-    pooled: BTreeMap<(u64, u64), u64>,
+    pooled: Samples,
 }
 
 impl Spread {
@@ -48,7 +51,7 @@ impl Spreads {
         delays: &[Delays],
     ) {
         // The flows of a group make one distribution.
-        let mut of_run: Vec<(Subject, &str, BTreeMap<(u64, u64), u64>)> = Vec::new();
+        let mut of_run: Vec<(Subject, &str, Samples)> = Vec::new();
         for delays in delays {
             let name = match delays.kind {
                 Kind::Flow => match planned.flows.iter().find(|flow| flow.name == delays.name) {
@@ -103,7 +106,7 @@ impl Spreads {
     }
 }
 
-fn shares(buckets: &BTreeMap<(u64, u64), u64>) -> Shares {
+fn shares(buckets: &Samples) -> Shares {
     let all: u64 = buckets.values().sum();
     let ms = |ns: u64| ns as f64 / 1e6;
     let mut out = Vec::with_capacity(buckets.len() + 1);

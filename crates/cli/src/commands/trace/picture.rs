@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn an_outage_reaches_the_axis_even_if_it_is_shorter_than_a_pixel() {
-        let trace = Trace::parse("10,100\n0,0.001\n20,100\n").expect("a good trace");
+        let trace = Trace::parse("10,100.1\n0,0.001\n20,100\n").expect("a good trace");
         let svg = svg(&trace);
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
         // Half the height for half of the time, then all of it.
