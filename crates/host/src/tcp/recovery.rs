@@ -421,6 +421,7 @@ impl Sender {
         }
         self.enter_loss(now);
         self.totals.timeouts += 1;
+        self.timeouts_in_a_row += 1;
         // The burst being sent was cut off by the timeout's own retransmission.
         self.burst = None;
         let first = self.board.first();
@@ -448,7 +449,9 @@ impl Sender {
             }
         }
         let is_new = is_undisturbed || self.high_seq <= first;
-        if is_new || (prior_state == RecoveryState::Loss && self.totals.timeouts == 0) {
+        // While it repairs what a timeout brought, a connection that got on has a window to lose again.
+        let got_on = prior_state == RecoveryState::Loss && self.timeouts_in_a_row == 0;
+        if is_new || got_on {
             self.undo.disarm();
             self.begin_reduction(now, CongestionKind::Timeout, prior_state);
             self.undo.arm(self.retrans_out);
@@ -460,7 +463,9 @@ impl Sender {
         self.probe = None;
         self.state = RecoveryState::Loss;
         self.high_seq = self.board.end();
-        self.frto = true;
+        // RFC 5682 section 2.1, and Linux: not when a timeout ends an undecided recovery.
+        let is_repairing = matches!(prior_state, RecoveryState::Recovery | RecoveryState::Loss);
+        self.frto = !is_repairing || self.timeouts_in_a_row > 0;
         self.prefers_new_data = false;
     }
 

@@ -47,6 +47,8 @@ pub struct Sender {
     pub(super) retransmit_hint: u32,
     /// After a timeout: new data may tell whether it was spurious (RFC 5682).
     pub(super) frto: bool,
+    /// Since the last segment was acknowledged cumulatively.
+    pub(super) timeouts_in_a_row: u32,
     pub(super) prefers_new_data: bool,
     /// A tail loss probe is out: recovery point, and whether it repeated old data.
     pub(super) probe: Option<Probe>,
@@ -187,6 +189,7 @@ impl Sender {
             undo: Undoing::default(),
             retransmit_hint: 0,
             frto: false,
+            timeouts_in_a_row: 0,
             prefers_new_data: false,
             probe: None,
             timer: Timer::OFF,
@@ -410,6 +413,9 @@ impl Sender {
         self.on_cumulative(now, ack.ack, &mut outcome);
         self.window_end = self.window_end.max(self.una_byte + u64::from(ack.window));
         outcome.advanced = self.board.first() > prior_una;
+        if outcome.advanced {
+            self.timeouts_in_a_row = 0;
+        }
         if self.ecn.feedback != EcnFeedback::Off {
             self.on_ecn(packet, ack, &mut outcome);
         }
