@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use sojourn_core::words::unknown_param;
 use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Words};
 
 /// A row of a table of parameters.
@@ -12,6 +13,27 @@ pub(crate) const fn param(
     doc: &'static str,
 ) -> Param {
     Param { name, kind, default, doc }
+}
+
+/// The same for a word that stands alone.
+pub(crate) const fn flag(name: &'static str, default: &'static str, doc: &'static str) -> Param {
+    param(name, ParamKind::Flag, default, doc)
+}
+
+/// Reads the parameters of `discipline` to the end. `accept` takes in a word with its value, unless
+/// it is none of them.
+pub(crate) fn read_params<'a>(
+    words: &mut Words<'a>,
+    discipline: &str,
+    params: &[Param],
+    mut accept: impl FnMut(&'a str, &mut Words<'a>) -> Result<bool, SpecError>,
+) -> Result<(), SpecError> {
+    while let Some(word) = words.next() {
+        if !accept(word, words)? {
+            return Err(unknown_param(discipline, word, params));
+        }
+    }
+    Ok(())
 }
 
 /// A limit in packets: `1000`, or `1000p` as `tc` prints it.

@@ -1,5 +1,15 @@
 //! Deficit round robin over flows, new ones first (RFC 8290 section 4.2).
 
+use sojourn_core::{Param, ParamKind};
+
+use crate::notation::param;
+
+/// What disciplines of hashed flows have alike.
+pub(crate) const LIMIT: Param =
+    param("limit", ParamKind::Count, "10240", "packets that may wait, all flows together");
+pub(crate) const FLOWS: Param =
+    param("flows", ParamKind::Count, "1024", "queues that flows are hashed to, at most 65536");
+
 const NONE: u32 = u32::MAX;
 
 /// Flows that take turns. A flow is in one of two rings or in none: among the new ones, which are

@@ -5,6 +5,7 @@ use sojourn_core::{
     DropReason, Ecn, FlowKey, PureAck, Purpose, Queued, Rate, Span, Stream, StreamAddress, Time,
 };
 
+use crate::hash::{FlowHash, bucket};
 use crate::{AnyQdisc, Backlog, Config, Dequeue, Enqueue, Qdisc, Reshape, Sink};
 
 #[derive(Clone, Copy, Debug)]
@@ -555,3 +556,21 @@ const WORDS: &[&str] = &[
     "-10",
     "1023us",
 ];
+
+/// Flows that share none of 1024 queues, with the seed of the bench.
+pub(crate) fn flows_apart(count: usize) -> Vec<u64> {
+    let hash = FlowHash::new(&mut stream(1));
+    let mut taken = Vec::new();
+    let mut flows = Vec::new();
+    for flow in 0.. {
+        let queue = bucket(hash.flow(&packet(0).flow(flow).key), 1024);
+        if !taken.contains(&queue) {
+            taken.push(queue);
+            flows.push(flow);
+        }
+        if flows.len() == count {
+            break;
+        }
+    }
+    flows
+}

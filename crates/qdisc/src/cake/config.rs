@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use sojourn_core::words::unknown_param;
 use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Words};
 
 use super::{AckFilter, Cells, Framing, Isolation, Priority};
-use crate::notation::{TcRate, TcSize, size, span};
+use crate::notation::{TcRate, TcSize, flag, param, read_params, size, span};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -77,12 +76,13 @@ impl Config {
     pub fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
         let mut config = Self::default();
         let mut link = Link::default();
-        while let Some(word) = words.next() {
-            if !(config.accept_policy(word, words)? || link.accept(word, words)?) {
+        read_params(words, "cake", PARAMS, |word, words| {
+            let is_known = config.accept_policy(word, words)? || link.accept(word, words)?;
+            if !is_known {
                 refuse_left_out(word)?;
-                return Err(unknown_param("cake", word, PARAMS));
             }
-        }
+            Ok(is_known)
+        })?;
         config.framing = link.framing()?;
         Ok(config)
     }
@@ -249,93 +249,74 @@ impl fmt::Display for Config {
     }
 }
 
-const fn flag(name: &'static str, doc: &'static str) -> Param {
-    Param { name, kind: ParamKind::Flag, default: "", doc }
-}
-
-const fn default_flag(name: &'static str, doc: &'static str) -> Param {
-    Param { name, kind: ParamKind::Flag, default: "on", doc }
-}
-
 pub const PARAMS: &[Param] = &[
-    Param {
-        name: "bandwidth",
-        kind: ParamKind::Rate,
-        default: "unlimited",
-        doc: "rate of the shaper",
-    },
-    default_flag("unlimited", "no shaper"),
-    flag("besteffort", "one tin"),
-    default_flag("diffserv3", "tins for bulk, best effort and voice"),
-    flag("diffserv4", "tins for bulk, best effort, video and voice"),
-    flag("diffserv8", "eight tins"),
-    flag("precedence", "a tin for each class selector; obsolete"),
-    flag("flowblind", "one queue for all flows"),
-    flag("srchost", "a queue for each source host"),
-    flag("dsthost", "a queue for each destination host"),
-    flag("hosts", "a queue for each pair of hosts"),
-    flag("flows", "a queue for each flow"),
-    flag("dual-srchost", "flows share evenly within source hosts, and these with each other"),
-    flag("dual-dsthost", "flows share evenly within destination hosts, and these with each other"),
-    default_flag("triple-isolate", "as both dual modes at once"),
-    default_flag("nonat", "hosts are those of the packet; 'nat' is left out"),
-    flag("wash", "clear the code point once the tin is chosen"),
-    default_flag("nowash", "keep the code point"),
-    flag("ingress", "charge the shaper for dropped packets, which came over the bottleneck"),
-    default_flag("egress", "charge the shaper for sent packets only"),
-    flag("ack-filter", "drop an acknowledgement that two newer ones supersede"),
-    flag("ack-filter-aggressive", "drop an acknowledgement that a newer one supersedes"),
-    default_flag("no-ack-filter", "keep acknowledgements"),
-    default_flag("split-gso", "cut super packets into their segments"),
-    flag("no-split-gso", "queue super packets whole"),
-    Param {
-        name: "rtt",
-        kind: ParamKind::Span,
-        default: "100ms",
-        doc: "round-trip time to tune for: the interval, and twenty times the target",
-    },
-    flag("datacentre", "rtt 100us"),
-    flag("lan", "rtt 1ms"),
-    flag("metro", "rtt 10ms"),
-    flag("regional", "rtt 30ms"),
-    default_flag("internet", "rtt 100ms"),
-    flag("oceanic", "rtt 300ms"),
-    flag("satellite", "rtt 1s"),
-    flag("interplanetary", "rtt 3600s"),
-    default_flag("raw", "count packets as they are, Ethernet header included"),
-    Param {
-        name: "overhead",
-        kind: ParamKind::Count,
-        default: "",
-        doc: "bytes that the link adds to an IP packet, -64 to 256",
-    },
-    Param {
-        name: "mpu",
-        kind: ParamKind::Count,
-        default: "",
-        doc: "smallest length on the link, overhead included",
-    },
-    default_flag("noatm", "the link has no cells"),
-    flag("atm", "the link cuts packets into ATM cells: 48 bytes take 53"),
-    flag("ptm", "the link codes 64 bytes in 65"),
-    flag("conservative", "atm overhead 48: more than any link needs"),
-    flag("ethernet", "overhead 38 more, mpu 84"),
-    flag("ether-vlan", "overhead 4 more; may be repeated"),
-    flag("docsis", "overhead 18 more, mpu 64, noatm"),
-    flag("pppoe-ptm", "overhead 30 more, ptm"),
-    flag("bridged-ptm", "overhead 22 more, ptm"),
-    flag("pppoe-llcsnap", "overhead 40 more, atm"),
-    flag("pppoe-vcmux", "overhead 32 more, atm"),
-    flag("pppoa-llc", "overhead 14 more, atm"),
-    flag("pppoa-vcmux", "overhead 10 more, atm"),
-    flag("bridged-llcsnap", "overhead 32 more, atm"),
-    flag("bridged-vcmux", "overhead 24 more, atm"),
-    flag("ipoa-llcsnap", "overhead 16 more, atm"),
-    flag("ipoa-vcmux", "overhead 8 more, atm"),
-    Param {
-        name: "memlimit",
-        kind: ParamKind::Size,
-        default: "",
-        doc: "memory that may be held; by default four bandwidth-delay products, at least 4Mb",
-    },
+    param("bandwidth", ParamKind::Rate, "unlimited", "rate of the shaper"),
+    flag("unlimited", "on", "no shaper"),
+    flag("besteffort", "", "one tin"),
+    flag("diffserv3", "on", "tins for bulk, best effort and voice"),
+    flag("diffserv4", "", "tins for bulk, best effort, video and voice"),
+    flag("diffserv8", "", "eight tins"),
+    flag("precedence", "", "a tin for each class selector; obsolete"),
+    flag("flowblind", "", "one queue for all flows"),
+    flag("srchost", "", "a queue for each source host"),
+    flag("dsthost", "", "a queue for each destination host"),
+    flag("hosts", "", "a queue for each pair of hosts"),
+    flag("flows", "", "a queue for each flow"),
+    flag("dual-srchost", "", "flows share evenly within source hosts, and these with each other"),
+    flag(
+        "dual-dsthost",
+        "",
+        "flows share evenly within destination hosts, and these with each other",
+    ),
+    flag("triple-isolate", "on", "as both dual modes at once"),
+    flag("nonat", "on", "hosts are those of the packet; 'nat' is left out"),
+    flag("wash", "", "clear the code point once the tin is chosen"),
+    flag("nowash", "on", "keep the code point"),
+    flag("ingress", "", "charge the shaper for dropped packets, which came over the bottleneck"),
+    flag("egress", "on", "charge the shaper for sent packets only"),
+    flag("ack-filter", "", "drop an acknowledgement that two newer ones supersede"),
+    flag("ack-filter-aggressive", "", "drop an acknowledgement that a newer one supersedes"),
+    flag("no-ack-filter", "on", "keep acknowledgements"),
+    flag("split-gso", "on", "cut super packets into their segments"),
+    flag("no-split-gso", "", "queue super packets whole"),
+    param(
+        "rtt",
+        ParamKind::Span,
+        "100ms",
+        "round-trip time to tune for: the interval, and twenty times the target",
+    ),
+    flag("datacentre", "", "rtt 100us"),
+    flag("lan", "", "rtt 1ms"),
+    flag("metro", "", "rtt 10ms"),
+    flag("regional", "", "rtt 30ms"),
+    flag("internet", "on", "rtt 100ms"),
+    flag("oceanic", "", "rtt 300ms"),
+    flag("satellite", "", "rtt 1s"),
+    flag("interplanetary", "", "rtt 3600s"),
+    flag("raw", "on", "count packets as they are, Ethernet header included"),
+    param("overhead", ParamKind::Count, "", "bytes that the link adds to an IP packet, -64 to 256"),
+    param("mpu", ParamKind::Count, "", "smallest length on the link, overhead included"),
+    flag("noatm", "on", "the link has no cells"),
+    flag("atm", "", "the link cuts packets into ATM cells: 48 bytes take 53"),
+    flag("ptm", "", "the link codes 64 bytes in 65"),
+    flag("conservative", "", "atm overhead 48: more than any link needs"),
+    flag("ethernet", "", "overhead 38 more, mpu 84"),
+    flag("ether-vlan", "", "overhead 4 more; may be repeated"),
+    flag("docsis", "", "overhead 18 more, mpu 64, noatm"),
+    flag("pppoe-ptm", "", "overhead 30 more, ptm"),
+    flag("bridged-ptm", "", "overhead 22 more, ptm"),
+    flag("pppoe-llcsnap", "", "overhead 40 more, atm"),
+    flag("pppoe-vcmux", "", "overhead 32 more, atm"),
+    flag("pppoa-llc", "", "overhead 14 more, atm"),
+    flag("pppoa-vcmux", "", "overhead 10 more, atm"),
+    flag("bridged-llcsnap", "", "overhead 32 more, atm"),
+    flag("bridged-vcmux", "", "overhead 24 more, atm"),
+    flag("ipoa-llcsnap", "", "overhead 16 more, atm"),
+    flag("ipoa-vcmux", "", "overhead 8 more, atm"),
+    param(
+        "memlimit",
+        ParamKind::Size,
+        "",
+        "memory that may be held; by default four bandwidth-delay products, at least 4Mb",
+    ),
 ];

@@ -12,47 +12,37 @@ pub use law::{Mode, Selector};
 
 use std::fmt;
 
-use sojourn_core::words::unknown_param;
 use sojourn_core::{DropReason, Param, ParamKind, Queued, Span, SpecError, Time, Words};
 
-use crate::notation::{packets, span};
+use crate::notation::{flag, packets, param, read_params, span};
 use crate::ring::Ring;
 use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink};
 
 pub const PARAMS: &[Param] = &[
-    Param {
-        name: "limit",
-        kind: ParamKind::Count,
-        default: "1000",
-        doc: "packets that may wait; more are dropped on arrival",
-    },
-    Param {
-        name: "target",
-        kind: ParamKind::Span,
-        default: "5ms",
-        doc: "standing delay that is acceptable",
-    },
-    Param {
-        name: "interval",
-        kind: ParamKind::Span,
-        default: "100ms",
-        doc: "how long the delay must stay above target, about the worst round-trip time",
-    },
-    Param { name: "ecn", kind: ParamKind::Flag, default: "", doc: "mark instead of dropping" },
-    Param { name: "noecn", kind: ParamKind::Flag, default: "on", doc: "drop only" },
-    Param {
-        name: "ce_threshold",
-        kind: ParamKind::Span,
-        default: "",
-        doc: "mark every packet that waited longer than this",
-    },
-    Param {
-        name: "mode",
-        kind: ParamKind::Choice,
-        default: "linux",
-        doc: "linux: the kernel's clock, arithmetic and guard; rfc: RFC 8289 to the letter",
-    },
+    param("limit", ParamKind::Count, "1000", "packets that may wait; more are dropped on arrival"),
+    TARGET,
+    INTERVAL,
+    flag("ecn", "", "mark instead of dropping"),
+    flag("noecn", "on", "drop only"),
+    CE_THRESHOLD,
+    param(
+        "mode",
+        ParamKind::Choice,
+        "linux",
+        "linux: the kernel's clock, arithmetic and guard; rfc: RFC 8289 to the letter",
+    ),
 ];
+
+pub(crate) const TARGET: Param =
+    param("target", ParamKind::Span, "5ms", "standing delay that is acceptable");
+pub(crate) const INTERVAL: Param = param(
+    "interval",
+    ParamKind::Span,
+    "100ms",
+    "how long the delay must stay above target, about the worst round-trip time",
+);
+pub(crate) const CE_THRESHOLD: Param =
+    param("ce_threshold", ParamKind::Span, "", "mark every packet that waited longer than this");
 
 /// `codel`'s parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,15 +103,13 @@ impl LawConfig {
 impl Config {
     pub fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
         let mut config = Self { limit: 1000, law: LawConfig::new(false) };
-        while let Some(word) = words.next() {
-            if config.law.accept(word, words)? {
-                continue;
-            }
+        read_params(words, "codel", PARAMS, |word, words| {
             match word {
                 "limit" => config.limit = packets(words, word)?,
-                _ => return Err(unknown_param("codel", word, PARAMS)),
+                _ => return config.law.accept(word, words),
             }
-        }
+            Ok(true)
+        })?;
         Ok(config)
     }
 }

@@ -3,12 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use sojourn_core::words::unknown_param;
 use sojourn_core::{Bytes, Param, ParamKind, Span, SpecError, Words};
 
 use crate::DEVICE_MTU;
-use crate::notation::param;
-use crate::notation::{TcSize, packets, size, span};
+use crate::notation::{TcSize, flag, packets, param, read_params, size, span};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -90,7 +88,7 @@ impl Config {
     pub fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
         let mut config = Self::default();
         let mut round_trips = RoundTrips::default();
-        while let Some(word) = words.next() {
+        read_params(words, "dualpi2", PARAMS, |word, words| {
             match word {
                 "limit" => config.limit = packets(words, word)?,
                 "memlimit" => config.memlimit = Some(size(words, word, u64::from(u32::MAX))?),
@@ -111,10 +109,10 @@ impl Config {
                 "classic_protection" => {
                     config.classic_protection_percent = words.parse(word, percent)?;
                 }
-                _ if config.accept_flag(word) => {}
-                _ => return Err(unknown_param("dualpi2", word, PARAMS)),
+                _ => return Ok(config.accept_flag(word)),
             }
-        }
+            Ok(true)
+        })?;
         round_trips.apply(&mut config)?;
         Ok(config)
     }
@@ -307,10 +305,6 @@ impl fmt::Display for Config {
         f.write_str(if self.split_gso { " split_gso" } else { " no_split_gso" })?;
         write!(f, " classic_protection {}%", self.classic_protection_percent)
     }
-}
-
-const fn flag(name: &'static str, default: &'static str, doc: &'static str) -> Param {
-    Param { name, kind: ParamKind::Flag, default, doc }
 }
 
 pub const PARAMS: &[Param] = &[

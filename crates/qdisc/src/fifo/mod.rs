@@ -8,25 +8,20 @@ mod tests;
 use std::collections::VecDeque;
 use std::fmt;
 
-use sojourn_core::words::unknown_param;
 use sojourn_core::{Bytes, DropReason, Param, ParamKind, Queued, SpecError, Time, Words};
 
-use crate::notation::{packets, size};
+use crate::notation::{packets, param, read_params, size};
 use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Sink};
 
-pub const PFIFO_PARAMS: &[Param] = &[Param {
-    name: "limit",
-    kind: ParamKind::Count,
-    default: "1000",
-    doc: "packets that may wait; the one being transmitted does not count",
-}];
+pub const PFIFO_PARAMS: &[Param] = &[param(
+    "limit",
+    ParamKind::Count,
+    "1000",
+    "packets that may wait; the one being transmitted does not count",
+)];
 
-pub const BFIFO_PARAMS: &[Param] = &[Param {
-    name: "limit",
-    kind: ParamKind::Size,
-    default: "1514000",
-    doc: "bytes that may wait, Ethernet headers included",
-}];
+pub const BFIFO_PARAMS: &[Param] =
+    &[param("limit", ParamKind::Size, "1514000", "bytes that may wait, Ethernet headers included")];
 
 /// Packets of a device's default transmit queue, from which Linux takes both default limits.
 const TX_QUEUE_LEN: u32 = 1000;
@@ -42,23 +37,25 @@ pub enum Config {
 impl Config {
     pub fn parse_pfifo(words: &mut Words<'_>) -> Result<Self, SpecError> {
         let mut limit = TX_QUEUE_LEN;
-        while let Some(word) = words.next() {
+        read_params(words, "pfifo", PFIFO_PARAMS, |word, words| {
             match word {
                 "limit" => limit = packets(words, word)?,
-                _ => return Err(unknown_param("pfifo", word, PFIFO_PARAMS)),
+                _ => return Ok(false),
             }
-        }
+            Ok(true)
+        })?;
         Ok(Self::Packets(limit))
     }
 
     pub fn parse_bfifo(words: &mut Words<'_>) -> Result<Self, SpecError> {
         let mut limit = Bytes::new(u64::from(TX_QUEUE_LEN * DEVICE_MTU));
-        while let Some(word) = words.next() {
+        read_params(words, "bfifo", BFIFO_PARAMS, |word, words| {
             match word {
                 "limit" => limit = size(words, word, u64::from(u32::MAX))?,
-                _ => return Err(unknown_param("bfifo", word, BFIFO_PARAMS)),
+                _ => return Ok(false),
             }
-        }
+            Ok(true)
+        })?;
         Ok(Self::Bytes(limit))
     }
 

@@ -2,12 +2,10 @@
 
 use std::fmt;
 
-use sojourn_core::words::unknown_param;
 use sojourn_core::{Param, ParamKind, Rate, Span, SpecError, Words};
 
 use crate::DEVICE_MTU;
-use crate::notation::param;
-use crate::notation::{TcRate, packets, size, span};
+use crate::notation::{TcRate, flag, packets, param, read_params, size, span};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -60,7 +58,7 @@ impl Config {
         let bytes = |words: &mut Words<'_>, word: &str| {
             size(words, word, i32::MAX as u64).map(|size| size.as_u64() as u32)
         };
-        while let Some(word) = words.next() {
+        read_params(words, "fq", PARAMS, |word, words| {
             match word {
                 "limit" => config.limit = packets(words, word)?,
                 "flow_limit" => config.flow_limit = packets(words, word)?,
@@ -78,12 +76,10 @@ impl Config {
                 }
                 "refill_delay" => config.refill_delay = span(words, word, Span::ZERO)?,
                 "ce_threshold" => config.ce_threshold = Some(span(words, word, Span::ZERO)?),
-                _ => {
-                    refuse_left_out(word)?;
-                    return Err(unknown_param("fq", word, PARAMS));
-                }
+                _ => return refuse_left_out(word).map(|()| false),
             }
-        }
+            Ok(true)
+        })?;
         Ok(config)
     }
 }
@@ -136,8 +132,8 @@ pub const PARAMS: &[Param] = &[
     param("flow_limit", ParamKind::Count, "100", "packets that may wait of one flow"),
     param("buckets", ParamKind::Count, "1024", "of the table in which flows are looked up"),
     param("orphan_mask", ParamKind::Count, "1023", "bits of a packet's hash that make its flow"),
-    param("pacing", ParamKind::Flag, "on", "hold flows to 'maxrate'"),
-    param("nopacing", ParamKind::Flag, "", "ignore 'maxrate'"),
+    flag("pacing", "on", "hold flows to 'maxrate'"),
+    flag("nopacing", "", "ignore 'maxrate'"),
     param("quantum", ParamKind::Size, "3028", "bytes that a flow may send a round"),
     param("initial_quantum", ParamKind::Size, "15140", "bytes that a flow's first round allows"),
     param("maxrate", ParamKind::Rate, "", "rate that no flow exceeds"),

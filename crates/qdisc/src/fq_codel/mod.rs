@@ -9,81 +9,55 @@ mod tests;
 
 use std::fmt;
 
-use sojourn_core::words::unknown_param;
 use sojourn_core::{
     Bytes, DropReason, Param, ParamKind, Queued, Span, SpecError, Stream, Time, Words,
 };
 
-use crate::codel::{Law, LawConfig, Look, Mode, Source, State, Stats};
+use crate::codel::{self, Law, LawConfig, Look, Mode, Source, State, Stats};
 use crate::hash::{FlowHash, bucket};
-use crate::notation::{TcSize, packets, size};
-use crate::rounds::Rounds;
+use crate::notation::{TcSize, flag, packets, param, read_params, size};
+use crate::rounds::{self, Rounds};
 use crate::slab::{Fifo, Place, Slab};
 use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Sink};
 
 pub const PARAMS: &[Param] = &[
-    Param {
-        name: "limit",
-        kind: ParamKind::Count,
-        default: "10240",
-        doc: "packets that may wait, all flows together",
-    },
-    Param {
-        name: "flows",
-        kind: ParamKind::Count,
-        default: "1024",
-        doc: "queues that flows are hashed to, at most 65536",
-    },
-    Param {
-        name: "quantum",
-        kind: ParamKind::Count,
-        default: "1514",
-        doc: "bytes that a queue may send a round; below 256 counts as 256",
-    },
-    Param {
-        name: "target",
-        kind: ParamKind::Span,
-        default: "5ms",
-        doc: "standing delay that is acceptable",
-    },
-    Param {
-        name: "interval",
-        kind: ParamKind::Span,
-        default: "100ms",
-        doc: "how long the delay must stay above target, about the worst round-trip time",
-    },
-    Param {
-        name: "ce_threshold",
-        kind: ParamKind::Span,
-        default: "",
-        doc: "mark every packet that waited longer than this",
-    },
-    Param {
-        name: "ce_threshold_selector",
-        kind: ParamKind::Choice,
-        default: "",
-        doc: "VALUE/MASK: apply ce_threshold to packets whose TOS byte matches only",
-    },
-    Param {
-        name: "memory_limit",
-        kind: ParamKind::Size,
-        default: "32Mb",
-        doc: "memory that may be held, counted as Linux charges it",
-    },
-    Param { name: "ecn", kind: ParamKind::Flag, default: "on", doc: "mark instead of dropping" },
-    Param { name: "noecn", kind: ParamKind::Flag, default: "", doc: "drop only" },
-    Param {
-        name: "drop_batch",
-        kind: ParamKind::Count,
-        default: "64",
-        doc: "packets dropped at once when a limit is exceeded, at most",
-    },
-    Param {
-        name: "mode",
-        kind: ParamKind::Choice,
-        default: "linux",
-        doc: "linux: the kernel's CoDel, whose guard sees all flows; rfc: RFC 8289 per flow",
-    },
+    rounds::LIMIT,
+    rounds::FLOWS,
+    param(
+        "quantum",
+        ParamKind::Count,
+        "1514",
+        "bytes that a queue may send a round; below 256 counts as 256",
+    ),
+    codel::TARGET,
+    codel::INTERVAL,
+    codel::CE_THRESHOLD,
+    param(
+        "ce_threshold_selector",
+        ParamKind::Choice,
+        "",
+        "VALUE/MASK: apply ce_threshold to packets whose TOS byte matches only",
+    ),
+    param(
+        "memory_limit",
+        ParamKind::Size,
+        "32Mb",
+        "memory that may be held, counted as Linux charges it",
+    ),
+    flag("ecn", "on", "mark instead of dropping"),
+    flag("noecn", "", "drop only"),
+    param(
+        "drop_batch",
+        ParamKind::Count,
+        "64",
+        "packets dropped at once when a limit is exceeded, at most",
+    ),
+    param(
+        "mode",
+        ParamKind::Choice,
+        "linux",
+        "linux: the kernel's CoDel, whose guard sees all flows; rfc: RFC 8289 per flow",
+    ),
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,10 +84,7 @@ impl Config {
             drop_batch: 64,
             law: LawConfig::new(true),
         };
-        while let Some(word) = words.next() {
-            if config.law.accept(word, words)? {
-                continue;
-            }
+        read_params(words, "fq_codel", PARAMS, |word, words| {
             match word {
                 "limit" => config.limit = packets(words, word)?,
                 "flows" => config.flows = words.count(word, 1, 65_536)? as u32,
@@ -128,9 +99,10 @@ impl Config {
                 "drop_batch" => {
                     config.drop_batch = words.count(word, 1, u64::from(u32::MAX))? as u32;
                 }
-                _ => return Err(unknown_param("fq_codel", word, PARAMS)),
+                _ => return config.law.accept(word, words),
             }
-        }
+            Ok(true)
+        })?;
         Ok(config)
     }
 }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use sojourn_core::{DropReason, Ecn, Rate, Span};
 
 use super::*;
-use crate::testing::{Bench, TestPacket, packet, stream, text_reads_back};
+use crate::testing::{Bench, TestPacket, flows_apart, packet, stream, text_reads_back};
 use crate::{Config as AnyConfig, Qdisc};
 
 const RATE: Rate = Rate::from_bps(10_000_000);
@@ -15,24 +15,6 @@ fn bytes_by_flow(left: &[TestPacket]) -> BTreeMap<u64, u64> {
         *bytes.entry(packet.key.ports).or_default() += u64::from(packet.wire_len());
     }
     bytes
-}
-
-/// Flows that share no queue, with the seed of the bench.
-fn flows_apart(count: usize) -> Vec<u64> {
-    let hash = FlowHash::new(&mut stream(1));
-    let mut taken = Vec::new();
-    let mut flows = Vec::new();
-    for flow in 0.. {
-        let queue = bucket(hash.flow(&packet(0).flow(flow).key), 1024);
-        if !taken.contains(&queue) {
-            taken.push(queue);
-            flows.push(flow);
-        }
-        if flows.len() == count {
-            break;
-        }
-    }
-    flows
 }
 
 #[test]

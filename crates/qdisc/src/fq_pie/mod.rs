@@ -8,57 +8,36 @@ mod tests;
 
 use std::fmt;
 
-use sojourn_core::words::unknown_param;
 use sojourn_core::{Bytes, DropReason, Param, ParamKind, Queued, SpecError, Stream, Time, Words};
 
 use crate::hash::{FlowHash, bucket};
-use crate::notation::{TcSize, packets, size};
+use crate::notation::{TcSize, flag, packets, param, read_params, size};
 use crate::pie::{self, Law, LawConfig, State};
-use crate::rounds::Rounds;
+use crate::rounds::{self, Rounds};
 use crate::slab::{Fifo, Slab, Slot};
 use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Sink};
 
 pub const PARAMS: &[Param] = &[
-    Param {
-        name: "limit",
-        kind: ParamKind::Count,
-        default: "10240",
-        doc: "packets that may wait, all flows together",
-    },
-    Param {
-        name: "flows",
-        kind: ParamKind::Count,
-        default: "1024",
-        doc: "queues that flows are hashed to, at most 65536",
-    },
+    rounds::LIMIT,
+    rounds::FLOWS,
     pie::TARGET,
     pie::TUPDATE,
     pie::ALPHA,
     pie::BETA,
-    Param {
-        name: "quantum",
-        kind: ParamKind::Size,
-        default: "1514",
-        doc: "bytes that a queue may send a round",
-    },
-    Param {
-        name: "memory_limit",
-        kind: ParamKind::Size,
-        default: "32Mb",
-        doc: "memory, as Linux charges it, above which arrivals are counted but not refused",
-    },
-    Param {
-        name: "ecn_prob",
-        kind: ParamKind::Count,
-        default: "10",
-        doc: "probability in percent up to which 'ecn' marks instead of dropping",
-    },
-    Param {
-        name: "ecn",
-        kind: ParamKind::Flag,
-        default: "",
-        doc: "mark instead of dropping while the probability is at most 'ecn_prob'",
-    },
+    param("quantum", ParamKind::Size, "1514", "bytes that a queue may send a round"),
+    param(
+        "memory_limit",
+        ParamKind::Size,
+        "32Mb",
+        "memory, as Linux charges it, above which arrivals are counted but not refused",
+    ),
+    param(
+        "ecn_prob",
+        ParamKind::Count,
+        "10",
+        "probability in percent up to which 'ecn' marks instead of dropping",
+    ),
+    flag("ecn", "", "mark instead of dropping while the probability is at most 'ecn_prob'"),
     pie::NOECN,
     pie::BYTEMODE,
     pie::NOBYTEMODE,
@@ -89,19 +68,17 @@ impl Config {
             ecn_prob_percent: 10,
             law: LawConfig::DEFAULT,
         };
-        while let Some(word) = words.next() {
-            if config.law.accept(word, words)? {
-                continue;
-            }
+        read_params(words, "fq_pie", PARAMS, |word, words| {
             match word {
                 "limit" => config.limit = packets(words, word)?,
                 "flows" => config.flows = words.count(word, 1, 65_536)? as u32,
                 "quantum" => config.quantum = size(words, word, QUANTUM_MOST)?.as_u64() as u32,
                 "memory_limit" => config.memory_limit = size(words, word, u64::from(u32::MAX))?,
                 "ecn_prob" => config.ecn_prob_percent = words.count(word, 0, 100)? as u32,
-                _ => return Err(unknown_param("fq_pie", word, PARAMS)),
+                _ => return config.law.accept(word, words),
             }
-        }
+            Ok(true)
+        })?;
         Ok(config)
     }
 }

@@ -1,28 +1,10 @@
 use sojourn_core::{DropReason, Ecn, Rate, Span};
 
 use super::*;
-use crate::testing::{Bench, TestPacket, packet, stream, text_reads_back};
+use crate::testing::{Bench, TestPacket, flows_apart, packet, text_reads_back};
 use crate::{Config as AnyConfig, Qdisc};
 
 const RATE: Rate = Rate::from_bps(10_000_000);
-
-/// Flows that share no queue, with the seed of the bench.
-fn flows_apart(count: usize) -> Vec<u64> {
-    let hash = FlowHash::new(&mut stream(1));
-    let mut taken = Vec::new();
-    let mut flows = Vec::new();
-    for flow in 0.. {
-        let queue = bucket(hash.flow(&packet(0).flow(flow).key), 1024);
-        if !taken.contains(&queue) {
-            taken.push(queue);
-            flows.push(flow);
-        }
-        if flows.len() == count {
-            break;
-        }
-    }
-    flows
-}
 
 /// Flows that each send full packets at their rate; what left.
 fn overload(bench: &mut Bench, flows: &[(u64, u64)], ecn: Ecn, span: Span) -> Vec<TestPacket> {

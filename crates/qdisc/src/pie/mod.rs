@@ -11,30 +11,19 @@ pub(crate) use law::{Law, State};
 
 use std::fmt;
 
-use sojourn_core::words::unknown_param;
 use sojourn_core::{DropReason, Param, ParamKind, Queued, Span, SpecError, Stream, Time, Words};
 
-use crate::notation::{packets, span};
+use crate::notation::{flag, packets, param, read_params, span};
 use crate::ring::Ring;
 use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink};
 
 pub const PARAMS: &[Param] = &[
-    Param {
-        name: "limit",
-        kind: ParamKind::Count,
-        default: "1000",
-        doc: "packets that may wait; more are dropped on arrival",
-    },
+    param("limit", ParamKind::Count, "1000", "packets that may wait; more are dropped on arrival"),
     TARGET,
     TUPDATE,
     ALPHA,
     BETA,
-    Param {
-        name: "ecn",
-        kind: ParamKind::Flag,
-        default: "",
-        doc: "mark instead of dropping while the probability is at most 10 %",
-    },
+    flag("ecn", "", "mark instead of dropping while the probability is at most 10 %"),
     NOECN,
     BYTEMODE,
     NOBYTEMODE,
@@ -42,56 +31,31 @@ pub const PARAMS: &[Param] = &[
     NO_DQ_RATE_ESTIMATOR,
 ];
 
-pub(crate) const TARGET: Param = Param {
-    name: "target",
-    kind: ParamKind::Span,
-    default: "15ms",
-    doc: "delay that the controller steers to",
-};
-pub(crate) const TUPDATE: Param = Param {
-    name: "tupdate",
-    kind: ParamKind::Span,
-    default: "15ms",
-    doc: "time between updates of the drop probability",
-};
-pub(crate) const ALPHA: Param = Param {
-    name: "alpha",
-    kind: ParamKind::Count,
-    default: "2",
-    doc: "weight of the distance from target, in sixteenths per second, 0 to 32",
-};
-pub(crate) const BETA: Param = Param {
-    name: "beta",
-    kind: ParamKind::Count,
-    default: "20",
-    doc: "weight of the trend of the delay, in sixteenths per second, 0 to 32",
-};
-pub(crate) const NOECN: Param =
-    Param { name: "noecn", kind: ParamKind::Flag, default: "on", doc: "drop only" };
-pub(crate) const BYTEMODE: Param = Param {
-    name: "bytemode",
-    kind: ParamKind::Flag,
-    default: "",
-    doc: "scale the probability by the packet's length",
-};
-pub(crate) const NOBYTEMODE: Param = Param {
-    name: "nobytemode",
-    kind: ParamKind::Flag,
-    default: "on",
-    doc: "the same probability for every packet",
-};
-pub(crate) const DQ_RATE_ESTIMATOR: Param = Param {
-    name: "dq_rate_estimator",
-    kind: ParamKind::Flag,
-    default: "",
-    doc: "estimate the delay from the backlog and the departure rate",
-};
-pub(crate) const NO_DQ_RATE_ESTIMATOR: Param = Param {
-    name: "no_dq_rate_estimator",
-    kind: ParamKind::Flag,
-    default: "on",
-    doc: "measure the delay by each packet's time of arrival",
-};
+pub(crate) const TARGET: Param =
+    param("target", ParamKind::Span, "15ms", "delay that the controller steers to");
+pub(crate) const TUPDATE: Param =
+    param("tupdate", ParamKind::Span, "15ms", "time between updates of the drop probability");
+pub(crate) const ALPHA: Param = param(
+    "alpha",
+    ParamKind::Count,
+    "2",
+    "weight of the distance from target, in sixteenths per second, 0 to 32",
+);
+pub(crate) const BETA: Param = param(
+    "beta",
+    ParamKind::Count,
+    "20",
+    "weight of the trend of the delay, in sixteenths per second, 0 to 32",
+);
+pub(crate) const NOECN: Param = flag("noecn", "on", "drop only");
+pub(crate) const BYTEMODE: Param =
+    flag("bytemode", "", "scale the probability by the packet's length");
+pub(crate) const NOBYTEMODE: Param =
+    flag("nobytemode", "on", "the same probability for every packet");
+pub(crate) const DQ_RATE_ESTIMATOR: Param =
+    flag("dq_rate_estimator", "", "estimate the delay from the backlog and the departure rate");
+pub(crate) const NO_DQ_RATE_ESTIMATOR: Param =
+    flag("no_dq_rate_estimator", "on", "measure the delay by each packet's time of arrival");
 
 /// `pie`'s parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,15 +131,13 @@ impl LawConfig {
 impl Config {
     pub fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
         let mut config = Self { limit: 1000, law: LawConfig::DEFAULT };
-        while let Some(word) = words.next() {
-            if config.law.accept(word, words)? {
-                continue;
-            }
+        read_params(words, "pie", PARAMS, |word, words| {
             match word {
                 "limit" => config.limit = packets(words, word)?,
-                _ => return Err(unknown_param("pie", word, PARAMS)),
+                _ => return config.law.accept(word, words),
             }
-        }
+            Ok(true)
+        })?;
         Ok(config)
     }
 }
@@ -230,28 +192,28 @@ impl<P: Queued + Send> Qdisc<P> for Pie<P> {
         let Self { law, state, ring, random, stats, .. } = self;
         let backlog = ring.backlog();
         law.catch_up(state, backlog.bytes, now);
-        let why = if backlog.packets >= self.limit {
+        let refused = if backlog.packets >= self.limit {
             stats.overlimit += 1;
-            DropReason::Full
+            Some(DropReason::Full)
         } else if !law.drop_early(state, backlog.bytes, packet.wire_len(), random) {
-            stats.packets_in += 1;
-            stats.maxq = stats.maxq.max(backlog.packets);
-            ring.push(now, packet);
-            return Enqueue::Queued;
+            None
         } else if law.may_mark(state) && packet.ecn().is_capable() {
             packet.mark_ce();
             sink.marked(now, &packet);
             stats.ecn_mark += 1;
-            stats.packets_in += 1;
-            stats.maxq = stats.maxq.max(backlog.packets);
-            ring.push(now, packet);
-            return Enqueue::Queued;
+            None
         } else {
-            DropReason::Aqm
+            Some(DropReason::Aqm)
         };
-        stats.dropped += 1;
-        state.has_dropped();
-        Enqueue::Dropped(packet, why)
+        if let Some(why) = refused {
+            stats.dropped += 1;
+            state.has_dropped();
+            return Enqueue::Dropped(packet, why);
+        }
+        stats.packets_in += 1;
+        stats.maxq = stats.maxq.max(backlog.packets);
+        ring.push(now, packet);
+        Enqueue::Queued
     }
 
     #[inline(never)]

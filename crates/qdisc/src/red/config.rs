@@ -2,11 +2,9 @@
 
 use std::fmt;
 
-use sojourn_core::words::unknown_param;
 use sojourn_core::{Bytes, Param, ParamKind, Rate, SpecError, Words};
 
-use crate::notation::param;
-use crate::notation::{TcRate, TcSize, size};
+use crate::notation::{TcRate, TcSize, flag, param, read_params, size};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -54,7 +52,7 @@ impl Config {
     pub fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
         let mut spec = Spec::default();
         let bytes = |words: &mut Words<'_>, word| size(words, word, u64::from(u32::MAX));
-        while let Some(word) = words.next() {
+        read_params(words, "red", PARAMS, |word, words| {
             match word {
                 "limit" => spec.limit = Some(bytes(words, word)?),
                 "min" => spec.min = Some(bytes(words, word)?),
@@ -67,9 +65,10 @@ impl Config {
                 "harddrop" => spec.harddrop = true,
                 "nodrop" => spec.nodrop = true,
                 "adaptive" | "adaptative" => spec.adaptive = true,
-                _ => return Err(unknown_param("red", word, PARAMS)),
+                _ => return Ok(false),
             }
-        }
+            Ok(true)
+        })?;
         spec.complete()
     }
 
@@ -236,14 +235,9 @@ pub const PARAMS: &[Param] = &[
         "10mbit",
         "rate by which the average decays while nothing waits",
     ),
-    param("ecn", ParamKind::Flag, "", "mark instead of dropping"),
-    param("harddrop", ParamKind::Flag, "", "drop above 'max' even what could be marked"),
-    param("nodrop", ParamKind::Flag, "", "with 'ecn': let early pass what can't be marked"),
-    param(
-        "adaptive",
-        ParamKind::Flag,
-        "",
-        "adapt the probability, every 500 ms, to keep the average in the middle",
-    ),
-    param("adaptative", ParamKind::Flag, "", "the same, in the spelling tc began with"),
+    flag("ecn", "", "mark instead of dropping"),
+    flag("harddrop", "", "drop above 'max' even what could be marked"),
+    flag("nodrop", "", "with 'ecn': let early pass what can't be marked"),
+    flag("adaptive", "", "adapt the probability, every 500 ms, to keep the average in the middle"),
+    flag("adaptative", "", "the same, in the spelling tc began with"),
 ];

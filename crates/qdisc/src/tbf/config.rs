@@ -3,12 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use sojourn_core::words::unknown_param;
 use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Words};
 
 use super::rate::{Framing, LinkLayer};
-use crate::notation::param;
-use crate::notation::{TcRate, TcSize, size, span};
+use crate::notation::{TcRate, TcSize, param, read_params, size, span};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -34,7 +32,7 @@ const BYTES_MOST: u64 = u32::MAX as u64;
 impl Config {
     pub fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
         let mut spec = Spec::default();
-        while let Some(word) = words.next() {
+        read_params(words, "tbf", PARAMS, |word, words| {
             match word {
                 "rate" => spec.rate = Some(words.parse(word, positive_rate)?),
                 "burst" | "buffer" | "maxburst" => {
@@ -47,9 +45,10 @@ impl Config {
                 "overhead" => spec.framing.overhead = words.count(word, 0, 65_535)? as u32,
                 "mpu" => spec.framing.mpu = words.count(word, 0, 65_535)? as u32,
                 "linklayer" => spec.framing.link_layer = words.parse(word, str::parse)?,
-                _ => return Err(unknown_param("tbf", word, PARAMS)),
+                _ => return Ok(false),
             }
-        }
+            Ok(true)
+        })?;
         spec.complete()
     }
 
