@@ -2,8 +2,8 @@
 
 use sojourn_core::{Rate, Span};
 use sojourn_host::tcp::Config as Transport;
-use sojourn_link::{JitterConfig, LossConfig, RateConfig};
-use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic};
+use sojourn_link::RateConfig;
+use sojourn_scenario::{App, Flow, Host, Link, Scenario};
 
 /// From slow and crowded to fast and near. Names are stable: ceilings are kept under them.
 pub const YARDSTICKS: &[Yardstick] = &[
@@ -71,23 +71,12 @@ impl Yardstick {
 
     /// Flows start ten milliseconds apart; the time series has a row every 100 ms.
     pub fn scenario(&self, duration: Span) -> Scenario {
-        let flows = self.ccas.iter().enumerate().map(|(index, cca)| Flow {
-            name: format!("{cca}-{index}"),
-            app: App::Tcp {
-                traffic: Traffic::Bulk { bytes: None },
-                cca: sojourn_cca::Config::parse(cca).expect("a shipped controller"),
-                transport: Transport::default(),
-            },
-            src: 0,
-            dst: 1,
-            forward: vec![0],
-            reverse: vec![1],
-            forward_delay: Span::ZERO,
-            reverse_delay: Span::ZERO,
-            start: Span::from_millis(10 * index as u64),
-            start_jitter: Span::ZERO,
-            stop: None,
-            dscp: 0,
+        let flows = self.ccas.iter().enumerate().map(|(index, cca)| {
+            let name = format!("{cca}-{index}");
+            let cca = sojourn_cca::Config::parse(cca).expect("a shipped controller");
+            let app = App::bulk(cca, Transport::default());
+            let start = Span::from_millis(10 * index as u64);
+            Flow { start, ..Flow::new(&name, app, &[0], &[1]) }
         });
         Scenario {
             duration,
@@ -100,15 +89,9 @@ impl Yardstick {
     }
 
     fn link(&self, name: &str, queue: &str) -> Link {
-        Link {
-            name: name.into(),
-            queue: sojourn_qdisc::Config::parse(queue).expect("a shipped discipline"),
-            rate: RateConfig::fixed(self.rate).expect("a positive rate"),
-            delay: self.rtt / 2,
-            entry_loss: LossConfig::parse("none").expect("no loss"),
-            loss: LossConfig::parse("none").expect("no loss"),
-            jitter: JitterConfig::None,
-        }
+        let queue = sojourn_qdisc::Config::parse(queue).expect("a shipped discipline");
+        let rate = RateConfig::fixed(self.rate).expect("a positive rate");
+        Link::new(name, queue, rate, self.rtt / 2)
     }
 }
 

@@ -37,6 +37,26 @@ pub struct Link {
     pub jitter: sojourn_link::JitterConfig,
 }
 
+impl Link {
+    /// A link that loses nothing and does not jitter.
+    pub fn new(
+        name: &str,
+        queue: sojourn_qdisc::Config,
+        rate: sojourn_link::RateConfig,
+        delay: Span,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            queue,
+            rate,
+            delay,
+            entry_loss: sojourn_link::LossConfig::None,
+            loss: sojourn_link::LossConfig::None,
+            jitter: sojourn_link::JitterConfig::None,
+        }
+    }
+}
+
 /// An application with its two hosts and the way between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
@@ -58,6 +78,26 @@ pub struct Flow {
     pub dscp: u8,
 }
 
+impl Flow {
+    /// From the first host to the second from the start on, with no propagation of its own.
+    pub fn new(name: &str, app: App, forward: &[u16], reverse: &[u16]) -> Self {
+        Self {
+            name: name.into(),
+            app,
+            src: 0,
+            dst: 1,
+            forward: forward.to_vec(),
+            reverse: reverse.to_vec(),
+            forward_delay: Span::ZERO,
+            reverse_delay: Span::ZERO,
+            start: Span::ZERO,
+            start_jitter: Span::ZERO,
+            stop: None,
+            dscp: 0,
+        }
+    }
+}
+
 /// What a flow does.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "one per flow")]
@@ -65,6 +105,13 @@ pub enum App {
     Tcp { traffic: Traffic, cca: sojourn_cca::Config, transport: sojourn_host::tcp::Config },
     Ping(sojourn_host::apps::PingConfig),
     Udp(sojourn_host::apps::UdpConfig),
+}
+
+impl App {
+    /// Sends all the time.
+    pub fn bulk(cca: sojourn_cca::Config, transport: sojourn_host::tcp::Config) -> Self {
+        Self::Tcp { traffic: Traffic::Bulk { bytes: None }, cca, transport }
+    }
 }
 
 /// What an application gives its TCP connection to send.

@@ -4,8 +4,8 @@ use sojourn_core::{
     Direction, Ecn, Event, FlowSample, Observer, Rate, Span, StreamAddress, Time, Who,
 };
 use sojourn_host::tcp::{Config as Transport, EcnOffer, EcnSupport};
-use sojourn_link::{JitterConfig, LossConfig, RateConfig};
-use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic};
+use sojourn_link::{LossConfig, RateConfig};
+use sojourn_scenario::{App, Flow, Host, Link, Scenario};
 
 struct World {
     cca: &'static str,
@@ -111,15 +111,16 @@ impl Observer for Seen {
 }
 
 fn scenario(world: &World) -> Scenario {
-    let link = |name: &str, queue: &str, mbps: u64, loss: &str| Link {
-        name: name.into(),
-        queue: sojourn_qdisc::Config::parse(queue).expect("a queue"),
-        rate: RateConfig::fixed(Rate::from_bps(mbps * 1_000_000)).expect("a rate"),
-        delay: world.rtt / 2,
-        entry_loss: LossConfig::parse("none").expect("none"),
+    let link = |name, queue, mbps: u64, loss| Link {
         loss: LossConfig::parse(loss).expect("a loss"),
-        jitter: JitterConfig::None,
+        ..Link::new(
+            name,
+            sojourn_qdisc::Config::parse(queue).expect("a queue"),
+            RateConfig::fixed(Rate::from_bps(mbps * 1_000_000)).expect("a rate"),
+            world.rtt / 2,
+        )
     };
+    let cca = sojourn_cca::Config::parse(world.cca).expect("a controller");
     Scenario {
         duration: Span::from_secs(world.seconds),
         warmup: Span::from_secs(world.seconds / 3),
@@ -129,24 +130,7 @@ fn scenario(world: &World) -> Scenario {
             link("there", world.queue, world.mbps, world.loss),
             link("back", world.back, world.back_mbps, world.back_loss),
         ],
-        flows: vec![Flow {
-            name: "flow".into(),
-            app: App::Tcp {
-                traffic: Traffic::Bulk { bytes: None },
-                cca: sojourn_cca::Config::parse(world.cca).expect("a controller"),
-                transport: world.transport.clone(),
-            },
-            src: 0,
-            dst: 1,
-            forward: vec![0],
-            reverse: vec![1],
-            forward_delay: Span::ZERO,
-            reverse_delay: Span::ZERO,
-            start: Span::ZERO,
-            start_jitter: Span::ZERO,
-            stop: None,
-            dscp: 0,
-        }],
+        flows: vec![Flow::new("flow", App::bulk(cca, world.transport.clone()), &[0], &[1])],
     }
 }
 

@@ -2,8 +2,8 @@
 
 use sojourn_core::{Event, FlowId, Observer, Rate, Span, StreamAddress, Time, Who};
 use sojourn_host::tcp::Config as Transport;
-use sojourn_link::{JitterConfig, LossConfig, RateConfig};
-use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic};
+use sojourn_link::{LossConfig, RateConfig};
+use sojourn_scenario::{App, Flow, Host, Link, Scenario};
 
 /// Notes every event as time, place and kind; a packet by when it left and how long it is.
 #[derive(Default)]
@@ -48,32 +48,20 @@ struct World {
 
 impl World {
     fn scenario(self) -> Scenario {
-        let link = |name: &str, mbps: u64, queue: &str| Link {
-            name: name.into(),
-            queue: sojourn_qdisc::Config::parse(queue).expect("a discipline"),
-            rate: RateConfig::fixed(Rate::from_bps(mbps * 1_000_000)).expect("a positive rate"),
-            delay: Span::from_millis(5),
-            entry_loss: LossConfig::None,
+        let link = |name, mbps: u64, queue| Link {
             loss: LossConfig::parse(self.loss).expect("a loss"),
-            jitter: JitterConfig::None,
+            ..Link::new(
+                name,
+                sojourn_qdisc::Config::parse(queue).expect("a discipline"),
+                RateConfig::fixed(Rate::from_bps(mbps * 1_000_000)).expect("a positive rate"),
+                Span::from_millis(5),
+            )
         };
-        let flow = |name: &str, cca: &str, forward: Vec<u16>, delay: Span| Flow {
-            name: name.into(),
-            app: App::Tcp {
-                traffic: Traffic::Bulk { bytes: None },
-                cca: sojourn_cca::Config::parse(cca).expect("a controller"),
-                transport: Transport::default(),
-            },
-            src: 0,
-            dst: 1,
-            forward,
-            reverse: vec![1],
-            forward_delay: delay,
-            reverse_delay: Span::ZERO,
-            start: Span::from_millis(3),
-            start_jitter: Span::ZERO,
-            stop: None,
-            dscp: 0,
+        let flow = |name, cca, forward: &[u16], forward_delay| {
+            let cca = sojourn_cca::Config::parse(cca).expect("a controller");
+            let app = App::bulk(cca, Transport::default());
+            let start = Span::from_millis(3);
+            Flow { forward_delay, start, ..Flow::new(name, app, forward, &[1]) }
         };
         Scenario {
             duration: Span::from_secs(4),
@@ -86,8 +74,8 @@ impl World {
                 link("further", 8, self.queue),
             ],
             flows: vec![
-                flow("a", "cubic", vec![0], Span::ZERO),
-                flow("b", "bbr", [0, 2][..usize::from(self.links)].to_vec(), self.own_delay),
+                flow("a", "cubic", &[0], Span::ZERO),
+                flow("b", "bbr", &[0, 2][..usize::from(self.links)], self.own_delay),
             ],
         }
     }

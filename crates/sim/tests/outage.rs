@@ -6,8 +6,8 @@ use sojourn_core::{
     Body, Direction, Event, FlowSample, Observer, Packet, Rate, Span, StreamAddress, Time, Who,
 };
 use sojourn_host::tcp::{Config as Transport, ReceiveBuffer};
-use sojourn_link::{JitterConfig, LossConfig, RateConfig, RateSpec};
-use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic};
+use sojourn_link::{RateConfig, RateSpec};
+use sojourn_scenario::{App, Flow, Host, Link, Scenario};
 use sojourn_sim::Outcome;
 
 const RATE: Rate = Rate::from_bps(100_000_000);
@@ -87,39 +87,14 @@ impl Log {
 }
 
 fn link(name: &str, rate: RateConfig) -> Link {
-    Link {
-        name: name.into(),
-        queue: sojourn_qdisc::Config::parse("pfifo limit 100000").expect("a shipped discipline"),
-        rate,
-        delay: DELAY,
-        entry_loss: LossConfig::None,
-        loss: LossConfig::None,
-        jitter: JitterConfig::None,
-    }
+    let queue = sojourn_qdisc::Config::parse("pfifo limit 100000").expect("a shipped discipline");
+    Link::new(name, queue, rate, DELAY)
 }
 
 fn run(cca: &str, outage: Span) -> (Log, Outcome) {
-    let flow = Flow {
-        name: "bulk".into(),
-        app: App::Tcp {
-            traffic: Traffic::Bulk { bytes: None },
-            cca: sojourn_cca::Config::parse(cca).expect("a shipped controller"),
-            transport: Transport {
-                receive_buffer: ReceiveBuffer::Window(WINDOW),
-                ..Transport::default()
-            },
-        },
-        src: 0,
-        dst: 1,
-        forward: vec![0],
-        reverse: vec![1],
-        forward_delay: Span::ZERO,
-        reverse_delay: Span::ZERO,
-        start: Span::ZERO,
-        start_jitter: Span::ZERO,
-        stop: None,
-        dscp: 0,
-    };
+    let controller = sojourn_cca::Config::parse(cca).expect("a shipped controller");
+    let receive_buffer = ReceiveBuffer::Window(WINDOW);
+    let app = App::bulk(controller, Transport { receive_buffer, ..Transport::default() });
     let rate = format!("steps {RATE} {DIES} 0 {outage} {RATE} 60s end hold");
     let rate = RateSpec::parse(&rate).expect("a good rate").complete(None).expect("no file");
     let scenario = Scenario {
@@ -128,7 +103,7 @@ fn run(cca: &str, outage: Span) -> (Log, Outcome) {
         step: Span::from_millis(1),
         hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
         links: vec![link("queue", rate), link("reverse", RateConfig::Unlimited)],
-        flows: vec![flow],
+        flows: vec![Flow::new("bulk", app, &[0], &[1])],
     };
     scenario.check().expect("a sound scenario");
     let mut log = Log::default();

@@ -286,12 +286,7 @@ impl Factors {
         scenario: &Table,
         combination: &Combination<'_>,
     ) -> Result<Table, StudyError> {
-        let mut scenario = scenario.clone();
-        for (factor, node) in self.factors.iter().zip(&combination.nodes) {
-            document::set(&mut scenario, &factor.name, factor.at, node)
-                .map_err(|error| factor.misses(document, error))?;
-        }
-        Ok(scenario)
+        self.with(document, scenario, combination, document::set)
     }
 
     /// The `scenario` table as it is written, with the values of a combination where nothing is.
@@ -304,9 +299,19 @@ impl Factors {
         scenario: &Table,
         combination: &Combination<'_>,
     ) -> Result<Table, StudyError> {
+        self.with(document, scenario, combination, document::fill)
+    }
+
+    fn with(
+        &self,
+        document: &Document,
+        scenario: &Table,
+        combination: &Combination<'_>,
+        put: fn(&mut Table, &str, At, &Node) -> Result<(), SpecError>,
+    ) -> Result<Table, StudyError> {
         let mut scenario = scenario.clone();
         for (factor, node) in self.factors.iter().zip(&combination.nodes) {
-            document::fill(&mut scenario, &factor.name, factor.at, node)
+            put(&mut scenario, &factor.name, factor.at, node)
                 .map_err(|error| factor.misses(document, error))?;
         }
         Ok(scenario)

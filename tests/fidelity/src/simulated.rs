@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sojourn_core::{Body, Direction, Event, Observer, Rate, Span, StreamAddress, Time, Who};
 use sojourn_host::apps::{PingConfig, UdpConfig};
 use sojourn_host::tcp::{Config as Transport, EcnOffer, ReceiveBuffer};
-use sojourn_link::{JitterConfig, LossConfig, RateConfig, RateSpec};
+use sojourn_link::{LossConfig, RateConfig, RateSpec};
 use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic};
 
 use crate::measured::Situation;
@@ -119,20 +119,8 @@ pub fn simulate(situation: &Situation, seeds: u64) -> Result<Simulated, Needs> {
 }
 
 fn flow(forward_delay: Span, reverse_delay: Span) -> Flow {
-    Flow {
-        name: String::new(),
-        app: App::Ping(PingConfig::default()),
-        src: 0,
-        dst: 1,
-        forward: vec![0],
-        reverse: Vec::new(),
-        forward_delay,
-        reverse_delay,
-        start: Span::ZERO,
-        start_jitter: Span::ZERO,
-        stop: None,
-        dscp: 0,
-    }
+    let app = App::Ping(PingConfig::default());
+    Flow { forward_delay, reverse_delay, ..Flow::new("", app, &[0], &[]) }
 }
 
 /// A user-space FIFO that serialises exactly and counts the packet in transmission against its
@@ -183,15 +171,11 @@ fn link(queue: &str, rate: RateConfig, entry_loss: f64) -> Link {
         0.0 => LossConfig::parse("none"),
         share => LossConfig::parse(&format!("{}%", share * 100.0)),
     };
+    let queue =
+        sojourn_qdisc::Config::parse(queue).unwrap_or_else(|error| panic!("'{queue}': {error}"));
     Link {
-        name: "bottleneck".into(),
-        queue: sojourn_qdisc::Config::parse(queue)
-            .unwrap_or_else(|error| panic!("'{queue}': {error}")),
-        rate,
-        delay: Span::ZERO,
         entry_loss: entry_loss.expect("a share"),
-        loss: LossConfig::parse("none").expect("no loss"),
-        jitter: JitterConfig::None,
+        ..Link::new("bottleneck", queue, rate, Span::ZERO)
     }
 }
 

@@ -1,6 +1,6 @@
 //! ICMP echo requests at a steady pace, and the answers.
 
-use sojourn_core::{Body, Direction, ETHERNET_HEADER, Ecn, Packet, Span, Time};
+use sojourn_core::{Body, Direction, Packet, Span, Time};
 
 use crate::tcp::Endpoints;
 
@@ -40,20 +40,7 @@ impl Ping {
         let number = self.number;
         self.number += 1;
         self.next += self.config.interval;
-        Some(Packet {
-            flow: self.ends.flow,
-            connection: 0,
-            direction: Direction::Forward,
-            ecn: Ecn::NotEct,
-            dscp: self.ends.dscp,
-            segments: 1,
-            wire_len: self.config.ip_len + ETHERNET_HEADER,
-            hop: 0,
-            src: self.ends.sender,
-            dst: self.ends.receiver,
-            sent: now,
-            body: Body::Echo { number, asked: now },
-        })
+        Some(self.ends.packet(now, self.config.ip_len, Body::Echo { number, asked: now }))
     }
 
     pub fn next_wake(&self) -> Time {

@@ -1,6 +1,6 @@
 //! Datagrams at a constant rate: frames a second, each of one or more datagrams sent together.
 
-use sojourn_core::{Body, Direction, ETHERNET_HEADER, Ecn, Packet, Queued, Span, Time};
+use sojourn_core::{Body, Packet, Queued, Span, Time};
 
 use crate::tcp::Endpoints;
 
@@ -52,20 +52,7 @@ impl Udp {
             self.frame += 1;
             self.next += interval;
         }
-        Some(Packet {
-            flow: self.ends.flow,
-            connection: 0,
-            direction: Direction::Forward,
-            ecn: Ecn::NotEct,
-            dscp: self.ends.dscp,
-            segments: 1,
-            wire_len: payload + header + ETHERNET_HEADER,
-            hop: 0,
-            src: self.ends.sender,
-            dst: self.ends.receiver,
-            sent: now,
-            body,
-        })
+        Some(self.ends.packet(now, payload + header, body))
     }
 
     /// Bytes of application data in one of this stream's datagrams.

@@ -39,7 +39,7 @@ pub use receiver::Receiver;
 pub use sender::Sender;
 pub use window::ReceiveBuffer;
 
-use sojourn_core::{FlowId, Span};
+use sojourn_core::{Body, Direction, ETHERNET_HEADER, Ecn, FlowId, Packet, Span, Time};
 
 /// What both ends of a connection are set to; defaults are Linux's.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,8 +128,29 @@ pub struct Endpoints {
     pub dscp: u8,
 }
 
+impl Endpoints {
+    /// A packet of `ip_len` bytes that leaves the sender as one segment, not ECN-capable.
+    #[inline(always)]
+    pub(crate) fn packet(&self, now: Time, ip_len: u32, body: Body) -> Packet {
+        Packet {
+            flow: self.flow,
+            connection: 0,
+            direction: Direction::Forward,
+            ecn: Ecn::NotEct,
+            dscp: self.dscp,
+            segments: 1,
+            wire_len: ip_len + ETHERNET_HEADER,
+            hop: 0,
+            src: self.sender,
+            dst: self.receiver,
+            sent: now,
+            body,
+        }
+    }
+}
+
 /// Seven-eighths of nothing happens before this: a timer set to `at` fires at the next tick after.
-fn on_tick(at: sojourn_core::Time, tick: Span) -> sojourn_core::Time {
+fn on_tick(at: Time, tick: Span) -> Time {
     let tick = tick.as_nanos();
     if tick == 0 || at.is_never() {
         return at;

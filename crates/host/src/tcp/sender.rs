@@ -2,8 +2,8 @@
 
 use sojourn_cca::{Ack, Config as CcaConfig, EcnFeedback, Memo, RecoveryState, Restart, Setup};
 use sojourn_core::{
-    AckBody, Body, Direction, ETHERNET_HEADER, Ecn, Event, FlowSample, Observer, Packet, Rate,
-    SackBlock, Span, Stream, TcpEcn, Time, Who,
+    AckBody, Body, Ecn, Event, FlowSample, Observer, Packet, Rate, SackBlock, Span, Stream, TcpEcn,
+    Time, Who,
 };
 
 use super::control::Control;
@@ -252,7 +252,7 @@ impl Sender {
             let asked = now - self.config.address_resolution;
             let ecn = self.offer().flags(repeats);
             let body = Body::Handshake { asked, ecn };
-            return Some(self.packet(now, 60 + ETHERNET_HEADER, 1, Ecn::NotEct, body));
+            return Some(self.ends.packet(now, 60, body));
         }
         self.next_segment(now)
     }
@@ -337,30 +337,6 @@ impl Sender {
         match &self.prr {
             Some(prr) => prr.cwnd(),
             None => self.cca.cwnd(),
-        }
-    }
-
-    pub(super) fn packet(
-        &self,
-        now: Time,
-        wire_len: u32,
-        segments: u16,
-        ecn: Ecn,
-        body: Body,
-    ) -> Packet {
-        Packet {
-            flow: self.ends.flow,
-            connection: 0,
-            direction: Direction::Forward,
-            ecn,
-            dscp: self.ends.dscp,
-            segments,
-            wire_len,
-            hop: 0,
-            src: self.ends.sender,
-            dst: self.ends.receiver,
-            sent: now,
-            body,
         }
     }
 

@@ -168,7 +168,7 @@ impl Sender {
         });
         let ecn = if retransmission { self.ecn.repeated } else { self.ecn.fresh };
         let wire_len = payload + (self.config.header + ETHERNET_HEADER) * count;
-        Some(self.packet(now, wire_len, count as u16, ecn, body))
+        Some(Packet { ecn, segments: count as u16, wire_len, ..self.ends.packet(now, 0, body) })
     }
 
     /// Decides on the next burst and does its bookkeeping.

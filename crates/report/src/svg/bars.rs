@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use sojourn_metrics::stats;
 
-use super::{Scale, class, fitted, symbol, text_width};
+use super::{Scale, class, fitted, open, symbol, text_width};
 use crate::data::{Mean, Point};
 use crate::markup::Esc;
 use crate::number::{estimate, number};
@@ -72,11 +72,11 @@ pub(crate) fn bars(
     } else {
         Scale::linear(values, left, right)
     };
-    let mut out = open(WIDTH, height, axis);
+    let mut out = open("chart bars", WIDTH, height, axis);
     x_axis(&mut out, &scale, axis, left, WIDTH, top, height);
     let mut y = top;
     for category in categories {
-        label(&mut out, category, left, y);
+        label(&mut out, category, left, y + category.groups.len() as f64 * ROW / 2.0 + 4.0);
         for group in &category.groups {
             row(&mut out, group, layout, &scale, unit, y + ROW / 2.0, &category.label);
             y += ROW;
@@ -90,7 +90,7 @@ pub(crate) fn bars(
 pub(crate) fn shares(categories: &[Category], axis: &str) -> String {
     let (left, right) = (left_margin(categories), WIDTH - 16.0);
     let height = 6.0 + categories.len() as f64 * 30.0 + 34.0;
-    let mut out = open(WIDTH, height, axis);
+    let mut out = open("chart bars", WIDTH, height, axis);
     let scale = Scale::exact(0.0, 1.0, left, right);
     for tick in [0.0, 0.25, 0.5, 0.75, 1.0] {
         let x = scale.at(tick);
@@ -112,13 +112,7 @@ pub(crate) fn shares(categories: &[Category], axis: &str) -> String {
     );
     for (at, category) in categories.iter().enumerate() {
         let y = 6.0 + at as f64 * 30.0;
-        let _ = write!(
-            out,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            left - 8.0,
-            y + 15.0,
-            Esc(&fitted(&category.label, left - 10.0))
-        );
+        label(&mut out, category, left, y + 15.0);
         let mut from = 0.0;
         for group in &category.groups {
             let Some(mean) = Mean::of(&group.points) else { continue };
@@ -231,13 +225,13 @@ fn row(
     *out += "</g>";
 }
 
+/// The category's name, its base line at `y`.
 fn label(out: &mut String, category: &Category, left: f64, y: f64) {
-    let middle = y + category.groups.len() as f64 * ROW / 2.0;
     let _ = write!(
         out,
         "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
         left - 8.0,
-        middle + 4.0,
+        y,
         Esc(&fitted(&category.label, left - 10.0))
     );
 }
@@ -281,12 +275,4 @@ fn x_axis(
         height - 5.0,
         Esc(title)
     );
-}
-
-fn open(width: f64, height: f64, name: &str) -> String {
-    format!(
-        "<svg class=\"chart bars\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
-         width=\"{width:.0}\" height=\"{height:.0}\">",
-        Esc(name)
-    )
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Scale, class};
+use super::{Scale, class, open, ticks_below, ticks_beside};
 use crate::markup::Esc;
 
 pub(crate) struct Curve {
@@ -79,30 +79,10 @@ pub(crate) fn curves(
     let ticks = axis.ticks();
     let (least, most) = (ticks[0].0, ticks[ticks.len() - 1].0);
     let y = Scale::exact(axis.place(least), axis.place(most), bottom, top);
-    let mut out = format!(
-        "<svg class=\"chart\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
-         width=\"{WIDTH}\" height=\"{HEIGHT}\">",
-        Esc(&format!("{y_title}, by {x_title}"))
-    );
-    for (tick, text) in x.ticks() {
-        let at = x.at(tick);
-        let _ = write!(
-            out,
-            "<path class=\"grid\" d=\"M{at:.1} {top}V{bottom}\"/><text class=\"tick\" x=\"{at:.1}\" \
-             y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
-            bottom + 15.0
-        );
-    }
-    for (share, text) in ticks {
-        let at = y.at(axis.place(*share));
-        let _ = write!(
-            out,
-            "<path class=\"grid\" d=\"M{left} {at:.1}H{right}\"/><text class=\"tick\" x=\"{:.1}\" \
-             y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
-            left - 6.0,
-            at + 4.0
-        );
-    }
+    let mut out = open("chart", WIDTH, HEIGHT, &format!("{y_title}, by {x_title}"));
+    ticks_below(&mut out, &x, top, bottom);
+    let marks = ticks.iter().map(|(share, text)| (y.at(axis.place(*share)), *text));
+    ticks_beside(&mut out, marks, left, right);
     let _ = write!(
         out,
         "<text class=\"axis\" transform=\"translate(13 {:.1}) rotate(-90)\" \

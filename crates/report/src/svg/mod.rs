@@ -9,6 +9,10 @@ mod scatter;
 mod symbol;
 mod timeline;
 
+use std::fmt::{Display, Write};
+
+use crate::markup::Esc;
+
 pub(crate) use bars::{Category, Group, Layout, bars, shares};
 pub(crate) use bullet::{Bounds, bullet};
 pub(crate) use curves::{Axis, Curve, curves};
@@ -45,4 +49,44 @@ pub(crate) fn short(text: &str, most: usize) -> String {
     let mut out: String = text.chars().take(most.saturating_sub(1)).collect();
     out.push('…');
     out
+}
+
+/// A figure's first tag, with what it is for who does not see it.
+fn open(class: &str, width: f64, height: f64, name: &str) -> String {
+    format!(
+        "<svg class=\"{class}\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+         width=\"{width:.0}\" height=\"{height:.0}\">",
+        Esc(name)
+    )
+}
+
+/// Lines of a grid from `top` to `bottom`, with their values below.
+fn ticks_below(out: &mut String, x: &Scale, top: f64, bottom: f64) {
+    for (tick, text) in x.ticks() {
+        let at = x.at(tick);
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{at:.1} {top}V{bottom}\"/><text class=\"tick\" x=\"{at:.1}\" \
+             y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
+            bottom + 15.0
+        );
+    }
+}
+
+/// Lines of a grid from `left` to `right` at the places given, with their texts on the left.
+fn ticks_beside<T: Display>(
+    out: &mut String,
+    marks: impl Iterator<Item = (f64, T)>,
+    left: f64,
+    right: f64,
+) {
+    for (at, text) in marks {
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{left} {at:.1}H{right}\"/><text class=\"tick\" x=\"{:.1}\" \
+             y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
+            left - 6.0,
+            at + 4.0
+        );
+    }
 }

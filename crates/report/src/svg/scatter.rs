@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use sojourn_metrics::stats;
 
-use super::{Scale, class, short, symbol, text_width};
+use super::{Scale, class, open, short, symbol, text_width, ticks_below, ticks_beside};
 use crate::markup::Esc;
 use crate::number::number;
 
@@ -51,30 +51,10 @@ pub(crate) fn scatter(
         Scale::fitting(&xs, 30.0, left, right)
     };
     let y = Scale::linear(ys.iter().copied(), bottom, top);
-    let mut out = format!(
-        "<svg class=\"chart\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
-         width=\"{WIDTH}\" height=\"{HEIGHT}\">",
-        Esc(&format!("{y_title} against {x_title}"))
-    );
-    for (tick, text) in x.ticks() {
-        let at = x.at(tick);
-        let _ = write!(
-            out,
-            "<path class=\"grid\" d=\"M{at:.1} {top}V{bottom}\"/><text class=\"tick\" x=\"{at:.1}\" \
-             y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
-            bottom + 15.0
-        );
-    }
-    for (tick, text) in y.ticks() {
-        let at = y.at(tick);
-        let _ = write!(
-            out,
-            "<path class=\"grid\" d=\"M{left} {at:.1}H{right}\"/><text class=\"tick\" x=\"{:.1}\" \
-             y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
-            left - 6.0,
-            at + 4.0
-        );
-    }
+    let mut out = open("chart", WIDTH, HEIGHT, &format!("{y_title} against {x_title}"));
+    ticks_below(&mut out, &x, top, bottom);
+    let marks = y.ticks().into_iter().map(|(tick, text)| (y.at(tick), text));
+    ticks_beside(&mut out, marks, left, right);
     let arrow = if reversed { " — better to the right" } else { "" };
     let _ = write!(
         out,
