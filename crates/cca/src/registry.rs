@@ -1,5 +1,10 @@
 //! The built-in controllers by the names users give them.
 
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
 use sojourn_core::{Param, Rate, Span, SpecError, Time, Words};
 
 use crate::{
@@ -161,6 +166,25 @@ impl Config {
             Self::Prague(config) => Cca::Prague(config.build(setup)),
             Self::PragueLinux(config) => Cca::PragueLinux(config.build(setup)),
             Self::PragueUdp(config) => Cca::PragueUdp(config.build(setup)),
+        }
+    }
+}
+
+impl fmt::Display for Config {
+    /// As [`Config::parse`] reads it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reno(config) => config.fmt(f),
+            Self::Cubic(config) => config.fmt(f),
+            Self::CubicLinux(config) => config.fmt(f),
+            Self::Bbr(config) => config.fmt(f),
+            Self::Bbr2(config) => config.fmt(f),
+            Self::Bbr3(config) => config.fmt(f),
+            Self::Bbr3Linux(config) => config.fmt(f),
+            Self::Dctcp(config) => config.fmt(f),
+            Self::Prague(config) => config.fmt(f),
+            Self::PragueLinux(config) => config.fmt(f),
+            Self::PragueUdp(config) => config.fmt(f),
         }
     }
 }

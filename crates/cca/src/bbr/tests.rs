@@ -1,5 +1,4 @@
 use proptest::prelude::*;
-use sojourn_core::Words;
 
 use super::harness::{Lab, MSS, Path, setup, torment};
 use super::*;
@@ -375,42 +374,4 @@ proptest! {
         setup.tick = Span::from_millis(tick_ms);
         torment(Bbr::new(Config::default(), setup), &bytes);
     }
-
-    #[test]
-    fn no_text_makes_the_parser_panic(text in ".{0,40}") {
-        let _ = Config::parse(&mut Words::new(&text));
-    }
-
-    #[test]
-    fn what_is_printed_reads_back(
-        gain in 0.01..16.0_f64,
-        share in 0.0..=1.0_f64,
-        ms in 0_u64..100_000,
-        count in 1_u32..1000,
-        kbit in 1_u64..1_000_000,
-    ) {
-        let text = format!(
-            "startup_pacing_gain={gain} lt_loss_thresh={share} probe_rtt_interval={ms}ms \
-             bw_window={count} lt_bw_diff={kbit}kbit pacing_margin={share}"
-        );
-        let config = Config::parse(&mut Words::new(&text)).expect("all in range");
-        let printed = config.to_string();
-        let mut words = Words::new(&printed);
-        prop_assert_eq!(words.next(), Some("bbr"));
-        prop_assert_eq!(Config::parse(&mut words), Ok(config));
-    }
-}
-
-#[test]
-fn documented_defaults_are_the_defaults() {
-    for param in PARAMS {
-        let text = format!("{}={}", param.name, param.default);
-        assert_eq!(Config::parse(&mut Words::new(&text)), Ok(Config::default()), "{text}");
-    }
-}
-
-#[test]
-fn an_unknown_parameter_is_answered_with_the_nearest() {
-    let error = Config::parse(&mut Words::new("probe_rtt_intervall=5s")).expect_err("unknown");
-    assert_eq!(error.nearest(), Some("probe_rtt_interval"));
 }

@@ -522,39 +522,6 @@ proptest! {
         setup.tick = Span::from_millis(tick_ms);
         torment(config.build(setup), &bytes);
     }
-
-    #[test]
-    fn no_text_makes_the_parser_panic(text in ".{0,40}") {
-        let _ = Config::parse(&mut Words::new(&text));
-    }
-
-    #[test]
-    fn what_is_printed_reads_back(
-        gain in 0.01..16.0_f64,
-        share in 0.0..=1.0_f64,
-        ms in 0_u64..100_000,
-        count in 1_u32..1000,
-        ecn in prop_oneof!["on", "off"],
-        drain in prop_oneof!["on", "off"],
-    ) {
-        let text = format!(
-            "startup_pacing_gain={gain} beta={share} probe_rtt_interval={ms}ms \
-             probe_max_rounds={count} ecn={ecn} drain_to_target={drain} ecn_bw_hi={ecn}"
-        );
-        let config = config(&text);
-        let printed = config.to_string();
-        let mut words = Words::new(&printed);
-        prop_assert_eq!(words.next(), Some("bbr2"));
-        prop_assert_eq!(Config::parse(&mut words), Ok(config));
-    }
-}
-
-#[test]
-fn documented_defaults_are_the_defaults() {
-    for param in PARAMS {
-        let text = format!("{}={}", param.name, param.default);
-        assert_eq!(Config::parse(&mut Words::new(&text)), Ok(Config::default()), "{text}");
-    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The draft's test cases (appendix A, in its order), then what they leave out.
 
 use proptest::prelude::*;
-use sojourn_core::{ParamKind, Words};
+use sojourn_core::Words;
 
 use super::*;
 use crate::bbr::harness::{Lab, Path, setup, torment};
@@ -502,38 +502,5 @@ proptest! {
         bytes in proptest::collection::vec(any::<u8>(), 0..600),
     ) {
         torment(Bbr3::new(Config::default(), setup(seed, None)), &bytes);
-    }
-
-    #[test]
-    fn no_text_makes_the_parser_panic(text in ".{0,40}") {
-        let _ = Config::parse(&mut Words::new(&text));
-    }
-
-    #[test]
-    fn what_is_printed_reads_back(
-        gain in 0.01..16.0_f64,
-        share in 0.0..=1.0_f64,
-        ms in 0_u64..100_000,
-        count in 1_u32..1000,
-        flag: bool,
-    ) {
-        let flag = if flag { "longterm_when_app_limited" } else { "" };
-        let text = format!(
-            "startup_pacing_gain={gain} beta={share} probe_rtt_interval={ms}ms \
-             probe_max_rounds={count} pacing_margin={share} {flag}"
-        );
-        let config = Config::parse(&mut Words::new(&text)).expect("all in range");
-        let printed = config.to_string();
-        let mut words = Words::new(&printed);
-        prop_assert_eq!(words.next(), Some("bbr3"));
-        prop_assert_eq!(Config::parse(&mut words), Ok(config));
-    }
-}
-
-#[test]
-fn documented_defaults_are_the_defaults() {
-    for param in PARAMS.iter().filter(|param| param.kind != ParamKind::Flag) {
-        let text = format!("{}={}", param.name, param.default);
-        assert_eq!(Config::parse(&mut Words::new(&text)), Ok(Config::default()), "{text}");
     }
 }

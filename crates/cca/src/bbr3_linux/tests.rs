@@ -618,42 +618,6 @@ proptest! {
         setup.tick = Span::from_millis(tick_ms);
         torment(Bbr3Linux::new(config, setup), &bytes);
     }
-
-    #[test]
-    fn no_text_makes_the_parser_panic(text in ".{0,40}") {
-        let _ = Config::parse(&mut Words::new(&text));
-    }
-
-    #[test]
-    fn what_is_printed_reads_back(
-        gain in 0.01..16.0_f64,
-        share in 0.0..=1.0_f64,
-        ms in 0_u64..100_000,
-        count in 1_u32..1000,
-        ecn: bool,
-        exit in prop_oneof!["plateau", "inflight"],
-        sample in prop_oneof!["latest", "filtered"],
-    ) {
-        let ecn = if ecn { "ecn_low" } else { "" };
-        let text = format!(
-            "startup_pacing_gain={gain} beta={share} probe_rtt_interval={ms}ms \
-             probe_max_rounds={count} pacing_margin={share} {ecn} probe_up_exit={exit} \
-             full_bw_sample={sample}"
-        );
-        let config = Config::parse(&mut Words::new(&text)).expect("all in range");
-        let printed = config.to_string();
-        let mut words = Words::new(&printed);
-        prop_assert_eq!(words.next(), Some("bbr3-linux"));
-        prop_assert_eq!(Config::parse(&mut words), Ok(config));
-    }
-}
-
-#[test]
-fn documented_defaults_are_the_defaults() {
-    for param in PARAMS.iter().filter(|param| param.kind != ParamKind::Flag) {
-        let text = format!("{}={}", param.name, param.default);
-        assert_eq!(Config::parse(&mut Words::new(&text)), Ok(Config::default()), "{text}");
-    }
 }
 
 #[test]

@@ -176,11 +176,11 @@ impl Config {
 }
 
 impl fmt::Display for Config {
-    /// As [`Config::parse`] reads it.
+    /// The name, then what [`Config::parse`] reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "beta={} C={} fast_convergence={} tcp_friendliness={} ssthresh_from={}",
+            "cubic beta={} C={} fast_convergence={} tcp_friendliness={} ssthresh_from={}",
             self.beta,
             self.c,
             on_off(self.fast_convergence),

@@ -219,32 +219,6 @@ proptest! {
             assert!(dctcp.ssthresh().is_none_or(|ssthresh| ssthresh >= 2));
         });
     }
-
-    #[test]
-    fn no_text_makes_the_parser_panic(text in ".{0,40}") {
-        let _ = Config::parse(&mut Words::new(&text));
-    }
-
-    #[test]
-    fn what_is_printed_reads_back(shift in 1_u32..=10, alpha in 0_u32..=1024, clamp: bool) {
-        let config = Config {
-            dctcp_shift_g: Shift(shift),
-            dctcp_alpha_on_init: Alpha(alpha),
-            dctcp_clamp_alpha_on_loss: clamp,
-        };
-        let printed = config.to_string();
-        let mut words = Words::new(&printed);
-        prop_assert_eq!(words.next(), Some("dctcp"));
-        prop_assert_eq!(Config::parse(&mut words), Ok(config));
-    }
-}
-
-#[test]
-fn documented_defaults_are_the_defaults() {
-    for param in PARAMS.iter().filter(|param| param.kind != ParamKind::Flag) {
-        let text = format!("{}={}", param.name, param.default);
-        assert_eq!(Config::parse(&mut Words::new(&text)), Ok(Config::default()), "{text}");
-    }
 }
 
 #[test]

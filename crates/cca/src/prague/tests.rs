@@ -1,7 +1,7 @@
 //! The three, side by side where they agree.
 
 use proptest::prelude::*;
-use sojourn_core::{Param, Words};
+use sojourn_core::Words;
 
 use super::linux::PragueLinux;
 use super::udp::PragueUdp;
@@ -636,63 +636,5 @@ proptest! {
             let cc = crate::Config::parse(text).expect("a good spec").build(setup.clone());
             play(cc, &setup, &ops, |_| {});
         }
-    }
-
-    #[test]
-    fn no_text_makes_the_parser_panic(text in ".{0,40}") {
-        let _ = Config::parse(&mut Words::new(&text));
-        let _ = linux::Config::parse(&mut Words::new(&text));
-        let _ = udp::Config::parse(&mut Words::new(&text));
-    }
-
-    #[test]
-    fn what_is_printed_reads_back(
-        us in 0_u64..1_000_000,
-        count in 1_u32..1_000,
-        share in 0.0..=1.0_f64,
-        kbps in 1_u64..1_000_000,
-    ) {
-        let text = format!("rtt_virt_min={us}us rtt_rounds={count} g={share}");
-        let config = Config::parse(&mut Words::new(&text)).expect("all in range");
-        let printed = config.to_string();
-        let mut words = Words::new(&printed);
-        prop_assert_eq!(words.next(), Some("prague"));
-        prop_assert_eq!(Config::parse(&mut words), Ok(config));
-
-        let text = format!("prague_rtt_target={us}us min_tso_segs={count} prague_burst_shift=9");
-        let config = linux::Config::parse(&mut Words::new(&text)).expect("all in range");
-        let printed = config.to_string();
-        let mut words = Words::new(&printed);
-        prop_assert_eq!(words.next(), Some("prague-linux"));
-        prop_assert_eq!(linux::Config::parse(&mut words), Ok(config));
-
-        let text = format!("ref_rtt={us}us min_step={count} max_rate={kbps}kbit");
-        let config = udp::Config::parse(&mut Words::new(&text)).expect("all in range");
-        let printed = config.to_string();
-        let mut words = Words::new(&printed);
-        prop_assert_eq!(words.next(), Some("prague-udp"));
-        prop_assert_eq!(udp::Config::parse(&mut words), Ok(config));
-    }
-}
-
-#[test]
-fn documented_defaults_are_the_defaults() {
-    let texts = |params: &[Param]| {
-        let text = |param: &Param| format!("{}={}", param.name, param.default);
-        params.iter().map(text).collect::<Vec<_>>()
-    };
-    for text in texts(PARAMS) {
-        assert_eq!(Config::parse(&mut Words::new(&text)), Ok(Config::default()), "{text}");
-    }
-    for text in texts(linux::PARAMS) {
-        let parsed = linux::Config::parse(&mut Words::new(&text));
-        assert_eq!(parsed, Ok(linux::Config::default()), "{text}");
-    }
-    for text in texts(udp::PARAMS) {
-        assert_eq!(
-            udp::Config::parse(&mut Words::new(&text)),
-            Ok(udp::Config::default()),
-            "{text}"
-        );
     }
 }

@@ -37,8 +37,8 @@ impl Config {
 }
 
 impl fmt::Display for Config {
-    fn fmt(&self, _f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Ok(())
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("reno")
     }
 }
 

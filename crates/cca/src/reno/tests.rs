@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use sojourn_core::{Rate, Span, Time, Words};
+use sojourn_core::{Rate, Span, Time};
 
 use super::{Config, Reno};
 use crate::testing::{Path, congestion, ops, plain_ack, play, setup};
@@ -209,13 +209,6 @@ fn a_buffer_of_one_path_keeps_the_link_busy() {
     };
     assert!(busy(&mut path, 105) > 0.99);
     assert!((0.70..0.90).contains(&busy(&mut path, 10)));
-}
-
-#[test]
-fn reno_has_nothing_to_set() {
-    assert_eq!(Config::parse(&mut Words::new("")), Ok(Config::default()));
-    let error = Config::parse(&mut Words::new("beta 0.5")).unwrap_err();
-    assert!(error.problem().contains("reno has no parameter 'beta'"), "{error}");
 }
 
 proptest! {

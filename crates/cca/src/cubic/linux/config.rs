@@ -142,11 +142,11 @@ impl LinuxConfig {
 }
 
 impl fmt::Display for LinuxConfig {
-    /// As [`LinuxConfig::parse`] reads it.
+    /// The name, then what [`LinuxConfig::parse`] reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "beta={} bic_scale={} fast_convergence={} tcp_friendliness={} hystart={} \
+            "cubic-linux beta={} bic_scale={} fast_convergence={} tcp_friendliness={} hystart={} \
              hystart_detect={} hystart_low_window={} hystart_ack_delta_us={} paced={}",
             self.beta,
             self.bic_scale,
