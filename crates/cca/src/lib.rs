@@ -17,6 +17,7 @@ pub mod dctcp;
 pub mod prague;
 pub mod reno;
 
+mod pass_on;
 mod registry;
 #[cfg(test)]
 mod testing;

@@ -5,11 +5,12 @@ mod tests;
 
 use std::fmt;
 
-use sojourn_core::{Param, Rate, Span, SpecError, Time, Words};
+use sojourn_core::{Param, SpecError, Words};
 
+use crate::pass_on::pass_on;
 use crate::{
-    Ack, Congestion, Controller, EcnRequest, Lost, Outputs, Quantum, Restart, Sent, Setup, Undo,
-    bbr, bbr2, bbr3, bbr3_linux, cubic, dctcp, prague, reno,
+    Ack, Controller, EcnRequest, Outputs, Setup, bbr, bbr2, bbr3, bbr3_linux, cubic, dctcp, prague,
+    reno,
 };
 
 /// A name under which a controller can be asked for.
@@ -237,78 +238,5 @@ impl Cca {
 }
 
 impl Controller for Cca {
-    #[inline]
-    fn on_sent(&mut self, sent: &Sent) {
-        each!(self, inner => inner.on_sent(sent));
-    }
-
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        each!(self, inner => inner.on_ack(ack));
-    }
-
-    fn on_lost(&mut self, lost: &Lost) {
-        each!(self, inner => inner.on_lost(lost));
-    }
-
-    fn on_congestion(&mut self, congestion: &Congestion) {
-        each!(self, inner => inner.on_congestion(congestion));
-    }
-
-    fn on_recovered(&mut self, now: Time) {
-        each!(self, inner => inner.on_recovered(now));
-    }
-
-    fn on_undo(&mut self, undo: &Undo) {
-        each!(self, inner => inner.on_undo(undo));
-    }
-
-    fn on_restart(&mut self, restart: &Restart) {
-        each!(self, inner => inner.on_restart(restart));
-    }
-
-    fn on_unused_window(&mut self, used: u32) {
-        each!(self, inner => inner.on_unused_window(used));
-    }
-
-    #[inline]
-    fn cwnd(&self) -> u32 {
-        each!(self, inner => inner.cwnd())
-    }
-
-    fn ssthresh(&self) -> Option<u32> {
-        each!(self, inner => inner.ssthresh())
-    }
-
-    #[inline]
-    fn pacing_rate(&self) -> Option<Rate> {
-        each!(self, inner => inner.pacing_rate())
-    }
-
-    fn send_quantum(&self) -> Quantum {
-        each!(self, inner => inner.send_quantum())
-    }
-
-    #[inline]
-    fn uses_prr(&self) -> bool {
-        each!(self, inner => inner.uses_prr())
-    }
-
-    #[inline]
-    fn outputs(&self) -> Outputs {
-        each!(self, inner => inner.outputs())
-    }
-
-    #[inline]
-    fn phase(&self) -> &'static str {
-        each!(self, inner => inner.phase())
-    }
-
-    fn bandwidth(&self) -> Option<Rate> {
-        each!(self, inner => inner.bandwidth())
-    }
-
-    fn model_min_rtt(&self) -> Option<Span> {
-        each!(self, inner => inner.model_min_rtt())
-    }
+    pass_on!(each);
 }

@@ -15,9 +15,9 @@ use std::fmt;
 use sojourn_core::{ParamKind, SpecError, Time, Words};
 
 use crate::bbr::params::{Value, parameters};
-use crate::reno::window::{Window, is_after};
+use crate::reno::window::{Window, is_after, left_to_window};
 use crate::{
-    Ack, Congestion, CongestionKind, Controller, EcnFeedback, RecoveryState, Restart, Setup, Undo,
+    Ack, Congestion, CongestionKind, Controller, EcnFeedback, RecoveryState, Restart, Setup,
 };
 pub use or_reno::OrReno;
 
@@ -123,6 +123,8 @@ impl Dctcp {
 }
 
 impl Controller for Dctcp {
+    left_to_window!();
+
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         self.update_alpha(ack);
@@ -177,25 +179,8 @@ impl Controller for Dctcp {
         self.is_loss_answered = false;
     }
 
-    fn on_undo(&mut self, _undo: &Undo) {
-        self.window.undo();
-    }
-
     fn on_restart(&mut self, restart: &Restart) {
         self.window.restart(restart);
-    }
-
-    fn on_unused_window(&mut self, used: u32) {
-        self.window.give_back_unused(used);
-    }
-
-    #[inline]
-    fn cwnd(&self) -> u32 {
-        self.window.cwnd()
-    }
-
-    fn ssthresh(&self) -> Option<u32> {
-        self.window.ssthresh()
     }
 
     fn phase(&self) -> &'static str {

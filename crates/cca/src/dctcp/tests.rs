@@ -3,6 +3,7 @@ use sojourn_core::{Rate, Span, Time, Words};
 
 use super::harness::{Link, Marking};
 use super::*;
+use crate::Undo;
 use crate::testing::{congestion, ops, plain_ack, play, setup};
 
 const RTT: Span = Span::from_millis(10);

@@ -6,6 +6,7 @@ use sojourn_core::Words;
 use super::linux::PragueLinux;
 use super::udp::PragueUdp;
 use super::*;
+use crate::Cca;
 use crate::dctcp::harness::{Link, Marking, accurate};
 use crate::testing::{congestion, ops, plain_ack, play, setup};
 
@@ -171,7 +172,7 @@ fn short_round_trip_times_have_no_advantage() {
             1 => Box::new(kernel("")),
             _ => Box::new(library("")),
         };
-        link.add(Boxed(cc), MS * rtt, Time::ZERO);
+        link.add(Cca::External(cc), MS * rtt, Time::ZERO);
         link.run(SECOND * 20);
         link.measure();
         link.run(SECOND * 40);
@@ -591,36 +592,6 @@ fn without_accurate_feedback_it_is_reno() {
             cc.on_congestion(&congestion(CongestionKind::Ecn));
             assert_eq!((cc.cwnd(), cc.ssthresh()), (20, Some(20)), "{text} {ecn:?}");
         }
-    }
-}
-
-/// A controller behind a box.
-struct Boxed(Box<dyn Controller>);
-
-impl Controller for Boxed {
-    fn on_ack(&mut self, ack: &Ack) {
-        self.0.on_ack(ack);
-    }
-    fn on_congestion(&mut self, congestion: &Congestion) {
-        self.0.on_congestion(congestion);
-    }
-    fn on_recovered(&mut self, now: Time) {
-        self.0.on_recovered(now);
-    }
-    fn on_undo(&mut self, undo: &Undo) {
-        self.0.on_undo(undo);
-    }
-    fn cwnd(&self) -> u32 {
-        self.0.cwnd()
-    }
-    fn ssthresh(&self) -> Option<u32> {
-        self.0.ssthresh()
-    }
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.0.pacing_rate()
-    }
-    fn phase(&self) -> &'static str {
-        self.0.phase()
     }
 }
 

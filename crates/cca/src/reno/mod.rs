@@ -13,8 +13,8 @@ use std::fmt;
 use sojourn_core::words::unknown_param;
 use sojourn_core::{Param, SpecError, Words};
 
-use crate::{Ack, Congestion, Controller, Restart, Setup, Undo};
-use window::Window;
+use crate::{Ack, Congestion, Controller, Restart, Setup};
+use window::{Window, left_to_window};
 
 /// Reno has nothing to set.
 pub const PARAMS: &[Param] = &[];
@@ -55,6 +55,8 @@ impl Reno {
 }
 
 impl Controller for Reno {
+    left_to_window!();
+
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         if !self.window.may_grow(ack) {
@@ -72,25 +74,8 @@ impl Controller for Reno {
         self.window.reduce(congestion, ssthresh);
     }
 
-    fn on_undo(&mut self, _undo: &Undo) {
-        self.window.undo();
-    }
-
     fn on_restart(&mut self, restart: &Restart) {
         self.window.restart(restart);
-    }
-
-    fn on_unused_window(&mut self, used: u32) {
-        self.window.give_back_unused(used);
-    }
-
-    #[inline]
-    fn cwnd(&self) -> u32 {
-        self.window.cwnd()
-    }
-
-    fn ssthresh(&self) -> Option<u32> {
-        self.window.ssthresh()
     }
 
     fn phase(&self) -> &'static str {

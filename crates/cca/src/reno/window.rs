@@ -172,6 +172,30 @@ impl Window {
     }
 }
 
+/// The methods of [`Controller`](crate::Controller) that are only its field `window`'s.
+macro_rules! left_to_window {
+    () => {
+        fn on_undo(&mut self, _undo: &$crate::Undo) {
+            self.window.undo();
+        }
+
+        fn on_unused_window(&mut self, used: u32) {
+            self.window.give_back_unused(used);
+        }
+
+        #[inline]
+        fn cwnd(&self) -> u32 {
+            self.window.cwnd()
+        }
+
+        fn ssthresh(&self) -> Option<u32> {
+            self.window.ssthresh()
+        }
+    };
+}
+
+pub(crate) use left_to_window;
+
 fn is_undisturbed(state: RecoveryState) -> bool {
     matches!(state, RecoveryState::Open | RecoveryState::Disorder)
 }

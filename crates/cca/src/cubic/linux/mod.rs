@@ -15,8 +15,8 @@ pub use config::{LINUX_PARAMS, LinuxConfig};
 
 use sojourn_core::Span;
 
-use crate::reno::window::Window;
-use crate::{Ack, Congestion, CongestionKind, Controller, Restart, Setup, Undo};
+use crate::reno::window::{Window, left_to_window};
+use crate::{Ack, Congestion, CongestionKind, Controller, Restart, Setup};
 use growth::Growth;
 use hystart::HyStart;
 use jiffies::Jiffies;
@@ -84,6 +84,8 @@ impl CubicLinux {
 }
 
 impl Controller for CubicLinux {
+    left_to_window!();
+
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
@@ -113,28 +115,11 @@ impl Controller for CubicLinux {
         }
     }
 
-    fn on_undo(&mut self, _undo: &Undo) {
-        self.window.undo();
-    }
-
     fn on_restart(&mut self, restart: &Restart) {
         self.window.restart(restart);
         let now = self.jiffies.at(restart.now);
         let idle_since = self.jiffies.at(restart.now - restart.idle);
         self.growth.skip_idle(now, now.since(idle_since));
-    }
-
-    fn on_unused_window(&mut self, used: u32) {
-        self.window.give_back_unused(used);
-    }
-
-    #[inline]
-    fn cwnd(&self) -> u32 {
-        self.window.cwnd()
-    }
-
-    fn ssthresh(&self) -> Option<u32> {
-        self.window.ssthresh()
     }
 
     fn phase(&self) -> &'static str {
