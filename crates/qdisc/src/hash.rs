@@ -7,23 +7,25 @@ use sojourn_core::{FlowKey, Stream};
 /// the boot; so two disciplines, and two runs, collide in different places.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowHash {
-    key: u64,
+    keys: [u64; 2],
 }
 
 impl FlowHash {
     pub(crate) fn new(random: &mut Stream) -> Self {
-        Self { key: random.next_u64() }
+        Self { keys: [random.next_u64(), random.next_u64()] }
     }
 
+    /// Halves of a long product, folded: a multiplication mixes what two random keys made random.
     #[inline]
     pub(crate) fn flow(self, key: &FlowKey) -> u32 {
         let hosts = u64::from(key.src) << 32 | u64::from(key.dst);
-        (mix(mix(key.ports ^ self.key) ^ hosts) >> 32) as u32
+        let product = u128::from(key.ports ^ self.keys[0]) * u128::from(hosts ^ self.keys[1]);
+        (((product >> 64) ^ product) as u64 >> 32) as u32
     }
 
     #[inline]
     pub(crate) fn host(self, host: u32) -> u32 {
-        (mix(self.key.rotate_left(32) ^ u64::from(host)) >> 32) as u32
+        (mix(self.keys[0].rotate_left(32) ^ u64::from(host)) >> 32) as u32
     }
 }
 

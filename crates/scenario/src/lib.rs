@@ -127,14 +127,27 @@ pub enum Traffic {
 }
 
 impl Scenario {
+    /// The longest that so many links and flows can run: an engine keeps a moment and one of their
+    /// parts, of which a flow has four, in one word. A thousand flows can run for some weeks.
+    pub fn longest(&self) -> Span {
+        let parts = 1 + self.links.len() + 4 * self.flows.len();
+        let bits = u64::BITS - parts.leading_zeros();
+        Span::from_secs((u64::MAX >> bits) / 1_000_000_000 - 1)
+    }
+
     /// What can be wrong with the whole although every part is right.
     ///
     /// # Errors
-    /// A flow over a link or host that is not there, a warm-up that is not shorter than the run,
-    /// two flows or links of one name, no flows at all.
+    /// A run that is too long, a flow over a link or host that is not there, a warm-up that is not
+    /// shorter than the run, two flows or links of one name, no flows at all.
     pub fn check(&self) -> Result<(), SpecError> {
         if self.duration.is_zero() {
             return Err(SpecError::new("duration is zero").allow(["more than 0s"]));
+        }
+        if self.duration > self.longest() {
+            let things = self.links.len() + self.flows.len();
+            let problem = format!("{} is too long for {things} links and flows", self.duration);
+            return Err(SpecError::new(problem).allow([format!("at most {}", self.longest())]));
         }
         if self.warmup >= self.duration {
             return Err(SpecError::new(format!(

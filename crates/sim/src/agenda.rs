@@ -2,7 +2,7 @@
 //!
 //! Each component has at most one pending wake, so the agenda is a tournament over a fixed number
 //! of places and not a heap of events: changing a wake replays one path to the root. Wakes of
-//! equal time come in the order in which they were set.
+//! equal time come in the order of their places.
 
 use sojourn_core::Time;
 
@@ -13,26 +13,29 @@ pub(crate) struct Place(pub(crate) u32);
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
     /// Mostly two: the bottleneck and the way back.
-    busy: Tournament<2>,
+    busy: Tournament,
     /// Places that are woken seldom, so that they lengthen nobody's way to the root.
-    quiet: Tournament<4>,
+    quiet: Tournament,
     /// When each of those is to be woken.
     quiet_wakes: Vec<Time>,
     /// Places below this are in `busy`.
     split: u32,
-    set: u64,
+    /// Low bits of a key that hold its place.
+    place_bits: u32,
 }
 
 impl Agenda {
-    /// Places below `busy` are expected to be woken for every packet.
-    pub(crate) fn new(busy: usize, places: usize) -> Self {
-        assert!(places < 1 << PLACE_BITS, "{places} places");
+    /// Places below `busy` are expected to be woken for every packet. Nothing is woken after `end`,
+    /// which a scenario keeps low enough.
+    pub(crate) fn new(busy: usize, places: usize, end: Time) -> Self {
+        let place_bits = usize::BITS - places.leading_zeros();
+        assert!(end.as_nanos() < u64::MAX >> place_bits, "{places} places until {end}");
         Self {
             busy: Tournament::new(busy),
             quiet: Tournament::new(places - busy),
             quiet_wakes: vec![Time::NEVER; places - busy],
             split: busy as u32,
-            set: 0,
+            place_bits,
         }
     }
 
@@ -40,7 +43,7 @@ impl Agenda {
     #[inline(always)]
     pub(crate) fn set(&mut self, place: Place, at: Time) {
         if place.0 < self.split {
-            let key = self.next_key(place, at);
+            let key = self.key(place, at);
             self.busy.set(place.0, key);
         } else {
             self.set_quiet(place, at);
@@ -52,7 +55,7 @@ impl Agenda {
     fn set_quiet(&mut self, place: Place, at: Time) {
         let leaf = place.0 - self.split;
         self.quiet_wakes[leaf as usize] = at;
-        let key = self.next_key(place, at);
+        let key = self.key(place, at);
         self.quiet.set(leaf, key);
     }
 
@@ -65,81 +68,52 @@ impl Agenda {
         }
     }
 
+    /// Time above place: what comes first is the least.
     #[inline(always)]
-    fn next_key(&mut self, place: Place, at: Time) -> Key {
-        self.set += 1;
-        Key::new(at, self.set, place.0)
+    fn key(&self, place: Place, at: Time) -> u64 {
+        let latest = NEVER >> self.place_bits;
+        at.as_nanos().min(latest) << self.place_bits | u64::from(place.0)
     }
 
     /// The place that comes first, and when.
     #[inline]
     pub(crate) fn first(&self) -> (Time, Place) {
         let first = self.busy.first.min(self.quiet.first);
-        (first.at(), first.place())
+        let place = first & !(NEVER << self.place_bits);
+        (Time::from_nanos(first >> self.place_bits), Place(place as u32))
     }
 }
 
-/// Time, then a number that counts calls of `set`, then the place: what comes first is the least.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key(u128);
+const NEVER: u64 = u64::MAX;
 
-const PLACE_BITS: u32 = 20;
-
-impl Key {
-    const NEVER: Self = Self(u128::MAX);
-
-    #[inline]
-    fn new(at: Time, set: u64, place: u32) -> Self {
-        Self(u128::from(at.as_nanos()) << 64 | u128::from(set << PLACE_BITS | u64::from(place)))
-    }
-
-    #[inline]
-    fn place(self) -> Place {
-        Place(self.0 as u32 & ((1 << PLACE_BITS) - 1))
-    }
-
-    #[inline]
-    fn at(self) -> Time {
-        Time::from_nanos((self.0 >> 64) as u64)
-    }
-}
-
-/// `WIDTH` meet at a time, without a branch: the more, the fewer rounds there are.
+/// Two meet at a time; the winner of nodes `2 n` and `2 n + 1` is node `n`, and node 1 has won.
 #[derive(Clone, Debug)]
-struct Tournament<const WIDTH: usize> {
-    /// The final first; the winner of group `g` plays at `(g - 1) % WIDTH` of group
-    /// `(g - 1) / WIDTH`.
-    groups: Vec<[Key; WIDTH]>,
-    /// The group of the first place.
+struct Tournament {
+    winners: Vec<u64>,
+    /// The node of the first place.
     leaves: usize,
-    first: Key,
+    first: u64,
 }
 
-impl<const WIDTH: usize> Tournament<WIDTH> {
+impl Tournament {
     fn new(places: usize) -> Self {
-        let (mut leaves, mut width) = (0, 1);
-        while WIDTH * width < places {
-            leaves += width;
-            width *= WIDTH;
-        }
-        let groups = leaves + places.div_ceil(WIDTH).max(1);
-        Self { groups: vec![[Key::NEVER; WIDTH]; groups], leaves, first: Key::NEVER }
+        let leaves = places.next_power_of_two();
+        Self { winners: vec![NEVER; 2 * leaves], leaves, first: NEVER }
     }
 
     #[inline(always)]
-    fn set(&mut self, leaf: u32, mut key: Key) {
-        let (mut group, mut seat) = (self.leaves + leaf as usize / WIDTH, leaf as usize % WIDTH);
+    fn set(&mut self, leaf: u32, mut key: u64) {
+        let mut node = self.leaves + leaf as usize;
         loop {
-            let players = &mut self.groups[group];
-            players[seat] = key;
-            key = players.iter().fold(Key::NEVER, |least, player| least.min(*player));
-            if group == 0 {
+            self.winners[node] = key;
+            key = key.min(self.winners[node ^ 1]);
+            node /= 2;
+            if node <= 1 {
                 self.first = key;
                 return;
             }
-            (group, seat) = ((group - 1) / WIDTH, (group - 1) % WIDTH);
             // The winner above stays: so does everything above it.
-            if self.groups[group][seat] == key {
+            if self.winners[node] == key {
                 return;
             }
         }
@@ -153,21 +127,26 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against a slow exact version: the least (time, order of setting) comes first.
+        /// Against a slow exact version: the least (time, place) comes first.
         #[test]
-        fn the_soonest_wake_comes_first_and_equal_ones_in_order(
+        fn the_soonest_wake_comes_first_and_equal_ones_by_place(
             places in 1usize..90,
             sets in prop::collection::vec((0usize..90, 0u64..20), 1..200),
         ) {
-            let mut agenda = Agenda::new(places / 2, places);
-            let mut exact = vec![(Time::NEVER, 0); places];
-            for (order, (place, at)) in sets.into_iter().enumerate() {
-                let (place, at) = (place % places, Time::from_nanos(at));
-                agenda.set(Place(place as u32), at);
-                exact[place] = (at, order + 1);
-                let least = exact.iter().enumerate().min_by_key(|(_, wake)| **wake);
-                let (first, wake) = least.expect("there is at least one place");
-                prop_assert_eq!(agenda.first(), (wake.0, Place(first as u32)));
+            let end = Time::from_nanos(15);
+            let mut agenda = Agenda::new(places / 2, places, end);
+            let mut exact = vec![Time::NEVER; places];
+            for (place, at) in sets {
+                let place = place % places;
+                exact[place] = if at == 0 { Time::NEVER } else { Time::from_nanos(at) };
+                agenda.set(Place(place as u32), exact[place]);
+                let least = exact.iter().zip(0..).min().expect("there is at least one place");
+                let (at, place) = agenda.first();
+                if *least.0 <= end {
+                    prop_assert_eq!((at, place), (*least.0, Place(least.1)));
+                } else {
+                    prop_assert!(at > end);
+                }
             }
         }
     }

@@ -164,7 +164,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         let is_ordered = observer.needs_order();
         let mut engine = Self {
             now: Time::ZERO,
-            agenda: Agenda::new(links.len(), places),
+            agenda: Agenda::new(links.len(), places, end),
             links,
             entries: flows
                 .iter()

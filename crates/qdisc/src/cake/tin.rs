@@ -215,7 +215,7 @@ impl Tin {
             self.hosts[at(host)].destination_tag = tag;
             self.flows[at(queue)].dsthost = host as u16;
         }
-        self.turns.forget_share(queue);
+        self.turns.hosts_changed();
         self.count_hosts(queue, isolation);
     }
 
@@ -275,8 +275,8 @@ impl Tin {
         }
         flow.set = Set::Sparse;
         self.sparse += 1;
-        let Self { flows, hosts, turns, .. } = self;
-        turns.begin(queue, dither, |flow| host_load(&flows[at(flow)], hosts, isolation));
+        let host_load = host_load(&self.flows[at(queue)], &self.hosts, isolation);
+        self.turns.begin(queue, dither, host_load);
     }
 
     /// The flow whose turn it is: of the decaying ones at most one a packet, then the sparse, then
@@ -300,11 +300,7 @@ impl Tin {
             }
             self.send_to_back(flow, isolation, dither);
         }
-        if let Some(flow) = self.turns.first(List::Old) {
-            if self.turns.has_deficit(flow) {
-                return Some(flow);
-            }
-        } else {
+        if self.turns.first(List::Old).is_none() {
             let flow = self.turns.first(List::Decaying)?;
             if self.turns.has_deficit(flow) {
                 return Some(flow);
@@ -329,8 +325,8 @@ impl Tin {
                 self.count_hosts(queue, isolation);
             }
         }
-        let Self { flows, hosts, turns, .. } = self;
-        turns.send_to_back(queue, dither, |flow| host_load(&flows[at(flow)], hosts, isolation));
+        let host_load = host_load(&self.flows[at(queue)], &self.hosts, isolation);
+        self.turns.send_to_back(queue, dither, host_load);
     }
 
     /// A flow was served and found empty: it decays, or is forgotten.

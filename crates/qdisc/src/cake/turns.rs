@@ -23,11 +23,14 @@ pub(crate) struct Turns {
     first: [u32; 3],
     /// Quantum of a flow alone on its hosts.
     quantum: u32,
-    /// Grows whenever a share may have changed.
-    host_changes: u32,
+    /// The load of a host has changed since the bulk flows' shares were worked out.
+    are_shares_old: bool,
 }
 
 const NONE: u32 = u32::MAX;
+
+/// To make fewer rounds than these together is more work than to make them one by one.
+const ROUNDS_WORTHWHILE: u32 = 5;
 
 #[derive(Clone, Copy, Debug)]
 struct Turn {
@@ -45,15 +48,14 @@ struct Share {
     bytes: u32,
     /// At most one over the whole bytes that a round can earn, in fractions of 2^32.
     reciprocal: u32,
-    /// The [`Turns::host_changes`] for which it was worked out.
-    as_of: u32,
+    host_load: u32,
 }
 
 impl Share {
-    fn new(quantum: u32, host_load: u32, as_of: u32) -> Self {
+    fn new(quantum: u32, host_load: u32) -> Self {
         let bytes = quantum * (65_535 / host_load);
         let most = (bytes + 65_535) >> 16;
-        Self { bytes, reciprocal: u32::MAX / most.max(1), as_of }
+        Self { bytes, reciprocal: u32::MAX / most.max(1), host_load }
     }
 
     /// Rounds that leave a flow without a deficit, however they are dithered.
@@ -157,21 +159,16 @@ impl Turns {
     pub(crate) fn new(quantum: u32) -> Self {
         let turn = Turn { next: 0, previous: 0, list: None, share: Share::default(), deficit: 0 };
         let turns = Box::new([turn; QUEUES as usize]);
-        Self { turns, first: [NONE; 3], quantum, host_changes: 1 }
+        Self { turns, first: [NONE; 3], quantum, are_shares_old: false }
     }
 
     pub(crate) fn quantum(&self) -> u32 {
         self.quantum
     }
 
-    /// The load of a host has changed.
+    /// The load of a host has changed, or a flow has got other hosts.
     pub(crate) fn hosts_changed(&mut self) {
-        self.host_changes = self.host_changes.wrapping_add(1);
-    }
-
-    /// The flow has got other hosts.
-    pub(crate) fn forget_share(&mut self, flow: u32) {
-        self.turns[at(flow)].share.as_of = self.host_changes.wrapping_sub(1);
+        self.are_shares_old = true;
     }
 
     #[inline]
@@ -220,32 +217,49 @@ impl Turns {
     }
 
     /// Gives a new flow its first quantum.
-    pub(crate) fn begin(&mut self, flow: u32, dither: &mut Dither, host_load: impl Fn(u32) -> u32) {
+    pub(crate) fn begin(&mut self, flow: u32, dither: &mut Dither, host_load: u32) {
         let bytes = self.share_of(flow, host_load);
         self.turns[at(flow)].deficit = dither.round(bytes);
         self.move_to_back(List::New, flow);
     }
 
     /// Gives the flow a quantum and sends it to the end of the bulk flows.
-    pub(crate) fn send_to_back(
-        &mut self,
-        flow: u32,
-        dither: &mut Dither,
-        host_load: impl Fn(u32) -> u32,
-    ) {
+    pub(crate) fn send_to_back(&mut self, flow: u32, dither: &mut Dither, host_load: u32) {
         let bytes = self.share_of(flow, host_load);
         self.turns[at(flow)].deficit += dither.round(bytes);
         self.move_to_back(List::Old, flow);
     }
 
     /// The first bulk flow, of which there must be one, that has a deficit left: a flow without
-    /// gets a quantum and goes to the end. When hosts share, a quantum is a fraction of a packet
-    /// and that takes several rounds; those that bring nobody's turn are made together.
+    /// gets a quantum and goes to the end.
     #[inline(always)]
     pub(crate) fn next_bulk(&mut self, dither: &mut Dither, host_load: impl Fn(u32) -> u32) -> u32 {
+        if self.are_shares_old {
+            self.work_out_shares(host_load);
+        }
         let first = self.first[List::Old as usize];
+        let turn = &self.turns[at(first)];
+        if turn.share.rounds_without_turn(turn.deficit) >= ROUNDS_WORTHWHILE {
+            self.make_rounds(first, dither);
+        }
         let mut flow = first;
-        while let Some(rounds) = self.rounds_without_turn(first, &host_load) {
+        loop {
+            let turn = &mut self.turns[at(flow)];
+            if turn.deficit > 0 {
+                self.first[List::Old as usize] = flow;
+                return flow;
+            }
+            turn.deficit += dither.round(turn.share.bytes);
+            flow = turn.next;
+        }
+    }
+
+    /// When hosts share, a quantum is a fraction of a packet and it takes several rounds until a
+    /// flow has its turn; those that bring nobody's turn are made together.
+    #[inline(never)]
+    fn make_rounds(&mut self, first: u32, dither: &mut Dither) {
+        while let Some(rounds) = self.rounds_without_turn(first) {
+            let mut flow = first;
             loop {
                 let turn = &mut self.turns[at(flow)];
                 turn.deficit += dither.sum(turn.share.bytes, rounds);
@@ -255,30 +269,16 @@ impl Turns {
                 }
             }
             if rounds.count < Rounds::MOST {
-                break;
+                return;
             }
         }
-        while self.turns[at(flow)].deficit <= 0 {
-            let bytes = self.share_of(flow, &host_load);
-            let turn = &mut self.turns[at(flow)];
-            turn.deficit += dither.round(bytes);
-            flow = turn.next;
-        }
-        self.first[List::Old as usize] = flow;
-        flow
     }
 
     /// Rounds of all bulk flows that leave each without a deficit, however they are dithered.
-    #[inline]
-    fn rounds_without_turn(
-        &mut self,
-        first: u32,
-        host_load: impl Fn(u32) -> u32,
-    ) -> Option<Rounds> {
+    fn rounds_without_turn(&self, first: u32) -> Option<Rounds> {
         let mut least = Rounds::MOST;
         let mut flow = first;
         loop {
-            self.share_of(flow, &host_load);
             let turn = &self.turns[at(flow)];
             least = least.min(turn.share.rounds_without_turn(turn.deficit));
             flow = turn.next;
@@ -291,13 +291,26 @@ impl Turns {
         }
     }
 
-    #[inline]
-    fn share_of(&mut self, flow: u32, host_load: impl Fn(u32) -> u32) -> u32 {
-        let turn = &mut self.turns[at(flow)];
-        if turn.share.as_of != self.host_changes {
-            turn.share = Share::new(self.quantum, host_load(flow), self.host_changes);
+    #[inline(never)]
+    fn work_out_shares(&mut self, host_load: impl Fn(u32) -> u32) {
+        self.are_shares_old = false;
+        let first = self.first[List::Old as usize];
+        let mut flow = first;
+        loop {
+            self.share_of(flow, host_load(flow));
+            flow = self.turns[at(flow)].next;
+            if flow == first {
+                return;
+            }
         }
-        turn.share.bytes
+    }
+
+    fn share_of(&mut self, flow: u32, host_load: u32) -> u32 {
+        let share = &mut self.turns[at(flow)].share;
+        if share.host_load != host_load {
+            *share = Share::new(self.quantum, host_load);
+        }
+        share.bytes
     }
 
     pub(crate) fn iter(&self, list: List) -> impl Iterator<Item = u32> {
@@ -377,7 +390,7 @@ mod tests {
             host_load in 1u32..=1024,
             owed in 0i64..100_000,
         ) {
-            let share = Share::new(quantum, host_load, 0);
+            let share = Share::new(quantum, host_load);
             let most = i64::from((share.bytes + 65_535) >> 16);
             let rounds = i64::from(share.rounds_without_turn(-owed));
             prop_assert!(rounds * most <= owed);
@@ -394,6 +407,7 @@ mod tests {
         let mut turns = Turns::new(QUANTUM);
         for flow in 0..3 {
             turns.move_to_back(List::Old, flow);
+            turns.hosts_changed();
             turns.turns[at(flow)].deficit = -owed + 100 * i64::from(flow);
         }
         turns
@@ -406,7 +420,7 @@ mod tests {
             if turn.deficit > 0 {
                 return flow;
             }
-            let share = Share::new(QUANTUM, LOADS[at(flow)], 0);
+            let share = Share::new(QUANTUM, LOADS[at(flow)]);
             turn.deficit += i64::from((share.bytes + (random.next_u32() >> 16)) >> 16);
             turns.move_to_back(List::Old, flow);
         }

@@ -101,7 +101,9 @@ fn assemble(spec: &ScenarioSpec, document: &Document, traces: &mut Traces) -> Re
 
 /// Which key is to blame when the whole does not fit together.
 fn key_of(scenario: &Scenario) -> &'static str {
-    if scenario.warmup >= scenario.duration {
+    if scenario.duration > scenario.longest() {
+        "duration"
+    } else if scenario.warmup >= scenario.duration {
         "warmup"
     } else if scenario.step.is_zero() || scenario.step > scenario.duration {
         "step"
