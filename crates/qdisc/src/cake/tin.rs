@@ -276,7 +276,7 @@ impl Tin {
         flow.set = Set::Sparse;
         self.sparse += 1;
         let host_load = host_load(&self.flows[at(queue)], &self.hosts, isolation);
-        self.turns.begin(queue, dither, host_load);
+        self.turns.begin(queue, host_load, dither);
     }
 
     /// The flow whose turn it is: of the decaying ones at most one a packet, then the sparse, then
@@ -326,7 +326,7 @@ impl Tin {
             }
         }
         let host_load = host_load(&self.flows[at(queue)], &self.hosts, isolation);
-        self.turns.send_to_back(queue, dither, host_load);
+        self.turns.send_to_back(queue, host_load, dither);
     }
 
     /// A flow was served and found empty: it decays, or is forgotten.

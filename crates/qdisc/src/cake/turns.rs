@@ -1,5 +1,10 @@
 //! Whose turn it is in a tin: lists of flows, their deficits, and the rounds in which bulk flows
 //! earn what they may send.
+//!
+//! A bulk flow without a deficit left gets a quantum whenever the rotation comes to it, until it has
+//! its turn. When hosts share, a quantum is a fraction of a packet, and that takes many rounds. So
+//! the round in which a flow will have its turn, and what it will have earned by then, is worked out
+//! at once, and rounds in which nobody has his turn are not made.
 
 use sojourn_core::Stream;
 
@@ -21,6 +26,9 @@ pub(crate) enum List {
 pub(crate) struct Turns {
     turns: Box<[Turn; QUEUES as usize]>,
     first: [u32; 3],
+    /// Rounds of the bulk flows so far; one ends behind the flow `last`.
+    round: u64,
+    last: u32,
     /// Quantum of a flow alone on its hosts.
     quantum: u32,
     /// The load of a host has changed since the bulk flows' shares were worked out.
@@ -29,51 +37,68 @@ pub(crate) struct Turns {
 
 const NONE: u32 = u32::MAX;
 
-/// To make fewer rounds than these together is more work than to make them one by one.
-const ROUNDS_WORTHWHILE: u32 = 5;
-
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     next: u32,
     previous: u32,
     list: Option<List>,
     share: Share,
+    /// Of a bulk flow that waits for its turn: what it will have then.
     deficit: i64,
+    /// The round in which a bulk flow has its turn, or had it.
+    turn_in: u64,
+}
+
+impl Turn {
+    const NEW: Self = Self {
+        next: 0,
+        previous: 0,
+        list: None,
+        share: Share { bytes: 0, host_load: 0 },
+        deficit: 0,
+        turn_in: 0,
+    };
+
+    /// The rotation comes to the flow in `round`, and then again in each round until its turn.
+    #[inline]
+    fn wait(&mut self, round: u64, dither: &mut Dither) {
+        self.turn_in = round;
+        if self.deficit <= 0 {
+            let (rounds, earned) = self.share.rounds_for(1 - self.deficit, dither.next());
+            self.turn_in += rounds;
+            self.deficit += earned;
+        }
+    }
 }
 
 /// What a flow earns in a round: its quantum divided by the bulk flows of the busier of its hosts.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Share {
     /// In fractions of 2^16 of a byte.
     bytes: u32,
-    /// At most one over the whole bytes that a round can earn, in fractions of 2^32.
-    reciprocal: u32,
     host_load: u32,
 }
 
 impl Share {
     fn new(quantum: u32, host_load: u32) -> Self {
-        let bytes = quantum * (65_535 / host_load);
-        let most = (bytes + 65_535) >> 16;
-        Self { bytes, reciprocal: u32::MAX / most.max(1), host_load }
+        Self { bytes: quantum * (65_535 / host_load), host_load }
     }
 
-    /// Rounds that leave a flow without a deficit, however they are dithered.
+    /// Rounds that earn at least `bytes`, and what they do earn.
     #[inline]
-    fn rounds_without_turn(&self, deficit: i64) -> u32 {
-        if deficit > 0 {
-            return 0;
-        }
-        ((deficit.unsigned_abs() * u64::from(self.reciprocal)) >> 32) as u32
+    fn rounds_for(self, bytes: i64, fraction: u16) -> (u64, i64) {
+        let (share, fraction) = (u64::from(self.bytes), u64::from(fraction));
+        let rounds = ((bytes.unsigned_abs() << 16) - fraction).div_ceil(share);
+        (rounds, ((rounds * share + fraction) >> 16) as i64)
     }
 }
 
-/// Random rounding: a random fraction is added to a share before it is cut to whole bytes, so that
-/// on average nothing is lost.
+/// Random fractions of 2^16 of a byte, one of which is added to what rounds earn before it is cut to
+/// whole bytes, so that on average nothing is lost.
 #[derive(Clone, Debug)]
 pub(crate) struct Dither {
     random: Stream,
-    /// The 16-bit numbers left of the last draw, below a one that marks their end.
+    /// Those left of the last draw, below a one that marks their end.
     bits: u64,
 }
 
@@ -96,70 +121,16 @@ impl Dither {
         bits as u16
     }
 
-    /// What one round earns.
-    #[inline]
-    fn round(&mut self, bytes: u32) -> i64 {
-        i64::from((bytes + u32::from(self.next())) >> 16)
-    }
-
-    /// What some rounds earn together, each rounded by a random number of its own, whose lower
-    /// byte is drawn only where the upper one leaves open whether to round up.
-    #[inline]
-    fn sum(&mut self, bytes: u32, rounds: Rounds) -> i64 {
-        let (mut ups, open) = rounds.round(bytes, self.random.next_u64());
-        for _ in 0..open {
-            ups += ((bytes & 0xff) + u32::from(self.next() & 0xff)) >> 8;
-        }
-        i64::from(rounds.count * (bytes >> 16) + ups)
-    }
-
     /// For other uses than dithering.
     pub(crate) fn random(&mut self) -> &mut Stream {
         &mut self.random
     }
 }
 
-/// Rounds made together, at most eight: as many as a draw has bytes.
-#[derive(Clone, Copy, Debug)]
-struct Rounds {
-    count: u32,
-    /// A one for each round, in lanes of 16 bits: those of even bytes, then those of odd ones.
-    lanes: [u64; 2],
-}
-
-impl Rounds {
-    const MOST: u32 = 8;
-    const ONES: u64 = 0x0001_0001_0001_0001;
-
-    /// `count` must be from one to eight.
-    #[inline]
-    fn new(count: u32) -> Self {
-        let counted = u64::MAX >> (64 - 8 * count);
-        Self { count, lanes: [counted & Self::ONES, counted >> 8 & Self::ONES] }
-    }
-
-    /// Takes the bytes of `drawn` as the upper ones of 16-bit numbers: how many of these round
-    /// `bytes` up, and how many do if their lower byte carries.
-    #[inline]
-    fn round(self, bytes: u32, drawn: u64) -> (u32, u32) {
-        // Every other byte, so that each has room to carry.
-        const BYTES: u64 = 0x00ff_00ff_00ff_00ff;
-        let fraction = u64::from(bytes >> 8 & 0xff) * Self::ONES;
-        let [even, odd] = [drawn & BYTES, drawn >> 8 & BYTES].map(|bytes| bytes + fraction);
-        let carries = |carry: u64| {
-            ((even + carry) >> 8 & self.lanes[0]) + ((odd + carry) >> 8 & self.lanes[1])
-        };
-        let (sure, possible) = (carries(0), carries(Self::ONES));
-        let total = |lanes: u64| (lanes.wrapping_mul(Self::ONES) >> 48) as u32;
-        if sure == possible { (total(sure), 0) } else { (total(sure), total(possible - sure)) }
-    }
-}
-
 impl Turns {
     pub(crate) fn new(quantum: u32) -> Self {
-        let turn = Turn { next: 0, previous: 0, list: None, share: Share::default(), deficit: 0 };
-        let turns = Box::new([turn; QUEUES as usize]);
-        Self { turns, first: [NONE; 3], quantum, are_shares_old: false }
+        let turns = Box::new([Turn::NEW; QUEUES as usize]);
+        Self { turns, first: [NONE; 3], round: 0, last: NONE, quantum, are_shares_old: false }
     }
 
     pub(crate) fn quantum(&self) -> u32 {
@@ -192,6 +163,9 @@ impl Turns {
         self.unlink(flow);
         let first = self.first[list as usize];
         if first == NONE {
+            if list == List::Old {
+                self.last = flow;
+            }
             self.first[list as usize] = flow;
             (self.turns[at(flow)].next, self.turns[at(flow)].previous) = (flow, flow);
         } else {
@@ -209,6 +183,10 @@ impl Turns {
         self.turns[at(previous)].next = next;
         self.turns[at(next)].previous = previous;
         let first = &mut self.first[list as usize];
+        if list == List::Old && flow == self.last {
+            self.last = previous;
+            self.round += u64::from(flow == *first);
+        }
         if next == flow {
             *first = NONE;
         } else if *first == flow {
@@ -217,17 +195,27 @@ impl Turns {
     }
 
     /// Gives a new flow its first quantum.
-    pub(crate) fn begin(&mut self, flow: u32, dither: &mut Dither, host_load: u32) {
-        let bytes = self.share_of(flow, host_load);
-        self.turns[at(flow)].deficit = dither.round(bytes);
+    pub(crate) fn begin(&mut self, flow: u32, host_load: u32, dither: &mut Dither) {
+        self.turns[at(flow)].deficit = 0;
+        self.earn_quantum(flow, host_load, dither);
         self.move_to_back(List::New, flow);
     }
 
     /// Gives the flow a quantum and sends it to the end of the bulk flows.
-    pub(crate) fn send_to_back(&mut self, flow: u32, dither: &mut Dither, host_load: u32) {
-        let bytes = self.share_of(flow, host_load);
-        self.turns[at(flow)].deficit += dither.round(bytes);
+    pub(crate) fn send_to_back(&mut self, flow: u32, host_load: u32, dither: &mut Dither) {
+        self.earn_quantum(flow, host_load, dither);
         self.move_to_back(List::Old, flow);
+        let turn = &mut self.turns[at(flow)];
+        let is_alone = turn.next == flow;
+        turn.wait(self.round + u64::from(!is_alone), dither);
+    }
+
+    fn earn_quantum(&mut self, flow: u32, host_load: u32, dither: &mut Dither) {
+        let turn = &mut self.turns[at(flow)];
+        if turn.share.host_load != host_load {
+            turn.share = Share::new(self.quantum, host_load);
+        }
+        turn.deficit += i64::from((turn.share.bytes + u32::from(dither.next())) >> 16);
     }
 
     /// The first bulk flow, of which there must be one, that has a deficit left: a flow without
@@ -235,82 +223,63 @@ impl Turns {
     #[inline(always)]
     pub(crate) fn next_bulk(&mut self, dither: &mut Dither, host_load: impl Fn(u32) -> u32) -> u32 {
         if self.are_shares_old {
-            self.work_out_shares(host_load);
+            self.work_out_shares(dither, host_load);
         }
         let first = self.first[List::Old as usize];
-        let turn = &self.turns[at(first)];
-        if turn.share.rounds_without_turn(turn.deficit) >= ROUNDS_WORTHWHILE {
-            self.make_rounds(first, dither);
+        let turn = &mut self.turns[at(first)];
+        if turn.deficit <= 0 {
+            turn.wait(self.round, dither);
         }
-        let mut flow = first;
-        loop {
-            let turn = &mut self.turns[at(flow)];
-            if turn.deficit > 0 {
-                self.first[List::Old as usize] = flow;
-                return flow;
-            }
-            turn.deficit += dither.round(turn.share.bytes);
-            flow = turn.next;
-        }
+        self.soonest_bulk(first)
     }
 
-    /// When hosts share, a quantum is a fraction of a packet and it takes several rounds until a
-    /// flow has its turn; those that bring nobody's turn are made together.
-    #[inline(never)]
-    fn make_rounds(&mut self, first: u32, dither: &mut Dither) {
-        while let Some(rounds) = self.rounds_without_turn(first) {
-            let mut flow = first;
-            loop {
-                let turn = &mut self.turns[at(flow)];
-                turn.deficit += dither.sum(turn.share.bytes, rounds);
-                flow = turn.next;
-                if flow == first {
-                    break;
-                }
-            }
-            if rounds.count < Rounds::MOST {
-                return;
-            }
-        }
-    }
-
-    /// Rounds of all bulk flows that leave each without a deficit, however they are dithered.
-    fn rounds_without_turn(&self, first: u32) -> Option<Rounds> {
-        let mut least = Rounds::MOST;
+    /// Of the bulk flows, from `first` on, the one whose turn comes next.
+    #[inline]
+    fn soonest_bulk(&mut self, first: u32) -> u32 {
+        let mut round = self.round;
+        let (mut soonest, mut rounds_to_go, mut its_round) = (first, u64::MAX, round);
         let mut flow = first;
         loop {
             let turn = &self.turns[at(flow)];
-            least = least.min(turn.share.rounds_without_turn(turn.deficit));
-            flow = turn.next;
-            if least == 0 {
-                return None;
+            let to_go = turn.turn_in.saturating_sub(round);
+            if to_go < rounds_to_go {
+                (soonest, rounds_to_go, its_round) = (flow, to_go, round);
             }
-            if flow == first {
-                return Some(Rounds::new(least));
+            round += u64::from(flow == self.last);
+            flow = turn.next;
+            if to_go == 0 || flow == first {
+                break;
             }
         }
+        self.round = its_round + rounds_to_go;
+        self.first[List::Old as usize] = soonest;
+        soonest
     }
 
+    /// Of all bulk flows. One that waits keeps what it has earned, to a byte.
     #[inline(never)]
-    fn work_out_shares(&mut self, host_load: impl Fn(u32) -> u32) {
+    fn work_out_shares(&mut self, dither: &mut Dither, host_load: impl Fn(u32) -> u32) {
         self.are_shares_old = false;
         let first = self.first[List::Old as usize];
-        let mut flow = first;
+        let (mut flow, mut round) = (first, self.round);
         loop {
-            self.share_of(flow, host_load(flow));
-            flow = self.turns[at(flow)].next;
+            let turn = &mut self.turns[at(flow)];
+            let host_load = host_load(flow);
+            if turn.share.host_load != host_load {
+                let to_go = turn.turn_in.saturating_sub(round);
+                let to_earn = (u64::from(turn.share.bytes) * to_go) >> 16;
+                turn.share = Share::new(self.quantum, host_load);
+                if to_go > 0 {
+                    turn.deficit = (turn.deficit - to_earn as i64).min(0);
+                    turn.wait(round, dither);
+                }
+            }
+            round += u64::from(flow == self.last);
+            flow = turn.next;
             if flow == first {
                 return;
             }
         }
-    }
-
-    fn share_of(&mut self, flow: u32, host_load: u32) -> u32 {
-        let share = &mut self.turns[at(flow)].share;
-        if share.host_load != host_load {
-            *share = Share::new(self.quantum, host_load);
-        }
-        share.bytes
     }
 
     pub(crate) fn iter(&self, list: List) -> impl Iterator<Item = u32> {
@@ -326,7 +295,7 @@ impl Turns {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, VecDeque};
+    use std::collections::VecDeque;
 
     use proptest::prelude::*;
 
@@ -359,102 +328,109 @@ mod tests {
             }
         }
 
-        /// Rounding together is rounding each by a number of its own, uniform in 0..2^16: a
-        /// draw's bytes are the upper ones, and a lower one is drawn where the sum needs it.
         #[test]
-        fn eight_rounds_together_are_rounded_one_by_one(
-            bytes in 0u32..1 << 27,
-            upper in prop::array::uniform8(0u8..),
-            lower in prop::array::uniform8(0u8..),
-            count in 1usize..=8,
-        ) {
-            let (sure, open) = Rounds::new(count as u32).round(bytes, u64::from_le_bytes(upper));
-            let mut expected = 0;
-            let mut lower_of_open = Vec::new();
-            for (upper, lower) in upper.into_iter().zip(lower).take(count) {
-                let number = u32::from(upper) << 8 | u32::from(lower);
-                expected += ((bytes & 0xffff) + number) >> 16;
-                if u32::from(upper) + (bytes >> 8 & 0xff) == 255 {
-                    lower_of_open.push(u32::from(lower));
-                }
-            }
-            prop_assert_eq!(open as usize, lower_of_open.len());
-            let carried: u32 =
-                lower_of_open.iter().map(|lower| ((bytes & 0xff) + lower) >> 8).sum();
-            prop_assert_eq!(sure + carried, expected);
-        }
-
-        #[test]
-        fn rounds_without_turn_leave_no_deficit_and_are_as_many_as_can_be(
+        fn rounds_earn_enough_and_one_fewer_would_not(
             quantum in 300u32..=1514,
             host_load in 1u32..=1024,
-            owed in 0i64..100_000,
+            bytes in 1i64..100_000,
+            fraction: u16,
         ) {
             let share = Share::new(quantum, host_load);
-            let most = i64::from((share.bytes + 65_535) >> 16);
-            let rounds = i64::from(share.rounds_without_turn(-owed));
-            prop_assert!(rounds * most <= owed);
-            prop_assert!((rounds + 2) * most > owed, "one fewer at most, by the reciprocal");
-            prop_assert_eq!(share.rounds_without_turn(1), 0);
+            let (rounds, earned) = share.rounds_for(bytes, fraction);
+            let earn = |rounds| (rounds * i64::from(share.bytes) + i64::from(fraction)) >> 16;
+            prop_assert_eq!(earned, earn(rounds as i64));
+            prop_assert!(earned >= bytes && earn(rounds as i64 - 1) < bytes);
+        }
+
+        /// Against a rotation made step by step, in which flows come, send and go.
+        #[test]
+        fn turns_are_those_of_a_rotation_made_step_by_step(
+            steps in prop::collection::vec((0u32..8, 60u32..4000), 1..200),
+        ) {
+            let mut rotation = Rotation::default();
+            let mut turns = Turns::new(QUANTUM);
+            let mut dither = [Dither::new(stream(1)), Dither::new(stream(1))];
+            for (choice, len) in steps {
+                let idle = (0..4).find(|flow| !rotation.list.contains(flow));
+                if let Some(flow) = idle && (rotation.list.is_empty() || choice < 2) {
+                    turns.turns[at(flow)].deficit = -i64::from(len);
+                    rotation.flows[at(flow)].deficit = -i64::from(len);
+                    turns.send_to_back(flow, LOADS[at(flow)], &mut dither[0]);
+                    rotation.send_to_back(flow, &mut dither[1]);
+                }
+                let flow = turns.next_bulk(&mut dither[0], |flow| LOADS[at(flow)]);
+                prop_assert_eq!(rotation.next(&mut dither[1]), flow);
+                prop_assert_eq!(rotation.flows[at(flow)].deficit, turns.turns[at(flow)].deficit);
+                turns.pay(flow, len);
+                rotation.flows[at(flow)].deficit -= i64::from(len);
+                if choice == 7 {
+                    turns.unlink(flow);
+                    rotation.list.pop_front();
+                }
+            }
         }
     }
 
     const QUANTUM: u32 = 305;
-    const LOADS: [u32; 3] = [2, 3, 7];
+    const LOADS: [u32; 4] = [2, 3, 7, 5];
 
-    /// Three bulk flows that owe something, the first one 200 bytes more than the last.
-    fn owing(owed: i64) -> Turns {
-        let mut turns = Turns::new(QUANTUM);
-        for flow in 0..3 {
-            turns.move_to_back(List::Old, flow);
-            turns.hosts_changed();
-            turns.turns[at(flow)].deficit = -owed + 100 * i64::from(flow);
-        }
-        turns
+    /// The head of the list has a deficit left, or gets a quantum and goes to the end.
+    #[derive(Default)]
+    struct Rotation {
+        list: VecDeque<u32>,
+        flows: [Earning; 4],
     }
 
-    fn one_by_one(turns: &mut Turns, random: &mut Stream) -> u32 {
-        loop {
-            let flow = turns.first(List::Old).expect("there are three");
-            let turn = &mut turns.turns[at(flow)];
-            if turn.deficit > 0 {
-                return flow;
-            }
-            let share = Share::new(QUANTUM, LOADS[at(flow)]);
-            turn.deficit += i64::from((share.bytes + (random.next_u32() >> 16)) >> 16);
-            turns.move_to_back(List::Old, flow);
-        }
+    #[derive(Default)]
+    struct Earning {
+        deficit: i64,
+        /// Fractions of bytes earned since it began to wait.
+        fraction: Option<u32>,
     }
 
-    /// The law of who is next and of what each has then, by a χ² test of two samples.
-    #[test]
-    fn rounds_made_together_have_the_law_of_rounds_made_one_by_one() {
-        const RUNS: usize = 20_000;
-        let (mut random, mut dither) = (stream(1), Dither::new(stream(2)));
-        for owed in [400, 700, 1500, 4000] {
-            let mut counts: BTreeMap<(u32, [i64; 3]), [f64; 2]> = BTreeMap::new();
-            for _ in 0..RUNS {
-                let (mut single, mut together) = (owing(owed), owing(owed));
-                let next = [
-                    one_by_one(&mut single, &mut random),
-                    together.next_bulk(&mut dither, |flow| LOADS[at(flow)]),
-                ];
-                for (sample, turns) in [single, together].iter().enumerate() {
-                    let deficits = [0, 1, 2].map(|flow| turns.turns[flow].deficit);
-                    counts.entry((next[sample], deficits)).or_default()[sample] += 1.0;
+    impl Rotation {
+        fn send_to_back(&mut self, flow: u32, dither: &mut Dither) {
+            let earning = &mut self.flows[at(flow)];
+            let bytes = Share::new(QUANTUM, LOADS[at(flow)]).bytes;
+            earning.deficit += i64::from((bytes + u32::from(dither.next())) >> 16);
+            earning.fraction = (earning.deficit <= 0).then(|| u32::from(dither.next()));
+            self.list.push_back(flow);
+        }
+
+        fn next(&mut self, dither: &mut Dither) -> u32 {
+            loop {
+                let flow = self.list[0];
+                let earning = &mut self.flows[at(flow)];
+                if earning.deficit > 0 {
+                    earning.fraction = None;
+                    return flow;
                 }
+                let fraction = earning.fraction.unwrap_or_else(|| u32::from(dither.next()));
+                let earned = fraction + Share::new(QUANTUM, LOADS[at(flow)]).bytes;
+                earning.deficit += i64::from(earned >> 16);
+                earning.fraction = Some(earned & 0xffff);
+                self.list.rotate_left(1);
             }
-            // Outcomes seen less than twenty times count as one.
-            let (rare, common): (Vec<[f64; 2]>, Vec<[f64; 2]>) =
-                counts.into_values().partition(|[a, b]| a + b < 20.0);
-            let rest = rare.iter().fold([0.0; 2], |sum, [a, b]| [sum[0] + a, sum[1] + b]);
-            let cells: Vec<[f64; 2]> =
-                common.into_iter().chain([rest]).filter(|[a, b]| a + b > 0.0).collect();
-            let chi_square: f64 = cells.iter().map(|[a, b]| (a - b) * (a - b) / (a + b)).sum();
-            let freedom = cells.len() as f64 - 1.0;
-            assert!(freedom >= 5.0, "owed {owed}: {} outcomes tell too little", cells.len());
-            let deviations = (chi_square - freedom) / (2.0 * freedom).sqrt();
-            assert!(deviations.abs() < 3.5, "owed {owed}: χ² {chi_square} of {freedom}");
         }
+    }
+
+    #[test]
+    fn a_flow_that_waits_keeps_what_it_has_earned_when_its_share_changes() {
+        let mut turns = Turns::new(QUANTUM);
+        let mut dither = Dither::new(stream(1));
+        for flow in 0..2 {
+            turns.send_to_back(flow, 2, &mut dither);
+        }
+        for flow in 0..2 {
+            assert_eq!(turns.next_bulk(&mut dither, |_| 2), flow);
+            turns.pay(flow, 4000);
+        }
+        // Flow 0 has its turn after some 26 rounds of 152 bytes; then flow 1 is as far.
+        assert_eq!(turns.next_bulk(&mut dither, |_| 2), 0);
+        turns.pay(0, 8000);
+        turns.hosts_changed();
+        assert_eq!(turns.next_bulk(&mut dither, |flow| [1, 40][at(flow)]), 1);
+        let earned = turns.turns[at(1)].deficit;
+        assert!((1..=153).contains(&earned), "{earned}");
     }
 }
