@@ -171,10 +171,10 @@ pub struct Packet {
 /// segment twice, and the byte position travels along for whoever writes packets to a file.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
-    /// TCP payload.
-    Segment(SegmentBody),
     /// TCP acknowledgement without payload.
     Ack(AckBody),
+    /// TCP payload.
+    Segment(SegmentBody),
     /// One datagram of a UDP stream. `frame` counts the application's frames, `last` ends one.
     Datagram { number: u32, frame: u32, last: bool },
     /// ICMP echo request (forward) or reply (reverse); `asked` is when the request left.
@@ -243,7 +243,7 @@ impl Queued for Packet {
     #[inline]
     fn truesize(&self) -> u32 {
         match u32::from(self.segments) {
-            1 => (self.wire_len - ETHERNET_HEADER).next_multiple_of(64) + 880,
+            1 => ((self.wire_len - ETHERNET_HEADER + 63) & !63) + 880,
             segments => segments * 3365,
         }
     }

@@ -311,7 +311,7 @@ impl Line {
             self.due = Time::NEVER;
             return;
         };
-        let sojourn = self.due.since(*since);
+        let sojourn = self.due.after(*since);
         admission.release(packet.wire_len());
         let ready = self.send(sojourn, observer);
         self.due = if admission.backlog().packets > 0 { ready } else { Time::NEVER };

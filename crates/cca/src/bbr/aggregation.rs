@@ -45,7 +45,7 @@ impl Aggregation {
     /// `acked` segments arrived when `bw` was the estimate.
     pub(crate) fn on_ack(&mut self, now: Time, acked: u32, bw: Bw, cwnd: u32) {
         let acked = u64::from(acked);
-        let mut expected = bw.segments_in(now.since(self.epoch_start).as_micros());
+        let mut expected = bw.segments_in(now.after(self.epoch_start).as_micros());
         if self.epoch_acked <= expected || self.epoch_acked + acked >= EPOCH_LIMIT {
             self.restart(now);
             expected = 0;

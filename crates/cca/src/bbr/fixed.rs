@@ -138,7 +138,7 @@ impl Jiffies {
             return now;
         }
         // The division is for the first call of a tick only.
-        if now.since(self.current) >= self.tick {
+        if now.after(self.current) >= self.tick {
             let ticks = now.as_nanos() / self.tick.as_nanos();
             self.current = Time::from_nanos(ticks * self.tick.as_nanos());
         }

@@ -88,7 +88,7 @@ impl RateSampler {
         let memo = &board.covered(segment).memo;
         self.first_sent_time = sent;
         let send_interval = sent.since(memo.first_sent_time);
-        let ack_interval = now.since(memo.delivered_time);
+        let ack_interval = now.after(memo.delivered_time);
         let interval = send_interval.max(ack_interval);
         let sample = RateSample {
             delivered: (self.delivered - memo.delivered) as u32,

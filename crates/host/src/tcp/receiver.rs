@@ -214,7 +214,7 @@ impl Receiver {
             self.echo = packet.sent;
         }
         if segment.echo > Time::ZERO && start == self.next {
-            self.on_rtt(now.since(segment.echo));
+            self.on_rtt(now.after(segment.echo));
         }
         self.owes_ack = true;
         if end <= self.next {
@@ -417,7 +417,7 @@ impl Receiver {
             self.quick = MOST_QUICK_ACKS;
             self.ato = least;
         } else {
-            let gap = now.since(self.last_arrival);
+            let gap = now.after(self.last_arrival);
             if gap <= least / 2 {
                 self.ato = self.ato / 2 + least / 2;
             } else if gap < self.ato {

@@ -53,7 +53,7 @@ impl Rack {
         record: &Record,
         min_rtt: Option<Span>,
     ) {
-        let rtt = now.since(record.sent);
+        let rtt = now.after(record.sent);
         // A retransmission acknowledged too soon: it is the original that arrived.
         if record.was_retransmitted && min_rtt.is_some_and(|least| rtt < least) {
             return;

@@ -133,7 +133,7 @@ struct MinFilter {
 impl MinFilter {
     #[inline]
     fn update(&mut self, now: Time, rtt: Span) {
-        let is_over = now.since(self.since) > MIN_RTT_WINDOW / 2;
+        let is_over = now.after(self.since) > MIN_RTT_WINDOW / 2;
         if is_over || self.halves[0].is_none_or(|least| rtt < least) {
             self.change(now, rtt, is_over);
         }

@@ -614,11 +614,11 @@ impl Sender {
             && !had_sacked
             && outcome.last_acked_payload < self.config.mss;
         let for_controller = match (outcome.last_sacked, acked) {
-            (Some(sacked), _) => Some(now.since(sacked)),
-            (None, Some(_)) => outcome.last_acked.map(|sent| now.since(sent)),
+            (Some(sacked), _) => Some(now.after(sacked)),
+            (None, Some(_)) => outcome.last_acked.map(|sent| now.after(sent)),
             (None, None) => None,
         };
-        let estimate = acked.or(outcome.first_sacked).map(|sent| now.since(sent)).or_else(|| {
+        let estimate = acked.or(outcome.first_sacked).map(|sent| now.after(sent)).or_else(|| {
             // The timestamp option tells even of a retransmitted segment which copy arrived.
             (outcome.advanced && outcome.echo > Time::ZERO).then(|| now.since(outcome.echo))
         });

@@ -117,7 +117,7 @@ impl ReceiveWindow {
     #[inline]
     pub(super) fn on_taken(&mut self, now: Time, byte: u64) {
         if let ReceiveBuffer::Auto { most, .. } = self.buffer
-            && now.since(self.interval_start) >= self.rtt
+            && now.after(self.interval_start) >= self.rtt
         {
             self.end_interval(now, byte, most);
         }

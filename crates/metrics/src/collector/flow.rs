@@ -309,7 +309,7 @@ impl FlowState {
         if packet.ecn == Ecn::Ce {
             self.total.ce_packets += u64::from(packet.segments);
         }
-        self.owd.record(now.since(packet.sent).as_nanos());
+        self.owd.record(now.after(packet.sent).as_nanos());
     }
 
     fn on_datagram(&mut self, now: Time, sent: Time, number: u32) {

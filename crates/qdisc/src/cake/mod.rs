@@ -212,7 +212,7 @@ impl<P: Queued + Copy> Cake<P> {
                     return None;
                 };
                 let packet = &mut head.slot.packet;
-                let wait = now.since(head.slot.arrived);
+                let wait = now.after(head.slot.arrived);
                 let signal = flow.cobalt.on_dequeue(
                     &tin.cobalt,
                     now,

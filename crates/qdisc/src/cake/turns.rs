@@ -88,7 +88,7 @@ impl Share {
     #[inline]
     fn rounds_for(self, bytes: i64, fraction: u16) -> (u64, i64) {
         let (share, fraction) = (u64::from(self.bytes), u64::from(fraction));
-        let rounds = ((bytes.unsigned_abs() << 16) - fraction).div_ceil(share);
+        let rounds = ((bytes.unsigned_abs() << 16) - fraction + share - 1) / share;
         (rounds, ((rounds * share + fraction) >> 16) as i64)
     }
 }
@@ -237,21 +237,25 @@ impl Turns {
     #[inline]
     fn soonest_bulk(&mut self, first: u32) -> u32 {
         let mut round = self.round;
-        let (mut soonest, mut rounds_to_go, mut its_round) = (first, u64::MAX, round);
+        let (mut soonest, mut soonest_round, mut rounds_to_go) = (first, round, u64::MAX);
         let mut flow = first;
         loop {
             let turn = &self.turns[at(flow)];
-            let to_go = turn.turn_in.saturating_sub(round);
-            if to_go < rounds_to_go {
-                (soonest, rounds_to_go, its_round) = (flow, to_go, round);
+            if turn.turn_in <= round {
+                (soonest, soonest_round) = (flow, round);
+                break;
+            }
+            if turn.turn_in - round < rounds_to_go {
+                rounds_to_go = turn.turn_in - round;
+                (soonest, soonest_round) = (flow, turn.turn_in);
             }
             round += u64::from(flow == self.last);
             flow = turn.next;
-            if to_go == 0 || flow == first {
+            if flow == first {
                 break;
             }
         }
-        self.round = its_round + rounds_to_go;
+        self.round = soonest_round;
         self.first[List::Old as usize] = soonest;
         soonest
     }
