@@ -226,14 +226,14 @@ macro_rules! each {
 }
 
 impl Cca {
-    /// [`Controller::on_ack`] and what the controller says then, which is wanted of every
+    /// [`Controller::on_ack`]; then `says` is what the controller says, which is wanted after every
     /// acknowledgement.
     #[inline]
-    pub fn answer(&mut self, ack: &Ack) -> Outputs {
+    pub fn answer(&mut self, ack: &Ack, says: &mut Outputs) {
         each!(self, inner => {
             inner.on_ack(ack);
-            inner.outputs()
-        })
+            *says = inner.outputs();
+        });
     }
 }
 

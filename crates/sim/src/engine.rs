@@ -79,8 +79,6 @@ struct Engine<'a, O> {
     wakes: u64,
     next_step: Time,
     steps: u64,
-    /// The observer needs all events in order.
-    is_ordered: bool,
 }
 
 struct FlowState {
@@ -161,7 +159,6 @@ impl<'a, O: Observer> Engine<'a, O> {
             })
             .collect();
         let places = 1 + links.len() + 4 * flows.len();
-        let is_ordered = observer.needs_order();
         let mut engine = Self {
             now: Time::ZERO,
             agenda: Agenda::new(links.len(), places, end),
@@ -178,7 +175,6 @@ impl<'a, O: Observer> Engine<'a, O> {
             wakes: 0,
             next_step: Time::ZERO + scenario.step,
             steps: 0,
-            is_ordered,
         };
         for flow in 0..engine.flows.len() {
             engine.reschedule_sender(flow);
@@ -207,7 +203,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             } else {
                 wakes_at_once = 0;
             }
-            if self.is_ordered {
+            if self.observer.needs_order() {
                 self.settle_in_order_before(at);
             }
             self.now = at;
@@ -407,10 +403,11 @@ impl<'a, O: Observer> Engine<'a, O> {
             return;
         }
         let packet = &state.line.pipe.pop();
-        if state.line.pipe.is_empty() {
+        let mut wake = state.line.pipe.next();
+        if wake.is_never() {
             state.settle(self.now, self.observer);
+            wake = state.next_wake();
         }
-        let wake = state.next_wake();
         self.agenda.set(Place(link as u32), wake);
         if state.line.exit == Exit::Ends {
             self.arrive(packet);

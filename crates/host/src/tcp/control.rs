@@ -59,7 +59,7 @@ impl Control {
 
     #[inline(always)]
     pub(super) fn on_ack(&mut self, ack: &Ack) {
-        self.says = self.cca.answer(ack);
+        self.cca.answer(ack, &mut self.says);
     }
 
     pub(super) fn on_lost(&mut self, lost: &Lost) {

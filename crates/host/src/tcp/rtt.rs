@@ -104,6 +104,12 @@ impl RttEstimator {
         self.min.value
     }
 
+    /// [`RttEstimator::min`] in microseconds, rounded down; zero without a sample.
+    #[inline]
+    pub(super) fn min_us(&self) -> u64 {
+        self.min.value_us
+    }
+
     #[inline]
     pub(super) fn rto(&self) -> Span {
         self.rto
@@ -128,6 +134,7 @@ struct MinFilter {
     since: Time,
     /// The smaller half.
     value: Option<Span>,
+    value_us: u64,
 }
 
 impl MinFilter {
@@ -150,6 +157,7 @@ impl MinFilter {
             [Some(a), Some(b)] => Some(a.min(b)),
             [a, b] => a.or(b),
         };
+        self.value_us = self.value.map_or(0, Span::as_micros);
     }
 }
 

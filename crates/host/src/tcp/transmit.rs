@@ -234,10 +234,15 @@ impl Sender {
             return Err(Hold::Deferred);
         }
         let count = quota.min(most);
-        let bytes = (u64::from(count) * mss).min(available);
-        // The receiver's window takes whole segments, unless the last one is short.
-        let bytes = if bytes > room { room / mss * mss } else { bytes };
-        self.send_new(now, bytes);
+        let full = u64::from(count) * mss;
+        if full <= room.min(available) {
+            self.send_new(now, full, count);
+        } else {
+            let bytes = full.min(available);
+            // The receiver's window takes whole segments, unless the last one is short.
+            let bytes = if bytes > room { room / mss * mss } else { bytes };
+            self.send_new(now, bytes, bytes.div_ceil(mss) as u32);
+        }
         Ok(())
     }
 
@@ -254,14 +259,14 @@ impl Sender {
         if available == 0 || room < available {
             return false;
         }
-        self.send_new(now, available);
+        self.send_new(now, available, 1);
         true
     }
 
+    /// `bytes` make `count` segments.
     #[inline(always)]
-    fn send_new(&mut self, now: Time, bytes: u64) {
+    fn send_new(&mut self, now: Time, bytes: u64, count: u32) {
         let mss = u64::from(self.config.mss);
-        let count = bytes.div_ceil(mss) as u32;
         let prior_in_flight = self.in_flight();
         let was_empty = self.board.is_empty();
         let memo = self.memo(now, count);
@@ -386,7 +391,7 @@ impl Sender {
         let mut bytes = if rate.is_unlimited() { most } else { rate.as_bytes_per_sec() >> 10 };
         // By default it doubles for every 512 µs nearer, below 32 of them.
         let log = self.config.tso_rtt_log;
-        let distance = self.rtt.min().map_or(0, |rtt| rtt.as_micros() >> log);
+        let distance = self.rtt.min_us() >> log;
         if log != 0 && distance < 32 {
             bytes += most >> distance;
         }
