@@ -153,8 +153,7 @@ impl Link {
                 observer.record(now, who, &Event::Enqueued { packet, backlog });
             }
             Queue::Managed(discipline) => {
-                let holds_any = with_discipline!(discipline, queue => line.enqueue(queue, now, packet, observer));
-                if !holds_any {
+                if !line.enqueue_managed(discipline, now, packet, observer) {
                     return;
                 }
             }
@@ -244,6 +243,18 @@ impl Link {
 }
 
 impl Line {
+    /// Whether `discipline` then holds any packet.
+    #[inline(never)]
+    fn enqueue_managed<O: Observer>(
+        &mut self,
+        discipline: &mut AnyQdisc<Packet>,
+        now: Time,
+        packet: &Packet,
+        observer: &mut O,
+    ) -> bool {
+        with_discipline!(discipline, queue => self.enqueue(queue, now, packet, observer))
+    }
+
     /// Whether `queue` then holds any packet.
     #[inline(always)]
     fn enqueue<O: Observer>(
