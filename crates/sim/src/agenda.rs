@@ -20,8 +20,11 @@ pub(crate) struct Agenda {
     quiet_wakes: Vec<Time>,
     /// Places below this are in `busy`.
     split: u32,
-    /// Low bits of a key that hold its place.
+    /// Low bits of a key that hold its place, as their number and as a mask.
     place_bits: u32,
+    place_mask: u64,
+    /// All later times count as this one.
+    latest: u64,
 }
 
 impl Agenda {
@@ -36,6 +39,8 @@ impl Agenda {
             quiet_wakes: vec![Time::NEVER; places - busy],
             split: busy as u32,
             place_bits,
+            place_mask: !(NEVER << place_bits),
+            latest: NEVER >> place_bits,
         }
     }
 
@@ -71,16 +76,15 @@ impl Agenda {
     /// Time above place: what comes first is the least.
     #[inline(always)]
     fn key(&self, place: Place, at: Time) -> u64 {
-        let latest = NEVER >> self.place_bits;
-        at.as_nanos().min(latest) << self.place_bits | u64::from(place.0)
+        at.as_nanos().min(self.latest) << self.place_bits | u64::from(place.0)
     }
 
     /// The place that comes first, and when.
     #[inline]
     pub(crate) fn first(&self) -> (Time, Place) {
         let first = self.busy.first.min(self.quiet.first);
-        let place = first & !(NEVER << self.place_bits);
-        (Time::from_nanos(first >> self.place_bits), Place(place as u32))
+        let place = Place((first & self.place_mask) as u32);
+        (Time::from_nanos(first >> self.place_bits), place)
     }
 }
 

@@ -281,7 +281,7 @@ impl Tin {
 
     /// The flow whose turn it is: of the decaying ones at most one a packet, then the sparse, then
     /// the bulk ones. A flow without deficit gets a quantum and goes to the back of the bulk ones.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_flow(
         &mut self,
         look_at_decaying: bool,
