@@ -49,9 +49,9 @@ impl Schedule {
     fn advance(&mut self, len: u32, now: Time) {
         let duration = self.pace.time_for(len);
         if self.time_next_packet < now {
-            self.time_next_packet += duration;
+            self.time_next_packet = self.time_next_packet.later(duration);
         } else {
-            self.time_next_packet = self.time_next_packet.max(now + duration);
+            self.time_next_packet = self.time_next_packet.max(now.later(duration));
         }
     }
 }
@@ -118,9 +118,9 @@ impl Shaper {
         if self.is_shaping {
             tin.advance(len, now);
             let duration = self.pace.time_for(len);
-            self.time_next_packet += duration;
+            self.time_next_packet = self.time_next_packet.later(duration);
             let half = Span::from_nanos(duration.as_nanos() >> 1);
-            self.failsafe_next_packet += duration + half;
+            self.failsafe_next_packet = self.failsafe_next_packet.later(duration).later(half);
         }
         len
     }

@@ -96,12 +96,18 @@ impl Stats {
     pub(crate) fn observe_delay(&mut self, delay: Span) {
         let delay = delay.as_nanos();
         let slowly = |average: u64| average - (average >> 8) + (delay >> 8);
-        let fast = |average: u64| average - (average >> 2) + (delay >> 2);
         let (peak, base) = (self.peak_delay, self.base_delay);
         self.average_delay = slowly(self.average_delay);
-        self.peak_delay = if delay > peak { fast(peak) } else { slowly(peak) };
-        self.base_delay = if delay < base { fast(base) } else { slowly(base) };
+        self.peak_delay = if delay > peak { fast(peak, delay) } else { slowly(peak) };
+        self.base_delay = if delay < base { fast(base, delay) } else { slowly(base) };
     }
+}
+
+/// A call, so that it is not worked out for nothing: it is seldom that a delay is a new extreme.
+#[cold]
+#[inline(never)]
+fn fast(average: u64, delay: u64) -> u64 {
+    average - (average >> 2) + (delay >> 2)
 }
 
 impl Tin {
