@@ -8,13 +8,16 @@ use sojourn_host::apps::{Arrivals, Ping, Source, Udp};
 use sojourn_host::tcp::{Endpoints, Receiver, Sender};
 use sojourn_scenario::{App, Flow, Traffic};
 
+/// Of two kinds, so that one comparison finds the commonest.
 #[expect(clippy::large_enum_variant, reason = "one per flow, and never moved")]
 #[repr(u8)] // Told apart by a byte of its own, not by impossible values within the sender.
 pub(crate) enum Ends {
-    Tcp {
-        sender: Sender,
-        receiver: Receiver,
-    },
+    Tcp { sender: Sender, receiver: Receiver },
+    Other(Other),
+}
+
+#[expect(clippy::large_enum_variant, reason = "one per flow, and never moved")]
+pub(crate) enum Other {
     /// One connection after another, and several at once.
     Arrivals(Arrivals),
     Ping(Ping),
@@ -46,9 +49,9 @@ impl Ends {
                         let draws = Draws::new(address, &flow.name);
                         let (config, stop) = (config.clone(), stop.min(end));
                         let (cca, transport) = (cca.clone(), transport.clone());
-                        return Self::Arrivals(Arrivals::new(
+                        return Self::Other(Other::Arrivals(Arrivals::new(
                             config, cca, transport, ends, draws, start, stop,
-                        ));
+                        )));
                     }
                 };
                 let random = address.stream_named(&flow.name, Purpose::Controller);
@@ -58,8 +61,8 @@ impl Ends {
                     sender: Sender::new(config, cca.clone(), ends, source, start, random),
                 }
             }
-            App::Ping(config) => Self::Ping(Ping::new(*config, ends, start, stop)),
-            App::Udp(config) => Self::Udp(Udp::new(*config, ends, start, stop)),
+            App::Ping(config) => Self::Other(Other::Ping(Ping::new(*config, ends, start, stop))),
+            App::Udp(config) => Self::Other(Other::Udp(Udp::new(*config, ends, start, stop))),
         }
     }
 
@@ -68,14 +71,7 @@ impl Ends {
     pub(crate) fn on_reverse<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) {
         match self {
             Self::Tcp { sender, .. } => sender.on_packet(now, packet, o),
-            Self::Arrivals(arrivals) => arrivals.on_reverse(now, packet, o),
-            Self::Ping(_) => {
-                if let Body::Echo { asked, .. } = packet.body {
-                    let rtt = now.since(asked);
-                    o.record(now, Who::Flow(packet.flow), &Event::Ping { rtt });
-                }
-            }
-            Self::Udp(_) => {}
+            Self::Other(other) => other.on_reverse(now, packet, o),
         }
     }
 
@@ -92,6 +88,105 @@ impl Ends {
                 receiver.on_packet(now, packet, o);
                 receiver.poll_transmit(now)
             }
+            Self::Other(other) => other.on_forward(now, packet, o),
+        }
+    }
+
+    pub(crate) fn wake_sender<O: Observer>(&mut self, now: Time, o: &mut O) {
+        match self {
+            Self::Tcp { sender, .. } => sender.on_wake(now, o),
+            Self::Other(Other::Arrivals(arrivals)) => arrivals.wake_sender(now, o),
+            Self::Other(Other::Ping(_) | Other::Udp(_)) => {}
+        }
+    }
+
+    pub(crate) fn wake_receiver(&mut self, now: Time) -> Option<Packet> {
+        match self {
+            Self::Tcp { receiver, .. } => {
+                receiver.on_wake(now);
+                receiver.poll_transmit(now)
+            }
+            Self::Other(Other::Arrivals(arrivals)) => arrivals.wake_receiver(now),
+            Self::Other(Other::Ping(_) | Other::Udp(_)) => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+        match self {
+            Self::Tcp { sender, .. } => sender.poll_transmit(now),
+            Self::Other(other) => other.poll_transmit(now),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn next_sender_wake(&self) -> Time {
+        match self {
+            Self::Tcp { sender, .. } => sender.next_wake(),
+            Self::Other(other) => other.next_sender_wake(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn next_receiver_wake(&self) -> Time {
+        match self {
+            Self::Tcp { receiver, .. } => receiver.next_wake(),
+            Self::Other(Other::Arrivals(arrivals)) => arrivals.next_receiver_wake(),
+            Self::Other(Other::Ping(_) | Other::Udp(_)) => Time::NEVER,
+        }
+    }
+
+    /// What `ss` would show; `None` if it is not TCP.
+    pub(crate) fn sample(&self, now: Time) -> Option<FlowSample> {
+        match self {
+            Self::Tcp { sender, .. } => Some(sender.sample(now)),
+            Self::Other(Other::Arrivals(arrivals)) => Some(arrivals.sample(now)),
+            Self::Other(Other::Ping(_) | Other::Udp(_)) => None,
+        }
+    }
+
+    /// Whether the counts of all senders are those of their scoreboards.
+    pub(crate) fn have_counted_right(&self) -> bool {
+        match self {
+            Self::Tcp { sender, .. } => sender.has_counted_right(),
+            Self::Other(Other::Arrivals(arrivals)) => {
+                arrivals.connections().all(|(sender, _)| sender.has_counted_right())
+            }
+            Self::Other(Other::Ping(_) | Other::Udp(_)) => true,
+        }
+    }
+
+    /// The connection of which more, or less, is acknowledged than arrived and was sent: the
+    /// first segment not acknowledged, the first not received, the first not sent.
+    pub(crate) fn out_of_sequence(&self) -> Option<[u32; 3]> {
+        match self {
+            Self::Tcp { sender, receiver } => out_of_sequence(sender, receiver),
+            Self::Other(Other::Arrivals(arrivals)) => arrivals
+                .connections()
+                .find_map(|(sender, receiver)| out_of_sequence(sender, receiver)),
+            Self::Other(Other::Ping(_) | Other::Udp(_)) => None,
+        }
+    }
+}
+
+impl Other {
+    #[inline(never)]
+    fn on_reverse<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) {
+        match self {
+            Self::Arrivals(arrivals) => arrivals.on_reverse(now, packet, o),
+            Self::Ping(_) => {
+                if let Body::Echo { asked, .. } = packet.body {
+                    let rtt = now.since(asked);
+                    o.record(now, Who::Flow(packet.flow), &Event::Ping { rtt });
+                }
+            }
+            Self::Udp(_) => {}
+        }
+    }
+
+    #[inline(never)]
+    fn on_forward<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) -> Option<Packet> {
+        match self {
             Self::Arrivals(arrivals) => arrivals.on_forward(now, packet, o),
             Self::Ping(_) => Some(Ping::answer(now, packet)),
             Self::Udp(udp) => {
@@ -102,83 +197,21 @@ impl Ends {
         }
     }
 
-    pub(crate) fn wake_sender<O: Observer>(&mut self, now: Time, o: &mut O) {
+    #[inline(never)]
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
         match self {
-            Self::Tcp { sender, .. } => sender.on_wake(now, o),
-            Self::Arrivals(arrivals) => arrivals.wake_sender(now, o),
-            Self::Ping(_) | Self::Udp(_) => {}
-        }
-    }
-
-    pub(crate) fn wake_receiver(&mut self, now: Time) -> Option<Packet> {
-        match self {
-            Self::Tcp { receiver, .. } => {
-                receiver.on_wake(now);
-                receiver.poll_transmit(now)
-            }
-            Self::Arrivals(arrivals) => arrivals.wake_receiver(now),
-            Self::Ping(_) | Self::Udp(_) => None,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
-        match self {
-            Self::Tcp { sender, .. } => sender.poll_transmit(now),
             Self::Arrivals(arrivals) => arrivals.poll_transmit(now),
             Self::Ping(ping) => ping.poll_transmit(now),
             Self::Udp(udp) => udp.poll_transmit(now),
         }
     }
 
-    #[inline]
-    pub(crate) fn next_sender_wake(&self) -> Time {
+    #[inline(never)]
+    fn next_sender_wake(&self) -> Time {
         match self {
-            Self::Tcp { sender, .. } => sender.next_wake(),
             Self::Arrivals(arrivals) => arrivals.next_sender_wake(),
             Self::Ping(ping) => ping.next_wake(),
             Self::Udp(udp) => udp.next_wake(),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn next_receiver_wake(&self) -> Time {
-        match self {
-            Self::Tcp { receiver, .. } => receiver.next_wake(),
-            Self::Arrivals(arrivals) => arrivals.next_receiver_wake(),
-            Self::Ping(_) | Self::Udp(_) => Time::NEVER,
-        }
-    }
-
-    /// What `ss` would show; `None` if it is not TCP.
-    pub(crate) fn sample(&self, now: Time) -> Option<FlowSample> {
-        match self {
-            Self::Tcp { sender, .. } => Some(sender.sample(now)),
-            Self::Arrivals(arrivals) => Some(arrivals.sample(now)),
-            Self::Ping(_) | Self::Udp(_) => None,
-        }
-    }
-
-    /// Whether the counts of all senders are those of their scoreboards.
-    pub(crate) fn have_counted_right(&self) -> bool {
-        match self {
-            Self::Tcp { sender, .. } => sender.has_counted_right(),
-            Self::Arrivals(arrivals) => {
-                arrivals.connections().all(|(sender, _)| sender.has_counted_right())
-            }
-            Self::Ping(_) | Self::Udp(_) => true,
-        }
-    }
-
-    /// The connection of which more, or less, is acknowledged than arrived and was sent: the
-    /// first segment not acknowledged, the first not received, the first not sent.
-    pub(crate) fn out_of_sequence(&self) -> Option<[u32; 3]> {
-        match self {
-            Self::Tcp { sender, receiver } => out_of_sequence(sender, receiver),
-            Self::Arrivals(arrivals) => arrivals
-                .connections()
-                .find_map(|(sender, receiver)| out_of_sequence(sender, receiver)),
-            Self::Ping(_) | Self::Udp(_) => None,
         }
     }
 }
