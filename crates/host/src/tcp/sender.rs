@@ -468,6 +468,7 @@ impl Sender {
     }
 
     /// Marks what the blocks report, skipping what the acknowledgement before reported already.
+    #[inline(always)]
     fn on_sack(&mut self, now: Time, ack: &AckBody, outcome: &mut AckOutcome) {
         let mut cache = [SackBlock::default(); 3];
         let blocks = &ack.sack[usize::from(ack.dsack)..usize::from(ack.sack_count)];
