@@ -65,7 +65,8 @@ const MOST_WAKES_AT_ONCE: u64 = 10_000_000;
 
 struct Engine<'a, O> {
     now: Time,
-    /// Links, four places for each flow, the step of the time series.
+    /// Links, two ends of each flow, the step of the time series, and two pipes of each flow, if any
+    /// flow has a propagation of its own.
     agenda: Agenda,
     links: Vec<Link>,
     flows: Vec<FlowState>,
@@ -87,6 +88,22 @@ struct FlowState {
     reverse: Way,
 }
 
+impl FlowState {
+    fn way(&self, direction: Direction) -> &Way {
+        match direction {
+            Direction::Forward => &self.forward,
+            Direction::Reverse => &self.reverse,
+        }
+    }
+
+    fn way_mut(&mut self, direction: Direction) -> &mut Way {
+        match direction {
+            Direction::Forward => &mut self.forward,
+            Direction::Reverse => &mut self.reverse,
+        }
+    }
+}
+
 /// The links of one direction of a flow, and the propagation that only this flow has behind them.
 struct Way {
     links: Vec<u16>,
@@ -97,6 +114,11 @@ struct Way {
 impl Way {
     fn new(links: &[u16], delay: Span) -> Self {
         Self { links: links.to_vec(), delay, pipe: DelayLine::default() }
+    }
+
+    /// Nothing ever enters the pipe.
+    fn ends_with_its_links(&self) -> bool {
+        !self.links.is_empty() && self.delay.is_zero()
     }
 }
 
@@ -128,11 +150,9 @@ fn bytes_in(pipe: &DelayLine<Packet>) -> u64 {
 /// To count a window is much work beside a step.
 const STEPS_BETWEEN_COUNTS: u64 = 16;
 
-/// Places of a flow in the agenda, relative to its first.
+/// Ends of a flow in the agenda, relative to its first; its pipes are in the same order.
 const SENDER: u32 = 0;
 const RECEIVER: u32 = 1;
-const FORWARD_PIPE: u32 = 2;
-const REVERSE_PIPE: u32 = 3;
 
 impl<'a, O: Observer> Engine<'a, O> {
     fn new(scenario: &'a Scenario, address: StreamAddress, observer: &'a mut O) -> Self {
@@ -158,7 +178,10 @@ impl<'a, O: Observer> Engine<'a, O> {
                 link
             })
             .collect();
-        let places = 1 + links.len() + 4 * flows.len();
+        let ways = flows.iter().flat_map(|flow| [&flow.forward, &flow.reverse]);
+        let pipes =
+            if ways.into_iter().all(Way::ends_with_its_links) { 0 } else { 2 * flows.len() };
+        let places = links.len() + 2 * flows.len() + 1 + pipes;
         let mut engine = Self {
             now: Time::ZERO,
             agenda: Agenda::new(links.len(), places, end),
@@ -227,33 +250,49 @@ impl<'a, O: Observer> Engine<'a, O> {
             self.wake_link(index as usize);
             return Ok(());
         }
-        let flow = ((index - links) / 4) as usize;
-        if flow == self.flows.len() {
+        let flow = ((index - links) / 2) as usize;
+        if flow >= self.flows.len() {
+            return self.wake_other(index);
+        }
+        match (index - links) % 2 {
+            SENDER => self.wake_sender(flow),
+            _ => self.wake_receiver(flow),
+        }
+        Ok(())
+    }
+
+    /// Neither a link nor an end.
+    fn wake_other(&mut self, index: u32) -> Result<(), Violation> {
+        let first_pipe = self.step_place().0 + 1;
+        if index < first_pipe {
             return self.step();
         }
-        match (index - links) % 4 {
-            SENDER => self.wake_sender(flow),
-            RECEIVER => self.wake_receiver(flow),
-            FORWARD_PIPE => self.deliver(flow, Direction::Forward),
+        let flow = ((index - first_pipe) / 2) as usize;
+        match (index - first_pipe) % 2 {
+            0 => self.deliver(flow, Direction::Forward),
             _ => self.deliver(flow, Direction::Reverse),
         }
         Ok(())
     }
 
     fn step_place(&self) -> Place {
-        Place((self.links.len() + 4 * self.flows.len()) as u32)
+        Place((self.links.len() + 2 * self.flows.len()) as u32)
     }
 
     #[inline]
-    fn flow_place(&self, flow: usize, part: u32) -> Place {
-        Place((self.links.len() + 4 * flow) as u32 + part)
+    fn end_place(&self, flow: usize, end: u32) -> Place {
+        Place((self.links.len() + 2 * flow) as u32 + end)
+    }
+
+    fn pipe_place(&self, flow: usize, direction: Direction) -> Place {
+        Place(self.step_place().0 + 1 + 2 * flow as u32 + direction as u32)
     }
 
     fn wake_sender(&mut self, flow: usize) {
         self.flows[flow].ends.wake_sender(self.now, self.observer);
         self.drain_sender(flow);
         let wake = self.flows[flow].ends.next_sender_wake();
-        let place = self.flow_place(flow, SENDER);
+        let place = self.end_place(flow, SENDER);
         self.agenda.set(place, wake);
     }
 
@@ -262,7 +301,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             self.depart(flow, answer);
         }
         let wake = self.flows[flow].ends.next_receiver_wake();
-        let place = self.flow_place(flow, RECEIVER);
+        let place = self.end_place(flow, RECEIVER);
         self.agenda.set(place, wake);
     }
 
@@ -278,7 +317,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     #[inline(always)]
     fn reschedule_sender(&mut self, flow: usize) {
         let wake = self.flows[flow].ends.next_sender_wake();
-        let place = self.flow_place(flow, SENDER);
+        let place = self.end_place(flow, SENDER);
         self.agenda.set_quiet_if_sooner(place, wake);
     }
 
@@ -366,10 +405,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             return;
         };
         let flow = &self.flows[packet.flow.0 as usize];
-        let way = match packet.direction {
-            Direction::Forward => &flow.forward,
-            Direction::Reverse => &flow.reverse,
-        };
+        let way = flow.way(packet.direction);
         if usize::from(packet.hop) == way.links.len() && !way.delay.is_zero() {
             pipe.withdraw();
             self.propagate(&packet, at);
@@ -381,15 +417,12 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn propagate(&mut self, packet: &Packet, from: Time) {
         let index = packet.flow.0 as usize;
         let flow = &mut self.flows[index];
-        let (way, part) = match packet.direction {
-            Direction::Forward => (&mut flow.forward, FORWARD_PIPE),
-            Direction::Reverse => (&mut flow.reverse, REVERSE_PIPE),
-        };
+        let way = flow.way_mut(packet.direction);
         let was_empty = way.pipe.is_empty();
         way.pipe.push(from + way.delay, *packet);
         if was_empty {
             let at = from + way.delay;
-            let place = self.flow_place(index, part);
+            let place = self.pipe_place(index, packet.direction);
             self.agenda.set(place, at);
         }
     }
@@ -432,10 +465,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     #[inline(never)]
     fn pass_on(&mut self, packet: &Packet) {
         let flow = &self.flows[packet.flow.0 as usize];
-        let way = match packet.direction {
-            Direction::Forward => &flow.forward,
-            Direction::Reverse => &flow.reverse,
-        };
+        let way = flow.way(packet.direction);
         match way.links.get(usize::from(packet.hop)) {
             Some(next) => self.offer(usize::from(*next), packet),
             None => self.arrive(packet),
@@ -446,15 +476,12 @@ impl<'a, O: Observer> Engine<'a, O> {
     #[inline(never)]
     fn deliver(&mut self, flow: usize, direction: Direction) {
         let state = &mut self.flows[flow];
-        let (way, part) = match direction {
-            Direction::Forward => (&mut state.forward, FORWARD_PIPE),
-            Direction::Reverse => (&mut state.reverse, REVERSE_PIPE),
-        };
+        let way = state.way_mut(direction);
         let Some(packet) = way.pipe.pop_due(self.now) else {
             return;
         };
         let next = way.pipe.next();
-        let place = self.flow_place(flow, part);
+        let place = self.pipe_place(flow, direction);
         self.agenda.set(place, next);
         self.arrive(&packet);
     }
@@ -474,7 +501,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 if let Some(answer) = answer {
                     self.depart(flow, answer);
                 }
-                let place = self.flow_place(flow, RECEIVER);
+                let place = self.end_place(flow, RECEIVER);
                 self.agenda.set_quiet_if_sooner(place, wake);
             }
             Direction::Reverse => {
