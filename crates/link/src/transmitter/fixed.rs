@@ -23,7 +23,7 @@ impl Fixed {
         Self { clock: Clock::new(rate.as_bps()), overhead, ready: 0, rest: 0 }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, now: Time, packet: &impl Queued) -> Departure {
         let taken = self.clock.time_for(bytes_on_medium(packet, self.overhead));
         let now = now.as_nanos();
