@@ -343,6 +343,7 @@ fn test_cases_and_cellular_links_are_made_too() {
     let synth = |words: &[&str]| scratch.must(&[&["trace", "synth"], words].concat()).stdout;
     assert_eq!(synth(&["rfc8867", "5.1"]), "1,40\n2.5,20\n0.6,20\n1,20\n");
     assert_eq!(synth(&["rfc8867", "5.3", "backward"]), "2,35\n0.8,35\n2,30\n");
+    assert_eq!(synth(&["rfc8867", "6.3", "C-D"]), "1.5,300\n");
     assert_eq!(
         synth(&["steps", "10mbit", "5s", "0", "500ms", "1mbit", "1s"]),
         "10,5\n0,0.5\n1,1\n"

@@ -158,6 +158,9 @@ const RFC8867_PARAMS: &[Param] = &[
         default: "",
         doc: "The direction of the feedback, where the test case limits it: 5.3",
     },
+    rfc8867_link("A-B"),
+    rfc8867_link("B-C"),
+    rfc8867_link("C-D"),
     Param {
         name: "reference",
         kind: ParamKind::Rate,
@@ -166,6 +169,10 @@ const RFC8867_PARAMS: &[Param] = &[
     },
     OVERHEAD,
 ];
+
+const fn rfc8867_link(name: &'static str) -> Param {
+    Param { name, kind: ParamKind::Flag, default: "", doc: "The link that is meant, in 6.3" }
+}
 
 const BLOCKAGE_PARAMS: &[Param] = &[
     Param {

@@ -152,6 +152,20 @@ fn rfc_8867_5_1_goes_from_1_to_2_5_to_0_6_and_back() {
     assert_eq!(capacity("rfc8867 5.5", &[0, 299]), [4000, 4000]);
 }
 
+/// Section 6.3: 2 Mbit/s from A to B, four times that from B to C, three quarters from C to D.
+#[test]
+fn rfc_8867_6_3_has_three_links() {
+    for (link, kbps) in [("A-B", 2000), ("B-C", 8000), ("C-D", 1500)] {
+        let config = spec(&format!("rfc8867 6.3 {link}")).complete(None).expect("complete");
+        let capacity =
+            |ms: u64| config.build(&mut stream()).capacity(Time::from_nanos(ms * 1_000_000));
+        assert_eq!(
+            (capacity(0), capacity(299_999)),
+            (Rate::from_bps(kbps * 1000), Rate::from_bps(kbps * 1000))
+        );
+    }
+}
+
 #[test]
 fn a_brownian_link_is_drawn_when_the_run_is_built() {
     let config = spec("brownian duration 10s").complete(None).expect("complete");
@@ -212,7 +226,10 @@ fn bad_specs_say_what_is_allowed() {
         ("steps 10mbit 1s ned hold", "did you mean 'end'"),
         ("rfc8867", "needs the section of a test case (allowed: 5.1, 5.2"),
         ("rfc8867 5.9", "no test case '5.9' (allowed: 5.1, 5.2"),
-        ("rfc8867 5.1 backward", "'backward' of 5.3"),
+        ("rfc8867 5.1 backward", "no limit 'backward' (allowed: 'backward' of 5.3, 'A-B' of 6.3"),
+        ("rfc8867 6.2", "repeats those of section 5 with ECN"),
+        ("rfc8867 6.3", "needs a link (allowed: A-B, B-C, C-D)"),
+        ("rfc8867 6.3 backward", "no limit 'backward'"),
         ("rfc8867 5.1 reference 0bit", "out of range"),
         ("brownian max 10", "no unit"),
         ("trase x.csv", "did you mean 'trace'"),
@@ -254,12 +271,17 @@ fn any_spec() -> impl Strategy<Value = RateSpec> {
         .prop_map(|(bps, ns)| Step { rate: Rate::from_bps(bps), duration: Span::from_nanos(ns) });
     let trace = prop::collection::vec(step, 1..6)
         .prop_filter_map("a capacity", |steps| Trace::new(steps).ok());
-    let case = (prop::sample::select(vec!["5.1", "5.2", "5.3", "5.8", "6.1"]), 100u64..1 << 40)
-        .prop_map(|(section, bps)| {
-            let case = Rfc8867::new(section).expect("known");
-            let case = case.with_reference(Rate::from_bps(bps)).expect("in range");
-            if section == "5.3" { case.backward().expect("limited") } else { case }
-        });
+    let case =
+        (prop::sample::select(vec!["5.1", "5.2", "5.3", "5.8", "6.1", "6.3"]), 100u64..1 << 40)
+            .prop_map(|(section, bps)| {
+                let case = Rfc8867::new(section).expect("known");
+                let case = case.with_reference(Rate::from_bps(bps)).expect("in range");
+                match section {
+                    "5.3" => case.over("backward").expect("limited"),
+                    "6.3" => case.over("C-D").expect("it is there"),
+                    _ => case,
+                }
+            });
     prop_oneof![
         (trace, on_end.clone(), overhead.clone())
             .prop_map(|(trace, on_end, overhead)| RateSpec::Steps { trace, on_end, overhead }),

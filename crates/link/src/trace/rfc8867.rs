@@ -8,12 +8,12 @@ use sojourn_core::{Rate, Span, SpecError, Words};
 use super::text::excerpt;
 use super::{MAX_RATE, Step, Trace};
 
-/// The capacity of one direction in a test case.
+/// The capacity of one way in a test case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rfc8867 {
     case: &'static Case,
     reference: Rate,
-    is_backward: bool,
+    way: &'static Way,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -21,68 +21,91 @@ struct Case {
     section: &'static str,
     seconds: u64,
     reference_kbps: u64,
-    /// From which second on, and which share of the reference in percent.
-    forward: &'static [(u64, u64)],
-    /// None where only the forward direction is limited.
-    backward: &'static [(u64, u64)],
+    /// Those that are limited. The first counts where none is named, if it is the forward direction.
+    ways: &'static [Way],
 }
 
-const CONSTANT: &[(u64, u64)] = &[(0, 100)];
+#[derive(Debug, PartialEq, Eq)]
+struct Way {
+    name: &'static str,
+    /// From which second on, and which share of the reference in percent.
+    schedule: &'static [(u64, u64)],
+}
+
+const FORWARD: &str = "forward";
+const CONSTANT: &[Way] = &[way(FORWARD, &[(0, 100)])];
 
 #[rustfmt::skip]
 const CASES: &[Case] = &[
     Case {
         section: "5.1", seconds: 100, reference_kbps: 1000,
-        forward: &[(0, 100), (40, 250), (60, 60), (80, 100)], backward: &[],
+        ways: &[way(FORWARD, &[(0, 100), (40, 250), (60, 60), (80, 100)])],
     },
     Case {
         section: "5.2", seconds: 125, reference_kbps: 2000,
-        forward: &[(0, 200), (25, 100), (50, 175), (75, 50), (100, 100)], backward: &[],
+        ways: &[way(FORWARD, &[(0, 200), (25, 100), (50, 175), (75, 50), (100, 100)])],
     },
     Case {
         section: "5.3", seconds: 100, reference_kbps: 1000,
-        forward: &[(0, 200), (20, 100), (40, 50), (60, 200)],
-        backward: &[(0, 200), (35, 80), (70, 200)],
+        ways: &[
+            way(FORWARD, &[(0, 200), (20, 100), (40, 50), (60, 200)]),
+            way("backward", &[(0, 200), (35, 80), (70, 200)]),
+        ],
     },
-    Case { section: "5.4", seconds: 120, reference_kbps: 3500, forward: CONSTANT, backward: &[] },
-    Case { section: "5.5", seconds: 300, reference_kbps: 4000, forward: CONSTANT, backward: &[] },
-    Case { section: "5.6", seconds: 120, reference_kbps: 2000, forward: CONSTANT, backward: &[] },
-    Case { section: "5.7", seconds: 300, reference_kbps: 2000, forward: CONSTANT, backward: &[] },
-    Case { section: "5.8", seconds: 120, reference_kbps: 3500, forward: CONSTANT, backward: &[] },
-    Case { section: "6.1", seconds: 120, reference_kbps: 3500, forward: CONSTANT, backward: &[] },
+    Case { section: "5.4", seconds: 120, reference_kbps: 3500, ways: CONSTANT },
+    Case { section: "5.5", seconds: 300, reference_kbps: 4000, ways: CONSTANT },
+    Case { section: "5.6", seconds: 120, reference_kbps: 2000, ways: CONSTANT },
+    Case { section: "5.7", seconds: 300, reference_kbps: 2000, ways: CONSTANT },
+    Case { section: "5.8", seconds: 120, reference_kbps: 3500, ways: CONSTANT },
+    Case { section: "6.1", seconds: 120, reference_kbps: 3500, ways: CONSTANT },
+    Case {
+        section: "6.3", seconds: 300, reference_kbps: 2000,
+        ways: &[way("A-B", &[(0, 100)]), way("B-C", &[(0, 400)]), way("C-D", &[(0, 75)])],
+    },
 ];
 
+const fn way(name: &'static str, schedule: &'static [(u64, u64)]) -> Way {
+    Way { name, schedule }
+}
+
 impl Rfc8867 {
-    /// The sections whose capacity is known, in order.
+    /// The sections that have a capacity of their own, in order.
     pub fn sections() -> impl Iterator<Item = &'static str> {
         CASES.iter().map(|case| case.section)
     }
 
-    /// The forward direction of the test case of `section`, such as `5.1`.
+    /// The forward direction of the test case of `section`, such as `5.1`, or the first of its links.
     ///
     /// # Errors
-    /// An unknown section.
+    /// An unknown section, or 6.2, which has no capacity of its own.
     pub fn new(section: &str) -> Result<Self, SpecError> {
         let case = CASES.iter().find(|case| case.section == section).ok_or_else(|| {
-            SpecError::new(format!("no test case '{}'", excerpt(section))).allow(Self::sections())
+            let problem = match section {
+                "6.2" => "test case 6.2 repeats those of section 5 with ECN, over their capacities"
+                    .into(),
+                _ => format!("no test case '{}'", excerpt(section)),
+            };
+            SpecError::new(problem).allow(Self::sections())
         })?;
         let reference = Rate::from_bps(case.reference_kbps * 1000);
-        Ok(Self { case, reference, is_backward: false })
+        Ok(Self { case, reference, way: &case.ways[0] })
     }
 
-    /// The direction of the feedback.
+    /// Another way of the test case: `backward` in 5.3; `A-B`, `B-C` or `C-D` in 6.3.
     ///
     /// # Errors
-    /// The test case does not limit it.
-    pub fn backward(self) -> Result<Self, SpecError> {
-        if self.case.backward.is_empty() {
+    /// The test case has no such way, or does not limit it.
+    pub fn over(self, way: &str) -> Result<Self, SpecError> {
+        let Some(way) = self.case.ways.iter().find(|known| known.name == way) else {
             let problem =
-                format!("test case {} limits the forward direction alone", self.case.section);
-            let both = CASES.iter().filter(|case| !case.backward.is_empty());
-            return Err(SpecError::new(problem)
-                .allow(both.map(|case| format!("'backward' of {}", case.section))));
-        }
-        Ok(Self { is_backward: true, ..self })
+                format!("test case {} has no limit '{}'", self.case.section, excerpt(way));
+            let known = CASES.iter().flat_map(|case| {
+                let named = case.ways.iter().filter(|way| way.name != FORWARD);
+                named.map(|way| format!("'{}' of {}", way.name, case.section))
+            });
+            return Err(SpecError::new(problem).allow(known));
+        };
+        Ok(Self { way, ..self })
     }
 
     /// Scales the capacities, as section 4.2 allows.
@@ -90,7 +113,7 @@ impl Rfc8867 {
     /// # Errors
     /// A capacity would be zero, or above 10 Tbit/s.
     pub fn with_reference(self, reference: Rate) -> Result<Self, SpecError> {
-        // The multiples go from 0.5 to 2.5.
+        // The multiples go from 0.5 to 4.
         let most = Rate::from_bps(MAX_RATE.as_bps() / 4);
         if reference.as_bps() < 100 || reference > most {
             return Err(SpecError::new(format!("reference {reference} is out of range"))
@@ -106,7 +129,7 @@ impl Rfc8867 {
 
     /// Its capacity over that time.
     pub fn trace(&self) -> Trace {
-        let changes = if self.is_backward { self.case.backward } else { self.case.forward };
+        let changes = self.way.schedule;
         let ends = changes.iter().skip(1).map(|(start, _)| *start).chain([self.case.seconds]);
         let steps = changes.iter().zip(ends).map(|((start, percent), end)| Step {
             rate: Rate::from_bps(
@@ -117,7 +140,7 @@ impl Rfc8867 {
         Trace::new(steps).expect("every case has capacity, and its reference was checked")
     }
 
-    /// Reads a section, then `backward` and `reference RATE`; anything else is left to `other`.
+    /// Reads a section, then the way and `reference RATE`; anything else is left to `other`.
     pub(crate) fn parse<'a>(
         words: &mut Words<'a>,
         mut other: impl FnMut(&'a str, &mut Words<'a>) -> Result<(), SpecError>,
@@ -126,24 +149,38 @@ impl Rfc8867 {
             SpecError::new("rfc8867 needs the section of a test case").allow(Self::sections())
         })?;
         let mut this = Self::new(section).map_err(|error| error.within("rfc8867"))?;
+        let mut is_way_told = this.way.name == FORWARD;
         while let Some(word) = words.next() {
             match word {
-                "backward" => this = this.backward()?,
+                word if is_way(word) => {
+                    this = this.over(word)?;
+                    is_way_told = true;
+                }
                 "reference" => {
                     this = words.parse("reference", |text| this.with_reference(text.parse()?))?;
                 }
                 _ => other(word, words)?,
             }
         }
+        if !is_way_told {
+            let problem = format!("test case {} needs a link", this.case.section);
+            return Err(SpecError::new(problem).allow(this.case.ways.iter().map(|way| way.name)));
+        }
         Ok(this)
     }
+}
+
+/// Whether some test case has such a way; forward need not be said.
+fn is_way(word: &str) -> bool {
+    let mut ways = CASES.iter().flat_map(|case| case.ways);
+    word != FORWARD && ways.any(|way| way.name == word)
 }
 
 impl fmt::Display for Rfc8867 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.case.section)?;
-        if self.is_backward {
-            f.write_str(" backward")?;
+        if self.way.name != FORWARD {
+            write!(f, " {}", self.way.name)?;
         }
         write!(f, " reference {}", self.reference)
     }
