@@ -17,7 +17,7 @@ use sojourn_core::words::nearest;
 use sojourn_core::{Rate, Span, SpecError, Stream};
 
 use crate::trace::{MAX_STEP, Step, Trace};
-use presets::{Blocked, Quality, Shape, View};
+use presets::{Blocked, DEEP_MBPS, Quality, Shape, View};
 
 /// Capacities of the modulation and coding schemes that the process moves between, in kbit/s.
 pub const LEVELS_KBPS: [u64; 9] =
@@ -186,12 +186,25 @@ impl Capacity {
         let total = between(blocked.length, random);
         let down = between(blocked.ramp_down, random).min(total - 1);
         let up = between(blocked.ramp_up, random).min(total - 1 - down);
+        let floor = total - down - up;
         self.rates.resize(start + down, Rate::ZERO);
-        while self.rates.len() < start + total - up {
+        let (mut left, mut deep) = (floor, Vec::new());
+        while left > 0 {
             let plateau = weighted(blocked.plateaus, |plateau| plateau.view.weight, random);
             let rate = plateau.view.rate(random);
-            let left = start + total - up - self.rates.len();
-            self.extend(between(plateau.steps, random).min(left), rate);
+            let steps = between(plateau.steps, random).min(left);
+            left -= steps;
+            match blocked.deep_late {
+                Some(power) if plateau.view.level_mbps < DEEP_MBPS => {
+                    deep.push((late(power, random), steps, rate));
+                }
+                _ => self.extend(steps, rate),
+            }
+        }
+        for (share, steps, rate) in deep {
+            let others = self.rates.len() - start - down;
+            let step = start + down + (share * (others + 1) as f64) as usize;
+            self.rates.splice(step..step, std::iter::repeat_n(rate, steps));
         }
         let (first, last) = (self.rates[start + down], self.rates[start + total - up - 1]);
         for step in 0..down {
@@ -201,8 +214,11 @@ impl Capacity {
             self.rates.push(ramp(last, step, up));
         }
         if random.chance(blocked.outage_chance) {
-            let floor = total - down - up;
-            let step = start + down + random.below(floor as u64) as usize;
+            let step = match blocked.deep_late {
+                Some(power) => (late(power, random) * floor as f64) as usize,
+                None => random.below(floor as u64) as usize,
+            };
+            let step = start + down + step;
             self.rates[step] = if outages { Rate::ZERO } else { level(0) };
         }
     }
@@ -247,6 +263,11 @@ impl View {
         let shortfall = quality.best + (quality.worst - quality.best) * worse;
         Rate::from_bps((mbps * (1.0 - shortfall) + 0.5) as u64 * 1_000_000)
     }
+}
+
+/// A share of one, not above x with probability x to `power`.
+fn late(power: f64, random: &mut Stream) -> f64 {
+    libm::pow(random.unit(), 1.0 / power)
 }
 
 /// Uniform, both ends included.

@@ -47,6 +47,9 @@ pub(super) struct Blocked {
     pub(super) ramp_down: (u32, u32),
     pub(super) ramp_up: (u32, u32),
     pub(super) plateaus: &'static [Plateau],
+    /// Where what is below [`DEEP_MBPS`] lies in a blockage: not after the share x of it with
+    /// probability x to this power. `None` is anywhere.
+    pub(super) deep_late: Option<f64>,
     /// That one step of it has no capacity at all.
     pub(super) outage_chance: f64,
     /// That the link stays at 2310 Mbit/s for a while afterwards, and for how long.
@@ -58,6 +61,10 @@ pub(super) struct Plateau {
     pub(super) view: View,
     pub(super) steps: (u32, u32),
 }
+
+/// In the recording of long blockages seven steps were below this; the others below 1500 Mbit/s
+/// were anywhere.
+pub(super) const DEEP_MBPS: f64 = 800.0;
 
 impl Preset {
     pub(super) const fn shape(self) -> &'static Shape {
@@ -106,6 +113,7 @@ static SHORT_BLOCKAGES: Shape = Shape {
         ramp_down: (0, 1),
         ramp_up: (0, 2),
         plateaus: &[plateau(at(55, 962.5), 7, 7), plateau(at(45, 1155.0), 7, 7)],
+        deep_late: None,
         outage_chance: 0.0,
         recovery_chance: 0.3,
         recovery: (9, 11),
@@ -132,6 +140,7 @@ static LONG_BLOCKAGES: Shape = Shape {
             plateau(at(10, 770.0), 1, 1),
             plateau(at(3, 385.0), 1, 1),
         ],
+        deep_late: Some(3.7),
         outage_chance: 0.2,
         recovery_chance: 1.0,
         recovery: (10, 20),
@@ -162,6 +171,7 @@ static MOBILITY_AND_BLOCKAGES: Shape = Shape {
             plateau(at(6, 770.0), 1, 1),
             plateau(at(6, 385.0), 1, 1),
         ],
+        deep_late: None,
         outage_chance: 0.2,
         recovery_chance: 0.9,
         recovery: (4, 12),

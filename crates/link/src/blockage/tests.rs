@@ -128,6 +128,30 @@ fn blockages_come_with_the_period_and_length_of_the_measured_ones() {
     }
 }
 
+/// Measured: the seven steps of long blockages below 800 Mbit/s lie at 0.775 of them in the mean, and
+/// none in the first half; the other twelve below 1500 Mbit/s at 0.47.
+#[test]
+fn long_blockages_are_deepest_near_their_end() {
+    let (mut deep, mut shallow) = (Vec::new(), Vec::new());
+    for trace in drawn(Preset::LongBlockages) {
+        for (start, length) in dips(&trace, 2_300).into_iter().filter(|dip| dip.0 < 110.0) {
+            let mut now = 0.0;
+            for step in trace.steps() {
+                let share = (now + step.duration.as_secs_f64() / 2.0 - start) / length;
+                now += step.duration.as_secs_f64();
+                if (0.0..=1.0).contains(&share) && step.rate < THRESHOLD {
+                    let is_deep = step.rate.as_mbps() < 800.0;
+                    if is_deep { deep.push(share) } else { shallow.push(share) }
+                }
+            }
+        }
+    }
+    let early = deep.iter().filter(|share| **share < 0.5).count() as f64 / deep.len() as f64;
+    let (deep, shallow) = (average(deep.into_iter()), average(shallow.into_iter()));
+    assert!((deep - 0.775).abs() < 0.05 && early < 0.2, "{deep}, {early} in the first half");
+    assert!((shallow - 0.47).abs() < 0.07, "{shallow}");
+}
+
 #[test]
 fn exact_levels_are_those_of_the_standard() {
     let low = |rate: &Rate| rate.as_bps() < 1_500_000_000;
