@@ -194,8 +194,9 @@ fn nothing_is_lost_and_next_to_nothing_repeated() {
             // The probe, and one segment for each timeout: no go-back-N. And one that RACK repeats
             // because Linux takes the first acknowledgement for that of the retransmission, when
             // that is older than the smallest round trip; RFC 8985 section 6.2 looks at the
-            // timestamp before it does.
-            // bbr3 begins that repair at its pacing rate, until the next acknowledgement ends it.
+            // timestamp before it does. While a repetition is out that repair is not taken back, and
+            // the pacer goes on with it: where the window does not shrink to what is in flight, as
+            // in bbr3, until the acknowledgements catch up with the repetitions.
             let by_rack = if cca == "bbr3" { 64 } else { 1 };
             let most = sample.timeouts_total + 1 + by_rack;
             assert!(sample.retrans_total <= most, "{context}: {sample:?}");
