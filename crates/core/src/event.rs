@@ -145,10 +145,25 @@ pub struct FlowSample {
     pub busy: Span,
     /// Time in which only the receive window held the sender back.
     pub rwnd_limited: Span,
+    /// What was agreed on, unless the sender has stopped believing it.
+    pub ecn: EcnMode,
+    /// A packet came that could be marked, or was.
+    pub ecn_seen: bool,
     /// Phase of the congestion controller.
     pub phase: &'static str,
     /// Bandwidth estimate of a model-based controller.
     pub bw: Option<Rate>,
+}
+
+/// Feedback of congestion marks, as Linux's `tcp_info` tells it apart (`tcpi_ecn_mode`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnMode {
+    #[default]
+    Disabled,
+    /// One bit (RFC 3168).
+    Rfc3168,
+    /// Counters (RFC 9768).
+    AccEcn,
 }
 
 /// What `tc -s qdisc` and the link counters show. Totals count from the start of the run.

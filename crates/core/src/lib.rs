@@ -10,7 +10,7 @@ pub mod random;
 pub mod units;
 pub mod words;
 
-pub use event::{DropReason, Event, FlowSample, NoObserver, Observer, QueueSample, Who};
+pub use event::{DropReason, EcnMode, Event, FlowSample, NoObserver, Observer, QueueSample, Who};
 pub use packet::{
     AckBody, Body, CeBytes, Direction, ETHERNET_HEADER, Ecn, FlowId, FlowKey, MAX_SACK_BLOCKS,
     Packet, PureAck, Queued, SackBlock, SegmentBody, TcpEcn,

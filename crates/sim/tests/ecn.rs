@@ -1,7 +1,7 @@
 //! ECN from end to end: marks made by queues, told by receivers, answered by controllers.
 
 use sojourn_core::{
-    Direction, Ecn, Event, FlowSample, Observer, Rate, Span, StreamAddress, Time, Who,
+    Direction, Ecn, EcnMode, Event, FlowSample, Observer, Rate, Span, StreamAddress, Time, Who,
 };
 use sojourn_host::tcp::{Config as Transport, EcnOffer, EcnSupport};
 use sojourn_link::{LossConfig, RateConfig};
@@ -176,6 +176,20 @@ fn senders_count_what_queues_mark() {
 
 /// Filters that keep acknowledgements with another counter, a queue that overflows, and losses; the
 /// option tells what the field does not.
+/// What `ss` calls `ecn` and `ecnseen`: acknowledgements bear ECT where feedback is accurate, and
+/// not with RFC 3168's (section 6.1.4).
+#[test]
+fn a_sender_tells_what_was_agreed_on() {
+    let told = |cca, transport| {
+        let last = run(&World { cca, seconds: 2, transport, ..World::default() }).last;
+        (last.ecn, last.ecn_seen)
+    };
+    let classic = Transport { ecn: Some(EcnOffer::Classic), ..Transport::default() };
+    assert_eq!(told("prague", accurate()), (EcnMode::AccEcn, true));
+    assert_eq!(told("cubic", classic), (EcnMode::Rfc3168, false));
+    assert_eq!(told("cubic", Transport::default()), (EcnMode::Disabled, false));
+}
+
 #[test]
 fn thinned_acknowledgements_hide_no_marks() {
     for (back, back_mbps, back_loss) in [

@@ -2,7 +2,7 @@
 //! 3.1, RFC 3168 section 6.1.1), and what the packets of each end bear afterwards.
 
 use sojourn_cca::{EcnFeedback, EcnRequest};
-use sojourn_core::{AckBody, Ecn, TcpEcn};
+use sojourn_core::{AckBody, Ecn, EcnMode, TcpEcn};
 
 use super::accecn::Marks;
 
@@ -143,6 +143,8 @@ pub(super) struct SenderEcn {
     pub(super) flags: TcpEcn,
     marks: Marks,
     has_feedback: bool,
+    /// An acknowledgement came that could be marked, or was.
+    pub(super) saw_capable: bool,
 }
 
 impl SenderEcn {
@@ -156,6 +158,15 @@ impl SenderEcn {
             flags: TcpEcn::NONE,
             marks: Marks::default(),
             has_feedback: false,
+            saw_capable: false,
+        }
+    }
+
+    pub(super) fn mode(&self) -> EcnMode {
+        match self.feedback {
+            EcnFeedback::Off => EcnMode::Disabled,
+            EcnFeedback::Classic => EcnMode::Rfc3168,
+            EcnFeedback::Accurate => EcnMode::AccEcn,
         }
     }
 

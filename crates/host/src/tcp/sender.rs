@@ -294,6 +294,8 @@ impl Sender {
             rwnd: self.window_end - self.una_byte,
             busy: self.usage.busy(now),
             rwnd_limited: self.usage.rwnd_limited(now),
+            ecn: self.ecn.mode(),
+            ecn_seen: self.ecn.saw_capable,
             phase: self.cca.phase(),
             bw: self.cca.bandwidth(),
         }
@@ -458,6 +460,7 @@ impl Sender {
     /// Counts what the acknowledgement tells of marks, before anything is concluded from it.
     #[inline(never)]
     fn on_ecn(&mut self, packet: &Packet, ack: &AckBody, outcome: &mut AckOutcome) {
+        self.ecn.saw_capable |= packet.ecn != Ecn::NotEct;
         if packet.ecn == Ecn::Ce {
             self.ecn.on_marked_ack();
         }

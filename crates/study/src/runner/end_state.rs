@@ -3,16 +3,26 @@
 
 use std::fmt::Write;
 
-use sojourn_core::{DropReason, FlowSample, QueueSample, Rate, Span};
+use sojourn_core::{DropReason, EcnMode, FlowSample, QueueSample, Rate, Span};
 use sojourn_metrics::{LinkCounts, LinkMetrics};
 
 /// Characters of a line, as far as its words allow.
 const LINE: usize = 96;
 
-/// The words of `ss -ti` of a sender, and two that it hasn't: what the sender deemed lost, and the
-/// controller's phase.
+/// The words of `ss -ti` of a sender, and three that it hasn't: accurate ECN, which `tcp_info` tells
+/// of and `ss` does not yet, what the sender deemed lost, and the controller's phase.
 pub(super) fn ss(sample: &FlowSample, mss: u32) -> String {
-    let mut words = vec![format!("rto:{}", ms(sample.rto))];
+    let mut words = Vec::new();
+    if sample.ecn != EcnMode::Disabled {
+        words.push("ecn".to_owned());
+    }
+    if sample.ecn_seen {
+        words.push("ecnseen".to_owned());
+    }
+    if sample.ecn == EcnMode::AccEcn {
+        words.push("ecn_mode:accecn".to_owned());
+    }
+    words.push(format!("rto:{}", ms(sample.rto)));
     if sample.min_rtt.is_some() {
         words.push(format!("rtt:{}/{}", ms(sample.srtt), ms(sample.rttvar)));
     }
@@ -206,6 +216,19 @@ mod tests {
              minrtt:20 phase:SlowStart"
         );
         assert!(text.lines().all(|line| line.starts_with('\t') && line.len() <= LINE + 1));
+    }
+
+    /// The words and their order are those of iproute2's `tcp_stats_print`.
+    #[test]
+    fn ecn_that_was_agreed_on_comes_first() {
+        let first = |ecn, ecn_seen| {
+            let text = ss(&FlowSample { ecn, ecn_seen, ..FlowSample::default() }, 1448);
+            let words = text.split_whitespace().take_while(|word| !word.starts_with("rto"));
+            words.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(first(EcnMode::Disabled, false), "");
+        assert_eq!(first(EcnMode::Rfc3168, false), "ecn");
+        assert_eq!(first(EcnMode::AccEcn, true), "ecn ecnseen ecn_mode:accecn");
     }
 
     #[test]
