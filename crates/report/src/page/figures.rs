@@ -439,7 +439,7 @@ fn standard(data: &Data<'_>, spreads: &Spreads) -> String {
             &frame(flows),
             "goodput",
             "Goodput",
-            "Mean over seeds with its 95 % interval; every run is a point.",
+            "Mean over seeds with its 95 % interval, cut where it has no end; every run is a point.",
             "goodput_mbps",
             Layout::Bars,
         );

@@ -34,6 +34,8 @@ pub(crate) enum Layout {
 const ROW: f64 = 18.0;
 const GAP: f64 = 12.0;
 const WIDTH: f64 = 480.0;
+/// How far beyond the highest value intervals are shown, as its multiple.
+const INTERVALS: f64 = 1.15;
 
 /// Rows of bars or boxes with all points shown. `axis` names the quantity, with its unit; its scale
 /// covers `also`, so that panels of one figure have the same.
@@ -47,15 +49,10 @@ pub(crate) fn bars(
     if categories.is_empty() {
         return String::new();
     }
-    let values: Vec<f64> = categories
+    let mut values: Vec<f64> = categories
         .iter()
         .flat_map(|category| &category.groups)
-        .flat_map(|group| {
-            let high = Mean::of(&group.points)
-                .map(|mean| mean.mean + mean.half_width.unwrap_or(0.0))
-                .filter(|_| layout == Layout::Bars);
-            group.points.iter().map(|point| point.value).chain(high)
-        })
+        .flat_map(|group| group.points.iter().map(|point| point.value))
         .chain(also.iter().copied())
         .collect();
     if values.is_empty() {
@@ -68,7 +65,10 @@ pub(crate) fn bars(
     let scale = if layout == Layout::Boxes && spread > 8.0 && values.iter().all(|v| *v > 0.0) {
         Scale::log(values, left, right)
     } else if layout == Layout::Bars {
-        Scale::linear(values.into_iter().chain([0.0]), left, right)
+        // An interval of two seeds may be ten times as wide as all that was measured: it is cut.
+        let highest = values.iter().copied().fold(0.0, f64::max);
+        values.extend([0.0, highest * INTERVALS]);
+        Scale::linear(values, left, right)
     } else {
         Scale::linear(values, left, right)
     };
@@ -177,14 +177,16 @@ fn row(
                 Esc(&estimate(mean.mean, mean.half_width, unit))
             );
             if let Some(half) = mean.half_width.filter(|half| *half > 0.0) {
-                let (a, b) = (scale.clamped(mean.mean - half), scale.clamped(mean.mean + half));
-                let _ = write!(
-                    out,
-                    "<path class=\"whisker\" d=\"M{a:.1} {y:.1}H{b:.1}M{a:.1} {0:.1}V{1:.1}M{b:.1} \
-                     {0:.1}V{1:.1}\"/>",
-                    y - 4.0,
-                    y + 4.0
-                );
+                let (low, high) = (mean.mean - half, mean.mean + half);
+                let (a, b) = (scale.clamped(low), scale.clamped(high));
+                let _ = write!(out, "<path class=\"whisker\" d=\"M{a:.1} {y:.1}H{b:.1}");
+                // What is cut has no end.
+                for end in
+                    [low, high].map(|end| scale.at(end)).into_iter().filter(|x| (a..=b).contains(x))
+                {
+                    let _ = write!(out, "M{end:.1} {:.1}V{:.1}", y - 4.0, y + 4.0);
+                }
+                *out += "\"/>";
             }
         }
         Layout::Boxes => {
@@ -275,4 +277,23 @@ fn x_axis(
         height - 5.0,
         Esc(title)
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_of_two_seeds_does_not_stretch_the_axis() {
+        // A mean of 11 with 12.7 to both sides.
+        let points = [10.0, 12.0].into_iter().zip(0..);
+        let points = points.map(|(value, run)| Point { run, seed: run.into(), value }).collect();
+        let group = Group { colour: 0, label: "bbr".into(), points };
+        let categories = [Category { label: "fq".into(), groups: vec![group] }];
+        let svg = bars(&categories, Layout::Bars, "delay (ms)", "ms", &[]);
+        assert!(svg.contains(">10</text>") && !svg.contains(">20</text>"), "{svg}");
+        let whisker = svg.split("class=\"whisker\"").nth(1).expect("there is one");
+        let path = whisker.split('>').next().expect("it ends");
+        assert!(!path.contains('V'), "both ends lie outside: {path}");
+    }
 }
