@@ -88,7 +88,7 @@ impl Share {
     #[inline]
     fn rounds_for(self, bytes: i64, fraction: u16) -> (u64, i64) {
         let (share, fraction) = (u64::from(self.bytes), u64::from(fraction));
-        let rounds = ((bytes.unsigned_abs() << 16) - fraction + share - 1) / share;
+        let rounds = ((bytes.unsigned_abs() << 16) - fraction - 1) / share + 1;
         (rounds, ((rounds * share + fraction) >> 16) as i64)
     }
 }
