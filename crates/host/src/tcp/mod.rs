@@ -62,6 +62,8 @@ pub struct Config {
     pub ecn_option: bool,
     /// Offloaded segmentation: a burst crosses the network as one packet.
     pub offload: bool,
+    /// Most segments that cross as one packet with `offload`; a longer burst is cut. At least 1.
+    pub offload_segments: u16,
     /// Most bytes that one offloaded packet holds (`gso_max_size`).
     pub gso_max_size: u32,
     /// Bursts to a near receiver are larger: the allowance of 64 KiB halves with every 2 to this
@@ -104,6 +106,7 @@ impl Default for Config {
             receiver_ecn: EcnSupport::Accurate,
             ecn_option: true,
             offload: false,
+            offload_segments: u16::MAX,
             gso_max_size: 65_536,
             tso_rtt_log: 9,
             deferral: Span::from_millis(1),

@@ -273,6 +273,28 @@ fn an_answer_without_flags_turns_prague_into_reno() {
     assert!(!sender.pacer.is_on, "Reno does not pace");
 }
 
+#[test]
+fn an_offloaded_burst_is_cut_where_the_card_was_polled() {
+    let sizes = |offload, offload_segments| {
+        let config = Config { offload, offload_segments, initial_cwnd: 100, ..Config::default() };
+        let (_, _, flight) = connect("reno", &config, |_| {});
+        for packet in &flight {
+            let Body::Segment(segment) = &packet.body else { panic!("data") };
+            assert_eq!(segment.payload, 1448 * u32::from(packet.segments));
+            assert_eq!(packet.wire_len, 1514 * u32::from(packet.segments));
+        }
+        flight.iter().map(|packet| packet.segments).collect::<Vec<_>>()
+    };
+    let bursts = sizes(true, u16::MAX);
+    assert!(bursts.iter().any(|burst| *burst > 6), "{bursts:?}");
+    let pieces = |burst: u16| (0..burst.div_ceil(3)).map(move |piece| (burst - 3 * piece).min(3));
+    let cut: Vec<_> = bursts.iter().flat_map(|burst| pieces(*burst)).collect();
+    assert_eq!(sizes(true, 3), cut);
+    let singles = vec![1; usize::from(bursts.iter().sum::<u16>())];
+    assert_eq!(sizes(true, 1), singles);
+    assert_eq!(sizes(false, 3), singles);
+}
+
 /// Section 3.2.2.4.
 #[test]
 fn a_counter_that_is_cleared_on_the_way_is_not_believed() {

@@ -142,7 +142,11 @@ impl Sender {
         }
         let burst = self.burst.as_mut()?;
         let (first, byte) = (burst.next, burst.byte);
-        let count = if self.config.offload { burst.end - burst.next } else { 1 };
+        let count = if self.config.offload {
+            (burst.end - burst.next).min(u32::from(self.config.offload_segments))
+        } else {
+            1
+        };
         let mut payload = self.board.record(first).payload;
         if count > 1 {
             payload +=

@@ -121,6 +121,10 @@ pub struct FlowSpec {
     /// TCP: segmentation is offloaded, so that a burst crosses the network as one packet.
     #[schemars(extend("default" = tcp::Config::default().offload))]
     pub offload: Option<bool>,
+    /// TCP: most segments that cross as one packet with `offload`; a longer burst is cut, as where a
+    /// network card joins what it received only until it is polled.
+    #[schemars(range(min = 1, max = 65535), extend("default" = "the burst"))]
+    pub offload_segments: Option<u32>,
     /// TCP: bursts are larger the nearer the receiver, by 64 KiB halved every 2 to this power
     /// microseconds (`tcp_tso_rtt_log`); `0` is what Linux before 5.18 did.
     #[schemars(range(min = 0, max = 31), extend("default" = tcp::Config::default().tso_rtt_log))]
@@ -279,6 +283,7 @@ pub const KEYS_BY_APP: &[(&str, &[AppKind])] = &[
     ("receive_buffer", TCP),
     ("send_buffer", TCP),
     ("offload", TCP),
+    ("offload_segments", TCP),
     ("tso_rtt_log", TCP),
     ("deferral", TCP),
     ("buffer_bound", TCP),

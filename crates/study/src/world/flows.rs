@@ -366,6 +366,13 @@ fn over_tcp(flow: &FlowSpec, traffic: Traffic) -> Result<App, At> {
         receiver_ecn: flow.receiver_ecn.map_or(linux.receiver_ecn, Into::into),
         ecn_option: flow.ecn_option.unwrap_or(linux.ecn_option),
         offload: flow.offload.unwrap_or(linux.offload),
+        offload_segments: number(
+            "offload_segments",
+            flow.offload_segments,
+            u32::from(linux.offload_segments),
+            1,
+            u32::from(u16::MAX),
+        )? as u16,
         tso_rtt_log: number("tso_rtt_log", flow.tso_rtt_log, linux.tso_rtt_log, 0, 31)?,
         deferral: span_or(&flow.deferral, linux.deferral),
         buffer_bound: flow.buffer_bound.unwrap_or(linux.buffer_bound),
