@@ -3,7 +3,7 @@
 use sojourn_core::{
     Direction, Ecn, EcnMode, Event, FlowSample, Observer, Rate, Span, StreamAddress, Time, Who,
 };
-use sojourn_host::tcp::{Config as Transport, EcnOffer, EcnSupport};
+use sojourn_host::tcp::{Config as Transport, EcnOffer, EcnSupport, ReceiveBuffer};
 use sojourn_link::{LossConfig, RateConfig};
 use sojourn_scenario::{App, Flow, Host, Link, Scenario};
 
@@ -160,7 +160,9 @@ fn senders_count_what_queues_mark() {
     for cca in ["prague", "prague-linux", "prague-udp", "dctcp", "cubic", "bbr2 ecn=on"] {
         for queue in ["dualpi2", "fq_codel ce_threshold 1ms", "pie ecn"] {
             for (ecn_option, offload) in [(true, false), (true, true), (false, false)] {
-                let transport = Transport { ecn_option, offload, ..accurate() };
+                // Sixteen times the BDP; more would let slow start lose thousands of segments.
+                let receive_buffer = ReceiveBuffer::Window(1_000_000);
+                let transport = Transport { ecn_option, offload, receive_buffer, ..accurate() };
                 let seen = run(&World { cca, queue, transport, seconds: 3, ..World::default() });
                 let unheard = unheard(&seen);
                 // The last round trip is under way. Where segments are lost, three SACK blocks

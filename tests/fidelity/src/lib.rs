@@ -9,5 +9,5 @@ mod simulated;
 mod verdict;
 
 pub use measured::{Group, Situation, Statistic, situations};
-pub use simulated::{Needs, Simulated, scenario, simulate};
+pub use simulated::{Needs, Simulated, at_phase, scenario, simulate};
 pub use verdict::{Comparison, Row, compare};

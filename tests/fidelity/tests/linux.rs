@@ -6,61 +6,61 @@ const SEEDS: u64 = 9;
 
 /// Situation, number, and what was found of it. `*` stands for every number of the situation.
 const MISSED: &[(&str, &str, &str)] = &[
-    (
-        "native/100M_20ms_fifo1bdp166_10bbr1_10cubic",
-        "goodput",
-        "The measured sum, 96.13 Mbit/s, is more than the link can carry (1448/1514 of 100): it is \
-         taken from socket statistics read at 4 Hz. By the packets that left the bottleneck it was \
-         95.5; simulation has 94.5, because the ten BBR flows' ProbeRTT coincide.",
-    ),
-    ("native/10M_20ms_fifo50_reno_vs_bbr1", "bbr1 goodput", DRIFT),
-    ("native/10M_20ms_fifo50_reno_vs_bbr1", "reno goodput", DRIFT),
+    ("native/10M_20ms_fifo50_reno_vs_bbr1", "bbr1 goodput", RENO_BESIDE_BBR),
+    ("native/10M_20ms_fifo50_reno_vs_bbr1", "reno goodput", RENO_BESIDE_BBR),
     ("native/40M_20ms_fifo1000_loss1pct_bbr1_bulk_plus_udp1M60fps", "udp owd p50", LOSS_QUEUE),
     ("uml/40M_20ms_fifo1000_loss1pct_bbr1_bulk_plus_udp1M60fps", "udp owd p50", LOSS_QUEUE),
     (
         "uml/40M_20ms_fifo1000_loss1pct_cubic_bulk_plus_udp1M60fps",
         "goodput",
-        "2 % low, where random loss alone moves a run by 4 %: CUBIC's window of ten segments is at \
-         the edge where a lost retransmission costs a timeout. Mechanism not found.",
+        "5.95, 6.12 and 5.88 Mbit/s measured; twenty simulated runs have a mean of 5.85 and a standard \
+         deviation of 0.20, so the mean of three is where chance puts it. The bound of 1.5 % is below \
+         what random loss does to such a mean.",
     ),
-    ("uml/10M_100ms_pfifo84_cubic_vs_bbr3", "bbr3 goodput", DRIFT),
-    ("uml/10M_100ms_pfifo84_cubic_vs_bbr3", "cubic goodput", DRIFT),
     (
-        "uml/10M_20ms_fq_codel_bbr3_alone",
-        "bbr3 srtt p50",
-        "After a loss some acknowledgements fall out of step with bursts for a few round trips, and \
-         the bandwidth filter keeps the rate of that moment (9.8 instead of 9.6 Mbit/s) for two \
-         cycles; in the kernel this happens too (p95 9.86), but less often.",
+        "uml/10M_20ms_pfifo500_cubic_vs_bbr3",
+        "bbr3 goodput",
+        "2.31, 1.70 and 1.69 Mbit/s measured; sixty simulated runs have a mean of 2.4, a standard \
+         deviation of 0.55 and a tenth below 1.7. The first ten seconds agree within 1 %, second by \
+         second; what follows depends on when the probes meet the full queue.",
     ),
-    ("uml/10M_20ms_pfifo500_cubic_vs_bbr3", "bbr3 goodput", DRIFT),
-    ("uml/10M_20ms_pfifo500_cubic_vs_bbr3", "bbr3 retransmits", DRIFT),
-    ("uml/10M_20ms_pfifo500_cubic_vs_bbr3", "cubic goodput", DRIFT),
     (
         "uml/10M_20ms_pfifo50_bbr3_vs_bbr3",
         "bbr3 retransmits",
-        "One segment in one of nine runs, in Startup, where the three measured runs lost none.",
+        "One segment in three of nine runs, in the first probe, where the three measured runs lost none.",
+    ),
+    (
+        "uml/40M_20ms_pie_bbr1_bulk_plus_udp1M60fps",
+        "bbr1 retransmits",
+        "One segment in one of nine runs, where the three measured runs lost none.",
     ),
     ("uml/40M_0.2ms_fifo1000_bbr3_bulk_plus_udp1M60fps", "*", TWO_STATES),
     ("uml/40M_1ms_fifo1000_bbr3_bulk_plus_udp1M60fps", "*", TWO_STATES),
     (
         "uml/40M_0.2ms_fifo1000_gso_on_8bbr3_plus_udp1M60fps",
-        "*",
-        "Eight flows near zero distance with offloaded bursts of up to 64 kB: goodput and \
-         retransmissions agree, the queue is a third shorter. How bursts of several senders merge in \
-         the receiver's offload is not modelled.",
+        "bbr3 retransmits",
+        "One segment in the only run measured, 0 to 9 in simulated ones: single losses in Startup.",
     ),
 ];
 
-const DRIFT: &str = "Shares drift from one ProbeRTT to the next by how much of the queue the other \
-    flow leaves at that moment; single runs, measured and simulated, differ by a factor of two. The \
-    like situations of the other platforms are met.";
+const RENO_BESIDE_BBR: &str = "BBRv1 alternates between two shares, as a ProbeRTT finds the other flow's \
+    queue or not: above some 28 ms of smallest round-trip time it takes 8.5 Mbit/s for ten seconds, \
+    below 5.5. Beside CUBIC both are measured and simulated, second by second alike; beside Reno the \
+    measured flow was in the lower one nearly always (its window says 24 to 26 ms), the simulated one \
+    is so half of the time: 6.7 Mbit/s with a standard deviation of 0.2. Why Reno's window is small \
+    whenever ProbeRTT comes has not been found.";
 
-const LOSS_QUEUE: &str = "With 1 % loss BBRv1's queue depends on how recovery and ProbeBW phases \
-    meet: 1.8 ms on the native kernel and 3.8 ms on the user-mode one; simulation lies between them.";
+const LOSS_QUEUE: &str = "With 1 % loss BBRv1's queue is 1.8 ms on the native kernel and 3.8 ms on the \
+    user-mode one; simulation lies between them at 2.6 to 2.9 with a standard deviation below 0.1. In the \
+    user-mode kernel the bandwidth estimate exceeds the link now and then (a twentieth of samples above \
+    45 Mbit/s) and the queue has a tail of 38 ms, mostly after ProbeRTT; on the native one and in \
+    simulation neither happens. Mechanism not found.";
 
 const TWO_STATES: &str = "Two states: the smallest round trip of a ProbeRTT falls on either side of \
     1.024 ms and decides for ten seconds between bursts of 14 and 25 segments, and so between 12 and \
-    22 ms. Simulation has the same states at the same values, and is a little more often in the second.";
+    22 ms. The measured runs spent a seventh to a third of their time in the second; sixty simulated ones \
+    three and four tenths on average, with a standard deviation of 0.16 and 0.19. A run's median jumps \
+    where it is half.";
 
 #[test]
 fn simulation_does_what_linux_did() {

@@ -55,6 +55,8 @@ pub struct Receiver {
     compressed_at: Time,
     /// The smallest; the longest of all spans before there is one.
     rtt: Span,
+    /// The timestamp that the sender echoed last.
+    last_echo: Time,
     /// What the congestion control of the connection asks of ECN.
     request: EcnRequest,
     has_agreed: bool,
@@ -110,6 +112,7 @@ impl Receiver {
             compressed: 0,
             compressed_at: Time::NEVER,
             rtt: Span::MAX,
+            last_echo: Time::ZERO,
             request,
             has_agreed: false,
             echo_of_marks: Echo::Off,
@@ -214,7 +217,7 @@ impl Receiver {
             self.echo = packet.sent;
         }
         if segment.echo > Time::ZERO && start == self.next {
-            self.on_rtt(now.after(segment.echo));
+            self.on_echo(now, segment.echo);
         }
         self.owes_ack = true;
         if end <= self.next {
@@ -223,13 +226,8 @@ impl Receiver {
             self.must_ack = true;
             return;
         }
-        if packet.segments == 1 {
-            self.window.on_segment(segment.payload, packet.truesize());
-        } else {
-            let segments = u32::from(packet.segments);
-            self.window.on_segment(segment.payload / segments, packet.truesize() / segments);
-        }
         if start > self.next {
+            self.widen(packet, segment);
             self.on_early(Range {
                 start,
                 end,
@@ -239,19 +237,19 @@ impl Receiver {
             self.decide(now);
             return;
         }
-        self.on_in_order(now, end, segment, observer);
+        self.on_in_order(now, packet, segment, observer);
     }
 
     #[inline(always)]
     fn on_in_order<O: Observer>(
         &mut self,
         now: Time,
-        end: u32,
+        packet: &Packet,
         segment: &SegmentBody,
         observer: &mut O,
     ) {
         let before = self.next_byte;
-        self.next = end;
+        self.next = segment.first + u32::from(packet.segments);
         self.next_byte = segment.byte + u64::from(segment.payload);
         if !self.ranges.is_empty() {
             self.take_ranges();
@@ -263,10 +261,28 @@ impl Receiver {
         // Linux acknowledges a pushed segment as soon as the application has taken it.
         self.must_ack |= segment.push;
         self.on_arrival(now);
-        self.window.on_taken(now, self.next_byte);
+        self.window.on_in_order(now, self.next_byte);
+        self.widen(packet, segment);
+        let early = self.ranges.back().map_or(0, |last| last.end_byte - self.next_byte);
+        self.window.on_taken(now, self.next_byte, early);
         let delivered = Event::Delivered { bytes: self.next_byte - before };
         observer.record(now, Who::Flow(self.ends.flow), &delivered);
         self.decide(now);
+    }
+
+    /// Lets the window grow into the buffer. As long as it does, Linux acknowledges every packet, so
+    /// that the sender hears of the new window.
+    #[inline(always)]
+    fn widen(&mut self, packet: &Packet, segment: &SegmentBody) {
+        let segments = u32::from(packet.segments);
+        let grows = if segments == 1 {
+            self.window.on_packet(segment.payload, packet.truesize(), 1)
+        } else {
+            let each = (segment.payload / segments, packet.truesize() / segments);
+            self.window.on_packet(each.0, each.1, segments)
+        };
+        // The kernel sets the lowest bit of the counter.
+        self.quick |= u32::from(grows);
     }
 
     /// What has arrived early and now is in order.
@@ -357,9 +373,13 @@ impl Receiver {
         self.recent_count = count;
     }
 
-    fn on_rtt(&mut self, rtt: Span) {
-        self.window.on_rtt(rtt);
-        self.rtt = self.rtt.min(rtt);
+    /// Several segments may bear the same timestamp; the first of them tells.
+    fn on_echo(&mut self, now: Time, echo: Time) {
+        if echo != self.last_echo {
+            self.last_echo = echo;
+            self.window.on_echo(now, echo);
+            self.rtt = self.rtt.min(now.after(echo));
+        }
     }
 
     #[inline(never)]
@@ -414,6 +434,7 @@ impl Receiver {
         let least = self.config.delayed_ack;
         if !self.has_started {
             self.has_started = true;
+            self.window.start(now);
             self.quick = MOST_QUICK_ACKS;
             self.ato = least;
         } else {

@@ -452,6 +452,16 @@ fn settled(cca: &str, offer: EcnOffer, codepoint: Ecn) -> Receiver {
     receiver
 }
 
+/// Linux: from 64 088 bytes to the 76 892 that the buffer of 128 KiB has room for, two segments with
+/// each packet, and sixteen acknowledgements more.
+#[test]
+fn every_packet_is_acknowledged_while_the_window_grows() {
+    let (_, mut receiver, _) = connect("reno", &Config::default(), |_| {});
+    let acks = acknowledged(&mut receiver, &[Ecn::NotEct; 25]);
+    let expected: Vec<u32> = (1..=21).chain([23, 25]).collect();
+    assert_eq!(acks.iter().map(|(ack, _)| *ack).collect::<Vec<_>>(), expected);
+}
+
 /// Section 3.2.2.5.1, and Linux for the way back.
 #[test]
 fn a_change_of_the_codepoint_is_acknowledged_at_once() {

@@ -38,12 +38,12 @@ impl Default for Pacer {
 }
 
 impl Pacer {
-    /// A burst of `bytes` leaves. The first ten segments of a connection are not paced; lateness
-    /// is made good by up to half of the next interval.
-    fn on_sent(&mut self, now: Time, bytes: u64, segments_before: u64) {
+    /// A burst of `bytes` leaves, with which `segments` have been sent. Nothing waits for the first
+    /// nine segments of a connection; lateness is made good by up to half of the next interval.
+    fn on_sent(&mut self, now: Time, bytes: u64, segments: u64) {
         let late = now.since(self.stamp);
         self.stamp = self.stamp.max(now);
-        if !self.is_on || self.rate.is_unlimited() || segments_before < 10 {
+        if !self.is_on || self.rate.is_unlimited() || segments < 10 {
             return;
         }
         let interval = self.rate.time_for(bytes);
@@ -374,8 +374,8 @@ impl Sender {
         in_flight: u32,
         retransmission: bool,
     ) {
-        self.pacer.on_sent(now, bytes, self.totals.segments_sent);
         self.totals.segments_sent += u64::from(segments);
+        self.pacer.on_sent(now, bytes, self.totals.segments_sent);
         self.totals.bytes_sent += bytes;
         if let Some(prr) = &mut self.prr {
             prr.on_sent(segments);
@@ -514,3 +514,22 @@ impl Sender {
 
 /// Room that Linux leaves in an offloaded packet for headers.
 const GSO_HEADROOM: u32 = 321;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel counts a burst as sent before it asks whether ten segments have been.
+    #[test]
+    fn the_tenth_segment_is_the_first_that_makes_the_next_one_wait() {
+        let mut pacer = Pacer { rate: Rate::from_bytes_per_sec(1_000_000), ..Pacer::default() };
+        pacer.is_on = true;
+        let now = Time::ZERO + Span::from_secs(1);
+        for segments in [2, 4, 6, 8] {
+            pacer.on_sent(now, 2_000, segments);
+            assert_eq!(pacer.stamp, now);
+        }
+        pacer.on_sent(now, 2_000, 10);
+        assert_eq!(pacer.stamp, now + Span::from_millis(2));
+    }
+}

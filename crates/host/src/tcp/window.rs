@@ -22,6 +22,8 @@ impl Default for ReceiveBuffer {
 /// Share of buffer memory that may be advertised, in 1/256, before any segment has shown what it
 /// costs.
 const INITIAL_RATIO: u64 = 128;
+/// Nearer senders get less lead (`tcp_rcvbuf_low_rtt`).
+const LOW_RTT: Span = Span::from_millis(1);
 
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveWindow {
@@ -39,8 +41,13 @@ pub(super) struct ReceiveWindow {
     slow_start: u64,
     /// Right edge advertised so far, as a byte position: it never moves back.
     edge: u64,
-    /// Smoothed; the longest of all spans before there is a sample.
+    /// Offered by the acknowledgement before.
+    offered: u64,
+    /// Smoothed, but any smaller sample at once; the longest of all spans before there is one.
     rtt: Span,
+    /// What a window takes to arrive stands in for a sample: where and since when it is awaited.
+    window_end: u64,
+    window_start: Time,
     /// Bytes taken in the measurement interval before, and where and when this one began.
     copied_before: u64,
     interval_byte: u64,
@@ -58,7 +65,8 @@ impl ReceiveWindow {
         let full = space * INITIAL_RATIO / 256;
         let slow_start = match buffer {
             ReceiveBuffer::Window(bytes) => bytes,
-            _ => full.min(65_535),
+            // Whole segments, without the option for scaling; and a segment's room is kept free.
+            _ => (full - full % mss).min(65_535).min(full.saturating_sub(mss).max(2 * mss)),
         };
         Self {
             buffer,
@@ -69,7 +77,10 @@ impl ReceiveWindow {
             is_grown: false,
             slow_start,
             edge: slow_start,
+            offered: slow_start,
             rtt: Span::MAX,
+            window_end: 0,
+            window_start: Time::NEVER,
             // Growth is wanted as soon as a round trip brings more than the initial window.
             copied_before: slow_start.min(10 * mss),
             interval_byte: 0,
@@ -77,60 +88,101 @@ impl ReceiveWindow {
         }
     }
 
-    /// A segment of `payload` bytes that took `truesize` bytes of memory arrived.
+    /// `segments` segments of `payload` bytes each, every one of which takes `truesize` bytes of
+    /// memory, arrived as one packet. True when the window is still growing into the buffer.
     #[inline]
-    pub(super) fn on_segment(&mut self, payload: u32, truesize: u32) {
-        if !self.is_grown || (payload, truesize) != self.shown {
-            self.grow(payload, truesize);
-        }
+    pub(super) fn on_packet(&mut self, payload: u32, truesize: u32, segments: u32) -> bool {
+        (!self.is_grown || (payload, truesize) != self.shown)
+            && self.grow(payload, truesize, segments)
     }
 
-    fn grow(&mut self, payload: u32, truesize: u32) {
+    fn grow(&mut self, payload: u32, truesize: u32, segments: u32) -> bool {
         if matches!(self.buffer, ReceiveBuffer::Window(_)) {
-            return;
+            return false;
         }
         let is_full = u64::from(payload) >= self.mss;
         if is_full {
             self.shown = (payload, truesize);
             self.ratio = (u64::from(payload) << 8).div_euclid(u64::from(truesize)).max(1);
         }
-        // The segment itself takes memory until the application has read it, so the window stops
+        // The packet itself takes memory until the application has read it, so the window stops
         // growing that much short of the whole buffer.
-        let most = self.space.saturating_sub(u64::from(truesize)) * self.ratio / 256;
-        if self.slow_start < most {
-            self.slow_start = (self.slow_start + 2 * self.mss).min(most);
+        let held = u64::from(truesize) * u64::from(segments);
+        let most = self.space.saturating_sub(held) * self.ratio / 256;
+        let grows = self.slow_start < most;
+        if grows {
+            let twice = 2 * u64::from(payload) * u64::from(segments);
+            self.slow_start = (self.slow_start + twice.max(2 * self.mss)).min(most);
         }
         if is_full {
             self.is_grown = self.slow_start >= most;
         }
+        grows
     }
 
-    pub(super) fn on_rtt(&mut self, rtt: Span) {
-        self.rtt = if self.rtt == Span::MAX {
+    /// The first data of the connection are about to be taken.
+    pub(super) fn start(&mut self, now: Time) {
+        self.interval_start = now;
+    }
+
+    /// A timestamp that left at `echo` came back. The kernel's timestamps count milliseconds, and
+    /// what takes less than one says nothing.
+    pub(super) fn on_echo(&mut self, now: Time, echo: Time) {
+        const TICK: u64 = 1_000_000;
+        let ticks = now.as_nanos() / TICK - echo.as_nanos() / TICK;
+        if ticks == 0 {
+            return;
+        }
+        let rtt = Span::from_nanos(ticks * TICK);
+        self.rtt = if rtt < self.rtt {
             rtt
         } else {
             Span::from_nanos((self.rtt.as_nanos() * 7 + rtt.as_nanos()) / 8)
         };
     }
 
-    /// The application has taken everything up to `byte`.
+    /// Everything up to `byte` is here: when that is a whole window, it took a round trip at least.
     #[inline]
-    pub(super) fn on_taken(&mut self, now: Time, byte: u64) {
-        if let ReceiveBuffer::Auto { most, .. } = self.buffer
-            && now.after(self.interval_start) >= self.rtt
-        {
-            self.end_interval(now, byte, most);
+    pub(super) fn on_in_order(&mut self, now: Time, byte: u64) {
+        if byte >= self.window_end {
+            self.end_window(now, byte);
         }
     }
 
     #[inline(never)]
-    fn end_interval(&mut self, now: Time, byte: u64, most: u64) {
+    fn end_window(&mut self, now: Time, byte: u64) {
+        if !self.window_start.is_never() {
+            let least = Span::from_micros(1);
+            self.rtt = self.rtt.min(now.since(self.window_start).max(least));
+        }
+        self.window_end = byte + self.offered;
+        self.window_start = now;
+    }
+
+    /// The application has taken everything up to `byte`, and what arrived early ends `early` bytes
+    /// beyond.
+    #[inline]
+    pub(super) fn on_taken(&mut self, now: Time, byte: u64, early: u64) {
+        if let ReceiveBuffer::Auto { most, .. } = self.buffer
+            && now.after(self.interval_start) >= self.rtt
+        {
+            self.end_interval(now, byte, early, most);
+        }
+    }
+
+    #[inline(never)]
+    fn end_interval(&mut self, now: Time, byte: u64, early: u64, most: u64) {
         let copied = byte - self.interval_byte;
         if copied > self.copied_before {
-            // Twice what was taken in a round trip, and ahead of slow start by the growth seen.
-            let mut wanted = 2 * copied + 16 * self.mss;
-            wanted += 2 * (wanted * (copied - self.copied_before) / self.copied_before.max(1));
-            let space = (wanted * 256 / self.ratio).min(most);
+            // Twice what was taken in a round trip, and ahead of slow start by the growth seen; but
+            // near a sender that needs no such lead, by the share of a millisecond.
+            let twice = 2 * copied;
+            let lead = if self.rtt < LOW_RTT {
+                twice * self.rtt.as_micros() / LOW_RTT.as_micros()
+            } else {
+                2 * twice * (copied - self.copied_before) / self.copied_before.max(1)
+            };
+            let space = ((twice + lead + early) * 256 / self.ratio).min(most);
             self.space = self.space.max(space);
             self.is_grown = false;
             self.copied_before = copied;
@@ -153,7 +205,8 @@ impl ReceiveWindow {
             }
         };
         self.edge = self.edge.max(byte + free);
-        u32::try_from(self.edge - byte).unwrap_or(u32::MAX)
+        self.offered = self.edge - byte;
+        u32::try_from(self.offered).unwrap_or(u32::MAX)
     }
 }
 
@@ -171,14 +224,79 @@ mod tests {
     #[test]
     fn auto_tuning_grows_with_what_the_application_takes() {
         let mut window = ReceiveWindow::new(ReceiveBuffer::default(), 1448);
-        window.on_rtt(Span::from_millis(20));
-        let (mut byte, mut now) = (0, Time::ZERO);
+        let (mut byte, mut now) = (0, Time::ZERO + Span::from_secs(1));
+        window.on_echo(now, now - Span::from_millis(20));
+        window.start(now);
         for _ in 0..200 {
             byte += u64::from(window.advertise(byte, 0));
             now += Span::from_millis(21);
-            (0..50).for_each(|_| window.on_segment(1448, 2432));
-            window.on_taken(now, byte);
+            (0..50).for_each(|_| {
+                window.on_packet(1448, 2432, 1);
+            });
+            window.on_taken(now, byte, 0);
         }
         assert_eq!(window.space, 6_291_456);
+    }
+
+    #[test]
+    fn the_initial_window_keeps_a_segment_of_the_buffer_free() {
+        let initial = |buffer| ReceiveWindow::new(buffer, 1448).slow_start;
+        assert_eq!(initial(ReceiveBuffer::default()), 65_536 - 1448);
+        assert_eq!(initial(ReceiveBuffer::Locked(50_000)), 50_000 - 1448);
+        assert_eq!(initial(ReceiveBuffer::Locked(1 << 20)), 65_535);
+    }
+
+    #[test]
+    fn an_offloaded_packet_widens_the_window_by_twice_its_length() {
+        let mut window = ReceiveWindow::new(ReceiveBuffer::Locked(1 << 20), 1448);
+        assert!(window.on_packet(1448, 3365, 10));
+        assert_eq!(window.slow_start, 65_535 + 20 * 1448);
+        assert!(window.on_packet(1448, 2416, 1));
+        assert_eq!(window.slow_start, 65_535 + 22 * 1448);
+    }
+
+    #[test]
+    fn a_window_that_fills_the_buffer_grows_no_more() {
+        let mut window = ReceiveWindow::new(ReceiveBuffer::default(), 1448);
+        let growing = (0..100).filter(|_| window.on_packet(1448, 2416, 1)).count();
+        assert_eq!(growing, 5);
+    }
+
+    /// Twice what was taken and, far away, four times the growth; near by the share of a millisecond.
+    #[test]
+    fn near_senders_get_less_lead() {
+        let grown = |rtt| {
+            let mut window = ReceiveWindow::new(ReceiveBuffer::default(), 1448);
+            window.rtt = rtt;
+            window.on_taken(Time::ZERO + Span::from_secs(1), 28_960, 7_240);
+            window.space
+        };
+        assert_eq!(grown(Span::from_micros(500)), 2 * (57_920 + 28_960 + 7_240));
+        assert_eq!(grown(Span::from_millis(20)), 2 * (57_920 + 115_840 + 7_240));
+    }
+
+    #[test]
+    fn timestamps_count_milliseconds_and_a_smaller_one_holds_at_once() {
+        let mut window = ReceiveWindow::new(ReceiveBuffer::default(), 1448);
+        let now = Time::ZERO + Span::from_micros(1_000_900);
+        window.on_echo(now, now - Span::from_micros(800));
+        assert_eq!(window.rtt, Span::MAX);
+        window.on_echo(now, now - Span::from_micros(40_000));
+        assert_eq!(window.rtt, Span::from_millis(40));
+        window.on_echo(now, now - Span::from_micros(48_000));
+        assert_eq!(window.rtt, Span::from_millis(41));
+        window.on_echo(now, now - Span::from_micros(20_000));
+        assert_eq!(window.rtt, Span::from_millis(20));
+    }
+
+    #[test]
+    fn a_whole_window_stands_in_for_a_timestamp() {
+        let mut window = ReceiveWindow::new(ReceiveBuffer::default(), 1448);
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        window.on_in_order(at(10), 1448);
+        window.on_in_order(at(20), 1448 + 64_000);
+        assert_eq!(window.rtt, Span::MAX, "not all of it is here");
+        window.on_in_order(at(23), 1448 + 64_088);
+        assert_eq!(window.rtt, Span::from_millis(13));
     }
 }
