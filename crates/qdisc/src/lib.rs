@@ -41,6 +41,21 @@ pub trait Sink<P> {
     fn marked(&mut self, now: Time, packet: &P);
 }
 
+/// Marks the packet and tells the sink, if the packet may be marked. True if it was.
+#[inline]
+pub(crate) fn mark_if_capable<P: Queued>(
+    now: Time,
+    packet: &mut P,
+    sink: &mut dyn Sink<P>,
+) -> bool {
+    let is_capable = packet.ecn().is_capable();
+    if is_capable {
+        packet.mark_ce();
+        sink.marked(now, packet);
+    }
+    is_capable
+}
+
 /// What became of an arrival. A refused packet comes back; packets dropped from inside to make
 /// room go to the [`Sink`], even if the arrival itself is one of them. Its tag lies beside the
 /// packet, not in it, so that a packet is copied whole.

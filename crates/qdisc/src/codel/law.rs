@@ -10,7 +10,7 @@ use std::str::FromStr;
 use sojourn_core::{DropReason, Ecn, Queued, Span, SpecError, Time};
 
 use super::LawConfig;
-use crate::{DEVICE_MTU, Sink};
+use crate::{DEVICE_MTU, Sink, mark_if_capable};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
@@ -380,13 +380,9 @@ impl Law {
         sink: &mut dyn Sink<P>,
     ) -> bool {
         let Some(packet) = source.head_mut() else { return false };
-        if !self.ecn || !packet.ecn().is_capable() {
-            return false;
-        }
-        packet.mark_ce();
-        sink.marked(now, packet);
-        stats.ecn_mark += 1;
-        true
+        let is_marked = self.ecn && mark_if_capable(now, packet, sink);
+        stats.ecn_mark += u64::from(is_marked);
+        is_marked
     }
 
     /// Marks the head, which waited longer than `ce_threshold`, if it is of those to be marked.
@@ -400,10 +396,8 @@ impl Law {
     ) {
         let Some(packet) = source.head_mut() else { return };
         if self.ce_threshold_selector.is_none_or(|selector| selector.matches(packet))
-            && packet.ecn().is_capable()
+            && mark_if_capable(now, packet, sink)
         {
-            packet.mark_ce();
-            sink.marked(now, packet);
             stats.ce_mark += 1;
         }
     }

@@ -17,7 +17,7 @@ use sojourn_core::{DropReason, Queued, Span, Stream, Time};
 
 use crate::hash::FlowHash;
 use crate::slab::{Fifo, Slab};
-use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink};
+use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink, mark_if_capable};
 
 #[derive(Debug)]
 pub struct Fq<P> {
@@ -221,9 +221,7 @@ impl<P: Queued + Copy + Send> Qdisc<P> for Fq<P> {
             let wait = now.since(head.slot.arrived);
             let packet = &mut head.slot.packet;
             let is_late = self.config.ce_threshold.is_some_and(|threshold| wait > threshold);
-            if is_late && packet.ecn().is_capable() {
-                packet.mark_ce();
-                sink.marked(now, packet);
+            if is_late && mark_if_capable(now, packet, sink) {
                 self.stats.ce_mark += 1;
             }
             let packet = *packet;

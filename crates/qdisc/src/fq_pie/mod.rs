@@ -15,7 +15,7 @@ use crate::notation::{TcSize, flag, packets, param, read_params, size};
 use crate::pie::{self, Law, LawConfig, State};
 use crate::rounds::{self, Rounds};
 use crate::slab::{Fifo, Slab, Slot};
-use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Sink};
+use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Sink, mark_if_capable};
 
 pub const PARAMS: &[Param] = &[
     rounds::LIMIT,
@@ -175,9 +175,7 @@ impl<P: Queued + Copy + Send> Qdisc<P> for FqPie<P> {
                 self.admit(index, now, packet);
                 return Enqueue::Queued;
             }
-            if self.law.may_mark(pie) && packet.ecn().is_capable() {
-                packet.mark_ce();
-                sink.marked(now, &packet);
+            if self.law.may_mark(pie) && mark_if_capable(now, &mut packet, sink) {
                 self.stats.ecn_mark += 1;
                 self.admit(index, now, packet);
                 return Enqueue::Queued;

@@ -15,7 +15,7 @@ use sojourn_core::{DropReason, Param, ParamKind, Queued, Span, SpecError, Stream
 
 use crate::notation::{flag, packets, param, read_params, span};
 use crate::ring::Ring;
-use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink};
+use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink, mark_if_capable};
 
 pub const PARAMS: &[Param] = &[
     param("limit", ParamKind::Count, "1000", "packets that may wait; more are dropped on arrival"),
@@ -197,9 +197,7 @@ impl<P: Queued + Send> Qdisc<P> for Pie<P> {
             Some(DropReason::Full)
         } else if !law.drop_early(state, backlog.bytes, packet.wire_len(), random) {
             None
-        } else if law.may_mark(state) && packet.ecn().is_capable() {
-            packet.mark_ce();
-            sink.marked(now, &packet);
+        } else if law.may_mark(state) && mark_if_capable(now, &mut packet, sink) {
             stats.ecn_mark += 1;
             None
         } else {

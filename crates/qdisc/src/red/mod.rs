@@ -14,7 +14,7 @@ pub use config::{Config, PARAMS};
 use sojourn_core::{DropReason, Queued, Stream, Time};
 
 use crate::ring::Ring;
-use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink};
+use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink, mark_if_capable};
 use average::Average;
 use law::{Action, Law};
 
@@ -60,9 +60,7 @@ impl<P: Queued> Red<P> {
                 (may_mark, &mut stats.forced_mark, &mut stats.forced_drop)
             }
         };
-        if may_mark && packet.ecn().is_capable() {
-            packet.mark_ce();
-            sink.marked(now, packet);
+        if may_mark && mark_if_capable(now, packet, sink) {
             *marks += 1;
             return false;
         }
