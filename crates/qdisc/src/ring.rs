@@ -46,3 +46,10 @@ impl<P: Queued, N: Copy> Ring<P, N> {
         self.backlog
     }
 }
+
+impl<P: Queued> Ring<P> {
+    /// When the head arrived.
+    pub(crate) fn oldest(&self) -> Option<Time> {
+        self.head().map(|(_, arrived)| arrived)
+    }
+}

@@ -137,6 +137,11 @@ impl<P: Queued + Copy> Slab<P> {
         Some(Head { slot, free: &mut self.free })
     }
 
+    /// When the earliest of the heads arrived.
+    pub(crate) fn oldest(&self, fifos: impl Iterator<Item = Fifo>) -> Option<Time> {
+        fifos.filter_map(|fifo| self.head(fifo)).map(|head| head.arrived).min()
+    }
+
     pub(crate) fn tail(&self, fifo: Fifo) -> Option<&P> {
         if fifo.head == NONE {
             return None;

@@ -410,8 +410,7 @@ impl<P: Reshape + Send> Qdisc<P> for Cake<P> {
     }
 
     fn oldest(&self) -> Option<Time> {
-        let fifos = self.tins.iter().flat_map(Tin::active_fifos);
-        fifos.filter_map(|fifo| self.store.packets.head(fifo)).map(|head| head.arrived).min()
+        self.store.packets.oldest(self.tins.iter().flat_map(Tin::active_fifos))
     }
 
     fn details(&self) -> Vec<(&'static str, u64)> {

@@ -226,7 +226,7 @@ impl<P: Reshape + Send> Qdisc<P> for DualPi2<P> {
     }
 
     fn oldest(&self) -> Option<Time> {
-        let c = self.c_queue.head().map(|(_, arrived)| arrived);
+        let c = self.c_queue.oldest();
         let l = self.l_queue.head().map(|(_, note)| note.arrived);
         c.into_iter().chain(l).min()
     }

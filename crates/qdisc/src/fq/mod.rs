@@ -242,8 +242,7 @@ impl<P: Queued + Copy + Send> Qdisc<P> for Fq<P> {
     }
 
     fn oldest(&self) -> Option<Time> {
-        let heads = self.flows.iter().filter_map(|flow| self.packets.head(flow.fifo));
-        heads.map(|head| head.arrived).min()
+        self.packets.oldest(self.flows.iter().map(|flow| flow.fifo))
     }
 
     fn details(&self) -> Vec<(&'static str, u64)> {

@@ -327,8 +327,7 @@ impl<P: Queued + Copy + Send> Qdisc<P> for FqCodel<P> {
     }
 
     fn oldest(&self) -> Option<Time> {
-        let heads = self.rounds.active().filter_map(|flow| self.store.packets.head(flow.fifo));
-        heads.map(|head| head.arrived).min()
+        self.store.packets.oldest(self.rounds.active().map(|flow| flow.fifo))
     }
 
     fn details(&self) -> Vec<(&'static str, u64)> {

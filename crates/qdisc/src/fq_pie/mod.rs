@@ -214,8 +214,7 @@ impl<P: Queued + Copy + Send> Qdisc<P> for FqPie<P> {
     }
 
     fn oldest(&self) -> Option<Time> {
-        let heads = self.rounds.active().filter_map(|flow| self.packets.head(flow.fifo));
-        heads.map(|head| head.arrived).min()
+        self.packets.oldest(self.rounds.active().map(|flow| flow.fifo))
     }
 
     fn details(&self) -> Vec<(&'static str, u64)> {

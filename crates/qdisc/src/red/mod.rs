@@ -109,7 +109,7 @@ impl<P: Queued + Send> Qdisc<P> for Red<P> {
     }
 
     fn oldest(&self) -> Option<Time> {
-        self.ring.head().map(|(_, arrived)| arrived)
+        self.ring.oldest()
     }
 
     fn details(&self) -> Vec<(&'static str, u64)> {

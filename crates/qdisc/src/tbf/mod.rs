@@ -130,7 +130,7 @@ impl<P: Reshape + Send> Qdisc<P> for Tbf<P> {
     }
 
     fn oldest(&self) -> Option<Time> {
-        self.ring.head().map(|(_, arrived)| arrived)
+        self.ring.oldest()
     }
 
     fn details(&self) -> Vec<(&'static str, u64)> {
