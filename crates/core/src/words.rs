@@ -182,6 +182,18 @@ impl<'a> Words<'a> {
         }
     }
 
+    /// The word after `name`, one of those in `choices`, and what it stands for.
+    pub fn choice<T: Copy>(&mut self, name: &str, choices: &[(&str, T)]) -> Result<T, SpecError> {
+        let written = self.value(name)?;
+        let allowed = || choices.iter().map(|(word, _)| *word);
+        match choices.iter().find(|(word, _)| *word == written) {
+            Some((_, choice)) => Ok(*choice),
+            None => Err(SpecError::new(format!("'{name}' is '{written}'"))
+                .near(written, allowed())
+                .allow(allowed())),
+        }
+    }
+
     /// The number after `name`, between `least` and `most`.
     pub fn number(&mut self, name: &str, least: f64, most: f64) -> Result<f64, SpecError> {
         let text = self.value(name)?;

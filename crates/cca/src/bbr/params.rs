@@ -81,6 +81,12 @@ pub(crate) trait Value: Sized {
     fn write(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
+/// A parameter that is one of a few words.
+pub(crate) trait Choice: Copy + PartialEq + 'static {
+    /// Every value, after its word.
+    const CHOICES: &'static [(&'static str, Self)];
+}
+
 /// A share between 0 and 1, in 1/256.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share(pub(crate) Gain);
@@ -95,6 +101,20 @@ pub(crate) struct Percent(pub(crate) u32);
 
 /// A number of rounds, segments or events, at least one.
 pub(crate) type Count = u32;
+
+impl<T: Choice> Value for T {
+    const KIND: ParamKind = ParamKind::Choice;
+
+    fn read(words: &mut Words<'_>, name: &str) -> Result<Self, SpecError> {
+        words.choice(name, T::CHOICES)
+    }
+
+    fn write(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let choice = T::CHOICES.iter().find(|(_, value)| value == self);
+        let (word, _) = choice.expect("every value has a word");
+        write!(f, " {name}={word}")
+    }
+}
 
 impl Value for Gain {
     const KIND: ParamKind = ParamKind::Number;

@@ -14,7 +14,7 @@ use std::fmt;
 use sojourn_core::{ParamKind, Span, SpecError, Words};
 
 use crate::bbr::fixed::Gain;
-use crate::bbr::params::{Percent, Share, Value, parameters};
+use crate::bbr::params::{Choice, Percent, Share, Value, parameters};
 use crate::bbr3_linux::rules::{Rules, Version};
 use crate::bbr3_linux::{self, Bbr3Linux, FullBwSample, UpExit};
 use crate::{EcnRequest, Setup};
@@ -131,23 +131,8 @@ impl Config {
     }
 }
 
-impl Value for Switch {
-    const KIND: ParamKind = ParamKind::Choice;
-
-    fn read(words: &mut Words<'_>, name: &str) -> Result<Self, SpecError> {
-        match words.value(name)? {
-            "on" => Ok(Self(true)),
-            "off" => Ok(Self(false)),
-            word => {
-                let error = SpecError::new(format!("'{name}' is '{word}'"));
-                Err(error.near(word, ["on", "off"]).allow(["on", "off"]))
-            }
-        }
-    }
-
-    fn write(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, " {name}={}", if self.0 { "on" } else { "off" })
-    }
+impl Choice for Switch {
+    const CHOICES: &'static [(&'static str, Self)] = &[("on", Self(true)), ("off", Self(false))];
 }
 
 impl Value for Shift {

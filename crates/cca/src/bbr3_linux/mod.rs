@@ -19,14 +19,12 @@ mod startup;
 mod tests;
 mod window;
 
-use std::fmt;
-
-use sojourn_core::{ParamKind, Rate, Span, SpecError, Stream, Time, Words};
+use sojourn_core::{Rate, Span, Stream, Time};
 
 use crate::bbr::aggregation::Aggregation;
 use crate::bbr::app_limit::OwnAppLimit;
 use crate::bbr::fixed::{Bw, Gain, Jiffies, whole_micros};
-use crate::bbr::params::{Percent, Share, Value, parameters};
+use crate::bbr::params::{Choice, Percent, Share, parameters};
 use crate::{
     Ack, Congestion, CongestionKind, Controller, EcnRequest, Lost, Quantum, RecoveryState, Restart,
     Setup, Undo,
@@ -97,6 +95,11 @@ pub(crate) enum UpExit {
     Inflight,
 }
 
+impl Choice for UpExit {
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("plateau", Self::Plateau), ("inflight", Self::Inflight)];
+}
+
 /// Which bandwidth is watched for a full pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FullBwSample {
@@ -104,6 +107,11 @@ pub(crate) enum FullBwSample {
     Latest,
     /// The windowed maximum (version 2).
     Filtered,
+}
+
+impl Choice for FullBwSample {
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("latest", Self::Latest), ("filtered", Self::Filtered)];
 }
 
 /// A bound that does not bind.
@@ -429,54 +437,5 @@ impl Controller for Bbr3Linux {
 
     fn model_min_rtt(&self) -> Option<Span> {
         self.min_rtt
-    }
-}
-
-impl Value for UpExit {
-    const KIND: ParamKind = ParamKind::Choice;
-
-    fn read(words: &mut Words<'_>, name: &str) -> Result<Self, SpecError> {
-        choice(words, name, &[("plateau", Self::Plateau), ("inflight", Self::Inflight)])
-    }
-
-    fn write(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = match self {
-            Self::Plateau => "plateau",
-            Self::Inflight => "inflight",
-        };
-        write!(f, " {name}={word}")
-    }
-}
-
-impl Value for FullBwSample {
-    const KIND: ParamKind = ParamKind::Choice;
-
-    fn read(words: &mut Words<'_>, name: &str) -> Result<Self, SpecError> {
-        choice(words, name, &[("latest", Self::Latest), ("filtered", Self::Filtered)])
-    }
-
-    fn write(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = match self {
-            Self::Latest => "latest",
-            Self::Filtered => "filtered",
-        };
-        write!(f, " {name}={word}")
-    }
-}
-
-/// The value of the word after `name`.
-fn choice<T: Copy>(
-    words: &mut Words<'_>,
-    name: &str,
-    choices: &[(&'static str, T)],
-) -> Result<T, SpecError> {
-    let word = words.value(name)?;
-    let names = || choices.iter().map(|(name, _)| *name);
-    match choices.iter().find(|(name, _)| *name == word) {
-        Some((_, choice)) => Ok(*choice),
-        None => {
-            let error = SpecError::new(format!("'{name}' is '{word}'"));
-            Err(error.near(word, names()).allow(names()))
-        }
     }
 }

@@ -141,8 +141,7 @@ impl Config {
                 "fast_convergence" => config.fast_convergence = switch(words, name)?,
                 "tcp_friendliness" => config.tcp_friendliness = switch(words, name)?,
                 "ssthresh_from" => {
-                    config.ssthresh_from = choice(
-                        words,
+                    config.ssthresh_from = words.choice(
                         name,
                         &[("flight", SsthreshFrom::Flight), ("cwnd", SsthreshFrom::Cwnd)],
                     )?;
@@ -213,24 +212,11 @@ impl fmt::Display for Config {
 
 /// `on` or `off` after `name`, or `1` or `0` as module parameters are written.
 pub(super) fn switch(words: &mut Words<'_>, name: &str) -> Result<bool, SpecError> {
-    choice(words, name, &[("on", true), ("off", false), ("1", true), ("0", false)])
+    words.choice(name, &[("on", true), ("off", false), ("1", true), ("0", false)])
 }
 
 pub(super) fn on_off(switch: bool) -> &'static str {
     if switch { "on" } else { "off" }
-}
-
-/// One of the words in `choices` after `name`.
-pub(super) fn choice<T: Copy>(
-    words: &mut Words<'_>,
-    name: &str,
-    choices: &[(&str, T)],
-) -> Result<T, SpecError> {
-    let written = words.value(name)?;
-    let allowed = || choices.iter().map(|(word, _)| *word);
-    choices.iter().find(|(word, _)| *word == written).map(|(_, value)| *value).ok_or_else(|| {
-        SpecError::new(format!("'{name}' is '{written}'")).near(written, allowed()).allow(allowed())
-    })
 }
 
 fn burst_limit(text: &str) -> Result<Option<u32>, SpecError> {

@@ -5,7 +5,7 @@ use std::fmt;
 use sojourn_core::words::unknown_param;
 use sojourn_core::{Param, ParamKind, Span, SpecError, Words};
 
-use crate::cubic::config::{choice, on_off, switch};
+use crate::cubic::config::{on_off, switch};
 
 /// As under `/sys/module/tcp_cubic/parameters`, and `paced`.
 pub const LINUX_PARAMS: &[Param] = &[
@@ -121,8 +121,7 @@ impl LinuxConfig {
                 "tcp_friendliness" => config.tcp_friendliness = switch(words, name)?,
                 "hystart" => config.hystart = switch(words, name)?,
                 "hystart_detect" => {
-                    config.hystart_detect = choice(
-                        words,
+                    config.hystart_detect = words.choice(
                         name,
                         &[("1", Detect::AckTrain), ("2", Detect::Delay), ("3", Detect::Both)],
                     )?;
