@@ -1,8 +1,8 @@
 //! How much more than expected was acknowledged at once (Linux since 5.1, both kernel versions).
 
-use sojourn_core::Time;
+use sojourn_core::{Span, Time};
 
-use super::fixed::Bw;
+use super::fixed::{Bw, Gain};
 
 /// Beyond this many segments an epoch is deemed too old to mean anything.
 const EPOCH_LIMIT: u64 = 1 << 20;
@@ -25,6 +25,12 @@ impl Aggregation {
 
     pub(crate) fn extra_acked(&self) -> u32 {
         self.best[0].max(self.best[1])
+    }
+
+    /// Segments to add to the window: `gain` times the surplus, at most what `bw` delivers in `limit`.
+    pub(crate) fn cwnd(&self, gain: Gain, bw: Bw, limit: Span) -> u32 {
+        let most = bw.segments_in(limit.as_micros());
+        gain.of(u64::from(self.extra_acked())).min(most) as u32
     }
 
     pub(crate) fn restart(&mut self, now: Time) {

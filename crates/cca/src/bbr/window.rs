@@ -71,9 +71,8 @@ impl Bbr {
         if !self.full_bw_reached {
             return 0;
         }
-        let limit = self.bw().segments_in(self.config.extra_acked_limit.as_micros());
-        let extra = u64::from(self.aggregation.extra_acked());
-        self.config.extra_acked_gain.of(extra).min(limit) as u32
+        let config = &self.config;
+        self.aggregation.cwnd(config.extra_acked_gain, self.bw(), config.extra_acked_limit)
     }
 
     /// Sends one segment per acknowledged one in the first round of recovery; after recovery, takes

@@ -97,8 +97,7 @@ impl Bbr3Linux {
     }
 
     fn aggregation_cwnd(&self) -> u32 {
-        let limit = self.bw().segments_in(self.config.extra_acked_limit.as_micros());
-        let extra = u64::from(self.aggregation.extra_acked());
-        self.config.extra_acked_gain.of(extra).min(limit) as u32
+        let config = &self.config;
+        self.aggregation.cwnd(config.extra_acked_gain, self.bw(), config.extra_acked_limit)
     }
 }
