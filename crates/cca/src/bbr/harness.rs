@@ -12,7 +12,16 @@ use crate::{
 };
 
 pub(crate) const MSS: u32 = 1448;
-const RTO: Span = Span::from_secs(1);
+pub(crate) const SECOND: Span = Span::from_secs(1);
+const RTO: Span = SECOND;
+
+pub(crate) fn at(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
+}
+
+pub(crate) fn mbps(rate: Option<Rate>) -> f64 {
+    rate.expect("there is an estimate").as_mbps()
+}
 
 pub(crate) fn setup(seed: u64, rtt: Option<Span>) -> Setup {
     Setup {
@@ -52,6 +61,18 @@ impl Path {
             drop_every: None,
             policer: None,
         }
+    }
+
+    pub(crate) fn dropping_every(self, segments: u64) -> Self {
+        Self { drop_every: Some(segments), ..self }
+    }
+
+    pub(crate) fn acking_every(self, ack_slot: Span) -> Self {
+        Self { ack_slot, ..self }
+    }
+
+    pub(crate) fn policed(self, mbps: u64, depth: f64) -> Self {
+        Self { policer: Some((Rate::from_bps(mbps * 1_000_000), depth)), ..self }
     }
 
     /// Segments that fill the pipe.
@@ -148,11 +169,6 @@ impl<C: Controller> Lab<C> {
         self.flying.len() as u32
     }
 
-    /// Segments sent.
-    pub(crate) fn next_number(&self) -> u64 {
-        self.next_number
-    }
-
     pub(crate) fn run(&mut self, span: Span) {
         let end = self.now + span;
         while self.step(end) {}
@@ -188,6 +204,18 @@ impl<C: Controller> Lab<C> {
         let last = self.rows.last().expect("there are rows");
         let bits = (last.delivered - first.delivered) * u64::from(8 * MSS);
         bits as f64 / last.at.since(first.at).as_secs_f64() / self.path.rate.as_bps() as f64
+    }
+
+    /// Drops single segments, `count` of them, each reported by an acknowledgement of its own.
+    pub(crate) fn drop_one_by_one(&mut self, count: u32) {
+        for _ in 0..count {
+            self.path.drop_every = Some(1);
+            let before = self.next_number;
+            self.run_while(|lab| lab.next_number == before);
+            self.path.drop_every = None;
+            let before = self.next_number;
+            self.run_while(|lab| lab.next_number < before + 2);
+        }
     }
 
     pub(crate) fn undo(&mut self) {

@@ -1,9 +1,7 @@
 use proptest::prelude::*;
 
-use super::harness::{Lab, MSS, Path, setup, torment};
+use super::harness::{Lab, MSS, Path, SECOND, at, mbps, setup, torment};
 use super::*;
-
-const SECOND: Span = Span::from_secs(1);
 
 fn lab(path: Path) -> Lab<Bbr> {
     seeded(1, path)
@@ -12,14 +10,6 @@ fn lab(path: Path) -> Lab<Bbr> {
 fn seeded(seed: u64, path: Path) -> Lab<Bbr> {
     let rtt = path.rtt;
     Lab::new(Bbr::new(Config::default(), setup(seed, Some(rtt))), path)
-}
-
-fn at(ms: u64) -> Time {
-    Time::ZERO + Span::from_millis(ms)
-}
-
-fn mbps(rate: Option<Rate>) -> f64 {
-    rate.expect("there is an estimate").as_mbps()
 }
 
 // STARTUP and DRAIN
@@ -153,9 +143,7 @@ fn ten_rounds_after_the_link_slows_down_so_does_the_estimate() {
 
 #[test]
 fn aggregated_acknowledgements_widen_the_window() {
-    let mut path = Path::new(20, 40, 1000);
-    path.ack_slot = Span::from_millis(15);
-    let mut lab = lab(path);
+    let mut lab = lab(Path::new(20, 40, 1000).acking_every(Span::from_millis(15)));
     lab.run(SECOND * 4);
     // 26 segments arrive at once.
     assert!((15..=60).contains(&lab.cc.aggregation.extra_acked()));
@@ -246,9 +234,7 @@ fn the_first_round_of_recovery_conserves_packets_and_the_end_restores_the_window
 
 #[test]
 fn losses_hardly_slow_a_flow_down() {
-    let mut path = Path::new(20, 40, 1000);
-    path.drop_every = Some(50);
-    let mut lab = lab(path);
+    let mut lab = lab(Path::new(20, 40, 1000).dropping_every(50));
     lab.run(SECOND * 9);
     let utilisation = lab.utilisation(at(1000));
     assert!(utilisation > 0.9, "{utilisation}");
@@ -277,9 +263,7 @@ fn an_undo_restarts_the_search_for_a_full_pipe() {
 
 #[test]
 fn a_policer_is_found_and_its_rate_is_used() {
-    let mut path = Path::new(100, 40, 4000);
-    path.policer = Some((Rate::from_bps(10_000_000), 100.0));
-    let mut lab = lab(path);
+    let mut lab = lab(Path::new(100, 40, 4000).policed(10, 100.0));
     lab.run_to(&["PROBE_BW:POLICED"]);
     assert!((mbps(lab.cc.bandwidth()) - 10.0).abs() < 1.0, "{:?}", lab.cc.bandwidth());
     let lost = lab.lost;
@@ -291,9 +275,7 @@ fn a_policer_is_found_and_its_rate_is_used() {
 
 #[test]
 fn a_policers_rate_is_used_for_48_rounds() {
-    let mut path = Path::new(100, 40, 4000);
-    path.policer = Some((Rate::from_bps(10_000_000), 100.0));
-    let mut lab = lab(path);
+    let mut lab = lab(Path::new(100, 40, 4000).policed(10, 100.0));
     lab.run_to(&["PROBE_BW:POLICED"]);
     let rounds = lab.cc.rounds;
     lab.run_while(|lab| lab.cc.phase() == "PROBE_BW:POLICED");

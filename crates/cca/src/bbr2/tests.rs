@@ -2,10 +2,9 @@ use proptest::prelude::*;
 use sojourn_core::{Rate, Time};
 
 use super::*;
-use crate::bbr::harness::{Lab, Path, Row, setup, torment};
+use crate::bbr::harness::{Lab, Path, Row, SECOND, at, setup, torment};
 use crate::{Ack, Controller, Lost, Memo, Quantum, RateSample, RecoveryState};
 
-const SECOND: Span = Span::from_secs(1);
 const MARGIN: f64 = 0.99;
 
 fn config(text: &str) -> Config {
@@ -24,10 +23,6 @@ fn configured(text: &str, path: Path) -> Lab<Bbr3Linux> {
 /// Without a handshake, whose round-trip time no full segment would match.
 fn unacquainted(path: Path) -> Lab<Bbr3Linux> {
     Lab::new(Config::default().build(setup(1, None)), path)
-}
-
-fn at(ms: u64) -> Time {
-    Time::ZERO + Span::from_millis(ms)
 }
 
 /// Pacing rate over estimated bandwidth.
@@ -109,14 +104,7 @@ fn eight_lossy_acknowledgements_in_a_round_end_startup_and_seven_do_not() {
     let bandwidth_after = |losses: u32| {
         let mut lab = lab(Path::new(100, 40, 4000));
         lab.run_while(|lab| lab.cc.cwnd() < 100);
-        for _ in 0..losses {
-            lab.path.drop_every = Some(1);
-            let before = lab.next_number();
-            lab.run_while(|lab| lab.next_number() == before);
-            lab.path.drop_every = None;
-            let before = lab.next_number();
-            lab.run_while(|lab| lab.next_number() < before + 2);
-        }
+        lab.drop_one_by_one(losses);
         lab.run_while(|lab| lab.cc.phase() == "STARTUP");
         lab.cc.bandwidth().expect("there is an estimate").as_mbps()
     };
@@ -247,9 +235,7 @@ fn losses_while_cruising_cut_the_bandwidth_to_what_was_delivered() {
 
 #[test]
 fn one_percent_of_loss_costs_little() {
-    let mut path = Path::new(20, 40, 1000);
-    path.drop_every = Some(100);
-    let mut lab = lab(path);
+    let mut lab = lab(Path::new(20, 40, 1000).dropping_every(100));
     lab.run(SECOND * 20);
     let utilisation = lab.utilisation(at(1000));
     assert!(utilisation > 0.85, "{utilisation}");
@@ -266,9 +252,7 @@ fn a_single_flow_fills_the_link() {
 
 #[test]
 fn aggregated_acknowledgements_widen_the_window() {
-    let mut path = Path::new(20, 40, 1000);
-    path.ack_slot = Span::from_millis(15);
-    let mut lab = lab(path);
+    let mut lab = lab(Path::new(20, 40, 1000).acking_every(Span::from_millis(15)));
     lab.run(SECOND * 4);
     assert!(f64::from(lab.cc.cwnd()) > 2.0 * lab.path.bdp() + 15.0);
 }

@@ -4,10 +4,8 @@ use proptest::prelude::*;
 use sojourn_core::Words;
 
 use super::*;
-use crate::bbr::harness::{Lab, Path, setup, torment};
+use crate::bbr::harness::{Lab, Path, SECOND, at, mbps, setup, torment};
 use crate::{Memo, RecoveryState};
-
-const SECOND: Span = Span::from_secs(1);
 
 fn lab(path: Path) -> Lab<Bbr3> {
     configured("", path)
@@ -24,14 +22,6 @@ fn in_phase(phase: &str, path: Path) -> Lab<Bbr3> {
     let mut lab = lab(path);
     lab.run_to(&[phase]);
     lab
-}
-
-fn at(ms: u64) -> Time {
-    Time::ZERO + Span::from_millis(ms)
-}
-
-fn mbps(rate: Option<Rate>) -> f64 {
-    rate.expect("there is an estimate").as_mbps()
 }
 
 fn max_bw(lab: &Lab<Bbr3>) -> f64 {
@@ -65,9 +55,7 @@ fn case_01_startup_ends_on_a_bandwidth_plateau() {
 
 #[test]
 fn case_02_startup_ends_on_loss_when_application_limited() {
-    let mut path = Path::new(100, 40, 4000);
-    path.drop_every = Some(10);
-    let mut lab = lab(path);
+    let mut lab = lab(Path::new(100, 40, 4000).dropping_every(10));
     lab.app_rate = Some(Rate::from_bps(40_000_000));
     lab.run_to(&["DRAIN"]);
     assert!(lab.cc.full_bw.now && lab.cc.full_bw.reached);
@@ -199,9 +187,7 @@ fn case_11_probe_rtt_is_skipped_after_idleness() {
 
 #[test]
 fn case_12_startup_reaches_the_bandwidth_on_a_link_with_aggregation() {
-    let mut path = Path::new(50, 40, 4000);
-    path.ack_slot = Span::from_millis(10);
-    let mut lab = lab(path);
+    let mut lab = lab(Path::new(50, 40, 4000).acking_every(Span::from_millis(10)));
     lab.run_to(&["DRAIN"]);
     // 43 segments arrive at once.
     assert!(lab.cc.extra_acked.value() > 30, "{}", lab.cc.extra_acked.value());

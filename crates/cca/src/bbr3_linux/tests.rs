@@ -2,10 +2,8 @@ use proptest::prelude::*;
 use sojourn_core::Words;
 
 use super::*;
-use crate::bbr::harness::{Lab, Path, setup, torment};
+use crate::bbr::harness::{Lab, Path, SECOND, at, mbps, setup, torment};
 use crate::{Memo, RateSample};
-
-const SECOND: Span = Span::from_secs(1);
 
 fn lab(path: Path) -> Lab<Bbr3Linux> {
     configured("", path)
@@ -15,14 +13,6 @@ fn configured(text: &str, path: Path) -> Lab<Bbr3Linux> {
     let config = Config::parse(&mut Words::new(text)).expect("a good spec");
     let rtt = path.rtt;
     Lab::new(Bbr3Linux::new(config, setup(1, Some(rtt))), path)
-}
-
-fn at(ms: u64) -> Time {
-    Time::ZERO + Span::from_millis(ms)
-}
-
-fn mbps(rate: Option<Rate>) -> f64 {
-    rate.expect("there is an estimate").as_mbps()
 }
 
 /// In the first cycle after Startup.
@@ -61,14 +51,7 @@ fn five_lossy_acknowledgements_a_round_do_not_end_startup() {
         let path = Path::new(100, 40, 4000);
         let mut lab = lab(path);
         lab.run_while(|lab| lab.cc.cwnd() < 100);
-        for _ in 0..n {
-            lab.path.drop_every = Some(1);
-            let before = lab.next_number();
-            lab.run_while(|lab| lab.next_number() == before);
-            lab.path.drop_every = None;
-            let before = lab.next_number();
-            lab.run_while(|lab| lab.next_number() < before + 2);
-        }
+        lab.drop_one_by_one(n);
         lab.run_while(|lab| lab.cc.phase() == "STARTUP");
         lab.cc.full_pipe.now
     };
@@ -288,9 +271,7 @@ fn losses_while_cruising_cut_the_lower_bounds_once_a_round_to_what_was_delivered
 
 #[test]
 fn one_percent_of_loss_costs_little() {
-    let mut path = Path::new(20, 40, 1000);
-    path.drop_every = Some(100);
-    let mut lab = lab(path);
+    let mut lab = lab(Path::new(20, 40, 1000).dropping_every(100));
     lab.run(SECOND * 20);
     let utilisation = lab.utilisation(at(1000));
     assert!(utilisation > 0.85, "{utilisation}");
@@ -494,9 +475,7 @@ fn bursts_are_large_on_short_paths_and_halve_every_512_us() {
 
 #[test]
 fn aggregated_acknowledgements_widen_the_window() {
-    let mut path = Path::new(20, 40, 1000);
-    path.ack_slot = Span::from_millis(15);
-    let mut lab = lab(path);
+    let mut lab = lab(Path::new(20, 40, 1000).acking_every(Span::from_millis(15)));
     lab.run(SECOND * 4);
     assert!((15..=60).contains(&lab.cc.aggregation.extra_acked()));
     assert!(f64::from(lab.cc.cwnd()) > 2.0 * lab.path.bdp() + 15.0);
