@@ -470,6 +470,67 @@ impl<C: Controller> Lab<C> {
     }
 }
 
+/// Rounds of 20 segments that fill the window, each acknowledged at once, to feed marks to a
+/// controller.
+pub(crate) struct Rounds<C> {
+    pub(crate) cc: C,
+    pub(crate) now: Time,
+    delivered: u64,
+    ce: u64,
+}
+
+impl<C: Controller> Rounds<C> {
+    pub(crate) fn new(cc: C) -> Self {
+        Self { cc, now: Time::ZERO + SECOND, delivered: 0, ce: 0 }
+    }
+
+    /// A round of a millisecond, in which `marked` segments are marked.
+    pub(crate) fn feed(&mut self, marked: u32) {
+        self.feed_at(marked, Span::from_millis(1));
+    }
+
+    pub(crate) fn feed_at(&mut self, marked: u32, rtt: Span) {
+        let prior = Memo { delivered: self.delivered, in_flight: 20, ..Memo::default() };
+        self.delivered += 20;
+        self.ce += u64::from(marked);
+        self.now += rtt;
+        self.cc.on_ack(&Ack {
+            now: self.now,
+            delivered: 20,
+            cumulative: 20,
+            lost: 0,
+            ce: marked,
+            ece: marked > 0,
+            rtt: Some(rtt),
+            is_delayed: false,
+            rate: Some(RateSample {
+                delivered: 20,
+                delivered_ce: marked,
+                interval: rtt,
+                lost: 0,
+                prior,
+                sent_time: self.now - rtt,
+                is_too_short: false,
+            }),
+            prior_in_flight: 20,
+            in_flight: 20,
+            snd_una: self.delivered as u32,
+            snd_nxt: self.delivered as u32 + 20,
+            total_delivered: self.delivered,
+            total_delivered_ce: self.ce,
+            total_lost: 0,
+            state: RecoveryState::Open,
+            prior_state: RecoveryState::Open,
+            srtt: Some(rtt),
+            min_rtt: Some(rtt),
+            is_cwnd_limited: true,
+            app_limited_until: 0,
+            earliest_departure: self.now,
+            packets_out: 20,
+        });
+    }
+}
+
 /// Lets random but legal reports reach a controller, and checks after each that its answers make
 /// sense. `bytes` are the choices.
 pub(crate) fn torment(mut cc: impl Controller, bytes: &[u8]) {

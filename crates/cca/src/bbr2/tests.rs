@@ -1,9 +1,9 @@
 use proptest::prelude::*;
-use sojourn_core::{Rate, Time};
+use sojourn_core::Rate;
 
 use super::*;
-use crate::bbr::harness::{Lab, Path, Row, SECOND, at, setup, torment};
-use crate::{Ack, Controller, Lost, Memo, Quantum, RateSample, RecoveryState};
+use crate::bbr::harness::{Lab, Path, Rounds, Row, SECOND, at, setup, torment};
+use crate::{Controller, Lost, Memo, Quantum};
 
 const MARGIN: f64 = 0.99;
 
@@ -327,65 +327,11 @@ fn losses_that_a_tail_loss_probe_repaired_go_unnoticed() {
 
 // ECN
 
-/// Rounds of 20 segments on a path of a millisecond.
-struct Rounds {
-    cc: Bbr3Linux,
-    now: Time,
-    delivered: u64,
-    ce: u64,
+fn rounds(text: &str) -> Rounds<Bbr3Linux> {
+    Rounds::new(config(text).build(setup(1, Some(Span::from_millis(1)))))
 }
 
-impl Rounds {
-    fn new(text: &str) -> Self {
-        let cc = config(text).build(setup(1, Some(Span::from_millis(1))));
-        Self { cc, now: Time::ZERO + SECOND, delivered: 0, ce: 0 }
-    }
-
-    fn feed(&mut self, marked: u32) {
-        self.feed_at(marked, Span::from_millis(1));
-    }
-
-    fn feed_at(&mut self, marked: u32, rtt: Span) {
-        let prior = Memo { delivered: self.delivered, in_flight: 20, ..Memo::default() };
-        self.delivered += 20;
-        self.ce += u64::from(marked);
-        self.now += rtt;
-        self.cc.on_ack(&Ack {
-            now: self.now,
-            delivered: 20,
-            cumulative: 20,
-            lost: 0,
-            ce: marked,
-            ece: marked > 0,
-            rtt: Some(rtt),
-            is_delayed: false,
-            rate: Some(RateSample {
-                delivered: 20,
-                delivered_ce: marked,
-                interval: rtt,
-                lost: 0,
-                prior,
-                sent_time: self.now - rtt,
-                is_too_short: false,
-            }),
-            prior_in_flight: 20,
-            in_flight: 20,
-            snd_una: self.delivered as u32,
-            snd_nxt: self.delivered as u32 + 20,
-            total_delivered: self.delivered,
-            total_delivered_ce: self.ce,
-            total_lost: 0,
-            state: RecoveryState::Open,
-            prior_state: RecoveryState::Open,
-            srtt: Some(rtt),
-            min_rtt: Some(rtt),
-            is_cwnd_limited: true,
-            app_limited_until: 0,
-            earliest_departure: self.now,
-            packets_out: 20,
-        });
-    }
-
+impl Rounds<Bbr3Linux> {
     /// Into CRUISE or DOWN, without marks.
     fn settle(&mut self) {
         for _ in 0..8 {
@@ -412,7 +358,7 @@ impl Rounds {
 
 #[test]
 fn by_default_marks_mean_nothing() {
-    let mut rounds = Rounds::new("");
+    let mut rounds = rounds("");
     rounds.feed(20);
     rounds.feed(20);
     assert_eq!(rounds.cc.phase(), "STARTUP");
@@ -422,7 +368,7 @@ fn by_default_marks_mean_nothing() {
 
 #[test]
 fn two_rounds_with_half_of_the_segments_marked_end_startup() {
-    let mut rounds = Rounds::new("ecn=on");
+    let mut rounds = rounds("ecn=on");
     rounds.feed(10);
     rounds.feed(9);
     rounds.feed(10);
@@ -434,7 +380,7 @@ fn two_rounds_with_half_of_the_segments_marked_end_startup() {
 #[test]
 fn ecn_is_not_used_on_paths_longer_than_5_ms_unless_told() {
     for (text, ends) in [("ecn=on", false), ("ecn=on ecn_max_rtt=0s", true)] {
-        let mut rounds = Rounds::new(text);
+        let mut rounds = rounds(text);
         rounds.cc = config(text).build(setup(1, Some(Span::from_millis(6))));
         for _ in 0..3 {
             rounds.feed_at(20, Span::from_millis(6));
@@ -446,7 +392,7 @@ fn ecn_is_not_used_on_paths_longer_than_5_ms_unless_told() {
 #[test]
 fn marks_while_cruising_cut_the_bandwidth_by_a_third_of_their_average_unless_told_not_to() {
     for (text, is_cut) in [("ecn=on", true), ("ecn=on ecn_bw_lo=off", false)] {
-        let mut rounds = Rounds::new(text);
+        let mut rounds = rounds(text);
         rounds.settle();
         let before = rounds.bandwidth();
         // Alpha was 1 and has shrunk by a sixteenth in each of eight rounds.
@@ -460,7 +406,7 @@ fn marks_while_cruising_cut_the_bandwidth_by_a_third_of_their_average_unless_tol
 
 #[test]
 fn exactly_half_of_the_segments_marked_are_too_many_for_a_probe() {
-    let mut rounds = Rounds::new("ecn=on");
+    let mut rounds = rounds("ecn=on");
     rounds.probe();
     rounds.feed(9);
     assert_eq!(rounds.cc.phase(), "PROBE_BW:UP");
@@ -473,7 +419,7 @@ fn a_probe_that_meets_only_marks_lowers_bw_hi() {
     for (text, is_cut) in
         [("ecn=on ecn_bw_lo=off", true), ("ecn=on ecn_bw_lo=off ecn_bw_hi=off", false)]
     {
-        let mut rounds = Rounds::new(text);
+        let mut rounds = rounds(text);
         rounds.probe();
         let before = rounds.bandwidth();
         rounds.feed(20);

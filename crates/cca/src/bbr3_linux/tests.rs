@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use sojourn_core::Words;
 
 use super::*;
-use crate::bbr::harness::{Lab, Path, SECOND, at, mbps, setup, torment};
-use crate::{Memo, RateSample};
+use crate::Memo;
+use crate::bbr::harness::{Lab, Path, Rounds, SECOND, at, mbps, setup, torment};
 
 fn lab(path: Path) -> Lab<Bbr3Linux> {
     configured("", path)
@@ -485,82 +485,35 @@ fn aggregated_acknowledgements_widen_the_window() {
     assert!((0.9..0.95).contains(&utilisation), "{utilisation}");
 }
 
-/// Feeds rounds of 20 segments on a path of 1 ms, `marked` of them with ECN.
-fn feed_rounds(cc: &mut Bbr3Linux, rounds: u32, marked: u32) {
-    let mut delivered = cc.next_round_delivered;
-    let mut now = Time::ZERO + SECOND;
-    let mut ce = 0;
-    for _ in 0..rounds {
-        let prior = Memo { delivered, in_flight: 20, ..Memo::default() };
-        delivered += 20;
-        ce += u64::from(marked);
-        now += Span::from_millis(1);
-        cc.on_ack(&Ack {
-            now,
-            delivered: 20,
-            cumulative: 20,
-            lost: 0,
-            ce: marked,
-            ece: marked > 0,
-            rtt: Some(Span::from_millis(1)),
-            is_delayed: false,
-            rate: Some(RateSample {
-                delivered: 20,
-                delivered_ce: marked,
-                interval: Span::from_millis(1),
-                lost: 0,
-                prior,
-                sent_time: now - Span::from_millis(1),
-                is_too_short: false,
-            }),
-            prior_in_flight: 20,
-            in_flight: 20,
-            snd_una: 0,
-            snd_nxt: 20,
-            total_delivered: delivered,
-            total_delivered_ce: ce,
-            total_lost: 0,
-            state: RecoveryState::Open,
-            prior_state: RecoveryState::Open,
-            srtt: Some(Span::from_millis(1)),
-            min_rtt: Some(Span::from_millis(1)),
-            is_cwnd_limited: true,
-            app_limited_until: 0,
-            earliest_departure: now,
-            packets_out: 20,
-        });
-    }
-}
-
-fn with_ecn(text: &str) -> Bbr3Linux {
+fn rounds(text: &str) -> Rounds<Bbr3Linux> {
     let config = Config::parse(&mut Words::new(text)).expect("a good spec");
-    Bbr3Linux::new(config, setup(1, Some(Span::from_millis(1))))
+    Rounds::new(Bbr3Linux::new(config, setup(1, Some(Span::from_millis(1)))))
 }
 
 #[test]
 fn without_ecn_low_marks_mean_nothing() {
-    let mut cc = with_ecn("");
-    feed_rounds(&mut cc, 2, 20);
-    assert_eq!(cc.phase(), "STARTUP");
-    assert!(!cc.ecn.is_eligible && !cc.ecn.in_round);
+    let mut rounds = rounds("");
+    rounds.feed(20);
+    rounds.feed(20);
+    assert_eq!(rounds.cc.phase(), "STARTUP");
+    assert!(!rounds.cc.ecn.is_eligible && !rounds.cc.ecn.in_round);
 }
 
 #[test]
 fn two_rounds_with_more_than_half_marked_end_startup() {
-    let mut cc = with_ecn("ecn_low");
-    feed_rounds(&mut cc, 1, 20);
-    assert!(!cc.full_pipe.reached);
-    feed_rounds(&mut cc, 1, 0);
-    let mut cc = with_ecn("ecn_low");
-    feed_rounds(&mut cc, 2, 20);
-    assert!(cc.full_pipe.reached);
-    assert_ne!(cc.bounds.inflight_hi, UNLIMITED);
+    let mut rounds = rounds("ecn_low");
+    rounds.feed(20);
+    assert!(!rounds.cc.full_pipe.reached);
+    rounds.feed(20);
+    assert!(rounds.cc.full_pipe.reached);
+    assert_ne!(rounds.cc.bounds.inflight_hi, UNLIMITED);
 }
 
 #[test]
 fn marks_cut_inflight_lo_by_a_third_of_their_average_rate() {
-    let mut cc = with_ecn("ecn_low");
-    feed_rounds(&mut cc, 1, 0);
+    let mut rounds = rounds("ecn_low");
+    rounds.feed(0);
+    let mut cc = rounds.cc;
     // One round without marks: 240/256 of the initial 1.
     assert_eq!(cc.ecn.cut(Gain::of_256(85)), Gain::of_256(256 - 240 * 85 / 256));
     cc.mode = Mode::ProbeBw(Cycle::Cruise);
