@@ -101,6 +101,22 @@ pub(crate) trait Source<P> {
     fn backlog(&self) -> u64;
 }
 
+/// The packet at the head, as the law sees it.
+pub(crate) struct Head {
+    pub(crate) bytes: u32,
+    pub(crate) arrived: Time,
+    /// What [`Source::backlog`] says.
+    pub(crate) backlog: u64,
+}
+
+impl Head {
+    #[inline]
+    fn of<P: Queued>(source: &impl Source<P>) -> Option<Self> {
+        let (packet, arrived) = source.head()?;
+        Some(Self { bytes: packet.wire_len(), arrived, backlog: source.backlog() })
+    }
+}
+
 /// What a look at the head comes to.
 pub(crate) enum Look {
     /// It may go, and nothing changes.
@@ -193,13 +209,12 @@ impl Law {
         stats: &mut Stats,
         sink: &mut dyn Sink<P>,
     ) -> Option<Span> {
-        let Some((packet, arrived)) = source.head() else {
+        let Some(head) = Head::of(source) else {
             self.rest(state);
             return None;
         };
-        let bytes = packet.wire_len();
-        match self.look(state, bytes, arrived, source.backlog(), now, stats) {
-            Look::Pass => Some(now.since(arrived)),
+        match self.look(state, &head, now, stats) {
+            Look::Pass => Some(now.since(head.arrived)),
             Look::Act { ok_to_drop } => self.act(ok_to_drop, state, source, now, stats, sink),
         }
     }
@@ -211,18 +226,15 @@ impl Law {
         state.dropping = false;
     }
 
-    /// Looks at the head, of `bytes` and in the `backlog`.
     #[inline]
     pub(crate) fn look(
         &self,
         state: &mut State,
-        bytes: u32,
-        arrived: Time,
-        backlog: u64,
+        head: &Head,
         now: Time,
         stats: &mut Stats,
     ) -> Look {
-        let ok_to_drop = self.ok_to_drop(state, bytes, arrived, backlog, now, stats);
+        let ok_to_drop = self.ok_to_drop(state, head, now, stats);
         let is_steady = if state.dropping {
             ok_to_drop && self.ticks(now) < state.drop_next
         } else {
@@ -289,11 +301,8 @@ impl Law {
         now: Time,
         stats: &mut Stats,
     ) -> bool {
-        match source.head() {
-            Some((packet, arrived)) => {
-                let bytes = packet.wire_len();
-                self.ok_to_drop(state, bytes, arrived, source.backlog(), now, stats)
-            }
+        match Head::of(source) {
+            Some(head) => self.ok_to_drop(state, &head, now, stats),
             None => {
                 state.first_above_time = 0;
                 false
@@ -307,23 +316,15 @@ impl Law {
     }
 
     /// RFC 8289 section 5.6, `dodequeue`: has the delay been above target for an interval? The
-    /// head is of `bytes` and in the `backlog`, which the guard counts without it.
+    /// guard counts the backlog without the head.
     #[inline]
-    fn ok_to_drop(
-        &self,
-        state: &mut State,
-        bytes: u32,
-        arrived: Time,
-        backlog: u64,
-        now: Time,
-        stats: &mut Stats,
-    ) -> bool {
-        if bytes > stats.maxpacket {
-            stats.maxpacket = bytes;
+    fn ok_to_drop(&self, state: &mut State, head: &Head, now: Time, stats: &mut Stats) -> bool {
+        if head.bytes > stats.maxpacket {
+            stats.maxpacket = head.bytes;
         }
         let now = self.ticks(now);
-        state.ldelay = now - self.ticks(arrived);
-        if state.ldelay < self.target || backlog <= u64::from(bytes + DEVICE_MTU) {
+        state.ldelay = now - self.ticks(head.arrived);
+        if state.ldelay < self.target || head.backlog <= u64::from(head.bytes + DEVICE_MTU) {
             state.first_above_time = 0;
             return false;
         }

@@ -7,7 +7,7 @@ mod law;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use law::{Law, Look, Source, State, Stats};
+pub(crate) use law::{Head, Law, Look, Source, State, Stats};
 pub use law::{Mode, Selector};
 
 use std::fmt;

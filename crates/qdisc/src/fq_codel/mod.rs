@@ -13,7 +13,7 @@ use sojourn_core::{
     Bytes, DropReason, Param, ParamKind, Queued, Span, SpecError, Stream, Time, Words,
 };
 
-use crate::codel::{self, Law, LawConfig, Look, Mode, Source, State, Stats};
+use crate::codel::{self, Head, Law, LawConfig, Look, Mode, Source, State, Stats};
 use crate::hash::{FlowHash, bucket};
 use crate::notation::{TcSize, flag, packets, param, read_params, size};
 use crate::rounds::{self, Rounds};
@@ -279,7 +279,8 @@ impl<P: Queued + Copy> FqCodel<P> {
             let mut bytes = head.slot.packet.wire_len();
             let mut wait = now.since(head.slot.arrived);
             let guarding = guarding_backlog(law.mode(), store.backlog, *backlog);
-            let look = law.look(codel, bytes, head.slot.arrived, guarding, now, stats);
+            let seen = Head { bytes, arrived: head.slot.arrived, backlog: guarding };
+            let look = law.look(codel, &seen, now, stats);
             if let Look::Act { ok_to_drop } = look {
                 let mode = law.mode();
                 let mut source = FlowSource { store, fifo, flow_backlog: backlog, mode };
