@@ -244,7 +244,7 @@ impl Link {
 
 impl Line {
     /// Whether `discipline` then holds any packet.
-    #[inline(never)]
+    #[inline(always)]
     fn enqueue_managed<O: Observer>(
         &mut self,
         discipline: &mut AnyQdisc<Packet>,

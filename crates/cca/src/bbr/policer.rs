@@ -83,6 +83,7 @@ impl Bbr {
         self.step_policer(false, 1);
     }
 
+    #[inline(always)]
     fn step_policer(&mut self, is_app_limited: bool, lost: u32) {
         if self.policer.is_used {
             self.age_policer();

@@ -309,6 +309,7 @@ impl Receiver {
         self.recent_count = kept;
     }
 
+    #[inline(always)]
     fn on_early(&mut self, arrived: Range) {
         // Mostly the newest block grows by what was sent next.
         if let Some(last) = self.ranges.back_mut()
@@ -374,6 +375,7 @@ impl Receiver {
     }
 
     /// Several segments may bear the same timestamp; the first of them tells.
+    #[inline(always)]
     fn on_echo(&mut self, now: Time, echo: Time) {
         if echo != self.last_echo {
             self.last_echo = echo;
@@ -430,6 +432,7 @@ impl Receiver {
     }
 
     /// Adapts the delayed acknowledgement to the pace of the sender.
+    #[inline(always)]
     fn on_arrival(&mut self, now: Time) {
         let least = self.config.delayed_ack;
         if !self.has_started {
@@ -476,7 +479,7 @@ impl Receiver {
 
     /// The first duplicates go out as they come, so that the sender sees the loss; later ones at
     /// most once in a twentieth of a round trip.
-    #[inline(never)]
+    #[inline(always)]
     fn compress(&mut self, now: Time) {
         if self.duplicates_for != self.next {
             self.duplicates_for = self.next;
@@ -540,7 +543,7 @@ impl Receiver {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn report(&mut self) -> Blocks {
         let duplicate = self.duplicate.take();
         let mut blocks = Blocks { dsack: duplicate.is_some(), ..Blocks::default() };

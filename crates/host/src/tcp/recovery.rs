@@ -222,6 +222,7 @@ impl Sender {
     }
 
     /// Returns the longest wait of a segment that is not lost yet.
+    #[inline(always)]
     fn mark_losses(&mut self, now: Time) -> Span {
         let window = self.reordering_window();
         let mut longest = Span::ZERO;

@@ -685,12 +685,14 @@ impl Sender {
 
     /// Arms the timer after an acknowledgement: a tail loss probe if one fits, else the
     /// retransmission timeout.
+    #[inline(always)]
     fn set_timer(&mut self, now: Time) {
         if !self.schedule_probe() {
             self.rearm_retransmission(now);
         }
     }
 
+    #[inline(never)]
     pub(super) fn rearm_retransmission(&mut self, now: Time) {
         if self.board.is_empty() {
             self.timer = Timer::OFF;

@@ -385,6 +385,7 @@ impl Sender {
 
     /// Most segments of one burst: a millisecond of the pacing rate and more the closer the peer
     /// is, as Linux sizes offloaded segments.
+    #[inline(never)]
     fn burst_limit(&self) -> u32 {
         let least = match self.cca.send_quantum() {
             Quantum::Segments(segments) => return segments.max(1),
@@ -498,7 +499,7 @@ impl Sender {
         self.note_unused_window(now, packets_out);
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn note_unused_window(&mut self, now: Time, packets_out: u32) {
         self.usage.used = self.usage.used.max(packets_out);
         let is_long = now.since(self.usage.used_since) >= self.rtt.rto();

@@ -193,6 +193,7 @@ impl ReceiveWindow {
 
     /// The window to advertise with acknowledgement of `byte`, while `held` bytes of memory are
     /// taken by segments that arrived out of order.
+    #[inline(always)]
     pub(super) fn advertise(&mut self, byte: u64, held: u64) -> u32 {
         let free = match self.buffer {
             ReceiveBuffer::Window(bytes) => bytes,

@@ -262,6 +262,7 @@ impl Arrivals {
         self.receivers.set(place, Time::NEVER);
     }
 
+    #[inline(always)]
     fn answer(&mut self, now: Time, place: usize) -> Option<Packet> {
         let Some(connection) = &mut self.places[place] else {
             self.receivers.set(place, Time::NEVER);
