@@ -31,8 +31,8 @@ use crate::hash::FlowHash;
 use crate::slab::{Place, Slab};
 use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Reshape, Sink};
 use shaper::Shaper;
-use tin::{Tin, at};
-use turns::Dither;
+use tin::Tin;
+use turns::{Dither, at};
 
 #[derive(Debug)]
 pub struct Cake<P> {

@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use sojourn_core::{DropReason, Ecn, PureAck, Rate, SackBlock, Span};
 
-use super::tin::{QUEUES, WAYS};
+use super::tin::WAYS;
+use super::turns::QUEUES;
 use super::*;
 use crate::testing::{Bench, Recorder, TestPacket, packet, stream, text_reads_back};
 use crate::{AnyQdisc, Config as AnyConfig};

@@ -7,12 +7,11 @@ use super::cobalt::{Cobalt, Params};
 use super::config::Config;
 use super::isolation::Isolation;
 use super::shaper::{Pace, Schedule};
-use super::turns::{Dither, List, Turns};
+use super::turns::{Dither, List, QUEUES, Turns, at};
 use crate::DEVICE_MTU;
 use crate::hash::FlowHash;
 use crate::slab::Fifo;
 
-pub(crate) const QUEUES: u32 = 1024;
 pub(crate) const WAYS: u32 = 8;
 
 /// Bounds of the quantum of a flow.
@@ -378,12 +377,6 @@ impl Tin {
     pub(crate) fn source_bulk_counts(&self) -> Vec<u32> {
         self.hosts.iter().map(|host| host.source_bulk).filter(|count| *count > 0).collect()
     }
-}
-
-/// A queue's place in the arrays, which the compiler then sees to be inside them.
-#[inline]
-pub(crate) fn at(queue: u32) -> usize {
-    (queue % QUEUES) as usize
 }
 
 /// The bulk flows of the busier of a flow's hosts.

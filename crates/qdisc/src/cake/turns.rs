@@ -8,7 +8,8 @@
 
 use sojourn_core::Stream;
 
-use super::tin::{QUEUES, at};
+/// Flow queues of a tin.
+pub(crate) const QUEUES: u32 = 1024;
 
 /// A list of flows; a flow is in one or in none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -295,6 +296,12 @@ impl Turns {
             Some(flow)
         })
     }
+}
+
+/// A queue's place in the arrays, which the compiler then sees to be inside them.
+#[inline]
+pub(crate) fn at(queue: u32) -> usize {
+    (queue % QUEUES) as usize
 }
 
 #[cfg(test)]
