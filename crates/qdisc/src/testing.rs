@@ -559,11 +559,16 @@ const WORDS: &[&str] = &[
 
 /// Flows that share none of 1024 queues, with the seed of the bench.
 pub(crate) fn flows_apart(count: usize) -> Vec<u64> {
+    flows_apart_by(count, |hash| bucket(hash, 1024))
+}
+
+/// The same where a hash finds its queue otherwise.
+pub(crate) fn flows_apart_by(count: usize, queue: impl Fn(u32) -> u32) -> Vec<u64> {
     let hash = FlowHash::new(&mut stream(1));
     let mut taken = Vec::new();
     let mut flows = Vec::new();
     for flow in 0.. {
-        let queue = bucket(hash.flow(&packet(0).flow(flow).key), 1024);
+        let queue = queue(hash.flow(&packet(0).flow(flow).key));
         if !taken.contains(&queue) {
             taken.push(queue);
             flows.push(flow);

@@ -22,8 +22,8 @@ pub const PARAMS: &[Param] = &[
     param("limit", ParamKind::Count, "1000", "packets that may wait; more are dropped on arrival"),
     TARGET,
     INTERVAL,
-    flag("ecn", "", "mark instead of dropping"),
-    flag("noecn", "on", "drop only"),
+    ECN,
+    NOECN,
     CE_THRESHOLD,
     param(
         "mode",
@@ -41,6 +41,8 @@ pub(crate) const INTERVAL: Param = param(
     "100ms",
     "how long the delay must stay above target, about the worst round-trip time",
 );
+pub(crate) const ECN: Param = flag("ecn", "", "mark instead of dropping");
+pub(crate) const NOECN: Param = flag("noecn", "on", "drop only");
 pub(crate) const CE_THRESHOLD: Param =
     param("ce_threshold", ParamKind::Span, "", "mark every packet that waited longer than this");
 

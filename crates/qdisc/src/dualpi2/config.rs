@@ -7,6 +7,7 @@ use sojourn_core::{Bytes, Param, ParamKind, Span, SpecError, Words};
 
 use crate::DEVICE_MTU;
 use crate::notation::{TcSize, flag, packets, param, read_params, size, span};
+use crate::pie;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -315,7 +316,7 @@ pub const PARAMS: &[Param] = &[
         "",
         "memory that may be held; by default two full packets for each of 'limit'",
     ),
-    param("target", ParamKind::Span, "15ms", "delay that the controller steers to"),
+    pie::TARGET,
     param("tupdate", ParamKind::Span, "16ms", "time between updates of the probability"),
     param(
         "alpha",

@@ -5,6 +5,7 @@ use std::fmt;
 use sojourn_core::{Param, ParamKind, Rate, Span, SpecError, Words};
 
 use crate::DEVICE_MTU;
+use crate::codel;
 use crate::notation::{TcRate, flag, packets, param, read_params, size, span};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,5 +145,5 @@ pub const PARAMS: &[Param] = &[
         "up to this rate flows are paced packet by packet, above it by quanta",
     ),
     param("refill_delay", ParamKind::Span, "40ms", "rest after which a flow has a quantum again"),
-    param("ce_threshold", ParamKind::Span, "", "mark every packet that waited longer than this"),
+    codel::CE_THRESHOLD,
 ];

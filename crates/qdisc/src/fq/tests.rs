@@ -2,27 +2,13 @@ use sojourn_core::{DropReason, Ecn, Queued, Rate, Span, Time};
 
 use crate::Config as AnyConfig;
 use crate::Qdisc;
-use crate::hash::FlowHash;
-use crate::testing::{Bench, packet, stream, text_reads_back};
+use crate::testing::{Bench, flows_apart_by, packet, text_reads_back};
 
 const RATE: Rate = Rate::from_bps(1_000_000_000);
 
-/// Flows that differ in the lowest ten bits of their hash, with the seed of the bench.
+/// Flows that differ in the lowest ten bits of their hash.
 fn flows_apart(count: usize) -> Vec<u64> {
-    let hash = FlowHash::new(&mut stream(1));
-    let mut taken = Vec::new();
-    let mut flows = Vec::new();
-    for flow in 0.. {
-        let masked = hash.flow(&packet(0).flow(flow).key) & 1023;
-        if !taken.contains(&masked) {
-            taken.push(masked);
-            flows.push(flow);
-        }
-        if flows.len() == count {
-            break;
-        }
-    }
-    flows
+    flows_apart_by(count, |hash| hash & 1023)
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::fmt;
 
 use sojourn_core::{Bytes, DropReason, Param, ParamKind, Queued, SpecError, Stream, Time, Words};
 
+use crate::codel;
 use crate::hash::{FlowHash, bucket};
 use crate::notation::{TcSize, flag, packets, param, read_params, size};
 use crate::pie::{self, Law, LawConfig, State};
@@ -38,7 +39,7 @@ pub const PARAMS: &[Param] = &[
         "probability in percent up to which 'ecn' marks instead of dropping",
     ),
     flag("ecn", "", "mark instead of dropping while the probability is at most 'ecn_prob'"),
-    pie::NOECN,
+    codel::NOECN,
     pie::BYTEMODE,
     pie::NOBYTEMODE,
     pie::DQ_RATE_ESTIMATOR,

@@ -13,6 +13,7 @@ use std::fmt;
 
 use sojourn_core::{DropReason, Param, ParamKind, Queued, Span, SpecError, Stream, Time, Words};
 
+use crate::codel;
 use crate::notation::{flag, packets, param, read_params, span};
 use crate::ring::Ring;
 use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink, mark_if_capable};
@@ -24,7 +25,7 @@ pub const PARAMS: &[Param] = &[
     ALPHA,
     BETA,
     flag("ecn", "", "mark instead of dropping while the probability is at most 10 %"),
-    NOECN,
+    codel::NOECN,
     BYTEMODE,
     NOBYTEMODE,
     DQ_RATE_ESTIMATOR,
@@ -47,7 +48,6 @@ pub(crate) const BETA: Param = param(
     "20",
     "weight of the trend of the delay, in sixteenths per second, 0 to 32",
 );
-pub(crate) const NOECN: Param = flag("noecn", "on", "drop only");
 pub(crate) const BYTEMODE: Param =
     flag("bytemode", "", "scale the probability by the packet's length");
 pub(crate) const NOBYTEMODE: Param =

@@ -4,6 +4,7 @@ use std::fmt;
 
 use sojourn_core::{Bytes, Param, ParamKind, Rate, SpecError, Words};
 
+use crate::codel;
 use crate::notation::{TcRate, TcSize, flag, param, read_params, size};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -235,7 +236,7 @@ pub const PARAMS: &[Param] = &[
         "10mbit",
         "rate by which the average decays while nothing waits",
     ),
-    flag("ecn", "", "mark instead of dropping"),
+    codel::ECN,
     flag("harddrop", "", "drop above 'max' even what could be marked"),
     flag("nodrop", "", "with 'ecn': let early pass what can't be marked"),
     flag("adaptive", "", "adapt the probability, every 500 ms, to keep the average in the middle"),
