@@ -217,6 +217,7 @@ fn controller(cc: &str) -> Result<&'static str, Needs> {
 fn transport(situation: &Situation) -> Transport {
     let params = &situation.params;
     let is_user_mode = situation.platform.starts_with("uml");
+    let is_native = situation.platform.starts_with("native");
     let locked = situation.id.split("rcvbuf").nth(1).map(|rest| {
         let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
         digits.parse().expect("a number follows rcvbuf in an id")
@@ -225,7 +226,7 @@ fn transport(situation: &Situation) -> Transport {
         // The user-mode kernel ran with HZ=100.
         tick: if is_user_mode { Span::from_millis(10) } else { Span::from_millis(4) },
         // The delay is on the way back, and answers to address requests wait in it too.
-        address_resolution: if situation.platform.starts_with("native") {
+        address_resolution: if is_native {
             Span::ZERO
         } else {
             Span::from_secs_f64(params.base_rtt_ms / 1e3)
@@ -236,6 +237,7 @@ fn transport(situation: &Situation) -> Transport {
             _ => None,
         },
         offload: params.offloads.as_deref().is_some_and(|text| text.contains("on")),
+        pace_always: is_native,
         receive_buffer: locked.map_or_else(ReceiveBuffer::default, ReceiveBuffer::Locked),
         ..Transport::default()
     }

@@ -2,7 +2,7 @@
 //! repairs: Disorder, Cwr, Recovery, Loss; undone when the cause proves to be unfounded.
 
 use sojourn_cca::{Congestion, CongestionKind, EcnFeedback, Lost, RecoveryState, Undo};
-use sojourn_core::{Span, Time};
+use sojourn_core::{SackBlock, Span, Time};
 
 use super::prr::Prr;
 use super::scoreboard::Record;
@@ -78,7 +78,8 @@ pub(super) struct Undoing {
     is_armed: bool,
     /// Retransmissions not reported as duplicates yet; `None` when that cannot be told.
     open_retransmissions: Option<u32>,
-    /// When this episode retransmitted first.
+    /// When it was retransmitted first, of all that may still be under way. An episode that follows
+    /// another closely goes on from there.
     first_retransmission: Option<Time>,
     /// Marks were told of meanwhile, so the window stays reduced whatever became of the losses.
     is_congested: bool,
@@ -98,7 +99,7 @@ impl Undoing {
     }
 
     fn disarm(&mut self) {
-        *self = Self::default();
+        *self = Self { first_retransmission: self.first_retransmission, ..Self::default() };
     }
 
     /// Every retransmission turned out to be a duplicate (RFC 3708).
@@ -106,11 +107,15 @@ impl Undoing {
         self.is_armed && self.open_retransmissions == Some(0)
     }
 
-    /// The acknowledgement answers a segment sent before the first retransmission (RFC 3522).
+    /// The acknowledgement answers a segment sent before the first retransmission (RFC 3522), by
+    /// timestamps of a millisecond; or nothing was retransmitted.
     fn is_refuted_by_timestamp(&self, echo: Time) -> bool {
+        let milliseconds = |time: Time| time.as_nanos() / 1_000_000;
         self.is_armed
             && echo > Time::ZERO
-            && self.first_retransmission.is_some_and(|first| echo < first)
+            && self
+                .first_retransmission
+                .is_none_or(|first| milliseconds(echo) < milliseconds(first))
     }
 }
 
@@ -151,17 +156,22 @@ impl Sender {
         let mut has_reorder_timer;
         match self.state {
             RecoveryState::Recovery => {
-                if una > prior_una
-                    && self.undo.is_refuted_by_timestamp(outcome.echo)
-                    && self.undo_partially(now)
-                {
-                    return false;
+                if una > prior_una && self.undo.is_refuted_by_timestamp(outcome.echo) {
+                    self.learn_of_reordering(prior_una);
+                    if self.retrans_out > 0 {
+                        return false;
+                    }
+                    self.undo_reduction(now, true);
+                    self.keep_open();
                 }
                 if self.undo.is_refuted_by_dsack() {
                     self.undo_reduction(now, false);
                     self.keep_open();
                 }
                 has_reorder_timer = self.find_losses(now);
+                if self.state != RecoveryState::Recovery && self.lost_out > 0 {
+                    self.enter_recovery(now, outcome.ece);
+                }
             }
             RecoveryState::Loss => {
                 self.on_ack_in_loss(now, outcome);
@@ -185,6 +195,7 @@ impl Sender {
         if self.lost_out > 0 {
             self.enter_recovery(now, outcome.ece);
         } else {
+            self.forget_retransmissions();
             if outcome.ece {
                 self.enter_cwr(now);
             }
@@ -279,8 +290,18 @@ impl Sender {
         });
     }
 
+    /// Nothing that was retransmitted is under way: the next is the first again.
+    fn forget_retransmissions(&mut self) {
+        let may_be_under_way = self.retrans_out > 0
+            || (!self.board.is_empty() && self.board.record(self.board.first()).was_retransmitted);
+        if !may_be_under_way {
+            self.undo.first_retransmission = None;
+        }
+    }
+
     fn enter_recovery(&mut self, now: Time, is_congested: bool) {
         let prior_state = self.state;
+        self.forget_retransmissions();
         self.undo.disarm();
         self.undo.arm(self.retrans_out);
         self.undo.is_congested = is_congested;
@@ -351,7 +372,6 @@ impl Sender {
 
     fn leave_recovery(&mut self) {
         self.state = RecoveryState::Open;
-        self.undo.first_retransmission = None;
         if self.rack.recoveries_left > 0 {
             self.rack.recoveries_left -= 1;
             if self.rack.recoveries_left == 0 {
@@ -390,26 +410,26 @@ impl Sender {
         self.totals.spurious += 1;
     }
 
-    /// The first part of what was repaired had only been late.
-    fn undo_partially(&mut self, now: Time) -> bool {
-        self.rack.on_reordering(DUPLICATE_THRESHOLD);
-        if self.retrans_out > 0 {
-            return true;
+    /// The first of what was deemed lost had only been late.
+    fn learn_of_reordering(&mut self, first: u32) {
+        if first < self.highest_sacked {
+            self.rack.on_reordering(self.highest_sacked - first);
         }
-        self.undo_reduction(now, true);
-        self.keep_open();
-        true
     }
 
-    /// RFC 8985 section 6.2 step 4 and RFC 3708: a duplicate report widens the window and counts
-    /// against the retransmissions of this episode.
-    pub(super) fn on_dsack(&mut self, _now: Time) {
+    /// RFC 8985 section 6.2 step 4 and RFC 3708: a duplicate report counts against the
+    /// retransmissions of this episode and, as Linux has it, widens the window where reordering was
+    /// seen before, unless it is the tail loss probe's.
+    pub(super) fn on_dsack(&mut self, duplicate: SackBlock) {
         let una = self.board.first();
         if let Some(open) = &mut self.undo.open_retransmissions {
             *open = open.saturating_sub(1);
         }
-        self.rack.has_reordering = true;
-        if self.rack.dsack_round.is_none_or(|end| una > end) {
+        let is_of_probe = self.probe.is_some_and(|probe| probe.high == duplicate.end);
+        if self.rack.has_reordering
+            && !is_of_probe
+            && self.rack.dsack_round.is_none_or(|end| una > end)
+        {
             self.rack.dsack_round = Some(self.board.end());
             self.rack.window_steps = (self.rack.window_steps + 1).min(255);
             self.rack.recoveries_left = 16;

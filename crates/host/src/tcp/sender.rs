@@ -61,7 +61,7 @@ pub struct Sender {
     pub(super) ecn: SenderEcn,
     /// The selective acknowledgements of the ACK before.
     sack_cache: [SackBlock; 3],
-    highest_sacked: u32,
+    pub(super) highest_sacked: u32,
     /// Departure of the newest acknowledgement, echoed to the receiver.
     pub(super) echo: Time,
     phase: &'static str,
@@ -130,6 +130,7 @@ pub(super) struct AckOutcome {
     pub(super) original_delivered: bool,
     pub(super) retransmission_acked: bool,
     pub(super) dsack: bool,
+    pub(super) prior_highest_sacked: u32,
     /// Segments newly told of as marked, and whether that is congestion.
     ce: u32,
     pub(super) ece: bool,
@@ -384,7 +385,12 @@ impl Sender {
         let prior_state = self.state;
         let had_sacked = self.sacked_out > 0;
 
-        let mut outcome = AckOutcome { echo: ack.echo, dsack: ack.dsack, ..AckOutcome::default() };
+        let mut outcome = AckOutcome {
+            echo: ack.echo,
+            dsack: ack.dsack,
+            prior_highest_sacked: self.highest_sacked,
+            ..AckOutcome::default()
+        };
         if ack.sack_count > 0 {
             self.on_sack(now, ack, &mut outcome);
         }
@@ -400,7 +406,7 @@ impl Sender {
 
         let (rtt, is_delayed) = self.take_rtt(now, &outcome, had_sacked, observer);
         if outcome.dsack {
-            self.on_dsack(now);
+            self.on_dsack(ack.sack[0]);
         }
         if self.probe.is_some() {
             self.on_probe_acked(now, ack.ack, &outcome);
@@ -471,10 +477,13 @@ impl Sender {
     }
 
     /// Marks what the blocks report, skipping what the acknowledgement before reported already.
+    /// The oldest first: what arrives in one acknowledgement is no reordering.
     #[inline(always)]
     fn on_sack(&mut self, now: Time, ack: &AckBody, outcome: &mut AckOutcome) {
         let mut cache = [SackBlock::default(); 3];
-        let blocks = &ack.sack[usize::from(ack.dsack)..usize::from(ack.sack_count)];
+        let mut sack = ack.sack;
+        let blocks = &mut sack[usize::from(ack.dsack)..usize::from(ack.sack_count)];
+        blocks.sort_unstable_by_key(|block| block.start);
         for (slot, block) in cache.iter_mut().zip(blocks) {
             *slot = *block;
             let end = block.end.min(self.board.end());
@@ -549,7 +558,7 @@ impl Sender {
         let first_sent = self.board.record(first).sent;
         outcome.first_acked = outcome.first_acked.or(Some(first_sent));
         outcome.original_delivered |= first < self.high_seq;
-        if first < self.highest_sacked {
+        if first < outcome.prior_highest_sacked {
             self.rack.on_reordering(self.highest_sacked - first);
         }
         let mut last = first;
@@ -587,7 +596,7 @@ impl Sender {
             if segment < self.high_seq {
                 outcome.original_delivered = true;
             }
-            if segment < self.highest_sacked {
+            if segment < outcome.prior_highest_sacked {
                 self.rack.on_reordering(self.highest_sacked - segment);
             }
         }
