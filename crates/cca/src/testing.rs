@@ -24,6 +24,7 @@ pub(crate) fn setup() -> Setup {
         handshake_rtt: None,
         tick: Span::ZERO,
         ecn: EcnFeedback::Classic,
+        is_paced: false,
         random: StreamAddress { seed: 1, run: 0 }.stream(0, Purpose::Controller),
     }
 }

@@ -32,6 +32,7 @@ pub(crate) fn setup(seed: u64, rtt: Option<Span>) -> Setup {
         handshake_rtt: rtt,
         tick: Span::ZERO,
         ecn: EcnFeedback::Classic,
+        is_paced: false,
         random: StreamAddress { seed, run: 0 }.stream(1, Purpose::Controller),
     }
 }

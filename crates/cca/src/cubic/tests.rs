@@ -676,7 +676,11 @@ mod hystart {
 
     impl SlowStart {
         fn new(text: &str, initial_cwnd: u32) -> Self {
-            Self { cubic: CubicLinux::new(linux(text), from(initial_cwnd)), una: 0 }
+            Self::of(text, from(initial_cwnd))
+        }
+
+        fn of(text: &str, setup: Setup) -> Self {
+            Self { cubic: CubicLinux::new(linux(text), setup), una: 0 }
         }
 
         fn ack(&mut self, us: u64, rtt_us: u64) {
@@ -709,7 +713,7 @@ mod hystart {
 
     #[test]
     fn a_paced_train_must_be_as_long_as_delay_and_cushion() {
-        let mut flow = SlowStart::new("hystart_detect=1 paced=on", 100);
+        let mut flow = SlowStart::of("hystart_detect=1", Setup { is_paced: true, ..from(100) });
         assert_eq!(flow.train(20_000, 500, 100, 20_000), Some(21_500));
     }
 

@@ -160,6 +160,7 @@ impl Sender {
             handshake_rtt: None,
             tick: config.tick,
             ecn: EcnFeedback::Off,
+            is_paced: config.pace_always,
             random: random.clone(),
         };
         let cca = Control::new(&cca_config, setup);
@@ -364,6 +365,7 @@ impl Sender {
             handshake_rtt: Some(rtt),
             tick: self.config.tick,
             ecn: self.ecn.feedback,
+            is_paced: self.config.pace_always,
             random: self.random.clone(),
         };
         self.cca = Control::new(&self.cca_config, setup);

@@ -7,7 +7,7 @@ use sojourn_core::{Param, ParamKind, Span, SpecError, Words};
 
 use crate::cubic::config::{on_off, switch};
 
-/// As under `/sys/module/tcp_cubic/parameters`, and `paced`.
+/// As under `/sys/module/tcp_cubic/parameters`.
 pub const LINUX_PARAMS: &[Param] = &[
     Param {
         name: "beta",
@@ -58,12 +58,6 @@ pub const LINUX_PARAMS: &[Param] = &[
         default: "2000",
         doc: "widest gap within a train of acknowledgements, in microseconds",
     },
-    Param {
-        name: "paced",
-        kind: ParamKind::Choice,
-        default: "off",
-        doc: "on or off: packets are paced (fq), so a train must be twice as long",
-    },
 ];
 
 /// Checked parameters.
@@ -79,7 +73,6 @@ pub struct LinuxConfig {
     /// Segments.
     pub(super) hystart_low_window: u32,
     pub(super) hystart_ack_delta: Span,
-    pub(super) paced: bool,
 }
 
 /// What HyStart looks at.
@@ -101,7 +94,6 @@ impl Default for LinuxConfig {
             hystart_detect: Detect::Both,
             hystart_low_window: 16,
             hystart_ack_delta: Span::from_millis(2),
-            paced: false,
         }
     }
 }
@@ -132,7 +124,6 @@ impl LinuxConfig {
                 "hystart_ack_delta_us" => {
                     config.hystart_ack_delta = Span::from_micros(words.count(name, 0, 10_000_000)?);
                 }
-                "paced" => config.paced = switch(words, name)?,
                 _ => return Err(unknown_param("cubic-linux", name, LINUX_PARAMS)),
             }
         }
@@ -146,7 +137,7 @@ impl fmt::Display for LinuxConfig {
         write!(
             f,
             "cubic-linux beta={} bic_scale={} fast_convergence={} tcp_friendliness={} hystart={} \
-             hystart_detect={} hystart_low_window={} hystart_ack_delta_us={} paced={}",
+             hystart_detect={} hystart_low_window={} hystart_ack_delta_us={}",
             self.beta,
             self.bic_scale,
             on_off(self.fast_convergence),
@@ -159,7 +150,6 @@ impl fmt::Display for LinuxConfig {
             },
             self.hystart_low_window,
             self.hystart_ack_delta.as_micros(),
-            on_off(self.paced),
         )
     }
 }

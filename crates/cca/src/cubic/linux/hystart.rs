@@ -10,6 +10,7 @@ use crate::reno::window::is_after;
 /// One slow start. A round lasts until what was sent before it is acknowledged.
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
+    is_paced: bool,
     is_over: bool,
     round_start: Time,
     /// The newest acknowledgement of the train.
@@ -25,8 +26,9 @@ pub(super) struct HyStart {
 const MIN_SAMPLES: u32 = 8;
 
 impl HyStart {
-    pub(super) fn new(now: Time) -> Self {
+    pub(super) fn new(now: Time, is_paced: bool) -> Self {
         Self {
+            is_paced,
             is_over: false,
             round_start: now,
             last_ack: now,
@@ -42,7 +44,7 @@ impl HyStart {
 
     /// A slow start from scratch.
     pub(super) fn restart(&mut self, now: Time, snd_nxt: u32) {
-        *self = Self::new(now);
+        *self = Self::new(now, self.is_paced);
         self.end_seq = Some(snd_nxt);
     }
 
@@ -84,7 +86,7 @@ impl HyStart {
         self.last_ack = ack.now;
         let path = delay_min + offload_delay(ack, cwnd, mss);
         // Pacing spreads a window over half a round trip by itself.
-        let threshold = if config.paced { path } else { path / 2 };
+        let threshold = if self.is_paced { path } else { path / 2 };
         ack.now.since(self.round_start) > threshold
     }
 

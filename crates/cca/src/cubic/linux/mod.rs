@@ -40,7 +40,7 @@ impl CubicLinux {
             window: Window::new(setup.initial_cwnd),
             jiffies: Jiffies::new(setup.tick),
             growth: Growth::new(&config),
-            hystart: HyStart::new(setup.now),
+            hystart: HyStart::new(setup.now, setup.is_paced),
             delay_min: None,
             mss: setup.mss,
             config,
