@@ -1,4 +1,4 @@
-//! ECN against the tables and examples of its specifications.
+//! ECN against the tables and examples of its specifications, and what acknowledgements tell of loss.
 
 use sojourn_cca::{Config as CcaConfig, EcnFeedback, EcnRequest};
 use sojourn_core::{
@@ -393,6 +393,46 @@ fn a_loss_during_a_reduction_for_marks_is_told_to_the_controller() {
         assert_eq!(sender.state, RecoveryState::Open);
         assert!((ssthresh..=ssthresh + 1).contains(&sender.cwnd()), "{cca}: {}", sender.cwnd());
     }
+}
+
+/// An acknowledgement of everything before `next` and of `blocks`, answering what left at `echo`.
+fn selective(next: u32, blocks: &[(u32, u32)], echo: u64, sent: u64) -> Packet {
+    let mut packet = ack(next, 0, sent);
+    let Body::Ack(body) = &mut packet.body else { panic!("an acknowledgement") };
+    for (slot, (start, end)) in body.sack.iter_mut().zip(blocks) {
+        *slot = SackBlock { start: *start, end: *end };
+    }
+    body.sack_count = blocks.len() as u8;
+    body.echo = at(echo);
+    packet
+}
+
+/// A delayed acknowledgement that a hole set off, and one of two blocks, the newest first: neither
+/// is reordering, so three segments above a hole are enough to deem it lost (RFC 8985 section 6.2
+/// step 4).
+#[test]
+fn what_one_acknowledgement_tells_is_no_reordering() {
+    for (told, then, lost) in [
+        (selective(2, &[(3, 4)], 10, 20), selective(2, &[(3, 6)], 10, 20), 1),
+        (selective(1, &[(6, 7), (3, 4)], 10, 20), selective(1, &[(6, 8), (3, 4)], 10, 20), 4),
+    ] {
+        let (mut sender, _, _) = connect("reno", &Config::default(), |_| {});
+        sender.on_packet(at(20), &told, &mut NoObserver);
+        assert_eq!(sender.sample(at(20)).lost, 0);
+        sender.on_packet(at(20), &then, &mut NoObserver);
+        assert_eq!(sender.sample(at(20)).lost, lost);
+    }
+}
+
+/// A segment above two holes that was not told of before: then a hole has a quarter of the smallest
+/// round trip.
+#[test]
+fn a_segment_that_is_told_of_late_is_reordering() {
+    let (mut sender, _, _) = connect("reno", &Config::default(), |_| {});
+    sender.on_packet(at(20), &selective(1, &[(6, 7)], 10, 20), &mut NoObserver);
+    sender.on_packet(at(20), &selective(1, &[(3, 4), (6, 7)], 10, 20), &mut NoObserver);
+    sender.on_packet(at(20), &selective(1, &[(3, 4), (6, 8)], 10, 20), &mut NoObserver);
+    assert_eq!(sender.sample(at(20)).lost, 0);
 }
 
 /// Feeds data segments with these codepoints, ten milliseconds apart, and collects what is
