@@ -47,10 +47,8 @@ fn losses_are_repaired_without_waiting_for_reordering() {
         let queue = sojourn_qdisc::Config::parse("pfifo limit 1000").expect("a discipline");
         Link::new(name, queue, rate, DELAY)
     };
-    let lossy = Link {
-        entry_loss: LossConfig::parse("1%").expect("a share"),
-        ..link("queue", rate)
-    };
+    let lossy =
+        Link { entry_loss: LossConfig::parse("1%").expect("a share"), ..link("queue", rate) };
     for cca in ["bbr", "bbr3", "cubic-linux"] {
         let controller = sojourn_cca::Config::parse(cca).expect("a controller");
         let app = App::bulk(controller, Transport::default());

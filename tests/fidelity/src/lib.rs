@@ -8,6 +8,6 @@ mod measured;
 mod simulated;
 mod verdict;
 
-pub use measured::{FlowParams, Group, Situation, Statistic, situations};
+pub use measured::{Group, Situation, Statistic, situations};
 pub use simulated::{Needs, Simulated, at_phase, scenario, simulate};
 pub use verdict::{Comparison, Row, compare};

@@ -237,6 +237,8 @@ fn transport(situation: &Situation) -> Transport {
             _ => None,
         },
         offload: params.offloads.as_deref().is_some_and(|text| text.contains("on")),
+        // There BBR was the default controller. A socket is paced from then on, also when a program
+        // chooses another after it has connected, as iperf3 does.
         pace_always: is_native,
         receive_buffer: locked.map_or_else(ReceiveBuffer::default, ReceiveBuffer::Locked),
         ..Transport::default()
