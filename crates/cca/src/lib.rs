@@ -43,7 +43,7 @@ pub struct Setup {
     pub tick: Span,
     /// What the handshake agreed on.
     pub ecn: EcnFeedback,
-    /// The transport paces, also a controller that has no pacing rate of its own.
+    /// The transport paces even a controller that has no pacing rate of its own.
     pub is_paced: bool,
     pub random: sojourn_core::Stream,
 }

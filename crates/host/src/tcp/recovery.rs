@@ -2,7 +2,7 @@
 //! repairs: Disorder, Cwr, Recovery, Loss; undone when the cause proves to be unfounded.
 
 use sojourn_cca::{Congestion, CongestionKind, EcnFeedback, Lost, RecoveryState, Undo};
-use sojourn_core::{SackBlock, Span, Time};
+use sojourn_core::{AckBody, SackBlock, Span, Time};
 
 use super::prr::Prr;
 use super::scoreboard::Record;
@@ -76,6 +76,8 @@ impl Rack {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Undoing {
     is_armed: bool,
+    /// The first segment outstanding when the episode began.
+    marker: u32,
     /// Retransmissions not reported as duplicates yet; `None` when that cannot be told.
     open_retransmissions: Option<u32>,
     /// When it was retransmitted first, of all that may still be under way. An episode that follows
@@ -93,8 +95,9 @@ impl Undoing {
         }
     }
 
-    fn arm(&mut self, retrans_out: u32) {
+    fn arm(&mut self, marker: u32, retrans_out: u32) {
         self.is_armed = true;
+        self.marker = marker;
         self.open_retransmissions = (retrans_out > 0).then_some(retrans_out);
     }
 
@@ -146,6 +149,7 @@ impl Sender {
                     } else {
                         self.undo.disarm();
                         self.end_reduction(now);
+                        self.narrow_reordering_window();
                     }
                     self.leave_recovery();
                 }
@@ -161,11 +165,13 @@ impl Sender {
                     if self.retrans_out > 0 {
                         return false;
                     }
+                    self.forget_retransmissions();
                     self.undo_reduction(now, true);
                     self.keep_open();
                 }
                 if self.undo.is_refuted_by_dsack() {
                     self.undo_reduction(now, false);
+                    self.forget_retransmissions();
                     self.keep_open();
                 }
                 has_reorder_timer = self.find_losses(now);
@@ -176,7 +182,7 @@ impl Sender {
             RecoveryState::Loss => {
                 self.on_ack_in_loss(now, outcome);
                 has_reorder_timer = self.find_losses(now);
-                if self.state == RecoveryState::Open {
+                if self.state != RecoveryState::Loss {
                     has_reorder_timer |= self.enter_recovery_if_lost(now, outcome);
                 }
             }
@@ -303,7 +309,7 @@ impl Sender {
         let prior_state = self.state;
         self.forget_retransmissions();
         self.undo.disarm();
-        self.undo.arm(self.retrans_out);
+        self.undo.arm(self.board.first(), self.retrans_out);
         self.undo.is_congested = is_congested;
         if prior_state == RecoveryState::Cwr {
             self.deepen_reduction(now);
@@ -372,13 +378,17 @@ impl Sender {
 
     fn leave_recovery(&mut self) {
         self.state = RecoveryState::Open;
+        self.keep_open();
+    }
+
+    /// A recovery that was needed went by.
+    fn narrow_reordering_window(&mut self) {
         if self.rack.recoveries_left > 0 {
             self.rack.recoveries_left -= 1;
             if self.rack.recoveries_left == 0 {
                 self.rack.window_steps = 1;
             }
         }
-        self.keep_open();
     }
 
     fn is_refuted(&self, outcome: &AckOutcome) -> bool {
@@ -412,8 +422,10 @@ impl Sender {
 
     /// The first of what was deemed lost had only been late.
     fn learn_of_reordering(&mut self, first: u32) {
-        if first < self.highest_sacked {
-            self.rack.on_reordering(self.highest_sacked - first);
+        let highest =
+            if self.sacked_out > 0 { self.highest_sacked } else { self.board.first() - 1 };
+        if first <= highest {
+            self.rack.on_reordering(highest - first);
         }
     }
 
@@ -422,12 +434,14 @@ impl Sender {
     /// seen before, unless it is the tail loss probe's.
     pub(super) fn on_dsack(&mut self, duplicate: SackBlock) {
         let una = self.board.first();
-        if let Some(open) = &mut self.undo.open_retransmissions {
-            *open = open.saturating_sub(1);
+        let segments = duplicate.end - duplicate.start;
+        if let Some(open) = &mut self.undo.open_retransmissions
+            && duplicate.end > self.undo.marker
+        {
+            *open = open.saturating_sub(segments);
         }
-        let is_of_probe = self.probe.is_some_and(|probe| probe.high == duplicate.end);
         if self.rack.has_reordering
-            && !is_of_probe
+            && !self.is_of_probe(duplicate)
             && self.rack.dsack_round.is_none_or(|end| una > end)
         {
             self.rack.dsack_round = Some(self.board.end());
@@ -446,6 +460,7 @@ impl Sender {
         // The burst being sent was cut off by the timeout's own retransmission.
         self.burst = None;
         let first = self.board.first();
+        self.undo.on_retransmission(now, 1);
         self.retransmit(now, first, first + 1);
         self.rtt.back_off();
         self.arm(TimerKind::Retransmit, now + self.rtt.rto());
@@ -454,6 +469,7 @@ impl Sender {
     /// RFC 6298 section 5.4 and RFC 8985 section 7.5: everything sent long enough ago is lost.
     fn enter_loss(&mut self, now: Time) {
         let prior_state = self.state;
+        self.forget_retransmissions();
         let is_undisturbed = matches!(self.state, RecoveryState::Open | RecoveryState::Disorder);
         let first = self.board.first();
         // The receiver dropped what it had acknowledged selectively (reneging, RFC 2018).
@@ -475,7 +491,7 @@ impl Sender {
         if is_new || got_on {
             self.undo.disarm();
             self.begin_reduction(now, CongestionKind::Timeout, prior_state);
-            self.undo.arm(self.retrans_out);
+            self.undo.arm(first, self.retrans_out);
         } else {
             self.owe_cwr();
             self.tell_congestion(now, CongestionKind::Timeout, prior_state);
@@ -520,6 +536,7 @@ impl Sender {
         if has_recovered {
             self.undo.disarm();
             self.cca.on_recovered(now);
+            self.narrow_reordering_window();
             self.leave_recovery();
         }
     }
@@ -574,6 +591,7 @@ impl Sender {
         if self.probe.is_none() && self.burst.is_none() {
             let repeats = !self.send_probe_of_new_data(now);
             if repeats {
+                // No repair, so nothing that undoing one would count.
                 let last = self.board.end() - 1;
                 self.retransmit(now, last, last + 1);
             }
@@ -586,16 +604,21 @@ impl Sender {
     }
 
     /// RFC 8985 section 7.4: was the probe needed?
-    pub(super) fn on_probe_acked(&mut self, now: Time, ack: u32, outcome: &AckOutcome) {
+    fn is_of_probe(&self, duplicate: SackBlock) -> bool {
+        duplicate.end - duplicate.start == 1
+            && self.probe.is_some_and(|probe| probe.high == duplicate.end)
+    }
+
+    pub(super) fn on_probe_acked(&mut self, now: Time, ack: &AckBody, outcome: &AckOutcome) {
         let Some(probe) = self.probe else {
             return;
         };
-        if ack < probe.high {
+        if ack.ack < probe.high {
             return;
         }
-        if !probe.repeats || outcome.dsack {
+        if !probe.repeats || (ack.dsack && self.is_of_probe(ack.sack[0])) {
             self.probe = None;
-        } else if ack > probe.high {
+        } else if ack.ack > probe.high {
             // More than the probe is acknowledged and no duplicate was reported: it repaired a loss.
             self.probe = None;
             self.begin_reduction(now, CongestionKind::Loss, self.state);

@@ -411,7 +411,7 @@ impl Sender {
             self.on_dsack(ack.sack[0]);
         }
         if self.probe.is_some() {
-            self.on_probe_acked(now, ack.ack, &outcome);
+            self.on_probe_acked(now, ack, &outcome);
         }
         let mut set_timer = outcome.advanced;
         let is_dubious = !(outcome.advanced && self.state == RecoveryState::Open)

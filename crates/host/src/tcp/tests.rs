@@ -435,6 +435,39 @@ fn a_segment_that_is_told_of_late_is_reordering() {
     assert_eq!(sender.sample(at(20)).lost, 0);
 }
 
+/// A tail loss probe leaves no trace for a timeout that comes later: an acknowledgement of originals
+/// that were only late takes the timeout back (RFC 3522).
+#[test]
+fn a_timeout_is_taken_back_whatever_a_probe_did_before() {
+    for has_probe in [false, true] {
+        let (mut sender, _, _) = connect("reno", &Config::default(), |_| {});
+        let send = |sender: &mut Sender, now| {
+            std::iter::from_fn(|| sender.poll_transmit(at(now))).for_each(drop);
+        };
+        if has_probe {
+            sender.on_packet(at(20), &selective(9, &[], 10, 20), &mut NoObserver);
+            // No room for new data: the last segment is sent again.
+            let window_end = std::mem::replace(&mut sender.window_end, sender.nxt_byte);
+            sender.on_probe_timeout(at(60));
+            assert!(sender.probe.is_some_and(|probe| probe.repeats));
+            send(&mut sender, 60);
+            sender.window_end = window_end;
+        }
+        sender.on_packet(at(70), &selective(10, &[], 60, 70), &mut NoObserver);
+        for now in [70, 80, 90] {
+            send(&mut sender, now);
+            let everything = selective(sender.outstanding().1, &[], now, now + 10);
+            sender.on_packet(at(now + 10), &everything, &mut NoObserver);
+        }
+        send(&mut sender, 100);
+        let first = sender.outstanding().0;
+        sender.on_retransmission_timeout(at(1100));
+        send(&mut sender, 1100);
+        sender.on_packet(at(1101), &selective(first + 2, &[], 100, 1101), &mut NoObserver);
+        assert_eq!(sender.sample(at(1101)).spurious_total, 1, "with a probe: {has_probe}");
+    }
+}
+
 /// Feeds data segments with these codepoints, ten milliseconds apart, and collects what is
 /// acknowledged at once: next segment expected, flags.
 fn acknowledged(receiver: &mut Receiver, codepoints: &[Ecn]) -> Vec<(u32, u8)> {

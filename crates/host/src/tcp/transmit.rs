@@ -322,6 +322,7 @@ impl Sender {
         {
             last += 1;
         }
+        self.undo.on_retransmission(now, last - first);
         self.retransmit(now, first, last);
         true
     }
@@ -357,7 +358,6 @@ impl Sender {
             cwr: false,
             push: count > 1,
         });
-        self.undo.on_retransmission(now, count);
         self.totals.retransmitted += u64::from(count);
         self.totals.bytes_retransmitted += bytes;
         self.on_burst(now, bytes, count, prior_in_flight, true);
