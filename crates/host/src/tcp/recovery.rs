@@ -603,12 +603,13 @@ impl Sender {
         self.arm(TimerKind::Retransmit, now + self.until_timeout(now).max(Span::from_micros(1)));
     }
 
-    /// RFC 8985 section 7.4: was the probe needed?
+    /// The original arrived as well as the probe that repeated it.
     fn is_of_probe(&self, duplicate: SackBlock) -> bool {
         duplicate.end - duplicate.start == 1
             && self.probe.is_some_and(|probe| probe.high == duplicate.end)
     }
 
+    /// RFC 8985 section 7.4: was the probe needed?
     pub(super) fn on_probe_acked(&mut self, now: Time, ack: &AckBody, outcome: &AckOutcome) {
         let Some(probe) = self.probe else {
             return;
