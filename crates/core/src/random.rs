@@ -19,6 +19,7 @@ pub enum Purpose {
     Capacity,
     Application,
     Hash,
+    Timer,
 }
 
 /// The part of an address that a run fixes.

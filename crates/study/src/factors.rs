@@ -38,9 +38,13 @@ pub struct Factors {
 struct Varied {
     name: String,
     at: At,
-    values: Vec<(String, Node)>,
+    /// Of factors that change together one may have the same value more than once.
+    values: Values,
     is_overridden: bool,
 }
+
+/// As text, and as written.
+type Values = Vec<(String, Node)>;
 
 /// A value of every factor.
 #[derive(Clone, Debug)]
@@ -54,7 +58,8 @@ impl Factors {
     /// Reads the `[factors]` table.
     ///
     /// # Errors
-    /// An empty list, a value twice, a range that does not end, groups of different lengths.
+    /// An empty list, a value twice, a range that does not end; a group of lists of different
+    /// lengths, or in which the same values go together twice.
     pub fn read(document: &Document) -> Result<Self, StudyError> {
         let mut factors = Self::default();
         let Some(entry) = document.root.entry("factors") else {
@@ -71,7 +76,7 @@ impl Factors {
                 "except" => {}
                 _ => {
                     let first = factors.factors.len();
-                    factors.read_factor(document, "", entry)?;
+                    factors.read_factor(document, "", entry, Self::distinct_values)?;
                     factors.axes.extend((first..factors.factors.len()).map(|index| vec![index]));
                 }
             }
@@ -103,7 +108,7 @@ impl Factors {
         let is_list = matches!(node.value, Value::Array(_));
         let Some(index) = known else {
             if is_list {
-                let values = self.values(document, address, node)?;
+                let values = self.distinct_values(document, address, node)?;
                 let name = address.to_owned();
                 self.axes.push(vec![self.factors.len()]);
                 self.factors.push(Varied { name, at: node.at, values, is_overridden: true });
@@ -116,7 +121,7 @@ impl Factors {
             return Ok(true);
         }
         let values = if is_list {
-            self.values(document, address, node)?
+            self.distinct_values(document, address, node)?
         } else {
             vec![plain(document, address, node)?]
         };
@@ -126,7 +131,8 @@ impl Factors {
         Ok(true)
     }
 
-    /// Of factors that change together, one value of one of them chooses the values of all.
+    /// Of factors that change together, one value of one of them chooses the values of all that go
+    /// with it.
     fn choose(
         &mut self,
         document: &Document,
@@ -135,20 +141,22 @@ impl Factors {
         node: &Node,
     ) -> Result<(), StudyError> {
         let factor = &self.factors[index];
-        let values = || factor.values.iter().map(|(text, _)| &text[..]);
+        let values = || factor.distinct();
         let wrong = |problem: SpecError| document.error(node.at, &factor.name, problem);
         let Some(text) = node.value.plain() else {
             let problem =
                 SpecError::new("changes together with other factors; a list does not fit");
             return Err(wrong(problem.allow(values())));
         };
-        let Some(row) = values().position(|value| value == text) else {
+        let is_chosen: Vec<bool> = factor.values.iter().map(|(own, _)| *own == text).collect();
+        if !is_chosen.contains(&true) {
             let problem = format!("changes together with other factors, and never is '{text}'");
             return Err(wrong(SpecError::new(problem).near(&text, values()).allow(values())));
-        };
+        }
         for factor in axis {
             let factor = &mut self.factors[*factor];
-            factor.values = vec![factor.values.swap_remove(row)];
+            let mut row = is_chosen.iter();
+            factor.values.retain(|_| row.next() == Some(&true));
             factor.is_overridden = true;
         }
         Ok(())
@@ -213,11 +221,16 @@ impl Factors {
 
     /// As the plan tells it.
     pub fn list(&self) -> Vec<Factor> {
-        self.factors
-            .iter()
-            .map(|factor| Factor {
+        let together = |factor: usize| {
+            let axis = self.axes.iter().find(|axis| axis.contains(&factor));
+            axis.into_iter().flatten().copied().filter(|other| *other != factor).collect()
+        };
+        let factors = self.factors.iter().enumerate();
+        factors
+            .map(|(index, factor)| Factor {
                 name: factor.name.clone(),
-                values: factor.values.iter().map(|(text, _)| text.clone()).collect(),
+                values: factor.distinct().map(str::to_owned).collect(),
+                together: together(index),
             })
             .collect()
     }
@@ -384,7 +397,7 @@ impl Factors {
         for group in tables(document, "factors.zip", entry, wanted)? {
             let first = self.factors.len();
             for entry in &group.entries {
-                self.read_factor(document, "", entry)?;
+                self.read_factor(document, "", entry, Self::values)?;
             }
             let axis: Vec<usize> = (first..self.factors.len()).collect();
             let lengths: Vec<usize> =
@@ -395,6 +408,16 @@ impl Factors {
                 ))
                 .allow(["as many values of each"]);
                 return Err(document.error(entry.node.at, "factors.zip", problem));
+            }
+            let mut seen = BTreeSet::new();
+            for row in 0..lengths.first().copied().unwrap_or_default() {
+                let at = |factor: &usize| &self.factors[*factor].values[row];
+                let values: Vec<&str> = axis.iter().map(|factor| &at(factor).0[..]).collect();
+                if !seen.insert(values.clone()) {
+                    let problem = format!("'{}' go together twice", values.join("' and '"));
+                    let problem = SpecError::new(problem).allow(["every combination once"]);
+                    return Err(document.error(at(&axis[0]).1.at, "factors.zip", problem));
+                }
             }
             if !axis.is_empty() {
                 self.axes.push(axis);
@@ -410,6 +433,7 @@ impl Factors {
         document: &Document,
         prefix: &str,
         entry: &Entry,
+        read_values: fn(&Self, &Document, &str, &Node) -> Result<Values, StudyError>,
     ) -> Result<(), StudyError> {
         let name = match prefix {
             "" => entry.key.strip_prefix("scenario.").unwrap_or(&entry.key).to_owned(),
@@ -426,9 +450,9 @@ impl Factors {
             return table
                 .entries
                 .iter()
-                .try_for_each(|entry| self.read_factor(document, prefix, entry));
+                .try_for_each(|entry| self.read_factor(document, prefix, entry, read_values));
         }
-        let values = self.values(document, &name, &entry.node)?;
+        let values = read_values(self, document, &name, &entry.node)?;
         if self.factors.iter().any(|factor| factor.name == name) {
             let problem = SpecError::new("is varied twice").allow(["every factor once"]);
             return Err(document.error(entry.key_at, format!("factors.{name}"), problem));
@@ -442,12 +466,7 @@ impl Factors {
         Ok(())
     }
 
-    fn values(
-        &self,
-        document: &Document,
-        name: &str,
-        node: &Node,
-    ) -> Result<Vec<(String, Node)>, StudyError> {
+    fn values(&self, document: &Document, name: &str, node: &Node) -> Result<Values, StudyError> {
         let key = format!("factors.{name}");
         let values = match &node.value {
             Value::Array(items) => items
@@ -477,12 +496,22 @@ impl Factors {
                 .allow([format!("at most {MAX_VALUES}")]);
             return Err(document.error(node.at, key, problem));
         }
+        Ok(values)
+    }
+
+    fn distinct_values(
+        &self,
+        document: &Document,
+        name: &str,
+        node: &Node,
+    ) -> Result<Values, StudyError> {
+        let values = self.values(document, name, node)?;
         let mut seen = BTreeSet::new();
         for (text, value) in &values {
             if !seen.insert(text) {
                 let problem =
                     SpecError::new(format!("'{text}' is listed twice")).allow(["every value once"]);
-                return Err(document.error(value.at, key, problem));
+                return Err(document.error(value.at, format!("factors.{name}"), problem));
             }
         }
         Ok(values)
@@ -536,7 +565,7 @@ impl Factors {
     /// The factor never has this value. Of values that the command line replaced nothing is said.
     pub fn check_value(&self, factor: usize, value: &str) -> Result<(), SpecError> {
         let factor = &self.factors[factor];
-        let values = || factor.values.iter().map(|(text, _)| &text[..]);
+        let values = || factor.distinct();
         if factor.is_overridden || values().any(|text| text == value) {
             return Ok(());
         }
@@ -555,6 +584,12 @@ pub fn overridden(document: &Document) -> Vec<String> {
 }
 
 impl Varied {
+    /// Each value once, in the order of the file.
+    fn distinct(&self) -> impl Iterator<Item = &str> {
+        let mut seen = BTreeSet::new();
+        self.values.iter().map(|(text, _)| &text[..]).filter(move |text| seen.insert(*text))
+    }
+
     /// That the address leads nowhere.
     fn misses(&self, document: &Document, problem: SpecError) -> StudyError {
         document.error(self.at, format!("factors.{}", self.name), problem)

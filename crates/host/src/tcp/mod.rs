@@ -79,6 +79,9 @@ pub struct Config {
     /// Paces also a controller that has no pacing rate of its own, as the `fq` discipline at the
     /// sender makes Linux do.
     pub pace_always: bool,
+    /// How late the pacing timer may run, evenly distributed: it is a soft interrupt, which may have
+    /// to wait for a sleeping or a busy processor. What an acknowledgement releases does not wait.
+    pub pacing_slack: Span,
     /// Coarseness of kernel timers (a jiffy); zero is exact.
     pub tick: Span,
     /// Smallest retransmission timeout (`tcp_rto_min_us`).
@@ -112,6 +115,7 @@ impl Default for Config {
             deferral: Span::from_millis(1),
             buffer_bound: false,
             pace_always: false,
+            pacing_slack: Span::ZERO,
             tick: Span::from_millis(1),
             rto_min: Span::from_millis(200),
             delayed_ack: Span::from_millis(40),

@@ -468,6 +468,43 @@ fn a_timeout_is_taken_back_whatever_a_probe_did_before() {
     }
 }
 
+#[test]
+fn the_pacing_timer_runs_late_and_an_acknowledgement_does_not_wait_for_it() {
+    let lateness = |slack: u64| {
+        let pacing_slack = Span::from_millis(slack);
+        let config =
+            Config { pace_always: true, pacing_slack, initial_cwnd: 1000, ..Config::default() };
+        let (mut sender, _, _) = connect("cubic", &config, |_| {});
+        sender.window_end = 1 << 30;
+        let mut now = at(10);
+        let mut late = Vec::new();
+        loop {
+            std::iter::from_fn(|| sender.poll_transmit(now)).for_each(drop);
+            if sender.pacer.wake == Time::NEVER {
+                return late;
+            }
+            now = sender.next_wake();
+            late.push(now.since(sender.pacer.stamp));
+        }
+    };
+    assert!(lateness(0).iter().all(|late| *late == Span::ZERO));
+    let late = lateness(3);
+    assert!(late.len() > 20, "{late:?}");
+    assert!(late.iter().all(|late| *late < Span::from_millis(3)), "{late:?}");
+    let mean = late.iter().map(|late| late.as_nanos()).sum::<u64>() / late.len() as u64;
+    assert!((1_000_000..2_000_000).contains(&mean), "{late:?}");
+
+    let slack = Span::from_millis(100);
+    let config = Config { pace_always: true, pacing_slack: slack, ..Config::default() };
+    let (mut sender, _, _) = connect("cubic", &config, |_| {});
+    let released = sender.pacer.stamp.max(at(20));
+    assert!(sender.next_wake() > released, "the timer is still to run");
+    let sent = sender.outstanding().1;
+    sender.on_packet(released, &selective(4, &[], 10, 20), &mut NoObserver);
+    std::iter::from_fn(|| sender.poll_transmit(released)).for_each(drop);
+    assert!(sender.outstanding().1 > sent, "the acknowledgement releases a burst");
+}
+
 /// Feeds data segments with these codepoints, ten milliseconds apart, and collects what is
 /// acknowledged at once: next segment expected, flags.
 fn acknowledged(receiver: &mut Receiver, codepoints: &[Ecn]) -> Vec<(u32, u8)> {

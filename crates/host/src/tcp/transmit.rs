@@ -2,7 +2,7 @@
 //! allow, in bursts of the size that Linux would hand to segmentation offload.
 
 use sojourn_cca::{Quantum, RecoveryState, Sent};
-use sojourn_core::{Body, ETHERNET_HEADER, Packet, Rate, SegmentBody, Span, TcpEcn, Time};
+use sojourn_core::{Body, ETHERNET_HEADER, Packet, Rate, SegmentBody, Span, Stream, TcpEcn, Time};
 
 use super::control::Control;
 use super::sender::{Sender, TimerKind};
@@ -29,15 +29,37 @@ pub(super) struct Pacer {
     pub(super) stamp: Time,
     /// When to come back because only the pacer held something.
     pub(super) wake: Time,
+    lateness: Option<Lateness>,
+}
+
+/// By how much the timer misses.
+#[derive(Clone, Debug)]
+struct Lateness {
+    most: Span,
+    /// Of the timer for the next burst.
+    next: Span,
+    random: Stream,
 }
 
 impl Default for Pacer {
     fn default() -> Self {
-        Self { rate: Rate::UNLIMITED, is_on: false, stamp: Time::ZERO, wake: Time::NEVER }
+        Self {
+            rate: Rate::UNLIMITED,
+            is_on: false,
+            stamp: Time::ZERO,
+            wake: Time::NEVER,
+            lateness: None,
+        }
     }
 }
 
 impl Pacer {
+    /// Its timer will run up to `slack` late.
+    pub(super) fn new(slack: Span, random: Stream) -> Self {
+        let lateness = Lateness { most: slack, next: Span::ZERO, random };
+        Self { lateness: Some(lateness).filter(|_| slack > Span::ZERO), ..Self::default() }
+    }
+
     /// A burst of `bytes` leaves, with which `segments` have been sent. Nothing waits for the first
     /// nine segments of a connection; lateness is made good by up to half of the next interval.
     fn on_sent(&mut self, now: Time, bytes: u64, segments: u64) {
@@ -48,6 +70,14 @@ impl Pacer {
         }
         let interval = self.rate.time_for(bytes);
         self.stamp += interval - late.min(interval / 2);
+        if let Some(lateness) = &mut self.lateness {
+            lateness.next = Span::from_nanos(lateness.random.below(lateness.most.as_nanos()));
+        }
+    }
+
+    /// When the timer for the next burst runs.
+    fn timer(&self) -> Time {
+        self.stamp + self.lateness.as_ref().map_or(Span::ZERO, |lateness| lateness.next)
     }
 }
 
@@ -202,7 +232,7 @@ impl Sender {
     fn is_paced_out(&mut self, now: Time) -> bool {
         let is_out = self.pacer.is_on && now < self.pacer.stamp;
         if is_out {
-            self.pacer.wake = self.pacer.stamp;
+            self.pacer.wake = self.pacer.timer();
         }
         is_out
     }

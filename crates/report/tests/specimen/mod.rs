@@ -162,8 +162,8 @@ pub(crate) fn results() -> Results {
             study_seed: 1,
             seeds: (1..=SEEDS).collect(),
             factors: vec![
-                Factor { name: "path.queue".into(), values: QUEUES.map(str::to_owned).to_vec() },
-                Factor { name: "path.rtt".into(), values: RTTS.map(str::to_owned).to_vec() },
+                Factor { name: "path.queue".into(), values: QUEUES.map(str::to_owned).to_vec(), together: Vec::new() },
+                Factor { name: "path.rtt".into(), values: RTTS.map(str::to_owned).to_vec(), together: Vec::new() },
             ],
             scenarios,
             runs,
@@ -273,7 +273,8 @@ pub(crate) fn hostile() -> Results {
     plan.model = HOSTILE.into();
     plan.digest = HOSTILE.into();
     plan.overrides = vec![HOSTILE.into()];
-    plan.factors[0] = Factor { name: HOSTILE.into(), values: vec![HOSTILE.into()] };
+    plan.factors[0] =
+        Factor { name: HOSTILE.into(), values: vec![HOSTILE.into()], together: Vec::new() };
     for scenario in &mut plan.scenarios {
         scenario.factors[0] += HOSTILE;
         for flow in &mut scenario.flows {

@@ -85,9 +85,8 @@ impl<'a> Results<'a> {
     /// itself are one.
     fn expectation(&self, expectation: &Expectation, scenarios: &[u32]) -> Vec<Check> {
         let values = expectation.values();
-        let is_set = |factor: usize| {
-            values.iter().all(|value| value.elsewhere.iter().any(|(set, _)| *set == factor))
-        };
+        let is_set =
+            |factor: usize| values.iter().all(|value| self.chosen(value, factor).is_some());
         let free: Vec<usize> =
             (0..self.plan.factors.len()).filter(|factor| !is_set(*factor)).collect();
         let mut seen: Vec<Vec<&str>> = Vec::new();
@@ -223,14 +222,26 @@ impl<'a> Results<'a> {
             })
     }
 
+    /// What a factor is where a value is taken from, if the value says so, itself or by a factor that
+    /// changes together with it.
+    fn chosen<'b>(&'b self, value: &'b Value, factor: usize) -> Option<&'b str> {
+        let itself = value.elsewhere.iter().find(|(set, _)| *set == factor);
+        itself.map(|(_, chosen)| &chosen[..]).or_else(|| {
+            let mut others = value.elsewhere.iter();
+            others.find_map(|(set, chosen)| self.plan.companion(*set, chosen, factor))
+        })
+    }
+
     /// The scenario that a value is taken from.
     fn elsewhere(&self, value: &Value, scenario: u32) -> Result<u32, Absent> {
         if value.elsewhere.is_empty() {
             return Ok(scenario);
         }
         let mut factors = self.plan.scenarios[scenario as usize].factors.clone();
-        for (factor, value) in &value.elsewhere {
-            factors[*factor].clone_from(value);
+        for (factor, own) in factors.iter_mut().enumerate() {
+            if let Some(chosen) = self.chosen(value, factor) {
+                chosen.clone_into(own);
+            }
         }
         let found = self.plan.scenarios.iter().position(|scenario| scenario.factors == factors);
         found.map(|index| index as u32).ok_or_else(|| {

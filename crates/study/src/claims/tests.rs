@@ -41,6 +41,7 @@ fn plan() -> Plan {
         factors: vec![Factor {
             name: "path.queue".into(),
             values: vec!["fifo".into(), "fq".into()],
+            together: Vec::new(),
         }],
         scenarios: vec![scenario("fifo"), scenario("fq")],
         runs: [(0, 1), (0, 2), (1, 1), (1, 2)]
@@ -186,6 +187,49 @@ fn scenarios_are_compared_under_the_same_seed_and_only_once() {
     let bound = checks[0].bound.clone().unwrap();
     assert!((bound.mean - 30.0).abs() < 1e-9);
     assert_eq!(bound.unit, "ms");
+}
+
+/// The plan with a second factor that changes together with the queue.
+fn zipped() -> Plan {
+    let mut plan = plan();
+    plan.factors[0].together = vec![1];
+    plan.factors.push(Factor {
+        name: "path.rtt".into(),
+        values: vec!["10ms".into(), "20ms".into()],
+        together: vec![0],
+    });
+    for (scenario, rtt) in plan.scenarios.iter_mut().zip(["10ms", "20ms"]) {
+        scenario.factors.push(rtt.into());
+    }
+    plan
+}
+
+#[test]
+fn a_value_of_one_factor_chooses_those_that_change_together_with_it() {
+    let plan = zipped();
+    let check_one = |expression: &str| {
+        let names = Names { plan: &plan, is_overridden: &|_| false };
+        let expect = vec![Expectation::parse(expression, names).map_err(|e| e.problem).unwrap()];
+        let claim = Claim { expect, ..claim("goodput(a) > 0", &[]) };
+        check(&[claim], &plan, &table(&plan)).claims.remove(0).checks
+    };
+    let one = check_one("rtt_p50(a, path.queue = 'fq') < 0.5 * rtt_p50(a, path.rtt = '10ms')");
+    assert_eq!((one.len(), one[0].verdict, &one[0].label[..]), (1, Verdict::Holds, ""));
+    let bad = check_one("rtt_p50(a, path.queue = 'fq', path.rtt = '10ms') < 1 s");
+    let reason = "the study has no scenario with path.queue = fq, path.rtt = 10ms";
+    assert_eq!(bad[0].reason.as_deref(), Some(reason));
+}
+
+/// Where a third scenario shares its queue, the queue says nothing of the round-trip time.
+#[test]
+fn a_value_that_goes_with_several_chooses_none() {
+    let mut plan = zipped();
+    let mut third = plan.scenarios[1].clone();
+    third.factors[1] = "30ms".into();
+    plan.scenarios.push(third);
+    assert_eq!(plan.companion(0, "fifo", 1), Some("10ms"));
+    assert_eq!(plan.companion(0, "fq", 1), None);
+    assert_eq!(plan.companion(1, "30ms", 0), Some("fq"));
 }
 
 #[test]

@@ -57,6 +57,18 @@ impl Plan {
         })
     }
 
+    /// The value that `other` has wherever `factor` has `value`, if they change together and it is
+    /// always the same.
+    pub fn companion(&self, factor: usize, value: &str, other: usize) -> Option<&str> {
+        if !self.factors[factor].together.contains(&other) {
+            return None;
+        }
+        let scenarios = self.scenarios.iter().map(|scenario| &scenario.factors);
+        let mut values = scenarios.filter(|own| own[factor] == value).map(|own| &own[other][..]);
+        let first = values.next()?;
+        values.all(|value| value == first).then_some(first)
+    }
+
     /// What tells a scenario from the others: `path.queue = fq_codel, flow.bbr.cca = bbr3`.
     pub fn label(&self, scenario: u32) -> String {
         let values = &self.scenarios[scenario as usize].factors;
@@ -75,6 +87,9 @@ pub struct Factor {
     pub name: String,
     /// In the order of the study.
     pub values: Vec<String>,
+    /// Positions of the factors that change together with this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub together: Vec<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

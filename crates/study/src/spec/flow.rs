@@ -140,6 +140,10 @@ pub struct FlowSpec {
     /// discipline at the sender would.
     #[schemars(extend("default" = tcp::Config::default().pace_always))]
     pub pacing: Option<bool>,
+    /// TCP: how late the pacing timer may run, evenly distributed, at most `100ms`: it is a soft
+    /// interrupt, which waits for a sleeping or busy processor.
+    #[schemars(extend("default" = tcp::Config::default().pacing_slack.to_string()))]
+    pub pacing_slack: Option<Text<Span>>,
     /// TCP: payload of a full segment in bytes.
     #[schemars(range(min = 64, max = 65000), extend("default" = tcp::Config::default().mss))]
     pub mss: Option<u32>,
@@ -288,6 +292,7 @@ pub const KEYS_BY_APP: &[(&str, &[AppKind])] = &[
     ("deferral", TCP),
     ("buffer_bound", TCP),
     ("pacing", TCP),
+    ("pacing_slack", TCP),
     ("mss", TCP),
     ("initial_cwnd", TCP),
     ("quick_ack", TCP),

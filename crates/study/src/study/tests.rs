@@ -76,6 +76,28 @@ fn zipped_factors_change_together() {
     let text = "[[factors.zip]]\npath.rate = [\"1Mbps\", \"2Mbps\"]\npath.rtt = [\"1ms\"]\n";
     let error = read(text, &Overrides::default()).unwrap_err();
     assert!(error.contains("different numbers of values: [2, 1]"), "{error}");
+    let text = "[[factors.zip]]\ncca = [\"cubic\", \"reno\", \"cubic\"]\npath.rtt = [\"1ms\", \"1ms\", \"1ms\"]\n";
+    let error = read(text, &Overrides::default()).unwrap_err();
+    assert!(error.contains("'cubic' and '1ms' go together twice"), "{error}");
+}
+
+#[test]
+fn a_value_may_go_with_several_of_another_factor() {
+    let zipped = "[[factors.zip]]\ncca = [\"cubic\", \"bbr\", \"prague\"]\n\
+                  path.queue = [\"pfifo limit 50\", \"pfifo limit 50\", \"dualpi2\"]\n";
+    let all = study(zipped);
+    assert_eq!(
+        values(&all),
+        [["cubic", "pfifo limit 50"], ["bbr", "pfifo limit 50"], ["prague", "dualpi2"]]
+    );
+    let plan = all.plan();
+    assert_eq!(plan.factors[1].values, ["pfifo limit 50", "dualpi2"]);
+    assert_eq!(plan.companion(0, "bbr", 1), Some("pfifo limit 50"));
+    assert_eq!(plan.companion(1, "pfifo limit 50", 0), None);
+    let fifo = with(zipped, &["path.queue=pfifo limit 50"]);
+    assert_eq!(values(&fifo), [["cubic", "pfifo limit 50"], ["bbr", "pfifo limit 50"]]);
+    let again = Study::parse("again", fifo.text(), Path::new(""), &Overrides::default()).unwrap();
+    assert_eq!(values(&again), values(&fifo));
 }
 
 #[test]

@@ -377,6 +377,7 @@ fn over_tcp(flow: &FlowSpec, traffic: Traffic) -> Result<App, At> {
         deferral: span_or(&flow.deferral, linux.deferral),
         buffer_bound: flow.buffer_bound.unwrap_or(linux.buffer_bound),
         pace_always: flow.pacing.unwrap_or(linux.pace_always),
+        pacing_slack: span_or(&flow.pacing_slack, linux.pacing_slack),
         tick: span_or(&flow.tick, linux.tick),
         rto_min: span_or(&flow.rto_min, linux.rto_min),
         delayed_ack: span_or(&flow.delayed_ack, linux.delayed_ack),
@@ -389,6 +390,7 @@ fn over_tcp(flow: &FlowSpec, traffic: Traffic) -> Result<App, At> {
         ("rto_min", transport.rto_min, Span::from_secs(120)),
         ("delayed_ack", transport.delayed_ack, Span::from_secs(1)),
         ("deferral", transport.deferral, Span::from_secs(1)),
+        ("pacing_slack", transport.pacing_slack, Span::from_millis(100)),
     ] {
         if span > most {
             let problem = SpecError::new(format!("{span} is out of range"));
