@@ -19,7 +19,6 @@ pub enum Purpose {
     Capacity,
     Application,
     Hash,
-    Timer,
 }
 
 /// The part of an address that a run fixes.

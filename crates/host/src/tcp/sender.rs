@@ -2,8 +2,8 @@
 
 use sojourn_cca::{Ack, Config as CcaConfig, EcnFeedback, Memo, RecoveryState, Restart, Setup};
 use sojourn_core::{
-    AckBody, Body, Ecn, Event, FlowSample, Observer, Packet, Purpose, Rate, SackBlock, Span,
-    Stream, StreamAddress, TcpEcn, Time, Who,
+    AckBody, Body, Ecn, Event, FlowSample, Observer, Packet, Rate, SackBlock, Span, Stream, TcpEcn,
+    Time, Who,
 };
 
 use super::control::Control;
@@ -165,8 +165,6 @@ impl Sender {
         };
         let cca = Control::new(&cca_config, setup);
         let phase = cca.phase();
-        let timers =
-            StreamAddress { seed: random.clone().next_u64(), run: 0 }.stream(0, Purpose::Timer);
         Self {
             rtt: RttEstimator::new(config.rto_min),
             ends,
@@ -198,7 +196,7 @@ impl Sender {
             probe: None,
             timer: Timer::OFF,
             probe_due: false,
-            pacer: Pacer::new(config.pacing_slack, timers),
+            pacer: Pacer::new(config.pacing_slack, random.clone().next_u64()),
             usage: WindowUse::default(),
             burst: None,
             ecn: SenderEcn::off(),

@@ -2,7 +2,8 @@
 //! allow, in bursts of the size that Linux would hand to segmentation offload.
 
 use sojourn_cca::{Quantum, RecoveryState, Sent};
-use sojourn_core::{Body, ETHERNET_HEADER, Packet, Rate, SegmentBody, Span, Stream, TcpEcn, Time};
+use sojourn_core::random::mix;
+use sojourn_core::{Body, ETHERNET_HEADER, Packet, Rate, SegmentBody, Span, TcpEcn, Time};
 
 use super::control::Control;
 use super::sender::{Sender, TimerKind};
@@ -29,35 +30,30 @@ pub(super) struct Pacer {
     pub(super) stamp: Time,
     /// When to come back because only the pacer held something.
     pub(super) wake: Time,
-    lateness: Option<Lateness>,
+    /// How late its timer may run.
+    slack: Span,
+    /// Tells this timer's lateness from that of others.
+    salt: u64,
 }
 
-/// By how much the timer misses.
-#[derive(Clone, Debug)]
-struct Lateness {
-    most: Span,
-    /// Of the timer for the next burst.
-    next: Span,
-    random: Stream,
-}
-
-impl Default for Pacer {
-    fn default() -> Self {
+impl Pacer {
+    pub(super) fn new(slack: Span, salt: u64) -> Self {
         Self {
             rate: Rate::UNLIMITED,
             is_on: false,
             stamp: Time::ZERO,
             wake: Time::NEVER,
-            lateness: None,
+            slack,
+            salt,
         }
     }
-}
 
-impl Pacer {
-    /// Its timer will run up to `slack` late.
-    pub(super) fn new(slack: Span, random: Stream) -> Self {
-        let lateness = Lateness { most: slack, next: Span::ZERO, random };
-        Self { lateness: Some(lateness).filter(|_| slack > Span::ZERO), ..Self::default() }
+    /// When the timer for the next burst runs. Asked again, it is the same time.
+    #[cold]
+    fn late_timer(&self) -> Time {
+        let share = u128::from(mix(self.salt ^ self.stamp.as_nanos()));
+        let late = (share * u128::from(self.slack.as_nanos())) >> 64;
+        self.stamp + Span::from_nanos(late as u64)
     }
 
     /// A burst of `bytes` leaves, with which `segments` have been sent. Nothing waits for the first
@@ -70,14 +66,6 @@ impl Pacer {
         }
         let interval = self.rate.time_for(bytes);
         self.stamp += interval - late.min(interval / 2);
-        if let Some(lateness) = &mut self.lateness {
-            lateness.next = Span::from_nanos(lateness.random.below(lateness.most.as_nanos()));
-        }
-    }
-
-    /// When the timer for the next burst runs.
-    fn timer(&self) -> Time {
-        self.stamp + self.lateness.as_ref().map_or(Span::ZERO, |lateness| lateness.next)
     }
 }
 
@@ -232,7 +220,8 @@ impl Sender {
     fn is_paced_out(&mut self, now: Time) -> bool {
         let is_out = self.pacer.is_on && now < self.pacer.stamp;
         if is_out {
-            self.pacer.wake = self.pacer.timer();
+            let is_exact = self.pacer.slack == Span::ZERO;
+            self.pacer.wake = if is_exact { self.pacer.stamp } else { self.pacer.late_timer() };
         }
         is_out
     }
@@ -553,7 +542,8 @@ mod tests {
     /// The kernel counts a burst as sent before it asks whether ten segments have been.
     #[test]
     fn the_tenth_segment_is_the_first_that_makes_the_next_one_wait() {
-        let mut pacer = Pacer { rate: Rate::from_bytes_per_sec(1_000_000), ..Pacer::default() };
+        let mut pacer =
+            Pacer { rate: Rate::from_bytes_per_sec(1_000_000), ..Pacer::new(Span::ZERO, 0) };
         pacer.is_on = true;
         let now = Time::ZERO + Span::from_secs(1);
         for segments in [2, 4, 6, 8] {
