@@ -38,7 +38,7 @@ pub struct Factors {
 struct Varied {
     name: String,
     at: At,
-    /// Of factors that change together one may have the same value more than once.
+    /// Of factors that change together, lists may repeat values.
     values: Values,
     is_overridden: bool,
 }
@@ -414,8 +414,8 @@ impl Factors {
                 let at = |factor: &usize| &self.factors[*factor].values[row];
                 let values: Vec<&str> = axis.iter().map(|factor| &at(factor).0[..]).collect();
                 if !seen.insert(values.clone()) {
-                    let problem = format!("'{}' go together twice", values.join("' and '"));
-                    let problem = SpecError::new(problem).allow(["every combination once"]);
+                    let problem = format!("'{}' is listed twice", values.join("', '"));
+                    let problem = SpecError::new(problem).allow(["every row once"]);
                     return Err(document.error(at(&axis[0]).1.at, "factors.zip", problem));
                 }
             }

@@ -30,10 +30,14 @@ pub(super) struct Pacer {
     pub(super) stamp: Time,
     /// When to come back because only the pacer held something.
     pub(super) wake: Time,
-    /// How late its timer may run.
+    /// How late its timer may run; zero is not at all.
     slack: Span,
     /// Tells this timer's lateness from that of others.
     salt: u64,
+    /// When a late timer runs that is set; what is past is set no longer.
+    timer: Time,
+    /// An acknowledgement or the application asks, which do not wait for a late timer.
+    pub(super) is_prompted: bool,
 }
 
 impl Pacer {
@@ -45,15 +49,26 @@ impl Pacer {
             wake: Time::NEVER,
             slack,
             salt,
+            timer: Time::ZERO,
+            is_prompted: false,
         }
     }
 
-    /// When the timer for the next burst runs. Asked again, it is the same time.
-    #[cold]
-    fn late_timer(&self) -> Time {
-        let share = u128::from(mix(self.salt ^ self.stamp.as_nanos()));
-        let late = (share * u128::from(self.slack.as_nanos())) >> 64;
-        self.stamp + Span::from_nanos(late as u64)
+    /// With a late timer: whether the next burst has to wait, and until when. A timer that is set stays
+    /// so when something else releases its burst, and serves the next one.
+    #[inline(never)]
+    fn waits_for_late_timer(&mut self, now: Time) -> bool {
+        let is_set = now < self.timer;
+        let waits = now < self.stamp || (is_set && !self.is_prompted);
+        if waits {
+            if !is_set {
+                let share = u128::from(mix(self.salt ^ self.stamp.as_nanos()));
+                let late = (share * u128::from(self.slack.as_nanos())) >> 64;
+                self.timer = self.stamp + Span::from_nanos(late as u64);
+            }
+            self.wake = self.timer;
+        }
+        waits
     }
 
     /// A burst of `bytes` leaves, with which `segments` have been sent. Nothing waits for the first
@@ -218,10 +233,12 @@ impl Sender {
 
     /// Only the pacer is in the way; then it names when it no longer is.
     fn is_paced_out(&mut self, now: Time) -> bool {
+        if self.pacer.is_on && self.pacer.slack > Span::ZERO {
+            return self.pacer.waits_for_late_timer(now);
+        }
         let is_out = self.pacer.is_on && now < self.pacer.stamp;
         if is_out {
-            let is_exact = self.pacer.slack == Span::ZERO;
-            self.pacer.wake = if is_exact { self.pacer.stamp } else { self.pacer.late_timer() };
+            self.pacer.wake = self.pacer.stamp;
         }
         is_out
     }

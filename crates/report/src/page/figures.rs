@@ -123,9 +123,9 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Whatever neither axis nor colour tells apart.
+    /// Whatever neither axis nor colour tells apart, nor goes with what they tell.
     fn panel(&self, scenario: usize, subject: &Subject) -> String {
-        let used: Vec<usize> = [self.x, self.colour]
+        let mut used: Vec<usize> = [self.x, self.colour]
             .into_iter()
             .flatten()
             .filter_map(|split| match split {
@@ -133,6 +133,13 @@ impl<'a> Frame<'a> {
                 Split::Subject => None,
             })
             .collect();
+        let plan = self.data.plan;
+        let goes_with = |factor: &usize| {
+            let value = |used: usize| self.data.value(scenario, used);
+            used.iter().any(|used| plan.companion(*used, value(*used), *factor).is_some())
+        };
+        let companions: Vec<usize> = (0..plan.factors.len()).filter(goes_with).collect();
+        used.extend(companions);
         let mut parts = Vec::new();
         if self.subjects.len() > 1 && ![self.x, self.colour].contains(&Some(Split::Subject)) {
             parts.push(subject.label().to_owned());

@@ -162,8 +162,8 @@ pub(crate) fn results() -> Results {
             study_seed: 1,
             seeds: (1..=SEEDS).collect(),
             factors: vec![
-                Factor { name: "path.queue".into(), values: QUEUES.map(str::to_owned).to_vec(), together: Vec::new() },
-                Factor { name: "path.rtt".into(), values: RTTS.map(str::to_owned).to_vec(), together: Vec::new() },
+                factor("path.queue", &QUEUES),
+                factor("path.rtt", &RTTS),
             ],
             scenarios,
             runs,
@@ -186,6 +186,11 @@ pub(crate) fn results() -> Results {
         }),
         missing: vec![],
     }
+}
+
+fn factor(name: &str, values: &[&str]) -> Factor {
+    let values = values.iter().map(|value| (*value).into()).collect();
+    Factor { name: name.into(), values, together: Vec::new() }
 }
 
 fn rows_of(run: u32, scenario: usize, seed: u64, names: &[String]) -> Vec<Row> {
@@ -273,8 +278,7 @@ pub(crate) fn hostile() -> Results {
     plan.model = HOSTILE.into();
     plan.digest = HOSTILE.into();
     plan.overrides = vec![HOSTILE.into()];
-    plan.factors[0] =
-        Factor { name: HOSTILE.into(), values: vec![HOSTILE.into()], together: Vec::new() };
+    plan.factors[0] = factor(HOSTILE, &[HOSTILE]);
     for scenario in &mut plan.scenarios {
         scenario.factors[0] += HOSTILE;
         for flow in &mut scenario.flows {

@@ -127,7 +127,9 @@ impl Study {
         }
         // Factors are part of it because results are named by them.
         let ids: Vec<&str> = plan.runs.iter().map(|run| &run.id[..]).collect();
-        let named = format!("{:?}{:?}{:?}", ids, plan.factors, plan.seeds);
+        let factors: Vec<_> =
+            plan.factors.iter().map(|factor| (&factor.name, &factor.values)).collect();
+        let named = format!("{ids:?}{factors:?}{:?}", plan.seeds);
         plan.digest = Digest::of(named.as_bytes()).to_string();
         plan
     }

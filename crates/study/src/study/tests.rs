@@ -78,7 +78,7 @@ fn zipped_factors_change_together() {
     assert!(error.contains("different numbers of values: [2, 1]"), "{error}");
     let text = "[[factors.zip]]\ncca = [\"cubic\", \"reno\", \"cubic\"]\npath.rtt = [\"1ms\", \"1ms\", \"1ms\"]\n";
     let error = read(text, &Overrides::default()).unwrap_err();
-    assert!(error.contains("'cubic' and '1ms' go together twice"), "{error}");
+    assert!(error.contains("'cubic', '1ms' is listed twice"), "{error}");
 }
 
 #[test]
