@@ -11,7 +11,7 @@ use super::scoreboard::{Record, Scoreboard};
 pub(super) struct RateSampler {
     pub(super) delivered: u64,
     pub(super) delivered_ce: u64,
-    delivered_time: Time,
+    pub(super) delivered_time: Time,
     first_sent_time: Time,
     /// Delivered count at which the application stops having been the limit; zero when it is not.
     pub(super) app_limited: u64,

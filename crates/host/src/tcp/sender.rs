@@ -219,7 +219,6 @@ impl Sender {
             Body::Ack(ack) => {
                 self.on_ack(now, packet, ack, observer);
                 self.echo = packet.sent;
-                self.pacer.is_prompted = true;
             }
             Body::Handshake { asked, ecn } => self.on_established(now, now.since(*asked), *ecn),
             _ => {}
@@ -228,8 +227,7 @@ impl Sender {
 
     /// A time that [`Sender::next_wake`] named has come.
     pub fn on_wake<O: Observer>(&mut self, now: Time, observer: &mut O) {
-        self.pacer.is_prompted = now >= self.source.next_wake();
-        if self.pacer.is_prompted {
+        if now >= self.source.next_wake() {
             self.source.on_wake(now);
         }
         if now >= self.timer.at {

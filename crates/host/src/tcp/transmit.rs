@@ -36,8 +36,6 @@ pub(super) struct Pacer {
     salt: u64,
     /// When a late timer runs that is set; what is past is set no longer.
     timer: Time,
-    /// An acknowledgement or the application asks, which do not wait for a late timer.
-    pub(super) is_prompted: bool,
 }
 
 impl Pacer {
@@ -50,16 +48,15 @@ impl Pacer {
             slack,
             salt,
             timer: Time::ZERO,
-            is_prompted: false,
         }
     }
 
     /// With a late timer: whether the next burst has to wait, and until when. A timer that is set stays
-    /// so when something else releases its burst, and serves the next one.
-    #[inline(never)]
-    fn waits_for_late_timer(&mut self, now: Time) -> bool {
+    /// so when an acknowledgement releases its burst, and serves the next one.
+    #[cold]
+    fn waits_for_late_timer(&mut self, now: Time, is_prompted: bool) -> bool {
         let is_set = now < self.timer;
-        let waits = now < self.stamp || (is_set && !self.is_prompted);
+        let waits = self.is_on && (now < self.stamp || (is_set && !is_prompted));
         if waits {
             if !is_set {
                 let share = u128::from(mix(self.salt ^ self.stamp.as_nanos()));
@@ -233,8 +230,9 @@ impl Sender {
 
     /// Only the pacer is in the way; then it names when it no longer is.
     fn is_paced_out(&mut self, now: Time) -> bool {
-        if self.pacer.is_on && self.pacer.slack > Span::ZERO {
-            return self.pacer.waits_for_late_timer(now);
+        if self.pacer.slack > Span::ZERO {
+            let is_prompted = self.rate.delivered_time == now || self.board.is_empty();
+            return self.pacer.waits_for_late_timer(now, is_prompted);
         }
         let is_out = self.pacer.is_on && now < self.pacer.stamp;
         if is_out {
