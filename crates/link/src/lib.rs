@@ -15,10 +15,11 @@ mod transmitter;
 pub use delay::DelayLine;
 pub use jitter::{Jitter, JitterConfig};
 pub use loss::{Loss, LossConfig};
-pub use rate::{RateConfig, RateSpec, Reading};
+pub use rate::{RateConfig, RateSpec, Reading, Serving, Shaper};
 pub use trace::{OnEnd, Playback, Schedule, Step, Trace};
 pub use transmitter::{
-    Departure, Fixed, Opportunities, OpportunitySize, TokenBucket, TraceDriven, Transmitter,
+    Departure, Fixed, Opportunities, OpportunitySize, ShapedTrace, TokenBucket, TraceDriven,
+    Transmitter,
 };
 
 use sojourn_core::Param;

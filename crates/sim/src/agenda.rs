@@ -65,8 +65,7 @@ impl Agenda {
     }
 
     /// Sets the wake of a quiet place only if `at` comes before the one it has: a component that
-    /// is called too early names its wake again. The one thing that a sender may find to do is a
-    /// burst deferred for long (docs/models/tcp.md, deviations).
+    /// is called too early does nothing but name its wake again.
     #[inline(always)]
     pub(crate) fn set_quiet_if_sooner(&mut self, place: Place, at: Time) {
         if at < self.quiet_wakes[(place.0 - self.split) as usize] {

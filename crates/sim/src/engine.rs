@@ -78,6 +78,7 @@ struct Engine<'a, O> {
     sent: u64,
     arrived: u64,
     wakes: u64,
+    wakes_at_once: u64,
     next_step: Time,
     steps: u64,
 }
@@ -196,6 +197,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             sent: 0,
             arrived: 0,
             wakes: 0,
+            wakes_at_once: 0,
             next_step: Time::ZERO + scenario.step,
             steps: 0,
         };
@@ -208,31 +210,8 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     fn run(&mut self) -> Result<(), Violation> {
         let end = Time::ZERO + self.scenario.duration;
-        let mut wakes_at_once = 0;
         self.sample();
-        loop {
-            let (at, place) = self.agenda.first();
-            if at > end {
-                break;
-            }
-            if at <= self.now {
-                if at < self.now {
-                    return Err(Violation::Time { from: self.now, to: at });
-                }
-                wakes_at_once += 1;
-                if wakes_at_once > MOST_WAKES_AT_ONCE {
-                    return Err(Violation::Standstill { at, wakes: wakes_at_once });
-                }
-            } else {
-                wakes_at_once = 0;
-            }
-            if self.observer.needs_order() {
-                self.settle_in_order_before(at);
-            }
-            self.now = at;
-            self.wakes += 1;
-            self.wake(place)?;
-        }
+        while self.turn(end)? {}
         self.now = end;
         self.settle_before(end + Span::from_nanos(1));
         if self.next_step - self.scenario.step < end {
@@ -240,6 +219,33 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
         self.check_counts()?;
         self.check()
+    }
+
+    /// Wakes whoever comes first; false when that is after `end`.
+    #[inline(always)]
+    fn turn(&mut self, end: Time) -> Result<bool, Violation> {
+        let (at, place) = self.agenda.first();
+        if at > end {
+            return Ok(false);
+        }
+        if at <= self.now {
+            if at < self.now {
+                return Err(Violation::Time { from: self.now, to: at });
+            }
+            self.wakes_at_once += 1;
+            if self.wakes_at_once > MOST_WAKES_AT_ONCE {
+                return Err(Violation::Standstill { at, wakes: self.wakes_at_once });
+            }
+        } else {
+            self.wakes_at_once = 0;
+        }
+        if self.observer.needs_order() {
+            self.settle_in_order_before(at);
+        }
+        self.now = at;
+        self.wakes += 1;
+        self.wake(place)?;
+        Ok(true)
     }
 
     #[inline]
@@ -288,9 +294,12 @@ impl<'a, O: Observer> Engine<'a, O> {
         Place(self.step_place().0 + 1 + 2 * flow as u32 + direction as u32)
     }
 
+    /// The agenda may call a sender at a time that it has put off since; then nothing happens.
     fn wake_sender(&mut self, flow: usize) {
-        self.flows[flow].ends.wake_sender(self.now, self.observer);
-        self.drain_sender(flow);
+        if self.flows[flow].ends.next_sender_wake() <= self.now {
+            self.flows[flow].ends.wake_sender(self.now, self.observer);
+            self.drain_sender(flow);
+        }
         let wake = self.flows[flow].ends.next_sender_wake();
         let place = self.end_place(flow, SENDER);
         self.agenda.set(place, wake);
@@ -603,5 +612,88 @@ impl<'a, O: Observer> Engine<'a, O> {
             queue_details: self.links.iter().map(Link::queue_details).collect(),
             wakes: self.wakes,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sojourn_core::{Purpose, Rate};
+    use sojourn_host::tcp::Config as Transport;
+    use sojourn_link::RateConfig;
+    use sojourn_scenario::{App, Flow, Host, Link as LinkConfig};
+
+    use super::*;
+
+    /// All that happened, in words.
+    #[derive(Default)]
+    struct Story(Vec<String>);
+
+    impl Observer for Story {
+        fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
+            self.0.push(format!("{now} {who:?} {event:?}"));
+        }
+    }
+
+    /// Offloaded flows so fast that a burst seldom waits a millisecond for the next one, over a
+    /// queue that overflows.
+    fn scenario() -> Scenario {
+        let link = |name, queue| {
+            let rate = RateConfig::fixed(Rate::from_bps(300_000_000)).expect("a positive rate");
+            let queue = sojourn_qdisc::Config::parse(queue).expect("a discipline");
+            LinkConfig::new(name, queue, rate, Span::from_micros(100))
+        };
+        let ccas = ["cubic", "cubic", "bbr", "reno"];
+        let flows = ccas.iter().enumerate().map(|(index, cca)| {
+            let cca = sojourn_cca::Config::parse(cca).expect("a controller");
+            let transport = Transport {
+                offload: true,
+                offload_segments: 17,
+                tso_rtt_log: 0,
+                deferral: Span::from_secs(1),
+                ..Transport::default()
+            };
+            let app = App::bulk(cca, transport);
+            Flow::new(&format!("flow {index}"), app, &[0], &[1])
+        });
+        Scenario {
+            duration: Span::from_millis(1500),
+            warmup: Span::ZERO,
+            step: Span::from_millis(100),
+            hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
+            links: vec![link("queue", "bfifo limit 750000"), link("back", "pfifo limit 1000")],
+            flows: flows.collect(),
+        }
+    }
+
+    fn story(scenario: &Scenario, mut disturb: impl FnMut(&mut Engine<'_, Story>)) -> Vec<String> {
+        let mut story = Story::default();
+        let address = StreamAddress { seed: 1, run: 1 };
+        let mut engine = Engine::new(scenario, address, &mut story);
+        let end = Time::ZERO + scenario.duration;
+        while engine.turn(end).expect("invariants hold") {
+            disturb(&mut engine);
+        }
+        story.0
+    }
+
+    #[test]
+    fn an_end_that_is_called_when_it_did_not_ask_does_nothing() {
+        let scenario = scenario();
+        let undisturbed = story(&scenario, |_| ());
+        assert!(undisturbed.len() > 20_000, "{} events", undisturbed.len());
+        let mut random = StreamAddress { seed: 2, run: 1 }.stream(0, Purpose::Start);
+        let mut calls = 0;
+        let disturbed = story(&scenario, |engine| {
+            if random.below(8) == 0 {
+                let place = engine.end_place(random.below(4) as usize, random.below(2) as u32);
+                let at = engine.now + Span::from_nanos(1 + random.below(1_000_000));
+                engine.agenda.set_quiet_if_sooner(place, at);
+                calls += 1;
+            }
+        });
+        assert!(calls > 1000, "{calls} calls");
+        let first = undisturbed.iter().zip(&disturbed).find(|(a, b)| a != b);
+        assert_eq!(first, None);
+        assert_eq!(undisturbed.len(), disturbed.len());
     }
 }

@@ -11,8 +11,8 @@ use crate::blockage::{self, Blockage};
 use crate::brownian::{self, Brownian};
 use crate::trace::{Format, MAX_RATE, Rfc8867, WITEST_STEP_OVERHEAD};
 use crate::{
-    Fixed, Model, OnEnd, Opportunities, OpportunitySize, Playback, Schedule, Step, TokenBucket,
-    Trace, TraceDriven, Transmitter,
+    Fixed, Model, OnEnd, Opportunities, OpportunitySize, Playback, Schedule, ShapedTrace, Step,
+    TokenBucket, Trace, TraceDriven, Transmitter,
 };
 
 #[cfg(test)]
@@ -24,12 +24,31 @@ pub enum RateSpec {
     Unlimited,
     Fixed { rate: Rate, overhead: i32 },
     Htb { rate: Rate, burst: Bytes, cburst: Bytes, quantum: u32, overhead: u32 },
-    Trace { path: String, reading: Reading, playback: Playback, on_end: OnEnd, overhead: i32 },
+    Trace { path: String, reading: Reading, playback: Playback, serving: Serving },
     Mahimahi { path: String, size: OpportunitySize },
-    Steps { trace: Trace, on_end: OnEnd, overhead: i32 },
-    Rfc8867 { case: Rfc8867, overhead: i32 },
-    Blockage { process: Blockage, on_end: OnEnd, overhead: i32 },
+    Steps { trace: Trace, serving: Serving },
+    Rfc8867 { case: Rfc8867, serving: Serving },
+    Blockage { process: Blockage, serving: Serving },
     Brownian { process: Brownian },
+}
+
+/// What a link makes of capacity that changes in steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Serving {
+    pub on_end: OnEnd,
+    pub shaper: Shaper,
+    /// Bytes added to each wire packet.
+    pub overhead: i32,
+}
+
+/// How the capacity is imposed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shaper {
+    /// By the link itself, which takes that long for a packet.
+    #[default]
+    None,
+    /// By a class of Linux's `htb` in front of a fast wire, whose rate a script changes.
+    Htb,
 }
 
 /// How the file of a trace is to be read.
@@ -62,6 +81,14 @@ const END: Param = Param {
     kind: ParamKind::Choice,
     default: "wrap",
     doc: "What follows the end: 'wrap' begins again, 'hold' keeps the last rate",
+};
+
+const SHAPER: Param = Param {
+    name: "shaper",
+    kind: ParamKind::Choice,
+    default: "none",
+    doc: "What imposes the capacity: 'none' is a link that takes that long for a packet, 'htb' a class \
+          of Linux's htb in front of a fast wire, where a packet leaves at once and the next one waits",
 };
 
 const FIXED_PARAMS: &[Param] = &[OVERHEAD];
@@ -138,6 +165,7 @@ const TRACE_PARAMS: &[Param] = &[
         doc: "With witest-2020: added to every step",
     },
     Param { doc: "As for blockage; 'hold' is the default of witest-2020", ..END },
+    Param { doc: "As for blockage; 'htb' is the default of witest-2020", ..SHAPER },
     OVERHEAD,
 ];
 
@@ -149,7 +177,9 @@ const MAHIMAHI_PARAMS: &[Param] = &[Param {
 }];
 
 const STEPS_PARAMS: &[Param] =
-    &[Param { doc: "As for blockage; 'hold' lets the last rate stay", ..END }, OVERHEAD];
+    &[Param { doc: "As for blockage; 'hold' lets the last rate stay", ..END }, SHAPER_AS_THERE, OVERHEAD];
+
+const SHAPER_AS_THERE: Param = Param { doc: "As for blockage", ..SHAPER };
 
 const RFC8867_PARAMS: &[Param] = &[
     Param {
@@ -167,6 +197,7 @@ const RFC8867_PARAMS: &[Param] = &[
         default: "the test case's",
         doc: "The reference capacity, of which the schedule is a multiple",
     },
+    SHAPER_AS_THERE,
     OVERHEAD,
 ];
 
@@ -188,6 +219,7 @@ const BLOCKAGE_PARAMS: &[Param] = &[
         doc: "The lowest capacity is 385 Mbit/s, not zero",
     },
     END,
+    SHAPER,
     OVERHEAD,
 ];
 
@@ -302,27 +334,23 @@ impl RateSpec {
                 burst: *burst.min(cburst),
                 overhead: *overhead,
             },
-            Self::Trace { reading, playback, on_end, overhead, .. } => RateConfig::Trace {
+            Self::Trace { reading, playback, serving, .. } => RateConfig::Trace {
                 trace: Arc::new(playback.apply(&reading.read(content()?)?)?),
-                on_end: *on_end,
-                overhead: *overhead,
+                serving: *serving,
             },
             Self::Mahimahi { size, .. } => RateConfig::Mahimahi {
                 schedule: Arc::new(Schedule::parse(content()?)?),
                 size: *size,
             },
-            Self::Blockage { process, on_end, overhead } => {
-                RateConfig::Blockage { process: *process, on_end: *on_end, overhead: *overhead }
+            Self::Blockage { process, serving } => {
+                RateConfig::Blockage { process: *process, serving: *serving }
             }
-            Self::Steps { trace, on_end, overhead } => RateConfig::Trace {
-                trace: Arc::new(trace.clone()),
-                on_end: *on_end,
-                overhead: *overhead,
-            },
-            Self::Rfc8867 { case, overhead } => RateConfig::Trace {
+            Self::Steps { trace, serving } => {
+                RateConfig::Trace { trace: Arc::new(trace.clone()), serving: *serving }
+            }
+            Self::Rfc8867 { case, serving } => RateConfig::Trace {
                 trace: Arc::new(case.trace()),
-                on_end: OnEnd::Hold,
-                overhead: *overhead,
+                serving: Serving { on_end: OnEnd::Hold, ..*serving },
             },
             Self::Brownian { process } => RateConfig::Brownian { process: *process },
         })
@@ -423,7 +451,8 @@ fn parse_burst(text: &str) -> Result<Bytes, SpecError> {
 fn parse_trace(rest: &str) -> Result<RateSpec, SpecError> {
     let (path, rest) = split_path("trace", rest)?;
     let mut words = Words::new(rest);
-    let (mut witest, mut step_overhead, mut on_end, mut overhead) = (false, None, None, 0);
+    let (mut witest, mut step_overhead) = (false, None);
+    let (mut on_end, mut shaper, mut overhead) = (None, None, 0);
     let mut reading = Reading::default();
     while let Some(word) = words.next() {
         match word {
@@ -447,6 +476,7 @@ fn parse_trace(rest: &str) -> Result<RateSpec, SpecError> {
                 })?);
             }
             "end" => on_end = Some(words.parse("end", parse_end)?),
+            "shaper" => shaper = Some(words.parse("shaper", parse_shaper)?),
             "overhead" => overhead = parse_overhead(&mut words)?,
             _ => return Err(words::unknown_param("trace", word, TRACE_PARAMS)),
         }
@@ -460,8 +490,16 @@ fn parse_trace(rest: &str) -> Result<RateSpec, SpecError> {
             return Err(SpecError::new("trace: 'step_overhead' belongs to playback witest-2020"));
         }
     };
-    let on_end = on_end.unwrap_or(if witest { OnEnd::Hold } else { OnEnd::Wrap });
-    Ok(RateSpec::Trace { path, reading, playback, on_end, overhead })
+    let usual = match witest {
+        true => Serving { on_end: OnEnd::Hold, shaper: Shaper::Htb, overhead },
+        false => Serving { overhead, ..Serving::default() },
+    };
+    let serving = Serving {
+        on_end: on_end.unwrap_or(usual.on_end),
+        shaper: shaper.unwrap_or(usual.shaper),
+        overhead,
+    };
+    Ok(RateSpec::Trace { path, reading, playback, serving })
 }
 
 fn parse_mahimahi(rest: &str) -> Result<RateSpec, SpecError> {
@@ -493,12 +531,13 @@ fn parse_format(text: &str) -> Result<Format, SpecError> {
 }
 
 fn parse_steps(words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
-    let (mut steps, mut on_end, mut overhead) = (Vec::new(), OnEnd::default(), 0);
+    let (mut steps, mut serving) = (Vec::new(), Serving::default());
     let within = |error: SpecError| error.within("steps");
     while let Some(word) = words.next() {
         match word {
-            "end" => on_end = words.parse("end", parse_end)?,
-            "overhead" => overhead = parse_overhead(words)?,
+            "end" => serving.on_end = words.parse("end", parse_end)?,
+            "shaper" => serving.shaper = words.parse("shaper", parse_shaper)?,
+            "overhead" => serving.overhead = parse_overhead(words)?,
             _ if word.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) => {
                 let rate = match word {
                     "0" => Rate::ZERO,
@@ -511,37 +550,42 @@ fn parse_steps(words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
         }
     }
     let trace = Trace::new(steps).map_err(within)?;
-    Ok(RateSpec::Steps { trace, on_end, overhead })
+    Ok(RateSpec::Steps { trace, serving })
 }
 
 fn parse_rfc8867(words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
-    let mut overhead = 0;
+    let mut serving = Serving::default();
     let case = Rfc8867::parse(words, |word, words| match word {
+        "shaper" => {
+            serving.shaper = words.parse("shaper", parse_shaper)?;
+            Ok(())
+        }
         "overhead" => {
-            overhead = parse_overhead(words)?;
+            serving.overhead = parse_overhead(words)?;
             Ok(())
         }
         _ => Err(words::unknown_param("rfc8867", word, RFC8867_PARAMS)),
     })?;
-    Ok(RateSpec::Rfc8867 { case, overhead })
+    Ok(RateSpec::Rfc8867 { case, serving })
 }
 
 fn parse_blockage(words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
     let preset = words.parse("blockage", blockage::Preset::parse)?;
     let mut process = Blockage::new(preset);
-    let (mut on_end, mut overhead) = (OnEnd::default(), 0);
+    let mut serving = Serving::default();
     while let Some(word) = words.next() {
         match word {
             "duration" => {
                 process = words.parse("duration", |text| process.lasting(text.parse()?))?;
             }
             "nooutages" => process = process.without_outages(),
-            "end" => on_end = words.parse("end", parse_end)?,
-            "overhead" => overhead = parse_overhead(words)?,
+            "end" => serving.on_end = words.parse("end", parse_end)?,
+            "shaper" => serving.shaper = words.parse("shaper", parse_shaper)?,
+            "overhead" => serving.overhead = parse_overhead(words)?,
             _ => return Err(words::unknown_param("blockage", word, BLOCKAGE_PARAMS)),
         }
     }
-    Ok(RateSpec::Blockage { process, on_end, overhead })
+    Ok(RateSpec::Blockage { process, serving })
 }
 
 fn parse_end(text: &str) -> Result<OnEnd, SpecError> {
@@ -549,6 +593,14 @@ fn parse_end(text: &str) -> Result<OnEnd, SpecError> {
         "wrap" => Ok(OnEnd::Wrap),
         "hold" => Ok(OnEnd::Hold),
         _ => Err(unknown_choice(text, &["wrap", "hold"])),
+    }
+}
+
+fn parse_shaper(text: &str) -> Result<Shaper, SpecError> {
+    match text {
+        "none" => Ok(Shaper::None),
+        "htb" => Ok(Shaper::Htb),
+        _ => Err(unknown_choice(text, &["none", "htb"])),
     }
 }
 
@@ -588,30 +640,41 @@ impl fmt::Display for RateSpec {
                     "htb rate {rate} burst {burst} cburst {cburst} quantum {quantum} overhead {overhead}"
                 )
             }
-            Self::Trace { path, reading, playback, on_end, overhead } => write!(
-                f,
-                "trace {}{reading} playback {playback} end {on_end}{}",
-                Quoted(path),
-                Overhead(*overhead)
-            ),
-            Self::Steps { trace, on_end, overhead } => {
+            Self::Trace { path, reading, playback, serving } => {
+                write!(f, "trace {}{reading} playback {playback}{serving}", Quoted(path))
+            }
+            Self::Steps { trace, serving } => {
                 f.write_str("steps")?;
                 for Step { rate, duration } in trace.steps() {
                     write!(f, " {rate} {duration}")?;
                 }
-                write!(f, " end {on_end}{}", Overhead(*overhead))
+                write!(f, "{serving}")
             }
-            Self::Rfc8867 { case, overhead } => {
-                write!(f, "rfc8867 {case}{}", Overhead(*overhead))
+            Self::Rfc8867 { case, serving } => {
+                write!(f, "rfc8867 {case} shaper {}{}", serving.shaper, Overhead(serving.overhead))
             }
             Self::Brownian { process } => write!(f, "brownian {process}"),
             Self::Mahimahi { path, size } => {
                 write!(f, "mahimahi {} opportunity {}", Quoted(path), size.bytes())
             }
-            Self::Blockage { process, on_end, overhead } => {
-                write!(f, "blockage {process} end {on_end}{}", Overhead(*overhead))
-            }
+            Self::Blockage { process, serving } => write!(f, "blockage {process}{serving}"),
         }
+    }
+}
+
+impl fmt::Display for Serving {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { on_end, shaper, overhead } = self;
+        write!(f, " end {on_end} shaper {shaper}{}", Overhead(*overhead))
+    }
+}
+
+impl fmt::Display for Shaper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Htb => "htb",
+        })
     }
 }
 
@@ -665,10 +728,20 @@ pub enum RateConfig {
     Unlimited,
     Fixed { rate: Rate, overhead: i32 },
     Htb { rate: Rate, burst: Bytes, overhead: u32 },
-    Trace { trace: Arc<Trace>, on_end: OnEnd, overhead: i32 },
+    Trace { trace: Arc<Trace>, serving: Serving },
     Mahimahi { schedule: Arc<Schedule>, size: OpportunitySize },
-    Blockage { process: Blockage, on_end: OnEnd, overhead: i32 },
+    Blockage { process: Blockage, serving: Serving },
     Brownian { process: Brownian },
+}
+
+impl Serving {
+    fn build(self, trace: Arc<Trace>) -> Transmitter {
+        let Self { on_end, shaper, overhead } = self;
+        match shaper {
+            Shaper::None => Transmitter::Trace(TraceDriven::new(trace, on_end, overhead)),
+            Shaper::Htb => Transmitter::Shaped(ShapedTrace::new(trace, on_end, overhead)),
+        }
+    }
 }
 
 impl RateConfig {
@@ -689,15 +762,12 @@ impl RateConfig {
             Self::Htb { rate, burst, overhead } => {
                 Transmitter::TokenBucket(TokenBucket::new(*rate, *burst, *overhead))
             }
-            Self::Trace { trace, on_end, overhead } => {
-                Transmitter::Trace(TraceDriven::new(Arc::clone(trace), *on_end, *overhead))
-            }
+            Self::Trace { trace, serving } => serving.build(Arc::clone(trace)),
             Self::Mahimahi { schedule, size } => {
                 Transmitter::Opportunities(Opportunities::new(Arc::clone(schedule), *size))
             }
-            Self::Blockage { process, on_end, overhead } => {
-                let trace = Arc::new(process.generate(random));
-                Transmitter::Trace(TraceDriven::new(trace, *on_end, *overhead))
+            Self::Blockage { process, serving } => {
+                serving.build(Arc::new(process.generate(random)))
             }
             Self::Brownian { process } => {
                 let schedule = Arc::new(process.generate(random));
@@ -706,11 +776,16 @@ impl RateConfig {
         }
     }
 
-    /// No packet is serialised faster than this. Unlimited for a token bucket and for
+    /// No packet is serialised faster than this. Unlimited for token buckets and for
     /// opportunities, whose bytes leave at once.
     pub fn peak(&self) -> Rate {
         match self {
             Self::Unlimited | Self::Htb { .. } | Self::Mahimahi { .. } | Self::Brownian { .. } => {
+                Rate::UNLIMITED
+            }
+            Self::Trace { serving, .. } | Self::Blockage { serving, .. }
+                if serving.shaper != Shaper::None =>
+            {
                 Rate::UNLIMITED
             }
             Self::Fixed { rate, .. } => *rate,

@@ -58,21 +58,24 @@ fn htb_takes_the_bursts_that_tc_derives() {
 
 #[test]
 fn a_trace_is_named_here_and_read_elsewhere() {
-    let trace = |path: &str, playback, on_end| RateSpec::Trace {
+    let trace = |path: &str, playback, on_end, shaper| RateSpec::Trace {
         path: path.to_owned(),
         reading: Reading::default(),
         playback,
-        on_end,
-        overhead: 0,
+        serving: Serving { on_end, shaper, overhead: 0 },
     };
     let witest = |ms| Playback::Witest2020 { step_overhead: Span::from_millis(ms) };
     for (text, read) in [
-        ("trace a=b.csv", trace("a=b.csv", Playback::Nominal, OnEnd::Wrap)),
-        ("trace x.csv end hold", trace("x.csv", Playback::Nominal, OnEnd::Hold)),
-        ("trace x.csv playback witest-2020", trace("x.csv", witest(16), OnEnd::Hold)),
+        ("trace a=b.csv", trace("a=b.csv", Playback::Nominal, OnEnd::Wrap, Shaper::None)),
+        ("trace x.csv end hold", trace("x.csv", Playback::Nominal, OnEnd::Hold, Shaper::None)),
+        ("trace x.csv shaper htb", trace("x.csv", Playback::Nominal, OnEnd::Wrap, Shaper::Htb)),
         (
-            "trace \"my traces/x y.csv\" playback witest-2020 step_overhead 20ms end wrap",
-            trace("my traces/x y.csv", witest(20), OnEnd::Wrap),
+            "trace x.csv playback witest-2020",
+            trace("x.csv", witest(16), OnEnd::Hold, Shaper::Htb),
+        ),
+        (
+            "trace \"my traces/x y.csv\" playback witest-2020 step_overhead 20ms end wrap shaper none",
+            trace("my traces/x y.csv", witest(20), OnEnd::Wrap, Shaper::None),
         ),
     ] {
         assert_eq!(spec(text), read, "{text}");
@@ -267,6 +270,9 @@ fn any_spec() -> impl Strategy<Value = RateSpec> {
     let reading = (prop::option::of(0usize..4), prop::option::of("[a-zA-Z_.0-9]{1,12}")).prop_map(
         |(format, column)| Reading { format: format.map(|which| Format::ALL[which]), column },
     );
+    let shaper = prop::sample::select(vec![Shaper::None, Shaper::Htb]);
+    let serving = (on_end, shaper, overhead.clone())
+        .prop_map(|(on_end, shaper, overhead)| Serving { on_end, shaper, overhead });
     let step = (0u64..=MAX_RATE.as_bps(), 1u64..=1_000_000_000_000_000)
         .prop_map(|(bps, ns)| Step { rate: Rate::from_bps(bps), duration: Span::from_nanos(ns) });
     let trace = prop::collection::vec(step, 1..6)
@@ -283,9 +289,11 @@ fn any_spec() -> impl Strategy<Value = RateSpec> {
                 }
             });
     prop_oneof![
-        (trace, on_end.clone(), overhead.clone())
-            .prop_map(|(trace, on_end, overhead)| RateSpec::Steps { trace, on_end, overhead }),
-        (case, overhead.clone()).prop_map(|(case, overhead)| RateSpec::Rfc8867 { case, overhead }),
+        (trace, serving.clone()).prop_map(|(trace, serving)| RateSpec::Steps { trace, serving }),
+        (case, serving.clone()).prop_map(|(case, serving)| RateSpec::Rfc8867 {
+            case,
+            serving: Serving { on_end: OnEnd::default(), ..serving }
+        }),
         Just(RateSpec::Brownian { process: Brownian::default() }),
         Just(RateSpec::Unlimited),
         (rate.clone(), overhead.clone())
@@ -299,21 +307,16 @@ fn any_spec() -> impl Strategy<Value = RateSpec> {
                 overhead,
             }
         ),
-        (path, reading, playback, on_end.clone(), overhead.clone()).prop_map(
-            |(path, reading, playback, on_end, overhead)| RateSpec::Trace {
+        (path, reading, playback, serving.clone()).prop_map(
+            |(path, reading, playback, serving)| RateSpec::Trace {
                 path,
                 reading,
                 playback,
-                on_end,
-                overhead
+                serving
             }
         ),
         (path, size).prop_map(|(path, size)| RateSpec::Mahimahi { path, size }),
-        (process, on_end, overhead).prop_map(|(process, on_end, overhead)| RateSpec::Blockage {
-            process,
-            on_end,
-            overhead
-        }),
+        (process, serving).prop_map(|(process, serving)| RateSpec::Blockage { process, serving }),
     ]
 }
 

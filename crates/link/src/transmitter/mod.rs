@@ -5,8 +5,10 @@
 //! yet stays in the queue, where its discipline sees it.
 
 mod clock;
+mod course;
 mod fixed;
 mod opportunities;
+mod shaped_trace;
 mod token_bucket;
 mod trace_driven;
 
@@ -17,6 +19,7 @@ use sojourn_core::{Queued, Rate, Time};
 
 pub use fixed::Fixed;
 pub use opportunities::{Opportunities, OpportunitySize};
+pub use shaped_trace::ShapedTrace;
 pub use token_bucket::TokenBucket;
 pub use trace_driven::TraceDriven;
 
@@ -37,6 +40,7 @@ pub enum Transmitter {
     Unlimited,
     Fixed(Fixed),
     Trace(TraceDriven),
+    Shaped(ShapedTrace),
     Opportunities(Opportunities),
     TokenBucket(TokenBucket),
 }
@@ -58,6 +62,7 @@ impl Transmitter {
             Self::Unlimited => Departure { out: now, ready: now },
             Self::Fixed(fixed) => fixed.send(now, packet),
             Self::Trace(trace) => trace.send(now, packet),
+            Self::Shaped(trace) => trace.send(now, packet),
             Self::Opportunities(opportunities) => opportunities.send(now, packet),
             Self::TokenBucket(bucket) => bucket.send(now, packet),
         }
@@ -79,6 +84,7 @@ impl Transmitter {
             Self::Unlimited => now,
             Self::Fixed(fixed) => fixed.ready_at(now),
             Self::Trace(trace) => trace.ready_at(now),
+            Self::Shaped(trace) => trace.ready_at(now),
             Self::Opportunities(opportunities) => opportunities.ready_at(now),
             Self::TokenBucket(bucket) => bucket.ready_at(now),
         }
@@ -90,6 +96,7 @@ impl Transmitter {
             Self::Unlimited => Rate::UNLIMITED,
             Self::Fixed(fixed) => fixed.rate(),
             Self::Trace(trace) => trace.capacity(now),
+            Self::Shaped(trace) => trace.capacity(now),
             Self::Opportunities(opportunities) => opportunities.capacity(now),
             Self::TokenBucket(bucket) => bucket.rate(),
         }

@@ -279,6 +279,80 @@ mod traces {
     }
 }
 
+mod shaped_trace {
+    use super::*;
+
+    fn shaped(list: &[(u64, u64)], on_end: OnEnd) -> ShapedTrace {
+        ShapedTrace::new(steps(list), on_end, 0)
+    }
+
+    #[test]
+    fn a_packet_leaves_at_once_and_what_it_owes_outlasts_a_change_as_a_time() {
+        // 1250 bytes are a millisecond at 10 Mbit/s and a tenth of one at 100.
+        let mut shaped = shaped(&[(10_000_000, 500_000), (100_000_000, MILLI)], OnEnd::Hold);
+        let packet = packet(1250 - 14);
+        // A full bucket of 1600 bytes, 1.28 ms, for the first two.
+        assert_eq!(shaped.send(at(0), &packet), Departure { out: at(0), ready: at(0) });
+        assert_eq!(shaped.send(at(0), &packet), Departure { out: at(0), ready: at(720_000) });
+        // The rate changed at 0.5 ms: the debt stayed, and the next packet pays the new rate.
+        assert_eq!(shaped.ready_at(at(600_000)), at(720_000));
+        let third = shaped.send(at(720_000), &packet);
+        assert_eq!(third, Departure { out: at(720_000), ready: at(820_000) });
+        assert_eq!(shaped.capacity(at(600_000)), Rate::from_bps(100_000_000));
+    }
+
+    #[test]
+    fn nothing_leaves_in_an_outage_whoever_asks() {
+        let mut shaped =
+            shaped(&[(0, 100), (10_000_000, 3 * MILLI), (0, 2 * MILLI)], OnEnd::Wrap);
+        assert_eq!(shaped.ready_at(at(0)), at(100));
+        assert_eq!(shaped.ready_at(at(50)), at(100));
+        for _ in 0..3 {
+            shaped.send(at(100), &packet(FULL));
+        }
+        // 2 942 bytes beyond the bucket at 10 Mbit/s: until 2.35 ms.
+        let fourth = shaped.send(at(100), &packet(FULL));
+        assert_eq!(fourth.out, at(100 + 2_353_600));
+        // Its debt ends in the outage, which lasts until the trace has begun again.
+        let back = at(5 * MILLI + 200);
+        assert_eq!(fourth.ready, back);
+        assert_eq!(shaped.ready_at(at(4 * MILLI)), back);
+        assert_eq!(shaped.send(at(4 * MILLI), &packet(FULL)).out, back);
+    }
+
+    #[test]
+    fn a_trace_that_holds_an_outage_never_sends_again() {
+        let mut shaped = shaped(&[(10_000_000, MILLI), (0, MILLI)], OnEnd::Hold);
+        let never = Departure { out: Time::NEVER, ready: Time::NEVER };
+        assert_eq!(shaped.ready_at(at(MILLI)), Time::NEVER);
+        assert_eq!(shaped.send(at(MILLI), &packet(FULL)), never);
+    }
+
+    proptest! {
+        #[test]
+        fn a_trace_of_one_rate_equals_a_class_of_that_rate(
+            bps in 1_000_000u64..10_000_000_000,
+            lengths in prop::collection::vec(1u64..MILLI, 1..4),
+            sends in prop::collection::vec((0u64..200_000, 1u32..9_000), 1..60),
+        ) {
+            let list: Vec<_> = lengths.into_iter().map(|ns| (bps, ns)).collect();
+            let rate = Rate::from_bps(bps);
+            let mut shaped = shaped(&list, OnEnd::Wrap);
+            let mut class = TokenBucket::new(rate, default_burst(rate), 0);
+            let mut now = at(0);
+            for (gap, bytes) in sends {
+                now += Span::from_nanos(gap);
+                prop_assert_eq!(shaped.ready_at(now), class.ready_at(now));
+                prop_assert_eq!(shaped.send(now, &packet(bytes)), class.send(now, &packet(bytes)));
+            }
+        }
+    }
+
+    fn default_burst(rate: Rate) -> Bytes {
+        TokenBucket::default_burst(rate, TokenBucket::DEFAULT_MTU)
+    }
+}
+
 mod htb {
     use super::*;
 

@@ -33,10 +33,19 @@ impl TokenBucket {
     /// When the rate is zero.
     pub fn new(rate: Rate, burst: Bytes, overhead: u32) -> Self {
         let clock = Clock::new(rate.as_bps());
-        let work = u128::from(burst.as_u64()) * 8_000_000_000;
-        let ticks = work.div_ceil(u128::from(TICK_NS) * u128::from(clock.rate()));
-        let burst = i64::try_from(ticks * u128::from(TICK_NS)).unwrap_or(i64::MAX / 2);
+        let burst = time_of(burst, &clock);
         Self { clock, overhead, burst, zero: -burst, rest: 0 }
+    }
+
+    /// The class gets another rate. What it owes stays, as a time.
+    ///
+    /// # Panics
+    /// When the rate is zero.
+    pub fn change(&mut self, rate: Rate, burst: Bytes) {
+        self.zero += i64::from(self.rest > 0);
+        self.rest = 0;
+        self.clock.set_rate(rate.as_bps());
+        self.burst = time_of(burst, &self.clock);
     }
 
     /// `tc`'s `mtu` and the kernel's `r2q` for classes that name none.
@@ -60,8 +69,14 @@ impl TokenBucket {
 
     #[inline]
     pub fn send(&mut self, now: Time, packet: &impl Queued) -> Departure {
-        let taken = self.clock.time_for(packet.wire_len() + self.overhead);
         let out = self.ready_at(now);
+        Departure { out, ready: self.charge(out, packet.wire_len() + self.overhead) }
+    }
+
+    /// `bytes` leave at `out`, which is not before the bucket is ready; the time from which others may.
+    #[inline]
+    pub(super) fn charge(&mut self, out: Time, bytes: u32) -> Time {
+        let taken = self.clock.time_for(bytes);
         let now = out.as_nanos() as i64;
         if self.zero < now - self.burst {
             self.zero = now - self.burst;
@@ -77,7 +92,7 @@ impl TokenBucket {
             self.zero = now + MAX_DEBT_NS - 1;
             self.rest = 0;
         }
-        Departure { out, ready: self.ready_at(out) }
+        self.ready_at(out)
     }
 
     #[inline]
@@ -89,4 +104,11 @@ impl TokenBucket {
     pub fn rate(&self) -> Rate {
         Rate::from_bps(self.clock.rate())
     }
+}
+
+/// What the bucket holds, in nanoseconds at its rate.
+fn time_of(burst: Bytes, clock: &Clock) -> i64 {
+    let work = u128::from(burst.as_u64()) * 8_000_000_000;
+    let ticks = work.div_ceil(u128::from(TICK_NS) * u128::from(clock.rate()));
+    i64::try_from(ticks * u128::from(TICK_NS)).unwrap_or(i64::MAX / 2)
 }

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use sojourn_core::{Queued, Rate, Time};
 
 use super::clock::{Clock, work};
+use super::course::Course;
 use super::{Departure, bytes_on_medium};
 use crate::trace::{OnEnd, Trace};
 
@@ -10,15 +11,9 @@ use crate::trace::{OnEnd, Trace};
 /// rate zero nothing moves until capacity returns.
 #[derive(Clone, Debug)]
 pub struct TraceDriven {
-    trace: Arc<Trace>,
-    on_end: OnEnd,
+    course: Course,
     overhead: i32,
-    /// When the trace's present repetition began.
-    lap: u64,
-    /// The step under way and when it ends.
-    step: usize,
-    end: u64,
-    /// Of that step, when it has one.
+    /// Of the step under way, when it has capacity.
     clock: Clock,
     idle: bool,
     /// Bits flow again from `at` and `rest / rate` of a nanosecond.
@@ -29,19 +24,9 @@ pub struct TraceDriven {
 impl TraceDriven {
     /// `overhead` bytes are added to each wire packet; negative ones are taken off.
     pub fn new(trace: Arc<Trace>, on_end: OnEnd, overhead: i32) -> Self {
-        let mut new = Self {
-            trace,
-            on_end,
-            overhead,
-            lap: 0,
-            step: 0,
-            end: 0,
-            clock: Clock::new(1),
-            idle: true,
-            at: 0,
-            rest: 0,
-        };
-        new.enter(0);
+        let course = Course::new(trace, on_end);
+        let mut new = Self { course, overhead, clock: Clock::new(1), idle: true, at: 0, rest: 0 };
+        new.enter();
         new
     }
 
@@ -56,7 +41,7 @@ impl TraceDriven {
                 rest -= self.clock.rate();
                 at += 1;
             }
-            if at < self.end {
+            if at < self.course.end() {
                 (self.at, self.rest) = (at, rest);
                 let out = Time::from_nanos(at);
                 return Departure { out, ready: out };
@@ -70,7 +55,7 @@ impl TraceDriven {
             let rate = self.clock.rate();
             let total = work.saturating_add(self.rest);
             let (ns, rest) = (total / rate, total % rate);
-            let left = self.end - self.at;
+            let left = self.course.end() - self.at;
             if ns < left || (ns == left && rest == 0) {
                 self.at += ns;
                 self.rest = rest;
@@ -78,7 +63,7 @@ impl TraceDriven {
             }
             // No more than `total`, since `ns` reaches the end of the step.
             work = total - rate * left;
-            self.at = self.end;
+            self.at = self.course.end();
             self.rest = 0;
             self.seek(self.at);
         }
@@ -94,11 +79,7 @@ impl TraceDriven {
     }
 
     pub fn capacity(&self, now: Time) -> Rate {
-        let (now, length) = (now.as_nanos(), self.trace.duration().as_nanos());
-        match self.on_end {
-            OnEnd::Wrap => self.trace.rate_at(now % length),
-            OnEnd::Hold => self.trace.rate_at(now.min(length - 1)),
-        }
+        self.course.capacity(now)
     }
 
     /// Moves to the first moment from `now` on at which bits flow.
@@ -108,39 +89,22 @@ impl TraceDriven {
             self.at = now;
             self.rest = 0;
         }
-        if self.at >= self.end || self.idle {
+        if self.at >= self.course.end() || self.idle {
             self.seek_step();
         }
     }
 
     fn seek_step(&mut self) {
-        if self.at >= self.end {
-            let length = self.trace.duration().as_nanos();
-            // Repetitions in which nothing was sent are passed at once.
-            if self.on_end == OnEnd::Wrap && self.at - self.lap >= length {
-                self.lap += (self.at - self.lap) / length * length;
-            }
-            self.enter(self.trace.step_at(self.at - self.lap));
-        }
-        while self.idle && self.at != u64::MAX {
-            self.at = self.end;
+        let at = self.course.seek_capacity(self.at);
+        if at > self.at {
+            self.at = at;
             self.rest = 0;
-            if self.step + 1 < self.trace.len() {
-                self.enter(self.step + 1);
-            } else if self.on_end == OnEnd::Wrap {
-                self.lap = self.end;
-                self.enter(0);
-            }
         }
+        self.enter();
     }
 
-    fn enter(&mut self, step: usize) {
-        let (rate, end) = self.trace.step_end(step);
-        self.step = step;
-        self.end = match self.on_end {
-            OnEnd::Hold if step + 1 == self.trace.len() => u64::MAX,
-            _ => self.lap.saturating_add(end),
-        };
+    fn enter(&mut self) {
+        let rate = self.course.rate();
         self.idle = rate == Rate::ZERO;
         if !self.idle {
             self.clock.set_rate(rate.as_bps());

@@ -94,13 +94,13 @@ fn model_of(text: &str, duration: Option<Span>, no_outages: bool) -> Result<Rate
     };
     let within = |error: SpecError| error.within("--duration");
     match (model, duration) {
-        (RateSpec::Blockage { process, on_end, overhead }, duration) => {
+        (RateSpec::Blockage { process, serving }, duration) => {
             let process = if no_outages { process.without_outages() } else { process };
             let process = match duration {
                 Some(duration) => process.lasting(duration).map_err(within)?,
                 None => process,
             };
-            Ok(RateSpec::Blockage { process, on_end, overhead })
+            Ok(RateSpec::Blockage { process, serving })
         }
         (model, _) if no_outages => {
             Err(SpecError::new(format!("--no-outages: '{model}' has none")).allow(["a blockage"]))

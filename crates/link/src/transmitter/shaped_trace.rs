@@ -1,0 +1,59 @@
+use std::sync::Arc;
+
+use sojourn_core::{Bytes, Queued, Rate, Time};
+
+use super::course::Course;
+use super::{Departure, TokenBucket, bytes_on_medium};
+use crate::trace::{OnEnd, Trace};
+
+/// A class of Linux's `htb` in front of a fast wire, whose rate a script changes: a packet leaves at
+/// once and the next one waits. What is owed is owed as time, so a change of rate does not alter it,
+/// as in Linux. Linux refuses a rate of zero; here nothing leaves until capacity returns.
+#[derive(Clone, Debug)]
+pub struct ShapedTrace {
+    course: Course,
+    bucket: TokenBucket,
+    overhead: i32,
+    /// Nothing leaves before; the course has been followed up to here.
+    from: u64,
+}
+
+impl ShapedTrace {
+    /// `overhead` bytes are added to each wire packet; negative ones are taken off. The burst is what
+    /// `tc` derives.
+    pub fn new(trace: Arc<Trace>, on_end: OnEnd, overhead: i32) -> Self {
+        let mut course = Course::new(trace, on_end);
+        let from = course.seek_capacity(0);
+        let rate = course.rate();
+        Self { course, bucket: TokenBucket::new(rate, default_burst(rate), 0), overhead, from }
+    }
+
+    #[inline]
+    pub fn send(&mut self, now: Time, packet: &impl Queued) -> Departure {
+        let out = self.ready_at(now);
+        if out.is_never() {
+            return Departure { out, ready: out };
+        }
+        let rate = self.course.rate();
+        if rate != self.bucket.rate() {
+            self.bucket.change(rate, default_burst(rate));
+        }
+        let ready = self.bucket.charge(out, bytes_on_medium(packet, self.overhead));
+        Departure { out, ready: self.ready_at(ready) }
+    }
+
+    #[inline]
+    pub fn ready_at(&mut self, now: Time) -> Time {
+        let paid = self.bucket.ready_at(now).as_nanos();
+        self.from = self.course.seek_capacity(paid.max(self.from));
+        Time::from_nanos(self.from)
+    }
+
+    pub fn capacity(&self, now: Time) -> Rate {
+        self.course.capacity(now)
+    }
+}
+
+fn default_burst(rate: Rate) -> Bytes {
+    TokenBucket::default_burst(rate, TokenBucket::DEFAULT_MTU)
+}
