@@ -14,4 +14,4 @@ pub use engine::{Outcome, Violation, run};
 
 /// Raised whenever the same scenario and seed would give other packets than before, so that
 /// results of different models are not taken for one another.
-pub const MODEL_VERSION: u32 = 5;
+pub const MODEL_VERSION: u32 = 6;

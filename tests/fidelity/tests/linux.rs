@@ -8,12 +8,6 @@ const SEEDS: u64 = 9;
 const MISSED: &[(&str, &str, &str)] = &[
     ("uml/40M_20ms_fifo1000_loss1pct_bbr1_bulk_plus_udp1M60fps", "*", PATCHED_KERNEL),
     (
-        "uml/10M_100ms_pfifo84_cubic_vs_bbr3",
-        "cubic goodput",
-        "4.98, 3.83 and 3.67 Mbit/s measured; forty simulated runs have a mean of 4.00 and a standard \
-         deviation of 0.67, so the mean of the nine run here (4.64) is where chance puts it.",
-    ),
-    (
         "uml/10M_20ms_pfifo500_cubic_vs_bbr3",
         "bbr3 goodput",
         "2.31, 1.70 and 1.69 Mbit/s measured; forty simulated runs have a mean of 2.3, a standard \
