@@ -176,8 +176,11 @@ const MAHIMAHI_PARAMS: &[Param] = &[Param {
     doc: "Bytes of an opportunity: 1504 counts a TUN header as mm-link does, 1500 IP alone",
 }];
 
-const STEPS_PARAMS: &[Param] =
-    &[Param { doc: "As for blockage; 'hold' lets the last rate stay", ..END }, SHAPER_AS_THERE, OVERHEAD];
+const STEPS_PARAMS: &[Param] = &[
+    Param { doc: "As for blockage; 'hold' lets the last rate stay", ..END },
+    SHAPER_AS_THERE,
+    OVERHEAD,
+];
 
 const SHAPER_AS_THERE: Param = Param { doc: "As for blockage", ..SHAPER };
 

@@ -69,10 +69,7 @@ fn a_trace_is_named_here_and_read_elsewhere() {
         ("trace a=b.csv", trace("a=b.csv", Playback::Nominal, OnEnd::Wrap, Shaper::None)),
         ("trace x.csv end hold", trace("x.csv", Playback::Nominal, OnEnd::Hold, Shaper::None)),
         ("trace x.csv shaper htb", trace("x.csv", Playback::Nominal, OnEnd::Wrap, Shaper::Htb)),
-        (
-            "trace x.csv playback witest-2020",
-            trace("x.csv", witest(16), OnEnd::Hold, Shaper::Htb),
-        ),
+        ("trace x.csv playback witest-2020", trace("x.csv", witest(16), OnEnd::Hold, Shaper::Htb)),
         (
             "trace \"my traces/x y.csv\" playback witest-2020 step_overhead 20ms end wrap shaper none",
             trace("my traces/x y.csv", witest(20), OnEnd::Wrap, Shaper::None),

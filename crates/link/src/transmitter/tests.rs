@@ -303,8 +303,7 @@ mod shaped_trace {
 
     #[test]
     fn nothing_leaves_in_an_outage_whoever_asks() {
-        let mut shaped =
-            shaped(&[(0, 100), (10_000_000, 3 * MILLI), (0, 2 * MILLI)], OnEnd::Wrap);
+        let mut shaped = shaped(&[(0, 100), (10_000_000, 3 * MILLI), (0, 2 * MILLI)], OnEnd::Wrap);
         assert_eq!(shaped.ready_at(at(0)), at(100));
         assert_eq!(shaped.ready_at(at(50)), at(100));
         for _ in 0..3 {
