@@ -78,7 +78,6 @@ struct Engine<'a, O> {
     sent: u64,
     arrived: u64,
     wakes: u64,
-    wakes_at_once: u64,
     next_step: Time,
     steps: u64,
 }
@@ -197,7 +196,6 @@ impl<'a, O: Observer> Engine<'a, O> {
             sent: 0,
             arrived: 0,
             wakes: 0,
-            wakes_at_once: 0,
             next_step: Time::ZERO + scenario.step,
             steps: 0,
         };
@@ -211,7 +209,8 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn run(&mut self) -> Result<(), Violation> {
         let end = Time::ZERO + self.scenario.duration;
         self.sample();
-        while self.turn(end)? {}
+        let mut at_once = 0;
+        while self.turn(end, &mut at_once)? {}
         self.now = end;
         self.settle_before(end + Span::from_nanos(1));
         if self.next_step - self.scenario.step < end {
@@ -221,9 +220,10 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.check()
     }
 
-    /// Wakes whoever comes first; false when that is after `end`.
+    /// Wakes whoever comes first; false when that is after `end`. Counts wakes `at_once`, without time
+    /// passing.
     #[inline(always)]
-    fn turn(&mut self, end: Time) -> Result<bool, Violation> {
+    fn turn(&mut self, end: Time, at_once: &mut u64) -> Result<bool, Violation> {
         let (at, place) = self.agenda.first();
         if at > end {
             return Ok(false);
@@ -232,12 +232,12 @@ impl<'a, O: Observer> Engine<'a, O> {
             if at < self.now {
                 return Err(Violation::Time { from: self.now, to: at });
             }
-            self.wakes_at_once += 1;
-            if self.wakes_at_once > MOST_WAKES_AT_ONCE {
-                return Err(Violation::Standstill { at, wakes: self.wakes_at_once });
+            *at_once += 1;
+            if *at_once > MOST_WAKES_AT_ONCE {
+                return Err(Violation::Standstill { at, wakes: *at_once });
             }
         } else {
-            self.wakes_at_once = 0;
+            *at_once = 0;
         }
         if self.observer.needs_order() {
             self.settle_in_order_before(at);
@@ -670,7 +670,8 @@ mod tests {
         let address = StreamAddress { seed: 1, run: 1 };
         let mut engine = Engine::new(scenario, address, &mut story);
         let end = Time::ZERO + scenario.duration;
-        while engine.turn(end).expect("invariants hold") {
+        let mut at_once = 0;
+        while engine.turn(end, &mut at_once).expect("invariants hold") {
             disturb(&mut engine);
         }
         story.0
