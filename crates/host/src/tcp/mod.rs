@@ -60,6 +60,8 @@ pub struct Config {
     pub receiver_ecn: EcnSupport,
     /// Accurate feedback comes with the counter of marked bytes as well (`tcp_ecn_option`).
     pub ecn_option: bool,
+    /// The receiver counts a marked packet that its card joined from several segments as one mark.
+    pub joined_marks_once: bool,
     /// Offloaded segmentation: a burst crosses the network as one packet.
     pub offload: bool,
     /// Most segments that cross as one packet with `offload`; a longer burst is cut. At least 1.
@@ -108,6 +110,7 @@ impl Default for Config {
             ecn: None,
             receiver_ecn: EcnSupport::Accurate,
             ecn_option: true,
+            joined_marks_once: false,
             offload: false,
             offload_segments: u16::MAX,
             gso_max_size: 65_536,

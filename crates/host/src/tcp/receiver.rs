@@ -391,7 +391,8 @@ impl Receiver {
             Echo::Latched => self.latch(packet.ecn, segment.ecn),
             Echo::MarkByMark => self.echo_mark(now, packet.ecn, segment.ecn),
             Echo::Counters => {
-                let segments = u32::from(packet.segments);
+                let is_one = self.config.joined_marks_once;
+                let segments = if is_one { 1 } else { u32::from(packet.segments) };
                 self.must_ack |= self.counters.on_data(packet.ecn, segments, segment.payload);
             }
         }

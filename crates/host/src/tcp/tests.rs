@@ -649,6 +649,25 @@ fn the_classic_echo_lasts_until_it_is_answered() {
     assert_eq!(ack.ecn, TcpEcn::NONE);
 }
 
+/// What a receiver does that counts packets as its card hands them over: the field moves by one.
+#[test]
+fn a_receiver_may_count_a_joined_packet_as_one_mark() {
+    let config = Config { joined_marks_once: true, ..Config::default() };
+    let (_, mut receiver, _) = connect("prague", &config, |_| {});
+    for (joined, told) in [(20, 6), (8, 7), (1, 0)] {
+        let now = at(5000);
+        let mut packet = data(receiver.next_expected(), Ecn::Ce, now);
+        packet.segments = joined;
+        packet.wire_len = u32::from(joined) * 1514;
+        let Body::Segment(segment) = &mut packet.body else { panic!("data") };
+        segment.payload = u32::from(joined) * 1448;
+        receiver.on_packet(now, &packet, &mut NoObserver);
+        let answer = receiver.poll_transmit(now).expect("at once");
+        let Body::Ack(ack) = answer.body else { panic!() };
+        assert_eq!(ack.ecn, bits(told));
+    }
+}
+
 /// Sections 3.2 and 3.2.3.3: an offloaded packet counts its segments; blocks have precedence over
 /// the option.
 #[test]

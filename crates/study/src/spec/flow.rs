@@ -110,6 +110,10 @@ pub struct FlowSpec {
     /// TCP: with `accecn`, marked bytes are told of as well, in an option (`tcp_ecn_option`).
     #[schemars(extend("default" = tcp::Config::default().ecn_option))]
     pub ecn_option: Option<bool>,
+    /// TCP: with `accecn`, the receiver counts a marked packet that its card joined from several
+    /// segments as one mark, and not by its segments (RFC 9768 section 3.2.2 wants each counted).
+    #[schemars(extend("default" = tcp::Config::default().joined_marks_once))]
+    pub joined_marks_once: Option<bool>,
     /// TCP: a receive window that never changes. Either this or `receive_buffer`.
     #[schemars(extend("default" = "tuned automatically, as tcp_rmem 4096 131072 6291456"))]
     pub receive_window: Option<Text<Bytes>>,
@@ -283,6 +287,7 @@ pub const KEYS_BY_APP: &[(&str, &[AppKind])] = &[
     ("ecn", TCP),
     ("receiver_ecn", TCP),
     ("ecn_option", TCP),
+    ("joined_marks_once", TCP),
     ("receive_window", TCP),
     ("receive_buffer", TCP),
     ("send_buffer", TCP),

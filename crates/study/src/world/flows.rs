@@ -365,6 +365,7 @@ fn over_tcp(flow: &FlowSpec, traffic: Traffic) -> Result<App, At> {
         ecn: flow.ecn.map(Into::into),
         receiver_ecn: flow.receiver_ecn.map_or(linux.receiver_ecn, Into::into),
         ecn_option: flow.ecn_option.unwrap_or(linux.ecn_option),
+        joined_marks_once: flow.joined_marks_once.unwrap_or(linux.joined_marks_once),
         offload: flow.offload.unwrap_or(linux.offload),
         offload_segments: number(
             "offload_segments",
