@@ -302,6 +302,19 @@ mod shaped_trace {
     }
 
     #[test]
+    fn after_idleness_the_burst_is_as_many_bytes_at_the_new_rate() {
+        // 1250 bytes are a millisecond at 10 Mbit/s and a tenth of one at 100.
+        let mut shaped = shaped(&[(10_000_000, 5 * MILLI), (100_000_000, MILLI)], OnEnd::Hold);
+        let packet = packet(1250 - 14);
+        shaped.send(at(0), &packet);
+        // 1600 bytes for the first two: at the new rate 0.128 ms, and no more for having waited long.
+        let now = at(50 * MILLI);
+        assert_eq!(shaped.send(now, &packet), Departure { out: now, ready: now });
+        let owed = now + Span::from_nanos(72_000);
+        assert_eq!(shaped.send(now, &packet), Departure { out: now, ready: owed });
+    }
+
+    #[test]
     fn nothing_leaves_in_an_outage_whoever_asks() {
         let mut shaped = shaped(&[(0, 100), (10_000_000, 3 * MILLI), (0, 2 * MILLI)], OnEnd::Wrap);
         assert_eq!(shaped.ready_at(at(0)), at(100));
