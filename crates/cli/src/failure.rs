@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use sojourn_study::StudyError;
+use sojourn_file::StudyError;
 use sojourn_study::results::ResultsError;
 use sojourn_study::runner::RunError;
 

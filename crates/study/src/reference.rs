@@ -9,7 +9,7 @@ use sojourn_core::Param;
 use sojourn_metrics::METRICS;
 
 use crate::metrics::{Pooling, kind_of};
-use crate::spec::{AppKind, StudySpec};
+use sojourn_file::spec::{AppKind, StudySpec};
 
 /// What stands between the marks of the page.
 pub const BEGIN: &str = "<!-- generated: begin -->";

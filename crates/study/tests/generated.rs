@@ -25,7 +25,7 @@ fn check(path: &str, current: &str) {
 
 #[test]
 fn the_committed_schema_is_current() {
-    check("schema/study.schema.json", &sojourn_study::schema::json());
+    check("schema/study.schema.json", &sojourn_file::schema::json());
 }
 
 #[test]

@@ -13,7 +13,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("host", &["core", "cca"]),
     ("scenario", &["core", "cca", "qdisc", "link", "host"]),
     ("sim", &["core", "cca", "qdisc", "link", "host", "scenario"]),
-    ("study", &["core", "cca", "qdisc", "link", "host", "scenario", "sim", "metrics"]),
+    ("file", &["core", "cca", "qdisc", "link", "host", "scenario"]),
+    ("study", &["core", "cca", "qdisc", "link", "host", "scenario", "sim", "metrics", "file"]),
     ("report", &["core", "metrics", "scenario", "study"]),
 ];
 

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
+use sojourn_file::spec::AppKind;
 use sojourn_metrics::{Collector, METRICS};
 use sojourn_study::runner;
-use sojourn_study::spec::AppKind;
 use sojourn_study::study::model_version;
 use sojourn_study::{Overrides, Study};
 

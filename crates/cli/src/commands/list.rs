@@ -6,11 +6,11 @@ use std::path::Path;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use sojourn_core::{Param, SpecError};
+use sojourn_file::FILE_NAME;
+use sojourn_file::spec::AppKind;
 use sojourn_link::Model;
 use sojourn_metrics::{METRICS, Scope};
-use sojourn_study::spec::AppKind;
-use sojourn_study::study::FILE_NAME;
-use sojourn_study::{Overrides, Study, schema};
+use sojourn_study::{Overrides, Study};
 
 use super::run;
 use crate::args::{Format, ListArgs, Listed};
@@ -140,7 +140,7 @@ fn select(sections: &mut Vec<Section>, name: &str, of_any_kind: bool) -> Result<
 
 /// Keys of an application with what the schema says of them.
 fn applications() -> Vec<Entry> {
-    let schema: Value = serde_json::from_str(&schema::json()).unwrap_or_default();
+    let schema: Value = serde_json::from_str(&sojourn_file::schema::json()).unwrap_or_default();
     let keys = &schema["$defs"]["FlowSpec"]["properties"];
     let parameter = |key: &str| {
         let text = |name: &str| match &keys[key][name] {

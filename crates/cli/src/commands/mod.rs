@@ -34,7 +34,7 @@ pub(crate) fn execute(command: &Command, output: Output) -> Result<Outcome, Fail
         Command::List(args) => list::list(args, output)?,
         Command::New(args) => new::new(args, output)?,
         Command::Trace(command) => trace::trace(command, output)?,
-        Command::Schema => output.data(&sojourn_study::schema::json())?,
+        Command::Schema => output.data(&sojourn_file::schema::json())?,
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "sojourn", &mut script);

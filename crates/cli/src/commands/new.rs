@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
 
-use sojourn_study::study::FILE_NAME;
+use sojourn_file::FILE_NAME;
 
 use crate::args::NewArgs;
 use crate::failure::Failure;

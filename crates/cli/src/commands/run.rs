@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use sojourn_file::FILE_NAME;
 use sojourn_report::terminal;
 use sojourn_study::Study;
 use sojourn_study::results::{Folder, Plan};
 use sojourn_study::runner::{self, Options, Shard, Summary};
-use sojourn_study::study::FILE_NAME;
 
 use super::{claims, count, export, report};
 use crate::args::{Format, RunArgs};

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use sojourn_file::plan::{Factor, PlannedFlow, PlannedQueue};
+use sojourn_file::spec::ViewKind;
 
 /// Everything in a result folder but the time series, which are read run by run with
 /// [`Results::reader`].
@@ -80,18 +82,6 @@ impl Plan {
     }
 }
 
-/// What a study varies.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Factor {
-    /// Where it applies: `path.queue`, `flow.bbr.cca`.
-    pub name: String,
-    /// In the order of the study.
-    pub values: Vec<String>,
-    /// Positions of the factors that change together with this one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub together: Vec<usize>,
-}
-
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedScenario {
     /// A value for each of [`Plan::factors`].
@@ -101,27 +91,6 @@ pub struct PlannedScenario {
     pub step_s: f64,
     pub flows: Vec<PlannedFlow>,
     pub queues: Vec<PlannedQueue>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlannedFlow {
-    pub name: String,
-    /// The flow of the study file that this one belongs to; with `count` above 1 several do.
-    pub group: String,
-    pub app: String,
-    /// As written; `None` for applications without one.
-    pub cca: Option<String>,
-    /// Two-way propagation delay.
-    pub base_rtt_ms: f64,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlannedQueue {
-    pub name: String,
-    /// As written: `fq_codel limit 1000`.
-    pub queue: String,
-    /// As written: `10Mbps`, `trace:FILE`.
-    pub rate: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,21 +117,6 @@ pub struct View {
     /// Flows, groups or queues shown; empty is all.
     pub of: Vec<String>,
     pub filter: Vec<Where>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ViewKind {
-    /// A bar for each value of a factor.
-    Bars,
-    /// Over time.
-    Series,
-    /// Distribution over runs.
-    Cdf,
-    /// A metric against another.
-    Scatter,
-    /// Two factors and a colour.
-    Heatmap,
 }
 
 /// Selects scenarios: the factor has one of the values.

@@ -26,13 +26,13 @@ use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
 use crate::claims;
-use crate::error::StudyError;
 use crate::results::{
     CLAIMS, ClaimReport, FailedRun, Folder, Journal, Machine, PLAN, Plan, ResultsError, Row,
     RunResult, STUDY, StoreWriter, TablePaths, table, write_whole,
 };
 use crate::study::Study;
 use execute::{Named, execute};
+use sojourn_file::StudyError;
 
 /// How a study is run.
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::results::{Results, Verdict};
-use crate::study::Overrides;
 use crate::testing::Scratch;
+use sojourn_file::Overrides;
 
 const STUDY_TEXT: &str = r#"
 schema = 1

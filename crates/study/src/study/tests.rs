@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use sojourn_core::Span;
 
 use super::*;
 
@@ -46,42 +47,6 @@ fn values(study: &Study) -> Vec<Vec<&str>> {
 }
 
 #[test]
-fn factors_are_crossed_and_the_first_changes_slowest() {
-    let study =
-        study("[factors]\npath.rtt = [\"10ms\", \"30ms\"]\n\"cca\" = [\"cubic\", \"reno\"]\n");
-    assert_eq!(
-        values(&study),
-        [["10ms", "cubic"], ["10ms", "reno"], ["30ms", "cubic"], ["30ms", "reno"]]
-    );
-    assert_eq!(study.scenarios[2].scenario.links[0].delay, Span::from_millis(15));
-    let ccas = study.scenarios[1].flows.iter().map(|flow| flow.cca.as_deref());
-    assert!(ccas.into_iter().all(|cca| cca == Some("reno")));
-}
-
-#[test]
-fn zipped_factors_change_together() {
-    let study = study(
-        "[factors]\n\"cca\" = [\"cubic\", \"reno\"]\n[[factors.zip]]\n\
-         path.rate = [\"10Mbps\", \"20Mbps\"]\npath.queue = [\"pfifo limit 50\", \"pfifo limit 100\"]\n",
-    );
-    assert_eq!(
-        values(&study),
-        [
-            ["cubic", "10Mbps", "pfifo limit 50"],
-            ["cubic", "20Mbps", "pfifo limit 100"],
-            ["reno", "10Mbps", "pfifo limit 50"],
-            ["reno", "20Mbps", "pfifo limit 100"],
-        ]
-    );
-    let text = "[[factors.zip]]\npath.rate = [\"1Mbps\", \"2Mbps\"]\npath.rtt = [\"1ms\"]\n";
-    let error = read(text, &Overrides::default()).unwrap_err();
-    assert!(error.contains("different numbers of values: [2, 1]"), "{error}");
-    let text = "[[factors.zip]]\ncca = [\"cubic\", \"reno\", \"cubic\"]\npath.rtt = [\"1ms\", \"1ms\", \"1ms\"]\n";
-    let error = read(text, &Overrides::default()).unwrap_err();
-    assert!(error.contains("'cubic', '1ms' is listed twice"), "{error}");
-}
-
-#[test]
 fn a_value_may_go_with_several_of_another_factor() {
     let zipped = "[[factors.zip]]\ncca = [\"cubic\", \"bbr\", \"prague\"]\n\
                   path.queue = [\"pfifo limit 50\", \"pfifo limit 50\", \"dualpi2\"]\n";
@@ -98,145 +63,6 @@ fn a_value_may_go_with_several_of_another_factor() {
     assert_eq!(values(&fifo), [["cubic", "pfifo limit 50"], ["bbr", "pfifo limit 50"]]);
     let again = Study::parse("again", fifo.text(), Path::new(""), &Overrides::default()).unwrap();
     assert_eq!(values(&again), values(&fifo));
-}
-
-#[test]
-fn combinations_can_be_left_out() {
-    let study = study(
-        "[factors]\npath.rtt = [\"10ms\", \"30ms\"]\ncca = [\"cubic\", \"reno\"]\n\
-         [[factors.except]]\npath.rtt = \"30ms\"\ncca = [\"reno\"]\n",
-    );
-    assert_eq!(values(&study), [["10ms", "cubic"], ["10ms", "reno"], ["30ms", "cubic"]]);
-}
-
-#[test]
-fn ranges_count_in_units_and_without_rounding_dust() {
-    let factor = |range: &str| {
-        let study = study(&format!("[factors]\n{range}\n"));
-        study.factors[0].values.clone()
-    };
-    assert_eq!(
-        factor("path.rtt = { from = \"10ms\", to = \"50ms\", step = \"20ms\" }"),
-        ["10ms", "30ms", "50ms"]
-    );
-    assert_eq!(
-        factor("flow.b.count = { from = 1, to = 8, count = 4, scale = \"log\" }"),
-        ["1", "2", "4", "8"]
-    );
-    assert_eq!(
-        factor("path.rtt = { from = \"0.1ms\", to = \"0.3ms\", step = \"0.1ms\" }"),
-        ["0.1ms", "0.2ms", "0.3ms"]
-    );
-    assert_eq!(factor("flow.b.count = { from = 3, to = 1, step = -1 }"), ["3", "2", "1"]);
-    for (range, words) in [
-        ("{ from = 1, to = 3 }", "a range needs one of the two (allowed: step, count)"),
-        ("{ from = 1, to = 3, step = 0 }", "do not lead"),
-        ("{ from = 1, to = 3, step = -1 }", "do not lead"),
-        (
-            "{ from = \"1ms\", to = \"3s\", step = \"1ms\" }",
-            "'to' has 's' and 'from' has 'ms' (allowed: 'ms')",
-        ),
-        ("{ from = 1, to = 1000000, step = 0.001 }", "too many values"),
-        ("{ from = 0, to = 3, count = 3, scale = \"log\" }", "above zero"),
-        ("{ from = 1, to = 3, stepp = 1 }", "a range has no 'stepp'; did you mean 'step'?"),
-        ("{ from = 1, step = 1 }", "'to' is missing"),
-        ("{ from = 1, to = 3, step = 1, count = 2 }", "say the same"),
-        ("{ from = 1, to = 3, count = 3, scale = \"lg\" }", "did you mean 'log'?"),
-        ("{ from = 1, to = 3, count = 1 }", "'count' is out of range (allowed: a whole number"),
-        ("{ from = 1, to = 3, count = 1000000000 }", "'count' is out of range"),
-        ("{ from = nan, to = 3, step = 1 }", "NaN is too large"),
-        ("{ from = 1, to = inf, step = 1 }", "inf is too large"),
-        ("{ from = 1, to = 3, step = nan }", "NaN is too large"),
-        ("{ from = \"ms\", to = 3, step = 1 }", "'ms' is no number with a unit"),
-        ("{ from = [1], to = 3, step = 1 }", "a list is no number"),
-        ("{}", "has no values"),
-        ("\"10ms\"", "a text does not fit"),
-    ] {
-        let error =
-            read(&format!("[factors]\npath.rtt = {range}\n"), &Overrides::default()).unwrap_err();
-        assert!(error.contains(words), "\n  wanted: {words}\n  found:  {error}");
-        assert!(error.contains("(allowed: "), "{error}");
-        assert!(error.starts_with("t.toml:21:"), "{error}");
-    }
-}
-
-#[test]
-fn every_combination_of_kinds_of_keys_is_refused_where_it_grows_too_large() {
-    let range = |n: u32| format!("{{ from = 1, to = {n}, step = 1 }}");
-    for (more, set, words) in [
-        // 10^9 scenarios.
-        (
-            format!(
-                "[factors]\nflow.b.count = {}\nflow.a.dscp = {}\nflow.b.dscp = {}\n",
-                range(1000),
-                range(1000),
-                range(1000)
-            ),
-            &[][..],
-            "too many scenarios: 1000 × 1000 × 1000 (allowed: at most 100000)",
-        ),
-        // 10^4 scenarios of 10^4 flows.
-        (
-            "[factors]\nflow.b.mss = { from = 64, to = 10000, step = 1 }\n".to_owned(),
-            &["flow.b.count=10000"],
-            "too many flows in all (allowed: at most 500000)",
-        ),
-        // 10^4 scenarios of 10^5 seeds.
-        (
-            format!("[factors]\nflow.b.dscp = {}\n", range(10_000)),
-            &["repeat.seeds=100000"],
-            "10000 scenarios and 100000 seeds make too many runs (allowed: at most 1000000)",
-        ),
-        (String::new(), &["step=1ns"], "into too many rows (allowed: 1ms or more)"),
-        (String::new(), &["flow.b.count=10001"], "10001 is out of range (allowed: 1 to 10000)"),
-    ] {
-        let set = set.iter().map(|set| (*set).to_owned()).collect();
-        let error = read(&more, &Overrides { set, ..Overrides::default() }).unwrap_err();
-        assert!(error.contains(words), "\n  wanted: {words}\n  found:  {error}");
-    }
-}
-
-#[test]
-fn too_many_scenarios_are_refused_before_they_are_made() {
-    let range = "{ from = 1, to = 1000, step = 1 }";
-    let text = format!("[factors]\nflow.b.count = {range}\nflow.a.dscp = {range}\n");
-    let error = read(&text, &Overrides::default()).unwrap_err();
-    assert!(error.contains("combine to too many scenarios"), "{error}");
-}
-
-#[test]
-fn setting_a_key_changes_the_scenario_and_setting_a_factor_its_values() {
-    let factors = "[factors]\npath.rtt = [\"10ms\", \"30ms\"]\n";
-    let study = with(factors, &["path.rate=40mbps", "path.rtt=5ms"]);
-    assert_eq!(values(&study), [["5ms"]]);
-    assert_eq!(study.scenarios[0].queues[0].rate, "40mbps");
-    let study = with(factors, &["path.rtt=[\"1ms\", \"2ms\", \"3ms\"]"]);
-    assert_eq!(values(&study), [["1ms"], ["2ms"], ["3ms"]]);
-    let study = with("", &["path.queue=[\"fq_codel\", \"codel\"]", "repeat.seeds=3"]);
-    assert_eq!(values(&study), [["fq_codel"], ["codel"]]);
-    assert_eq!(study.seeds, [1, 2, 3]);
-    assert_eq!(
-        with("", &["flow.*.start=2s"]).scenarios[0].scenario.flows[2].start,
-        Span::from_secs(2)
-    );
-}
-
-#[test]
-fn a_value_of_a_zipped_factor_chooses_those_that_go_with_it() {
-    let zipped = "[[factors.zip]]\npath.rate = [\"10Mbps\", \"20Mbps\"]\n\
-                  path.queue = [\"pfifo limit 50\", \"pfifo limit 100\"]\n";
-    assert_eq!(values(&with(zipped, &["path.rate=20Mbps"])), [["20Mbps", "pfifo limit 100"]]);
-    // As the line that repeats a run has them.
-    let all = with(zipped, &["path.rate=20Mbps", "path.queue=pfifo limit 100"]);
-    assert_eq!(values(&all), [["20Mbps", "pfifo limit 100"]]);
-    for (set, words) in [
-        ("path.rate=30Mbps", "never is '30Mbps'; did you mean '10Mbps'? (allowed: 10Mbps, 20Mbps)"),
-        ("path.rate=[\"10Mbps\"]", "a list does not fit (allowed: 10Mbps, 20Mbps)"),
-    ] {
-        let overrides = Overrides { set: vec![set.into()], ..Overrides::default() };
-        let error = read(zipped, &overrides).unwrap_err();
-        assert!(error.contains(words), "{error}");
-    }
 }
 
 #[test]
@@ -273,16 +99,6 @@ fn claims_over_values_that_the_command_line_took_away_are_no_mistake() {
 }
 
 #[test]
-fn a_shortened_study_keeps_its_proportions() {
-    let overrides = Overrides { shorten: Some(Span::from_secs(5)), ..Overrides::default() };
-    let study = read("", &overrides).unwrap();
-    let scenario = &study.scenarios[0].scenario;
-    assert_eq!((scenario.duration, scenario.warmup), (Span::from_secs(5), Span::from_secs(1)));
-    assert_eq!(scenario.flows[0].stop, Some(Span::from_millis(2500)));
-    assert_eq!(scenario.flows[0].start_jitter, Span::from_millis(250));
-}
-
-#[test]
 fn a_run_is_named_by_what_it_is_and_not_where_it_stands() {
     let id = |study: &Study, run: usize| study.plan().runs[run].id.clone();
     let alone = study("");
@@ -316,63 +132,6 @@ fn the_canonical_text_is_stable() {
 }
 
 proptest! {
-    #[test]
-    fn no_text_makes_the_parser_panic(text in "\\PC{0,120}") {
-        let _ = Study::parse("t", &text, Path::new(""), &Overrides::default());
-    }
-
-    #[test]
-    fn no_value_anywhere_makes_the_parser_panic(
-        line in 0usize..17,
-        value in prop::sample::select(vec![
-            "0", "-1", "1e99", "\"\"", "\"0s\"", "\"18446744073709551615s\"", "\"999999999Gbps\"", "[]", "{}",
-            "true", "[[1]]", "\"cake\"", "\"trace \"", "9223372036854775807", "nan", "\"é\"", "\"bulk\"", "1979-05-27",
-        ]),
-    ) {
-        let lines: Vec<String> = BASE
-            .lines()
-            .enumerate()
-            .map(|(index, text)| match text.split_once(" = ") {
-                Some((key, _)) if index == line => format!("{key} = {value}"),
-                _ => text.to_owned(),
-            })
-            .collect();
-        let _ = Study::parse("t", &lines.join("\n"), Path::new(""), &Overrides::default());
-    }
-
-    #[test]
-    fn no_option_makes_the_parser_panic(
-        address in prop::sample::select(vec![
-            "path.rate", "path.rtt", "cca", "flow.a.count", "flow.b.start", "repeat.seeds", "duration", "path",
-            "repeat.x", "flow.*.stop", "link.l.rate", "factors.x", "",
-        ]),
-        value in "\\PC{0,20}",
-    ) {
-        let overrides = Overrides { set: vec![format!("{address}={value}")], ..Overrides::default() };
-        let _ = Study::parse("t", BASE, Path::new(""), &overrides);
-    }
-
-    #[test]
-    fn no_range_makes_the_parser_panic(
-        parts in prop::collection::vec(
-            (
-                prop::sample::select(vec!["from", "to", "step", "count", "scale"]),
-                prop::sample::select(vec![
-                    "0", "1", "-1", "5", "1e300", "nan", "-inf", "\"1ms\"", "\"3MS\"", "\"\"", "\"-\"",
-                    "\"1e9s\"", "\"log\"", "\"linear\"", "[]", "{}", "true", "9223372036854775807",
-                ]),
-            ),
-            0..6,
-        ),
-        name in prop::sample::select(vec!["path.rtt", "flow.b.count", "flow.a.dscp", "duration", "x"]),
-    ) {
-        let parts: Vec<String> = parts.iter().map(|(key, value)| format!("{key} = {value}")).collect();
-        let text = format!("{BASE}[factors]\n{name} = {{ {} }}\n", parts.join(", "));
-        if let Ok(study) = Study::parse("t", &text, Path::new(""), &Overrides::default()) {
-            prop_assert!(study.scenarios.len() <= 10_000);
-        }
-    }
-
     #[test]
     fn what_is_set_is_in_the_study_as_run(
         sets in prop::collection::vec(

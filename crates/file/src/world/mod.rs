@@ -16,7 +16,7 @@ use sojourn_scenario::Scenario;
 
 use crate::document::Document;
 use crate::error::StudyError;
-use crate::results::{PlannedFlow, PlannedQueue};
+use crate::plan::{PlannedFlow, PlannedQueue};
 use crate::spec::ScenarioSpec;
 
 /// Where `step` is left out.
@@ -39,6 +39,9 @@ struct Wrong {
     key: String,
     problem: SpecError,
 }
+
+/// A key of a flow, and what is wrong with it.
+type WrongKey = (&'static str, SpecError);
 
 impl Wrong {
     fn new(key: impl Into<String>, problem: SpecError) -> Self {

@@ -6,12 +6,12 @@ use sojourn_host::tcp;
 use sojourn_link::RateConfig;
 use sojourn_scenario::{App, Scenario, Traffic};
 
-use crate::study::{Overrides, Study};
-use crate::testing::Scratch;
+use crate::study_file::{Overrides, StudyFile};
 
-fn study_in(folder: &Path, scenario: &str) -> Result<Study, String> {
+fn study_in(folder: &Path, scenario: &str) -> Result<StudyFile, String> {
     let text = format!("schema = 1\ntitle = \"t\"\n[scenario]\nduration = \"10s\"\n{scenario}");
-    Study::parse("t.toml", &text, folder, &Overrides::default()).map_err(|error| error.to_string())
+    StudyFile::parse("t.toml", &text, folder, &Overrides::default())
+        .map_err(|error| error.to_string())
 }
 
 fn scenario(text: &str) -> Scenario {
@@ -284,16 +284,15 @@ fn arrivals_that_cannot_be_are_refused() {
 
 #[test]
 fn a_distribution_of_sizes_is_found_beside_the_study_and_a_malformed_one_is_blamed() {
-    let scratch = Scratch::new("sizes");
-    scratch.write("good.txt", "1000 50\n2000 100\n");
-    scratch.write("bad.txt", "1000 50\n2000\n");
-    let folder = scratch.path("");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("good.txt"), "1000 50\n2000 100\n").unwrap();
+    std::fs::write(folder.path().join("bad.txt"), "1000 50\n2000\n").unwrap();
     let read = |file: &str| {
         let flow = format!(
             "[[scenario.flow]]\nname = \"a\"\napp = \"arrivals\"\nload = \"1Mbps\"\n\
              sizes = \"cdf {file}\"\n"
         );
-        study_in(&folder, &format!("{PATH}{flow}"))
+        study_in(folder.path(), &format!("{PATH}{flow}"))
     };
     let study = read("good.txt").unwrap();
     let App::Tcp { traffic: Traffic::Arrivals(config), .. } =
@@ -309,11 +308,11 @@ fn a_distribution_of_sizes_is_found_beside_the_study_and_a_malformed_one_is_blam
 
 #[test]
 fn a_trace_is_found_beside_the_study_and_a_malformed_one_is_blamed() {
-    let scratch = Scratch::new("world");
-    scratch.write("good.csv", "10,1.0\n20,1.0\n");
-    scratch.write("bad.csv", "10,1.0\nten,1.0\n");
-    let folder = scratch.path("");
-    let read = |file: &str| study_in(&folder, &format!("{}{BULK}", PATH.replace("10Mbps", file)));
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("good.csv"), "10,1.0\n20,1.0\n").unwrap();
+    std::fs::write(folder.path().join("bad.csv"), "10,1.0\nten,1.0\n").unwrap();
+    let read =
+        |file: &str| study_in(folder.path(), &format!("{}{BULK}", PATH.replace("10Mbps", file)));
     let study = read("trace good.csv").unwrap();
     assert!(matches!(study.scenarios[0].scenario.links[0].rate, RateConfig::Trace { .. }));
     assert_eq!(study.scenarios[0].queues[0].rate, "trace good.csv");

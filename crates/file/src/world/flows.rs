@@ -8,9 +8,9 @@ use sojourn_host::tcp::{self, ReceiveBuffer};
 use sojourn_scenario::{App, Flow, Traffic};
 
 use super::shapes::{Shape, Ways, check_name, taken};
-use super::{Traces, Wrong, arrivals};
+use super::{Traces, Wrong, WrongKey, arrivals};
 use crate::document::{Document, Table, Value};
-use crate::results::PlannedFlow;
+use crate::plan::PlannedFlow;
 use crate::spec::{AppKind, Direction, FlowSpec, KEYS_BY_APP, ScenarioSpec, Text};
 
 const MAX_COUNT: u32 = 10_000;
@@ -80,9 +80,6 @@ pub(super) fn build(
     Ok((flows, planned))
 }
 
-/// A key of the flow, and what is wrong with it.
-pub(super) type At = (&'static str, SpecError);
-
 /// Where a flow is written, and what was read for others.
 struct Sources<'a> {
     index: usize,
@@ -95,7 +92,7 @@ fn one(
     spec: &ScenarioSpec,
     shape: &mut Shape,
     sources: &mut Sources<'_>,
-) -> Result<Flow, At> {
+) -> Result<Flow, WrongKey> {
     let (src, dst, forward, reverse) = ends(flow, shape)?;
     let delay_of = |links: &[u16]| {
         links.iter().fold(Span::ZERO, |sum, link| sum + shape.links[usize::from(*link)].delay)
@@ -142,7 +139,7 @@ fn one(
 }
 
 /// Hosts and ways.
-fn ends(flow: &FlowSpec, shape: &mut Shape) -> Result<(u16, u16, Vec<u16>, Vec<u16>), At> {
+fn ends(flow: &FlowSpec, shape: &mut Shape) -> Result<(u16, u16, Vec<u16>, Vec<u16>), WrongKey> {
     match &shape.ways {
         Ways::Row { hops, is_path } => {
             let hops = match (flow.hop, *is_path) {
@@ -204,7 +201,7 @@ fn ends(flow: &FlowSpec, shape: &mut Shape) -> Result<(u16, u16, Vec<u16>, Vec<u
 }
 
 /// Propagation beyond that of the links.
-fn own_delay(flow: &FlowSpec, of_links: Span) -> Result<(Span, Span), At> {
+fn own_delay(flow: &FlowSpec, of_links: Span) -> Result<(Span, Span), WrongKey> {
     let Some(rtt) = &flow.rtt else {
         return Ok((span_or(&flow.delay, Span::ZERO), span_or(&flow.reverse_delay, Span::ZERO)));
     };
@@ -225,7 +222,7 @@ fn app(
     shape: &Shape,
     forward: &[u16],
     sources: &mut Sources<'_>,
-) -> Result<App, At> {
+) -> Result<App, WrongKey> {
     Ok(match flow.app {
         AppKind::Bulk => {
             let bytes = flow.bytes.as_ref().map(|bytes| bytes.value.as_u64());
@@ -280,7 +277,7 @@ fn app(
     })
 }
 
-fn frames(flow: &FlowSpec) -> Result<App, At> {
+fn frames(flow: &FlowSpec) -> Result<App, WrongKey> {
     let missing = |key: &'static str, example: &str| {
         (key, SpecError::new(format!("frames needs '{key}'")).allow([example]))
     };
@@ -313,7 +310,11 @@ fn frames(flow: &FlowSpec) -> Result<App, At> {
     }))
 }
 
-fn size(flow: &FlowSpec, default: u64, allowed: std::ops::RangeInclusive<u64>) -> Result<u64, At> {
+fn size(
+    flow: &FlowSpec,
+    default: u64,
+    allowed: std::ops::RangeInclusive<u64>,
+) -> Result<u64, WrongKey> {
     let size = flow.size.as_ref().map_or(default, |size| size.value.as_u64());
     if allowed.contains(&size) {
         return Ok(size);
@@ -322,7 +323,7 @@ fn size(flow: &FlowSpec, default: u64, allowed: std::ops::RangeInclusive<u64>) -
     Err(("size", problem.allow([format!("{}B to {}B", allowed.start(), allowed.end())])))
 }
 
-fn over_tcp(flow: &FlowSpec, traffic: Traffic) -> Result<App, At> {
+fn over_tcp(flow: &FlowSpec, traffic: Traffic) -> Result<App, WrongKey> {
     let cca = match &flow.cca {
         Some(cca) => cca.value.clone(),
         None => sojourn_cca::Config::parse("cubic").map_err(|error| ("cca", error))?,
@@ -402,7 +403,7 @@ fn over_tcp(flow: &FlowSpec, traffic: Traffic) -> Result<App, At> {
 }
 
 /// A buffer or window that a connection can live with.
-fn sized(key: &'static str, bytes: u64) -> Result<u64, At> {
+fn sized(key: &'static str, bytes: u64) -> Result<u64, WrongKey> {
     // Two small segments; and far below where sums of buffers could wrap.
     if (2_304..=1 << 40).contains(&bytes) {
         return Ok(bytes);

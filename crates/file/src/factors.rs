@@ -6,7 +6,7 @@ use sojourn_core::SpecError;
 
 use crate::document::{self, At, Document, Entry, Node, Table, Value};
 use crate::error::{Place, StudyError};
-use crate::results::Factor;
+use crate::plan::Factor;
 
 /// More scenarios than anybody means to run.
 pub const MAX_SCENARIOS: usize = 100_000;

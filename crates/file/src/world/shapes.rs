@@ -6,7 +6,7 @@ use sojourn_scenario::{Host, Link};
 use super::routes::Graph;
 use super::{Traces, Wrong};
 use crate::document::Document;
-use crate::results::PlannedQueue;
+use crate::plan::PlannedQueue;
 use crate::spec::{LineParts, ScenarioSpec};
 
 const MAX_HOPS: u32 = 64;

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
+use tempfile::TempDir;
 
 use super::*;
-use crate::testing::Scratch;
 
 fn parse(text: &str) -> Document {
     Document::parse("t.toml", text, Path::new("")).unwrap_or_else(|error| panic!("{error}"))
@@ -9,6 +9,13 @@ fn parse(text: &str) -> Document {
 
 fn place(document: &Document, key: &str) -> String {
     document.place(document.locate(key)).to_string()
+}
+
+/// Writes a file that is gone when the test is.
+fn write(folder: &TempDir, name: &str, text: &str) -> PathBuf {
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).expect("the temporary folder can be written to");
+    path
 }
 
 #[test]
@@ -25,10 +32,10 @@ fn keys_and_values_know_their_lines_and_columns() {
 
 #[test]
 fn a_file_counts_above_the_one_that_it_extends() {
-    let scratch = Scratch::new("document");
-    scratch.write("base.toml", "a = 1\nb = 2\n[t]\nx = 1\ny = 2\nlist = [1, 2]\n");
+    let folder = tempfile::tempdir().unwrap();
+    write(&folder, "base.toml", "a = 1\nb = 2\n[t]\nx = 1\ny = 2\nlist = [1, 2]\n");
     let path =
-        scratch.write("top.toml", "extends = \"base.toml\"\nb = 3\n[t]\ny = 4\nlist = [9]\n");
+        write(&folder, "top.toml", "extends = \"base.toml\"\nb = 3\n[t]\ny = 4\nlist = [9]\n");
     let document = Document::read(&path).unwrap();
     assert_eq!(document.to_toml(), "a = 1\nb = 3\n\n[t]\nx = 1\ny = 4\nlist = [9]\n");
     assert!(place(&document, "t.x").ends_with("base.toml:4:5"));
@@ -38,17 +45,17 @@ fn a_file_counts_above_the_one_that_it_extends() {
 
 #[test]
 fn files_that_extend_one_another_in_a_circle_are_refused() {
-    let scratch = Scratch::new("document");
-    let path = scratch.write("a.toml", "extends = \"b.toml\"\n");
-    scratch.write("b.toml", "extends = \"a.toml\"\n");
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(&folder, "a.toml", "extends = \"b.toml\"\n");
+    write(&folder, "b.toml", "extends = \"a.toml\"\n");
     let error = Document::read(&path).unwrap_err().to_string();
     assert!(error.contains("is it a circle?"), "{error}");
 }
 
 #[test]
 fn a_missing_base_is_blamed_on_itself() {
-    let scratch = Scratch::new("document");
-    let path = scratch.write("a.toml", "extends = \"none.toml\"\n");
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(&folder, "a.toml", "extends = \"none.toml\"\n");
     let error = Document::read(&path).unwrap_err().to_string();
     assert!(error.contains("none.toml: cannot be read"), "{error}");
 }

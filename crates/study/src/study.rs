@@ -1,6 +1,4 @@
-//! A study, read, checked and expanded: everything that can be wrong has been found.
-
-mod expand;
+//! A study, read and checked: everything that can be wrong has been found.
 
 #[cfg(test)]
 mod tests;
@@ -8,28 +6,19 @@ mod tests;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use sojourn_core::{Span, SpecError, StreamAddress};
+use sojourn_core::{SpecError, StreamAddress};
+use sojourn_file::document::{Document, Value};
+use sojourn_file::factors;
+use sojourn_file::plan::Factor;
+use sojourn_file::spec::{ClaimSpec, OneOrMany, SCHEMA, StudySpec, ViewKind, ViewSpec};
+use sojourn_file::{FILE_NAME, Overrides, StudyError, StudyFile, StudyScenario};
 use sojourn_metrics::DELAYS;
 use sojourn_scenario::Scenario;
 
 use crate::claims::{Claim, Expectation, Names, check_factor, find_factor};
 use crate::digest::Digest;
-use crate::document::{Assignment, At, Document, Node, Table, Value};
-use crate::error::StudyError;
-use crate::factors::{self, Combination, Factors};
 use crate::metrics;
-use crate::results::{
-    Factor, Kind, Plan, PlannedFlow, PlannedQueue, PlannedRun, PlannedScenario, View, ViewKind,
-    Where,
-};
-use crate::spec::{ClaimSpec, OneOrMany, SCHEMA, Seeds, StudySpec, ViewSpec};
-
-/// Name of the study file in a study's folder.
-pub const FILE_NAME: &str = "study.toml";
-
-const MAX_SEEDS: u64 = 100_000;
-/// What the plan of them takes is held in memory.
-const MAX_RUNS: usize = 1_000_000;
+use crate::results::{Kind, Plan, PlannedRun, PlannedScenario, View, Where};
 
 /// A question with everything that is needed to answer it.
 #[derive(Clone, Debug)]
@@ -52,36 +41,13 @@ pub struct Study {
     text: String,
 }
 
-#[derive(Clone, Debug)]
-pub struct StudyScenario {
-    /// A value for each factor.
-    pub factors: Vec<String>,
-    pub scenario: Scenario,
-    pub flows: Vec<PlannedFlow>,
-    pub queues: Vec<PlannedQueue>,
-}
-
-/// Changes to a study from outside.
-#[derive(Clone, Debug, Default)]
-pub struct Overrides {
-    /// `ADDRESS=VALUE`, as factors write addresses; a factor takes the value or list of values
-    /// instead of its own.
-    pub set: Vec<String>,
-    /// How many seeds.
-    pub seeds: Option<u64>,
-    /// Runs no longer than this: warm-up, starts and stops shrink in proportion.
-    pub shorten: Option<Span>,
-}
-
 impl Study {
     /// Reads a study: a file, or a folder with a `study.toml`.
     ///
     /// # Errors
     /// Whatever is wrong with it; nothing is left for the runs to find.
     pub fn load(path: &Path, overrides: &Overrides) -> Result<Self, StudyError> {
-        let file = if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() };
-        let document = Document::read(&file)?;
-        Self::build(document, file, overrides)
+        Self::from_file(StudyFile::load(path, overrides)?)
     }
 
     /// Reads a study that stands in no file; relative paths in it start from `folder`.
@@ -94,8 +60,7 @@ impl Study {
         folder: &Path,
         overrides: &Overrides,
     ) -> Result<Self, StudyError> {
-        let document = Document::parse(name, text, folder)?;
-        Self::build(document, PathBuf::from(name), overrides)
+        Self::from_file(StudyFile::parse(name, text, folder, overrides)?)
     }
 
     /// What is to be run.
@@ -112,7 +77,7 @@ impl Study {
             study_seed: self.study_seed,
             seeds: self.seeds.clone(),
             factors: self.factors.clone(),
-            scenarios: self.scenarios.iter().map(StudyScenario::planned).collect(),
+            scenarios: self.scenarios.iter().map(planned).collect(),
             runs: Vec::with_capacity(self.scenarios.len() * self.seeds.len()),
             views: self.views.clone(),
             metrics: metrics::columns(),
@@ -163,66 +128,22 @@ impl Study {
         claims(&specs, &document, Names { plan, is_overridden: &is_overridden })
     }
 
-    /// Makes every run at most `duration` long; warm-up, starts and stops shrink in proportion.
-    fn shorten(&mut self, duration: Span) -> Result<(), SpecError> {
-        for StudyScenario { scenario, .. } in &mut self.scenarios {
-            let whole = scenario.duration;
-            if whole <= duration {
-                continue;
-            }
-            let part = |span: Span| {
-                let nanos = u128::from(span.as_nanos()) * u128::from(duration.as_nanos());
-                Span::from_nanos((nanos / u128::from(whole.as_nanos())) as u64)
-            };
-            scenario.duration = duration;
-            scenario.warmup = part(scenario.warmup);
-            scenario.step = scenario.step.min(duration);
-            for flow in &mut scenario.flows {
-                flow.start = part(flow.start);
-                flow.start_jitter = part(flow.start_jitter);
-                flow.stop = flow.stop.map(part);
-            }
-            scenario.check()?;
-        }
-        Ok(())
-    }
-
-    fn build(
-        mut document: Document,
-        path: PathBuf,
-        overrides: &Overrides,
-    ) -> Result<Self, StudyError> {
-        let factors = apply(&mut document, overrides)?;
-        let combinations = factors.combinations(&document)?;
-        let spec = read_base(&mut document, &factors, &combinations)?;
-        let seeds = seeds(&spec, &document)?;
-        if combinations.len() * seeds.len() > MAX_RUNS {
-            let (scenarios, seeds) = (combinations.len(), seeds.len());
-            let problem = format!("{scenarios} scenarios and {seeds} seeds make too many runs");
-            let problem = SpecError::new(problem).allow([format!("at most {MAX_RUNS}")]);
-            return Err(document.error_at_key("repeat.seeds", problem));
-        }
-        let scenarios = expand::expand(&mut document, &factors, &combinations)?;
-
+    fn from_file(file: StudyFile) -> Result<Self, StudyError> {
+        let StudyFile { path, overrides, document, spec, factors, scenarios, seeds, text } = file;
         let mut study = Self {
             title: spec.title.clone(),
             source: spec.source.clone(),
             question: spec.question.clone(),
-            overrides: noted(overrides),
+            path,
+            overrides,
             factors: factors.list(),
+            scenarios,
             study_seed: spec.repeat.study_seed,
             seeds,
-            scenarios,
             views: Vec::new(),
             claims: Vec::new(),
-            text: text_of(&document, &path, overrides),
-            path,
+            text,
         };
-        if let Some(duration) = &spec.shorten {
-            study
-                .shorten(duration.value)
-                .map_err(|problem| document.error_at_key("shorten", problem))?;
-        }
         let plan = study.plan();
         let names = Names { plan: &plan, is_overridden: &|factor| factors.is_overridden(factor) };
         study.views = views(&spec, &document, names)?;
@@ -231,16 +152,15 @@ impl Study {
     }
 }
 
-impl StudyScenario {
-    fn planned(&self) -> PlannedScenario {
-        PlannedScenario {
-            factors: self.factors.clone(),
-            duration_s: self.scenario.duration.as_secs_f64(),
-            warmup_s: self.scenario.warmup.as_secs_f64(),
-            step_s: self.scenario.step.as_secs_f64(),
-            flows: self.flows.clone(),
-            queues: self.queues.clone(),
-        }
+/// What the plan tells of a scenario.
+fn planned(scenario: &StudyScenario) -> PlannedScenario {
+    PlannedScenario {
+        factors: scenario.factors.clone(),
+        duration_s: scenario.scenario.duration.as_secs_f64(),
+        warmup_s: scenario.scenario.warmup.as_secs_f64(),
+        step_s: scenario.scenario.step.as_secs_f64(),
+        flows: scenario.flows.clone(),
+        queues: scenario.queues.clone(),
     }
 }
 
@@ -260,119 +180,7 @@ pub fn run_id(canonical: &str, study_seed: u64, seed: u64, model: &str) -> Diges
     Digest::of(text.as_bytes())
 }
 
-/// Puts overrides into the document and its factors.
-fn apply(document: &mut Document, overrides: &Overrides) -> Result<Factors, StudyError> {
-    let mut factors = Factors::read(document)?;
-    for set in &overrides.set {
-        let assignment = Assignment::parse(set)
-            .map_err(|error| StudyError::of_file(format!("--set {set}"), error.to_string()))?;
-        let node = document.assigned(&assignment);
-        let address = &assignment.address;
-        if let Some(key) = address.strip_prefix("repeat.") {
-            set_repeat(document, key, node);
-        } else if !factors.set(document, address, &node)? {
-            let at = node.at;
-            let mut table = scenario_table(document).cloned().unwrap_or_default();
-            crate::document::set(&mut table, address, at, &node)
-                .map_err(|error| document.error(at, address, error))?;
-            set_scenario_table(document, table);
-        }
-    }
-    if let Some(seeds) = overrides.seeds {
-        let at = document.option(&format!("--seeds {seeds}"));
-        // More than fit are refused as too many.
-        let value = Value::Integer(i64::try_from(seeds).unwrap_or(i64::MAX));
-        set_repeat(document, "seeds", Node { value, at });
-    }
-    if let Some(duration) = overrides.shorten {
-        let at = document.option(&format!("--shorten {duration}"));
-        let value = Value::String(duration.to_string());
-        document.root.insert_value("shorten", at, Node { value, at });
-    }
-    let is_changed = !overrides.set.is_empty();
-    if is_changed {
-        factors.write(document);
-    }
-    Ok(factors)
-}
-
-fn set_repeat(document: &mut Document, key: &str, node: Node) {
-    let at = node.at;
-    let mut table = match document.root.node("repeat").map(|node| &node.value) {
-        Some(Value::Table(table)) => table.clone(),
-        _ => Table::default(),
-    };
-    table.insert_value(key, at, node);
-    document.root.insert_value("repeat", at, Node { value: Value::Table(table), at });
-}
-
-fn scenario_table(document: &Document) -> Option<&Table> {
-    match &document.root.node("scenario")?.value {
-        Value::Table(table) => Some(table),
-        _ => None,
-    }
-}
-
-fn set_scenario_table(document: &mut Document, table: Table) {
-    if let Some(entry) = document.root.entries.iter_mut().find(|entry| entry.key == "scenario") {
-        entry.node.value = Value::Table(table);
-    }
-}
-
-/// Reads the study with its base as it is written. What only factors give, the first scenario has.
-fn read_base(
-    document: &mut Document,
-    factors: &Factors,
-    combinations: &[Combination<'_>],
-) -> Result<StudySpec, StudyError> {
-    let base = scenario_table(document).cloned();
-    if let (Some(base), Some(first)) = (&base, combinations.first()) {
-        let filled = factors.fill(document, base, first)?;
-        set_scenario_table(document, filled);
-    }
-    let spec = read_spec(document);
-    base.into_iter().for_each(|base| set_scenario_table(document, base));
-    spec
-}
-
-fn read_spec(document: &Document) -> Result<StudySpec, StudyError> {
-    let root = document.root_node();
-    let spec: StudySpec = root.to().map_err(|fault| {
-        let at = fault.at.unwrap_or(root.at);
-        document.error(at, fault.key(""), fault.problem)
-    })?;
-    if spec.schema != SCHEMA {
-        let problem = SpecError::new(format!("version {} of the format is unknown", spec.schema));
-        return Err(document.error_at_key("schema", problem.allow([SCHEMA.to_string()])));
-    }
-    Ok(spec)
-}
-
-fn seeds(spec: &StudySpec, document: &Document) -> Result<Vec<u64>, StudyError> {
-    let wrong = |problem: SpecError| Err(document.error_at_key("repeat.seeds", problem));
-    let seeds = match &spec.repeat.seeds {
-        Seeds::Count(count) if *count > MAX_SEEDS => {
-            let problem = SpecError::new(format!("{count} are too many seeds"));
-            return wrong(problem.allow([format!("1 to {MAX_SEEDS}")]));
-        }
-        Seeds::Count(count) => (1..=*count).collect(),
-        Seeds::List(list) => list.clone(),
-    };
-    if seeds.is_empty() {
-        return wrong(SpecError::new("no seeds: nothing would run").allow(["1 or more"]));
-    }
-    let mut sorted = seeds.clone();
-    sorted.sort_unstable();
-    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => {
-            let problem = SpecError::new(format!("seed {} is listed twice", pair[0]));
-            wrong(problem.allow(["every seed once"]))
-        }
-        None => Ok(seeds),
-    }
-}
-
-/// What stands under `key` was read as a [`crate::spec::Selection`]; here its factors are found.
+/// What stands under `key` was read as a [`sojourn_file::spec::Selection`]; here its factors are found.
 fn selection(key: &str, document: &Document, names: Names<'_>) -> Result<Vec<Where>, StudyError> {
     let Some(Value::Table(table)) = document.node(key).map(|node| &node.value) else {
         return Ok(Vec::new());
@@ -559,33 +367,5 @@ fn series_column(name: &str) -> Result<(), SpecError> {
         false => Err(SpecError::new(format!("no column of the time series is named '{name}'"))
             .near(name, names.iter().copied())
             .allow(names)),
-    }
-}
-
-/// The options that were given, each with its value after a blank.
-fn noted(overrides: &Overrides) -> Vec<String> {
-    let set = overrides.set.iter().map(|set| format!("--set {set}"));
-    let seeds = overrides.seeds.map(|seeds| format!("--seeds {seeds}"));
-    let shorten = overrides.shorten.map(|duration| format!("--shorten {duration}"));
-    set.chain(seeds).chain(shorten).collect()
-}
-
-fn text_of(document: &Document, path: &Path, overrides: &Overrides) -> String {
-    if let Some(text) = document.verbatim() {
-        return text.to_owned();
-    }
-    let mut text = format!("# As run from {}\n", path.display());
-    for note in noted(overrides) {
-        // What is said of the file must not become a part of it.
-        text.push_str(&format!("# with {}\n", note.replace(char::is_control, " ")));
-    }
-    text.push_str("# Relative paths start where they did there.\n\n");
-    text.push_str(&document.to_toml());
-    text
-}
-
-impl Document {
-    fn root_node(&self) -> Node {
-        Node { value: Value::Table(self.root.clone()), at: At::START }
     }
 }

@@ -14,11 +14,9 @@ pub use text::{Notation, Text};
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use sojourn_core::Span;
-
-use crate::results::ViewKind;
 
 /// Version of the study format that this code reads.
 pub const SCHEMA: u32 = 1;
@@ -147,6 +145,21 @@ pub struct ViewSpec {
     /// Shows only scenarios in which each factor has the given value, or one of them.
     #[serde(default, rename = "where")]
     pub filter: Selection,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ViewKind {
+    /// A bar for each value of a factor.
+    Bars,
+    /// Over time.
+    Series,
+    /// Distribution over runs.
+    Cdf,
+    /// A metric against another.
+    Scatter,
+    /// Two factors and a colour.
+    Heatmap,
 }
 
 /// A sentence with bounds, and where it was said.

@@ -3,9 +3,8 @@
 use sojourn_core::{Rate, SpecError, words};
 use sojourn_host::apps::{ArrivalsConfig, Sizes};
 
-use super::Traces;
-use super::flows::At;
 use super::shapes::Shape;
+use super::{Traces, WrongKey};
 use crate::document::Document;
 use crate::spec::FlowSpec;
 
@@ -21,7 +20,7 @@ pub(super) fn config(
     forward: &[u16],
     document: &Document,
     traces: &mut Traces,
-) -> Result<ArrivalsConfig, At> {
+) -> Result<ArrivalsConfig, WrongKey> {
     let missing = || {
         let problem = SpecError::new("arrivals needs 'sizes'");
         ("sizes", problem.allow(["such as \"100kB\" or \"lognormal mean 60kB sigma 1.5\""]))
@@ -59,7 +58,7 @@ pub(super) fn config(
 
 /// Transfers a second that bring `load` on average: payload a second, or that as a share of the
 /// way's narrowest link.
-fn per_second(load: &str, sizes: &Sizes, shape: &Shape, forward: &[u16]) -> Result<f64, At> {
+fn per_second(load: &str, sizes: &Sizes, shape: &Shape, forward: &[u16]) -> Result<f64, WrongKey> {
     let rate = match load.trim().strip_suffix('%') {
         None => load.parse::<Rate>().map_err(|error| {
             ("load", error.allow(["a rate such as 300Mbps, or a share of the link such as 20%"]))

@@ -1,0 +1,23 @@
+//! Study files: from what a person writes to checked scenarios.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`study_file`] | [`StudyFile::load`]: a file read, checked and expanded into scenarios |
+//! | [`document`] | the file as a tree that knows its lines |
+//! | [`spec`] | the keys of the file, with their documentation |
+//! | [`factors`] | what is varied |
+//! | [`world`] | from keys to a checked `Scenario` |
+//! | [`plan`] | what results keep of all this |
+//! | [`schema`] | the JSON Schema, generated |
+
+pub mod document;
+mod error;
+pub mod factors;
+pub mod plan;
+pub mod schema;
+pub mod spec;
+pub mod study_file;
+pub mod world;
+
+pub use error::{Place, StudyError};
+pub use study_file::{FILE_NAME, Overrides, StudyFile, StudyScenario};

@@ -1,0 +1,36 @@
+//! What a study file says of its runs, as plain data that results keep.
+
+use serde::{Deserialize, Serialize};
+
+/// What a study varies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Where it applies: `path.queue`, `flow.bbr.cca`.
+    pub name: String,
+    /// In the order of the study.
+    pub values: Vec<String>,
+    /// Positions of the factors that change together with this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub together: Vec<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedFlow {
+    pub name: String,
+    /// The flow of the study file that this one belongs to; with `count` above 1 several do.
+    pub group: String,
+    pub app: String,
+    /// As written; `None` for applications without one.
+    pub cca: Option<String>,
+    /// Two-way propagation delay.
+    pub base_rtt_ms: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedQueue {
+    pub name: String,
+    /// As written: `fq_codel limit 1000`.
+    pub queue: String,
+    /// As written: `10Mbps`, `trace:FILE`.
+    pub rate: String,
+}

@@ -1,0 +1,285 @@
+//! A study file, read, checked and expanded into scenarios.
+
+mod expand;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use sojourn_core::{Span, SpecError};
+use sojourn_scenario::Scenario;
+
+use crate::document::{self, Assignment, At, Document, Node, Table, Value};
+use crate::error::StudyError;
+use crate::factors::{Combination, Factors};
+use crate::plan::{PlannedFlow, PlannedQueue};
+use crate::spec::{SCHEMA, Seeds, StudySpec};
+
+/// Name of the study file in a study's folder.
+pub const FILE_NAME: &str = "study.toml";
+
+const MAX_SEEDS: u64 = 100_000;
+/// What the plan of them takes is held in memory.
+const MAX_RUNS: usize = 1_000_000;
+
+/// A study file and what it makes: everything is checked but figures and claims, which speak of
+/// results.
+#[derive(Debug)]
+pub struct StudyFile {
+    /// As the user gave it.
+    pub path: PathBuf,
+    /// What was changed from outside, as options: `--set path.rate=40mbps`.
+    pub overrides: Vec<String>,
+    pub document: Document,
+    pub spec: StudySpec,
+    pub factors: Factors,
+    /// In the order of the factors, the first one changing slowest.
+    pub scenarios: Vec<StudyScenario>,
+    pub seeds: Vec<u64>,
+    /// The study as a file of its own, with what was changed.
+    pub text: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct StudyScenario {
+    /// A value for each factor.
+    pub factors: Vec<String>,
+    pub scenario: Scenario,
+    pub flows: Vec<PlannedFlow>,
+    pub queues: Vec<PlannedQueue>,
+}
+
+/// Changes to a study from outside.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// `ADDRESS=VALUE`, as factors write addresses; a factor takes the value or list of values
+    /// instead of its own.
+    pub set: Vec<String>,
+    /// How many seeds.
+    pub seeds: Option<u64>,
+    /// Runs no longer than this: warm-up, starts and stops shrink in proportion.
+    pub shorten: Option<Span>,
+}
+
+impl StudyFile {
+    /// Reads a study: a file, or a folder with a `study.toml`.
+    ///
+    /// # Errors
+    /// Whatever is wrong with it.
+    pub fn load(path: &Path, overrides: &Overrides) -> Result<Self, StudyError> {
+        let file = if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() };
+        let document = Document::read(&file)?;
+        Self::build(document, file, overrides)
+    }
+
+    /// Reads a study that stands in no file; relative paths in it start from `folder`.
+    ///
+    /// # Errors
+    /// As [`StudyFile::load`].
+    pub fn parse(
+        name: &str,
+        text: &str,
+        folder: &Path,
+        overrides: &Overrides,
+    ) -> Result<Self, StudyError> {
+        let document = Document::parse(name, text, folder)?;
+        Self::build(document, PathBuf::from(name), overrides)
+    }
+
+    fn build(
+        mut document: Document,
+        path: PathBuf,
+        overrides: &Overrides,
+    ) -> Result<Self, StudyError> {
+        let factors = apply(&mut document, overrides)?;
+        let combinations = factors.combinations(&document)?;
+        let spec = read_base(&mut document, &factors, &combinations)?;
+        let seeds = seeds(&spec, &document)?;
+        if combinations.len() * seeds.len() > MAX_RUNS {
+            let (scenarios, seeds) = (combinations.len(), seeds.len());
+            let problem = format!("{scenarios} scenarios and {seeds} seeds make too many runs");
+            let problem = SpecError::new(problem).allow([format!("at most {MAX_RUNS}")]);
+            return Err(document.error_at_key("repeat.seeds", problem));
+        }
+        let mut scenarios = expand::expand(&mut document, &factors, &combinations)?;
+        if let Some(duration) = &spec.shorten {
+            let shortened = scenarios.iter_mut().try_for_each(|one| one.shorten(duration.value));
+            shortened.map_err(|problem| document.error_at_key("shorten", problem))?;
+        }
+        Ok(Self {
+            overrides: noted(overrides),
+            text: text_of(&document, &path, overrides),
+            path,
+            spec,
+            factors,
+            scenarios,
+            seeds,
+            document,
+        })
+    }
+}
+
+impl StudyScenario {
+    /// Makes every run at most `duration` long; warm-up, starts and stops shrink in proportion.
+    fn shorten(&mut self, duration: Span) -> Result<(), SpecError> {
+        let scenario = &mut self.scenario;
+        let whole = scenario.duration;
+        if whole <= duration {
+            return Ok(());
+        }
+        let part = |span: Span| {
+            let nanos = u128::from(span.as_nanos()) * u128::from(duration.as_nanos());
+            Span::from_nanos((nanos / u128::from(whole.as_nanos())) as u64)
+        };
+        scenario.duration = duration;
+        scenario.warmup = part(scenario.warmup);
+        scenario.step = scenario.step.min(duration);
+        for flow in &mut scenario.flows {
+            flow.start = part(flow.start);
+            flow.start_jitter = part(flow.start_jitter);
+            flow.stop = flow.stop.map(part);
+        }
+        scenario.check()
+    }
+}
+
+/// Puts overrides into the document and its factors.
+fn apply(document: &mut Document, overrides: &Overrides) -> Result<Factors, StudyError> {
+    let mut factors = Factors::read(document)?;
+    for set in &overrides.set {
+        let assignment = Assignment::parse(set)
+            .map_err(|error| StudyError::of_file(format!("--set {set}"), error.to_string()))?;
+        let node = document.assigned(&assignment);
+        let address = &assignment.address;
+        if let Some(key) = address.strip_prefix("repeat.") {
+            set_repeat(document, key, node);
+        } else if !factors.set(document, address, &node)? {
+            let at = node.at;
+            let mut table = scenario_table(document).cloned().unwrap_or_default();
+            document::set(&mut table, address, at, &node)
+                .map_err(|error| document.error(at, address, error))?;
+            set_scenario_table(document, table);
+        }
+    }
+    if let Some(seeds) = overrides.seeds {
+        let at = document.option(&format!("--seeds {seeds}"));
+        // More than fit are refused as too many.
+        let value = Value::Integer(i64::try_from(seeds).unwrap_or(i64::MAX));
+        set_repeat(document, "seeds", Node { value, at });
+    }
+    if let Some(duration) = overrides.shorten {
+        let at = document.option(&format!("--shorten {duration}"));
+        let value = Value::String(duration.to_string());
+        document.root.insert_value("shorten", at, Node { value, at });
+    }
+    let is_changed = !overrides.set.is_empty();
+    if is_changed {
+        factors.write(document);
+    }
+    Ok(factors)
+}
+
+fn set_repeat(document: &mut Document, key: &str, node: Node) {
+    let at = node.at;
+    let mut table = match document.root.node("repeat").map(|node| &node.value) {
+        Some(Value::Table(table)) => table.clone(),
+        _ => Table::default(),
+    };
+    table.insert_value(key, at, node);
+    document.root.insert_value("repeat", at, Node { value: Value::Table(table), at });
+}
+
+fn scenario_table(document: &Document) -> Option<&Table> {
+    match &document.root.node("scenario")?.value {
+        Value::Table(table) => Some(table),
+        _ => None,
+    }
+}
+
+fn set_scenario_table(document: &mut Document, table: Table) {
+    if let Some(entry) = document.root.entries.iter_mut().find(|entry| entry.key == "scenario") {
+        entry.node.value = Value::Table(table);
+    }
+}
+
+/// Reads the study with its base as it is written. What only factors give, the first scenario has.
+fn read_base(
+    document: &mut Document,
+    factors: &Factors,
+    combinations: &[Combination<'_>],
+) -> Result<StudySpec, StudyError> {
+    let base = scenario_table(document).cloned();
+    if let (Some(base), Some(first)) = (&base, combinations.first()) {
+        let filled = factors.fill(document, base, first)?;
+        set_scenario_table(document, filled);
+    }
+    let spec = read_spec(document);
+    base.into_iter().for_each(|base| set_scenario_table(document, base));
+    spec
+}
+
+fn read_spec(document: &Document) -> Result<StudySpec, StudyError> {
+    let root = document.root_node();
+    let spec: StudySpec = root.to().map_err(|fault| {
+        let at = fault.at.unwrap_or(root.at);
+        document.error(at, fault.key(""), fault.problem)
+    })?;
+    if spec.schema != SCHEMA {
+        let problem = SpecError::new(format!("version {} of the format is unknown", spec.schema));
+        return Err(document.error_at_key("schema", problem.allow([SCHEMA.to_string()])));
+    }
+    Ok(spec)
+}
+
+fn seeds(spec: &StudySpec, document: &Document) -> Result<Vec<u64>, StudyError> {
+    let wrong = |problem: SpecError| Err(document.error_at_key("repeat.seeds", problem));
+    let seeds = match &spec.repeat.seeds {
+        Seeds::Count(count) if *count > MAX_SEEDS => {
+            let problem = SpecError::new(format!("{count} are too many seeds"));
+            return wrong(problem.allow([format!("1 to {MAX_SEEDS}")]));
+        }
+        Seeds::Count(count) => (1..=*count).collect(),
+        Seeds::List(list) => list.clone(),
+    };
+    if seeds.is_empty() {
+        return wrong(SpecError::new("no seeds: nothing would run").allow(["1 or more"]));
+    }
+    let mut sorted = seeds.clone();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => {
+            let problem = SpecError::new(format!("seed {} is listed twice", pair[0]));
+            wrong(problem.allow(["every seed once"]))
+        }
+        None => Ok(seeds),
+    }
+}
+
+/// The options that were given, each with its value after a blank.
+fn noted(overrides: &Overrides) -> Vec<String> {
+    let set = overrides.set.iter().map(|set| format!("--set {set}"));
+    let seeds = overrides.seeds.map(|seeds| format!("--seeds {seeds}"));
+    let shorten = overrides.shorten.map(|duration| format!("--shorten {duration}"));
+    set.chain(seeds).chain(shorten).collect()
+}
+
+fn text_of(document: &Document, path: &Path, overrides: &Overrides) -> String {
+    if let Some(text) = document.verbatim() {
+        return text.to_owned();
+    }
+    let mut text = format!("# As run from {}\n", path.display());
+    for note in noted(overrides) {
+        // What is said of the file must not become a part of it.
+        text.push_str(&format!("# with {}\n", note.replace(char::is_control, " ")));
+    }
+    text.push_str("# Relative paths start where they did there.\n\n");
+    text.push_str(&document.to_toml());
+    text
+}
+
+impl Document {
+    fn root_node(&self) -> Node {
+        Node { value: Value::Table(self.root.clone()), at: At::START }
+    }
+}
