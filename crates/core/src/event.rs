@@ -1,7 +1,8 @@
 //! What can be observed, and the observer that is told. Metrics are computed from these events
 //! and from nothing else, so a number means the same whatever engine produced the packets.
 
-use crate::packet::{FlowId, Packet};
+use crate::ids::{FlowId, PortId};
+use crate::packet::Packet;
 use crate::units::{Rate, Span, Time};
 
 /// Where an event happened.
@@ -9,8 +10,8 @@ use crate::units::{Rate, Span, Time};
 pub enum Who {
     /// An end of a flow.
     Flow(FlowId),
-    /// The queue and transmitter of a link, by its position in the scenario.
-    Link(u16),
+    /// A queue and what takes packets from it: a link, or one port of another carrier.
+    Port(PortId),
 }
 
 /// Why a packet went no further.
@@ -53,22 +54,22 @@ pub enum Event<'a> {
     Arrived {
         packet: &'a Packet,
     },
-    /// A packet was offered to a queue that now holds `backlog` packets ([`Who::Link`]).
+    /// A packet was offered to a queue that now holds `backlog` packets ([`Who::Port`]).
     Enqueued {
         packet: &'a Packet,
         backlog: u32,
     },
-    /// A packet left a queue after waiting `sojourn` ([`Who::Link`]).
+    /// A packet left a queue after waiting `sojourn` ([`Who::Port`]).
     Dequeued {
         packet: &'a Packet,
         sojourn: Span,
     },
-    /// A packet was dropped or lost ([`Who::Link`]).
+    /// A packet was dropped or lost ([`Who::Port`]).
     Dropped {
         packet: &'a Packet,
         why: DropReason,
     },
-    /// A packet was marked Congestion Experienced ([`Who::Link`]).
+    /// A packet was marked Congestion Experienced ([`Who::Port`]).
     Marked {
         packet: &'a Packet,
     },

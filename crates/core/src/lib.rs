@@ -5,15 +5,17 @@
 //! Nothing here asks for the time, reads a file or starts a thread; [`Time`] is always an argument.
 
 pub mod event;
+mod ids;
 pub mod packet;
 pub mod random;
 pub mod units;
 pub mod words;
 
 pub use event::{DropReason, EcnMode, Event, FlowSample, NoObserver, Observer, QueueSample, Who};
+pub use ids::{FlowId, HostId, PortId};
 pub use packet::{
-    AckBody, Body, CeBytes, Direction, ETHERNET_HEADER, Ecn, FlowId, FlowKey, MAX_SACK_BLOCKS,
-    Packet, PureAck, Queued, SackBlock, SegmentBody, TcpEcn,
+    AckBody, Body, CeBytes, Direction, ETHERNET_HEADER, Ecn, FlowKey, MAX_SACK_BLOCKS, Packet,
+    PureAck, Queued, SackBlock, SegmentBody, TcpEcn,
 };
 pub use random::{Purpose, Stream, StreamAddress};
 pub use units::{Bytes, Rate, Span, Time};

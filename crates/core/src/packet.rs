@@ -2,11 +2,8 @@
 
 use std::num::NonZeroU32;
 
+use crate::ids::{FlowId, HostId};
 use crate::units::Time;
-
-/// A flow of the scenario, by its position there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FlowId(pub u32);
 
 /// From the flow's sender to its receiver, or back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,8 +157,8 @@ pub struct Packet {
     /// Position of the link it is on, in the route of its flow and direction.
     pub hop: u16,
     /// Sending and receiving host of this packet.
-    pub src: u16,
-    pub dst: u16,
+    pub src: HostId,
+    pub dst: HostId,
     /// When it left its sender.
     pub sent: Time,
     pub body: Body,
@@ -252,8 +249,8 @@ impl Queued for Packet {
     fn flow_key(&self) -> FlowKey {
         let reversed = matches!(self.direction, Direction::Reverse);
         FlowKey {
-            src: u32::from(self.src),
-            dst: u32::from(self.dst),
+            src: u32::from(self.src.0),
+            dst: u32::from(self.dst.0),
             ports: u64::from(self.connection) << 33
                 | u64::from(self.flow.0) << 1
                 | u64::from(reversed),

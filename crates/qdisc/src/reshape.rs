@@ -54,7 +54,7 @@ impl Reshape for Packet {
 #[cfg(test)]
 mod tests {
     use sojourn_core::packet::SegmentBody;
-    use sojourn_core::{Direction, Ecn, FlowId, Time};
+    use sojourn_core::{Direction, Ecn, FlowId, HostId, Time};
 
     use super::*;
 
@@ -68,8 +68,8 @@ mod tests {
             segments,
             wire_len: payload + 66 * u32::from(segments),
             hop: 0,
-            src: 1,
-            dst: 2,
+            src: HostId(1),
+            dst: HostId(2),
             sent: Time::ZERO,
             body: Body::Segment(SegmentBody {
                 first: 10,

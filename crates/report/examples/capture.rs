@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let create = |name: &str| File::create(folder.join(name)).map(BufWriter::new);
     let mut sender = PcapObserver::new(create("sender.pcapng")?, names(Taps::default()))?;
     let mut all = PcapObserver::new(create("all.pcapng")?, names(Taps::ALL))?;
-    let mut log = MahimahiLog::new(create("link.log")?, 0, "droptail")?;
+    let mut log = MahimahiLog::new(create("link.log")?, sojourn_core::PortId(0), "droptail")?;
     let mut collector = Collector::new(runner::shape(scenario));
     let mut observer = (&mut collector, (&mut sender, (&mut all, &mut log)));
     let outcome = sojourn_sim::run(scenario, study.address(1), &mut observer)?;

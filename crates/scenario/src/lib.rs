@@ -1,7 +1,8 @@
 //! One world, fully specified: hosts, links, flows, duration. Checked and complete; every engine
 //! is given the same [`Scenario`], and what a user wrote becomes one in the study room.
 
-use sojourn_core::{Span, SpecError};
+use sojourn_core::{HostId, PortId, Span, SpecError};
+pub use sojourn_wire::Link;
 
 /// Everything a run needs beside a seed.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,51 +23,16 @@ pub struct Host {
     pub name: String,
 }
 
-/// One direction of a link: a queue, a transmitter, and what happens on the way.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Link {
-    pub name: String,
-    pub queue: sojourn_qdisc::Config,
-    pub rate: sojourn_link::RateConfig,
-    /// Propagation, for every packet alike.
-    pub delay: Span,
-    /// Loss before the queue, as an emulator in front of it makes.
-    pub entry_loss: sojourn_link::LossConfig,
-    /// Loss on the medium, after the queue.
-    pub loss: sojourn_link::LossConfig,
-    pub jitter: sojourn_link::JitterConfig,
-}
-
-impl Link {
-    /// A link that loses nothing and does not jitter.
-    pub fn new(
-        name: &str,
-        queue: sojourn_qdisc::Config,
-        rate: sojourn_link::RateConfig,
-        delay: Span,
-    ) -> Self {
-        Self {
-            name: name.into(),
-            queue,
-            rate,
-            delay,
-            entry_loss: sojourn_link::LossConfig::None,
-            loss: sojourn_link::LossConfig::None,
-            jitter: sojourn_link::JitterConfig::None,
-        }
-    }
-}
-
 /// An application with its two hosts and the way between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     pub name: String,
     pub app: App,
-    pub src: u16,
-    pub dst: u16,
-    /// Positions of links from source to destination, and back.
-    pub forward: Vec<u16>,
-    pub reverse: Vec<u16>,
+    pub src: HostId,
+    pub dst: HostId,
+    /// The route from source to destination, and back.
+    pub forward: Vec<PortId>,
+    pub reverse: Vec<PortId>,
     /// Propagation that only this flow has, after the last link of each direction.
     pub forward_delay: Span,
     pub reverse_delay: Span,
@@ -79,15 +45,16 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// From the first host to the second from the start on, with no propagation of its own.
+    /// From the first host to the second from the start on, with no propagation of its own; the
+    /// routes as numbers of ports.
     pub fn new(name: &str, app: App, forward: &[u16], reverse: &[u16]) -> Self {
         Self {
             name: name.into(),
             app,
-            src: 0,
-            dst: 1,
-            forward: forward.to_vec(),
-            reverse: reverse.to_vec(),
+            src: HostId(0),
+            dst: HostId(1),
+            forward: forward.iter().copied().map(PortId).collect(),
+            reverse: reverse.iter().copied().map(PortId).collect(),
             forward_delay: Span::ZERO,
             reverse_delay: Span::ZERO,
             start: Span::ZERO,
@@ -169,11 +136,11 @@ impl Scenario {
         for flow in &self.flows {
             let at = |problem: String| SpecError::new(format!("flow '{}': {problem}", flow.name));
             for link in flow.forward.iter().chain(&flow.reverse) {
-                if usize::from(*link) >= self.links.len() {
-                    return Err(at(format!("link {link} is not there")));
+                if link.index() >= self.links.len() {
+                    return Err(at(format!("port {} is not there", link.0)));
                 }
             }
-            if usize::from(flow.src.max(flow.dst)) >= self.hosts.len() {
+            if flow.src.max(flow.dst).index() >= self.hosts.len() {
                 return Err(at("a host is not there".into()));
             }
             if flow.start >= self.duration {

@@ -1,15 +1,15 @@
 //! The loop, and the invariants that every run must keep.
 
 use sojourn_core::{
-    Direction, Event, FlowId, FlowSample, Observer, Packet, QueueSample, Queued, Span,
+    Direction, Event, FlowId, FlowSample, Observer, Packet, PortId, QueueSample, Queued, Span,
     StreamAddress, Time, Who,
 };
 use sojourn_link::DelayLine;
 use sojourn_scenario::Scenario;
+use sojourn_wire::{Books, Exit, Wire};
 
 use crate::agenda::{Agenda, Place};
 use crate::ends::Ends;
-use crate::link::{Exit, Link};
 
 /// Runs `scenario` to its end and tells `observer` of every event.
 ///
@@ -44,10 +44,8 @@ pub enum Violation {
         "at {at}: {sent} bytes sent, but {arrived} arrived, {dropped} dropped and {inside} still inside"
     )]
     Conservation { at: Time, sent: u64, arrived: u64, dropped: u64, inside: u64 },
-    #[error(
-        "at {at}: link {link} was offered {offered} bytes, but sent {sent}, dropped {dropped} and holds {backlog}"
-    )]
-    LinkConservation { at: Time, link: usize, offered: u64, sent: u64, dropped: u64, backlog: u64 },
+    #[error("at {at}: port {} has other bytes than were offered to it: {books:?}", port.0)]
+    PortConservation { at: Time, port: PortId, books: Books },
     #[error(
         "at {at}: flow {flow} has acknowledged segment {una} of {next} received and {sent} sent"
     )]
@@ -68,10 +66,10 @@ struct Engine<'a, O> {
     /// Links, two ends of each flow, the step of the time series, and two pipes of each flow, if any
     /// flow has a propagation of its own.
     agenda: Agenda,
-    links: Vec<Link>,
+    links: Vec<Wire<Packet>>,
     flows: Vec<FlowState>,
     /// The first link of each flow's way forward and back.
-    entries: Vec<[Option<u16>; 2]>,
+    entries: Vec<[Option<PortId>; 2]>,
     scenario: &'a Scenario,
     observer: &'a mut O,
     /// Bytes that left an end and that reached one.
@@ -106,13 +104,13 @@ impl FlowState {
 
 /// The links of one direction of a flow, and the propagation that only this flow has behind them.
 struct Way {
-    links: Vec<u16>,
+    links: Vec<PortId>,
     delay: Span,
     pipe: DelayLine<Packet>,
 }
 
 impl Way {
-    fn new(links: &[u16], delay: Span) -> Self {
+    fn new(links: &[PortId], delay: Span) -> Self {
         Self { links: links.to_vec(), delay, pipe: DelayLine::default() }
     }
 
@@ -125,7 +123,7 @@ impl Way {
 /// What comes behind `link`, and propagation that every packet has there, because the ways of all
 /// who use it end there and are equally long. It can as well be the link's own: then one pipe
 /// holds them all.
-fn exit_of(flows: &mut [FlowState], link: u16) -> (Exit, Span) {
+fn exit_of(flows: &mut [FlowState], link: PortId) -> (Exit, Span) {
     let mut ways: Vec<&mut Way> = flows
         .iter_mut()
         .flat_map(|flow| [&mut flow.forward, &mut flow.reverse])
@@ -167,14 +165,14 @@ impl<'a, O: Observer> Engine<'a, O> {
                 reverse: Way::new(&flow.reverse, flow.reverse_delay),
             })
             .collect();
-        let links: Vec<Link> = scenario
+        let links: Vec<Wire<Packet>> = scenario
             .links
             .iter()
-            .zip(0..)
-            .map(|(config, index)| {
-                let (exit, delay) = exit_of(&mut flows, index);
-                let mut link = Link::new(config, index, exit, address);
-                link.line.delay += delay;
+            .zip((0..).map(PortId))
+            .map(|(config, port)| {
+                let (exit, delay) = exit_of(&mut flows, port);
+                let mut link = Wire::new(config, port, exit, address);
+                link.lengthen(delay);
                 link
             })
             .collect();
@@ -337,7 +335,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         let who = Who::Flow(packet.flow);
         self.observer.record(self.now, who, &Event::Sent { packet });
         match self.entries[flow][packet.direction as usize] {
-            Some(link) => self.offer(usize::from(link), packet),
+            Some(link) => self.offer(link.index(), packet),
             None => self.propagate(packet, self.now),
         }
     }
@@ -346,12 +344,12 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn offer(&mut self, link: usize, packet: &Packet) {
         let now = self.now;
         let state = &mut self.links[link];
-        if state.line.exit == Exit::OwnDelays {
+        if state.exit() == Exit::OwnDelays {
             self.offer_slowly(link, packet);
             return;
         }
         // As long as something is under way, its arrival comes first.
-        let is_asleep = state.line.pipe.is_empty();
+        let is_asleep = state.under_way().is_empty();
         state.settle(now, self.observer);
         state.offer(now, packet, self.observer);
         state.settle(now, self.observer);
@@ -373,7 +371,7 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     /// Pulls all that is due by now.
     fn settle(&mut self, link: usize) {
-        while self.links[link].line.due <= self.now {
+        while self.links[link].due() <= self.now {
             self.pull(link);
         }
     }
@@ -381,7 +379,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn pull(&mut self, link: usize) {
         let state = &mut self.links[link];
         state.pull(self.observer);
-        if state.line.exit == Exit::OwnDelays {
+        if state.exit() == Exit::OwnDelays {
             self.hand_on(link);
         }
     }
@@ -389,7 +387,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// All links do what was due before `time`.
     fn settle_before(&mut self, time: Time) {
         for link in 0..self.links.len() {
-            while self.links[link].line.due < time {
+            while self.links[link].due() < time {
                 self.pull(link);
             }
         }
@@ -397,9 +395,10 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     /// The same, what is due first on any link before what is due later on another.
     fn settle_in_order_before(&mut self, time: Time) {
-        let first_due = |links: &[Link]| (0..links.len()).min_by_key(|link| links[*link].line.due);
+        let first_due =
+            |links: &[Wire<Packet>]| (0..links.len()).min_by_key(|link| links[*link].due());
         while let Some(link) = first_due(&self.links)
-            && self.links[link].line.due < time
+            && self.links[link].due() < time
         {
             self.pull(link);
         }
@@ -409,7 +408,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// has one.
     #[inline(never)]
     fn hand_on(&mut self, link: usize) {
-        let pipe = &mut self.links[link].line.pipe;
+        let pipe = self.links[link].under_way();
         let Some((at, packet)) = pipe.back().copied() else {
             return;
         };
@@ -440,18 +439,18 @@ impl<'a, O: Observer> Engine<'a, O> {
     #[inline]
     fn wake_link(&mut self, link: usize) {
         let state = &mut self.links[link];
-        if state.line.exit == Exit::OwnDelays || state.line.pipe.is_empty() {
+        if state.exit() == Exit::OwnDelays || state.under_way().is_empty() {
             self.wake_link_slowly(link);
             return;
         }
-        let packet = &state.line.pipe.pop();
-        let mut wake = state.line.pipe.next();
+        let packet = &state.under_way().pop();
+        let mut wake = state.under_way().next();
         if wake.is_never() {
             state.settle(self.now, self.observer);
             wake = state.next_wake();
         }
         self.agenda.set(Place(link as u32), wake);
-        if state.line.exit == Exit::Ends {
+        if state.exit() == Exit::Ends {
             self.arrive(packet);
         } else {
             self.pass_on(packet);
@@ -461,7 +460,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// The link was woken for what is due, or it may have been.
     #[inline(never)]
     fn wake_link_slowly(&mut self, link: usize) {
-        let arrived = self.links[link].line.pipe.pop_due(self.now);
+        let arrived = self.links[link].under_way().pop_due(self.now);
         self.settle(link);
         let wake = self.links[link].next_wake();
         self.agenda.set(Place(link as u32), wake);
@@ -476,7 +475,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         let flow = &self.flows[packet.flow.0 as usize];
         let way = flow.way(packet.direction);
         match way.links.get(usize::from(packet.hop)) {
-            Some(next) => self.offer(usize::from(*next), packet),
+            Some(next) => self.offer(next.index(), packet),
             None => self.arrive(packet),
         }
     }
@@ -555,7 +554,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
         for (index, link) in self.links.iter().enumerate() {
             let sample = link.sample(now);
-            let who = Who::Link(index as u16);
+            let who = Who::Port(PortId(index as u16));
             self.observer.record(now, who, &Event::QueueSample(&sample));
         }
     }
@@ -575,19 +574,11 @@ impl<'a, O: Observer> Engine<'a, O> {
         let mut inside = 0;
         let mut dropped = 0;
         for (index, link) in self.links.iter().enumerate() {
-            let backlog = link.backlog_bytes();
-            let counts = link.line.counts;
-            inside += backlog + bytes_in(&link.line.pipe);
-            dropped += counts.dropped_bytes + counts.lost_bytes;
-            if counts.offered_bytes != counts.sent_bytes + counts.dropped_bytes + backlog {
-                return Err(Violation::LinkConservation {
-                    at,
-                    link: index,
-                    offered: counts.offered_bytes,
-                    sent: counts.sent_bytes,
-                    dropped: counts.dropped_bytes,
-                    backlog,
-                });
+            let books = link.books();
+            inside += books.waiting + books.under_way;
+            dropped += books.dropped + books.lost;
+            if !books.balance() {
+                return Err(Violation::PortConservation { at, port: PortId(index as u16), books });
             }
         }
         for (index, flow) in self.flows.iter().enumerate() {
@@ -609,7 +600,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             end: now,
             flows: self.flows.iter().map(|flow| flow.ends.sample(now)).collect(),
             links: self.links.iter().map(|link| link.sample(now)).collect(),
-            queue_details: self.links.iter().map(Link::queue_details).collect(),
+            queue_details: self.links.iter().map(Wire::queue_details).collect(),
             wakes: self.wakes,
         }
     }

@@ -8,7 +8,6 @@
 mod agenda;
 mod ends;
 mod engine;
-mod link;
 
 pub use engine::{Outcome, Violation, run};
 

@@ -1,7 +1,8 @@
 //! ECN from end to end: marks made by queues, told by receivers, answered by controllers.
 
 use sojourn_core::{
-    Direction, Ecn, EcnMode, Event, FlowSample, Observer, Rate, Span, StreamAddress, Time, Who,
+    Direction, Ecn, EcnMode, Event, FlowSample, Observer, PortId, Rate, Span, StreamAddress, Time,
+    Who,
 };
 use sojourn_host::tcp::{Config as Transport, EcnOffer, EcnSupport, ReceiveBuffer};
 use sojourn_link::{LossConfig, RateConfig};
@@ -94,7 +95,7 @@ impl Observer for Seen {
             {
                 self.arrived_marked += u64::from(packet.segments);
             }
-            (Who::Link(0), Event::Dequeued { sojourn, .. }) if counts => {
+            (Who::Port(PortId(0)), Event::Dequeued { sojourn, .. }) if counts => {
                 self.sojourns_ms.push(sojourn.as_millis_f64());
             }
             (Who::Flow(_), Event::Delivered { bytes }) if counts => self.delivered_bytes += bytes,

@@ -1,6 +1,6 @@
 //! Links do their work late, when somebody needs to know. Nobody may notice.
 
-use sojourn_core::{Event, FlowId, Observer, Rate, Span, StreamAddress, Time, Who};
+use sojourn_core::{Event, FlowId, Observer, PortId, Rate, Span, StreamAddress, Time, Who};
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{LossConfig, RateConfig};
 use sojourn_scenario::{App, Flow, Host, Link, Scenario};
@@ -111,8 +111,10 @@ fn who_asks_for_order_gets_it_and_the_same_events() {
         assert!(ordered.events.iter().any(|event| event.2 == "dequeued"));
         assert!(ordered.events.is_sorted_by_key(|event| event.0), "{}", world.queue);
         // Each link and each flow tells the same story; only how they interleave may differ.
-        for who in
-            [0, 1, 2].map(Who::Link).into_iter().chain([0, 1].map(|id| Who::Flow(FlowId(id))))
+        for who in [0, 1, 2]
+            .map(|port| Who::Port(PortId(port)))
+            .into_iter()
+            .chain([0, 1].map(|id| Who::Flow(FlowId(id))))
         {
             let story = |record: &Record| -> Vec<_> {
                 record.events.iter().filter(|event| event.1 == who).copied().collect()

@@ -21,7 +21,7 @@ struct Repairs {
 impl Observer for Repairs {
     fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
         match (who, event) {
-            (Who::Link(_), Event::Dropped { packet, .. }) => {
+            (Who::Port(_), Event::Dropped { packet, .. }) => {
                 if let Body::Segment(segment) = packet.body {
                     self.lost.entry(segment.first).or_insert(now);
                 }

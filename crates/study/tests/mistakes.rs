@@ -539,7 +539,7 @@ dst = "c"
     // A circle is a way like any other.
     let circle = "[[scenario.link]]\nname = \"ca\"\nfrom = \"c\"\nto = \"a\"\nrate = \"1Mbps\"\ndelay = \"1ms\"\nqueue = \"fq_codel\"\n";
     let study = read(&format!("{FREE}{circle}")).unwrap();
-    assert_eq!(study.scenarios[0].scenario.flows[0].forward, [5]);
+    assert_eq!(study.scenarios[0].scenario.flows[0].forward, [sojourn_core::PortId(5)]);
     for (old, new, message) in [
         (
             "name = \"c\"",

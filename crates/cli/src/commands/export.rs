@@ -107,7 +107,11 @@ fn mahimahi_log(
     };
     let study = study_of(results)?;
     let mut sink = Sink::create(out)?;
-    let mut observer = match MahimahiLog::new(&mut sink, number as u16, &queues[number].queue) {
+    let mut observer = match MahimahiLog::new(
+        &mut sink,
+        sojourn_core::PortId(number as u16),
+        &queues[number].queue,
+    ) {
         Ok(observer) => observer,
         Err(error) => return sink.finish(Err(error)),
     };

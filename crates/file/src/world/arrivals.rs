@@ -1,6 +1,6 @@
 //! Transfers that arrive at random: how often, and how large.
 
-use sojourn_core::{Rate, SpecError, words};
+use sojourn_core::{PortId, Rate, SpecError, words};
 use sojourn_host::apps::{ArrivalsConfig, Sizes};
 
 use super::shapes::Shape;
@@ -17,7 +17,7 @@ pub(super) fn config(
     flow: &FlowSpec,
     index: usize,
     shape: &Shape,
-    forward: &[u16],
+    forward: &[PortId],
     document: &Document,
     traces: &mut Traces,
 ) -> Result<ArrivalsConfig, WrongKey> {
@@ -58,14 +58,19 @@ pub(super) fn config(
 
 /// Transfers a second that bring `load` on average: payload a second, or that as a share of the
 /// way's narrowest link.
-fn per_second(load: &str, sizes: &Sizes, shape: &Shape, forward: &[u16]) -> Result<f64, WrongKey> {
+fn per_second(
+    load: &str,
+    sizes: &Sizes,
+    shape: &Shape,
+    forward: &[PortId],
+) -> Result<f64, WrongKey> {
     let rate = match load.trim().strip_suffix('%') {
         None => load.parse::<Rate>().map_err(|error| {
             ("load", error.allow(["a rate such as 300Mbps, or a share of the link such as 20%"]))
         })?,
         Some(_) => {
             let share = words::share(load).map_err(|error| ("load", error))?;
-            let means = forward.iter().map(|link| shape.links[usize::from(*link)].rate.mean());
+            let means = forward.iter().map(|link| shape.links[link.index()].rate.mean());
             let narrowest = means.min().flatten().filter(|rate| !rate.is_unlimited());
             let capacity = narrowest.ok_or_else(|| {
                 let problem = "a share of a capacity that is unlimited, or drawn for each run";

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use sojourn_core::{Span, SpecError};
+use sojourn_core::{HostId, PortId, Span, SpecError};
 use sojourn_host::apps::{PingConfig, UdpConfig};
 use sojourn_host::tcp::{self, ReceiveBuffer};
 use sojourn_scenario::{App, Flow, Traffic};
@@ -52,8 +52,8 @@ pub(super) fn build(
         }
         let sources = &mut Sources { index, document, traces };
         let template = one(flow, spec, shape, sources).map_err(|(key, error)| under(key, error))?;
-        let delay_of = |links: &[u16]| {
-            links.iter().fold(Span::ZERO, |sum, link| sum + shape.links[usize::from(*link)].delay)
+        let delay_of = |links: &[PortId]| {
+            links.iter().fold(Span::ZERO, |sum, link| sum + shape.links[link.index()].delay)
         };
         let base_rtt = delay_of(&template.forward)
             + delay_of(&template.reverse)
@@ -94,8 +94,8 @@ fn one(
     sources: &mut Sources<'_>,
 ) -> Result<Flow, WrongKey> {
     let (src, dst, forward, reverse) = ends(flow, shape)?;
-    let delay_of = |links: &[u16]| {
-        links.iter().fold(Span::ZERO, |sum, link| sum + shape.links[usize::from(*link)].delay)
+    let delay_of = |links: &[PortId]| {
+        links.iter().fold(Span::ZERO, |sum, link| sum + shape.links[link.index()].delay)
     };
     let of_links = delay_of(&forward) + delay_of(&reverse);
     let (forward_delay, reverse_delay) = own_delay(flow, of_links)?;
@@ -139,7 +139,10 @@ fn one(
 }
 
 /// Hosts and ways.
-fn ends(flow: &FlowSpec, shape: &mut Shape) -> Result<(u16, u16, Vec<u16>, Vec<u16>), WrongKey> {
+fn ends(
+    flow: &FlowSpec,
+    shape: &mut Shape,
+) -> Result<(HostId, HostId, Vec<PortId>, Vec<PortId>), WrongKey> {
     match &shape.ways {
         Ways::Row { hops, is_path } => {
             let hops = match (flow.hop, *is_path) {
@@ -155,8 +158,9 @@ fn ends(flow: &FlowSpec, shape: &mut Shape) -> Result<(u16, u16, Vec<u16>, Vec<u
                 }
             };
             // The links of hop i are 2 i forward and 2 i + 1 back.
-            let near_to_far: Vec<u16> = hops.clone().map(|hop| 2 * hop as u16).collect();
-            let far_to_near: Vec<u16> = hops.rev().map(|hop| 2 * hop as u16 + 1).collect();
+            let near_to_far: Vec<PortId> = hops.clone().map(|hop| PortId(2 * hop as u16)).collect();
+            let far_to_near: Vec<PortId> =
+                hops.rev().map(|hop| PortId(2 * hop as u16 + 1)).collect();
             let (names, ways) = match flow.direction.unwrap_or_default() {
                 Direction::Down => (["server", "client"], (near_to_far, far_to_near)),
                 Direction::Up => (["client", "server"], (far_to_near, near_to_far)),
@@ -195,7 +199,7 @@ fn ends(flow: &FlowSpec, shape: &mut Shape) -> Result<(u16, u16, Vec<u16>, Vec<u
             }
             let forward = graph.way(src, dst).map_err(|error| ("dst", error))?;
             let reverse = graph.way(dst, src).map_err(|error| ("dst", error))?;
-            Ok((src as u16, dst as u16, forward, reverse))
+            Ok((HostId(src as u16), HostId(dst as u16), forward, reverse))
         }
     }
 }
@@ -220,7 +224,7 @@ fn own_delay(flow: &FlowSpec, of_links: Span) -> Result<(Span, Span), WrongKey> 
 fn app(
     flow: &FlowSpec,
     shape: &Shape,
-    forward: &[u16],
+    forward: &[PortId],
     sources: &mut Sources<'_>,
 ) -> Result<App, WrongKey> {
     Ok(match flow.app {

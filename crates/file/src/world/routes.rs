@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
-use sojourn_core::SpecError;
+use sojourn_core::{PortId, SpecError};
 
 /// Nodes, and links that lead from one to another.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     nodes: Vec<String>,
     /// From, to, link; in the order of the file.
-    edges: Vec<(usize, usize, u16)>,
+    edges: Vec<(usize, usize, PortId)>,
 }
 
 impl Graph {
@@ -17,7 +17,7 @@ impl Graph {
         self.nodes.push(name.to_owned());
     }
 
-    pub(super) fn add_edge(&mut self, from: usize, to: usize, link: u16) {
+    pub(super) fn add_edge(&mut self, from: usize, to: usize, link: PortId) {
         self.edges.push((from, to, link));
     }
 
@@ -35,7 +35,7 @@ impl Graph {
 
     /// The links of a way with the fewest of them; among equals the one found first when links are
     /// followed in the order of the file.
-    pub(super) fn way(&self, from: usize, to: usize) -> Result<Vec<u16>, SpecError> {
+    pub(super) fn way(&self, from: usize, to: usize) -> Result<Vec<PortId>, SpecError> {
         // How each node was reached first: by which edge.
         let mut reached: Vec<Option<usize>> = vec![None; self.nodes.len()];
         let mut next = VecDeque::from([from]);
@@ -75,7 +75,7 @@ mod tests {
         nodes.iter().for_each(|node| graph.add_node(node));
         for (link, (from, to)) in edges.iter().enumerate() {
             let (from, to) = (graph.node(from).unwrap(), graph.node(to).unwrap());
-            graph.add_edge(from, to, link as u16);
+            graph.add_edge(from, to, PortId(link as u16));
         }
         graph
     }
@@ -83,14 +83,14 @@ mod tests {
     #[test]
     fn the_way_with_the_fewest_links_is_taken() {
         let graph = graph(&["a", "b", "c"], &[("a", "b"), ("b", "c"), ("a", "c")]);
-        assert_eq!(graph.way(0, 2), Ok(vec![2]));
+        assert_eq!(graph.way(0, 2), Ok(vec![PortId(2)]));
     }
 
     #[test]
     fn among_equal_ways_the_first_in_the_file_is_taken() {
         let edges = [("a", "x"), ("a", "y"), ("y", "b"), ("x", "b")];
         let graph = graph(&["a", "x", "y", "b"], &edges);
-        assert_eq!(graph.way(0, 3), Ok(vec![0, 3]));
+        assert_eq!(graph.way(0, 3), Ok(vec![PortId(0), PortId(3)]));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Shapes: how links hang together, and which hosts there are.
 
-use sojourn_core::{Span, SpecError};
+use sojourn_core::{HostId, PortId, Span, SpecError};
 use sojourn_scenario::{Host, Link};
 
 use super::routes::Graph;
@@ -124,8 +124,8 @@ fn free(spec: &ScenarioSpec, document: &Document, traces: &mut Traces) -> Result
         }
         let forward = shape.links.len() as u16;
         shape.add_line(&link.name, &link.name, &key, 1, &link.line(), document, traces)?;
-        graph.add_edge(from, to, forward);
-        graph.add_edge(to, from, forward + 1);
+        graph.add_edge(from, to, PortId(forward));
+        graph.add_edge(to, from, PortId(forward + 1));
     }
     shape.ways = Ways::Shortest(graph);
     Ok(shape)
@@ -181,7 +181,7 @@ impl Shape {
     }
 
     /// The address of a host in a row, which is made when it is first named.
-    pub(super) fn host(&mut self, name: &str) -> Result<u16, SpecError> {
+    pub(super) fn host(&mut self, name: &str) -> Result<HostId, SpecError> {
         check_name(name)?;
         let known = self.hosts.iter().position(|host| host.name == name);
         let index = known.unwrap_or_else(|| {
@@ -189,6 +189,7 @@ impl Shape {
             self.hosts.len() - 1
         });
         u16::try_from(index)
+            .map(HostId)
             .map_err(|_| SpecError::new("too many hosts").allow([format!("at most {}", u16::MAX)]))
     }
 }

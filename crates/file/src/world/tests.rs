@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use sojourn_core::Span;
+use sojourn_core::{HostId, PortId, Span};
 use sojourn_host::apps::{PingConfig, UdpConfig};
 use sojourn_host::tcp;
 use sojourn_link::RateConfig;
@@ -32,6 +32,10 @@ fn on_path(flows: &str) -> Scenario {
 }
 
 const BULK: &str = "[[scenario.flow]]\nname = \"a\"\napp = \"bulk\"\n";
+
+fn ports<const N: usize>(numbers: [u16; N]) -> [PortId; N] {
+    numbers.map(PortId)
+}
 
 #[test]
 fn what_is_left_out_is_as_linux_has_it() {
@@ -78,9 +82,9 @@ fn the_reverse_direction_may_differ_in_everything() {
 fn an_upward_flow_sends_its_data_through_the_reverse_queue() {
     let world = on_path(&format!("{BULK}direction = \"up\"\nsrc = \"camera\"\n"));
     let flow = &world.flows[0];
-    assert_eq!((&flow.forward[..], &flow.reverse[..]), (&[1u16][..], &[0u16][..]));
-    assert_eq!(&world.hosts[usize::from(flow.src)].name, "camera");
-    assert_eq!(&world.hosts[usize::from(flow.dst)].name, "server");
+    assert_eq!((&flow.forward[..], &flow.reverse[..]), (&ports([1])[..], &ports([0])[..]));
+    assert_eq!(&world.hosts[flow.src.index()].name, "camera");
+    assert_eq!(&world.hosts[flow.dst.index()].name, "server");
 }
 
 #[test]
@@ -116,9 +120,12 @@ fn a_parking_lot_has_long_flows_and_cross_flows() {
     assert_eq!(world.links[0].delay, Span::from_millis(10));
     assert_eq!(
         (&world.flows[0].forward[..], &world.flows[0].reverse[..]),
-        (&[0, 2, 4][..], &[5, 3, 1][..])
+        (&ports([0, 2, 4])[..], &ports([5, 3, 1])[..])
     );
-    assert_eq!((&world.flows[1].forward[..], &world.flows[1].reverse[..]), (&[2][..], &[3][..]));
+    assert_eq!(
+        (&world.flows[1].forward[..], &world.flows[1].reverse[..]),
+        (&ports([2])[..], &ports([3])[..])
+    );
     let error = error(&format!(
         "[scenario.parking_lot]\nhops = 3\nrate = \"10Mbps\"\nrtt = \"60ms\"\nqueue = \"fq_codel\"\n{BULK}hop = 4\n"
     ));
@@ -141,9 +148,9 @@ fn free_nodes_and_links_are_routed() {
     let links = link("access", "a", "r") + &link("core", "r", "b");
     let world = scenario(&format!("{nodes}{links}{BULK}src = \"b\"\ndst = \"a\"\n"));
     let flow = &world.flows[0];
-    assert_eq!((&flow.forward[..], &flow.reverse[..]), (&[3, 1][..], &[0, 2][..]));
+    assert_eq!((&flow.forward[..], &flow.reverse[..]), (&ports([3, 1])[..], &ports([0, 2])[..]));
     assert_eq!(world.links[1].name, "reverse_access");
-    assert_eq!((flow.src, flow.dst), (2, 0));
+    assert_eq!((flow.src, flow.dst), (HostId(2), HostId(0)));
 
     let error = error(&format!("{nodes}{}{BULK}src = \"b\"\ndst = \"a\"\n", link("l", "a", "q")));
     assert!(error.contains("scenario.link.0.to: no node is named 'q'"), "{error}");

@@ -39,7 +39,7 @@ pub use receiver::Receiver;
 pub use sender::Sender;
 pub use window::ReceiveBuffer;
 
-use sojourn_core::{Body, Direction, ETHERNET_HEADER, Ecn, FlowId, Packet, Span, Time};
+use sojourn_core::{Body, Direction, ETHERNET_HEADER, Ecn, FlowId, HostId, Packet, Span, Time};
 
 /// What both ends of a connection are set to; defaults are Linux's.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,8 +133,8 @@ impl Default for Config {
 #[derive(Clone, Copy, Debug)]
 pub struct Endpoints {
     pub flow: FlowId,
-    pub sender: u16,
-    pub receiver: u16,
+    pub sender: HostId,
+    pub receiver: HostId,
     pub dscp: u8,
 }
 

@@ -2,7 +2,7 @@
 
 use sojourn_cca::{Config as CcaConfig, EcnFeedback, EcnRequest};
 use sojourn_core::{
-    AckBody, Body, CeBytes, Direction, Ecn, FlowId, NoObserver, Packet, Purpose, SackBlock,
+    AckBody, Body, CeBytes, Direction, Ecn, FlowId, HostId, NoObserver, Packet, Purpose, SackBlock,
     SegmentBody, Stream, StreamAddress, TcpEcn, Time,
 };
 
@@ -183,7 +183,8 @@ fn marked_bytes_without_a_marked_packet_are_inconsistent() {
     assert_eq!((told.marked, told.is_inconsistent), (0, true));
 }
 
-const ENDS: Endpoints = Endpoints { flow: FlowId(0), sender: 0, receiver: 1, dscp: 0 };
+const ENDS: Endpoints =
+    Endpoints { flow: FlowId(0), sender: HostId(0), receiver: HostId(1), dscp: 0 };
 
 fn at(millis: u64) -> Time {
     Time::from_nanos(millis * 1_000_000)
@@ -315,8 +316,8 @@ fn ack(next: u32, ace: u8, sent: u64) -> Packet {
         segments: 1,
         wire_len: 66,
         hop: 0,
-        src: 1,
-        dst: 0,
+        src: HostId(1),
+        dst: HostId(0),
         sent: at(sent),
         body: Body::Ack(AckBody {
             ack: next,
@@ -551,8 +552,8 @@ fn data(segment: u32, ecn: Ecn, now: Time) -> Packet {
         segments: 1,
         wire_len: 1514,
         hop: 0,
-        src: 0,
-        dst: 1,
+        src: HostId(0),
+        dst: HostId(1),
         sent: now,
         body: Body::Segment(SegmentBody {
             first: segment,

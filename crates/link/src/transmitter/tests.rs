@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use sojourn_core::{Body, Bytes, Direction, Ecn, FlowId, Packet, Queued, Rate, Span, Time};
+use sojourn_core::{Body, Bytes, Direction, Ecn, FlowId, HostId, Packet, Queued, Rate, Span, Time};
 
 use super::*;
 use crate::trace::{OnEnd, Schedule, Step, Trace};
@@ -25,8 +25,8 @@ fn offloaded(ip_len: u32, segments: u16) -> Packet {
         segments,
         wire_len: ip_len + 14 * u32::from(segments),
         hop: 0,
-        src: 0,
-        dst: 1,
+        src: HostId(0),
+        dst: HostId(1),
         sent: Time::ZERO,
         body: Body::Datagram { number: 0, frame: 0, last: true },
     }

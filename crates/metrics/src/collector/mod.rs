@@ -13,7 +13,7 @@ mod link;
 mod phases;
 mod transfers;
 
-use sojourn_core::{DropReason, Event, FlowId, Observer, Packet, Span, Time, Who};
+use sojourn_core::{DropReason, Event, FlowId, Observer, Packet, PortId, Span, Time, Who};
 
 use self::digest::Digest;
 use self::flow::FlowState;
@@ -28,7 +28,7 @@ use crate::stats;
 pub struct Shape {
     /// In the order of [`FlowId`].
     pub flows: Vec<FlowShape>,
-    /// In the order of [`Who::Link`].
+    /// In the order of [`Who::Port`].
     pub links: Vec<LinkShape>,
     pub duration: Span,
     /// Distributions and rates are of the time after this.
@@ -217,14 +217,14 @@ impl Collector {
     }
 
     #[inline(never)]
-    fn on_dropped(&mut self, now: Time, place: u16, packet: &Packet, why: DropReason) {
-        self.links[usize::from(place)].on_dropped(now, packet, why);
+    fn on_dropped(&mut self, now: Time, place: PortId, packet: &Packet, why: DropReason) {
+        self.links[place.index()].on_dropped(now, packet, why);
         self.flows[packet.flow.0 as usize].on_dropped(packet);
     }
 
     #[inline(never)]
-    fn on_marked(&mut self, now: Time, place: u16, packet: &Packet) {
-        self.links[usize::from(place)].on_marked(now, packet);
+    fn on_marked(&mut self, now: Time, place: PortId, packet: &Packet) {
+        self.links[place.index()].on_marked(now, packet);
         self.flows[packet.flow.0 as usize].on_marked(packet);
     }
 
@@ -272,8 +272,8 @@ impl Observer for Collector {
                     | Event::QueueSample(_) => debug_assert!(false, "{event:?} of a flow"),
                 }
             }
-            Who::Link(place) => {
-                let link = &mut self.links[usize::from(place)];
+            Who::Port(place) => {
+                let link = &mut self.links[place.index()];
                 match event {
                     Event::Enqueued { backlog, .. } => link.on_enqueued(*backlog),
                     Event::Dequeued { packet, sojourn } => link.on_dequeued(packet, *sojourn),
@@ -281,7 +281,7 @@ impl Observer for Collector {
                     Event::Marked { packet } => self.on_marked(now, place, packet),
                     Event::QueueSample(sample) => {
                         link.on_sample(now, sample);
-                        self.series.set_link(usize::from(place), sample);
+                        self.series.set_link(place.index(), sample);
                     }
                     Event::Sent { .. }
                     | Event::Arrived { .. }

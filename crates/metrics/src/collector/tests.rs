@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use sojourn_core::{
-    Body, Direction, DropReason, Ecn, FlowSample, Packet, QueueSample, Rate, SegmentBody, TcpEcn,
+    Body, Direction, DropReason, Ecn, FlowSample, HostId, Packet, QueueSample, Rate, SegmentBody,
+    TcpEcn,
 };
 
 use super::*;
@@ -8,7 +9,7 @@ use crate::{STALL_THRESHOLDS_MS, qoe};
 
 const A: Who = Who::Flow(FlowId(0));
 const B: Who = Who::Flow(FlowId(1));
-const LINK: Who = Who::Link(0);
+const LINK: Who = Who::Port(PortId(0));
 
 fn at(ms: u64) -> Time {
     Time::ZERO + ms_span(ms)
@@ -64,8 +65,8 @@ fn packet(flow: u32, sent: Time, ip_len: u32, body: Body) -> Packet {
         segments: 1,
         wire_len: ip_len + 14,
         hop: 0,
-        src: 0,
-        dst: 1,
+        src: HostId(0),
+        dst: HostId(1),
         sent,
         body,
     }
@@ -684,7 +685,7 @@ fn the_digest_knows_places_kinds_and_order_but_not_the_step() {
         }
         collector.finish(at(10_000)).digest
     };
-    let (x, y) = (Who::Link(0), Who::Link(1));
+    let (x, y) = (Who::Port(PortId(0)), Who::Port(PortId(1)));
     let one = of(100, &[(x, false), (y, true)]);
     assert_eq!(one, of(10, &[(x, false), (y, true)]));
     assert_ne!(one, of(100, &[(y, false), (x, true)]));

@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use sojourn_core::{Direction, Event, Observer, Queued, Rate, Time, Who};
+use sojourn_core::{Direction, Event, Observer, PortId, Queued, Rate, Time, Who};
 
 /// Bytes of one opportunity: a full packet with the header that Mahimahi's device adds.
 const OPPORTUNITY: u64 = 1504;
@@ -12,7 +12,7 @@ const OPPORTUNITY: u64 = 1504;
 /// Observes one link and writes its log.
 pub struct MahimahiLog<W: Write> {
     out: W,
-    link: u16,
+    link: PortId,
     /// Capacity since the last sample, and bytes of it that made no whole opportunity.
     capacity: Option<(Time, Rate)>,
     left: u64,
@@ -24,7 +24,7 @@ impl<W: Write> MahimahiLog<W> {
     ///
     /// # Errors
     /// Writing the head of the log fails.
-    pub fn new(mut out: W, link: u16, queue: &str) -> io::Result<Self> {
+    pub fn new(mut out: W, link: PortId, queue: &str) -> io::Result<Self> {
         let queue: String = queue.chars().filter(|c| !c.is_control()).collect();
         writeln!(out, "# mahimahi mm-link (simulated)")?;
         writeln!(out, "# queue: {queue}")?;
@@ -82,7 +82,7 @@ impl<W: Write> MahimahiLog<W> {
 
 impl<W: Write> Observer for MahimahiLog<W> {
     fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
-        if who == Who::Link(self.link) && self.failed.is_none() {
+        if who == Who::Port(self.link) && self.failed.is_none() {
             self.failed = self.write(now, event).err();
         }
     }
@@ -96,11 +96,11 @@ mod tests {
 
     #[test]
     fn capacity_becomes_opportunities() {
-        let mut log = MahimahiLog::new(Vec::new(), 0, "infinite").unwrap();
+        let mut log = MahimahiLog::new(Vec::new(), PortId(0), "infinite").unwrap();
         let sample = QueueSample { capacity: Rate::from_bps(12_032_000), ..QueueSample::default() };
         for at in [0, 100] {
             let now = Time::from_nanos(at * 1_000_000);
-            log.record(now, Who::Link(0), &Event::QueueSample(&sample));
+            log.record(now, Who::Port(PortId(0)), &Event::QueueSample(&sample));
         }
         let text = String::from_utf8(log.finish().unwrap()).unwrap();
         let opportunities: Vec<&str> =

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use sojourn_core::{AckBody, Body, Direction, Ecn, Packet, Queued, SegmentBody, TcpEcn, Time};
+use sojourn_core::{
+    AckBody, Body, Direction, Ecn, HostId, Packet, Queued, SegmentBody, TcpEcn, Time,
+};
 
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
@@ -250,7 +252,7 @@ impl Connection {
         let mut out = Vec::with_capacity(ETHERNET + IPV4 + above.len());
         for host in [packet.dst, packet.src] {
             out.extend([0x02, 0, 0, 0]);
-            out.extend(host.to_be_bytes());
+            out.extend(host.0.to_be_bytes());
         }
         out.extend([0x08, 0x00]);
         let ecn = match packet.ecn {
@@ -317,8 +319,8 @@ fn ports(packet: &Packet) -> (u16, u16) {
 }
 
 fn addresses(packet: &Packet) -> ([u8; 4], [u8; 4]) {
-    let of = |host: u16| {
-        let [high, low] = host.to_be_bytes();
+    let of = |host: HostId| {
+        let [high, low] = host.0.to_be_bytes();
         [10, high, low, 1]
     };
     (of(packet.src), of(packet.dst))

@@ -17,7 +17,7 @@ mod frame;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use sojourn_core::{Body, Direction, Event, Observer, Packet, Time, Who};
+use sojourn_core::{Body, Direction, Event, Observer, Packet, PortId, Time, Who};
 
 use block::{enhanced_packet, interface, section_header};
 use fate::{Fates, Held};
@@ -68,8 +68,8 @@ pub struct PcapObserver<W: Write> {
 enum Tap {
     Sender(u32),
     Receiver(u32),
-    QueueIn(u16),
-    QueueOut(u16),
+    QueueIn(PortId),
+    QueueOut(PortId),
 }
 
 impl<W: Write> PcapObserver<W> {
@@ -93,8 +93,8 @@ impl<W: Write> PcapObserver<W> {
         }
         if config.taps.queues {
             for (at, name) in config.links.iter().enumerate() {
-                add(Tap::QueueIn(at as u16), format!("{name}, into the queue"));
-                add(Tap::QueueOut(at as u16), format!("{name}, out of the queue"));
+                add(Tap::QueueIn(PortId(at as u16)), format!("{name}, into the queue"));
+                add(Tap::QueueOut(PortId(at as u16)), format!("{name}, out of the queue"));
             }
         }
         out.write_all(&heads)?;
@@ -165,7 +165,7 @@ impl<W: Write> PcapObserver<W> {
 
     fn link_name(&self, who: Who) -> &str {
         match who {
-            Who::Link(link) => self.config.links.get(usize::from(link)).map_or("a link", |n| n),
+            Who::Port(port) => self.config.links.get(port.index()).map_or("a link", |n| n),
             Who::Flow(_) => "an end",
         }
     }
@@ -212,22 +212,22 @@ impl<W: Write> Observer for PcapObserver<W> {
                     Direction::Reverse => self.tap(now, Tap::Sender(flow.0), packet, false, None),
                 }
             }
-            (Who::Link(link), Event::Enqueued { packet, .. }) => {
-                self.tap(now, Tap::QueueIn(link), packet, false, None);
+            (Who::Port(port), Event::Enqueued { packet, .. }) => {
+                self.tap(now, Tap::QueueIn(port), packet, false, None);
             }
-            (Who::Link(link), Event::Dequeued { packet, sojourn }) => {
+            (Who::Port(port), Event::Dequeued { packet, sojourn }) => {
                 if self.config.taps.queues {
                     let comment = format!("sojourn {sojourn}");
-                    self.tap(now, Tap::QueueOut(link), packet, false, Some(comment));
+                    self.tap(now, Tap::QueueOut(port), packet, false, Some(comment));
                 }
             }
-            (Who::Link(link), Event::Dropped { packet, why }) => {
+            (Who::Port(port), Event::Dropped { packet, why }) => {
                 let comment = format!("dropped at {}: {}", self.link_name(who), why.name());
                 let (first, count) = numbers(packet);
                 self.fates.settle(packet, first, count, Some(&comment));
-                self.tap(now, Tap::QueueIn(link), packet, false, Some(comment));
+                self.tap(now, Tap::QueueIn(port), packet, false, Some(comment));
             }
-            (Who::Link(_), Event::Marked { packet }) => {
+            (Who::Port(_), Event::Marked { packet }) => {
                 let comment = format!("marked CE at {}", self.link_name(who));
                 let (first, count) = numbers(packet);
                 self.fates.note(packet, first, count, &comment);

@@ -1,4 +1,6 @@
-use sojourn_core::{AckBody, DropReason, Ecn, FlowId, SackBlock, SegmentBody, Span, TcpEcn};
+use sojourn_core::{
+    AckBody, DropReason, Ecn, FlowId, HostId, SackBlock, SegmentBody, Span, TcpEcn,
+};
 
 use super::*;
 
@@ -12,8 +14,8 @@ fn packet(flow: u32, direction: Direction, at: u64, ip_len: u32, body: Body) -> 
         segments: 1,
         wire_len: ip_len + 14,
         hop: 0,
-        src: u16::from(direction == Direction::Reverse),
-        dst: u16::from(direction == Direction::Forward),
+        src: HostId(u16::from(direction == Direction::Reverse)),
+        dst: HostId(u16::from(direction == Direction::Forward)),
         sent: Time::from_nanos(at),
         body,
     }
@@ -110,7 +112,7 @@ fn a_dropped_packet_carries_its_fate_and_keeps_its_place() {
     let later = second.sent + Span::from_millis(3);
     pcap.record(later, flow, &Event::Arrived { packet: &second });
     let why = DropReason::Full;
-    pcap.record(later, Who::Link(0), &Event::Dropped { packet: &first, why });
+    pcap.record(later, Who::Port(PortId(0)), &Event::Dropped { packet: &first, why });
     let file = pcap.finish().unwrap();
     let blocks = blocks(&file);
     assert_eq!(blocks.len(), 2);
@@ -159,11 +161,15 @@ fn every_tap_point_is_an_interface() {
     pcap.record(Time::from_nanos(10), flow, &Event::Sent { packet: &packet });
     pcap.record(
         Time::from_nanos(20),
-        Who::Link(0),
+        Who::Port(PortId(0)),
         &Event::Enqueued { packet: &packet, backlog: 1 },
     );
     let sojourn = Span::from_millis(5);
-    pcap.record(Time::from_nanos(30), Who::Link(0), &Event::Dequeued { packet: &packet, sojourn });
+    pcap.record(
+        Time::from_nanos(30),
+        Who::Port(PortId(0)),
+        &Event::Dequeued { packet: &packet, sojourn },
+    );
     pcap.record(Time::from_nanos(40), flow, &Event::Arrived { packet: &packet });
     let blocks = blocks(&pcap.finish().unwrap());
     let interfaces: Vec<u32> = blocks.iter().map(|block| block.0).collect();
@@ -209,7 +215,7 @@ fn every_connection_of_a_flow_has_ports_and_numbers_of_its_own() {
     // Both segments left at the same time and have the same number: only one is dropped.
     let dropped = on(2, data(20, 0, 1, false));
     let event = Event::Dropped { packet: &dropped, why: DropReason::Full };
-    observer.record(Time::from_nanos(30), Who::Link(0), &event);
+    observer.record(Time::from_nanos(30), Who::Port(PortId(0)), &event);
     let found = blocks(&observer.finish().unwrap());
     let port = |block: &Block| u16::from_be_bytes([block.2[36], block.2[37]]);
     let is_dropped = |block: &Block| block.4.iter().any(|comment| comment.contains("dropped"));

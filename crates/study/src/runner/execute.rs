@@ -1,6 +1,6 @@
 //! One run: from a scenario and a seed to rows and series.
 
-use sojourn_core::{Rate, StreamAddress};
+use sojourn_core::{PortId, Rate, StreamAddress};
 use sojourn_host::tcp;
 use sojourn_metrics::{
     Collector, Distribution, FLOW_COLUMNS, FlowShape, LINK_COLUMNS, LinkShape, Metric, RunMetrics,
@@ -108,7 +108,7 @@ pub fn shape(scenario: &Scenario) -> Shape {
 
 /// What a flow's transfers would meet with nobody else there.
 fn empty_path(scenario: &Scenario, flow: &Flow, transport: &tcp::Config) -> EmptyPath {
-    let link = |index: &u16| &scenario.links[usize::from(*index)];
+    let link = |port: &PortId| &scenario.links[port.index()];
     let of_links = flow.forward.iter().chain(&flow.reverse).map(|index| link(index).delay);
     EmptyPath {
         rtt: of_links.fold(flow.forward_delay + flow.reverse_delay, |sum, delay| sum + delay),

@@ -269,7 +269,7 @@ fn a_run_that_panics_is_reported_and_the_others_are_kept() {
     let mut broken = study();
     let plan = broken.plan();
     // A link that is not there: the study would have refused it.
-    broken.scenarios[1].scenario.flows[0].forward = vec![99];
+    broken.scenarios[1].scenario.flows[0].forward = vec![sojourn_core::PortId(99)];
     let progress = Mutex::new(Vec::new());
     let options = options(scratch.path("out"), 2, "1/1");
     let summary = {

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use sojourn_core::{Body, Direction, FlowId};
+use sojourn_core::{Body, Direction, FlowId, HostId};
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn at(ms: u64) -> Time {
 }
 
 fn arrivals(per_second: f64, sizes: Sizes, most: u32, cca: &str) -> Arrivals {
-    let ends = Endpoints { flow: FlowId(3), sender: 0, receiver: 1, dscp: 0 };
+    let ends = Endpoints { flow: FlowId(3), sender: HostId(0), receiver: HostId(1), dscp: 0 };
     Arrivals::new(
         ArrivalsConfig { per_second, sizes, most },
         CcaConfig::parse(cca).unwrap(),

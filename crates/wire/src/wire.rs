@@ -2,50 +2,55 @@
 //! jitter behind it, and the pipe in which packets propagate.
 
 use sojourn_core::{
-    DropReason, Event, Observer, Packet, Purpose, QueueSample, Queued, Span, Stream, StreamAddress,
-    Time, Who,
+    DropReason, Event, Observer, PortId, Purpose, QueueSample, Span, Stream, StreamAddress, Time,
+    Who,
 };
-use sojourn_link::{DelayLine, Jitter, Loss, LossConfig, Transmitter};
-use sojourn_qdisc::{Admission, AnyQdisc, Backlog, Dequeue, Enqueue, Qdisc, Sink};
-use sojourn_scenario::Link as LinkConfig;
+use sojourn_link::{DelayLine, Jitter, JitterConfig, Loss, LossConfig, Transmitter};
+use sojourn_qdisc::{Admission, AnyQdisc, Backlog, Config, Dequeue, Enqueue, Qdisc, Sink};
 
-pub(crate) struct Link {
-    queue: Queue,
-    pub(crate) line: Line,
+use crate::{Books, Carried, Carrier, Link};
+
+/// One direction of a link at work. It works late: what was due is done, each at its own time, when
+/// somebody needs to know.
+pub struct Wire<P: Carried> {
+    queue: Queue<P>,
+    line: Line<P>,
 }
 
 /// Where packets wait for the transmitter.
 #[expect(clippy::large_enum_variant, reason = "one per link, and never moved")]
-enum Queue {
+enum Queue<P: Carried> {
     /// First in, first out: in the line's own ring, which they then need not change.
     InLine(Admission),
-    Managed(AnyQdisc<Packet>),
+    Managed(AnyQdisc<P>),
 }
 
 /// A link without its queue.
-pub(crate) struct Line {
-    index: u16,
+struct Line<P> {
+    port: PortId,
     transmitter: Transmitter,
     entry_loss: Loss,
     loss: Loss,
     jitter: Option<Jitter>,
-    pub(crate) delay: Span,
+    delay: Span,
     /// Packets on their way to what comes behind this link, and behind them those that wait, where
     /// the queue is [`Queue::InLine`].
-    pub(crate) pipe: DelayLine<Packet>,
+    pipe: DelayLine<P>,
     /// When the next packet is to be taken from the queue: never, if nothing waits.
-    pub(crate) due: Time,
+    due: Time,
     /// What may leave this link for.
-    pub(crate) exit: Exit,
+    exit: Exit,
     entry_random: Stream,
     loss_random: Stream,
     jitter_random: Stream,
-    pub(crate) counts: Counts,
+    counts: Counts,
+    /// Dropped or lost, with contents that somebody has to free.
+    lost: Vec<P>,
 }
 
 /// What comes behind a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub enum Exit {
     /// For every packet the end that it goes to.
     Ends,
     /// For every packet another link or its end.
@@ -57,34 +62,38 @@ pub(crate) enum Exit {
 /// Totals since the start. Conservation is counted in bytes, because a discipline may cut an
 /// offloaded packet into its segments.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) offered_bytes: u64,
-    pub(crate) sent_packets: u64,
-    pub(crate) sent_bytes: u64,
-    pub(crate) dropped: u64,
-    pub(crate) dropped_bytes: u64,
+pub struct Counts {
+    pub offered_bytes: u64,
+    pub sent_packets: u64,
+    pub sent_bytes: u64,
+    pub dropped: u64,
+    pub dropped_bytes: u64,
     /// Lost on the medium after they were sent.
-    pub(crate) lost_bytes: u64,
-    pub(crate) marked: u64,
+    pub lost_bytes: u64,
+    pub marked: u64,
 }
 
 /// Passes what a queue drops and marks on to the observer, and counts.
-struct Notes<'a, O> {
+struct Notes<'a, P, O: ?Sized> {
     who: Who,
     counts: &'a mut Counts,
+    lost: &'a mut Vec<P>,
     observer: &'a mut O,
 }
 
-impl<O: Observer> Sink<Packet> for Notes<'_, O> {
-    fn dropped(&mut self, now: Time, packet: Packet, why: DropReason) {
+impl<P: Carried, O: Observer + ?Sized> Sink<P> for Notes<'_, P, O> {
+    fn dropped(&mut self, now: Time, packet: P, why: DropReason) {
         self.counts.dropped += 1;
         self.counts.dropped_bytes += u64::from(packet.wire_len());
-        self.observer.record(now, self.who, &Event::Dropped { packet: &packet, why });
+        self.observer.record(now, self.who, &Event::Dropped { packet: packet.headers(), why });
+        if packet.has_contents() {
+            self.lost.push(packet);
+        }
     }
 
-    fn marked(&mut self, now: Time, packet: &Packet) {
+    fn marked(&mut self, now: Time, packet: &P) {
         self.counts.marked += 1;
-        self.observer.record(now, self.who, &Event::Marked { packet });
+        self.observer.record(now, self.who, &Event::Marked { packet: packet.headers() });
     }
 }
 
@@ -100,30 +109,29 @@ macro_rules! with_discipline {
     };
 }
 
-impl Link {
-    pub(crate) fn new(config: &LinkConfig, index: u16, exit: Exit, address: StreamAddress) -> Self {
-        let stream = |purpose| address.stream_named(&config.name, purpose);
+impl<P: Carried> Wire<P> {
+    /// The link that is `port` of its world.
+    pub fn new(link: &Link, port: PortId, exit: Exit, address: StreamAddress) -> Self {
+        let stream = |purpose| address.stream_named(&link.name, purpose);
         let line = Line {
-            index,
-            transmitter: config.rate.build(&mut stream(Purpose::Capacity)),
-            entry_loss: config.entry_loss.build(),
-            loss: config.loss.build(),
-            jitter: (config.jitter != sojourn_link::JitterConfig::None)
-                .then(|| config.jitter.build()),
-            delay: config.delay,
+            port,
+            transmitter: link.rate.build(&mut stream(Purpose::Capacity)),
+            entry_loss: link.entry_loss.build(),
+            loss: link.loss.build(),
+            jitter: (link.jitter != JitterConfig::None).then(|| link.jitter.build()),
+            delay: link.delay,
             pipe: DelayLine::default(),
             due: Time::NEVER,
             exit,
-            entry_random: address.stream_named(&format!("{} entry", config.name), Purpose::Loss),
+            entry_random: address.stream_named(&format!("{} entry", link.name), Purpose::Loss),
             loss_random: stream(Purpose::Loss),
             jitter_random: stream(Purpose::Jitter),
             counts: Counts::default(),
+            lost: Vec::new(),
         };
-        let queue = match &config.queue {
+        let queue = match &link.queue {
             // What is taken out in the middle of the ring would leave a hole.
-            sojourn_qdisc::Config::Fifo(fifo)
-                if exit != Exit::OwnDelays && config.loss == LossConfig::None =>
-            {
+            Config::Fifo(fifo) if exit != Exit::OwnDelays && link.loss == LossConfig::None => {
                 Queue::InLine(Admission::new(fifo))
             }
             discipline => Queue::Managed(discipline.build(stream(Purpose::Queue))),
@@ -133,7 +141,7 @@ impl Link {
 
     /// Takes a packet in, or drops it. Whatever is due by now must have been pulled.
     #[inline(always)]
-    pub(crate) fn offer<O: Observer>(&mut self, now: Time, packet: &Packet, observer: &mut O) {
+    pub fn offer<O: Observer + ?Sized>(&mut self, now: Time, packet: &P, observer: &mut O) {
         let line = &mut self.line;
         let wire_len = packet.wire_len();
         line.counts.offered_bytes += u64::from(wire_len);
@@ -149,8 +157,8 @@ impl Link {
                 }
                 line.pipe.wait(now, *packet);
                 let backlog = admission.backlog().packets;
-                let who = Who::Link(line.index);
-                observer.record(now, who, &Event::Enqueued { packet, backlog });
+                let who = Who::Port(line.port);
+                observer.record(now, who, &Event::Enqueued { packet: packet.headers(), backlog });
             }
             Queue::Managed(discipline) => {
                 if !line.enqueue_managed(discipline, now, packet, observer) {
@@ -165,7 +173,7 @@ impl Link {
 
     /// Pulls all that is due by `until`, each packet at its own time.
     #[inline(always)]
-    pub(crate) fn settle<O: Observer>(&mut self, until: Time, observer: &mut O) {
+    pub fn settle<O: Observer + ?Sized>(&mut self, until: Time, observer: &mut O) {
         let line = &mut self.line;
         if line.due > until {
             return;
@@ -183,7 +191,7 @@ impl Link {
     /// Takes the packet that is due from the queue, sends it into the pipe, unless the medium loses
     /// it, and finds when the next one is due. A queue may have none to give: the next arrival
     /// finds out then when the transmitter is ready.
-    pub(crate) fn pull<O: Observer>(&mut self, observer: &mut O) {
+    pub fn pull<O: Observer + ?Sized>(&mut self, observer: &mut O) {
         let line = &mut self.line;
         match &mut self.queue {
             Queue::InLine(admission) => line.pull_own(admission, observer),
@@ -196,7 +204,7 @@ impl Link {
     /// When the engine must look at this link again: when a packet comes out at the far end, or
     /// one is due while there is none before it. What is due earlier can as well be done then.
     #[inline]
-    pub(crate) fn next_wake(&self) -> Time {
+    pub fn next_wake(&self) -> Time {
         let line = &self.line;
         match line.exit {
             Exit::OwnDelays => line.due.min(line.pipe.next()),
@@ -205,11 +213,48 @@ impl Link {
         }
     }
 
-    pub(crate) fn backlog_bytes(&self) -> u64 {
-        self.backlog().bytes
+    /// When the next packet is to be taken from the queue: never, if nothing waits.
+    #[inline(always)]
+    pub fn due(&self) -> Time {
+        self.line.due
     }
 
-    pub(crate) fn sample(&self, now: Time) -> QueueSample {
+    #[inline(always)]
+    pub fn exit(&self) -> Exit {
+        self.line.exit
+    }
+
+    /// Propagation that every packet has behind this link as well.
+    pub fn lengthen(&mut self, delay: Span) {
+        self.line.delay += delay;
+    }
+
+    /// What has left the queue and not come out.
+    #[inline(always)]
+    pub fn under_way(&mut self) -> &mut DelayLine<P> {
+        &mut self.line.pipe
+    }
+
+    pub fn backlog(&self) -> Backlog {
+        match &self.queue {
+            Queue::InLine(admission) => admission.backlog(),
+            Queue::Managed(discipline) => discipline.backlog(),
+        }
+    }
+
+    pub fn books(&self) -> Books {
+        let Counts { offered_bytes, sent_bytes, dropped_bytes, lost_bytes, .. } = self.line.counts;
+        Books {
+            offered: offered_bytes,
+            dropped: dropped_bytes,
+            waiting: self.backlog().bytes,
+            sent: sent_bytes,
+            lost: lost_bytes,
+            under_way: self.line.pipe.iter().map(|packet| u64::from(packet.wire_len())).sum(),
+        }
+    }
+
+    pub fn sample(&self, now: Time) -> QueueSample {
         let backlog = self.backlog();
         let oldest = match &self.queue {
             Queue::InLine(_) => self.line.pipe.first_waiting().map(|(since, _)| *since),
@@ -227,29 +272,68 @@ impl Link {
         }
     }
 
-    pub(crate) fn queue_details(&self) -> Vec<(&'static str, u64)> {
+    pub fn queue_details(&self) -> Vec<(&'static str, u64)> {
         match &self.queue {
             Queue::InLine(_) => Vec::new(),
             Queue::Managed(discipline) => discipline.details(),
         }
     }
 
-    fn backlog(&self) -> Backlog {
-        match &self.queue {
-            Queue::InLine(admission) => admission.backlog(),
-            Queue::Managed(discipline) => discipline.backlog(),
-        }
+    /// Drops a packet that its owner does not let into the queue.
+    pub fn refuse<O: Observer + ?Sized>(&mut self, now: Time, packet: &P, observer: &mut O) {
+        self.line.counts.offered_bytes += u64::from(packet.wire_len());
+        self.line.drop(now, packet, DropReason::Full, observer);
+    }
+
+    pub fn take_lost(&mut self, mut take: impl FnMut(P)) {
+        self.line.lost.drain(..).for_each(&mut take);
     }
 }
 
-impl Line {
+impl<P: Carried> Carrier<P> for Wire<P> {
+    fn offer(&mut self, now: Time, _: PortId, packet: P, observer: &mut dyn Observer) {
+        self.settle(now, observer);
+        Wire::offer(self, now, &packet, observer);
+        self.settle(now, observer);
+    }
+
+    fn next_wake(&self) -> Time {
+        Wire::next_wake(self)
+    }
+
+    fn on_wake(&mut self, now: Time, observer: &mut dyn Observer) {
+        self.settle(now, observer);
+    }
+
+    fn poll_deliver(&mut self, now: Time) -> Option<(PortId, P)> {
+        self.line.pipe.pop_due(now).map(|packet| (self.line.port, packet))
+    }
+
+    fn books(&self, _: PortId) -> Books {
+        Wire::books(self)
+    }
+
+    fn sample(&self, now: Time, _: PortId) -> QueueSample {
+        Wire::sample(self, now)
+    }
+
+    fn details(&self, _: PortId) -> Vec<(&'static str, u64)> {
+        self.queue_details()
+    }
+
+    fn take_lost(&mut self, take: &mut dyn FnMut(P)) {
+        Wire::take_lost(self, take);
+    }
+}
+
+impl<P: Carried> Line<P> {
     /// Whether `discipline` then holds any packet.
     #[inline(always)]
-    fn enqueue_managed<O: Observer>(
+    fn enqueue_managed<O: Observer + ?Sized>(
         &mut self,
-        discipline: &mut AnyQdisc<Packet>,
+        discipline: &mut AnyQdisc<P>,
         now: Time,
-        packet: &Packet,
+        packet: &P,
         observer: &mut O,
     ) -> bool {
         with_discipline!(discipline, queue => self.enqueue(queue, now, packet, observer))
@@ -257,18 +341,19 @@ impl Line {
 
     /// Whether `queue` then holds any packet.
     #[inline(always)]
-    fn enqueue<O: Observer>(
+    fn enqueue<O: Observer + ?Sized>(
         &mut self,
-        queue: &mut impl Qdisc<Packet>,
+        queue: &mut impl Qdisc<P>,
         now: Time,
-        packet: &Packet,
+        packet: &P,
         observer: &mut O,
     ) -> bool {
-        let who = Who::Link(self.index);
-        let mut notes = Notes { who, counts: &mut self.counts, observer };
+        let who = Who::Port(self.port);
+        let mut notes = Notes { who, counts: &mut self.counts, lost: &mut self.lost, observer };
         match queue.enqueue(now, *packet, &mut notes) {
             Enqueue::Queued => {
                 let backlog = queue.backlog().packets;
+                let packet = packet.headers();
                 observer.record(now, who, &Event::Enqueued { packet, backlog });
                 true
             }
@@ -280,9 +365,9 @@ impl Line {
     }
 
     #[inline(never)]
-    fn settle_managed<O: Observer>(
+    fn settle_managed<O: Observer + ?Sized>(
         &mut self,
-        discipline: &mut AnyQdisc<Packet>,
+        discipline: &mut AnyQdisc<P>,
         until: Time,
         observer: &mut O,
     ) {
@@ -294,10 +379,10 @@ impl Line {
     }
 
     #[inline(always)]
-    fn pull<O: Observer>(&mut self, queue: &mut impl Qdisc<Packet>, observer: &mut O) {
+    fn pull<O: Observer + ?Sized>(&mut self, queue: &mut impl Qdisc<P>, observer: &mut O) {
         let now = self.due;
-        let who = Who::Link(self.index);
-        let mut notes = Notes { who, counts: &mut self.counts, observer };
+        let who = Who::Port(self.port);
+        let mut notes = Notes { who, counts: &mut self.counts, lost: &mut self.lost, observer };
         let sojourn = match queue.dequeue(now, &mut notes) {
             Dequeue::Packet(packet, sojourn) => {
                 self.pipe.wait(now, packet);
@@ -317,7 +402,7 @@ impl Line {
     }
 
     #[inline(always)]
-    fn pull_own<O: Observer>(&mut self, admission: &mut Admission, observer: &mut O) {
+    fn pull_own<O: Observer + ?Sized>(&mut self, admission: &mut Admission, observer: &mut O) {
         let Some((since, packet)) = self.pipe.first_waiting() else {
             self.due = Time::NEVER;
             return;
@@ -330,12 +415,13 @@ impl Line {
 
     /// Sends what is first to wait in the ring and is due, and returns when the next may follow.
     #[inline(always)]
-    fn send<O: Observer>(&mut self, sojourn: Span, observer: &mut O) -> Time {
+    fn send<O: Observer + ?Sized>(&mut self, sojourn: Span, observer: &mut O) -> Time {
         let now = self.due;
         let slot = self.pipe.first_waiting_mut().expect("the caller found one");
         let packet = &mut slot.1;
-        packet.hop += 1;
-        observer.record(now, Who::Link(self.index), &Event::Dequeued { packet, sojourn });
+        packet.leave_port();
+        let event = Event::Dequeued { packet: packet.headers(), sojourn };
+        observer.record(now, Who::Port(self.port), &event);
         let departure = self.transmitter.send(now, packet);
         self.counts.sent_packets += 1;
         self.counts.sent_bytes += u64::from(packet.wire_len());
@@ -355,20 +441,36 @@ impl Line {
     /// The medium loses the only packet that waits in the ring.
     #[cold]
     #[inline(never)]
-    fn lose<O: Observer>(&mut self, now: Time, observer: &mut O) {
+    fn lose<O: Observer + ?Sized>(&mut self, now: Time, observer: &mut O) {
         if let Some((_, packet)) = self.pipe.withdraw() {
             self.counts.dropped += 1;
             self.counts.lost_bytes += u64::from(packet.wire_len());
-            let event = Event::Dropped { packet: &packet, why: DropReason::Medium };
-            observer.record(now, Who::Link(self.index), &event);
+            let event = Event::Dropped { packet: packet.headers(), why: DropReason::Medium };
+            observer.record(now, Who::Port(self.port), &event);
+            self.forget(packet);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn drop<O: Observer>(&mut self, now: Time, packet: &Packet, why: DropReason, observer: &mut O) {
+    fn drop<O: Observer + ?Sized>(
+        &mut self,
+        now: Time,
+        packet: &P,
+        why: DropReason,
+        observer: &mut O,
+    ) {
         self.counts.dropped += 1;
         self.counts.dropped_bytes += u64::from(packet.wire_len());
-        observer.record(now, Who::Link(self.index), &Event::Dropped { packet, why });
+        let event = Event::Dropped { packet: packet.headers(), why };
+        observer.record(now, Who::Port(self.port), &event);
+        self.forget(*packet);
+    }
+
+    /// Its contents, if it has any, are to be freed.
+    fn forget(&mut self, packet: P) {
+        if packet.has_contents() {
+            self.lost.push(packet);
+        }
     }
 }

@@ -1,0 +1,76 @@
+use sojourn_core::{Observer, PortId, QueueSample, Time};
+
+use crate::Carried;
+
+/// What takes packets in at a port and gives them back at another, some time later: a link, a
+/// switch, a radio medium.
+///
+/// It is used as every machine is: change it ([`Carrier::offer`], [`Carrier::on_wake`]), take with
+/// [`Carrier::poll_deliver`] what has come out, until there is nothing, then ask
+/// [`Carrier::next_wake`] when it is to be called again. Time never goes back. One that is woken
+/// early does nothing.
+///
+/// Ports are those of the whole scenario; a carrier is told its first one when it is built and has
+/// those that follow.
+pub trait Carrier<P: Carried>: Send {
+    /// A packet enters at `port`: it waits there, or is dropped.
+    fn offer(&mut self, now: Time, port: PortId, packet: P, observer: &mut dyn Observer);
+
+    /// When it is to be woken; [`Time::NEVER`] while nothing is inside.
+    fn next_wake(&self) -> Time;
+
+    /// Does what is due by `now`.
+    fn on_wake(&mut self, now: Time, observer: &mut dyn Observer);
+
+    /// The next packet that has come out by `now`, and the port that it was offered at. What comes
+    /// out at one moment keeps the order in which it arrived.
+    fn poll_deliver(&mut self, now: Time) -> Option<(PortId, P)>;
+
+    /// What was counted at `port` since the start.
+    fn books(&self, port: PortId) -> Books;
+
+    /// What `tc -s` would show of the queue at `port`.
+    fn sample(&self, now: Time, port: PortId) -> QueueSample;
+
+    /// The lines that `tc -s qdisc` would print below the counters that every discipline has.
+    fn details(&self, port: PortId) -> Vec<(&'static str, u64)> {
+        let _ = port;
+        Vec::new()
+    }
+
+    /// Hands over packets with contents that were dropped or lost since this was last asked.
+    fn take_lost(&mut self, take: &mut dyn FnMut(P));
+
+    /// Whether the invariants hold that only this carrier knows.
+    ///
+    /// # Errors
+    /// Which one does not, in words.
+    fn check(&self, now: Time) -> Result<(), String> {
+        let _ = now;
+        Ok(())
+    }
+}
+
+/// Where the bytes are that were offered at a port. Counted in bytes, because a discipline may cut
+/// an offloaded packet into its segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Books {
+    pub offered: u64,
+    /// Dropped before or in the queue.
+    pub dropped: u64,
+    /// Waiting in the queue.
+    pub waiting: u64,
+    /// Taken from the queue, whatever became of it.
+    pub sent: u64,
+    /// Lost on the medium after it was sent.
+    pub lost: u64,
+    /// On the way to the far end.
+    pub under_way: u64,
+}
+
+impl Books {
+    /// Every byte that was offered was dropped, waits or was sent.
+    pub fn balance(&self) -> bool {
+        self.offered == self.dropped + self.waiting + self.sent
+    }
+}

@@ -1,0 +1,17 @@
+//! What takes packets from one place to another.
+//!
+//! A [`Wire`] is one direction of a link: a queue, a transmitter and a line. It is generic over
+//! what it carries, so that the simulator's packets and real bytes go through the same code.
+//!
+//! [`Carrier`] is what a wire has in common with whatever else may lie between two hosts. A route is
+//! a list of ports, and every port belongs to a carrier.
+
+mod carried;
+mod carrier;
+mod link;
+mod wire;
+
+pub use carried::Carried;
+pub use carrier::{Books, Carrier};
+pub use link::Link;
+pub use wire::{Counts, Exit, Wire};

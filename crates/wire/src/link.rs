@@ -1,0 +1,33 @@
+use sojourn_core::Span;
+use sojourn_link::{JitterConfig, LossConfig, RateConfig};
+use sojourn_qdisc::Config;
+
+/// One direction of a link: a queue, a transmitter, and what happens on the way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    pub name: String,
+    pub queue: Config,
+    pub rate: RateConfig,
+    /// Propagation, for every packet alike.
+    pub delay: Span,
+    /// Loss before the queue, as an emulator in front of it makes.
+    pub entry_loss: LossConfig,
+    /// Loss on the medium, after the queue.
+    pub loss: LossConfig,
+    pub jitter: JitterConfig,
+}
+
+impl Link {
+    /// A link that loses nothing and does not jitter.
+    pub fn new(name: &str, queue: Config, rate: RateConfig, delay: Span) -> Self {
+        Self {
+            name: name.into(),
+            queue,
+            rate,
+            delay,
+            entry_loss: LossConfig::None,
+            loss: LossConfig::None,
+            jitter: JitterConfig::None,
+        }
+    }
+}
