@@ -8,6 +8,10 @@
 //! One algorithm, one folder. [`Cca`] is the registry of the built-in ones and holds any other
 //! controller behind a box.
 
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+
 pub mod bbr;
 pub mod bbr2;
 pub mod bbr3;

@@ -3,7 +3,9 @@
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
+use alloc::boxed::Box;
+use alloc::format;
+use core::fmt;
 
 use sojourn_core::{Param, SpecError, Words};
 

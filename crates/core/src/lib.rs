@@ -4,6 +4,10 @@
 //!
 //! Nothing here asks for the time, reads a file or starts a thread; [`Time`] is always an argument.
 
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+
 pub mod event;
 mod ids;
 pub mod packet;

@@ -1,6 +1,6 @@
 //! The packet as models see it, and what a queue discipline may ask of whatever it carries.
 
-use std::num::NonZeroU32;
+use core::num::NonZeroU32;
 
 use crate::ids::{FlowId, HostId};
 use crate::units::Time;

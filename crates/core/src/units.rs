@@ -1,9 +1,12 @@
 //! Time, span, rate and size: integers with a unit, exact arithmetic, parsed from and printed in
 //! the notation that users of `tc` and `iperf3` write.
 
-use std::fmt;
-use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
-use std::str::FromStr;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use core::str::FromStr;
 
 use crate::words::SpecError;
 

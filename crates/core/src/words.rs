@@ -2,7 +2,11 @@
 //! as `tc` writes a queue (`fq_codel limit 1000 target 5ms noecn`) or as a study overrides a
 //! congestion controller (`bbr3 probe_rtt_interval=10s`). Both forms are read alike.
 
-use std::fmt;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
 /// One parameter of an algorithm, as `sojourn list` and the generated reference show it.
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +114,7 @@ impl fmt::Display for SpecError {
     }
 }
 
-impl std::error::Error for SpecError {}
+impl core::error::Error for SpecError {}
 
 /// The candidate with the smallest edit distance to `written`, if at most a third of it differs.
 pub fn nearest<'a>(

@@ -4,5 +4,9 @@
 //! Every machine is used alike: change it once (`on_packet`, `on_wake`), take packets with
 //! `poll_transmit` until there are none, then ask `next_wake` when it wants to be called again.
 
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+
 pub mod apps;
 pub mod tcp;

@@ -1,3 +1,6 @@
+use alloc::vec;
+use alloc::vec::Vec;
+
 use sojourn_core::Time;
 
 /// Things under way, delivered in the order in which they were sent, and behind them things that

@@ -3,6 +3,10 @@
 //! Every machine here is a plain value that is told the time. A user writes a spec; it becomes a
 //! config, checked and complete, and the config builds the machine that one run changes.
 
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+
 pub mod blockage;
 pub mod brownian;
 mod delay;

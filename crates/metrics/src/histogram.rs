@@ -1,6 +1,10 @@
 //! A log-linear histogram of integers, after Tene's HdrHistogram: every octave is cut into 256
 //! equal buckets, so a value is known within 1/256 (0.39 %) of itself. Values below 512 are exact.
 
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
 /// Bits of a value that are kept below its leading one.
 const PRECISION: u32 = 8;
 
@@ -54,7 +58,7 @@ impl Histogram {
     /// Forgets every value and keeps the memory.
     pub fn clear(&mut self) {
         self.counts.fill(0);
-        *self = Self { counts: std::mem::take(&mut self.counts), ..Self::default() };
+        *self = Self { counts: core::mem::take(&mut self.counts), ..Self::default() };
     }
 
     pub const fn count(&self) -> u64 {

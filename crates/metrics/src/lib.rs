@@ -26,6 +26,10 @@
 //! assert_eq!(run.flows[0].value("goodput_total_mbps"), Some(1.6));
 //! ```
 
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+
 mod collector;
 mod histogram;
 mod outcome;

@@ -1,6 +1,8 @@
 //! What a run came to.
 
-use std::ops::Sub;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::ops::Sub;
 
 use sojourn_core::{DropReason, FlowSample, Span, Time};
 

@@ -4,7 +4,9 @@
 //! Rates, counts, mean and largest delays are of that time, so that no peak is lost; what `ss`
 //! and `tc` would show is the state at `t_s`. What is not known is not-a-number.
 
-use std::ops::Range;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use sojourn_core::{FlowSample, QueueSample, Rate, Span};
 

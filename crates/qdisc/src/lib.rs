@@ -7,6 +7,10 @@
 //! One algorithm, one folder. [`AnyQdisc`] is the registry of the built-in ones and holds any
 //! other discipline behind a box.
 
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+
 pub mod cake;
 pub mod codel;
 pub mod dualpi2;
@@ -32,6 +36,8 @@ mod testing;
 pub use fifo::Admission;
 pub use registry::{AnyQdisc, Config, Discipline, disciplines};
 pub use reshape::Reshape;
+
+use alloc::vec::Vec;
 
 use sojourn_core::{DropReason, Queued, Span, Time};
 

@@ -1,6 +1,7 @@
 //! The parts of `tc`'s notation that several disciplines share. What is printed reads back.
 
-use std::fmt;
+use alloc::format;
+use core::fmt;
 
 use sojourn_core::words::unknown_param;
 use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Words};

@@ -1,6 +1,9 @@
 //! The built-in disciplines by the names `tc` gives them.
 
-use std::fmt;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
+use core::fmt;
 
 use sojourn_core::{Param, Queued, SpecError, Stream, Time, Words};
 

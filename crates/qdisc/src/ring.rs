@@ -1,6 +1,6 @@
 //! A first-in-first-out queue that keeps its own count, for disciplines with a queue or two.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use sojourn_core::{Queued, Time};
 

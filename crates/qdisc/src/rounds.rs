@@ -1,5 +1,7 @@
 //! Deficit round robin over flows, new ones first (RFC 8290 section 4.2).
 
+use alloc::vec::Vec;
+
 use sojourn_core::{Param, ParamKind};
 
 use crate::notation::param;
@@ -151,7 +153,7 @@ impl Ring {
 
     fn iter<F>(self, turns: &[Turn<F>]) -> impl Iterator<Item = &F> {
         let mut next = (self.first != NONE).then_some(self.first);
-        std::iter::from_fn(move || {
+        core::iter::from_fn(move || {
             let index = next?;
             let turn = &turns[index as usize];
             next = (index != self.last).then_some(turn.next);

@@ -1,6 +1,8 @@
 //! One store for the packets of many queues: each queue is a chain of slots, so a queue costs
 //! nothing while it is empty and nothing is allocated per packet once the store has grown.
 
+use alloc::vec::Vec;
+
 use sojourn_core::{Queued, Time};
 
 const NONE: u32 = u32::MAX;
@@ -62,8 +64,8 @@ impl<P> Head<'_, P> {
     /// Takes it out, to be copied by [`Slab::taken`] before anything else is done.
     #[inline]
     pub(crate) fn take(self, fifo: &mut Fifo) -> Place {
-        let index = std::mem::replace(&mut fifo.head, self.slot.next);
-        self.slot.next = std::mem::replace(self.free, index);
+        let index = core::mem::replace(&mut fifo.head, self.slot.next);
+        self.slot.next = core::mem::replace(self.free, index);
         Place(index)
     }
 }
@@ -152,7 +154,7 @@ impl<P: Queued + Copy> Slab<P> {
     /// Head to tail.
     pub(crate) fn iter(&self, fifo: Fifo) -> impl Iterator<Item = &P> {
         let mut next = fifo.head;
-        std::iter::from_fn(move || {
+        core::iter::from_fn(move || {
             let slot = self.slots.get(next as usize)?;
             next = slot.next;
             Some(&slot.packet)
@@ -171,7 +173,7 @@ impl<P: Queued + Copy> Slab<P> {
         let index = self.slots.get(before as usize)?.next;
         let slot = self.slots.get_mut(index as usize)?;
         let removed = *slot;
-        slot.next = std::mem::replace(&mut self.free, index);
+        slot.next = core::mem::replace(&mut self.free, index);
         self.slots[before as usize].next = removed.next;
         if fifo.tail == index {
             fifo.tail = before;

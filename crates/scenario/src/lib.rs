@@ -1,6 +1,14 @@
 //! One world, fully specified: hosts, links, flows, duration. Checked and complete; every engine
 //! is given the same [`Scenario`], and what a user wrote becomes one in the study room.
 
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use sojourn_core::{HostId, PortId, Span, SpecError};
 pub use sojourn_wire::Link;
 

@@ -4,6 +4,9 @@
 //! of places and not a heap of events: changing a wake replays one path to the root. Wakes of
 //! equal time come in the order of their places.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use sojourn_core::Time;
 
 /// A component, by its place in the agenda.

@@ -1,5 +1,7 @@
 //! The loop, and the invariants that every run must keep.
 
+use alloc::vec::Vec;
+
 use sojourn_core::{
     Direction, Event, FlowId, FlowSample, Observer, Packet, PortId, QueueSample, Queued, Span,
     StreamAddress, Time, Who,

@@ -5,6 +5,10 @@
 //! no event of its own: a link takes packets from its queue late, each at the time at which that
 //! was due, when the next one arrives or the last one comes out at the far end.
 
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+
 mod agenda;
 mod ends;
 mod engine;

@@ -1,3 +1,6 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use sojourn_core::{Observer, PortId, QueueSample, Time};
 
 use crate::Carried;

@@ -6,6 +6,10 @@
 //! [`Carrier`] is what a wire has in common with whatever else may lie between two hosts. A route is
 //! a list of ports, and every port belongs to a carrier.
 
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+
 mod carried;
 mod carrier;
 mod link;

@@ -1,3 +1,5 @@
+use alloc::string::String;
+
 use sojourn_core::Span;
 use sojourn_link::{JitterConfig, LossConfig, RateConfig};
 use sojourn_qdisc::Config;

@@ -1,6 +1,9 @@
 //! One direction of a link at work: loss before the queue, the queue, the transmitter, loss and
 //! jitter behind it, and the pipe in which packets propagate.
 
+use alloc::format;
+use alloc::vec::Vec;
+
 use sojourn_core::{
     DropReason, Event, Observer, PortId, Purpose, QueueSample, Span, Stream, StreamAddress, Time,
     Who,

@@ -62,6 +62,18 @@ fn walled_rooms_have_no_lints_of_their_own() {
     }
 }
 
+/// What is not there can't be called: no clock, no file, no thread. Only tests have them.
+#[test]
+fn walled_rooms_are_built_without_the_standard_library() {
+    let root = env!("CARGO_MANIFEST_DIR").to_owned() + "/../..";
+    for room in WALLED {
+        let path = format!("{root}/crates/{room}/src/lib.rs");
+        let text = std::fs::read_to_string(&path).expect("every room has a lib.rs");
+        assert!(text.contains("\n#![cfg_attr(not(test), no_std)]\n"), "{room} is not no_std");
+        assert!(!text.contains("extern crate std"), "{room} takes the standard library back");
+    }
+}
+
 /// Rooms of the workspace with what they need when they are built, tests left out.
 fn dependencies() -> Vec<(String, Vec<String>)> {
     let output = Command::new(env!("CARGO"))

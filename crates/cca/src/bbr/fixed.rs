@@ -2,7 +2,7 @@
 //!
 //! Both kernel versions of BBR compute with these; where they round, so do we.
 
-use std::fmt;
+use core::fmt;
 
 use sojourn_core::{Rate, Span, Time};
 

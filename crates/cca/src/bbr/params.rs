@@ -1,7 +1,8 @@
 //! One table per controller from which its `Config`, its defaults, its parser, its printer and its
 //! documented parameters are made, so that they cannot disagree.
 
-use std::fmt;
+use alloc::format;
+use core::fmt;
 
 use sojourn_core::{ParamKind, Rate, Span, SpecError, Words};
 
@@ -58,8 +59,8 @@ macro_rules! parameters {
             }
         }
 
-        impl std::fmt::Display for Config {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        impl core::fmt::Display for Config {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 f.write_str($algorithm)?;
                 $($crate::bbr::params::Value::write(&self.$name, stringify!($name), f)?;)+
                 Ok(())

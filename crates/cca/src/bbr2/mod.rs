@@ -9,7 +9,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
+use core::fmt;
 
 use sojourn_core::{ParamKind, Span, SpecError, Words};
 

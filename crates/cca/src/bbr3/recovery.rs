@@ -89,7 +89,7 @@ impl Bbr3 {
         self.short_term.inflight = self.short_term.inflight.max(recovery.undo_inflight_shortterm);
         self.long_term.inflight = self.long_term.inflight.max(recovery.undo_inflight_longterm);
         recovery.is_saved = false;
-        match std::mem::take(&mut recovery.undo_state) {
+        match core::mem::take(&mut recovery.undo_state) {
             UndoState::Startup if self.state != State::Startup => {
                 self.full_bw.reached = false;
                 if self.state != State::ProbeRtt {

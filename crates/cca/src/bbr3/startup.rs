@@ -71,7 +71,7 @@ impl Bbr3 {
         if !short_term.loss_round_start {
             return;
         }
-        let loss_events = std::mem::take(&mut short_term.loss_events);
+        let loss_events = core::mem::take(&mut short_term.loss_events);
         if ack.state == RecoveryState::Recovery
             && loss_events >= self.config.full_loss_cnt
             && self.is_inflight_too_high(rs.lost, rs.tx_in_flight)

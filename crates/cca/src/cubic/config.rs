@@ -1,6 +1,7 @@
 //! Parameters of [`super::Cubic`].
 
-use std::fmt;
+use alloc::format;
+use core::fmt;
 
 use sojourn_core::words::unknown_param;
 use sojourn_core::{Param, ParamKind, SpecError, Words};

@@ -10,7 +10,7 @@ mod or_reno;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
+use core::fmt;
 
 use sojourn_core::{ParamKind, SpecError, Time, Words};
 

@@ -4,7 +4,7 @@
 //! The window is whole segments and a carry, `cwnd_cnt`, that increases and reductions go into; at
 //! most one segment an acknowledgement moves from the carry to the window, also after a loss.
 
-use std::fmt;
+use core::fmt;
 
 use sojourn_core::{ParamKind, Rate, Span, SpecError, Time, Words};
 

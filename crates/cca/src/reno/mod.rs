@@ -8,7 +8,7 @@ pub(crate) mod window;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
+use core::fmt;
 
 use sojourn_core::words::unknown_param;
 use sojourn_core::{Param, SpecError, Words};

@@ -33,7 +33,7 @@ impl Counters {
     /// Data arrived. True if it has to be acknowledged at once: a change of the codepoint (as on
     /// Linux, any change), or enough marks (section 3.2.2.5.1).
     pub(super) fn on_data(&mut self, ecn: Ecn, segments: u32, bytes: u32) -> bool {
-        let has_changed = ecn != std::mem::replace(&mut self.last, ecn);
+        let has_changed = ecn != core::mem::replace(&mut self.last, ecn);
         if ecn == Ecn::Ce {
             self.cep = self.cep.wrapping_add(segments as u8);
             self.ceb = self.ceb.wrapping_add(bytes);
@@ -88,8 +88,8 @@ impl Marks {
         self.average(delivered);
         let d_cep = u32::from(ace.bits().wrapping_sub(self.cep)) % DIVACE;
         let d_ceb = ce_bytes.map(|bytes| {
-            let since_option = bytes.since(std::mem::replace(&mut self.ceb, bytes));
-            let counted = std::mem::take(&mut self.counted_since);
+            let since_option = bytes.since(core::mem::replace(&mut self.ceb, bytes));
+            let counted = core::mem::take(&mut self.counted_since);
             since_option.saturating_sub(counted.saturating_mul(mss))
         });
         let can_wrap = delivered >= DIVACE;

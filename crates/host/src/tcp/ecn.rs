@@ -223,7 +223,7 @@ impl SenderEcn {
                 (if ece { delivered } else { 0 }, ece)
             }
             EcnFeedback::Accurate => {
-                if !std::mem::replace(&mut self.has_feedback, true) && ack.ecn == TcpEcn::NONE {
+                if !core::mem::replace(&mut self.has_feedback, true) && ack.ecn == TcpEcn::NONE {
                     self.distrust();
                     return (0, false);
                 }

@@ -1,6 +1,6 @@
 //! The receiving end: puts segments in order, says what has arrived, and decides when to say so.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use sojourn_cca::EcnRequest;
 use sojourn_core::{

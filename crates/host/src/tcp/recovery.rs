@@ -223,7 +223,7 @@ impl Sender {
     /// Marks what RACK deems lost (RFC 8985 section 6.2 step 5); true when a timer was armed for
     /// what may soon be.
     fn find_losses(&mut self, now: Time) -> bool {
-        if !std::mem::take(&mut self.rack.has_advanced) || self.board.is_empty() {
+        if !core::mem::take(&mut self.rack.has_advanced) || self.board.is_empty() {
             return false;
         }
         let wait = self.mark_losses(now);
@@ -573,7 +573,7 @@ impl Sender {
     /// Sets the timer of the probe that is called for.
     #[inline]
     pub(super) fn set_probe_timer(&mut self, now: Time) {
-        if !std::mem::take(&mut self.probe_due) {
+        if !core::mem::take(&mut self.probe_due) {
             return;
         }
         let two_srtt = Span::from_nanos(self.rtt.srtt_us_8() * 250);

@@ -1,6 +1,9 @@
 //! A record for every segment that is sent and not cumulatively acknowledged, and the order in
 //! which they were last sent.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use sojourn_cca::Memo;
 use sojourn_core::Time;
 
@@ -177,7 +180,7 @@ impl Scoreboard {
         let is_oldest = segment == self.oldest;
         let record = self.record_mut(segment);
         let (before, after) = (record.before, record.after);
-        if !std::mem::take(&mut record.is_listed) {
+        if !core::mem::take(&mut record.is_listed) {
             return;
         }
         if is_oldest {

@@ -662,7 +662,7 @@ impl Sender {
     fn tell_phase<O: Observer>(&mut self, now: Time, observer: &mut O) {
         let phase = self.cca.phase();
         // Names are constants: the same text at another address costs one comparison more.
-        if std::ptr::eq(phase, self.phase) {
+        if core::ptr::eq(phase, self.phase) {
             return;
         }
         if phase != self.phase {

@@ -315,7 +315,7 @@ impl Sender {
             self.board.push(now, memo, self.nxt_byte + bytes - left, payload);
             left -= u64::from(payload);
         }
-        let cwr = std::mem::take(&mut self.ecn.owes_cwr);
+        let cwr = core::mem::take(&mut self.ecn.owes_cwr);
         self.burst = Some(Burst {
             next: first,
             end: first + count,
@@ -514,7 +514,7 @@ impl Sender {
     #[inline(always)]
     fn validate_window(&mut self, now: Time, is_full: bool) {
         let packets_out = self.packets_out();
-        let is_limited = is_full || std::mem::take(&mut self.usage.limited_by_deferral);
+        let is_limited = is_full || core::mem::take(&mut self.usage.limited_by_deferral);
         let usage = &mut self.usage;
         let is_new_flight = self.board.first() >= usage.until;
         if is_new_flight

@@ -11,7 +11,9 @@ mod presets;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
+use alloc::format;
+use alloc::vec::Vec;
+use core::fmt;
 
 use sojourn_core::words::nearest;
 use sojourn_core::{Rate, Span, SpecError, Stream};
@@ -204,7 +206,7 @@ impl Capacity {
         for (share, steps, rate) in deep {
             let others = self.rates.len() - start - down;
             let step = start + down + (share * (others + 1) as f64) as usize;
-            self.rates.splice(step..step, std::iter::repeat_n(rate, steps));
+            self.rates.splice(step..step, core::iter::repeat_n(rate, steps));
         }
         let (first, last) = (self.rates[start + down], self.rates[start + total - up - 1]);
         for step in 0..down {

@@ -7,7 +7,9 @@
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
+use alloc::format;
+use alloc::vec::Vec;
+use core::fmt;
 
 use sojourn_core::{Param, ParamKind, Rate, Span, SpecError, Stream, Words, words};
 

@@ -7,7 +7,8 @@
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
+use alloc::format;
+use core::fmt;
 
 use sojourn_core::{Param, ParamKind, Span, SpecError, Stream, Time, Words};
 

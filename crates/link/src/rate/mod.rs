@@ -2,8 +2,12 @@
 //! `trace mobility.csv playback witest-2020`, `mahimahi att-lte.up`, `blockage mobility-and-blockages`,
 //! `steps 10mbit 5s 0 500ms 10mbit 5s`, `rfc8867 5.1`, `brownian max 12mbit`.
 
-use std::fmt;
-use std::sync::Arc;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
 
 use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Stream, Words, words};
 

@@ -1,7 +1,11 @@
 //! Columns under a head, found by their names: what G-NetTrack (the Irish 5G measurements) and the
 //! Lumos5G data set write, and tables with a unit in their heads.
 
-use std::fmt::Write;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write;
 
 use sojourn_core::{Rate, Span, SpecError};
 
@@ -135,7 +139,7 @@ fn cut_of(head: &str) -> char {
 /// The cells of a row. One in double quotes may hold what cuts them.
 fn cells(row: &str, cut: char) -> impl Iterator<Item = &str> {
     let mut rest = Some(row);
-    std::iter::from_fn(move || {
+    core::iter::from_fn(move || {
         let text = rest?.trim_start_matches(' ');
         let (cell, after) = match text.strip_prefix('"').and_then(|text| text.split_once('"')) {
             Some((cell, after)) => (cell, after.find(cut).map(|at| &after[at + 1..])),

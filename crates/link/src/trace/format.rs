@@ -1,6 +1,8 @@
 //! The formats that traces come in, and which one a text is in.
 
-use std::fmt;
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt;
 
 use sojourn_core::SpecError;
 

@@ -2,7 +2,11 @@
 //! with a `capacity` in kbit/s and a `duration` in milliseconds. Their `loss`, `rtt` and `jitter`
 //! are passed over.
 
-use std::fmt::Write;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write;
 
 use sojourn_core::{Rate, Span, SpecError};
 

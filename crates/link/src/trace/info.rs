@@ -1,3 +1,5 @@
+use alloc::vec::Vec;
+
 use sojourn_core::{Rate, Span};
 
 use super::Trace;

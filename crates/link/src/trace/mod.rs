@@ -14,6 +14,9 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+use alloc::format;
+use alloc::vec::Vec;
+
 use sojourn_core::{Rate, Span, SpecError};
 
 pub use format::Format;

@@ -1,7 +1,8 @@
 //! How the capacity of the path changes in the test cases of RFC 8867: a reference and multiples
 //! of it over time.
 
-use std::fmt;
+use alloc::format;
+use core::fmt;
 
 use sojourn_core::{Rate, Span, SpecError, Words};
 

@@ -1,7 +1,10 @@
 //! Rates that were measured at given times. A rate lasts until the next time; the last one as long
 //! as the one before it, or a second if it is alone. Rates of one time share what it lasts.
 
-use std::fmt::Write;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write;
 
 use sojourn_core::{Rate, Span, SpecError};
 

@@ -1,7 +1,9 @@
 //! Mahimahi's format: a line for each delivery opportunity, holding its millisecond. The file
 //! repeats with its last millisecond as the period.
 
-use std::fmt;
+use alloc::format;
+use alloc::vec::Vec;
+use core::fmt;
 
 use sojourn_core::{Rate, Span, SpecError};
 

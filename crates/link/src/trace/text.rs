@@ -1,7 +1,10 @@
 //! Lines of `rate_mbps,interval_s`: a rate in Mbit/s and how many seconds it lasts, cut by comma,
 //! blank or tab. Blank lines, and what follows a `#`, are passed over.
 
-use std::fmt;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
 use sojourn_core::{Rate, Span, SpecError};
 

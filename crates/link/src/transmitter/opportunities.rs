@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use alloc::sync::Arc;
 
 use sojourn_core::{Queued, Rate, Time};
 

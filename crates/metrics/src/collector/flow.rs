@@ -1,5 +1,7 @@
 //! One flow.
 
+use alloc::vec::Vec;
+
 use sojourn_core::{AckBody, Body, Direction, Ecn, FlowSample, Packet, Queued, Span, Time};
 
 use super::FlowShape;

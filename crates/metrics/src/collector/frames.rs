@@ -1,7 +1,7 @@
 //! Application frames made of datagrams: which arrive whole, when, and how long the picture
 //! stands still in between.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use sojourn_core::{Span, Time};
 

@@ -1,5 +1,9 @@
 //! One link: its queue and what left it.
 
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use sojourn_core::{DropReason, Packet, QueueSample, Queued, Span, Time};
 
 use super::digest::{Digest, Kind};

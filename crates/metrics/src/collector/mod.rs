@@ -13,6 +13,10 @@ mod link;
 mod phases;
 mod transfers;
 
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use sojourn_core::{DropReason, Event, FlowId, Observer, Packet, PortId, Span, Time, Who};
 
 use self::digest::Digest;

@@ -1,5 +1,7 @@
 //! Time in each phase of a congestion controller.
 
+use alloc::vec::Vec;
+
 use sojourn_core::{Span, Time};
 
 use crate::outcome::PhaseTime;

@@ -7,7 +7,7 @@
 //!
 //! A freeze counts with its whole length, and only once a frame ended it.
 
-use std::ops::Sub;
+use core::ops::Sub;
 
 use sojourn_core::{Span, Time};
 

@@ -1,5 +1,7 @@
 //! Jitter and delay variation of a packet stream.
 
+use alloc::vec::Vec;
+
 use sojourn_core::{Span, Time};
 
 /// Interarrival jitter, RFC 3550 section 6.4.1: J += (|D| − J)/16 for every packet but the first,

@@ -1,5 +1,7 @@
 //! Intervals of any statistic, without a distribution assumed.
 
+use alloc::vec::Vec;
+
 use sojourn_core::Stream;
 
 use super::describe::quantile_of_sorted;

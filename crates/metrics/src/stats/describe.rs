@@ -1,5 +1,7 @@
 //! Summaries of a sample.
 
+use alloc::vec::Vec;
+
 /// The arithmetic mean; `None` of nothing.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)

@@ -1,5 +1,8 @@
 //! Fairness among flows, and harm done to one.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 /// Jain's index (Σx)²/(n·Σx²), from 1/n (one has all) to 1 (all have the same). `None` of nothing
 /// or when all are zero.
 ///

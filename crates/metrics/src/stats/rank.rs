@@ -1,5 +1,8 @@
 //! The Mann–Whitney U test: is one sample larger than another, whatever their distribution?
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 /// What the test found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MannWhitney {
@@ -67,7 +70,7 @@ fn normal(m: f64, n: f64, u: f64, ties: &[f64]) -> f64 {
         return 1.0;
     }
     let z = ((u - m * n / 2.0).abs() - 0.5).max(0.0) / libm::sqrt(variance);
-    libm::erfc(z / std::f64::consts::SQRT_2)
+    libm::erfc(z / core::f64::consts::SQRT_2)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Student's t, and confidence intervals of means.
 
+use alloc::vec::Vec;
+
 use super::describe::{mean, standard_deviation};
 
 /// An estimate and the bounds it lies between at some confidence.

@@ -1,7 +1,7 @@
 //! Acknowledgements that a newer one in the same queue makes superfluous.
 
-use std::cmp::Ordering;
-use std::fmt;
+use core::cmp::Ordering;
+use core::fmt;
 
 use sojourn_core::{PureAck, Queued, SackBlock};
 

@@ -1,6 +1,7 @@
 //! `cake`'s parameters in `tc`'s notation.
 
-use std::fmt;
+use alloc::format;
+use core::fmt;
 
 use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Words};
 

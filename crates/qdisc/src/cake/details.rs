@@ -1,5 +1,8 @@
 //! The lines of `tc -s qdisc show` for CAKE.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use sojourn_core::Queued;
 
 use super::Cake;

@@ -1,6 +1,6 @@
 //! What a packet's length becomes on the link: overhead, smallest unit, ATM or PTM cells.
 
-use std::fmt;
+use core::fmt;
 
 use sojourn_core::Queued;
 

@@ -1,6 +1,6 @@
 //! Which packets share a queue, and between whom bandwidth is shared.
 
-use std::fmt;
+use core::fmt;
 
 use sojourn_core::FlowKey;
 

@@ -25,6 +25,8 @@ pub use framing::{Cells, Framing};
 pub use isolation::Isolation;
 pub use priority::Priority;
 
+use alloc::vec::Vec;
+
 use sojourn_core::{DropReason, Queued, Span, Stream, Time};
 
 use crate::hash::FlowHash;
@@ -202,7 +204,7 @@ impl<P: Queued + Copy> Cake<P> {
         let is_ingress = self.config.is_ingress;
         let tin = &mut self.tins[index];
         'next_flow: loop {
-            let look = std::mem::take(&mut look_at_decaying);
+            let look = core::mem::take(&mut look_at_decaying);
             let queue = tin.next_flow(look, isolation, &mut self.dither)?;
             loop {
                 let flow = &mut tin.flows[at(queue)];

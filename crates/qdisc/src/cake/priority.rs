@@ -1,6 +1,8 @@
 //! Tins: which code points go where, and what each tin gets.
 
-use std::fmt;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
 
 use sojourn_core::Rate;
 

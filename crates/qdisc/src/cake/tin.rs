@@ -1,6 +1,8 @@
 //! A tin: 1024 flow queues in sets of eight, deficit round robin over them with sparse flows
 //! first, and even shares between hosts.
 
+use alloc::boxed::Box;
+
 use sojourn_core::{FlowKey, Rate, Span, Time};
 
 use super::cobalt::{Cobalt, Params};
@@ -133,7 +135,7 @@ impl Tin {
             quantum,
             deficit: 0,
             cobalt: cobalt_params(config, pace),
-            flows: Box::new(std::array::from_fn(flow)),
+            flows: Box::new(core::array::from_fn(flow)),
             backlogs: Box::new([0; QUEUES as usize]),
             backlog: 0,
             hosts: Box::new([Host::default(); QUEUES as usize]),
@@ -374,7 +376,7 @@ impl Tin {
 
     /// Bulk flows counted with a source host.
     #[cfg(test)]
-    pub(crate) fn source_bulk_counts(&self) -> Vec<u32> {
+    pub(crate) fn source_bulk_counts(&self) -> alloc::vec::Vec<u32> {
         self.hosts.iter().map(|host| host.source_bulk).filter(|count| *count > 0).collect()
     }
 }

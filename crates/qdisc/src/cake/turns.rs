@@ -6,6 +6,8 @@
 //! the round in which a flow will have its turn, and what it will have earned by then, is worked out
 //! at once, and rounds in which nobody has his turn are not made.
 
+use alloc::boxed::Box;
+
 use sojourn_core::Stream;
 
 /// Flow queues of a tin.
@@ -170,7 +172,7 @@ impl Turns {
             self.first[list as usize] = flow;
             (self.turns[at(flow)].next, self.turns[at(flow)].previous) = (flow, flow);
         } else {
-            let last = std::mem::replace(&mut self.turns[at(first)].previous, flow);
+            let last = core::mem::replace(&mut self.turns[at(first)].previous, flow);
             self.turns[at(last)].next = flow;
             (self.turns[at(flow)].next, self.turns[at(flow)].previous) = (first, last);
         }
@@ -290,7 +292,7 @@ impl Turns {
     pub(crate) fn iter(&self, list: List) -> impl Iterator<Item = u32> {
         let first = self.first(list);
         let mut next = first;
-        std::iter::from_fn(move || {
+        core::iter::from_fn(move || {
             let flow = next?;
             next = Some(self.turns[at(flow)].next).filter(|next| Some(*next) != first);
             Some(flow)

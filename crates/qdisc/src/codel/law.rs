@@ -4,8 +4,9 @@
 //! in the clock, in one comparison, in the reciprocal square root and in which backlog keeps a
 //! packet from being dropped.
 
-use std::fmt;
-use std::str::FromStr;
+use alloc::format;
+use core::fmt;
+use core::str::FromStr;
 
 use sojourn_core::{DropReason, Ecn, Queued, Span, SpecError, Time};
 
@@ -368,7 +369,7 @@ impl Law {
     fn control_law(&self, t: u64, state: &State) -> u64 {
         t + match self.mode {
             Mode::Linux => (self.interval * u64::from(state.rec_inv_sqrt)) >> 16,
-            Mode::Rfc => (self.interval as f64 / f64::from(state.count).sqrt()) as u64,
+            Mode::Rfc => (self.interval as f64 / libm::sqrt(f64::from(state.count))) as u64,
         }
     }
 

@@ -10,7 +10,9 @@ mod tests;
 pub(crate) use law::{Head, Law, Look, Source, State, Stats};
 pub use law::{Mode, Selector};
 
-use std::fmt;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
 
 use sojourn_core::{DropReason, Param, ParamKind, Queued, Span, SpecError, Time, Words};
 

@@ -1,7 +1,8 @@
 //! `dualpi2`'s parameters in `tc`'s notation, and how `tc` derives them from round-trip times.
 
-use std::fmt;
-use std::str::FromStr;
+use alloc::format;
+use core::fmt;
+use core::str::FromStr;
 
 use sojourn_core::{Bytes, Param, ParamKind, Span, SpecError, Words};
 

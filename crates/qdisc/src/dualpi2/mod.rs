@@ -14,6 +14,9 @@ mod tests;
 
 pub use config::{Config, DropAt, Gain, L4sEct, Overload, PARAMS, StepThreshold};
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use sojourn_core::{DropReason, Ecn, Queued, Stream, Time};
 
 use crate::ring::Ring;

@@ -5,8 +5,8 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
-use std::fmt;
+use alloc::collections::VecDeque;
+use core::fmt;
 
 use sojourn_core::{Bytes, DropReason, Param, ParamKind, Queued, SpecError, Time, Words};
 

@@ -10,8 +10,10 @@ mod tests;
 
 pub use config::{Config, PARAMS};
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use sojourn_core::{DropReason, Queued, Span, Stream, Time};
 

@@ -7,7 +7,9 @@
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
 
 use sojourn_core::{
     Bytes, DropReason, Param, ParamKind, Queued, Span, SpecError, Stream, Time, Words,

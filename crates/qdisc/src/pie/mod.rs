@@ -9,7 +9,9 @@ mod tests;
 
 pub(crate) use law::{Law, State};
 
-use std::fmt;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
 
 use sojourn_core::{DropReason, Param, ParamKind, Queued, Span, SpecError, Stream, Time, Words};
 

@@ -1,6 +1,8 @@
 //! The moving average of the backlog, by arrivals and through idle times (Floyd and Jacobson 1993,
 //! sections 4 and 11).
 
+use alloc::boxed::Box;
+
 use sojourn_core::Time;
 
 use super::Config;

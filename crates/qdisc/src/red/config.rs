@@ -1,6 +1,7 @@
 //! `red`'s parameters in `tc`'s notation, and what `tc` derives from them.
 
-use std::fmt;
+use alloc::format;
+use core::fmt;
 
 use sojourn_core::{Bytes, Param, ParamKind, Rate, SpecError, Words};
 

@@ -11,6 +11,9 @@ mod tests;
 
 pub use config::{Config, PARAMS};
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use sojourn_core::{DropReason, Queued, Stream, Time};
 
 use crate::ring::Ring;

@@ -1,7 +1,8 @@
 //! `tbf`'s parameters in `tc`'s notation.
 
-use std::fmt;
-use std::str::FromStr;
+use alloc::format;
+use core::fmt;
+use core::str::FromStr;
 
 use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Words};
 

@@ -13,6 +13,9 @@ mod tests;
 pub use config::{Config, PARAMS, Peak};
 pub use rate::{Framing, LinkLayer};
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use sojourn_core::{DropReason, Queued, Span, Time};
 
 use crate::ring::Ring;

@@ -1,6 +1,6 @@
 //! Parameters of [`super::CubicLinux`], by the names of the kernel module's.
 
-use std::fmt;
+use core::fmt;
 
 use sojourn_core::words::unknown_param;
 use sojourn_core::{Param, ParamKind, Span, SpecError, Words};

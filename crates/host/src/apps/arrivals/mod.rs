@@ -16,6 +16,10 @@ mod tests;
 
 pub use sizes::{LARGEST, Point, SizeModel, Sizes, SizesSpec, sizes};
 
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
+
 use sojourn_cca::Config as CcaConfig;
 use sojourn_core::{
     Event, FlowSample, Observer, Packet, Purpose, Rate, Span, Stream, StreamAddress, Time, Who,
@@ -110,7 +114,7 @@ impl Arrivals {
             cca,
             transport,
             ends,
-            places: std::iter::repeat_with(|| None).take(places).collect(),
+            places: core::iter::repeat_with(|| None).take(places).collect(),
             open: 0,
             newest: 0,
             draws,

@@ -1,8 +1,12 @@
 //! How large transfers are: named distributions, and measured ones as points of their cumulative
 //! distribution.
 
-use std::fmt;
-use std::sync::Arc;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
 
 use sojourn_core::{Bytes, Param, ParamKind, SpecError, Stream, Words, words};
 

@@ -1,5 +1,8 @@
 //! When each of several machines wants to be called, and which one first.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use sojourn_core::Time;
 
 /// A tournament: a leaf for each place, and above them whoever is sooner.
