@@ -19,7 +19,7 @@ cd "$root"
 cargo build -q --profile test --workspace --bin sojourn --example specimen --example capture
 built=${CARGO_TARGET_DIR:-$root/target}/debug
 "$built/examples/specimen" "$OUT/pages"
-"$built/examples/capture" studies/home-router "$OUT/capture"
+"$built/examples/capture" studies/wifi6-aqm "$OUT/capture"
 # The shipped studies, as a reader gets them, only shorter. They end with 1 where a claim fails.
 for study in studies/*/; do
     name=$(basename "$study")

@@ -53,6 +53,20 @@ fn every_shipped_study_runs_and_its_claims_can_be_checked() {
     }
 }
 
+/// The readme's first command promises exit code 0.
+#[test]
+fn every_claim_of_the_first_study_holds() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/home-router");
+    let study = Study::load(&folder, &Overrides::default()).unwrap();
+    let out = std::env::temp_dir().join(format!("sojourn-first-{}", std::process::id()));
+    let report = runner::run(&study, &runner::Options::new(&out), &|_| {}).unwrap().claims.unwrap();
+    assert!(!report.claims.is_empty());
+    for claim in &report.claims {
+        assert_eq!(claim.verdict, Verdict::Holds, "{}", claim.id);
+    }
+    std::fs::remove_dir_all(&out).unwrap();
+}
+
 #[test]
 fn every_shipped_study_says_where_its_claims_come_from() {
     for path in shipped() {

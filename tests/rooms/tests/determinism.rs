@@ -13,7 +13,7 @@ use sojourn_study::{Overrides, Study};
 const FIRST_DIGEST: &str = "37a76f51aa64f549";
 
 fn study() -> Study {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/home-router");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/wifi6-aqm");
     let overrides =
         Overrides { seeds: Some(2), shorten: Some(Span::from_secs(4)), ..Overrides::default() };
     Study::load(&path, &overrides).unwrap_or_else(|error| panic!("{error}"))
