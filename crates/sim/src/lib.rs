@@ -17,4 +17,4 @@ pub use engine::{Outcome, Violation, run};
 
 /// Raised whenever the same scenario and seed would give other packets than before, so that
 /// results of different models are not taken for one another.
-pub const MODEL_VERSION: u32 = 6;
+pub const MODEL_VERSION: u32 = 7;

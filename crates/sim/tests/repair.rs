@@ -72,3 +72,35 @@ fn losses_are_repaired_without_waiting_for_reordering() {
         assert!(quarter < DELAY * 2 + Span::from_millis(4), "{cca}: {quarter}");
     }
 }
+
+/// A link on which a segment takes 1.2 s, so that the timeout comes before the first acknowledgement.
+/// Linux 6.18 over the same link (two namespaces, a third one between them with `tbf rate 10kbit
+/// burst 1600`): two timeouts before the first acknowledgement at 1.27 s and one at 16.4 s, each of
+/// which repeats a segment and nothing else.
+#[test]
+fn timeouts_on_a_slow_link_repeat_one_segment_each() {
+    let rate = RateConfig::fixed(Rate::from_bps(10_000)).expect("a positive rate");
+    let link = |name: &str, rate| {
+        let queue = sojourn_qdisc::Config::parse("pfifo limit 1000").expect("a discipline");
+        Link::new(name, queue, rate, Span::from_micros(30))
+    };
+    for cca in ["reno", "cubic", "bbr"] {
+        let controller = sojourn_cca::Config::parse(cca).expect("a controller");
+        let app = App::bulk(controller, Transport::default());
+        let scenario = Scenario {
+            duration: Span::from_secs(12),
+            warmup: Span::ZERO,
+            step: Span::from_millis(100),
+            hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
+            links: vec![link("queue", rate.clone()), link("reverse", RateConfig::Unlimited)],
+            flows: vec![Flow::new("bulk", app, &[0], &[1])],
+        };
+        let mut repairs = Repairs::default();
+        let outcome = sojourn_sim::run(&scenario, StreamAddress { seed: 1, run: 1 }, &mut repairs)
+            .unwrap_or_else(|violation| panic!("{cca}: {violation}"));
+        let sample = outcome.flows[0].expect("a TCP flow");
+        assert!((2..=3).contains(&sample.timeouts_total), "{cca}: {sample:?}");
+        assert_eq!(sample.retrans_total, sample.timeouts_total, "{cca}: {sample:?}");
+        assert!(sample.spurious_total >= 1 && sample.lost == 0, "{cca}: {sample:?}");
+    }
+}

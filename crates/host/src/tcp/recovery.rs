@@ -113,13 +113,17 @@ impl Undoing {
     /// The acknowledgement answers a segment sent before the first retransmission (RFC 3522), by
     /// timestamps of a millisecond; or nothing was retransmitted.
     fn is_refuted_by_timestamp(&self, echo: Time) -> bool {
-        let milliseconds = |time: Time| time.as_nanos() / 1_000_000;
         self.is_armed
             && echo > Time::ZERO
-            && self
-                .first_retransmission
-                .is_none_or(|first| milliseconds(echo) < milliseconds(first))
+            && self.first_retransmission.is_none_or(|first| answers_older(echo, first))
     }
+}
+
+/// An acknowledgement with this echo answers what left before `sent`, by timestamps of a
+/// millisecond.
+pub(super) fn answers_older(echo: Time, sent: Time) -> bool {
+    let milliseconds = |time: Time| time.as_nanos() / 1_000_000;
+    echo > Time::ZERO && milliseconds(echo) < milliseconds(sent)
 }
 
 impl Sender {

@@ -10,7 +10,7 @@ use super::control::Control;
 use super::ecn::{EcnOffer, SenderEcn};
 use super::prr::Prr;
 use super::rate::RateSampler;
-use super::recovery::{Rack, Undoing};
+use super::recovery::{Rack, Undoing, answers_older};
 use super::rtt::RttEstimator;
 use super::scoreboard::{Record, Scoreboard};
 use super::transmit::{Burst, Pacer, WindowUse};
@@ -251,7 +251,9 @@ impl Sender {
             }
             self.connection =
                 Connection::Requesting { at: now + wait, wait: wait * 2, repeats: repeats + 1 };
-            let asked = now - self.config.address_resolution;
+            // Only the first request had to wait for the address.
+            let waited = if repeats == 0 { self.config.address_resolution } else { Span::ZERO };
+            let asked = now - waited;
             let ecn = self.offer().flags(repeats);
             let body = Body::Handshake { asked, ecn };
             return Some(self.ends.packet(now, 60, body));
@@ -261,7 +263,8 @@ impl Sender {
 
     pub fn next_wake(&self) -> Time {
         match self.connection {
-            Connection::Requesting { at, .. } => at,
+            // What the application writes meanwhile counts from the moment it is written.
+            Connection::Requesting { at, .. } => at.min(self.source.next_wake()),
             Connection::Established => {
                 self.timer.at.min(self.pacer.wake).min(self.source.next_wake())
             }
@@ -607,7 +610,11 @@ impl Sender {
         } else {
             outcome.delivered += 1;
             self.rate.delivered += 1;
-            self.rack.advance(now, segment, record, self.rtt.min());
+            // The original arrived, not the repetition, when the echo is older than that. Linux asks so
+            // of what is acknowledged cumulatively; a selective acknowledgement echoes something else.
+            if !(record.was_retransmitted && answers_older(outcome.echo, record.sent)) {
+                self.rack.advance(now, segment, record, self.rtt.min());
+            }
         }
         self.board.drop_first();
     }

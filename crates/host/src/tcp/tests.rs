@@ -469,6 +469,35 @@ fn a_timeout_is_taken_back_whatever_a_probe_did_before() {
     }
 }
 
+/// Nothing beyond the send buffer exists: a tail loss probe repeats what was sent, and a burst ends
+/// with the segment that fills the buffer.
+#[test]
+fn nothing_leaves_beyond_the_send_buffer() {
+    for (buffer, most) in [(5 * 1448, 5), (5 * 1448 + 1, 6)] {
+        for offload in [false, true] {
+            let config = Config { send_buffer: buffer, offload, ..Config::default() };
+            let (mut sender, _, _) = connect("reno", &config, |_| {});
+            assert_eq!(sender.outstanding(), (0, most), "{buffer} bytes");
+            sender.on_probe_timeout(at(60));
+            assert!(sender.probe.is_some_and(|probe| probe.repeats));
+            assert_eq!(sender.outstanding(), (0, most), "{buffer} bytes");
+        }
+    }
+}
+
+/// The echo tells which copy arrived: of the original it says nothing about what was sent after it
+/// (RFC 8985 section 6.2 step 2).
+#[test]
+fn an_acknowledgement_of_the_original_does_not_make_rack_deem_the_others_lost() {
+    for (echo, lost) in [(10, 0), (400, 9)] {
+        let (mut sender, _, _) = connect("reno", &Config::default(), |_| {});
+        sender.on_retransmission_timeout(at(400));
+        std::iter::from_fn(|| sender.poll_transmit(at(400))).for_each(drop);
+        sender.on_packet(at(1200), &selective(1, &[], echo, 1200), &mut NoObserver);
+        assert_eq!(sender.sample(at(1200)).lost, lost, "echo of {echo} ms");
+    }
+}
+
 /// A paced connection of which the pacer holds something at 10 ms.
 fn held_by_the_pacer(slack: Span) -> Sender {
     let config =

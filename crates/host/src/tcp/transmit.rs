@@ -244,13 +244,8 @@ impl Sender {
     #[inline(always)]
     fn plan_new(&mut self, now: Time, in_flight: u32, cwnd: u32) -> Result<(), Hold> {
         let mss = u64::from(self.config.mss);
-        let available = match self.source.state(now) {
-            SourceState::Endless => u64::MAX,
-            SourceState::Until(bytes) if bytes > self.nxt_byte => bytes - self.nxt_byte,
-            _ => return Err(Hold::NothingToSend),
-        };
-        if self.config.send_buffer != 0 && self.nxt_byte - self.una_byte >= self.config.send_buffer
-        {
+        let available = self.available(now);
+        if available == 0 {
             return Err(Hold::NothingToSend);
         }
         if in_flight >= cwnd {
@@ -284,15 +279,31 @@ impl Sender {
         Ok(())
     }
 
+    /// Unsent bytes that the application has written and the send buffer holds. The segment that
+    /// fills the buffer is a whole one.
+    #[inline(always)]
+    fn available(&self, now: Time) -> u64 {
+        let written = match self.source.state(now) {
+            SourceState::Endless => u64::MAX,
+            SourceState::Until(bytes) => bytes.saturating_sub(self.nxt_byte),
+            SourceState::Paused => return 0,
+        };
+        if self.config.send_buffer == 0 {
+            return written;
+        }
+        let held = self.nxt_byte - self.una_byte;
+        if held >= self.config.send_buffer {
+            return 0;
+        }
+        let mss = u64::from(self.config.mss);
+        written.min((self.config.send_buffer - held).next_multiple_of(mss))
+    }
+
     /// A tail loss probe prefers new data, even if the window is full; false when there is none
     /// that the receiver would take.
     pub(super) fn send_probe_of_new_data(&mut self, now: Time) -> bool {
         let mss = u64::from(self.config.mss);
-        let available = match self.source.state(now) {
-            SourceState::Endless => mss,
-            SourceState::Until(bytes) => bytes.saturating_sub(self.nxt_byte).min(mss),
-            SourceState::Paused => 0,
-        };
+        let available = self.available(now).min(mss);
         let room = self.window_end.saturating_sub(self.nxt_byte);
         if available == 0 || room < available {
             return false;

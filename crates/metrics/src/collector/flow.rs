@@ -40,6 +40,8 @@ pub(super) struct FlowState {
     completion: Histogram,
     pub(super) transfers: Transfers,
     empty: Option<EmptyPath>,
+    /// The flow's first connection: its number, when it was asked for, how long the answer took.
+    first_request: Option<(u32, Time)>,
     connect: Option<Span>,
 
     datagrams: Gaps,
@@ -77,6 +79,7 @@ impl FlowState {
             completion: Histogram::new(),
             transfers: Transfers::default(),
             empty,
+            first_request: None,
             connect: None,
             datagrams: Gaps::default(),
             ipdv: Histogram::new(),
@@ -275,6 +278,10 @@ impl FlowState {
                 self.count_sent(packet);
                 self.pings.sent += 1;
             }
+            Body::Handshake { asked, .. } if packet.direction == Direction::Forward => {
+                // What is repeated after a loss was asked for by the first request.
+                self.first_request.get_or_insert((packet.connection, *asked));
+            }
             Body::Echo { .. } | Body::Handshake { .. } | Body::Segment(_) | Body::Ack(_) => {}
         }
     }
@@ -291,8 +298,12 @@ impl FlowState {
             Body::Echo { number, .. } if packet.direction == Direction::Reverse => {
                 self.pings.on_arrived(*number);
             }
-            Body::Handshake { asked, .. } if packet.direction == Direction::Reverse => {
-                self.connect = self.connect.or(Some(now.since(*asked)));
+            Body::Handshake { .. } if packet.direction == Direction::Reverse => {
+                if let Some((connection, asked)) = self.first_request
+                    && connection == packet.connection
+                {
+                    self.connect = self.connect.or(Some(now.since(asked)));
+                }
             }
             Body::Echo { .. } | Body::Handshake { .. } | Body::Segment(_) | Body::Ack(_) => {}
         }

@@ -93,6 +93,24 @@ fn goodput_counts_from_the_end_of_the_warm_up_on() {
     assert_eq!(value(&run, "delivered_bytes"), 5e6);
 }
 
+/// The first request is lost, the second one answered; another connection comes in between.
+#[test]
+fn connecting_takes_from_the_first_request_to_its_answer() {
+    let mut collector = tcp();
+    let shake = |connection: u32, asked: u64| Packet {
+        connection,
+        ..packet(0, at(asked), 60, Body::Handshake { asked: at(asked), ecn: TcpEcn::NONE })
+    };
+    for (connection, asked) in [(1, 100), (2, 600), (1, 1100)] {
+        collector.record(at(asked), A, &Event::Sent { packet: &shake(connection, asked) });
+    }
+    for (connection, asked) in [(2, 600), (1, 1100)] {
+        let answer = Packet { direction: Direction::Reverse, ..shake(connection, asked) };
+        collector.record(at(asked + 40), A, &Event::Arrived { packet: &answer });
+    }
+    assert_eq!(value(&collector.finish(at(10_000)), "connect_ms"), 1040.0);
+}
+
 #[test]
 fn a_run_that_ends_within_its_warm_up_has_no_rates() {
     let mut collector = tcp();
