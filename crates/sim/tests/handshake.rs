@@ -33,7 +33,7 @@ impl Observer for Log {
             {
                 self.established = self.established.or(Some(now));
             }
-            (Who::Link(_), Event::Dropped { packet, .. })
+            (Who::Port(_), Event::Dropped { packet, .. })
                 if matches!(packet.body, Body::Handshake { .. }) =>
             {
                 self.lost_requests += 1;
