@@ -1,0 +1,134 @@
+//! Airtime and throughput of stations that send aggregates at unequal rates: T. Høiland-Jørgensen
+//! et al., "Ending the Anomaly", USENIX ATC 2017, section 2.2.1, equations 1 to 5.
+//!
+//! The text leaves three things open that Table 1 decides: the aggregate of L octets contains what
+//! equation 1 adds to each packet, 44 octets for a packet of 1500; the time on the air contains a
+//! preamble of 32 µs; and the rest of T_oh is 136.5 µs for the fast and 197.5 µs for the slow station.
+//! [`Overhead::TABLE_1_FAST`] and its neighbour have these numbers; [`Overhead`] takes any other.
+
+/// One station that a queue of the access point serves. Times are microseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Station {
+    /// L: octets of an aggregate, overhead of each packet included.
+    pub aggregate: f64,
+    /// r: rate of the data in Mbit/s.
+    pub rate: f64,
+    pub overhead: Overhead,
+}
+
+/// What an aggregate costs beside its bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Overhead {
+    /// On the air before the data.
+    pub preamble: f64,
+    /// The rest of T_oh: interframe spaces, mean backoff, block acknowledgement.
+    pub access: f64,
+    /// Octets of a packet that count as throughput.
+    pub packet: f64,
+    /// Octets that equation 1 adds to each.
+    pub framing: f64,
+}
+
+impl Overhead {
+    pub const TABLE_1_FAST: Self =
+        Self { preamble: 32.0, access: 136.5, packet: 1500.0, framing: 44.0 };
+    pub const TABLE_1_SLOW: Self = Self { access: 197.5, ..Self::TABLE_1_FAST };
+}
+
+/// Equation 1: octets of an aggregate of `packets` packets of `length` octets, with delimiter,
+/// MAC header, frame check sequence and padding.
+pub fn aggregate_size(
+    packets: u32,
+    length: f64,
+    delimiter: f64,
+    header: f64,
+    fcs: f64,
+    padding: f64,
+) -> f64 {
+    f64::from(packets) * (length + delimiter + header + fcs + padding)
+}
+
+impl Station {
+    /// Equation 2 with the preamble: microseconds on the air.
+    pub fn data_time(&self) -> f64 {
+        self.overhead.preamble + 8.0 * self.aggregate / self.rate
+    }
+
+    /// Equation 3: Mbit/s if it were alone.
+    pub fn base_rate(&self) -> f64 {
+        let Overhead { packet, framing, access, .. } = self.overhead;
+        let payload = self.aggregate * packet / (packet + framing);
+        8.0 * payload / (self.data_time() + access)
+    }
+}
+
+/// What the model predicts of a station.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// T: share of the air.
+    pub airtime: f64,
+    /// R0: Mbit/s if it were alone.
+    pub base: f64,
+    /// R: Mbit/s among the others.
+    pub rate: f64,
+}
+
+/// Equations 4 and 5 for stations that always have traffic.
+pub fn predict(stations: &[Station], is_fair: bool) -> Vec<Prediction> {
+    let round: f64 = stations.iter().map(Station::data_time).sum();
+    stations
+        .iter()
+        .map(|station| {
+            let airtime = match is_fair {
+                true => 1.0 / stations.len() as f64,
+                false => station.data_time() / round,
+            };
+            let base = station.base_rate();
+            Prediction { airtime, base, rate: airtime * base }
+        })
+        .collect()
+}
+
+/// The stations of Table 1: two fast ones and a slow one, with the aggregates that were measured
+/// under a FIFO or under fair airtime.
+pub fn table_1(is_fair: bool) -> [Station; 3] {
+    let aggregates = if is_fair { [28_434.0, 28_557.0] } else { [6892.0, 7833.0] };
+    let fast = |aggregate| Station { aggregate, rate: 144.4, overhead: Overhead::TABLE_1_FAST };
+    let slow = Station { aggregate: 2914.0, rate: 7.2, overhead: Overhead::TABLE_1_SLOW };
+    [fast(aggregates[0]), fast(aggregates[1]), slow]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn agrees(is_fair: bool, printed: [[f64; 3]; 3]) {
+        let predictions = predict(&table_1(is_fair), is_fair);
+        for (prediction, [airtime, base, rate]) in predictions.iter().zip(printed) {
+            assert!((100.0 * prediction.airtime - airtime).abs() < 0.5, "{prediction:?}");
+            assert!((prediction.base - base).abs() < 0.06, "{prediction:?}");
+            assert!((prediction.rate - rate).abs() < 0.06, "{prediction:?}");
+        }
+    }
+
+    #[test]
+    fn all_eighteen_cells_of_table_1() {
+        agrees(false, [[10.0, 97.3, 9.7], [11.0, 101.1, 11.4], [79.0, 6.5, 5.1]]);
+        agrees(true, [[33.0, 126.7, 42.2], [33.0, 126.8, 42.3], [33.0, 6.5, 2.2]]);
+    }
+
+    #[test]
+    fn the_totals_are_the_sums_of_the_rows_and_not_those_printed() {
+        let total = |is_fair| -> f64 {
+            predict(&table_1(is_fair), is_fair).iter().map(|station| station.rate).sum()
+        };
+        assert!((total(false) - 26.20).abs() < 0.02, "26.4 is printed: {}", total(false));
+        assert!((total(true) - 86.68).abs() < 0.02, "86.8 is printed: {}", total(true));
+    }
+
+    #[test]
+    fn equation_1_adds_44_octets_to_a_packet() {
+        assert_eq!(aggregate_size(2, 1500.0, 4.0, 34.0, 4.0, 2.0), 3088.0);
+    }
+}

@@ -1,0 +1,10 @@
+//! Closed forms: what published formulas predict, a file for each paper.
+//!
+//! A formula keeps its paper's letters. Where the printed form is wrong, the corrected one is the
+//! default and the printed one a labelled mode; the module says what differs and why.
+
+pub mod anomaly;
+pub mod bianchi;
+pub mod ofdma;
+mod roots;
+pub mod uora;

@@ -1,0 +1,224 @@
+//! How long frames are on the air (IEEE Std 802.11-2020 clauses 17 and 19, 802.11ax-2021
+//! clause 27).
+//!
+//! A [`Mode`] is one way to send a PSDU, checked when it is made: a combination that the standard
+//! does not have can't be built. Its [`Mode::txtime`] is the standard's TXTIME.
+
+mod he;
+mod ht;
+mod notation;
+mod ofdm;
+mod ru;
+#[cfg(test)]
+mod tests;
+
+pub use he::{HeLtf, Scheduled};
+pub use ru::Ru;
+
+use core::fmt;
+
+use sojourn_core::{Rate, Span, SpecError};
+
+/// Channel bandwidth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Width {
+    #[default]
+    Mhz20,
+    Mhz40,
+    Mhz80,
+    Mhz160,
+}
+
+impl Width {
+    pub const ALL: [Self; 4] = [Self::Mhz20, Self::Mhz40, Self::Mhz80, Self::Mhz160];
+
+    pub const fn mhz(self) -> u32 {
+        20 << self as u32
+    }
+}
+
+/// Guard interval of the data symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GuardInterval {
+    Ns400,
+    Ns800,
+    Ns1600,
+    Ns3200,
+}
+
+impl GuardInterval {
+    pub const fn span(self) -> Span {
+        Span::from_nanos(400 << self as u64)
+    }
+}
+
+/// The format of a PPDU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Clause 17, also what control frames are sent in.
+    NonHt,
+    /// Clause 19, with the preamble that older stations understand.
+    HtMixed,
+    HeSu,
+    /// Downlink OFDMA: one PSDU on each resource unit.
+    HeMu,
+    /// Uplink OFDMA, asked for by a Trigger frame.
+    HeTb,
+}
+
+/// Constellation and coding rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Modulation {
+    /// Coded bits of one subcarrier and stream (N_BPSCS).
+    bits: u32,
+    /// The coding rate R.
+    numerator: u32,
+    denominator: u32,
+}
+
+/// By MCS index of one spatial stream; HT has the first eight, HE all twelve (tables 19-27 and
+/// 27-55).
+const MODULATIONS: [Modulation; 12] = [
+    Modulation::new(1, 1, 2),
+    Modulation::new(2, 1, 2),
+    Modulation::new(2, 3, 4),
+    Modulation::new(4, 1, 2),
+    Modulation::new(4, 3, 4),
+    Modulation::new(6, 2, 3),
+    Modulation::new(6, 3, 4),
+    Modulation::new(6, 5, 6),
+    Modulation::new(8, 3, 4),
+    Modulation::new(8, 5, 6),
+    Modulation::new(10, 3, 4),
+    Modulation::new(10, 5, 6),
+];
+
+impl Modulation {
+    const fn new(bits: u32, numerator: u32, denominator: u32) -> Self {
+        Self { bits, numerator, denominator }
+    }
+
+    /// Data bits of a symbol (N_DBPS) of `tones` subcarriers and `streams`.
+    const fn data_bits(self, tones: u32, streams: u32) -> u32 {
+        tones * self.bits * streams * self.numerator / self.denominator
+    }
+}
+
+/// Bits of the SERVICE field before the PSDU.
+const SERVICE_BITS: u64 = 16;
+/// Tail bits of one binary convolutional encoder.
+const TAIL_BITS: u64 = 6;
+
+/// A PPDU of an HT or HE format lasts no longer (aPPDUMaxTime, tables 19-25 and 27-54).
+pub const PPDU_MAX_TIME: Span = Span::from_micros(5484);
+
+/// One way to send a PSDU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mode {
+    format: Format,
+    mcs: u8,
+    streams: u8,
+    width: Width,
+    guard: GuardInterval,
+    ru: Option<Ru>,
+    modulation: Modulation,
+    /// Data bits of a symbol (N_DBPS).
+    data_bits: u32,
+    /// Tail bits of the PSDU, all encoders together.
+    tail_bits: u64,
+    /// Before the first data symbol.
+    preamble: Span,
+    symbol: Span,
+    /// The data part lasts a multiple of this.
+    grid: Span,
+}
+
+impl Mode {
+    /// How long a PPDU is on the air whose PSDU has this many octets (TXTIME).
+    #[inline]
+    pub fn txtime(&self, psdu_octets: u32) -> Span {
+        let bits = SERVICE_BITS + 8 * u64::from(psdu_octets) + self.tail_bits;
+        self.preamble + self.data_time(bits.div_ceil(u64::from(self.data_bits)))
+    }
+
+    /// How long a PPDU without a data field lasts: its preamble.
+    pub fn preamble(&self) -> Span {
+        self.preamble
+    }
+
+    /// The largest PSDU whose PPDU takes no longer than `limit`, in octets.
+    #[inline]
+    pub fn largest_psdu(&self, limit: Span) -> u32 {
+        let data = limit.saturating_sub(self.preamble).as_nanos();
+        let data = data - data % self.grid.as_nanos();
+        let bits = (data / self.symbol.as_nanos()) * u64::from(self.data_bits);
+        let octets = bits.saturating_sub(SERVICE_BITS + self.tail_bits) / 8;
+        u32::try_from(octets).unwrap_or(u32::MAX)
+    }
+
+    /// Bits a second of the data symbols.
+    pub fn rate(&self) -> Rate {
+        Rate::from_bps(u64::from(self.data_bits) * 1_000_000_000 / self.symbol.as_nanos())
+    }
+
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Of one stream, whatever the number of streams.
+    pub fn mcs(&self) -> u8 {
+        self.mcs
+    }
+
+    pub fn streams(&self) -> u8 {
+        self.streams
+    }
+
+    pub fn width(&self) -> Width {
+        self.width
+    }
+
+    pub fn guard(&self) -> GuardInterval {
+        self.guard
+    }
+
+    pub fn ru(&self) -> Option<Ru> {
+        self.ru
+    }
+
+    pub(crate) fn modulation(&self) -> Modulation {
+        self.modulation
+    }
+
+    fn data_time(&self, symbols: u64) -> Span {
+        let time = self.symbol.as_nanos() * symbols;
+        Span::from_nanos(time.next_multiple_of(self.grid.as_nanos()))
+    }
+}
+
+impl Modulation {
+    /// The non-HT reference rate of 802.11-2020 table 10-10, in Mbit/s.
+    pub(crate) fn reference_rate(self) -> u32 {
+        match (self.bits, self.numerator, self.denominator) {
+            (1, 1, 2) => 6,
+            (1, ..) => 9,
+            (2, 1, 2) => 12,
+            (2, ..) => 18,
+            (4, 1, 2) => 24,
+            (4, ..) => 36,
+            (6, 2, 3) => 48,
+            _ => 54,
+        }
+    }
+}
+
+impl fmt::Display for Width {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}MHz", self.mhz())
+    }
+}
+
+/// A combination that the standard does not have.
+fn impossible(what: impl fmt::Display, allowed: &[&str]) -> SpecError {
+    SpecError::new(alloc::format!("there is no {what}")).allow(allowed.iter().copied())
+}

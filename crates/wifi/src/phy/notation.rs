@@ -1,0 +1,109 @@
+//! Modes as a study writes them, close to what `iw` prints: `ht mcs 15 sgi`,
+//! `he mcs 9 nss 1 width 40MHz gi 0.8us`, `ofdm 54`.
+
+use core::fmt;
+
+use sojourn_core::{SpecError, Words};
+
+use super::{Format, GuardInterval, HeLtf, Mode, Width};
+
+const GUARDS: [(&str, GuardInterval); 7] = [
+    ("0.4us", GuardInterval::Ns400),
+    ("0.8us", GuardInterval::Ns800),
+    ("1.6us", GuardInterval::Ns1600),
+    ("3.2us", GuardInterval::Ns3200),
+    ("800ns", GuardInterval::Ns800),
+    ("1600ns", GuardInterval::Ns1600),
+    ("3200ns", GuardInterval::Ns3200),
+];
+
+const WIDTHS: [(&str, Width); 4] = [
+    ("20MHz", Width::Mhz20),
+    ("40MHz", Width::Mhz40),
+    ("80MHz", Width::Mhz80),
+    ("160MHz", Width::Mhz160),
+];
+
+const LTFS: [(&str, HeLtf); 4] = [
+    ("8us", HeLtf::EightMicros),
+    ("1x", HeLtf::Once),
+    ("2x", HeLtf::Twice),
+    ("4x", HeLtf::FourTimes),
+];
+
+impl Mode {
+    /// Reads a mode for one station.
+    ///
+    /// # Errors
+    /// An unknown word or a combination that the standard does not have; names what is allowed.
+    pub fn parse(text: &str) -> Result<Self, SpecError> {
+        let mut words = Words::new(text);
+        let family = words
+            .next()
+            .ok_or_else(|| SpecError::new("no mode is named").allow(["ofdm", "ht", "he"]))?;
+        match family {
+            "ofdm" => Self::parse_ofdm(&mut words),
+            "ht" | "he" => Self::parse_mcs(family, &mut words),
+            _ => Err(SpecError::new(alloc::format!("unknown mode '{family}'"))
+                .near(family, ["ofdm", "ht", "he"])
+                .allow(["ofdm", "ht", "he"])),
+        }
+    }
+
+    fn parse_ofdm(words: &mut Words<'_>) -> Result<Self, SpecError> {
+        let mbps = words.count("ofdm", 6, 54)?;
+        match words.next() {
+            Some(word) => Err(SpecError::new(alloc::format!("'{word}' after a mode of 802.11a"))),
+            None => Self::non_ht(mbps as u32),
+        }
+    }
+
+    fn parse_mcs(family: &str, words: &mut Words<'_>) -> Result<Self, SpecError> {
+        let is_ht = family == "ht";
+        let (mut mcs, mut streams, mut width) = (None, 1, Width::Mhz20);
+        let (mut guard, mut ltf) = (GuardInterval::Ns800, HeLtf::default());
+        while let Some(word) = words.next() {
+            match word {
+                "mcs" => mcs = Some(words.count(word, 0, if is_ht { 31 } else { 11 })? as u8),
+                "width" => width = words.choice(word, &WIDTHS)?,
+                "gi" => guard = words.choice(word, &GUARDS)?,
+                "sgi" if is_ht => guard = GuardInterval::Ns400,
+                "nss" if !is_ht => streams = words.count(word, 1, 8)? as u8,
+                "ltf" if !is_ht => ltf = words.choice(word, &LTFS)?,
+                _ => {
+                    let allowed: &[&str] = match is_ht {
+                        true => &["mcs", "width", "gi", "sgi"],
+                        false => &["mcs", "nss", "width", "gi", "ltf"],
+                    };
+                    return Err(SpecError::new(alloc::format!("'{family}' has no '{word}'"))
+                        .near(word, allowed.iter().copied())
+                        .allow(allowed.iter().copied()));
+                }
+            }
+        }
+        let mcs = mcs.ok_or_else(|| SpecError::new(alloc::format!("'{family}' needs an mcs")))?;
+        match is_ht {
+            true => Self::ht(mcs, width, guard),
+            false => Self::he_su(mcs, streams, width, guard, ltf),
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let guard = self.guard.span().as_nanos();
+        let (micros, tenths) = (guard / 1000, guard % 1000 / 100);
+        match self.format {
+            Format::NonHt => write!(f, "ofdm {}", self.rate().as_bps() / 1_000_000),
+            Format::HtMixed => {
+                let mcs = self.mcs + 8 * (self.streams - 1);
+                write!(f, "ht mcs {mcs} width {} gi {micros}.{tenths}us", self.width)
+            }
+            _ => write!(
+                f,
+                "he mcs {} nss {} width {} gi {micros}.{tenths}us",
+                self.mcs, self.streams, self.width
+            ),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Durations against published numbers.
+
+use std::vec::Vec;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn micros(span: Span) -> f64 {
+    span.as_nanos() as f64 / 1000.0
+}
+
+fn he(mcs: u8, width: Width, guard: GuardInterval) -> Mode {
+    Mode::he_su(mcs, 1, width, guard, HeLtf::EightMicros).unwrap()
+}
+
+#[test]
+fn ofdm_frames_last_what_clause_17_says() {
+    let at = |mbps, octets| micros(Mode::non_ht(mbps).unwrap().txtime(octets));
+    // 1536 octets, an Ack and a BlockAck.
+    assert_eq!([at(6, 1536), at(24, 1536), at(54, 1536)], [2072.0, 536.0, 248.0]);
+    assert_eq!([at(6, 14), at(12, 14), at(24, 14)], [44.0, 32.0, 28.0]);
+    assert_eq!([at(6, 20), at(24, 20)], [52.0, 28.0]);
+    assert_eq!([at(6, 32), at(12, 32), at(24, 32)], [68.0, 44.0, 32.0]);
+    assert_eq!([at(6, 56), at(24, 56)], [100.0, 40.0]);
+}
+
+#[test]
+fn ht_frames_last_what_clause_19_says() {
+    let at =
+        |mcs, guard, octets| micros(Mode::ht(mcs, Width::Mhz20, guard).unwrap().txtime(octets));
+    let long = GuardInterval::Ns800;
+    assert_eq!(at(0, long, 3086), 3840.0);
+    assert_eq!(at(7, long, 43_230), 5360.0);
+    assert_eq!(at(15, long, 64_846), 4032.0);
+    assert_eq!(at(15, long, 1538), 136.0);
+    assert_eq!(at(1, long, 7718), 4788.0);
+    // A data part of 3592.8 µs ends with a whole symbol of 4 µs.
+    assert_eq!(at(15, GuardInterval::Ns400, 64_846), 3636.0);
+}
+
+#[test]
+fn he_frames_last_what_the_reference_has() {
+    let guard = GuardInterval::Ns800;
+    let cases = [
+        (0, Width::Mhz20, [1485.6, 125.6, 71.2]),
+        (0, Width::Mhz40, [764.8, 84.8, 57.6]),
+        (0, Width::Mhz80, [397.6, 71.2, 57.6]),
+        (0, Width::Mhz160, [220.8, 57.6, 57.6]),
+        (11, Width::Mhz20, [139.2, 57.6, 57.6]),
+        (11, Width::Mhz40, [98.4, 57.6, 57.6]),
+        (11, Width::Mhz80, [71.2, 57.6, 57.6]),
+        (11, Width::Mhz160, [57.6, 57.6, 57.6]),
+    ];
+    for (mcs, width, expected) in cases {
+        let mode = he(mcs, width, guard);
+        let times = [1536, 76, 14].map(|octets| micros(mode.txtime(octets)));
+        assert_eq!(times, expected, "MCS {mcs}, {width}");
+    }
+    let times = |guard| {
+        let mode = he(0, Width::Mhz20, guard);
+        [1536, 76, 14].map(|octets| micros(mode.txtime(octets)))
+    };
+    assert_eq!(times(GuardInterval::Ns1600), [1570.4, 130.4, 72.8]);
+    assert_eq!(times(GuardInterval::Ns3200), [1740.0, 140.0, 76.0]);
+}
+
+#[test]
+fn the_training_symbol_of_the_standard_is_shorter_with_a_short_guard() {
+    let mode = |ltf| Mode::he_su(0, 1, Width::Mhz20, GuardInterval::Ns800, ltf).unwrap();
+    assert_eq!(micros(mode(HeLtf::Twice).txtime(1536)), 1484.8);
+    assert_eq!(micros(mode(HeLtf::Once).txtime(1536)), 1481.6);
+    assert_eq!(micros(mode(HeLtf::FourTimes).txtime(1536)), 1491.2);
+}
+
+#[test]
+fn two_units_of_242_tones_cost_eight_microseconds_of_sig_b() {
+    let scheduled = Scheduled { stations: 2, sig_b_mcs: 0 };
+    let mode = Mode::he_mu(
+        0,
+        1,
+        Width::Mhz40,
+        Ru::Tones242,
+        GuardInterval::Ns800,
+        HeLtf::EightMicros,
+        scheduled,
+    );
+    assert_eq!(micros(mode.unwrap().txtime(1536)), 1493.6);
+}
+
+#[test]
+fn sig_b_grows_with_the_stations() {
+    let front = |stations, ru| {
+        let scheduled = Scheduled { stations, sig_b_mcs: 5 };
+        let guard = GuardInterval::Ns1600;
+        let mode = Mode::he_mu(5, 1, Width::Mhz20, ru, guard, HeLtf::EightMicros, scheduled);
+        micros(mode.unwrap().preamble())
+    };
+    assert_eq!(front(2, Ru::Tones106), 48.0);
+    assert_eq!(front(4, Ru::Tones52), 48.0);
+    assert_eq!(front(9, Ru::Tones26), 52.0);
+}
+
+#[test]
+fn rates_are_those_of_the_tables() {
+    let mbps = |mode: Mode| (mode.rate().as_mbps() * 100.0).round() / 100.0;
+    let ht = |mcs, width, guard| mbps(Mode::ht(mcs, width, guard).unwrap());
+    assert_eq!(ht(7, Width::Mhz20, GuardInterval::Ns800), 65.0);
+    assert_eq!(ht(15, Width::Mhz20, GuardInterval::Ns400), 144.44);
+    assert_eq!(ht(0, Width::Mhz20, GuardInterval::Ns400), 7.22);
+    assert_eq!(ht(31, Width::Mhz40, GuardInterval::Ns400), 600.0);
+    let unit = |ru, width, mcs| {
+        let scheduled = Scheduled { stations: 1, sig_b_mcs: 0 };
+        let guard = GuardInterval::Ns800;
+        mbps(Mode::he_mu(mcs, 1, width, ru, guard, HeLtf::Twice, scheduled).unwrap())
+    };
+    let table = [
+        (Ru::Tones26, [0.88, 7.06, 8.82, 11.76, 14.71]),
+        (Ru::Tones52, [1.76, 14.12, 17.65, 23.53, 29.41]),
+        (Ru::Tones106, [3.75, 30.0, 37.5, 50.0, 62.5]),
+        (Ru::Tones242, [8.6, 68.82, 86.03, 114.71, 143.38]),
+        (Ru::Tones484, [17.21, 137.65, 172.06, 229.41, 286.76]),
+        (Ru::Tones996, [36.03, 288.24, 360.29, 480.39, 600.49]),
+    ];
+    for (ru, expected) in table {
+        let rates = [0, 5, 7, 9, 11].map(|mcs| unit(ru, Width::Mhz80, mcs));
+        for (rate, expected) in rates.into_iter().zip(expected) {
+            // N_DBPS is a whole number, which the published rates of 996 tones leave out.
+            assert!((rate - expected).abs() < 0.026, "{ru} tones: {rate} for {expected}");
+        }
+    }
+}
+
+#[test]
+fn trigger_based_preambles_are_48_microseconds() {
+    let mode = |ru, octets| {
+        let guard = GuardInterval::Ns1600;
+        let mode = Mode::he_tb(7, 1, Width::Mhz20, ru, guard, HeLtf::Twice).unwrap();
+        (micros(mode.preamble()), micros(mode.txtime(octets)))
+    };
+    // A QoS Null frame with a buffer status report.
+    assert_eq!(mode(Ru::Tones106, 38), (48.0, 62.4));
+    assert_eq!(mode(Ru::Tones52, 38), (48.0, 76.8));
+}
+
+#[test]
+fn what_the_standard_does_not_have_is_refused() {
+    let guard = GuardInterval::Ns800;
+    let refused: Vec<SpecError> = [
+        Mode::non_ht(11),
+        Mode::ht(32, Width::Mhz20, guard),
+        Mode::ht(7, Width::Mhz80, guard),
+        Mode::ht(7, Width::Mhz20, GuardInterval::Ns1600),
+        Mode::he_su(12, 1, Width::Mhz20, guard, HeLtf::Twice),
+        Mode::he_su(5, 9, Width::Mhz20, guard, HeLtf::Twice),
+        Mode::he_su(5, 1, Width::Mhz20, GuardInterval::Ns400, HeLtf::Twice),
+        Mode::he_su(5, 1, Width::Mhz20, GuardInterval::Ns3200, HeLtf::Once),
+        Mode::he_tb(5, 1, Width::Mhz20, Ru::Tones52, guard, HeLtf::Twice),
+        Mode::he_tb(5, 1, Width::Mhz20, Ru::Tones484, GuardInterval::Ns1600, HeLtf::Twice),
+    ]
+    .into_iter()
+    .map(|mode| mode.unwrap_err())
+    .collect();
+    assert!(refused.iter().all(|error| !error.allowed().is_empty()), "{refused:?}");
+    assert!(Ru::equal_shares(Width::Mhz20, 10).is_err());
+    assert!(Ru::equal_shares(Width::Mhz20, 0).is_err());
+}
+
+#[test]
+fn equal_shares_are_the_largest_units_that_suffice() {
+    let share = |width, stations| Ru::equal_shares(width, stations).unwrap();
+    assert_eq!(share(Width::Mhz20, 1), Ru::Tones242);
+    assert_eq!(share(Width::Mhz20, 3), Ru::Tones52);
+    assert_eq!(share(Width::Mhz20, 9), Ru::Tones26);
+    assert_eq!(share(Width::Mhz80, 4), Ru::Tones242);
+    assert_eq!(share(Width::Mhz160, 2), Ru::Tones996);
+}
+
+#[test]
+fn modes_are_read_as_they_are_printed() {
+    for text in
+        ["ofdm 54", "ht mcs 15 width 20MHz gi 0.4us", "he mcs 11 nss 2 width 80MHz gi 3.2us"]
+    {
+        let mode = Mode::parse(text).unwrap();
+        assert_eq!(std::format!("{mode}"), text);
+    }
+    assert_eq!(Mode::parse("ht mcs 15 sgi").unwrap().rate().as_bps(), 144_444_444);
+    let error = Mode::parse("he msc 3").unwrap_err();
+    assert_eq!(error.nearest(), Some("mcs"));
+}
+
+fn any_mode() -> impl Strategy<Value = Mode> {
+    (0u8..3, 0u8..32, 1u8..=8, 0usize..4, 0u8..4).prop_filter_map(
+        "a combination of the standard",
+        |(family, mcs, streams, width, guard)| {
+            let width = Width::ALL[width];
+            let guard = [
+                GuardInterval::Ns400,
+                GuardInterval::Ns800,
+                GuardInterval::Ns1600,
+                GuardInterval::Ns3200,
+            ][usize::from(guard)];
+            match family {
+                0 => Mode::non_ht([6, 9, 12, 18, 24, 36, 48, 54][usize::from(mcs % 8)]).ok(),
+                1 => Mode::ht(mcs, width, guard).ok(),
+                _ => Mode::he_su(mcs, streams, width, guard, HeLtf::EightMicros).ok(),
+            }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn the_largest_psdu_fits_and_one_octet_more_does_not(mode in any_mode(), limit in 100u64..5484) {
+        let limit = Span::from_micros(limit);
+        let octets = mode.largest_psdu(limit);
+        if octets > 0 {
+            prop_assert!(mode.txtime(octets) <= limit);
+            prop_assert!(mode.txtime(octets + 1) > limit);
+        }
+    }
+
+    #[test]
+    fn longer_frames_never_take_less(mode in any_mode(), octets in 1u32..65_535) {
+        prop_assert!(mode.txtime(octets) >= mode.txtime(octets - 1));
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "(ofdm|ht|he|mcs|nss|gi|width|sgi|[0-9]{1,3}|20MHz|0.8us| ){0,9}") {
+        let _ = Mode::parse(&text);
+    }
+}
