@@ -434,6 +434,57 @@ fn a_flow_that_takes_over_a_bulk_queue_takes_it_off_the_old_host() {
     assert_eq!(counts, [1, 7]);
 }
 
+/// Two hosts whose addresses hash to the same bucket.
+fn hosts_of_one_bucket(cake: &Cake<TestPacket>) -> (u32, u32) {
+    let bucket = |host: u32| cake.hash.host(host) % QUEUES;
+    let other = (2..).find(|host| bucket(*host) == bucket(1)).expect("addresses are plenty");
+    (1, other)
+}
+
+#[test]
+fn a_host_whose_flows_are_all_sparse_loses_its_bucket_to_the_next_one() {
+    let mut cake = cake("cake besteffort dual-srchost");
+    let (first, second) = hosts_of_one_bucket(&cake);
+    let mut record = Recorder::default();
+    // Both begin before either has used up its first quantum, so the second takes the bucket.
+    let flows = [(1, first), (2, second)].map(|(flow, host)| packet(0).flow(flow).hosts(host, 9));
+    for flow in &flows {
+        for _ in 0..6 {
+            cake.enqueue(Time::ZERO, *flow, &mut record);
+        }
+    }
+    for _ in 0..4 {
+        let _ = cake.dequeue(Time::ZERO, &mut record);
+    }
+    assert_eq!(cake.tins[0].source_bulk_counts(), [2], "they count as one host");
+    // The first host's next flow finds the bucket renamed and takes another, which it has alone.
+    for _ in 0..6 {
+        cake.enqueue(Time::ZERO, packet(0).flow(3).hosts(first, 9), &mut record);
+    }
+    for _ in 0..6 {
+        let _ = cake.dequeue(Time::ZERO, &mut record);
+    }
+    let mut counts = cake.tins[0].source_bulk_counts();
+    counts.sort_unstable();
+    assert_eq!(counts, [1, 2]);
+}
+
+#[test]
+fn a_host_with_a_bulk_flow_keeps_its_bucket() {
+    let mut cake = cake("cake besteffort dual-srchost");
+    let (first, second) = hosts_of_one_bucket(&cake);
+    let mut record = Recorder::default();
+    for (flow, host) in [(1, first), (2, second)] {
+        for _ in 0..8 {
+            cake.enqueue(Time::ZERO, packet(0).flow(flow).hosts(host, 9), &mut record);
+        }
+        for _ in 0..3 {
+            let _ = cake.dequeue(Time::ZERO, &mut record);
+        }
+    }
+    assert_eq!(cake.tins[0].source_bulk_counts(), [1, 1]);
+}
+
 #[test]
 fn a_sparse_flow_goes_before_bulk_flows() {
     let mut bench = Bench::new("cake bandwidth 10mbit besteffort");
