@@ -1,6 +1,6 @@
 //! What every room of Sojourn shares: units, the packet as models see it, addressed random
-//! streams, the events that can be observed, and the little grammar in which algorithms and
-//! their parameters are written.
+//! streams, the events that can be observed, what a parameter is, and the little grammar in which
+//! algorithms and their parameters are written.
 //!
 //! Nothing here asks for the time, reads a file or starts a thread; [`Time`] is always an argument.
 
@@ -11,7 +11,9 @@ extern crate alloc;
 pub mod event;
 mod ids;
 pub mod packet;
+pub mod param;
 pub mod random;
+pub mod registry;
 pub mod units;
 pub mod words;
 
@@ -21,6 +23,8 @@ pub use packet::{
     AckBody, Body, CeBytes, Direction, ETHERNET_HEADER, Ecn, FlowKey, MAX_SACK_BLOCKS, Packet,
     PureAck, Queued, SackBlock, SegmentBody, TcpEcn,
 };
+pub use param::{Param, ParamKind, Params};
 pub use random::{Purpose, Stream, StreamAddress};
+pub use registry::{Kind, Kinds};
 pub use units::{Bytes, Rate, Span, Time};
-pub use words::{Param, ParamKind, SpecError, Words};
+pub use words::{SpecError, Words};

@@ -8,50 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// One parameter of an algorithm, as `sojourn list` and the generated reference show it.
-#[derive(Clone, Copy, Debug)]
-pub struct Param {
-    pub name: &'static str,
-    pub kind: ParamKind,
-    /// In the notation a user would write; empty for a flag that is off.
-    pub default: &'static str,
-    pub doc: &'static str,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParamKind {
-    /// A time: `5ms`.
-    Span,
-    /// A rate: `10mbit`.
-    Rate,
-    /// A size in bytes: `32Mb`.
-    Size,
-    /// A whole number.
-    Count,
-    /// A number.
-    Number,
-    /// A share: `0.02` or `2%`.
-    Share,
-    /// A word that stands alone.
-    Flag,
-    /// One of the words named in the documentation.
-    Choice,
-}
-
-impl fmt::Display for ParamKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Span => "time",
-            Self::Rate => "rate",
-            Self::Size => "size",
-            Self::Count => "count",
-            Self::Number => "number",
-            Self::Share => "share",
-            Self::Flag => "flag",
-            Self::Choice => "choice",
-        })
-    }
-}
+use crate::param::Param;
 
 /// What is wrong with something a user wrote: the problem, what is allowed, and the nearest match.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,6 +119,11 @@ impl<'a> Words<'a> {
         Self { words, next: 0 }
     }
 
+    /// A text that is one word, blanks and all.
+    pub fn one(text: &'a str) -> Self {
+        Self { words: vec![text], next: 0 }
+    }
+
     /// The value that must follow parameter `name`.
     pub fn value(&mut self, name: &str) -> Result<&'a str, SpecError> {
         self.next().ok_or_else(|| SpecError::new(format!("'{name}' needs a value")))
@@ -228,7 +190,7 @@ pub fn share(text: &str) -> Result<f64, SpecError> {
     }
 }
 
-fn number_in(text: &str, scale: f64, least: f64, most: f64) -> Result<f64, SpecError> {
+pub(crate) fn number_in(text: &str, scale: f64, least: f64, most: f64) -> Result<f64, SpecError> {
     match text.trim().parse::<f64>() {
         Ok(number) if (least..=most).contains(&(number * scale)) => Ok(number * scale),
         _ => Err(SpecError::new(format!("'{text}' is out of range"))
@@ -238,9 +200,18 @@ fn number_in(text: &str, scale: f64, least: f64, most: f64) -> Result<f64, SpecE
 
 /// The error for a parameter that an algorithm does not have.
 pub fn unknown_param(algorithm: &str, written: &str, params: &[Param]) -> SpecError {
+    let rows = || params.iter().flat_map(Param::rows).map(|row| row.name);
     SpecError::new(format!("{algorithm} has no parameter '{written}'"))
-        .near(written, params.iter().map(|param| param.name))
-        .allow(params.iter().map(|param| param.name))
+        .near(written, params.iter().flat_map(Param::names))
+        .allow(rows())
+}
+
+/// The error for a value that is none of a parameter's words.
+pub fn unknown_value(written: &str, param: &Param) -> SpecError {
+    let allowed = param.bounds.allowed();
+    SpecError::new(format!("'{}' is '{written}'", param.name))
+        .near(written, allowed.iter().map(String::as_str))
+        .allow(allowed.iter())
 }
 
 #[cfg(test)]

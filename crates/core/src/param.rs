@@ -1,0 +1,142 @@
+//! What a parameter is: a name, a form, bounds, a default and what it does, written down once.
+//!
+//! [`params!`](crate::params) makes of a table of them a struct with its defaults, its reader, its
+//! checks, its printer and its list. The list is what `sojourn list`, the JSON Schema and the
+//! tables of the documentation are made from, so they can't disagree.
+
+mod bounds;
+mod form;
+mod table;
+
+use std::fmt;
+
+pub use bounds::{Bounds, number, rate, size, time, whole, words};
+pub use form::{Choice, Flag, Form, Keyword, Maybe, Switch};
+pub use table::{Params, Style};
+
+/// One parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct Param {
+    pub name: &'static str,
+    /// Other names for the same.
+    pub aliases: &'static [&'static str],
+    pub kind: ParamKind,
+    /// In the notation a user would write; empty where nothing is the default.
+    pub default: &'static str,
+    pub bounds: Bounds,
+    /// The words that stand alone and choose the value; with them the name is never written.
+    pub keywords: &'static [Keyword],
+    pub doc: &'static str,
+    /// Printed only where it is not the default.
+    pub is_quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamKind {
+    /// A time: `5ms`.
+    Span,
+    /// A rate: `10mbit`.
+    Rate,
+    /// A size in bytes: `32Mb`.
+    Size,
+    /// A whole number.
+    Count,
+    /// A number.
+    Number,
+    /// A share: `0.02` or `2%`.
+    Share,
+    /// A word that stands alone.
+    Flag,
+    /// `on` or `off`; `true` or `false` in a study file.
+    Switch,
+    /// One of the words named in the documentation.
+    Choice,
+}
+
+impl Param {
+    /// A parameter in form `F`.
+    pub const fn of<F: Form>(name: &'static str, default: &'static str, doc: &'static str) -> Self {
+        Self {
+            name,
+            aliases: &[],
+            kind: F::KIND,
+            default,
+            bounds: F::BOUNDS,
+            keywords: F::KEYWORDS,
+            doc,
+            is_quiet: false,
+        }
+    }
+
+    /// The same with bounds of its own.
+    pub const fn within(self, bounds: Bounds) -> Self {
+        Self { bounds, ..self }
+    }
+
+    /// The same with further names.
+    pub const fn or(self, aliases: &'static [&'static str]) -> Self {
+        Self { aliases, ..self }
+    }
+
+    /// The same with another default.
+    pub const fn by_default(self, default: &'static str) -> Self {
+        Self { default, ..self }
+    }
+
+    /// The same, said otherwise.
+    pub const fn saying(self, doc: &'static str) -> Self {
+        Self { doc, ..self }
+    }
+
+    /// The same, printed only where it is not the default.
+    pub const fn quiet(self) -> Self {
+        Self { is_quiet: true, ..self }
+    }
+
+    /// Whether `word` begins this parameter.
+    pub fn is_meant_by(&self, word: &str) -> bool {
+        if self.keywords.is_empty() {
+            return self.name == word || self.aliases.contains(&word);
+        }
+        self.keywords.iter().any(|keyword| keyword.word == word)
+    }
+
+    /// The words that may begin it.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        let name = self.keywords.is_empty().then_some(self.name);
+        let keywords = self.keywords.iter().map(|keyword| keyword.word);
+        name.into_iter().chain(self.aliases.iter().copied()).chain(keywords)
+    }
+
+    /// A row for each word that may begin it, aliases apart: itself, or its keywords as flags.
+    pub fn rows(&self) -> Vec<Self> {
+        if self.keywords.is_empty() {
+            return vec![*self];
+        }
+        let row = |keyword: &Keyword| Self {
+            name: keyword.word,
+            kind: ParamKind::Flag,
+            default: if keyword.word == self.default { "on" } else { "" },
+            keywords: &[],
+            doc: keyword.doc,
+            ..*self
+        };
+        self.keywords.iter().map(row).collect()
+    }
+}
+
+impl fmt::Display for ParamKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Span => "time",
+            Self::Rate => "rate",
+            Self::Size => "size",
+            Self::Count => "count",
+            Self::Number => "number",
+            Self::Share => "share",
+            Self::Flag => "flag",
+            Self::Switch => "switch",
+            Self::Choice => "choice",
+        })
+    }
+}

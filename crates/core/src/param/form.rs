@@ -1,0 +1,402 @@
+//! The forms in which values are written.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use super::{Bounds, Param, ParamKind, Style, number, time, whole};
+use crate::words::{Words, number_in};
+use crate::{Bytes, Rate, Span, SpecError};
+
+/// How a value is read, checked and printed. A type is its own form, or another type stands for
+/// one, such as [`Maybe`] for a value that may be left out.
+pub trait Form {
+    type Value: Clone + fmt::Debug + PartialEq;
+
+    const KIND: ParamKind;
+
+    /// What is allowed where the parameter says nothing of its own.
+    const BOUNDS: Bounds = Bounds::Any;
+
+    /// The words that stand for the values, where a word stands alone.
+    const KEYWORDS: &'static [Keyword] = &[];
+
+    /// Reads what stands after the parameter's name.
+    ///
+    /// # Errors
+    /// It is no such value, or out of the parameter's bounds.
+    fn read(text: &str, param: &Param) -> Result<Self::Value, SpecError>;
+
+    /// Reads the parameter that `word` begins, with its value if one must follow.
+    ///
+    /// # Errors
+    /// As [`Form::read`], or the value is missing.
+    fn take(words: &mut Words<'_>, word: &str, param: &Param) -> Result<Self::Value, SpecError> {
+        // An alias is named as it was written.
+        let name = param.aliases.iter().find(|alias| **alias == word).unwrap_or(&param.name);
+        Self::read(words.value(word)?, &Param { name, ..*param })
+    }
+
+    /// The value where nothing is written.
+    fn by_default(param: &Param) -> Self::Value {
+        Self::read(param.default, param).expect("a default is written as its form wants it")
+    }
+
+    /// Refuses a value out of the parameter's bounds, which may have been set by code.
+    ///
+    /// # Errors
+    /// Names the parameter, the value and what is allowed.
+    fn check(_value: &Self::Value, _param: &Param) -> Result<(), SpecError> {
+        Ok(())
+    }
+
+    /// The value as [`Form::read`] reads it.
+    fn show(value: &Self::Value, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+
+    /// Name and value as [`Form::take`] reads them, after a blank.
+    fn write(
+        value: &Self::Value,
+        param: &Param,
+        style: Style,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
+        write!(f, " {}{}", param.name, style.sign())?;
+        Self::show(value, f)
+    }
+}
+
+/// A word that stands alone for a value.
+#[derive(Clone, Copy, Debug)]
+pub struct Keyword {
+    pub word: &'static str,
+    pub doc: &'static str,
+}
+
+/// Defines a form in which a word stands alone for each value.
+///
+/// ```
+/// sojourn_core::keywords! {
+///     /// Whether to mark.
+///     pub Ecn for bool {
+///         "ecn" = true, "mark instead of dropping";
+///         "noecn" = false, "drop only";
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! keywords {
+    (
+        $(#[$outer:meta])*
+        $vis:vis $form:ident for $value:ty { $($word:literal = $is:expr, $doc:expr;)+ }
+    ) => {
+        $(#[$outer])*
+        #[derive(Clone, Copy, Debug)]
+        $vis struct $form;
+
+        impl $crate::param::Form for $form {
+            type Value = $value;
+            const KIND: $crate::ParamKind = $crate::ParamKind::Flag;
+            const BOUNDS: $crate::param::Bounds = $crate::param::words(&[$($word),+]);
+            const KEYWORDS: &'static [$crate::param::Keyword] =
+                &[$($crate::param::Keyword { word: $word, doc: $doc }),+];
+
+            fn read(text: &str, param: &$crate::Param) -> Result<$value, $crate::SpecError> {
+                match text {
+                    $($word => Ok($is),)+
+                    _ => Err($crate::words::unknown_value(text, param)),
+                }
+            }
+
+            fn take(
+                _words: &mut $crate::Words<'_>,
+                word: &str,
+                param: &$crate::Param,
+            ) -> Result<$value, $crate::SpecError> {
+                Self::read(word, param)
+            }
+
+            fn show(value: &$value, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                let words = [$(($word, $is)),+];
+                let word = words.iter().find(|(_, is)| is == value);
+                f.write_str(word.map_or("?", |(word, _)| word))
+            }
+
+            fn write(
+                value: &$value,
+                _param: &$crate::Param,
+                _style: $crate::param::Style,
+                f: &mut ::std::fmt::Formatter<'_>,
+            ) -> ::std::fmt::Result {
+                f.write_str(" ")?;
+                Self::show(value, f)
+            }
+        }
+    };
+}
+
+/// A parameter that is one of a few words after its name.
+pub trait Choice: Copy + fmt::Debug + PartialEq + 'static {
+    /// Every value's word.
+    const WORDS: &'static [&'static str];
+
+    /// The values, in the order of their words.
+    const VALUES: &'static [Self];
+}
+
+/// Makes an enumeration a [`Choice`](crate::param::Choice) by naming the word of each value.
+#[macro_export]
+macro_rules! choice {
+    ($choice:ty { $($word:literal = $value:expr),+ $(,)? }) => {
+        impl $crate::param::Choice for $choice {
+            const WORDS: &'static [&'static str] = &[$($word),+];
+            const VALUES: &'static [Self] = &[$($value),+];
+        }
+    };
+}
+
+impl<T: Choice> Form for T {
+    type Value = T;
+    const KIND: ParamKind = ParamKind::Choice;
+    const BOUNDS: Bounds = Bounds::Words(T::WORDS);
+
+    fn read(text: &str, param: &Param) -> Result<T, SpecError> {
+        match T::WORDS.iter().position(|word| *word == text) {
+            Some(place) => Ok(T::VALUES[place]),
+            None => Err(crate::words::unknown_value(text, param)),
+        }
+    }
+
+    fn show(value: &T, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = T::VALUES.iter().position(|choice| choice == value);
+        f.write_str(place.map_or("?", |place| T::WORDS[place]))
+    }
+}
+
+impl Form for u32 {
+    type Value = Self;
+    const KIND: ParamKind = ParamKind::Count;
+    /// Of rounds, segments or events, at least one.
+    const BOUNDS: Bounds = whole(1, 1_000_000);
+
+    fn read(text: &str, param: &Param) -> Result<Self, SpecError> {
+        let count =
+            text.parse().ok().filter(|count: &Self| param.bounds.hold_whole((*count).into()));
+        count.ok_or_else(|| not_allowed(text, param))
+    }
+
+    fn check(value: &Self, param: &Param) -> Result<(), SpecError> {
+        check(param.bounds.hold_whole((*value).into()), value, param)
+    }
+
+    fn show(value: &Self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(value, f)
+    }
+}
+
+impl Form for i32 {
+    type Value = Self;
+    const KIND: ParamKind = ParamKind::Count;
+
+    fn read(text: &str, param: &Param) -> Result<Self, SpecError> {
+        let count =
+            text.parse().ok().filter(|count: &Self| param.bounds.hold_whole((*count).into()));
+        count.ok_or_else(|| not_allowed(text, param))
+    }
+
+    fn check(value: &Self, param: &Param) -> Result<(), SpecError> {
+        check(param.bounds.hold_whole((*value).into()), value, param)
+    }
+
+    fn show(value: &Self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(value, f)
+    }
+}
+
+impl Form for f64 {
+    type Value = Self;
+    const KIND: ParamKind = ParamKind::Number;
+    const BOUNDS: Bounds = number(Self::MIN, Self::MAX);
+
+    fn read(text: &str, param: &Param) -> Result<Self, SpecError> {
+        let (least, most) = match param.bounds {
+            Bounds::Number { least, most } => (least, most),
+            _ => (Self::MIN, Self::MAX),
+        };
+        number_in(text, 1.0, least, most).map_err(|error| error.within(param.name))
+    }
+
+    fn check(value: &Self, param: &Param) -> Result<(), SpecError> {
+        check(param.bounds.hold_number(*value), value, param)
+    }
+
+    fn show(value: &Self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(value, f)
+    }
+}
+
+impl Form for Span {
+    type Value = Self;
+    const KIND: ParamKind = ParamKind::Span;
+    /// Longer than any run, and far from overflow.
+    const BOUNDS: Bounds = time(Self::from_nanos(0), Self::from_secs(1_000_000));
+
+    fn read(text: &str, param: &Param) -> Result<Self, SpecError> {
+        let span = text.parse().map_err(|error: SpecError| error.within(param.name))?;
+        Self::check(&span, param)?;
+        Ok(span)
+    }
+
+    fn check(value: &Self, param: &Param) -> Result<(), SpecError> {
+        check(param.bounds.hold_time(*value), value, param)
+    }
+
+    fn show(value: &Self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(value, f)
+    }
+}
+
+impl Form for Rate {
+    type Value = Self;
+    const KIND: ParamKind = ParamKind::Rate;
+
+    fn read(text: &str, param: &Param) -> Result<Self, SpecError> {
+        let rate = text.parse().map_err(|error: SpecError| error.within(param.name))?;
+        Self::check(&rate, param)?;
+        Ok(rate)
+    }
+
+    fn check(value: &Self, param: &Param) -> Result<(), SpecError> {
+        check(param.bounds.hold_rate(*value), value, param)
+    }
+
+    fn show(value: &Self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(value, f)
+    }
+}
+
+impl Form for Bytes {
+    type Value = Self;
+    const KIND: ParamKind = ParamKind::Size;
+
+    fn read(text: &str, param: &Param) -> Result<Self, SpecError> {
+        let size = text.parse().map_err(|error: SpecError| error.within(param.name))?;
+        Self::check(&size, param)?;
+        Ok(size)
+    }
+
+    fn check(value: &Self, param: &Param) -> Result<(), SpecError> {
+        check(param.bounds.hold_size(*value), value, param)
+    }
+
+    fn show(value: &Self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(value, f)
+    }
+}
+
+/// A switch whose name stands alone for on, and is left out for off.
+#[derive(Clone, Copy, Debug)]
+pub struct Flag;
+
+impl Form for Flag {
+    type Value = bool;
+    const KIND: ParamKind = ParamKind::Flag;
+
+    fn read(text: &str, param: &Param) -> Result<bool, SpecError> {
+        Switch::read(text, param)
+    }
+
+    fn take(_words: &mut Words<'_>, _word: &str, _param: &Param) -> Result<bool, SpecError> {
+        Ok(true)
+    }
+
+    fn by_default(_param: &Param) -> bool {
+        false
+    }
+
+    fn show(value: &bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Switch::show(value, f)
+    }
+
+    fn write(
+        value: &bool,
+        param: &Param,
+        _style: Style,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
+        if *value { write!(f, " {}", param.name) } else { Ok(()) }
+    }
+}
+
+/// `on` or `off` after the name, or `1` or `0` as module parameters are written; `true` or `false`
+/// in a study file.
+#[derive(Clone, Copy, Debug)]
+pub struct Switch;
+
+impl Form for Switch {
+    type Value = bool;
+    const KIND: ParamKind = ParamKind::Switch;
+    const BOUNDS: Bounds = Bounds::Words(&["on", "off", "1", "0"]);
+
+    fn read(text: &str, param: &Param) -> Result<bool, SpecError> {
+        match text {
+            "on" | "1" | "true" => Ok(true),
+            "off" | "0" | "false" => Ok(false),
+            _ => Err(crate::words::unknown_value(text, param)),
+        }
+    }
+
+    fn show(value: &bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *value { "on" } else { "off" })
+    }
+}
+
+/// A value that may be left out, in form `F` where it is not.
+#[derive(Clone, Copy, Debug)]
+pub struct Maybe<F>(PhantomData<F>);
+
+impl<F: Form> Form for Maybe<F> {
+    type Value = Option<F::Value>;
+    const KIND: ParamKind = F::KIND;
+    const BOUNDS: Bounds = F::BOUNDS;
+    const KEYWORDS: &'static [Keyword] = F::KEYWORDS;
+
+    fn read(text: &str, param: &Param) -> Result<Self::Value, SpecError> {
+        F::read(text, param).map(Some)
+    }
+
+    fn take(words: &mut Words<'_>, word: &str, param: &Param) -> Result<Self::Value, SpecError> {
+        F::take(words, word, param).map(Some)
+    }
+
+    fn by_default(_param: &Param) -> Self::Value {
+        None
+    }
+
+    fn check(value: &Self::Value, param: &Param) -> Result<(), SpecError> {
+        value.as_ref().map_or(Ok(()), |value| F::check(value, param))
+    }
+
+    fn show(value: &Self::Value, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        value.as_ref().map_or(Ok(()), |value| F::show(value, f))
+    }
+
+    fn write(
+        value: &Self::Value,
+        param: &Param,
+        style: Style,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
+        value.as_ref().map_or(Ok(()), |value| F::write(value, param, style, f))
+    }
+}
+
+/// The error for a text that is no value in the parameter's bounds.
+pub(crate) fn not_allowed(text: &str, param: &Param) -> SpecError {
+    SpecError::new(format!("'{}' is '{text}'", param.name)).allow(param.bounds.allowed())
+}
+
+fn check(holds: bool, value: &dyn fmt::Display, param: &Param) -> Result<(), SpecError> {
+    if holds {
+        return Ok(());
+    }
+    Err(SpecError::new(format!("'{}' is {value}", param.name)).allow(param.bounds.allowed()))
+}

@@ -1,0 +1,227 @@
+//! A table of parameters and the struct that is made of it.
+
+use std::fmt;
+
+use super::Param;
+use crate::SpecError;
+use crate::words::{Words, unknown_param};
+
+/// Parameters with their values: what [`params!`](crate::params) makes.
+pub trait Params: Clone + fmt::Debug + Default + PartialEq {
+    /// What a user calls it.
+    const NAME: &'static str;
+
+    /// What it is, in a line.
+    const DOC: &'static str;
+
+    /// The parameters, in the order in which they are printed.
+    const PARAMS: &'static [Param];
+
+    /// Takes in the parameter that `word` begins, with its value from `words`; false if it is none.
+    ///
+    /// # Errors
+    /// Its value is missing or out of bounds.
+    fn accept(&mut self, word: &str, words: &mut Words<'_>) -> Result<bool, SpecError>;
+
+    /// Refuses values out of bounds and values that do not fit each other.
+    ///
+    /// # Errors
+    /// Names the parameter, its value and what is allowed.
+    fn check(&self) -> Result<(), SpecError>;
+
+    /// Says why a word is refused that is known elsewhere.
+    ///
+    /// # Errors
+    /// It is such a word.
+    fn refuse(_word: &str) -> Result<(), SpecError> {
+        Ok(())
+    }
+
+    /// The parameters with their values, each after a blank, as [`Params::parse`] reads them.
+    fn write(&self, style: Style, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+
+    /// Reads parameters up to the end of `words`; what is not named keeps its default.
+    ///
+    /// # Errors
+    /// An unknown parameter, or a value missing or out of bounds.
+    fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
+        let mut params = Self::default();
+        while let Some(word) = words.next() {
+            if !params.accept(word, words)? {
+                Self::refuse(word)?;
+                return Err(unknown_param(Self::NAME, word, Self::PARAMS));
+            }
+        }
+        params.check()?;
+        Ok(params)
+    }
+
+    /// The same with parameter `name` set to what `text` says; both as in a file.
+    ///
+    /// # Errors
+    /// As [`Params::parse`].
+    fn with(mut self, name: &str, text: &str) -> Result<Self, SpecError> {
+        if !self.accept(name, &mut Words::one(text))? {
+            return Err(unknown_param(Self::NAME, name, Self::PARAMS));
+        }
+        self.check()?;
+        Ok(self)
+    }
+}
+
+/// How parameters are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// `name=value`, as the parameters of a congestion control are written.
+    Equals,
+    /// `name value`, as `tc` writes.
+    Blank,
+    /// `name=value` for what is not the default: the form that names a run.
+    Canonical,
+}
+
+impl Style {
+    pub const fn sign(self) -> char {
+        match self {
+            Self::Equals | Self::Canonical => '=',
+            Self::Blank => ' ',
+        }
+    }
+
+    /// Whether this is printed.
+    pub fn shows(self, param: &Param, is_default: bool) -> bool {
+        !is_default || (self != Self::Canonical && !param.is_quiet)
+    }
+}
+
+/// Makes a struct of a table of parameters, and all that follows from one.
+///
+/// A line reads `field: Type = "default", "what it does";`, with bounds of its own
+/// `field: Type = "default", BOUNDS, "what it does";`, in another form than the type's own
+/// `field: Type as Form = …`, and with a parameter that was defined elsewhere, or bears another
+/// name than the field, `field: Type = PARAM;`. The default is written as a user would write it.
+///
+/// `check FUNCTION` after the description looks at values that must fit each other, `refuse FUNCTION`
+/// says why words are left out that are known elsewhere.
+///
+/// ```
+/// use sojourn_core::param::{Params, number, whole};
+///
+/// sojourn_core::params! {
+///     /// The parameters of an example.
+///     pub struct Config: "example", "shows how it is done" {
+///         rounds: u32 = "3", whole(1, 10), "rounds to wait";
+///         gain: f64 = "1.25", number(1.0, 4.0), "how much faster then";
+///     }
+/// }
+///
+/// let mut words = sojourn_core::Words::new("rounds=5");
+/// assert_eq!(Config::parse(&mut words).map(|config| config.rounds), Ok(5));
+/// assert!(Config { rounds: 0, ..Config::default() }.check().is_err());
+/// ```
+#[macro_export]
+macro_rules! params {
+    (
+        $(#[$outer:meta])*
+        $vis:vis struct $config:ident: $name:literal, $about:literal
+        $(, check $check:path)? $(, refuse $refuse:path)? $(,)?
+        {
+            $(
+                $(#[$inner:meta])*
+                $field_vis:vis $field:ident: $value:ty $(as $form:ty)? = $($part:expr),+;
+            )*
+        }
+    ) => {
+        $(#[$outer])*
+        #[derive(Clone, Debug, PartialEq)]
+        $vis struct $config {
+            $($(#[$inner])* $field_vis $field: $value,)*
+        }
+
+        impl Default for $config {
+            fn default() -> Self {
+                Self {
+                    $($field: {
+                        const PARAM: $crate::Param =
+                            $crate::params!(@param $field, [$value $(, $form)?], $($part),+);
+                        <$crate::params!(@form $value $(, $form)?) as $crate::param::Form>::by_default(
+                            &PARAM,
+                        )
+                    },)*
+                }
+            }
+        }
+
+        impl $crate::Params for $config {
+            const NAME: &'static str = $name;
+            const DOC: &'static str = $about;
+            const PARAMS: &'static [$crate::Param] =
+                &[$($crate::params!(@param $field, [$value $(, $form)?], $($part),+),)*];
+
+            #[allow(unused_variables)]
+            fn accept(
+                &mut self,
+                word: &str,
+                words: &mut $crate::Words<'_>,
+            ) -> Result<bool, $crate::SpecError> {
+                $({
+                    const PARAM: $crate::Param =
+                        $crate::params!(@param $field, [$value $(, $form)?], $($part),+);
+                    if PARAM.is_meant_by(word) {
+                        self.$field = <$crate::params!(@form $value $(, $form)?)
+                            as $crate::param::Form>::take(words, word, &PARAM)?;
+                        return Ok(true);
+                    }
+                })*
+                Ok(false)
+            }
+
+            fn check(&self) -> Result<(), $crate::SpecError> {
+                $({
+                    const PARAM: $crate::Param =
+                        $crate::params!(@param $field, [$value $(, $form)?], $($part),+);
+                    <$crate::params!(@form $value $(, $form)?) as $crate::param::Form>::check(
+                        &self.$field,
+                        &PARAM,
+                    )?;
+                })*
+                $($check(self)?;)?
+                Ok(())
+            }
+
+            $(fn refuse(word: &str) -> Result<(), $crate::SpecError> {
+                $refuse(word)
+            })?
+
+            #[allow(unused_variables)]
+            fn write(
+                &self,
+                style: $crate::param::Style,
+                f: &mut ::std::fmt::Formatter<'_>,
+            ) -> ::std::fmt::Result {
+                $({
+                    type Form = $crate::params!(@form $value $(, $form)?);
+                    const PARAM: $crate::Param =
+                        $crate::params!(@param $field, [$value $(, $form)?], $($part),+);
+                    let default = <Form as $crate::param::Form>::by_default(&PARAM);
+                    if style.shows(&PARAM, self.$field == default) {
+                        <Form as $crate::param::Form>::write(&self.$field, &PARAM, style, f)?;
+                    }
+                })*
+                Ok(())
+            }
+        }
+    };
+
+    (@form $value:ty) => { $value };
+    (@form $value:ty, $form:ty) => { $form };
+
+    (@param $field:ident, [$($form:ty),+], $param:expr) => { $param };
+    (@param $field:ident, [$($form:ty),+], $default:expr, $doc:expr) => {
+        $crate::Param::of::<$crate::params!(@form $($form),+)>(stringify!($field), $default, $doc)
+    };
+    (@param $field:ident, [$($form:ty),+], $default:expr, $bounds:expr, $doc:expr) => {
+        $crate::Param::of::<$crate::params!(@form $($form),+)>(stringify!($field), $default, $doc)
+            .within($bounds)
+    };
+}
