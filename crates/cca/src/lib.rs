@@ -21,12 +21,13 @@ pub mod dctcp;
 pub mod prague;
 pub mod reno;
 
+mod forms;
 mod pass_on;
 mod registry;
 #[cfg(test)]
 mod testing;
 
-pub use registry::{Algorithm, Cca, Config, algorithms};
+pub use registry::{Algorithm, Cca, Config, External, algorithms, external, kinds};
 
 use sojourn_core::{Rate, Span, Time};
 

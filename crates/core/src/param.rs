@@ -8,7 +8,11 @@ mod bounds;
 mod form;
 mod table;
 
-use std::fmt;
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
 
 pub use bounds::{Bounds, number, rate, size, time, whole, words};
 pub use form::{Choice, Flag, Form, Keyword, Maybe, Switch};
@@ -56,16 +60,20 @@ pub enum ParamKind {
 impl Param {
     /// A parameter in form `F`.
     pub const fn of<F: Form>(name: &'static str, default: &'static str, doc: &'static str) -> Self {
-        Self {
-            name,
-            aliases: &[],
-            kind: F::KIND,
-            default,
-            bounds: F::BOUNDS,
-            keywords: F::KEYWORDS,
-            doc,
-            is_quiet: false,
-        }
+        let param = Self::new(name, F::KIND, default, doc).within(F::BOUNDS);
+        Self { keywords: F::KEYWORDS, ..param }
+    }
+
+    /// A parameter that is read by hand.
+    pub const fn new(
+        name: &'static str,
+        kind: ParamKind,
+        default: &'static str,
+        doc: &'static str,
+    ) -> Self {
+        let (aliases, keywords): (&[&str], &[Keyword]) = (&[], &[]);
+        let bounds = Bounds::Any;
+        Self { name, aliases, kind, default, bounds, keywords, doc, is_quiet: false }
     }
 
     /// The same with bounds of its own.
@@ -106,6 +114,17 @@ impl Param {
         let name = self.keywords.is_empty().then_some(self.name);
         let keywords = self.keywords.iter().map(|keyword| keyword.word);
         name.into_iter().chain(self.aliases.iter().copied()).chain(keywords)
+    }
+
+    /// Its bounds in words; nothing where its form holds nothing else.
+    pub fn allowed(&self) -> String {
+        match (self.kind, self.bounds) {
+            (ParamKind::Flag | ParamKind::Switch, _) => String::new(),
+            (ParamKind::Number, Bounds::Number { least: f64::MIN, most: f64::MAX }) => {
+                String::new()
+            }
+            (_, bounds) => bounds.to_string(),
+        }
     }
 
     /// A row for each word that may begin it, aliases apart: itself, or its keywords as flags.

@@ -1,6 +1,8 @@
 //! What can be asked for by name: the built-in kinds, and those that other crates register.
 
-use std::fmt;
+use alloc::format;
+use alloc::vec::Vec;
+use core::fmt;
 
 use crate::{Param, Params, SpecError, Words};
 

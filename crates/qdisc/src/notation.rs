@@ -13,7 +13,7 @@ pub(crate) const fn param(
     default: &'static str,
     doc: &'static str,
 ) -> Param {
-    Param { name, kind, default, doc }
+    Param::new(name, kind, default, doc)
 }
 
 /// The same for a word that stands alone.

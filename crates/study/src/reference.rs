@@ -169,15 +169,16 @@ fn registry(page: &mut String, title: &str, entries: &[Entry]) {
     for (name, _, params) in entries.iter().filter(|(_, _, params)| !params.is_empty()) {
         let _ = writeln!(
             page,
-            "### `{name}`\n\n| parameter | type | default | meaning |\n|---|---|---|---|"
+            "### `{name}`\n\n| parameter | type | default | allowed | meaning |\n|---|---|---|---|---|"
         );
-        for param in *params {
+        for param in params.iter().flat_map(Param::rows) {
             let _ = writeln!(
                 page,
-                "| `{}` | {} | {} | {} |",
+                "| `{}` | {} | {} | {} | {} |",
                 param.name,
                 param.kind,
                 cell(param.default),
+                cell(&param.allowed()),
                 cell(&one_line(param.doc))
             );
         }

@@ -18,47 +18,55 @@ pub(crate) mod fixed;
 #[cfg(test)]
 pub(crate) mod harness;
 pub(crate) mod max_filter;
-pub(crate) mod params;
 #[cfg(test)]
 mod tests;
 
 use sojourn_core::{Rate, Span, Stream, Time};
 
+use crate::forms::{Percent, Share};
 use crate::{
-    Ack, Congestion, CongestionKind, Controller, Lost, Quantum, RecoveryState, Restart, Setup, Undo,
+    Ack, Algorithm, Congestion, CongestionKind, Controller, Lost, Quantum, RecoveryState, Restart,
+    Setup, Undo,
 };
 use aggregation::Aggregation;
 use app_limit::OwnAppLimit;
 use fixed::{Bw, Gain, Jiffies, whole_micros};
 use max_filter::WindowedMax;
 use pacing::Pacing;
-use params::{Percent, Share};
 use policer::Policer;
 
-params::parameters! {
+sojourn_core::params! {
     /// The parameters of BBR version 1.
-    "bbr" {
-        startup_pacing_gain: Gain = Gain::of_256(739), "2.887", "Pacing gain of STARTUP";
-        startup_cwnd_gain: Gain = Gain::of_256(739), "2.887", "Window gain of STARTUP and DRAIN";
-        drain_pacing_gain: Gain = Gain::of_256(88), "0.344", "Pacing gain of DRAIN";
-        probe_up_pacing_gain: Gain = Gain::of_256(320), "1.25", "Pacing gain of the cycle's first phase";
-        probe_down_pacing_gain: Gain = Gain::of_256(192), "0.75", "Pacing gain of the cycle's second phase";
-        cwnd_gain: Gain = Gain::of_256(512), "2", "Window gain of PROBE_BW";
-        full_bw_thresh: Gain = Gain::of_256(320), "1.25", "Growth of bandwidth that shows the pipe is not full";
-        full_bw_rounds: u32 = 3, "3", "Rounds without that growth after which the pipe is full";
-        bw_window: u32 = 10, "10", "Rounds that the largest bandwidth is remembered";
-        probe_rtt_interval: Span = Span::from_secs(10), "10s", "Age at which the smallest round-trip time is measured anew in PROBE_RTT";
-        probe_rtt_duration: Span = Span::from_millis(200), "200ms", "Least time in PROBE_RTT";
-        min_cwnd: u32 = 4, "4", "Least window, and the window of PROBE_RTT";
-        extra_acked_gain: Gain = Gain::of_256(256), "1", "Share of the measured aggregation added to the window";
-        extra_acked_window: u32 = 5, "5", "Rounds in each of the two windows that measure aggregation";
-        extra_acked_limit: Span = Span::from_millis(100), "100ms", "Most aggregation allowed for, as time at the estimated bandwidth";
-        lt_loss_thresh: Share = Share(Gain::of_256(50)), "0.195", "Loss rate that suggests a policer";
-        lt_interval_rounds: u32 = 4, "4", "Least rounds in a policer interval";
-        lt_bw_ratio: Share = Share(Gain::of_256(32)), "0.125", "Two intervals agree when their bandwidths differ by this share";
-        lt_bw_diff: Rate = Rate::from_bps(4000), "4kbit", "Or by this rate";
-        lt_bw_rounds: u32 = 48, "48", "Rounds that a policer's bandwidth is used";
-        pacing_margin: Percent = Percent(1), "1%", "Share of the bandwidth left unused by pacing, in whole percent";
+    pub struct Config: "bbr", "BBR version 1, as Linux has it" {
+        pub(crate) startup_pacing_gain: Gain = "2.887", "Pacing gain of STARTUP";
+        pub(crate) startup_cwnd_gain: Gain = "2.887", "Window gain of STARTUP and DRAIN";
+        pub(crate) drain_pacing_gain: Gain = "0.344", "Pacing gain of DRAIN";
+        pub(crate) probe_up_pacing_gain: Gain = "1.25", "Pacing gain of the cycle's first phase";
+        pub(crate) probe_down_pacing_gain: Gain = "0.75", "Pacing gain of the cycle's second phase";
+        pub(crate) cwnd_gain: Gain = "2", "Window gain of PROBE_BW";
+        pub(crate) full_bw_thresh: Gain = "1.25", "Growth of bandwidth that shows the pipe is not full";
+        pub(crate) full_bw_rounds: u32 = "3", "Rounds without that growth after which the pipe is full";
+        pub(crate) bw_window: u32 = "10", "Rounds that the largest bandwidth is remembered";
+        pub(crate) probe_rtt_interval: Span = "10s", "Age at which the smallest round-trip time is measured anew in PROBE_RTT";
+        pub(crate) probe_rtt_duration: Span = "200ms", "Least time in PROBE_RTT";
+        pub(crate) min_cwnd: u32 = "4", "Least window, and the window of PROBE_RTT";
+        pub(crate) extra_acked_gain: Gain = "1", "Share of the measured aggregation added to the window";
+        pub(crate) extra_acked_window: u32 = "5", "Rounds in each of the two windows that measure aggregation";
+        pub(crate) extra_acked_limit: Span = "100ms", "Most aggregation allowed for, as time at the estimated bandwidth";
+        pub(crate) lt_loss_thresh: Share = "0.195", "Loss rate that suggests a policer";
+        pub(crate) lt_interval_rounds: u32 = "4", "Least rounds in a policer interval";
+        pub(crate) lt_bw_ratio: Share = "0.125", "Two intervals agree when their bandwidths differ by this share";
+        pub(crate) lt_bw_diff: Rate = "4kbit", "Or by this rate";
+        pub(crate) lt_bw_rounds: u32 = "48", "Rounds that a policer's bandwidth is used";
+        pub(crate) pacing_margin: Percent = "1%", "Share of the bandwidth left unused by pacing, in whole percent";
+    }
+}
+
+impl Algorithm for Config {
+    type Controller = Bbr;
+
+    fn build(&self, setup: Setup) -> Bbr {
+        Bbr::new(self.clone(), setup)
     }
 }
 

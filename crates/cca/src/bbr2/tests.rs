@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 use sojourn_core::Rate;
+use sojourn_core::{Params, Words};
 
 use super::*;
 use crate::bbr::harness::{Lab, Path, Rounds, Row, SECOND, at, setup, torment};
@@ -443,9 +444,9 @@ proptest! {
         bytes in proptest::collection::vec(any::<u8>(), 0..600),
     ) {
         let config = Config {
-            ecn: Switch(ecn),
+            ecn,
             ecn_max_rtt: Span::ZERO,
-            drain_to_target: Switch(drain),
+            drain_to_target: drain,
             ..Config::default()
         };
         let mut setup = setup(seed, None);

@@ -15,11 +15,14 @@ mod startup;
 #[cfg(test)]
 mod tests;
 
+use sojourn_core::param::Flag;
 use sojourn_core::{Rate, Span, Stream, Time};
 
 use crate::bbr::app_limit::OwnAppLimit;
-use crate::bbr::params::{Percent, Ratio, parameters};
-use crate::{Ack, Congestion, CongestionKind, Controller, Lost, Quantum, Restart, Setup, Undo};
+use crate::forms::{Factor, Percent, Ratio};
+use crate::{
+    Ack, Algorithm, Congestion, CongestionKind, Controller, Lost, Quantum, Restart, Setup, Undo,
+};
 use bandwidth::Bandwidth;
 use model::{ExtraAcked, LongTerm, MaxBwFilter, MinRtt, Rounds, Sample, ShortTerm};
 use probe_bw::{AckPhase, ProbeBw};
@@ -27,33 +30,41 @@ use probe_rtt::ProbeRtt;
 use recovery::{Recovery, UndoState};
 use startup::FullBw;
 
-parameters! {
+sojourn_core::params! {
     /// The parameters of the draft's BBR version 3.
-    "bbr3" {
-        startup_pacing_gain: f64 = 2.77, "2.77", "Pacing gain of STARTUP (StartupPacingGain)";
-        cwnd_gain: f64 = 2.0, "2", "Window gain (DefaultCwndGain)";
-        drain_pacing_gain: f64 = 0.5, "0.5", "Pacing gain of DRAIN (DrainPacingGain)";
-        drain_max_rounds: u32 = 3, "3", "Rounds after which DRAIN ends in any case";
-        probe_up_pacing_gain: f64 = 1.25, "1.25", "Pacing gain of PROBE_BW:UP";
-        probe_up_cwnd_gain: f64 = 2.25, "2.25", "Window gain of PROBE_BW:UP";
-        probe_down_pacing_gain: f64 = 0.9, "0.9", "Pacing gain of PROBE_BW:DOWN";
-        full_bw_thresh: f64 = 1.25, "1.25", "Growth of bandwidth that shows the pipe is not full";
-        full_bw_rounds: u32 = 3, "3", "Rounds without that growth after which the pipe is full";
-        full_loss_cnt: u32 = 6, "6", "Acknowledgements with losses in a round that end STARTUP, if the loss rate is too high (BBRStartupFullLossCnt)";
-        loss_thresh: Ratio = Ratio(0.02), "0.02", "Loss rate that is too high while probing (LossThresh)";
-        beta: Ratio = Ratio(0.7), "0.7", "Share kept when loss cuts a bound (Beta)";
-        headroom: Ratio = Ratio(0.15), "0.15", "Share of inflight_longterm left free while cruising (Headroom)";
-        probe_wait_base: Span = Span::from_secs(2), "2s", "Least time between probes";
-        probe_wait_random: Span = Span::from_secs(1), "1s", "Most time added to that at random";
-        probe_max_rounds: u32 = 63, "63", "Most rounds between probes";
-        min_rtt_window: Span = Span::from_secs(10), "10s", "Age at which the smallest round-trip time is replaced (MinRTTFilterLen)";
-        probe_rtt_interval: Span = Span::from_secs(5), "5s", "Time without a smaller round-trip time that leads to PROBE_RTT (ProbeRTTInterval)";
-        probe_rtt_duration: Span = Span::from_millis(200), "200ms", "Least time in PROBE_RTT (ProbeRTTDuration)";
-        probe_rtt_cwnd_gain: f64 = 0.5, "0.5", "Window of PROBE_RTT, times the BDP (ProbeRTTCwndGain)";
-        min_pipe_cwnd: u32 = 4, "4", "Least window (MinPipeCwnd)";
-        extra_acked_window: u32 = 10, "10", "Rounds that aggregation is remembered, after STARTUP (ExtraAckedFilterLen)";
-        pacing_margin: Percent = Percent(1), "1%", "Share of the bandwidth left unused by pacing (PacingMarginPercent)";
-        longterm_when_app_limited: bool = false, "", "Too much loss lowers inflight_longterm even when the application was the limit, as the draft's test cases want but its pseudocode does not";
+    pub struct Config: "bbr3", "BBR version 3, draft-ietf-ccwg-bbr-06" {
+        pub(crate) startup_pacing_gain: f64 as Factor = "2.77", "Pacing gain of STARTUP (StartupPacingGain)";
+        pub(crate) cwnd_gain: f64 as Factor = "2", "Window gain (DefaultCwndGain)";
+        pub(crate) drain_pacing_gain: f64 as Factor = "0.5", "Pacing gain of DRAIN (DrainPacingGain)";
+        pub(crate) drain_max_rounds: u32 = "3", "Rounds after which DRAIN ends in any case";
+        pub(crate) probe_up_pacing_gain: f64 as Factor = "1.25", "Pacing gain of PROBE_BW:UP";
+        pub(crate) probe_up_cwnd_gain: f64 as Factor = "2.25", "Window gain of PROBE_BW:UP";
+        pub(crate) probe_down_pacing_gain: f64 as Factor = "0.9", "Pacing gain of PROBE_BW:DOWN";
+        pub(crate) full_bw_thresh: f64 as Factor = "1.25", "Growth of bandwidth that shows the pipe is not full";
+        pub(crate) full_bw_rounds: u32 = "3", "Rounds without that growth after which the pipe is full";
+        pub(crate) full_loss_cnt: u32 = "6", "Acknowledgements with losses in a round that end STARTUP, if the loss rate is too high (BBRStartupFullLossCnt)";
+        pub(crate) loss_thresh: Ratio = "0.02", "Loss rate that is too high while probing (LossThresh)";
+        pub(crate) beta: Ratio = "0.7", "Share kept when loss cuts a bound (Beta)";
+        pub(crate) headroom: Ratio = "0.15", "Share of inflight_longterm left free while cruising (Headroom)";
+        pub(crate) probe_wait_base: Span = "2s", "Least time between probes";
+        pub(crate) probe_wait_random: Span = "1s", "Most time added to that at random";
+        pub(crate) probe_max_rounds: u32 = "63", "Most rounds between probes";
+        pub(crate) min_rtt_window: Span = "10s", "Age at which the smallest round-trip time is replaced (MinRTTFilterLen)";
+        pub(crate) probe_rtt_interval: Span = "5s", "Time without a smaller round-trip time that leads to PROBE_RTT (ProbeRTTInterval)";
+        pub(crate) probe_rtt_duration: Span = "200ms", "Least time in PROBE_RTT (ProbeRTTDuration)";
+        pub(crate) probe_rtt_cwnd_gain: f64 as Factor = "0.5", "Window of PROBE_RTT, times the BDP (ProbeRTTCwndGain)";
+        pub(crate) min_pipe_cwnd: u32 = "4", "Least window (MinPipeCwnd)";
+        pub(crate) extra_acked_window: u32 = "10", "Rounds that aggregation is remembered, after STARTUP (ExtraAckedFilterLen)";
+        pub(crate) pacing_margin: Percent = "1%", "Share of the bandwidth left unused by pacing (PacingMarginPercent)";
+        pub(crate) longterm_when_app_limited: bool as Flag = "", "Too much loss lowers inflight_longterm even when the application was the limit, as the draft's test cases want but its pseudocode does not";
+    }
+}
+
+impl Algorithm for Config {
+    type Controller = Bbr3;
+
+    fn build(&self, setup: Setup) -> Bbr3 {
+        Bbr3::new(self.clone(), setup)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The draft's test cases (appendix A, in its order), then what they leave out.
 
 use proptest::prelude::*;
-use sojourn_core::Words;
+use sojourn_core::{Params, Words};
 
 use super::*;
 use crate::bbr::harness::{Lab, Path, SECOND, at, mbps, setup, torment};

@@ -19,15 +19,16 @@ mod startup;
 mod tests;
 mod window;
 
+use sojourn_core::param::Flag;
 use sojourn_core::{Rate, Span, Stream, Time};
 
 use crate::bbr::aggregation::Aggregation;
 use crate::bbr::app_limit::OwnAppLimit;
 use crate::bbr::fixed::{Bw, Gain, Jiffies, whole_micros};
-use crate::bbr::params::{Choice, Percent, Share, parameters};
+use crate::forms::{Percent, Share};
 use crate::{
-    Ack, Congestion, CongestionKind, Controller, EcnRequest, Lost, Quantum, RecoveryState, Restart,
-    Setup, Undo,
+    Ack, Algorithm, Congestion, CongestionKind, Controller, EcnRequest, Lost, Quantum,
+    RecoveryState, Restart, Setup, Undo,
 };
 use bounds::{Bounds, MaxBw};
 use ecn::Ecn;
@@ -37,51 +38,57 @@ use rules::Rules;
 use sample::Sample;
 use startup::FullPipe;
 
-parameters! {
+sojourn_core::params! {
     /// The parameters of the kernel's BBR version 3.
-    "bbr3-linux" {
-        startup_pacing_gain: Gain = Gain::of_256(710), "2.773", "Pacing gain of STARTUP";
-        startup_cwnd_gain: Gain = Gain::of_256(512), "2", "Window gain of STARTUP and DRAIN";
-        drain_pacing_gain: Gain = Gain::of_256(88), "0.344", "Pacing gain of DRAIN";
-        probe_up_pacing_gain: Gain = Gain::of_256(320), "1.25", "Pacing gain of PROBE_BW:UP";
-        probe_down_pacing_gain: Gain = Gain::of_256(232), "0.906", "Pacing gain of PROBE_BW:DOWN";
-        cwnd_gain: Gain = Gain::of_256(512), "2", "Window gain of PROBE_BW";
-        probe_up_cwnd_gain: Gain = Gain::of_256(576), "2.25", "Window gain of PROBE_BW:UP";
-        probe_up_exit: UpExit = UpExit::Plateau, "plateau", "What ends PROBE_BW:UP without loss: plateau (bandwidth stops growing) or inflight (the pacing gain times the BDP is in flight after one round-trip time)";
-        full_bw_sample: FullBwSample = FullBwSample::Latest, "latest", "Bandwidth whose growth is watched for a full pipe: latest (sample) or filtered (maximum)";
-        full_bw_thresh: Gain = Gain::of_256(320), "1.25", "Growth of bandwidth that shows the pipe is not full";
-        full_bw_rounds: u32 = 3, "3", "Rounds without that growth after which the pipe is full";
-        full_loss_cnt: u32 = 6, "6", "Acknowledgements with losses in a round that end STARTUP, if the loss rate is too high";
-        loss_thresh: Share = Share(Gain::of_256(5)), "0.02", "Loss rate that is too high while probing";
-        beta: Share = Share(Gain::of_256(180)), "0.703", "Share kept when loss cuts a bound";
-        headroom: Share = Share(Gain::of_256(38)), "0.15", "Share of inflight_hi left free while cruising";
-        probe_wait_base: Span = Span::from_secs(2), "2s", "Least time between probes";
-        probe_wait_random: Span = Span::from_secs(1), "1s", "Most time added to that at random";
-        probe_max_rounds: u32 = 63, "63", "Most rounds between probes";
-        probe_random_rounds: u32 = 2, "2", "Number of values from which the rounds already counted are drawn";
-        min_rtt_window: Span = Span::from_secs(10), "10s", "Age at which the smallest round-trip time is replaced";
-        probe_rtt_interval: Span = Span::from_secs(5), "5s", "Time without a smaller round-trip time that leads to PROBE_RTT";
-        probe_rtt_duration: Span = Span::from_millis(200), "200ms", "Least time in PROBE_RTT";
-        probe_rtt_cwnd_gain: Gain = Gain::of_256(128), "0.5", "Window of PROBE_RTT, times the BDP";
-        min_cwnd: u32 = 4, "4", "Least window";
-        extra_acked_gain: Gain = Gain::of_256(256), "1", "Share of the measured aggregation added to the window";
-        extra_acked_window: u32 = 5, "5", "Rounds in each of the two windows that measure aggregation, after STARTUP";
-        extra_acked_limit: Span = Span::from_millis(100), "100ms", "Most aggregation allowed for, as time at the estimated bandwidth";
-        tso_rtt_shift: u32 = 9, "9", "The burst allowed for short paths halves every 2 to this power microseconds of round-trip time";
-        pacing_margin: Percent = Percent(1), "1%", "Share of the bandwidth left unused by pacing, in whole percent";
-        ecn_low: bool = false, "", "The path marks at a shallow threshold: respond to ECN";
-        ecn_max_rtt: Span = Span::from_millis(5), "5ms", "Largest round-trip time at which ECN is responded to";
-        ecn_alpha_gain: Share = Share(Gain::of_256(16)), "0.0625", "Weight of a round's mark rate in its moving average";
-        ecn_factor: Share = Share(Gain::of_256(85)), "0.332", "Share of the average mark rate by which inflight_lo is cut";
-        ecn_thresh: Share = Share(Gain::of_256(128)), "0.5", "Mark rate that is too high while probing";
-        full_ecn_cnt: u32 = 2, "2", "Rounds with that rate that end STARTUP";
-        ecn_reprobe_gain: Share = Share(Gain::of_256(128)), "0.5", "Growth of inflight_hi in the first round of a probe after marks have ceased";
+    pub struct Config: "bbr3-linux", "BBR version 3, as the kernel branch has it" {
+        pub(crate) startup_pacing_gain: Gain = "2.773", "Pacing gain of STARTUP";
+        pub(crate) startup_cwnd_gain: Gain = "2", "Window gain of STARTUP and DRAIN";
+        pub(crate) drain_pacing_gain: Gain = "0.344", "Pacing gain of DRAIN";
+        pub(crate) probe_up_pacing_gain: Gain = "1.25", "Pacing gain of PROBE_BW:UP";
+        pub(crate) probe_down_pacing_gain: Gain = "0.906", "Pacing gain of PROBE_BW:DOWN";
+        pub(crate) cwnd_gain: Gain = "2", "Window gain of PROBE_BW";
+        pub(crate) probe_up_cwnd_gain: Gain = "2.25", "Window gain of PROBE_BW:UP";
+        pub(crate) probe_up_exit: UpExit = "plateau", "What ends PROBE_BW:UP without loss: plateau (bandwidth stops growing) or inflight (the pacing gain times the BDP is in flight after one round-trip time)";
+        pub(crate) full_bw_sample: FullBwSample = "latest", "Bandwidth whose growth is watched for a full pipe: latest (sample) or filtered (maximum)";
+        pub(crate) full_bw_thresh: Gain = "1.25", "Growth of bandwidth that shows the pipe is not full";
+        pub(crate) full_bw_rounds: u32 = "3", "Rounds without that growth after which the pipe is full";
+        pub(crate) full_loss_cnt: u32 = "6", "Acknowledgements with losses in a round that end STARTUP, if the loss rate is too high";
+        pub(crate) loss_thresh: Share = "0.02", "Loss rate that is too high while probing";
+        pub(crate) beta: Share = "0.703", "Share kept when loss cuts a bound";
+        pub(crate) headroom: Share = "0.15", "Share of inflight_hi left free while cruising";
+        pub(crate) probe_wait_base: Span = "2s", "Least time between probes";
+        pub(crate) probe_wait_random: Span = "1s", "Most time added to that at random";
+        pub(crate) probe_max_rounds: u32 = "63", "Most rounds between probes";
+        pub(crate) probe_random_rounds: u32 = "2", "Number of values from which the rounds already counted are drawn";
+        pub(crate) min_rtt_window: Span = "10s", "Age at which the smallest round-trip time is replaced";
+        pub(crate) probe_rtt_interval: Span = "5s", "Time without a smaller round-trip time that leads to PROBE_RTT";
+        pub(crate) probe_rtt_duration: Span = "200ms", "Least time in PROBE_RTT";
+        pub(crate) probe_rtt_cwnd_gain: Gain = "0.5", "Window of PROBE_RTT, times the BDP";
+        pub(crate) min_cwnd: u32 = "4", "Least window";
+        pub(crate) extra_acked_gain: Gain = "1", "Share of the measured aggregation added to the window";
+        pub(crate) extra_acked_window: u32 = "5", "Rounds in each of the two windows that measure aggregation, after STARTUP";
+        pub(crate) extra_acked_limit: Span = "100ms", "Most aggregation allowed for, as time at the estimated bandwidth";
+        pub(crate) tso_rtt_shift: u32 = "9", "The burst allowed for short paths halves every 2 to this power microseconds of round-trip time";
+        pub(crate) pacing_margin: Percent = "1%", "Share of the bandwidth left unused by pacing, in whole percent";
+        pub(crate) ecn_low: bool as Flag = "", "The path marks at a shallow threshold: respond to ECN";
+        pub(crate) ecn_max_rtt: Span = "5ms", "Largest round-trip time at which ECN is responded to";
+        pub(crate) ecn_alpha_gain: Share = "0.0625", "Weight of a round's mark rate in its moving average";
+        pub(crate) ecn_factor: Share = "0.332", "Share of the average mark rate by which inflight_lo is cut";
+        pub(crate) ecn_thresh: Share = "0.5", "Mark rate that is too high while probing";
+        pub(crate) full_ecn_cnt: u32 = "2", "Rounds with that rate that end STARTUP";
+        pub(crate) ecn_reprobe_gain: Share = "0.5", "Growth of inflight_hi in the first round of a probe after marks have ceased";
     }
 }
 
-impl Config {
+impl Algorithm for Config {
+    type Controller = Bbr3Linux;
+
+    fn build(&self, setup: Setup) -> Bbr3Linux {
+        Bbr3Linux::new(self.clone(), setup)
+    }
+
     /// Responding to marks takes a receiver that echoes each.
-    pub(crate) fn ecn_request(&self) -> EcnRequest {
+    fn ecn_request(&self) -> EcnRequest {
         if self.ecn_low { EcnRequest::MarkByMark } else { EcnRequest::Host }
     }
 }
@@ -95,10 +102,7 @@ pub(crate) enum UpExit {
     Inflight,
 }
 
-impl Choice for UpExit {
-    const CHOICES: &'static [(&'static str, Self)] =
-        &[("plateau", Self::Plateau), ("inflight", Self::Inflight)];
-}
+sojourn_core::choice! { UpExit { "plateau" = UpExit::Plateau, "inflight" = UpExit::Inflight } }
 
 /// Which bandwidth is watched for a full pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,10 +113,7 @@ pub(crate) enum FullBwSample {
     Filtered,
 }
 
-impl Choice for FullBwSample {
-    const CHOICES: &'static [(&'static str, Self)] =
-        &[("latest", Self::Latest), ("filtered", Self::Filtered)];
-}
+sojourn_core::choice! { FullBwSample { "latest" = FullBwSample::Latest, "filtered" = FullBwSample::Filtered } }
 
 /// A bound that does not bind.
 const UNLIMITED: u32 = u32::MAX;

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use sojourn_core::Words;
+use sojourn_core::{Params, Words};
 
 use super::*;
 use crate::Memo;

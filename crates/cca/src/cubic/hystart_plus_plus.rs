@@ -18,20 +18,6 @@ pub(super) struct HyStartConfig {
     pub(super) l: Option<u32>,
 }
 
-impl Default for HyStartConfig {
-    fn default() -> Self {
-        Self {
-            min_rtt_thresh: Span::from_millis(4),
-            max_rtt_thresh: Span::from_millis(16),
-            min_rtt_divisor: 8,
-            n_rtt_sample: 8,
-            css_growth_divisor: 4,
-            css_rounds: 5,
-            l: Some(8),
-        }
-    }
-}
-
 #[derive(Clone, Debug)]
 pub(super) struct HyStartPlusPlus {
     config: HyStartConfig,

@@ -7,13 +7,13 @@
 mod config;
 mod curve;
 mod hystart_plus_plus;
-mod linux;
+pub mod linux;
 
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, PARAMS};
-pub use linux::{CubicLinux, LINUX_PARAMS, LinuxConfig};
+pub use config::Config;
+pub use linux::CubicLinux;
 
 use sojourn_core::{Span, Time};
 
@@ -70,7 +70,7 @@ impl Cubic {
             cwnd_prior: initial_cwnd,
             w_max: None,
             epoch: None,
-            hystart: config.hystart.clone().map(HyStartPlusPlus::new),
+            hystart: config.hystart().map(HyStartPlusPlus::new),
             saved: None,
             last_ack: setup.now,
             packets_out: 0,

@@ -1,10 +1,12 @@
 use proptest::prelude::*;
+use sojourn_core::Params;
 use sojourn_core::{Span, Time, Words};
 
 use super::curve::Epoch;
 use super::hystart_plus_plus::{HyStartConfig, HyStartPlusPlus};
+use super::linux::Config as LinuxConfig;
 use super::linux::cube_root;
-use super::{Config, Cubic, CubicLinux, LinuxConfig};
+use super::{Config, Cubic, CubicLinux};
 use crate::testing::{Path, congestion, ops, plain_ack, play, setup};
 use crate::{Ack, Congestion, CongestionKind, Controller, RecoveryState, Restart, Setup, Undo};
 
@@ -342,7 +344,7 @@ mod hystart_plus_plus {
 
     impl Rounds {
         fn new() -> Self {
-            let hystart = HyStartPlusPlus::new(HyStartConfig::default());
+            let hystart = HyStartPlusPlus::new(config("").hystart().expect("it is on"));
             let mut rounds = Self { hystart, una: 0 };
             rounds.ack(None);
             rounds
@@ -424,7 +426,7 @@ mod hystart_plus_plus {
         flow.round(10, 80);
         flow.round(10, 100);
         assert_eq!((flow.hystart.growth(2.0), flow.hystart.growth(20.0)), (0.5, 2.0));
-        let paced = HyStartConfig { l: None, ..HyStartConfig::default() };
+        let paced = HyStartConfig { l: None, ..config("").hystart().expect("it is on") };
         assert_eq!(HyStartPlusPlus::new(paced).growth(20.0), 20.0);
     }
 

@@ -10,23 +10,22 @@ mod or_reno;
 #[cfg(test)]
 mod tests;
 
-use core::fmt;
+use sojourn_core::Time;
+use sojourn_core::param::{Flag, whole};
 
-use sojourn_core::{ParamKind, SpecError, Time, Words};
-
-use crate::bbr::params::{Value, parameters};
 use crate::reno::window::{Window, is_after, left_to_window};
 use crate::{
-    Ack, Congestion, CongestionKind, Controller, EcnFeedback, RecoveryState, Restart, Setup,
+    Ack, Algorithm, Congestion, CongestionKind, Controller, EcnFeedback, EcnRequest, RecoveryState,
+    Restart, Setup,
 };
 pub use or_reno::OrReno;
 
-parameters! {
+sojourn_core::params! {
     /// The parameters of DCTCP, by the names of the kernel module's.
-    "dctcp" {
-        dctcp_shift_g: Shift = Shift(4), "4", "Weight of a window's mark rate in its moving average, as a power: g = 1/16";
-        dctcp_alpha_on_init: Alpha = Alpha(MAX_ALPHA), "1024", "Average mark rate assumed at the start, in 1/1024";
-        dctcp_clamp_alpha_on_loss: bool = false, "", "A timeout sets the average to one, as Linux could be told to before 5.1";
+    pub struct Config: "dctcp", "Data Center TCP (RFC 8257), with the kernel's integer arithmetic" {
+        pub(crate) dctcp_shift_g: u32 = "4", whole(1, 10), "Weight of a window's mark rate in its moving average, as a power: g = 1/16";
+        pub(crate) dctcp_alpha_on_init: u32 = "1024", whole(0, MAX_ALPHA as i64), "Average mark rate assumed at the start, in 1/1024";
+        pub(crate) dctcp_clamp_alpha_on_loss: bool as Flag = "", "A timeout sets the average to one, as Linux could be told to before 5.1";
     }
 }
 
@@ -35,23 +34,21 @@ const MAX_ALPHA: u32 = 1 << ALPHA_BITS;
 const ALPHA_BITS: u32 = 10;
 const MIN_CWND: u32 = 2;
 
-/// A negative power of two, from 1 to 10.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shift(pub(crate) u32);
+impl Algorithm for Config {
+    type Controller = OrReno<Dctcp>;
 
-/// A share in 1/1024.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Alpha(pub(crate) u32);
-
-impl Config {
     /// DCTCP where ECN was agreed on, otherwise Reno.
-    pub fn build(&self, setup: Setup) -> OrReno<Dctcp> {
+    fn build(&self, setup: Setup) -> OrReno<Dctcp> {
         match setup.ecn {
             EcnFeedback::Off => OrReno::reno(setup),
             EcnFeedback::Classic | EcnFeedback::Accurate => {
                 OrReno::Scalable(Dctcp::new(self.clone(), setup))
             }
         }
+    }
+
+    fn ecn_request(&self) -> EcnRequest {
+        EcnRequest::MarkByMark
     }
 }
 
@@ -73,7 +70,7 @@ pub struct Dctcp {
 impl Dctcp {
     pub fn new(config: Config, setup: Setup) -> Self {
         Self {
-            alpha: config.dctcp_alpha_on_init.0,
+            alpha: config.dctcp_alpha_on_init,
             config,
             window: Window::new(setup.initial_cwnd),
             next_seq: None,
@@ -90,7 +87,7 @@ impl Dctcp {
         }
         let delivered = ack.total_delivered - self.old_delivered;
         let delivered_ce = ack.total_delivered_ce.saturating_sub(self.old_delivered_ce);
-        let shift_g = self.config.dctcp_shift_g.0;
+        let shift_g = self.config.dctcp_shift_g;
         // What is too small to be divided goes at once, or it would stay for ever.
         let decay = match self.alpha >> shift_g {
             0 => self.alpha,
@@ -185,29 +182,5 @@ impl Controller for Dctcp {
 
     fn phase(&self) -> &'static str {
         if self.window.is_slow_start() { "slow_start" } else { "avoidance" }
-    }
-}
-
-impl Value for Shift {
-    const KIND: ParamKind = ParamKind::Count;
-
-    fn read(words: &mut Words<'_>, name: &str) -> Result<Self, SpecError> {
-        words.count(name, 1, u64::from(ALPHA_BITS)).map(|shift| Self(shift as u32))
-    }
-
-    fn write(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, " {name}={}", self.0)
-    }
-}
-
-impl Value for Alpha {
-    const KIND: ParamKind = ParamKind::Count;
-
-    fn read(words: &mut Words<'_>, name: &str) -> Result<Self, SpecError> {
-        words.count(name, 0, u64::from(MAX_ALPHA)).map(|alpha| Self(alpha as u32))
-    }
-
-    fn write(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, " {name}={}", self.0)
     }
 }

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use sojourn_core::Params;
 use sojourn_core::{Rate, Span, Time, Words};
 
 use super::harness::{Link, Marking};

@@ -4,27 +4,26 @@
 //! The window is whole segments and a carry, `cwnd_cnt`, that increases and reductions go into; at
 //! most one segment an acknowledgement moves from the carry to the window, also after a loss.
 
-use core::fmt;
-
-use sojourn_core::{ParamKind, Rate, Span, SpecError, Time, Words};
+use sojourn_core::param::whole;
+use sojourn_core::{Rate, Span, Time};
 
 use super::episodes::Episodes;
 use super::paced_bytes;
-use crate::bbr::params::{Value, parameters};
-use crate::dctcp::{OrReno, Shift};
+use crate::dctcp::OrReno;
 use crate::reno::window::is_after;
 use crate::{
-    Ack, Congestion, CongestionKind, Controller, EcnFeedback, Quantum, RecoveryState, Setup, Undo,
+    Ack, Algorithm, Congestion, CongestionKind, Controller, EcnFeedback, EcnRequest, Quantum,
+    RecoveryState, Setup, Undo,
 };
 
-parameters! {
+sojourn_core::params! {
     /// The parameters of the kernel module.
-    "prague-linux" {
-        prague_rtt_target: Span = Span::from_millis(25), "25ms", "Round-trip time as which a shorter one counts; 0s for no such rule";
-        prague_rtt_transition: u32 = 500, "500", "Rounds after slow start before that rule holds";
-        prague_shift_g: Shift = Shift(4), "4", "Weight of a round's mark rate in its moving average, as a power: g = 1/16";
-        prague_burst_shift: BurstShift = BurstShift(12), "12", "Longest burst, as a negative power of two of a second: 244 µs";
-        min_tso_segs: u32 = 2, "2", "Least burst, in segments";
+    pub struct Config: "prague-linux", "Prague, as the kernel module tcp_prague 0.6 has it" {
+        pub(crate) prague_rtt_target: Span = "25ms", "Round-trip time as which a shorter one counts; 0s for no such rule";
+        pub(crate) prague_rtt_transition: u32 = "500", "Rounds after slow start before that rule holds";
+        pub(crate) prague_shift_g: u32 = "4", whole(1, 10), "Weight of a round's mark rate in its moving average, as a power: g = 1/16";
+        pub(crate) prague_burst_shift: u32 = "12", whole(1, 31), "Longest burst, as a negative power of two of a second: 244 µs";
+        pub(crate) min_tso_segs: u32 = "2", "Least burst, in segments";
     }
 }
 
@@ -38,17 +37,19 @@ const ONE_CWND: i64 = 1 << CWND_UNIT;
 const RTT_UNIT: u32 = 7;
 const NO_THRESHOLD: u32 = u32::MAX;
 
-/// A negative power of two of a second, from 1 to 31.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BurstShift(pub(crate) u32);
+impl Algorithm for Config {
+    type Controller = OrReno<PragueLinux>;
 
-impl Config {
     /// Prague where accurate feedback was agreed on, otherwise Reno.
-    pub fn build(&self, setup: Setup) -> OrReno<PragueLinux> {
+    fn build(&self, setup: Setup) -> OrReno<PragueLinux> {
         match setup.ecn {
             EcnFeedback::Accurate => OrReno::Scalable(PragueLinux::new(self.clone(), setup)),
             EcnFeedback::Off | EcnFeedback::Classic => OrReno::reno(setup),
         }
+    }
+
+    fn ecn_request(&self) -> EcnRequest {
+        EcnRequest::L4s
     }
 }
 
@@ -98,7 +99,7 @@ impl PragueLinux {
             episodes: Episodes::default(),
             in_loss: false,
             is_loss_answered: false,
-            upscaled_alpha: MAX_ALPHA << config.prague_shift_g.0,
+            upscaled_alpha: MAX_ALPHA << config.prague_shift_g,
             alpha_stamp: setup.now,
             cwr_stamp: Time::ZERO,
             saw_ce: false,
@@ -195,7 +196,7 @@ impl PragueLinux {
         }
         // Before the first mark nothing proves that there is anything on the path that marks.
         if self.saw_ce {
-            let shift_g = self.config.prague_shift_g.0;
+            let shift_g = self.config.prague_shift_g;
             let delivered = ack.total_delivered - self.old_delivered;
             let ce = ack.total_delivered_ce.saturating_sub(self.old_delivered_ce);
             let rate = if ce == 0 { 0 } else { (ce << ALPHA_BITS) / delivered.max(1) };
@@ -217,7 +218,7 @@ impl PragueLinux {
             return;
         }
         self.cwr_stamp = now;
-        let alpha = self.upscaled_alpha >> self.config.prague_shift_g.0;
+        let alpha = self.upscaled_alpha >> self.config.prague_shift_g;
         // A share and a segment have the same unit. Half of it more takes the bias from rounding.
         self.cwnd_cnt -= ((alpha * u64::from(self.cwnd) + 1) >> 1) as i64;
     }
@@ -240,7 +241,7 @@ impl PragueLinux {
         let is_early = self.cwnd < self.ssthresh / 2;
         let window = self.cwnd.max(in_flight);
         let bytes_per_sec = paced_bytes(self.mtu, window, srtt) << u32::from(is_early);
-        let burst = (bytes_per_sec >> self.config.prague_burst_shift.0) / u64::from(self.mtu);
+        let burst = (bytes_per_sec >> self.config.prague_burst_shift) / u64::from(self.mtu);
         self.max_tso_burst = (burst.min(1 << 16) as u32).max(1);
         self.bytes_per_sec = Some(bytes_per_sec.max(1));
     }
@@ -251,12 +252,12 @@ impl PragueLinux {
     /// Into congestion avoidance, with the given window and average.
     pub(super) fn put(&mut self, cwnd: u32, alpha: f64) {
         (self.cwnd, self.ssthresh) = (cwnd, cwnd);
-        let scale = (MAX_ALPHA << self.config.prague_shift_g.0) as f64;
+        let scale = (MAX_ALPHA << self.config.prague_shift_g) as f64;
         self.upscaled_alpha = (alpha * scale) as u64;
     }
 
     pub(super) fn alpha(&self) -> f64 {
-        self.upscaled_alpha as f64 / (MAX_ALPHA << self.config.prague_shift_g.0) as f64
+        self.upscaled_alpha as f64 / (MAX_ALPHA << self.config.prague_shift_g) as f64
     }
 
     /// Segments, with the carry.
@@ -349,17 +350,5 @@ impl Controller for PragueLinux {
             (false, false) => "avoidance",
             (false, true) => "avoidance:rtt_independent",
         }
-    }
-}
-
-impl Value for BurstShift {
-    const KIND: ParamKind = ParamKind::Count;
-
-    fn read(words: &mut Words<'_>, name: &str) -> Result<Self, SpecError> {
-        words.count(name, 1, 31).map(|shift| Self(shift as u32))
-    }
-
-    fn write(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, " {name}={}", self.0)
     }
 }

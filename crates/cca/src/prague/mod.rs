@@ -16,32 +16,39 @@ pub mod udp;
 
 use sojourn_core::{Rate, Span, Time};
 
-use crate::bbr::params::{Ratio, parameters};
 use crate::dctcp::OrReno;
+use crate::forms::Ratio;
 use crate::reno::window::is_after;
 use crate::{
-    Ack, Congestion, CongestionKind, Controller, EcnFeedback, Quantum, RecoveryState, Setup, Undo,
+    Ack, Algorithm, Congestion, CongestionKind, Controller, EcnFeedback, EcnRequest, Quantum,
+    RecoveryState, Setup, Undo,
 };
 use episodes::Episodes;
 
-parameters! {
+sojourn_core::params! {
     /// The parameters of the draft.
-    "prague" {
-        rtt_virt_min: Span = Span::from_millis(25), "25ms", "Least virtual round-trip time";
-        rtt_rounds: u32 = 500, "500", "Rounds after slow start before the increase is scaled to the virtual round-trip time";
-        g: Ratio = Ratio(1.0 / 16.0), "0.0625", "Weight of the latest mark rate in its moving average";
-        max_burst_delay: Span = Span::from_micros(250), "250us", "Longest burst";
-        min_cwnd: u32 = 2, "2", "Least window, in segments";
+    pub struct Config: "prague", "Prague, draft-briscoe-iccrg-prague-congestion-control-04" {
+        pub(crate) rtt_virt_min: Span = "25ms", "Least virtual round-trip time";
+        pub(crate) rtt_rounds: u32 = "500", "Rounds after slow start before the increase is scaled to the virtual round-trip time";
+        pub(crate) g: Ratio = "0.0625", "Weight of the latest mark rate in its moving average";
+        pub(crate) max_burst_delay: Span = "250us", "Longest burst";
+        pub(crate) min_cwnd: u32 = "2", "Least window, in segments";
     }
 }
 
-impl Config {
+impl Algorithm for Config {
+    type Controller = OrReno<Prague>;
+
     /// Prague where accurate feedback was agreed on, otherwise Reno (section 2.3.1).
-    pub fn build(&self, setup: Setup) -> OrReno<Prague> {
+    fn build(&self, setup: Setup) -> OrReno<Prague> {
         match setup.ecn {
             EcnFeedback::Accurate => OrReno::Scalable(Prague::new(self.clone(), setup)),
             EcnFeedback::Off | EcnFeedback::Classic => OrReno::reno(setup),
         }
+    }
+
+    fn ecn_request(&self) -> EcnRequest {
+        EcnRequest::L4s
     }
 }
 

@@ -1,7 +1,7 @@
 //! The three, side by side where they agree.
 
 use proptest::prelude::*;
-use sojourn_core::Words;
+use sojourn_core::{Params, Words};
 
 use super::linux::PragueLinux;
 use super::udp::PragueUdp;

@@ -7,24 +7,26 @@
 
 use sojourn_core::{Rate, Span, Time};
 
-use crate::bbr::params::parameters;
 use crate::dctcp::OrReno;
-use crate::{Ack, Congestion, CongestionKind, Controller, EcnFeedback, Quantum, Setup, Undo};
+use crate::{
+    Ack, Algorithm, Congestion, CongestionKind, Controller, EcnFeedback, EcnRequest, Quantum,
+    Setup, Undo,
+};
 
-parameters! {
+sojourn_core::params! {
     /// The library's constants and its constructor's arguments.
-    "prague-udp" {
-        ref_rtt: Span = Span::from_millis(25), "25ms", "Least virtual round-trip time";
-        min_step: u32 = 7, "7", "Virtual round-trip times without marks before the increase grows, at least";
-        rate_step: Rate = Rate::from_bps(15_360_000), "15.36mbit", "One more of them for each of this rate";
-        queue_growth: Span = Span::from_millis(1), "1ms", "Growth of the queue aimed at then, in each";
-        burst_time: Span = Span::from_micros(250), "250us", "Longest burst";
-        rate_offset: u32 = 3, "3", "Percent paced faster in the first half of a virtual round-trip time, and slower in the second";
-        rate_mode_rtt: Span = Span::from_millis(2), "2ms", "Round-trip time up to which the rate leads";
-        init_rate: Rate = Rate::from_bps(100_000), "100kbit", "First rate";
-        min_rate: Rate = Rate::from_bps(100_000), "100kbit", "Least rate";
-        max_rate: Rate = Rate::from_bps(100_000_000_000), "100gbit", "Largest rate";
-        min_window: u32 = 2, "2", "Least window, in segments";
+    pub struct Config: "prague-udp", "Prague, as the library udp_prague has it" {
+        pub(crate) ref_rtt: Span = "25ms", "Least virtual round-trip time";
+        pub(crate) min_step: u32 = "7", "Virtual round-trip times without marks before the increase grows, at least";
+        pub(crate) rate_step: Rate = "15.36mbit", "One more of them for each of this rate";
+        pub(crate) queue_growth: Span = "1ms", "Growth of the queue aimed at then, in each";
+        pub(crate) burst_time: Span = "250us", "Longest burst";
+        pub(crate) rate_offset: u32 = "3", "Percent paced faster in the first half of a virtual round-trip time, and slower in the second";
+        pub(crate) rate_mode_rtt: Span = "2ms", "Round-trip time up to which the rate leads";
+        pub(crate) init_rate: Rate = "100kbit", "First rate";
+        pub(crate) min_rate: Rate = "100kbit", "Least rate";
+        pub(crate) max_rate: Rate = "100gbit", "Largest rate";
+        pub(crate) min_window: u32 = "2", "Least window, in segments";
     }
 }
 
@@ -32,13 +34,19 @@ const PROB_SHIFT: u32 = 20;
 const MAX_PROB: i64 = 1 << PROB_SHIFT;
 const ALPHA_SHIFT: u32 = 4;
 
-impl Config {
+impl Algorithm for Config {
+    type Controller = OrReno<PragueUdp>;
+
     /// Prague where accurate feedback was agreed on, otherwise Reno.
-    pub fn build(&self, setup: Setup) -> OrReno<PragueUdp> {
+    fn build(&self, setup: Setup) -> OrReno<PragueUdp> {
         match setup.ecn {
             EcnFeedback::Accurate => OrReno::Scalable(PragueUdp::new(self.clone(), setup)),
             EcnFeedback::Off | EcnFeedback::Classic => OrReno::reno(setup),
         }
+    }
+
+    fn ecn_request(&self) -> EcnRequest {
+        EcnRequest::L4s
     }
 }
 

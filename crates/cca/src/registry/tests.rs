@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use sojourn_core::ParamKind;
+use sojourn_core::{Param, ParamKind, Rate};
 
 use super::*;
 
@@ -91,19 +91,19 @@ proptest! {
     }
 }
 
-fn params() -> impl Iterator<Item = (&'static Algorithm, &'static Param)> {
+fn params() -> impl Iterator<Item = (&'static Kind<Config>, &'static Param)> {
     algorithms()
         .iter()
         .flat_map(|algorithm| algorithm.params.iter().map(move |param| (algorithm, param)))
 }
 
-fn defaults(algorithm: &Algorithm) -> Config {
+fn defaults(algorithm: &Kind<Config>) -> Config {
     Config::parse(algorithm.name).expect("a name of the list")
 }
 
 /// Each controller with a value for each of its parameters, if it accepts that one.
 fn texts() -> impl Strategy<Value = Vec<String>> {
-    let text = |algorithm: &'static Algorithm| {
+    let text = |algorithm: &'static Kind<Config>| {
         let settings: Vec<_> =
             algorithm.params.iter().map(|param| settings(algorithm, param)).collect();
         settings.prop_map(|settings| {
@@ -117,7 +117,7 @@ fn texts() -> impl Strategy<Value = Vec<String>> {
 }
 
 /// Ways to set a parameter, by its kind; not all are in its range.
-fn settings(algorithm: &Algorithm, param: &'static Param) -> BoxedStrategy<String> {
+fn settings(algorithm: &Kind<Config>, param: &'static Param) -> BoxedStrategy<String> {
     let name = param.name;
     let values = match param.kind {
         ParamKind::Span => {
@@ -137,11 +137,73 @@ fn settings(algorithm: &Algorithm, param: &'static Param) -> BoxedStrategy<Strin
         ]
         .boxed(),
         ParamKind::Flag => return select(vec![name.to_owned(), String::new()]).boxed(),
-        ParamKind::Choice => {
+        ParamKind::Choice | ParamKind::Switch => {
             let error = Config::parse(&format!("{} {name}=?", algorithm.name))
                 .expect_err("that is no word to choose");
             select(error.allowed().to_vec()).boxed()
         }
     };
     values.prop_map(move |value| format!("{name}={value}")).boxed()
+}
+
+sojourn_core::params! {
+    /// A window that never changes, for tests.
+    struct Constant: "constant", "a window that never changes" {
+        cwnd: u32 = "10", "the window, in segments";
+    }
+}
+
+struct Still(u32);
+
+impl Algorithm for Constant {
+    type Controller = Still;
+
+    fn build(&self, _setup: Setup) -> Still {
+        Still(self.cwnd)
+    }
+}
+
+impl Controller for Still {
+    fn on_ack(&mut self, _ack: &Ack) {}
+
+    fn on_congestion(&mut self, _congestion: &crate::Congestion) {}
+
+    fn on_undo(&mut self, _undo: &crate::Undo) {}
+
+    fn cwnd(&self) -> u32 {
+        self.0
+    }
+
+    fn ssthresh(&self) -> Option<u32> {
+        None
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    fn phase(&self) -> &'static str {
+        "constant"
+    }
+}
+
+#[test]
+fn an_algorithm_from_outside_is_read_printed_and_built_like_one_of_here() {
+    let mut kinds = kinds();
+    kinds.add(external::<Constant>()).expect("its name is free");
+    let config = kinds.parse("constant cwnd=7").expect("it is registered");
+    assert_eq!(config.to_string(), "constant cwnd=7");
+    assert_eq!(kinds.parse("constant cwnd=7"), Ok(config.clone()));
+    assert_ne!(kinds.parse("constant"), Ok(config.clone()));
+    assert_eq!(config.build(crate::testing::setup()).cwnd(), 7);
+    assert_eq!(kinds.parse("constnt").expect_err("misspelt").nearest(), Some("constant"));
+    assert!(Config::parse("constant").is_err(), "nobody else knows it");
+}
+
+#[test]
+fn only_what_is_not_the_default_names_a_run() {
+    let canonical = |text| Config::parse(text).expect("a good text").canonical();
+    assert_eq!(canonical("bbr"), "bbr");
+    assert_eq!(canonical("bbr cwnd_gain=2 min_cwnd=5"), "bbr min_cwnd=5");
+    assert_eq!(canonical("cubic hystart=off C=0.4"), "cubic hystart=off");
 }

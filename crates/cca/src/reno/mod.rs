@@ -8,37 +8,19 @@ pub(crate) mod window;
 #[cfg(test)]
 mod tests;
 
-use core::fmt;
-
-use sojourn_core::words::unknown_param;
-use sojourn_core::{Param, SpecError, Words};
-
-use crate::{Ack, Congestion, Controller, Restart, Setup};
+use crate::{Ack, Algorithm, Congestion, Controller, Restart, Setup};
 use window::{Window, left_to_window};
 
-/// Reno has nothing to set.
-pub const PARAMS: &[Param] = &[];
-
-/// Checked parameters: none.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Config {}
-
-impl Config {
-    /// Reads parameters up to the end of `words`.
-    ///
-    /// # Errors
-    /// Any word at all.
-    pub fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        match words.next() {
-            Some(word) => Err(unknown_param("reno", word, PARAMS)),
-            None => Ok(Self {}),
-        }
-    }
+sojourn_core::params! {
+    /// Reno has nothing to set.
+    pub struct Config: "reno", "NewReno (RFC 5681), counting as Linux does" {}
 }
 
-impl fmt::Display for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("reno")
+impl Algorithm for Config {
+    type Controller = Reno;
+
+    fn build(&self, setup: Setup) -> Reno {
+        Reno::new(self.clone(), setup)
     }
 }
 

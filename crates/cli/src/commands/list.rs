@@ -79,6 +79,7 @@ struct Parameter {
     name: String,
     kind: String,
     default: String,
+    allowed: String,
     doc: String,
 }
 
@@ -156,7 +157,13 @@ fn applications() -> Vec<Entry> {
             }
             _ => String::new(),
         };
-        Parameter { name: key.to_owned(), kind, default: text("default"), doc: text("description") }
+        Parameter {
+            name: key.to_owned(),
+            kind,
+            default: text("default"),
+            allowed: String::new(),
+            doc: text("description"),
+        }
     };
     let entry = |app: &AppKind| Entry {
         kind: "app",
@@ -217,10 +224,11 @@ fn studies() -> Result<Vec<Entry>, Failure> {
 
 impl Entry {
     fn new(kind: &'static str, name: &str, doc: &str, params: &[Param]) -> Self {
-        let parameter = |param: &Param| Parameter {
+        let parameter = |param: Param| Parameter {
             name: param.name.to_owned(),
             kind: param.kind.to_string(),
             default: param.default.to_owned(),
+            allowed: param.allowed(),
             doc: one_line(param.doc),
         };
         Self {
@@ -228,7 +236,7 @@ impl Entry {
             name: name.to_owned(),
             doc: one_line(doc),
             facts: Vec::new(),
-            params: params.iter().map(parameter).collect(),
+            params: params.iter().flat_map(Param::rows).map(parameter).collect(),
         }
     }
 
@@ -242,6 +250,7 @@ impl Entry {
                 "name": param.name,
                 "type": param.kind,
                 "default": param.default,
+                "allowed": param.allowed,
                 "doc": param.doc,
             })
         };

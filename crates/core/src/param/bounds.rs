@@ -1,6 +1,11 @@
 //! What values a parameter may have.
 
-use std::fmt;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
 
 use crate::{Bytes, Rate, Span};
 

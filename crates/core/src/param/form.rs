@@ -1,7 +1,8 @@
 //! The forms in which values are written.
 
-use std::fmt;
-use std::marker::PhantomData;
+use alloc::format;
+use core::fmt;
+use core::marker::PhantomData;
 
 use super::{Bounds, Param, ParamKind, Style, number, time, whole};
 use crate::words::{Words, number_in};
@@ -114,7 +115,7 @@ macro_rules! keywords {
                 Self::read(word, param)
             }
 
-            fn show(value: &$value, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+            fn show(value: &$value, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 let words = [$(($word, $is)),+];
                 let word = words.iter().find(|(_, is)| is == value);
                 f.write_str(word.map_or("?", |(word, _)| word))
@@ -124,8 +125,8 @@ macro_rules! keywords {
                 value: &$value,
                 _param: &$crate::Param,
                 _style: $crate::param::Style,
-                f: &mut ::std::fmt::Formatter<'_>,
-            ) -> ::std::fmt::Result {
+                f: &mut ::core::fmt::Formatter<'_>,
+            ) -> ::core::fmt::Result {
                 f.write_str(" ")?;
                 Self::show(value, f)
             }
@@ -334,7 +335,7 @@ pub struct Switch;
 impl Form for Switch {
     type Value = bool;
     const KIND: ParamKind = ParamKind::Switch;
-    const BOUNDS: Bounds = Bounds::Words(&["on", "off", "1", "0"]);
+    const BOUNDS: Bounds = Bounds::Words(&["on", "off"]);
 
     fn read(text: &str, param: &Param) -> Result<bool, SpecError> {
         match text {

@@ -1,6 +1,6 @@
 //! A table of parameters and the struct that is made of it.
 
-use std::fmt;
+use core::fmt;
 
 use super::Param;
 use crate::SpecError;
@@ -197,8 +197,8 @@ macro_rules! params {
             fn write(
                 &self,
                 style: $crate::param::Style,
-                f: &mut ::std::fmt::Formatter<'_>,
-            ) -> ::std::fmt::Result {
+                f: &mut ::core::fmt::Formatter<'_>,
+            ) -> ::core::fmt::Result {
                 $({
                     type Form = $crate::params!(@form $value $(, $form)?);
                     const PARAM: $crate::Param =

@@ -36,30 +36,25 @@ const TICK_MS: u64 = 20;
 const MAX_DURATION: Span = Span::from_secs(100_000);
 
 pub(crate) const PARAMS: &[Param] = &[
-    Param {
-        name: "max",
-        kind: ParamKind::Rate,
-        default: "12mbit",
-        doc: "The rate wanders between 0 and this; Sprout's 1000 packets of 1500 bytes a second",
-    },
-    Param {
-        name: "sigma",
-        kind: ParamKind::Rate,
-        default: "2400kbit",
-        doc: "How far it wanders in a second (standard deviation)",
-    },
-    Param {
-        name: "outage",
-        kind: ParamKind::Span,
-        default: "1s",
-        doc: "How long it stays at 0 when it comes there, on average; 0s for not at all",
-    },
-    Param {
-        name: "duration",
-        kind: ParamKind::Span,
-        default: "120s",
-        doc: "Length of the trace that is drawn",
-    },
+    Param::new(
+        "max",
+        ParamKind::Rate,
+        "12mbit",
+        "The rate wanders between 0 and this; Sprout's 1000 packets of 1500 bytes a second",
+    ),
+    Param::new(
+        "sigma",
+        ParamKind::Rate,
+        "2400kbit",
+        "How far it wanders in a second (standard deviation)",
+    ),
+    Param::new(
+        "outage",
+        ParamKind::Span,
+        "1s",
+        "How long it stays at 0 when it comes there, on average; 0s for not at all",
+    ),
+    Param::new("duration", ParamKind::Span, "120s", "Length of the trace that is drawn"),
 ];
 
 impl Default for Brownian {

@@ -38,22 +38,17 @@ pub(crate) const MODELS: &[Model] = &[
     Model {
         name: "normal",
         doc: "Truncated Gaussian without reordering (RFC 8868)",
-        params: &[Param {
-            name: "std",
-            kind: ParamKind::Span,
-            default: "",
-            doc: "Standard deviation; adds from 0 to 6 of these, 3 on average",
-        }],
+        params: &[Param::new(
+            "std",
+            ParamKind::Span,
+            "",
+            "Standard deviation; adds from 0 to 6 of these, 3 on average",
+        )],
     },
     Model {
         name: "uniform",
         doc: "Uniform without reordering",
-        params: &[Param {
-            name: "max",
-            kind: ParamKind::Span,
-            default: "",
-            doc: "Adds from 0 to this",
-        }],
+        params: &[Param::new("max", ParamKind::Span, "", "Adds from 0 to this")],
     },
 ];
 

@@ -121,95 +121,70 @@ pub(crate) const MODELS: &[Model] = &[
         name: "random",
         doc: "Independent loss, as netem's; '1%' alone means this",
         params: &[
-            Param {
-                name: "p",
-                kind: ParamKind::Share,
-                default: "",
-                doc: "Share of the packets lost",
-            },
-            Param {
-                name: "rho",
-                kind: ParamKind::Share,
-                default: "0%",
-                doc: "Weight of the random number before, as netem's correlation",
-            },
+            Param::new("p", ParamKind::Share, "", "Share of the packets lost"),
+            Param::new(
+                "rho",
+                ParamKind::Share,
+                "0%",
+                "Weight of the random number before, as netem's correlation",
+            ),
         ],
     },
     Model {
         name: "state",
         doc: "A chain of four states, as netem's",
         params: &[
-            Param {
-                name: "p13",
-                kind: ParamKind::Share,
-                default: "",
-                doc: "Chance of going from the gap (1) to a loss in a burst (3)",
-            },
-            Param {
-                name: "p31",
-                kind: ParamKind::Share,
-                default: "1-p13",
-                doc: "Chance of going from a loss in a burst back to the gap",
-            },
-            Param {
-                name: "p32",
-                kind: ParamKind::Share,
-                default: "0%",
-                doc: "Chance of going from a loss in a burst to a delivery in it (2)",
-            },
-            Param {
-                name: "p23",
-                kind: ParamKind::Share,
-                default: "100%",
-                doc: "Chance of going from a delivery in a burst to a loss in it",
-            },
-            Param {
-                name: "p14",
-                kind: ParamKind::Share,
-                default: "0%",
-                doc: "Chance of going from the gap to a single loss (4)",
-            },
+            Param::new(
+                "p13",
+                ParamKind::Share,
+                "",
+                "Chance of going from the gap (1) to a loss in a burst (3)",
+            ),
+            Param::new(
+                "p31",
+                ParamKind::Share,
+                "1-p13",
+                "Chance of going from a loss in a burst back to the gap",
+            ),
+            Param::new(
+                "p32",
+                ParamKind::Share,
+                "0%",
+                "Chance of going from a loss in a burst to a delivery in it (2)",
+            ),
+            Param::new(
+                "p23",
+                ParamKind::Share,
+                "100%",
+                "Chance of going from a delivery in a burst to a loss in it",
+            ),
+            Param::new(
+                "p14",
+                ParamKind::Share,
+                "0%",
+                "Chance of going from the gap to a single loss (4)",
+            ),
         ],
     },
     Model {
         name: "gemodel",
         doc: "Gilbert-Elliott, as netem's",
         params: &[
-            Param {
-                name: "p",
-                kind: ParamKind::Share,
-                default: "",
-                doc: "Chance of going from the good state to the bad one",
-            },
-            Param {
-                name: "r",
-                kind: ParamKind::Share,
-                default: "1-p",
-                doc: "Chance of going back",
-            },
-            Param {
-                name: "1-h",
-                kind: ParamKind::Share,
-                default: "100%",
-                doc: "Loss in the bad state",
-            },
-            Param {
-                name: "1-k",
-                kind: ParamKind::Share,
-                default: "0%",
-                doc: "Loss in the good state",
-            },
+            Param::new(
+                "p",
+                ParamKind::Share,
+                "",
+                "Chance of going from the good state to the bad one",
+            ),
+            Param::new("r", ParamKind::Share, "1-p", "Chance of going back"),
+            Param::new("1-h", ParamKind::Share, "100%", "Loss in the bad state"),
+            Param::new("1-k", ParamKind::Share, "0%", "Loss in the good state"),
         ],
     },
     Model {
         name: "periodic",
         doc: "Every n-th packet is lost, for analytic tests",
-        params: &[Param {
-            name: "n",
-            kind: ParamKind::Count,
-            default: "",
-            doc: "Packets from one loss to the next",
-        }],
+        params: &[Param::new("n", ParamKind::Count, "", "Packets from one loss to the next")],
     },
 ];
 

@@ -73,112 +73,107 @@ impl Reading {
     }
 }
 
-const OVERHEAD: Param = Param {
-    name: "overhead",
-    kind: ParamKind::Count,
-    default: "0",
-    doc: "Bytes added to each wire packet (IP and 14), -64 to 256",
-};
+const OVERHEAD: Param = Param::new(
+    "overhead",
+    ParamKind::Count,
+    "0",
+    "Bytes added to each wire packet (IP and 14), -64 to 256",
+);
 
-const END: Param = Param {
-    name: "end",
-    kind: ParamKind::Choice,
-    default: "wrap",
-    doc: "What follows the end: 'wrap' begins again, 'hold' keeps the last rate",
-};
+const END: Param = Param::new(
+    "end",
+    ParamKind::Choice,
+    "wrap",
+    "What follows the end: 'wrap' begins again, 'hold' keeps the last rate",
+);
 
-const SHAPER: Param = Param {
-    name: "shaper",
-    kind: ParamKind::Choice,
-    default: "none",
-    doc: "What imposes the capacity: 'none' is a link that takes that long for a packet, 'htb' a class \
+const SHAPER: Param = Param::new(
+    "shaper",
+    ParamKind::Choice,
+    "none",
+    "What imposes the capacity: 'none' is a link that takes that long for a packet, 'htb' a class \
           of Linux's htb in front of a fast wire, where a packet leaves at once and the next one waits",
-};
+);
 
 const FIXED_PARAMS: &[Param] = &[OVERHEAD];
 
 const HTB_PARAMS: &[Param] = &[
-    Param { name: "rate", kind: ParamKind::Rate, default: "", doc: "Rate of the class" },
-    Param {
-        name: "ceil",
-        kind: ParamKind::Rate,
-        default: "rate",
-        doc: "Must equal the rate: a single class has nobody to borrow from",
-    },
-    Param {
-        name: "burst",
-        kind: ParamKind::Size,
-        default: "1600",
-        doc: "Bytes that leave at once after idleness; tc derives rate/HZ + mtu with HZ = 10^9",
-    },
-    Param {
-        name: "cburst",
-        kind: ParamKind::Size,
-        default: "1600",
-        doc: "The same at the ceil; the smaller of both counts, so raise both",
-    },
-    Param {
-        name: "mtu",
-        kind: ParamKind::Size,
-        default: "1600",
-        doc: "What the bursts are derived from if they are not given",
-    },
-    Param {
-        name: "quantum",
-        kind: ParamKind::Size,
-        default: "rate/10",
-        doc: "Bytes of a turn among siblings, derived and cut as Linux does; a single class has none",
-    },
-    Param {
-        name: "r2q",
-        kind: ParamKind::Count,
-        default: "10",
-        doc: "What the rate in bytes is divided by to derive the quantum",
-    },
-    Param {
-        name: "overhead",
-        kind: ParamKind::Count,
-        default: "0",
-        doc: "Bytes added to each packet of the queue, 0 to 65535",
-    },
+    Param::new("rate", ParamKind::Rate, "", "Rate of the class"),
+    Param::new(
+        "ceil",
+        ParamKind::Rate,
+        "rate",
+        "Must equal the rate: a single class has nobody to borrow from",
+    ),
+    Param::new(
+        "burst",
+        ParamKind::Size,
+        "1600",
+        "Bytes that leave at once after idleness; tc derives rate/HZ + mtu with HZ = 10^9",
+    ),
+    Param::new(
+        "cburst",
+        ParamKind::Size,
+        "1600",
+        "The same at the ceil; the smaller of both counts, so raise both",
+    ),
+    Param::new(
+        "mtu",
+        ParamKind::Size,
+        "1600",
+        "What the bursts are derived from if they are not given",
+    ),
+    Param::new(
+        "quantum",
+        ParamKind::Size,
+        "rate/10",
+        "Bytes of a turn among siblings, derived and cut as Linux does; a single class has none",
+    ),
+    Param::new(
+        "r2q",
+        ParamKind::Count,
+        "10",
+        "What the rate in bytes is divided by to derive the quantum",
+    ),
+    Param::new(
+        "overhead",
+        ParamKind::Count,
+        "0",
+        "Bytes added to each packet of the queue, 0 to 65535",
+    ),
 ];
 
 const TRACE_PARAMS: &[Param] = &[
-    Param {
-        name: "format",
-        kind: ParamKind::Choice,
-        default: "",
-        doc: "'steps', 'samples', 'csv' or 'gym'; seen from the first lines if left out",
-    },
-    Param {
-        name: "column",
-        kind: ParamKind::Choice,
-        default: "",
-        doc: "What to take as the rate: a column of csv, 'uplink' or 'downlink' of gym",
-    },
-    Param {
-        name: "playback",
-        kind: ParamKind::Choice,
-        default: "nominal",
-        doc: "'nominal', or 'witest-2020' as that testbed's script played it",
-    },
-    Param {
-        name: "step_overhead",
-        kind: ParamKind::Span,
-        default: "16ms",
-        doc: "With witest-2020: added to every step",
-    },
+    Param::new(
+        "format",
+        ParamKind::Choice,
+        "",
+        "'steps', 'samples', 'csv' or 'gym'; seen from the first lines if left out",
+    ),
+    Param::new(
+        "column",
+        ParamKind::Choice,
+        "",
+        "What to take as the rate: a column of csv, 'uplink' or 'downlink' of gym",
+    ),
+    Param::new(
+        "playback",
+        ParamKind::Choice,
+        "nominal",
+        "'nominal', or 'witest-2020' as that testbed's script played it",
+    ),
+    Param::new("step_overhead", ParamKind::Span, "16ms", "With witest-2020: added to every step"),
     Param { doc: "As for blockage; 'hold' is the default of witest-2020", ..END },
     Param { doc: "As for blockage; 'htb' is the default of witest-2020", ..SHAPER },
     OVERHEAD,
 ];
 
-const MAHIMAHI_PARAMS: &[Param] = &[Param {
-    name: "opportunity",
-    kind: ParamKind::Choice,
-    default: "1504",
-    doc: "Bytes of an opportunity: 1504 counts a TUN header as mm-link does, 1500 IP alone",
-}];
+const MAHIMAHI_PARAMS: &[Param] = &[Param::new(
+    "opportunity",
+    ParamKind::Choice,
+    "1504",
+    "Bytes of an opportunity: 1504 counts a TUN header as mm-link does, 1500 IP alone",
+)];
 
 const STEPS_PARAMS: &[Param] = &[
     Param { doc: "As for blockage; 'hold' lets the last rate stay", ..END },
@@ -189,42 +184,32 @@ const STEPS_PARAMS: &[Param] = &[
 const SHAPER_AS_THERE: Param = Param { doc: "As for blockage", ..SHAPER };
 
 const RFC8867_PARAMS: &[Param] = &[
-    Param {
-        name: "backward",
-        kind: ParamKind::Flag,
-        default: "",
-        doc: "The direction of the feedback, where the test case limits it: 5.3",
-    },
+    Param::new(
+        "backward",
+        ParamKind::Flag,
+        "",
+        "The direction of the feedback, where the test case limits it: 5.3",
+    ),
     rfc8867_link("A-B"),
     rfc8867_link("B-C"),
     rfc8867_link("C-D"),
-    Param {
-        name: "reference",
-        kind: ParamKind::Rate,
-        default: "the test case's",
-        doc: "The reference capacity, of which the schedule is a multiple",
-    },
+    Param::new(
+        "reference",
+        ParamKind::Rate,
+        "the test case's",
+        "The reference capacity, of which the schedule is a multiple",
+    ),
     SHAPER_AS_THERE,
     OVERHEAD,
 ];
 
 const fn rfc8867_link(name: &'static str) -> Param {
-    Param { name, kind: ParamKind::Flag, default: "", doc: "The link that is meant, in 6.3" }
+    Param::new(name, ParamKind::Flag, "", "The link that is meant, in 6.3")
 }
 
 const BLOCKAGE_PARAMS: &[Param] = &[
-    Param {
-        name: "duration",
-        kind: ParamKind::Span,
-        default: "120s",
-        doc: "Length of the trace that is drawn",
-    },
-    Param {
-        name: "nooutages",
-        kind: ParamKind::Flag,
-        default: "",
-        doc: "The lowest capacity is 385 Mbit/s, not zero",
-    },
+    Param::new("duration", ParamKind::Span, "120s", "Length of the trace that is drawn"),
+    Param::new("nooutages", ParamKind::Flag, "", "The lowest capacity is 385 Mbit/s, not zero"),
     END,
     SHAPER,
     OVERHEAD,

@@ -2,7 +2,7 @@
 
 use sojourn_core::{Span, Time};
 
-use super::config::LinuxConfig;
+use super::config::Config;
 use super::jiffies::Jiffies;
 
 /// The curve since the last reduction. Times on it count 1/1024 s.
@@ -33,7 +33,7 @@ pub(super) struct Growth {
 const ONE: u32 = 1024;
 
 impl Growth {
-    pub(super) fn new(config: &LinuxConfig) -> Self {
+    pub(super) fn new(config: &Config) -> Self {
         Self {
             beta: config.beta,
             // The scale was chosen for round-trip times in units of 100 ms.

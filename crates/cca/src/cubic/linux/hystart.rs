@@ -3,7 +3,7 @@
 
 use sojourn_core::{Rate, Span, Time};
 
-use super::config::{Detect, LinuxConfig};
+use super::config::{Config, Detect};
 use crate::Ack;
 use crate::reno::window::is_after;
 
@@ -52,7 +52,7 @@ impl HyStart {
     /// when slow start should end.
     pub(super) fn is_over_after(
         &mut self,
-        config: &LinuxConfig,
+        config: &Config,
         ack: &Ack,
         cwnd: u32,
         mss: u32,
@@ -74,13 +74,13 @@ impl HyStart {
     /// Acknowledgements close to one another, for as long as the path takes one way.
     fn has_long_train(
         &mut self,
-        config: &LinuxConfig,
+        config: &Config,
         ack: &Ack,
         cwnd: u32,
         mss: u32,
         delay_min: Span,
     ) -> bool {
-        if ack.now.since(self.last_ack) > config.hystart_ack_delta {
+        if ack.now.since(self.last_ack) > Span::from_micros(config.hystart_ack_delta_us.into()) {
             return false;
         }
         self.last_ack = ack.now;

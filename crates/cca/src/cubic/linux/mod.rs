@@ -11,7 +11,7 @@ mod jiffies;
 #[cfg(test)]
 pub(super) use growth::cube_root;
 
-pub use config::{LINUX_PARAMS, LinuxConfig};
+pub use config::Config;
 
 use sojourn_core::Span;
 
@@ -24,7 +24,7 @@ use jiffies::Jiffies;
 /// The controller.
 #[derive(Clone, Debug)]
 pub struct CubicLinux {
-    config: LinuxConfig,
+    config: Config,
     window: Window,
     jiffies: Jiffies,
     growth: Growth,
@@ -35,7 +35,7 @@ pub struct CubicLinux {
 }
 
 impl CubicLinux {
-    pub fn new(config: LinuxConfig, setup: Setup) -> Self {
+    pub fn new(config: Config, setup: Setup) -> Self {
         Self {
             window: Window::new(setup.initial_cwnd),
             jiffies: Jiffies::new(setup.tick),

@@ -56,33 +56,29 @@ pub struct SizeModel {
     pub params: &'static [Param],
 }
 
-const MAX: Param = Param {
-    name: "max",
-    kind: ParamKind::Size,
-    default: "100GB",
-    doc: "Whatever would be larger has this size",
-};
+const MAX: Param =
+    Param::new("max", ParamKind::Size, "100GB", "Whatever would be larger has this size");
 
 const LOGNORMAL_PARAMS: &[Param] = &[
-    Param { name: "mean", kind: ParamKind::Size, default: "", doc: "Mean, before the cut at max" },
-    Param {
-        name: "sigma",
-        kind: ParamKind::Number,
-        default: "",
-        doc: "Standard deviation of the logarithm, above 0 and up to 5",
-    },
+    Param::new("mean", ParamKind::Size, "", "Mean, before the cut at max"),
+    Param::new(
+        "sigma",
+        ParamKind::Number,
+        "",
+        "Standard deviation of the logarithm, above 0 and up to 5",
+    ),
     MAX,
 ];
 
 const PARETO_PARAMS: &[Param] = &[
-    Param {
-        name: "shape",
-        kind: ParamKind::Number,
-        default: "",
-        doc: "The smaller, the heavier the tail; above 0 and up to 10",
-    },
-    Param { name: "min", kind: ParamKind::Size, default: "", doc: "Smallest size" },
-    Param { name: "max", kind: ParamKind::Size, default: "", doc: "Largest size" },
+    Param::new(
+        "shape",
+        ParamKind::Number,
+        "",
+        "The smaller, the heavier the tail; above 0 and up to 10",
+    ),
+    Param::new("min", ParamKind::Size, "", "Smallest size"),
+    Param::new("max", ParamKind::Size, "", "Largest size"),
 ];
 
 const MODELS: &[SizeModel] = &[
