@@ -106,7 +106,7 @@ impl Scenario {
     /// parts, of which a flow has four, in one word. A thousand flows can run for some weeks.
     pub fn longest(&self) -> Span {
         let parts = 1 + self.links.len() + 4 * self.flows.len();
-        let bits = u64::BITS - parts.leading_zeros();
+        let bits = usize::BITS - parts.leading_zeros();
         Span::from_secs((u64::MAX >> bits) / 1_000_000_000 - 1)
     }
 

@@ -31,7 +31,7 @@ const ALLOWED_OUTSIDE: &[&str] = &["libm", "rand_core", "rand_pcg", "thiserror",
 fn arrows_run_one_way() {
     let known: BTreeMap<&str, &[&str]> = ROOMS.iter().copied().collect();
     for (room, needs) in dependencies() {
-        if matches!(room.as_str(), "cli" | "benches" | "fidelity" | "rooms") {
+        if matches!(room.as_str(), "cli" | "benches" | "fidelity" | "rooms" | "targets") {
             continue;
         }
         let allowed = known.get(room.as_str()).unwrap_or_else(|| panic!("unknown room '{room}'"));
@@ -72,7 +72,8 @@ fn walled_rooms_are_built_without_the_standard_library() {
     for room in WALLED {
         let path = format!("{root}/crates/{room}/src/lib.rs");
         let text = std::fs::read_to_string(&path).expect("every room has a lib.rs");
-        assert!(text.contains("\n#![cfg_attr(not(test), no_std)]\n"), "{room} is not no_std");
+        let says_so = ["#![no_std]", "#![cfg_attr(not(test), no_std)]"];
+        assert!(text.lines().any(|line| says_so.contains(&line)), "{room} is not no_std");
         assert!(!text.contains("extern crate std"), "{room} takes the standard library back");
     }
 }

@@ -1,0 +1,112 @@
+//! Three worlds built in code, and the digest of a run of each. Between them they use every kind of
+//! arithmetic that a word of 32 bits or another compiler could change: windows and rates of several
+//! controllers, control laws with square roots and powers, random losses and sizes, rates that
+//! wander, time series.
+
+use sojourn_core::{Span, SpecError, StreamAddress};
+use sojourn_host::apps::{ArrivalsConfig, PingConfig, SizesSpec};
+use sojourn_host::tcp;
+use sojourn_link::{JitterConfig, LossConfig, RateSpec};
+use sojourn_metrics::{Collector, FlowShape, LinkShape, Shape};
+use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic};
+
+pub const SCENARIOS: usize = 3;
+
+/// What happened in a run of a scenario, as one number.
+///
+/// # Errors
+/// There is no such scenario, or the model breaks it.
+pub fn digest(scenario: usize) -> Result<u64, String> {
+    let (scenario, flows) = match scenario {
+        0 => home_router(),
+        1 => radio(),
+        2 => web(),
+        _ => return Err(format!("there are {SCENARIOS} scenarios")),
+    }
+    .map_err(|error| error.to_string())?;
+    scenario.check().map_err(|error| error.to_string())?;
+    let mut collector = Collector::new(Shape {
+        flows,
+        links: scenario.links.iter().map(|link| LinkShape { name: link.name.clone() }).collect(),
+        duration: scenario.duration,
+        warmup: scenario.warmup,
+        step: scenario.step,
+    });
+    let address = StreamAddress { seed: 1, run: 1 };
+    let outcome = sojourn_sim::run(&scenario, address, &mut collector)
+        .map_err(|violation| format!("an invariant was broken: {violation}"))?;
+    Ok(collector.finish(outcome.end).digest)
+}
+
+/// [`digest`] for whoever calls WebAssembly; a number that no run has where it fails.
+#[unsafe(no_mangle)]
+pub extern "C" fn digest_of(scenario: u32) -> u64 {
+    digest(scenario as usize).unwrap_or(0)
+}
+
+type World = (Scenario, Vec<FlowShape>);
+
+/// CUBIC, BBRv3 and a ping through FQ-CoDel, with a loss now and then.
+fn home_router() -> Result<World, SpecError> {
+    let down = Link {
+        loss: LossConfig::parse("random 0.1%")?,
+        ..line("down", "fq_codel limit 500", "20Mbps", 10)?
+    };
+    let links = vec![down, line("up", "cake bandwidth 5mbit", "5Mbps", 10)?];
+    let ping = Flow::new("ping", App::Ping(PingConfig::default()), &[0], &[1]);
+    let flows = vec![bulk("cubic", "cubic")?, bulk("bbr3", "bbr3")?, ping];
+    let shapes = vec![FlowShape::tcp("cubic"), FlowShape::tcp("bbr3"), FlowShape::ping("ping")];
+    Ok((scenario(links, flows), shapes))
+}
+
+/// Prague, BBRv1 and Reno over a rate that wanders, with jitter, through DualPI2.
+fn radio() -> Result<World, SpecError> {
+    let down = Link {
+        loss: LossConfig::parse("random 0.01%")?,
+        jitter: JitterConfig::parse("uniform 2ms")?,
+        ..line("down", "dualpi2", "brownian max 30mbit", 15)?
+    };
+    let links = vec![down, line("up", "pie", "10Mbps", 15)?];
+    let flows = vec![bulk("prague", "prague")?, bulk("bbr", "bbr")?, bulk("reno", "reno")?];
+    let shapes = ["prague", "bbr", "reno"].map(FlowShape::tcp).into();
+    Ok((scenario(links, flows), shapes))
+}
+
+/// Transfers of random sizes that come and go, through CAKE.
+fn web() -> Result<World, SpecError> {
+    let links = vec![
+        line("down", "cake bandwidth 20mbit", "25Mbps", 8)?,
+        line("up", "pfifo limit 100", "25Mbps", 8)?,
+    ];
+    let sizes = SizesSpec::parse("lognormal mean 30kB sigma 1.5 max 1MB")?.complete(None)?;
+    let arrivals = ArrivalsConfig { per_second: 40.0, sizes, most: 1000 };
+    let app = App::Tcp {
+        traffic: Traffic::Arrivals(arrivals),
+        cca: sojourn_cca::Config::parse("cubic")?,
+        transport: tcp::Config::default(),
+    };
+    let flows = vec![Flow::new("web", app, &[0], &[1])];
+    Ok((scenario(links, flows), vec![FlowShape::arrivals("web")]))
+}
+
+fn scenario(links: Vec<Link>, flows: Vec<Flow>) -> Scenario {
+    Scenario {
+        duration: Span::from_secs(10),
+        warmup: Span::from_secs(1),
+        step: Span::from_millis(100),
+        hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
+        links,
+        flows,
+    }
+}
+
+fn line(name: &str, queue: &str, rate: &str, delay: u64) -> Result<Link, SpecError> {
+    let rate = RateSpec::parse(rate)?.complete(None)?;
+    let queue = sojourn_qdisc::Config::parse(queue)?;
+    Ok(Link::new(name, queue, rate, Span::from_millis(delay)))
+}
+
+fn bulk(name: &str, cca: &str) -> Result<Flow, SpecError> {
+    let app = App::bulk(sojourn_cca::Config::parse(cca)?, tcp::Config::default());
+    Ok(Flow::new(name, app, &[0], &[1]))
+}
