@@ -107,6 +107,8 @@ pub enum Event<'a> {
     FlowSample(&'a FlowSample),
     /// The state of a queue, at every step of the time series.
     QueueSample(&'a QueueSample),
+    /// The same when the warm-up ends between two steps.
+    WarmQueueSample(&'a QueueSample),
 }
 
 /// What `ss -tin` shows of a sender. Counts are segments unless the name says bytes.
@@ -180,6 +182,11 @@ pub struct QueueSample {
     pub marked: u64,
     /// Capacity of the link at this moment.
     pub capacity: Rate,
+    /// Bytes that what was sent took on the medium, with the medium's overhead.
+    pub medium_bytes: u64,
+    /// Bytes that the medium could have carried: the exact integral of the capacity; `None` without
+    /// a limit.
+    pub capacity_bytes: Option<f64>,
 }
 
 /// Told of every event.

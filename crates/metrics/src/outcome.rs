@@ -289,9 +289,9 @@ pub struct LinkMetrics {
     pub queue_mean_bytes: Option<f64>,
     /// Largest backlog in packets, seen at every arrival and sample.
     pub queue_max_pkts: u32,
-    /// Bits that the link could have carried after the warm-up; `None` when it is unlimited or was
-    /// never sampled.
-    pub capacity_bits: Option<f64>,
+    /// What left the queue after the warm-up, over what the medium could have carried; `None` when
+    /// that is without a limit or nothing, or was never sampled.
+    pub utilisation: Option<f64>,
     /// What each flow met here in the whole run, in the order of the flows.
     pub flows: Vec<FlowAtLink>,
 }

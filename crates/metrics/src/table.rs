@@ -394,9 +394,8 @@ const GROUPS: &[&[Metric]] = &[
             "Ethernet bytes that left the queue after the warm-up, over that time",
             |link| rate(link.after_warmup.sent_bytes, link.window);
         "utilisation", "",
-            "Ethernet bytes that left the queue after the warm-up, over what the capacity would have carried",
-            |link| link.capacity_bits.filter(|bits| *bits > 0.0)
-                .map(|bits| link.after_warmup.sent_bytes as f64 * 8.0 / bits);
+            "Bytes on the medium of what left the queue after the warm-up, over what it could have carried",
+            |link| link.utilisation;
         "sent_packets", "packets", "Packets that left the queue; whole run",
             |link| Some(link.whole.sent_packets as f64);
         "sent_bytes", "bytes", "Their bytes with Ethernet headers; whole run",

@@ -526,6 +526,11 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn step(&mut self) -> Result<(), Violation> {
         self.settle_before(self.now);
         if self.now < self.next_step {
+            for index in 0..self.links.len() {
+                let sample = self.links[index].sample(self.now);
+                let who = Who::Port(PortId(index as u16));
+                self.observer.record(self.now, who, &Event::WarmQueueSample(&sample));
+            }
             self.set_step();
             return Ok(());
         }

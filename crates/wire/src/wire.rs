@@ -68,6 +68,7 @@ pub enum Exit {
 pub struct Counts {
     pub offered_bytes: u64,
     pub sent_packets: u64,
+    pub sent_segments: u64,
     pub sent_bytes: u64,
     pub dropped: u64,
     pub dropped_bytes: u64,
@@ -272,6 +273,12 @@ impl<P: Carried> Wire<P> {
             dropped: self.line.counts.dropped,
             marked: self.line.counts.marked,
             capacity: self.line.transmitter.capacity(now),
+            medium_bytes: self.line.transmitter.bytes_on_medium(
+                self.line.counts.sent_bytes,
+                self.line.counts.sent_packets,
+                self.line.counts.sent_segments,
+            ),
+            capacity_bytes: self.line.transmitter.capacity_until(now),
         }
     }
 
@@ -427,6 +434,7 @@ impl<P: Carried> Line<P> {
         observer.record(now, Who::Port(self.port), &event);
         let departure = self.transmitter.send(now, packet);
         self.counts.sent_packets += 1;
+        self.counts.sent_segments += u64::from(packet.segments());
         self.counts.sent_bytes += u64::from(packet.wire_len());
         if self.loss.loses(&mut self.loss_random) {
             self.lose(now, observer);

@@ -123,6 +123,20 @@ impl Trace {
         Span::from_nanos(self.last().end)
     }
 
+    /// Bits times 10⁹ that it carries in its first `offset` nanoseconds, which its end bounds.
+    pub(crate) fn work_until(&self, offset: u64) -> u128 {
+        let (mut work, mut start) = (0, 0);
+        for segment in &self.segments {
+            let end = segment.end.min(offset);
+            work += u128::from(segment.rate.as_bps()) * u128::from(end - start);
+            if end == offset {
+                break;
+            }
+            start = end;
+        }
+        work
+    }
+
     /// The rate `offset` nanoseconds into the trace; after its end the last one.
     pub(crate) fn rate_at(&self, offset: u64) -> Rate {
         self.segments[self.step_at(offset)].rate

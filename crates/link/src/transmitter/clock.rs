@@ -48,6 +48,11 @@ impl Clock {
     }
 }
 
+/// What [`work`] is done for.
+pub(super) fn bytes_of(work: u128) -> f64 {
+    work as f64 / 8e9
+}
+
 /// Bits times 10⁹: what is done at `rate` a nanosecond.
 #[inline]
 pub(super) fn work(bytes: u32) -> u64 {

@@ -2,6 +2,7 @@ use alloc::sync::Arc;
 
 use sojourn_core::{Rate, Time};
 
+use super::clock::bytes_of;
 use crate::trace::{OnEnd, Trace};
 
 /// The step of a trace that is under way.
@@ -72,6 +73,23 @@ impl Course {
             OnEnd::Hold if step + 1 == self.trace.len() => u64::MAX,
             _ => self.lap.saturating_add(end),
         };
+    }
+
+    /// Bytes that pass until `now` when nothing is left unused.
+    pub(super) fn bytes_until(&self, now: Time) -> f64 {
+        let (now, length) = (now.as_nanos(), self.trace.duration().as_nanos());
+        let work = match self.on_end {
+            OnEnd::Wrap => {
+                u128::from(now / length) * self.trace.work_until(length)
+                    + self.trace.work_until(now % length)
+            }
+            OnEnd::Hold => {
+                let rest = u128::from(now.saturating_sub(length));
+                let last = self.trace.rate_at(length - 1).as_bps();
+                self.trace.work_until(now.min(length)) + rest * u128::from(last)
+            }
+        };
+        bytes_of(work)
     }
 
     /// The capacity at `now`, whatever step is under way.

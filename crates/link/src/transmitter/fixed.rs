@@ -1,6 +1,6 @@
 use sojourn_core::{Queued, Rate, Time};
 
-use super::clock::Clock;
+use super::clock::{Clock, bytes_of};
 use super::{Departure, bytes_on_medium};
 
 /// One rate for ever. A packet that follows another starts where that one ended, to the fraction
@@ -44,6 +44,14 @@ impl Fixed {
     #[inline]
     pub fn ready_at(&self, now: Time) -> Time {
         now.max(Time::from_nanos(self.ready))
+    }
+
+    pub fn capacity_until(&self, now: Time) -> f64 {
+        bytes_of(u128::from(self.clock.rate()) * u128::from(now.as_nanos()))
+    }
+
+    pub(super) fn overhead(&self) -> i32 {
+        self.overhead
     }
 
     pub fn rate(&self) -> Rate {

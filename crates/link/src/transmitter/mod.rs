@@ -101,6 +101,36 @@ impl Transmitter {
             Self::TokenBucket(bucket) => bucket.rate(),
         }
     }
+
+    /// Bytes that it could have carried by `now`, had there always been something to send; `None`
+    /// without a limit. Exact, however fast the capacity changes.
+    pub fn capacity_until(&self, now: Time) -> Option<f64> {
+        Some(match self {
+            Self::Unlimited => return None,
+            Self::Fixed(fixed) => fixed.capacity_until(now),
+            Self::Trace(trace) => trace.capacity_until(now),
+            Self::Shaped(trace) => trace.capacity_until(now),
+            Self::Opportunities(opportunities) => opportunities.capacity_until(now),
+            Self::TokenBucket(bucket) => bucket.capacity_until(now),
+        })
+    }
+
+    /// Bytes that `packets` took on the medium, of `wire_bytes` in `segments` in all.
+    pub fn bytes_on_medium(&self, wire_bytes: u64, packets: u64, segments: u64) -> u64 {
+        let overhead = match self {
+            Self::Unlimited => 0,
+            Self::Fixed(fixed) => fixed.overhead(),
+            Self::Trace(trace) => trace.overhead(),
+            Self::Shaped(trace) => trace.overhead(),
+            Self::Opportunities(opportunities) => {
+                return opportunities.bytes_taken(wire_bytes, segments);
+            }
+            Self::TokenBucket(bucket) => {
+                return wire_bytes + u64::from(bucket.overhead()) * packets;
+            }
+        };
+        wire_bytes.saturating_add_signed(i64::from(overhead) * segments as i64)
+    }
 }
 
 /// Bytes that `packet` takes on a medium which adds `overhead` to each wire packet of `wire_len`.

@@ -1,6 +1,6 @@
 use alloc::sync::Arc;
 
-use sojourn_core::{Queued, Rate, Time};
+use sojourn_core::{ETHERNET_HEADER, Queued, Rate, Time};
 
 use super::Departure;
 use crate::trace::Schedule;
@@ -88,6 +88,20 @@ impl Opportunities {
         let from = now.as_nanos() / MILLI;
         let count = self.count_until(from + CAPACITY_WINDOW_MS) - self.count_until(from);
         Rate::from_bps(count * u64::from(self.size.bytes()) * 8 * 1000 / CAPACITY_WINDOW_MS)
+    }
+
+    /// Bytes of all opportunities up to and at `now`.
+    pub fn capacity_until(&self, now: Time) -> f64 {
+        self.count_until(now.as_nanos() / MILLI) as f64 * f64::from(self.size.bytes())
+    }
+
+    /// What packets of `wire_bytes` take, `segments` in all.
+    pub(super) fn bytes_taken(&self, wire_bytes: u64, segments: u64) -> u64 {
+        let per_segment = match self.size {
+            OpportunitySize::Ip1500 => u64::from(ETHERNET_HEADER),
+            OpportunitySize::Tun1504 => u64::from(ETHERNET_HEADER) - 4,
+        };
+        wire_bytes - per_segment * segments
     }
 
     /// When the first opportunity is that lies at or after `now` and was not taken.

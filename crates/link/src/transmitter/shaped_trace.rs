@@ -52,6 +52,14 @@ impl ShapedTrace {
     pub fn capacity(&self, now: Time) -> Rate {
         self.course.capacity(now)
     }
+
+    pub fn capacity_until(&self, now: Time) -> f64 {
+        self.course.bytes_until(now)
+    }
+
+    pub(super) fn overhead(&self) -> i32 {
+        self.overhead
+    }
 }
 
 fn default_burst(rate: Rate) -> Bytes {

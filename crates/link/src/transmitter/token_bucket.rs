@@ -1,7 +1,7 @@
 use sojourn_core::{Bytes, Queued, Rate, Time};
 
 use super::Departure;
-use super::clock::Clock;
+use super::clock::{Clock, bytes_of};
 
 /// A single class of Linux's `htb`, ceil equal to rate.
 ///
@@ -99,6 +99,15 @@ impl TokenBucket {
     pub fn ready_at(&self, now: Time) -> Time {
         let whole = self.zero + i64::from(self.rest > 0);
         now.max(Time::from_nanos(whole.max(0) as u64))
+    }
+
+    /// What fills the bucket, not what it begins with.
+    pub fn capacity_until(&self, now: Time) -> f64 {
+        bytes_of(u128::from(self.clock.rate()) * u128::from(now.as_nanos()))
+    }
+
+    pub(super) fn overhead(&self) -> u32 {
+        self.overhead
     }
 
     pub fn rate(&self) -> Rate {

@@ -82,6 +82,14 @@ impl TraceDriven {
         self.course.capacity(now)
     }
 
+    pub fn capacity_until(&self, now: Time) -> f64 {
+        self.course.bytes_until(now)
+    }
+
+    pub(super) fn overhead(&self) -> i32 {
+        self.overhead
+    }
+
     /// Moves to the first moment from `now` on at which bits flow.
     #[inline]
     fn seek(&mut self, now: u64) {

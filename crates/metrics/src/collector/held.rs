@@ -23,12 +23,6 @@ impl Held {
         self.value = Some(value);
     }
 
-    /// The integral in value-seconds, taken up to `end`.
-    pub(super) fn integral(mut self, end: Time) -> Option<f64> {
-        self.hold_until(end);
-        (self.seconds > 0.0).then_some(self.integral)
-    }
-
     /// The mean over the time in which the value was known, up to `end`.
     pub(super) fn mean(mut self, end: Time) -> Option<f64> {
         self.hold_until(end);
@@ -56,7 +50,6 @@ mod tests {
         let mut held = Held::new(at(2));
         held.set(at(0), 10.0);
         held.set(at(3), 20.0);
-        assert_eq!(held.integral(at(5)), Some(50.0));
         assert_eq!(held.mean(at(5)), Some(50.0 / 3.0));
         assert_eq!(Held::new(at(2)).mean(at(5)), None);
     }

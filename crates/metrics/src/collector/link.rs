@@ -36,9 +36,8 @@ pub(super) struct LinkState {
     queue_bytes: Histogram,
     backlog: Held,
     backlog_bytes: Held,
-    /// Bits per second; `None` as long as no sample was taken.
-    capacity: Option<Held>,
-    is_unlimited: bool,
+    /// At the end of the warm-up, and last.
+    medium: [Medium; 2],
 }
 
 impl LinkState {
@@ -60,8 +59,7 @@ impl LinkState {
             queue_bytes: Histogram::new(),
             backlog: Held::new(warmup),
             backlog_bytes: Held::new(warmup),
-            capacity: None,
-            is_unlimited: false,
+            medium: [Medium::default(); 2],
         }
     }
 
@@ -100,18 +98,20 @@ impl LinkState {
         self.backlog_max_in_row = self.backlog_max_in_row.max(sample.packets);
         self.backlog.set(now, f64::from(sample.packets));
         self.backlog_bytes.set(now, sample.bytes as f64);
-        self.is_unlimited |= sample.capacity.is_unlimited();
-        // What the first sample shows is taken to have held since the warm-up.
-        let capacity = self.capacity.get_or_insert_with(|| {
-            let mut held = Held::new(self.warmup);
-            held.set(Time::ZERO, sample.capacity.as_bps() as f64);
-            held
-        });
-        capacity.set(now, sample.capacity.as_bps() as f64);
+        self.on_medium(now, sample);
         if now >= self.warmup {
             self.queue.record(u64::from(sample.packets));
             self.queue_bytes.record(sample.bytes);
         }
+    }
+
+    /// What the medium has carried so far, and could have.
+    pub(super) fn on_medium(&mut self, now: Time, sample: &QueueSample) {
+        let medium = Medium { carried: sample.medium_bytes, could: sample.capacity_bytes };
+        if now <= self.warmup {
+            self.medium[0] = medium;
+        }
+        self.medium[1] = medium;
     }
 
     /// From here on distributions count.
@@ -151,6 +151,13 @@ impl LinkState {
         digest.total(self.total.drops());
     }
 
+    /// Part that was used of what the medium could have carried after the warm-up.
+    fn utilisation(&self) -> Option<f64> {
+        let [before, after] = self.medium;
+        let could = after.could? - before.could.unwrap_or(0.0);
+        (could > 0.0).then(|| (after.carried - before.carried) as f64 / could)
+    }
+
     pub(super) fn finish(self, name: String, end: Time, window: Span) -> LinkMetrics {
         LinkMetrics {
             name,
@@ -163,12 +170,15 @@ impl LinkState {
             queue_mean_pkts: self.backlog.mean(end),
             queue_mean_bytes: self.backlog_bytes.mean(end),
             queue_max_pkts: self.backlog_max.max(self.backlog_max_in_row),
-            capacity_bits: if self.is_unlimited {
-                None
-            } else {
-                self.capacity.and_then(|capacity| capacity.integral(end))
-            },
+            utilisation: self.utilisation(),
             flows: self.flows,
         }
     }
+}
+
+/// Bytes on the medium since the run began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Medium {
+    carried: u64,
+    could: Option<f64>,
 }

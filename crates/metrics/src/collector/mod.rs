@@ -273,7 +273,8 @@ impl Observer for Collector {
                     | Event::Dequeued { .. }
                     | Event::Dropped { .. }
                     | Event::Marked { .. }
-                    | Event::QueueSample(_) => debug_assert!(false, "{event:?} of a flow"),
+                    | Event::QueueSample(_)
+                    | Event::WarmQueueSample(_) => debug_assert!(false, "{event:?} of a flow"),
                 }
             }
             Who::Port(place) => {
@@ -287,6 +288,7 @@ impl Observer for Collector {
                         link.on_sample(now, sample);
                         self.series.set_link(place.index(), sample);
                     }
+                    Event::WarmQueueSample(sample) => link.on_medium(now, sample),
                     Event::Sent { .. }
                     | Event::Arrived { .. }
                     | Event::Delivered { .. }
