@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
 
-use sojourn_core::{Param, Queued, SpecError, Stream, Time, Words};
+use sojourn_core::{Param, Queued, Rate, SpecError, Stream, Time, Words};
 
 use crate::{Backlog, Dequeue, Enqueue, Qdisc, Reshape, Sink};
 use crate::{cake, codel, dualpi2, fifo, fq, fq_codel, fq_pie, pie, red, tbf};
@@ -135,6 +135,16 @@ impl Config {
             Self::Fq(_) => "fq",
             Self::Tbf(_) => "tbf",
         }
+    }
+
+    /// The rate that the discipline holds packets back to, if it shapes.
+    pub fn shaped_rate(&self) -> Option<Rate> {
+        let rate = match self {
+            Self::Cake(config) => config.bandwidth,
+            Self::Tbf(config) => config.rate,
+            _ => return None,
+        };
+        (!rate.is_unlimited()).then_some(rate)
     }
 
     /// An empty queue. `random` perturbs hashes and is what the discipline draws from.

@@ -51,10 +51,11 @@ pub fn renewed(page: &str) -> Option<String> {
 type Entry = (&'static str, &'static str, &'static [Param]);
 
 /// Tables of the file, in the order in which they are explained, with the type that describes them.
-const TABLES: [(&str, &str); 11] = [
+const TABLES: [(&str, &str); 12] = [
     ("Top level", ""),
     ("`[scenario]`", "ScenarioSpec"),
     ("`[scenario.path]`", "PathSpec"),
+    ("`[scenario.gateway]`", "GatewaySpec"),
     ("`[scenario.parking_lot]`", "ParkingLotSpec"),
     ("`[[scenario.node]]`", "NodeSpec"),
     ("`[[scenario.link]]`", "LinkSpec"),

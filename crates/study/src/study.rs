@@ -63,6 +63,18 @@ impl Study {
         Self::from_file(StudyFile::parse(name, text, folder, overrides)?)
     }
 
+    /// What is no mistake, but seldom meant, and how many scenarios it is said of.
+    pub fn notices(&self) -> Vec<(&str, usize)> {
+        let mut notices: Vec<(&str, usize)> = Vec::new();
+        for notice in self.scenarios.iter().flat_map(|scenario| &scenario.notices) {
+            match notices.iter_mut().find(|(known, _)| known == notice) {
+                Some((_, count)) => *count += 1,
+                None => notices.push((notice, 1)),
+            }
+        }
+        notices
+    }
+
     /// What is to be run.
     pub fn plan(&self) -> Plan {
         let mut plan = Plan {

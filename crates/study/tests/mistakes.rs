@@ -636,7 +636,7 @@ fn a_study_without_a_shape_or_with_two_says_which_there_are() {
         GOOD.replace(path, "").replace("\"path.queue\" = [\"pfifo limit 50\", \"fq_codel\"]\n", "");
     let error = read(&text).unwrap_err();
     assert!(
-        error.contains("no link is defined (allowed: [scenario.path], [scenario.parking_lot]"),
+        error.contains("no link is defined (allowed: [scenario.path], [scenario.gateway], [scenario.parking_lot]"),
         "{error}"
     );
     let error = mistake("[repeat]", "[[scenario.node]]\nname = \"a\"\n[repeat]");

@@ -35,6 +35,10 @@ pub(super) fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {
                     count(study.claims.len(), "claim"),
                     count(study.views.len(), "view")
                 ));
+                let scenarios = count(plan.scenarios.len(), "scenario");
+                for (notice, number) in study.notices() {
+                    output.log(&format_args!("note: {notice} ({number} of {scenarios})"));
+                }
             }
             Err(problem) => problems.push(problem.to_string()),
         }

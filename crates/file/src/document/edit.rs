@@ -39,7 +39,7 @@ impl Document {
 /// | address | is |
 /// |---|---|
 /// | `duration`, `warmup`, `step` | a key of the scenario |
-/// | `path.KEY`, `parking_lot.KEY` | a key of the shape |
+/// | `path.KEY`, `gateway.KEY`, `parking_lot.KEY` | a key of the shape |
 /// | `flow.NAME.KEY`, `link.NAME.KEY` | a key of the flow or link of that name |
 /// | `flow.*.KEY`, `link.*.KEY` | the same for all of them |
 /// | `cca` | the congestion control of every flow over TCP |
@@ -104,7 +104,7 @@ fn visit(
             act(scenario, key);
             Ok(())
         }
-        [shape @ ("path" | "parking_lot"), key] => match table_mut(scenario, shape) {
+        [shape @ ("path" | "gateway" | "parking_lot"), key] => match table_mut(scenario, shape) {
             Some(table) => {
                 act(table, key);
                 Ok(())
@@ -124,6 +124,7 @@ fn visit(
                 "warmup",
                 "step",
                 "path.KEY",
+                "gateway.KEY",
                 "parking_lot.KEY",
                 "flow.NAME.KEY",
                 "link.NAME.KEY",
@@ -134,11 +135,16 @@ fn visit(
 
 /// How addresses of the study's own shape begin.
 fn shapes(scenario: &Table) -> Vec<&'static str> {
-    [("path", "path.KEY"), ("parking_lot", "parking_lot.KEY"), ("link", "link.NAME.KEY")]
-        .into_iter()
-        .filter_map(|(key, address)| scenario.entry(key).map(|_| address))
-        .chain(["flow.NAME.KEY"])
-        .collect()
+    [
+        ("path", "path.KEY"),
+        ("gateway", "gateway.KEY"),
+        ("parking_lot", "parking_lot.KEY"),
+        ("link", "link.NAME.KEY"),
+    ]
+    .into_iter()
+    .filter_map(|(key, address)| scenario.entry(key).map(|_| address))
+    .chain(["flow.NAME.KEY"])
+    .collect()
 }
 
 fn visit_named(

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use sojourn_core::Span;
 use sojourn_link::{JitterConfig, LossConfig, RateSpec};
 
-use super::Text;
+use super::{Buffer, QueueSpec, Text};
 
 /// The keys of a line, whatever shape it is part of.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,10 @@ pub struct DirectionParts<'a> {
     pub rate: &'a Text<RateSpec>,
     /// The key that the rate stands under.
     pub rate_key: &'static str,
-    pub queue: &'a Text<sojourn_qdisc::Config>,
+    pub queue: &'a Text<QueueSpec>,
+    /// The key that the queue's size follows from: its own, or that of the queue.
+    pub queue_key: &'static str,
+    pub buffer: Option<Buffer>,
     pub entry_loss: LossConfig,
     pub loss: LossConfig,
     pub jitter: JitterConfig,
@@ -42,8 +45,13 @@ macro_rules! line {
             /// Capacity. An Ethernet packet of 1 514 bytes counts as such; `overhead N` adds to
             /// each packet what the medium needs beyond that.
             pub rate: Text<RateSpec>,
-            /// Queue in front of it, as `tc` writes it.
-            pub queue: Text<sojourn_qdisc::Config>,
+            /// Queue in front of it, as `tc` writes it. Its `limit` may be a time at this rate or a
+            /// share of the bandwidth-delay product: `pfifo limit 50ms`, `pfifo limit 0.5bdp`.
+            pub queue: Text<QueueSpec>,
+            /// Size of the queue, instead of its `limit`: a time at this rate (`50ms`), a share of the
+            /// mean rate times the round-trip time (`0.5bdp`), a size (`64kB`) or packets (`100`).
+            #[schemars(extend("default" = "the limit of queue"))]
+            pub buffer: Option<Text<Buffer>>,
             /// Propagation there and back, half of it each way. Either this or `delay`.
             pub rtt: Option<Text<Span>>,
             /// Propagation in the forward direction.
@@ -65,7 +73,10 @@ macro_rules! line {
             pub reverse_rate: Option<Text<RateSpec>>,
             /// Queue of the reverse direction.
             #[schemars(extend("default" = "as queue"))]
-            pub reverse_queue: Option<Text<sojourn_qdisc::Config>>,
+            pub reverse_queue: Option<Text<QueueSpec>>,
+            /// Size of the queue of the reverse direction.
+            #[schemars(extend("default" = "as buffer, or the limit of reverse_queue where that is given"))]
+            pub reverse_buffer: Option<Text<Buffer>>,
             /// Loss on the medium in the reverse direction.
             #[schemars(extend("default" = "none"))]
             pub reverse_loss: Option<Text<LossConfig>>,
@@ -90,6 +101,8 @@ macro_rules! line {
                         rate: &self.rate,
                         rate_key: "rate",
                         queue: &self.queue,
+                        queue_key: if self.buffer.is_some() { "buffer" } else { "queue" },
+                        buffer: self.buffer.as_ref().map(|buffer| buffer.value),
                         entry_loss: of(&self.entry_loss),
                         loss: of(&self.loss),
                         jitter: of(&self.jitter),
@@ -98,6 +111,17 @@ macro_rules! line {
                         rate: self.reverse_rate.as_ref().unwrap_or(&self.rate),
                         rate_key: if self.reverse_rate.is_some() { "reverse_rate" } else { "rate" },
                         queue: self.reverse_queue.as_ref().unwrap_or(&self.queue),
+                        queue_key: match (&self.reverse_buffer, &self.reverse_queue, &self.buffer) {
+                            (Some(_), ..) => "reverse_buffer",
+                            (None, Some(_), _) => "reverse_queue",
+                            (None, None, Some(_)) => "buffer",
+                            (None, None, None) => "queue",
+                        },
+                        buffer: match (&self.reverse_buffer, &self.reverse_queue) {
+                            (Some(buffer), _) => Some(buffer.value),
+                            (None, Some(_)) => None,
+                            (None, None) => self.buffer.as_ref().map(|buffer| buffer.value),
+                        },
                         entry_loss: of(&self.reverse_entry_loss),
                         loss: of(&self.reverse_loss),
                         jitter: of(&self.reverse_jitter),

@@ -2,13 +2,17 @@
 //! and `docs/study.md` are made from them.
 
 mod flow;
+mod gateway;
 mod line;
 mod list;
+mod queue;
 mod text;
 
 pub use flow::{AppKind, Direction, FlowSpec, KEYS_BY_APP};
+pub use gateway::GatewaySpec;
 pub use line::{LineParts, LinkSpec, ParkingLotSpec, PathSpec};
 pub use list::{OneOrMany, Plain, Seeds, Selection};
+pub use queue::{Buffer, QueueSpec};
 pub use text::{Notation, Text};
 
 use std::collections::BTreeMap;
@@ -66,7 +70,7 @@ pub struct StudySpec {
     pub claim: Vec<ClaimSpec>,
 }
 
-/// One world. It has one shape: `path`, `parking_lot`, or `node` and `link`.
+/// One world. It has one shape: `path`, `gateway`, `parking_lot`, or `node` and `link`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioSpec {
@@ -80,6 +84,8 @@ pub struct ScenarioSpec {
     pub step: Option<Text<Span>>,
     /// Servers, one bottleneck, clients. Both directions have a queue.
     pub path: Option<PathSpec>,
+    /// A home behind an access line: router, modem, provider.
+    pub gateway: Option<GatewaySpec>,
     /// Several bottlenecks in a row.
     pub parking_lot: Option<ParkingLotSpec>,
     /// An end system or router of a free topology.

@@ -8,6 +8,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use sojourn_core::{Bytes, Rate, Span, SpecError};
 
+use super::{Buffer, QueueSpec};
+
 /// What can be written as text.
 pub trait Notation: Sized {
     /// In the schema: `time`.
@@ -94,11 +96,23 @@ notation!(Span, "time", "a time such as 20ms", ["20ms", "1.5s"], span);
 notation!(Rate, "rate", "a rate such as 10Mbps", ["10Mbps", "500kbit"], str::parse);
 notation!(Bytes, "size", "a size such as 7.5MB", ["7.5MB", "58kB"], str::parse);
 notation!(
-    sojourn_qdisc::Config,
+    QueueSpec,
     "queue",
     "a queue as tc writes it, such as fq_codel limit 1000",
-    ["pfifo limit 50", "fq_codel limit 1000 target 5ms", "cake bandwidth 10mbit"],
-    sojourn_qdisc::Config::parse
+    [
+        "pfifo limit 50",
+        "pfifo limit 0.5bdp",
+        "fq_codel limit 1000 target 5ms",
+        "cake bandwidth 10mbit"
+    ],
+    QueueSpec::parse
+);
+notation!(
+    Buffer,
+    "size of a queue",
+    "a size of a queue, such as 50ms, 0.5bdp, 64kB or 100 (packets)",
+    ["50ms", "0.5bdp", "64kB", "100"],
+    Buffer::parse
 );
 notation!(
     sojourn_cca::Config,

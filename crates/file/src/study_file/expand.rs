@@ -62,6 +62,7 @@ impl Builder<'_> {
             scenario: world.scenario,
             flows: world.flows,
             queues: world.queues,
+            notices: world.notices,
         })
     }
 

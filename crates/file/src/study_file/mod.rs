@@ -48,6 +48,8 @@ pub struct StudyScenario {
     pub scenario: Scenario,
     pub flows: Vec<PlannedFlow>,
     pub queues: Vec<PlannedQueue>,
+    /// What is no mistake, but seldom meant.
+    pub notices: Vec<String>,
 }
 
 /// Changes to a study from outside.

@@ -7,7 +7,7 @@ use sojourn_host::apps::{PingConfig, UdpConfig};
 use sojourn_host::tcp::{self, ReceiveBuffer};
 use sojourn_scenario::{App, Flow, Traffic};
 
-use super::shapes::{Shape, Ways, check_name, taken};
+use super::shapes::{self, Shape, Ways, check_name, taken};
 use super::{Traces, Wrong, WrongKey, arrivals};
 use crate::document::{Document, Table, Value};
 use crate::plan::PlannedFlow;
@@ -144,26 +144,22 @@ fn ends(
     shape: &mut Shape,
 ) -> Result<(HostId, HostId, Vec<PortId>, Vec<PortId>), WrongKey> {
     match &shape.ways {
-        Ways::Row { hops, is_path } => {
-            let hops = match (flow.hop, *is_path) {
-                (None, _) => 0..*hops,
-                (Some(hop), false) if (1..=*hops).contains(&hop) => hop - 1..hop,
-                (Some(hop), false) => {
+        Ways::Sides { down, up, hops } => {
+            let (down, up) = match (flow.hop, *hops) {
+                (None, _) => (down.clone(), up.clone()),
+                (Some(hop), Some(hops)) if (1..=hops).contains(&hop) => shapes::row(hop - 1..hop),
+                (Some(hop), Some(hops)) => {
                     let problem = SpecError::new(format!("there is no bottleneck {hop}"));
                     return Err(("hop", problem.allow([format!("1 to {hops}")])));
                 }
-                (Some(_), true) => {
+                (Some(_), None) => {
                     let problem = SpecError::new("only a parking lot has several hops");
                     return Err(("hop", problem.allow(["[scenario.parking_lot]"])));
                 }
             };
-            // The links of hop i are 2 i forward and 2 i + 1 back.
-            let near_to_far: Vec<PortId> = hops.clone().map(|hop| PortId(2 * hop as u16)).collect();
-            let far_to_near: Vec<PortId> =
-                hops.rev().map(|hop| PortId(2 * hop as u16 + 1)).collect();
             let (names, ways) = match flow.direction.unwrap_or_default() {
-                Direction::Down => (["server", "client"], (near_to_far, far_to_near)),
-                Direction::Up => (["client", "server"], (far_to_near, near_to_far)),
+                Direction::Down => (["server", "client"], (down, up)),
+                Direction::Up => (["client", "server"], (up, down)),
             };
             let src = flow.src.as_deref().unwrap_or(names[0]);
             let dst = flow.dst.as_deref().unwrap_or(names[1]);

@@ -2,6 +2,8 @@
 
 mod arrivals;
 mod flows;
+mod gateway;
+mod notices;
 mod routes;
 mod shapes;
 mod traces;
@@ -32,6 +34,8 @@ pub struct World {
     pub scenario: Scenario,
     pub flows: Vec<PlannedFlow>,
     pub queues: Vec<PlannedQueue>,
+    /// What is no mistake, but seldom meant.
+    pub notices: Vec<String>,
 }
 
 /// A mistake, and the key below `scenario` that is to blame.
@@ -99,7 +103,8 @@ fn assemble(spec: &ScenarioSpec, document: &Document, traces: &mut Traces) -> Re
         return Err(Wrong::new("step", problem));
     }
     scenario.check().map_err(|problem| Wrong::new(key_of(&scenario), problem))?;
-    Ok(World { scenario, flows: planned, queues: shape.queues })
+    let notices = notices::notices(&scenario);
+    Ok(World { scenario, flows: planned, queues: shape.queues, notices })
 }
 
 /// Which key is to blame when the whole does not fit together.

@@ -1,10 +1,12 @@
 //! Shapes: how links hang together, and which hosts there are.
 
+use std::ops::Range;
+
 use sojourn_core::{HostId, PortId, Span, SpecError};
 use sojourn_scenario::{Host, Link};
 
 use super::routes::Graph;
-use super::{Traces, Wrong};
+use super::{Traces, Wrong, gateway};
 use crate::document::Document;
 use crate::plan::PlannedQueue;
 use crate::spec::{LineParts, ScenarioSpec};
@@ -24,8 +26,9 @@ pub(super) struct Shape {
 }
 
 pub(super) enum Ways {
-    /// Through each of so many hops, or one of them. The links of hop `i` are `2 i` and `2 i + 1`.
-    Row { hops: u32, is_path: bool },
+    /// Down from the near side to the far side, or up. Of a parking lot also the number of its hops,
+    /// any one of which a flow may cross alone.
+    Sides { down: Vec<PortId>, up: Vec<PortId>, hops: Option<u32> },
     /// The fewest links from node to node.
     Shortest(Graph),
 }
@@ -36,13 +39,14 @@ pub(super) fn build(
     traces: &mut Traces,
 ) -> Result<Shape, Wrong> {
     let is_free = !spec.node.is_empty() || !spec.link.is_empty();
-    match (&spec.path, &spec.parking_lot, is_free) {
-        (Some(path), None, false) => {
-            let mut shape = Shape::row(1, true);
+    match (&spec.path, &spec.gateway, &spec.parking_lot, is_free) {
+        (Some(path), None, None, false) => {
+            let mut shape = Shape::sides(row(0..1), None);
             shape.add_line("", "queue", "path", 1, &path.line(), document, traces)?;
             Ok(shape)
         }
-        (None, Some(lot), false) => {
+        (None, Some(gateway), None, false) => gateway::build(gateway, document, traces),
+        (None, None, Some(lot), false) => {
             if !(1..=MAX_HOPS).contains(&lot.hops) {
                 return Err(Wrong::new(
                     "parking_lot.hops",
@@ -50,7 +54,7 @@ pub(super) fn build(
                         .allow([format!("1 to {MAX_HOPS}")]),
                 ));
             }
-            let mut shape = Shape::row(lot.hops, false);
+            let mut shape = Shape::sides(row(0..lot.hops), Some(lot.hops));
             for hop in 1..=lot.hops {
                 let name = format!("queue{hop}");
                 shape.add_line(
@@ -65,11 +69,12 @@ pub(super) fn build(
             }
             Ok(shape)
         }
-        (None, None, true) => free(spec, document, traces),
-        (None, None, false) => Err(Wrong::new(
+        (None, None, None, true) => free(spec, document, traces),
+        (None, None, None, false) => Err(Wrong::new(
             "",
             SpecError::new("no link is defined").allow([
                 "[scenario.path]",
+                "[scenario.gateway]",
                 "[scenario.parking_lot]",
                 "[[scenario.link]]",
             ]),
@@ -77,14 +82,14 @@ pub(super) fn build(
         _ => Err(Wrong::new(
             "",
             SpecError::new("several shapes are defined")
-                .allow(["one of path, parking_lot, or node and link"]),
+                .allow(["one of path, gateway, parking_lot, or node and link"]),
         )),
     }
 }
 
 fn free(spec: &ScenarioSpec, document: &Document, traces: &mut Traces) -> Result<Shape, Wrong> {
     let mut graph = Graph::default();
-    let mut shape = Shape::row(0, false);
+    let mut shape = Shape::nodes();
     for (key, count, most) in
         [("node", spec.node.len(), MAX_NODES), ("link", spec.link.len(), MAX_LINKS)]
     {
@@ -132,13 +137,24 @@ fn free(spec: &ScenarioSpec, document: &Document, traces: &mut Traces) -> Result
 }
 
 impl Shape {
-    fn row(hops: u32, is_path: bool) -> Self {
-        let hosts = match hops {
-            0 => Vec::new(),
-            // Always there, and first, so that other hosts do not change their addresses.
-            _ => ["server", "client"].map(|name| Host { name: name.into() }).into(),
-        };
-        Self { hosts, links: Vec::new(), queues: Vec::new(), ways: Ways::Row { hops, is_path } }
+    /// Two sides without links yet, and how data goes down and up.
+    pub(super) fn sides((down, up): (Vec<PortId>, Vec<PortId>), hops: Option<u32>) -> Self {
+        // Always there, and first, so that other hosts do not change their addresses.
+        let hosts = ["server", "client"].map(|name| Host { name: name.into() }).into();
+        let ways = Ways::Sides { down, up, hops };
+        Self { hosts, links: Vec::new(), queues: Vec::new(), ways }
+    }
+
+    /// Free nodes, of which there are none yet.
+    fn nodes() -> Self {
+        let ways = Ways::Shortest(Graph::default());
+        Self { hosts: Vec::new(), links: Vec::new(), queues: Vec::new(), ways }
+    }
+
+    /// Adds one direction of a line.
+    pub(super) fn add_link(&mut self, link: Link, queue: String, rate: String) {
+        self.queues.push(PlannedQueue { name: link.name.clone(), queue, rate });
+        self.links.push(link);
     }
 
     /// Adds both directions of a line whose queue is called `name`; its delay is shared among
@@ -156,26 +172,26 @@ impl Shape {
     ) -> Result<(), Wrong> {
         let (delay, reverse_delay) =
             delays(line).map_err(|error| Wrong::new(key, error.within_link(said_of)))?;
+        let rtt = delay + reverse_delay;
         let directions = [
             (name.to_owned(), &line.forward, delay),
             (reverse(name), &line.reverse, reverse_delay),
         ];
         for (name, parts_of, delay) in directions {
             let rate_key = format!("{key}.{}", parts_of.rate_key);
-            self.queues.push(PlannedQueue {
-                name: name.clone(),
-                queue: parts_of.queue.text.clone(),
-                rate: parts_of.rate.text.clone(),
-            });
-            self.links.push(Link {
+            let rate = traces.complete(parts_of.rate, &rate_key, document)?;
+            let queue = parts_of.queue.value.complete(parts_of.buffer, rate.mean(), rtt);
+            let queue_key = format!("{key}.{}", parts_of.queue_key);
+            let link = Link {
                 name,
-                queue: parts_of.queue.value.clone(),
-                rate: traces.complete(parts_of.rate, &rate_key, document)?,
+                queue: queue.map_err(|problem| Wrong::new(queue_key, problem))?,
+                rate,
                 delay: delay / u64::from(parts),
                 entry_loss: parts_of.entry_loss,
                 loss: parts_of.loss,
                 jitter: parts_of.jitter,
-            });
+            };
+            self.add_link(link, parts_of.queue.text.clone(), parts_of.rate.text.clone());
         }
         Ok(())
     }
@@ -219,6 +235,12 @@ fn delays(line: &LineParts<'_>) -> Result<(Span, Span), SpecError> {
         (Some(_), ..) => Err(SpecError::new("rtt and delay say the same; one of them must go")
             .allow(["rtt", "delay, with or without reverse_delay"])),
     }
+}
+
+/// Down and up through `hops`; the links of hop `i` are `2 i` down and `2 i + 1` up.
+pub(super) fn row(hops: Range<u32>) -> (Vec<PortId>, Vec<PortId>) {
+    let down = hops.clone().map(|hop| PortId(2 * hop as u16)).collect();
+    (down, hops.rev().map(|hop| PortId(2 * hop as u16 + 1)).collect())
 }
 
 /// The queue of the other direction.

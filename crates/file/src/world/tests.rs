@@ -135,6 +135,86 @@ fn a_parking_lot_has_long_flows_and_cross_flows() {
     );
 }
 
+const GATEWAY: &str = "[scenario.gateway]\ndown = \"50Mbps\"\nup = \"10Mbps\"\nrtt = \"20ms\"\n";
+
+#[test]
+fn a_gateway_has_the_buffers_of_router_modem_and_provider() {
+    let world = scenario(&format!(
+        "{GATEWAY}{BULK}[[scenario.flow]]\nname = \"b\"\napp = \"bulk\"\ndirection = \"up\"\n"
+    ));
+    let links: Vec<(&str, String)> =
+        world.links.iter().map(|link| (&link.name[..], link.queue.to_string())).collect();
+    let links: Vec<(&str, &str)> = links.iter().map(|(name, queue)| (*name, &queue[..])).collect();
+    let (provider, modem) = ("bfifo limit 1562500b", "bfifo limit 312500b");
+    let router = "pfifo limit 1000p";
+    assert_eq!(
+        links,
+        [("provider", provider), ("ingress", router), ("router", router), ("modem", modem)]
+    );
+    let delays: Vec<Span> = world.links.iter().map(|link| link.delay).collect();
+    let half = Span::from_millis(10);
+    assert_eq!(delays, [half, Span::ZERO, Span::ZERO, half]);
+    let [down, up] = &world.flows[..] else { panic!("two flows") };
+    for (flow, forward, reverse) in [(down, [0, 1], [2, 3]), (up, [2, 3], [0, 1])] {
+        assert_eq!(
+            (&flow.forward[..], &flow.reverse[..]),
+            (&ports(forward)[..], &ports(reverse)[..])
+        );
+    }
+    let error = error(&format!("{GATEWAY}modem_queue = \"cake limit 1s\"\n{BULK}"));
+    assert!(error.contains("scenario.gateway.modem_queue: cake has no limit"), "{error}");
+}
+
+#[test]
+fn a_buffer_follows_from_the_line() {
+    let path =
+        "[scenario.path]\nrate = \"12112kbit\"\nrtt = \"100ms\"\nreverse_rate = \"1211200bit\"\n";
+    let queues = |keys: &str| {
+        let world = scenario(&format!("{path}{keys}{BULK}"));
+        world.links.iter().map(|link| link.queue.to_string()).collect::<Vec<_>>()
+    };
+    let both = |forward: &str, reverse: &str| vec![forward.to_owned(), reverse.to_owned()];
+    assert_eq!(
+        queues("queue = \"pfifo\"\nbuffer = \"2bdp\"\n"),
+        both("pfifo limit 200p", "pfifo limit 20p"),
+        "each direction by its own rate"
+    );
+    assert_eq!(
+        queues("queue = \"pfifo limit 50ms\"\nreverse_queue = \"pfifo limit 7\"\n"),
+        both("pfifo limit 50p", "pfifo limit 7p")
+    );
+    assert_eq!(
+        queues("queue = \"pfifo\"\nbuffer = \"9\"\nreverse_buffer = \"1s\"\n"),
+        both("pfifo limit 9p", "pfifo limit 100p")
+    );
+    let error = error(&format!("{path}queue = \"cake\"\nbuffer = \"1bdp\"\n{BULK}"));
+    assert!(error.contains("scenario.path.buffer: cake has no limit"), "{error}");
+}
+
+fn notices(text: &str) -> Vec<String> {
+    let mut study = study_in(Path::new(""), text).unwrap_or_else(|error| panic!("{error}"));
+    study.scenarios.remove(0).notices
+}
+
+#[test]
+fn a_shaper_that_holds_no_queue_is_noticed() {
+    let path = |queue: &str| {
+        format!("[scenario.path]\nrate = \"10Mbps\"\nrtt = \"20ms\"\nqueue = \"{queue}\"\n{BULK}")
+    };
+    let first = |text: &str| notices(text).into_iter().next().unwrap_or_default();
+    assert!(first(&path("cake bandwidth 10mbit")).starts_with("queue 'queue' shapes at 10Mbps"));
+    for quiet in ["cake bandwidth 9mbit", "cake", "fq_codel"] {
+        assert_eq!(notices(&path(quiet)), [""; 0], "{quiet}");
+    }
+    let gateway = |keys: &str| format!("{GATEWAY}{keys}{BULK}");
+    assert_eq!(notices(&gateway("queue = \"cake bandwidth 9mbit\"\n")), [""; 0]);
+    let notice = first(&gateway("queue = \"cake bandwidth 12mbit\"\n"));
+    assert!(
+        notice.contains("'modem' on the way of flow 'a' sends no more than 10Mbps"),
+        "{notice}"
+    );
+}
+
 #[test]
 fn free_nodes_and_links_are_routed() {
     let link = |name: &str, from: &str, to: &str| {

@@ -1,0 +1,233 @@
+//! A queue whose limit may follow from the line behind it.
+
+use sojourn_core::{Bytes, Rate, Span, SpecError};
+use sojourn_qdisc::Config;
+
+/// A queue as `tc` writes it; after `limit` a time at the line's rate or a share of its
+/// bandwidth-delay product may stand as well: `pfifo limit 0.5bdp`, `bfifo limit 50ms`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueSpec {
+    /// Without what follows from the line.
+    written: String,
+    limit: Option<Buffer>,
+    config: Config,
+}
+
+/// How much a queue holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Buffer {
+    /// What the line sends in this time.
+    Time(Span),
+    /// A share of the line's bandwidth-delay product: its mean rate times its round-trip time.
+    Bdp(f64),
+    Size(Bytes),
+    Packets(u32),
+}
+
+/// A full packet on Ethernet, in which a limit in packets is counted.
+const PACKET: u64 = 1514;
+const MOST_BDP: f64 = 1e6;
+const MOST_TIME: Span = Span::from_secs(3600);
+const LIMIT: &str = "limit";
+
+impl QueueSpec {
+    /// # Errors
+    /// What [`Config::parse`] refuses; a time or product that is none.
+    pub fn parse(text: &str) -> Result<Self, SpecError> {
+        let mut limit = None;
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let place = words.iter().position(|word| *word == LIMIT);
+        if let Some(value) = place.and_then(|place| words.get(place + 1)) {
+            limit = Buffer::following(value)?;
+        }
+        let written = match (place, limit) {
+            (Some(place), Some(_)) => {
+                let others = words.iter().enumerate();
+                let others = others.filter(|(index, _)| *index != place && *index != place + 1);
+                others.map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
+            }
+            _ => text.to_owned(),
+        };
+        let config = Config::parse(&written)?;
+        if limit.is_some() {
+            Unit::of(&config)?;
+        }
+        Ok(Self { written, limit, config })
+    }
+
+    /// The queue in front of a line of `rate`, `None` if that is drawn for each run, and of
+    /// round-trip time `rtt`. `buffer` takes the place of a limit that is written.
+    ///
+    /// # Errors
+    /// The size follows from a rate or a round-trip time that there is not, or is out of range.
+    pub fn complete(
+        &self,
+        buffer: Option<Buffer>,
+        rate: Option<Rate>,
+        rtt: Span,
+    ) -> Result<Config, SpecError> {
+        let Some(buffer) = buffer.or(self.limit) else {
+            return Ok(self.config.clone());
+        };
+        let unit = Unit::of(&self.config)?;
+        let limit = match (buffer, unit) {
+            (Buffer::Packets(packets), Unit::Packets) => u64::from(packets),
+            (Buffer::Packets(packets), Unit::Bytes) => u64::from(packets) * PACKET,
+            (buffer, unit) => unit.of_bytes(buffer.bytes(rate, rtt)?),
+        };
+        // A limit that stands in the text is replaced.
+        let words: Vec<&str> = self.written.split_whitespace().collect();
+        let mut kept = Vec::with_capacity(words.len() + 2);
+        let mut rest = words.into_iter();
+        while let Some(word) = rest.next() {
+            if word == LIMIT {
+                rest.next();
+            } else {
+                kept.push(word);
+            }
+        }
+        Config::parse(&format!("{} {LIMIT} {limit}", kept.join(" ")))
+    }
+}
+
+impl Buffer {
+    /// # Errors
+    /// It is none of the four, or out of range.
+    pub fn parse(text: &str) -> Result<Self, SpecError> {
+        if let Some(buffer) = Self::following(text)? {
+            return Ok(buffer);
+        }
+        match (text.parse::<u32>(), text.parse::<Bytes>()) {
+            (Ok(packets), _) if packets > 0 => Ok(Self::Packets(packets)),
+            (_, Ok(size)) if size.as_u64() > 0 => Ok(Self::Size(size)),
+            _ => Err(SpecError::new(format!("'{text}' is no size of a queue")).allow([
+                "50ms",
+                "0.5bdp",
+                "64kB",
+                "100 (packets)",
+            ])),
+        }
+    }
+
+    /// A size that follows from the line, if `text` is one.
+    fn following(text: &str) -> Result<Option<Self>, SpecError> {
+        let out_of_range = |allowed: String| {
+            Err(SpecError::new(format!("a queue of {text} is out of range")).allow([allowed]))
+        };
+        if let Some(number) = text.strip_suffix("bdp") {
+            return match number.trim().parse::<f64>() {
+                Ok(share) if share > 0.0 && share <= MOST_BDP => Ok(Some(Self::Bdp(share))),
+                _ => out_of_range(format!("more than 0bdp, at most {MOST_BDP}bdp")),
+            };
+        }
+        // A number without a unit is of packets or bytes, as tc has it.
+        if text.ends_with('s')
+            && !text.ends_with("bps")
+            && let Ok(span) = text.parse::<Span>()
+        {
+            return match span {
+                span if span.is_zero() || span > MOST_TIME => {
+                    out_of_range(format!("more than 0s, at most {MOST_TIME}"))
+                }
+                span => Ok(Some(Self::Time(span))),
+            };
+        }
+        Ok(None)
+    }
+
+    fn bytes(self, rate: Option<Rate>, rtt: Span) -> Result<f64, SpecError> {
+        let per_second = || match rate {
+            Some(rate) if !rate.is_unlimited() => Ok(rate.as_bps() as f64 / 8.0),
+            _ => Err(SpecError::new(
+                "the size follows from a rate that is unlimited, or drawn for each run",
+            )
+            .allow(["a size such as 64kB, or packets"])),
+        };
+        match self {
+            Self::Time(time) => Ok(per_second()? * time.as_secs_f64()),
+            Self::Bdp(_) if rtt.is_zero() => {
+                Err(SpecError::new("a bandwidth-delay product of a line without delay")
+                    .allow(["a time such as 50ms, a size such as 64kB, or packets"]))
+            }
+            Self::Bdp(share) => Ok(per_second()? * rtt.as_secs_f64() * share),
+            Self::Size(bytes) => Ok(bytes.as_u64() as f64),
+            Self::Packets(packets) => Ok((u64::from(packets) * PACKET) as f64),
+        }
+    }
+}
+
+/// What a discipline counts its limit in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Packets,
+    Bytes,
+}
+
+impl Unit {
+    fn of(config: &Config) -> Result<Self, SpecError> {
+        match config.name() {
+            "bfifo" | "red" | "tbf" => Ok(Self::Bytes),
+            "cake" => Err(SpecError::new("cake has no limit in packets or bytes of a queue")
+                .allow(["memlimit, as tc writes it"])),
+            _ => Ok(Self::Packets),
+        }
+    }
+
+    /// Whole packets, at least one.
+    fn of_bytes(self, bytes: f64) -> u64 {
+        match self {
+            Self::Packets => ((bytes / PACKET as f64 + 0.5) as u64).max(1),
+            Self::Bytes => ((bytes + 0.5) as u64).max(PACKET),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complete(text: &str, buffer: Option<&str>) -> String {
+        let spec = QueueSpec::parse(text).expect("a queue");
+        let buffer = buffer.map(|text| Buffer::parse(text).expect("a size"));
+        let rate = Some(Rate::from_bps(12_112_000));
+        match spec.complete(buffer, rate, Span::from_millis(100)) {
+            Ok(config) => config.to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_limit_in_time_or_products_becomes_one_in_what_the_discipline_counts() {
+        // 12.112 Mbit/s are 1 000 full packets a second.
+        assert_eq!(complete("pfifo limit 50ms", None), "pfifo limit 50p");
+        assert_eq!(complete("pfifo limit 0.5bdp", None), "pfifo limit 50p");
+        assert_eq!(complete("bfifo limit 2bdp", None), "bfifo limit 302800b");
+        assert_eq!(complete("pfifo limit 1us", None), "pfifo limit 1p", "one at least");
+        assert!(complete("fq_codel limit 1s target 7ms", None).starts_with("fq_codel limit 1000p"));
+    }
+
+    #[test]
+    fn a_buffer_replaces_the_limit() {
+        assert_eq!(complete("pfifo limit 7", Some("100ms")), "pfifo limit 100p");
+        assert_eq!(complete("pfifo limit 7ms", Some("12")), "pfifo limit 12p");
+        assert_eq!(complete("bfifo limit 9000", Some("12")), "bfifo limit 18168b");
+        assert_eq!(complete("pfifo", Some("15140B")), "pfifo limit 10p");
+    }
+
+    #[test]
+    fn what_has_no_size_says_so() {
+        for text in
+            ["pfifo limit 0bdp", "pfifo limit -1bdp", "pfifo limit 0s", "pfifo limit 9h bdp"]
+        {
+            assert!(QueueSpec::parse(text).is_err(), "{text}");
+        }
+        let error = QueueSpec::parse("cake limit 1bdp").expect_err("cake has none");
+        assert!(error.to_string().contains("memlimit"), "{error}");
+        for text in ["", "0", "x", "10Mbps", "nanbdp", "infbdp"] {
+            assert!(Buffer::parse(text).is_err(), "{text}");
+        }
+        let spec = QueueSpec::parse("pfifo limit 1bdp").expect("a queue");
+        assert!(spec.complete(None, None, Span::from_millis(1)).is_err(), "no rate");
+        assert!(spec.complete(None, Some(Rate::from_bps(1)), Span::ZERO).is_err(), "no delay");
+    }
+}
