@@ -202,7 +202,7 @@ fn a_shaper_that_holds_no_queue_is_noticed() {
         format!("[scenario.path]\nrate = \"10Mbps\"\nrtt = \"20ms\"\nqueue = \"{queue}\"\n{BULK}")
     };
     let first = |text: &str| notices(text).into_iter().next().unwrap_or_default();
-    assert!(first(&path("cake bandwidth 10mbit")).starts_with("queue 'queue' shapes at 10Mbps"));
+    assert!(first(&path("cake bandwidth 10mbit")).starts_with("queue 'queue' shapes at 10mbit"));
     for quiet in ["cake bandwidth 9mbit", "cake", "fq_codel"] {
         assert_eq!(notices(&path(quiet)), [""; 0], "{quiet}");
     }
@@ -210,7 +210,7 @@ fn a_shaper_that_holds_no_queue_is_noticed() {
     assert_eq!(notices(&gateway("queue = \"cake bandwidth 9mbit\"\n")), [""; 0]);
     let notice = first(&gateway("queue = \"cake bandwidth 12mbit\"\n"));
     assert!(
-        notice.contains("'modem' on the way of flow 'a' sends no more than 10Mbps"),
+        notice.contains("'modem' on the way of flow 'a' sends no more than 10mbit"),
         "{notice}"
     );
 }
