@@ -2,7 +2,7 @@
 
 use sojourn_core::StreamAddress;
 use sojourn_metrics::{Collector, FlowShape, LinkShape, RunMetrics, Shape};
-use sojourn_scenario::{App, Scenario};
+use sojourn_scenario::{App, Checked};
 use sojourn_sim::Outcome;
 
 /// What a run delivered and what that took.
@@ -25,7 +25,7 @@ pub struct Figures {
 ///
 /// # Errors
 /// When this system does not say what the process has used (`/proc`).
-pub fn measure(scenario: &Scenario) -> std::io::Result<Figures> {
+pub fn measure(scenario: &Checked) -> std::io::Result<Figures> {
     let before = processor_time()?;
     let (metrics, outcome) = run(scenario);
     let processor_s = processor_time()? - before;
@@ -42,11 +42,11 @@ pub fn measure(scenario: &Scenario) -> std::io::Result<Figures> {
 }
 
 /// Runs `scenario` and does nothing else that would count: delivered segments.
-pub fn count(scenario: &Scenario) -> u64 {
+pub fn count(scenario: &Checked) -> u64 {
     segments(&run(scenario).0, scenario)
 }
 
-fn run(scenario: &Scenario) -> (RunMetrics, Outcome) {
+fn run(scenario: &Checked) -> (RunMetrics, Outcome) {
     let mut collector = Collector::new(shape(scenario));
     let address = StreamAddress { seed: 1, run: 0 };
     let outcome = sojourn_sim::run(scenario, address, &mut collector)
@@ -54,7 +54,7 @@ fn run(scenario: &Scenario) -> (RunMetrics, Outcome) {
     (collector.finish(outcome.end), outcome)
 }
 
-fn shape(scenario: &Scenario) -> Shape {
+fn shape(scenario: &Checked) -> Shape {
     Shape {
         flows: scenario.flows.iter().map(|flow| FlowShape::tcp(&flow.name)).collect(),
         links: scenario.links.iter().map(|link| LinkShape { name: link.name.clone() }).collect(),
@@ -64,7 +64,7 @@ fn shape(scenario: &Scenario) -> Shape {
     }
 }
 
-fn segments(metrics: &RunMetrics, scenario: &Scenario) -> u64 {
+fn segments(metrics: &RunMetrics, scenario: &Checked) -> u64 {
     let delivered = metrics.flows.iter().zip(&scenario.flows).map(|(flow, config)| {
         let App::Tcp { transport, .. } = &config.app else {
             return 0;

@@ -3,7 +3,7 @@
 use sojourn_core::{Rate, Span};
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::RateConfig;
-use sojourn_scenario::{App, Flow, Host, Link, Scenario};
+use sojourn_scenario::{App, Checked, Flow, Host, Link, Scenario};
 
 /// From slow and crowded to fast and near. Names are stable: ceilings are kept under them.
 pub const YARDSTICKS: &[Yardstick] = &[
@@ -70,7 +70,7 @@ impl Yardstick {
     }
 
     /// Flows start ten milliseconds apart; the time series has a row every 100 ms.
-    pub fn scenario(&self, duration: Span) -> Scenario {
+    pub fn scenario(&self, duration: Span) -> Checked {
         let flows = self.ccas.iter().enumerate().map(|(index, cca)| {
             let name = format!("{cca}-{index}");
             let cca = sojourn_cca::Config::parse(cca).expect("a shipped controller");
@@ -84,8 +84,11 @@ impl Yardstick {
             step: Span::from_millis(100),
             hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
             links: vec![self.link("queue", self.queue), self.link("reverse", "pfifo limit 100000")],
+            carriers: Vec::new(),
             flows: flows.collect(),
         }
+        .checked()
+        .expect("yardsticks are sound")
     }
 
     fn link(&self, name: &str, queue: &str) -> Link {
@@ -104,7 +107,6 @@ mod tests {
     fn every_yardstick_is_a_sound_scenario_and_fills_its_link() {
         for yardstick in YARDSTICKS {
             let scenario = yardstick.scenario(Span::from_secs(2));
-            scenario.check().unwrap_or_else(|error| panic!("{}: {error}", yardstick.name));
             let bits = count(&scenario) as f64 * 1448.0 * 8.0 / 2.0;
             let share = bits / yardstick.rate.as_bps() as f64;
             assert!((0.5..1.0).contains(&share), "{} uses {share} of its link", yardstick.name);

@@ -14,6 +14,10 @@ pub struct HostId(pub u16);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortId(pub u16);
 
+/// Bytes that a packet carries, kept by the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContentId(pub u32);
+
 impl FlowId {
     #[inline]
     pub const fn index(self) -> usize {

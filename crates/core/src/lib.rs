@@ -18,7 +18,7 @@ pub mod units;
 pub mod words;
 
 pub use event::{DropReason, EcnMode, Event, FlowSample, NoObserver, Observer, QueueSample, Who};
-pub use ids::{FlowId, HostId, PortId};
+pub use ids::{ContentId, FlowId, HostId, PortId};
 pub use packet::{
     AckBody, Body, CeBytes, Direction, ETHERNET_HEADER, Ecn, FlowKey, MAX_SACK_BLOCKS, Packet,
     PureAck, Queued, SackBlock, SegmentBody, TcpEcn,

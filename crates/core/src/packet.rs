@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU32;
 
-use crate::ids::{FlowId, HostId};
+use crate::ids::{ContentId, FlowId, HostId};
 use crate::units::Time;
 
 /// From the flow's sender to its receiver, or back.
@@ -140,7 +140,8 @@ pub struct SackBlock {
     pub end: u32,
 }
 
-/// A simulated packet. Small enough to be moved by value through rings.
+/// A packet as its headers describe it, which is what a simulated one consists of. Who carries real
+/// bytes makes one from their headers for observers. Small enough to be moved by value through rings.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     pub flow: FlowId,
@@ -178,6 +179,8 @@ pub enum Body {
     Echo { number: u32, asked: Time },
     /// TCP connection request (forward) or its answer (reverse); `asked` as above.
     Handshake { asked: Time, ecn: TcpEcn },
+    /// Whatever else: the bytes are kept elsewhere. `number` counts the packets of a direction.
+    Opaque { number: u32, content: ContentId },
 }
 
 #[derive(Clone, Copy, Debug)]

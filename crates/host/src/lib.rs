@@ -3,10 +3,16 @@
 //!
 //! Every machine is used alike: change it once (`on_packet`, `on_wake`), take packets with
 //! `poll_transmit` until there are none, then ask `next_wake` when it wants to be called again.
+//! [`Endpoint`] is what all of them have in common, and what one from outside implements.
 
 #![cfg_attr(not(test), no_std)]
 
 extern crate alloc;
 
 pub mod apps;
+mod contents;
+mod endpoint;
 pub mod tcp;
+
+pub use contents::Contents;
+pub use endpoint::{AppModel, Around, Endpoint, ExternalApp, FlowSetup};

@@ -8,9 +8,11 @@ extern crate alloc;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::Deref;
 
 use sojourn_core::{HostId, PortId, Span, SpecError};
-pub use sojourn_wire::Link;
+pub use sojourn_host::ExternalApp;
+pub use sojourn_wire::{CarrierConfig, ExternalCarrier, Link, PortShape};
 
 /// Everything a run needs beside a seed.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +23,10 @@ pub struct Scenario {
     /// Step of the time series.
     pub step: Span,
     pub hosts: Vec<Host>,
+    /// Each is one port; their positions are the first [`PortId`]s.
     pub links: Vec<Link>,
+    /// What carries packets and is no link. Their ports follow those of the links.
+    pub carriers: Vec<CarrierConfig>,
     pub flows: Vec<Flow>,
 }
 
@@ -77,15 +82,33 @@ impl Flow {
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "one per flow")]
 pub enum App {
-    Tcp { traffic: Traffic, cca: sojourn_cca::Config, transport: sojourn_host::tcp::Config },
+    Tcp {
+        traffic: Traffic,
+        cca: sojourn_cca::Config,
+        transport: sojourn_host::tcp::Config,
+    },
     Ping(sojourn_host::apps::PingConfig),
     Udp(sojourn_host::apps::UdpConfig),
+    /// One from outside of this workspace.
+    External(ExternalApp),
 }
 
 impl App {
     /// Sends all the time.
     pub fn bulk(cca: sojourn_cca::Config, transport: sojourn_host::tcp::Config) -> Self {
         Self::Tcp { traffic: Traffic::Bulk { bytes: None }, cca, transport }
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        match self {
+            Self::Tcp { traffic, transport, .. } => {
+                traffic.check()?;
+                transport.check()
+            }
+            Self::Ping(config) => config.check(),
+            Self::Udp(config) => config.check(),
+            Self::External(_) => Ok(()),
+        }
     }
 }
 
@@ -101,28 +124,118 @@ pub enum Traffic {
     Arrivals(sojourn_host::apps::ArrivalsConfig),
 }
 
-impl Scenario {
-    /// The longest that so many links and flows can run: an engine keeps a moment and one of their
-    /// parts, of which a flow has four, in one word. A thousand flows can run for some weeks.
-    pub fn longest(&self) -> Span {
-        let parts = 1 + self.links.len() + 4 * self.flows.len();
-        let bits = usize::BITS - parts.leading_zeros();
-        Span::from_secs((u64::MAX >> bits) / 1_000_000_000 - 1)
+impl Traffic {
+    fn check(&self) -> Result<(), SpecError> {
+        match self {
+            Self::Bulk { bytes: Some(0) } => {
+                Err(SpecError::new("nothing is to be transferred").allow(["1B or more"]))
+            }
+            Self::Bulk { .. } => Ok(()),
+            Self::OnOff { on, off, .. } => {
+                for (what, span) in [("on", *on), ("off", *off)] {
+                    if span.is_zero() {
+                        return Err(
+                            SpecError::new(format!("'{what}' is zero")).allow(["more than 0s"])
+                        );
+                    }
+                    short(what, span)?;
+                }
+                Ok(())
+            }
+            Self::Arrivals(config) => config.check(),
+        }
     }
+}
 
-    /// What can be wrong with the whole although every part is right.
+/// A scenario in which nothing is wrong: what every engine is given. It can't be changed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked(Scenario);
+
+impl Checked {
+    /// To be changed, and checked again.
+    pub fn into_inner(self) -> Scenario {
+        self.0
+    }
+}
+
+impl Deref for Checked {
+    type Target = Scenario;
+
+    fn deref(&self) -> &Scenario {
+        &self.0
+    }
+}
+
+/// Far from where sums of times could wrap.
+const MAX_SPAN: Span = Span::from_secs(10_000_000);
+
+impl Scenario {
+    /// The same, if nothing is wrong with it.
     ///
     /// # Errors
-    /// A run that is too long, a flow over a link or host that is not there, a warm-up that is not
-    /// shorter than the run, two flows or links of one name, no flows at all.
+    /// As [`Scenario::check`].
+    pub fn checked(self) -> Result<Checked, SpecError> {
+        self.check()?;
+        Ok(Checked(self))
+    }
+
+    /// Every port in the order of [`PortId`]: the links, and what the other carriers have.
+    pub fn ports(&self) -> Vec<PortShape> {
+        let others = self.carriers.iter().flat_map(CarrierConfig::ports);
+        self.links.iter().map(PortShape::of).chain(others).collect()
+    }
+
+    /// The longest that so many ports and flows can run: an engine keeps a moment and one of their
+    /// parts, of which a flow has four, in one word. A thousand flows can run for some weeks.
+    pub fn longest(&self) -> Span {
+        self.longest_with(self.ports().len())
+    }
+
+    fn longest_with(&self, ports: usize) -> Span {
+        let parts = 1 + ports as u64 + 4 * self.flows.len() as u64;
+        let bits = u64::BITS - parts.leading_zeros();
+        Span::from_secs(((u64::MAX >> bits) / 1_000_000_000).saturating_sub(1)).min(MAX_SPAN)
+    }
+
+    /// What can be wrong: with the whole although every part is right, and with each part.
+    ///
+    /// # Errors
+    /// A run that is too long, a flow over a port or host that is not there, a warm-up that is not
+    /// shorter than the run, two flows or ports of one name, no flows at all, a value out of range.
     pub fn check(&self) -> Result<(), SpecError> {
+        let ports = self.ports();
+        self.check_times(ports.len())?;
+        if self.flows.is_empty() {
+            return Err(SpecError::new("no flow is defined"));
+        }
+        for (what, count) in [("port", ports.len()), ("host", self.hosts.len())] {
+            if count > usize::from(u16::MAX) {
+                return Err(SpecError::new(format!("{count} {what}s are too many"))
+                    .allow([format!("at most {}", u16::MAX)]));
+            }
+        }
+        unique("flow", self.flows.iter().map(|flow| flow.name.as_str()))?;
+        unique("link", ports.iter().map(|port| port.name.as_str()))?;
+        unique("host", self.hosts.iter().map(|host| host.name.as_str()))?;
+        for port in &ports {
+            short("delay", port.delay).map_err(|e| e.within(&format!("link '{}'", port.name)))?;
+        }
+        for flow in &self.flows {
+            self.check_flow(flow, ports.len())
+                .map_err(|error| error.within(&format!("flow '{}'", flow.name)))?;
+        }
+        Ok(())
+    }
+
+    fn check_times(&self, ports: usize) -> Result<(), SpecError> {
         if self.duration.is_zero() {
             return Err(SpecError::new("duration is zero").allow(["more than 0s"]));
         }
-        if self.duration > self.longest() {
-            let things = self.links.len() + self.flows.len();
+        let longest = self.longest_with(ports);
+        if self.duration > longest {
+            let things = ports + self.flows.len();
             let problem = format!("{} is too long for {things} links and flows", self.duration);
-            return Err(SpecError::new(problem).allow([format!("at most {}", self.longest())]));
+            return Err(SpecError::new(problem).allow([format!("at most {longest}")]));
         }
         if self.warmup >= self.duration {
             return Err(SpecError::new(format!(
@@ -135,31 +248,69 @@ impl Scenario {
             return Err(SpecError::new(format!("step is {}", self.step))
                 .allow([format!("more than 0s, at most the duration {}", self.duration)]));
         }
-        if self.flows.is_empty() {
-            return Err(SpecError::new("no flow is defined"));
-        }
-        unique("flow", self.flows.iter().map(|flow| flow.name.as_str()))?;
-        unique("link", self.links.iter().map(|link| link.name.as_str()))?;
-        unique("host", self.hosts.iter().map(|host| host.name.as_str()))?;
-        for flow in &self.flows {
-            let at = |problem: String| SpecError::new(format!("flow '{}': {problem}", flow.name));
-            for link in flow.forward.iter().chain(&flow.reverse) {
-                if link.index() >= self.links.len() {
-                    return Err(at(format!("port {} is not there", link.0)));
-                }
-            }
-            if flow.src.max(flow.dst).index() >= self.hosts.len() {
-                return Err(at("a host is not there".into()));
-            }
-            if flow.start >= self.duration {
-                return Err(at(format!("starts at {} when the run is over", flow.start)));
-            }
-            if flow.stop.is_some_and(|stop| stop <= flow.start) {
-                return Err(at("stops before it starts".into()));
-            }
+        if self.has_too_many_rows() {
+            let things = (ports + self.flows.len()) as u64;
+            let nanos = self.duration.as_nanos() / (MAX_ROWS / things).max(1);
+            let problem = format!(
+                "{} cuts {} of {things} flows and queues into too many rows",
+                self.step, self.duration
+            );
+            let least = Span::from_millis(nanos.div_ceil(1_000_000));
+            return Err(SpecError::new(problem).allow([format!("{least} or more")]));
         }
         Ok(())
     }
+
+    /// Whether the step cuts the run into more rows of time series than fit in memory.
+    pub fn has_too_many_rows(&self) -> bool {
+        let steps = self.duration.as_nanos() / self.step.as_nanos().max(1);
+        let things = (self.ports().len() + self.flows.len()) as u64;
+        steps.saturating_mul(things) > MAX_ROWS
+    }
+
+    fn check_flow(&self, flow: &Flow, ports: usize) -> Result<(), SpecError> {
+        if let Some(port) = flow.forward.iter().chain(&flow.reverse).find(|p| p.index() >= ports) {
+            return Err(SpecError::new(format!("port {} is not there", port.0)));
+        }
+        for route in [&flow.forward, &flow.reverse] {
+            if route.len() > MAX_ROUTE {
+                let problem = SpecError::new(format!("a route of {} ports", route.len()));
+                return Err(problem.allow([format!("at most {MAX_ROUTE}")]));
+            }
+        }
+        if flow.src.max(flow.dst).index() >= self.hosts.len() {
+            return Err(SpecError::new("a host is not there"));
+        }
+        if flow.start >= self.duration {
+            let problem = format!("starts at {} when the run is over", flow.start);
+            return Err(SpecError::new(problem));
+        }
+        short("start_jitter", flow.start_jitter)?;
+        short("forward_delay", flow.forward_delay)?;
+        short("reverse_delay", flow.reverse_delay)?;
+        if flow.stop.is_some_and(|stop| stop <= flow.start) {
+            return Err(SpecError::new("stops before it starts"));
+        }
+        if flow.dscp > 63 {
+            return Err(SpecError::new(format!("dscp {}", flow.dscp)).allow(["0 to 63"]));
+        }
+        flow.app.check()
+    }
+}
+
+/// More rows of time series than anybody can look at, and than fit in memory: steps of all flows
+/// and queues of a run.
+const MAX_ROWS: u64 = 10_000_000;
+
+/// More than any way has.
+const MAX_ROUTE: usize = 10_000;
+
+fn short(what: &str, span: Span) -> Result<(), SpecError> {
+    if span > MAX_SPAN {
+        let problem = SpecError::new(format!("{what} {span} is too long"));
+        return Err(problem.allow([format!("at most {MAX_SPAN}")]));
+    }
+    Ok(())
 }
 
 fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<(), SpecError> {

@@ -1,11 +1,15 @@
 //! The two ends of a flow, whatever it is.
 
+use alloc::boxed::Box;
+use alloc::string::String;
+
 use sojourn_core::{
-    Body, Event, FlowId, FlowSample, Observer, Packet, Purpose, StreamAddress, Time, Who,
+    Direction, ETHERNET_HEADER, FlowId, FlowSample, Observer, Packet, Purpose, StreamAddress, Time,
 };
 use sojourn_host::apps::arrivals::Draws;
-use sojourn_host::apps::{Arrivals, Ping, Source, Udp};
+use sojourn_host::apps::{Arrivals, Echo, Ping, Source, Udp, UdpSink};
 use sojourn_host::tcp::{Endpoints, Receiver, Sender};
+use sojourn_host::{Around, Contents, Endpoint, FlowSetup};
 use sojourn_scenario::{App, Flow, Traffic};
 
 /// Of two kinds, so that one comparison finds the commonest.
@@ -18,10 +22,32 @@ pub(crate) enum Ends {
 
 #[expect(clippy::large_enum_variant, reason = "one per flow, and never moved")]
 pub(crate) enum Other {
-    /// One connection after another, and several at once.
+    /// One connection after another, and several at once. One value for both ends, because closing
+    /// a connection frees both without a packet that would tell the other.
     Arrivals(Arrivals),
+    /// The sending and the receiving end, and where they are.
+    Two([End; 2], Endpoints),
+}
+
+/// One end: a built-in one, called directly, or any other behind a box.
+pub(crate) enum End {
     Ping(Ping),
+    Echo(Echo),
     Udp(Udp),
+    UdpSink(UdpSink),
+    External(Box<dyn Endpoint>),
+}
+
+macro_rules! each {
+    ($end:expr, $inner:ident => $call:expr) => {
+        match $end {
+            End::Ping($inner) => $call,
+            End::Echo($inner) => $call,
+            End::Udp($inner) => $call,
+            End::UdpSink($inner) => $call,
+            End::External($inner) => $call,
+        }
+    };
 }
 
 impl Ends {
@@ -61,69 +87,30 @@ impl Ends {
                     sender: Sender::new(config, cca.clone(), ends, source, start, random),
                 }
             }
-            App::Ping(config) => Self::Other(Other::Ping(Ping::new(*config, ends, start, stop))),
-            App::Udp(config) => Self::Other(Other::Udp(Udp::new(*config, ends, start, stop))),
-        }
-    }
-
-    /// A packet reached the sending end.
-    #[inline]
-    pub(crate) fn on_reverse<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) {
-        match self {
-            Self::Tcp { sender, .. } => sender.on_packet(now, packet, o),
-            Self::Other(other) => other.on_reverse(now, packet, o),
-        }
-    }
-
-    /// A packet reached the receiving end; `Some` is what it answers at once.
-    #[inline(always)]
-    pub(crate) fn on_forward<O: Observer>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        o: &mut O,
-    ) -> Option<Packet> {
-        match self {
-            Self::Tcp { receiver, .. } => {
-                receiver.on_packet(now, packet, o);
-                receiver.poll_transmit(now)
+            App::Ping(config) => {
+                let asking = Ping::new(*config, ends, start, stop);
+                Self::two([End::Ping(asking), End::Echo(Echo::default())], ends)
             }
-            Self::Other(other) => other.on_forward(now, packet, o),
-        }
-    }
-
-    pub(crate) fn wake_sender<O: Observer>(&mut self, now: Time, o: &mut O) {
-        match self {
-            Self::Tcp { sender, .. } => sender.on_wake(now, o),
-            Self::Other(Other::Arrivals(arrivals)) => arrivals.wake_sender(now, o),
-            Self::Other(Other::Ping(_) | Other::Udp(_)) => {}
-        }
-    }
-
-    pub(crate) fn wake_receiver(&mut self, now: Time) -> Option<Packet> {
-        match self {
-            Self::Tcp { receiver, .. } => {
-                receiver.on_wake(now);
-                receiver.poll_transmit(now)
+            App::Udp(config) => {
+                let sending = Udp::new(*config, ends, start, stop);
+                Self::two([End::Udp(sending), End::UdpSink(UdpSink::new(*config))], ends)
             }
-            Self::Other(Other::Arrivals(arrivals)) => arrivals.wake_receiver(now),
-            Self::Other(Other::Ping(_) | Other::Udp(_)) => None,
+            App::External(app) => {
+                let setup = FlowSetup { name: &flow.name, ends, start, stop, address };
+                Self::two(app.0.build(&setup).map(End::External), ends)
+            }
         }
     }
 
-    #[inline]
-    pub(crate) fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
-        match self {
-            Self::Tcp { sender, .. } => sender.poll_transmit(now),
-            Self::Other(other) => other.poll_transmit(now),
-        }
+    fn two(both: [End; 2], ends: Endpoints) -> Self {
+        Self::Other(Other::Two(both, ends))
     }
 
     #[inline]
     pub(crate) fn next_sender_wake(&self) -> Time {
         match self {
             Self::Tcp { sender, .. } => sender.next_wake(),
-            Self::Other(other) => other.next_sender_wake(),
+            Self::Other(other) => other.next_wake(Direction::Forward),
         }
     }
 
@@ -131,8 +118,7 @@ impl Ends {
     pub(crate) fn next_receiver_wake(&self) -> Time {
         match self {
             Self::Tcp { receiver, .. } => receiver.next_wake(),
-            Self::Other(Other::Arrivals(arrivals)) => arrivals.next_receiver_wake(),
-            Self::Other(Other::Ping(_) | Other::Udp(_)) => Time::NEVER,
+            Self::Other(other) => other.next_wake(Direction::Reverse),
         }
     }
 
@@ -141,7 +127,7 @@ impl Ends {
         match self {
             Self::Tcp { sender, .. } => Some(sender.sample(now)),
             Self::Other(Other::Arrivals(arrivals)) => Some(arrivals.sample(now)),
-            Self::Other(Other::Ping(_) | Other::Udp(_)) => None,
+            Self::Other(Other::Two([sender, _], _)) => each!(sender, end => end.sample(now)),
         }
     }
 
@@ -152,7 +138,7 @@ impl Ends {
             Self::Other(Other::Arrivals(arrivals)) => {
                 arrivals.connections().all(|(sender, _)| sender.has_counted_right())
             }
-            Self::Other(Other::Ping(_) | Other::Udp(_)) => true,
+            Self::Other(Other::Two(..)) => true,
         }
     }
 
@@ -164,56 +150,132 @@ impl Ends {
             Self::Other(Other::Arrivals(arrivals)) => arrivals
                 .connections()
                 .find_map(|(sender, receiver)| out_of_sequence(sender, receiver)),
-            Self::Other(Other::Ping(_) | Other::Udp(_)) => None,
+            Self::Other(Other::Two(..)) => None,
+        }
+    }
+
+    /// What an end that knows its own invariants finds wrong.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Other(Other::Two(both, _)) => {
+                both.iter().try_for_each(|end| each!(end, end => end.check()))
+            }
+            Self::Tcp { .. } | Self::Other(Other::Arrivals(_)) => Ok(()),
         }
     }
 }
 
+/// What is not a lone TCP connection. Packets of the sending end go [`Direction::Forward`], and those
+/// of the receiving end [`Direction::Reverse`]: so the ends are told apart.
 impl Other {
+    /// A packet reached an end; `Some` is the first that this end then sends.
     #[inline(never)]
-    fn on_reverse<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) {
+    pub(crate) fn on_packet<O: Observer>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        contents: &mut Contents,
+        observer: &mut O,
+    ) -> Option<Packet> {
         match self {
-            Self::Arrivals(arrivals) => arrivals.on_reverse(now, packet, o),
-            Self::Ping(_) => {
-                if let Body::Echo { asked, .. } = packet.body {
-                    let rtt = now.since(asked);
-                    o.record(now, Who::Flow(packet.flow), &Event::Ping { rtt });
+            Self::Arrivals(arrivals) => match packet.direction {
+                Direction::Forward => arrivals.on_forward(now, packet, observer),
+                Direction::Reverse => {
+                    arrivals.on_reverse(now, packet, observer);
+                    arrivals.poll_transmit(now)
                 }
-            }
-            Self::Udp(_) => {}
-        }
-    }
-
-    #[inline(never)]
-    fn on_forward<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) -> Option<Packet> {
-        match self {
-            Self::Arrivals(arrivals) => arrivals.on_forward(now, packet, o),
-            Self::Ping(_) => Some(Ping::answer(now, packet)),
-            Self::Udp(udp) => {
-                let bytes = udp.payload(packet);
-                o.record(now, Who::Flow(packet.flow), &Event::Delivered { bytes });
-                None
+            },
+            Self::Two(ends, _) => {
+                let around = &mut Around { contents, observer };
+                let (at, sends) = match packet.direction {
+                    Direction::Forward => (1, Direction::Reverse),
+                    Direction::Reverse => (0, Direction::Forward),
+                };
+                each!(&mut ends[at], end => end.on_packet(now, packet, around));
+                self.poll_two(now, sends, around)
             }
         }
     }
 
+    /// An end was woken; `Some` is the first packet that it then sends.
     #[inline(never)]
-    fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+    pub(crate) fn on_wake<O: Observer>(
+        &mut self,
+        now: Time,
+        sends: Direction,
+        contents: &mut Contents,
+        observer: &mut O,
+    ) -> Option<Packet> {
         match self {
-            Self::Arrivals(arrivals) => arrivals.poll_transmit(now),
-            Self::Ping(ping) => ping.poll_transmit(now),
-            Self::Udp(udp) => udp.poll_transmit(now),
+            Self::Arrivals(arrivals) => match sends {
+                Direction::Forward => {
+                    arrivals.wake_sender(now, observer);
+                    arrivals.poll_transmit(now)
+                }
+                Direction::Reverse => arrivals.wake_receiver(now),
+            },
+            Self::Two(ends, _) => {
+                let around = &mut Around { contents, observer };
+                let end = &mut ends[sends as usize];
+                if each!(&*end, end => end.next_wake()) > now {
+                    return None;
+                }
+                each!(end, end => end.on_wake(now, around));
+                self.poll_two(now, sends, around)
+            }
+        }
+    }
+
+    /// The next packet of an end that has sent one just now.
+    #[inline(never)]
+    pub(crate) fn poll_more<O: Observer>(
+        &mut self,
+        now: Time,
+        sends: Direction,
+        contents: &mut Contents,
+        observer: &mut O,
+    ) -> Option<Packet> {
+        match self {
+            Self::Arrivals(arrivals) => match sends {
+                Direction::Forward => arrivals.poll_transmit(now),
+                // Each of its receivers answers once, and is woken for more.
+                Direction::Reverse => None,
+            },
+            Self::Two(..) => self.poll_two(now, sends, &mut Around { contents, observer }),
         }
     }
 
     #[inline(never)]
-    fn next_sender_wake(&self) -> Time {
+    pub(crate) fn next_wake(&self, sends: Direction) -> Time {
         match self {
-            Self::Arrivals(arrivals) => arrivals.next_sender_wake(),
-            Self::Ping(ping) => ping.next_wake(),
-            Self::Udp(udp) => udp.next_wake(),
+            Self::Arrivals(arrivals) => match sends {
+                Direction::Forward => arrivals.next_sender_wake(),
+                Direction::Reverse => arrivals.next_receiver_wake(),
+            },
+            Self::Two(ends, _) => each!(&ends[sends as usize], end => end.next_wake()),
         }
     }
+
+    fn poll_two(&mut self, now: Time, sends: Direction, around: &mut Around<'_>) -> Option<Packet> {
+        let Self::Two(both, ends) = self else { return None };
+        let end = &mut both[sends as usize];
+        let packet = each!(&mut *end, end => end.poll_transmit(now, around))?;
+        match end {
+            End::External(_) => Some(addressed(packet, now, sends, ends)),
+            _ => Some(packet),
+        }
+    }
+}
+
+/// A packet from outside, with what the engine finds its way by.
+fn addressed(packet: Packet, now: Time, direction: Direction, ends: &Endpoints) -> Packet {
+    let (src, dst) = match direction {
+        Direction::Forward => (ends.sender, ends.receiver),
+        Direction::Reverse => (ends.receiver, ends.sender),
+    };
+    let segments = packet.segments.max(1);
+    let wire_len = packet.wire_len.max(ETHERNET_HEADER * u32::from(segments));
+    Packet { flow: ends.flow, direction, hop: 0, src, dst, sent: now, segments, wire_len, ..packet }
 }
 
 fn out_of_sequence(sender: &Sender, receiver: &Receiver) -> Option<[u32; 3]> {

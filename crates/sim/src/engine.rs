@@ -1,14 +1,17 @@
 //! The loop, and the invariants that every run must keep.
 
+use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use sojourn_core::{
-    Direction, Event, FlowId, FlowSample, Observer, Packet, PortId, QueueSample, Queued, Span,
-    StreamAddress, Time, Who,
+    Body, Direction, Event, FlowId, FlowSample, Observer, Packet, PortId, QueueSample, Queued,
+    Span, StreamAddress, Time, Who,
 };
+use sojourn_host::Contents;
 use sojourn_link::DelayLine;
-use sojourn_scenario::Scenario;
-use sojourn_wire::{Books, Exit, Wire};
+use sojourn_scenario::Checked;
+use sojourn_wire::{Books, Carrier, Exit, Wire};
 
 use crate::agenda::{Agenda, Place};
 use crate::ends::Ends;
@@ -18,12 +21,12 @@ use crate::ends::Ends;
 /// # Errors
 /// A [`Violation`] when the run broke an invariant: then the model is wrong, not the scenario.
 pub fn run<O: Observer>(
-    scenario: &Scenario,
+    scenario: &Checked,
     address: StreamAddress,
     observer: &mut O,
 ) -> Result<Outcome, Violation> {
     let mut engine = Engine::new(scenario, address, observer);
-    engine.run()?;
+    engine.run_until(engine.end())?;
     Ok(engine.outcome())
 }
 
@@ -33,7 +36,7 @@ pub struct Outcome {
     pub end: Time,
     /// What `ss` would show of each flow; `None` if it is not TCP.
     pub flows: Vec<Option<FlowSample>>,
-    /// What `tc -s` would show of each link.
+    /// What `tc -s` would show of each port.
     pub links: Vec<QueueSample>,
     pub queue_details: Vec<Vec<(&'static str, u64)>>,
     pub wakes: u64,
@@ -54,6 +57,12 @@ pub enum Violation {
     Sequence { at: Time, flow: usize, una: u32, next: u32, sent: u32 },
     #[error("at {at}: flow {flow} counts other segments as in flight than its scoreboard shows")]
     Miscount { at: Time, flow: usize },
+    #[error("at {at}: flow {flow}: {problem}")]
+    Endpoint { at: Time, flow: usize, problem: String },
+    #[error("at {at}: carrier {carrier}: {problem}")]
+    Carrier { at: Time, carrier: usize, problem: String },
+    #[error("at {at}: a packet of flow {} came out at port {} and not where its route says", flow.0, port.0)]
+    Route { at: Time, flow: FlowId, port: PortId },
     #[error("time went back from {from} to {to}")]
     Time { from: Time, to: Time },
     #[error("at {at}: nothing moves on: {wakes} wakes without time passing")]
@@ -63,23 +72,40 @@ pub enum Violation {
 /// More wakes than this at one moment mean that two machines call each other for ever.
 const MOST_WAKES_AT_ONCE: u64 = 10_000_000;
 
-struct Engine<'a, O> {
+/// A world at work, and its time. It is told how far to run, and can be looked at in between.
+pub struct Engine<'a, O> {
     now: Time,
-    /// Links, two ends of each flow, the step of the time series, and two pipes of each flow, if any
-    /// flow has a propagation of its own.
+    /// Links, other carriers, two ends of each flow, the step of the time series, and two pipes of
+    /// each flow, if any flow has a propagation of its own.
     agenda: Agenda,
     links: Vec<Wire<Packet>>,
+    carriers: Vec<Box<dyn Carrier<Packet>>>,
+    /// Of each port that is no link, the position of its carrier.
+    carrier_of: Vec<u32>,
+    /// Links and carriers: the places of the agenda before those of flows.
+    ways: u32,
     flows: Vec<FlowState>,
     /// The first link of each flow's way forward and back.
     entries: Vec<[Option<PortId>; 2]>,
-    scenario: &'a Scenario,
+    contents: Contents,
+    scenario: &'a Checked,
     observer: &'a mut O,
     /// Bytes that left an end and that reached one.
     sent: u64,
     arrived: u64,
     wakes: u64,
+    /// Wakes since time last moved on.
+    at_once: u64,
     next_step: Time,
     steps: u64,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    New,
+    Running,
+    Over,
 }
 
 struct FlowState {
@@ -143,6 +169,13 @@ fn exit_of(flows: &mut [FlowState], link: PortId) -> (Exit, Span) {
     }
 }
 
+/// The packet has arrived or is lost, and with it what it carried.
+fn release(contents: &mut Contents, packet: &Packet) {
+    if let Body::Opaque { content, .. } = packet.body {
+        contents.release(content, packet.segments);
+    }
+}
+
 fn bytes_in(pipe: &DelayLine<Packet>) -> u64 {
     pipe.iter().map(|packet| u64::from(packet.wire_len())).sum()
 }
@@ -155,7 +188,8 @@ const SENDER: u32 = 0;
 const RECEIVER: u32 = 1;
 
 impl<'a, O: Observer> Engine<'a, O> {
-    fn new(scenario: &'a Scenario, address: StreamAddress, observer: &'a mut O) -> Self {
+    /// The world before anything happens. All that is random comes from `address`.
+    pub fn new(scenario: &'a Checked, address: StreamAddress, observer: &'a mut O) -> Self {
         let end = Time::ZERO + scenario.duration;
         let mut flows: Vec<FlowState> = scenario
             .flows
@@ -178,39 +212,108 @@ impl<'a, O: Observer> Engine<'a, O> {
                 link
             })
             .collect();
-        let ways = flows.iter().flat_map(|flow| [&flow.forward, &flow.reverse]);
-        let pipes =
-            if ways.into_iter().all(Way::ends_with_its_links) { 0 } else { 2 * flows.len() };
-        let places = links.len() + 2 * flows.len() + 1 + pipes;
+        let mut carriers = Vec::new();
+        let mut carrier_of = Vec::new();
+        for config in &scenario.carriers {
+            let first = PortId((links.len() + carrier_of.len()) as u16);
+            let ports = config.ports().len();
+            carrier_of.extend(core::iter::repeat_n(carriers.len() as u32, ports));
+            carriers.push(config.build(first, address));
+        }
+        let has_pipes = flows
+            .iter()
+            .flat_map(|flow| [&flow.forward, &flow.reverse])
+            .any(|way| !way.ends_with_its_links());
+        let pipes = if has_pipes { 2 * flows.len() } else { 0 };
+        let ways = links.len() + carriers.len();
+        let places = ways + 2 * flows.len() + 1 + pipes;
         let mut engine = Self {
             now: Time::ZERO,
-            agenda: Agenda::new(links.len(), places, end),
+            agenda: Agenda::new(ways, places, end),
             links,
+            carriers,
+            carrier_of,
+            ways: ways as u32,
             entries: flows
                 .iter()
                 .map(|flow| [&flow.forward, &flow.reverse].map(|way| way.links.first().copied()))
                 .collect(),
             flows,
+            contents: Contents::default(),
             scenario,
             observer,
             sent: 0,
             arrived: 0,
             wakes: 0,
+            at_once: 0,
             next_step: Time::ZERO + scenario.step,
             steps: 0,
+            stage: Stage::New,
         };
         for flow in 0..engine.flows.len() {
             engine.reschedule_sender(flow);
+            let wake = engine.flows[flow].ends.next_receiver_wake();
+            engine.agenda.set_quiet_if_sooner(engine.end_place(flow, RECEIVER), wake);
         }
         engine.set_step();
         engine
     }
 
-    fn run(&mut self) -> Result<(), Violation> {
-        let end = Time::ZERO + self.scenario.duration;
-        self.sample();
-        let mut at_once = 0;
-        while self.turn(end, &mut at_once)? {}
+    /// What time it is: that of the last event, or the one that was run until.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// When the run is over.
+    pub fn end(&self) -> Time {
+        Time::ZERO + self.scenario.duration
+    }
+
+    /// Lets the next thing happen; false when the run is over.
+    ///
+    /// # Errors
+    /// An invariant is broken.
+    pub fn step(&mut self) -> Result<bool, Violation> {
+        self.begin();
+        let mut at_once = self.at_once;
+        let goes_on = self.turn(self.end(), &mut at_once)?;
+        self.at_once = at_once;
+        if !goes_on {
+            self.finish()?;
+        }
+        Ok(goes_on)
+    }
+
+    /// Lets everything happen that happens until `time`, or until the run is over.
+    ///
+    /// # Errors
+    /// An invariant is broken.
+    pub fn run_until(&mut self, time: Time) -> Result<(), Violation> {
+        self.begin();
+        let until = time.min(self.end());
+        let mut at_once = self.at_once;
+        while self.turn(until, &mut at_once)? {}
+        self.at_once = at_once;
+        self.now = self.now.max(until);
+        if until == self.end() {
+            self.finish()?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) {
+        if self.stage == Stage::New {
+            self.stage = Stage::Running;
+            self.sample();
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), Violation> {
+        if self.stage == Stage::Over {
+            return Ok(());
+        }
+        self.stage = Stage::Over;
+        let end = self.end();
         self.now = end;
         self.settle_before(end + Span::from_nanos(1));
         if self.next_step - self.scenario.step < end {
@@ -250,17 +353,18 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     #[inline]
     fn wake(&mut self, place: Place) -> Result<(), Violation> {
-        let links = self.links.len() as u32;
         let index = place.0;
-        if index < links {
+        if (index as usize) < self.links.len() {
             self.wake_link(index as usize);
             return Ok(());
         }
-        let flow = ((index - links) / 2) as usize;
+        // Carriers are before flows; so their places wrap around, and no flow has so high a number.
+        let end = index.wrapping_sub(self.ways);
+        let flow = (end / 2) as usize;
         if flow >= self.flows.len() {
             return self.wake_other(index);
         }
-        match (index - links) % 2 {
+        match end % 2 {
             SENDER => self.wake_sender(flow),
             _ => self.wake_receiver(flow),
         }
@@ -269,9 +373,12 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     /// Neither a link nor an end.
     fn wake_other(&mut self, index: u32) -> Result<(), Violation> {
+        if index < self.ways {
+            return self.wake_carrier(index as usize - self.links.len());
+        }
         let first_pipe = self.step_place().0 + 1;
         if index < first_pipe {
-            return self.step();
+            return self.end_row();
         }
         let flow = ((index - first_pipe) / 2) as usize;
         match (index - first_pipe) % 2 {
@@ -282,12 +389,12 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     fn step_place(&self) -> Place {
-        Place((self.links.len() + 2 * self.flows.len()) as u32)
+        Place(self.ways + 2 * self.flows.len() as u32)
     }
 
     #[inline]
     fn end_place(&self, flow: usize, end: u32) -> Place {
-        Place((self.links.len() + 2 * flow) as u32 + end)
+        Place(self.ways + 2 * flow as u32 + end)
     }
 
     fn pipe_place(&self, flow: usize, direction: Direction) -> Place {
@@ -297,8 +404,13 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// The agenda may call a sender at a time that it has put off since; then nothing happens.
     fn wake_sender(&mut self, flow: usize) {
         if self.flows[flow].ends.next_sender_wake() <= self.now {
-            self.flows[flow].ends.wake_sender(self.now, self.observer);
-            self.drain_sender(flow);
+            match &mut self.flows[flow].ends {
+                Ends::Tcp { sender, .. } => {
+                    sender.on_wake(self.now, self.observer);
+                    self.drain_sender(flow);
+                }
+                Ends::Other(_) => self.wake_other_end(flow, Direction::Forward),
+            }
         }
         let wake = self.flows[flow].ends.next_sender_wake();
         let place = self.end_place(flow, SENDER);
@@ -306,19 +418,50 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     fn wake_receiver(&mut self, flow: usize) {
-        if let Some(answer) = &self.flows[flow].ends.wake_receiver(self.now) {
-            self.depart(flow, answer);
+        match &mut self.flows[flow].ends {
+            Ends::Tcp { receiver, .. } => {
+                receiver.on_wake(self.now);
+                if let Some(answer) = &receiver.poll_transmit(self.now) {
+                    self.depart(flow, answer);
+                }
+            }
+            Ends::Other(_) => self.wake_other_end(flow, Direction::Reverse),
         }
         let wake = self.flows[flow].ends.next_receiver_wake();
         let place = self.end_place(flow, RECEIVER);
         self.agenda.set(place, wake);
     }
 
-    /// Sends what the sender may send.
+    /// An end that sends in that direction and is no lone TCP connection's.
+    #[inline(never)]
+    fn wake_other_end(&mut self, flow: usize, sends: Direction) {
+        let (contents, observer) = (&mut self.contents, &mut *self.observer);
+        if let Ends::Other(other) = &mut self.flows[flow].ends {
+            let first = other.on_wake(self.now, sends, contents, observer);
+            self.drain_other_end(flow, sends, first);
+        }
+    }
+
+    /// Sends `first`, and what the end sends after it.
+    fn drain_other_end(&mut self, flow: usize, sends: Direction, first: Option<Packet>) {
+        let mut next = first;
+        while let Some(packet) = &next {
+            self.depart(flow, packet);
+            let (contents, observer) = (&mut self.contents, &mut *self.observer);
+            next = match &mut self.flows[flow].ends {
+                Ends::Other(other) => other.poll_more(self.now, sends, contents, observer),
+                Ends::Tcp { .. } => None,
+            };
+        }
+    }
+
+    /// Sends what a TCP sender may send.
     #[inline]
     fn drain_sender(&mut self, flow: usize) {
         // Shown where it was made: taken out of its option, each packet would be copied again.
-        while let Some(packet) = &self.flows[flow].ends.poll_transmit(self.now) {
+        while let Ends::Tcp { sender, .. } = &mut self.flows[flow].ends
+            && let Some(packet) = &sender.poll_transmit(self.now)
+        {
             self.depart(flow, packet);
         }
     }
@@ -337,7 +480,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         let who = Who::Flow(packet.flow);
         self.observer.record(self.now, who, &Event::Sent { packet });
         match self.entries[flow][packet.direction as usize] {
-            Some(link) => self.offer(link.index(), packet),
+            Some(port) => self.offer(port.index(), packet),
             None => self.propagate(packet, self.now),
         }
     }
@@ -345,7 +488,9 @@ impl<'a, O: Observer> Engine<'a, O> {
     #[inline(always)]
     fn offer(&mut self, link: usize, packet: &Packet) {
         let now = self.now;
-        let state = &mut self.links[link];
+        let Some(state) = self.links.get_mut(link) else {
+            return self.offer_to_carrier(link, packet);
+        };
         if state.exit() == Exit::OwnDelays {
             self.offer_slowly(link, packet);
             return;
@@ -369,6 +514,42 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.settle(link);
         let wake = self.links[link].next_wake();
         self.agenda.set(Place(link as u32), wake);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn offer_to_carrier(&mut self, port: usize, packet: &Packet) {
+        let carrier = self.carrier_of[port - self.links.len()] as usize;
+        let port = PortId(port as u16);
+        self.carriers[carrier].offer(self.now, port, *packet, self.observer);
+        self.reschedule_carrier(carrier);
+    }
+
+    /// What has come out is taken at the same moment, a packet a wake.
+    fn reschedule_carrier(&mut self, carrier: usize) {
+        let wake = self.carriers[carrier].next_wake().max(self.now);
+        self.agenda.set(Place((self.links.len() + carrier) as u32), wake);
+    }
+
+    /// What has crossed `carrier` goes on from there.
+    #[inline(never)]
+    fn wake_carrier(&mut self, carrier: usize) -> Result<(), Violation> {
+        let now = self.now;
+        self.carriers[carrier].on_wake(now, self.observer);
+        let delivered = self.carriers[carrier].poll_deliver(now);
+        self.reschedule_carrier(carrier);
+        let Some((port, packet)) = &delivered else { return Ok(()) };
+        let way = self.flows[packet.flow.index()].way(packet.direction);
+        let passed = usize::from(packet.hop);
+        if passed == 0 || way.links.get(passed - 1) != Some(port) {
+            return Err(Violation::Route { at: now, flow: packet.flow, port: *port });
+        }
+        if passed == way.links.len() && !way.delay.is_zero() {
+            self.propagate(packet, now);
+        } else {
+            self.pass_on(packet);
+        }
+        Ok(())
     }
 
     /// Pulls all that is due by now.
@@ -503,27 +684,49 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.arrived += u64::from(packet.wire_len());
         let who = Who::Flow(packet.flow);
         self.observer.record(now, who, &Event::Arrived { packet });
-        match packet.direction {
-            Direction::Forward => {
-                let ends = &mut self.flows[flow].ends;
-                let answer = &ends.on_forward(now, packet, self.observer);
-                let wake = ends.next_receiver_wake();
-                if let Some(answer) = answer {
-                    self.depart(flow, answer);
+        match &mut self.flows[flow].ends {
+            Ends::Tcp { sender, receiver } => match packet.direction {
+                Direction::Forward => {
+                    receiver.on_packet(now, packet, self.observer);
+                    let answer = &receiver.poll_transmit(now);
+                    let wake = receiver.next_wake();
+                    if let Some(answer) = answer {
+                        self.depart(flow, answer);
+                    }
+                    let place = self.end_place(flow, RECEIVER);
+                    self.agenda.set_quiet_if_sooner(place, wake);
                 }
-                let place = self.end_place(flow, RECEIVER);
-                self.agenda.set_quiet_if_sooner(place, wake);
-            }
-            Direction::Reverse => {
-                self.flows[flow].ends.on_reverse(now, packet, self.observer);
-                self.drain_sender(flow);
-                self.reschedule_sender(flow);
-            }
+                Direction::Reverse => {
+                    sender.on_packet(now, packet, self.observer);
+                    self.drain_sender(flow);
+                    self.reschedule_sender(flow);
+                }
+            },
+            Ends::Other(_) => self.arrive_at_other_end(flow, packet),
         }
     }
 
+    #[inline(never)]
+    fn arrive_at_other_end(&mut self, flow: usize, packet: &Packet) {
+        let (contents, observer) = (&mut self.contents, &mut *self.observer);
+        let Ends::Other(other) = &mut self.flows[flow].ends else { return };
+        let first = other.on_packet(self.now, packet, contents, observer);
+        release(&mut self.contents, packet);
+        let (sends, end) = match packet.direction {
+            Direction::Forward => (Direction::Reverse, RECEIVER),
+            Direction::Reverse => (Direction::Forward, SENDER),
+        };
+        self.drain_other_end(flow, sends, first);
+        let wake = match sends {
+            Direction::Forward => self.flows[flow].ends.next_sender_wake(),
+            Direction::Reverse => self.flows[flow].ends.next_receiver_wake(),
+        };
+        let place = self.end_place(flow, end);
+        self.agenda.set_quiet_if_sooner(place, wake.max(self.now));
+    }
+
     /// A row of the time series ends, or the warm-up: what was before has happened.
-    fn step(&mut self) -> Result<(), Violation> {
+    fn end_row(&mut self) -> Result<(), Violation> {
         self.settle_before(self.now);
         if self.now < self.next_step {
             for index in 0..self.links.len() {
@@ -534,6 +737,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             self.set_step();
             return Ok(());
         }
+        self.free_lost();
         self.sample();
         self.next_step += self.scenario.step;
         self.set_step();
@@ -542,6 +746,14 @@ impl<'a, O: Observer> Engine<'a, O> {
             self.check_counts()?;
         }
         self.check()
+    }
+
+    /// Frees what packets carried that were dropped or lost.
+    fn free_lost(&mut self) {
+        let contents = &mut self.contents;
+        let mut free = |packet: Packet| release(contents, &packet);
+        self.links.iter_mut().for_each(|link| link.take_lost(&mut free));
+        self.carriers.iter_mut().for_each(|carrier| carrier.take_lost(&mut free));
     }
 
     fn set_step(&mut self) {
@@ -564,6 +776,17 @@ impl<'a, O: Observer> Engine<'a, O> {
             let who = Who::Port(PortId(index as u16));
             self.observer.record(now, who, &Event::QueueSample(&sample));
         }
+        for (port, carrier) in self.carrier_ports() {
+            let sample = self.carriers[carrier].sample(now, port);
+            self.observer.record(now, Who::Port(port), &Event::QueueSample(&sample));
+        }
+    }
+
+    /// The ports that are no links, and the position of the carrier of each.
+    fn carrier_ports(&self) -> impl Iterator<Item = (PortId, usize)> + use<O> {
+        let first = self.links.len() as u16;
+        let carriers: Vec<u32> = self.carrier_of.clone();
+        (first..).map(PortId).zip(carriers.into_iter().map(|carrier| carrier as usize))
     }
 
     /// Senders count as selectively acknowledged, lost and retransmitted what is.
@@ -580,19 +803,29 @@ impl<'a, O: Observer> Engine<'a, O> {
         let at = self.now;
         let mut inside = 0;
         let mut dropped = 0;
-        for (index, link) in self.links.iter().enumerate() {
-            let books = link.books();
+        let links = (0..).map(PortId).zip(self.links.iter().map(Wire::books));
+        let others =
+            self.carrier_ports().map(|(port, carrier)| (port, self.carriers[carrier].books(port)));
+        for (port, books) in links.chain(others) {
             inside += books.waiting + books.under_way;
             dropped += books.dropped + books.lost;
             if !books.balance() {
-                return Err(Violation::PortConservation { at, port: PortId(index as u16), books });
+                return Err(Violation::PortConservation { at, port, books });
             }
+        }
+        for (carrier, state) in self.carriers.iter().enumerate() {
+            state.check(at).map_err(|problem| Violation::Carrier { at, carrier, problem })?;
         }
         for (index, flow) in self.flows.iter().enumerate() {
             inside += bytes_in(&flow.forward.pipe) + bytes_in(&flow.reverse.pipe);
             if let Some([una, next, sent]) = flow.ends.out_of_sequence() {
                 return Err(Violation::Sequence { at, flow: index, una, next, sent });
             }
+            flow.ends.check().map_err(|problem| Violation::Endpoint {
+                at,
+                flow: index,
+                problem,
+            })?;
         }
         let (sent, arrived) = (self.sent, self.arrived);
         if sent != arrived + dropped + inside {
@@ -601,13 +834,27 @@ impl<'a, O: Observer> Engine<'a, O> {
         Ok(())
     }
 
-    fn outcome(&self) -> Outcome {
+    /// What the world looks like now.
+    pub fn outcome(&self) -> Outcome {
         let now = self.now;
+        let others: Vec<(PortId, usize)> = self.carrier_ports().collect();
+        let sample = |&(port, carrier): &(PortId, usize)| self.carriers[carrier].sample(now, port);
+        let details = |&(port, carrier): &(PortId, usize)| self.carriers[carrier].details(port);
         Outcome {
             end: now,
             flows: self.flows.iter().map(|flow| flow.ends.sample(now)).collect(),
-            links: self.links.iter().map(|link| link.sample(now)).collect(),
-            queue_details: self.links.iter().map(Wire::queue_details).collect(),
+            links: self
+                .links
+                .iter()
+                .map(|link| link.sample(now))
+                .chain(others.iter().map(sample))
+                .collect(),
+            queue_details: self
+                .links
+                .iter()
+                .map(Wire::queue_details)
+                .chain(others.iter().map(details))
+                .collect(),
             wakes: self.wakes,
         }
     }
@@ -618,7 +865,7 @@ mod tests {
     use sojourn_core::{Purpose, Rate};
     use sojourn_host::tcp::Config as Transport;
     use sojourn_link::RateConfig;
-    use sojourn_scenario::{App, Flow, Host, Link as LinkConfig};
+    use sojourn_scenario::{App, Flow, Host, Link as LinkConfig, Scenario};
 
     use super::*;
 
@@ -634,7 +881,7 @@ mod tests {
 
     /// Offloaded flows so fast that a burst seldom waits a millisecond for the next one, over a
     /// queue that overflows.
-    fn scenario() -> Scenario {
+    fn scenario() -> Checked {
         let link = |name, queue| {
             let rate = RateConfig::fixed(Rate::from_bps(300_000_000)).expect("a positive rate");
             let queue = sojourn_qdisc::Config::parse(queue).expect("a discipline");
@@ -660,10 +907,13 @@ mod tests {
             hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
             links: vec![link("queue", "bfifo limit 750000"), link("back", "pfifo limit 1000")],
             flows: flows.collect(),
+            carriers: Vec::new(),
         }
+        .checked()
+        .expect("a sound world")
     }
 
-    fn story(scenario: &Scenario, mut disturb: impl FnMut(&mut Engine<'_, Story>)) -> Vec<String> {
+    fn story(scenario: &Checked, mut disturb: impl FnMut(&mut Engine<'_, Story>)) -> Vec<String> {
         let mut story = Story::default();
         let address = StreamAddress { seed: 1, run: 1 };
         let mut engine = Engine::new(scenario, address, &mut story);

@@ -13,7 +13,7 @@ mod agenda;
 mod ends;
 mod engine;
 
-pub use engine::{Outcome, Violation, run};
+pub use engine::{Engine, Outcome, Violation, run};
 
 /// Raised whenever the same scenario and seed would give other packets than before, so that
 /// results of different models are not taken for one another.

@@ -131,13 +131,13 @@ fn scenario(world: &World) -> Scenario {
             link("there", world.queue, world.mbps, world.loss),
             link("back", world.back, world.back_mbps, world.back_loss),
         ],
+        carriers: Vec::new(),
         flows: vec![Flow::new("flow", App::bulk(cca, world.transport.clone()), &[0], &[1])],
     }
 }
 
 fn run(world: &World) -> Seen {
-    let scenario = scenario(world);
-    scenario.check().expect("a scenario");
+    let scenario = scenario(world).checked().expect("a scenario");
     let mut seen = Seen {
         warmup: Time::ZERO + scenario.warmup,
         end: Time::ZERO + scenario.duration,

@@ -73,6 +73,7 @@ impl World {
                 link("back", 10, "pfifo limit 1000"),
                 link("further", 8, self.queue),
             ],
+            carriers: Vec::new(),
             flows: vec![
                 flow("a", "cubic", &[0], Span::ZERO),
                 flow("b", "bbr", &[0, 2][..usize::from(self.links)], self.own_delay),
@@ -83,7 +84,8 @@ impl World {
     fn run(self, needs_order: bool) -> Record {
         let mut record = Record { needs_order, ..Record::default() };
         let address = StreamAddress { seed: 1, run: 1 };
-        sojourn_sim::run(&self.scenario(), address, &mut record).expect("invariants hold");
+        let scenario = self.scenario().checked().expect("a sound scenario");
+        sojourn_sim::run(&scenario, address, &mut record).expect("invariants hold");
         record
     }
 }

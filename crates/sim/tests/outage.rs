@@ -103,9 +103,10 @@ fn run(cca: &str, outage: Span) -> (Log, Outcome) {
         step: Span::from_millis(1),
         hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
         links: vec![link("queue", rate), link("reverse", RateConfig::Unlimited)],
+        carriers: Vec::new(),
         flows: vec![Flow::new("bulk", app, &[0], &[1])],
     };
-    scenario.check().expect("a sound scenario");
+    let scenario = scenario.checked().expect("a sound scenario");
     let mut log = Log::default();
     let outcome = sojourn_sim::run(&scenario, StreamAddress { seed: 1, run: 1 }, &mut log)
         .unwrap_or_else(|violation| panic!("{cca}, {outage}: {violation}"));

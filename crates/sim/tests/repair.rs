@@ -58,9 +58,11 @@ fn losses_are_repaired_without_waiting_for_reordering() {
             step: Span::from_millis(100),
             hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
             links: vec![lossy.clone(), link("reverse", RateConfig::Unlimited)],
+            carriers: Vec::new(),
             flows: vec![Flow::new("bulk", app, &[0], &[1])],
         };
         let mut repairs = Repairs::default();
+        let scenario = scenario.checked().expect("a sound scenario");
         sojourn_sim::run(&scenario, StreamAddress { seed: 1, run: 1 }, &mut repairs)
             .unwrap_or_else(|violation| panic!("{cca}: {violation}"));
         let mut delays = repairs.delays;

@@ -1,4 +1,4 @@
-use sojourn_core::Packet;
+use sojourn_core::{Body, Packet};
 use sojourn_qdisc::Reshape;
 
 /// What a carrier carries: a simulated packet, or a handle to real bytes with what their headers
@@ -31,6 +31,6 @@ impl Carried for Packet {
 
     #[inline]
     fn has_contents(&self) -> bool {
-        false
+        matches!(self.body, Body::Opaque { .. })
     }
 }

@@ -13,9 +13,14 @@ extern crate alloc;
 mod carried;
 mod carrier;
 mod link;
+mod model;
+pub mod suite;
+mod switch;
 mod wire;
 
 pub use carried::Carried;
 pub use carrier::{Books, Carrier};
 pub use link::Link;
+pub use model::{CarrierConfig, CarrierModel, ExternalCarrier, PortShape};
+pub use switch::{Switch, SwitchConfig};
 pub use wire::{Counts, Exit, Wire};

@@ -217,6 +217,16 @@ impl<P: Carried> Wire<P> {
         }
     }
 
+    /// When something happens next, for whoever does not want it done late.
+    pub fn next_event(&self) -> Time {
+        self.line.due.min(self.line.pipe.next())
+    }
+
+    /// When the next packet comes out at the far end.
+    pub fn next_arrival(&self) -> Time {
+        self.line.pipe.next()
+    }
+
     /// When the next packet is to be taken from the queue: never, if nothing waits.
     #[inline(always)]
     pub fn due(&self) -> Time {

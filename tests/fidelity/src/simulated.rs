@@ -89,6 +89,7 @@ pub fn scenario(situation: &Situation) -> Result<Scenario, Needs> {
         step: Span::from_millis(100),
         hosts: ["senders", "receiver"].map(|name| Host { name: name.into() }).into(),
         links: vec![bottleneck],
+        carriers: Vec::new(),
         flows,
     })
 }
@@ -103,6 +104,7 @@ pub fn simulate(situation: &Situation, seeds: u64) -> Result<Simulated, Needs> {
     for run in 0..seeds {
         let scenario = at_phase(&situated, run as f64 / seeds as f64);
         let mut watch = Watch::new(&scenario);
+        let scenario = scenario.checked().unwrap_or_else(|e| panic!("{}: {e}", situation.id));
         sojourn_sim::run(&scenario, StreamAddress { seed: 1, run }, &mut watch)
             .unwrap_or_else(|violation| panic!("{}: {violation}", situation.id));
         watch.add_to(&mut total, &scenario);
@@ -274,7 +276,7 @@ impl Watch {
             match &flow.app {
                 App::Ping(_) => total.ping_p50_ms += median(&mut watched.delays_ms),
                 App::Udp(_) => total.udp_owd_p50_ms += median(&mut watched.delays_ms),
-                App::Tcp { .. } => {}
+                App::Tcp { .. } | App::External(_) => {}
             }
         }
         let mut names: Vec<&str> = Vec::new();

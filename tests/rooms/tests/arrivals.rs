@@ -5,14 +5,14 @@ use std::path::Path;
 
 use sojourn_core::{Event, FlowId, Observer, StreamAddress, Time, Who};
 use sojourn_metrics::{Collector, RunMetrics};
-use sojourn_scenario::Scenario;
+use sojourn_scenario::Checked;
 use sojourn_study::runner::shape;
 use sojourn_study::{Overrides, Study};
 
 const ADDRESS: StreamAddress = StreamAddress { seed: 1, run: 1 };
 
 /// Web-like transfers at half of 20 Mbit/s beside one that never ends.
-fn scenario(queue: &str, cca: &str, more: &str) -> Scenario {
+fn scenario(queue: &str, cca: &str, more: &str) -> Checked {
     let ecn = if cca == "prague" { "accecn" } else { "classic" };
     let text = format!(
         "schema = 1\ntitle = \"t\"\n[scenario]\nduration = \"8s\"\nwarmup = \"1s\"\n\
@@ -44,7 +44,7 @@ impl Observer for Offered {
 }
 
 /// A run whose invariants are checked at every step, and what was offered to flow `flow`.
-fn run(scenario: &Scenario, flow: u32) -> (RunMetrics, Vec<(Time, u64)>) {
+fn run(scenario: &Checked, flow: u32) -> (RunMetrics, Vec<(Time, u64)>) {
     let offered = Offered { flow, transfers: Vec::new() };
     let mut observer = (Collector::new(shape(scenario)), offered);
     let outcome = sojourn_sim::run(scenario, ADDRESS, &mut observer)

@@ -8,7 +8,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use sojourn_core::{Span, SpecError};
-use sojourn_scenario::Scenario;
+use sojourn_scenario::Checked;
 
 use crate::document::{self, Assignment, At, Document, Node, Table, Value};
 use crate::error::StudyError;
@@ -45,7 +45,7 @@ pub struct StudyFile {
 pub struct StudyScenario {
     /// A value for each factor.
     pub factors: Vec<String>,
-    pub scenario: Scenario,
+    pub scenario: Checked,
     pub flows: Vec<PlannedFlow>,
     pub queues: Vec<PlannedQueue>,
     /// What is no mistake, but seldom meant.
@@ -125,11 +125,11 @@ impl StudyFile {
 impl StudyScenario {
     /// Makes every run at most `duration` long; warm-up, starts and stops shrink in proportion.
     fn shorten(&mut self, duration: Span) -> Result<(), SpecError> {
-        let scenario = &mut self.scenario;
-        let whole = scenario.duration;
+        let whole = self.scenario.duration;
         if whole <= duration {
             return Ok(());
         }
+        let mut scenario = self.scenario.clone().into_inner();
         let part = |span: Span| {
             let nanos = u128::from(span.as_nanos()) * u128::from(duration.as_nanos());
             Span::from_nanos((nanos / u128::from(whole.as_nanos())) as u64)
@@ -142,7 +142,8 @@ impl StudyScenario {
             flow.start_jitter = part(flow.start_jitter);
             flow.stop = flow.stop.map(part);
         }
-        scenario.check()
+        self.scenario = scenario.checked()?;
+        Ok(())
     }
 }
 

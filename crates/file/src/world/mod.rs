@@ -14,7 +14,7 @@ mod tests;
 pub use traces::Traces;
 
 use sojourn_core::{Span, SpecError};
-use sojourn_scenario::Scenario;
+use sojourn_scenario::{Checked, Scenario};
 
 use crate::document::Document;
 use crate::error::StudyError;
@@ -24,14 +24,10 @@ use crate::spec::ScenarioSpec;
 /// Where `step` is left out.
 pub const DEFAULT_STEP: Span = Span::from_millis(100);
 
-/// More rows of time series than anybody can look at, and than fit in memory: steps of all flows
-/// and queues of a run.
-const MAX_ROWS: u64 = 10_000_000;
-
 /// A scenario, and what the plan tells of it.
 #[derive(Clone, Debug)]
 pub struct World {
-    pub scenario: Scenario,
+    pub scenario: Checked,
     pub flows: Vec<PlannedFlow>,
     pub queues: Vec<PlannedQueue>,
     /// What is no mistake, but seldom meant.
@@ -89,20 +85,11 @@ fn assemble(spec: &ScenarioSpec, document: &Document, traces: &mut Traces) -> Re
         step: spec.step.as_ref().map_or(DEFAULT_STEP, |step| step.value),
         hosts: shape.hosts,
         links: shape.links,
+        carriers: shape.carriers,
         flows,
     };
-    let things = (scenario.flows.len() + scenario.links.len()) as u64;
-    let (duration, step) = (scenario.duration.as_nanos(), scenario.step.as_nanos());
-    if step > 0 && (duration / step).saturating_mul(things) > MAX_ROWS {
-        let least = Span::from_millis((duration / (MAX_ROWS / things).max(1)).div_ceil(1_000_000));
-        let problem = format!(
-            "{} cuts {} of {things} flows and queues into too many rows",
-            scenario.step, scenario.duration
-        );
-        let problem = SpecError::new(problem).allow([format!("{least} or more")]);
-        return Err(Wrong::new("step", problem));
-    }
-    scenario.check().map_err(|problem| Wrong::new(key_of(&scenario), problem))?;
+    let key = key_of(&scenario);
+    let scenario = scenario.checked().map_err(|problem| Wrong::new(key, problem))?;
     let notices = notices::notices(&scenario);
     Ok(World { scenario, flows: planned, queues: shape.queues, notices })
 }
@@ -113,7 +100,10 @@ fn key_of(scenario: &Scenario) -> &'static str {
         "duration"
     } else if scenario.warmup >= scenario.duration {
         "warmup"
-    } else if scenario.step.is_zero() || scenario.step > scenario.duration {
+    } else if scenario.step.is_zero()
+        || scenario.step > scenario.duration
+        || scenario.has_too_many_rows()
+    {
         "step"
     } else {
         "flow"

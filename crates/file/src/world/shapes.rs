@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use sojourn_core::{HostId, PortId, Span, SpecError};
-use sojourn_scenario::{Host, Link};
+use sojourn_scenario::{CarrierConfig, Host, Link};
 
 use super::routes::Graph;
 use super::{Traces, Wrong, gateway};
@@ -21,6 +21,7 @@ const MAX_LINKS: usize = 5_000;
 pub(super) struct Shape {
     pub(super) hosts: Vec<Host>,
     pub(super) links: Vec<Link>,
+    pub(super) carriers: Vec<CarrierConfig>,
     pub(super) queues: Vec<PlannedQueue>,
     pub(super) ways: Ways,
 }
@@ -142,13 +143,19 @@ impl Shape {
         // Always there, and first, so that other hosts do not change their addresses.
         let hosts = ["server", "client"].map(|name| Host { name: name.into() }).into();
         let ways = Ways::Sides { down, up, hops };
-        Self { hosts, links: Vec::new(), queues: Vec::new(), ways }
+        Self { hosts, links: Vec::new(), carriers: Vec::new(), queues: Vec::new(), ways }
     }
 
     /// Free nodes, of which there are none yet.
     fn nodes() -> Self {
         let ways = Ways::Shortest(Graph::default());
-        Self { hosts: Vec::new(), links: Vec::new(), queues: Vec::new(), ways }
+        Self {
+            hosts: Vec::new(),
+            links: Vec::new(),
+            carriers: Vec::new(),
+            queues: Vec::new(),
+            ways,
+        }
     }
 
     /// Adds one direction of a line.

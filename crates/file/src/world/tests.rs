@@ -4,7 +4,7 @@ use sojourn_core::{HostId, PortId, Span};
 use sojourn_host::apps::{PingConfig, UdpConfig};
 use sojourn_host::tcp;
 use sojourn_link::RateConfig;
-use sojourn_scenario::{App, Scenario, Traffic};
+use sojourn_scenario::{App, Checked, Traffic};
 
 use crate::study_file::{Overrides, StudyFile};
 
@@ -14,7 +14,7 @@ fn study_in(folder: &Path, scenario: &str) -> Result<StudyFile, String> {
         .map_err(|error| error.to_string())
 }
 
-fn scenario(text: &str) -> Scenario {
+fn scenario(text: &str) -> Checked {
     let mut study = study_in(Path::new(""), text).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(study.scenarios.len(), 1);
     study.scenarios.remove(0).scenario
@@ -27,7 +27,7 @@ fn error(text: &str) -> String {
 const PATH: &str =
     "[scenario.path]\nrate = \"10Mbps\"\nrtt = \"20ms\"\nqueue = \"pfifo limit 50\"\n";
 
-fn on_path(flows: &str) -> Scenario {
+fn on_path(flows: &str) -> Checked {
     scenario(&format!("{PATH}{flows}"))
 }
 

@@ -1,8 +1,10 @@
 //! ICMP echo requests at a steady pace, and the answers.
 
-use sojourn_core::{Body, Direction, Packet, Span, Time};
+use sojourn_core::{Body, Direction, Event, Packet, Span, SpecError, Time, Who};
 
+use super::{LONGEST, within};
 use crate::tcp::Endpoints;
+use crate::{Around, Endpoint};
 
 /// As `ping -i INTERVAL -s SIZE` would be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +20,16 @@ impl Default for PingConfig {
     }
 }
 
-/// The asking end; the answering end is [`Ping::answer`].
+impl PingConfig {
+    /// # Errors
+    /// Requests so often that a run would not end, or a packet that no IP packet can be.
+    pub fn check(&self) -> Result<(), SpecError> {
+        within("interval", self.interval, Span::from_micros(1), LONGEST)?;
+        within("ip_len", self.ip_len, 28, 65_535)
+    }
+}
+
+/// The asking end.
 #[derive(Clone, Debug)]
 pub struct Ping {
     config: PingConfig,
@@ -32,8 +43,19 @@ impl Ping {
     pub fn new(config: PingConfig, ends: Endpoints, start: Time, stop: Time) -> Self {
         Self { config, ends, next: start, stop, number: 0 }
     }
+}
 
-    pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+impl Endpoint for Ping {
+    fn on_packet(&mut self, now: Time, packet: &Packet, around: &mut Around<'_>) {
+        if let Body::Echo { asked, .. } = packet.body {
+            let rtt = now.since(asked);
+            around.observer.record(now, Who::Flow(packet.flow), &Event::Ping { rtt });
+        }
+    }
+
+    fn on_wake(&mut self, _: Time, _: &mut Around<'_>) {}
+
+    fn poll_transmit(&mut self, now: Time, _: &mut Around<'_>) -> Option<Packet> {
         if now < self.next || self.next >= self.stop {
             return None;
         }
@@ -43,19 +65,36 @@ impl Ping {
         Some(self.ends.packet(now, self.config.ip_len, Body::Echo { number, asked: now }))
     }
 
-    pub fn next_wake(&self) -> Time {
+    fn next_wake(&self) -> Time {
         if self.next >= self.stop { Time::NEVER } else { self.next }
     }
+}
 
-    /// The reply to `request`.
-    pub fn answer(now: Time, request: &Packet) -> Packet {
-        Packet {
+/// The answering end.
+#[derive(Clone, Debug, Default)]
+pub struct Echo {
+    reply: Option<Packet>,
+}
+
+impl Endpoint for Echo {
+    fn on_packet(&mut self, now: Time, request: &Packet, _: &mut Around<'_>) {
+        self.reply = Some(Packet {
             direction: Direction::Reverse,
             hop: 0,
             src: request.dst,
             dst: request.src,
             sent: now,
             ..*request
-        }
+        });
+    }
+
+    fn on_wake(&mut self, _: Time, _: &mut Around<'_>) {}
+
+    fn poll_transmit(&mut self, _: Time, _: &mut Around<'_>) -> Option<Packet> {
+        self.reply.take()
+    }
+
+    fn next_wake(&self) -> Time {
+        Time::NEVER
     }
 }

@@ -1,8 +1,10 @@
 //! Datagrams at a constant rate: frames a second, each of one or more datagrams sent together.
 
-use sojourn_core::{Body, Packet, Queued, Span, Time};
+use sojourn_core::{Body, Event, Packet, Queued, Span, SpecError, Time, Who};
 
+use super::{LONGEST, within};
 use crate::tcp::Endpoints;
+use crate::{Around, Endpoint};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpConfig {
@@ -16,6 +18,19 @@ pub struct UdpConfig {
     pub header: u32,
 }
 
+impl UdpConfig {
+    /// # Errors
+    /// Frames so often that a run would not end, or that can't be cut into so many datagrams.
+    pub fn check(&self) -> Result<(), SpecError> {
+        within("interval", self.interval, Span::from_nanos(10), LONGEST)?;
+        within("header", self.header, 20, 200)?;
+        within("frame", self.frame, 1, 60_000_000)?;
+        // Every datagram has a byte at least, and fits an IP packet.
+        within("datagrams", self.datagrams, self.frame.div_ceil(65_535 - self.header), self.frame)
+    }
+}
+
+/// The sending end.
 #[derive(Clone, Debug)]
 pub struct Udp {
     config: UdpConfig,
@@ -32,8 +47,14 @@ impl Udp {
     pub fn new(config: UdpConfig, ends: Endpoints, start: Time, stop: Time) -> Self {
         Self { config, ends, next: start, stop, frame: 0, part: 0, number: 0 }
     }
+}
 
-    pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+impl Endpoint for Udp {
+    fn on_packet(&mut self, _: Time, _: &Packet, _: &mut Around<'_>) {}
+
+    fn on_wake(&mut self, _: Time, _: &mut Around<'_>) {}
+
+    fn poll_transmit(&mut self, now: Time, _: &mut Around<'_>) -> Option<Packet> {
         if now < self.next || self.next >= self.stop {
             return None;
         }
@@ -55,12 +76,36 @@ impl Udp {
         Some(self.ends.packet(now, payload + header, body))
     }
 
-    /// Bytes of application data in one of this stream's datagrams.
-    pub fn payload(&self, datagram: &Packet) -> u64 {
-        u64::from(datagram.ip_len().saturating_sub(self.config.header))
+    fn next_wake(&self) -> Time {
+        if self.next >= self.stop { Time::NEVER } else { self.next }
+    }
+}
+
+/// The receiving end: it takes what comes.
+#[derive(Clone, Debug)]
+pub struct UdpSink {
+    header: u32,
+}
+
+impl UdpSink {
+    pub fn new(config: UdpConfig) -> Self {
+        Self { header: config.header }
+    }
+}
+
+impl Endpoint for UdpSink {
+    fn on_packet(&mut self, now: Time, packet: &Packet, around: &mut Around<'_>) {
+        let bytes = u64::from(packet.ip_len().saturating_sub(self.header));
+        around.observer.record(now, Who::Flow(packet.flow), &Event::Delivered { bytes });
     }
 
-    pub fn next_wake(&self) -> Time {
-        if self.next >= self.stop { Time::NEVER } else { self.next }
+    fn on_wake(&mut self, _: Time, _: &mut Around<'_>) {}
+
+    fn poll_transmit(&mut self, _: Time, _: &mut Around<'_>) -> Option<Packet> {
+        None
+    }
+
+    fn next_wake(&self) -> Time {
+        Time::NEVER
     }
 }

@@ -18,10 +18,12 @@
 //! | `window` | the receive window |
 //! | `ecn` | what both ends agree on, and what packets bear |
 //! | `accecn` | the counters of accurate feedback |
+//! | `endpoint` | sender and receiver as the endpoints of a flow |
 
 mod accecn;
 mod control;
 mod ecn;
+mod endpoint;
 mod prr;
 mod rate;
 mod receiver;
@@ -39,7 +41,11 @@ pub use receiver::Receiver;
 pub use sender::Sender;
 pub use window::ReceiveBuffer;
 
-use sojourn_core::{Body, Direction, ETHERNET_HEADER, Ecn, FlowId, HostId, Packet, Span, Time};
+use sojourn_core::{
+    Body, Direction, ETHERNET_HEADER, Ecn, FlowId, HostId, Packet, Span, SpecError, Time,
+};
+
+use crate::apps::within;
 
 /// What both ends of a connection are set to; defaults are Linux's.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,6 +135,43 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    /// # Errors
+    /// A value that no connection works with.
+    pub fn check(&self) -> Result<(), SpecError> {
+        within("mss", self.mss, 64, 65_000)?;
+        within("header", self.header, 20, 535)?;
+        within("initial_cwnd", self.initial_cwnd, 1, 10_000)?;
+        within("offload_segments", self.offload_segments, 1, u16::MAX)?;
+        within("gso_max_size", self.gso_max_size, 1, 16 << 20)?;
+        within("tso_rtt_log", self.tso_rtt_log, 0, 31)?;
+        // Two small segments; and far below where sums of buffers could wrap.
+        let buffer = |what, bytes| within(what, bytes, 2_304, 1 << 40);
+        match self.receive_buffer {
+            ReceiveBuffer::Window(bytes) => buffer("receive_window", bytes)?,
+            ReceiveBuffer::Locked(bytes) => buffer("receive_buffer", bytes)?,
+            ReceiveBuffer::Auto { initial, most } => {
+                buffer("most receive_buffer", most)?;
+                within("initial receive_buffer", initial, 2_304, most)?;
+            }
+        }
+        if self.send_buffer > 0 {
+            buffer("send_buffer", self.send_buffer)?;
+        }
+        for (what, span, most) in [
+            ("tick", self.tick, Span::from_secs(1)),
+            ("rto_min", self.rto_min, Span::from_secs(120)),
+            ("delayed_ack", self.delayed_ack, Span::from_secs(1)),
+            ("deferral", self.deferral, Span::from_secs(1)),
+            ("pacing_slack", self.pacing_slack, Span::from_millis(100)),
+            ("address_resolution", self.address_resolution, Span::from_secs(60)),
+        ] {
+            within(what, span, Span::ZERO, most)?;
+        }
+        Ok(())
+    }
+}
+
 /// Where a connection's packets come from and go to.
 #[derive(Clone, Copy, Debug)]
 pub struct Endpoints {
@@ -141,7 +184,7 @@ pub struct Endpoints {
 impl Endpoints {
     /// A packet of `ip_len` bytes that leaves the sender as one segment, not ECN-capable.
     #[inline(always)]
-    pub(crate) fn packet(&self, now: Time, ip_len: u32, body: Body) -> Packet {
+    pub fn packet(&self, now: Time, ip_len: u32, body: Body) -> Packet {
         Packet {
             flow: self.flow,
             connection: 0,
@@ -155,6 +198,16 @@ impl Endpoints {
             dst: self.receiver,
             sent: now,
             body,
+        }
+    }
+
+    /// The same from the receiver to the sender.
+    pub fn answer(&self, now: Time, ip_len: u32, body: Body) -> Packet {
+        Packet {
+            direction: Direction::Reverse,
+            src: self.receiver,
+            dst: self.sender,
+            ..self.packet(now, ip_len, body)
         }
     }
 }

@@ -161,7 +161,8 @@ impl FlowState {
     pub(super) fn on_dropped(&mut self, packet: &Packet) {
         match &packet.body {
             Body::Datagram { frame, .. } => self.frames.on_dropped(*frame),
-            Body::Segment(_) | Body::Echo { .. } => {}
+            Body::Opaque { .. } if packet.direction == Direction::Reverse => return,
+            Body::Segment(_) | Body::Echo { .. } | Body::Opaque { .. } => {}
             Body::Ack(_) | Body::Handshake { .. } => return,
         }
         self.total.dropped_packets += u64::from(packet.segments);
@@ -274,6 +275,10 @@ impl FlowState {
                 self.datagrams.sent += 1;
                 self.frames.on_sent(now, *frame, *last);
             }
+            Body::Opaque { .. } if packet.direction == Direction::Forward => {
+                self.count_sent(packet);
+                self.datagrams.sent += 1;
+            }
             Body::Echo { .. } if packet.direction == Direction::Forward => {
                 self.count_sent(packet);
                 self.pings.sent += 1;
@@ -282,7 +287,11 @@ impl FlowState {
                 // What is repeated after a loss was asked for by the first request.
                 self.first_request.get_or_insert((packet.connection, *asked));
             }
-            Body::Echo { .. } | Body::Handshake { .. } | Body::Segment(_) | Body::Ack(_) => {}
+            Body::Echo { .. }
+            | Body::Handshake { .. }
+            | Body::Segment(_)
+            | Body::Ack(_)
+            | Body::Opaque { .. } => {}
         }
     }
 
@@ -295,6 +304,10 @@ impl FlowState {
                 self.on_datagram(now, packet.sent, *number);
                 self.frames.on_arrived(now, *frame);
             }
+            Body::Opaque { number, .. } if packet.direction == Direction::Forward => {
+                self.count_arrived(now, packet);
+                self.on_datagram(now, packet.sent, *number);
+            }
             Body::Echo { number, .. } if packet.direction == Direction::Reverse => {
                 self.pings.on_arrived(*number);
             }
@@ -305,7 +318,11 @@ impl FlowState {
                     self.connect = self.connect.or(Some(now.since(asked)));
                 }
             }
-            Body::Echo { .. } | Body::Handshake { .. } | Body::Segment(_) | Body::Ack(_) => {}
+            Body::Echo { .. }
+            | Body::Handshake { .. }
+            | Body::Segment(_)
+            | Body::Ack(_)
+            | Body::Opaque { .. } => {}
         }
     }
 
@@ -350,7 +367,9 @@ fn ack_number(ack: &AckBody) -> u32 {
 
 fn other_number(body: &Body, connection: u32) -> u32 {
     match body {
-        Body::Datagram { number, .. } | Body::Echo { number, .. } => *number,
+        Body::Datagram { number, .. } | Body::Echo { number, .. } | Body::Opaque { number, .. } => {
+            *number
+        }
         // Every connection begins with one, so the digest knows which was whose.
         Body::Handshake { .. } => connection,
         Body::Segment(_) | Body::Ack(_) => 0,

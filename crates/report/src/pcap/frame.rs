@@ -92,7 +92,7 @@ impl Connection {
                 let length = bytes.len() as u32;
                 vec![whole(bytes, length, 0)]
             }
-            Body::Datagram { number, .. } => {
+            Body::Datagram { number, .. } | Body::Opaque { number, .. } => {
                 let payload = (packet.ip_len() as usize).saturating_sub(IPV4 + UDP);
                 let (source, destination) = ports(packet);
                 let mut udp = Vec::new();

@@ -188,7 +188,9 @@ fn numbers(packet: &Packet) -> (u64, u64) {
     let (first, count) = match &packet.body {
         Body::Segment(segment) => (u64::from(segment.first), u64::from(packet.segments.max(1))),
         Body::Ack(ack) => (u64::from(ack.ack), 1),
-        Body::Datagram { number, .. } | Body::Echo { number, .. } => (u64::from(*number), 1),
+        Body::Datagram { number, .. } | Body::Echo { number, .. } | Body::Opaque { number, .. } => {
+            (u64::from(*number), 1)
+        }
         Body::Handshake { .. } => (0, 1),
     };
     (within_flow(packet, first), count)

@@ -6,7 +6,7 @@ use sojourn_metrics::{
     Collector, Distribution, FLOW_COLUMNS, FlowShape, LINK_COLUMNS, LinkShape, Metric, RunMetrics,
     Scope, Shape, qoe::EmptyPath,
 };
-use sojourn_scenario::{App, Flow, Scenario, Traffic};
+use sojourn_scenario::{App, Checked, Flow, PortShape, Scenario, Traffic};
 use sojourn_sim::Outcome;
 
 use super::end_state;
@@ -23,7 +23,7 @@ pub(super) struct Named {
 
 /// Simulates; an error is a fault of the model and not of the scenario.
 pub(super) fn execute(
-    scenario: &Scenario,
+    scenario: &Checked,
     address: StreamAddress,
     named: Named,
     columns: &[MetricColumn],
@@ -83,23 +83,24 @@ fn delays(metrics: &RunMetrics, run: u32) -> Vec<Delays> {
 
 /// What there is to observe in a scenario.
 pub fn shape(scenario: &Scenario) -> Shape {
+    let ports = scenario.ports();
     Shape {
         flows: scenario
             .flows
             .iter()
             .map(|flow| match &flow.app {
                 App::Tcp { traffic, transport, .. } => FlowShape {
-                    empty: Some(empty_path(scenario, flow, transport)),
+                    empty: Some(empty_path(&ports, flow, transport)),
                     ..match traffic {
                         Traffic::Arrivals(_) => FlowShape::arrivals(&flow.name),
                         Traffic::Bulk { .. } | Traffic::OnOff { .. } => FlowShape::tcp(&flow.name),
                     }
                 },
                 App::Ping(_) => FlowShape::ping(&flow.name),
-                App::Udp(_) => FlowShape::udp(&flow.name),
+                App::Udp(_) | App::External(_) => FlowShape::udp(&flow.name),
             })
             .collect(),
-        links: scenario.links.iter().map(|link| LinkShape { name: link.name.clone() }).collect(),
+        links: ports.iter().map(|port| LinkShape { name: port.name.clone() }).collect(),
         duration: scenario.duration,
         warmup: scenario.warmup,
         step: scenario.step,
@@ -107,17 +108,12 @@ pub fn shape(scenario: &Scenario) -> Shape {
 }
 
 /// What a flow's transfers would meet with nobody else there.
-fn empty_path(scenario: &Scenario, flow: &Flow, transport: &tcp::Config) -> EmptyPath {
-    let link = |port: &PortId| &scenario.links[port.index()];
-    let of_links = flow.forward.iter().chain(&flow.reverse).map(|index| link(index).delay);
+fn empty_path(ports: &[PortShape], flow: &Flow, transport: &tcp::Config) -> EmptyPath {
+    let port = |id: &PortId| &ports[id.index()];
+    let of_links = flow.forward.iter().chain(&flow.reverse).map(|id| port(id).delay);
     EmptyPath {
         rtt: of_links.fold(flow.forward_delay + flow.reverse_delay, |sum, delay| sum + delay),
-        rate: flow
-            .forward
-            .iter()
-            .map(|index| link(index).rate.peak())
-            .min()
-            .unwrap_or(Rate::UNLIMITED),
+        rate: flow.forward.iter().map(|id| port(id).rate).min().unwrap_or(Rate::UNLIMITED),
         initial_window: u64::from(transport.initial_cwnd) * u64::from(transport.mss),
     }
 }

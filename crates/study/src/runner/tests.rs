@@ -1,12 +1,14 @@
 use std::cell::Cell;
 use std::fs;
 use std::io::Write;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::results::{Results, Verdict};
 use crate::testing::Scratch;
 use sojourn_file::Overrides;
+use sojourn_host::{AppModel, Endpoint, FlowSetup};
+use sojourn_scenario::{App, ExternalApp};
 
 const STUDY_TEXT: &str = r#"
 schema = 1
@@ -263,13 +265,27 @@ fn claims_may_change_without_running_again() {
     assert_eq!(summary.claims.unwrap().claims[0].verdict, Verdict::Fails);
 }
 
+/// An application from outside, which has a mistake.
+struct Panics;
+
+impl AppModel for Panics {
+    fn build(&self, _: &FlowSetup<'_>) -> [Box<dyn Endpoint>; 2] {
+        panic!("a mistake of its author");
+    }
+
+    fn canonical(&self) -> String {
+        "panics".into()
+    }
+}
+
 #[test]
 fn a_run_that_panics_is_reported_and_the_others_are_kept() {
     let scratch = Scratch::new("runner");
     let mut broken = study();
     let plan = broken.plan();
-    // A link that is not there: the study would have refused it.
-    broken.scenarios[1].scenario.flows[0].forward = vec![sojourn_core::PortId(99)];
+    let mut scenario = broken.scenarios[1].scenario.clone().into_inner();
+    scenario.flows[0].app = App::External(ExternalApp(Arc::new(Panics)));
+    broken.scenarios[1].scenario = scenario.checked().unwrap();
     let progress = Mutex::new(Vec::new());
     let options = options(scratch.path("out"), 2, "1/1");
     let summary = {

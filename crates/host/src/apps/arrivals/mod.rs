@@ -22,11 +22,12 @@ use alloc::vec::Vec;
 
 use sojourn_cca::Config as CcaConfig;
 use sojourn_core::{
-    Event, FlowSample, Observer, Packet, Purpose, Rate, Span, Stream, StreamAddress, Time, Who,
+    Event, FlowSample, Observer, Packet, Purpose, Rate, Span, SpecError, Stream, StreamAddress,
+    Time, Who,
 };
 
 use self::wakes::Wakes;
-use super::Source;
+use super::{Source, within};
 use crate::tcp::{Config as TcpConfig, Endpoints, Receiver, Sender};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +37,15 @@ pub struct ArrivalsConfig {
     pub sizes: Sizes,
     /// Connections open at once; what arrives beyond that is refused.
     pub most: u32,
+}
+
+impl ArrivalsConfig {
+    /// # Errors
+    /// So many transfers that a run would not end, or room for none.
+    pub fn check(&self) -> Result<(), SpecError> {
+        within("transfers a second", self.per_second, 1e-6, 1e6)?;
+        within("connections at once", self.most, 1, 65_536)
+    }
 }
 
 /// Both ends of all the connections of one flow.

@@ -1,0 +1,88 @@
+use alloc::boxed::Box;
+use alloc::string::String;
+
+use alloc::sync::Arc;
+use core::fmt;
+
+use sojourn_core::{FlowSample, Observer, Packet, StreamAddress, Time};
+
+use crate::Contents;
+use crate::tcp::Endpoints;
+
+/// One end of a flow. A flow has two: the sending end, whose packets go forward, and the receiving
+/// end, whose packets go back.
+///
+/// It is used as every machine is: change it ([`Endpoint::on_packet`], [`Endpoint::on_wake`]), take
+/// packets with [`Endpoint::poll_transmit`] until there are none, then ask [`Endpoint::next_wake`]
+/// when it wants to be called. Time never goes back. One that is woken early does nothing.
+pub trait Endpoint: Send {
+    /// A packet from the other end arrived. Bytes that it carries are in `around` until this returns.
+    fn on_packet(&mut self, now: Time, packet: &Packet, around: &mut Around<'_>);
+
+    /// A time that [`Endpoint::next_wake`] named has come.
+    fn on_wake(&mut self, now: Time, around: &mut Around<'_>);
+
+    /// The next packet that leaves now. The engine fills in its flow, direction and hosts.
+    fn poll_transmit(&mut self, now: Time, around: &mut Around<'_>) -> Option<Packet>;
+
+    /// When it wants to be woken; [`Time::NEVER`] while only a packet can change it. Asked at the
+    /// start, and whenever it was drained.
+    fn next_wake(&self) -> Time;
+
+    /// What `ss` would show of it, if it is anything like TCP.
+    fn sample(&self, now: Time) -> Option<FlowSample> {
+        let _ = now;
+        None
+    }
+
+    /// Whether its own invariants hold.
+    ///
+    /// # Errors
+    /// Which one does not, in words.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// What an endpoint can reach beside its own state.
+pub struct Around<'a> {
+    pub contents: &'a mut Contents,
+    pub observer: &'a mut dyn Observer,
+}
+
+/// A kind of application from outside of this workspace, with its parameters.
+pub trait AppModel: Send + Sync {
+    /// The sending end and the receiving end of a flow.
+    fn build(&self, flow: &FlowSetup<'_>) -> [Box<dyn Endpoint>; 2];
+
+    /// Its name and parameters: two that are written alike are the same.
+    fn canonical(&self) -> String;
+}
+
+/// What the ends of a flow are told when they are built.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowSetup<'a> {
+    pub name: &'a str,
+    pub ends: Endpoints,
+    /// When the application starts, and when it offers nothing more.
+    pub start: Time,
+    pub stop: Time,
+    /// Where its random streams begin: draw from those of its own name.
+    pub address: StreamAddress,
+}
+
+/// An [`AppModel`] as part of a scenario.
+#[derive(Clone)]
+pub struct ExternalApp(pub Arc<dyn AppModel>);
+
+impl PartialEq for ExternalApp {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.canonical() == other.0.canonical()
+    }
+}
+
+impl fmt::Debug for ExternalApp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.canonical())
+    }
+}

@@ -1,0 +1,78 @@
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use sojourn_core::{Packet, PortId, Rate, Span, StreamAddress};
+
+use crate::{Carrier, Link, SwitchConfig};
+
+/// A carrier with its parameters, checked and complete. A link is a carrier too, but has a list of
+/// its own, because nearly every port is one.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CarrierConfig {
+    Switch(SwitchConfig),
+    External(ExternalCarrier),
+}
+
+impl CarrierConfig {
+    pub fn ports(&self) -> Vec<PortShape> {
+        match self {
+            Self::Switch(switch) => switch.ports().iter().map(PortShape::of).collect(),
+            Self::External(carrier) => carrier.0.ports(),
+        }
+    }
+
+    /// An empty carrier; its ports follow `first`.
+    pub fn build(&self, first: PortId, address: StreamAddress) -> Box<dyn Carrier<Packet>> {
+        match self {
+            Self::Switch(switch) => Box::new(switch.build(first, address)),
+            Self::External(carrier) => carrier.0.build(first, address),
+        }
+    }
+}
+
+/// What is known of a port before anything runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PortShape {
+    /// Of its queue; no other of the scenario has it.
+    pub name: String,
+    /// The least time from its queue to where packets come out, besides what sending them takes.
+    pub delay: Span,
+    /// The most that it can carry.
+    pub rate: Rate,
+}
+
+impl PortShape {
+    pub fn of(link: &Link) -> Self {
+        Self { name: link.name.clone(), delay: link.delay, rate: link.rate.peak() }
+    }
+}
+
+/// A kind of carrier from outside of this workspace, with its parameters.
+pub trait CarrierModel: Send + Sync {
+    fn ports(&self) -> Vec<PortShape>;
+
+    /// An empty carrier; its ports follow `first`. What it draws at random comes from `address`.
+    fn build(&self, first: PortId, address: StreamAddress) -> Box<dyn Carrier<Packet>>;
+
+    /// Its name and parameters: two that are written alike are the same.
+    fn canonical(&self) -> String;
+}
+
+/// A [`CarrierModel`] as part of a scenario.
+#[derive(Clone)]
+pub struct ExternalCarrier(pub Arc<dyn CarrierModel>);
+
+impl PartialEq for ExternalCarrier {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.canonical() == other.0.canonical()
+    }
+}
+
+impl fmt::Debug for ExternalCarrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.canonical())
+    }
+}

@@ -1,0 +1,144 @@
+//! A store-and-forward switch whose ports share a memory.
+//!
+//! Each port is a [`Wire`]: a queue of its own, a transmitter, a line to what is plugged in. What
+//! they have in common is the memory. A port may hold so many bytes as a share `alpha` of what is
+//! free at the moment: the dynamic threshold of Choudhury and Hahne ("Dynamic Queue Length Thresholds
+//! for Shared-Memory Packet Switches", IEEE/ACM Transactions on Networking 6(2), 1998), as switches
+//! with shared memory have it. A busy port then leaves room for the others.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+#[cfg(test)]
+mod tests;
+
+use sojourn_core::{Bytes, Observer, PortId, QueueSample, SpecError, StreamAddress, Time};
+
+use crate::{Books, Carried, Carrier, Exit, Link, Wire};
+
+/// A switch, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SwitchConfig {
+    ports: Vec<Link>,
+    buffer: Bytes,
+    alpha: f64,
+}
+
+impl SwitchConfig {
+    pub const MOST_PORTS: usize = 256;
+    pub const MOST_ALPHA: f64 = 128.0;
+
+    /// `ports` are the queues and lines towards what is plugged in; `buffer` is the memory that all
+    /// of them share, Ethernet headers included, and `alpha` what of the free memory one port may
+    /// take, as a ratio: above 1 a port may hold more than it leaves free.
+    ///
+    /// # Errors
+    /// No port or too many, a memory too small for a packet, an `alpha` that is no positive number
+    /// or too large.
+    pub fn new(ports: Vec<Link>, buffer: Bytes, alpha: f64) -> Result<Self, SpecError> {
+        if !(1..=Self::MOST_PORTS).contains(&ports.len()) {
+            let problem = SpecError::new(format!("a switch with {} ports", ports.len()));
+            return Err(problem.allow([format!("1 to {}", Self::MOST_PORTS)]));
+        }
+        if !(1514..=u64::from(u32::MAX)).contains(&buffer.as_u64()) {
+            let problem = SpecError::new(format!("a memory of {buffer}"));
+            return Err(problem.allow(["1514B to 4GiB"]));
+        }
+        if !(alpha > 0.0 && alpha <= Self::MOST_ALPHA) {
+            let problem = SpecError::new(format!("alpha {alpha} is out of range"));
+            return Err(problem.allow([format!("more than 0, at most {}", Self::MOST_ALPHA)]));
+        }
+        Ok(Self { ports, buffer, alpha })
+    }
+
+    pub fn ports(&self) -> &[Link] {
+        &self.ports
+    }
+
+    /// An empty switch; its ports follow `first`.
+    pub fn build<P: Carried>(&self, first: PortId, address: StreamAddress) -> Switch<P> {
+        let numbered = self.ports.iter().zip((first.0..).map(PortId));
+        Switch {
+            first,
+            wires: numbered
+                .map(|(link, port)| Wire::new(link, port, Exit::Onward, address))
+                .collect(),
+            buffer: self.buffer.as_u64(),
+            alpha: self.alpha,
+        }
+    }
+}
+
+pub struct Switch<P: Carried> {
+    first: PortId,
+    wires: Vec<Wire<P>>,
+    buffer: u64,
+    alpha: f64,
+}
+
+impl<P: Carried> Switch<P> {
+    fn wire(&self, port: PortId) -> &Wire<P> {
+        &self.wires[port.index() - self.first.index()]
+    }
+
+    fn used(&self) -> u64 {
+        self.wires.iter().map(|wire| wire.backlog().bytes).sum()
+    }
+
+    fn settle(&mut self, now: Time, observer: &mut dyn Observer) {
+        self.wires.iter_mut().for_each(|wire| wire.settle(now, observer));
+    }
+}
+
+impl<P: Carried> Carrier<P> for Switch<P> {
+    fn offer(&mut self, now: Time, port: PortId, packet: P, observer: &mut dyn Observer) {
+        self.settle(now, observer);
+        let free = self.buffer - self.used().min(self.buffer);
+        let share = self.alpha * free as f64;
+        let length = u64::from(packet.wire_len());
+        let wire = &mut self.wires[port.index() - self.first.index()];
+        if length > free || (wire.backlog().bytes + length) as f64 > share {
+            wire.refuse(now, &packet, observer);
+            return;
+        }
+        wire.offer(now, &packet, observer);
+        wire.settle(now, observer);
+    }
+
+    fn next_wake(&self) -> Time {
+        self.wires.iter().map(Wire::next_event).min().unwrap_or(Time::NEVER)
+    }
+
+    fn on_wake(&mut self, now: Time, observer: &mut dyn Observer) {
+        self.settle(now, observer);
+    }
+
+    fn poll_deliver(&mut self, now: Time) -> Option<(PortId, P)> {
+        let first = self.wires.iter_mut().min_by_key(|wire| wire.next_arrival())?;
+        first.poll_deliver(now)
+    }
+
+    fn books(&self, port: PortId) -> Books {
+        self.wire(port).books()
+    }
+
+    fn sample(&self, now: Time, port: PortId) -> QueueSample {
+        self.wire(port).sample(now)
+    }
+
+    fn details(&self, port: PortId) -> Vec<(&'static str, u64)> {
+        self.wire(port).queue_details()
+    }
+
+    fn take_lost(&mut self, take: &mut dyn FnMut(P)) {
+        self.wires.iter_mut().for_each(|wire| wire.take_lost(&mut *take));
+    }
+
+    fn check(&self, _: Time) -> Result<(), String> {
+        match self.used() {
+            used if used <= self.buffer => Ok(()),
+            used => Err(format!("{used} bytes wait in a memory of {}", self.buffer)),
+        }
+    }
+}
