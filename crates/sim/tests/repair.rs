@@ -95,9 +95,11 @@ fn timeouts_on_a_slow_link_repeat_one_segment_each() {
             step: Span::from_millis(100),
             hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
             links: vec![link("queue", rate.clone()), link("reverse", RateConfig::Unlimited)],
+            carriers: Vec::new(),
             flows: vec![Flow::new("bulk", app, &[0], &[1])],
         };
         let mut repairs = Repairs::default();
+        let scenario = scenario.checked().expect("a sound scenario");
         let outcome = sojourn_sim::run(&scenario, StreamAddress { seed: 1, run: 1 }, &mut repairs)
             .unwrap_or_else(|violation| panic!("{cca}: {violation}"));
         let sample = outcome.flows[0].expect("a TCP flow");
