@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use sojourn_core::{Body, Direction, Event, Observer, Rate, Span, StreamAddress, Time, Who};
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{LossConfig, RateConfig};
-use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic};
+use sojourn_scenario::{App, Checked, Flow, Host, Link, Scenario, Traffic};
 
 #[derive(Default)]
 struct Log {
@@ -43,7 +43,7 @@ impl Observer for Log {
     }
 }
 
-fn scenario(traffic: Traffic, rtt: Span, stop: Option<Span>, loss: &str) -> Scenario {
+fn scenario(traffic: Traffic, rtt: Span, stop: Option<Span>, loss: &str) -> Checked {
     let link = |name: &str| {
         let queue = sojourn_qdisc::Config::parse("pfifo limit 1000").expect("a discipline");
         let rate = RateConfig::fixed(Rate::from_bps(20_000_000)).expect("a positive rate");
@@ -60,12 +60,14 @@ fn scenario(traffic: Traffic, rtt: Span, stop: Option<Span>, loss: &str) -> Scen
         step: Span::from_millis(100),
         hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
         links: vec![link("queue"), link("reverse")],
+        carriers: Vec::new(),
         flows: vec![Flow { stop, ..Flow::new("flow", app, &[0], &[1]) }],
     }
+    .checked()
+    .expect("a sound scenario")
 }
 
-fn run(scenario: &Scenario, seed: u64) -> Log {
-    scenario.check().expect("a sound scenario");
+fn run(scenario: &Checked, seed: u64) -> Log {
     let mut log = Log::default();
     sojourn_sim::run(scenario, StreamAddress { seed, run: 1 }, &mut log)
         .unwrap_or_else(|violation| panic!("{violation}"));
