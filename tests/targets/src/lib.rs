@@ -24,7 +24,7 @@ pub fn digest(scenario: usize) -> Result<u64, String> {
         _ => return Err(format!("there are {SCENARIOS} scenarios")),
     }
     .map_err(|error| error.to_string())?;
-    scenario.check().map_err(|error| error.to_string())?;
+    let scenario = scenario.checked().map_err(|error| error.to_string())?;
     let mut collector = Collector::new(Shape {
         flows,
         links: scenario.links.iter().map(|link| LinkShape { name: link.name.clone() }).collect(),
@@ -96,6 +96,7 @@ fn scenario(links: Vec<Link>, flows: Vec<Flow>) -> Scenario {
         step: Span::from_millis(100),
         hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
         links,
+        carriers: Vec::new(),
         flows,
     }
 }
