@@ -46,9 +46,10 @@ fn unused(rate: RateConfig, warmup: Span, duration: Span, seed: u64) -> (f64, f6
             Link::new("queue", queue(), rate, Span::from_millis(5)),
             Link::new("reverse", queue(), RateConfig::Unlimited, Span::from_millis(5)),
         ],
+        carriers: Vec::new(),
         flows: vec![Flow::new("udp", App::Udp(udp), &[0], &[1])],
     };
-    scenario.check().expect("a sound scenario");
+    let scenario = scenario.checked().expect("a sound scenario");
     let mut log = Log { warmup: Time::ZERO + warmup, medium: [(0, 0.0); 2] };
     sojourn_sim::run(&scenario, StreamAddress { seed, run: 1 }, &mut log)
         .unwrap_or_else(|violation| panic!("{violation}"));
