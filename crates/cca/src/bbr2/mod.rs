@@ -48,7 +48,7 @@ sojourn_core::params! {
         pub(crate) extra_acked_limit: Span = "100ms", "Most aggregation allowed for, as time at the estimated bandwidth";
         pub(crate) tso_rtt_shift: u32 = "9", whole(0, 15), "The burst allowed for short paths halves every 2 to this power microseconds of round-trip time; 0 for no such allowance";
         pub(crate) pacing_margin: Percent = "1%", "Share of the bandwidth left unused by pacing, in whole percent";
-        pub(crate) ecn: bool as Switch = "off", "respond to ECN, for paths that mark at a shallow threshold";
+        pub(crate) ecn: Ecn = "off", "on, ect1 or off: respond to ECN, for paths that mark at a shallow threshold; ect1 sends ECT(1) and asks for accurate feedback, so that queues for L4S take it for theirs";
         pub(crate) ecn_max_rtt: Span = "5ms", "Largest round-trip time at which ECN is responded to; 0s for any";
         pub(crate) ecn_alpha_gain: Share = "0.0625", "Weight of a round's mark rate in its moving average";
         pub(crate) ecn_factor: Share = "0.332", "Share of the average mark rate by which a bound is cut";
@@ -60,6 +60,18 @@ sojourn_core::params! {
     }
 }
 
+/// Whether marks are responded to, and as what packets are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ecn {
+    Off,
+    /// ECT(0), marks echoed one by one.
+    Ect0,
+    /// ECT(1), marks counted, as the L4S team's kernel has it.
+    Ect1,
+}
+
+sojourn_core::choice! { Ecn { "on" = Ecn::Ect0, "ect1" = Ecn::Ect1, "off" = Ecn::Off } }
+
 impl Algorithm for Config {
     type Controller = Bbr3Linux;
 
@@ -67,9 +79,14 @@ impl Algorithm for Config {
         Bbr3Linux::with_rules(self.machine(), self.rules(), setup)
     }
 
-    /// Responding to marks takes a receiver that echoes each, which the kernel's version 2 is.
+    /// Responding to marks takes a receiver that tells of each: by an echo, as the kernel's version
+    /// 2 asks for, or by counters.
     fn ecn_request(&self) -> EcnRequest {
-        if self.ecn { EcnRequest::MarkByMark } else { EcnRequest::Host }
+        match self.ecn {
+            Ecn::Off => EcnRequest::Host,
+            Ecn::Ect0 => EcnRequest::MarkByMark,
+            Ecn::Ect1 => EcnRequest::L4s,
+        }
     }
 }
 
@@ -114,7 +131,7 @@ impl Config {
             extra_acked_limit: self.extra_acked_limit,
             tso_rtt_shift: self.tso_rtt_shift,
             pacing_margin: self.pacing_margin,
-            ecn_low: self.ecn,
+            ecn_low: self.ecn != Ecn::Off,
             ecn_max_rtt: self.ecn_max_rtt,
             ecn_alpha_gain: self.ecn_alpha_gain,
             ecn_factor: self.ecn_factor,

@@ -365,6 +365,8 @@ fn by_default_marks_mean_nothing() {
     assert_eq!(rounds.cc.phase(), "STARTUP");
     assert_eq!(Config::default().ecn_request(), EcnRequest::Host);
     assert_eq!(config("ecn=on").ecn_request(), EcnRequest::MarkByMark);
+    assert_eq!(config("ecn=ect1").ecn_request(), EcnRequest::L4s);
+    assert!(config("ecn=ect1").machine().ecn_low);
 }
 
 #[test]
@@ -444,7 +446,7 @@ proptest! {
         bytes in proptest::collection::vec(any::<u8>(), 0..600),
     ) {
         let config = Config {
-            ecn,
+            ecn: if ecn { Ecn::Ect0 } else { Ecn::Off },
             ecn_max_rtt: Span::ZERO,
             drain_to_target: drain,
             ..Config::default()
@@ -458,5 +460,5 @@ proptest! {
 #[test]
 fn an_unknown_word_for_a_switch_is_refused() {
     let error = Config::parse(&mut Words::new("ecn=yes")).expect_err("unknown");
-    assert_eq!(error.allowed(), ["on", "off"]);
+    assert_eq!(error.allowed(), ["on", "ect1", "off"]);
 }

@@ -101,7 +101,7 @@ pub struct FlowSpec {
     /// TCP: what the sender asks for in the handshake. `off`: no ECN (`tcp_ecn=2`). `classic`: one
     /// echo a round trip (`tcp_ecn=1`, RFC 3168). `accecn`: counters of marks (`tcp_ecn=3`, RFC
     /// 9768), or what of `classic` the receiver has.
-    #[schemars(extend("default" = "what cca asks for: prague accecn, dctcp and bbr2 with ECN classic, else off"))]
+    #[schemars(extend("default" = "what cca asks for: prague and bbr2 with ecn=ect1 accecn, dctcp and bbr2 with ecn=on classic, else off"))]
     pub ecn: Option<EcnOffer>,
     /// TCP: what the receiver agrees to. `dctcp`: `classic`, echoing mark by mark (RFC 8257 section
     /// 3.2), which `accecn` does too where only classic ECN is asked for and `cca` wants it.
