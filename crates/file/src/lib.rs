@@ -7,12 +7,14 @@
 //! | [`spec`] | the keys of the file, with their documentation |
 //! | [`factors`] | what is varied |
 //! | [`world`] | from keys to a checked `Scenario` |
+//! | [`numbers`] | the numbers in a factor's values |
 //! | [`plan`] | what results keep of all this |
 //! | [`schema`] | the JSON Schema, generated |
 
 pub mod document;
 mod error;
 pub mod factors;
+pub mod numbers;
 pub mod plan;
 pub mod schema;
 pub mod spec;

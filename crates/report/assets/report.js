@@ -12,7 +12,9 @@ const make = (tag, text, parent) => {
 const read = id => { const e = $(id); return e ? JSON.parse(e.textContent) : null; };
 const plan = read('plan');
 /* A flow may be named as what every object has. */
-const flowColour = (name, otherwise) => Object.hasOwn(plan.flows, name) ? plan.flows[name] : otherwise;
+const flowColour = (name, otherwise) => Object.hasOwn(plan.flows, name) ? plan.flows[name][0] : otherwise;
+/* Its place in its group, whose flows share a colour. */
+const member = name => Object.hasOwn(plan.flows, name) ? plan.flows[name][1] : 0;
 
 /* Three digits, as the tables have them. */
 const number = v => {
@@ -44,6 +46,22 @@ const paint = () => {
 if ($('theme')) $('theme').onclick = () => { theme = (theme + 1) % 3; paint(); };
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => themed.forEach(f => f()));
 matchMedia('print').addEventListener('change', () => themed.forEach(f => f()));
+
+/* Shades of a colour for the flows of a group: nearer to the text, or to the page. */
+const SHADES = [[0, ''], [0.4, '--fg'], [0.45, '--bg'], [0.65, '--fg'], [0.65, '--bg']];
+const shaded = (name, which) => {
+  const [part, other] = SHADES[which % SHADES.length], colour = css(name);
+  if (part === 0) return colour;
+  const rgb = text => text.length < 7 ? [...text.slice(1)].map(c => parseInt(c + c, 16)) : [1, 3, 5].map(i => parseInt(text.slice(i, i + 2), 16));
+  const towards = rgb(css(other));
+  return '#' + rgb(colour).map((c, i) => Math.round(c + (towards[i] - c) * part).toString(16).padStart(2, '0')).join('');
+};
+
+/* Print: what is ticked */
+document.querySelectorAll('#printing input').forEach(box => {
+  box.onchange = () => { $(box.dataset.section).dataset.print = box.checked ? 'yes' : 'no'; };
+});
+if ($('print')) $('print').onclick = () => { $('printing').open = false; print(); };
 
 /* Copy */
 const copy = async text => {
@@ -106,6 +124,8 @@ const shade = share => {
   const [r, g, b] = rgb.map(c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
   return ['rgb(' + rgb.join(' ') + ')', 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? '#000' : '#fff'];
 };
+/* Cells that read alike look alike. */
+const asPrinted = v => Math.abs(v) >= 100 ? Math.round(v) : Number(v.toPrecision(3));
 const matrix = async () => {
   const bySubject = $('matrix-subject'), byMetric = $('matrix-metric');
   if (!bySubject || !$('metrics')) return;
@@ -122,14 +142,14 @@ const matrix = async () => {
     const subject = subjects[bySubject.value];
     const metric = subject.metrics.find(m => m[0] === byMetric.value);
     if (!metric) return;
-    const known = metric[3].filter(v => v !== null);
+    const known = metric[3].filter(v => v !== null).map(asPrinted);
     const low = Math.min(...known), high = Math.max(...known);
     table.caption.textContent = metric[1] + ' of ' + subject.label;
     table.querySelectorAll('td[data-s]').forEach(cell => {
       const v = metric[3][cell.dataset.s], link = cell.querySelector('a');
       cell.classList.toggle('none', v === null);
       link.textContent = number(v);
-      const [back, front] = v === null ? ['', ''] : shade(high > low ? (v - low) / (high - low) : 0);
+      const [back, front] = v === null ? ['', ''] : shade(high > low ? (asPrinted(v) - low) / (high - low) : 0);
       cell.style.background = back;
       cell.style.color = front;
     });
@@ -300,13 +320,20 @@ const explorer = async () => {
       for (const plot of panel.plots) {
         [plot.level, plot.next] = window_(plot.data, plot.columns, a, b, plot.u.width);
         plot.next.slice(1).forEach((ys, i) => {
-          if (!plot.on[i]) return;
+          if (!plot.on[i] || plot.behind[i]) return;
           for (let j = 0; j < ys.length; j++) {
             if (ys[j] > high) high = ys[j];
             if (ys[j] < low) low = ys[j];
           }
         });
       }
+      /* A capacity far above the rates must not flatten them: the axis follows it so far. */
+      const rates = high;
+      for (const plot of panel.plots)
+        plot.next.slice(1).forEach((ys, i) => {
+          if (!plot.on[i] || !plot.behind[i]) return;
+          for (let j = 0; j < ys.length; j++) if (ys[j] > high && (rates === 0 || ys[j] <= 2 * rates)) high = ys[j];
+        });
       panel.range = [low, high > low ? high * 1.06 : low + 1];
       for (const { u, next } of panel.plots)
         u.batch(() => { u.setData(next, false); u.setScale('x', { min: a, max: b }); });
@@ -367,13 +394,13 @@ const explorer = async () => {
         const visible = hidden.has(id) ? !hidden.get(id) : (asked ? asked.includes(name) : !!on) && position < (name === 'capacity_mbps' ? 1 : WIDE);
         let extra = colour;
         if (impulse) extra = name === 'marks' ? 3 : name === 'drops' ? 6 : colour;
-        traces.push({ id, column, series, name, colour: extra % 8, dash: impulse ? 0 : which % 4, faint: name === 'capacity_mbps', on: visible });
+        traces.push({ id, column, series, name, colour: extra % 8, member: flow ? member(series.name) : 0, dash: impulse ? 0 : which % 4, faint: name === 'capacity_mbps', on: visible });
       });
     }
     const ribbons = wanted[0][0] === 'cwnd_pkts' ? data.series.filter(s => s.phases.length > 1).slice(0, 6) : [];
     const font = '11px system-ui, sans-serif';
     const axis = { stroke: () => css('--muted'), grid: { stroke: () => css('--line'), width: 1 }, ticks: { stroke: () => css('--line'), width: 1 }, font };
-    const plot = { data, columns: traces.map(t => t.column), on: traces.map(t => t.on) };
+    const plot = { data, columns: traces.map(t => t.column), on: traces.map(t => t.on), behind: traces.map(t => t.faint) };
     const host = make('div', undefined, box);
     const outputs = [];
     traces.forEach((trace, i) => {
@@ -381,7 +408,9 @@ const explorer = async () => {
       button.type = 'button';
       button.className = 'k' + trace.colour;
       button.setAttribute('aria-pressed', trace.on);
-      make('i', undefined, button).className = 'd' + trace.dash;
+      const sample = make('i', undefined, button);
+      sample.className = 'd' + trace.dash;
+      if (trace.member) { const tint = () => { sample.style.borderTopColor = shaded('--k' + trace.colour, trace.member); }; tint(); themed.push(tint); }
       const what = SHORT[trace.name] || trace.name.replace(/_/g, ' ');
       button.append(trace.series.name + ' ' + what);
       outputs.push(make('output', '', button));
@@ -413,7 +442,7 @@ const explorer = async () => {
       axes: [{ ...axis, size: 30, values: (_, v) => v.map(x => number(x) + ' s') }, { ...axis, size: 54, values: (_, v) => v.map(compact) }],
       series: [{}, ...traces.map(trace => ({
         show: trace.on, spanGaps: trace.column.sparse, points: { show: false },
-        stroke: () => css('--k' + trace.colour) + (trace.faint ? '80' : ''),
+        stroke: () => shaded('--k' + trace.colour, trace.member) + (trace.faint ? '80' : ''),
         width: impulse ? 1.5 : trace.dash ? 1 : 1.4, dash: DASH[trace.dash], paths: impulse ? impulses : undefined,
       }))],
       hooks: {

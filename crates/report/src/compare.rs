@@ -1,4 +1,13 @@
 //! Two result folders, before and after a change: what became worse, and how sure that is.
+//!
+//! A number counts as changed when three things hold. The difference is larger than anybody would
+//! act on ([`floor`]). It is more than chance explains: Student's t over pairs of the same seed, or
+//! Welch's t where the folders have no seed in common. And it stays so when the number of questions is
+//! counted: the p values of all numbers are corrected by Benjamini and Hochberg's step-up procedure
+//! (1995), so that of the numbers called changed one in twenty is expected to be chance. Holm's
+//! correction, which allows one false alarm in twenty *comparisons*, would need p below 0.0001 for the
+//! first of five hundred numbers: with five seeds it would keep silent about most real changes, and a
+//! real change moves many numbers at once.
 
 use std::fmt::Write;
 
@@ -7,7 +16,7 @@ use sojourn_study::results::{Kind, Results};
 
 use crate::data::{Data, Point, Subject};
 use crate::markup::{Esc, plain_text};
-use crate::number::{estimate, number, percent};
+use crate::number::{number, percent, told};
 use crate::page::{Shell, USUAL};
 use crate::{names, terminal};
 
@@ -19,8 +28,10 @@ pub struct Comparison {
     pub after: String,
     /// Worst first.
     pub changes: Vec<Change>,
-    /// Runs that are in both.
+    /// Runs that are in both with the same seed.
     pub paired: usize,
+    /// Scenarios in both that have no seed in common; their runs are compared as two samples.
+    pub by_samples: usize,
     /// Of them, runs in which every event was the same.
     pub identical: usize,
     /// What could not be paired, in words.
@@ -34,14 +45,22 @@ pub struct Change {
     pub kind: Kind,
     pub subject: String,
     pub metric: String,
+    /// Other metrics with the very same values: one finding, not several.
+    pub also: Vec<String>,
     pub unit: String,
     pub before: f64,
     pub after: f64,
     /// Mean of the differences, after minus before.
     pub difference: f64,
-    /// Half the width of its 95 % interval (Student's t over pairs); `None` with a single pair.
+    /// Half the width of its 95 % interval (Student's t over pairs, or Welch's over two samples);
+    /// `None` with a single pair.
     pub half_width: Option<f64>,
+    /// Pairs, or the runs of the smaller sample.
     pub pairs: usize,
+    /// How often chance alone makes a difference this large; `None` with a single pair.
+    pub p: Option<f64>,
+    /// The same, corrected for the number of questions asked.
+    pub corrected_p: Option<f64>,
     pub judgement: Judgement,
 }
 
@@ -51,7 +70,9 @@ pub enum Judgement {
     /// It changed, and whether that is good depends on what one wants.
     Different,
     Better,
-    /// The interval of the difference holds zero, or there is only one pair.
+    /// It changed, by less than anybody would act on.
+    Slight,
+    /// Chance explains it, or there is only one pair.
     Unsure,
     Same,
 }
@@ -62,6 +83,7 @@ impl Judgement {
             Self::Worse => "worse",
             Self::Different => "different",
             Self::Better => "better",
+            Self::Slight => "too small to matter",
             Self::Unsure => "not sure",
             Self::Same => "the same",
         }
@@ -73,6 +95,31 @@ impl Change {
     pub fn share(&self) -> Option<f64> {
         (self.before != 0.0).then(|| self.difference / self.before.abs())
     }
+
+    /// The metric and those that are the same: `owd_p95_ms = frame_delay_p95_ms`.
+    pub fn metrics(&self) -> String {
+        let names = std::iter::once(&self.metric).chain(&self.also);
+        names.map(String::as_str).collect::<Vec<_>>().join(" = ")
+    }
+}
+
+/// The share of false alarms allowed among what is called changed.
+const FALSE_ALARMS: f64 = 0.05;
+
+/// The smallest difference worth a decision: a share of the value before, and never less than an
+/// amount in the metric's unit.
+pub fn floor(metric: &str, unit: &str, before: f64) -> f64 {
+    let (share, least) = match unit {
+        "ms" => (0.05, 0.1),
+        "Mbit/s" => (0.02, 0.01),
+        "packets" | "bytes" => (0.10, 10.0),
+        _ if metric == "mos" => (0.0, 0.1),
+        // Shares, utilisation and indices run from 0 to 1; losses matter when they are small.
+        _ if metric.contains("loss") || metric.contains("drop") => (0.10, 0.0005),
+        _ if metric.contains("retransmit") || metric.contains("transfers") => (0.10, 10.0),
+        _ => (0.02, 0.01),
+    };
+    (share * before.abs()).max(least)
 }
 
 /// Pairs scenarios by the values of the factors that both studies have, and runs by seed.
@@ -83,6 +130,7 @@ pub fn compare(before: &Results, after: &Results) -> Comparison {
         after: after.plan.title.clone(),
         changes: Vec::new(),
         paired: 0,
+        by_samples: 0,
         identical: 0,
         unpaired: Vec::new(),
     };
@@ -105,6 +153,7 @@ pub fn compare(before: &Results, after: &Results) -> Comparison {
             comparison.unpaired.push(format!("{}: only after", new.label(b)));
         }
     }
+    correct(&mut comparison.changes);
     let size = |change: &Change| change.share().map_or(f64::MAX, f64::abs);
     comparison
         .changes
@@ -124,69 +173,164 @@ fn pair_runs(comparison: &mut Comparison, old: &Data<'_>, a: usize, new: &Data<'
     let digest = |data: &Data<'_>, run: u32| {
         data.rows(run).next().map(|(row, _)| row.digest.clone()).filter(|d| !d.is_empty())
     };
+    let mut paired = 0;
     for run in &old.done[a] {
         let seed = old.plan.runs[*run as usize].seed;
         let twin = new.done[b].iter().find(|run| new.plan.runs[**run as usize].seed == seed);
         let Some(twin) = twin else { continue };
-        comparison.paired += 1;
+        paired += 1;
         let digests = (digest(old, *run), digest(new, *twin));
         if digests.0.is_some() && digests.0 == digests.1 {
             comparison.identical += 1;
         }
     }
-    if old.done[a].is_empty() != new.done[b].is_empty() {
-        comparison.unpaired.push(format!("{}: no runs on one side", old.label(a)));
+    comparison.paired += paired;
+    if old.done[a].is_empty() || new.done[b].is_empty() {
+        if old.done[a].is_empty() != new.done[b].is_empty() {
+            comparison.unpaired.push(format!("{}: no runs on one side", old.label(a)));
+        }
+        return;
+    }
+    if paired == 0 {
+        comparison.by_samples += 1;
     }
     for subject in &old.subjects {
+        let mut found: Vec<(Samples, Change)> = Vec::new();
         for metric in USUAL.iter().filter(|metric| old.has(subject, metric)) {
-            comparison.changes.extend(change(old, a, new, b, subject, metric));
+            let points = (old.points(a, subject, metric), new.points(b, subject, metric));
+            let Some(samples) = Samples::of(&points.0, &points.1, paired > 0) else { continue };
+            let unit = names::unit(old.plan, metric);
+            // Two names for one quantity would be two findings, and count twice as questions.
+            let twin = found.iter_mut().find(|(other, change)| {
+                *other == samples && change.unit == unit && samples.differ()
+            });
+            match twin {
+                Some((_, change)) => change.also.push((*metric).to_owned()),
+                None => {
+                    let change = change(old.label(a), subject, metric, unit, &samples);
+                    found.push((samples, change));
+                }
+            }
         }
+        comparison.changes.extend(found.into_iter().map(|(_, change)| change));
     }
 }
 
+/// The values of a metric before and after; in pairs where the seeds are the same.
+#[derive(Clone, Debug, PartialEq)]
+struct Samples {
+    before: Vec<f64>,
+    after: Vec<f64>,
+    paired: bool,
+}
+
+impl Samples {
+    fn of(before: &[Point], after: &[Point], paired: bool) -> Option<Self> {
+        let values = |points: &[Point]| points.iter().map(|point| point.value).collect();
+        let samples = if paired {
+            let pairs: Vec<(f64, f64)> = before
+                .iter()
+                .filter_map(|one| {
+                    let other = after.iter().find(|other| other.seed == one.seed)?;
+                    Some((one.value, other.value))
+                })
+                .collect();
+            let (before, after) = pairs.into_iter().unzip();
+            Self { before, after, paired }
+        } else {
+            Self { before: values(before), after: values(after), paired }
+        };
+        (!samples.before.is_empty() && !samples.after.is_empty()).then_some(samples)
+    }
+
+    fn differ(&self) -> bool {
+        self.before != self.after
+    }
+
+    /// Half the width of the 95 % interval of the difference, and the probability that chance alone
+    /// makes it this large.
+    fn tested(&self) -> Option<(f64, f64)> {
+        let (error, freedom) = if self.paired {
+            let differences: Vec<f64> =
+                self.before.iter().zip(&self.after).map(|(before, after)| after - before).collect();
+            let n = differences.len() as f64;
+            (stats::standard_deviation(&differences)? / n.sqrt(), n - 1.0)
+        } else {
+            // Welch, with the degrees of freedom by Satterthwaite.
+            let part = |values: &[f64]| {
+                let n = values.len() as f64;
+                Some((stats::standard_deviation(values)?.powi(2) / n, n - 1.0))
+            };
+            let ((a, m), (b, n)) = (part(&self.before)?, part(&self.after)?);
+            let freedom = (a + b).powi(2) / (a * a / m + b * b / n);
+            ((a + b).sqrt(), if freedom.is_finite() { freedom } else { m + n })
+        };
+        let difference = stats::mean(&self.after)? - stats::mean(&self.before)?;
+        if error == 0.0 {
+            return Some((0.0, if difference == 0.0 { 1.0 } else { 0.0 }));
+        }
+        let half = stats::t_quantile(0.975, freedom)? * error;
+        let p = 2.0 * (1.0 - stats::t_cdf((difference / error).abs(), freedom));
+        Some((half, p.clamp(0.0, 1.0)))
+    }
+}
+
+/// Not judged yet: that takes all of them.
 fn change(
-    old: &Data<'_>,
-    a: usize,
-    new: &Data<'_>,
-    b: usize,
+    scenario: String,
     subject: &Subject,
     metric: &str,
-) -> Option<Change> {
-    let (before, after) = (old.points(a, subject, metric), new.points(b, subject, metric));
-    let pairs: Vec<(Point, Point)> = before
-        .iter()
-        .filter_map(|one| Some((*one, *after.iter().find(|other| other.seed == one.seed)?)))
-        .collect();
-    let firsts: Vec<f64> = pairs.iter().map(|pair| pair.0.value).collect();
-    let seconds: Vec<f64> = pairs.iter().map(|pair| pair.1.value).collect();
-    let (before, after) = (stats::mean(&firsts)?, stats::mean(&seconds)?);
-    let difference = after - before;
-    let half_width =
-        stats::paired_difference(&firsts, &seconds, 0.95).map(|interval| interval.half_width());
-    let judgement = if firsts == seconds {
-        Judgement::Same
-    } else if half_width.is_none_or(|half| difference.abs() <= half) {
-        Judgement::Unsure
-    } else {
-        match names::more_is_better(metric) {
-            None => Judgement::Different,
-            Some(more) if more == (difference > 0.0) => Judgement::Better,
-            Some(_) => Judgement::Worse,
-        }
-    };
-    Some(Change {
-        scenario: old.label(a),
+    unit: &str,
+    samples: &Samples,
+) -> Change {
+    let mean = |values: &[f64]| stats::mean(values).unwrap_or(f64::NAN);
+    let (before, after) = (mean(&samples.before), mean(&samples.after));
+    let tested = samples.tested();
+    Change {
+        scenario,
         kind: subject.kind,
         subject: subject.label().to_owned(),
         metric: metric.to_owned(),
-        unit: names::unit(old.plan, metric).to_owned(),
+        also: Vec::new(),
+        unit: unit.to_owned(),
         before,
         after,
-        difference,
-        half_width,
-        pairs: pairs.len(),
-        judgement,
-    })
+        difference: after - before,
+        half_width: tested.map(|(half, _)| half),
+        pairs: samples.before.len().min(samples.after.len()),
+        p: tested.map(|(_, p)| p),
+        corrected_p: None,
+        judgement: if samples.differ() { Judgement::Unsure } else { Judgement::Same },
+    }
+}
+
+/// Corrects the p values for their number, and judges. Numbers that are the same in every run of both
+/// folders were no question.
+fn correct(changes: &mut [Change]) {
+    let mut asked: Vec<(usize, f64)> = changes
+        .iter()
+        .enumerate()
+        .filter(|(_, change)| change.judgement != Judgement::Same)
+        .filter_map(|(at, change)| Some((at, change.p?)))
+        .collect();
+    asked.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let all = asked.len() as f64;
+    let mut least = 1.0f64;
+    for (rank, (at, p)) in asked.iter().enumerate().rev() {
+        least = least.min(p * all / (rank + 1) as f64);
+        changes[*at].corrected_p = Some(least);
+    }
+    for change in changes.iter_mut().filter(|change| change.judgement != Judgement::Same) {
+        let sure = change.corrected_p.is_some_and(|p| p <= FALSE_ALARMS);
+        let matters = change.difference.abs() > floor(&change.metric, &change.unit, change.before);
+        change.judgement = match (sure, matters, names::more_is_better(&change.metric)) {
+            (false, ..) => Judgement::Unsure,
+            (true, false, _) => Judgement::Slight,
+            (true, true, None) => Judgement::Different,
+            (true, true, Some(more)) if more == (change.difference > 0.0) => Judgement::Better,
+            (true, true, Some(_)) => Judgement::Worse,
+        };
+    }
 }
 
 /// Changes that are not worth a row each.
@@ -199,25 +343,39 @@ impl Comparison {
 
     /// `3 numbers are worse, 1 is better, 40 are the same or not surely different.`
     pub fn summary(&self) -> String {
-        if self.paired == 0 {
-            return "The two folders have no run in common.".into();
+        if self.paired == 0 && self.by_samples == 0 {
+            return "The two folders have no scenario with runs in common.".into();
         }
         let same = self.changes.iter().all(|change| change.judgement == Judgement::Same);
-        if self.identical == self.paired && same {
+        if self.identical == self.paired && self.by_samples == 0 && same {
             return format!("All {} runs are the same, event by event.", self.paired);
         }
         let count = |judgement: Judgement| self.count(judgement);
+        let changed = match (count(Judgement::Worse), count(Judgement::Better)) {
+            (0, 0) if count(Judgement::Different) == 0 => {
+                "Nothing changed that anybody would act on.".to_owned()
+            }
+            (worse, better) => format!(
+                "{worse} numbers are worse, {better} better, {} different without being either.",
+                count(Judgement::Different)
+            ),
+        };
+        let runs = if self.by_samples > 0 {
+            format!(
+                "In {} scenarios the folders have no seed in common, so their runs are compared as \
+                 two samples",
+                self.by_samples
+            )
+        } else {
+            format!("{} of {} runs are the same, event by event", self.identical, self.paired)
+        };
         format!(
-            "Of {} numbers, {} are worse, {} better, {} different without being either, {} not surely \
-             different and {} the same; {} of {} runs are the same, event by event.",
+            "{changed} Of {} numbers, {} changed too little to matter, {} no more than chance \
+             explains, and {} are the same. {runs}.",
             self.changes.len(),
-            count(Judgement::Worse),
-            count(Judgement::Better),
-            count(Judgement::Different),
+            count(Judgement::Slight),
             count(Judgement::Unsure),
             count(Judgement::Same),
-            self.identical,
-            self.paired
         )
     }
 
@@ -226,16 +384,16 @@ impl Comparison {
         let mut out = format!("{}\n", plain_text(&self.summary()));
         let head = ["", "scenario", "of", "metric", "before", "after", "difference", "share"];
         let mut table = vec![head.map(str::to_owned).to_vec()];
-        let shown = self.changes.iter().filter(|change| change.judgement < Judgement::Unsure);
+        let shown = self.changes.iter().filter(|change| change.judgement < Judgement::Slight);
         for change in shown.take(MOST_ROWS) {
             table.push(vec![
                 change.judgement.name().to_owned(),
                 plain_text(&change.scenario),
                 plain_text(&change.subject),
-                change.metric.clone(),
+                change.metrics(),
                 number(change.before),
                 number(change.after),
-                estimate(change.difference, change.half_width, &change.unit),
+                told(change.difference, change.half_width, &change.unit),
                 change.share().map_or(String::new(), percent),
             ]);
         }
@@ -265,11 +423,18 @@ impl Comparison {
             body += "</ul></aside>";
         }
         body += "<p class=\"caption\">Runs are paired by scenario and seed. ± is half the width of the \
-                 95 % interval of the mean difference (Student’s t over pairs). With hundreds of \
-                 numbers, one in twenty differences would look sure by chance: believe sizes and \
-                 patterns before single rows.</p>";
-        self.table(&mut body, "Changed", |judgement| judgement < Judgement::Unsure);
-        self.table(&mut body, "Not surely different", |judgement| judgement == Judgement::Unsure);
+                 95 % interval of the mean difference (Student’s t over pairs; Welch’s over two samples \
+                 where no seed is in both). A number is called changed when the difference is worth a \
+                 decision and its p value, corrected for the number of numbers by Benjamini and \
+                 Hochberg, is at most 5 %: of the rows under “Changed”, one in twenty is expected to be \
+                 chance.</p>";
+        self.table(&mut body, "Changed", |judgement| judgement < Judgement::Slight);
+        self.table(&mut body, "Changed too little to matter", |judgement| {
+            judgement == Judgement::Slight
+        });
+        self.table(&mut body, "No more than chance explains", |judgement| {
+            judgement == Judgement::Unsure
+        });
         body += "</section></main>";
         let title = format!("{} → {}", self.before, self.after);
         Shell { title: &title, body: &body, scripts: "" }.to_html()
@@ -303,10 +468,10 @@ impl Comparison {
                 change.judgement.name(),
                 Esc(&change.scenario),
                 Esc(&change.subject),
-                Esc(&change.metric),
+                Esc(&change.metrics()),
                 number(change.before),
                 number(change.after),
-                Esc(&estimate(change.difference, change.half_width, &change.unit)),
+                Esc(&told(change.difference, change.half_width, &change.unit)),
                 change.share().map_or(String::new(), percent)
             );
         }

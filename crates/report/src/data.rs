@@ -27,6 +27,29 @@ pub(crate) struct Point {
     pub(crate) run: u32,
     pub(crate) seed: u64,
     pub(crate) value: f64,
+    pub(crate) counted: Counted,
+}
+
+/// How many of the flows (or queues, or runs) that a number is of had a value for it. A transfer
+/// that never ended has no completion time, and a mean that leaves it out must say so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counted {
+    pub(crate) known: usize,
+    pub(crate) of: usize,
+}
+
+impl Counted {
+    #[cfg(test)]
+    pub(crate) const ONE: Self = Self { known: 1, of: 1 };
+
+    /// `10 of 20`, unless all of them had a value.
+    pub(crate) fn lacking(self) -> Option<String> {
+        (self.known < self.of).then(|| format!("{} of {}", self.known, self.of))
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { known: self.known + other.known, of: self.of + other.of }
+    }
 }
 
 /// A mean over seeds with the half width of its 95 % interval.
@@ -34,7 +57,7 @@ pub(crate) struct Point {
 pub(crate) struct Mean {
     pub(crate) mean: f64,
     pub(crate) half_width: Option<f64>,
-    pub(crate) seeds: usize,
+    pub(crate) counted: Counted,
 }
 
 impl Mean {
@@ -43,7 +66,7 @@ impl Mean {
         Some(Self {
             mean: stats::mean(&values)?,
             half_width: stats::mean_interval(&values, 0.95).map(|interval| interval.half_width()),
-            seeds: values.len(),
+            counted: points.iter().fold(Counted::default(), |sum, point| sum.and(point.counted)),
         })
     }
 }
@@ -133,6 +156,22 @@ impl<'a> Data<'a> {
         matches!((subject, metric), (Some(subject), Some(metric)) if self.has[subject][metric])
     }
 
+    /// Colours belong to flows first, so that a flow looks the same in every figure.
+    pub(crate) fn colour_of_flow(&self, group: &str) -> usize {
+        self.of_kind(Kind::Flow).position(|subject| subject.name == group).unwrap_or(0)
+    }
+
+    /// The application of a flow or group; empty of anything else.
+    pub(crate) fn app(&self, subject: &Subject) -> &'a str {
+        let mut flows = self.plan.scenarios.iter().flat_map(|scenario| &scenario.flows);
+        match subject.kind {
+            Kind::Flow => {
+                flows.find(|flow| flow.group == subject.name).map_or("", |flow| &flow.app)
+            }
+            Kind::Queue | Kind::Run => "",
+        }
+    }
+
     pub(crate) fn metrics_of(&self, subject: &Subject) -> impl Iterator<Item = &'a str> {
         let at = self.subjects.iter().position(|s| s == subject);
         let has = at.map_or(&[][..], |at| &self.has[at][..]);
@@ -158,21 +197,30 @@ impl<'a> Data<'a> {
         let mut points = Vec::new();
         let pooling = metrics::find(metric, &[subject.kind]).map_or(Pooling::Mean, Pooling::of);
         for run in &self.done[scenario] {
-            let values: Vec<f64> = self
-                .rows(*run)
-                .filter(|(_, of)| *of == Some(subject))
-                .filter_map(|(row, _)| row.values.get(column).copied().flatten())
-                .filter(|value| value.is_finite())
-                .collect();
+            let rows = self.rows(*run).filter(|(_, of)| *of == Some(subject));
+            let all: Vec<Option<f64>> =
+                rows.map(|(row, _)| row.values.get(column).copied().flatten()).collect();
+            let values: Vec<f64> =
+                all.iter().flatten().copied().filter(|value| value.is_finite()).collect();
             if let Some(value) = pool(&values, pooling) {
-                points.push(Point { run: *run, seed: self.plan.runs[*run as usize].seed, value });
+                let counted = Counted { known: values.len(), of: all.len() };
+                let seed = self.plan.runs[*run as usize].seed;
+                points.push(Point { run: *run, seed, value, counted });
             }
         }
         points
     }
 
+    /// Over the finished runs of a scenario. It counts the runs without any value too.
     pub(crate) fn mean(&self, scenario: usize, subject: &Subject, metric: &str) -> Option<Mean> {
-        Mean::of(&self.points(scenario, subject, metric))
+        let points = self.points(scenario, subject, metric);
+        let mean = Mean::of(&points)?;
+        let without: usize = self.done[scenario]
+            .iter()
+            .filter(|run| !points.iter().any(|point| point.run == **run))
+            .map(|run| self.rows(*run).filter(|(_, of)| *of == Some(subject)).count())
+            .sum();
+        Some(Mean { counted: mean.counted.and(Counted { known: 0, of: without }), ..mean })
     }
 
     /// The factor values that tell a scenario from others: `queue fq_codel · rate 10Mbps`.

@@ -16,9 +16,8 @@ pub(crate) fn title(metric: &str) -> String {
     base(stem)
 }
 
-/// With its unit: `RTT, 95th percentile (ms)`.
-pub(crate) fn axis(plan: &Plan, metric: &str) -> String {
-    let unit = unit(plan, metric);
+/// With a unit: `RTT, 95th percentile (ms)`.
+pub(crate) fn axis_in(metric: &str, unit: &str) -> String {
     if unit.is_empty() { title(metric) } else { format!("{} ({unit})", title(metric)) }
 }
 
@@ -81,6 +80,11 @@ pub(crate) fn kind(kind: Kind) -> &'static str {
     kind.name()
 }
 
+pub(crate) fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
 const UNITS: &[(&str, &str)] = &[
     ("_mbps", "Mbit/s"),
     ("_ms", "ms"),
@@ -122,6 +126,12 @@ fn known(stem: &str) -> Option<&'static str> {
         "fct_large" => "flow completion time above 1 MB",
         "cwnd" => "cwnd",
         "mos" => "MOS",
+        "loss_share" => "share of packets lost",
+        "drop_share" => "share of packets dropped",
+        "freeze" => "time frozen",
+        "stall100" => "gaps between frames above 100 ms",
+        "completion" => "completion time",
+        "transfers_unfinished" => "transfers not finished",
         "jain" => "Jain's index",
         "goodput_sum" => "goodput of all flows",
         "tcp_goodput_sum" => "goodput of TCP flows",

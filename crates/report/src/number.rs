@@ -39,6 +39,34 @@ pub(crate) fn estimate(mean: f64, half_width: Option<f64>, unit: &str) -> String
     }
 }
 
+/// A factor, and the unit that values as large as `largest` read well in when multiplied by it: 150 s
+/// rather than 150 000 ms.
+pub(crate) fn stepped(largest: f64, unit: &str) -> (f64, &str) {
+    let size = largest.abs();
+    match unit {
+        "ms" if size >= 1e4 => (1e-3, "s"),
+        "ms" if size > 0.0 && size < 0.1 => (1e3, "µs"),
+        "Mbit/s" if size >= 1e3 => (1e-3, "Gbit/s"),
+        "Mbit/s" if size > 0.0 && size < 0.1 => (1e3, "kbit/s"),
+        "bytes" if size >= 1e9 => (1e-9, "GB"),
+        "bytes" if size >= 1e6 => (1e-6, "MB"),
+        "bytes" if size >= 1e4 => (1e-3, "kB"),
+        _ => (1.0, unit),
+    }
+}
+
+/// An estimate in the unit that it reads well in: `1.25 ± 0.04 Gbit/s` of 1250 Mbit/s.
+pub(crate) fn told(mean: f64, half_width: Option<f64>, unit: &str) -> String {
+    let (factor, unit) = stepped(mean, unit);
+    estimate(mean * factor, half_width.map(|half| half * factor), unit)
+}
+
+/// The value as [`number`] prints it, so that what reads alike is alike.
+pub(crate) fn as_printed(value: f64) -> f64 {
+    let text = if value.abs() >= 100.0 { format!("{value:.0}") } else { format!("{value:.2e}") };
+    text.parse().unwrap_or(value)
+}
+
 pub(crate) fn percent(share: f64) -> String {
     if !share.is_finite() {
         return "–".into();
@@ -81,6 +109,8 @@ fn trimmed(text: String) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -98,6 +128,26 @@ mod tests {
             (f64::NAN, "–"),
         ] {
             assert_eq!(number(value), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn units_step_up_and_down() {
+        assert_eq!(told(150_000.0, Some(2_000.0), "ms"), "150.0 ± 2.0 s");
+        assert_eq!(told(0.0121, None, "ms"), "12.1 µs");
+        assert_eq!(told(2_950.0, None, "Mbit/s"), "2.95 Gbit/s");
+        assert_eq!(told(40.0, None, "ms"), "40 ms");
+        assert_eq!(told(7.5e6, None, "bytes"), "7.5 MB");
+        assert_eq!(told(150_000.0, None, "packets"), "150\u{202f}000 packets");
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_that_read_alike_are_alike(value in 1e-3f64..1e6, apart in 0.0f64..1e-2) {
+            let other = value * (1.0 + apart);
+            if number(value) == number(other) {
+                prop_assert_eq!(as_printed(value), as_printed(other));
+            }
         }
     }
 

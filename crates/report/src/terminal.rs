@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use sojourn_study::results::{Check, Kind, Results, Series, Verdict};
+use sojourn_study::results::{Check, Results, Series, Verdict};
 
-use crate::data::{Data, Subject};
+use crate::data::{Data, Mean};
 use crate::markup::plain_text;
 use crate::names;
 use crate::number::{estimate, number, percent};
@@ -43,34 +43,21 @@ pub fn claims(results: &Results) -> String {
     out
 }
 
-/// What each scenario came to: a row for each flow and queue, a column for each of its metrics
-/// that people ask for first, mean ± half the 95 % interval over seeds.
+/// What each scenario came to: a table for each application, for queues and for runs, with the
+/// metrics that people ask of it first, mean ± half the 95 % interval over seeds.
 pub fn metrics(results: &Results) -> String {
     let data = Data::new(results);
     let mut out = String::new();
-    for kind in [Kind::Flow, Kind::Queue, Kind::Run] {
-        let mut table: Vec<Vec<String>> = Vec::new();
-        let subjects: Vec<&Subject> = data.of_kind(kind).collect();
-        let columns: Vec<&str> = USUAL
-            .iter()
-            .copied()
-            .filter(|metric| subjects.iter().any(|subject| data.has(subject, metric)))
-            .take(6)
-            .collect();
-        if columns.is_empty() {
-            continue;
-        }
-        let mut head = vec!["scenario".to_owned(), kind.name().to_owned()];
+    for block in page::blocks(&data) {
+        let columns: Vec<&str> = block.metrics.iter().copied().take(6).collect();
+        let mut head = vec!["scenario".to_owned(), plain_text(&block.heading)];
         head.extend(columns.iter().map(|column| (*column).to_owned()));
-        table.push(head);
+        let mut table = vec![head];
         for scenario in 0..data.plan.scenarios.len() {
-            for subject in &subjects {
+            for subject in &block.subjects {
                 let values: Vec<String> = columns
                     .iter()
-                    .map(|metric| {
-                        data.mean(scenario, subject, metric)
-                            .map_or("-".into(), |mean| estimate(mean.mean, mean.half_width, ""))
-                    })
+                    .map(|metric| data.mean(scenario, subject, metric).map_or("-".into(), cell))
                     .collect();
                 if values.iter().all(|value| value == "-") {
                     continue;
@@ -84,6 +71,11 @@ pub fn metrics(results: &Results) -> String {
         out.push('\n');
     }
     out
+}
+
+fn cell(mean: Mean) -> String {
+    let counted = mean.counted.lacking().map_or(String::new(), |n| format!(" ({n})"));
+    estimate(mean.mean, mean.half_width, "") + &counted
 }
 
 /// What `ss -ti` and `tc -s qdisc` would have printed at the end of a run.
@@ -107,7 +99,7 @@ pub fn runs(results: &Results, scenario: usize) -> String {
     for subject in &data.subjects {
         for metric in USUAL.iter().filter(|metric| data.has(subject, metric)) {
             let points = data.points(scenario, subject, metric);
-            let Some(mean) = crate::data::Mean::of(&points) else { continue };
+            let Some(mean) = Mean::of(&points) else { continue };
             let values: Vec<Option<f64>> = points.iter().map(|point| Some(point.value)).collect();
             let low = points.iter().map(|point| point.value).fold(f64::INFINITY, f64::min);
             let high = points.iter().map(|point| point.value).fold(f64::NEG_INFINITY, f64::max);

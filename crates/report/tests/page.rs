@@ -84,8 +84,10 @@ fn every_kind_of_view_is_drawn_with_its_caption() {
         ("scatter", ViewKind::Scatter, Some("sojourn_p95"), "utilisation", None),
         ("heat", ViewKind::Heatmap, Some("path.rtt"), "jain", Some("path.queue")),
         ("time", ViewKind::Series, None, "cwnd_pkts", None),
+        ("line", ViewKind::Line, Some("path.rtt"), "rtt_p95", Some("path.queue")),
     ] {
         results.plan.views.push(View {
+            log: None,
             name: name.into(),
             kind,
             title: Some(format!("Title of {name}")),
@@ -98,7 +100,7 @@ fn every_kind_of_view_is_drawn_with_its_caption() {
         });
     }
     let page = page(&results);
-    for at in 0..7 {
+    for at in 0..8 {
         let figure = page.split(&format!("<figure id=\"view-{at}\">")).nth(1).expect("it is there");
         let figure = figure.split("</figure>").next().unwrap();
         let view = &results.plan.views[at];
@@ -168,6 +170,7 @@ fn two_equal_folders_are_the_same_and_a_worse_one_is_found() {
     assert_eq!(worst.pairs, 5);
     let share = worst.share().unwrap();
     assert!((0.5..0.53).contains(&share), "{share}");
+    assert!(worst.corrected_p.unwrap() <= 0.05 && worst.corrected_p >= worst.p);
     assert!(comparison.changes[1].judgement > compare::Judgement::Worse);
     assert!(comparison.terminal().lines().nth(2).unwrap().starts_with("worse"));
 
@@ -177,6 +180,79 @@ fn two_equal_folders_are_the_same_and_a_worse_one_is_found() {
     after.table.rows.retain(|row| row.run < 30);
     let comparison = compare::compare(&before, &after);
     assert_eq!((comparison.paired, comparison.unpaired.len()), (30, 6));
+}
+
+/// The same study with seeds that the other has not: nothing differs but chance.
+fn other_seeds() -> Results {
+    let mut results = specimen::results_of_seeds(100);
+    results.folder = "results/other-seeds".into();
+    results
+}
+
+#[test]
+fn two_sets_of_seeds_of_one_study_differ_by_chance_only() {
+    let comparison = compare::compare(&specimen::results(), &other_seeds());
+    assert_eq!((comparison.paired, comparison.by_samples), (0, 12));
+    let flagged = comparison.changes.iter().filter(|change| {
+        matches!(
+            change.judgement,
+            compare::Judgement::Worse | compare::Judgement::Better | compare::Judgement::Different
+        )
+    });
+    assert_eq!(flagged.count(), 0, "{}", comparison.terminal());
+    assert!(comparison.summary().starts_with("Nothing changed that anybody would act on."));
+    // Without the correction some would be called changed.
+    let alone = comparison.changes.iter().filter(|change| change.p.is_some_and(|p| p <= 0.05));
+    assert!(alone.count() > 0, "the test would not show what the correction is for");
+}
+
+#[test]
+fn a_real_change_is_found_between_two_sets_of_seeds() {
+    let mut after = other_seeds();
+    let column = after.table.metrics.iter().position(|metric| metric == "rtt_p95_ms").unwrap();
+    for row in after.table.rows.iter_mut().filter(|row| row.name == "bbr3") {
+        row.values[column] = row.values[column].map(|value| value * 1.6);
+    }
+    let comparison = compare::compare(&specimen::results(), &after);
+    let worse: Vec<_> = comparison
+        .changes
+        .iter()
+        .filter(|change| change.judgement == compare::Judgement::Worse)
+        .collect();
+    assert!(worse.len() >= 8, "{}", comparison.terminal());
+    assert!(worse.iter().all(|change| change.subject == "bbr3" && change.metric == "rtt_p95_ms"));
+}
+
+#[test]
+fn a_sure_difference_that_nobody_would_act_on_is_no_change() {
+    let before = specimen::results();
+    let mut after = specimen::results();
+    let column = after.table.metrics.iter().position(|metric| metric == "rtt_p95_ms").unwrap();
+    for row in after.table.rows.iter_mut().filter(|row| row.name == "bbr3") {
+        row.values[column] = row.values[column].map(|value| value * 1.01 + row.seed as f64 * 1e-3);
+    }
+    let comparison = compare::compare(&before, &after);
+    let slight = |change: &&compare::Change| change.judgement == compare::Judgement::Slight;
+    assert_eq!(comparison.changes.iter().filter(slight).count(), 12);
+    assert!(comparison.changes[0].judgement == compare::Judgement::Slight);
+}
+
+#[test]
+fn two_names_of_one_quantity_are_one_row() {
+    let with_twin = |factor: f64| {
+        let mut results = specimen::results();
+        let column = results.table.metrics.iter().position(|m| m == "rtt_p95_ms").unwrap();
+        results.table.metrics.push("frame_delay_p95_ms".into());
+        for row in &mut results.table.rows {
+            row.values[column] = row.values[column].map(|value| value * factor);
+            row.values.push(row.values[column]);
+        }
+        results
+    };
+    let comparison = compare::compare(&with_twin(1.0), &with_twin(1.7));
+    let worse = comparison.changes.iter().find(|c| c.subject == "bbr3").unwrap();
+    assert_eq!(worse.metrics(), "rtt_p95_ms = frame_delay_p95_ms");
+    assert!(comparison.changes.iter().all(|change| change.metric != "frame_delay_p95_ms"));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use sojourn_scenario::Scenario;
 use crate::claims::{Claim, Expectation, Names, check_factor, find_factor};
 use crate::digest::Digest;
 use crate::metrics;
-use crate::results::{Kind, Plan, PlannedRun, PlannedScenario, View, Where};
+use crate::results::{Axis, Kind, Numbers, Plan, PlannedRun, PlannedScenario, View, Where};
 
 /// A question with everything that is needed to answer it.
 #[derive(Clone, Debug)]
@@ -296,6 +296,8 @@ fn views(spec: &StudySpec, document: &Document, names: Names<'_>) -> Result<Vec<
                 x: view.x.clone(),
                 y: view.y.0.clone(),
                 split: view.split.clone(),
+                log: log_axes(view)
+                    .map_err(|error| document.error_at_key(&format!("{key}.log"), error))?,
                 of: view.of.0.clone(),
                 filter: selection(&format!("{key}.where"), document, names)?,
             })
@@ -331,10 +333,22 @@ fn check_view(view: &ViewSpec, names: Names<'_>) -> Result<(), (&'static str, Sp
         (Some(x), ViewKind::Bars | ViewKind::Heatmap) => {
             factor(x, &["flow"]).map_err(|error| ("x", error))?;
         }
+        (Some(x), ViewKind::Line) => {
+            factor(x, &[]).map_err(|error| ("x", error))?;
+            let values = names.plan.factors.iter().filter(|factor| factor.name == *x);
+            if values.into_iter().any(|factor| Numbers::of(&factor.values).is_none()) {
+                let problem = format!("the values of '{x}' differ in more than one number");
+                let error = SpecError::new(problem);
+                return Err((
+                    "x",
+                    error.allow(["a factor such as 10ms, 20ms, 50ms", "kind = \"bars\""]),
+                ));
+            }
+        }
         (Some(_), ViewKind::Series | ViewKind::Cdf) => {
             return Err(("x", SpecError::new("is fixed by the kind of the figure")));
         }
-        (None, ViewKind::Scatter | ViewKind::Heatmap) => {
+        (None, ViewKind::Scatter | ViewKind::Heatmap | ViewKind::Line) => {
             return Err(("kind", SpecError::new("a figure of this kind needs 'x'")));
         }
         (None, _) => {}
@@ -368,6 +382,19 @@ fn check_view(view: &ViewSpec, names: Names<'_>) -> Result<(), (&'static str, Sp
         }
     }
     Ok(())
+}
+
+fn log_axes(view: &ViewSpec) -> Result<Option<Vec<Axis>>, SpecError> {
+    let Some(OneOrMany(written)) = &view.log else { return Ok(None) };
+    if view.kind != ViewKind::Line {
+        return Err(SpecError::new("only a figure of kind 'line' has it"));
+    }
+    let axis = |name: &String| match &name[..] {
+        "x" => Ok(Axis::X),
+        "y" => Ok(Axis::Y),
+        other => Err(SpecError::new(format!("'{other}' is no axis")).allow(["x", "y"])),
+    };
+    written.iter().map(axis).collect::<Result<_, _>>().map(Some)
 }
 
 fn series_column(name: &str) -> Result<(), SpecError> {

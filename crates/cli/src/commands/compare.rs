@@ -12,9 +12,9 @@ use crate::table::Records;
 pub(super) fn compare(args: &CompareArgs, output: Output) -> Result<Outcome, Failure> {
     let (before, after) = (Folder::open(&args.before)?, Folder::open(&args.after)?);
     let comparison = compare::compare(&before, &after);
-    if comparison.paired == 0 {
+    if comparison.paired == 0 && comparison.by_samples == 0 {
         return Err(Failure::Input(format!(
-            "{} and {} have no run in common: their scenarios or seeds differ",
+            "{} and {} have no scenario with runs in common",
             args.before.display(),
             args.after.display()
         )));
@@ -28,6 +28,7 @@ pub(super) fn compare(args: &CompareArgs, output: Output) -> Result<Outcome, Fai
             "before": comparison.before,
             "after": comparison.after,
             "paired": comparison.paired,
+            "by_samples": comparison.by_samples,
             "identical": comparison.identical,
             "unpaired": comparison.unpaired,
             "changes": records(&comparison.changes).json(),
@@ -51,6 +52,7 @@ fn records(changes: &[Change]) -> Records {
         "kind",
         "name",
         "metric",
+        "also",
         "unit",
         "before",
         "after",
@@ -58,6 +60,8 @@ fn records(changes: &[Change]) -> Records {
         "half_width",
         "share",
         "pairs",
+        "p",
+        "corrected_p",
     ]);
     for change in changes {
         records.row([
@@ -66,6 +70,7 @@ fn records(changes: &[Change]) -> Records {
             json!(change.kind),
             json!(change.subject),
             json!(change.metric),
+            json!(change.also.join(" ")),
             json!(change.unit),
             json!(change.before),
             json!(change.after),
@@ -73,6 +78,8 @@ fn records(changes: &[Change]) -> Records {
             json!(change.half_width),
             json!(change.share()),
             json!(change.pairs),
+            json!(change.p),
+            json!(change.corrected_p),
         ]);
     }
     records

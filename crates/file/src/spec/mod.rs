@@ -132,7 +132,8 @@ impl Default for RepeatSpec {
 pub struct ViewSpec {
     /// `bars`: a bar for each value of `x`. `series`: over time. `cdf`: the distribution of a metric
     /// over runs, or of all samples of a delay (`rtt`, `sojourn`). `scatter`: a point per flow, `y`
-    /// against `x`. `heatmap`: `y` over two factors, `x` and `split`.
+    /// against `x`. `heatmap`: `y` over two factors, `x` and `split`. `line`: `y` against the numbers
+    /// of a factor, with a band for the 95 % interval.
     #[schemars(with = "ViewKindSchema")]
     pub kind: ViewKind,
     /// Above the figure.
@@ -145,6 +146,8 @@ pub struct ViewSpec {
     pub y: OneOrMany,
     /// A factor or `flow`: a colour or a panel each.
     pub split: Option<String>,
+    /// `line`: the axes that are logarithmic, `x`, `y` or both; chosen by the values if left out.
+    pub log: Option<OneOrMany>,
     /// Flows, groups or queues shown; all if left out.
     #[serde(default)]
     pub of: OneOrMany,
@@ -166,6 +169,8 @@ pub enum ViewKind {
     Scatter,
     /// Two factors and a colour.
     Heatmap,
+    /// A metric against the numbers of a factor.
+    Line,
 }
 
 /// A sentence with bounds, and where it was said.
@@ -235,4 +240,5 @@ enum ViewKindSchema {
     Cdf,
     Scatter,
     Heatmap,
+    Line,
 }

@@ -2,33 +2,38 @@
 
 use std::fmt::Write;
 
-use sojourn_study::results::{Check, ClaimResult, Kind, Verdict};
+use sojourn_study::results::{Check, ClaimResult, Kind, Verdict, ViewKind};
 
-use crate::data::{Data, Mean};
+use super::columns::resolve;
+use crate::data::{Data, Mean, Subject};
 use crate::markup::{Esc, linked};
-use crate::names;
-use crate::number::{estimate, number, percent};
+use crate::names::{self, capital};
+use crate::number::{estimate, number, percent, stepped};
 use crate::svg::{Bounds, bullet};
 
-pub(crate) fn write(out: &mut String, data: &Data<'_>) {
+/// The verdict, what the runs say in sentences, the figure that shows it, then claim by claim.
+pub(crate) fn write(out: &mut String, data: &Data<'_>, lead: &str) {
     *out += "<section id=\"answer\"><h2>The answer</h2>";
-    if let Some(report) = data.results.claims.as_ref().filter(|report| !report.claims.is_empty()) {
+    let claims = data.results.claims.as_ref().filter(|report| !report.claims.is_empty());
+    if let Some(report) = claims {
         let _ = write!(out, "<p class=\"verdict\">{}</p>", verdict(&report.claims));
-        *out += "<div class=\"claims\">";
-        for claim in &report.claims {
-            write_claim(out, claim, data);
-        }
-        *out += "</div>";
     }
     let sentences = findings(data);
     if !sentences.is_empty() {
-        *out += "<h3>What the runs say</h3><ul class=\"findings\">";
+        *out += "<ul class=\"findings\">";
         for sentence in sentences {
             let _ = write!(out, "<li>{sentence}</li>");
         }
         *out += "</ul>";
     }
-    *out += "</section>";
+    let _ = write!(out, "<div class=\"figures lead\">{lead}</div></section>");
+    if let Some(report) = claims {
+        *out += "<section id=\"claims\"><h2>Claim by claim</h2><div class=\"claims\">";
+        for claim in &report.claims {
+            write_claim(out, claim, data);
+        }
+        *out += "</div></section>";
+    }
 }
 
 /// `2 of 4 claims held. C2 is not held; C4 can't be tested.`
@@ -104,23 +109,35 @@ fn write_claim(out: &mut String, claim: &ClaimResult, data: &Data<'_>) {
     *out += "</div>";
     let mut small = Vec::new();
     if let Some(note) = &claim.note {
-        small.push(format!("<i>{}</i>", Esc(note)));
+        small.push(format!("<p class=\"source\"><i>{}</i></p>", Esc(note)));
     }
     if let Some(source) = &claim.source {
-        small.push(format!("Source: {}", linked(source)));
+        small.push(format!("<p class=\"source\">Source: {}</p>", linked(source)));
     }
-    if !small.is_empty() {
-        let _ = write!(out, "<p class=\"source\">{}</p>", small.join("<br>"));
+    let bounds = match claim.checks.len() {
+        0 | 1 => String::new(),
+        2 => "both bounds, ".to_owned(),
+        n => format!("all {n} bounds, "),
+    };
+    if bounds.is_empty() && small.is_empty() {
+        *out += "</article>";
+        return;
     }
-    if claim.checks.len() > 1 {
-        let _ = write!(
-            out,
-            "<details><summary>All {} bounds</summary><div class=\"wide\"><table class=\"checks\">\
-             <thead><tr><th scope=\"col\">Where</th><th scope=\"col\">Claimed</th><th \
-             scope=\"col\">Measured</th><th scope=\"col\">Beside the bound</th><th \
-             scope=\"col\">Verdict</th></tr></thead><tbody>",
-            claim.checks.len()
-        );
+    let _ = write!(
+        out,
+        "<details><summary>{}</summary>{}",
+        match (&bounds[..], claim.note.is_some()) {
+            ("", true) => "Note and source".to_owned(),
+            ("", false) => "Source".to_owned(),
+            (bounds, true) => capital(&format!("{bounds}note and source")),
+            (bounds, false) => capital(&format!("{bounds}source")),
+        },
+        small.concat()
+    );
+    if !bounds.is_empty() {
+        *out += "<div class=\"wide\"><table class=\"checks\"><thead><tr><th scope=\"col\">Where</th>\
+                 <th scope=\"col\">Claimed</th><th scope=\"col\">Measured</th><th scope=\"col\">Beside \
+                 the bound</th><th scope=\"col\">Verdict</th></tr></thead><tbody>";
         let mut checks: Vec<&Check> = claim.checks.iter().collect();
         checks.sort_by_key(|check| match check.verdict {
             Verdict::Fails => 0,
@@ -130,9 +147,9 @@ fn write_claim(out: &mut String, claim: &ClaimResult, data: &Data<'_>) {
         for check in checks {
             write_check(out, check, data);
         }
-        *out += "</tbody></table></div></details>";
+        *out += "</tbody></table></div>";
     }
-    *out += "</article>";
+    *out += "</details></article>";
 }
 
 /// The check that says most: the one that is farthest off, or else the one nearest to its bound.
@@ -185,17 +202,10 @@ fn wanted(check: &Check) -> String {
 fn sentence(claim: &ClaimResult, data: &Data<'_>) -> String {
     match claim.verdict {
         Verdict::Untestable => {
-            let reason = claim
-                .reason
-                .as_deref()
-                .or_else(|| claim.checks.iter().find_map(|check| check.reason.as_deref()));
-            format!(
-                "It can’t be tested here{}.",
-                reason.map_or(String::new(), |reason| format!(
-                    ": {}",
-                    Esc(reason.trim_end_matches('.'))
-                ))
-            )
+            let why = why_open(claim, data).unwrap_or_else(|| {
+                "the results do not say why; checking the study again with this version does".into()
+            });
+            format!("It can’t be tested here: {}.", Esc(why.trim_end_matches('.')))
         }
         Verdict::Holds => {
             let Some(check) = telling(claim) else {
@@ -238,6 +248,27 @@ fn sentence(claim: &ClaimResult, data: &Data<'_>) -> String {
             text
         }
     }
+}
+
+/// Why a claim is open: what its author says, or what its bounds lack and in how many of them.
+fn why_open(claim: &ClaimResult, data: &Data<'_>) -> Option<String> {
+    if let Some(reason) = &claim.reason {
+        return Some(reason.clone());
+    }
+    let open: Vec<&Check> =
+        claim.checks.iter().filter(|check| check.verdict == Verdict::Untestable).collect();
+    let first = open.iter().find(|check| check.reason.is_some())?;
+    let reason = first.reason.as_deref().unwrap_or_default();
+    if claim.checks.len() == 1 {
+        return Some(reason.to_owned());
+    }
+    Some(format!(
+        "{} of {} bounds have no answer; {} with {}: {reason}",
+        open.len(),
+        claim.checks.len(),
+        first.expression,
+        place(first, data)
+    ))
 }
 
 /// `goodput(bbr) with fq_codel came to 4.8 ± 0.2 Mbit/s, where 4..6 Mbit/s was claimed`.
@@ -332,69 +363,108 @@ fn write_check(out: &mut String, check: &Check, data: &Data<'_>) {
     );
 }
 
-/// Best and worst scenario by the quantities that people ask for first.
+/// More sentences than this are no answer.
+const MOST_SENTENCES: usize = 6;
+
+/// Best and worst scenario by what the views show, then by the quantities that people ask for first.
 fn findings(data: &Data<'_>) -> Vec<String> {
-    let mut sentences = Vec::new();
+    let mut asked: Vec<(Subject, String)> = Vec::new();
+    let mut add = |subject: &Subject, metric: &str| {
+        if !asked.iter().any(|(other, name)| other == subject && name == metric) {
+            asked.push((subject.clone(), metric.to_owned()));
+        }
+    };
+    for view in data.plan.views.iter().filter(|view| view.kind != ViewKind::Series) {
+        let x = view.x.iter().filter(|_| view.kind == ViewKind::Scatter);
+        for name in view.y.iter().chain(x) {
+            let (metric, of) = resolve(data, name);
+            let wanted = |subject: &&Subject| match &of {
+                Some(of) => subject.name == *of,
+                None => view.of.is_empty() || view.of.contains(&subject.name),
+            };
+            data.subjects
+                .iter()
+                .filter(wanted)
+                .filter(|subject| data.has(subject, &metric))
+                .take(3)
+                .for_each(|subject| add(subject, &metric));
+        }
+    }
     for (kind, metrics) in [
-        (Kind::Flow, &["rtt_p95_ms", "owd_p95_ms"][..]),
-        (Kind::Flow, &["goodput_mbps"]),
+        (Kind::Flow, &["goodput_mbps"][..]),
+        (Kind::Flow, &["rtt_p95_ms", "owd_p95_ms"]),
         (Kind::Flow, &["ping_p95_ms"]),
+        (Kind::Flow, &["fct_p95_ms", "completion_mean_ms"]),
         (Kind::Flow, &["mos"]),
         (Kind::Queue, &["sojourn_p95_ms"]),
         (Kind::Queue, &["utilisation"]),
         (Kind::Run, &["jain"]),
     ] {
-        for subject in data.of_kind(kind).take(4) {
-            let Some(metric) = data.first_metric(subject, metrics) else { continue };
-            let mut means: Vec<(usize, Mean)> = (0..data.plan.scenarios.len())
-                .filter_map(|scenario| Some((scenario, data.mean(scenario, subject, metric)?)))
-                .collect();
-            // A link that is hardly used, such as one for acknowledgements, is no finding.
-            let least = if metric == "utilisation" { 0.2 } else { 0.0 };
-            if means.iter().all(|(_, mean)| mean.mean <= least) {
-                continue;
-            }
-            means.sort_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
-            let unit = names::unit(data.plan, metric);
-            let what = match kind {
-                Kind::Run => names::title(metric),
-                _ => format!("{} of {}", names::title(metric), subject.name),
-            };
-            let what = capital(&what);
-            let told = |mean: &Mean| Esc(&estimate(mean.mean, mean.half_width, unit)).to_string();
-            match &means[..] {
-                [] => {}
-                [(_, only)] => sentences.push(format!("{}: <b>{}</b>.", Esc(&what), told(only))),
-                [(low, least), .., (high, most)] => {
-                    let apart = most.mean - least.mean
-                        > least.half_width.unwrap_or(0.0) + most.half_width.unwrap_or(0.0);
-                    if most.mean == least.mean {
-                        sentences.push(format!(
-                            "{}: <b>{}</b> everywhere.",
-                            Esc(&what),
-                            told(least)
-                        ));
-                    } else {
-                        sentences.push(format!(
-                            "{}: from <b>{}</b> (<a href=\"#s-{low}\">{}</a>) to <b>{}</b> (<a \
-                             href=\"#s-{high}\">{}</a>){}.",
-                            Esc(&what),
-                            told(least),
-                            Esc(&data.label(*low)),
-                            told(most),
-                            Esc(&data.label(*high)),
-                            if apart { "" } else { ", within each other’s 95 % intervals" }
-                        ));
-                    }
-                }
+        for subject in data.of_kind(kind).take(3) {
+            if let Some(metric) = data.first_metric(subject, metrics) {
+                add(subject, metric);
             }
         }
     }
-    sentences.truncate(10);
-    sentences
+    let sentences = asked.iter().filter_map(|(subject, metric)| finding(data, subject, metric));
+    sentences.take(MOST_SENTENCES).collect()
 }
 
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+/// `Goodput of bbr is lowest with fq_codel (4.62 Mbit/s) and highest with pfifo (6 Mbit/s).`
+fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<String> {
+    let mut means: Vec<(usize, Mean)> = (0..data.plan.scenarios.len())
+        .filter_map(|scenario| Some((scenario, data.mean(scenario, subject, metric)?)))
+        .collect();
+    // A link that is hardly used, such as one for acknowledgements, is no finding.
+    let floor = if metric == "utilisation" { 0.2 } else { 0.0 };
+    if means.iter().all(|(_, mean)| mean.mean <= floor) {
+        return None;
+    }
+    means.sort_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
+    let what = match subject.kind {
+        Kind::Run => names::title(metric),
+        _ => format!("{} of {}", names::title(metric), subject.name),
+    };
+    let what = Esc(&capital(&what)).to_string();
+    let unit = names::unit(data.plan, metric);
+    // Both ends of a sentence have one unit, that of the larger.
+    let (factor, unit) = stepped(means.last()?.1.mean, unit);
+    let with_unit = |mean: &Mean| {
+        let half = mean.half_width.map(|half| half * factor);
+        let counted = mean.counted.lacking().map_or(String::new(), |n| format!(", over {n}"));
+        Esc(&(estimate(mean.mean * factor, half, unit) + &counted)).to_string()
+    };
+    let at =
+        |scenario: usize| format!("<a href=\"#s-{scenario}\">{}</a>", Esc(&data.label(scenario)));
+    let [(low, least), .., (high, most)] = &means[..] else {
+        return Some(format!("{what}: <b>{}</b>.", with_unit(&means[0].1)));
+    };
+    let halves = least.half_width.unwrap_or(0.0) + most.half_width.unwrap_or(0.0);
+    let alike = number(least.mean * factor) == number(most.mean * factor)
+        || most.mean - least.mean <= SAME * most.mean.abs();
+    if alike {
+        return Some(format!("{what} is the same everywhere: <b>{}</b>.", with_unit(most)));
+    }
+    if most.mean - least.mean <= halves {
+        return Some(format!(
+            "{what} differs by no more than chance explains: <b>{}</b> to <b>{}</b>.",
+            with_unit(least),
+            with_unit(most)
+        ));
+    }
+    let times = most.mean / least.mean;
+    let times = match times {
+        times if times.is_finite() && times >= 1.5 => format!(", {} times as much", number(times)),
+        _ => String::new(),
+    };
+    Some(format!(
+        "{what} is lowest with {} (<b>{}</b>) and highest with {} (<b>{}</b>{times}).",
+        at(*low),
+        with_unit(least),
+        at(*high),
+        with_unit(most)
+    ))
 }
+
+/// Values within this share of each other are told as one.
+const SAME: f64 = 0.005;

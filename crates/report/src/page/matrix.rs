@@ -3,12 +3,13 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use sojourn_study::results::Kind;
+use sojourn_study::results::{Kind, ViewKind};
 
-use crate::data::{Data, Subject};
+use super::columns::{USUAL, resolve};
+use crate::data::{Data, Mean, Subject};
 use crate::markup::Esc;
 use crate::names;
-use crate::number::number;
+use crate::number::{as_printed, number, stepped};
 
 /// The first that is known is what a reader sees first.
 const FIRST: &[(Kind, &str)] = &[
@@ -21,43 +22,6 @@ const FIRST: &[(Kind, &str)] = &[
 
 /// Cells times subjects times metrics beyond which only the metrics of [`USUAL`] are offered.
 const MOST_NUMBERS: usize = 200_000;
-
-pub(crate) const USUAL: &[&str] = &[
-    "goodput_mbps",
-    "share",
-    "rtt_p50_ms",
-    "rtt_p95_ms",
-    "rtt_p99_ms",
-    "owd_p95_ms",
-    "owd_p99_ms",
-    "ping_p50_ms",
-    "ping_p95_ms",
-    "ping_p99_ms",
-    "retransmits",
-    "mos",
-    "loss_share",
-    "freeze_ms",
-    "stall100_ms",
-    "frame_delay_p95_ms",
-    "completion_p95_ms",
-    "fct_p50_ms",
-    "fct_p95_ms",
-    "slowdown_p95",
-    "transfers_unfinished",
-    "throughput_mbps",
-    "utilisation",
-    "sojourn_p50_ms",
-    "sojourn_p95_ms",
-    "sojourn_p99_ms",
-    "sojourn_max_ms",
-    "queue_mean_pkts",
-    "drops",
-    "drop_share",
-    "marks",
-    "goodput_sum_mbps",
-    "jain",
-    "min_max",
-];
 
 /// Sequential, in steps of equal lightness, light to dark.
 const RAMP: [(f64, f64, f64); 5] = [
@@ -112,16 +76,14 @@ pub(crate) fn table(
     let without: Vec<usize> = column_factor.into_iter().collect();
     let row_of = |scenario: usize| data.label_without(scenario, &without);
     let rows: Vec<String> = distinct(scenarios.iter().map(|s| row_of(*s)));
-    let means: Vec<Option<f64>> = (0..data.plan.scenarios.len())
-        .map(|s| {
-            if scenarios.contains(&s) {
-                data.mean(s, subject, metric).map(|mean| mean.mean)
-            } else {
-                None
-            }
-        })
+    let means: Vec<Option<Mean>> = (0..data.plan.scenarios.len())
+        .map(|s| scenarios.contains(&s).then(|| data.mean(s, subject, metric)).flatten())
         .collect();
-    let known = || means.iter().flatten().copied();
+    let largest = means.iter().flatten().map(|mean| mean.mean.abs()).fold(0.0, f64::max);
+    let (factor, unit) = stepped(largest, names::unit(data.plan, metric));
+    let shown: Vec<Option<f64>> =
+        means.iter().map(|mean| mean.map(|mean| mean.mean * factor)).collect();
+    let known = || shown.iter().flatten().copied().map(as_printed);
     let low = known().fold(f64::INFINITY, f64::min);
     let high = known().fold(f64::NEG_INFINITY, f64::max);
 
@@ -133,7 +95,7 @@ pub(crate) fn table(
     let mut out = format!(
         "<div class=\"wide\"><table class=\"matrix{}\"><caption>{}</caption><thead>",
         if live { " live" } else { "" },
-        Esc(&format!("{} of {}", names::axis(data.plan, metric), subject.label()))
+        Esc(&format!("{} of {}", names::axis_in(metric, unit), subject.label()))
     );
     if let Some(factor) = column_factor {
         let _ = write!(
@@ -156,7 +118,10 @@ pub(crate) fn table(
                     && column_factor.is_none_or(|factor| data.value(*s, factor) == *column)
             });
             match scenario {
-                Some(scenario) => cell(&mut out, data, scenario, means[scenario], low, high),
+                Some(scenario) => {
+                    let counted = means[scenario].and_then(|mean| mean.counted.lacking());
+                    cell(&mut out, data, scenario, shown[scenario], counted, (low, high));
+                }
                 None => out += "<td class=\"none\">–</td>",
             }
         }
@@ -182,19 +147,22 @@ fn cell(
     data: &Data<'_>,
     scenario: usize,
     mean: Option<f64>,
-    low: f64,
-    high: f64,
+    counted: Option<String>,
+    (low, high): (f64, f64),
 ) {
     let done = data.done[scenario].len();
     let planned = data.plan.runs.iter().filter(|run| run.scenario as usize == scenario).count();
-    let missing = if done < planned {
+    let mut missing = if done < planned {
         format!("<small>{done} of {planned} runs</small>")
     } else {
         String::new()
     };
+    if let Some(counted) = counted {
+        let _ = write!(missing, "<small>over {counted}</small>");
+    }
     let (style, text) = match mean {
         Some(mean) => {
-            let share = if high > low { (mean - low) / (high - low) } else { 0.0 };
+            let share = if high > low { (as_printed(mean) - low) / (high - low) } else { 0.0 };
             (paint(share), number(mean))
         }
         None => (String::new(), "–".to_owned()),
@@ -249,11 +217,29 @@ fn subject_label(subject: &Subject) -> String {
     }
 }
 
-fn first_choice(data: &Data<'_>) -> Option<(Subject, &'static str)> {
-    FIRST.iter().find_map(|(kind, metric)| {
-        data.of_kind(*kind)
-            .find(|subject| data.has(subject, metric))
-            .map(|subject| (subject.clone(), *metric))
+/// What the first view shows, so that the page speaks of one thing; else the first that is known.
+fn first_choice<'a>(data: &Data<'a>) -> Option<(Subject, &'a str)> {
+    let columns = &data.table.metrics;
+    let of_views = data.plan.views.iter().filter(|view| view.kind != ViewKind::Series);
+    let wanted = of_views.flat_map(|view| view.y.iter().map(move |y| (view, resolve(data, y))));
+    let mut found = wanted.filter_map(|(view, (name, of))| {
+        // A view of a delay shows all its samples; a cell has room for one number.
+        let tail = format!("{name}_p95_ms");
+        let metric = columns.iter().find(|column| **column == name || **column == tail)?;
+        let named = |subject: &&Subject| match &of {
+            Some(of) => subject.name == *of,
+            None => view.of.is_empty() || view.of.contains(&subject.name),
+        };
+        let subject =
+            data.subjects.iter().filter(named).find(|subject| data.has(subject, metric))?;
+        Some((subject.clone(), metric.as_str()))
+    });
+    found.next().or_else(|| {
+        FIRST.iter().find_map(|(kind, metric)| {
+            data.of_kind(*kind)
+                .find(|subject| data.has(subject, metric))
+                .map(|subject| (subject.clone(), *metric))
+        })
     })
 }
 
@@ -269,18 +255,20 @@ pub(crate) fn numbers(data: &Data<'_>) -> Value {
                 .metrics_of(subject)
                 .filter(|metric| all <= MOST_NUMBERS || USUAL.contains(metric))
                 .map(|metric| {
-                    let means: Vec<Value> = (0..scenarios)
-                        .map(|scenario| match data.mean(scenario, subject, metric) {
-                            Some(mean) => json!(rounded(mean.mean)),
-                            None => Value::Null,
-                        })
+                    let means: Vec<Option<f64>> = (0..scenarios)
+                        .map(|scenario| data.mean(scenario, subject, metric))
+                        .map(|mean| mean.map(|mean| mean.mean))
                         .collect();
+                    let largest = means.iter().flatten().copied().map(f64::abs).fold(0.0, f64::max);
+                    let (factor, unit) = stepped(largest, names::unit(data.plan, metric));
+                    let means: Vec<Option<f64>> =
+                        means.iter().map(|mean| mean.map(|mean| rounded(mean * factor))).collect();
                     let better = match names::more_is_better(metric) {
                         Some(true) => "more is better",
                         Some(false) => "less is better",
                         None => "",
                     };
-                    json!([metric, names::axis(data.plan, metric), better, means])
+                    json!([metric, names::axis_in(metric, unit), better, means])
                 })
                 .collect();
             json!({ "label": subject.label(), "metrics": metrics })

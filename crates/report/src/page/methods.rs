@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::Options;
+use super::options::Options;
 use crate::data::Data;
 use crate::markup::{Esc, shell_word};
 use crate::number::number;

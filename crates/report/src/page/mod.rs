@@ -1,43 +1,32 @@
 //! One self-contained page from a result folder.
 
 mod answer;
+mod columns;
+mod details;
 mod explorer;
 mod figures;
 mod matrix;
 mod methods;
+mod options;
 mod runs;
 mod shell;
+mod still;
 
-pub(crate) use matrix::USUAL;
+pub(crate) use columns::{USUAL, blocks};
+pub use options::Options;
 pub(crate) use runs::end_state;
-pub(crate) use shell::{Shell, anchor};
+pub(crate) use shell::Shell;
 
 use std::fmt::Write;
 
 use serde_json::json;
-use sojourn_study::results::{Results, ViewKind};
+use sojourn_study::results::Results;
 
+use self::details::Details;
 use crate::data::Data;
 use crate::markup::{Esc, linked, script_json};
-use crate::spread::Spreads;
-use crate::{ReadRuns, number, packed};
-
-/// What a page may cost.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Characters that the time series of all runs may take together.
-    pub series_budget: usize,
-    /// Runs with a section of their own; the others are in tables and figures only.
-    pub runs: usize,
-    /// Scenarios with a still figure of their first run over time.
-    pub timelines: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { series_budget: 1_900_000, runs: 300, timelines: 40 }
-    }
-}
+use crate::read::ReadRuns;
+use crate::{number, packed};
 
 /// The page, as HTML. `runs` is asked once for each finished run, and what it cannot read the page
 /// says is missing.
@@ -50,9 +39,9 @@ pub fn html(results: &Results, runs: &mut dyn ReadRuns, options: &Options) -> St
     header(&mut body, &data);
     missing(&mut body, &data, &details);
     body += "<main>";
-    answer::write(&mut body, &data);
+    answer::write(&mut body, &data, &figures.lead);
     matrix::write(&mut body, &data);
-    body += &figures;
+    body += &figures.section;
     explorer::write(&mut body, &data, &details);
     runs::write(&mut body, &data, &details, options);
     methods::write(&mut body, &data, options);
@@ -87,114 +76,17 @@ pub fn html(results: &Results, runs: &mut dyn ReadRuns, options: &Options) -> St
     Shell { title: &data.plan.title, body: &body, scripts: &scripts }.to_html()
 }
 
-/// Runs that a view over time shows as still figures.
-const MOST_VIEWED: usize = 4;
-
-/// What the page needs of the time series of each run.
-pub(crate) struct Details {
-    /// Finished runs, in the order of the plan.
-    pub(crate) runs: Vec<RunDetails>,
-    pub(crate) views: Vec<SeriesView>,
-    pub(crate) spreads: Spreads,
-}
-
-/// A figure over time that the study asks for.
-pub(crate) struct SeriesView {
-    /// Position in the plan.
-    pub(crate) view: usize,
-    /// Run and figure.
-    pub(crate) runs: Vec<(u32, String)>,
-}
-
-pub(crate) struct RunDetails {
-    pub(crate) run: u32,
-    pub(crate) packed: Option<packed::Packed>,
-    /// A still figure; of the first finished run of its scenario only.
-    pub(crate) timeline: String,
-    pub(crate) problem: Option<String>,
-}
-
-impl Details {
-    fn read(data: &Data<'_>, read: &mut dyn ReadRuns, options: &Options) -> Self {
-        let mut finished: Vec<u32> = data.done.iter().flatten().copied().collect();
-        finished.sort_unstable();
-        let firsts: Vec<u32> = data.done.iter().filter_map(|runs| runs.first().copied()).collect();
-        let drawn: Vec<u32> = firsts.iter().copied().take(options.timelines).collect();
-        let mut views: Vec<SeriesView> = Vec::new();
-        for (at, view) in data.plan.views.iter().enumerate() {
-            if view.kind == ViewKind::Series {
-                let runs = firsts.iter().filter(|run| {
-                    let scenario = data.plan.runs[**run as usize].scenario as usize;
-                    data.plan.is_selected(&data.plan.scenarios[scenario], &view.filter)
-                });
-                let runs = runs.take(MOST_VIEWED).map(|run| (*run, String::new())).collect();
-                views.push(SeriesView { view: at, runs });
-            }
-        }
-        let mut left = options.series_budget;
-        let mut open = finished.len();
-        let mut runs: Vec<RunDetails> = Vec::new();
-        let mut spreads = Spreads::default();
-        // First the run of each scenario that a reader meets first, so that the others share
-        // what it leaves.
-        let order = firsts.iter().chain(finished.iter().filter(|run| !firsts.contains(run)));
-        for run in order {
-            let fair = left / open.max(1);
-            let share = if firsts.contains(run) { (fair * 2).min(left) } else { fair };
-            open -= 1;
-            let scenario = data.plan.runs[*run as usize].scenario as usize;
-            let mut problem = None;
-            match read.delays(*run) {
-                Ok(delays) => {
-                    spreads.add(scenario, &data.plan.scenarios[scenario], *run, &delays);
-                }
-                Err(error) => problem = Some(error),
-            }
-            let details = match read.series(*run) {
-                Ok(series) => {
-                    let packed = packed::pack(&series, share);
-                    left -= packed.as_ref().map_or(0, |packed| packed.base64.len()).min(left);
-                    for drawn in &mut views {
-                        let view = &data.plan.views[drawn.view];
-                        for (of, svg) in drawn.runs.iter_mut().filter(|(of, _)| of == run) {
-                            *svg = explorer::still(data, *of, &series, &view.y, &view.of);
-                        }
-                    }
-                    let timeline = if drawn.contains(run) {
-                        explorer::still(data, *run, &series, &[], &[])
-                    } else {
-                        String::new()
-                    };
-                    RunDetails { run: *run, packed, timeline, problem }
-                }
-                Err(problem) => RunDetails {
-                    run: *run,
-                    packed: None,
-                    timeline: String::new(),
-                    problem: Some(problem),
-                },
-            };
-            runs.push(details);
-        }
-        runs.sort_by_key(|run| run.run);
-        Self { runs, views, spreads }
-    }
-
-    pub(crate) fn of(&self, run: u32) -> Option<&RunDetails> {
-        let at = self.runs.binary_search_by_key(&run, |details| details.run).ok()?;
-        Some(&self.runs[at])
-    }
-}
-
-/// Position of each flow's and queue's colour, by name, so that figures and curves agree.
+/// Position of each flow's colour and its place among the flows of its group, by name, so that
+/// figures and curves agree.
 fn flow_colours(data: &Data<'_>) -> serde_json::Value {
-    let mut groups = serde_json::Map::new();
+    let mut flows = serde_json::Map::new();
     for scenario in &data.plan.scenarios {
         for flow in &scenario.flows {
-            groups.insert(flow.name.clone(), json!(figures::colour_of_flow(data, &flow.group)));
+            let member = still::member(scenario, &flow.name);
+            flows.insert(flow.name.clone(), json!([data.colour_of_flow(&flow.group), member]));
         }
     }
-    serde_json::Value::Object(groups)
+    serde_json::Value::Object(flows)
 }
 
 fn header(out: &mut String, data: &Data<'_>) {

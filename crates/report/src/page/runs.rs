@@ -4,17 +4,17 @@ use std::fmt::Write;
 
 use sojourn_study::results::{Kind, PlannedFlow, PlannedScenario, Row};
 
-use super::{Details, Options, RunDetails, matrix};
+use super::columns::blocks;
+use super::details::{Details, RunDetails};
+use super::options::Options;
+use super::still::key;
 use crate::data::{Data, Subject};
 use crate::markup::Esc;
-use crate::number::{estimate, number};
+use crate::number::{estimate, number, stepped};
 use crate::{command, names};
 
-/// Columns of the table of a scenario, as far as they are known.
-const KEY_METRICS: usize = 8;
-
 pub(crate) fn write(out: &mut String, data: &Data<'_>, details: &Details, options: &Options) {
-    *out += "<section id=\"runs\"><h2>Runs</h2>";
+    *out += "<section id=\"runs\" data-print=\"no\"><h2>Runs</h2>";
     let mut sections = 0;
     for scenario in 0..data.plan.scenarios.len() {
         write_scenario(out, data, details, scenario, &mut sections, options.runs);
@@ -61,7 +61,7 @@ fn write_scenario(
              </figcaption>{}<div class=\"wide\">{}</div></figure>",
             data.plan.runs[run.run as usize].seed,
             run.run,
-            super::explorer::key(data, scenario),
+            key(data, scenario),
             run.timeline
         );
     }
@@ -126,30 +126,40 @@ fn world(scenario: &PlannedScenario) -> String {
     )
 }
 
+/// A table for each application, with the columns that say something of it.
 fn numbers(out: &mut String, data: &Data<'_>, scenario: usize) {
-    for kind in Kind::ALL {
-        let subjects: Vec<&Subject> = data.of_kind(kind).collect();
-        let known = |metric: &&&str| {
-            subjects.iter().any(|subject| data.mean(scenario, subject, metric).is_some())
-        };
-        let metrics: Vec<&str> =
-            matrix::USUAL.iter().filter(known).copied().take(KEY_METRICS).collect();
-        if metrics.is_empty() {
+    for block in blocks(data) {
+        let mean = |subject: &Subject, metric: &str| data.mean(scenario, subject, metric);
+        let columns: Vec<(&str, f64, &str)> = block
+            .metrics
+            .iter()
+            .filter_map(|metric| {
+                let known = block.subjects.iter().filter_map(|subject| mean(subject, metric));
+                let largest = known.map(|mean| mean.mean.abs()).reduce(f64::max)?;
+                let (factor, unit) = stepped(largest, names::unit(data.plan, metric));
+                Some((*metric, factor, unit))
+            })
+            .collect();
+        if columns.is_empty() {
             continue;
         }
         let mut rows = String::new();
-        for subject in subjects {
-            if metrics.iter().all(|metric| data.mean(scenario, subject, metric).is_none()) {
+        for subject in &block.subjects {
+            if columns.iter().all(|(metric, ..)| mean(subject, metric).is_none()) {
                 continue;
             }
             let _ = write!(rows, "<tr><th scope=\"row\">{}</th>", Esc(subject.label()));
-            for metric in &metrics {
-                match data.mean(scenario, subject, metric) {
+            for (metric, factor, _) in &columns {
+                match mean(subject, metric) {
                     Some(mean) => {
+                        let half = mean.half_width.map(|half| half * factor);
                         let _ = write!(
                             rows,
-                            "<td>{}</td>",
-                            Esc(&estimate(mean.mean, mean.half_width, ""))
+                            "<td>{}{}</td>",
+                            Esc(&estimate(mean.mean * factor, half, "")),
+                            mean.counted
+                                .lacking()
+                                .map_or(String::new(), |n| format!(" <small>{n}</small>"))
                         );
                     }
                     None => rows += "<td class=\"none\">–</td>",
@@ -160,14 +170,14 @@ fn numbers(out: &mut String, data: &Data<'_>, scenario: usize) {
         let _ = write!(
             out,
             "<div class=\"wide\"><table class=\"numbers\"><thead><tr><th scope=\"col\">{}</th>",
-            kind.name()
+            Esc(&block.heading)
         );
-        for metric in metrics {
+        for (metric, _, unit) in columns {
             let _ = write!(
                 out,
                 "<th scope=\"col\" title=\"{}\">{}</th>",
                 Esc(metric),
-                Esc(&names::axis(data.plan, metric))
+                Esc(&names::axis_in(metric, unit))
             );
         }
         let _ = write!(out, "</tr></thead><tbody>{rows}</tbody></table></div>");

@@ -17,6 +17,7 @@ const SCRIPT: &str = include_str!("../../assets/report.js");
 /// Bars that stand still while one reads, and where they lead.
 const SECTIONS: &[(&str, &str)] = &[
     ("answer", "Answer"),
+    ("claims", "Claims"),
     ("matrix", "Matrix"),
     ("figures", "Figures"),
     ("time", "Over time"),
@@ -27,9 +28,16 @@ const SECTIONS: &[(&str, &str)] = &[
 impl Shell<'_> {
     pub(crate) fn to_html(&self) -> String {
         let mut sections = String::new();
+        let mut choices = String::new();
         for (id, name) in SECTIONS {
             if self.body.contains(&format!("<section id=\"{id}\"")) {
                 sections += &format!("<li><a href=\"#{id}\">{name}</a></li>");
+                let left_out =
+                    self.body.contains(&format!("<section id=\"{id}\" data-print=\"no\""));
+                choices += &format!(
+                    "<label><input type=\"checkbox\" data-section=\"{id}\"{}> {name}</label>",
+                    if left_out { "" } else { " checked" }
+                );
             }
         }
         format!(
@@ -40,8 +48,9 @@ impl Shell<'_> {
              <meta name=\"color-scheme\" content=\"light dark\"><meta name=\"generator\" \
              content=\"Sojourn\"><title>{title}</title><style>{CHART_STYLE}{STYLE}</style></head>\
              <body><a class=\"skip\" href=\"#answer\">To the answer</a><nav aria-label=\"Sections\">\
-             <ul>{sections}</ul><button type=\"button\" id=\"theme\" class=\"script\">Theme: auto\
-             </button></nav>{body}<footer>Made by Sojourn, which needs no network to show this. \
+             <ul>{sections}</ul><span class=\"tools script\"><details id=\"printing\"><summary>Print…\
+             </summary><div>{choices}<button type=\"button\" id=\"print\">Print these</button></div>\
+             </details><button type=\"button\" id=\"theme\">Theme: auto</button></span></nav>{body}<footer>Made by Sojourn, which needs no network to show this. \
              Time series are drawn by uPlot, © 2022 Leon Sorokin, MIT licence.</footer>\
              <div id=\"tip\" role=\"status\" hidden></div>{scripts}<script>{CHART_SCRIPT}</script>\
              <script>{SCRIPT}</script></body></html>\n",

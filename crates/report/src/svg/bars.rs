@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use sojourn_metrics::stats;
 
-use super::{Scale, class, fitted, open, symbol, text_width};
+use super::parts::{beside_each_other, class, open, text_width};
+use super::scale::Scale;
+use super::symbol::symbol;
 use crate::data::{Mean, Point};
 use crate::markup::Esc;
 use crate::number::{estimate, number};
@@ -33,7 +35,6 @@ pub(crate) enum Layout {
 
 const ROW: f64 = 18.0;
 const GAP: f64 = 12.0;
-const WIDTH: f64 = 480.0;
 /// How far beyond the highest value intervals are shown, as its multiple.
 const INTERVALS: f64 = 1.15;
 
@@ -45,6 +46,7 @@ pub(crate) fn bars(
     axis: &str,
     unit: &str,
     also: &[f64],
+    width: f64,
 ) -> String {
     if categories.is_empty() {
         return String::new();
@@ -58,10 +60,11 @@ pub(crate) fn bars(
     if values.is_empty() {
         return String::new();
     }
-    let (left, top, height) = frame(categories);
+    let (left, top, height) = frame(categories, width);
     let spread = values.iter().copied().fold(0.0, f64::max)
         / values.iter().copied().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
-    let right = WIDTH - 16.0;
+    // Room for the value at the end of the longest bar.
+    let right = if layout == Layout::Bars { width - 46.0 } else { width - 16.0 };
     let scale = if layout == Layout::Boxes && spread > 8.0 && values.iter().all(|v| *v > 0.0) {
         Scale::log(values, left, right)
     } else if layout == Layout::Bars {
@@ -72,11 +75,13 @@ pub(crate) fn bars(
     } else {
         Scale::linear(values, left, right)
     };
-    let mut out = open("chart bars", WIDTH, height, axis);
-    x_axis(&mut out, &scale, axis, left, WIDTH, top, height);
+    let mut out = open("chart bars", width, height, axis);
+    x_axis(&mut out, &scale, axis, left, width, top, height);
+    let labels = labels(categories, left);
     let mut y = top;
-    for category in categories {
-        label(&mut out, category, left, y + category.groups.len() as f64 * ROW / 2.0 + 4.0);
+    for (category, lines) in categories.iter().zip(&labels) {
+        let middle = y + category.groups.len() as f64 * ROW / 2.0;
+        label(&mut out, &category.label, lines, left, middle);
         for group in &category.groups {
             row(&mut out, group, layout, &scale, unit, y + ROW / 2.0, &category.label);
             y += ROW;
@@ -87,10 +92,10 @@ pub(crate) fn bars(
 }
 
 /// A bar of fixed length for each category, divided by mean share.
-pub(crate) fn shares(categories: &[Category], axis: &str) -> String {
-    let (left, right) = (left_margin(categories), WIDTH - 16.0);
+pub(crate) fn shares(categories: &[Category], axis: &str, width: f64) -> String {
+    let (left, right) = (left_margin(categories, width), width - 16.0);
     let height = 6.0 + categories.len() as f64 * 30.0 + 34.0;
-    let mut out = open("chart bars", WIDTH, height, axis);
+    let mut out = open("chart bars", width, height, axis);
     let scale = Scale::exact(0.0, 1.0, left, right);
     for tick in [0.0, 0.25, 0.5, 0.75, 1.0] {
         let x = scale.at(tick);
@@ -110,9 +115,10 @@ pub(crate) fn shares(categories: &[Category], axis: &str) -> String {
         height - 5.0,
         Esc(axis)
     );
-    for (at, category) in categories.iter().enumerate() {
+    let labels = labels(categories, left);
+    for (at, (category, lines)) in categories.iter().zip(&labels).enumerate() {
         let y = 6.0 + at as f64 * 30.0;
-        label(&mut out, category, left, y + 15.0);
+        label(&mut out, &category.label, lines, left, y + 11.0);
         let mut from = 0.0;
         for group in &category.groups {
             let Some(mean) = Mean::of(&group.points) else { continue };
@@ -140,6 +146,10 @@ pub(crate) fn shares(categories: &[Category], axis: &str) -> String {
         }
     }
     out + "</svg>"
+}
+
+fn lacking(mean: &Mean) -> String {
+    mean.counted.lacking().map_or(String::new(), |counted| format!(", over {counted}"))
 }
 
 fn row(
@@ -174,11 +184,13 @@ fn row(
                 y - 6.0,
                 (end - zero).abs().max(0.5),
                 Esc(&who),
-                Esc(&estimate(mean.mean, mean.half_width, unit))
+                Esc(&(estimate(mean.mean, mean.half_width, unit) + &lacking(&mean)))
             );
+            let mut right = end.max(zero);
             if let Some(half) = mean.half_width.filter(|half| *half > 0.0) {
                 let (low, high) = (mean.mean - half, mean.mean + half);
                 let (a, b) = (scale.clamped(low), scale.clamped(high));
+                right = right.max(b);
                 let _ = write!(out, "<path class=\"whisker\" d=\"M{a:.1} {y:.1}H{b:.1}");
                 // What is cut has no end.
                 for end in
@@ -188,6 +200,16 @@ fn row(
                 }
                 *out += "\"/>";
             }
+            let right = values.iter().map(|value| scale.at(*value)).fold(right, f64::max);
+            // A mean over what ended is no mean over all: the bar says so itself.
+            let counted = mean.counted.lacking().map_or(String::new(), |n| format!(" ({n})"));
+            let _ = write!(
+                out,
+                "<text class=\"value\" x=\"{:.1}\" y=\"{:.1}\">{}{counted}</text>",
+                right + 6.0,
+                y + 4.0,
+                number(mean.mean)
+            );
         }
         Layout::Boxes => {
             let at = |q: f64| scale.at(stats::quantile(&values, q).unwrap_or(mean.mean));
@@ -227,27 +249,38 @@ fn row(
     *out += "</g>";
 }
 
-/// The category's name, its base line at `y`.
-fn label(out: &mut String, category: &Category, left: f64, y: f64) {
-    let _ = write!(
-        out,
-        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-        left - 8.0,
-        y,
-        Esc(&fitted(&category.label, left - 10.0))
-    );
+fn labels(categories: &[Category], left: f64) -> Vec<Vec<String>> {
+    let names: Vec<String> = categories.iter().map(|category| category.label.clone()).collect();
+    beside_each_other(&names, left - 10.0)
+}
+
+/// The category's name in one or two lines around `middle`.
+fn label(out: &mut String, name: &str, lines: &[String], left: f64, middle: f64) {
+    const LINE: f64 = 13.5;
+    let first = middle + 4.0 - (lines.len() as f64 - 1.0) * LINE / 2.0;
+    *out += "<g>";
+    for (at, line) in lines.iter().enumerate() {
+        let _ = write!(
+            out,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            left - 8.0,
+            first + at as f64 * LINE,
+            Esc(line)
+        );
+    }
+    let _ = write!(out, "<title>{}</title></g>", Esc(name));
 }
 
 /// Left margin, top margin and height.
-fn frame(categories: &[Category]) -> (f64, f64, f64) {
+fn frame(categories: &[Category], width: f64) -> (f64, f64, f64) {
     let rows: usize = categories.iter().map(|category| category.groups.len()).sum();
     let height = 8.0 + rows as f64 * ROW + categories.len() as f64 * GAP + 34.0;
-    (left_margin(categories), 8.0, height)
+    (left_margin(categories, width), 8.0, height)
 }
 
-fn left_margin(categories: &[Category]) -> f64 {
+fn left_margin(categories: &[Category], width: f64) -> f64 {
     let widest = categories.iter().map(|c| text_width(&c.label)).fold(40.0, f64::max);
-    (widest + 12.0).min(WIDTH * 0.46)
+    (widest + 12.0).min(width * 0.36)
 }
 
 fn x_axis(
@@ -282,15 +315,22 @@ fn x_axis(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Counted;
 
     #[test]
     fn the_interval_of_two_seeds_does_not_stretch_the_axis() {
         // A mean of 11 with 12.7 to both sides.
         let points = [10.0, 12.0].into_iter().zip(0..);
-        let points = points.map(|(value, run)| Point { run, seed: run.into(), value }).collect();
+        let point = |(value, run): (f64, u32)| Point {
+            run,
+            seed: run.into(),
+            value,
+            counted: Counted::ONE,
+        };
+        let points = points.map(point).collect();
         let group = Group { colour: 0, label: "bbr".into(), points };
         let categories = [Category { label: "fq".into(), groups: vec![group] }];
-        let svg = bars(&categories, Layout::Bars, "delay (ms)", "ms", &[]);
+        let svg = bars(&categories, Layout::Bars, "delay (ms)", "ms", &[], 480.0);
         assert!(svg.contains(">10</text>") && !svg.contains(">20</text>"), "{svg}");
         let whisker = svg.split("class=\"whisker\"").nth(1).expect("there is one");
         let path = whisker.split('>').next().expect("it ends");

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::Scale;
+use super::scale::Scale;
 use crate::markup::Esc;
 use crate::number::number;
 

@@ -2,12 +2,15 @@
 
 use std::fmt::Write;
 
-use super::{Scale, class, open, ticks_below, ticks_beside};
+use super::parts::{class, fitted, open, ticks_below, ticks_beside};
+use super::scale::Scale;
 use crate::markup::Esc;
 
 pub(crate) struct Curve {
     pub(crate) colour: usize,
     pub(crate) label: String,
+    /// As the key of the figure names it; may be empty.
+    pub(crate) key: String,
     /// Value, and the share up to it.
     pub(crate) points: Vec<(f64, f64)>,
     pub(crate) run: Option<u32>,
@@ -15,7 +18,6 @@ pub(crate) struct Curve {
     pub(crate) thin: bool,
 }
 
-const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 300.0;
 
 /// How shares are spread over the vertical axis.
@@ -65,6 +67,7 @@ pub(crate) fn curves(
     y_title: &str,
     axis: Axis,
     also: &[f64],
+    width: f64,
 ) -> String {
     let xs: Vec<f64> = curves
         .iter()
@@ -74,12 +77,12 @@ pub(crate) fn curves(
     if curves.is_empty() {
         return String::new();
     }
-    let (left, right, top, bottom) = (70.0, WIDTH - 14.0, 10.0, HEIGHT - 42.0);
+    let (left, right, top, bottom) = (70.0, width - 14.0, 10.0, HEIGHT - 42.0);
     let x = Scale::fitting(&xs, 8.0, left, right);
     let ticks = axis.ticks();
     let (least, most) = (ticks[0].0, ticks[ticks.len() - 1].0);
     let y = Scale::exact(axis.place(least), axis.place(most), bottom, top);
-    let mut out = open("chart", WIDTH, HEIGHT, &format!("{y_title}, by {x_title}"));
+    let mut out = open("chart", width, HEIGHT, &format!("{y_title}, by {x_title}"));
     ticks_below(&mut out, &x, top, bottom);
     let marks = ticks.iter().map(|(share, text)| (y.at(axis.place(*share)), *text));
     ticks_beside(&mut out, marks, left, right);
@@ -97,6 +100,7 @@ pub(crate) fn curves(
         HEIGHT - 8.0,
         Esc(x_title)
     );
+    let mut drawn: Vec<(&str, String)> = Vec::new();
     for curve in curves.iter().filter(|c| c.thin).chain(curves.iter().filter(|c| !c.thin)) {
         let path = path(curve, |value| x.clamped(value), |share| y.at(axis.place(share)));
         let run = curve.run.map_or(String::new(), |run| format!(" data-run=\"{run}\""));
@@ -108,8 +112,32 @@ pub(crate) fn curves(
             if curve.thin { "line thin" } else { "line" },
             Esc(&curve.label)
         );
+        if !curve.thin {
+            drawn.push((&curve.key, path));
+        }
+    }
+    for (at, alike) in alike(&drawn).iter().take(3).enumerate() {
+        let _ = write!(
+            out,
+            "<text class=\"near\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            right - 6.0,
+            bottom - 8.0 - at as f64 * 14.0,
+            Esc(&fitted(&format!("one curve: {}", alike.join(" = ")), right - left - 12.0))
+        );
     }
     out + "</svg>"
+}
+
+/// Names of curves that lie on each other, so that nobody looks for the hidden one.
+fn alike<'a>(drawn: &[(&'a str, String)]) -> Vec<Vec<&'a str>> {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (key, path) in drawn.iter().filter(|(key, _)| !key.is_empty()) {
+        match groups.iter_mut().find(|(other, _)| other == path) {
+            Some((_, names)) => names.push(key),
+            None => groups.push((path, vec![key])),
+        }
+    }
+    groups.into_iter().map(|(_, names)| names).filter(|names| names.len() > 1).collect()
 }
 
 /// Points nearer to the last one than the eye can tell are left out.
@@ -155,10 +183,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn curves_that_lie_on_each_other_are_named() {
+        let curve = |key: &str, to: f64| Curve {
+            colour: 0,
+            label: key.into(),
+            key: key.into(),
+            points: vec![(1.0, 0.0), (to, 1.0)],
+            run: None,
+            thin: false,
+        };
+        let svg =
+            |curves: &[Curve]| super::curves(curves, "RTT (ms)", "samples", Axis::Even, &[], 480.0);
+        let same = svg(&[curve("fq_codel", 9.0), curve("cake", 9.0), curve("pie", 5.0)]);
+        assert!(same.contains("one curve: fq_codel = cake<"), "{same}");
+        assert!(!svg(&[curve("fq_codel", 9.0), curve("cake", 7.0)]).contains("one curve"));
+    }
+
+    #[test]
     fn a_path_keeps_its_ends_and_is_short() {
         let points: Vec<(f64, f64)> =
             (0..=10_000).map(|at| (f64::from(at) / 100.0, f64::from(at) / 1e4)).collect();
-        let curve = Curve { colour: 0, label: String::new(), points, run: None, thin: true };
+        let curve = Curve {
+            colour: 0,
+            label: String::new(),
+            key: String::new(),
+            points,
+            run: None,
+            thin: true,
+        };
         let path = path(&curve, |value| value, |share| 100.0 - 100.0 * share);
         assert!(path.starts_with("M0 100l"), "{path}");
         assert!(path.len() < 400, "{}", path.len());

@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use sojourn_metrics::stats;
 
-use super::{Scale, class, open, short, symbol, text_width, ticks_below, ticks_beside};
+use super::parts::{class, open, short, text_width, ticks_below, ticks_beside};
+use super::scale::Scale;
+use super::symbol::symbol;
 use crate::markup::Esc;
 use crate::number::number;
 
@@ -19,8 +21,7 @@ pub(crate) struct Cloud {
     pub(crate) points: Vec<(u32, u64, f64, f64)>,
 }
 
-const WIDTH: f64 = 520.0;
-const HEIGHT: f64 = 380.0;
+const HEIGHT: f64 = 360.0;
 
 /// `reversed` puts small x to the right, where delay is good. The scales cover `also`, so that panels
 /// of one figure have the same.
@@ -30,6 +31,7 @@ pub(crate) fn scatter(
     y_title: &str,
     reversed: bool,
     also: &[(f64, f64)],
+    width: f64,
 ) -> String {
     let xs: Vec<f64> = clouds
         .iter()
@@ -44,14 +46,14 @@ pub(crate) fn scatter(
     if clouds.is_empty() {
         return String::new();
     }
-    let (left, right, top, bottom) = (56.0, WIDTH - 18.0, 14.0, HEIGHT - 46.0);
+    let (left, right, top, bottom) = (56.0, width - 18.0, 14.0, HEIGHT - 46.0);
     let x = if reversed {
         Scale::fitting(&xs, 3.0, right, left)
     } else {
         Scale::fitting(&xs, 30.0, left, right)
     };
     let y = Scale::linear(ys.iter().copied(), bottom, top);
-    let mut out = open("chart", WIDTH, HEIGHT, &format!("{y_title} against {x_title}"));
+    let mut out = open("chart", width, HEIGHT, &format!("{y_title} against {x_title}"));
     ticks_below(&mut out, &x, top, bottom);
     let marks = y.ticks().into_iter().map(|(tick, text)| (y.at(tick), text));
     ticks_beside(&mut out, marks, left, right);

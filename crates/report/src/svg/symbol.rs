@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::class;
+use super::parts::class;
 use crate::markup::Esc;
 
 /// A point's shape: eight that stay apart when small.

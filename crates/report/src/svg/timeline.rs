@@ -3,7 +3,8 @@
 
 use std::fmt::Write;
 
-use super::{Scale, class, short};
+use super::parts::{class, short};
+use super::scale::Scale;
 use crate::markup::Esc;
 use crate::number::number;
 
@@ -16,7 +17,10 @@ pub(crate) struct Panel<'a> {
 }
 
 pub(crate) struct Trace<'a> {
+    pub(crate) name: &'a str,
     pub(crate) colour: usize,
+    /// Place in a group whose members share the colour: a shade each.
+    pub(crate) member: usize,
     /// 0 is a solid line.
     pub(crate) dash: usize,
     /// Faint, as a capacity behind a rate.
@@ -26,7 +30,7 @@ pub(crate) struct Trace<'a> {
     pub(crate) impulses: bool,
 }
 
-const WIDTH: f64 = 720.0;
+const WIDTH: f64 = 1040.0;
 const LEFT: f64 = 54.0;
 const PANEL: f64 = 84.0;
 const GAP: f64 = 24.0;
@@ -68,18 +72,21 @@ pub(crate) fn timeline(t_s: &[f64], panels: &[Panel<'_>], name: &str) -> String 
 
 fn draw(out: &mut String, panel: &Panel<'_>, t_s: &[f64], x: &Scale, top: f64) {
     let bottom = top + PANEL;
-    let (low, high) = panel
-        .traces
-        .iter()
-        .flat_map(|trace| trace.values.iter().flatten())
-        .filter(|value| value.is_finite())
-        .fold((0.0f64, 0.0f64), |(low, high), value| (low.min(*value), high.max(*value)));
+    let (low, high, beyond) = range(&panel.traces);
     let y = Scale::linear([low, high], bottom, top);
+    let paths: Vec<String> = panel.traces.iter().map(|trace| path(trace, t_s, x, &y)).collect();
+    let mut title = panel.title.clone();
+    if let Some(beyond) = beyond {
+        let _ = write!(title, "; beyond the axis: up to {}", number(beyond));
+    }
+    for alike in alike(&panel.traces, &paths) {
+        let _ = write!(title, "; one curve: {}", short(&alike.join(" = "), 60));
+    }
     let _ = write!(
         out,
         "<text class=\"axis\" x=\"{LEFT}\" y=\"{:.1}\">{}</text>",
         top - 5.0,
-        Esc(&panel.title)
+        Esc(&title)
     );
     let ticks = y.ticks();
     let shown = ticks.iter().step_by(ticks.len().div_ceil(4).max(1));
@@ -95,13 +102,9 @@ fn draw(out: &mut String, panel: &Panel<'_>, t_s: &[f64], x: &Scale, top: f64) {
             compact(*tick).as_ref().unwrap_or(text)
         );
     }
-    for trace in
-        panel.traces.iter().filter(|t| t.behind).chain(panel.traces.iter().filter(|t| !t.behind))
+    let drawn = || panel.traces.iter().zip(&paths).filter(|(_, path)| !path.is_empty());
+    for (trace, path) in drawn().filter(|(t, _)| t.behind).chain(drawn().filter(|(t, _)| !t.behind))
     {
-        let path = path(trace, t_s, x, &y);
-        if path.is_empty() {
-            continue;
-        }
         let kind = match (trace.behind, trace.impulses) {
             (true, _) => "line behind",
             (_, true) => "line impulse",
@@ -109,8 +112,9 @@ fn draw(out: &mut String, panel: &Panel<'_>, t_s: &[f64], x: &Scale, top: f64) {
         };
         let _ = write!(
             out,
-            "<path class=\"{kind} {} dash{}\" d=\"{path}\"/>",
+            "<path class=\"{kind} {} v{} dash{}\" d=\"{path}\"/>",
             class(trace.colour),
+            trace.member % SHADES,
             trace.dash % 4
         );
     }
@@ -138,6 +142,48 @@ fn draw(out: &mut String, panel: &Panel<'_>, t_s: &[f64], x: &Scale, top: f64) {
             );
         }
     }
+}
+
+/// Shades of a colour for the members of a group.
+const SHADES: usize = 5;
+/// How far the axis reaches beyond the first quantity of a panel for the sake of the others.
+const BEYOND: f64 = 2.0;
+
+/// The least and largest value of the axis, and the largest value that lies beyond it. The first
+/// quantity is shown whole; a capacity or a burst of another one far above must not flatten it.
+fn range(traces: &[Trace<'_>]) -> (f64, f64, Option<f64>) {
+    let extent = |first: bool| {
+        traces
+            .iter()
+            .filter(|trace| (trace.dash == 0 && !trace.behind) == first)
+            .flat_map(|trace| trace.values.iter().flatten())
+            .filter(|value| value.is_finite())
+            .fold((0.0f64, 0.0f64), |(low, high), value| (low.min(*value), high.max(*value)))
+    };
+    let (first, others) = (extent(true), extent(false));
+    let low = first.0.min(others.0);
+    if first.1 > 0.0 && others.1 > first.1 * BEYOND {
+        (low, first.1 * 1.05, Some(others.1))
+    } else {
+        (low, first.1.max(others.1), None)
+    }
+}
+
+/// Names of curves of one quantity that lie on each other.
+fn alike<'a>(traces: &[Trace<'a>], paths: &[String]) -> Vec<Vec<&'a str>> {
+    let mut groups: Vec<(usize, Vec<&str>)> = Vec::new();
+    for (at, trace) in traces.iter().enumerate() {
+        let same = |first: usize| {
+            paths[first] == paths[at]
+                && traces[first].dash == trace.dash
+                && traces[first].behind == trace.behind
+        };
+        match groups.iter_mut().find(|(first, _)| same(*first)) {
+            Some((_, names)) => names.push(trace.name),
+            None => groups.push((at, vec![trace.name])),
+        }
+    }
+    groups.into_iter().map(|(_, names)| names).filter(|names| names.len() > 1).collect()
 }
 
 /// Of what would not fit the margin: `5M` of five million.
@@ -194,12 +240,16 @@ fn path(trace: &Trace<'_>, t_s: &[f64], x: &Scale, y: &Scale) -> String {
         let px = (column * COLUMN) as i64;
         if trace.impulses {
             if high > 0.0 {
-                let _ =
-                    write!(out, "M{px} {:.0}V{:.0}", y.at(0.0), y.at(high).min(y.at(0.0) - 1.0));
+                let _ = write!(
+                    out,
+                    "M{px} {:.0}V{:.0}",
+                    y.at(0.0),
+                    y.clamped(high).min(y.at(0.0) - 1.0)
+                );
             }
             continue;
         }
-        let (low, high) = (y.at(low).round() as i64, y.at(high).round() as i64);
+        let (low, high) = (y.clamped(low).round() as i64, y.clamped(high).round() as i64);
         match pen {
             None => {
                 let _ = write!(out, "M{px} {low}");
@@ -257,12 +307,36 @@ mod tests {
         assert_eq!(compact(2500.0), None);
     }
 
+    fn trace<'a>(name: &'a str, values: &'a [Option<f64>], behind: bool) -> Trace<'a> {
+        Trace { name, colour: 0, member: 0, dash: 0, behind, values, impulses: false }
+    }
+
+    #[test]
+    fn a_capacity_far_above_does_not_flatten_the_rates() {
+        let (rate, capacity) = ([Some(10.0), Some(12.0)], [Some(3000.0), Some(3000.0)]);
+        let (low, high, beyond) = range(&[trace("a", &rate, false), trace("q", &capacity, true)]);
+        assert_eq!((low, beyond), (0.0, Some(3000.0)));
+        assert!((12.0..13.0).contains(&high), "{high}");
+        let near = [Some(15.0), Some(15.0)];
+        let (_, high, beyond) = range(&[trace("a", &rate, false), trace("q", &near, true)]);
+        assert_eq!((high, beyond), (15.0, None));
+    }
+
+    #[test]
+    fn curves_that_lie_on_each_other_are_named() {
+        let (one, other) = ([Some(10.0), Some(12.0)], [Some(10.0), Some(4.0)]);
+        let traces = [trace("a", &one, false), trace("b", &other, false), trace("c", &one, false)];
+        let panel = Panel { title: "RTT (ms)".into(), traces: traces.into(), ribbons: vec![] };
+        let svg = timeline(&[1.0, 2.0], &[panel], "run");
+        assert!(svg.contains("RTT (ms); one curve: a = c<"), "{svg}");
+    }
+
     #[test]
     fn a_peak_of_one_step_is_as_high_as_it_was() {
         let t_s: Vec<f64> = (1..=60_000).map(|step| f64::from(step) * 0.001).collect();
         let mut values = vec![Some(10.0); t_s.len()];
         values[31_234] = Some(1000.0);
-        let trace = Trace { colour: 0, dash: 0, behind: false, values: &values, impulses: false };
+        let trace = trace("a", &values, false);
         let y = Scale::exact(0.0, 1000.0, 100.0, 0.0);
         let x = Scale::exact(0.0, 60.0, LEFT, WIDTH - 10.0);
         let path = path(&trace, &t_s, &x, &y);

@@ -92,6 +92,11 @@ fn metric_names() -> Vec<String> {
 }
 
 pub(crate) fn results() -> Results {
+    results_of_seeds(0)
+}
+
+/// Five seeds, beginning after `after`.
+pub(crate) fn results_of_seeds(after: u64) -> Results {
     let mut scenarios = Vec::new();
     for queue in QUEUES {
         for rtt in RTTS {
@@ -124,7 +129,7 @@ pub(crate) fn results() -> Results {
     let mut rows = Vec::new();
     let names = metric_names();
     for scenario in 0..scenarios.len() {
-        for seed in 1..=SEEDS {
+        for seed in after + 1..=after + SEEDS {
             let run = runs.len() as u32;
             runs.push(PlannedRun {
                 id: format!("{:032x}", (u128::from(run) + 1) * 0x9e37_79b9_7f4a_7c15_f39c_c060),
@@ -160,7 +165,7 @@ pub(crate) fn results() -> Results {
             digest: "0123456789abcdef0123456789abcdef".into(),
             model: "1".into(),
             study_seed: 1,
-            seeds: (1..=SEEDS).collect(),
+            seeds: (after + 1..=after + SEEDS).collect(),
             factors: vec![
                 factor("path.queue", &QUEUES),
                 factor("path.rtt", &RTTS),
@@ -304,6 +309,7 @@ pub(crate) fn hostile() -> Results {
         [ViewKind::Bars, ViewKind::Series, ViewKind::Cdf, ViewKind::Scatter, ViewKind::Heatmap]
     {
         plan.views.push(View {
+            log: None,
             name: HOSTILE.into(),
             kind,
             title: Some(HOSTILE.into()),

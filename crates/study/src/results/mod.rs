@@ -25,11 +25,12 @@ pub(crate) use folder::{CLAIMS, PLAN, STUDY};
 pub use folder::{Folder, Reader, ResultsError};
 pub(crate) use journal::Journal;
 pub use model::{
-    Bucket, Check, ClaimReport, ClaimResult, Delays, Estimate, FailedRun, Kind, Machine,
+    Axis, Bucket, Check, ClaimReport, ClaimResult, Delays, Estimate, FailedRun, Kind, Machine,
     MetricColumn, Miss, Plan, PlannedRun, PlannedScenario, Results, Row, Series, SeriesColumn,
     Table, Verdict, View, Where,
 };
 /// What the plan takes from the study file as it is.
+pub use sojourn_file::numbers::Numbers;
 pub use sojourn_file::plan::{Factor, PlannedFlow, PlannedQueue};
 pub use sojourn_file::spec::ViewKind;
 pub(crate) use store::{StoreWriter, TablePaths, table, write_whole};

@@ -114,9 +114,20 @@ pub struct View {
     pub y: Vec<String>,
     /// A factor, or `flow`: a colour or panel each.
     pub split: Option<String>,
+    /// Logarithmic axes of a [`ViewKind::Line`]; `None` is chosen by the values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<Vec<Axis>>,
     /// Flows, groups or queues shown; empty is all.
     pub of: Vec<String>,
     pub filter: Vec<Where>,
+}
+
+/// An axis of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Axis {
+    X,
+    Y,
 }
 
 /// Selects scenarios: the factor has one of the values.

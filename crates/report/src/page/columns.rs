@@ -1,0 +1,162 @@
+//! Which metrics stand in a table: those that say something of an application.
+
+use sojourn_study::results::Kind;
+
+use crate::data::{Data, Subject};
+use crate::names;
+
+/// What is asked for first of each kind of thing, whatever the application.
+pub(crate) const USUAL: &[&str] = &[
+    "goodput_mbps",
+    "share",
+    "rtt_p50_ms",
+    "rtt_p95_ms",
+    "rtt_p99_ms",
+    "owd_p95_ms",
+    "owd_p99_ms",
+    "ping_p50_ms",
+    "ping_p95_ms",
+    "ping_p99_ms",
+    "retransmits",
+    "mos",
+    "loss_share",
+    "freeze_ms",
+    "stall100_ms",
+    "frame_delay_p95_ms",
+    "completion_mean_ms",
+    "completion_p95_ms",
+    "completions",
+    "fct_p50_ms",
+    "fct_p95_ms",
+    "slowdown_p95",
+    "transfers_unfinished",
+    "throughput_mbps",
+    "utilisation",
+    "sojourn_p50_ms",
+    "sojourn_p95_ms",
+    "sojourn_p99_ms",
+    "sojourn_max_ms",
+    "queue_mean_pkts",
+    "drops",
+    "drop_share",
+    "marks",
+    "goodput_sum_mbps",
+    "jain",
+    "min_max",
+];
+
+const PING: &[&str] =
+    &["ping_p50_ms", "ping_p95_ms", "ping_p99_ms", "ping_max_ms", "ping_sent", "ping_lost"];
+const DATAGRAMS: &[&str] =
+    &["goodput_mbps", "loss_share", "owd_p50_ms", "owd_p95_ms", "owd_p99_ms", "jitter_ms", "mos"];
+const FRAMES: &[&str] = &[
+    "frame_delay_p50_ms",
+    "frame_delay_p95_ms",
+    "frame_delay_p99_ms",
+    "frame_gap_p99_ms",
+    "stall100_ms",
+    "freeze_ms",
+    "loss_share",
+    "goodput_mbps",
+];
+const ARRIVALS: &[&str] = &[
+    "fct_p50_ms",
+    "fct_p95_ms",
+    "fct_small_p95_ms",
+    "fct_large_p95_ms",
+    "slowdown_p95",
+    "transfers_completed",
+    "transfers_started",
+    "goodput_mbps",
+];
+/// A transfer of a limited size: when it was done comes first.
+const TRANSFER: &[&str] = &[
+    "completion_mean_ms",
+    "completion_max_ms",
+    "completions",
+    "goodput_mbps",
+    "rtt_p50_ms",
+    "rtt_p95_ms",
+    "retransmits",
+];
+const BULK: &[&str] = &[
+    "goodput_mbps",
+    "share",
+    "rtt_p50_ms",
+    "rtt_p95_ms",
+    "rtt_p99_ms",
+    "owd_p95_ms",
+    "retransmits",
+];
+
+/// Columns beyond this many do not fit.
+const MOST: usize = 8;
+
+/// Things that one table holds, with its columns.
+pub(crate) struct Block<'a> {
+    /// `bulk`, `ping`, `queue`.
+    pub(crate) heading: String,
+    pub(crate) subjects: Vec<&'a Subject>,
+    pub(crate) metrics: Vec<&'static str>,
+}
+
+/// A block for each application, one for queues and one for runs; without columns that none of its
+/// things has a value in.
+pub(crate) fn blocks<'a>(data: &'a Data<'_>) -> Vec<Block<'a>> {
+    let mut blocks: Vec<Block<'a>> = Vec::new();
+    for kind in [Kind::Flow, Kind::Queue, Kind::Run] {
+        for subject in data.of_kind(kind) {
+            let (heading, wanted) = wanted(data, subject);
+            let same =
+                |block: &&mut Block<'_>| block.heading == heading && block.subjects[0].kind == kind;
+            match blocks.iter_mut().find(same) {
+                Some(block) => block.subjects.push(subject),
+                None => blocks.push(Block {
+                    heading,
+                    subjects: vec![subject],
+                    metrics: wanted.to_vec(),
+                }),
+            }
+        }
+    }
+    for block in &mut blocks {
+        let subjects = &block.subjects;
+        block.metrics.retain(|metric| subjects.iter().any(|subject| data.has(subject, metric)));
+        block.metrics.truncate(MOST);
+    }
+    blocks.retain(|block| !block.metrics.is_empty());
+    blocks
+}
+
+fn wanted(data: &Data<'_>, subject: &Subject) -> (String, &'static [&'static str]) {
+    if subject.kind != Kind::Flow {
+        return (subject.kind.name().to_owned(), USUAL);
+    }
+    let app = data.app(subject);
+    let columns = match app {
+        "ping" => PING,
+        "udp" => DATAGRAMS,
+        "frames" => FRAMES,
+        "arrivals" => ARRIVALS,
+        "bulk" | "on_off" if data.has(subject, "completion_mean_ms") => {
+            return ("transfer".to_owned(), TRANSFER);
+        }
+        "bulk" | "on_off" => BULK,
+        _ => USUAL,
+    };
+    (if app.is_empty() { "flow".to_owned() } else { app.to_owned() }, columns)
+}
+
+/// A column by its name, with or without unit, or as claims write it: `goodput(cubic)`.
+pub(crate) fn resolve(data: &Data<'_>, name: &str) -> (String, Option<String>) {
+    let (name, of) = match name.split_once('(') {
+        Some((name, of)) => (name.trim(), Some(of.trim_end_matches(')').trim().to_owned())),
+        None => (name, None),
+    };
+    let columns = &data.table.metrics;
+    let known = columns
+        .iter()
+        .find(|column| *column == name)
+        .or_else(|| columns.iter().find(|column| names::split_unit(column).0 == name));
+    (known.map_or(name, String::as_str).to_owned(), of)
+}

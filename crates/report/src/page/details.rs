@@ -1,0 +1,109 @@
+//! What a page needs of each run, read once and kept small.
+
+use sojourn_study::results::ViewKind;
+
+use super::options::Options;
+use super::still::still;
+use crate::data::Data;
+use crate::packed;
+use crate::read::ReadRuns;
+use crate::spread::Spreads;
+
+/// Runs that a view over time shows as still figures.
+const MOST_VIEWED: usize = 4;
+
+/// What the page needs of the time series of each run.
+pub(crate) struct Details {
+    /// Finished runs, in the order of the plan.
+    pub(crate) runs: Vec<RunDetails>,
+    pub(crate) views: Vec<SeriesView>,
+    pub(crate) spreads: Spreads,
+}
+
+/// A figure over time that the study asks for.
+pub(crate) struct SeriesView {
+    /// Position in the plan.
+    pub(crate) view: usize,
+    /// Run and figure.
+    pub(crate) runs: Vec<(u32, String)>,
+}
+
+pub(crate) struct RunDetails {
+    pub(crate) run: u32,
+    pub(crate) packed: Option<packed::Packed>,
+    /// A still figure; of the first finished run of its scenario only.
+    pub(crate) timeline: String,
+    pub(crate) problem: Option<String>,
+}
+
+impl Details {
+    pub(super) fn read(data: &Data<'_>, read: &mut dyn ReadRuns, options: &Options) -> Self {
+        let mut finished: Vec<u32> = data.done.iter().flatten().copied().collect();
+        finished.sort_unstable();
+        let firsts: Vec<u32> = data.done.iter().filter_map(|runs| runs.first().copied()).collect();
+        let drawn: Vec<u32> = firsts.iter().copied().take(options.timelines).collect();
+        let mut views: Vec<SeriesView> = Vec::new();
+        for (at, view) in data.plan.views.iter().enumerate() {
+            if view.kind == ViewKind::Series {
+                let runs = firsts.iter().filter(|run| {
+                    let scenario = data.plan.runs[**run as usize].scenario as usize;
+                    data.plan.is_selected(&data.plan.scenarios[scenario], &view.filter)
+                });
+                let runs = runs.take(MOST_VIEWED).map(|run| (*run, String::new())).collect();
+                views.push(SeriesView { view: at, runs });
+            }
+        }
+        let mut left = options.series_budget;
+        let mut open = finished.len();
+        let mut runs: Vec<RunDetails> = Vec::new();
+        let mut spreads = Spreads::default();
+        // First the run of each scenario that a reader meets first, so that the others share
+        // what it leaves.
+        let order = firsts.iter().chain(finished.iter().filter(|run| !firsts.contains(run)));
+        for run in order {
+            let fair = left / open.max(1);
+            let share = if firsts.contains(run) { (fair * 2).min(left) } else { fair };
+            open -= 1;
+            let scenario = data.plan.runs[*run as usize].scenario as usize;
+            let mut problem = None;
+            match read.delays(*run) {
+                Ok(delays) => {
+                    spreads.add(scenario, &data.plan.scenarios[scenario], *run, &delays);
+                }
+                Err(error) => problem = Some(error),
+            }
+            let details = match read.series(*run) {
+                Ok(series) => {
+                    let packed = packed::pack(&series, share);
+                    left -= packed.as_ref().map_or(0, |packed| packed.base64.len()).min(left);
+                    for drawn in &mut views {
+                        let view = &data.plan.views[drawn.view];
+                        for (of, svg) in drawn.runs.iter_mut().filter(|(of, _)| of == run) {
+                            *svg = still(data, *of, &series, &view.y, &view.of);
+                        }
+                    }
+                    let timeline = if drawn.contains(run) {
+                        still(data, *run, &series, &[], &[])
+                    } else {
+                        String::new()
+                    };
+                    RunDetails { run: *run, packed, timeline, problem }
+                }
+                Err(problem) => RunDetails {
+                    run: *run,
+                    packed: None,
+                    timeline: String::new(),
+                    problem: Some(problem),
+                },
+            };
+            runs.push(details);
+        }
+        runs.sort_by_key(|run| run.run);
+        Self { runs, views, spreads }
+    }
+
+    pub(crate) fn of(&self, run: u32) -> Option<&RunDetails> {
+        let at = self.runs.binary_search_by_key(&run, |details| details.run).ok()?;
+        Some(&self.runs[at])
+    }
+}

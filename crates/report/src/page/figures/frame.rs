@@ -1,0 +1,258 @@
+//! Which runs a figure shows, and what it tells apart by position, colour and panel.
+
+use sojourn_study::results::{Kind, Where};
+
+use crate::data::{Data, Point, Subject};
+use crate::names;
+use crate::number::stepped;
+use crate::svg::{Category, Group, legend};
+
+/// What a figure tells apart by position, colour or panel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Split {
+    Subject,
+    Factor(usize),
+}
+
+/// Which runs a figure shows, and how they are told apart.
+pub(super) struct Frame<'a> {
+    pub(super) data: &'a Data<'a>,
+    pub(super) scenarios: Vec<usize>,
+    pub(super) subjects: Vec<Subject>,
+    pub(super) x: Option<Split>,
+    pub(super) colour: Option<Split>,
+}
+
+impl<'a> Frame<'a> {
+    pub(super) fn new(
+        data: &'a Data<'a>,
+        subjects: Vec<Subject>,
+        filter: &[Where],
+        x: Option<&str>,
+        split: Option<&str>,
+    ) -> Self {
+        let scenarios: Vec<usize> = (0..data.plan.scenarios.len())
+            .filter(|scenario| !data.done[*scenario].is_empty())
+            .filter(|scenario| data.plan.is_selected(&data.plan.scenarios[*scenario], filter))
+            .collect();
+        let named = |name: &str| match name {
+            "flow" | "queue" => Some(Split::Subject),
+            name => data.plan.factors.iter().position(|f| f.name == name).map(Split::Factor),
+        };
+        let mut frame = Self { data, scenarios, subjects, x: None, colour: None };
+        let varying = frame.varying();
+        let many = frame.subjects.len() > 1;
+        frame.colour = split.and_then(named);
+        frame.x = x.and_then(named);
+        if frame.x.is_none() {
+            let free = varying.iter().copied().map(Split::Factor);
+            let mut free = free.filter(|factor| Some(*factor) != frame.colour);
+            let with_most = |factor: &Split| match factor {
+                Split::Factor(factor) => data.plan.factors[*factor].values.len(),
+                Split::Subject => 0,
+            };
+            let best = free.clone().map(|f| with_most(&f)).max();
+            frame.x = free.find(|factor| Some(with_most(factor)) == best);
+        }
+        if frame.colour.is_none() {
+            frame.colour = if many && frame.x != Some(Split::Subject) {
+                Some(Split::Subject)
+            } else {
+                let mut free = varying.iter().copied().map(Split::Factor);
+                free.find(|factor| Some(*factor) != frame.x)
+            };
+        }
+        frame
+    }
+
+    pub(super) fn varying(&self) -> Vec<usize> {
+        let mut varying = self.data.varying.clone();
+        varying.retain(|factor| {
+            self.scenarios.iter().any(|s| {
+                self.data.value(*s, *factor) != self.data.value(self.scenarios[0], *factor)
+            })
+        });
+        varying
+    }
+
+    pub(super) fn key(&self, split: Option<Split>, scenario: usize, subject: &Subject) -> String {
+        match split {
+            None => String::new(),
+            Some(Split::Subject) => subject.label().to_owned(),
+            Some(Split::Factor(factor)) => self.data.value(scenario, factor).to_owned(),
+        }
+    }
+
+    /// Whatever neither axis nor colour tells apart, nor goes with what they tell.
+    fn panel(&self, scenario: usize, subject: &Subject) -> String {
+        let mut used: Vec<usize> = [self.x, self.colour]
+            .into_iter()
+            .flatten()
+            .filter_map(|split| match split {
+                Split::Factor(factor) => Some(factor),
+                Split::Subject => None,
+            })
+            .collect();
+        let plan = self.data.plan;
+        let goes_with = |factor: &usize| {
+            let value = |used: usize| self.data.value(scenario, used);
+            used.iter().any(|used| plan.companion(*used, value(*used), *factor).is_some())
+        };
+        let companions: Vec<usize> = (0..plan.factors.len()).filter(goes_with).collect();
+        used.extend(companions);
+        let mut parts = Vec::new();
+        if self.subjects.len() > 1 && ![self.x, self.colour].contains(&Some(Split::Subject)) {
+            parts.push(subject.label().to_owned());
+        }
+        let label = self.data.label_without(scenario, &used);
+        if !label.is_empty() && !self.varying().iter().all(|factor| used.contains(factor)) {
+            parts.push(label);
+        }
+        parts.join(" · ")
+    }
+
+    /// Everything there is to show, panel by panel.
+    pub(super) fn panels(&self) -> Vec<(String, Vec<(usize, &Subject)>)> {
+        let mut panels: Vec<(String, Vec<(usize, &Subject)>)> = Vec::new();
+        for scenario in &self.scenarios {
+            for subject in &self.subjects {
+                let key = self.panel(*scenario, subject);
+                match panels.iter_mut().find(|(panel, _)| *panel == key) {
+                    Some((_, members)) => members.push((*scenario, subject)),
+                    None => panels.push((key, vec![(*scenario, subject)])),
+                }
+            }
+        }
+        panels
+    }
+
+    /// The colours of the figure, in the order of their keys.
+    pub(super) fn keys(&self, split: Option<Split>) -> Vec<String> {
+        let mut keys = Vec::new();
+        for scenario in &self.scenarios {
+            for subject in &self.subjects {
+                let key = self.key(split, *scenario, subject);
+                if !keys.contains(&key) {
+                    keys.push(key);
+                }
+            }
+        }
+        keys
+    }
+
+    pub(super) fn colour(&self, scenario: usize, subject: &Subject, keys: &[String]) -> usize {
+        match self.colour {
+            Some(Split::Subject) if subject.kind == Kind::Flow => {
+                self.data.colour_of_flow(&subject.name)
+            }
+            split => {
+                let key = self.key(split, scenario, subject);
+                keys.iter().position(|k| *k == key).unwrap_or(0)
+            }
+        }
+    }
+
+    pub(super) fn legend(&self, symbols: Option<Split>) -> String {
+        let keys = self.keys(self.colour);
+        let mut entries: Vec<(Option<usize>, usize, String)> = Vec::new();
+        for scenario in &self.scenarios {
+            for subject in &self.subjects {
+                let key = self.key(self.colour, *scenario, subject);
+                if !entries.iter().any(|(_, _, text)| *text == key) {
+                    let colour = self.colour(*scenario, subject, &keys);
+                    entries.push((Some(colour), if symbols.is_some() { 0 } else { colour }, key));
+                }
+            }
+        }
+        let mut out = legend(&entries);
+        if symbols.is_some() {
+            let shapes = self.keys(symbols);
+            let shapes: Vec<_> =
+                shapes.into_iter().enumerate().map(|(at, key)| (None, at, key)).collect();
+            out += &legend(&shapes);
+        }
+        out
+    }
+
+    /// The quantity in the unit that its values here read well in.
+    pub(super) fn measure(&self, metric: &str) -> Measure {
+        let mut largest = 0.0f64;
+        for scenario in &self.scenarios {
+            for subject in &self.subjects {
+                let points = self.data.points(*scenario, subject, metric);
+                largest = points.iter().map(|point| point.value.abs()).fold(largest, f64::max);
+            }
+        }
+        let (factor, unit) = stepped(largest, names::unit(self.data.plan, metric));
+        Measure {
+            metric: metric.to_owned(),
+            factor,
+            unit: unit.to_owned(),
+            axis: names::axis_in(metric, unit),
+        }
+    }
+
+    pub(super) fn points(
+        &self,
+        scenario: usize,
+        subject: &Subject,
+        measure: &Measure,
+    ) -> Vec<Point> {
+        let mut points = self.data.points(scenario, subject, &measure.metric);
+        points.iter_mut().for_each(|point| point.value *= measure.factor);
+        points
+    }
+
+    /// Of all panels together.
+    pub(super) fn values(&self, measure: &Measure) -> Vec<f64> {
+        let mut values = Vec::new();
+        for scenario in &self.scenarios {
+            for subject in &self.subjects {
+                let points = self.points(*scenario, subject, measure);
+                values.extend(points.iter().map(|point| point.value));
+            }
+        }
+        values
+    }
+
+    pub(super) fn categories(
+        &self,
+        members: &[(usize, &Subject)],
+        measure: &Measure,
+    ) -> Vec<Category> {
+        let keys = self.keys(self.colour);
+        let mut categories: Vec<Category> = Vec::new();
+        for (scenario, subject) in members {
+            let points = self.points(*scenario, subject, measure);
+            if points.is_empty() {
+                continue;
+            }
+            let label = match self.x {
+                Some(split) => self.key(Some(split), *scenario, subject),
+                None => self.data.label(*scenario),
+            };
+            let group = Group {
+                colour: self.colour(*scenario, subject, &keys),
+                label: match self.colour {
+                    Some(split) => self.key(Some(split), *scenario, subject),
+                    None => subject.label().to_owned(),
+                },
+                points,
+            };
+            match categories.iter_mut().find(|category| category.label == label) {
+                Some(category) => category.groups.push(group),
+                None => categories.push(Category { label, groups: vec![group] }),
+            }
+        }
+        categories
+    }
+}
+
+/// A metric in the unit that a figure shows it in.
+pub(super) struct Measure {
+    pub(super) metric: String,
+    factor: f64,
+    pub(super) unit: String,
+    /// Its name with the unit.
+    pub(super) axis: String,
+}

@@ -1,0 +1,83 @@
+//! A metric against the numbers of a factor.
+
+use sojourn_study::results::{Axis, Numbers};
+
+use super::frame::{Frame, Split};
+use super::panels::{Head, figure};
+use crate::number::stepped;
+use crate::svg::{Line, Spot, Spots, lines};
+
+/// From this ratio of largest to least on, equal steps would hide the small values.
+const FAR_X: f64 = 8.0;
+const FAR_Y: f64 = 100.0;
+
+/// `log` are the axes that the study wants logarithmic, or `None` to have them chosen.
+pub(super) fn line_figure(
+    frame: &Frame<'_>,
+    head: &Head<'_>,
+    metric: &str,
+    log: Option<&[Axis]>,
+) -> String {
+    let Some(Split::Factor(factor)) = frame.x else { return String::new() };
+    let factor = &frame.data.plan.factors[factor];
+    let Some(numbers) = Numbers::of(&factor.values) else { return String::new() };
+    let largest = numbers.values.iter().copied().fold(0.0, f64::max);
+    let (step, unit) = stepped(largest, &numbers.unit);
+    let x_title = match (&numbers.around[..], unit) {
+        ("", "") => factor.name.clone(),
+        ("", unit) => format!("{} ({unit})", factor.name),
+        (around, "") => around.to_owned(),
+        (around, unit) => format!("{around} ({unit})"),
+    };
+    let measure = frame.measure(metric);
+    let keys = frame.keys(frame.colour);
+    let mut panels: Vec<(String, Vec<Line>)> = Vec::new();
+    let mut xs = Vec::new();
+    for (name, members) in frame.panels() {
+        let mut here: Vec<Line> = Vec::new();
+        for (scenario, subject) in members {
+            let named = frame.key(frame.x, scenario, subject);
+            let Some(at) = factor.values.iter().position(|value| *value == named) else { continue };
+            let points = frame.points(scenario, subject, &measure);
+            if points.is_empty() {
+                continue;
+            }
+            let key = frame.key(frame.colour, scenario, subject);
+            let label = if key.is_empty() { subject.label().to_owned() } else { key };
+            let x = numbers.values[at] * step;
+            xs.push(x);
+            let spot = Spot { x, named, points };
+            match here.iter_mut().find(|line| line.label == label) {
+                Some(line) => line.spots.push(spot),
+                None => {
+                    let colour = frame.colour(scenario, subject, &keys);
+                    here.push(Line { colour, label, spots: vec![spot] });
+                }
+            }
+        }
+        for line in &mut here {
+            line.spots.sort_by(|a, b| a.x.total_cmp(&b.x));
+        }
+        panels.push((name, here));
+    }
+    let ys = frame.values(&measure);
+    let is_log = |axis: Axis, values: &[f64], far: f64| match log {
+        Some(axes) => axes.contains(&axis) && values.iter().any(|value| *value > 0.0),
+        None => {
+            let (least, most) = values
+                .iter()
+                .fold((f64::INFINITY, 0.0f64), |(a, b), value| (a.min(*value), b.max(*value)));
+            least > 0.0 && most / least >= far
+        }
+    };
+    let of = Spots {
+        x_title: &x_title,
+        y_title: &measure.axis,
+        unit: &measure.unit,
+        log_x: is_log(Axis::X, &xs, FAR_X),
+        log_y: is_log(Axis::Y, &ys, FAR_Y),
+        xs: &xs,
+        ys: &ys,
+    };
+    figure(head, &frame.legend(None), &panels, |here, width| lines(here, &of, width))
+}

@@ -1,0 +1,275 @@
+//! The figures that a study asks for, and those that fit what was measured. No figure shows what
+//! another one shows.
+
+mod bars;
+mod frame;
+mod heat;
+mod line;
+mod panels;
+mod scatter;
+mod spread;
+
+use std::fmt::Write;
+
+use sojourn_metrics::DELAYS;
+use sojourn_study::results::{Kind, Numbers, View, ViewKind};
+
+use self::bars::{bar_figure, share_figure};
+use self::frame::Frame;
+use self::heat::heat_figure;
+use self::line::line_figure;
+use self::panels::Head;
+use self::scatter::scatter_figure;
+use self::spread::{cdf_figure, delay_figure};
+use super::columns::resolve;
+use crate::data::{Data, Subject};
+use crate::markup::Esc;
+use crate::names::{self, capital};
+use crate::spread::Spreads;
+use crate::svg::Layout;
+
+/// The figure that answers first, and the section with all others.
+pub(crate) struct Figures {
+    pub(crate) lead: String,
+    pub(crate) section: String,
+}
+
+pub(crate) fn figures(data: &Data<'_>, spreads: &Spreads) -> Figures {
+    let views = data.plan.views.iter().filter(|view| view.kind != ViewKind::Series);
+    let asked: Vec<String> = views.map(|view| of_view(data, spreads, view)).collect();
+    let standard = standard(data, spreads);
+    let heading = if asked.is_empty() { "" } else { "<h3>Standard figures</h3>" };
+    let mut all = asked.into_iter();
+    let mut others = standard.into_iter();
+    let lead = all.next().or_else(|| others.next()).unwrap_or_default();
+    let (rest, others): (String, String) = (all.collect(), others.collect());
+    let section = match (rest.is_empty(), others.is_empty()) {
+        (true, true) => String::new(),
+        (_, true) => rest,
+        _ => rest + heading + &others,
+    };
+    let section = if section.is_empty() {
+        section
+    } else {
+        format!(
+            "<section id=\"figures\"><h2>Figures</h2><div class=\"figures\">{section}</div></section>"
+        )
+    };
+    Figures { lead, section }
+}
+
+fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> String {
+    let id =
+        super::shell::anchor("view", data.plan.views.iter().position(|v| v == view).unwrap_or(0));
+    let metrics: Vec<(String, Option<String>)> = view.y.iter().map(|y| resolve(data, y)).collect();
+    let title = view.title.clone().unwrap_or_else(|| {
+        if metrics.is_empty() {
+            view.name.clone()
+        } else {
+            let titles = metrics.iter().map(|(metric, _)| names::title(metric));
+            capital(&titles.collect::<Vec<_>>().join(", "))
+        }
+    });
+    let caption = view.caption.as_deref().map_or(String::new(), |text| Esc(text).to_string());
+    let mut out = String::new();
+    for (metric, only) in &metrics {
+        let wanted = |subject: &&Subject| match only {
+            Some(name) => subject.name == *name,
+            None => view.of.is_empty() || shown(data, subject, &view.of),
+        };
+        if view.kind == ViewKind::Cdf && DELAYS.contains(&metric.as_str()) {
+            let subjects = data.subjects.iter().filter(|subject| spreads.has(subject, metric));
+            let subjects: Vec<Subject> = subjects.filter(wanted).cloned().collect();
+            let first = data.varying.first().map(|factor| &data.plan.factors[*factor].name[..]);
+            let split = view.split.as_deref().or(first);
+            let frame = Frame::new(data, subjects, &view.filter, Some("flow"), split);
+            let head = Head { id: &id, title: &title, caption: &caption };
+            out += &delay_figure(&frame, spreads, metric, &head);
+            continue;
+        }
+        let subjects: Vec<Subject> = data
+            .subjects
+            .iter()
+            .filter(|subject| data.has(subject, metric))
+            .filter(wanted)
+            .cloned()
+            .collect();
+        if subjects.is_empty() {
+            continue;
+        }
+        let x_metric = view.x.as_deref().map(|x| resolve(data, x).0);
+        let x_metric = x_metric.filter(|x| data.table.metrics.contains(x));
+        let x_factor = if x_metric.is_some() { None } else { view.x.as_deref() };
+        let frame = Frame::new(data, subjects, &view.filter, x_factor, view.split.as_deref());
+        let title = if metrics.len() > 1 {
+            format!("{title}: {}", names::title(metric))
+        } else {
+            title.clone()
+        };
+        let head = Head { id: &id, title: &title, caption: &caption };
+        out += &match view.kind {
+            ViewKind::Bars if metric == "share" => share_figure(&frame, &head),
+            ViewKind::Bars => bar_figure(&frame, &head, metric, Layout::Bars),
+            ViewKind::Cdf => cdf_figure(&frame, &head, metric),
+            ViewKind::Scatter => {
+                let x = x_metric.or_else(|| delay_of(data, &frame.subjects).map(str::to_owned));
+                x.map_or(String::new(), |x| scatter_figure(&frame, &head, &x, metric))
+            }
+            ViewKind::Heatmap => heat_figure(&frame, &head, metric),
+            ViewKind::Line => line_figure(&frame, &head, metric, view.log.as_deref()),
+            ViewKind::Series => String::new(),
+        };
+    }
+    if out.is_empty() {
+        let _ = write!(
+            out,
+            "<figure id=\"{id}\"><figcaption><b>{}</b> {caption}</figcaption><p class=\"note\">Nothing \
+             that this view asks for ({}) was measured.</p></figure>",
+            Esc(&title),
+            Esc(&view.y.join(", "))
+        );
+    }
+    out
+}
+
+fn shown(data: &Data<'_>, subject: &Subject, of: &[String]) -> bool {
+    of.contains(&subject.name)
+        || subject.kind == Kind::Flow
+            && data.plan.scenarios.iter().any(|scenario| {
+                scenario
+                    .flows
+                    .iter()
+                    .any(|flow| flow.group == subject.name && of.contains(&flow.name))
+            })
+}
+
+/// Figures for whatever was measured and no view shows, most asked for first.
+fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<String> {
+    let mut out = Vec::new();
+    let with = |kind: Kind, metric: &str| -> Vec<Subject> {
+        let something = |subject: &&Subject| {
+            let mut scenarios = 0..data.plan.scenarios.len();
+            scenarios
+                .any(|s| data.points(s, subject, metric).iter().any(|point| point.value != 0.0))
+        };
+        let subjects: Vec<&Subject> = data.of_kind(kind).filter(something).collect();
+        let largest = |subject: &Subject| {
+            (0..data.plan.scenarios.len())
+                .flat_map(|s| data.points(s, subject, metric))
+                .map(|point| point.value)
+                .fold(0.0, f64::max)
+        };
+        let most = subjects.iter().map(|subject| largest(subject)).fold(0.0, f64::max);
+        // Beside a queue that is waited in, one that only acknowledgements pass says nothing.
+        let quiet = |subject: &Subject| kind == Kind::Queue && largest(subject) < most * 0.02;
+        subjects.into_iter().filter(|subject| !quiet(subject)).take(8).cloned().collect()
+    };
+    // Whatever its kind, a view of a metric has shown it.
+    let asked = |metric: &str| {
+        let mut views = data.plan.views.iter().filter(|view| view.kind != ViewKind::Series);
+        views.any(|view| {
+            view.y.iter().any(|y| {
+                let (name, _) = resolve(data, y);
+                name == metric || name == names::split_unit(metric).0
+            })
+        })
+    };
+    let asked_kind = |kind: ViewKind| data.plan.views.iter().any(|view| view.kind == kind);
+    let frame = |subjects: Vec<Subject>| Frame::new(data, subjects, &[], None, None);
+
+    let flows = with(Kind::Flow, "goodput_mbps");
+    if let Some(delay) = delay_of(data, &flows)
+        && !asked_kind(ViewKind::Scatter)
+    {
+        let flows: Vec<Subject> =
+            flows.iter().filter(|subject| data.has(subject, delay)).cloned().collect();
+        let head = Head {
+            id: "throughput-delay",
+            title: "Who gets rate, and who pays for it with delay?",
+            caption: "Up is more goodput, right is less delay. Every run is a small point; the large \
+                      one is their mean with its 1-σ ellipse.",
+        };
+        out.push(scatter_figure(&frame(flows), &head, delay, "goodput_mbps"));
+    }
+    let flows = with(Kind::Flow, "goodput_mbps");
+    if !asked_kind(ViewKind::Line)
+        && let Some(factor) = numeric_factor(data)
+    {
+        for (metric, title) in [
+            ("goodput_mbps", "How goodput changes"),
+            ("rtt_p95_ms", "How the round-trip time changes, 95th percentile"),
+            ("fct_p95_ms", "How completion times change, 95th percentile"),
+        ] {
+            let subjects = with(Kind::Flow, metric);
+            if !subjects.is_empty() {
+                let frame = Frame::new(data, subjects, &[], Some(factor), None);
+                let head = Head {
+                    id: &format!("line-{metric}"),
+                    title: &format!("{title} with {factor}"),
+                    caption: "Mean over seeds; the band is its 95 % interval; every run is a point.",
+                };
+                out.push(line_figure(&frame, &head, metric, None));
+            }
+        }
+    } else if !flows.is_empty() && !asked("goodput_mbps") && !asked("share") {
+        let head = Head {
+            id: "goodput",
+            title: "What rate does each flow get?",
+            caption: "Goodput, mean over seeds with its 95 % interval, cut where it has no end; every \
+                      run is a point.",
+        };
+        out.push(bar_figure(&frame(flows), &head, "goodput_mbps", Layout::Bars));
+    }
+    // The delays of one flow under different factors are compared, so factors have the colours.
+    let first = data.varying.first().map(|factor| data.plan.factors[*factor].name.as_str());
+    for (kind, metric, title) in [
+        (Kind::Flow, "rtt", "How bad do the worst round trips get?"),
+        (Kind::Flow, "ping", "How long does a ping take, at worst?"),
+        (Kind::Flow, "frame_delay", "How late are frames, at worst?"),
+        (Kind::Flow, "fct", "How long do transfers take, at worst?"),
+        (Kind::Queue, "sojourn", "How long do packets wait in the queue, at worst?"),
+    ] {
+        if asked(metric) {
+            continue;
+        }
+        let subjects: Vec<Subject> = with(kind, &format!("{metric}_max_ms"))
+            .into_iter()
+            .filter(|subject| spreads.has(subject, metric))
+            .collect();
+        if !subjects.is_empty() {
+            let frame = Frame::new(data, subjects, &[], Some("flow"), first);
+            let head = Head { id: &format!("{metric}-tails"), title, caption: "" };
+            out.push(delay_figure(&frame, spreads, metric, &head));
+        }
+    }
+    for (kind, metric, title) in [
+        (Kind::Flow, "stall100_ms", "How long did frames stay away?"),
+        (Kind::Flow, "mos", "What would a caller say of the call?"),
+    ] {
+        let subjects = with(kind, metric);
+        if !subjects.is_empty() && !asked(metric) {
+            let head = Head {
+                id: &format!("boxes-{metric}"),
+                title,
+                caption: "Box: quartiles and median over runs; whiskers: all of them; every run is a \
+                          point.",
+            };
+            out.push(bar_figure(&frame(subjects), &head, metric, Layout::Boxes));
+        }
+    }
+    out.retain(|figure| !figure.is_empty());
+    out
+}
+
+/// The factor with the most values, three at least, that are numbers.
+fn numeric_factor<'a>(data: &Data<'a>) -> Option<&'a str> {
+    let factors = data.varying.iter().map(|factor| &data.plan.factors[*factor]);
+    let numeric = factors.filter(|f| f.values.len() >= 3 && Numbers::of(&f.values).is_some());
+    numeric.max_by_key(|factor| factor.values.len()).map(|factor| &factor.name[..])
+}
+
+fn delay_of(data: &Data<'_>, flows: &[Subject]) -> Option<&'static str> {
+    ["owd_p95_ms", "rtt_p95_ms", "ping_p95_ms"]
+        .into_iter()
+        .find(|metric| flows.iter().any(|flow| data.has(flow, metric)))
+}

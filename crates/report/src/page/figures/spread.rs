@@ -1,0 +1,140 @@
+//! Distributions, of a metric over runs and of a delay over its samples.
+
+use sojourn_metrics::stats::Ecdf;
+
+use super::frame::Frame;
+use super::panels::{Head, figure};
+use crate::data::{Point, Subject};
+use crate::names::{self, capital};
+use crate::number::number;
+use crate::spread::{Spreads, quantile};
+use crate::svg::{Axis, Curve, curves};
+
+/// How a metric is spread over runs.
+pub(super) fn cdf_figure(frame: &Frame<'_>, head: &Head<'_>, metric: &str) -> String {
+    let measure = frame.measure(metric);
+    let all = frame.values(&measure);
+    let keys = frame.keys(frame.colour);
+    let mut panels = Vec::new();
+    for (name, members) in frame.panels() {
+        let mut drawn = Vec::new();
+        for key in &keys {
+            let here: Vec<&(usize, &Subject)> = members
+                .iter()
+                .filter(|(scenario, subject)| frame.key(frame.colour, *scenario, subject) == *key)
+                .collect();
+            let points: Vec<Point> = here
+                .iter()
+                .flat_map(|(scenario, subject)| frame.points(*scenario, subject, &measure))
+                .collect();
+            let (Some(first), false) = (here.first(), points.is_empty()) else { continue };
+            let values: Vec<f64> = points.iter().map(|point| point.value).collect();
+            let mut steps = Vec::new();
+            let mut below = 0.0;
+            for (value, share) in Ecdf::new(&values).points() {
+                steps.extend([(value, below), (value, share)]);
+                below = share;
+            }
+            drawn.push(Curve {
+                colour: frame.colour(first.0, first.1, &keys),
+                label: format!("{key}: {} runs", points.len()),
+                key: key.clone(),
+                points: steps,
+                run: None,
+                thin: false,
+            });
+        }
+        panels.push((name, drawn));
+    }
+    figure(head, &frame.legend(None), &panels, |drawn, width| {
+        curves(drawn, &measure.axis, "runs up to here", Axis::Even, &all, width)
+    })
+}
+
+/// More curves than this and single runs are left out.
+const MOST_THIN: usize = 200;
+
+/// The distribution of a delay, with a panel for each subject: a thick line for all samples of a
+/// scenario, a thin one for each run.
+pub(super) fn delay_figure(
+    frame: &Frame<'_>,
+    spreads: &Spreads,
+    metric: &str,
+    head: &Head<'_>,
+) -> String {
+    let data = frame.data;
+    let keys = frame.keys(frame.colour);
+    let mut panels: Vec<(String, Vec<(usize, &Subject)>)> = Vec::new();
+    for (name, members) in frame.panels() {
+        for (scenario, subject) in members {
+            let key = match (frame.subjects.len() > 1, name.is_empty()) {
+                (false, _) => name.clone(),
+                (true, true) => subject.label().to_owned(),
+                (true, false) => format!("{} · {name}", subject.label()),
+            };
+            match panels.iter_mut().find(|(panel, _)| *panel == key) {
+                Some((_, members)) => members.push((scenario, subject)),
+                None => panels.push((key, vec![(scenario, subject)])),
+            }
+        }
+    }
+    let runs: usize = frame.scenarios.iter().map(|s| data.done[*s].len()).sum();
+    let single = runs * frame.subjects.len() <= MOST_THIN;
+    let mut drawn = Vec::new();
+    for (name, members) in panels {
+        let mut here = Vec::new();
+        for (scenario, subject) in members {
+            let Some(spread) = spreads.of(scenario, subject, metric) else { continue };
+            let colour = frame.colour(scenario, subject, &keys);
+            let label = format!("{}, {}", subject.label(), data.label(scenario));
+            for (run, points) in spread.runs.iter().filter(|_| single && spread.runs.len() > 1) {
+                here.push(Curve {
+                    colour,
+                    label: format!("{label}, seed {}", data.plan.runs[*run as usize].seed),
+                    key: String::new(),
+                    points: points.clone(),
+                    run: Some(*run),
+                    thin: true,
+                });
+            }
+            let points = spread.pooled();
+            let at = |share: f64| quantile(&points, share).map_or("–".to_owned(), number);
+            here.push(Curve {
+                colour,
+                label: format!(
+                    "{label}: median {} ms, 95 % up to {} ms, 99 % up to {} ms; {} samples of {} runs",
+                    at(0.5),
+                    at(0.95),
+                    at(0.99),
+                    number(spread.samples() as f64),
+                    spread.runs.len()
+                ),
+                key: frame.key(frame.colour, scenario, subject),
+                points,
+                run: None,
+                thin: false,
+            });
+        }
+        drawn.push((name, here));
+    }
+    let all: Vec<f64> = drawn
+        .iter()
+        .flat_map(|(_, curves)| curves.iter().flat_map(|curve| &curve.points))
+        .map(|point| point.0)
+        .collect();
+    let x = format!("{} (ms)", capital(&names::title(&format!("{metric}_ms"))));
+    let explained = if single {
+        "Share of samples up to a delay; the axis is stretched towards its ends, where tails are. \
+         Thick: all runs of a scenario; thin: single runs."
+    } else {
+        "Share of samples up to a delay, over all runs of a scenario; the axis is stretched towards \
+         its ends, where tails are."
+    };
+    let caption = match head.caption {
+        "" => explained.to_owned(),
+        own => format!("{own} {explained}"),
+    };
+    figure(&Head { caption: &caption, ..*head }, &frame.legend(None), &drawn, |here, width| {
+        curves(here, &x, "samples up to here", Axis::Tails, &all, width)
+    })
+}

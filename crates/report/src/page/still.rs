@@ -1,0 +1,229 @@
+//! A run over time as a still figure, and its key.
+
+use std::fmt::Write;
+
+use sojourn_study::results::{Kind, PlannedScenario, Series};
+
+use crate::data::Data;
+use crate::names;
+use crate::svg::{Panel, Trace, legend, timeline};
+
+/// Colours of flows and queues in still figures.
+pub(crate) fn key(data: &Data<'_>, scenario: usize) -> String {
+    let planned = &data.plan.scenarios[scenario];
+    let mut entries: Vec<(Option<usize>, usize, String)> = Vec::new();
+    for flow in &planned.flows {
+        if entries.len() < MOST_TRACES && !entries.iter().any(|(_, _, text)| *text == flow.group) {
+            let colour = data.colour_of_flow(&flow.group);
+            entries.push((Some(colour), colour, flow.group.clone()));
+        }
+    }
+    for (at, queue) in planned.queues.iter().enumerate().take(4) {
+        entries.push((Some(at + 4), at + 4, format!("{} (queue)", queue.name)));
+    }
+    legend(&entries)
+}
+
+/// A flow's place among those of its group, which share a colour and differ in its shade.
+pub(crate) fn member(scenario: &PlannedScenario, flow: &str) -> usize {
+    let Some(at) = scenario.flows.iter().position(|one| one.name == flow) else { return 0 };
+    let group = &scenario.flows[at].group;
+    scenario.flows[..at].iter().filter(|one| one.group == *group).count()
+}
+
+/// Quantities that stand in one panel, as long as one of them is known.
+struct Kindred {
+    title: &'static str,
+    /// The first is drawn unless a view asks for others.
+    columns: &'static [&'static str],
+    impulses: bool,
+    ribbon: bool,
+}
+
+const fn lines(title: &'static str, columns: &'static [&'static str]) -> Kindred {
+    Kindred { title, columns, impulses: false, ribbon: false }
+}
+
+const PANELS: &[Kindred] = &[
+    lines(
+        "rate (Mbit/s)",
+        &[
+            "goodput_mbps",
+            "throughput_mbps",
+            "delivery_mbps",
+            "pacing_mbps",
+            "bw_mbps",
+            "capacity_mbps",
+        ],
+    ),
+    lines("RTT (ms)", &["rtt_max_ms", "rtt_mean_ms", "srtt_ms"]),
+    lines("queue sojourn (ms)", &["sojourn_max_ms", "sojourn_mean_ms"]),
+    lines("queue (packets)", &["queue_peak_pkts", "queue_pkts"]),
+    lines("queue (bytes)", &["queue_bytes"]),
+    Kindred {
+        title: "window (packets), and the controller's phase",
+        columns: &["cwnd_pkts", "inflight_pkts", "ssthresh_pkts"],
+        impulses: false,
+        ribbon: true,
+    },
+    lines("receive window (bytes)", &["rwnd_bytes"]),
+    Kindred {
+        title: "drops in each step (packets)",
+        columns: &["drops"],
+        impulses: true,
+        ribbon: false,
+    },
+    Kindred {
+        title: "marks in each step (packets)",
+        columns: &["marks"],
+        impulses: true,
+        ribbon: false,
+    },
+    Kindred {
+        title: "retransmissions in each step (packets)",
+        columns: &["retransmits"],
+        impulses: true,
+        ribbon: false,
+    },
+];
+
+/// What is drawn unless a view asks for others.
+const USUAL: &[&str] = &[
+    "goodput_mbps",
+    "rtt_max_ms",
+    "sojourn_max_ms",
+    "queue_peak_pkts",
+    "cwnd_pkts",
+    "drops",
+    "marks",
+];
+
+/// Flows and queues beyond this many are left to the script.
+const MOST_TRACES: usize = 8;
+
+/// A run over time as a still figure; `wanted` are columns, or the usual ones if there are none.
+pub(crate) fn still(
+    data: &Data<'_>,
+    run: u32,
+    series: &[Series],
+    wanted: &[String],
+    of: &[String],
+) -> String {
+    let planned = &data.plan.runs[run as usize];
+    let scenario = &data.plan.scenarios[planned.scenario as usize];
+    let colour = |one: &Series| match one.kind {
+        Kind::Flow => {
+            let group = scenario.flows.iter().find(|flow| flow.name == one.name);
+            group.map_or(0, |flow| data.colour_of_flow(&flow.group))
+        }
+        _ => scenario.queues.iter().position(|queue| queue.name == one.name).map_or(4, |at| at + 4),
+    };
+    let group = |one: &Series| {
+        let flow = scenario.flows.iter().find(|flow| flow.name == one.name);
+        flow.map_or(String::new(), |flow| flow.group.clone())
+    };
+    let Some(longest) = series.iter().max_by_key(|one| one.t_s.len()) else {
+        return String::new();
+    };
+    let mut panels = Vec::new();
+    for kindred in PANELS {
+        let columns: Vec<&str> = kindred
+            .columns
+            .iter()
+            .copied()
+            .filter(|column| match wanted {
+                [] => USUAL.contains(column),
+                wanted => wanted.iter().any(|name| name == column),
+            })
+            .collect();
+        let members: Vec<&Series> = series
+            .iter()
+            .filter(|one| one.t_s.len() == longest.t_s.len())
+            .filter(|one| of.is_empty() || of.contains(&one.name) || of.contains(&group(one)))
+            .filter(|one| columns.iter().any(|column| one.column(column).is_some()))
+            .collect();
+        // However many flows there are, a queue's capacity stands behind their rates.
+        let of_kind = |kind: Kind| members.iter().filter(move |one| one.kind == kind).copied();
+        let members: Vec<&Series> =
+            of_kind(Kind::Flow).take(MOST_TRACES).chain(of_kind(Kind::Queue).take(4)).collect();
+        let mut traces = Vec::new();
+        for one in &members {
+            for (at, column) in columns.iter().enumerate() {
+                let Some(values) = one.column(column) else { continue };
+                if values.iter().flatten().any(|value| *value != 0.0) {
+                    traces.push(Trace {
+                        name: &one.name,
+                        colour: colour(one),
+                        member: member(scenario, &one.name),
+                        dash: at,
+                        behind: *column == "capacity_mbps",
+                        values,
+                        impulses: kindred.impulses,
+                    });
+                }
+            }
+        }
+        if traces.is_empty() {
+            continue;
+        }
+        let ribbons = if kindred.ribbon {
+            members
+                .iter()
+                .filter(|one| !one.phase.is_empty() && distinct(&one.phase) > 1)
+                .take(4)
+                .map(|one| (colour(one), ribbon(one)))
+                .collect()
+        } else {
+            Vec::new()
+        };
+        let mut title = kindred.title.to_owned();
+        if columns.len() > 1 {
+            const DASHES: [&str; 4] = ["solid", "dashed", "dotted", "dash-dotted"];
+            let named = columns.iter().zip(DASHES.iter().cycle());
+            let named: Vec<String> = named
+                .map(|(column, dash)| format!("{}: {dash}", names::split_unit(column).0))
+                .collect();
+            let _ = write!(title, " — {}", named.join(", "));
+        }
+        panels.push(Panel { title, traces, ribbons });
+    }
+    if panels.is_empty() {
+        return String::new();
+    }
+    let name =
+        format!("{}, seed {}, over time", data.label(planned.scenario as usize), planned.seed);
+    timeline(&longest.t_s, &panels, &name)
+}
+
+fn distinct(phases: &[String]) -> usize {
+    let mut known: Vec<&str> =
+        phases.iter().map(String::as_str).filter(|p| !p.is_empty()).collect();
+    known.sort_unstable();
+    known.dedup();
+    known.len()
+}
+
+/// Beginnings of phases; those shorter than a pixel are merged into their neighbours.
+fn ribbon(series: &Series) -> Vec<(f64, String)> {
+    let end = series.t_s.last().copied().unwrap_or(0.0);
+    let mut out: Vec<(f64, String)> = Vec::new();
+    let mut from = 0.0;
+    for (at, phase) in series.phase.iter().enumerate() {
+        let changed = at == 0 || series.phase[at - 1] != *phase;
+        if changed && !phase.is_empty() {
+            match out.last() {
+                Some((_, before)) if before == phase => {}
+                Some((start, _)) if from - start < end / 700.0 => {
+                    out.pop();
+                    let start = out.last().map_or(0.0, |_| from);
+                    if out.last().is_none_or(|(_, before)| before != phase) {
+                        out.push((start, phase.clone()));
+                    }
+                }
+                _ => out.push((from, phase.clone())),
+            }
+        }
+        from = series.t_s.get(at).copied().unwrap_or(from);
+    }
+    out
+}

@@ -1,0 +1,164 @@
+//! What all figures share: colours, lengths of texts, the first tag, grids.
+
+use std::fmt::{Display, Write};
+
+use super::scale::Scale;
+use crate::markup::Esc;
+
+/// Colours that stay apart for every common kind of colour vision (Okabe and Ito).
+pub(crate) const COLOURS: usize = 8;
+
+/// A class that sets the colour, and from the ninth on repeats them.
+pub(crate) fn class(colour: usize) -> String {
+    format!("k{}", colour % COLOURS)
+}
+
+/// Width of a text in the 12-pixel font of figures; generous, since fonts differ.
+pub(crate) fn text_width(text: &str) -> f64 {
+    text.chars().count() as f64 * CHARACTER
+}
+
+const CHARACTER: f64 = 7.1;
+
+/// Labels that stand beside each other, each in at most two lines of `width`. Where one is too long,
+/// words at its beginning that another label shares give way first, because what differs must stay.
+pub(crate) fn beside_each_other(labels: &[String], width: f64) -> Vec<Vec<String>> {
+    let most = ((width / CHARACTER) as usize).max(6);
+    labels.iter().map(|label| in_two_lines(label, labels, most)).collect()
+}
+
+fn in_two_lines(label: &str, all: &[String], most: usize) -> Vec<String> {
+    let length = |text: &str| text.chars().count();
+    if length(label) <= most {
+        return vec![label.to_owned()];
+    }
+    let words: Vec<&str> = label.split(' ').collect();
+    if let Some(lines) = broken(&words, most) {
+        return lines;
+    }
+    let shared = all
+        .iter()
+        .filter(|other| *other != label)
+        .map(|other| words.iter().zip(other.split(' ')).take_while(|(a, b)| *a == b).count())
+        .max()
+        .unwrap_or(0);
+    if shared > 1 {
+        let mut left = vec![words[0], "…"];
+        left.extend(&words[shared..]);
+        if let Some(lines) = broken(&left, most) {
+            return lines;
+        }
+    }
+    // Both ends are kept, since names differ at either.
+    let room = most - 1;
+    let tail: String = label.chars().skip(length(label) - room).collect();
+    vec![short(label, most), format!("…{tail}")]
+}
+
+/// The words in one or two lines, if they fit.
+fn broken(words: &[&str], most: usize) -> Option<Vec<String>> {
+    let fits = |text: &String| text.chars().count() <= most;
+    let whole = words.join(" ");
+    if fits(&whole) {
+        return Some(vec![whole]);
+    }
+    (1..words.len())
+        .map(|at| vec![words[..at].join(" "), words[at..].join(" ")])
+        .filter(|lines| lines.iter().all(fits))
+        .min_by_key(|lines| lines[0].len().abs_diff(lines[1].len()))
+}
+
+/// Cut to a width in that font.
+pub(crate) fn fitted(text: &str, width: f64) -> String {
+    short(text, (width / CHARACTER) as usize)
+}
+
+/// Cut to a number of characters.
+pub(crate) fn short(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let mut out: String = text.chars().take(most.saturating_sub(1)).collect();
+    out.push('…');
+    out
+}
+
+/// A figure's first tag, with what it is for who does not see it.
+pub(crate) fn open(class: &str, width: f64, height: f64, name: &str) -> String {
+    format!(
+        "<svg class=\"{class}\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+         width=\"{width:.0}\" height=\"{height:.0}\">",
+        Esc(name)
+    )
+}
+
+/// Lines of a grid from `top` to `bottom`, with their values below.
+pub(crate) fn ticks_below(out: &mut String, x: &Scale, top: f64, bottom: f64) {
+    for (tick, text) in x.ticks() {
+        let at = x.at(tick);
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{at:.1} {top}V{bottom}\"/><text class=\"tick\" x=\"{at:.1}\" \
+             y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
+            bottom + 15.0
+        );
+    }
+}
+
+/// Lines of a grid from `left` to `right` at the places given, with their texts on the left.
+pub(crate) fn ticks_beside<T: Display>(
+    out: &mut String,
+    marks: impl Iterator<Item = (f64, T)>,
+    left: f64,
+    right: f64,
+) {
+    for (at, text) in marks {
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{left} {at:.1}H{right}\"/><text class=\"tick\" x=\"{:.1}\" \
+             y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
+            left - 6.0,
+            at + 4.0
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shown(labels: &[&str], characters: usize) -> Vec<String> {
+        let labels: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
+        let width = characters as f64 * CHARACTER + 1.0;
+        beside_each_other(&labels, width).into_iter().map(|lines| lines.join(" / ")).collect()
+    }
+
+    #[test]
+    fn labels_keep_what_differs() {
+        let long = ["cake bandwidth 9mbit overhead 30", "cake bandwidth 9mbit pppoe-ptm"];
+        assert_eq!(shown(&long, 40), long);
+        assert_eq!(
+            shown(&long, 18),
+            ["cake bandwidth / 9mbit overhead 30", "cake bandwidth / 9mbit pppoe-ptm"]
+        );
+        assert_eq!(shown(&long, 14), ["cake … / overhead 30", "cake … / pppoe-ptm"]);
+        let one_word = ["averyveryverylongname-1", "averyveryverylongname-2"];
+        assert_eq!(shown(&one_word, 10), ["averyvery… / …ongname-1", "averyvery… / …ongname-2"]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_wider_than_its_place(
+            labels in prop::collection::vec(".{0,60}", 1..6), most in 6usize..40,
+        ) {
+            for lines in beside_each_other(&labels, most as f64 * CHARACTER + 1.0) {
+                prop_assert!(lines.len() <= 2);
+                for line in lines {
+                    prop_assert!(line.chars().count() <= most, "{line}");
+                }
+            }
+        }
+    }
+}
