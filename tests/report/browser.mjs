@@ -236,7 +236,7 @@ await test('the theme can be chosen against the system', async () => {
 await test('the keyboard reaches the first controls in order', async () => {
   const page = await open('report.html');
   const seen = [];
-  for (let i = 0; i < 8; i++) {
+  for (let i = 0; i < 10; i++) {
     await page.keyboard.press('Tab');
     seen.push(await page.evaluate(() => document.activeElement.textContent.trim()));
   }

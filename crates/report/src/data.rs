@@ -230,7 +230,20 @@ impl<'a> Data<'a> {
 
     /// The same without some factors; empty when nothing is left.
     pub(crate) fn label_without(&self, scenario: usize, without: &[usize]) -> String {
-        let factors = self.varying.iter().copied().filter(|factor| !without.contains(factor));
+        let free = |factor: &usize| !without.contains(factor);
+        let said: Vec<usize> = self.varying.iter().copied().filter(free).collect();
+        // What another value of the label brings with it need not be said.
+        let goes_with = |factor: usize, other: usize| {
+            self.plan.companion(other, self.value(scenario, other), factor).is_some()
+        };
+        let implied = |factor: &usize| {
+            said.iter().any(|other| {
+                other != factor
+                    && goes_with(*factor, *other)
+                    && (other < factor || !goes_with(*other, *factor))
+            })
+        };
+        let factors = said.iter().copied().filter(|factor| !implied(factor));
         let values: Vec<String> =
             factors.map(|factor| self.named(factor, self.value(scenario, factor))).collect();
         if values.is_empty() && without.is_empty() {
@@ -255,8 +268,34 @@ impl<'a> Data<'a> {
         if matches!(short, "queue" | "cca") && speaks {
             value.to_owned()
         } else {
-            format!("{short} {value}")
+            format!("{short} {}", self.differing(factor, value))
         }
+    }
+
+    /// A value of several words without those at its ends that all values of the factor share, if
+    /// two or more of them are shared: `short-blockages` of `blockage short-blockages shaper htb`.
+    fn differing<'v>(&self, factor: usize, value: &'v str) -> &'v str {
+        let words = |value: &str| -> Vec<String> { value.split(' ').map(str::to_owned).collect() };
+        let values: Vec<Vec<String>> =
+            self.plan.factors[factor].values.iter().map(|value| words(value)).collect();
+        let Some(first) = values.first() else { return value };
+        let shortest = values.iter().map(Vec::len).min().unwrap_or(0);
+        let at = |words: &[String], at: usize| words[at].clone();
+        let back = |words: &[String], at: usize| words[words.len() - 1 - at].clone();
+        let shared = |word: &dyn Fn(&[String], usize) -> String, most: usize| {
+            (0..most).take_while(|n| values.iter().all(|v| word(v, *n) == word(first, *n))).count()
+        };
+        let front = shared(&at, shortest.saturating_sub(1));
+        let end = shared(&back, shortest.saturating_sub(1 + front));
+        if values.len() < 2 || end == 0 || front + end < 2 {
+            return value;
+        }
+        let skip = |text: &str, words: usize| -> usize {
+            text.match_indices(' ').nth(words.wrapping_sub(1)).map_or(0, |(at, _)| at + 1)
+        };
+        let from = if front == 0 { 0 } else { skip(value, front) };
+        let to = value.rmatch_indices(' ').nth(end - 1).map_or(value.len(), |(at, _)| at);
+        value.get(from..to).unwrap_or(value)
     }
 
     pub(crate) fn short_factor(&self, factor: usize) -> &'a str {

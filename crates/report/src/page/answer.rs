@@ -406,12 +406,21 @@ fn findings(data: &Data<'_>) -> Vec<String> {
             }
         }
     }
-    let sentences = asked.iter().filter_map(|(subject, metric)| finding(data, subject, metric));
-    sentences.take(MOST_SENTENCES).collect()
+    let found = asked.iter().filter_map(|(subject, metric)| finding(data, subject, metric));
+    let (differ, alike): (Vec<Finding>, Vec<Finding>) = found.partition(|finding| finding.differs);
+    let all = differ.into_iter().chain(alike);
+    all.take(MOST_SENTENCES).map(|finding| finding.sentence).collect()
+}
+
+struct Finding {
+    sentence: String,
+    /// Scenarios differ by more than chance explains.
+    differs: bool,
 }
 
 /// `Goodput of bbr is lowest with fq_codel (4.62 Mbit/s) and highest with pfifo (6 Mbit/s).`
-fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<String> {
+fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> {
+    let alike = |sentence: String| Some(Finding { sentence, differs: false });
     let mut means: Vec<(usize, Mean)> = (0..data.plan.scenarios.len())
         .filter_map(|scenario| Some((scenario, data.mean(scenario, subject, metric)?)))
         .collect();
@@ -437,16 +446,16 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<String> {
     let at =
         |scenario: usize| format!("<a href=\"#s-{scenario}\">{}</a>", Esc(&data.label(scenario)));
     let [(low, least), .., (high, most)] = &means[..] else {
-        return Some(format!("{what}: <b>{}</b>.", with_unit(&means[0].1)));
+        return alike(format!("{what}: <b>{}</b>.", with_unit(&means[0].1)));
     };
     let halves = least.half_width.unwrap_or(0.0) + most.half_width.unwrap_or(0.0);
-    let alike = number(least.mean * factor) == number(most.mean * factor)
+    let same = number(least.mean * factor) == number(most.mean * factor)
         || most.mean - least.mean <= SAME * most.mean.abs();
-    if alike {
-        return Some(format!("{what} is the same everywhere: <b>{}</b>.", with_unit(most)));
+    if same {
+        return alike(format!("{what} is the same everywhere: <b>{}</b>.", with_unit(most)));
     }
     if most.mean - least.mean <= halves {
-        return Some(format!(
+        return alike(format!(
             "{what} differs by no more than chance explains: <b>{}</b> to <b>{}</b>.",
             with_unit(least),
             with_unit(most)
@@ -457,13 +466,14 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<String> {
         times if times.is_finite() && times >= 1.5 => format!(", {} times as much", number(times)),
         _ => String::new(),
     };
-    Some(format!(
+    let sentence = format!(
         "{what} is lowest with {} (<b>{}</b>) and highest with {} (<b>{}</b>{times}).",
         at(*low),
         with_unit(least),
         at(*high),
         with_unit(most)
-    ))
+    );
+    Some(Finding { sentence, differs: true })
 }
 
 /// Values within this share of each other are told as one.

@@ -37,7 +37,8 @@ fn write_view(out: &mut String, data: &Data<'_>, drawn: &SeriesView) {
         out,
         "<figure id=\"view-{}\"><figcaption><b>{}</b> {}</figcaption>",
         drawn.view,
-        Esc(view.title.as_deref().unwrap_or(&view.name)),
+        // The section is called so already.
+        Esc(view.title.as_deref().filter(|title| *title != "Over time").unwrap_or("First runs")),
         Esc(view.caption.as_deref().unwrap_or(""))
     );
     if let Some((run, _)) = drawn.runs.first() {

@@ -25,7 +25,7 @@ impl Scale {
         if min == max {
             max = min + 1.0;
         }
-        let step = step((max - min) / 5.0);
+        let step = step((max - min) / 10.0);
         Self {
             min: (min / step).floor() * step,
             max: (max / step).ceil() * step,

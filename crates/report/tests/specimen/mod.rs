@@ -27,9 +27,16 @@ impl Noise {
     }
 }
 
+/// Neighbours become strangers (the last step of SplitMix64), so that seeds are independent.
+fn scrambled(seed: u64) -> u64 {
+    let a = (seed ^ seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let b = (a ^ a >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    b ^ b >> 31
+}
+
 /// What a flow met in a run: goodput, and the wait it saw in the queue.
 fn outcome(scenario: usize, seed: u64, flow: usize) -> (f64, f64) {
-    let mut noise = Noise(seed * 7919 + scenario as u64 * 104_729 + flow as u64 * 31 + 17);
+    let mut noise = Noise(scrambled(seed * 7919 + scenario as u64 * 104_729 + flow as u64 * 31));
     noise.next();
     let queue = scenario / RTTS.len();
     let (cubic, wait) = [(6.4, 48.0), (7.3, 420.0), (4.7, 6.5), (4.75, 4.2)][queue];
@@ -305,9 +312,14 @@ pub(crate) fn hostile() -> Results {
         metric.unit = HOSTILE.into();
         metric.doc = HOSTILE.into();
     }
-    for kind in
-        [ViewKind::Bars, ViewKind::Series, ViewKind::Cdf, ViewKind::Scatter, ViewKind::Heatmap]
-    {
+    for kind in [
+        ViewKind::Bars,
+        ViewKind::Series,
+        ViewKind::Cdf,
+        ViewKind::Scatter,
+        ViewKind::Heatmap,
+        ViewKind::Line,
+    ] {
         plan.views.push(View {
             log: None,
             name: HOSTILE.into(),

@@ -177,24 +177,8 @@ fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<String> {
     let asked_kind = |kind: ViewKind| data.plan.views.iter().any(|view| view.kind == kind);
     let frame = |subjects: Vec<Subject>| Frame::new(data, subjects, &[], None, None);
 
-    let flows = with(Kind::Flow, "goodput_mbps");
-    if let Some(delay) = delay_of(data, &flows)
-        && !asked_kind(ViewKind::Scatter)
-    {
-        let flows: Vec<Subject> =
-            flows.iter().filter(|subject| data.has(subject, delay)).cloned().collect();
-        let head = Head {
-            id: "throughput-delay",
-            title: "Who gets rate, and who pays for it with delay?",
-            caption: "Up is more goodput, right is less delay. Every run is a small point; the large \
-                      one is their mean with its 1-σ ellipse.",
-        };
-        out.push(scatter_figure(&frame(flows), &head, delay, "goodput_mbps"));
-    }
-    let flows = with(Kind::Flow, "goodput_mbps");
-    if !asked_kind(ViewKind::Line)
-        && let Some(factor) = numeric_factor(data)
-    {
+    let numeric = numeric_factor(data).filter(|_| !asked_kind(ViewKind::Line));
+    if let Some(factor) = numeric {
         for (metric, title) in [
             ("goodput_mbps", "How goodput changes"),
             ("rtt_p95_ms", "How the round-trip time changes, 95th percentile"),
@@ -211,7 +195,23 @@ fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<String> {
                 out.push(line_figure(&frame, &head, metric, None));
             }
         }
-    } else if !flows.is_empty() && !asked("goodput_mbps") && !asked("share") {
+    }
+    let flows = with(Kind::Flow, "goodput_mbps");
+    if let Some(delay) = delay_of(data, &flows)
+        && !asked_kind(ViewKind::Scatter)
+    {
+        let flows: Vec<Subject> =
+            flows.iter().filter(|subject| data.has(subject, delay)).cloned().collect();
+        let head = Head {
+            id: "throughput-delay",
+            title: "Who gets rate, and who pays for it with delay?",
+            caption: "Up is more goodput, right is less delay. Every run is a small point; the large \
+                      one is their mean with its 1-σ ellipse.",
+        };
+        out.push(scatter_figure(&frame(flows), &head, delay, "goodput_mbps"));
+    }
+    let flows = with(Kind::Flow, "goodput_mbps");
+    if numeric.is_none() && !flows.is_empty() && !asked("goodput_mbps") && !asked("share") {
         let head = Head {
             id: "goodput",
             title: "What rate does each flow get?",
@@ -220,8 +220,12 @@ fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<String> {
         };
         out.push(bar_figure(&frame(flows), &head, "goodput_mbps", Layout::Bars));
     }
-    // The delays of one flow under different factors are compared, so factors have the colours.
-    let first = data.varying.first().map(|factor| data.plan.factors[*factor].name.as_str());
+    // The delays of one flow under different factors are compared, so a factor has the colours: the
+    // one that leaves the fewest panels.
+    let values = |factor: &usize| data.plan.factors[*factor].values.len();
+    let first = (data.varying.iter().rev().filter(|factor| values(factor) <= 8))
+        .max_by_key(|factor| values(factor))
+        .map(|factor| data.plan.factors[*factor].name.as_str());
     for (kind, metric, title) in [
         (Kind::Flow, "rtt", "How bad do the worst round trips get?"),
         (Kind::Flow, "ping", "How long does a ping take, at worst?"),
