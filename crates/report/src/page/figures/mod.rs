@@ -185,7 +185,7 @@ fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<String> {
             ("fct_p95_ms", "How completion times change, 95th percentile"),
         ] {
             let subjects = with(Kind::Flow, metric);
-            if !subjects.is_empty() {
+            if !subjects.is_empty() && !asked(metric) {
                 let frame = Frame::new(data, subjects, &[], Some(factor), None);
                 let head = Head {
                     id: &format!("line-{metric}"),
