@@ -8,6 +8,9 @@
 
 extern crate alloc;
 
+#[cfg(all(target_arch = "x86", not(target_feature = "sse2")))]
+compile_error!("the old floating-point unit rounds otherwise: build with -C target-cpu=pentium4");
+
 pub mod event;
 mod ids;
 pub mod packet;
