@@ -6,7 +6,7 @@ use sojourn_core::param::{Bounds, Form, number};
 use sojourn_core::words::share;
 use sojourn_core::{Param, ParamKind, SpecError};
 
-use crate::bbr::fixed::Gain;
+use crate::fixed::Gain;
 
 /// What a rate or a window is multiplied by.
 #[derive(Clone, Copy, Debug)]

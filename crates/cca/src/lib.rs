@@ -21,13 +21,16 @@ pub mod dctcp;
 pub mod prague;
 pub mod reno;
 
+mod algorithm;
+mod fixed;
 mod forms;
 mod pass_on;
 mod registry;
 #[cfg(test)]
 mod testing;
 
-pub use registry::{Algorithm, Cca, Config, External, algorithms, external, kinds};
+pub use algorithm::Algorithm;
+pub use registry::{Cca, Config, External, algorithms, external, kinds};
 
 use sojourn_core::{Rate, Span, Time};
 

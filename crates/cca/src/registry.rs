@@ -93,8 +93,8 @@ use sojourn_core::{Kind, Kinds, Params, SpecError};
 
 use crate::pass_on::pass_on;
 use crate::{
-    Ack, Controller, EcnRequest, Outputs, Setup, bbr, bbr2, bbr3, bbr3_linux, cubic, dctcp, prague,
-    reno,
+    Ack, Algorithm, Controller, EcnRequest, Outputs, Setup, bbr, bbr2, bbr3, bbr3_linux, cubic,
+    dctcp, prague, reno,
 };
 
 // In the order of the documentation. Name, description and parameters are the module's `Config`'s.
@@ -111,20 +111,6 @@ built_in! {
     Prague(prague),
     PragueLinux(prague::linux),
     PragueUdp(prague::udp),
-}
-
-/// A congestion control by its parameters: what a crate of its own implements to register one with
-/// [`external`].
-pub trait Algorithm: Params + Send + Sync + 'static {
-    type Controller: Controller + 'static;
-
-    /// The controller of one connection.
-    fn build(&self, setup: Setup) -> Self::Controller;
-
-    /// What the host should ask for in the handshake, and send afterwards.
-    fn ecn_request(&self) -> EcnRequest {
-        EcnRequest::Host
-    }
 }
 
 /// The built-in kinds, to which others can be added.

@@ -11,6 +11,7 @@ extern crate alloc;
 #[cfg(all(target_arch = "x86", not(target_feature = "sse2")))]
 compile_error!("the old floating-point unit rounds otherwise: build with -C target-cpu=pentium4");
 
+mod error;
 pub mod event;
 mod ids;
 pub mod packet;
@@ -20,6 +21,7 @@ pub mod registry;
 pub mod units;
 pub mod words;
 
+pub use error::{SpecError, nearest};
 pub use event::{DropReason, EcnMode, Event, FlowSample, NoObserver, Observer, QueueSample, Who};
 pub use ids::{ContentId, FlowId, HostId, PortId};
 pub use packet::{
@@ -30,4 +32,4 @@ pub use param::{Param, ParamKind, Params};
 pub use random::{Purpose, Stream, StreamAddress};
 pub use registry::{Kind, Kinds};
 pub use units::{Bytes, Rate, Span, Time};
-pub use words::{SpecError, Words};
+pub use words::Words;

@@ -6,7 +6,9 @@
 
 mod bounds;
 mod form;
+mod style;
 mod table;
+mod unknown;
 
 use alloc::string::String;
 use alloc::string::ToString;
@@ -16,7 +18,9 @@ use core::fmt;
 
 pub use bounds::{Bounds, number, rate, size, time, whole, words};
 pub use form::{Choice, Flag, Form, Keyword, Maybe, Switch};
-pub use table::{Params, Style};
+pub use style::Style;
+pub use table::Params;
+pub use unknown::{unknown_param, unknown_value};
 
 /// One parameter.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@ use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use core::str::FromStr;
 
-use crate::words::SpecError;
+use crate::error::SpecError;
 
 /// A moment of a run, in nanoseconds since the run began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

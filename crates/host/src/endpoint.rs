@@ -4,10 +4,12 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 
-use sojourn_core::{FlowSample, Observer, Packet, StreamAddress, Time};
+use sojourn_core::{
+    Body, Direction, ETHERNET_HEADER, Ecn, FlowId, FlowSample, HostId, Observer, Packet,
+    StreamAddress, Time,
+};
 
 use crate::Contents;
-use crate::tcp::Endpoints;
 
 /// One end of a flow. A flow has two: the sending end, whose packets go forward, and the receiving
 /// end, whose packets go back.
@@ -84,5 +86,45 @@ impl PartialEq for ExternalApp {
 impl fmt::Debug for ExternalApp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.canonical())
+    }
+}
+
+/// Where a connection's packets come from and go to.
+#[derive(Clone, Copy, Debug)]
+pub struct Endpoints {
+    pub flow: FlowId,
+    pub sender: HostId,
+    pub receiver: HostId,
+    pub dscp: u8,
+}
+
+impl Endpoints {
+    /// A packet of `ip_len` bytes that leaves the sender as one segment, not ECN-capable.
+    #[inline(always)]
+    pub fn packet(&self, now: Time, ip_len: u32, body: Body) -> Packet {
+        Packet {
+            flow: self.flow,
+            connection: 0,
+            direction: Direction::Forward,
+            ecn: Ecn::NotEct,
+            dscp: self.dscp,
+            segments: 1,
+            wire_len: ip_len + ETHERNET_HEADER,
+            hop: 0,
+            src: self.sender,
+            dst: self.receiver,
+            sent: now,
+            body,
+        }
+    }
+
+    /// The same from the receiver to the sender.
+    pub fn answer(&self, now: Time, ip_len: u32, body: Body) -> Packet {
+        Packet {
+            direction: Direction::Reverse,
+            src: self.receiver,
+            dst: self.sender,
+            ..self.packet(now, ip_len, body)
+        }
     }
 }

@@ -10,8 +10,10 @@
 extern crate alloc;
 
 pub mod apps;
+mod bounds;
 mod contents;
 mod endpoint;
+mod source;
 pub mod tcp;
 
 pub use contents::Contents;

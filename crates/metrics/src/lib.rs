@@ -38,11 +38,12 @@ mod series;
 pub mod stats;
 mod table;
 
-pub use collector::{Collector, FlowKind, FlowShape, LinkShape, Shape};
+pub use collector::{Collector, FlowShape, LinkShape, Shape};
 pub use histogram::{Distribution, Histogram};
 pub use outcome::{
-    Counts, DELAYS, FlowAtLink, FlowMetrics, FrameMetrics, LinkCounts, LinkMetrics, Numbered,
-    PhaseTime, RunMetrics, STALL_THRESHOLDS_MS, Stall, Totals, TransferCounts, TransferMetrics,
+    Counts, DELAYS, FlowAtLink, FlowKind, FlowMetrics, FrameMetrics, LinkCounts, LinkMetrics,
+    Numbered, PhaseTime, RunMetrics, STALL_THRESHOLDS_MS, Stall, Totals, TransferCounts,
+    TransferMetrics,
 };
 pub use series::{Column, FLOW_COLUMNS, FlowSeries, LINK_COLUMNS, LinkSeries, Series};
 pub use table::{METRICS, Metric, Of, Scope, metric, metrics};

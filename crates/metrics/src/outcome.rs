@@ -6,11 +6,35 @@ use core::ops::Sub;
 
 use sojourn_core::{DropReason, FlowSample, Span, Time};
 
-use crate::collector::FlowKind;
 use crate::histogram::Distribution;
 use crate::qoe;
 use crate::series::Series;
-use crate::table::{self, Scope};
+
+/// What a flow sends, which decides where it counts: fairness is among TCP flows of one connection
+/// each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FlowKind {
+    Tcp,
+    /// Transfers that come and go, each over a TCP connection of its own.
+    Arrivals,
+    Udp,
+    Ping,
+}
+
+impl FlowKind {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Arrivals => "arrivals",
+            Self::Udp => "udp",
+            Self::Ping => "ping",
+        }
+    }
+
+    pub const fn is_tcp(self) -> bool {
+        matches!(self, Self::Tcp | Self::Arrivals)
+    }
+}
 
 /// Delays of which results keep every sample's bucket: what [`FlowMetrics::delays`] and
 /// [`LinkMetrics::delays`] name.
@@ -120,11 +144,6 @@ impl FlowMetrics {
             ("completion", &self.completion),
             ("fct", &self.transfers.completion),
         ]
-    }
-
-    /// A metric of scope [`Scope::Flow`] by name; `None` when it has no value or there is no such.
-    pub fn value(&self, name: &str) -> Option<f64> {
-        table::metric(Scope::Flow, name)?.of_flow(self)
     }
 
     /// How often the controller went to measure the round-trip time after the warm-up, and how long
@@ -301,19 +320,9 @@ impl LinkMetrics {
     pub fn delays(&self) -> [(&'static str, &Distribution); 1] {
         [("sojourn", &self.sojourn)]
     }
-
-    /// A metric of scope [`Scope::Link`] by name; `None` when it has no value or there is no such.
-    pub fn value(&self, name: &str) -> Option<f64> {
-        table::metric(Scope::Link, name)?.of_link(self)
-    }
 }
 
 impl RunMetrics {
-    /// A metric of scope [`Scope::Run`] by name; `None` when it has no value or there is no such.
-    pub fn value(&self, name: &str) -> Option<f64> {
-        table::metric(Scope::Run, name)?.of_run(self)
-    }
-
     pub fn flow(&self, name: &str) -> Option<&FlowMetrics> {
         self.flows.iter().find(|flow| flow.name == name)
     }

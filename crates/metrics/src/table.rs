@@ -71,6 +71,27 @@ impl Metric {
     }
 }
 
+impl FlowMetrics {
+    /// A metric of scope [`Scope::Flow`] by name; `None` when it has no value or there is no such.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        metric(Scope::Flow, name)?.of_flow(self)
+    }
+}
+
+impl LinkMetrics {
+    /// A metric of scope [`Scope::Link`] by name; `None` when it has no value or there is no such.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        metric(Scope::Link, name)?.of_link(self)
+    }
+}
+
+impl RunMetrics {
+    /// A metric of scope [`Scope::Run`] by name; `None` when it has no value or there is no such.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        metric(Scope::Run, name)?.of_run(self)
+    }
+}
+
 /// A metric by name.
 pub fn metric(scope: Scope, name: &str) -> Option<&'static Metric> {
     metrics(scope).find(|metric| metric.name == name)
@@ -511,7 +532,7 @@ fn of_frames(flow: &FlowMetrics, value: f64) -> Option<f64> {
 }
 
 fn of_arrivals(flow: &FlowMetrics, count: u64) -> Option<f64> {
-    some_if(flow.kind == crate::FlowKind::Arrivals, count as f64)
+    some_if(flow.kind == crate::outcome::FlowKind::Arrivals, count as f64)
 }
 
 fn sample(flow: &FlowMetrics, of: impl Fn(&FlowSample) -> f64) -> Option<f64> {

@@ -3,7 +3,7 @@
 use alloc::format;
 use core::fmt;
 
-use sojourn_core::words::unknown_param;
+use sojourn_core::param::unknown_param;
 use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Words};
 
 /// A row of a table of parameters.

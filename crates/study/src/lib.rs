@@ -14,6 +14,7 @@ pub mod metrics;
 pub mod reference;
 pub mod results;
 pub mod runner;
+mod shard;
 pub mod study;
 #[cfg(test)]
 mod testing;

@@ -26,7 +26,7 @@ fn files_do_not_know_each_other_in_circles() {
         let graph = house.graph();
         arrows += graph.values().map(BTreeMap::len).sum::<usize>();
         for (folder, arrows) in &graph {
-            let place = [&[room.clone()], &folder[..]].concat().join("/");
+            let place = [std::slice::from_ref(&room), &folder[..]].concat().join("/");
             circles.extend(circle(arrows).map(|names| format!("{place}: {}", names.join(" → "))));
         }
     }
@@ -131,7 +131,8 @@ impl House {
         }
         // What the module only passes on is at home elsewhere.
         let passed_on = path.first().filter(|_| depth < 8).and_then(|name| {
-            let (_, original) = imports(self.texts.get(&module)?).into_iter().find(|(n, _)| n == name)?;
+            let (_, original) =
+                imports(self.texts.get(&module)?).into_iter().find(|(n, _)| n == name)?;
             self.home(&module, &original, depth + 1)
         });
         Some(passed_on.unwrap_or(module))
@@ -184,10 +185,13 @@ fn without_tests(text: &str) -> String {
 /// All paths of a file that may lead to another one of its crate.
 fn paths(text: &str) -> Vec<Vec<String>> {
     let mut all: Vec<_> = imports(text).into_iter().map(|(_, path)| path).collect();
-    let outside: String = text.split_inclusive(';').map(|part| match use_at(part) {
-        Some(at) => &part[..at],
-        None => part,
-    }).collect();
+    let outside: String = text
+        .split_inclusive(';')
+        .map(|part| match use_at(part) {
+            Some(at) => &part[..at],
+            None => part,
+        })
+        .collect();
     for start in ["crate::", "super::", "self::"] {
         for (at, _) in outside.match_indices(start) {
             let inside_a_word = outside[..at].chars().next_back().is_some_and(is_of_path);

@@ -2,7 +2,7 @@
 
 use sojourn_core::{Span, Time};
 
-use super::fixed::{Bw, Gain};
+use crate::fixed::{Bw, Gain};
 
 /// Beyond this many segments an epoch is deemed too old to mean anything.
 const EPOCH_LIMIT: u64 = 1 << 20;

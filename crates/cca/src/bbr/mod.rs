@@ -14,7 +14,6 @@ mod window;
 
 pub(crate) mod aggregation;
 pub(crate) mod app_limit;
-pub(crate) mod fixed;
 #[cfg(test)]
 pub(crate) mod harness;
 pub(crate) mod max_filter;
@@ -23,6 +22,7 @@ mod tests;
 
 use sojourn_core::{Rate, Span, Stream, Time};
 
+use crate::fixed::{Bw, Gain, Jiffies, whole_micros};
 use crate::forms::{Percent, Share};
 use crate::{
     Ack, Algorithm, Congestion, CongestionKind, Controller, Lost, Quantum, RecoveryState, Restart,
@@ -30,7 +30,6 @@ use crate::{
 };
 use aggregation::Aggregation;
 use app_limit::OwnAppLimit;
-use fixed::{Bw, Gain, Jiffies, whole_micros};
 use max_filter::WindowedMax;
 use pacing::Pacing;
 use policer::Policer;

@@ -2,8 +2,8 @@
 
 use sojourn_core::{Rate, Span};
 
-use super::fixed::{Bw, Gain};
 use crate::Setup;
+use crate::fixed::{Bw, Gain};
 
 /// At this rate and above at least two segments are sent at once.
 const MIN_TSO_BYTES_PER_SEC: u64 = 1_200_000 / 8;

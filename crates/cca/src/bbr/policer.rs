@@ -5,8 +5,8 @@
 
 use sojourn_core::Time;
 
-use super::fixed::{Bw, Gain};
 use super::{Bbr, Mode};
+use crate::fixed::{Bw, Gain};
 use crate::{Ack, Lost};
 
 #[derive(Clone, Debug)]

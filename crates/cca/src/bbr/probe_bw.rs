@@ -1,8 +1,8 @@
 //! The gain cycle: one phase above the bandwidth, one below, six at it; each about a round-trip time.
 
-use super::fixed::Gain;
 use super::{Bbr, Mode};
 use crate::Ack;
+use crate::fixed::Gain;
 
 const CYCLE_LENGTH: usize = 8;
 

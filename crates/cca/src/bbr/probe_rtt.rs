@@ -2,9 +2,9 @@
 
 use sojourn_core::Time;
 
-use super::fixed::whole_micros;
 use super::{Bbr, Mode};
 use crate::Ack;
+use crate::fixed::whole_micros;
 
 impl Bbr {
     pub(super) fn update_min_rtt(&mut self, ack: &Ack) {

@@ -1,8 +1,8 @@
 //! Startup: doubling the rate until it stops growing; and Drain, to empty the queue this made.
 
-use super::fixed::{Bw, Gain};
 use super::{Bbr, Mode};
 use crate::Ack;
+use crate::fixed::{Bw, Gain};
 
 impl Bbr {
     /// The pipe is full when the filtered bandwidth has not grown by a quarter for three rounds.

@@ -1,7 +1,7 @@
 //! The congestion window: towards a multiple of the BDP, and more carefully in recovery.
 
-use super::fixed::{Bw, Gain};
 use super::{Bbr, Mode};
+use crate::fixed::{Bw, Gain};
 use crate::{Ack, Congestion, RecoveryState};
 
 impl Bbr {

@@ -12,9 +12,9 @@ mod tests;
 use sojourn_core::Span;
 use sojourn_core::param::{Switch, whole};
 
-use crate::bbr::fixed::Gain;
 use crate::bbr3_linux::rules::{Rules, Version};
 use crate::bbr3_linux::{self, Bbr3Linux, FullBwSample, UpExit};
+use crate::fixed::Gain;
 use crate::forms::{Percent, Share};
 use crate::{Algorithm, EcnRequest, Setup};
 

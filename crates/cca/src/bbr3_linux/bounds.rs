@@ -6,7 +6,7 @@ use sojourn_core::Time;
 use super::probe_bw::Cycle;
 use super::sample::Sample;
 use super::{Bbr3Linux, Mode, UNLIMITED};
-use crate::bbr::fixed::Bw;
+use crate::fixed::Bw;
 use crate::{Ack, Lost};
 
 /// The largest bandwidth of the previous and of the present probing cycle.

@@ -2,7 +2,7 @@
 
 use super::Bbr3Linux;
 use crate::Ack;
-use crate::bbr::fixed::Gain;
+use crate::fixed::Gain;
 
 #[derive(Clone, Debug)]
 pub(super) struct Ecn {

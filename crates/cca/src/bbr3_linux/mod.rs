@@ -24,7 +24,7 @@ use sojourn_core::{Rate, Span, Stream, Time};
 
 use crate::bbr::aggregation::Aggregation;
 use crate::bbr::app_limit::OwnAppLimit;
-use crate::bbr::fixed::{Bw, Gain, Jiffies, whole_micros};
+use crate::fixed::{Bw, Gain, Jiffies, whole_micros};
 use crate::forms::{Percent, Share};
 use crate::{
     Ack, Algorithm, Congestion, CongestionKind, Controller, EcnRequest, Lost, Quantum,

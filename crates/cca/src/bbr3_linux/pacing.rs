@@ -6,7 +6,7 @@ use sojourn_core::{Rate, Span};
 use super::Config;
 use super::rules::Rules;
 use crate::Setup;
-use crate::bbr::fixed::{Bw, Gain};
+use crate::fixed::{Bw, Gain};
 
 /// A burst lasts a 2⁻¹⁰th of a second.
 const PACING_SHIFT: u32 = 10;

@@ -4,7 +4,7 @@ use sojourn_core::{Span, Time};
 
 use super::sample::Sample;
 use super::{Bbr3Linux, Mode, UNLIMITED, UpExit};
-use crate::bbr::fixed::{Bw, Gain};
+use crate::fixed::{Bw, Gain};
 use crate::{Ack, RecoveryState};
 
 /// The growth of `inflight_hi` doubles this many times at most.

@@ -6,7 +6,7 @@ use super::probe_bw::AckPhase;
 use super::sample::Sample;
 use super::{Bbr3Linux, Mode};
 use crate::Ack;
-use crate::bbr::fixed::whole_micros;
+use crate::fixed::whole_micros;
 
 impl Bbr3Linux {
     pub(super) fn update_min_rtt(&mut self, ack: &Ack, sample: &Sample) {

@@ -2,7 +2,7 @@
 
 use crate::Ack;
 use crate::bbr::app_limit::OwnAppLimit;
-use crate::bbr::fixed::Bw;
+use crate::fixed::Bw;
 
 /// The kernel's rate sample, with its bandwidth. Counters hold even where the rate does not.
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,7 +2,7 @@
 //! queue this made. The detector of a full pipe serves UP as well.
 
 use super::{Bbr3Linux, Cycle, FullBwSample, Mode};
-use crate::bbr::fixed::{Bw, Gain};
+use crate::fixed::{Bw, Gain};
 use crate::{Ack, RecoveryState};
 
 use super::sample::Sample;

@@ -2,7 +2,7 @@
 
 use super::probe_bw::Cycle;
 use super::{Bbr3Linux, Mode, UNLIMITED};
-use crate::bbr::fixed::{Bw, Gain};
+use crate::fixed::{Bw, Gain};
 use crate::{Ack, Congestion, RecoveryState};
 
 impl Bbr3Linux {

@@ -103,7 +103,7 @@ macro_rules! keywords {
             fn read(text: &str, param: &$crate::Param) -> Result<$value, $crate::SpecError> {
                 match text {
                     $($word => Ok($is),)+
-                    _ => Err($crate::words::unknown_value(text, param)),
+                    _ => Err($crate::param::unknown_value(text, param)),
                 }
             }
 
@@ -162,7 +162,7 @@ impl<T: Choice> Form for T {
     fn read(text: &str, param: &Param) -> Result<T, SpecError> {
         match T::WORDS.iter().position(|word| *word == text) {
             Some(place) => Ok(T::VALUES[place]),
-            None => Err(crate::words::unknown_value(text, param)),
+            None => Err(crate::param::unknown_value(text, param)),
         }
     }
 
@@ -341,7 +341,7 @@ impl Form for Switch {
         match text {
             "on" | "1" | "true" => Ok(true),
             "off" | "0" | "false" => Ok(false),
-            _ => Err(crate::words::unknown_value(text, param)),
+            _ => Err(crate::param::unknown_value(text, param)),
         }
     }
 

@@ -2,9 +2,9 @@
 
 use core::fmt;
 
-use super::Param;
+use super::{Param, Style, unknown_param};
 use crate::SpecError;
-use crate::words::{Words, unknown_param};
+use crate::words::Words;
 
 /// Parameters with their values: what [`params!`](crate::params) makes.
 pub trait Params: Clone + fmt::Debug + Default + PartialEq {
@@ -66,31 +66,6 @@ pub trait Params: Clone + fmt::Debug + Default + PartialEq {
         }
         self.check()?;
         Ok(self)
-    }
-}
-
-/// How parameters are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
-    /// `name=value`, as the parameters of a congestion control are written.
-    Equals,
-    /// `name value`, as `tc` writes.
-    Blank,
-    /// `name=value` for what is not the default: the form that names a run.
-    Canonical,
-}
-
-impl Style {
-    pub const fn sign(self) -> char {
-        match self {
-            Self::Equals | Self::Canonical => '=',
-            Self::Blank => ' ',
-        }
-    }
-
-    /// Whether this is printed.
-    pub fn shows(self, param: &Param, is_default: bool) -> bool {
-        !is_default || (self != Self::Canonical && !param.is_quiet)
     }
 }
 

@@ -3,7 +3,7 @@
 use sojourn_core::{PortId, Rate, SpecError, words};
 use sojourn_host::apps::{ArrivalsConfig, Sizes};
 
-use super::shapes::Shape;
+use super::shape::Shape;
 use super::{Traces, WrongKey};
 use crate::document::Document;
 use crate::spec::FlowSpec;

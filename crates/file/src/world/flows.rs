@@ -7,7 +7,8 @@ use sojourn_host::apps::{PingConfig, UdpConfig};
 use sojourn_host::tcp::{self, ReceiveBuffer};
 use sojourn_scenario::{App, Flow, Traffic};
 
-use super::shapes::{self, Shape, Ways, check_name, taken};
+use super::shape::{Shape, Ways, check_name, taken};
+use super::shapes;
 use super::{Traces, Wrong, WrongKey, arrivals};
 use crate::document::{Document, Table, Value};
 use crate::plan::PlannedFlow;

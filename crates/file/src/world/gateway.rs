@@ -4,7 +4,7 @@ use sojourn_core::{PortId, Span, SpecError};
 use sojourn_link::{JitterConfig, LossConfig, RateSpec};
 use sojourn_scenario::Link;
 
-use super::shapes::Shape;
+use super::shape::Shape;
 use super::{Traces, Wrong};
 use crate::document::Document;
 use crate::spec::{GatewaySpec, Notation, QueueSpec, Text};

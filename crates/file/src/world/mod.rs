@@ -5,6 +5,7 @@ mod flows;
 mod gateway;
 mod notices;
 mod routes;
+mod shape;
 mod shapes;
 mod traces;
 

@@ -2,7 +2,7 @@
 
 use sojourn_core::{Body, Event, Packet, Queued, Span, SpecError, Time, Who};
 
-use super::{LONGEST, within};
+use crate::bounds::{LONGEST, within};
 use crate::tcp::Endpoints;
 use crate::{Around, Endpoint};
 

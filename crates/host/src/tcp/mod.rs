@@ -27,25 +27,22 @@ mod endpoint;
 mod prr;
 mod rate;
 mod receiver;
-mod recovery;
 mod rtt;
 mod scoreboard;
 mod sender;
 #[cfg(test)]
 mod tests;
-mod transmit;
 mod window;
 
+pub use crate::endpoint::Endpoints;
 pub use ecn::{EcnOffer, EcnSupport};
 pub use receiver::Receiver;
 pub use sender::Sender;
 pub use window::ReceiveBuffer;
 
-use sojourn_core::{
-    Body, Direction, ETHERNET_HEADER, Ecn, FlowId, HostId, Packet, Span, SpecError, Time,
-};
+use sojourn_core::{Span, SpecError, Time};
 
-use crate::apps::within;
+use crate::bounds::within;
 
 /// What both ends of a connection are set to; defaults are Linux's.
 #[derive(Clone, Debug, PartialEq)]
@@ -169,46 +166,6 @@ impl Config {
             within(what, span, Span::ZERO, most)?;
         }
         Ok(())
-    }
-}
-
-/// Where a connection's packets come from and go to.
-#[derive(Clone, Copy, Debug)]
-pub struct Endpoints {
-    pub flow: FlowId,
-    pub sender: HostId,
-    pub receiver: HostId,
-    pub dscp: u8,
-}
-
-impl Endpoints {
-    /// A packet of `ip_len` bytes that leaves the sender as one segment, not ECN-capable.
-    #[inline(always)]
-    pub fn packet(&self, now: Time, ip_len: u32, body: Body) -> Packet {
-        Packet {
-            flow: self.flow,
-            connection: 0,
-            direction: Direction::Forward,
-            ecn: Ecn::NotEct,
-            dscp: self.dscp,
-            segments: 1,
-            wire_len: ip_len + ETHERNET_HEADER,
-            hop: 0,
-            src: self.sender,
-            dst: self.receiver,
-            sent: now,
-            body,
-        }
-    }
-
-    /// The same from the receiver to the sender.
-    pub fn answer(&self, now: Time, ip_len: u32, body: Body) -> Packet {
-        Packet {
-            direction: Direction::Reverse,
-            src: self.receiver,
-            dst: self.sender,
-            ..self.packet(now, ip_len, body)
-        }
     }
 }
 

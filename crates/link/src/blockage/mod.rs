@@ -15,7 +15,6 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
 
-use sojourn_core::words::nearest;
 use sojourn_core::{Rate, Span, SpecError, Stream};
 
 use crate::trace::{MAX_STEP, Step, Trace};
@@ -57,7 +56,7 @@ impl Preset {
         let names = || Self::ALL.into_iter().map(Self::name);
         Self::ALL.into_iter().find(|preset| preset.name() == text).ok_or_else(|| {
             let error = SpecError::new(format!("unknown preset '{text}'")).allow(names());
-            match nearest(text, names()) {
+            match sojourn_core::nearest(text, names()) {
                 Some(name) => error.near(name, [name]),
                 None => error,
             }

@@ -11,7 +11,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
 
-use sojourn_core::{Param, ParamKind, Rate, Span, SpecError, Stream, Words, words};
+use sojourn_core::{Param, ParamKind, Rate, Span, SpecError, Stream, Words};
 
 use crate::trace::{MAX_STEPS, Schedule};
 
@@ -99,7 +99,7 @@ impl Brownian {
                 "duration" => {
                     this.duration = words.parse("duration", |text| span(text, MIN_DURATION))?;
                 }
-                _ => return Err(words::unknown_param("brownian", word, PARAMS)),
+                _ => return Err(sojourn_core::param::unknown_param("brownian", word, PARAMS)),
             }
         }
         this.checked()

@@ -9,7 +9,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Stream, Words, words};
+use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Stream, Words};
 
 use crate::blockage::{self, Blockage};
 use crate::brownian::{self, Brownian};
@@ -270,7 +270,7 @@ impl RateSpec {
             "" => Err(SpecError::new("no rate is given").allow(forms())),
             "unlimited" => match words.next() {
                 None => Ok(Self::Unlimited),
-                Some(surplus) => Err(words::unknown_param("unlimited", surplus, &[])),
+                Some(surplus) => Err(sojourn_core::param::unknown_param("unlimited", surplus, &[])),
             },
             "fixed" => {
                 let rate = words.parse("fixed", positive_rate)?;
@@ -371,7 +371,9 @@ fn parse_fixed(rate: Rate, words: &mut Words<'_>) -> Result<RateSpec, SpecError>
     while let Some(word) = words.next() {
         match word {
             "overhead" => overhead = parse_overhead(words)?,
-            _ => return Err(words::unknown_param("a fixed rate", word, FIXED_PARAMS)),
+            _ => {
+                return Err(sojourn_core::param::unknown_param("a fixed rate", word, FIXED_PARAMS));
+            }
         }
     }
     // 'unlimited' after 'fixed' is no rate that could be serialised at.
@@ -414,7 +416,7 @@ fn parse_htb(words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
             }
             "r2q" => r2q = words.count("r2q", 1, u32::MAX.into())? as u32,
             "overhead" => overhead = words.count("overhead", 0, 65_535)? as u32,
-            _ => return Err(words::unknown_param("htb", word, HTB_PARAMS)),
+            _ => return Err(sojourn_core::param::unknown_param("htb", word, HTB_PARAMS)),
         }
     }
     let rate = rate.ok_or_else(|| SpecError::new("htb needs a rate").allow(["htb rate 10mbit"]))?;
@@ -470,7 +472,7 @@ fn parse_trace(rest: &str) -> Result<RateSpec, SpecError> {
             "end" => on_end = Some(words.parse("end", parse_end)?),
             "shaper" => shaper = Some(words.parse("shaper", parse_shaper)?),
             "overhead" => overhead = parse_overhead(&mut words)?,
-            _ => return Err(words::unknown_param("trace", word, TRACE_PARAMS)),
+            _ => return Err(sojourn_core::param::unknown_param("trace", word, TRACE_PARAMS)),
         }
     }
     let playback = match (witest, step_overhead) {
@@ -507,7 +509,7 @@ fn parse_mahimahi(rest: &str) -> Result<RateSpec, SpecError> {
                     _ => Err(unknown_choice(text, &["1500", "1504"])),
                 })?;
             }
-            _ => return Err(words::unknown_param("mahimahi", word, MAHIMAHI_PARAMS)),
+            _ => return Err(sojourn_core::param::unknown_param("mahimahi", word, MAHIMAHI_PARAMS)),
         }
     }
     Ok(RateSpec::Mahimahi { path, size })
@@ -538,7 +540,7 @@ fn parse_steps(words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
                 let duration = words.parse(word, str::parse).map_err(within)?;
                 steps.push(Step { rate, duration });
             }
-            _ => return Err(words::unknown_param("steps", word, STEPS_PARAMS)),
+            _ => return Err(sojourn_core::param::unknown_param("steps", word, STEPS_PARAMS)),
         }
     }
     let trace = Trace::new(steps).map_err(within)?;
@@ -556,7 +558,7 @@ fn parse_rfc8867(words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
             serving.overhead = parse_overhead(words)?;
             Ok(())
         }
-        _ => Err(words::unknown_param("rfc8867", word, RFC8867_PARAMS)),
+        _ => Err(sojourn_core::param::unknown_param("rfc8867", word, RFC8867_PARAMS)),
     })?;
     Ok(RateSpec::Rfc8867 { case, serving })
 }
@@ -574,7 +576,7 @@ fn parse_blockage(words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
             "end" => serving.on_end = words.parse("end", parse_end)?,
             "shaper" => serving.shaper = words.parse("shaper", parse_shaper)?,
             "overhead" => serving.overhead = parse_overhead(words)?,
-            _ => return Err(words::unknown_param("blockage", word, BLOCKAGE_PARAMS)),
+            _ => return Err(sojourn_core::param::unknown_param("blockage", word, BLOCKAGE_PARAMS)),
         }
     }
     Ok(RateSpec::Blockage { process, serving })

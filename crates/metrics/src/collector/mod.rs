@@ -22,7 +22,7 @@ use sojourn_core::{DropReason, Event, FlowId, Observer, Packet, PortId, Span, Ti
 use self::digest::Digest;
 use self::flow::FlowState;
 use self::link::LinkState;
-use crate::outcome::{FlowMetrics, LinkMetrics, RunMetrics, Totals};
+use crate::outcome::{FlowKind, FlowMetrics, LinkMetrics, RunMetrics, Totals};
 use crate::qoe::EmptyPath;
 use crate::series::{FlowSeries, LinkSeries, Series};
 use crate::stats;
@@ -68,32 +68,6 @@ impl FlowShape {
 
     const fn of(kind: FlowKind, name: String) -> Self {
         Self { name, kind, empty: None }
-    }
-}
-
-/// What a flow sends, which decides where it counts: fairness is among TCP flows of one connection
-/// each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FlowKind {
-    Tcp,
-    /// Transfers that come and go, each over a TCP connection of its own.
-    Arrivals,
-    Udp,
-    Ping,
-}
-
-impl FlowKind {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tcp => "tcp",
-            Self::Arrivals => "arrivals",
-            Self::Udp => "udp",
-            Self::Ping => "ping",
-        }
-    }
-
-    pub const fn is_tcp(self) -> bool {
-        matches!(self, Self::Tcp | Self::Arrivals)
     }
 }
 

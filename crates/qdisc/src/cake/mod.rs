@@ -17,6 +17,7 @@ mod shaper;
 #[cfg(test)]
 mod tests;
 mod tin;
+mod tins;
 mod turns;
 
 pub use ack_filter::AckFilter;
@@ -61,7 +62,7 @@ const BUFFER_LEAST: u64 = 4 << 20;
 
 impl<P: Queued + Copy> Cake<P> {
     pub fn new(config: &Config, mut random: Stream) -> Self {
-        let tins = config.priority.tins(config);
+        let tins = tins::tins(config);
         Self {
             shaper: Shaper::new(tins[0].schedule.pace, config),
             tin_of: config.priority.table(),

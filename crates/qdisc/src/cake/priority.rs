@@ -1,13 +1,6 @@
 //! Tins: which code points go where, and what each tin gets.
 
-use alloc::vec;
-use alloc::vec::Vec;
 use core::fmt;
-
-use sojourn_core::Rate;
-
-use super::config::Config;
-use super::tin::Tin;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
@@ -116,30 +109,6 @@ impl Priority {
         }
     }
 
-    /// The tins with their threshold rates and their weights when unshaped.
-    pub(crate) fn tins(self, config: &Config) -> Vec<Tin> {
-        let rate = config.bandwidth;
-        let shifted = |shift: u32, weight| Tin::new(config, scaled(rate, 1, shift), weight);
-        match self {
-            Self::Besteffort => vec![shifted(0, 65_535)],
-            Self::Diffserv3 => vec![shifted(0, 1024), shifted(4, 64), shifted(2, 256)],
-            Self::Diffserv4 => {
-                vec![shifted(0, 1024), shifted(4, 64), shifted(1, 512), shifted(2, 256)]
-            }
-            // Each tin has seven eighths of the one before.
-            Self::Precedence | Self::Diffserv8 => {
-                let (mut rate, mut weight) = (rate, 256);
-                let mut tins = Vec::new();
-                for _ in 0..8 {
-                    tins.push(Tin::new(config, rate, weight));
-                    rate = scaled(rate, 7, 3);
-                    weight = (weight * 7) >> 3;
-                }
-                tins
-            }
-        }
-    }
-
     /// Tins in the order in which `tc` shows them, with their titles.
     pub(crate) fn shown(self) -> &'static [(usize, &'static str)] {
         match self {
@@ -164,12 +133,4 @@ impl fmt::Display for Priority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
-}
-
-/// `rate · factor / 2^shift`, in whole bytes per second as the kernel counts.
-fn scaled(rate: Rate, factor: u64, shift: u32) -> Rate {
-    if rate.is_unlimited() {
-        return rate;
-    }
-    Rate::from_bytes_per_sec((rate.as_bytes_per_sec().saturating_mul(factor)) >> shift)
 }

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use super::journal::Records;
 use super::store::{self, RunReader, TablePaths};
 use super::{Delays, Machine, Plan, Results, Row, Series};
-use crate::runner::Shard;
+use crate::shard::Shard;
 
 pub(crate) const STUDY: &str = "study.toml";
 pub(crate) const PLAN: &str = "plan.json";

@@ -5,13 +5,12 @@
 
 mod end_state;
 mod execute;
-mod shard;
 
 #[cfg(test)]
 mod tests;
 
+pub use crate::shard::Shard;
 pub use execute::shape;
-pub use shard::Shard;
 
 use std::any::Any;
 use std::io;

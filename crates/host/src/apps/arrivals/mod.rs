@@ -27,7 +27,8 @@ use sojourn_core::{
 };
 
 use self::wakes::Wakes;
-use super::{Source, within};
+use super::Source;
+use crate::bounds::within;
 use crate::tcp::{Config as TcpConfig, Endpoints, Receiver, Sender};
 
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use sojourn_core::{Bytes, Param, ParamKind, SpecError, Stream, Words, words};
+use sojourn_core::{Bytes, Param, ParamKind, SpecError, Stream, Words};
 
 /// No transfer is larger; where a distribution has no end of its own, it is cut here.
 pub const LARGEST: u64 = 100_000_000_000;
@@ -134,7 +134,7 @@ impl SizesSpec {
         };
         match words.next() {
             None => Ok(Self::Known(sizes)),
-            Some(surplus) => Err(words::unknown_param("a fixed size", surplus, &[])),
+            Some(surplus) => Err(sojourn_core::param::unknown_param("a fixed size", surplus, &[])),
         }
     }
 
@@ -180,7 +180,13 @@ fn lognormal(words: &mut Words<'_>) -> Result<Sizes, SpecError> {
             "mean" => mean = Some(words.parse("mean", bytes)?),
             "sigma" => sigma = Some(words.number("sigma", 0.001, 5.0)?),
             "max" => most = words.parse("max", bytes)?,
-            _ => return Err(words::unknown_param("lognormal", word, LOGNORMAL_PARAMS)),
+            _ => {
+                return Err(sojourn_core::param::unknown_param(
+                    "lognormal",
+                    word,
+                    LOGNORMAL_PARAMS,
+                ));
+            }
         }
     }
     let (Some(mean), Some(sigma)) = (mean, sigma) else {
@@ -204,7 +210,7 @@ fn pareto(words: &mut Words<'_>) -> Result<Sizes, SpecError> {
             "shape" => shape = Some(words.number("shape", 0.001, 10.0)?),
             "min" => least = Some(words.parse("min", bytes)?),
             "max" => most = Some(words.parse("max", bytes)?),
-            _ => return Err(words::unknown_param("pareto", word, PARETO_PARAMS)),
+            _ => return Err(sojourn_core::param::unknown_param("pareto", word, PARETO_PARAMS)),
         }
     }
     let (Some(shape), Some(least), Some(most)) = (shape, least, most) else {

@@ -4,127 +4,8 @@
 use sojourn_cca::{Congestion, CongestionKind, EcnFeedback, Lost, RecoveryState, Undo};
 use sojourn_core::{AckBody, SackBlock, Span, Time};
 
-use super::prr::Prr;
-use super::scoreboard::Record;
-use super::sender::{AckOutcome, Probe, Sender, TimerKind};
-
-/// Duplicate acknowledgements that stand for a loss when no reordering has been seen.
-const DUPLICATE_THRESHOLD: u32 = 3;
-
-/// What RACK knows: the most recently sent segment that is known to be delivered.
-#[derive(Clone, Debug)]
-pub(super) struct Rack {
-    sent: Time,
-    segment: u32,
-    rtt: Span,
-    has_advanced: bool,
-    /// Reordering degree, segments; the window for it, in quarters of the smallest round trip.
-    reordering: u32,
-    has_reordering: bool,
-    window_steps: u64,
-    /// The window grows at most once a round for D-SACKs and shrinks after 16 recoveries without.
-    dsack_round: Option<u32>,
-    recoveries_left: u32,
-}
-
-impl Default for Rack {
-    fn default() -> Self {
-        Self {
-            sent: Time::ZERO,
-            segment: 0,
-            rtt: Span::ZERO,
-            has_advanced: false,
-            reordering: DUPLICATE_THRESHOLD,
-            has_reordering: false,
-            window_steps: 1,
-            dsack_round: None,
-            recoveries_left: 0,
-        }
-    }
-}
-
-impl Rack {
-    /// A segment was delivered (RFC 8985 section 6.2 step 2).
-    #[inline]
-    pub(super) fn advance(
-        &mut self,
-        now: Time,
-        segment: u32,
-        record: &Record,
-        min_rtt: Option<Span>,
-    ) {
-        let rtt = now.after(record.sent);
-        // A retransmission acknowledged too soon: it is the original that arrived.
-        if record.was_retransmitted && min_rtt.is_some_and(|least| rtt < least) {
-            return;
-        }
-        self.has_advanced = true;
-        self.rtt = rtt;
-        if (record.sent, segment) > (self.sent, self.segment) {
-            self.sent = record.sent;
-            self.segment = segment;
-        }
-    }
-
-    pub(super) fn on_reordering(&mut self, distance: u32) {
-        self.has_reordering = true;
-        self.reordering = self.reordering.max(distance + 1).min(300);
-    }
-}
-
-/// What is needed to take a reduction back.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Undoing {
-    is_armed: bool,
-    /// The first segment outstanding when the episode began.
-    marker: u32,
-    /// Retransmissions not reported as duplicates yet; `None` when that cannot be told.
-    open_retransmissions: Option<u32>,
-    /// When it was retransmitted first, of all that may still be under way. An episode that follows
-    /// another closely goes on from there.
-    first_retransmission: Option<Time>,
-    /// Marks were told of meanwhile, so the window stays reduced whatever became of the losses.
-    is_congested: bool,
-}
-
-impl Undoing {
-    pub(super) fn on_retransmission(&mut self, now: Time, segments: u32) {
-        self.first_retransmission = self.first_retransmission.or(Some(now));
-        if self.is_armed {
-            self.open_retransmissions = Some(self.open_retransmissions.unwrap_or(0) + segments);
-        }
-    }
-
-    fn arm(&mut self, marker: u32, retrans_out: u32) {
-        self.is_armed = true;
-        self.marker = marker;
-        self.open_retransmissions = (retrans_out > 0).then_some(retrans_out);
-    }
-
-    fn disarm(&mut self) {
-        *self = Self { first_retransmission: self.first_retransmission, ..Self::default() };
-    }
-
-    /// Every retransmission turned out to be a duplicate (RFC 3708).
-    fn is_refuted_by_dsack(&self) -> bool {
-        self.is_armed && self.open_retransmissions == Some(0)
-    }
-
-    /// The acknowledgement answers a segment sent before the first retransmission (RFC 3522), by
-    /// timestamps of a millisecond; or nothing was retransmitted.
-    fn is_refuted_by_timestamp(&self, echo: Time) -> bool {
-        self.is_armed
-            && echo > Time::ZERO
-            && self.first_retransmission.is_none_or(|first| answers_older(echo, first))
-    }
-}
-
-/// An acknowledgement with this echo answers what left before `sent`, by timestamps of a
-/// millisecond.
-pub(super) fn answers_older(echo: Time, sent: Time) -> bool {
-    let milliseconds = |time: Time| time.as_nanos() / 1_000_000;
-    echo > Time::ZERO && milliseconds(echo) < milliseconds(sent)
-}
+use super::super::prr::Prr;
+use super::{AckOutcome, Probe, Sender, TimerKind};
 
 impl Sender {
     /// An acknowledgement that is not plain progress. True when a reordering timer was armed, so
@@ -454,7 +335,7 @@ impl Sender {
         }
     }
 
-    pub(super) fn on_retransmission_timeout(&mut self, now: Time) {
+    pub(in crate::tcp) fn on_retransmission_timeout(&mut self, now: Time) {
         if self.board.is_empty() {
             return;
         }
@@ -588,7 +469,7 @@ impl Sender {
         self.arm(TimerKind::LossProbe, now + wait);
     }
 
-    pub(super) fn on_probe_timeout(&mut self, now: Time) {
+    pub(in crate::tcp) fn on_probe_timeout(&mut self, now: Time) {
         if self.board.is_empty() {
             return;
         }

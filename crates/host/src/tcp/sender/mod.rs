@@ -1,5 +1,13 @@
 //! The sending end of a connection: its state, what acknowledgements do to it, and its timers.
 
+mod burst;
+mod pacer;
+mod rack;
+mod recovery;
+mod transmit;
+mod undo;
+mod window_use;
+
 use sojourn_cca::{Ack, Config as CcaConfig, EcnFeedback, Memo, RecoveryState, Restart, Setup};
 use sojourn_core::{
     AckBody, Body, Ecn, Event, FlowSample, Observer, Packet, Rate, SackBlock, Span, Stream, TcpEcn,
@@ -10,12 +18,15 @@ use super::control::Control;
 use super::ecn::{EcnOffer, SenderEcn};
 use super::prr::Prr;
 use super::rate::RateSampler;
-use super::recovery::{Rack, Undoing, answers_older};
 use super::rtt::RttEstimator;
 use super::scoreboard::{Record, Scoreboard};
-use super::transmit::{Burst, Pacer, WindowUse};
 use super::{Config, Endpoints, on_tick};
-use crate::apps::{Source, SourceState};
+use crate::source::{Source, SourceState};
+use burst::Burst;
+use pacer::Pacer;
+use rack::Rack;
+use undo::{Undoing, answers_older};
+use window_use::WindowUse;
 
 /// Sends a source's bytes under a congestion controller.
 pub struct Sender {
@@ -41,8 +52,8 @@ pub struct Sender {
     /// Recovery ends when everything before this segment is acknowledged.
     pub(super) high_seq: u32,
     pub(super) prr: Option<Prr>,
-    pub(super) rack: Rack,
-    pub(super) undo: Undoing,
+    rack: Rack,
+    undo: Undoing,
     /// Segments from here on may have to be retransmitted.
     pub(super) retransmit_hint: u32,
     /// After a timeout: new data may tell whether it was spurious (RFC 5682).
@@ -56,8 +67,8 @@ pub struct Sender {
     /// A probe timer is to be set as soon as nothing more can leave at the moment.
     pub(super) probe_due: bool,
     pub(super) pacer: Pacer,
-    pub(super) usage: WindowUse,
-    pub(super) burst: Option<Burst>,
+    usage: WindowUse,
+    burst: Option<Burst>,
     pub(super) ecn: SenderEcn,
     /// The selective acknowledgements of the ACK before.
     sack_cache: [SackBlock; 3],

@@ -1,0 +1,17 @@
+use sojourn_core::Params;
+
+use crate::{Controller, EcnRequest, Setup};
+
+/// A congestion control by its parameters: what a crate of its own implements to register one with
+/// [`external`].
+pub trait Algorithm: Params + Send + Sync + 'static {
+    type Controller: Controller + 'static;
+
+    /// The controller of one connection.
+    fn build(&self, setup: Setup) -> Self::Controller;
+
+    /// What the host should ask for in the handshake, and send afterwards.
+    fn ecn_request(&self) -> EcnRequest {
+        EcnRequest::Host
+    }
+}

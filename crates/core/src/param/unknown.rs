@@ -1,0 +1,23 @@
+//! What is told of parameters and values that are not there.
+
+use alloc::format;
+use alloc::string::String;
+
+use super::Param;
+use crate::error::SpecError;
+
+/// The error for a parameter that an algorithm does not have.
+pub fn unknown_param(algorithm: &str, written: &str, params: &[Param]) -> SpecError {
+    let rows = || params.iter().flat_map(Param::rows).map(|row| row.name);
+    SpecError::new(format!("{algorithm} has no parameter '{written}'"))
+        .near(written, params.iter().flat_map(Param::names))
+        .allow(rows())
+}
+
+/// The error for a value that is none of a parameter's words.
+pub fn unknown_value(written: &str, param: &Param) -> SpecError {
+    let allowed = param.bounds.allowed();
+    SpecError::new(format!("'{}' is '{written}'", param.name))
+        .near(written, allowed.iter().map(String::as_str))
+        .allow(allowed.iter())
+}

@@ -1,0 +1,11 @@
+/// Segments that left the sender as one and still have to be put on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Burst {
+    pub(super) next: u32,
+    pub(super) end: u32,
+    pub(super) byte: u64,
+    pub(super) retransmission: bool,
+    pub(super) cwr: bool,
+    /// The last segment carries PSH, as that of every offloaded burst does.
+    pub(super) push: bool,
+}
