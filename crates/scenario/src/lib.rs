@@ -5,6 +5,8 @@
 
 extern crate alloc;
 
+mod canonical;
+
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -48,6 +48,42 @@ pub fn renewed(page: &str) -> Option<String> {
     Some(format!("{before}{BEGIN}\n\n{}{END}{after}", markdown()))
 }
 
+/// `page` of a model with its tables of parameters renewed. A table stands between
+/// `<!-- parameters of NAME -->` and `<!-- parameters: end -->`.
+///
+/// # Errors
+/// Names a mark without its end, or of something that has no parameters.
+pub fn with_parameters(page: &str) -> Result<String, String> {
+    const MARK: &str = "<!-- parameters of ";
+    const MARK_END: &str = "<!-- parameters: end -->";
+    let mut renewed = String::new();
+    let mut rest = page;
+    while let Some((before, after)) = rest.split_once(MARK) {
+        let (name, after) = after.split_once(" -->").ok_or("a mark is not closed")?;
+        let (_, after) = after.split_once(MARK_END).ok_or(format!("'{name}' has no end"))?;
+        let params = params_of(name).ok_or(format!("'{name}' has no parameters"))?;
+        let _ = writeln!(renewed, "{before}{MARK}{name} -->");
+        table(&mut renewed, params);
+        renewed.push_str(MARK_END);
+        rest = after;
+    }
+    Ok(renewed + rest)
+}
+
+/// Names of controllers and queues that have parameters.
+pub fn parametrised() -> Vec<&'static str> {
+    entries().filter(|(_, params)| !params.is_empty()).map(|(name, _)| name).collect()
+}
+
+fn params_of(name: &str) -> Option<&'static [Param]> {
+    entries().find(|entry| entry.0 == name).map(|(_, params)| params)
+}
+
+fn entries() -> impl Iterator<Item = (&'static str, &'static [Param])> {
+    let algorithms = sojourn_cca::algorithms().iter().map(|a| (a.name, a.params));
+    algorithms.chain(sojourn_qdisc::disciplines().iter().map(|d| (d.name, d.params)))
+}
+
 type Entry = (&'static str, &'static str, &'static [Param]);
 
 /// Tables of the file, in the order in which they are explained, with the type that describes them.
@@ -168,22 +204,25 @@ fn registry(page: &mut String, title: &str, entries: &[Entry]) {
     }
     page.push('\n');
     for (name, _, params) in entries.iter().filter(|(_, _, params)| !params.is_empty()) {
+        let _ = writeln!(page, "### `{name}`\n");
+        table(page, params);
+        page.push('\n');
+    }
+}
+
+/// A row for each word that users may write.
+fn table(page: &mut String, params: &[Param]) {
+    page.push_str("| parameter | type | default | allowed | meaning |\n|---|---|---|---|---|\n");
+    for param in params.iter().flat_map(Param::rows) {
         let _ = writeln!(
             page,
-            "### `{name}`\n\n| parameter | type | default | allowed | meaning |\n|---|---|---|---|---|"
+            "| `{}` | {} | {} | {} | {} |",
+            param.name,
+            param.kind,
+            cell(param.default),
+            cell(&param.allowed()),
+            cell(&one_line(param.doc))
         );
-        for param in params.iter().flat_map(Param::rows) {
-            let _ = writeln!(
-                page,
-                "| `{}` | {} | {} | {} | {} |",
-                param.name,
-                param.kind,
-                cell(param.default),
-                cell(&param.allowed()),
-                cell(&one_line(param.doc))
-            );
-        }
-        page.push('\n');
     }
 }
 

@@ -95,7 +95,7 @@ impl Study {
             metrics: metrics::columns(),
         };
         for (index, scenario) in self.scenarios.iter().enumerate() {
-            let canonical = canonical(&scenario.scenario);
+            let canonical = scenario.scenario.canonical();
             for seed in &self.seeds {
                 let id = run_id(&canonical, self.study_seed, *seed, &plan.model);
                 let run = PlannedRun { id: id.to_string(), scenario: index as u32, seed: *seed };
@@ -106,7 +106,8 @@ impl Study {
         let ids: Vec<&str> = plan.runs.iter().map(|run| &run.id[..]).collect();
         let factors: Vec<_> =
             plan.factors.iter().map(|factor| (&factor.name, &factor.values)).collect();
-        let named = format!("{ids:?}{factors:?}{:?}", plan.seeds);
+        // Texts, numbers and lists of them: they print.
+        let named = serde_json::to_string(&(ids, factors, &plan.seeds)).unwrap_or_default();
         plan.digest = Digest::of(named.as_bytes()).to_string();
         plan
     }
@@ -179,11 +180,6 @@ fn planned(scenario: &StudyScenario) -> PlannedScenario {
 /// The version of everything that decides what a run's packets do.
 pub fn model_version() -> String {
     format!("{}-{}", env!("CARGO_PKG_VERSION"), sojourn_sim::MODEL_VERSION)
-}
-
-/// The text by which two scenarios are the same or not.
-pub fn canonical(scenario: &Scenario) -> String {
-    format!("{scenario:?}")
 }
 
 /// Names a run: what it is, not where it stands in the study.

@@ -36,6 +36,25 @@ fn the_reference_page_is_current() {
 }
 
 #[test]
+fn the_tables_of_parameters_are_current() {
+    let pages = std::fs::read_dir(repository("docs/models")).expect("the folder is there");
+    let mut all = String::new();
+    for page in pages {
+        let path = page.expect("the folder can be read").path();
+        let text = std::fs::read_to_string(&path).expect("a page is text");
+        let renewed = sojourn_study::reference::with_parameters(&text)
+            .unwrap_or_else(|problem| panic!("{}: {problem}", path.display()));
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        check(&format!("docs/models/{name}"), &renewed);
+        all += &renewed;
+    }
+    let mark = |name: &str| format!("<!-- parameters of {name} -->");
+    let mut names = sojourn_study::reference::parametrised();
+    names.retain(|name| !all.contains(&mark(name)));
+    assert_eq!(names, [""; 0], "these have no table");
+}
+
+#[test]
 fn the_changelog_names_every_congestion_control_and_every_queue() {
     let page = std::fs::read_to_string(repository("CHANGELOG.md")).expect("it is there");
     let ccas = sojourn_cca::algorithms().iter().map(|algorithm| algorithm.name);

@@ -7,7 +7,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
+use core::fmt::{self, Write};
 
 use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Stream, Words};
 
@@ -767,6 +767,32 @@ impl RateConfig {
                 let schedule = Arc::new(process.generate(random));
                 Transmitter::Opportunities(Opportunities::new(schedule, OpportunitySize::Ip1500))
             }
+        }
+    }
+
+    /// The text that stands for it in a run's identity. What a file says is in it whole, for a path
+    /// is no name for what was read.
+    pub fn canonical(&self) -> String {
+        match self {
+            Self::Unlimited => "unlimited".to_owned(),
+            Self::Fixed { rate, overhead } => format!("{rate}{}", Overhead(*overhead)),
+            Self::Htb { rate, burst, overhead } => {
+                format!("htb rate {rate} burst {} overhead {overhead}", burst.as_u64())
+            }
+            Self::Trace { trace, serving } => {
+                let mut text = String::from("steps");
+                for Step { rate, duration } in trace.steps() {
+                    // Writing to a string does not fail.
+                    let _ = write!(text, " {rate} {duration}");
+                }
+                text + &serving.to_string()
+            }
+            Self::Mahimahi { schedule, size } => {
+                let schedule = schedule.to_string().replace('\n', " ");
+                format!("mahimahi opportunity {} at {}", size.bytes(), schedule.trim_end())
+            }
+            Self::Blockage { process, serving } => format!("blockage {process}{serving}"),
+            Self::Brownian { process } => format!("brownian {process}"),
         }
     }
 
