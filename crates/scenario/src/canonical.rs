@@ -1,16 +1,15 @@
 //! A scenario in one written form, by which two are the same or not: what names a run.
 //!
-//! A line for each host, link and flow in their order. A value that users can write is written as
+//! A line for each host, link, carrier and flow in their order. A value that users can write is written as
 //! they write it; a parameter stands there if it is not the default, so that a new one renames no run.
 //! The names of fields and types in the code have no part in it.
 
 use alloc::string::String;
 use core::fmt::{self, Display, Write};
 
-use sojourn_core::Span;
 use sojourn_host::tcp::{EcnOffer, EcnSupport, ReceiveBuffer};
 
-use crate::{App, Flow, Link, Scenario, Traffic};
+use crate::{App, CarrierConfig, Flow, Link, Scenario, Traffic};
 
 impl Scenario {
     /// The text that stands for it in a run's identity.
@@ -26,6 +25,7 @@ impl Scenario {
         writeln!(f, "scenario duration={duration} warmup={warmup} step={step}")?;
         self.hosts.iter().try_for_each(|host| writeln!(f, "host {}", Name(&host.name)))?;
         self.links.iter().try_for_each(|link| write_link(f, link))?;
+        self.carriers.iter().try_for_each(|carrier| write_carrier(f, carrier))?;
         self.flows.iter().try_for_each(|flow| write_flow(f, flow))
     }
 }
@@ -35,6 +35,17 @@ fn write_link(f: &mut String, link: &Link) -> fmt::Result {
     write!(f, "link {} delay={delay} rate=[{}]", Name(name), rate.canonical())?;
     write!(f, " queue=[{queue}] entry_loss=[{entry_loss}] loss=[{loss}] jitter=[{jitter}]")?;
     f.write_char('\n')
+}
+
+fn write_carrier(f: &mut String, carrier: &CarrierConfig) -> fmt::Result {
+    match carrier {
+        CarrierConfig::Switch(switch) => {
+            let (ports, buffer, alpha) = (switch.ports(), switch.buffer(), switch.alpha());
+            writeln!(f, "switch ports={} buffer={buffer} alpha={alpha}", ports.len())?;
+            ports.iter().try_for_each(|port| write_link(f, port))
+        }
+        CarrierConfig::External(carrier) => writeln!(f, "carrier [{}]", carrier.0.canonical()),
+    }
 }
 
 fn write_flow(f: &mut String, flow: &Flow) -> fmt::Result {
@@ -78,6 +89,7 @@ fn write_app(f: &mut String, app: &App) -> fmt::Result {
         App::Ping(config) => {
             write!(f, "ping interval={} ip_len={}", config.interval, config.ip_len)
         }
+        App::External(app) => write!(f, "external [{}]", app.0.canonical()),
         App::Udp(config) => write!(
             f,
             "udp interval={} frame={} datagrams={} header={}",
@@ -195,7 +207,9 @@ impl Display for Name<'_> {
 
 #[cfg(test)]
 mod tests {
-    use sojourn_core::{Bytes, Rate};
+    use alloc::vec::Vec;
+
+    use sojourn_core::{Bytes, Rate, Span};
     use sojourn_host::apps::{ArrivalsConfig, PingConfig, SizesSpec, UdpConfig};
     use sojourn_host::tcp;
     use sojourn_link::{JitterConfig, LossConfig, RateConfig, RateSpec};
@@ -266,6 +280,7 @@ mod tests {
             step: Span::from_millis(100),
             hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
             links: [plain, lossy].into(),
+            carriers: Vec::new(),
             flows: [
                 Flow { stop: Some(Span::from_secs(9)), ..Flow::new("a", bulk, &[0], &[1]) },
                 Flow { dscp: 46, ..Flow::new("b", on_off, &[0, 1], &[1, 0]) },

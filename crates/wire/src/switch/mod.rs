@@ -56,6 +56,14 @@ impl SwitchConfig {
         &self.ports
     }
 
+    pub fn buffer(&self) -> Bytes {
+        self.buffer
+    }
+
+    pub fn alpha(&self) -> f64 {
+        self.alpha
+    }
+
     /// An empty switch; its ports follow `first`.
     pub fn build<P: Carried>(&self, first: PortId, address: StreamAddress) -> Switch<P> {
         let numbered = self.ports.iter().zip((first.0..).map(PortId));
