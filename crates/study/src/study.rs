@@ -13,7 +13,6 @@ use sojourn_file::plan::Factor;
 use sojourn_file::spec::{ClaimSpec, OneOrMany, SCHEMA, StudySpec, ViewKind, ViewSpec};
 use sojourn_file::{FILE_NAME, Overrides, StudyError, StudyFile, StudyScenario};
 use sojourn_metrics::DELAYS;
-use sojourn_scenario::Scenario;
 
 use crate::claims::{Claim, Expectation, Names, check_factor, find_factor};
 use crate::digest::Digest;
