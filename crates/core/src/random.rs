@@ -19,6 +19,8 @@ pub enum Purpose {
     Capacity,
     Application,
     Hash,
+    /// Of a station of a radio medium.
+    Backoff,
 }
 
 /// The part of an address that a run fixes.
@@ -66,6 +68,14 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// Another stream, for a part of the entity that has this one.
+    pub fn fork(&mut self) -> Self {
+        let mut seed = [0; 16];
+        seed[..8].copy_from_slice(&mix(self.next_u64()).to_le_bytes());
+        seed[8..].copy_from_slice(&mix(self.next_u64()).to_le_bytes());
+        Self { generator: Pcg64Mcg::from_seed(seed) }
+    }
+
     pub fn next_u64(&mut self) -> u64 {
         self.generator.next_u64()
     }

@@ -6,6 +6,8 @@
 //! preamble of 32 µs; and the rest of T_oh is 136.5 µs for the fast and 197.5 µs for the slow station.
 //! [`Overhead::TABLE_1_FAST`] and its neighbour have these numbers; [`Overhead`] takes any other.
 
+use alloc::vec::Vec;
+
 /// One station that a queue of the access point serves. Times are microseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Station {

@@ -3,6 +3,10 @@
 //! A formula keeps its paper's letters. Where the printed form is wrong, the corrected one is the
 //! default and the printed one a labelled mode; the module says what differs and why.
 
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+
 pub mod anomaly;
 pub mod bianchi;
 pub mod ofdma;

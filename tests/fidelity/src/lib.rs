@@ -7,6 +7,7 @@
 mod measured;
 mod simulated;
 mod verdict;
+pub mod wifi;
 
 pub use measured::{Group, Situation, Statistic, situations};
 pub use simulated::{Needs, Simulated, at_phase, scenario, simulate};

@@ -1,0 +1,141 @@
+//! A-MPDU and A-MSDU (sections 10.12 and 10.11): how much goes into one PPDU.
+
+use sojourn_core::Span;
+
+use super::frames::{self, FCS, LLC_SNAP};
+use crate::phy::{Format, Mode, PPDU_MAX_TIME};
+
+/// What bounds an aggregate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Octets of an A-MPDU; zero for no aggregation.
+    pub ampdu_octets: u32,
+    /// Frames of the block ack window, up to 64 in HT and 256 in HE.
+    pub window: u16,
+    /// Frames of one A-MPDU.
+    pub mpdus: u16,
+    /// Octets of an A-MSDU; zero for none.
+    pub amsdu_octets: u32,
+    pub ppdu_time: Span,
+}
+
+impl Limits {
+    /// The largest that HT allows: 65 535 octets and a window of 64 frames.
+    pub const HT: Self = Self {
+        ampdu_octets: 65_535,
+        window: 64,
+        mpdus: 64,
+        amsdu_octets: 0,
+        ppdu_time: PPDU_MAX_TIME,
+    };
+    /// The same of HE.
+    pub const HE: Self = Self { ampdu_octets: 6_500_631, window: 256, mpdus: 256, ..Self::HT };
+    /// One MSDU at a time, each acknowledged.
+    pub const NONE: Self = Self { ampdu_octets: 0, window: 1, mpdus: 1, ..Self::HT };
+
+    pub(crate) fn is_aggregating(&self) -> bool {
+        self.ampdu_octets > 0
+    }
+
+    /// Frames that may have a sequence number and not be acknowledged.
+    pub(crate) fn window(&self) -> u32 {
+        if self.is_aggregating() { u32::from(self.window) } else { 1 }
+    }
+}
+
+/// Octets of the MSDU of an IP packet.
+#[inline]
+pub(crate) fn msdu_octets(ip_octets: u32) -> u32 {
+    ip_octets + LLC_SNAP
+}
+
+/// Octets of the MPDU around a body.
+#[inline]
+pub(crate) fn mpdu_octets(body: u32, is_qos: bool) -> u32 {
+    body + FCS + if is_qos { frames::QOS_DATA_HEADER } else { frames::DATA_HEADER }
+}
+
+/// A PSDU that grows by MPDUs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Psdu {
+    pub(crate) mpdus: u32,
+    /// With every subframe padded.
+    padded: u32,
+    last: u32,
+}
+
+impl Psdu {
+    /// Octets if another MPDU joins.
+    #[inline]
+    pub(crate) fn octets_with(&self, mpdu: u32) -> u32 {
+        self.padded + frames::MPDU_DELIMITER + mpdu
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, mpdu: u32) {
+        self.mpdus += 1;
+        self.padded += frames::subframe(mpdu);
+        self.last = mpdu;
+    }
+
+    /// The last MPDU becomes `mpdu` octets long.
+    pub(crate) fn replace_last(&mut self, mpdu: u32) {
+        self.padded -= frames::subframe(self.last);
+        self.padded += frames::subframe(mpdu);
+        self.last = mpdu;
+    }
+
+    /// Octets if the last MPDU were `mpdu` octets long.
+    pub(crate) fn octets_with_last(&self, mpdu: u32) -> u32 {
+        self.padded - frames::subframe(self.last) + frames::MPDU_DELIMITER + mpdu
+    }
+
+    /// Octets on the air: an MPDU alone has a delimiter only in HE, whose PSDUs are A-MPDUs always.
+    #[inline]
+    pub(crate) fn octets(&self, mode: &Mode) -> u32 {
+        let is_bare = matches!(mode.format(), Format::NonHt | Format::HtMixed);
+        match self.mpdus {
+            1 if is_bare => self.last,
+            _ => self.padded - frames::subframe(self.last) + frames::MPDU_DELIMITER + self.last,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phy::{GuardInterval, HeLtf, Width};
+
+    #[test]
+    fn an_aggregate_of_full_packets_has_its_measured_length() {
+        let mpdu = mpdu_octets(msdu_octets(1500), true);
+        assert_eq!(mpdu, 1538);
+        let mut psdu = Psdu::default();
+        for _ in 0..42 {
+            psdu.add(mpdu);
+        }
+        let ht = Mode::ht(15, Width::Mhz20, GuardInterval::Ns800).unwrap();
+        assert_eq!(psdu.octets(&ht), 64_846);
+        assert_eq!(psdu.octets_with(mpdu), 66_390);
+    }
+
+    #[test]
+    fn a_single_frame_has_a_delimiter_in_he_only() {
+        let mut psdu = Psdu::default();
+        psdu.add(366);
+        let ht = Mode::ht(15, Width::Mhz20, GuardInterval::Ns800).unwrap();
+        let he = Mode::he_su(5, 1, Width::Mhz20, GuardInterval::Ns800, HeLtf::EightMicros).unwrap();
+        assert_eq!((psdu.octets(&ht), psdu.octets(&he)), (366, 370));
+    }
+
+    #[test]
+    fn two_packets_in_an_a_msdu_have_its_measured_length() {
+        let body = frames::msdu_subframe(1508) + frames::MSDU_SUBFRAME_HEADER + 1508;
+        let mut psdu = Psdu::default();
+        for _ in 0..21 {
+            psdu.add(mpdu_octets(body, true));
+        }
+        let ht = Mode::ht(15, Width::Mhz20, GuardInterval::Ns800).unwrap();
+        assert_eq!(psdu.octets(&ht), 64_680);
+    }
+}

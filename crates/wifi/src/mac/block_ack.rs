@@ -1,0 +1,89 @@
+//! A block ack agreement (section 10.25): the frames of one transmitter, receiver and traffic
+//! identifier that have sequence numbers and are not yet delivered.
+//!
+//! Transmitter and recipient agree on what has arrived as soon as a BlockAck is received, and no
+//! BlockAck is lost but with the whole exchange; so one record serves both: what the transmitter may
+//! send (10.25.6.7) and what the recipient holds back until its turn (10.25.6.6).
+
+use alloc::collections::VecDeque;
+
+/// An MSDU that has a place in an MPDU.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Msdu<P> {
+    pub(crate) packet: P,
+    /// Since when it waits in the station, as a number that grows with every arrival.
+    pub(crate) order: u64,
+    /// Length of the MPDU that begins with this MSDU; zero for a further MSDU of an A-MSDU.
+    pub(crate) mpdu_octets: u32,
+    pub(crate) attempts: u8,
+    /// The PPDU it is part of, 0 if of none.
+    pub(crate) ppdu: u32,
+    pub(crate) fate: Fate,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Not yet acknowledged.
+    Open,
+    /// Arrived; waits for those before it.
+    Received,
+    /// Given up after the last attempt.
+    Discarded,
+}
+
+#[derive(Debug)]
+pub(crate) struct Agreement<P> {
+    msdus: VecDeque<Msdu<P>>,
+    /// MPDUs from the first that is not delivered to the last that has a number (WinEnd − WinStart).
+    mpdus: u32,
+    /// Those that may be sent again: open and in no PPDU.
+    pub(crate) to_repeat: u32,
+    /// A BlockAck did not come and is to be asked for.
+    pub(crate) bar_due: bool,
+}
+
+impl<P: Copy> Agreement<P> {
+    pub(crate) fn new() -> Self {
+        Self { msdus: VecDeque::new(), mpdus: 0, to_repeat: 0, bar_due: false }
+    }
+
+    /// Whether another MPDU may have a number.
+    #[inline]
+    pub(crate) fn has_room(&self, window: u32) -> bool {
+        self.mpdus < window
+    }
+
+    /// Gives the MSDU a place behind the others.
+    #[inline]
+    pub(crate) fn append(&mut self, msdu: Msdu<P>) {
+        self.mpdus += u32::from(msdu.mpdu_octets > 0);
+        self.msdus.push_back(msdu);
+    }
+
+    /// The MSDU added last, for another one to join it.
+    #[inline]
+    pub(crate) fn first_of_last(&mut self, msdus: usize) -> Option<&mut Msdu<P>> {
+        let index = self.msdus.len().checked_sub(msdus)?;
+        self.msdus.get_mut(index)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Msdu<P>> {
+        self.msdus.iter_mut()
+    }
+
+    /// The oldest that is not delivered.
+    pub(crate) fn first_open(&self) -> Option<&Msdu<P>> {
+        self.msdus.iter().find(|msdu| msdu.fate == Fate::Open)
+    }
+
+    /// The next MSDU that is done with in order, received or discarded.
+    #[inline]
+    pub(crate) fn pop_done(&mut self) -> Option<Msdu<P>> {
+        if self.msdus.front()?.fate == Fate::Open {
+            return None;
+        }
+        let msdu = self.msdus.pop_front()?;
+        self.mpdus -= u32::from(msdu.mpdu_octets > 0);
+        Some(msdu)
+    }
+}

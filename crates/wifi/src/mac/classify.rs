@@ -1,0 +1,30 @@
+//! Which access category a packet belongs to (section 10.2.3.2, by way of RFC 8325 section 4).
+
+use super::edca::AccessCategory;
+
+/// The access category of a differentiated services code point.
+pub const fn access_category(dscp: u8) -> AccessCategory {
+    match dscp {
+        // CS6, CS7, VOICE-ADMIT and EF.
+        48 | 56 | 44 | 46 => AccessCategory::Vo,
+        // CS5, CS4, AF4x, CS3 and AF3x.
+        40 | 32 | 34 | 36 | 38 | 24 | 26 | 28 | 30 => AccessCategory::Vi,
+        // CS1 and LE (RFC 8622).
+        8 | 1 => AccessCategory::Bk,
+        _ => AccessCategory::Be,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_points_have_the_categories_of_rfc_8325() {
+        let of = |dscps: &[u8]| dscps.iter().map(|dscp| access_category(*dscp)).collect::<Vec<_>>();
+        assert_eq!(of(&[46, 44, 48]), [AccessCategory::Vo; 3]);
+        assert_eq!(of(&[34, 32, 26]), [AccessCategory::Vi; 3]);
+        assert_eq!(of(&[0, 10, 18, 63]), [AccessCategory::Be; 4]);
+        assert_eq!(of(&[8, 1]), [AccessCategory::Bk; 2]);
+    }
+}

@@ -1,0 +1,224 @@
+//! Enhanced distributed channel access (section 10.23.2), and DCF (section 10.3.4) for stations
+//! without QoS.
+
+use sojourn_core::{Span, Stream, Time};
+
+/// In rising order of priority.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AccessCategory {
+    Bk,
+    #[default]
+    Be,
+    Vi,
+    Vo,
+}
+
+impl AccessCategory {
+    pub const COUNT: usize = 4;
+    pub const ALL: [Self; Self::COUNT] = [Self::Bk, Self::Be, Self::Vi, Self::Vo];
+
+    pub const fn name(self) -> &'static str {
+        ["bk", "be", "vi", "vo"][self as usize]
+    }
+}
+
+/// The parameters of an access category (table 9-155).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    pub cw_min: u16,
+    pub cw_max: u16,
+    /// Slots after SIFS that the medium must be idle. DCF's DIFS is 2.
+    pub aifsn: u8,
+    /// How long the medium is kept once it is won; zero for one exchange.
+    pub txop_limit: Span,
+}
+
+impl Parameters {
+    pub const fn new(cw_min: u16, cw_max: u16, aifsn: u8) -> Self {
+        Self { cw_min, cw_max, aifsn, txop_limit: Span::ZERO }
+    }
+
+    /// CWmin 15 and CWmax 1023 after DIFS, the DCF of the OFDM PHYs.
+    pub const DCF: Self = Self::new(15, 1023, 2);
+
+    /// By access category, without TXOP limits.
+    pub const EDCA: [Self; AccessCategory::COUNT] =
+        [Self::new(15, 1023, 7), Self::new(15, 1023, 3), Self::new(7, 15, 2), Self::new(3, 7, 2)];
+}
+
+/// When counters step down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Countdown {
+    /// EDCA: at every slot boundary, that at the end of AIFS included. Nobody but for whom it is
+    /// zero sends there.
+    #[default]
+    Boundaries,
+    /// DCF: after every whole slot that was idle, so that a counter stands still while somebody
+    /// sends.
+    IdleSlots,
+}
+
+/// One EDCA function: what contends for the medium for an access category of a station.
+#[derive(Clone, Debug)]
+pub(crate) struct Edcaf {
+    pub(crate) parameters: Parameters,
+    /// The medium must be idle that long before the first slot (AIFS or DIFS).
+    pub(crate) ifs: Span,
+    cw: u16,
+    /// Failures since the last success (QSRC).
+    failures: u16,
+    /// Slots left.
+    backoff: u32,
+    /// When the first of them begins, or the frame is sent if there is none.
+    start: Time,
+    /// Whether a frame waits.
+    pub(crate) has_frames: bool,
+    /// Whether it is among those who count down.
+    pub(crate) is_active: bool,
+    random: Stream,
+}
+
+impl Edcaf {
+    pub(crate) fn new(parameters: Parameters, sifs: Span, slot: Span, random: Stream) -> Self {
+        Self {
+            ifs: sifs + slot * u64::from(parameters.aifsn),
+            cw: parameters.cw_min,
+            failures: 0,
+            backoff: 0,
+            start: Time::ZERO,
+            has_frames: false,
+            is_active: false,
+            random,
+            parameters,
+        }
+    }
+
+    /// When it sends if the medium stays idle.
+    #[inline]
+    pub(crate) fn sends_at(&self, slot: Span) -> Time {
+        self.start + slot * u64::from(self.backoff)
+    }
+
+    /// Draws a backoff, to be counted from `start`.
+    pub(crate) fn back_off(&mut self, start: Time) {
+        self.backoff = self.random.below(u64::from(self.cw) + 1) as u32;
+        self.start = start;
+    }
+
+    /// The medium was idle until `busy` and will be counted as idle again from `start`.
+    #[inline]
+    pub(crate) fn suspend(&mut self, busy: Time, start: Time, slot: Span, countdown: Countdown) {
+        if busy >= self.start {
+            let slots = busy.since(self.start).as_nanos() / slot.as_nanos();
+            let steps = match countdown {
+                Countdown::Boundaries => slots + 1,
+                Countdown::IdleSlots => slots,
+            };
+            self.backoff = self.backoff.saturating_sub(steps as u32);
+        }
+        self.start = start;
+    }
+
+    /// A frame comes to an idle function while the medium has been idle long enough, or will have
+    /// been at `earliest`. EDCA sends at a boundary of a slot, DCF at once.
+    pub(crate) fn send_soon(&mut self, now: Time, earliest: Time, slot: Span, rule: Countdown) {
+        self.backoff = 0;
+        self.start = match rule {
+            _ if now <= earliest => earliest,
+            Countdown::IdleSlots => now,
+            Countdown::Boundaries => {
+                let slots = now.since(earliest).as_nanos().div_ceil(slot.as_nanos());
+                earliest + slot * slots
+            }
+        };
+    }
+
+    pub(crate) fn succeed(&mut self) {
+        self.cw = self.parameters.cw_min;
+        self.failures = 0;
+    }
+
+    /// The window doubles, and returns to its smallest size after `limit` failures (section
+    /// 10.23.2.2). True if so.
+    pub(crate) fn fail(&mut self, limit: u16) -> bool {
+        self.failures += 1;
+        if self.failures >= limit {
+            self.succeed();
+            return true;
+        }
+        self.cw = self.cw.saturating_mul(2).saturating_add(1).min(self.parameters.cw_max);
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sojourn_core::{Purpose, StreamAddress};
+
+    use super::*;
+
+    const SLOT: Span = Span::from_micros(9);
+    const SIFS: Span = Span::from_micros(16);
+
+    fn edcaf() -> Edcaf {
+        let random = StreamAddress { seed: 1, run: 0 }.stream(1, Purpose::Backoff);
+        Edcaf::new(Parameters::EDCA[AccessCategory::Be as usize], SIFS, SLOT, random)
+    }
+
+    fn at(micros: u64) -> Time {
+        Time::from_nanos(1000 * micros)
+    }
+
+    #[test]
+    fn interframe_spaces_are_those_of_5_ghz() {
+        let spaces = Parameters::EDCA.map(|parameters| {
+            let random = StreamAddress { seed: 1, run: 0 }.stream(1, Purpose::Backoff);
+            Edcaf::new(parameters, SIFS, SLOT, random).ifs.as_micros()
+        });
+        assert_eq!(spaces, [79, 43, 34, 34]);
+    }
+
+    #[test]
+    fn the_window_doubles_up_to_its_bound_and_returns_at_the_limit() {
+        let mut edcaf = edcaf();
+        let mut windows = Vec::new();
+        for _ in 0..8 {
+            windows.push(edcaf.cw);
+            edcaf.fail(7);
+        }
+        assert_eq!(windows, [15, 31, 63, 127, 255, 511, 1023, 15]);
+    }
+
+    #[test]
+    fn edca_counts_the_boundary_at_which_another_sends_and_dcf_does_not() {
+        for (rule, left) in [(Countdown::Boundaries, 2), (Countdown::IdleSlots, 3)] {
+            let mut edcaf = edcaf();
+            edcaf.start = at(43);
+            edcaf.backoff = 5;
+            // Another one with a backoff of two.
+            edcaf.suspend(at(43 + 18), at(1000), SLOT, rule);
+            assert_eq!(edcaf.backoff, left);
+            assert_eq!(edcaf.sends_at(SLOT), at(1000 + 9 * u64::from(left)));
+        }
+    }
+
+    #[test]
+    fn a_counter_stands_still_while_the_interframe_space_is_cut_short() {
+        let mut edcaf = edcaf();
+        edcaf.start = at(79);
+        edcaf.backoff = 5;
+        edcaf.suspend(at(43), at(1000), SLOT, Countdown::Boundaries);
+        assert_eq!(edcaf.backoff, 5);
+    }
+
+    #[test]
+    fn a_frame_for_an_idle_medium_is_sent_at_the_next_boundary() {
+        let mut edcaf = edcaf();
+        edcaf.send_soon(at(100), at(43), SLOT, Countdown::Boundaries);
+        assert_eq!(edcaf.sends_at(SLOT), at(43 + 63));
+        edcaf.send_soon(at(100), at(43), SLOT, Countdown::IdleSlots);
+        assert_eq!(edcaf.sends_at(SLOT), at(100));
+        edcaf.send_soon(at(20), at(43), SLOT, Countdown::IdleSlots);
+        assert_eq!(edcaf.sends_at(SLOT), at(43));
+    }
+}

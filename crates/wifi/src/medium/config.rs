@@ -1,0 +1,119 @@
+//! A cell, checked and complete.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use sojourn_core::{Span, SpecError};
+
+use crate::mac::aggregation::Limits;
+use crate::mac::edca::{AccessCategory, Countdown, Parameters};
+use crate::phy::Mode;
+use crate::queueing::DriverConfig;
+
+/// What a transmitter does when a BlockAck does not come (section 10.25.6.7 leaves it the choice).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LostBlockAck {
+    /// Sends the frames again.
+    #[default]
+    Repeat,
+    /// Asks for it with a BlockAckReq, and repeats what the answer leaves open.
+    Request,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// aSlotTime and aSIFSTime.
+    pub slot: Span,
+    pub sifs: Span,
+    /// QoS stations with EDCA, else DCF with all traffic in one category.
+    pub is_qos: bool,
+    pub access_point: [Parameters; AccessCategory::COUNT],
+    pub station: [Parameters; AccessCategory::COUNT],
+    pub limits: Limits,
+    /// Attempts before a frame is given up (dot11ShortRetryLimit).
+    pub retry_limit: u16,
+    /// PSDUs of more octets are sent behind an RTS (dot11RTSThreshold).
+    pub rts_threshold: u32,
+    pub lost_block_ack: LostBlockAck,
+    /// Whether what is left of a TXOP is given back by a CF-End (section 10.23.2.9).
+    pub cf_end: bool,
+    /// Whether bystanders detect a frame in a collision, which they can't read, and so wait for EIFS
+    /// (section 10.3.2.3.7). Preambles of equal strength that overlap are detected by nobody.
+    pub collisions_are_detected: bool,
+    pub queue: DriverConfig,
+    pub stations: Vec<Station>,
+}
+
+/// A station and its radio link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Station {
+    pub down: Radio,
+    pub up: Radio,
+    pub queue: DriverConfig,
+}
+
+/// One direction of a radio link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Radio {
+    pub mode: Mode,
+    /// Share of data MPDUs that are lost.
+    pub error: f64,
+}
+
+impl Config {
+    /// In the 5 GHz band.
+    pub fn new(stations: Vec<Station>, limits: Limits, queue: DriverConfig) -> Self {
+        Self {
+            slot: Span::from_micros(9),
+            sifs: Span::from_micros(16),
+            is_qos: true,
+            access_point: Parameters::EDCA,
+            station: Parameters::EDCA,
+            limits,
+            retry_limit: 7,
+            rts_threshold: u32::MAX,
+            lost_block_ack: LostBlockAck::default(),
+            cf_end: false,
+            collisions_are_detected: false,
+            queue,
+            stations,
+        }
+    }
+
+    /// # Errors
+    /// No station, more than 16 000, a window or a share out of range.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let count = self.stations.len();
+        if count == 0 || count > 16_000 {
+            return Err(SpecError::new(format!("a cell of {count} stations"))
+                .allow(["1 to 16000 stations"]));
+        }
+        if self.slot.is_zero() || self.retry_limit == 0 {
+            return Err(SpecError::new("slot and retry limit are zero").allow(["at least 1"]));
+        }
+        let limits = &self.limits;
+        if !(1..=1024).contains(&limits.window) || limits.mpdus == 0 {
+            return Err(SpecError::new(format!(
+                "a block ack window of {} frames, {} in an aggregate",
+                limits.window, limits.mpdus
+            ))
+            .allow(["1 to 1024 frames"]));
+        }
+        for (index, station) in self.stations.iter().enumerate() {
+            for radio in [station.down, station.up] {
+                if !(0.0..1.0).contains(&radio.error) {
+                    return Err(SpecError::new(format!(
+                        "station {index} loses {} of its frames",
+                        radio.error
+                    ))
+                    .allow(["a share from 0 to below 1"]));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn countdown(&self) -> Countdown {
+        if self.is_qos { Countdown::Boundaries } else { Countdown::IdleSlots }
+    }
+}

@@ -1,0 +1,429 @@
+//! Frame exchanges: who sends, what becomes of it, and when the medium is free again (section
+//! 10.23.2, and 10.3.2 for the times of responses).
+
+use sojourn_core::{Span, Time};
+use sojourn_qdisc::Reshape;
+
+use super::link::Sending;
+use super::{CATEGORIES, Medium, Txop};
+use crate::mac::aggregation::Psdu;
+use crate::mac::block_ack::Fate;
+use crate::mac::frames;
+use crate::phy::Mode;
+
+/// A data PPDU that has been put together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ppdu {
+    pub(crate) link: u32,
+    pub(crate) number: u32,
+    pub(crate) psdu: Psdu,
+}
+
+/// What somebody sends who has won.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempt {
+    edcaf: u16,
+    what: What,
+    /// Of its first frame.
+    time: Span,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    Data {
+        ppdu: Ppdu,
+        has_rts: bool,
+    },
+    /// A BlockAckReq on this link.
+    BlockAckReq {
+        link: u32,
+    },
+}
+
+/// From the end of a frame until the PHY has seen a response begin (aRxPHYStartDelay of clause 17, in
+/// which responses are sent).
+const RX_PHY_START_DELAY: Span = Span::from_micros(20);
+
+impl<P: Reshape + Send> Medium<P> {
+    /// The countdown of one function is over, or of several.
+    pub(super) fn contend(&mut self, now: Time) {
+        let slot = self.config.slot;
+        let mut winners = core::mem::take(&mut self.winners);
+        let mut attempts = core::mem::take(&mut self.attempts);
+        winners.clear();
+        attempts.clear();
+        for index in &self.active {
+            let edcaf = &self.edcafs[usize::from(*index)];
+            if edcaf.has_frames && edcaf.sends_at(slot) <= now {
+                winners.push(*index);
+            }
+        }
+        // Inside a station the higher priority wins (section 10.23.2.2), and equal categories of
+        // different stations collide.
+        winners.sort_unstable();
+        for (position, winner) in winners.iter().enumerate() {
+            let station = usize::from(*winner) / CATEGORIES;
+            let is_beaten = winners[position + 1..]
+                .first()
+                .is_some_and(|next| usize::from(*next) / CATEGORIES == station);
+            if !is_beaten && let Some(attempt) = self.attempt(*winner) {
+                attempts.push(attempt);
+            }
+        }
+        match attempts.as_slice() {
+            [] => {
+                for winner in &winners {
+                    self.edcafs[usize::from(*winner)].has_frames = false;
+                }
+                self.rearm();
+            }
+            [attempt] => {
+                let edcaf = &self.edcafs[usize::from(attempt.edcaf)];
+                let limit = edcaf.parameters.txop_limit;
+                let txop = Txop { edcaf: attempt.edcaf, until: now + limit };
+                self.exchange(now, attempt, txop, &winners);
+            }
+            several => self.collide(now, several, &winners),
+        }
+        self.winners = winners;
+        self.attempts = attempts;
+    }
+
+    /// What an EDCA function sends first.
+    fn attempt(&mut self, index: u16) -> Option<Attempt> {
+        let limit = self.edcafs[usize::from(index)].parameters.txop_limit;
+        let limit = if limit.is_zero() { Span::from_secs(1) } else { limit };
+        self.next_frame(index, limit, true)
+    }
+
+    /// What an EDCA function sends within `left`, response included.
+    fn next_frame(&mut self, index: u16, left: Span, is_first: bool) -> Option<Attempt> {
+        let (node, ac) = (usize::from(index) / CATEGORIES, usize::from(index) % CATEGORIES);
+        let station = self.choose(node, ac)?;
+        let number = Self::link_index(node, station, ac);
+        let link = &self.links[number];
+        let sending = link.sending;
+        let sifs = self.config.sifs;
+        if link.agreement.bar_due {
+            let time = sending.block_ack_req;
+            let whole = time + sifs + sending.block_ack;
+            let what = What::BlockAckReq { link: number as u32 };
+            return (is_first || whole <= left).then_some(Attempt { edcaf: index, what, time });
+        }
+        let response =
+            if self.config.limits.is_aggregating() { sending.block_ack } else { sending.ack };
+        let room = left.saturating_sub(sifs + response);
+        let ppdu = match self.build(node, station, ac, room, is_first) {
+            Some(ppdu) => ppdu,
+            // One frame alone has the shorter response.
+            None => {
+                let room = left.saturating_sub(sifs + sending.ack);
+                self.build(node, station, ac, room, is_first)?
+            }
+        };
+        let octets = ppdu.psdu.octets(&sending.mode);
+        let has_rts = octets > self.config.rts_threshold;
+        let time = if has_rts { sending.rts } else { sending.mode.txtime(octets) };
+        Some(Attempt { edcaf: index, what: What::Data { ppdu, has_rts }, time })
+    }
+
+    /// One station has the medium.
+    fn exchange(&mut self, now: Time, attempt: &Attempt, txop: Txop, winners: &[u16]) {
+        let sifs = self.config.sifs;
+        let index = usize::from(attempt.edcaf);
+        let mut at = now;
+        let link;
+        // The end of what it sent, if no response follows.
+        let mut unanswered = None;
+        match attempt.what {
+            What::Data { ppdu, has_rts } => {
+                link = ppdu.link as usize;
+                let sending = self.links[link].sending;
+                self.air.attempts += 1;
+                if has_rts {
+                    at += sending.rts + sifs + sending.cts + sifs;
+                    self.air.rts += sending.rts;
+                    self.air.cts += sending.cts;
+                }
+                at += self.count_data(&ppdu, &sending.mode);
+                let received = self.receive(&ppdu, at);
+                self.answering = (self.recipient(link), at);
+                let is_single = ppdu.psdu.mpdus == 1 || !self.config.limits.is_aggregating();
+                let response = if is_single { sending.ack } else { sending.block_ack };
+                if received > 0 {
+                    let kind = if is_single { &mut self.air.ack } else { &mut self.air.block_ack };
+                    *kind += response;
+                } else {
+                    self.ask_for_block_ack(link, is_single);
+                    unanswered = Some(at);
+                }
+                at += sifs + response;
+            }
+            What::BlockAckReq { link: number } => {
+                link = number as usize;
+                let Sending { block_ack_req, block_ack, .. } = self.links[link].sending;
+                self.air.block_ack_req += block_ack_req;
+                self.air.block_ack += block_ack;
+                self.links[link].agreement.bar_due = false;
+                at += block_ack_req + sifs + block_ack;
+            }
+        }
+        let end = unanswered.unwrap_or(at);
+        self.air.idle += now.since(self.idle_since);
+        self.air.exchanges += end.since(now);
+        self.counts[link / CATEGORIES].exchanges += end.since(now);
+        self.idle_since = end;
+        self.extended = Span::ZERO;
+        // Bystanders have read until when the response may last.
+        self.suspend(now, at, winners);
+        self.back_off_beaten(attempt.edcaf, at, winners);
+        let edcaf = &mut self.edcafs[index];
+        edcaf.has_frames = self.pending[index] > 0 || self.links[link].agreement.bar_due;
+        if unanswered.is_some() {
+            edcaf.fail(self.config.retry_limit);
+            let timeout = sifs + self.config.slot + RX_PHY_START_DELAY;
+            edcaf.back_off(end + timeout.max(edcaf.ifs));
+        } else {
+            edcaf.succeed();
+            if txop.until > at {
+                self.txop = Some(txop);
+                self.next_access = at;
+                return;
+            }
+            edcaf.back_off(at + edcaf.ifs);
+        }
+        self.txop = None;
+        self.rearm();
+    }
+
+    /// The holder of the medium sends on, or ends its TXOP.
+    pub(super) fn continue_txop(&mut self, now: Time, txop: Txop) {
+        let sifs = self.config.sifs;
+        let index = usize::from(txop.edcaf);
+        let start = now + sifs;
+        let left = txop.until.since(start);
+        if self.edcafs[index].has_frames
+            && let Some(attempt) = self.next_frame(txop.edcaf, left, false)
+        {
+            self.air.idle += sifs;
+            self.idle_since = start;
+            self.exchange(start, &attempt, txop, &[]);
+            return;
+        }
+        let mut end = now;
+        let cf_end = self.cf_end_time();
+        if self.config.cf_end && sifs + cf_end <= txop.until.since(now) {
+            end = start + cf_end;
+            self.air.cf_end += cf_end;
+            self.air.exchanges += end.since(now);
+            self.counts_of_holder(txop).exchanges += end.since(now);
+            self.idle_since = end;
+            self.suspend(now, end, &[txop.edcaf]);
+        }
+        self.txop = None;
+        let edcaf = &mut self.edcafs[index];
+        edcaf.has_frames = self.pending[index] > 0;
+        edcaf.back_off(end + edcaf.ifs);
+        self.rearm();
+    }
+
+    /// Frames overlap and are lost.
+    fn collide(&mut self, now: Time, attempts: &[Attempt], winners: &[u16]) {
+        let longest = attempts.iter().map(|attempt| attempt.time).max().unwrap_or(Span::ZERO);
+        let end = now + longest;
+        self.air.idle += now.since(self.idle_since);
+        self.air.collisions += longest;
+        self.idle_since = end;
+        self.extended = match self.config.collisions_are_detected {
+            true => self.eifs_extension(),
+            false => Span::ZERO,
+        };
+        self.suspend(now, end, winners);
+        for attempt in attempts {
+            let link = match attempt.what {
+                What::Data { ppdu, has_rts } => {
+                    let link = ppdu.link as usize;
+                    self.air.attempts += 1;
+                    self.air.collided += 1;
+                    let mode = self.links[link].sending.mode;
+                    if has_rts {
+                        self.air.rts += attempt.time;
+                    } else {
+                        self.count_data(&ppdu, &mode);
+                        let is_single = ppdu.psdu.mpdus == 1;
+                        self.ask_for_block_ack(link, is_single);
+                    }
+                    self.lose(&ppdu, end);
+                    link
+                }
+                What::BlockAckReq { link } => {
+                    self.air.block_ack_req += attempt.time;
+                    link as usize
+                }
+            };
+            self.back_off_beaten(attempt.edcaf, end, winners);
+            let index = usize::from(attempt.edcaf);
+            let edcaf = &mut self.edcafs[index];
+            let timeout = self.config.sifs + self.config.slot + RX_PHY_START_DELAY;
+            let own_end = now + attempt.time;
+            let idle = if own_end < end { end + self.extended } else { end };
+            if edcaf.fail(self.config.retry_limit) {
+                self.links[link].agreement.bar_due = false;
+            }
+            edcaf.back_off((own_end + timeout).max(idle + edcaf.ifs));
+            edcaf.has_frames = self.pending[index] > 0 || self.links[link].agreement.bar_due;
+        }
+        self.rearm();
+    }
+
+    /// Those who count down stop while somebody sends, from `busy` to `idle`.
+    fn suspend(&mut self, busy: Time, idle: Time, winners: &[u16]) {
+        let slot = self.config.slot;
+        let (edcafs, countdown, extended) = (&mut self.edcafs, self.countdown, self.extended);
+        self.active.retain(|index| {
+            let edcaf = &mut edcafs[usize::from(*index)];
+            if winners.contains(index) {
+                return true;
+            }
+            if !edcaf.has_frames && edcaf.sends_at(slot) <= busy {
+                edcaf.is_active = false;
+                return false;
+            }
+            let start = idle + edcaf.ifs + extended;
+            edcaf.suspend(busy, start, slot, countdown);
+            true
+        });
+    }
+
+    /// An internal collision: functions of the same station that were due as well (section 10.23.2.4).
+    fn back_off_beaten(&mut self, winner: u16, idle: Time, winners: &[u16]) {
+        for other in winners {
+            let is_same = usize::from(*other) / CATEGORIES == usize::from(winner) / CATEGORIES;
+            if *other != winner && is_same {
+                let edcaf = &mut self.edcafs[usize::from(*other)];
+                edcaf.fail(self.config.retry_limit);
+                edcaf.back_off(idle + edcaf.ifs + self.extended);
+            }
+        }
+    }
+
+    /// Counts a data PPDU, and gives how long it is on the air.
+    fn count_data(&mut self, ppdu: &Ppdu, mode: &Mode) -> Span {
+        let octets = ppdu.psdu.octets(mode);
+        let time = mode.txtime(octets);
+        self.air.data += time;
+        let counts = &mut self.counts[ppdu.link as usize / CATEGORIES];
+        counts.airtime += time;
+        counts.ppdus += 1;
+        counts.mpdus += u64::from(ppdu.psdu.mpdus);
+        counts.psdu_octets += u64::from(octets);
+        time
+    }
+
+    /// Decides of each MPDU whether it arrives, and gives how many do.
+    fn receive(&mut self, ppdu: &Ppdu, end: Time) -> u32 {
+        let link = ppdu.link as usize;
+        let error = self.links[link].sending.error;
+        let index = self.edcaf_of(link);
+        let retry_limit = self.config.retry_limit;
+        let random = &mut self.random;
+        let agreement = &mut self.links[link].agreement;
+        let (mut received, mut done, mut repeat) = (0, 0, 0);
+        let mut fate = Fate::Open;
+        for msdu in agreement.iter_mut() {
+            if msdu.ppdu != ppdu.number {
+                continue;
+            }
+            if msdu.mpdu_octets > 0 {
+                msdu.attempts = msdu.attempts.saturating_add(1);
+                fate = match error > 0.0 && random.chance(error) {
+                    true if u16::from(msdu.attempts) >= retry_limit => Fate::Discarded,
+                    true => Fate::Open,
+                    false => Fate::Received,
+                };
+                received += u32::from(fate == Fate::Received);
+                repeat += u32::from(fate == Fate::Open);
+            }
+            msdu.fate = fate;
+            done += u32::from(fate != Fate::Open);
+            msdu.ppdu = 0;
+        }
+        agreement.to_repeat += repeat;
+        self.pending[index] -= done;
+        if done > 0 {
+            self.arriving.push(ppdu.link);
+            self.arrive_at = end;
+        }
+        received
+    }
+
+    /// Nothing of a PPDU arrives.
+    fn lose(&mut self, ppdu: &Ppdu, end: Time) {
+        let link = ppdu.link as usize;
+        let index = self.edcaf_of(link);
+        let retry_limit = self.config.retry_limit;
+        let agreement = &mut self.links[link].agreement;
+        let (mut discarded, mut repeat) = (0, 0);
+        let mut fate = Fate::Open;
+        for msdu in agreement.iter_mut() {
+            if msdu.ppdu != ppdu.number {
+                continue;
+            }
+            if msdu.mpdu_octets > 0 {
+                msdu.attempts = msdu.attempts.saturating_add(1);
+                fate = match u16::from(msdu.attempts) >= retry_limit {
+                    true => Fate::Discarded,
+                    false => Fate::Open,
+                };
+                repeat += u32::from(fate == Fate::Open);
+            }
+            msdu.fate = fate;
+            discarded += u32::from(fate == Fate::Discarded);
+            msdu.ppdu = 0;
+        }
+        agreement.to_repeat += repeat;
+        self.pending[index] -= discarded;
+        if discarded > 0 {
+            self.arriving.push(ppdu.link);
+            self.arrive_at = end;
+        }
+    }
+
+    /// After an A-MPDU whose BlockAck did not come.
+    fn ask_for_block_ack(&mut self, link: usize, is_single: bool) {
+        if !is_single && self.config.lost_block_ack == super::LostBlockAck::Request {
+            self.links[link].agreement.bar_due = true;
+        }
+    }
+
+    fn recipient(&self, link: usize) -> u16 {
+        let port = link / CATEGORIES;
+        if port % 2 == 1 { 0 } else { (port / 2 + 1) as u16 }
+    }
+
+    fn edcaf_of(&self, link: usize) -> usize {
+        let (port, ac) = (link / CATEGORIES, link % CATEGORIES);
+        let node = if port % 2 == 1 { port / 2 + 1 } else { 0 };
+        node * CATEGORIES + ac
+    }
+
+    fn counts_of_holder(&mut self, txop: Txop) -> &mut super::LinkCounts {
+        let node = usize::from(txop.edcaf) / CATEGORIES;
+        // The access point's rest of a TXOP is counted with its first station.
+        let port = if node == 0 { 0 } else { 2 * (node - 1) + 1 };
+        &mut self.counts[port]
+    }
+
+    fn cf_end_time(&self) -> Span {
+        lowest_rate().txtime(frames::CF_END)
+    }
+
+    /// EIFS − DIFS: SIFS and an Ack at the lowest rate (section 10.3.2.3.7).
+    fn eifs_extension(&self) -> Span {
+        self.config.sifs + lowest_rate().txtime(frames::ACK)
+    }
+}
+
+fn lowest_rate() -> Mode {
+    Mode::non_ht(6).expect("6 Mbit/s is in the table")
+}

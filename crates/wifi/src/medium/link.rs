@@ -1,0 +1,75 @@
+//! One direction between the access point and a station, for one access category.
+
+use sojourn_core::Span;
+
+use super::{Config, Radio};
+use crate::mac::block_ack::{Agreement, Fate, Msdu};
+use crate::mac::frames;
+use crate::mac::response::control_mode;
+use crate::phy::Mode;
+use crate::queueing::Addressed;
+
+pub(crate) struct Link<P> {
+    pub(crate) sending: Sending,
+    pub(crate) agreement: Agreement<P>,
+}
+
+/// How it sends, with the durations of the control frames that go with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sending {
+    pub(crate) mode: Mode,
+    pub(crate) error: f64,
+    pub(crate) ack: Span,
+    pub(crate) block_ack: Span,
+    pub(crate) block_ack_req: Span,
+    pub(crate) rts: Span,
+    pub(crate) cts: Span,
+}
+
+impl<P: Copy> Link<P> {
+    pub(crate) fn new(radio: Radio, config: &Config) -> Self {
+        Self { sending: Sending::new(radio, config), agreement: Agreement::new() }
+    }
+
+    /// When the oldest frame came that has been sent before and is to be sent again.
+    pub(crate) fn first_to_send(&self) -> Option<u64> {
+        if self.agreement.to_repeat == 0 && !self.agreement.bar_due {
+            return None;
+        }
+        self.agreement.first_open().map(|msdu| msdu.order)
+    }
+}
+
+impl Sending {
+    pub(crate) fn new(radio: Radio, config: &Config) -> Self {
+        let control = control_mode(&radio.mode);
+        let window = u32::from(config.limits.window);
+        Self {
+            mode: radio.mode,
+            error: radio.error,
+            ack: control.txtime(frames::ACK),
+            block_ack: control.txtime(frames::block_ack(window)),
+            block_ack_req: control.txtime(frames::BLOCK_ACK_REQ),
+            rts: control.txtime(frames::RTS),
+            cts: control.txtime(frames::CTS),
+        }
+    }
+}
+
+pub(crate) fn msdu<P>(packet: Addressed<P>, mpdu_octets: u32, ppdu: u32) -> Msdu<P> {
+    Msdu {
+        packet: packet.packet,
+        order: packet.order,
+        mpdu_octets,
+        attempts: 0,
+        ppdu,
+        fate: Fate::Open,
+    }
+}
+
+/// Octets of an A-MSDU of `joined` MSDUs that another packet joins. One MSDU alone has no subframe
+/// header.
+pub(crate) fn amsdu_octets(body: u32, joined: usize, ip_octets: u32) -> u32 {
+    let before = if joined == 1 { frames::msdu_subframe(body) } else { body.next_multiple_of(4) };
+    before + frames::MSDU_SUBFRAME_HEADER + ip_octets + frames::LLC_SNAP
+}

@@ -1,0 +1,415 @@
+//! The medium: stations and an access point that share one channel and hear each other.
+//!
+//! One event per exchange on the air. While nobody sends, every function counts down on its own, so
+//! the next one to send is known as the smallest of their times; when it sends, the counters of the
+//! others are moved on at once, and the whole exchange up to its acknowledgement is settled.
+
+mod config;
+mod counts;
+mod exchange;
+mod link;
+#[cfg(test)]
+mod tests;
+
+pub use config::{Config, LostBlockAck, Radio, Station};
+pub use counts::{AirCounts, LinkCounts};
+pub(crate) use link::Link;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use sojourn_core::{DropReason, Purpose, Span, SpecError, Stream, StreamAddress, Time};
+use sojourn_qdisc::{Reshape, Sink};
+
+use crate::mac::aggregation::Psdu;
+use crate::mac::block_ack::Fate;
+use crate::mac::classify::access_category;
+use crate::mac::edca::{AccessCategory, Countdown, Edcaf};
+use crate::queueing::{Addressed, Driver};
+
+/// Where a packet enters, and by which it is known when it comes out at the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Port(u16);
+
+impl Port {
+    /// From the access point to a station.
+    pub const fn down(station: u16) -> Self {
+        Self(2 * station)
+    }
+
+    /// From a station to the access point.
+    pub const fn up(station: u16) -> Self {
+        Self(2 * station + 1)
+    }
+
+    pub const fn new(index: u16) -> Self {
+        Self(index)
+    }
+
+    pub const fn index(self) -> u16 {
+        self.0
+    }
+
+    const fn station(self) -> usize {
+        self.0 as usize / 2
+    }
+
+    const fn is_up(self) -> bool {
+        self.0 % 2 == 1
+    }
+}
+
+const CATEGORIES: usize = AccessCategory::COUNT;
+
+pub struct Medium<P: Reshape + Send> {
+    config: Config,
+    countdown: Countdown,
+    /// By node and access category; the access point is node 0, station s is node s + 1.
+    edcafs: Vec<Edcaf>,
+    /// Packets that wait to be sent, by node and access category.
+    pending: Vec<u32>,
+    /// Those that have a frame or still count down.
+    active: Vec<u16>,
+    queues: Vec<Driver<P>>,
+    /// By port and access category.
+    links: Vec<Link<P>>,
+    counts: Vec<LinkCounts>,
+    air: AirCounts,
+    /// Up to here the medium is or was busy.
+    idle_since: Time,
+    /// What the interframe spaces of bystanders are longer after the last exchange (EIFS − DIFS).
+    extended: Span,
+    /// When the next exchange begins if nothing comes in between.
+    next_access: Time,
+    /// Who holds the medium, and until when at most.
+    txop: Option<Txop>,
+    /// The node whose medium is idle although an exchange goes on: it has received and will answer
+    /// after SIFS.
+    answering: (u16, Time),
+    /// Links whose frames arrive at this time.
+    arriving: Vec<u32>,
+    arrive_at: Time,
+    outbox: VecDeque<(Port, P)>,
+    winners: Vec<u16>,
+    attempts: Vec<exchange::Attempt>,
+    arrivals: u64,
+    ppdus: u32,
+    random: Stream,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Txop {
+    edcaf: u16,
+    until: Time,
+}
+
+impl<P: Reshape + Send> Medium<P> {
+    /// # Errors
+    /// What [`Config::check`] refuses.
+    pub fn new(config: Config, address: StreamAddress, entity: u64) -> Result<Self, SpecError> {
+        config.check()?;
+        let stations = config.stations.len();
+        let mut queue_random = address.stream(entity, Purpose::Queue);
+        let mut edcafs = Vec::new();
+        for node in 0..=stations {
+            let parameters = if node == 0 { &config.access_point } else { &config.station };
+            for (ac, parameters) in parameters.iter().enumerate() {
+                let number = (node * CATEGORIES + ac) as u64;
+                let random = address.stream(entity ^ (number << 40), Purpose::Backoff);
+                edcafs.push(Edcaf::new(*parameters, config.sifs, config.slot, random));
+            }
+        }
+        let mut queues = Vec::new();
+        queues.push(Driver::new(&config.queue, stations, &mut queue_random));
+        let mut links = Vec::new();
+        for station in &config.stations {
+            queues.push(Driver::new(&station.queue, 1, &mut queue_random));
+            for radio in [station.down, station.up] {
+                for _ in AccessCategory::ALL {
+                    links.push(Link::new(radio, &config));
+                }
+            }
+        }
+        Ok(Self {
+            countdown: config.countdown(),
+            pending: alloc::vec![0; edcafs.len()],
+            active: Vec::new(),
+            counts: alloc::vec![LinkCounts::default(); 2 * stations],
+            edcafs,
+            queues,
+            links,
+            air: AirCounts::default(),
+            idle_since: Time::ZERO,
+            extended: Span::ZERO,
+            next_access: Time::NEVER,
+            txop: None,
+            answering: (0, Time::NEVER),
+            arriving: Vec::new(),
+            arrive_at: Time::NEVER,
+            outbox: VecDeque::new(),
+            winners: Vec::new(),
+            attempts: Vec::new(),
+            arrivals: 0,
+            ppdus: 0,
+            random: address.stream(entity, Purpose::Loss),
+            config,
+        })
+    }
+
+    /// A packet enters at `port`; the sink is told if it or another one is dropped.
+    #[inline]
+    pub fn offer(&mut self, now: Time, port: Port, packet: P, sink: &mut dyn Sink<P>) {
+        let ac =
+            if self.config.is_qos { access_category(packet.dscp()) } else { AccessCategory::Be };
+        let node = if port.is_up() { port.station() + 1 } else { 0 };
+        let station = if port.is_up() { 0 } else { port.station() as u16 };
+        self.arrivals += 1;
+        let packet = Addressed { packet, station, order: self.arrivals, arrived: now };
+        let taken = self.queues[node].offer(now, ac, packet, sink);
+        if taken > 0 {
+            self.announce(now, node * CATEGORIES + ac as usize, taken);
+        }
+    }
+
+    /// When something is to be done; never while nobody has anything to send.
+    #[inline]
+    pub fn next_wake(&self) -> Time {
+        let held_back = self.queues[0].held_back_until();
+        self.next_access.min(self.arrive_at).min(held_back)
+    }
+
+    /// Does what is due.
+    pub fn on_wake(&mut self, now: Time, sink: &mut dyn Sink<P>) {
+        if self.arrive_at <= now {
+            self.arrive(now, sink);
+        }
+        if self.queues[0].held_back_until() <= now {
+            self.queues[0].wake();
+            for ac in AccessCategory::ALL {
+                self.refill(now, 0, ac, sink);
+            }
+        }
+        if self.next_access <= now {
+            match self.txop {
+                Some(txop) => self.continue_txop(now, txop),
+                None => self.contend(now),
+            }
+        }
+    }
+
+    /// The next packet that has come out.
+    #[inline]
+    pub fn poll_deliver(&mut self) -> Option<(Port, P)> {
+        self.outbox.pop_front()
+    }
+
+    /// What was on the air until the last exchange ended.
+    pub fn air(&self) -> AirCounts {
+        self.air
+    }
+
+    /// Until when [`Medium::air`] counts; before `now` if nobody has sent since.
+    pub fn counted_until(&self) -> Time {
+        self.idle_since
+    }
+
+    pub fn counts(&self, port: Port) -> LinkCounts {
+        self.counts[usize::from(port.index())]
+    }
+
+    pub fn stations(&self) -> usize {
+        self.config.stations.len()
+    }
+
+    /// Packets that wait at the access point, or at a station.
+    pub fn backlog(&self, station: Option<u16>) -> u64 {
+        self.queues[station.map_or(0, |station| usize::from(station) + 1)].backlog()
+    }
+
+    /// How long the packet has waited that has waited longest there.
+    pub fn oldest(&self, now: Time, station: Option<u16>) -> Span {
+        self.queues[station.map_or(0, |station| usize::from(station) + 1)].oldest(now)
+    }
+
+    /// Packets have come to wait at an EDCA function.
+    fn announce(&mut self, now: Time, index: usize, packets: u32) {
+        self.pending[index] += packets;
+        let is_answering = (index / CATEGORIES) as u16 == self.answering.0
+            && self.answering.1 <= now
+            && now < self.answering.1 + self.config.sifs;
+        let is_busy = (now < self.idle_since || self.txop.is_some()) && !is_answering;
+        let edcaf = &mut self.edcafs[index];
+        if edcaf.has_frames {
+            return;
+        }
+        edcaf.has_frames = true;
+        let earliest = self.idle_since + edcaf.ifs + self.extended;
+        let slot = self.config.slot;
+        if !edcaf.is_active {
+            edcaf.is_active = true;
+            self.active.push(index as u16);
+            if is_busy {
+                edcaf.back_off(earliest);
+            } else {
+                edcaf.send_soon(now, earliest, slot, self.countdown);
+            }
+        } else if !is_busy && edcaf.sends_at(slot) < now {
+            // The backoff after its last exchange is over.
+            edcaf.send_soon(now, earliest, slot, self.countdown);
+        }
+        if self.txop.is_none() {
+            self.next_access = self.next_access.min(edcaf.sends_at(slot));
+        }
+    }
+
+    /// Finds who sends next if the medium stays idle.
+    fn rearm(&mut self) {
+        let slot = self.config.slot;
+        let mut next = Time::NEVER;
+        for index in &self.active {
+            let edcaf = &self.edcafs[usize::from(*index)];
+            if edcaf.has_frames {
+                next = next.min(edcaf.sends_at(slot));
+            }
+        }
+        self.next_access = next;
+    }
+
+    /// Takes from above what a driver has room for.
+    fn refill(&mut self, now: Time, node: usize, ac: AccessCategory, sink: &mut dyn Sink<P>) {
+        let taken = self.queues[node].refill(now, ac, sink);
+        if taken > 0 {
+            self.announce(now, node * CATEGORIES + ac as usize, taken);
+        }
+    }
+
+    /// Frames are decoded at the recipients, who pass them on in order.
+    fn arrive(&mut self, now: Time, sink: &mut dyn Sink<P>) {
+        self.arrive_at = Time::NEVER;
+        for number in 0..self.arriving.len() {
+            let link = self.arriving[number] as usize;
+            let (port, ac) = (link / CATEGORIES, AccessCategory::ALL[link % CATEGORIES]);
+            let node = if port % 2 == 1 { port / 2 + 1 } else { 0 };
+            while let Some(msdu) = self.links[link].agreement.pop_done() {
+                self.queues[node].release(ac);
+                let counts = &mut self.counts[port];
+                if msdu.fate == Fate::Received {
+                    counts.delivered += 1;
+                    counts.delivered_bytes += u64::from(msdu.packet.ip_len());
+                    self.outbox.push_back((Port::new(port as u16), msdu.packet));
+                } else {
+                    counts.discarded += 1;
+                    sink.dropped(now, msdu.packet, DropReason::Medium);
+                }
+            }
+            self.refill(now, node, ac, sink);
+        }
+        self.arriving.clear();
+    }
+
+    fn link_index(node: usize, station: usize, ac: usize) -> usize {
+        let port = if node == 0 { 2 * station } else { 2 * (node - 1) + 1 };
+        port * CATEGORIES + ac
+    }
+
+    /// Whose turn it is at an EDCA function: the station at the other end, as the queue counts it.
+    fn choose(&mut self, node: usize, ac: usize) -> Option<usize> {
+        let stations = if node == 0 { self.config.stations.len() } else { 1 };
+        let links = &self.links;
+        if stations == 1 {
+            return Some(0);
+        }
+        let bar = (0..stations).find(|s| links[Self::link_index(node, *s, ac)].agreement.bar_due);
+        if bar.is_some() {
+            return bar;
+        }
+        let category = AccessCategory::ALL[ac];
+        let queue = &mut self.queues[node];
+        let started = |s| links[Self::link_index(node, s, ac)].first_to_send();
+        queue.choose(category, stations, started)
+    }
+
+    /// Puts together what a link may send in a PPDU of at most `limit`. The first MPDU may take
+    /// longer if `is_exempt`.
+    fn build(
+        &mut self,
+        node: usize,
+        station: usize,
+        ac: usize,
+        limit: Span,
+        is_exempt: bool,
+    ) -> Option<exchange::Ppdu> {
+        let index = Self::link_index(node, station, ac);
+        let link = &mut self.links[index];
+        let queue = &mut self.queues[node];
+        let limits = &self.config.limits;
+        let category = AccessCategory::ALL[ac];
+        let limit = limit.min(limits.ppdu_time);
+        let most = link.sending.mode.largest_psdu(limit).min(limits.ampdu_octets);
+        self.ppdus = self.ppdus.wrapping_add(1).max(1);
+        let ppdu = self.ppdus;
+        let mut psdu = Psdu::default();
+        let sending = link.sending;
+        let fits = |psdu: &Psdu, mpdu: u32| {
+            if psdu.mpdus > 0 {
+                return psdu.mpdus < u32::from(limits.mpdus) && psdu.octets_with(mpdu) <= most;
+            }
+            let mut alone = Psdu::default();
+            alone.add(mpdu);
+            is_exempt || sending.mode.txtime(alone.octets(&sending.mode)) <= limit
+        };
+        // What was sent before and not acknowledged comes first.
+        if link.agreement.to_repeat > 0 {
+            let mut repeated = 0;
+            for msdu in link.agreement.iter_mut() {
+                if msdu.ppdu != 0 || msdu.fate != Fate::Open {
+                    continue;
+                }
+                if msdu.mpdu_octets > 0 {
+                    if !fits(&psdu, msdu.mpdu_octets) {
+                        break;
+                    }
+                    psdu.add(msdu.mpdu_octets);
+                    repeated += 1;
+                }
+                msdu.ppdu = ppdu;
+            }
+            link.agreement.to_repeat -= repeated;
+            if link.agreement.to_repeat > 0 {
+                let link = index as u32;
+                return (psdu.mpdus > 0).then_some(exchange::Ppdu { link, number: ppdu, psdu });
+            }
+        }
+        while link.agreement.has_room(limits.window()) {
+            let Some(first) = queue.first(station, category) else { break };
+            let mut body = crate::mac::aggregation::msdu_octets(first.packet.ip_len());
+            let is_qos = self.config.is_qos;
+            let mut mpdu = crate::mac::aggregation::mpdu_octets(body, is_qos);
+            if !fits(&psdu, mpdu) {
+                break;
+            }
+            let first = queue.pop(station, category)?;
+            psdu.add(mpdu);
+            link.agreement.append(link::msdu(first, mpdu, ppdu));
+            // Further packets join it in an A-MSDU.
+            let mut joined = 1;
+            while let Some(next) = queue.first(station, category) {
+                let longer = link::amsdu_octets(body, joined, next.packet.ip_len());
+                let with = crate::mac::aggregation::mpdu_octets(longer, is_qos);
+                let octets = psdu.octets_with_last(with);
+                if longer > limits.amsdu_octets || octets > most {
+                    break;
+                }
+                let next = queue.pop(station, category)?;
+                link.agreement.append(link::msdu(next, 0, ppdu));
+                joined += 1;
+                (body, mpdu) = (longer, with);
+                psdu.replace_last(mpdu);
+                if let Some(first) = link.agreement.first_of_last(joined) {
+                    first.mpdu_octets = mpdu;
+                }
+            }
+        }
+        (psdu.mpdus > 0).then_some(exchange::Ppdu { link: index as u32, number: ppdu, psdu })
+    }
+}

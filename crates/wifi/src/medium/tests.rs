@@ -1,0 +1,269 @@
+//! Saturated cells against Bianchi's published figures, and what must hold in every cell.
+
+use proptest::prelude::*;
+use sojourn_core::{Ecn, FlowKey, PureAck, Queued};
+
+use super::*;
+use crate::mac::aggregation::Limits;
+use crate::mac::edca::Parameters;
+use crate::phy::{GuardInterval, HeLtf, Mode, Width};
+use crate::queueing::{DriverConfig, Order};
+
+#[derive(Clone, Copy, Debug)]
+struct Numbered {
+    number: u64,
+    ip_len: u32,
+    dscp: u8,
+}
+
+impl Queued for Numbered {
+    fn wire_len(&self) -> u32 {
+        self.ip_len + 14
+    }
+
+    fn ip_len(&self) -> u32 {
+        self.ip_len
+    }
+
+    fn truesize(&self) -> u32 {
+        self.ip_len
+    }
+
+    fn flow_key(&self) -> FlowKey {
+        FlowKey::default()
+    }
+
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
+    }
+
+    fn mark_ce(&mut self) {}
+
+    fn dscp(&self) -> u8 {
+        self.dscp
+    }
+
+    fn pure_ack(&self) -> Option<PureAck> {
+        None
+    }
+}
+
+impl Reshape for Numbered {
+    fn split_first(&mut self) -> Option<Self> {
+        None
+    }
+
+    fn wash(&mut self) {}
+}
+
+#[derive(Default)]
+struct Drops(u64);
+
+impl Sink<Numbered> for Drops {
+    fn dropped(&mut self, _: Time, _: Numbered, _: DropReason) {
+        self.0 += 1;
+    }
+
+    fn marked(&mut self, _: Time, _: &Numbered) {}
+}
+
+const QUEUE: DriverConfig = DriverConfig { limit: 10, order: Order::RoundRobin, upper: None };
+const ADDRESS: StreamAddress = StreamAddress { seed: 1, run: 0 };
+
+fn cell(mode: Mode, stations: usize, limits: Limits) -> Config {
+    let radio = Radio { mode, error: 0.0 };
+    let station = Station { down: radio, up: radio, queue: QUEUE };
+    Config::new(alloc::vec![station; stations], limits, QUEUE)
+}
+
+fn ofdm(mbps: u32, stations: usize) -> Config {
+    let mut config = cell(Mode::non_ht(mbps).unwrap(), stations, Limits::NONE);
+    config.is_qos = false;
+    config.station = [Parameters::DCF; CATEGORIES];
+    config
+}
+
+fn he(mcs: u8, width: Width, stations: usize) -> Config {
+    let mode = Mode::he_su(mcs, 1, width, GuardInterval::Ns800, HeLtf::EightMicros).unwrap();
+    cell(mode, stations, Limits::NONE)
+}
+
+/// Mbit/s of payload that the stations deliver who always have a packet.
+fn saturated(mut config: Config, seconds: u64) -> f64 {
+    config.retry_limit = u16::MAX;
+    let stations = config.stations.len() as u16;
+    let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+    let packet = Numbered { number: 0, ip_len: 1500, dscp: 0 };
+    let mut drops = Drops::default();
+    for station in 0..stations {
+        for _ in 0..3 {
+            medium.offer(Time::ZERO, Port::up(station), packet, &mut drops);
+        }
+    }
+    let end = Time::ZERO + Span::from_secs(seconds);
+    let mut delivered = 0;
+    while medium.next_wake() < end {
+        let now = medium.next_wake();
+        medium.on_wake(now, &mut drops);
+        while let Some((port, packet)) = medium.poll_deliver() {
+            delivered += 1;
+            medium.offer(now, port, packet, &mut drops);
+        }
+    }
+    check_air(&medium);
+    f64::from(delivered) * 12_000.0 / (seconds as f64 * 1e6)
+}
+
+/// The air is idle, in an exchange or in a collision, and the stations' exchanges are all of them.
+#[track_caller]
+fn check_air<P: Reshape + Send>(medium: &Medium<P>) {
+    let air = medium.air();
+    let sum = air.idle + air.exchanges + air.collisions;
+    assert_eq!(sum, medium.counted_until().since(Time::ZERO));
+    let ports = (0..2 * medium.stations() as u16).map(Port::new);
+    let stations = ports.map(|port| medium.counts(port).exchanges);
+    assert_eq!(stations.fold(Span::ZERO, |sum, share| sum + share), air.exchanges);
+}
+
+#[track_caller]
+fn is_bianchi(config: Config, seconds: u64, published: f64) {
+    let got = saturated(config, seconds);
+    assert!((got / published - 1.0).abs() < 0.015, "{got} for {published}");
+}
+
+#[test]
+fn saturation_of_80211a_is_bianchis() {
+    for (n, published) in [(5, 29.8324), (10, 28.1519), (20, 26.2925), (30, 25.1434), (50, 23.5618)]
+    {
+        is_bianchi(ofdm(54, n), 20, published);
+    }
+    for (n, published) in [(5, 16.2470), (20, 14.0072), (50, 12.4144)] {
+        is_bianchi(ofdm(24, n), 30, published);
+    }
+    for (n, published) in [(5, 4.7087), (10, 4.3453), (30, 3.7824), (50, 3.5071)] {
+        is_bianchi(ofdm(6, n), 60, published);
+    }
+}
+
+/// Bianchi's EIFS holds all stations back; those that collided have not received anything and wait
+/// for their timeout only.
+#[test]
+fn eifs_of_bystanders_costs_part_of_what_eifs_of_all_would() {
+    for (n, eifs, difs) in [(5, 29.2861, 29.8324), (20, 25.3325, 26.2925), (50, 22.4162, 23.5618)] {
+        let mut config = ofdm(54, n);
+        config.collisions_are_detected = true;
+        let got = saturated(config, 20);
+        assert!(eifs < got && got < difs, "{got} for {eifs} to {difs}");
+    }
+}
+
+#[test]
+fn saturation_of_80211ax_is_bianchis() {
+    let cases = [
+        (0, Width::Mhz20, [(5, 6.3746), (10, 5.8670), (50, 4.7004)], 60),
+        (5, Width::Mhz20, [(5, 30.6683), (20, 26.9210), (50, 24.0151)], 20),
+        (11, Width::Mhz20, [(5, 43.0043), (20, 38.5865), (50, 34.8154)], 20),
+        (11, Width::Mhz80, [(5, 60.3411), (20, 55.8834), (50, 51.2922)], 20),
+    ];
+    for (mcs, width, points, seconds) in cases {
+        for (n, published) in points {
+            is_bianchi(he(mcs, width, n), seconds, published);
+        }
+    }
+}
+
+#[test]
+fn an_empty_cell_asks_for_nothing() {
+    let medium = Medium::<Numbered>::new(ofdm(54, 1), ADDRESS, 1).unwrap();
+    assert!(medium.next_wake().is_never());
+}
+
+#[test]
+fn a_cell_of_nobody_is_refused() {
+    let config = cell(Mode::non_ht(54).unwrap(), 0, Limits::NONE);
+    assert!(config.check().unwrap_err().problem().contains("0 stations"));
+}
+
+#[test]
+fn an_exchange_takes_two_events_at_most() {
+    let mode = Mode::ht(7, Width::Mhz20, GuardInterval::Ns800).unwrap();
+    let mut medium = Medium::new(cell(mode, 1, Limits::HT), ADDRESS, 1).unwrap();
+    let mut drops = Drops::default();
+    for number in 0..10 {
+        let packet = Numbered { number, ip_len: 1500, dscp: 0 };
+        medium.offer(Time::ZERO, Port::down(0), packet, &mut drops);
+    }
+    let mut wakes = 0;
+    while !medium.next_wake().is_never() {
+        medium.on_wake(medium.next_wake(), &mut drops);
+        wakes += 1;
+    }
+    assert_eq!((wakes, medium.counts(Port::down(0)).delivered), (2, 10));
+    // AIFS without backoff, as the medium was idle and nothing was sent before.
+    assert_eq!(medium.air().idle, Span::from_micros(43));
+}
+
+/// Packets of a random cell, offered at random times.
+fn arrivals() -> impl Strategy<Value = Vec<(u64, u16, u8, u32)>> {
+    prop::collection::vec((0u64..400_000, 0u16..6, 0u8..4, 40u32..1500), 1..150)
+}
+
+proptest! {
+    #[test]
+    fn packets_arrive_in_order_or_are_counted_as_lost(
+        mut arrivals in arrivals(),
+        (mcs, limits, rts) in (0u8..16, 0usize..4, prop::bool::ANY),
+        (error, txop) in (0.0f64..0.9, prop::bool::ANY),
+    ) {
+        let mode = Mode::ht(mcs, Width::Mhz20, GuardInterval::Ns400).unwrap();
+        let amsdu = Limits { amsdu_octets: 3839, ..Limits::HT };
+        let short = Limits { ampdu_octets: 8191, window: 4, mpdus: 4, ..Limits::HT };
+        let mut config = cell(mode, 3, [Limits::HT, Limits::NONE, amsdu, short][limits]);
+        for station in &mut config.stations {
+            station.down.error = error;
+            station.up.error = error / 2.0;
+        }
+        config.rts_threshold = if rts { 500 } else { u32::MAX };
+        config.lost_block_ack = if rts { LostBlockAck::Request } else { LostBlockAck::Repeat };
+        config.cf_end = rts;
+        if txop {
+            config.access_point[3].txop_limit = Span::from_micros(2080);
+            config.station[2].txop_limit = Span::from_micros(4096);
+        }
+        arrivals.sort_unstable();
+        let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+        let mut drops = Drops::default();
+        let mut seen = [[0u64; 4]; 6];
+        let mut delivered = 0u64;
+        let mut offered = arrivals.iter().peekable();
+        let mut number = 0;
+        let mut last = Time::ZERO;
+        loop {
+            let next = offered.peek().map_or(Time::NEVER, |a| Time::from_nanos(a.0 * 1000));
+            let now = next.min(medium.next_wake());
+            if now.is_never() {
+                break;
+            }
+            prop_assert!(now >= last, "time goes on");
+            last = now;
+            if medium.next_wake() <= now {
+                medium.on_wake(now, &mut drops);
+            }
+            while let Some((port, packet)) = medium.poll_deliver() {
+                let last = &mut seen[usize::from(port.index())][match packet.dscp { 8 => 0, 0 => 1, 40 => 2, _ => 3 }];
+                prop_assert!(packet.number > *last);
+                *last = packet.number;
+                delivered += 1;
+            }
+            if next <= now {
+                let (_, port, category, ip_len) = *offered.next().unwrap();
+                number += 1;
+                let packet = Numbered { number, ip_len, dscp: [8, 0, 40, 46][usize::from(category)] };
+                medium.offer(now, Port::new(port), packet, &mut drops);
+            }
+        }
+        prop_assert_eq!(delivered + drops.0, number);
+        prop_assert_eq!(medium.backlog(None), 0);
+        check_air(&medium);
+    }
+}

@@ -1,0 +1,80 @@
+//! A packet with the station it is for, which disciplines carry as one thing.
+
+use sojourn_core::{DropReason, Ecn, FlowKey, PureAck, Queued, Time};
+use sojourn_qdisc::{Reshape, Sink};
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Addressed<P> {
+    pub(crate) packet: P,
+    /// The station at the other end, or this one if it sends.
+    pub(crate) station: u16,
+    /// Grows with every arrival.
+    pub(crate) order: u64,
+    pub(crate) arrived: Time,
+}
+
+impl<P: Queued> Queued for Addressed<P> {
+    fn wire_len(&self) -> u32 {
+        self.packet.wire_len()
+    }
+
+    fn ip_len(&self) -> u32 {
+        self.packet.ip_len()
+    }
+
+    fn segments(&self) -> u32 {
+        self.packet.segments()
+    }
+
+    fn truesize(&self) -> u32 {
+        self.packet.truesize()
+    }
+
+    fn flow_key(&self) -> FlowKey {
+        self.packet.flow_key()
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.packet.ecn()
+    }
+
+    fn mark_ce(&mut self) {
+        self.packet.mark_ce();
+    }
+
+    fn dscp(&self) -> u8 {
+        self.packet.dscp()
+    }
+
+    fn pure_ack(&self) -> Option<PureAck> {
+        self.packet.pure_ack()
+    }
+}
+
+impl<P: Reshape> Reshape for Addressed<P> {
+    fn split_first(&mut self) -> Option<Self> {
+        let packet = self.packet.split_first()?;
+        Some(Self { packet, ..*self })
+    }
+
+    fn wash(&mut self) {
+        self.packet.wash();
+    }
+}
+
+/// Passes on what a discipline drops and marks.
+pub(crate) struct Refused<'a, P> {
+    pub(crate) sink: &'a mut dyn Sink<P>,
+    pub(crate) dropped: u64,
+}
+
+impl<P> Sink<Addressed<P>> for Refused<'_, P> {
+    fn dropped(&mut self, now: Time, packet: Addressed<P>, why: DropReason) {
+        self.dropped += 1;
+        self.sink.dropped(now, packet.packet, why);
+    }
+
+    fn marked(&mut self, now: Time, packet: &Addressed<P>) {
+        self.sink.marked(now, &packet.packet);
+    }
+}

@@ -1,0 +1,172 @@
+//! A driver's buffer: a queue for each station, one limit over all of them, and nothing that
+//! manages it. A discipline may lie above, and then gives as much as the buffer takes.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use sojourn_core::{DropReason, Span, Stream, Time};
+use sojourn_qdisc::{AnyQdisc, Config, Dequeue, Enqueue, Qdisc, Reshape, Sink};
+
+use super::{Addressed, Refused};
+use crate::mac::edca::AccessCategory;
+
+/// How the stations take turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// One aggregate each.
+    #[default]
+    RoundRobin,
+    /// The station whose first packet has waited longest.
+    OldestFirst,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct DriverConfig {
+    /// Packets of an access category that may be in the buffer, those in the air included.
+    pub limit: u32,
+    pub order: Order,
+    /// The discipline above, one for each access category; none drops what the buffer can't take.
+    pub upper: Option<Config>,
+}
+
+pub(crate) struct Driver<P: Reshape + Send> {
+    limit: u32,
+    order: Order,
+    /// By access category.
+    upper: Vec<AnyQdisc<Addressed<P>>>,
+    held_back_until: Time,
+    /// By access category, packets taken in and not yet delivered or dropped.
+    held: [u32; AccessCategory::COUNT],
+    /// By station and access category.
+    waiting: Vec<VecDeque<Addressed<P>>>,
+    /// By access category, the station that was served last.
+    served: [usize; AccessCategory::COUNT],
+}
+
+impl<P: Reshape + Send> Driver<P> {
+    pub(crate) fn new(config: &DriverConfig, stations: usize, random: &mut Stream) -> Self {
+        let upper = config.upper.as_ref().map_or_else(Vec::new, |upper| {
+            AccessCategory::ALL.iter().map(|_| upper.build(random.fork())).collect()
+        });
+        let waiting = (0..stations * AccessCategory::COUNT).map(|_| VecDeque::new()).collect();
+        Self {
+            limit: config.limit,
+            order: config.order,
+            upper,
+            held_back_until: Time::NEVER,
+            held: [0; AccessCategory::COUNT],
+            waiting,
+            served: [0; AccessCategory::COUNT],
+        }
+    }
+
+    /// Takes a packet in. Gives how many now wait in the buffer that did not before.
+    #[inline]
+    pub(crate) fn offer(
+        &mut self,
+        now: Time,
+        ac: AccessCategory,
+        packet: Addressed<P>,
+        sink: &mut dyn Sink<P>,
+    ) -> u32 {
+        if let Some(upper) = self.upper.get_mut(ac as usize) {
+            let mut refused = Refused { sink: &mut *sink, dropped: 0 };
+            if let Enqueue::Dropped(packet, why) = upper.enqueue(now, packet, &mut refused) {
+                sink.dropped(now, packet.packet, why);
+            }
+            return self.refill(now, ac, sink);
+        }
+        if self.held[ac as usize] >= self.limit {
+            sink.dropped(now, packet.packet, DropReason::Full);
+            return 0;
+        }
+        self.take(ac, packet);
+        1
+    }
+
+    /// Takes from the discipline above what the buffer has room for.
+    pub(crate) fn refill(&mut self, now: Time, ac: AccessCategory, sink: &mut dyn Sink<P>) -> u32 {
+        let mut taken = 0;
+        while self.held[ac as usize] < self.limit {
+            let Some(upper) = self.upper.get_mut(ac as usize) else { break };
+            let mut refused = Refused { sink: &mut *sink, dropped: 0 };
+            match upper.dequeue(now, &mut refused) {
+                Dequeue::Packet(packet, _) => {
+                    self.take(ac, packet);
+                    taken += 1;
+                }
+                Dequeue::Empty => break,
+                Dequeue::NotBefore(at) => {
+                    self.held_back_until = self.held_back_until.min(at);
+                    break;
+                }
+            }
+        }
+        taken
+    }
+
+    /// When a shaper above lets the next packet go.
+    pub(crate) fn held_back_until(&self) -> Time {
+        self.held_back_until
+    }
+
+    /// To be called before the categories are filled again.
+    pub(crate) fn wake(&mut self) {
+        self.held_back_until = Time::NEVER;
+    }
+
+    /// A packet of the category is delivered or dropped.
+    #[inline]
+    pub(crate) fn release(&mut self, ac: AccessCategory) {
+        self.held[ac as usize] -= 1;
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self, station: usize, ac: AccessCategory) -> Option<Addressed<P>> {
+        self.waiting[station * AccessCategory::COUNT + ac as usize].pop_front()
+    }
+
+    pub(crate) fn first(&self, station: usize, ac: AccessCategory) -> Option<&Addressed<P>> {
+        self.waiting[station * AccessCategory::COUNT + ac as usize].front()
+    }
+
+    /// Whose turn it is among the stations that have something. `started` tells of frames that
+    /// were sent before, by order of arrival.
+    pub(crate) fn choose(
+        &mut self,
+        ac: AccessCategory,
+        stations: usize,
+        started: impl Fn(usize) -> Option<u64>,
+    ) -> Option<usize> {
+        let oldest = |s: usize| started(s).or_else(|| Some(self.first(s, ac)?.order));
+        let chosen = match self.order {
+            Order::OldestFirst => {
+                (0..stations).filter_map(|s| Some((oldest(s)?, s))).min().map(|(_, s)| s)
+            }
+            Order::RoundRobin => {
+                let last = self.served[ac as usize];
+                (1..=stations).map(|step| (last + step) % stations).find(|s| oldest(*s).is_some())
+            }
+        }?;
+        self.served[ac as usize] = chosen;
+        Some(chosen)
+    }
+
+    pub(crate) fn backlog(&self) -> u64 {
+        let above: u64 = self.upper.iter().map(|upper| u64::from(upper.backlog().packets)).sum();
+        above + self.held.iter().map(|held| u64::from(*held)).sum::<u64>()
+    }
+
+    /// How long the packet has waited that has waited longest.
+    pub(crate) fn oldest(&self, now: Time) -> Span {
+        let above = self.upper.iter().filter_map(Qdisc::oldest);
+        let here = self.waiting.iter().filter_map(|queue| Some(queue.front()?.arrived));
+        above.chain(here).min().map_or(Span::ZERO, |arrived| now.since(arrived))
+    }
+
+    fn take(&mut self, ac: AccessCategory, packet: Addressed<P>) {
+        self.held[ac as usize] += 1;
+        let index = usize::from(packet.station) * AccessCategory::COUNT + ac as usize;
+        self.waiting[index].push_back(packet);
+    }
+}

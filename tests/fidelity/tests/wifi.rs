@@ -1,0 +1,49 @@
+//! Every radio cell, number by number, inside the tolerances; what is not is listed with its
+//! mechanism.
+
+use sojourn_fidelity::wifi::{compare, situations};
+
+const SEEDS: u64 = 6;
+
+/// Situation, number, and what was found of it.
+const MISSED: &[(&str, &str, &str)] = &[
+    ("B-mcs7-up10", "collision_probability", REQUEST),
+    ("E-edca-ul-n4", "collision_probability", REQUEST),
+    ("D-vo-up-be-up5", "ping_rtt_mean_ms", TAIL),
+    ("D-vo-up-be-up5", "ping_rtt_p50_ms", TAIL),
+];
+
+const REQUEST: &str = "After a collision of A-MPDUs the request for the BlockAck succeeds first and brings the \
+    window back to its smallest size, so the frames themselves collide more often than Bianchi's. The measured \
+    cells do not show all of it: 0.37 and 0.21 where the formula without requests has 0.38 and 0.23; eight of \
+    the ten cells of this kind agree. What the measuring program does otherwise was not found.";
+
+const TAIL: &str = "Echo times of one run spread over three orders of magnitude (p50 35 ms, p99 551 ms), and the \
+    cell that differs only in the direction of the voice has medians of 27 to 154 ms in its three seeds. This \
+    cell's tolerance comes from three seeds that happen to be closer. The mechanism was not separated from \
+    the higher collision probability after requests for BlockAcks.";
+
+#[test]
+fn simulation_does_what_another_implementation_did() {
+    let mut wrong = Vec::new();
+    let mut missed = vec![false; MISSED.len()];
+    let mut compared = 0;
+    for situation in situations() {
+        let Ok(rows) = compare(&situation, SEEDS) else { continue };
+        compared += 1;
+        for row in rows.iter().filter(|row| !row.is_inside()) {
+            let listed =
+                MISSED.iter().position(|(id, what, _)| *id == situation.id && *what == row.what);
+            match listed {
+                Some(entry) => missed[entry] = true,
+                None => wrong.push(format!("{}: {row}", situation.id)),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "outside of their tolerances:\n{}", wrong.join("\n"));
+    assert!(compared >= 77, "{compared} situations");
+    let mut entries = MISSED.iter().zip(missed);
+    if let Some(((id, what, _), _)) = entries.find(|(_, is_missed)| !is_missed) {
+        panic!("{id}, {what}: inside its tolerance, and listed as missed");
+    }
+}
