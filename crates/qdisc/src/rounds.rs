@@ -6,7 +6,7 @@ use sojourn_core::{Param, ParamKind};
 
 use crate::notation::param;
 
-/// What disciplines of hashed flows have alike.
+/// What all disciplines of hashed flows share.
 pub(crate) const LIMIT: Param =
     param("limit", ParamKind::Count, "10240", "packets that may wait, all flows together");
 pub(crate) const FLOWS: Param =
@@ -172,7 +172,7 @@ mod tests {
 
     const QUANTUM: i32 = 1000;
 
-    /// Two lists and no cleverness.
+    /// The same by two plain lists, to compare with.
     #[derive(Default)]
     struct Oracle {
         new: VecDeque<u32>,

@@ -141,7 +141,7 @@ impl Brownian {
         };
         let period = self.duration.as_nanos().div_ceil(1_000_000);
         let mut millis = Vec::new();
-        // Where a rate that only wanders is to be found: anywhere.
+        // A rate that only wanders is as likely in one place as in another, so it begins anywhere.
         let mut rate = random.uniform(0.0, max);
         let mut start = 0;
         while start < period {
@@ -184,7 +184,7 @@ fn arrivals(rate: f64, start: u64, end: u64, random: &mut Stream, millis: &mut V
     }
 }
 
-/// What is above `max` as far below it.
+/// A value above `max`, mirrored to as far below it.
 fn fold(rate: f64, max: f64) -> f64 {
     match rate > max {
         true => (2.0 * max - rate).max(0.0),

@@ -309,7 +309,7 @@ impl FourState {
         if p13 == 0.0 {
             return p14 / (1.0 + p14);
         }
-        // States that nothing leaves are where it ends.
+        // A chain ends in states that it cannot leave.
         if p32 > 0.0 && p23 == 0.0 {
             return 0.0;
         }
@@ -317,7 +317,7 @@ impl FourState {
         if p31 == 0.0 {
             return 1.0 / (1.0 + in_burst);
         }
-        // In units of what state 1 has.
+        // Each state's share, as a multiple of that of state 1.
         let lost_in_burst = p13 / p31;
         (lost_in_burst + p14) / (1.0 + p14 + lost_in_burst * (1.0 + in_burst))
     }

@@ -70,7 +70,7 @@ impl Trace {
         })
     }
 
-    /// When the rate goes under `threshold`, and for how long. At the start counts too.
+    /// When the rate falls below `threshold`, and for how long. A trace may begin below it.
     pub fn dips(&self, threshold: Rate) -> Vec<Dip> {
         let mut dips: Vec<Dip> = Vec::new();
         let (mut now, mut is_below) = (Span::ZERO, false);

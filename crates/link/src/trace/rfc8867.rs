@@ -22,7 +22,7 @@ struct Case {
     section: &'static str,
     seconds: u64,
     reference_kbps: u64,
-    /// Those that are limited. The first counts where none is named, if it is the forward direction.
+    /// The ways that are limited. Where the user names none, the first is meant, if it is forward.
     ways: &'static [Way],
 }
 

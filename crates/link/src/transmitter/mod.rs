@@ -49,7 +49,7 @@ impl Transmitter {
     /// Sends a packet that was taken from the queue at `now`. One sent before its time waits.
     #[inline]
     pub fn send(&mut self, now: Time, packet: &impl Queued) -> Departure {
-        // The commonest first, for a comparison instead of a jump table.
+        // The commonest kind comes first: it then costs a comparison instead of a jump table.
         if let Self::Fixed(fixed) = self {
             return fixed.send(now, packet);
         }

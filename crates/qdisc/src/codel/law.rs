@@ -118,7 +118,7 @@ impl Head {
     }
 }
 
-/// What a look at the head comes to.
+/// What the law decides when it looks at the head.
 pub(crate) enum Look {
     /// It may go, and nothing changes.
     Pass,

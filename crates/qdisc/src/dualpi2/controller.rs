@@ -62,7 +62,8 @@ impl Controller {
             let delay = |head: Option<Time>| head.map_or(Span::ZERO, |arrived| at.since(arrived));
             let before = (self.prob, self.last_qdelay);
             self.update(delay(c_head).max(delay(l_head)));
-            // What did not change will not change, unless a head grows older.
+            // An update that changed nothing is followed by others that change nothing, unless a
+            // head grows older.
             if before == (self.prob, self.last_qdelay) && c_head.or(l_head).is_none() {
                 let missed = now.since(at).as_nanos() / self.tupdate.as_nanos();
                 self.next_update += self.tupdate * missed;

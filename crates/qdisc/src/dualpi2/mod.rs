@@ -212,7 +212,7 @@ impl<P: Reshape + Send> Qdisc<P> for DualPi2<P> {
                     sink.dropped(now, packet, DropReason::Aqm);
                     continue;
                 }
-                // One mark is enough of news.
+                // A packet that the controller has marked is not marked again.
                 if verdict != Verdict::Mark {
                     self.mark(now, &mut packet, sink);
                 }

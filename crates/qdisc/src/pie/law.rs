@@ -132,7 +132,7 @@ impl Law {
         while now >= state.next_update {
             let before = state.clone();
             self.update(state, backlog);
-            // What did not change will not change.
+            // An update that changed nothing is followed by others that change nothing.
             if *state == before {
                 let missed = now.since(state.next_update).as_nanos() / self.tupdate.as_nanos();
                 state.next_update += self.tupdate * missed;

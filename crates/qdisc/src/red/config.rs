@@ -105,7 +105,7 @@ impl Config {
     }
 }
 
-/// The words, as they come.
+/// The words in the order in which they were written.
 #[derive(Default)]
 struct Spec {
     limit: Option<Bytes>,

@@ -19,7 +19,7 @@ pub(super) struct Law {
     target_max: u64,
     /// The probability at `qth_max`, in fractions of 2^32.
     max_p: u64,
-    /// And for each byte above `qth_min`.
+    /// How much the probability rises for each byte above `qth_min`.
     max_p_delta: u64,
     /// Arrivals since the last signal; none yet between the thresholds.
     qcount: Option<u64>,
@@ -43,7 +43,7 @@ const ADAPTATION: Span = Span::from_millis(500);
 /// The probability of 1 %, the least that adaptation goes down from.
 const MAX_P_LEAST: u64 = 42_949_673;
 
-/// And of 50 %, the most that it goes up from.
+/// The probability of 50 %, the most that adaptation goes up from.
 const MAX_P_MOST: u64 = 50 * MAX_P_LEAST;
 
 impl Law {

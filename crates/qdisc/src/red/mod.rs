@@ -67,7 +67,7 @@ impl<P: Queued> Red<P> {
             *marks += 1;
             return false;
         }
-        // What can't be marked may pass, if marking is all that is wanted.
+        // With `nodrop` a packet that can't be marked passes.
         if may_mark && config.nodrop {
             return false;
         }

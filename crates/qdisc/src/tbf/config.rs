@@ -76,7 +76,7 @@ fn limit_of(latency: Span, rate: Rate, burst: Bytes) -> Option<Bytes> {
     u32::try_from(limit).ok().filter(|limit| *limit > 0).map(|limit| Bytes::new(limit.into()))
 }
 
-/// The words, as they come.
+/// The words in the order in which they were written.
 #[derive(Default)]
 struct Spec {
     rate: Option<Rate>,
