@@ -3,14 +3,15 @@
 
 use std::process::ExitCode;
 
-use sojourn_benches::{YARDSTICKS, Yardstick, count, measure};
+use sojourn_benches::{Guarded, YARDSTICKS, Yardstick, count, measure, read_ceilings};
 use sojourn_core::Span;
 
 const USAGE: &str = "\
-usage: yardstick [--seconds S] [--count] [NAME...]
+usage: yardstick [--seconds S] [--count | --guard FILE] [NAME...]
   NAME         a yardstick, or the beginning of its name; all of them without one
   --seconds S  simulated seconds; each yardstick has its own without it
-  --count      print delivered segments only, for a tool that counts instructions";
+  --count      print delivered segments only, for a tool that counts instructions
+  --guard FILE have valgrind count instructions per segment, and hold them to FILE's ceilings";
 
 /// Columns, with their units below.
 const HEADING: &str = "\
@@ -26,6 +27,12 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if let Some(file) = &arguments.guard {
+        return guard(file, &arguments.chosen).unwrap_or_else(|problem| {
+            eprintln!("{file}: {problem}");
+            ExitCode::from(3)
+        });
+    }
     if !arguments.counts {
         println!("{HEADING}");
     }
@@ -62,19 +69,45 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Counts and compares; ends with 1 when a ceiling is exceeded.
+fn guard(file: &str, chosen: &[&Yardstick]) -> Result<ExitCode, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let ceilings = read_ceilings(&text)?;
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut ends = ExitCode::SUCCESS;
+    println!("{:<16} {:>12} {:>9} {:>9}", "yardstick", "instructions", "ceiling", "goal");
+    for yardstick in chosen {
+        let held = &ceilings[yardstick.name];
+        let guarded = Guarded::count(&program, yardstick.name, held)
+            .map_err(|error| format!("valgrind: {error}"))?;
+        let Guarded { instructions, ceiling, goal } = guarded;
+        let verdict = guarded.verdict();
+        println!("{:<16} {instructions:>12} {ceiling:>9} {goal:>9}  {verdict}", yardstick.name);
+        if guarded.is_too_many() {
+            ends = ExitCode::from(1);
+        }
+    }
+    Ok(ends)
+}
+
 struct Arguments {
     chosen: Vec<&'static Yardstick>,
     duration: Option<Span>,
     counts: bool,
+    guard: Option<String>,
 }
 
 impl Arguments {
     fn parse(words: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut arguments = Self { chosen: Vec::new(), duration: None, counts: false };
+        let mut arguments = Self { chosen: Vec::new(), duration: None, counts: false, guard: None };
         let mut words = words;
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--count" => arguments.counts = true,
+                "--guard" => {
+                    let file = words.next().ok_or("--guard takes the file of the ceilings")?;
+                    arguments.guard = Some(file);
+                }
                 "--seconds" => {
                     let seconds = words.next().and_then(|text| text.parse::<f64>().ok());
                     let seconds = seconds
