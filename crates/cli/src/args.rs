@@ -211,10 +211,10 @@ pub(crate) struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Of which kind: cca, queue, app, link, metric or study; all if left out. Or a name, of
-    /// whatever kind: `list cake`
+    /// Of which kind: cca, queue, app, sizes, rate, loss, jitter, metric or study; a summary if left
+    /// out. Or a name, of whatever kind: `list cake`. Or what one calls it: `list latency`
     pub(crate) kind: Option<String>,
-    /// Only this one: `list queue cake`
+    /// Only this one, or what is called so: `list queue cake`, `list metric completion`
     #[arg(requires = "kind")]
     pub(crate) name: Option<String>,
     #[arg(long, value_enum, default_value_t)]
@@ -352,28 +352,6 @@ pub(crate) enum TraceFormat {
     Gym,
     /// A line for each delivery opportunity, with its millisecond
     Mahimahi,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Listed {
-    /// Congestion controls
-    #[value(alias = "ccas")]
-    Cca,
-    /// Queue disciplines
-    #[value(alias = "queues")]
-    Queue,
-    /// Applications
-    #[value(alias = "apps")]
-    App,
-    /// Rates, losses and jitters of links
-    #[value(alias = "links")]
-    Link,
-    /// Numbers that results hold and claims speak of
-    #[value(alias = "metrics")]
-    Metric,
-    /// Studies in the folder `studies`
-    #[value(alias = "studies")]
-    Study,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

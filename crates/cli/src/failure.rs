@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use sojourn_file::StudyError;
+use sojourn_file::document::MAX_MISTAKES;
 use sojourn_study::results::ResultsError;
 use sojourn_study::runner::RunError;
 
@@ -87,8 +88,17 @@ impl fmt::Display for Failure {
 
 impl From<StudyError> for Failure {
     fn from(error: StudyError) -> Self {
-        Self::input(error)
+        Self::Input(told(&error))
     }
+}
+
+/// A line for each mistake of a study; the first bears no mark, since the caller has one.
+pub(crate) fn told(error: &StudyError) -> String {
+    let mut lines: Vec<String> = error.mistakes().map(ToString::to_string).collect();
+    if lines.len() == MAX_MISTAKES {
+        lines.push("these are the first; there may be more".to_owned());
+    }
+    lines.join("\nerror: ")
 }
 
 impl From<ResultsError> for Failure {
@@ -96,7 +106,11 @@ impl From<ResultsError> for Failure {
         let problem = error.to_string();
         match &error {
             ResultsError::Io { source, .. } => Self::of_io(source, problem),
-            ResultsError::NoPlan { .. } | ResultsError::Malformed { .. } => Self::Input(problem),
+            ResultsError::NoPlan { .. }
+            | ResultsError::Malformed { .. }
+            | ResultsError::Damaged { .. }
+            | ResultsError::Unlisted { .. }
+            | ResultsError::DamagedJournal { .. } => Self::Input(problem),
         }
     }
 }

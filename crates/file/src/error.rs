@@ -4,15 +4,21 @@ use std::fmt;
 
 use sojourn_core::SpecError;
 
-/// One mistake of a study: the file, line and column, the key, what is allowed, the nearest match.
+use crate::document::At;
+
+/// Mistakes of a study, each with the file, line and column, the key, what is allowed, the nearest
+/// match. At least one; the first is the one that stopped the reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StudyError {
-    mistake: Box<Mistake>,
+    first: Box<Mistake>,
+    others: Vec<Mistake>,
 }
 
+/// One mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Mistake {
+pub struct Mistake {
     place: Place,
+    at: Option<At>,
     key: String,
     problem: SpecError,
 }
@@ -28,7 +34,8 @@ pub struct Place {
 
 impl StudyError {
     pub fn new(place: Place, key: impl Into<String>, problem: SpecError) -> Self {
-        Self { mistake: Box::new(Mistake { place, key: key.into(), problem }) }
+        let first = Box::new(Mistake { place, at: None, key: key.into(), problem });
+        Self { first, others: Vec::new() }
     }
 
     /// Of a file as a whole.
@@ -37,28 +44,75 @@ impl StudyError {
         Self::new(place, "", SpecError::new(problem))
     }
 
+    /// The same, where the place in the tree is known.
+    pub(crate) fn with_at(mut self, at: At) -> Self {
+        self.first.at = Some(at);
+        self
+    }
+
+    /// Puts several into one, in the order in which they are written. `None` for none.
+    pub fn joined(errors: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let mut all: Vec<Mistake> = Vec::new();
+        for error in errors {
+            all.push(*error.first);
+            all.extend(error.others);
+        }
+        // What has no place in the tree is of a whole file and comes first.
+        all.sort_by_key(|mistake| mistake.at);
+        let mut all = all.into_iter();
+        Some(Self { first: Box::new(all.next()?), others: all.collect() })
+    }
+
+    pub fn mistakes(&self) -> impl Iterator<Item = &Mistake> {
+        std::iter::once(&*self.first).chain(&self.others)
+    }
+
+    /// The first mistake.
+    pub fn first(&self) -> &Mistake {
+        &self.first
+    }
+
     pub fn place(&self) -> &Place {
-        &self.mistake.place
+        &self.first.place
+    }
+}
+
+impl Mistake {
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Where in the tree, if it is known.
+    pub fn at(&self) -> Option<At> {
+        self.at
     }
 
     /// With dots: `scenario.path.rate`; empty when no key is to blame.
     pub fn key(&self) -> &str {
-        &self.mistake.key
+        &self.key
     }
 
     pub fn problem(&self) -> &SpecError {
-        &self.mistake.problem
+        &self.problem
     }
 }
 
-impl fmt::Display for StudyError {
+impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Mistake { place, key, problem } = &*self.mistake;
+        let Self { place, key, problem, .. } = self;
         write!(f, "{place}: ")?;
         if !key.is_empty() {
             write!(f, "{key}: ")?;
         }
         problem.fmt(f)
+    }
+}
+
+/// A line for each mistake.
+impl fmt::Display for StudyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.first.fmt(f)?;
+        self.others.iter().try_for_each(|mistake| write!(f, "\n{mistake}"))
     }
 }
 

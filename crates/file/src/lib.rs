@@ -9,6 +9,7 @@
 //! | [`world`] | from keys to a checked `Scenario` |
 //! | [`numbers`] | the numbers in a factor's values |
 //! | [`plan`] | what results keep of all this |
+//! | [`text_file`] | reading files that users name, never without bound |
 //! | [`schema`] | the JSON Schema, generated |
 
 pub mod document;
@@ -19,7 +20,8 @@ pub mod plan;
 pub mod schema;
 pub mod spec;
 pub mod study_file;
+pub mod text_file;
 pub mod world;
 
-pub use error::{Place, StudyError};
-pub use study_file::{FILE_NAME, Overrides, StudyFile, StudyScenario};
+pub use error::{Mistake, Place, StudyError};
+pub use study_file::{FILE_NAME, Overrides, StudyFile, StudyScenario, file_of};

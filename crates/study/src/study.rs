@@ -1,5 +1,6 @@
 //! A study, read and checked: everything that can be wrong has been found.
 
+mod mistakes;
 #[cfg(test)]
 mod tests;
 
@@ -11,7 +12,7 @@ use sojourn_file::document::{Document, Value};
 use sojourn_file::factors;
 use sojourn_file::plan::Factor;
 use sojourn_file::spec::{ClaimSpec, OneOrMany, SCHEMA, StudySpec, ViewKind, ViewSpec};
-use sojourn_file::{FILE_NAME, Overrides, StudyError, StudyFile, StudyScenario};
+use sojourn_file::{FILE_NAME, Overrides, StudyError, StudyFile, StudyScenario, file_of};
 use sojourn_metrics::DELAYS;
 
 use crate::claims::{Claim, Expectation, Names, check_factor, find_factor};
@@ -44,9 +45,12 @@ impl Study {
     /// Reads a study: a file, or a folder with a `study.toml`.
     ///
     /// # Errors
-    /// Whatever is wrong with it; nothing is left for the runs to find.
+    /// Whatever is wrong with it, all at once as far as it can be told; nothing is left for the runs
+    /// to find.
     pub fn load(path: &Path, overrides: &Overrides) -> Result<Self, StudyError> {
-        Self::from_file(StudyFile::load(path, overrides)?)
+        let file = file_of(path);
+        let document = Document::read(&file)?;
+        Self::of(document, file, overrides)
     }
 
     /// Reads a study that stands in no file; relative paths in it start from `folder`.
@@ -59,7 +63,8 @@ impl Study {
         folder: &Path,
         overrides: &Overrides,
     ) -> Result<Self, StudyError> {
-        Self::from_file(StudyFile::parse(name, text, folder, overrides)?)
+        let document = Document::parse(name, text, folder)?;
+        Self::of(document, PathBuf::from(name), overrides)
     }
 
     /// What is no mistake, but seldom meant, and how many scenarios it is said of.
@@ -138,6 +143,13 @@ impl Study {
         let overridden = factors::overridden(&document);
         let is_overridden = |factor: usize| overridden.contains(&plan.factors[factor].name);
         claims(&specs, &document, Names { plan, is_overridden: &is_overridden })
+    }
+
+    fn of(document: Document, path: PathBuf, overrides: &Overrides) -> Result<Self, StudyError> {
+        let read =
+            |document: Document| Self::from_file(StudyFile::of(document, path.clone(), overrides)?);
+        read(document.clone())
+            .map_err(|first| mistakes::all(first, document, &|document| read(document).map(|_| ())))
     }
 
     fn from_file(file: StudyFile) -> Result<Self, StudyError> {

@@ -107,7 +107,7 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
         (
             "rate = \"10Mbps\"",
             "rate = \"trace none.csv\"",
-            "t.toml:9:8: scenario.path.rate: the trace 'none.csv' cannot be read",
+            "t.toml:9:8: scenario.path.rate: the trace 'none.csv': cannot be read",
         ),
         (
             "schema = 1",
@@ -591,8 +591,8 @@ dst = "c"
 
 #[test]
 fn files_that_are_no_studies_are_refused() {
-    let folder = std::env::temp_dir().join(format!("sojourn-mistakes-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path();
     let load = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);
         std::fs::write(&path, bytes).unwrap();
@@ -614,7 +614,6 @@ fn files_that_are_no_studies_are_refused() {
     assert!(load("binary.toml", &[0x89, b'P', b'N', b'G']).contains("byte 0x89 is no text"));
     // Longer than any study, of whatever it is.
     assert!(load("long.toml", &vec![b' '; (64 << 20) + 1]).contains("allowed: at most 64 MiB"));
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// Ten megabytes of good study are a study.
@@ -668,4 +667,83 @@ fn what_the_command_line_sets_is_blamed_on_the_command_line() {
 fn a_missing_file_is_said_to_be_missing() {
     let error = Study::load(Path::new("/nowhere/at/all.toml"), &Overrides::default()).unwrap_err();
     assert!(error.to_string().starts_with("/nowhere/at/all.toml: cannot be read"), "{error}");
+}
+
+/// Each breaks the good study in a way of its own; the line is where the mistake then stands.
+const SEVERAL: [(&str, &str, &str); 9] = [
+    ("title = \"a test\"", "title = 3", "t.toml:2:9: title: the number 3"),
+    (
+        "duration = \"10s\"",
+        "duration = \"10x\"",
+        "t.toml:5:12: scenario.duration: unknown unit 'x'",
+    ),
+    ("rate = \"10Mbps\"", "rat = \"10Mbps\"", "t.toml:9:1: scenario.path.rat: unknown key"),
+    ("rtt = \"20ms\"", "rtt = 20", "t.toml:10:7: scenario.path.rtt: the number 20"),
+    (
+        "cca = \"cubic\"\n",
+        "cca = \"qubic\"\n",
+        "t.toml:16:7: scenario.flow.0.cca: unknown congestion",
+    ),
+    (
+        "[\"pfifo limit 50\", \"fq_codel\"]",
+        "[\"pfifo limit 50\", \"fq_codl\", \"fq_codel\"]",
+        "t.toml:23:35: scenario.path.queue: unknown queue",
+    ),
+    ("seeds = 2", "seeds = 0", "t.toml:27:9: repeat.seeds: no seeds"),
+    ("y = \"goodput\"", "y = \"goodputs\"", "t.toml:32:5: views.share.y: no metric"),
+    (
+        "expect = [\"goodput(cubic) > 5 Mbps\"]",
+        "expect = [\"goodput(qubic) > 5 Mbps\", \"rtt_p50(echo) > 5 Mbps\"]",
+        "t.toml:38:20: claim.0.expect: no flow or queue is named 'qubic'",
+    ),
+];
+
+#[test]
+fn all_mistakes_are_told_at_once_in_the_order_of_the_file() {
+    let text = SEVERAL.iter().fold(GOOD.to_owned(), |text, (old, new, _)| {
+        assert_eq!(text.matches(old).count(), 1, "'{old}' stands there once");
+        text.replace(old, new)
+    });
+    let error = read(&text).expect_err("nine mistakes");
+    let lines: Vec<&str> = error.lines().collect();
+    for (line, (.., message)) in lines.iter().zip(&SEVERAL) {
+        assert!(line.starts_with(message), "\n  wanted: {message}\n  found:\n{error}");
+    }
+    assert!(lines[9].starts_with("t.toml:38:"), "the second expectation too:\n{error}");
+    assert_eq!(lines.len(), 10, "{error}");
+}
+
+/// Any two of them: no mistake hides another, and none is told that is not there.
+#[test]
+fn two_mistakes_are_two_lines() {
+    for (one, first) in SEVERAL.iter().enumerate() {
+        for second in &SEVERAL[one + 1..] {
+            let text = GOOD.replace(first.0, first.1).replace(second.0, second.1);
+            let error = read(&text).expect_err("two mistakes");
+            let lines: Vec<&str> = error.lines().collect();
+            // The last of the list has two expectations.
+            let wanted = if second.2.contains("expect") { 3 } else { 2 };
+            assert_eq!(lines.len(), wanted, "{} and {}:\n{error}", first.2, second.2);
+            assert!(lines[0].starts_with(first.2) && lines[1].starts_with(second.2), "{error}");
+        }
+    }
+}
+
+#[test]
+fn mistakes_of_toml_are_told_at_once() {
+    let text = GOOD.replace("rate = \"10Mbps\"", "rate = ").replace("seeds = 2", "seeds == 2");
+    let error = read(&text).expect_err("two mistakes");
+    let places: Vec<&str> =
+        error.lines().filter_map(|line| line.split(": not TOML").next()).collect();
+    assert_eq!(places.len(), 2, "{error}");
+    assert!(places[0].starts_with("t.toml:9:") && places[1].starts_with("t.toml:27:"), "{error}");
+}
+
+#[test]
+fn mistakes_without_number_are_bounded() {
+    let claims: String = (0..100)
+        .map(|n| format!("[[claim]]\nid = \"L{n}\"\ntext = \"t\"\nexpect = \"nothing\"\n"))
+        .collect();
+    let error = read(&format!("{GOOD}{claims}")).expect_err("a hundred mistakes");
+    assert_eq!(error.lines().count(), 20);
 }

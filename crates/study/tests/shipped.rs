@@ -29,11 +29,8 @@ fn every_shipped_study_runs_and_its_claims_can_be_checked() {
         let shorten = Some(Span::from_millis(2500));
         let overrides = Overrides { seeds: Some(1), shorten, ..Overrides::default() };
         let study = Study::load(&path, &overrides).unwrap_or_else(|error| panic!("{error}"));
-        let out = std::env::temp_dir().join(format!(
-            "sojourn-shipped-{}-{}",
-            path.file_name().unwrap().display(),
-            std::process::id()
-        ));
+        let scratch = tempfile::tempdir().unwrap();
+        let out = scratch.path().join("out");
         let summary = runner::run(&study, &runner::Options::new(&out), &|_| {}).unwrap();
         assert_eq!(summary.failed, [], "{}", path.display());
         let report = summary.claims.unwrap();
@@ -50,7 +47,6 @@ fn every_shipped_study_runs_and_its_claims_can_be_checked() {
         let results = Folder::open(&out).unwrap();
         assert!(results.is_complete());
         assert!(results.claims == Some(report), "claims are read back as they were written");
-        std::fs::remove_dir_all(&out).unwrap();
     }
 }
 

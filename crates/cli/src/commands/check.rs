@@ -5,7 +5,7 @@ use sojourn_study::{Overrides, Study};
 
 use super::{count, run};
 use crate::args::{CheckArgs, Format};
-use crate::failure::Failure;
+use crate::failure::{Failure, told};
 use crate::output::Output;
 use crate::table::Records;
 
@@ -40,7 +40,7 @@ pub(super) fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {
                     output.log(&format_args!("note: {notice} ({number} of {scenarios})"));
                 }
             }
-            Err(problem) => problems.push(problem.to_string()),
+            Err(problem) => problems.push(told(&problem)),
         }
     }
     match args.format {

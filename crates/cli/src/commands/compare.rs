@@ -2,15 +2,15 @@
 
 use serde_json::json;
 use sojourn_report::compare::{self, Change, Judgement};
-use sojourn_study::results::Folder;
 
+use super::open;
 use crate::args::{CompareArgs, Format};
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
 use crate::table::Records;
 
 pub(super) fn compare(args: &CompareArgs, output: Output) -> Result<Outcome, Failure> {
-    let (before, after) = (Folder::open(&args.before)?, Folder::open(&args.after)?);
+    let (before, after) = (open(&args.before, output)?, open(&args.after, output)?);
     let comparison = compare::compare(&before, &after);
     if comparison.paired == 0 && comparison.by_samples == 0 {
         return Err(Failure::Input(format!(

@@ -6,16 +6,16 @@ use sojourn_core::SpecError;
 use sojourn_report::export::{MahimahiLog, flent, iperf3, runs_csv, series_csv};
 use sojourn_report::pcap::{PcapConfig, PcapObserver, Taps};
 use sojourn_study::Study;
-use sojourn_study::results::{FailedRun, Folder, Plan, Results};
+use sojourn_study::results::{FailedRun, Plan, Results};
 
-use super::find_run;
 use super::resimulate::{resimulate, study_of};
+use super::{find_run, open};
 use crate::args::{ExportArgs, ExportFormat, Tapped};
 use crate::failure::Failure;
 use crate::output::{Output, Sink};
 
 pub(super) fn export(args: &ExportArgs, output: Output) -> Result<(), Failure> {
-    let results = Folder::open(&args.folder)?;
+    let results = open(&args.folder, output)?;
     let out = args.out.as_deref();
     let run = match &args.run {
         Some(name) => find_run(&results, name)?,

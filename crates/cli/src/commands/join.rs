@@ -1,9 +1,8 @@
 //! `sojourn join`: the result folders of shards become one.
 
-use sojourn_study::results::Folder;
 use sojourn_study::runner::{self, Shard};
 
-use super::run;
+use super::{open, run};
 use crate::args::JoinArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
@@ -11,7 +10,8 @@ use crate::output::Output;
 pub(super) fn join(args: &JoinArgs, output: Output) -> Result<Outcome, Failure> {
     let mut plan = None;
     for folder in &args.folders {
-        plan.get_or_insert(Folder::open(folder)?.plan);
+        let results = open(folder, output)?;
+        plan.get_or_insert(results.plan);
     }
     let plan = plan.ok_or_else(|| Failure::input("nothing to join: no folder is given"))?;
     let out = args.out.clone().unwrap_or_else(|| run::default_folder(&plan, Shard::WHOLE));

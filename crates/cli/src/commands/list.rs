@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use clap::ValueEnum;
 use serde_json::{Value, json};
 use sojourn_core::{Param, SpecError};
 use sojourn_file::FILE_NAME;
@@ -13,7 +12,7 @@ use sojourn_metrics::{METRICS, Scope};
 use sojourn_study::{Overrides, Study};
 
 use super::run;
-use crate::args::{Format, ListArgs, Listed};
+use crate::args::{Format, ListArgs};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::table::{Grid, Records};
@@ -22,29 +21,37 @@ use crate::table::{Grid, Records};
 const STUDIES: &str = "studies";
 
 pub(super) fn list(args: &ListArgs, output: Output) -> Result<(), Failure> {
-    let kind = args.kind.as_deref().map(|kind| (kind, Listed::from_str(kind, true).ok()));
-    let (kinds, name) = match (kind, &args.name) {
-        (None, _) => (Listed::ALL.to_vec(), None),
-        (Some((_, Some(kind))), name) => (vec![kind], name.as_deref()),
+    let kind = args.kind.as_deref().map(|kind| (kind, Listed::of(kind)));
+    let (headings, name) = match (kind, &args.name) {
+        (None, _) => (Heading::ALL.to_vec(), None),
+        (Some((_, Some(kind))), name) => (kind.headings().to_vec(), name.as_deref()),
         // A name alone, of whatever kind.
-        (Some((name, None)), None) => (Listed::ALL.to_vec(), Some(name)),
+        (Some((name, None)), None) => (Heading::ALL.to_vec(), Some(name)),
         (Some((kind, None)), Some(_)) => {
             let error = SpecError::new(format!("there is no kind '{kind}'"));
-            return Err(Failure::input(error.near(kind, KINDS).allow(KINDS)));
+            return Err(Failure::input(error.near(kind, kinds()).allow(kinds())));
         }
     };
     let mut sections = Vec::new();
-    for kind in kinds {
-        sections.extend(sections_of(kind)?);
+    for heading in headings {
+        sections.push(heading.section()?);
     }
-    sections.retain(|section| !section.entries.is_empty());
+    let mut shown = Shown::Names;
     if let Some(name) = name {
-        select(&mut sections, name, args.name.is_none())?;
+        shown = select(&mut sections, name, args.name.is_none())?;
     }
     match args.format {
+        Format::Table if args.kind.is_none() => output.data(&summary(&sections)),
         Format::Table => {
-            let texts = sections.iter().map(|section| section.text(args.kind.is_some()));
-            output.data(&texts.collect::<Vec<_>>().join("\n"))
+            let texts = sections.iter().map(|section| section.text(shown));
+            let mut text = texts.collect::<Vec<_>>().join("\n");
+            let has_params = |entry: &Entry| !entry.params.is_empty();
+            let hidden =
+                sections.iter().flat_map(|section| &section.entries).find(|e| has_params(e));
+            if let Some(entry) = hidden.filter(|_| shown == Shown::Names) {
+                let _ = write!(text, "\nParameters and defaults: sojourn list {}\n", entry.name);
+            }
+            output.data(&text)
         }
         Format::Json => {
             let entries = sections.iter().flat_map(|section| &section.entries);
@@ -54,15 +61,153 @@ pub(super) fn list(args: &ListArgs, output: Output) -> Result<(), Failure> {
     }
 }
 
-const KINDS: [&str; 6] = ["cca", "queue", "app", "link", "metric", "study"];
+/// What can be asked for: a heading, or `link` for the three that a link has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Listed {
+    One(Heading),
+    Link,
+}
 
 impl Listed {
-    const ALL: [Self; 6] =
-        [Self::Cca, Self::Queue, Self::App, Self::Link, Self::Metric, Self::Study];
+    /// By the word of a heading, its plural, or what the field calls it.
+    fn of(word: &str) -> Option<Self> {
+        const OTHERS: [(&str, Listed); 15] = [
+            ("link", Listed::Link),
+            ("links", Listed::Link),
+            ("tcp", Listed::One(Heading::Cca)),
+            ("algorithm", Listed::One(Heading::Cca)),
+            ("algorithms", Listed::One(Heading::Cca)),
+            ("congestion", Listed::One(Heading::Cca)),
+            ("qdisc", Listed::One(Heading::Queue)),
+            ("qdiscs", Listed::One(Heading::Queue)),
+            ("aqm", Listed::One(Heading::Queue)),
+            ("application", Listed::One(Heading::App)),
+            ("applications", Listed::One(Heading::App)),
+            ("traffic", Listed::One(Heading::App)),
+            ("studies", Listed::One(Heading::Study)),
+            ("losses", Listed::One(Heading::Loss)),
+            ("size", Listed::One(Heading::Sizes)),
+        ];
+        let word = word.to_ascii_lowercase();
+        let heading = Heading::ALL.into_iter().find(|heading| {
+            word.strip_prefix(heading.word()).is_some_and(|s| s.is_empty() || s == "s")
+        });
+        let other = || OTHERS.iter().find(|(other, _)| *other == word).map(|(_, listed)| *listed);
+        heading.map(Self::One).or_else(other)
+    }
+
+    fn headings(self) -> &'static [Heading] {
+        match self {
+            Self::One(heading) => {
+                let position = Heading::ALL.iter().position(|other| *other == heading);
+                position.map_or(&[], |position| &Heading::ALL[position..=position])
+            }
+            Self::Link => &[Heading::Rate, Heading::Loss, Heading::Jitter],
+        }
+    }
+}
+
+/// A heading of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heading {
+    Cca,
+    Queue,
+    App,
+    Sizes,
+    Rate,
+    Loss,
+    Jitter,
+    Metric,
+    Study,
+}
+
+impl Heading {
+    const ALL: [Self; 9] = [
+        Self::Cca,
+        Self::Queue,
+        Self::App,
+        Self::Sizes,
+        Self::Rate,
+        Self::Loss,
+        Self::Jitter,
+        Self::Metric,
+        Self::Study,
+    ];
+
+    /// What it is asked for by.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Cca => "cca",
+            Self::Queue => "queue",
+            Self::App => "app",
+            Self::Sizes => "sizes",
+            Self::Rate => "rate",
+            Self::Loss => "loss",
+            Self::Jitter => "jitter",
+            Self::Metric => "metric",
+            Self::Study => "study",
+        }
+    }
+
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Cca => "Congestion controls",
+            Self::Queue => "Queues",
+            Self::App => "Applications",
+            Self::Sizes => "Sizes of transfers",
+            Self::Rate => "Link rates",
+            Self::Loss => "Losses of links",
+            Self::Jitter => "Jitters of links",
+            Self::Metric => "Metrics",
+            Self::Study => "Studies",
+        }
+    }
+
+    fn section(self) -> Result<Section, Failure> {
+        let models = |models: &[Model]| -> Vec<Entry> {
+            let entry = |model: &Model| Entry::new(self, model.name, model.doc, model.params);
+            models.iter().map(entry).collect()
+        };
+        let entries = match self {
+            Self::Cca => {
+                let algorithms = sojourn_cca::algorithms().iter();
+                algorithms.map(|a| Entry::new(self, a.name, a.doc, a.params)).collect()
+            }
+            Self::Queue => {
+                let disciplines = sojourn_qdisc::disciplines().iter();
+                disciplines.map(|d| Entry::new(self, d.name, d.doc, d.params)).collect()
+            }
+            Self::App => applications(),
+            Self::Sizes => {
+                let sizes = sojourn_host::apps::arrivals::sizes().iter();
+                sizes.map(|s| Entry::new(self, s.name, s.doc, s.params)).collect()
+            }
+            Self::Rate => models(sojourn_link::rates()),
+            Self::Loss => models(sojourn_link::losses()),
+            Self::Jitter => models(sojourn_link::jitters()),
+            Self::Metric => metrics(),
+            Self::Study => studies()?,
+        };
+        Ok(Section { heading: self, entries })
+    }
+}
+
+/// The words by which kinds can be asked for.
+fn kinds() -> impl Iterator<Item = &'static str> {
+    Heading::ALL.into_iter().map(Heading::word)
+}
+
+/// How much of each entry is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    /// A line each.
+    Names,
+    /// With parameters and defaults.
+    Parameters,
 }
 
 struct Section {
-    title: &'static str,
+    heading: Heading,
     entries: Vec<Entry>,
 }
 
@@ -83,60 +228,101 @@ struct Parameter {
     doc: String,
 }
 
-fn sections_of(kind: Listed) -> Result<Vec<Section>, Failure> {
-    let model = |kind: &'static str, models: &[Model]| -> Vec<Entry> {
-        models.iter().map(|model| Entry::new(kind, model.name, model.doc, model.params)).collect()
-    };
-    Ok(match kind {
-        Listed::Cca => {
-            let algorithms = sojourn_cca::algorithms().iter();
-            let entries = algorithms.map(|a| Entry::new("cca", a.name, a.doc, a.params)).collect();
-            vec![Section { title: "Congestion controls (cca)", entries }]
-        }
-        Listed::Queue => {
-            let disciplines = sojourn_qdisc::disciplines().iter();
-            let entries =
-                disciplines.map(|d| Entry::new("queue", d.name, d.doc, d.params)).collect();
-            vec![Section { title: "Queues (queue)", entries }]
-        }
-        Listed::App => {
-            let sizes = sojourn_host::apps::arrivals::sizes().iter();
-            let sizes = sizes.map(|s| Entry::new("sizes", s.name, s.doc, s.params)).collect();
-            vec![
-                Section { title: "Applications (app)", entries: applications() },
-                Section { title: "Sizes of transfers (sizes)", entries: sizes },
-            ]
-        }
-        Listed::Link => vec![
-            Section { title: "Link rates (rate)", entries: model("rate", sojourn_link::rates()) },
-            Section { title: "Losses (loss)", entries: model("loss", sojourn_link::losses()) },
-            Section {
-                title: "Jitters (jitter)",
-                entries: model("jitter", sojourn_link::jitters()),
-            },
-        ],
-        Listed::Metric => vec![Section { title: "Metrics", entries: metrics() }],
-        Listed::Study => vec![Section { title: "Studies", entries: studies()? }],
-    })
-}
+/// What people call things, and the words of names that mean them.
+const CALLED: [(&[&str], &[&str]); 14] = [
+    (
+        &["latency", "delay", "lag", "bufferbloat"],
+        &["rtt", "owd", "ping", "sojourn", "srtt", "delay"],
+    ),
+    (&["throughput", "bandwidth", "speed", "mbps"], &["goodput", "throughput"]),
+    (&["fct", "completion", "completions", "flowtime"], &["fct", "completion", "completions"]),
+    (&["slowdown", "stretch"], &["slowdown"]),
+    (&["drop", "drops", "dropped", "loss", "lost"], &["drops", "drop", "dropped", "lost", "loss"]),
+    (&["retransmission", "retransmissions", "retransmit"], &["retransmits", "retransmit"]),
+    (&["fairness", "fair", "jain"], &["jain", "share", "min", "apart"]),
+    (&["jitter"], &["jitter", "ipdv", "pdv", "gap"]),
+    (&["ecn", "ce", "mark", "marks", "marking"], &["marks", "marked", "ce"]),
+    (&["buffer", "backlog", "occupancy", "qlen"], &["queue"]),
+    (&["utilization", "utilisation", "load"], &["utilisation", "busy"]),
+    (&["video", "game", "gaming", "frame", "fps"], &["frame", "frames", "fps", "stall", "freeze"]),
+    (&["stall", "stalls", "freeze", "freezes"], &["stall", "freeze"]),
+    (&["voice", "voip", "call", "quality", "qoe"], &["mos", "ping", "pdv"]),
+];
 
-/// Leaves the entries of that name.
-fn select(sections: &mut Vec<Section>, name: &str, of_any_kind: bool) -> Result<(), Failure> {
+/// Whether an entry is one that was asked for.
+type IsMeant<'a> = &'a dyn Fn(&Entry) -> bool;
+
+/// Leaves the entries of that name; else those whose names have that word, or one that means the
+/// same; else those whose description has it.
+fn select(sections: &mut Vec<Section>, name: &str, of_any_kind: bool) -> Result<Shown, Failure> {
     let names: Vec<String> =
         sections.iter().flat_map(|section| &section.entries).map(|e| e.name.clone()).collect();
+    let word = name.to_ascii_lowercase();
+    let is_exact = |entry: &Entry| entry.name == name;
+    let means: Vec<&str> = CALLED
+        .iter()
+        .filter(|(called, _)| called.contains(&&word[..]))
+        .flat_map(|(_, words)| words.iter().copied())
+        .chain([&word[..]])
+        .collect();
+    let is_called = |entry: &Entry| {
+        let mut words = entry.name.split(['_', '-', '/']);
+        words.any(|own| means.contains(&own.trim_end_matches(|c: char| c.is_ascii_digit())))
+    };
+    let is_described = |entry: &Entry| {
+        let mut words = entry.doc.split(|c: char| !c.is_alphanumeric() && c != '-');
+        words.any(|own| own.eq_ignore_ascii_case(&word))
+    };
+    let ways: [(IsMeant<'_>, Shown); 3] =
+        [(&is_exact, Shown::Parameters), (&is_called, Shown::Names), (&is_described, Shown::Names)];
+    let has =
+        |is_meant: IsMeant<'_>| sections.iter().flat_map(|section| &section.entries).any(is_meant);
+    let Some((is_meant, shown)) = ways.into_iter().find(|(is_meant, _)| has(is_meant)) else {
+        let mut near: Vec<&str> = names.iter().map(String::as_str).collect();
+        let error = SpecError::new(format!("nothing here is named or called '{name}'"));
+        return Err(Failure::input(match of_any_kind {
+            true => {
+                kinds().for_each(|kind| near.push(kind));
+                error.near(name, near).allow(kinds())
+            }
+            false => error.near(name, near).allow(&names),
+        }));
+    };
     for section in sections.iter_mut() {
-        section.entries.retain(|entry| entry.name == name);
+        section.entries.retain(is_meant);
     }
     sections.retain(|section| !section.entries.is_empty());
-    if sections.is_empty() {
-        let names = || names.iter().map(String::as_str);
-        let error = SpecError::new(format!("nothing here is named '{name}'"));
-        return Err(Failure::input(match of_any_kind {
-            true => error.near(name, names().chain(KINDS)).allow(KINDS),
-            false => error.near(name, names()).allow(names()),
-        }));
+    Ok(shown)
+}
+
+/// A line for each heading: the word that lists it, how many there are, and what they are called.
+fn summary(sections: &[Section]) -> String {
+    /// Names of what is longer are no summary.
+    const MOST: usize = 30;
+    let mut grid = Grid::new(["kind", ">how many", "are"]);
+    for section in sections.iter().filter(|section| !section.entries.is_empty()) {
+        let mut names = section.entries.iter().map(|entry| entry.name.clone()).collect::<Vec<_>>();
+        if names.len() > MOST {
+            // Of a family of names, its first word.
+            names.iter_mut().for_each(|name| {
+                let end = name.find('_').unwrap_or(name.len());
+                name.truncate(end);
+                name.truncate(name.trim_end_matches(|c: char| c.is_ascii_digit()).len());
+            });
+            names.sort();
+            names.dedup();
+        }
+        grid.row([
+            section.heading.word().to_owned(),
+            section.entries.len().to_string(),
+            format!("{}: {}", section.heading.title(), names.join(", ")),
+        ]);
     }
-    Ok(())
+    format!(
+        "{}\nOne kind: sojourn list queue. One name, with parameters: sojourn list cake. \
+         A word: sojourn list latency\n",
+        grid.fitted()
+    )
 }
 
 /// Keys of an application with what the schema says of them.
@@ -166,7 +352,7 @@ fn applications() -> Vec<Entry> {
         }
     };
     let entry = |app: &AppKind| Entry {
-        kind: "app",
+        kind: Heading::App.word(),
         name: app.name().to_owned(),
         doc: app.doc().to_owned(),
         facts: Vec::new(),
@@ -182,7 +368,7 @@ fn metrics() -> Vec<Entry> {
             scope @ (Scope::Flow | Scope::Run) => scope.name(),
         };
         Entry {
-            kind: "metric",
+            kind: Heading::Metric.word(),
             name: metric.name.to_owned(),
             doc: one_line(metric.doc),
             facts: vec![("of", json!(of)), ("unit", json!(metric.unit))],
@@ -209,7 +395,7 @@ fn studies() -> Result<Vec<Entry>, Failure> {
     for path in paths {
         let study = Study::load(&path, &Overrides::default())?;
         entries.push(Entry {
-            kind: "study",
+            kind: Heading::Study.word(),
             name: path.display().to_string(),
             doc: study.title.clone(),
             facts: vec![
@@ -223,7 +409,7 @@ fn studies() -> Result<Vec<Entry>, Failure> {
 }
 
 impl Entry {
-    fn new(kind: &'static str, name: &str, doc: &str, params: &[Param]) -> Self {
+    fn new(heading: Heading, name: &str, doc: &str, params: &[Param]) -> Self {
         let parameter = |param: Param| Parameter {
             name: param.name.to_owned(),
             kind: param.kind.to_string(),
@@ -232,7 +418,7 @@ impl Entry {
             doc: one_line(param.doc),
         };
         Self {
-            kind,
+            kind: heading.word(),
             name: name.to_owned(),
             doc: one_line(doc),
             facts: Vec::new(),
@@ -260,10 +446,10 @@ impl Entry {
 }
 
 impl Section {
-    fn text(&self, in_full: bool) -> String {
-        let mut text = format!("{}\n\n", self.title);
+    fn text(&self, shown: Shown) -> String {
+        let mut text = format!("{} ({})\n\n", self.heading.title(), self.heading.word());
         let has_params = self.entries.iter().any(|entry| !entry.params.is_empty());
-        if !in_full || !has_params {
+        if shown == Shown::Names || !has_params {
             let mut grid = Grid::new(self.head());
             for entry in &self.entries {
                 let facts = entry.facts.iter().map(|(_, value)| plain(value));

@@ -14,9 +14,11 @@ mod run;
 mod show;
 mod trace;
 
+use std::path::Path;
+
 use clap::CommandFactory;
 
-use sojourn_study::results::Results;
+use sojourn_study::results::{Folder, Results};
 
 use crate::args::{Cli, Command};
 use crate::failure::{Failure, Outcome};
@@ -43,6 +45,19 @@ pub(crate) fn execute(command: &Command, output: Output) -> Result<Outcome, Fail
         Command::Doctor(args) => doctor::doctor(args, output)?,
     }
     Ok(Outcome::Fine)
+}
+
+/// Opens a result folder, and says so when nothing can be said of its soundness.
+fn open(folder: &Path, output: Output) -> Result<Results, Failure> {
+    let results = Folder::open(folder)?;
+    if !results.has_checksums() {
+        output.log(&format_args!(
+            "{}: an older version wrote this folder, without checksums: damage to its files would \
+             not be noticed",
+            folder.display()
+        ));
+    }
+    Ok(results)
 }
 
 /// `45 runs`, `1 run`.

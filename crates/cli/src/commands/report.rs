@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use sojourn_report::{Options, html};
-use sojourn_study::results::{Folder, Results};
+use sojourn_study::results::Results;
 
+use super::open;
 use crate::args::ReportArgs;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -13,9 +14,9 @@ const FILE_NAME: &str = "report.html";
 
 pub(super) fn report(args: &ReportArgs, output: Output) -> Result<(), Failure> {
     match &args.out {
-        Some(out) if out == Path::new("-") => output.data(&page(&Folder::open(&args.folder)?)?),
+        Some(out) if out == Path::new("-") => output.data(&page(&open(&args.folder, output)?)?),
         Some(out) => {
-            output.to(Some(out), page(&Folder::open(&args.folder)?)?.as_bytes())?;
+            output.to(Some(out), page(&open(&args.folder, output)?)?.as_bytes())?;
             output.data(&format!("{}\n", out.display()))
         }
         None => {
@@ -28,7 +29,7 @@ pub(super) fn report(args: &ReportArgs, output: Output) -> Result<(), Failure> {
 /// Puts the page into the folder.
 pub(super) fn write(folder: &Path, output: Output) -> Result<PathBuf, Failure> {
     let path = folder.join(FILE_NAME);
-    output.to(Some(&path), page(&Folder::open(folder)?)?.as_bytes())?;
+    output.to(Some(&path), page(&open(folder, output)?)?.as_bytes())?;
     Ok(path)
 }
 

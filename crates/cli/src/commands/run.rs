@@ -6,7 +6,7 @@ use serde_json::json;
 use sojourn_file::FILE_NAME;
 use sojourn_report::terminal;
 use sojourn_study::Study;
-use sojourn_study::results::{Folder, Plan};
+use sojourn_study::results::{Folder, Plan, ResultsError};
 use sojourn_study::runner::{self, Options, Shard, Summary};
 
 use super::{claims, count, export, report};
@@ -151,6 +151,9 @@ fn dry_run(
         Ok(results) if results.plan.digest == plan.digest => {
             let is_missing = |run: &u32| !results.missing.contains(run);
             (0..plan.runs.len() as u32).filter(is_missing).collect()
+        }
+        Err(error @ (ResultsError::Damaged { .. } | ResultsError::Unlisted { .. })) => {
+            return Err(error.into());
         }
         _ => Vec::new(),
     };

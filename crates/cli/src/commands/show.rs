@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use sojourn_metrics::stats;
 use sojourn_report::terminal;
 use sojourn_study::metrics;
-use sojourn_study::results::{Folder, Kind, Plan, Results, Row, Series};
+use sojourn_study::results::{Kind, Plan, Results, Row, Series};
 
-use super::{find_run, run};
+use super::{find_run, open, run};
 use crate::args::{Format, ShowArgs};
 use crate::failure::Failure;
 use crate::number::{estimate, number};
@@ -32,7 +32,7 @@ const PLOT_WIDTH: usize = 100;
 const PLOT_HEIGHT: usize = 10;
 
 pub(super) fn show(args: &ShowArgs, output: Output) -> Result<(), Failure> {
-    let results = Folder::open(&args.folder)?;
+    let results = open(&args.folder, output)?;
     let asked = asked(&args.metric)?;
     if let Some(scenario) = args.scenario {
         return show_scenario(&results, scenario, output);

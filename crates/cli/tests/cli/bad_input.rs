@@ -34,7 +34,7 @@ fn an_unknown_key() {
     refused_with(
         "rtt   = \"20ms\"",
         "rrt   = \"20ms\"",
-        &["scenario.path.rrt", "did you mean 'rtt'?", "allowed: rate, queue, rtt"],
+        &["scenario.path.rrt", "did you mean 'rtt'?", "allowed: rate, queue, buffer, rtt"],
     );
 }
 

@@ -162,3 +162,59 @@ fn a_closed_pipe_is_no_error() {
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
+
+#[test]
+fn a_damaged_folder_is_refused_by_all_that_read_it() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--out", "out"]);
+    scratch.must(&["run", "study.toml", "--out", "sound"]);
+    let whole = std::fs::read(scratch.path("out/delays.parquet")).expect("it is there");
+    for name in ["plan.json", "runs.parquet", "series.parquet", "claims.json", "study.toml"] {
+        let path = scratch.path("out").join(name);
+        let good = std::fs::read(&path).expect("it is there");
+        let mut bad = good.clone();
+        bad[good.len() / 2] ^= 4;
+        std::fs::write(&path, bad).expect("it can be written");
+        for words in [
+            &["report", "out"][..],
+            &["show", "out", "0"],
+            &["compare", "sound", "out"],
+            &["export", "out", "0", "--format", "csv"],
+            &["join", "out", "--out", "joined"],
+            &["run", "study.toml", "--out", "out"],
+        ] {
+            if name == "series.parquet" && words[0] == "compare" {
+                // It reads no series.
+                continue;
+            }
+            if matches!(name, "claims.json" | "study.toml") && words[0] == "run" {
+                // It writes them anew.
+                continue;
+            }
+            let ended = scratch.sojourn(words);
+            assert_eq!(ended.code, Some(2), "{words:?} {name}: {}", ended.stderr);
+            let said = format!("{name}: damaged: its SHA-256 is not");
+            assert!(ended.stderr.contains(&said), "{words:?} {name}: {}", ended.stderr);
+        }
+        std::fs::write(&path, good).expect("it can be written");
+    }
+    assert_eq!(std::fs::read(scratch.path("out/delays.parquet")).ok(), Some(whole));
+    // `sha256sum` finds the same.
+    let mut check = std::process::Command::new("sha256sum");
+    let ended = check.args(["--check", "--quiet", "SHA256SUMS"]).current_dir(scratch.path("out"));
+    if let Ok(ended) = ended.status() {
+        assert!(ended.success());
+    }
+}
+
+#[test]
+fn a_folder_of_an_older_version_is_read_with_a_warning() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--out", "out"]);
+    std::fs::remove_file(scratch.path("out/SHA256SUMS")).expect("it is there");
+    let ended = scratch.must(&["show", "out"]);
+    assert!(ended.stderr.contains("without checksums"), "{}", ended.stderr);
+    // The same command writes them.
+    scratch.must(&["run", "study.toml", "--out", "out"]);
+    assert_eq!(scratch.must(&["show", "out"]).stderr, "");
+}

@@ -2,9 +2,10 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+
+use tempfile::TempDir;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_sojourn");
 
@@ -46,25 +47,21 @@ expect = "goodput(alice) + goodput(bob) > 5 Mbps"
 "#;
 
 pub(crate) struct Scratch {
-    folder: PathBuf,
+    folder: TempDir,
 }
 
 impl Scratch {
     /// With `study.toml` in it.
     pub(crate) fn new() -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("cli-{}-{number}", std::process::id());
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).expect("the target folder can be written");
-        let scratch = Self { folder };
+        let folder =
+            tempfile::Builder::new().prefix("cli-").tempdir_in(env!("CARGO_TARGET_TMPDIR"));
+        let scratch = Self { folder: folder.expect("the target folder can be written") };
         scratch.write("study.toml", STUDY);
         scratch
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        self.folder.path().join(name)
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) {
@@ -85,14 +82,14 @@ impl Scratch {
     /// Names of everything that is there, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names = Vec::new();
-        let mut folders = vec![self.folder.clone()];
+        let mut folders = vec![self.folder.path().to_owned()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(&folder).expect("a scratch folder is there") {
                 let path = entry.expect("a scratch folder can be read").path();
                 if path.is_dir() {
                     folders.push(path.clone());
                 }
-                let name = path.strip_prefix(&self.folder).expect("it is inside");
+                let name = path.strip_prefix(self.folder.path()).expect("it is inside");
                 names.push(name.display().to_string());
             }
         }
@@ -102,7 +99,7 @@ impl Scratch {
 
     pub(crate) fn command(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
         let mut command = Command::new(PROGRAM);
-        command.args(words).current_dir(&self.folder).stdin(Stdio::null());
+        command.args(words).current_dir(self.folder.path()).stdin(Stdio::null());
         command
     }
 
@@ -132,9 +129,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         // What a failed test left is worth a look.
-        if !std::thread::panicking() {
-            let _ = fs::remove_dir_all(&self.folder);
-        }
+        self.folder.disable_cleanup(std::thread::panicking());
     }
 }
 

@@ -195,7 +195,7 @@ fn a_run_is_shown_by_its_number_or_its_name() {
     let json = scratch.must(&["show", "out", "5", "--format", "json"]).json();
     let name = json["id"].as_str().expect("a name");
     assert_eq!(scratch.must(&["show", "out", &name[..12]]).stdout, by_number.stdout);
-    for wrong in ["6", "xyz", ""] {
+    for wrong in ["100006", "xyz", ""] {
         let ended = scratch.sojourn(&["show", "out", wrong]);
         assert_eq!(ended.code, Some(2));
         assert!(ended.stderr.contains("allowed: 0 to 5"), "{}", ended.stderr);
@@ -203,13 +203,36 @@ fn a_run_is_shown_by_its_number_or_its_name() {
 }
 
 #[test]
-fn what_has_a_name_is_listed_with_its_parameters() {
+fn the_list_is_a_summary_and_every_heading_of_it_can_be_asked_for() {
     let scratch = Scratch::new();
     let all = scratch.must(&["list"]).stdout;
-    for name in ["cubic", "bbr3-linux", "fq_codel", "on_off", "mahimahi", "gemodel", "goodput_mbps"]
-    {
-        assert!(all.lines().any(|line| line.starts_with(name)), "{name} is not listed");
+    assert!(all.lines().count() < 20, "{all}");
+    for name in ["cubic", "bbr3-linux", "fq_codel", "on_off", "mahimahi", "gemodel", "goodput"] {
+        assert!(all.contains(name), "{name} is not in the summary");
     }
+    let kinds: Vec<&str> = all
+        .lines()
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(kinds, ["cca", "queue", "app", "sizes", "rate", "loss", "jitter", "metric"]);
+    for kind in kinds {
+        let listed = scratch.must(&["list", kind]).stdout;
+        let head = listed.lines().next().expect("a heading");
+        assert!(head.ends_with(&format!("({kind})")), "{head}");
+        assert!(listed.lines().count() > 3, "{listed}");
+        // And by its plural.
+        assert_eq!(scratch.must(&["list", &format!("{kind}s").replace("ss", "s")]).stdout, listed);
+    }
+    // What a program reads holds everything.
+    let json = scratch.must(&["list", "--format", "json"]).json();
+    assert!(json.as_array().expect("a list").len() > 150);
+}
+
+#[test]
+fn what_has_a_name_is_listed_with_its_parameters() {
+    let scratch = Scratch::new();
     let cake = scratch.must(&["list", "queue", "cake"]).stdout;
     assert!(cake.contains("bandwidth") && cake.contains("ack-filter"), "{cake}");
     // A name is enough.
@@ -223,6 +246,35 @@ fn what_has_a_name_is_listed_with_its_parameters() {
     let ended = scratch.sojourn(&["list", "queue", "fq_coddel"]);
     assert_eq!(ended.code, Some(2));
     assert!(ended.stderr.contains("did you mean 'fq_codel'?"), "{}", ended.stderr);
+}
+
+#[test]
+fn what_people_call_something_finds_it() {
+    let scratch = Scratch::new();
+    for (word, names) in [
+        ("fct", &["fct_p50_ms", "completion_mean_ms"][..]),
+        ("completion", &["completion_mean_ms", "fct_p95_ms"]),
+        ("latency", &["rtt_p95_ms", "owd_p99_ms", "sojourn_p50_ms", "ping_p95_ms"]),
+        ("Throughput", &["goodput_mbps", "throughput_mbps"]),
+        ("fairness", &["jain"]),
+        ("retransmissions", &["retransmits"]),
+        ("ecn", &["marks", "marked_packets"]),
+        ("voip", &["mos"]),
+        ("bbr2", &["bbr2"]),
+        ("qdisc", &["fq_codel", "cake"]),
+        ("tcp", &["cubic", "prague"]),
+        ("link", &["mahimahi", "gemodel", "normal"]),
+        // Only described so.
+        ("cellular", &["brownian"]),
+    ] {
+        let found = scratch.must(&["list", word]).stdout;
+        for name in names {
+            let is_there = found.lines().any(|line| line.split([' ', ':']).next() == Some(name));
+            assert!(is_there, "list {word} has no {name}:\n{found}");
+        }
+    }
+    let found = scratch.must(&["list", "metric", "latency"]).stdout;
+    assert!(found.starts_with("Metrics (metric)"), "{found}");
 }
 
 #[test]
@@ -366,6 +418,84 @@ fn test_cases_and_cellular_links_are_made_too() {
         assert_eq!(ended.code, Some(2), "{words:?}");
         assert!(ended.stderr.contains(says), "{words:?}: {}", ended.stderr);
     }
+}
+
+/// What `trace synth` writes, `trace` reads as the same capacity, and so does a study.
+#[test]
+fn every_synthetic_trace_is_read_back() {
+    let scratch = Scratch::new();
+    for model in [
+        &["static", "--duration", "3s"][..],
+        &["short-blockages", "--duration", "3s"],
+        &["long-blockages", "--duration", "3s", "--no-outages"],
+        &["mobility-and-blockages", "--duration", "3s"],
+        &["brownian", "--duration", "3s"],
+        &["steps", "10mbit", "2s", "0", "500ms", "3mbit", "1s"],
+        &["steps", "10mbit", "2s"],
+        &["rfc8867", "5.1"],
+        &["rfc8867", "5.3", "backward"],
+        &["rfc8867", "6.3", "C-D"],
+    ] {
+        let info = |file: &str| scratch.must(&["trace", "info", file, "--format", "json"]).json();
+        let made = [&["trace", "synth"], model].concat();
+        scratch.must(&[&made[..], &["--out", "made"]].concat());
+        let whole = info("made");
+        for format in ["steps", "samples", "csv", "gym", "mahimahi"] {
+            if format == "mahimahi" && whole["mean_mbps"].as_f64() > Some(1000.0) {
+                // Allowed, and a file of a million lines.
+                continue;
+            }
+            scratch.must(&[&made[..], &["--to", format, "--out", "other"]].concat());
+            let read = info("other");
+            assert_eq!(read["format"], format, "{model:?}");
+            // How long the last sample lasts, and when in its millisecond an opportunity was
+            // complete, these formats cannot say.
+            let is_exact = !matches!(format, "samples" | "mahimahi") && whole["format"] == "steps";
+            for key in ["duration_s", "mean_mbps", "largest_mbps", "outage_s", "p50_mbps"] {
+                assert!(!is_exact || read[key] == whole[key], "{model:?} {format} {key}");
+            }
+            for rate in ["trace", "mahimahi"] {
+                if rate == "trace" || format == "mahimahi" {
+                    let set = format!("path.rate={rate} other");
+                    scratch.must(&["check", "study.toml", "--set", &set]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_trace_that_never_ends_is_refused() {
+    let scratch = Scratch::new();
+    for words in [
+        &["trace", "info", "/dev/zero"][..],
+        &["trace", "plot", "/dev/urandom"],
+        &["check", "study.toml", "--set", "path.rate=trace /dev/zero"],
+        &["check", "study.toml", "--set", "path.rate=mahimahi /dev/zero"],
+    ] {
+        let ended = scratch.sojourn(words);
+        assert_eq!(ended.code, Some(2), "{words:?}");
+        assert!(ended.stderr.contains("a pipe or a device"), "{words:?}: {}", ended.stderr);
+    }
+    let input = std::fs::File::open("/dev/zero").expect("it is there");
+    let mut command = scratch.command(["trace", "info", "-"]);
+    let ended = Ended::of(command.stdin(Stdio::from(input)).output().expect("the program starts"));
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("no text"), "{}", ended.stderr);
+}
+
+/// A line for each tenth where there is no terminal.
+#[test]
+fn progress_is_told_in_tenths() {
+    let scratch = Scratch::new();
+    let ended =
+        scratch.must(&["run", "study.toml", "--seeds", "50", "--shorten", "100ms", "--jobs", "2"]);
+    let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.ends_with(" runs")).collect();
+    let told: Vec<String> = (1..=10).map(|tenth| format!("{} of 100 runs", tenth * 10)).collect();
+    assert_eq!(lines, told, "{}", ended.stderr);
+    // What an earlier start has done is not told again.
+    let again = scratch.must(&["run", "study.toml", "--seeds", "50", "--shorten", "100ms"]);
+    assert!(!again.stderr.contains(" of 100 runs"), "{}", again.stderr);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 pub use deserialize::Fault;
 pub use edit::{Assignment, copy, fill, set, written};
+pub use read::MAX_MISTAKES;
 
 use sojourn_core::SpecError;
 
@@ -35,8 +36,9 @@ struct Source {
     is_file: bool,
 }
 
-/// Where something is written: a source and a byte in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Where something is written: a source and a byte in it. The study file comes before those that it
+/// extends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct At {
     source: u32,
     byte: u32,
@@ -97,7 +99,7 @@ impl Document {
     }
 
     pub fn error(&self, at: At, key: impl Into<String>, problem: SpecError) -> StudyError {
-        StudyError::new(self.place(at), key, problem)
+        StudyError::new(self.place(at), key, problem).with_at(at)
     }
 
     /// The place of byte `offset` of a text that is written at `at`; `at` itself when the text is

@@ -17,6 +17,9 @@ const MAX_EXTENDS: usize = 16;
 /// Longer files are no studies.
 const MAX_BYTES: u64 = 64 << 20;
 
+/// Mistakes that are told at once.
+pub const MAX_MISTAKES: usize = 20;
+
 /// Nesting that no study needs, and that keeps recursion shallow.
 const MAX_DEPTH: usize = 64;
 
@@ -126,14 +129,25 @@ fn parse_extending(
     let document =
         |sources: &[Source]| Document { sources: sources.to_vec(), root: Table::default() };
     let at = |byte: usize| At { source: index, byte: byte as u32 };
-    let parsed = DeTable::parse(text).map_err(|error| {
-        let at = at(error.span().map_or(0, |span| span.start));
-        let place = document(sources).place(at);
-        // The parser's message may have lines of its own.
-        let message = error.message().lines().collect::<Vec<_>>().join(", ");
-        let problem = SpecError::new(format!("not TOML: {message}"));
-        StudyError::new(place, "", problem.allow(["key = value", "[table]", "[[table of a list]]"]))
-    })?;
+    let (parsed, errors) = DeTable::parse_recoverable(text);
+    let mut errors: Vec<StudyError> = errors
+        .iter()
+        .map(|error| {
+            let at = at(error.span().map_or(0, |span| span.start));
+            // The parser's message may have lines of its own.
+            let message = error.message().lines().collect::<Vec<_>>().join(", ");
+            let problem = SpecError::new(format!("not TOML: {message}"));
+            let problem = problem.allow(["key = value", "[table]", "[[table of a list]]"]);
+            document(sources).error(at, "", problem)
+        })
+        .collect();
+    // A second mistake in a line may follow from the first.
+    let line = |error: &StudyError| error.place().position.map(|(line, _)| line);
+    errors.dedup_by_key(|error| line(error));
+    errors.truncate(MAX_MISTAKES);
+    if let Some(error) = StudyError::joined(errors) {
+        return Err(error);
+    }
     let mut table = table_of(parsed.get_ref(), &at, 0).ok_or_else(|| {
         let place = Place { file: name.to_owned(), position: None };
         let problem = SpecError::new("tables are nested too deeply");

@@ -70,9 +70,9 @@ impl StudyFile {
     /// # Errors
     /// Whatever is wrong with it.
     pub fn load(path: &Path, overrides: &Overrides) -> Result<Self, StudyError> {
-        let file = if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() };
+        let file = file_of(path);
         let document = Document::read(&file)?;
-        Self::build(document, file, overrides)
+        Self::of(document, file, overrides)
     }
 
     /// Reads a study that stands in no file; relative paths in it start from `folder`.
@@ -86,10 +86,14 @@ impl StudyFile {
         overrides: &Overrides,
     ) -> Result<Self, StudyError> {
         let document = Document::parse(name, text, folder)?;
-        Self::build(document, PathBuf::from(name), overrides)
+        Self::of(document, PathBuf::from(name), overrides)
     }
 
-    fn build(
+    /// Checks and expands what was read from `path`.
+    ///
+    /// # Errors
+    /// As [`StudyFile::load`].
+    pub fn of(
         mut document: Document,
         path: PathBuf,
         overrides: &Overrides,
@@ -120,6 +124,11 @@ impl StudyFile {
             document,
         })
     }
+}
+
+/// The study file that a path means: itself, or the `study.toml` in a folder.
+pub fn file_of(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
 }
 
 impl StudyScenario {

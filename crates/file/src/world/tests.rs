@@ -355,7 +355,7 @@ fn arrivals_that_cannot_be_are_refused() {
         ),
         (
             "load = \"1Mbps\"\nsizes = \"cdf nowhere.txt\"",
-            "scenario.flow.0.sizes: the distribution 'nowhere.txt' cannot be read",
+            "scenario.flow.0.sizes: the distribution 'nowhere.txt': cannot be read",
         ),
     ] {
         let flow = format!("[[scenario.flow]]\nname = \"a\"\napp = \"arrivals\"\n{keys}\n");

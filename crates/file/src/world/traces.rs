@@ -1,7 +1,7 @@
 //! Link rates, and the trace files that some of them need.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sojourn_core::SpecError;
 use sojourn_host::apps::{Sizes, SizesSpec};
@@ -10,9 +10,7 @@ use sojourn_link::{RateConfig, RateSpec};
 use super::Wrong;
 use crate::document::Document;
 use crate::spec::Text;
-
-/// Trace files longer than this are no capacity traces.
-const MAX_TRACE_BYTES: u64 = 256 << 20;
+use crate::text_file;
 
 /// Rates that were completed already: each trace is read once, and held once, for all scenarios.
 #[derive(Debug, Default)]
@@ -65,13 +63,6 @@ fn beside(document: &Document, key: &str, path: &str) -> PathBuf {
     document.folder(document.locate(key)).join(path)
 }
 
-fn read(what: &str, path: &PathBuf) -> Result<String, SpecError> {
-    let why = |why: String| {
-        SpecError::new(format!("the {what} '{}' cannot be read: {why}", path.display()))
-    };
-    let length = std::fs::metadata(path).map_err(|error| why(error.to_string()))?.len();
-    if length > MAX_TRACE_BYTES {
-        return Err(why(format!("it is longer than {} MiB", MAX_TRACE_BYTES >> 20)));
-    }
-    std::fs::read_to_string(path).map_err(|error| why(error.to_string()))
+fn read(what: &str, path: &Path) -> Result<String, SpecError> {
+    text_file::read(path).map_err(|error| error.within(&format!("the {what} '{}'", path.display())))
 }

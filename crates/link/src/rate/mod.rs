@@ -226,7 +226,7 @@ pub(crate) const MODELS: &[Model] = &[
     Model { name: "htb", doc: "A single class of Linux's htb", params: HTB_PARAMS },
     Model {
         name: "trace",
-        doc: "A file of rates over time, in any format of 'sojourn trace': trace FILE",
+        doc: "A file of rates over time, in any format of 'sojourn trace': trace FILE; of opportunities it is played as by mahimahi FILE",
         params: TRACE_PARAMS,
     },
     Model {
@@ -326,6 +326,16 @@ impl RateSpec {
                 burst: *burst.min(cburst),
                 overhead: *overhead,
             },
+            Self::Trace { reading, playback: Playback::Nominal, serving, .. }
+                if *reading == Reading::default()
+                    && *serving == Serving::default()
+                    && Format::detect(content()?) == Format::Mahimahi =>
+            {
+                RateConfig::Mahimahi {
+                    schedule: Arc::new(Schedule::parse(content()?)?),
+                    size: OpportunitySize::default(),
+                }
+            }
             Self::Trace { reading, playback, serving, .. } => RateConfig::Trace {
                 trace: Arc::new(playback.apply(&reading.read(content()?)?)?),
                 serving: *serving,

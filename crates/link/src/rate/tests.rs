@@ -116,8 +116,14 @@ fn a_trace_may_be_in_any_format_and_the_column_of_its_rate_named() {
         let config = spec(text).complete(Some(file)).unwrap_or_else(|e| panic!("{text}: {e}"));
         assert_eq!(config.mean(), Some(Rate::from_bps(mean)), "{text}");
     }
-    let error = spec("trace x").complete(Some("1\n2\n")).expect_err("opportunities").to_string();
-    assert!(error.contains("write 'mahimahi FILE'"), "{error}");
+    // Opportunities are played as such, and what only rates have is refused.
+    let opportunities = |text| spec(text).complete(Some("1\n2\n"));
+    assert_eq!(opportunities("trace x"), opportunities("mahimahi x"));
+    for text in
+        ["trace x end hold", "trace x shaper htb", "trace x format steps", "trace x column b"]
+    {
+        opportunities(text).expect_err(text);
+    }
 }
 
 #[test]

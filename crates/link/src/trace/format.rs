@@ -54,7 +54,8 @@ impl Format {
     /// The format that the first lines of a text look like.
     ///
     /// Two numbers cut by a comma are a step. Cut by blanks they are a step too, unless the first
-    /// of them are 0 and then something above, as times are.
+    /// of them are 0 and then something above, as times are, or there is one line, which as a step
+    /// would have no capacity.
     pub fn detect(text: &str) -> Self {
         let Some((_, first)) = lines(text).next() else {
             return Self::Steps;
@@ -78,6 +79,7 @@ impl Format {
         let begins_at_zero = fields(first).next().is_some_and(|field| field.parse() == Ok(0.0));
         match distinct.next() {
             Some(second) if begins_at_zero && second > 0.0 => Self::Samples,
+            None if begins_at_zero && lines(text).nth(1).is_none() => Self::Samples,
             _ => Self::Steps,
         }
     }

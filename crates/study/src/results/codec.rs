@@ -1,9 +1,14 @@
-//! Results of one run as bytes, for the journal.
+//! Results of one run as bytes, for the journal: postcard's wire format, in which a struct is its
+//! fields one after another, so that what comes first can be read alone.
 
-use super::{Bucket, Delays, Kind, Row, Series, SeriesColumn};
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Delays, Row, Series};
 
 /// Everything that a run leaves behind.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunResult {
     /// Position in the plan.
     pub(crate) run: u32,
@@ -13,207 +18,45 @@ pub(crate) struct RunResult {
 }
 
 impl RunResult {
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = Encoder::default();
-        out.u32(self.run);
-        out.u32(self.rows.len() as u32);
-        for row in &self.rows {
-            out.u32(row.scenario);
-            out.u64(row.seed);
-            out.kind(row.kind);
-            out.text(&row.name);
-            out.text(&row.digest);
-            out.text(&row.end_state);
-            out.u32(row.values.len() as u32);
-            row.values.iter().for_each(|value| out.number(*value));
-        }
-        out.u32(self.series.len() as u32);
-        for series in &self.series {
-            out.kind(series.kind);
-            out.text(&series.name);
-            out.u32(series.t_s.len() as u32);
-            series.t_s.iter().for_each(|t| out.f64(*t));
-            out.u32(series.columns.len() as u32);
-            for column in &series.columns {
-                out.text(&column.name);
-                column.values.iter().for_each(|value| out.short(*value));
-            }
-            out.phases(&series.phase);
-        }
-        out.u32(self.delays.len() as u32);
-        for delays in &self.delays {
-            out.kind(delays.kind);
-            out.text(&delays.name);
-            out.text(&delays.metric);
-            out.u32(delays.buckets.len() as u32);
-            for Bucket { low_ns, high_ns, samples } in &delays.buckets {
-                [low_ns, high_ns, samples].into_iter().for_each(|number| out.u64(*number));
-            }
-        }
-        out.bytes
+    pub(crate) fn encode(&self) -> io::Result<Vec<u8>> {
+        postcard::to_stdvec(self).map_err(io::Error::other)
     }
 
     /// `None` when the bytes are no result.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut input = Decoder { bytes };
-        let run = input.u32()?;
-        let rows = (0..input.u32()?).map(|_| input.row(run)).collect::<Option<_>>()?;
-        let series = (0..input.u32()?).map(|_| input.series(run)).collect::<Option<_>>()?;
-        let delays = (0..input.u32()?).map(|_| input.delays(run)).collect::<Option<_>>()?;
-        input.bytes.is_empty().then_some(Self { run, rows, series, delays })
+        let (result, rest) = postcard::take_from_bytes(bytes).ok()?;
+        rest.is_empty().then_some(result)
     }
 
     /// Only which run it is.
     pub(crate) fn decode_run(bytes: &[u8]) -> Option<u32> {
-        Decoder { bytes }.u32()
+        postcard::take_from_bytes(bytes).ok().map(|(run, _)| run)
     }
 
     /// Only the rows.
     pub(crate) fn decode_rows(bytes: &[u8]) -> Option<Vec<Row>> {
-        let mut input = Decoder { bytes };
-        let run = input.u32()?;
-        (0..input.u32()?).map(|_| input.row(run)).collect()
+        let ((_, rows), _): ((u32, _), _) = postcard::take_from_bytes(bytes).ok()?;
+        Some(rows)
     }
 }
 
-#[derive(Default)]
-struct Encoder {
-    bytes: Vec<u8>,
-}
+/// Series are measured in single precision, and what is missing is not a number.
+pub(super) mod short {
+    use serde::{Deserialize, Deserializer, Serializer};
 
-impl Encoder {
-    fn u32(&mut self, number: u32) {
-        self.bytes.extend(number.to_le_bytes());
+    pub(in super::super) fn serialize<S: Serializer>(
+        values: &[Option<f64>],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(values.iter().map(|value| value.map_or(f32::NAN, |v| v as f32)))
     }
 
-    fn u64(&mut self, number: u64) {
-        self.bytes.extend(number.to_le_bytes());
-    }
-
-    fn f64(&mut self, number: f64) {
-        self.bytes.extend(number.to_le_bytes());
-    }
-
-    /// What is not there is not-a-number; what is there never is.
-    fn number(&mut self, number: Option<f64>) {
-        self.f64(number.unwrap_or(f64::NAN));
-    }
-
-    /// Series were measured in single precision.
-    fn short(&mut self, number: Option<f64>) {
-        self.bytes.extend(number.map_or(f32::NAN, |number| number as f32).to_le_bytes());
-    }
-
-    fn text(&mut self, text: &str) {
-        self.u32(text.len() as u32);
-        self.bytes.extend(text.as_bytes());
-    }
-
-    fn kind(&mut self, kind: Kind) {
-        self.bytes.push(kind as u8);
-    }
-
-    /// Lengths of stretches of the same phase.
-    fn phases(&mut self, phases: &[String]) {
-        let stretches: Vec<&[String]> = phases.chunk_by(|a, b| a == b).collect();
-        self.u32(stretches.len() as u32);
-        for stretch in stretches {
-            self.u32(stretch.len() as u32);
-            self.text(&stretch[0]);
-        }
-    }
-}
-
-struct Decoder<'a> {
-    bytes: &'a [u8],
-}
-
-impl Decoder<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.bytes.split_first_chunk::<N>()?;
-        self.bytes = rest;
-        Some(*taken)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.take().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.take().map(u64::from_le_bytes)
-    }
-
-    fn f64(&mut self) -> Option<f64> {
-        self.take().map(f64::from_le_bytes)
-    }
-
-    fn number(&mut self) -> Option<Option<f64>> {
-        self.f64().map(|number| Some(number).filter(|number| !number.is_nan()))
-    }
-
-    fn short(&mut self) -> Option<Option<f64>> {
-        let number = self.take().map(f32::from_le_bytes)?;
-        Some(Some(f64::from(number)).filter(|number| !number.is_nan()))
-    }
-
-    fn text(&mut self) -> Option<String> {
-        let length = self.u32()? as usize;
-        let (text, rest) = self.bytes.split_at_checked(length)?;
-        self.bytes = rest;
-        String::from_utf8(text.to_vec()).ok()
-    }
-
-    fn kind(&mut self) -> Option<Kind> {
-        let [kind] = self.take()?;
-        Kind::ALL.into_iter().find(|known| *known as u8 == kind)
-    }
-
-    fn row(&mut self, run: u32) -> Option<Row> {
-        Some(Row {
-            run,
-            scenario: self.u32()?,
-            seed: self.u64()?,
-            kind: self.kind()?,
-            name: self.text()?,
-            digest: self.text()?,
-            end_state: self.text()?,
-            values: (0..self.u32()?).map(|_| self.number()).collect::<Option<_>>()?,
-        })
-    }
-
-    fn delays(&mut self, run: u32) -> Option<Delays> {
-        let (kind, name, metric) = (self.kind()?, self.text()?, self.text()?);
-        let bucket = |input: &mut Self| {
-            Some(Bucket { low_ns: input.u64()?, high_ns: input.u64()?, samples: input.u64()? })
-        };
-        let buckets = (0..self.u32()?).map(|_| bucket(self)).collect::<Option<_>>()?;
-        Some(Delays { run, kind, name, metric, buckets })
-    }
-
-    fn series(&mut self, run: u32) -> Option<Series> {
-        let kind = self.kind()?;
-        let name = self.text()?;
-        let steps = self.u32()?;
-        let t_s = (0..steps).map(|_| self.f64()).collect::<Option<_>>()?;
-        let columns = (0..self.u32()?)
-            .map(|_| {
-                Some(SeriesColumn {
-                    name: self.text()?,
-                    values: (0..steps).map(|_| self.short()).collect::<Option<_>>()?,
-                })
-            })
-            .collect::<Option<_>>()?;
-        let mut phase = Vec::new();
-        for _ in 0..self.u32()? {
-            let length = self.u32()? as usize;
-            let name = self.text()?;
-            // A stretch cannot be longer than the series.
-            if length > steps as usize {
-                return None;
-            }
-            phase.extend(std::iter::repeat_n(name, length));
-        }
-        Some(Series { run, kind, name, t_s, columns, phase })
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<Option<f64>>, D::Error> {
+        let values = Vec::<f32>::deserialize(deserializer)?;
+        let there = |value: f32| Some(f64::from(value)).filter(|value| !value.is_nan());
+        Ok(values.into_iter().map(there).collect())
     }
 }
 
@@ -222,6 +65,7 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::results::{Bucket, Kind, SeriesColumn};
 
     pub(crate) fn example(run: u32) -> RunResult {
         let row = |kind, name: &str, values: &[Option<f64>]| Row {
@@ -269,7 +113,7 @@ pub(crate) mod tests {
     #[test]
     fn what_is_encoded_is_decoded() {
         let result = example(3);
-        let bytes = result.encode();
+        let bytes = result.encode().unwrap();
         assert_eq!(RunResult::decode_run(&bytes), Some(3));
         assert_eq!(RunResult::decode_rows(&bytes), Some(result.rows.clone()));
         assert_eq!(RunResult::decode(&bytes), Some(result));
@@ -277,7 +121,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_part_of_a_result_is_none() {
-        let bytes = example(3).encode();
+        let bytes = example(3).encode().unwrap();
         for end in 0..bytes.len() {
             assert_eq!(RunResult::decode(&bytes[..end]), None, "{end} bytes");
         }

@@ -2,12 +2,14 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
+use super::checksums::{self, Checksum, Checksums, verify_file};
 use super::journal::Records;
-use super::store::{self, RunReader, TablePaths};
+use super::store::{self, RunReader, TablePaths, Whole, write_whole};
 use super::{Delays, Machine, Plan, Results, Row, Series};
 use crate::shard::Shard;
 
@@ -24,6 +26,21 @@ pub enum ResultsError {
     NoPlan { folder: PathBuf },
     #[error("{path}: not what sojourn writes: {problem}")]
     Malformed { path: PathBuf, problem: String },
+    #[error(
+        "{path}: damaged: its SHA-256 is not the one in the folder's SHA256SUMS. Take a good copy, or \
+         delete the folder and run its study again, which gives the same results"
+    )]
+    Damaged { path: PathBuf },
+    #[error(
+        "{path}: the folder's SHA256SUMS does not list it, so nothing says whether it is whole. Run \
+         the study into this folder again, or delete it first"
+    )]
+    Unlisted { path: PathBuf },
+    #[error(
+        "{path}: damaged after {whole} finished runs. Run the study into this folder again: it keeps \
+         these and repeats the others"
+    )]
+    DamagedJournal { path: PathBuf, whole: usize },
 }
 
 /// The files of a result folder.
@@ -101,17 +118,6 @@ impl Folder {
         Ok(None)
     }
 
-    pub(crate) fn write_json<T: serde::Serialize>(
-        &self,
-        name: &str,
-        label: &str,
-        value: &T,
-    ) -> io::Result<()> {
-        let mut text = serde_json::to_vec_pretty(value).map_err(io::Error::other)?;
-        text.push(b'\n');
-        store::write_whole(&self.path(name), label, &text)
-    }
-
     /// What holds runs: finished tables first, then journals.
     pub(crate) fn parts(&self) -> Result<Vec<Part>, ResultsError> {
         let mut parts = Vec::new();
@@ -134,22 +140,21 @@ impl Folder {
 
     /// Names of the files, sorted.
     fn names(&self) -> Result<Vec<String>, ResultsError> {
-        let error = |source| ResultsError::Io { path: self.path.clone(), source };
-        let mut names = Vec::new();
-        for entry in fs::read_dir(&self.path).map_err(error)? {
-            names.extend(entry.map_err(error)?.file_name().into_string());
-        }
-        names.sort_unstable();
-        Ok(names)
+        names(&self.path)
     }
 
-    fn optional_text(&self, name: &str) -> Result<Option<String>, ResultsError> {
+    /// The text of a file that is as it was written; `None` if there is no such file.
+    pub(crate) fn optional_text(&self, name: &str) -> Result<Option<String>, ResultsError> {
         let path = self.path(name);
-        match fs::read_to_string(&path) {
-            Ok(text) => Ok(Some(text)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(ResultsError::Io { path, source }),
-        }
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(ResultsError::Io { path, source }),
+        };
+        checksums::verify(&self.path, name, Checksum::of(&bytes))?;
+        String::from_utf8(bytes)
+            .map(Some)
+            .map_err(|error| ResultsError::Malformed { path, problem: error.to_string() })
     }
 
     fn json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ResultsError> {
@@ -160,6 +165,127 @@ impl Folder {
             path: self.path(name),
             problem: error.to_string(),
         })
+    }
+}
+
+/// Names of the files of a folder, sorted.
+pub(super) fn names(folder: &Path) -> Result<Vec<String>, ResultsError> {
+    let error = |source| ResultsError::Io { path: folder.to_owned(), source };
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(error)? {
+        names.extend(entry.map_err(error)?.file_name().into_string());
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Writes into a result folder, and keeps the list of checksums of the whole or of a shard.
+///
+/// The list is read again before each change, since the same command may have been started twice.
+pub(crate) struct FolderWriter {
+    folder: Folder,
+    label: String,
+}
+
+impl FolderWriter {
+    pub(crate) fn new(folder: Folder, label: &str) -> Self {
+        Self { folder, label: label.to_owned() }
+    }
+
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path(name)
+    }
+
+    pub(crate) fn tables(&self) -> TablePaths {
+        self.folder.tables(&self.label)
+    }
+
+    /// Whether the tables are there, with their checksums.
+    pub(crate) fn has_tables(&self) -> Result<bool, ResultsError> {
+        let TablePaths { runs, series, delays } = self.tables();
+        let list = Checksums::read(&self.folder.path, &self.label)?;
+        let is_there = |path: &PathBuf| {
+            path.exists()
+                && path.file_name().is_some_and(|name| list.lists(&name.to_string_lossy()))
+        };
+        Ok([runs, series, delays].iter().all(is_there))
+    }
+
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn write_json<T: serde::Serialize>(
+        &self,
+        name: &str,
+        value: &T,
+    ) -> Result<(), ResultsError> {
+        let mut text = serde_json::to_vec_pretty(value)
+            .map_err(|error| self.error(name, io::Error::other(error)))?;
+        text.push(b'\n');
+        self.write(name, &text)
+    }
+
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ResultsError> {
+        self.announce(&[(name.to_owned(), Checksum::of(bytes))])?;
+        write_whole(&self.path(name), &self.label, bytes)
+            .map_err(|source| self.error(name, source))?;
+        self.settle(&[name.to_owned()])
+    }
+
+    /// Gives tables their names.
+    ///
+    /// # Errors
+    /// The folder cannot be written to.
+    pub(crate) fn publish(&self, tables: [Whole; 3]) -> Result<(), ResultsError> {
+        let name = |table: &Whole| {
+            table.path().file_name().unwrap_or_default().to_string_lossy().into_owned()
+        };
+        let names = tables.each_ref().map(name);
+        let checksums = tables.each_ref().map(|table| (name(table), table.checksum));
+        self.announce(&checksums)?;
+        for (table, name) in tables.into_iter().zip(&names) {
+            table.appear().map_err(|source| self.error(name, source))?;
+        }
+        self.settle(&names)
+    }
+
+    fn announce(&self, files: &[(String, Checksum)]) -> Result<(), ResultsError> {
+        self.change_list(|list| {
+            let mut is_new = false;
+            for (name, checksum) in files {
+                is_new |= list.announce(name, *checksum);
+            }
+            is_new
+        })
+    }
+
+    fn settle(&self, names: &[String]) -> Result<(), ResultsError> {
+        self.change_list(|list| {
+            let mut is_replaced = false;
+            for name in names {
+                is_replaced |= list.settle(name);
+            }
+            is_replaced
+        })
+    }
+
+    fn change_list(&self, change: impl FnOnce(&mut Checksums) -> bool) -> Result<(), ResultsError> {
+        let folder = &self.folder.path;
+        let mut list = Checksums::read(folder, &self.label)?;
+        if change(&mut list) {
+            list.write(folder, &self.label)
+                .map_err(|source| ResultsError::Io { path: folder.clone(), source })?;
+        }
+        Ok(())
+    }
+
+    fn error(&self, name: &str, source: io::Error) -> ResultsError {
+        ResultsError::Io { path: self.path(name), source }
     }
 }
 
@@ -179,12 +305,14 @@ pub(crate) enum Part {
 impl Part {
     pub(crate) fn rows(&self, plan: &Plan) -> Result<Vec<Row>, ResultsError> {
         match self {
-            Self::Tables(TablePaths { runs, .. }) => store::read_rows(runs, plan)
-                .map_err(|source| ResultsError::Io { path: runs.clone(), source }),
+            Self::Tables(TablePaths { runs, .. }) => {
+                verify_file(runs)?;
+                sound(|| store::read_rows(runs, plan))
+                    .map_err(|source| ResultsError::Io { path: runs.clone(), source })
+            }
             Self::Journal { path } => {
-                let read = || -> io::Result<Vec<Row>> {
-                    let mut file = File::open(path)?;
-                    let records = Records::scan(&mut file, &plan.digest)?;
+                let (mut file, records) = open_journal(path, plan)?;
+                let mut read = || -> io::Result<Vec<Row>> {
                     let mut rows = Vec::new();
                     for run in records.runs() {
                         rows.extend(records.read_rows(&mut file, run)?.unwrap_or_default());
@@ -198,34 +326,58 @@ impl Part {
 
     /// Opens what is read run by run.
     pub(crate) fn open(&self, plan: &Plan) -> Result<OpenPart, ResultsError> {
-        let (path, opened) = match self {
-            Self::Tables(paths) => (&paths.series, open_tables(paths)),
-            Self::Journal { path } => {
-                let open = || -> io::Result<Opened> {
-                    let mut file = File::open(path)?;
-                    let records = Records::scan(&mut file, &plan.digest)?;
-                    Ok(Opened::Journal { file, records })
-                };
-                (path, open())
+        Ok(match self {
+            Self::Tables(paths) => {
+                OpenPart { path: paths.series.clone(), opened: open_tables(paths)? }
             }
-        };
-        let path = path.clone();
-        match opened {
-            Ok(opened) => Ok(OpenPart { path, opened }),
-            Err(source) => Err(ResultsError::Io { path, source }),
-        }
+            Self::Journal { path } => {
+                let (file, records) = open_journal(path, plan)?;
+                OpenPart { path: path.clone(), opened: Opened::Journal { file, records } }
+            }
+        })
     }
 }
 
-fn open_tables(paths: &TablePaths) -> io::Result<Opened> {
+fn open_tables(paths: &TablePaths) -> Result<Opened, ResultsError> {
     Ok(Opened::Tables {
-        series: Box::new(RunReader::open(&paths.series)?),
+        series: Box::new(open_table(&paths.series)?),
         delays: match paths.delays.exists() {
-            true => Some(Box::new(RunReader::open(&paths.delays)?)),
+            true => Some(Box::new(open_table(&paths.delays)?)),
             // A folder of an older version has none.
             false => None,
         },
     })
+}
+
+/// Reads a table. One of an older version may be damaged unnoticed, and the library that decodes it
+/// may then panic.
+fn sound<T>(read: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        Err(io::Error::new(io::ErrorKind::InvalidData, "damaged: it cannot be decoded"))
+    })
+}
+
+fn open_table<T: store::OfRun>(path: &Path) -> Result<RunReader<T>, ResultsError> {
+    verify_file(path)?;
+    sound(|| RunReader::open(path))
+        .map_err(|source| ResultsError::Io { path: path.to_owned(), source })
+}
+
+fn open_journal(path: &Path, plan: &Plan) -> Result<(File, Records), ResultsError> {
+    let open = || -> io::Result<(File, Records)> {
+        let mut file = File::open(path)?;
+        let records = Records::scan(&mut file, &plan.digest)?;
+        Ok((file, records))
+    };
+    let (file, records) =
+        open().map_err(|source| ResultsError::Io { path: path.to_owned(), source })?;
+    match records.is_damaged() {
+        true => Err(ResultsError::DamagedJournal {
+            path: path.to_owned(),
+            whole: records.runs().count(),
+        }),
+        false => Ok((file, records)),
+    }
 }
 
 /// What some runs left behind, open for reading.
@@ -243,7 +395,7 @@ impl OpenPart {
     /// Empty when the run is not here.
     pub(crate) fn series(&mut self, run: u32) -> Result<Vec<Series>, ResultsError> {
         match &mut self.opened {
-            Opened::Tables { series, .. } => series.of(run),
+            Opened::Tables { series, .. } => sound(|| series.of(run)),
             Opened::Journal { file, records } => records
                 .read(file, run)
                 .map(|result| result.map(|result| result.series).unwrap_or_default()),
@@ -255,7 +407,7 @@ impl OpenPart {
     pub(crate) fn delays(&mut self, run: u32) -> Result<Vec<Delays>, ResultsError> {
         match &mut self.opened {
             Opened::Tables { delays, .. } => {
-                delays.as_mut().map_or(Ok(Vec::new()), |delays| delays.of(run))
+                delays.as_mut().map_or(Ok(Vec::new()), |delays| sound(|| delays.of(run)))
             }
             Opened::Journal { file, records } => records
                 .read(file, run)
@@ -318,6 +470,12 @@ impl Results {
     /// A file of the folder cannot be read.
     pub fn series(&self, run: u32) -> Result<Vec<Series>, ResultsError> {
         self.reader()?.series(run)
+    }
+
+    /// Whether damage to a file of the folder would be noticed. A folder of an older version has no
+    /// `SHA256SUMS`, and is read as it stands.
+    pub fn has_checksums(&self) -> bool {
+        names(&self.folder).is_ok_and(|names| !checksums::labels(&names).is_empty())
     }
 
     /// Whether every run has a result.

@@ -1,7 +1,7 @@
 //! Columns in a Parquet file. No Arrow: a handful of types is all that results need.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,6 +16,8 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type as SchemaType};
+
+use super::checksums::{Checksum, Hashing};
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +57,7 @@ impl Data {
 
 /// Writes a Parquet file, a row group at a time. The same columns give the same bytes.
 pub(crate) struct FrameWriter {
-    writer: SerializedFileWriter<BufWriter<File>>,
+    writer: SerializedFileWriter<BufWriter<Hashing<File>>>,
 }
 
 impl FrameWriter {
@@ -81,7 +83,7 @@ impl FrameWriter {
                     .set_column_encoding(path, Encoding::PLAIN);
             }
         }
-        let file = BufWriter::new(File::create(path)?);
+        let file = BufWriter::new(Hashing::new(File::create(path)?));
         let writer =
             SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build()))
                 .map_err(to_io)?;
@@ -125,10 +127,12 @@ impl FrameWriter {
     }
 
     /// Completes the file and sees it to the disk.
-    pub(crate) fn finish(self) -> io::Result<()> {
-        let mut buffer = self.writer.into_inner().map_err(to_io)?;
-        buffer.flush()?;
-        buffer.get_ref().sync_all()
+    pub(crate) fn finish(self) -> io::Result<Checksum> {
+        let buffer = self.writer.into_inner().map_err(to_io)?;
+        let hashing = buffer.into_inner().map_err(io::IntoInnerError::into_error)?;
+        let (file, checksum) = hashing.finish();
+        file.sync_all()?;
+        Ok(checksum)
     }
 }
 
@@ -262,7 +266,7 @@ fn column_values<T: DataType>(
     mut column: ColumnReaderImpl<T>,
     rows: usize,
 ) -> Result<Vec<Option<T::T>>, ParquetError> {
-    let mut values = Vec::with_capacity(rows);
+    let mut values = Vec::new();
     let mut levels = Vec::new();
     let mut read = 0;
     while read < rows {

@@ -1,11 +1,13 @@
 //! Where finished runs wait until all are there: a file to which each is appended as it ends.
 //!
 //! ```text
-//! file   = "sojourn journal 2\n" plan-digest(32) "\n" { record }
-//! record = length(4) checksum(8) payload
+//! file   = "sojourn journal 3\n" plan-digest(32) "\n" { record }
+//! record = length(4) checksum(8) checksum-of-these-twelve(4) payload
 //! ```
 //!
-//! A kill can only tear the last record, and a torn record is not counted.
+//! A kill leaves a beginning of the file, so it can only tear the last record: there are fewer bytes
+//! than its header, or than its header says. A torn record is not counted. Anything else that is not
+//! as it was written is damage.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -13,14 +15,12 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use super::Row;
+use super::checksums::Checksum;
 use super::codec::RunResult;
-use crate::digest::Digest;
 
-const MAGIC: &[u8] = b"sojourn journal 2\n";
+const MAGIC: &[u8] = b"sojourn journal 3\n";
 const HEADER: u64 = MAGIC.len() as u64 + 33;
-const RECORD_HEADER: u64 = 12;
-/// Longer than any record; what claims more is torn.
-const MAX_RECORD: u32 = 1 << 30;
+const RECORD_HEADER: usize = 16;
 
 /// A journal that runs are added to. No other process can open it meanwhile.
 #[derive(Debug)]
@@ -35,11 +35,15 @@ pub(crate) struct Journal {
 pub(crate) struct Records {
     /// First byte of each run's payload, and its length.
     places: BTreeMap<u32, (u64, u32)>,
+    /// Where what is whole ends.
     end: u64,
+    /// Whether a damaged record stands there, rather than a torn one or none.
+    is_damaged: bool,
 }
 
 impl Journal {
-    /// Opens a journal, or begins one. What a kill tore is cut off.
+    /// Opens a journal, or begins one. What a kill tore is cut off, and so is a damaged record with
+    /// all that follows: those runs count as not done.
     ///
     /// # Errors
     /// `WouldBlock` when another process has it open, `InvalidData` when it is of another plan.
@@ -69,9 +73,8 @@ impl Journal {
 
     /// Adds a finished run. When this fails, the runs before it are still there.
     pub(crate) fn append(&mut self, run: u32, payload: &[u8]) -> io::Result<()> {
-        let mut record = Vec::with_capacity(payload.len() + RECORD_HEADER as usize);
-        record.extend((payload.len() as u32).to_le_bytes());
-        record.extend(Digest::of(payload).short().to_le_bytes());
+        let mut record = Vec::with_capacity(payload.len() + RECORD_HEADER);
+        record.extend(header(payload)?);
         record.extend(payload);
         // Reading may have moved on, and a write that failed may have left a part.
         self.file.seek(SeekFrom::Start(self.end))?;
@@ -80,7 +83,7 @@ impl Journal {
             let _ = self.file.set_len(self.end);
             return Err(error);
         }
-        self.records.places.insert(run, (self.end + RECORD_HEADER, payload.len() as u32));
+        self.records.places.insert(run, (self.end + RECORD_HEADER as u64, payload.len() as u32));
         self.end += record.len() as u64;
         self.records.end = self.end;
         Ok(())
@@ -105,36 +108,44 @@ impl Records {
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(0))?;
         let mut input = BufReader::new(file);
-        let mut header = vec![0; HEADER as usize];
         if length < HEADER {
-            return Ok(Self { places: BTreeMap::new(), end: length });
+            return Ok(Self { end: length, ..Self::default() });
         }
-        input.read_exact(&mut header)?;
-        if !header.starts_with(MAGIC)
-            || &header[MAGIC.len()..HEADER as usize - 1] != plan.as_bytes()
-        {
+        let mut start = [0; HEADER as usize];
+        input.read_exact(&mut start)?;
+        let digest = start.strip_prefix(MAGIC).and_then(|rest| rest.strip_suffix(b"\n"));
+        if digest != Some(plan.as_bytes()) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a journal of another study"));
         }
-        let mut records = Self { places: BTreeMap::new(), end: HEADER };
-        while length - records.end >= RECORD_HEADER {
-            let mut head = [0; RECORD_HEADER as usize];
+        let mut records = Self { end: HEADER, ..Self::default() };
+        while length - records.end >= RECORD_HEADER as u64 {
+            let mut head = [0; RECORD_HEADER];
             input.read_exact(&mut head)?;
-            let (size, checksum) = head.split_at(4);
-            let size = u32::from_le_bytes(array(size));
-            let start = records.end + RECORD_HEADER;
-            if size > MAX_RECORD || length - start < u64::from(size) {
+            let Some(size) = size(&head) else {
+                records.is_damaged = true;
+                break;
+            };
+            let start = records.end + RECORD_HEADER as u64;
+            if length - start < u64::from(size) {
                 break;
             }
             let mut payload = vec![0; size as usize];
             input.read_exact(&mut payload)?;
-            if Digest::of(&payload).short() != u64::from_le_bytes(array(checksum)) {
+            let run = RunResult::decode_run(&payload);
+            let Some(run) = run.filter(|_| header(&payload).is_ok_and(|own| own == head)) else {
+                records.is_damaged = true;
                 break;
-            }
-            let Some(run) = RunResult::decode_run(&payload) else { break };
+            };
             records.places.insert(run, (start, size));
             records.end = start + u64::from(size);
         }
         Ok(records)
+    }
+
+    /// Whether something other than a kill has changed the file: what is missing of its runs is then
+    /// not known.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.is_damaged
     }
 
     pub(crate) fn runs(&self) -> impl Iterator<Item = u32> {
@@ -162,10 +173,21 @@ impl Records {
     }
 }
 
-fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    let mut array = [0; N];
-    array.copy_from_slice(bytes);
-    array
+fn header(payload: &[u8]) -> io::Result<[u8; RECORD_HEADER]> {
+    let size = u32::try_from(payload.len()).map_err(io::Error::other)?;
+    let mut header = [0; RECORD_HEADER];
+    header[..4].copy_from_slice(&size.to_le_bytes());
+    header[4..12].copy_from_slice(&Checksum::of(payload).start::<8>());
+    let own = Checksum::of(&header[..12]).start::<4>();
+    header[12..].copy_from_slice(&own);
+    Ok(header)
+}
+
+/// The length of a payload; `None` when its header is damaged.
+fn size(header: &[u8; RECORD_HEADER]) -> Option<u32> {
+    let (said, own) = header.split_at(12);
+    let size = said.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
+    size.filter(|_| own == Checksum::of(said).start::<4>())
 }
 
 #[cfg(test)]
@@ -181,7 +203,7 @@ mod tests {
     fn filled(path: &Path) {
         let mut journal = Journal::open(path, PLAN).unwrap();
         for run in [4, 0, 2] {
-            journal.append(run, &example(run).encode()).unwrap();
+            journal.append(run, &example(run).encode().unwrap()).unwrap();
         }
     }
 
@@ -202,28 +224,38 @@ mod tests {
         let path = scratch.path("j");
         filled(&path);
         let whole = std::fs::read(&path).unwrap();
-        let last = whole.len() - example(2).encode().len() - 12;
-        for end in [last, last + 1, last + 4, last + 11, last + 12, last + 40, whole.len() - 1] {
+        let last = whole.len() - example(2).encode().unwrap().len() - 16;
+        for end in last..whole.len() {
             std::fs::write(&path, &whole[..end]).unwrap();
             let mut journal = Journal::open(&path, PLAN).unwrap();
             assert_eq!(journal.records().runs().collect::<Vec<_>>(), [0, 4], "cut at {end}");
-            journal.append(2, &example(2).encode()).unwrap();
+            assert!(!journal.records().is_damaged(), "cut at {end}");
+            journal.append(2, &example(2).encode().unwrap()).unwrap();
             drop(journal);
             assert_eq!(std::fs::read(&path).unwrap(), whole, "cut at {end}");
         }
     }
 
     #[test]
-    fn a_damaged_record_ends_the_journal() {
+    fn every_flipped_bit_is_noticed_and_what_stands_before_it_is_kept() {
         let scratch = Scratch::new("journal");
         let path = scratch.path("j");
         filled(&path);
-        let mut bytes = std::fs::read(&path).unwrap();
-        let middle = bytes.len() / 2;
-        bytes[middle] ^= 1;
-        std::fs::write(&path, &bytes).unwrap();
-        let journal = Journal::open(&path, PLAN).unwrap();
-        assert_eq!(journal.records().runs().collect::<Vec<_>>(), [4]);
+        let whole = std::fs::read(&path).unwrap();
+        for bit in 0..whole.len() * 8 {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(&path, &bytes).unwrap();
+            match Records::scan(&mut File::open(&path).unwrap(), PLAN) {
+                Err(error) => assert!(bit / 8 < HEADER as usize, "bit {bit}: {error}"),
+                Ok(records) => {
+                    assert!(records.is_damaged(), "bit {bit}");
+                    assert!(records.end as usize <= bit / 8, "bit {bit}");
+                    let kept = Journal::open(&path, PLAN).unwrap().records().places.len();
+                    assert_eq!(kept, records.places.len(), "bit {bit}");
+                }
+            }
+        }
     }
 
     #[test]
@@ -258,7 +290,7 @@ mod tests {
             content.extend(bytes);
             std::fs::write(&path, content).unwrap();
             let mut journal = Journal::open(&path, PLAN).unwrap();
-            journal.append(7, &example(7).encode()).unwrap();
+            journal.append(7, &example(7).encode().unwrap()).unwrap();
             prop_assert_eq!(journal.read(7).unwrap(), Some(example(7)));
         }
     }
@@ -272,12 +304,12 @@ mod tests {
         std::fs::write(&path, []).unwrap();
         {
             let mut journal = Journal::open(&path, PLAN).unwrap();
-            journal.append(4, &example(4).encode()).unwrap();
+            journal.append(4, &example(4).encode().unwrap()).unwrap();
             journal.read(4).unwrap();
             // As a write that a full disk cut off leaves it.
             journal.file.write_all(&[1; 30]).unwrap();
-            journal.append(0, &example(0).encode()).unwrap();
-            journal.append(2, &example(2).encode()).unwrap();
+            journal.append(0, &example(0).encode().unwrap()).unwrap();
+            journal.append(2, &example(2).encode().unwrap()).unwrap();
         }
         assert_eq!(std::fs::read(&path).unwrap(), whole);
     }

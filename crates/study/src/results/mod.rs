@@ -9,10 +9,13 @@
 //! | `delays.parquet` | [`Delays`]: how often each value of a delay was measured |
 //! | `claims.json` | [`ClaimReport`] |
 //! | `machine.json` | [`Machine`] |
+//! | `SHA256SUMS` | the checksum of every file above, held against what is read of it |
 //! | `journal.bin` | runs that are finished while others are not; gone in the end |
 //!
-//! A shard adds `-1-of-3` to the names of its tables, its journal and its `machine.json`.
+//! A shard adds `-1-of-3` to the names of its tables, its journal, its `machine.json` and its
+//! `SHA256SUMS`.
 
+mod checksums;
 mod codec;
 mod folder;
 mod frame;
@@ -21,7 +24,7 @@ mod model;
 mod store;
 
 pub(crate) use codec::RunResult;
-pub(crate) use folder::{CLAIMS, PLAN, STUDY};
+pub(crate) use folder::{CLAIMS, FolderWriter, PLAN, STUDY};
 pub use folder::{Folder, Reader, ResultsError};
 pub(crate) use journal::Journal;
 pub use model::{
@@ -33,4 +36,4 @@ pub use model::{
 pub use sojourn_file::numbers::Numbers;
 pub use sojourn_file::plan::{Factor, PlannedFlow, PlannedQueue};
 pub use sojourn_file::spec::ViewKind;
-pub(crate) use store::{StoreWriter, TablePaths, table, write_whole};
+pub(crate) use store::{StoreWriter, Whole, table};

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use sojourn_file::plan::{Factor, PlannedFlow, PlannedQueue};
 use sojourn_file::spec::ViewKind;
 
+use super::codec::short;
+
 /// Everything in a result folder but the time series, which are read run by run with
 /// [`Results::reader`].
 #[derive(Clone, Debug)]
@@ -156,7 +158,7 @@ pub struct Table {
 }
 
 /// One thing of one run, with its metrics.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Position in [`Plan::runs`].
     pub run: u32,
@@ -210,7 +212,7 @@ impl Kind {
 }
 
 /// Time series of one flow or queue of one run, at the step of its scenario.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     pub run: u32,
     pub kind: Kind,
@@ -222,11 +224,12 @@ pub struct Series {
     pub phase: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeriesColumn {
     /// With its unit as suffix: `cwnd_bytes`.
     pub name: String,
     /// As long as [`Series::t_s`].
+    #[serde(with = "short")]
     pub values: Vec<Option<f64>>,
 }
 
@@ -237,7 +240,7 @@ impl Series {
 }
 
 /// All that was measured of a delay in one run, after the warm-up.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delays {
     pub run: u32,
     pub kind: Kind,
@@ -249,7 +252,7 @@ pub struct Delays {
 }
 
 /// How many samples lay between two values, both included. A bucket is at most 0.4 % wide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
     pub low_ns: u64,
     pub high_ns: u64,

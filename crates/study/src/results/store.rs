@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sojourn_metrics::{FLOW_COLUMNS, LINK_COLUMNS};
 
+use super::checksums::Checksum;
 use super::codec::RunResult;
 use super::frame::{ColumnType, Data, FrameReader, FrameWriter};
 use super::{Bucket, Delays, Kind, Plan, Row, Series, SeriesColumn, Table};
@@ -43,7 +44,7 @@ const DELAY_COLUMNS: [(&str, ColumnType); 7] = [
     ("samples", ColumnType::Int64),
 ];
 
-/// Names of the files of a folder, or of a shard, that hold its tables.
+/// The files of a folder, or of a shard, that hold its tables.
 #[derive(Clone, Debug)]
 pub(crate) struct TablePaths {
     pub(crate) runs: PathBuf,
@@ -135,11 +136,10 @@ impl StoreWriter {
         self.delays.close_group(GROUP_ROWS)
     }
 
-    pub(crate) fn finish(self) -> io::Result<()> {
-        self.series.finish()?;
-        self.delays.finish()?;
-        // Last: where there are runs, the rest is there too.
-        self.runs.finish()
+    /// Completes the tables under their temporary names. Where there are runs, the rest is there
+    /// too: they come last.
+    pub(crate) fn finish(self) -> io::Result<[Whole; 3]> {
+        Ok([self.series.finish()?, self.delays.finish()?, self.runs.finish()?])
     }
 
     fn add_row(&mut self, plan: &Plan, row: &Row) {
@@ -257,9 +257,26 @@ impl Pending {
         Ok(())
     }
 
-    fn finish(mut self) -> io::Result<()> {
+    fn finish(mut self) -> io::Result<Whole> {
         self.close_group(1)?;
-        self.writer.finish()?;
+        let checksum = self.writer.finish()?;
+        Ok(Whole { file: self.file, checksum })
+    }
+}
+
+/// A table that is whole, under its temporary name.
+pub(crate) struct Whole {
+    file: Temporary,
+    pub(crate) checksum: Checksum,
+}
+
+impl Whole {
+    /// Where it belongs.
+    pub(crate) fn path(&self) -> &Path {
+        &self.file.path
+    }
+
+    pub(crate) fn appear(self) -> io::Result<()> {
         fs::rename(self.file.name(), &self.file.path)
     }
 }

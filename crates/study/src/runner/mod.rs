@@ -26,8 +26,8 @@ use rayon::prelude::*;
 
 use crate::claims;
 use crate::results::{
-    CLAIMS, ClaimReport, FailedRun, Folder, Journal, Machine, PLAN, Plan, ResultsError, Row,
-    RunResult, STUDY, StoreWriter, TablePaths, table, write_whole,
+    CLAIMS, ClaimReport, FailedRun, Folder, FolderWriter, Journal, Machine, PLAN, Plan,
+    ResultsError, Row, RunResult, STUDY, StoreWriter, Whole, table,
 };
 use crate::study::Study;
 use execute::{Named, execute};
@@ -118,15 +118,13 @@ pub fn run(
 ) -> Result<Summary, RunError> {
     let began = Instant::now();
     let plan = study.plan();
-    let folder = prepare(study, &plan, options)?;
     let label = options.shard.label();
-    let paths = Paths::new(&folder, &label);
+    let folder = make_folder(Folder::new(&options.out), &label, &plan, study.text())?;
+    let journal_path = folder.path(&format!("journal{label}.bin"));
 
     let mine: Vec<u32> =
         (0..plan.runs.len() as u32).filter(|run| options.shard.has(*run)).collect();
-    let TablePaths { runs, series, delays } = &paths.tables;
-    let is_finished =
-        runs.exists() && series.exists() && delays.exists() && !paths.journal.exists();
+    let is_finished = folder.has_tables()? && !journal_path.exists();
     let mut machine = Machine::here(options);
     let failed = if is_finished {
         let done = Progress { total: mine.len(), done: mine.len(), resumed: mine.len(), failed: 0 };
@@ -134,19 +132,20 @@ pub fn run(
         progress(done);
         Vec::new()
     } else {
-        let mut journal = open_journal(&paths.journal, &plan)?;
+        let mut journal = open_journal(&journal_path, &plan)?;
         machine.resumed = journal.records().runs().count();
-        let failed = work(study, &plan, options, &mine, &mut journal, &paths.journal, progress)?;
+        let failed = work(study, &plan, options, &mine, &mut journal, &journal_path, progress)?;
         let stopped = |source| RunError::Stopped {
-            path: paths.tables.runs.clone(),
+            path: folder.tables().runs,
             done: mine.len() - failed.len(),
             source,
         };
-        write_tables(&plan, &mine, &mut journal, &paths).map_err(stopped)?;
+        let tables = write_tables(&plan, &mine, &mut journal, &folder).map_err(stopped)?;
+        folder.publish(tables)?;
         if failed.is_empty() {
             // The tables hold everything now. The lock goes with the file.
-            std::fs::remove_file(&paths.journal)
-                .map_err(|source| RunError::Io { path: paths.journal.clone(), source })?;
+            std::fs::remove_file(&journal_path)
+                .map_err(|source| RunError::Io { path: journal_path, source })?;
         }
         failed
     };
@@ -159,7 +158,7 @@ pub fn run(
         resumed: machine.resumed,
         failed: failed.len(),
     };
-    write_json(&folder, &format!("machine{label}.json"), &machine)?;
+    folder.write_json(&format!("machine{label}.json"), &machine)?;
     let claims = match options.shard.is_whole() {
         true => Some(check_claims(&folder, &study.claims, &plan)?),
         false => None,
@@ -199,14 +198,15 @@ pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
             parts.push(part.open(&plan)?);
         }
     }
-    let text = std::fs::read_to_string(first.path(STUDY))
-        .map_err(|source| RunError::Io { path: first.path(STUDY), source })?;
-    let folder = Folder::new(out);
-    make_folder(&folder, "", &plan, &text)?;
+    let text = first.optional_text(STUDY)?.ok_or_else(|| RunError::Io {
+        path: first.path(STUDY),
+        source: io::ErrorKind::NotFound.into(),
+    })?;
+    let folder = make_folder(Folder::new(out), "", &plan, &text)?;
 
-    let paths = Paths::new(&folder, "");
-    let io_error = |source| RunError::Io { path: paths.tables.runs.clone(), source };
-    let mut writer = StoreWriter::create(&paths.tables, &plan).map_err(io_error)?;
+    let tables = folder.tables();
+    let io_error = |source| RunError::Io { path: tables.runs.clone(), source };
+    let mut writer = StoreWriter::create(&tables, &plan).map_err(io_error)?;
     for (run, rows) in rows.into_iter().enumerate() {
         if let Some(part) = part_of[run] {
             let (series, delays) =
@@ -215,7 +215,7 @@ pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
             writer.add(&plan, &result).map_err(io_error)?;
         }
     }
-    writer.finish().map_err(io_error)?;
+    folder.publish(writer.finish().map_err(io_error)?)?;
     let missing = part_of.iter().filter(|part| part.is_none()).count();
 
     let claims = check_claims(&folder, &Study::claims_of(&text, &plan)?, &plan)?;
@@ -223,7 +223,7 @@ pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
     let mut machine = Machine::here(&Options::new(out));
     machine.wall_s = began.elapsed().as_secs_f64();
     machine.resumed = total - missing;
-    write_json(&folder, "machine.json", &machine)?;
+    folder.write_json("machine.json", &machine)?;
     Ok(Summary {
         folder: out.to_owned(),
         progress: Progress { total, done: total - missing, resumed: total - missing, failed: 0 },
@@ -233,26 +233,14 @@ pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
     })
 }
 
-struct Paths {
-    tables: TablePaths,
-    journal: PathBuf,
-}
-
-impl Paths {
-    fn new(folder: &Folder, label: &str) -> Self {
-        Self { tables: folder.tables(label), journal: folder.path(&format!("journal{label}.bin")) }
-    }
-}
-
-fn prepare(study: &Study, plan: &Plan, options: &Options) -> Result<Folder, RunError> {
-    let folder = Folder::new(&options.out);
-    make_folder(&folder, &options.shard.label(), plan, study.text())?;
-    Ok(folder)
-}
-
 /// Makes a result folder, or makes sure that it is one of this plan. Claims and figures may have
 /// changed since.
-fn make_folder(folder: &Folder, label: &str, plan: &Plan, text: &str) -> Result<(), RunError> {
+fn make_folder(
+    folder: Folder,
+    label: &str,
+    plan: &Plan,
+    text: &str,
+) -> Result<FolderWriter, RunError> {
     let path: &Path = folder.as_ref();
     let error = |source| RunError::Io { path: path.to_owned(), source };
     match folder.plan() {
@@ -266,9 +254,11 @@ fn make_folder(folder: &Folder, label: &str, plan: &Plan, text: &str) -> Result<
         Err(other) => return Err(other.into()),
     }
     std::fs::create_dir_all(path).map_err(error)?;
+    let writer = FolderWriter::new(folder, label);
     // The plan first: it makes the folder one of results.
-    folder.write_json(PLAN, label, plan).map_err(error)?;
-    write_whole(&folder.path(STUDY), label, text.as_bytes()).map_err(error)
+    writer.write_json(PLAN, plan)?;
+    writer.write(STUDY, text.as_bytes())?;
+    Ok(writer)
 }
 
 fn is_same(a: &Path, b: &Path) -> bool {
@@ -332,7 +322,8 @@ fn work(
             let named = Named { run: *run, scenario: planned.scenario, seed: planned.seed };
             let result = attempt(study, plan, named);
             // Encoded outside of the lock.
-            let result = result.map(|result| result.encode());
+            let result =
+                result.and_then(|result| result.encode().map_err(|error| error.to_string()));
             let mut shared = locked(&shared);
             if shared.broken.is_some() {
                 return;
@@ -387,8 +378,13 @@ fn locked<'a, T>(mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn write_tables(plan: &Plan, mine: &[u32], journal: &mut Journal, paths: &Paths) -> io::Result<()> {
-    let mut writer = StoreWriter::create(&paths.tables, plan)?;
+fn write_tables(
+    plan: &Plan,
+    mine: &[u32],
+    journal: &mut Journal,
+    folder: &FolderWriter,
+) -> io::Result<[Whole; 3]> {
+    let mut writer = StoreWriter::create(&folder.tables(), plan)?;
     for run in mine {
         if let Some(result) = journal.read(*run)? {
             writer.add(plan, &result)?;
@@ -398,21 +394,14 @@ fn write_tables(plan: &Plan, mine: &[u32], journal: &mut Journal, paths: &Paths)
 }
 
 fn check_claims(
-    folder: &Folder,
+    folder: &FolderWriter,
     claims: &[claims::Claim],
     plan: &Plan,
 ) -> Result<ClaimReport, RunError> {
-    let (rows, _) = folder.rows(plan)?;
+    let (rows, _) = folder.folder().rows(plan)?;
     let report = claims::check(claims, plan, &table(plan, rows));
-    write_json(folder, CLAIMS, &report)?;
+    folder.write_json(CLAIMS, &report)?;
     Ok(report)
-}
-
-fn write_json<T: serde::Serialize>(folder: &Folder, name: &str, value: &T) -> Result<(), RunError> {
-    folder
-        // What has a label has it in its name already.
-        .write_json(name, "", value)
-        .map_err(|source| RunError::Io { path: folder.path(name), source })
 }
 
 impl Machine {

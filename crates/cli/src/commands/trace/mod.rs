@@ -2,11 +2,11 @@
 
 mod picture;
 
-use std::io::Read;
 use std::path::Path;
 
 use serde_json::json;
 use sojourn_core::{Bytes, Purpose, Rate, Span, SpecError, Stream, StreamAddress};
+use sojourn_file::text_file;
 use sojourn_link::blockage::Preset;
 use sojourn_link::brownian;
 use sojourn_link::trace::{Dip, Format as LinkFormat, Playback, WITEST_STEP_OVERHEAD};
@@ -18,9 +18,6 @@ use crate::failure::Failure;
 use crate::number::{number, percent};
 use crate::output::Output;
 use crate::table::{Fact, print_facts};
-
-/// Longer files are no capacity traces.
-const MAX_BYTES: u64 = 256 << 20;
 
 pub(super) fn trace(command: &TraceCommand, output: Output) -> Result<(), Failure> {
     match command {
@@ -301,22 +298,16 @@ fn plot(trace: &Trace, width: usize, height: usize) -> String {
 }
 
 fn read_text(path: &Path) -> Result<String, Failure> {
-    let failure = |error: std::io::Error| Failure::reading(path, &error);
-    let mut text = String::new();
-    if path == Path::new("-") {
-        std::io::stdin().take(MAX_BYTES).read_to_string(&mut text).map_err(failure)?;
-        return Ok(text);
-    }
-    let file = std::fs::File::open(path).map_err(failure)?;
-    if file.metadata().map_err(failure)?.len() > MAX_BYTES {
-        return Err(Failure::Input(format!(
-            "{}: is longer than {} MiB and so no capacity trace",
-            path.display(),
-            MAX_BYTES >> 20
-        )));
-    }
-    file.take(MAX_BYTES).read_to_string(&mut text).map_err(failure)?;
-    Ok(text)
+    let read = match path == Path::new("-") {
+        true => text_file::read_from(std::io::stdin()),
+        false => text_file::read(path).map_err(|error| {
+            match path.exists() && !path.is_file() && !path.is_dir() {
+                true => error.allow(["a regular file", "- for standard input"]),
+                false => error,
+            }
+        }),
+    };
+    read.map_err(|error| said_of(path, error))
 }
 
 fn said_of(path: &Path, error: SpecError) -> Failure {

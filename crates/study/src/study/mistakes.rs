@@ -1,0 +1,389 @@
+//! All mistakes of a study, not only the first.
+//!
+//! Reading stops at a mistake. Here that mistake is healed, which is to say taken out of the tree or
+//! replaced by something sound, and the study is read again: until it is sound, or has a mistake that
+//! cannot be healed. What may only follow from a healing is not told.
+
+use std::collections::BTreeSet;
+
+use sojourn_core::SpecError;
+use sojourn_file::document::{At, Document, Entry, MAX_MISTAKES, Node, Table, Value};
+use sojourn_file::{Mistake, StudyError};
+
+/// Healings after which the rest is left for the next time.
+const MAX_HEALINGS: usize = 3 * MAX_MISTAKES;
+
+/// The mistakes of `document`, of which reading has found the `first`.
+pub(super) fn all(
+    first: StudyError,
+    document: Document,
+    read: &dyn Fn(Document) -> Result<(), StudyError>,
+) -> StudyError {
+    let mut healing = Healing::new(document);
+    let mut found = vec![first.clone()];
+    let mut last = first.clone();
+    for _ in 0..MAX_HEALINGS {
+        if found.len() == MAX_MISTAKES || !healing.heal(last.first()) {
+            break;
+        }
+        let Err(next) = read(healing.document.clone()) else { break };
+        if !healing.explains(next.first()) && !found.contains(&next) {
+            found.push(next.clone());
+        }
+        last = next;
+    }
+    StudyError::joined(found).unwrap_or(first)
+}
+
+/// A document on its way to soundness, and what was done to it.
+struct Healing {
+    document: Document,
+    /// Where something was healed; what does not heal twice is not healed again.
+    healed: BTreeSet<Vec<String>>,
+    /// Values and names that are there no more.
+    gone: Vec<String>,
+    /// Tables, with dots, in which something was taken out: a key that is missing there is no
+    /// mistake of the user's.
+    thinned: Vec<String>,
+    /// Flows whose application was replaced, with dots: their keys do not fit it.
+    replaced: Vec<String>,
+    /// Whether a whole factor was taken out.
+    has_fewer_factors: bool,
+    /// Whether a time was replaced with which others have to agree.
+    is_retimed: bool,
+}
+
+/// Times of a scenario that have to agree.
+const TIMES: [&str; 6] = ["duration", "warmup", "step", "start", "stop", "start_jitter"];
+
+/// Sound values of keys that cannot be left out.
+const SOUND: [(&str, &str); 14] = [
+    ("schema", "1"),
+    ("title", "'x'"),
+    ("duration", "'100s'"),
+    ("rate", "'10Mbps'"),
+    ("rtt", "'20ms'"),
+    ("delay", "'1ms'"),
+    ("queue", "'pfifo'"),
+    ("hops", "3"),
+    ("app", "'bulk'"),
+    ("on", "'1s'"),
+    ("off", "'1s'"),
+    ("size", "'1kB'"),
+    ("sizes", "'100kB'"),
+    ("frames_per_second", "60"),
+];
+
+impl Healing {
+    fn new(document: Document) -> Self {
+        Self {
+            document,
+            healed: BTreeSet::new(),
+            gone: Vec::new(),
+            thinned: Vec::new(),
+            replaced: Vec::new(),
+            has_fewer_factors: false,
+            is_retimed: false,
+        }
+    }
+
+    /// Whether a mistake may follow from what was healed before it.
+    fn explains(&self, mistake: &Mistake) -> bool {
+        let (key, problem) = (mistake.key(), mistake.problem().problem());
+        let is_under = |prefix: &String| key.starts_with(&prefix[..]);
+        self.gone.iter().any(|gone| problem.contains(&format!("'{gone}'")))
+            || (is_missing(problem) && self.thinned.iter().any(is_under))
+            || self.replaced.iter().any(is_under)
+            || (self.has_fewer_factors && problem.contains("is no factor"))
+            || (self.is_retimed && TIMES.contains(&last(key)))
+    }
+
+    /// Whether it could.
+    fn heal(&mut self, mistake: &Mistake) -> bool {
+        let (key, problem) = (mistake.key(), mistake.problem());
+        if is_missing(problem.problem()) {
+            return self.add_missing(key, problem);
+        }
+        let found = mistake.at().and_then(|at| find(&self.document.root, at));
+        if let Some((path, true)) = &found
+            && path[0] != "factors"
+            && !path.iter().any(|step| step == "where")
+        {
+            return self.heal_key(path, problem);
+        }
+        let mut steps = key.splitn(3, '.');
+        match (steps.next(), steps.next(), steps.next()) {
+            (Some("claim"), Some(index), field) => {
+                self.heal_claim(index, field.unwrap_or_default(), mistake.at())
+            }
+            (Some("views"), Some(_), _) => self.remove_view(key),
+            _ => match found {
+                Some((path, _)) if path[0] == "factors" => self.heal_factor(&path, problem),
+                Some((path, _)) => self.replace(&path),
+                None => false,
+            },
+        }
+    }
+
+    /// Puts in what is missing, as the message writes it.
+    fn add_missing(&mut self, key: &str, problem: &SpecError) -> bool {
+        let written = match problem.problem().contains("propagation") {
+            true => "rtt = '20ms'",
+            false => problem.allowed().first().map_or("", |allowed| allowed),
+        };
+        let Some(Entry { key: name, node, .. }) = entry_of(written) else { return false };
+        // A message says of a table, or of the key in it, that something is missing.
+        let prefix = match problem.problem().contains("propagation") {
+            true => key,
+            false => key.rsplit_once('.').map_or("", |(prefix, _)| prefix),
+        };
+        let mut path: Vec<String> = prefix.split('.').map(str::to_owned).collect();
+        path.retain(|step| !step.is_empty());
+        let Some(table) = table_at(&mut self.document.root, &path) else { return false };
+        let at = table.entries.first().map_or(At::START, |entry| entry.key_at);
+        table.insert_value(&name, at, node);
+        path.push(name);
+        self.healed.insert(path)
+    }
+
+    /// A key that should not be there, or has another name.
+    fn heal_key(&mut self, path: &[String], problem: &SpecError) -> bool {
+        let Some((name, above)) = path.split_last() else { return false };
+        let Some(table) = table_at(&mut self.document.root, above) else { return false };
+        let is_table = matches!(table.node(name).map(|node| &node.value), Some(Value::Table(_)));
+        let nearest = problem.nearest().filter(|near| !is_table && table.entry(near).is_none());
+        match nearest {
+            Some(nearest) => {
+                let entry = table.entries.iter_mut().find(|entry| entry.key == *name);
+                entry.into_iter().for_each(|entry| entry.key = nearest.to_owned());
+            }
+            None => {
+                table.remove(name);
+                self.thinned.push(above.join("."));
+            }
+        }
+        self.healed.insert(path.to_vec())
+    }
+
+    fn heal_claim(&mut self, index: &str, field: &str, at: Option<At>) -> bool {
+        let path = ["claim".to_owned(), index.to_owned()];
+        let number = self.healed.len();
+        let Some(claim) = table_at(&mut self.document.root, &path) else { return false };
+        let text = |text: String| Node { value: Value::String(text), at: At::START };
+        match field.split('.').next().unwrap_or_default() {
+            "expect" => {
+                let entry = claim.entries.iter_mut().find(|entry| entry.key == "expect");
+                let items = entry.and_then(|entry| match &mut entry.node.value {
+                    Value::Array(items) if items.len() > 1 => Some(items),
+                    _ => None,
+                });
+                match items {
+                    Some(items) => {
+                        let wrong = items.iter().rposition(|item| Some(item.at) <= at);
+                        items.remove(wrong.unwrap_or_default());
+                    }
+                    None => {
+                        claim.remove("expect");
+                        claim.insert_value("untestable", At::START, text("healed".into()));
+                    }
+                }
+            }
+            "where" => {
+                claim.remove("where");
+            }
+            "untestable" => {
+                claim.remove("untestable");
+            }
+            "" => claim.insert_value("untestable", At::START, text("healed".into())),
+            field @ ("id" | "text" | "source" | "note") => {
+                claim.insert_value(field, At::START, text(format!("healed {number}")));
+            }
+            _ => return false,
+        }
+        self.healed.insert(vec!["claim".to_owned(), index.to_owned(), number.to_string()])
+    }
+
+    fn remove_view(&mut self, key: &str) -> bool {
+        let Some(views) = table_at(&mut self.document.root, &["views".to_owned()]) else {
+            return false;
+        };
+        // A name may have dots.
+        let key = key.trim_start_matches("views.");
+        let is_it = |entry: &Entry| {
+            key.strip_prefix(&entry.key[..])
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let before = views.entries.len();
+        views.entries.retain(|entry| !is_it(entry));
+        views.entries.len() < before
+    }
+
+    /// A value of a factor, or the whole factor.
+    fn heal_factor(&mut self, path: &[String], problem: &SpecError) -> bool {
+        let Some((step, above)) = path.split_last() else { return false };
+        let is_twice = problem.problem().contains("listed twice");
+        match path.get(1).map(String::as_str) {
+            Some("except") => {
+                let factors = table_at(&mut self.document.root, &path[..1]);
+                return factors.and_then(|factors| factors.remove("except")).is_some();
+            }
+            Some("zip") => {
+                // The same row of all that change together.
+                let Ok(row) = step.parse::<usize>() else { return false };
+                let Some(group) = table_at(&mut self.document.root, &path[..3]) else {
+                    return false;
+                };
+                for entry in &mut group.entries {
+                    match &mut entry.node.value {
+                        Value::Array(items) if items.len() > 1 && row < items.len() => {
+                            self.gone.extend(items.remove(row).value.plain());
+                        }
+                        _ => return false,
+                    }
+                }
+                return true;
+            }
+            _ => {}
+        }
+        if let (Ok(index), Some(node)) =
+            (step.parse::<usize>(), node_at(&mut self.document.root, above))
+            && let Value::Array(items) = &mut node.value
+            && items.len() > 1
+            && index < items.len()
+        {
+            let value = items.remove(index).value.plain();
+            self.gone.extend(value.filter(|_| !is_twice));
+            return true;
+        }
+        // All of it, with those that are written in the same table.
+        let (Some(name), Some(factors)) =
+            (path.get(1), table_at(&mut self.document.root, &path[..1]))
+        else {
+            return false;
+        };
+        if factors.remove(name).is_none() {
+            return false;
+        }
+        // What a factor gives need not stand in the scenario.
+        self.thinned.push("scenario".to_owned());
+        self.has_fewer_factors = true;
+        true
+    }
+
+    /// A value of the scenario, or of what is said beside it.
+    fn replace(&mut self, path: &[String]) -> bool {
+        if !self.healed.insert(path.to_vec()) {
+            return false;
+        }
+        let Some((name, above)) = path.split_last() else { return false };
+        let number = self.healed.len();
+        let is_of_flow = path.get(1).is_some_and(|step| step == "flow");
+        let Some(table) = table_at(&mut self.document.root, above) else { return false };
+        let Some(old) = table.node(name) else { return false };
+        if matches!(old.value, Value::Table(_))
+            || matches!(&name[..], "src" | "dst" | "from" | "to")
+        {
+            return false;
+        }
+        let sound = SOUND.iter().find(|(key, _)| *key == name).map(|(_, sound)| *sound);
+        let sound = sound.filter(|_| !(is_of_flow && name == "rtt"));
+        let at = old.at;
+        if name == "name" {
+            self.gone.extend(old.value.plain());
+            let value = Value::String(format!("healed-{number}"));
+            table.insert_value(name, at, Node { value, at });
+        } else if let Some(entry) = sound.and_then(|sound| entry_of(&format!("x = {sound}"))) {
+            table.insert_value(name, at, Node { at, ..entry.node });
+        } else {
+            table.remove(name);
+            self.thinned.push(above.join("."));
+        }
+        self.is_retimed |= TIMES.contains(&&name[..]);
+        if name == "app" {
+            self.replaced.push(above.join("."));
+        }
+        true
+    }
+}
+
+/// Whether a message says that something is not there.
+fn is_missing(problem: &str) -> bool {
+    problem == "is missing"
+        || problem.ends_with("' is missing")
+        || problem == "propagation is missing"
+        || problem.contains(" needs '")
+}
+
+fn last(key: &str) -> &str {
+    key.rsplit('.').next().unwrap_or(key)
+}
+
+/// `key = value` as an entry.
+fn entry_of(written: &str) -> Option<Entry> {
+    let document = Document::parse("", written, std::path::Path::new("")).ok()?;
+    match &document.root.entries[..] {
+        [entry] => Some(entry.clone()),
+        _ => None,
+    }
+}
+
+/// The keys and positions that lead to what is written at a place, and whether that is a key.
+fn find(table: &Table, at: At) -> Option<(Vec<String>, bool)> {
+    fn in_node(node: &Node, at: At, path: &mut Vec<String>) -> Option<bool> {
+        let inside = match &node.value {
+            Value::Table(table) => in_table(table, at, path),
+            Value::Array(items) => items.iter().zip(0..).find_map(|(item, index): (_, usize)| {
+                path.push(index.to_string());
+                let found = in_node(item, at, path);
+                if found.is_none() {
+                    path.pop();
+                }
+                found
+            }),
+            _ => None,
+        };
+        inside.or_else(|| (node.at == at).then_some(false))
+    }
+    fn in_table(table: &Table, at: At, path: &mut Vec<String>) -> Option<bool> {
+        table.entries.iter().find_map(|entry| {
+            path.push(entry.key.clone());
+            let found = match entry.key_at == at {
+                true => Some(true),
+                false => in_node(&entry.node, at, path),
+            };
+            if found.is_none() {
+                path.pop();
+            }
+            found
+        })
+    }
+    let mut path = Vec::new();
+    in_table(table, at, &mut path).map(|is_key| (path, is_key))
+}
+
+fn node_at<'a>(table: &'a mut Table, path: &[String]) -> Option<&'a mut Node> {
+    let (first, rest) = path.split_first()?;
+    let entry = table.entries.iter_mut().find(|entry| entry.key == *first)?;
+    let mut node = &mut entry.node;
+    for step in rest {
+        node = match &mut node.value {
+            Value::Table(table) => {
+                &mut table.entries.iter_mut().find(|entry| entry.key == *step)?.node
+            }
+            Value::Array(items) => items.get_mut(step.parse::<usize>().ok()?)?,
+            _ => return None,
+        };
+    }
+    Some(node)
+}
+
+/// The table at a path; the root for none.
+fn table_at<'a>(root: &'a mut Table, path: &[String]) -> Option<&'a mut Table> {
+    if path.is_empty() {
+        return Some(root);
+    }
+    match &mut node_at(root, path)?.value {
+        Value::Table(table) => Some(table),
+        _ => None,
+    }
+}
