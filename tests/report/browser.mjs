@@ -271,6 +271,23 @@ await test('it prints on white, with figures', async () => {
   await page.context().close();
 });
 
+await test('what is printed can be chosen, and without a choice it is short', async () => {
+  const page = await open('report.html');
+  const printed = async () => {
+    await page.emulateMedia({ media: 'print' });
+    const seen = {};
+    for (const part of ['answer', 'claims', 'runs', 'time']) seen[part] = await page.locator('#' + part).isVisible();
+    await page.emulateMedia({ media: 'screen' });
+    return seen;
+  };
+  assert.deepEqual(await printed(), { answer: true, claims: true, runs: false, time: false });
+  await page.locator('#printing summary').click();
+  await page.locator('#printing input[data-section=runs]').check();
+  await page.locator('#printing input[data-section=claims]').uncheck();
+  assert.deepEqual(await printed(), { answer: true, claims: false, runs: true, time: false });
+  await page.context().close();
+});
+
 await test('an interrupted study opens and says what is missing', async () => {
   const page = await open('interrupted.html');
   assert.match(await page.locator('.notice').textContent(), /23 of 60 runs have no result yet/);
@@ -287,7 +304,7 @@ await test('markup in a study, its results or an error does nothing', async () =
   await explorer(page);
   await page.locator('#pick-scenario').selectOption({ index: 3 });
   await page.locator('#matrix-subject').selectOption({ index: 1 });
-  await page.locator('#throughput-delay g.pt').first().hover({ force: true });
+  await page.locator('figure g.pt').first().hover({ force: true });
   await page.evaluate(() => document.querySelectorAll('details').forEach(e => { e.open = true; }));
   await page.waitForTimeout(200);
   assert.equal(await page.locator('img').count(), 0);
@@ -327,6 +344,8 @@ await test('a shipped study has its answer on the first screen, and a figure for
       const verdict = page.locator('p.verdict');
       assert.ok((await verdict.boundingBox()).y < 900, 'the verdict is seen without scrolling');
       assert.match(await verdict.textContent(), /held|can’t be tested/i);
+      assert.ok((await page.locator('#answer .findings li').first().boundingBox()).y < 900, 'so is a sentence');
+      assert.ok(await page.locator('#answer figure').count() > 0, 'and a figure goes with it');
       await shot(page, `${study}-top-${scheme}`);
       await explorer(page);
       assert.deepEqual(page.problems, []);
