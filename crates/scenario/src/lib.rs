@@ -223,7 +223,7 @@ impl Scenario {
             short("delay", port.delay).map_err(|e| e.within(&format!("link '{}'", port.name)))?;
         }
         for flow in &self.flows {
-            self.check_flow(flow, ports.len())
+            self.check_flow(flow, &ports)
                 .map_err(|error| error.within(&format!("flow '{}'", flow.name)))?;
         }
         Ok(())
@@ -270,8 +270,9 @@ impl Scenario {
         steps.saturating_mul(things) > MAX_ROWS
     }
 
-    fn check_flow(&self, flow: &Flow, ports: usize) -> Result<(), SpecError> {
-        if let Some(port) = flow.forward.iter().chain(&flow.reverse).find(|p| p.index() >= ports) {
+    fn check_flow(&self, flow: &Flow, ports: &[PortShape]) -> Result<(), SpecError> {
+        let mut both = flow.forward.iter().chain(&flow.reverse);
+        if let Some(port) = both.find(|port| port.index() >= ports.len()) {
             return Err(SpecError::new(format!("port {} is not there", port.0)));
         }
         for route in [&flow.forward, &flow.reverse] {
@@ -295,6 +296,17 @@ impl Scenario {
         }
         if flow.dscp > 63 {
             return Err(SpecError::new(format!("dscp {}", flow.dscp)).allow(["0 to 63"]));
+        }
+        let takes_no_time = |id: &PortId| {
+            let port = &ports[id.index()];
+            port.delay.is_zero() && port.rate.is_unlimited()
+        };
+        if matches!(flow.app, App::Tcp { .. })
+            && (flow.forward_delay + flow.reverse_delay).is_zero()
+            && flow.forward.iter().chain(&flow.reverse).all(takes_no_time)
+        {
+            // Its window would cross for ever at one moment.
+            return Err(SpecError::new("a round trip takes no time").allow(["a delay or a rate"]));
         }
         flow.app.check()
     }

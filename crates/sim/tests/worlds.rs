@@ -1,0 +1,292 @@
+//! Worlds built at random, in code: each is refused with a reason, or runs to its end with every
+//! invariant kept and without standing still.
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use sojourn_core::{Bytes, HostId, NoObserver, PortId, Rate, Span, StreamAddress, Time};
+use sojourn_host::apps::{ArrivalsConfig, PingConfig, SizesSpec, UdpConfig};
+use sojourn_host::tcp::{Config as Transport, ReceiveBuffer};
+use sojourn_link::{JitterConfig, LossConfig, RateConfig, RateSpec};
+use sojourn_scenario::{App, CarrierConfig, Flow, Host, Link, Scenario, Traffic};
+use sojourn_sim::{Engine, run};
+use sojourn_wire::SwitchConfig;
+
+const ADDRESS: StreamAddress = StreamAddress { seed: 1, run: 1 };
+
+/// Zero, small, large and as large as can be come often.
+fn odd(usual: std::ops::Range<u64>) -> impl Strategy<Value = u64> {
+    prop_oneof![
+        250 => usual,
+        1 => Just(0),
+        1 => Just(1),
+        1 => Just(u64::from(u32::MAX)),
+        1 => Just(u64::MAX),
+    ]
+}
+
+fn odd32(usual: std::ops::Range<u64>) -> impl Strategy<Value = u32> {
+    odd(usual).prop_map(|number| u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+fn micros(usual: std::ops::Range<u64>) -> impl Strategy<Value = Span> {
+    odd(usual).prop_map(|us| Span::from_nanos(us.saturating_mul(1000)))
+}
+
+fn link(name: String) -> impl Strategy<Value = Link> {
+    let queues = [
+        "pfifo limit 5",
+        "bfifo limit 9000",
+        "codel",
+        "fq_codel",
+        "cake bandwidth 5mbit",
+        "pie",
+        "fq_pie",
+        "dualpi2",
+        "red limit 400000 min 30000 max 90000 avpkt 1000 ecn",
+        "fq",
+        "tbf rate 5mbit burst 10kb limit 100kb",
+    ];
+    let rates =
+        ["64kbit", "1mbit", "50Mbps", "10Gbps", "unlimited", "outages 10Mbps off 50ms every 1s"];
+    let losses = ["none", "random 2%", "gemodel 1% 10% 70% 0.1%"];
+    let jitters = ["none", "normal 1ms", "uniform 3ms"];
+    (
+        prop::sample::select(queues.to_vec()),
+        prop::sample::select(rates.to_vec()),
+        micros(0..20_000),
+        prop::sample::select(losses.to_vec()),
+        prop::sample::select(losses.to_vec()),
+        prop::sample::select(jitters.to_vec()),
+    )
+        .prop_map(move |(queue, rate, delay, entry_loss, loss, jitter)| {
+            let rate = RateSpec::parse(rate).and_then(|rate| rate.complete(None));
+            let queue = sojourn_qdisc::Config::parse(queue).expect("a discipline");
+            Link {
+                entry_loss: LossConfig::parse(entry_loss).expect("a loss"),
+                loss: LossConfig::parse(loss).expect("a loss"),
+                jitter: JitterConfig::parse(jitter).expect("a jitter"),
+                ..Link::new(&name, queue, rate.unwrap_or(RateConfig::Unlimited), delay)
+            }
+        })
+}
+
+fn transport() -> impl Strategy<Value = Transport> {
+    let buffer = prop_oneof![
+        odd(3_000..100_000).prop_map(ReceiveBuffer::Window),
+        odd(3_000..100_000).prop_map(ReceiveBuffer::Locked),
+        (odd(3_000..100_000), odd(100_000..1_000_000))
+            .prop_map(|(initial, most)| ReceiveBuffer::Auto { initial, most }),
+    ];
+    (
+        odd32(64..9000),
+        odd32(20..80),
+        odd32(1..50),
+        buffer,
+        odd(0..1_000_000),
+        any::<bool>(),
+        odd32(0..12),
+        micros(0..10_000),
+        micros(0..50_000),
+    )
+        .prop_map(
+            |(mss, header, initial_cwnd, receive_buffer, send_buffer, offload, log, tick, ack)| {
+                Transport {
+                    mss,
+                    header,
+                    initial_cwnd,
+                    receive_buffer,
+                    send_buffer,
+                    offload,
+                    tso_rtt_log: log,
+                    tick,
+                    delayed_ack: ack,
+                    ..Transport::default()
+                }
+            },
+        )
+}
+
+fn traffic() -> impl Strategy<Value = Traffic> {
+    prop_oneof![
+        prop::option::of(odd(1..200_000)).prop_map(|bytes| Traffic::Bulk { bytes }),
+        (micros(1..300_000), micros(1..300_000), any::<bool>())
+            .prop_map(|(on, off, random)| Traffic::OnOff { on, off, random }),
+        (
+            prop_oneof![1 => Just(0.0), 1 => Just(-1.0), 1 => Just(f64::NAN), 60 => 0.1..50.0],
+            odd32(1..40)
+        )
+            .prop_map(|(per_second, most)| {
+                let sizes = SizesSpec::parse("lognormal mean 20kB sigma 1.5 max 1MB");
+                let sizes = sizes.and_then(|sizes| sizes.complete(None)).expect("sizes");
+                Traffic::Arrivals(ArrivalsConfig { per_second, sizes, most })
+            }),
+    ]
+}
+
+fn app() -> impl Strategy<Value = App> {
+    let ccas = [
+        "reno",
+        "cubic",
+        "cubic-linux",
+        "bbr",
+        "bbr2",
+        "bbr3",
+        "bbr3-linux",
+        "dctcp",
+        "prague",
+        "prague-linux",
+        "prague-udp",
+    ];
+    let tcp = (traffic().boxed(), prop::sample::select(ccas.to_vec()), transport().boxed());
+    prop_oneof![
+        4 => tcp.prop_map(|(traffic, cca, transport)| {
+            let cca = sojourn_cca::Config::parse(cca).expect("a controller");
+            App::Tcp { traffic, cca, transport }
+        }),
+        1 => (micros(100..100_000), odd32(28..1500))
+            .prop_map(|(interval, ip_len)| App::Ping(PingConfig { interval, ip_len })),
+        1 => (micros(100..50_000), odd32(1..60_000), odd32(1..60), odd32(20..60)).prop_map(
+            |(interval, frame, datagrams, header)| {
+                App::Udp(UdpConfig { interval, frame, datagrams, header })
+            }
+        ),
+    ]
+}
+
+fn flow(number: usize) -> impl Strategy<Value = Flow> {
+    let route = || prop::collection::vec(prop_oneof![60 => 0u16..5, 1 => 5u16..8], 0..4);
+    (
+        app().boxed(),
+        route(),
+        route(),
+        (micros(0..20_000), micros(0..20_000)),
+        (micros(0..500_000), micros(0..100_000), prop::option::of(micros(1..900_000))),
+        prop_oneof![50 => 0u8..64, 1 => 64u8..],
+        prop_oneof![50 => 0u16..3, 1 => 3u16..9],
+    )
+        .prop_map(move |(app, forward, reverse, delays, times, dscp, dst)| Flow {
+            forward_delay: delays.0,
+            reverse_delay: delays.1,
+            start: times.0,
+            start_jitter: times.1,
+            stop: times.2,
+            dscp,
+            dst: HostId(dst),
+            ..Flow::new(&format!("flow {number}"), app, &forward, &reverse)
+        })
+}
+
+fn world() -> impl Strategy<Value = Scenario> {
+    let links = (link("a".into()).boxed(), link("b".into()).boxed(), link("c".into()).boxed());
+    let links = links.prop_map(<[Link; 3]>::from).boxed();
+    let switch =
+        (link("s1".into()).boxed(), link("s2".into()).boxed(), odd(2_000..200_000), 0.01..130.0)
+            .prop_map(|(a, b, buffer, alpha)| {
+                SwitchConfig::new(vec![a, b], Bytes::new(buffer), alpha).ok()
+            });
+    let flows = (flow(0).boxed(), flow(1).boxed(), flow(2).boxed());
+    let flows = flows.prop_map(<[Flow; 3]>::from).boxed();
+    (links, switch, flows, micros(200_000..1_000_000), micros(0..200_000), micros(10_000..200_000))
+        .prop_map(|(links, switch, flows, duration, warmup, step)| Scenario {
+            duration,
+            warmup,
+            step,
+            hosts: ["x", "y", "z"].map(|name| Host { name: name.into() }).into(),
+            links: links.into(),
+            carriers: switch.into_iter().map(CarrierConfig::Switch).collect(),
+            flows: flows.into(),
+        })
+}
+
+/// Steps after which a run that is as long as it may be, or as fast, has shown enough.
+const STEPS: u32 = 100_000;
+
+/// Whether the run comes to its end in so many steps.
+fn ends(engine: &mut Engine<'_, NoObserver>) -> Result<bool, String> {
+    for _ in 0..STEPS {
+        if !engine.step().map_err(|violation| violation.to_string())? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn a_world_is_refused_with_a_reason_or_runs_to_its_end(world in world()) {
+        let end = Time::ZERO + world.duration;
+        match world.checked() {
+            Err(reason) => prop_assert!(!reason.to_string().is_empty()),
+            Ok(world) => {
+                let mut nobody = NoObserver;
+                let mut engine = Engine::new(&world, ADDRESS, &mut nobody);
+                let before = engine.now();
+                let is_over = ends(&mut engine).map_err(TestCaseError::fail)?;
+                prop_assert!(engine.now() > before && engine.now() <= end);
+                prop_assert!(!is_over || engine.now() == end);
+            }
+        }
+    }
+
+    /// Looking at it changes nothing.
+    #[test]
+    fn a_run_in_pieces_is_the_run_in_one(world in world(), pieces in 1u64..20) {
+        let Ok(world) = world.checked() else { return Ok(()) };
+        let mut nobody = NoObserver;
+        prop_assume!(ends(&mut Engine::new(&world, ADDRESS, &mut nobody)).unwrap_or(false));
+        let whole = run(&world, ADDRESS, &mut NoObserver);
+        let whole = whole.map_err(|v| TestCaseError::fail(v.to_string()))?;
+        let mut engine = Engine::new(&world, ADDRESS, &mut nobody);
+        for piece in 1..=pieces {
+            let until = Time::ZERO + world.duration * piece / pieces;
+            engine.run_until(until).map_err(|v| TestCaseError::fail(v.to_string()))?;
+            prop_assert!(engine.now() >= until);
+        }
+        while engine.step().map_err(|v| TestCaseError::fail(v.to_string()))? {}
+        prop_assert_eq!(format!("{:?}", engine.outcome()), format!("{whole:?}"));
+    }
+}
+
+#[test]
+fn of_random_worlds_many_are_sound_and_many_are_not() {
+    let mut runner = TestRunner::deterministic();
+    let is_sound = |_: u32| {
+        let tree = world().new_tree(&mut runner).expect("a world");
+        tree.current().checked().is_ok()
+    };
+    let sound = (0..300).map(is_sound).filter(|is_sound| *is_sound).count();
+    assert!((60..240).contains(&sound), "{sound} of 300");
+}
+
+/// What hung or panicked when it was built in code.
+#[test]
+fn known_bad_values_are_refused() {
+    let rate = RateConfig::fixed(Rate::from_bps(10_000_000)).expect("a positive rate");
+    let queue = sojourn_qdisc::Config::parse("pfifo limit 50").expect("a discipline");
+    let world = |app| Scenario {
+        duration: Span::from_secs(1),
+        warmup: Span::ZERO,
+        step: Span::from_millis(100),
+        hosts: ["x", "y"].map(|name| Host { name: name.into() }).into(),
+        links: vec![Link::new("a", queue.clone(), rate.clone(), Span::ZERO)],
+        carriers: Vec::new(),
+        flows: vec![Flow::new("flow", app, &[0], &[0])],
+    };
+    let cca = sojourn_cca::Config::parse("cubic").expect("a controller");
+    let udp = UdpConfig { interval: Span::from_millis(1), frame: 1000, datagrams: 1, header: 28 };
+    for (app, named) in [
+        (App::Ping(PingConfig { interval: Span::ZERO, ip_len: 84 }), "interval"),
+        (App::Udp(UdpConfig { datagrams: 0, ..udp }), "datagrams"),
+        (App::Udp(UdpConfig { interval: Span::ZERO, ..udp }), "interval"),
+        (App::bulk(cca, Transport { mss: 0, ..Transport::default() }), "mss"),
+    ] {
+        let error = world(app).checked().expect_err(named).to_string();
+        assert!(error.contains("flow 'flow'") && error.contains(named), "{error}");
+    }
+    let mut lost = world(App::Udp(udp));
+    lost.flows[0].forward = vec![PortId(1)];
+    assert!(lost.checked().is_err());
+}
