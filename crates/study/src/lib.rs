@@ -6,7 +6,7 @@
 //! | [`claims`] | expressions over metrics, and their verdicts |
 //! | [`runner`] | runs, shards, resuming, joining |
 //! | [`results`] | the result folder |
-//! | [`reference`] | the reference page of studies, generated |
+//! | [`mod@reference`] | the reference page of studies, generated |
 
 pub mod claims;
 pub mod digest;
