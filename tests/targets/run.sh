@@ -17,10 +17,6 @@ bash tests/targets/install.sh "$folder/rust" || skip "Debian has no rustc-web he
 host=$(rustc -vV | sed -n 's/^host: //p')
 lld=$(rustc --print sysroot)/lib/rustlib/$host/bin/rust-lld
 
-# Debian's compiler means a processor without SSE2 by i686, where the old floating-point unit rounds
-# otherwise; Rust's own target has SSE2.
-export CARGO_TARGET_I686_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-cpu=pentium4"
-
 # Builds the library too, for which a compiler asks to be told that it is not a released one.
 elsewhere() {
     local verb=$1 target=$2 library=$3
