@@ -342,4 +342,20 @@ pub trait Controller: Send {
     fn model_min_rtt(&self) -> Option<Span> {
         None
     }
+
+    /// Segments that a model-based controller allows for aggregated acknowledgements.
+    fn extra_acked(&self) -> Option<u32> {
+        None
+    }
+
+    /// Most segments in flight that probing found safe (`inflight_longterm`, `inflight_hi`); `None` also
+    /// while there is no bound.
+    fn inflight_longterm(&self) -> Option<u32> {
+        None
+    }
+
+    /// Round trips that the controller has counted.
+    fn round_count(&self) -> Option<u64> {
+        None
+    }
 }

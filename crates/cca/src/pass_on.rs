@@ -78,6 +78,18 @@ macro_rules! pass_on {
         fn model_min_rtt(&self) -> Option<sojourn_core::Span> {
             $each!(self, inner => inner.model_min_rtt())
         }
+
+        fn extra_acked(&self) -> Option<u32> {
+            $each!(self, inner => inner.extra_acked())
+        }
+
+        fn inflight_longterm(&self) -> Option<u32> {
+            $each!(self, inner => inner.inflight_longterm())
+        }
+
+        fn round_count(&self) -> Option<u64> {
+            $each!(self, inner => inner.round_count())
+        }
     };
 }
 

@@ -156,6 +156,12 @@ pub struct FlowSample {
     pub phase: &'static str,
     /// Bandwidth estimate of a model-based controller.
     pub bw: Option<Rate>,
+    /// What else such a controller has found: the smallest round-trip time, segments allowed for
+    /// aggregation, the bound on what is in flight, and how many rounds it has counted.
+    pub model_min_rtt: Option<Span>,
+    pub extra_acked: Option<u32>,
+    pub inflight_longterm: Option<u32>,
+    pub rounds: Option<u64>,
 }
 
 /// Feedback of congestion marks, as Linux's `tcp_info` tells it apart (`tcpi_ecn_mode`).

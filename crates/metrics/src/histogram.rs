@@ -61,6 +61,32 @@ impl Histogram {
         *self = Self { counts: core::mem::take(&mut self.counts), ..Self::default() };
     }
 
+    /// Quantiles of what was counted since this was last asked with the same `then`, which is empty at
+    /// first and after [`Histogram::clear`]; within half a bucket. `None` of nothing.
+    pub(crate) fn quantiles_since<const N: usize>(
+        &self,
+        then: &mut Vec<u64>,
+        qs: [f64; N],
+    ) -> Option<[f64; N]> {
+        let before = |at: usize| then.get(at).copied().unwrap_or(0);
+        let total: u64 = self.count - then.iter().sum::<u64>();
+        if total == 0 {
+            return None;
+        }
+        let found = qs.map(|q| {
+            let rank = (q * (total - 1) as f64 + 0.5) as u64;
+            let mut below = 0;
+            let at = (0..self.counts.len()).find(|at| {
+                below += self.counts[*at] - before(*at);
+                below > rank
+            });
+            let (low, width) = bounds(at.unwrap_or(0));
+            low as f64 + (width - 1) as f64 / 2.0
+        });
+        then.clone_from(&self.counts);
+        Some(found)
+    }
+
     pub const fn count(&self) -> u64 {
         self.count
     }
@@ -265,6 +291,21 @@ mod tests {
         let empty = Distribution::default();
         assert_eq!((empty.quantile(0.5), empty.mean(), empty.min()), (None, None, None));
         assert_eq!(empty.share_at_most(5), 0.0);
+    }
+
+    #[test]
+    fn quantiles_of_a_row_are_of_that_row() {
+        let (mut histogram, mut then) = (Histogram::new(), Vec::new());
+        let row = |values: std::ops::Range<u64>, histogram: &mut Histogram, then: &mut Vec<u64>| {
+            values.for_each(|value| histogram.record(value));
+            histogram.quantiles_since(then, [0.0, 0.5, 1.0])
+        };
+        assert_eq!(row(0..0, &mut histogram, &mut then), None);
+        assert_eq!(row(100..201, &mut histogram, &mut then), Some([100.0, 150.0, 200.0]));
+        assert_eq!(row(10..31, &mut histogram, &mut then), Some([10.0, 20.0, 30.0]));
+        assert_eq!(row(0..0, &mut histogram, &mut then), None);
+        let high = row(400_000..400_001, &mut histogram, &mut then).expect("one value");
+        assert!((high[1] / 400_000.0 - 1.0).abs() < 0.004, "{high:?}");
     }
 
     #[test]

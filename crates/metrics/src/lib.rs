@@ -42,8 +42,8 @@ pub use collector::{Collector, FlowShape, LinkShape, Shape};
 pub use histogram::{Distribution, Histogram};
 pub use outcome::{
     Counts, DELAYS, FlowAtLink, FlowKind, FlowMetrics, FrameMetrics, LinkCounts, LinkMetrics,
-    Numbered, PhaseTime, RunMetrics, STALL_THRESHOLDS_MS, Stall, Totals, TransferCounts,
+    Numbered, OPEN, PhaseTime, RunMetrics, STALL_THRESHOLDS_MS, Stall, Totals, TransferCounts,
     TransferMetrics,
 };
 pub use series::{Column, FLOW_COLUMNS, FlowSeries, LINK_COLUMNS, LinkSeries, Series};
-pub use table::{METRICS, Metric, Of, Scope, metric, metrics};
+pub use table::{METRICS, Metric, Of, Scope, metric, metrics, sample_columns};

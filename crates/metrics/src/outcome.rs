@@ -41,6 +41,9 @@ impl FlowKind {
 pub const DELAYS: [&str; 8] =
     ["rtt", "owd", "ping", "frame_delay", "frame_gap", "completion", "fct", "sojourn"];
 
+/// Ages, at the end of the run, of what had not ended: what [`FlowMetrics::open`] names.
+pub const OPEN: [&str; 2] = ["completion_open", "fct_open"];
+
 /// Everything that was measured in a run. Distributions are of the time after the warm-up;
 /// delays are in nanoseconds.
 #[derive(Clone, Debug)]
@@ -124,6 +127,8 @@ pub struct FlowMetrics {
     pub transfers: TransferMetrics,
     /// From connection request to its answer.
     pub connect: Option<Span>,
+    /// A connection was asked for.
+    pub has_asked: bool,
     pub phases: Vec<PhaseTime>,
     /// Last state of the sender.
     pub last: Option<FlowSample>,
@@ -144,6 +149,12 @@ impl FlowMetrics {
             ("completion", &self.completion),
             ("fct", &self.transfers.completion),
         ]
+    }
+
+    /// Ages of the transfers that had not ended, of the whole run and of those that began after the
+    /// warm-up; in nanoseconds.
+    pub fn open(&self) -> [(&'static str, &Distribution); 2] {
+        [(OPEN[0], &self.transfers.open_in_run), (OPEN[1], &self.transfers.open)]
     }
 
     /// How often the controller went to measure the round-trip time after the warm-up, and how long
@@ -248,6 +259,13 @@ pub struct FrameMetrics {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TransferMetrics {
     pub counts: TransferCounts,
+    /// In the whole run.
+    pub began: u64,
+    /// How long those had lasted that had not ended with the run: of the whole run, and of those that
+    /// began after the warm-up.
+    pub open_in_run: Distribution,
+    pub open: Distribution,
+    pub open_by_size: [u64; 3],
     /// From the connection request until the last byte was acknowledged.
     pub completion: Distribution,
     /// Small, medium and large ones, see [`size_class`].

@@ -32,6 +32,15 @@ pub struct FlowSeries {
     pub rtt_mean_ms: Vec<f32>,
     pub rtt_max_ms: Vec<f32>,
     pub retransmits: Vec<f32>,
+    pub rtt_p50_ms: Vec<f32>,
+    pub rtt_p95_ms: Vec<f32>,
+    pub owd_p50_ms: Vec<f32>,
+    pub owd_p95_ms: Vec<f32>,
+    pub owd_max_ms: Vec<f32>,
+    pub frame_delay_p50_ms: Vec<f32>,
+    pub frame_delay_max_ms: Vec<f32>,
+    pub dropped_pkts: Vec<f32>,
+    pub dropped_share: Vec<f32>,
     pub srtt_ms: Vec<f32>,
     pub cwnd_pkts: Vec<f32>,
     pub ssthresh_pkts: Vec<f32>,
@@ -39,6 +48,10 @@ pub struct FlowSeries {
     pub pacing_mbps: Vec<f32>,
     pub delivery_mbps: Vec<f32>,
     pub bw_mbps: Vec<f32>,
+    pub min_rtt_ms: Vec<f32>,
+    pub extra_acked_pkts: Vec<f32>,
+    pub inflight_longterm_pkts: Vec<f32>,
+    pub rounds: Vec<f32>,
     pub rwnd_bytes: Vec<f32>,
     /// Position in [`Series::phases`]; not-a-number before the first sample.
     pub phase: Vec<f32>,
@@ -84,6 +97,15 @@ pub const FLOW_COLUMNS: &[Column<FlowSeries>] = columns! { FlowSeries,
     rtt_mean_ms "ms" "Mean of the sender's round-trip samples (a ping's replies) in the step",
     rtt_max_ms "ms" "Largest round-trip sample (a ping's reply) in the step",
     retransmits "packets" "Packets sent again in the step",
+    rtt_p50_ms "ms" "Median of the sender's round-trip samples (a ping's replies) in the step",
+    rtt_p95_ms "ms" "95th percentile of them",
+    owd_p50_ms "ms" "Median one-way delay of the data packets or datagrams that arrived in the step",
+    owd_p95_ms "ms" "95th percentile of it",
+    owd_max_ms "ms" "Largest of it",
+    frame_delay_p50_ms "ms" "Median delay of the frames that became complete in the step",
+    frame_delay_max_ms "ms" "Largest of it",
+    dropped_pkts "packets" "Data packets, datagrams and echoes of this flow that links dropped or lost in the step",
+    dropped_share "" "The same as part of what was sent in the step, at most 1",
     srtt_ms "ms" "Smoothed round-trip time",
     cwnd_pkts "packets" "Congestion window",
     ssthresh_pkts "packets" "Slow start threshold; missing until the first congestion",
@@ -91,6 +113,10 @@ pub const FLOW_COLUMNS: &[Column<FlowSeries>] = columns! { FlowSeries,
     pacing_mbps "Mbit/s" "Pacing rate",
     delivery_mbps "Mbit/s" "Delivery rate, as the sender estimates it",
     bw_mbps "Mbit/s" "Bandwidth estimate of a model-based controller",
+    min_rtt_ms "ms" "Smallest round-trip time in the controller's model, else in the transport's",
+    extra_acked_pkts "packets" "What a BBR allows for aggregated acknowledgements",
+    inflight_longterm_pkts "packets" "Bound on what is in flight that a BBR found by probing; missing while there is none",
+    rounds "" "Rounds that a BBR has counted; not of 'bbr2' and 'bbr3-linux', which count none",
     rwnd_bytes "bytes" "Receive window last advertised",
     phase "" "Phase of the congestion controller, a position in the list of phases",
 };
@@ -198,6 +224,10 @@ impl Series {
         set(&mut row.pacing_mbps, sample.pacing_rate.and_then(mbps));
         set(&mut row.delivery_mbps, mbps(sample.delivery_rate));
         set(&mut row.bw_mbps, sample.bw.and_then(mbps));
+        set(&mut row.min_rtt_ms, sample.model_min_rtt.or(sample.min_rtt).map(ms));
+        set(&mut row.extra_acked_pkts, sample.extra_acked.map(|extra| extra as f32));
+        set(&mut row.inflight_longterm_pkts, sample.inflight_longterm.map(|most| most as f32));
+        set(&mut row.rounds, sample.rounds.map(|rounds| rounds as f32));
         set(&mut row.rwnd_bytes, Some(sample.rwnd as f32));
         set(&mut row.phase, Some(phase));
     }
@@ -225,11 +255,41 @@ impl FlowSeries {
             &mut self.pacing_mbps,
             &mut self.delivery_mbps,
             &mut self.bw_mbps,
+            &mut self.min_rtt_ms,
+            &mut self.extra_acked_pkts,
+            &mut self.inflight_longterm_pkts,
+            &mut self.rounds,
             &mut self.rwnd_bytes,
             &mut self.phase,
         ] {
             column.push(f32::NAN);
         }
+    }
+
+    /// Delays of the row in nanoseconds: median and 95th percentile of the round trip, the same and
+    /// the largest one way, median and largest of frames.
+    pub(crate) fn push_delays(
+        &mut self,
+        rtt: Option<[f64; 2]>,
+        owd: Option<[f64; 3]>,
+        frames: Option<[f64; 2]>,
+    ) {
+        let ms = |ns: f64| (ns / 1e6) as f32;
+        let [rtt_p50, rtt_p95] = rtt.unwrap_or([f64::NAN; 2]);
+        self.rtt_p50_ms.push(ms(rtt_p50));
+        self.rtt_p95_ms.push(ms(rtt_p95));
+        let [owd_p50, owd_p95, owd_max] = owd.unwrap_or([f64::NAN; 3]);
+        self.owd_p50_ms.push(ms(owd_p50));
+        self.owd_p95_ms.push(ms(owd_p95));
+        self.owd_max_ms.push(ms(owd_max));
+        let [frame_p50, frame_max] = frames.unwrap_or([f64::NAN; 2]);
+        self.frame_delay_p50_ms.push(ms(frame_p50));
+        self.frame_delay_max_ms.push(ms(frame_max));
+    }
+
+    pub(crate) fn push_losses(&mut self, drops: u64, sent: u64) {
+        self.dropped_pkts.push(drops as f32);
+        self.dropped_share.push(if sent == 0 { f32::NAN } else { drops as f32 / sent as f32 });
     }
 }
 

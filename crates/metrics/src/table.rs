@@ -3,7 +3,7 @@
 use sojourn_core::{DropReason, FlowSample, Span};
 
 use crate::histogram::Distribution;
-use crate::outcome::{FlowMetrics, LinkMetrics, RunMetrics};
+use crate::outcome::{FlowMetrics, LinkMetrics, Numbered, RunMetrics};
 use crate::qoe;
 use crate::stats;
 
@@ -204,6 +204,11 @@ macro_rules! by_size {
             concat!("fct_", $class, "_p99_ms"), "ms",
                 concat!("99th percentile of the completion time of transfers ", $sizes),
                 |flow| quantile(&flow.transfers.by_size[$at], 0.99, NS);
+            concat!("fct_", $class, "_n"), "", concat!("Transfers ", $sizes, " that ended, as fct_n"),
+                |flow| some_if(flow.transfers.began > 0, flow.transfers.by_size[$at].count() as f64);
+            concat!("fct_", $class, "_of"), "", concat!("Transfers ", $sizes, " that began, as fct_of"),
+                |flow| some_if(flow.transfers.began > 0,
+                    (flow.transfers.by_size[$at].count() + flow.transfers.open_by_size[$at]) as f64);
         )* }
     };
 }
@@ -275,8 +280,16 @@ const GROUPS: &[&[Metric]] = &[
             |flow| flow.probe_rtt().map(|(count, _)| count as f64);
         "probe_rtt_ms", "ms", "Time in it",
             |flow| flow.probe_rtt().map(|(_, time)| time.as_millis_f64());
-        "connect_ms", "ms", "From the connection request to its answer",
+        "connect_ms", "ms", "From the first connection request to its answer",
             |flow| flow.connect.map(Span::as_millis_f64);
+        "connect_n", "", "1 if that answer came",
+            |flow| some_if(flow.has_asked, f64::from(flow.connect.is_some()));
+        "connect_of", "", "1 if a connection was asked for",
+            |flow| some_if(flow.has_asked, 1.0);
+        "owd_n", "", "Datagrams sent after the warm-up that arrived: what owd, pdv, ipdv and jitter are of",
+            |flow| some_if(flow.datagrams.sent > 0, flow.datagrams_after_warmup.arrived as f64);
+        "owd_of", "", "The same and those that were lost; not those under way at the end",
+            |flow| some_if(flow.datagrams.sent > 0, known(&flow.datagrams_after_warmup) as f64);
     },
     quantiles!(Flow, "rtt", "_ms", "ms", NS, "round-trip time that the sender measured", rtt),
     quantiles!(
@@ -310,6 +323,10 @@ const GROUPS: &[&[Metric]] = &[
         ping
     ),
     group! { Flow;
+        "ping_n", "", "Echo requests sent after the warm-up that were answered: what ping_* is of",
+            |flow| some_if(flow.pings.sent > 0, flow.ping.count() as f64);
+        "ping_of", "", "The same and those that were lost; not those under way at the end",
+            |flow| some_if(flow.pings.sent > 0, flow.ping.count() as f64 + flow.pings_after_warmup.lost as f64);
         "ping_sent", "packets", "Echo requests sent after the warm-up",
             |flow| some_if(flow.pings.sent > 0, flow.pings_after_warmup.sent as f64);
         "ping_lost", "packets", "Of them, left without a reply although a later one had one",
@@ -343,6 +360,10 @@ const GROUPS: &[&[Metric]] = &[
             |flow| some_if(has_frames(flow), flow.frames.complete as f64);
         "frames_lost", "", "Frames of which a datagram was lost, after the warm-up",
             |flow| some_if(has_frames(flow), flow.frames.lost as f64);
+        "frame_delay_n", "", "Frames that became complete after the warm-up: what frame_delay_* is of",
+            |flow| some_if(has_frames(flow), flow.frames.complete as f64);
+        "frame_delay_of", "", "The same and the lost ones; not those under way at the end",
+            |flow| some_if(has_frames(flow), (flow.frames.complete + flow.frames.lost) as f64);
         "frame_loss_share", "", "Part of the frames that were lost",
             |flow| part(flow.frames.lost, flow.frames.lost + flow.frames.complete);
     },
@@ -370,6 +391,26 @@ const GROUPS: &[&[Metric]] = &[
             |flow| flow.frames.harmonic_fps;
         "completions", "", "Transfers of a limited size that ended; whole run",
             |flow| tcp(flow, flow.completion.count() as f64);
+        "completion_n", "", "Transfers of a limited size that ended: what completion_* is of; whole run",
+            |flow| some_if(flow.transfers.began > 0, flow.completion.count() as f64);
+        "completion_of", "", "Transfers of a limited size that began; whole run",
+            |flow| some_if(flow.transfers.began > 0, flow.transfers.began as f64);
+        "completion_km_p50_ms", "ms", "Median time that a transfer takes, by Kaplan and Meier: also of those that had not ended",
+            |flow| km(&flow.completion, &flow.transfers.open_in_run, 0.5);
+        "completion_km_p95_ms", "ms", "95th percentile by Kaplan and Meier",
+            |flow| km(&flow.completion, &flow.transfers.open_in_run, 0.95);
+        "completion_km_p99_ms", "ms", "99th percentile by Kaplan and Meier",
+            |flow| km(&flow.completion, &flow.transfers.open_in_run, 0.99);
+        "fct_n", "", "Transfers of limited size that began after the warm-up and ended: what fct_* and slowdown_* are of",
+            |flow| some_if(flow.transfers.began > 0, flow.transfers.completion.count() as f64);
+        "fct_of", "", "Transfers of limited size that began after the warm-up",
+            |flow| some_if(flow.transfers.began > 0, of_fct(flow));
+        "fct_km_p50_ms", "ms", "Median completion time of transfers that began after the warm-up, by Kaplan and Meier: also of those that had not ended",
+            |flow| km(&flow.transfers.completion, &flow.transfers.open, 0.5);
+        "fct_km_p95_ms", "ms", "95th percentile by Kaplan and Meier",
+            |flow| km(&flow.transfers.completion, &flow.transfers.open, 0.95);
+        "fct_km_p99_ms", "ms", "99th percentile by Kaplan and Meier",
+            |flow| km(&flow.transfers.completion, &flow.transfers.open, 0.99);
     },
     quantiles!(
         Flow,
@@ -452,6 +493,10 @@ const GROUPS: &[&[Metric]] = &[
         sojourn
     ),
     group! { Link;
+        "sojourn_n", "", "Packets that left the queue after the warm-up: what sojourn_* is of",
+            |link| Some(link.after_warmup.sent_packets as f64);
+        "sojourn_of", "", "The same and those that the queue dropped",
+            |link| Some((link.after_warmup.sent_packets + dropped(link)) as f64);
         "queue_mean_pkts", "packets", "Mean backlog over time, of samples at the step",
             |link| link.queue_mean_pkts;
         "queue_p50_pkts", "packets", "Median backlog, over samples at the step",
@@ -553,9 +598,63 @@ fn mos(flow: &FlowMetrics) -> Option<f64> {
 }
 
 fn drop_share(link: &LinkMetrics) -> Option<f64> {
+    part(dropped(link), dropped(link) + link.after_warmup.sent_packets)
+}
+
+fn dropped(link: &LinkMetrics) -> u64 {
     let counts = &link.after_warmup;
-    let dropped = counts.drops() - counts.drops_because(DropReason::Medium);
-    part(dropped, dropped + counts.sent_packets)
+    counts.drops() - counts.drops_because(DropReason::Medium)
+}
+
+/// Packets of which it is known whether they arrived.
+fn known(numbered: &Numbered) -> u64 {
+    numbered.arrived + numbered.lost
+}
+
+fn km(ended: &Distribution, open: &Distribution, q: f64) -> Option<f64> {
+    stats::kaplan_meier(ended, open, q).map(|time| time * NS)
+}
+
+/// Transfers of limited size that began after the warm-up.
+fn of_fct(flow: &FlowMetrics) -> f64 {
+    (flow.transfers.completion.count() + flow.transfers.open.count()) as f64
+}
+
+/// The metrics that say how many samples a mean or quantile is of, and of how many that began or were
+/// sent; `None` of a metric that leaves nothing out, or allows for it.
+pub fn sample_columns(metric: &str) -> Option<(&'static str, &'static str)> {
+    const FAMILIES: [(&str, &str, &str); 13] = [
+        ("completion", "completion_n", "completion_of"),
+        ("fct_small", "fct_small_n", "fct_small_of"),
+        ("fct_medium", "fct_medium_n", "fct_medium_of"),
+        ("fct_large", "fct_large_n", "fct_large_of"),
+        ("fct", "fct_n", "fct_of"),
+        ("slowdown", "fct_n", "fct_of"),
+        ("ping", "ping_n", "ping_of"),
+        ("frame_delay", "frame_delay_n", "frame_delay_of"),
+        ("frame_gap", "frame_delay_n", "frame_delay_of"),
+        ("owd", "owd_n", "owd_of"),
+        ("ipdv", "owd_n", "owd_of"),
+        ("pdv", "owd_n", "owd_of"),
+        ("sojourn", "sojourn_n", "sojourn_of"),
+    ];
+    if metric == "connect_ms" {
+        return Some(("connect_n", "connect_of"));
+    }
+    let is_summary = |rest: &str| {
+        let word = rest.strip_suffix("_ms").unwrap_or(rest);
+        matches!(word, "min" | "mean" | "max")
+            || word.strip_prefix('p').is_some_and(|q| q.bytes().all(|c| c.is_ascii_digit()))
+    };
+    FAMILIES
+        .iter()
+        .find(|(family, ..)| {
+            metric
+                .strip_prefix(family)
+                .and_then(|rest| rest.strip_prefix('_'))
+                .is_some_and(is_summary)
+        })
+        .map(|(_, n, of)| (*n, *of))
 }
 
 #[cfg(test)]
@@ -590,6 +689,21 @@ mod tests {
             assert!(metric.name.ends_with(suffix), "{} in {}", metric.name, metric.unit);
             assert!(!suffix.is_empty() || !metric.name.ends_with("_ms"), "{}", metric.name);
             assert!(!metric.doc.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_summary_that_can_lack_values_names_its_counts() {
+        for metric in METRICS {
+            if let Some((n, of)) = sample_columns(metric.name) {
+                assert!(super::metric(metric.scope, n).is_some(), "{n} of {}", metric.name);
+                assert!(super::metric(metric.scope, of).is_some(), "{of} of {}", metric.name);
+            }
+        }
+        assert_eq!(sample_columns("fct_small_p95_ms"), Some(("fct_small_n", "fct_small_of")));
+        assert_eq!(sample_columns("slowdown_mean"), Some(("fct_n", "fct_of")));
+        for complete in ["ping_sent", "completions", "completion_km_p50_ms", "goodput_mbps"] {
+            assert_eq!(sample_columns(complete), None);
         }
     }
 

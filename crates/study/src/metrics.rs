@@ -101,7 +101,7 @@ impl Pooling {
             _ if matches!(metric.unit, "Mbit/s" | "packets" | "bytes") => Self::Sum,
             "share" if name == "share" => Self::Sum,
             "count" | "timeouts" | "spurious" | "completions" | "complete" | "lost" | "started"
-            | "completed" | "unfinished" | "refused" => Self::Sum,
+            | "completed" | "unfinished" | "refused" | "n" | "of" => Self::Sum,
             _ => Self::Mean,
         }
     }

@@ -334,4 +334,12 @@ impl Controller for Bbr {
     fn model_min_rtt(&self) -> Option<Span> {
         self.min_rtt
     }
+
+    fn extra_acked(&self) -> Option<u32> {
+        Some(self.aggregation.extra_acked())
+    }
+
+    fn round_count(&self) -> Option<u64> {
+        Some(self.rounds)
+    }
 }

@@ -271,4 +271,16 @@ impl Controller for Bbr3 {
     fn model_min_rtt(&self) -> Option<Span> {
         self.min_rtt.min_rtt
     }
+
+    fn extra_acked(&self) -> Option<u32> {
+        Some(self.extra_acked.value())
+    }
+
+    fn inflight_longterm(&self) -> Option<u32> {
+        Some(self.long_term.inflight).filter(|inflight| *inflight != INFINITY)
+    }
+
+    fn round_count(&self) -> Option<u64> {
+        Some(self.rounds.count)
+    }
 }

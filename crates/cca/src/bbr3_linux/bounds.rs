@@ -81,6 +81,11 @@ impl Default for Bounds {
 }
 
 impl Bounds {
+    /// `inflight_hi`, where probing has found one.
+    pub(super) fn lasting(&self) -> Option<u32> {
+        Some(self.inflight_hi).filter(|inflight| *inflight != UNLIMITED)
+    }
+
     pub(super) fn reset_lower(&mut self) {
         self.bw_lo = Bw::UNLIMITED;
         self.inflight_lo = UNLIMITED;

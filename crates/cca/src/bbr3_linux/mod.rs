@@ -439,4 +439,12 @@ impl Controller for Bbr3Linux {
     fn model_min_rtt(&self) -> Option<Span> {
         self.min_rtt
     }
+
+    fn extra_acked(&self) -> Option<u32> {
+        Some(self.aggregation.extra_acked())
+    }
+
+    fn inflight_longterm(&self) -> Option<u32> {
+        self.bounds.lasting()
+    }
 }

@@ -3,7 +3,7 @@
 use sojourn_cca::{
     Ack, Cca, Congestion, Controller, Lost, Outputs, Quantum, Restart, Sent, Setup, Undo,
 };
-use sojourn_core::{Rate, Time};
+use sojourn_core::{Rate, Span, Time};
 
 /// A controller is asked once after everything that may change its mind, because the transport
 /// looks at its window and rate several times for every packet.
@@ -49,6 +49,22 @@ impl Control {
 
     pub(super) fn bandwidth(&self) -> Option<Rate> {
         self.cca.bandwidth()
+    }
+
+    pub(super) fn model_min_rtt(&self) -> Option<Span> {
+        self.cca.model_min_rtt()
+    }
+
+    pub(super) fn extra_acked(&self) -> Option<u32> {
+        self.cca.extra_acked()
+    }
+
+    pub(super) fn inflight_longterm(&self) -> Option<u32> {
+        self.cca.inflight_longterm()
+    }
+
+    pub(super) fn round_count(&self) -> Option<u64> {
+        self.cca.round_count()
     }
 
     /// Sending changes nothing of what a controller says.

@@ -27,6 +27,8 @@ pub(super) struct FlowState {
     at_row: Counts,
     /// Count and sum of `rtt` when the row began.
     rtt_at_row: (u64, u128),
+    /// Counts of `rtt`, `owd` and `ping` when the row began.
+    then: [Vec<u64>; 3],
     warmup: Time,
 
     srtt: Histogram,
@@ -40,6 +42,8 @@ pub(super) struct FlowState {
     completion: Histogram,
     pub(super) transfers: Transfers,
     empty: Option<EmptyPath>,
+    /// Bytes of the only transfer of a flow that is one.
+    transfer: Option<u64>,
     /// The flow's first connection: its number, when it was asked for, how long the answer took.
     first_request: Option<(u32, Time)>,
     connect: Option<Span>,
@@ -58,7 +62,7 @@ pub(super) struct FlowState {
 }
 
 impl FlowState {
-    pub(super) fn new(warmup: Time, empty: Option<EmptyPath>) -> Self {
+    pub(super) fn new(warmup: Time, shape: &FlowShape) -> Self {
         Self {
             digest: Digest::default(),
             total: Counts::default(),
@@ -68,6 +72,7 @@ impl FlowState {
             at_warmup: Counts::default(),
             at_row: Counts::default(),
             rtt_at_row: (0, 0),
+            then: Default::default(),
             warmup,
             srtt: Histogram::new(),
             cwnd: Histogram::new(),
@@ -78,7 +83,8 @@ impl FlowState {
             phases: Phases::default(),
             completion: Histogram::new(),
             transfers: Transfers::default(),
-            empty,
+            empty: shape.empty,
+            transfer: shape.transfer,
             first_request: None,
             connect: None,
             datagrams: Gaps::default(),
@@ -194,6 +200,7 @@ impl FlowState {
         self.at_warmup = self.total;
         self.rtt_at_row.0 = self.rtt_at_row.0.wrapping_sub(self.rtt.count());
         self.rtt_at_row.1 = self.rtt_at_row.1.wrapping_sub(self.rtt.sum());
+        self.then.iter_mut().for_each(Vec::clear);
         self.rtt.clear();
         self.owd.clear();
         self.ipdv.clear();
@@ -214,6 +221,16 @@ impl FlowState {
             max: self.rtt_max_in_row.max(self.ping_in_row.max),
         };
         row.push(mbps(delta.delivered_bytes, length), rtt, delta.retransmits);
+        let [rtt_then, owd_then, ping_then] = &mut self.then;
+        let rtt = self
+            .rtt
+            .quantiles_since(rtt_then, [0.5, 0.95])
+            .or_else(|| self.ping.quantiles_since(ping_then, [0.5, 0.95]));
+        let owd = self.owd.quantiles_since(owd_then, [0.5, 0.95, 1.0]);
+        // What is dropped may have been sent in the row before.
+        let sent = delta.sent_packets.max(delta.dropped_packets);
+        row.push_delays(rtt, owd, self.frames.delays_in_row());
+        row.push_losses(delta.dropped_packets, sent);
         self.at_row = self.total;
         self.rtt_at_row = (self.rtt.count(), self.rtt.sum());
         self.rtt_max_in_row = 0;
@@ -256,8 +273,9 @@ impl FlowState {
                 .then(|| self.jitter_sum / self.jitter_count as f64),
             frames: self.frames.finish(),
             completion: self.completion.distribution(),
-            transfers: self.transfers.finish(),
+            transfers: self.transfers.finish(self.warmup, end),
             connect: self.connect,
+            has_asked: self.first_request.is_some(),
             phases: self.phases.finish(end),
             last: self.last,
             acked: self.acked.map(|[(since, first), (until, last)]| {
@@ -285,7 +303,12 @@ impl FlowState {
             }
             Body::Handshake { asked, .. } if packet.direction == Direction::Forward => {
                 // What is repeated after a loss was asked for by the first request.
-                self.first_request.get_or_insert((packet.connection, *asked));
+                if self.first_request.is_none() {
+                    self.first_request = Some((packet.connection, *asked));
+                    if let Some(bytes) = self.transfer {
+                        self.transfers.on_opened(*asked, bytes);
+                    }
+                }
             }
             Body::Echo { .. }
             | Body::Handshake { .. }

@@ -2,6 +2,7 @@
 //! stands still in between.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use sojourn_core::{Span, Time};
 
@@ -25,6 +26,7 @@ pub(super) struct Frames {
     complete: u64,
     lost: u64,
     delay: Histogram,
+    delay_then: Vec<u64>,
     gap: Histogram,
     /// Sum of squared gaps, in square seconds.
     squares: f64,
@@ -61,6 +63,7 @@ impl Default for Frames {
             complete: 0,
             lost: 0,
             delay: Histogram::new(),
+            delay_then: Vec::new(),
             gap: Histogram::new(),
             squares: 0.0,
             last_complete: None,
@@ -118,7 +121,13 @@ impl Frames {
         }
     }
 
+    /// Median and largest delay of the frames that became complete since this was last asked.
+    pub(super) fn delays_in_row(&mut self) -> Option<[f64; 2]> {
+        self.delay.quantiles_since(&mut self.delay_then, [0.5, 1.0])
+    }
+
     pub(super) fn end_warmup(&mut self) {
+        self.delay_then.clear();
         self.complete = 0;
         self.lost = 0;
         self.delay.clear();

@@ -47,6 +47,8 @@ pub struct FlowShape {
     pub kind: FlowKind,
     /// What its transfers would meet if nobody else were there; without it they have no slowdown.
     pub empty: Option<EmptyPath>,
+    /// Bytes that it transfers over its only connection, if they are limited.
+    pub transfer: Option<u64>,
 }
 
 impl FlowShape {
@@ -67,7 +69,7 @@ impl FlowShape {
     }
 
     const fn of(kind: FlowKind, name: String) -> Self {
-        Self { name, kind, empty: None }
+        Self { name, kind, empty: None, transfer: None }
     }
 }
 
@@ -104,7 +106,7 @@ impl Collector {
         let is_warm = shape.warmup.is_zero();
         Self {
             tick: if is_warm { row_ends } else { row_ends.min(warmup) },
-            flows: shape.flows.iter().map(|flow| FlowState::new(warmup, flow.empty)).collect(),
+            flows: shape.flows.iter().map(|flow| FlowState::new(warmup, flow)).collect(),
             links: shape.links.iter().map(|_| LinkState::new(warmup, shape.flows.len())).collect(),
             warmup,
             is_warm,
@@ -236,7 +238,7 @@ impl Observer for Collector {
                     Event::Rtt { rtt } => flow.on_rtt(*rtt),
                     Event::Phase { from, to } => flow.on_phase(now, from, to),
                     Event::Ping { rtt } => flow.on_ping(now, *rtt),
-                    Event::Opened { .. } => flow.transfers.on_opened(),
+                    Event::Opened { bytes } => flow.transfers.on_opened(now, *bytes),
                     Event::Refused { .. } => flow.transfers.on_refused(),
                     Event::Completed { bytes, took } => flow.on_completed(now, *bytes, *took),
                     Event::FlowSample(sample) => {

@@ -111,6 +111,67 @@ fn connecting_takes_from_the_first_request_to_its_answer() {
     assert_eq!(value(&collector.finish(at(10_000)), "connect_ms"), 1040.0);
 }
 
+/// Of twenty transfers ten end, after 1 to 10 s, and ten are as old as the run.
+#[test]
+fn transfers_that_did_not_end_are_counted_and_estimated() {
+    let mut collector = collector([FlowShape::arrivals, FlowShape::tcp]);
+    for number in 0..20 {
+        collector.record(at(2001 + number), A, &Event::Opened { bytes: 1000 + number });
+    }
+    for number in 0..10 {
+        let took = ms_span(700 * (number + 1));
+        let event = Event::Completed { bytes: 1000 + number, took };
+        collector.record(at(2001 + number) + took, A, &event);
+    }
+    let run = collector.finish(at(10_000));
+    assert_eq!((value(&run, "fct_n"), value(&run, "fct_of")), (10.0, 20.0));
+    assert_eq!((value(&run, "completion_n"), value(&run, "completion_of")), (10.0, 20.0));
+    assert_eq!((value(&run, "fct_small_n"), value(&run, "fct_small_of")), (10.0, 20.0));
+    near(value(&run, "fct_mean_ms"), 3850.0);
+    // Half of all twenty have ended with the tenth.
+    near(value(&run, "fct_km_p50_ms"), 7000.0);
+    assert_eq!(run.flows[0].value("fct_km_p95_ms"), None);
+    assert_eq!(run.flows[1].value("fct_of"), None);
+}
+
+/// A bulk flow of limited size says that it is one.
+#[test]
+fn a_single_transfer_that_does_not_end_is_none_of_one() {
+    let shape = |name| FlowShape { transfer: Some(5000), ..FlowShape::tcp(name) };
+    let mut collector = collector([shape, FlowShape::tcp]);
+    let asked = Body::Handshake { asked: at(100), ecn: TcpEcn::NONE };
+    collector.record(at(100), A, &Event::Sent { packet: &packet(0, at(100), 60, asked) });
+    let run = collector.finish(at(10_000));
+    assert_eq!((value(&run, "completion_n"), value(&run, "completion_of")), (0.0, 1.0));
+    assert_eq!(run.flows[0].transfers.open_in_run.max(), Some(9_900_000_000));
+    assert_eq!(run.flows[0].value("completion_km_p50_ms"), None);
+}
+
+#[test]
+fn a_row_has_percentiles_of_its_own_delays_and_losses() {
+    let mut collector = tcp();
+    for (ms, rtt) in [(3010, 20), (3020, 30), (3030, 40), (3110, 400)] {
+        collector.record(at(ms), A, &Event::Rtt { rtt: ms_span(rtt) });
+        let packet = segment(0, ms as u32, false, at(ms - rtt / 2));
+        collector.record(at(ms), A, &Event::Sent { packet: &packet });
+        collector.record(at(ms), A, &Event::Arrived { packet: &packet });
+    }
+    let lost = segment(0, 7, false, at(3100));
+    collector.record(at(3100), LINK, &Event::Dropped { packet: &lost, why: DropReason::Full });
+    let run = collector.finish(at(10_000));
+    let row = &run.series.flows[0];
+    near(f64::from(row.rtt_p50_ms[30]), 30.0);
+    near(f64::from(row.rtt_p95_ms[30]), 40.0);
+    near(f64::from(row.rtt_p50_ms[31]), 400.0);
+    near(f64::from(row.owd_p50_ms[30]), 15.0);
+    near(f64::from(row.owd_max_ms[31]), 200.0);
+    assert!(row.rtt_p50_ms[32].is_nan() && row.owd_max_ms[32].is_nan());
+    assert_eq!(
+        (row.dropped_pkts[30], row.dropped_pkts[31], row.dropped_share[31]),
+        (0.0, 1.0, 1.0)
+    );
+}
+
 #[test]
 fn a_run_that_ends_within_its_warm_up_has_no_rates() {
     let mut collector = tcp();

@@ -1,5 +1,8 @@
 //! Transfers of limited size: how many began, and how long they took.
 
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
 use sojourn_core::{Span, Time};
 
 use crate::histogram::Histogram;
@@ -8,6 +11,10 @@ use crate::qoe::EmptyPath;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Transfers {
+    /// In the whole run.
+    began: u64,
+    /// Bytes of those that have not ended, by when they began.
+    open: BTreeMap<Time, Vec<u64>>,
     opened: u64,
     refused: u64,
     /// Of those that began after the warm-up.
@@ -18,8 +25,10 @@ pub(super) struct Transfers {
 }
 
 impl Transfers {
-    pub(super) fn on_opened(&mut self) {
+    pub(super) fn on_opened(&mut self, began: Time, bytes: u64) {
+        self.began += 1;
         self.opened += 1;
+        self.open.entry(began).or_default().push(bytes);
     }
 
     pub(super) fn on_refused(&mut self) {
@@ -34,7 +43,9 @@ impl Transfers {
         warmup: Time,
         empty: Option<&EmptyPath>,
     ) {
-        if now - took < warmup {
+        let began = now - took;
+        self.close(began, bytes);
+        if began < warmup {
             return;
         }
         self.completion.record(took.as_nanos());
@@ -46,16 +57,43 @@ impl Transfers {
         }
     }
 
+    fn close(&mut self, began: Time, bytes: u64) {
+        if let Some(open) = self.open.get_mut(&began) {
+            if let Some(at) = open.iter().position(|other| *other == bytes) {
+                open.swap_remove(at);
+            }
+            if open.is_empty() {
+                self.open.remove(&began);
+            }
+        }
+    }
+
     /// What began before does not count.
     pub(super) fn end_warmup(&mut self) {
         self.opened = 0;
         self.refused = 0;
     }
 
-    pub(super) fn finish(self) -> TransferMetrics {
+    pub(super) fn finish(self, warmup: Time, end: Time) -> TransferMetrics {
         let completed = self.completion.count();
+        let (mut open_in_run, mut open) = (Histogram::new(), Histogram::new());
+        let mut open_by_size = [0; 3];
+        for (began, transfers) in self.open {
+            for bytes in transfers {
+                let age = end.since(began).as_nanos();
+                open_in_run.record(age);
+                if began >= warmup {
+                    open.record(age);
+                    open_by_size[size_class(bytes)] += 1;
+                }
+            }
+        }
         TransferMetrics {
             counts: TransferCounts { opened: self.opened, completed, refused: self.refused },
+            began: self.began,
+            open_in_run: open_in_run.distribution(),
+            open: open.distribution(),
+            open_by_size,
             completion: self.completion.distribution(),
             by_size: self.by_size.map(|histogram| histogram.distribution()),
             slowdown: self.slowdown.distribution(),

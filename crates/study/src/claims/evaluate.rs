@@ -1,6 +1,8 @@
 //! Checking claims against results.
 
-use sojourn_metrics::stats;
+use std::collections::BTreeMap;
+
+use sojourn_metrics::{sample_columns, stats};
 
 use super::Claim;
 use super::resolve::{Expectation, Term, Test, Value};
@@ -23,6 +25,52 @@ struct Results<'a> {
     table: &'a Table,
     /// Runs of each scenario: seed and position.
     runs: Vec<Vec<(u64, u32)>>,
+}
+
+/// What the values that a check was computed from leave out, by metric and what it is of: how many
+/// samples or flows have a value, and of how many, over all seeds.
+#[derive(Default)]
+struct Coverage(BTreeMap<(&'static str, String), Covered>);
+
+#[derive(Clone, Copy, Default)]
+struct Covered {
+    known: f64,
+    all: f64,
+    /// Flows without the metric, rather than samples without a value.
+    of_flows: bool,
+}
+
+impl Covered {
+    /// `10 of 20 samples`.
+    fn describe(self) -> String {
+        let what = if self.of_flows { "flows" } else { "samples" };
+        format!("{} of {} {what}", self.known, self.all)
+    }
+}
+
+impl Coverage {
+    fn add(&mut self, value: &Value, covered: Covered) {
+        let sum = self.0.entry((value.metric, value.of.clone())).or_default();
+        sum.known += covered.known;
+        sum.all += covered.all;
+        sum.of_flows = covered.of_flows;
+    }
+
+    /// Says which values speak of a part only; `None` when all are whole.
+    fn note(&self) -> Option<String> {
+        let parts: Vec<String> = self
+            .0
+            .iter()
+            .filter(|(_, covered)| covered.known < covered.all)
+            .map(|((metric, of), covered)| {
+                format!(
+                    "'{metric}' of '{of}' is of {}, the others have no value",
+                    covered.describe()
+                )
+            })
+            .collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
 }
 
 /// Why a value is not there.
@@ -121,7 +169,8 @@ impl<'a> Results<'a> {
             wanted: wanted(&expectation.test, unit),
             miss: None,
         };
-        let left = match self.over_seeds(&expectation.left, scenario) {
+        let mut coverage = Coverage::default();
+        let left = match self.over_seeds(&expectation.left, scenario, &mut coverage) {
             Ok(left) => left,
             Err(reason) => return Check { reason: Some(reason), ..check },
         };
@@ -134,7 +183,7 @@ impl<'a> Results<'a> {
             Test::Compare { relation, right, .. } => {
                 let right = match right.constant() {
                     Some(constant) => vec![constant; left.len()],
-                    None => match self.over_seeds(right, scenario) {
+                    None => match self.over_seeds(right, scenario, &mut coverage) {
                         Ok(right) => {
                             check.bound = Some(estimate(&right, unit));
                             right
@@ -153,6 +202,7 @@ impl<'a> Results<'a> {
             return Check { reason, value: None, bound: None, ..check };
         }
         check.verdict = if holds { Verdict::Holds } else { Verdict::Fails };
+        check.reason = coverage.note();
         check.miss = (!holds).then(|| Miss {
             by: (value - nearest).abs() / unit.scale,
             unit: unit.name.to_owned(),
@@ -162,15 +212,24 @@ impl<'a> Results<'a> {
     }
 
     /// A value for each seed.
-    fn over_seeds(&self, term: &Term, scenario: u32) -> Result<Vec<f64>, String> {
+    fn over_seeds(
+        &self,
+        term: &Term,
+        scenario: u32,
+        coverage: &mut Coverage,
+    ) -> Result<Vec<f64>, String> {
         let seeds = &self.plan.seeds;
         let mut values = Vec::with_capacity(seeds.len());
         let mut absent = 0;
         for seed in seeds {
-            match self.value(term, scenario, *seed) {
+            match self.value(term, scenario, *seed, coverage) {
                 Ok(value) => values.push(value),
                 Err(Absent::Run) => absent += 1,
-                Err(Absent::Scenario(reason) | Absent::Value(reason)) => return Err(reason),
+                Err(Absent::Scenario(reason)) => return Err(reason),
+                Err(Absent::Value(reason)) if seeds.len() > 1 => {
+                    return Err(format!("{reason} with seed {seed}"));
+                }
+                Err(Absent::Value(reason)) => return Err(reason),
             }
         }
         match absent {
@@ -179,17 +238,31 @@ impl<'a> Results<'a> {
         }
     }
 
-    fn value(&self, term: &Term, scenario: u32, seed: u64) -> Result<f64, Absent> {
+    fn value(
+        &self,
+        term: &Term,
+        scenario: u32,
+        seed: u64,
+        coverage: &mut Coverage,
+    ) -> Result<f64, Absent> {
         match term {
             Term::Number(number) => Ok(*number),
-            Term::Negative(inner) => Ok(-self.value(inner, scenario, seed)?),
-            Term::Binary(operator, left, right) => Ok(operator
-                .apply(self.value(left, scenario, seed)?, self.value(right, scenario, seed)?)),
-            Term::Value(value) => self.metric(value, scenario, seed),
+            Term::Negative(inner) => Ok(-self.value(inner, scenario, seed, coverage)?),
+            Term::Binary(operator, left, right) => Ok(operator.apply(
+                self.value(left, scenario, seed, coverage)?,
+                self.value(right, scenario, seed, coverage)?,
+            )),
+            Term::Value(value) => self.metric(value, scenario, seed, coverage),
         }
     }
 
-    fn metric(&self, value: &Value, scenario: u32, seed: u64) -> Result<f64, Absent> {
+    fn metric(
+        &self,
+        value: &Value,
+        scenario: u32,
+        seed: u64,
+        coverage: &mut Coverage,
+    ) -> Result<f64, Absent> {
         let scenario = self.elsewhere(value, scenario)?;
         let run = self.runs[scenario as usize].iter().find(|(own, _)| *own == seed);
         let rows = run.map(|(_, run)| self.table.run(*run)).filter(|rows| !rows.is_empty());
@@ -205,8 +278,13 @@ impl<'a> Results<'a> {
                             .any(|flow| flow.name == row.name && flow.group == value.of)))
         };
         let mut found = Vec::new();
-        for row in rows.iter().filter(is_meant) {
+        let meant: Vec<&Row> = rows.iter().filter(is_meant).collect();
+        for row in &meant {
             found.extend(self.table.value(row, value.metric));
+        }
+        let covered = self.covered(value, &meant, found.len());
+        if let Some(covered) = covered {
+            coverage.add(value, covered);
         }
         let pooled = value.pool.of(&found).filter(|pooled| pooled.is_finite());
         pooled
@@ -215,11 +293,35 @@ impl<'a> Results<'a> {
                 _ => pooled * value.scale,
             })
             .ok_or_else(|| {
+                let known = covered.map_or(String::new(), |covered| {
+                    format!(": {} have a value", covered.describe())
+                });
                 Absent::Value(match &value.of[..] {
-                    "" => format!("'{}' was not measured", value.metric),
-                    of => format!("'{}' of '{of}' was not measured", value.metric),
+                    "" => format!("'{}' was not measured{known}", value.metric),
+                    of => format!("'{}' of '{of}' was not measured{known}", value.metric),
                 })
             })
+    }
+
+    /// How many samples, or else flows, a value is of, and of how many; `None` where the metric does not
+    /// lack any that are known of.
+    fn covered(&self, value: &Value, rows: &[&Row], found: usize) -> Option<Covered> {
+        let sum = |column: &str| {
+            let counts: Vec<f64> =
+                rows.iter().filter_map(|row| self.table.value(row, column)).collect();
+            (!counts.is_empty()).then(|| counts.iter().sum::<f64>())
+        };
+        if let Some((n, of)) = sample_columns(value.metric)
+            && value.metric.split('_').next() != Some("sojourn")
+            && let (Some(known), Some(all)) = (sum(n), sum(of))
+        {
+            return Some(Covered { known, all, of_flows: false });
+        }
+        (found > 0 && found < rows.len()).then(|| Covered {
+            known: found as f64,
+            all: rows.len() as f64,
+            of_flows: true,
+        })
     }
 
     /// What a factor is where a value is taken from, if the value says so, itself or by a factor that

@@ -236,11 +236,63 @@ fn a_value_that_goes_with_several_chooses_none() {
 fn what_was_not_measured_cannot_be_tested() {
     let checks = checks("mos(a) > 3", &["fq"]);
     assert_eq!(checks[0].verdict, Verdict::Untestable);
-    assert_eq!(checks[0].reason.as_deref(), Some("'mos' of 'a' was not measured"));
+    assert_eq!(checks[0].reason.as_deref(), Some("'mos' of 'a' was not measured with seed 1"));
     let checks = self::checks("goodput(a) / retransmits(a) > 1 Mbps", &["fq"]);
     assert_eq!(checks[0].reason.as_deref(), Some("a quantity was divided by zero"));
     // It is written as JSON, which has no such numbers.
     assert_eq!((&checks[0].value, &checks[0].bound), (&None, &None));
+}
+
+/// Sets a metric of a flow in every run.
+fn set(table: &mut Table, name: &str, metric: &str, value: f64) {
+    let column = table.metrics.iter().position(|own| own == metric).expect("a metric");
+    for row in table.rows.iter_mut().filter(|row| row.name == name) {
+        row.values[column] = Some(value);
+    }
+}
+
+/// The check of an expression where `a` had 10 of 20 transfers end in each of two runs.
+fn check_of_survivors(expression: &str, completed: f64) -> Check {
+    let plan = plan();
+    let mut table = table(&plan);
+    for (metric, value) in [("completion_n", completed), ("completion_of", 20.0)] {
+        set(&mut table, "a", metric, value);
+    }
+    if completed > 0.0 {
+        set(&mut table, "a", "completion_mean_ms", 700.0);
+        set(&mut table, "a", "completion_km_p50_ms", 900.0);
+    }
+    check(&[claim(expression, &["fq"])], &plan, &table).claims.remove(0).checks.remove(0)
+}
+
+#[test]
+fn a_mean_over_those_that_ended_says_how_many_did_not() {
+    let check = check_of_survivors("completion_mean(a) < 1 s", 10.0);
+    assert_eq!(check.verdict, Verdict::Holds);
+    let note = "'completion_mean_ms' of 'a' is of 20 of 40 samples, the others have no value";
+    assert_eq!(check.reason.as_deref(), Some(note));
+    // All ended, or the estimate allows for those that did not.
+    assert_eq!(check_of_survivors("completion_mean(a) < 1 s", 20.0).reason, None);
+    assert_eq!(check_of_survivors("completion_km_p50(a) < 1 s", 10.0).reason, None);
+}
+
+#[test]
+fn an_open_claim_says_which_values_are_missing() {
+    let check = check_of_survivors("completion_mean(a) < 1 s", 0.0);
+    assert_eq!(check.verdict, Verdict::Untestable);
+    let reason =
+        "'completion_mean_ms' of 'a' was not measured: 0 of 20 samples have a value with seed 1";
+    assert_eq!(check.reason.as_deref(), Some(reason));
+}
+
+#[test]
+fn a_group_of_which_some_have_no_value_says_so() {
+    let plan = plan();
+    let mut table = table(&plan);
+    set(&mut table, "b.1", "mos", 4.0);
+    let check = check(&[claim("mos(b) > 3", &["fq"])], &plan, &table).claims.remove(0);
+    let note = "'mos' of 'b' is of 2 of 4 flows, the others have no value";
+    assert_eq!(check.checks[0].reason.as_deref(), Some(note));
 }
 
 #[test]

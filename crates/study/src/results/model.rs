@@ -313,6 +313,7 @@ pub struct Check {
     /// The factor values that tell this scenario from others: `path.queue = fq_codel`.
     pub label: String,
     pub verdict: Verdict,
+    /// Why it could not be tested; else how many samples its values are of, where some have none.
     pub reason: Option<String>,
     /// Left side of the comparison.
     pub value: Option<Estimate>,

@@ -70,10 +70,10 @@ fn delays(metrics: &RunMetrics, run: u32) -> Vec<Delays> {
             .map(|(low_ns, high_ns, samples)| Bucket { low_ns, high_ns, samples })
             .collect(),
     };
-    let flows = metrics
-        .flows
-        .iter()
-        .flat_map(|flow| flow.delays().map(|delay| of(Kind::Flow, &flow.name, delay)));
+    let flows = metrics.flows.iter().flat_map(|flow| {
+        let delays = flow.delays().into_iter().chain(flow.open());
+        delays.map(|delay| of(Kind::Flow, &flow.name, delay))
+    });
     let links = metrics
         .links
         .iter()
@@ -91,6 +91,10 @@ pub fn shape(scenario: &Scenario) -> Shape {
             .map(|flow| match &flow.app {
                 App::Tcp { traffic, transport, .. } => FlowShape {
                     empty: Some(empty_path(&ports, flow, transport)),
+                    transfer: match traffic {
+                        Traffic::Bulk { bytes } => *bytes,
+                        Traffic::OnOff { .. } | Traffic::Arrivals(_) => None,
+                    },
                     ..match traffic {
                         Traffic::Arrivals(_) => FlowShape::arrivals(&flow.name),
                         Traffic::Bulk { .. } | Traffic::OnOff { .. } => FlowShape::tcp(&flow.name),

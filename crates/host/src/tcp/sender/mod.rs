@@ -314,6 +314,10 @@ impl Sender {
             ecn_seen: self.ecn.saw_capable,
             phase: self.cca.phase(),
             bw: self.cca.bandwidth(),
+            model_min_rtt: self.cca.model_min_rtt(),
+            extra_acked: self.cca.extra_acked(),
+            inflight_longterm: self.cca.inflight_longterm(),
+            rounds: self.cca.round_count(),
         }
     }
 
