@@ -317,7 +317,7 @@ impl<'a> Results<'a> {
         {
             return Some(Covered { known, all, of_flows: false });
         }
-        (found > 0 && found < rows.len()).then(|| Covered {
+        (found > 0 && found < rows.len()).then_some(Covered {
             known: found as f64,
             all: rows.len() as f64,
             of_flows: true,
