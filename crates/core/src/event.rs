@@ -27,11 +27,13 @@ pub enum DropReason {
     AckFiltered,
     /// Lost on the medium.
     Medium,
+    /// Beyond what a policer lets pass.
+    Policed,
 }
 
 impl DropReason {
-    pub const ALL: [Self; 5] =
-        [Self::Full, Self::Overflow, Self::Aqm, Self::AckFiltered, Self::Medium];
+    pub const ALL: [Self; 6] =
+        [Self::Full, Self::Overflow, Self::Aqm, Self::AckFiltered, Self::Medium, Self::Policed];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,6 +42,7 @@ impl DropReason {
             Self::Aqm => "aqm",
             Self::AckFiltered => "ack_filtered",
             Self::Medium => "medium",
+            Self::Policed => "policed",
         }
     }
 }

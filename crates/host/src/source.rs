@@ -1,6 +1,6 @@
 //! What an application gives its TCP connection to send.
 
-use sojourn_core::{Span, Stream, Time};
+use sojourn_core::{Rate, Span, Stream, Time};
 
 /// When and how much an application writes.
 #[derive(Clone, Debug)]
@@ -8,6 +8,9 @@ use sojourn_core::{Span, Stream, Time};
 pub enum Source {
     /// As much as fits until `stop`, or so many bytes.
     Bulk { bytes: Option<u64>, stop: Time },
+    /// `write` bytes every so often, at most `bytes` in all: an application that has so much to say
+    /// and no more (`iperf3 -b`).
+    Paced { write: u64, every: Span, bytes: Option<u64>, written: u64, next: Time, stop: Time },
     /// As much as fits while on.
     OnOff { on: Span, off: Span, random: Option<Stream>, is_on: bool, until: Time, stop: Time },
 }
@@ -19,22 +22,39 @@ pub enum SourceState {
     Endless,
     /// Up to this byte position, and nothing more will come.
     Until(u64),
+    /// Up to this byte position for now.
+    SoFar(u64),
     /// Nothing now.
     Paused,
 }
+
+/// How often an application with a rate writes.
+const WRITES: Span = Span::from_millis(10);
 
 impl Source {
     pub fn on_off(on: Span, off: Span, random: Option<Stream>, start: Time, stop: Time) -> Self {
         Self::OnOff { on, off, random, is_on: false, until: start, stop }
     }
 
-    /// What there is to send at `now`; `sent` bytes have left already.
+    /// Writes at `rate` from `start` on: whole segments of `mss` bytes, every 10 ms or, if one takes
+    /// longer, as often as one is due.
+    pub fn paced(rate: Rate, mss: u32, bytes: Option<u64>, start: Time, stop: Time) -> Self {
+        let mss = u64::from(mss);
+        let write = (rate.bytes_in(WRITES) / mss * mss).max(mss);
+        Self::Paced { write, every: rate.time_for(write), bytes, written: 0, next: start, stop }
+    }
+
+    /// What there is to send at `now`.
     #[inline]
     pub fn state(&self, now: Time) -> SourceState {
         match self {
             Self::Bulk { bytes: Some(bytes), .. } => SourceState::Until(*bytes),
             Self::Bulk { bytes: None, stop } if now >= *stop => SourceState::Paused,
             Self::Bulk { bytes: None, .. } => SourceState::Endless,
+            Self::Paced { bytes: Some(bytes), written, .. } if written >= bytes => {
+                SourceState::Until(*bytes)
+            }
+            Self::Paced { written, .. } => SourceState::SoFar(*written),
             Self::OnOff { is_on: true, .. } => SourceState::Endless,
             Self::OnOff { is_on: false, .. } => SourceState::Paused,
         }
@@ -44,11 +64,21 @@ impl Source {
     pub fn next_wake(&self) -> Time {
         match self {
             Self::Bulk { .. } => Time::NEVER,
+            Self::Paced { next, .. } => *next,
             Self::OnOff { until, .. } => *until,
         }
     }
 
     pub fn on_wake(&mut self, now: Time) {
+        if let Self::Paced { write, every, bytes, written, next, stop } = self {
+            while now >= *next {
+                *written = bytes.map_or(*written + *write, |bytes| bytes.min(*written + *write));
+                let is_last =
+                    bytes.is_some_and(|bytes| *written >= bytes) || *next + *every >= *stop;
+                *next = if is_last { Time::NEVER } else { *next + *every };
+            }
+            return;
+        }
         let Self::OnOff { on, off, random, is_on, until, stop } = self else {
             return;
         };
@@ -73,6 +103,28 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_paced_source_writes_until_it_has_written_all_or_must_stop() {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let written = |bytes, stop| {
+            let rate = Rate::from_bps(80_000);
+            let mut source = Source::paced(rate, 100, bytes, at(5), at(stop));
+            let mut states = vec![source.state(at(0))];
+            while !source.next_wake().is_never() {
+                let now = source.next_wake();
+                source.on_wake(now);
+                states.push(source.state(now));
+            }
+            states
+        };
+        let so_far =
+            |bytes: &[u64]| bytes.iter().copied().map(SourceState::SoFar).collect::<Vec<_>>();
+        assert_eq!(written(None, 30), so_far(&[0, 100, 200, 300]));
+        let mut all = so_far(&[0, 100, 200]);
+        all.push(SourceState::Until(250));
+        assert_eq!(written(Some(250), 1000), all);
+    }
 
     #[test]
     fn on_and_off_alternate_until_the_stop() {

@@ -35,6 +35,14 @@ impl<T: Copy> DelayLine<T> {
         self.sent = self.put;
     }
 
+    /// Lets `item` arrive at `at`, before whatever arrives later; nothing may wait.
+    pub fn insert(&mut self, at: Time, item: T) {
+        debug_assert!(self.first_waiting().is_none(), "what waits comes first");
+        self.wait(at, item);
+        self.sent = self.put;
+        self.sort_last();
+    }
+
     /// Takes `item` in, to wait from `now` on behind all that wait already.
     #[inline]
     pub fn wait(&mut self, now: Time, item: T) {
@@ -64,15 +72,29 @@ impl<T: Copy> DelayLine<T> {
         self.slots.get_mut(place)
     }
 
-    /// Sends what waits first, once its time is set to that of its arrival, which must not be
-    /// before that of the item ahead.
+    /// Sends what waits first, once its time is set to that of its arrival. If that is before the
+    /// item ahead, [`DelayLine::sort_last`] must follow.
     #[inline]
     pub fn send(&mut self) {
         debug_assert!(self.sent < self.put);
         self.sent += 1;
     }
 
-    /// Takes the item that entered last out again.
+    /// Lets the item that was sent last overtake those that arrive after it.
+    pub fn sort_last(&mut self) {
+        let mask = self.slots.len().wrapping_sub(1);
+        let mut place = self.sent;
+        while place > self.taken + 1 {
+            let (last, ahead) = ((place - 1) & mask, (place - 2) & mask);
+            if self.slots[ahead].0 <= self.slots[last].0 {
+                return;
+            }
+            self.slots.swap(ahead, last);
+            place -= 1;
+        }
+    }
+
+    /// Takes the item that entered last out again, before it is sorted.
     pub fn withdraw(&mut self) -> Option<(Time, T)> {
         let last = *self.back()?;
         self.put -= 1;

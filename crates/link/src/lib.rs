@@ -12,14 +12,20 @@ pub mod brownian;
 mod delay;
 pub mod jitter;
 pub mod loss;
+pub mod policer;
 mod rate;
+pub mod reorder;
+mod steps;
 pub mod trace;
 mod transmitter;
 
 pub use delay::DelayLine;
 pub use jitter::{Jitter, JitterConfig};
 pub use loss::{Loss, LossConfig};
+pub use policer::{Policer, PolicerConfig};
 pub use rate::{RateConfig, RateSpec, Reading, Serving, Shaper};
+pub use reorder::{Reorder, ReorderConfig};
+pub use steps::Steps;
 pub use trace::{OnEnd, Playback, Schedule, Step, Trace};
 pub use transmitter::{
     Departure, Fixed, Opportunities, OpportunitySize, ShapedTrace, TokenBucket, TraceDriven,
@@ -49,4 +55,14 @@ pub fn losses() -> &'static [Model] {
 /// Every jitter, in the order of the documentation.
 pub fn jitters() -> &'static [Model] {
     jitter::MODELS
+}
+
+/// Every reordering, in the order of the documentation.
+pub fn reorderings() -> &'static [Model] {
+    reorder::MODELS
+}
+
+/// Every policer, in the order of the documentation.
+pub fn policers() -> &'static [Model] {
+    policer::MODELS
 }

@@ -478,6 +478,8 @@ const GROUPS: &[&[Metric]] = &[
             |link| Some(link.whole.drops_because(DropReason::AckFiltered) as f64);
         "drops_medium", "packets", "Packets lost on the medium; whole run",
             |link| Some(link.whole.drops_because(DropReason::Medium) as f64);
+        "drops_policed", "packets", "Packets that a policer in front of the queue dropped; whole run",
+            |link| Some(link.whole.drops_because(DropReason::Policed) as f64);
         "marks", "packets", "Packets marked Congestion Experienced; whole run",
             |link| Some(link.whole.marks as f64);
         "marks_after_warmup", "packets", "As marks, after the warm-up",

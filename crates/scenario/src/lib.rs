@@ -12,7 +12,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Deref;
 
-use sojourn_core::{HostId, PortId, Span, SpecError};
+use sojourn_core::{HostId, PortId, Rate, Span, SpecError};
 pub use sojourn_host::ExternalApp;
 pub use sojourn_wire::{CarrierConfig, ExternalCarrier, Link, PortShape};
 
@@ -119,6 +119,8 @@ impl App {
 pub enum Traffic {
     /// As much as fits, or so many bytes.
     Bulk { bytes: Option<u64> },
+    /// What fits of `rate`, or so many bytes at that rate: an application that has no more to say.
+    Paced { rate: Rate, bytes: Option<u64> },
     /// As much as fits for `on`, then nothing for `off`, again and again. With `random` the
     /// lengths are exponential with these means.
     OnOff { on: Span, off: Span, random: bool },
@@ -126,13 +128,22 @@ pub enum Traffic {
     Arrivals(sojourn_host::apps::ArrivalsConfig),
 }
 
+/// What an application may write a second.
+const SLOWEST: Rate = Rate::from_bps(1);
+const FASTEST: Rate = Rate::from_bps(1_000_000_000_000);
+
 impl Traffic {
     fn check(&self) -> Result<(), SpecError> {
         match self {
-            Self::Bulk { bytes: Some(0) } => {
+            Self::Bulk { bytes: Some(0) } | Self::Paced { bytes: Some(0), .. } => {
                 Err(SpecError::new("nothing is to be transferred").allow(["1B or more"]))
             }
             Self::Bulk { .. } => Ok(()),
+            Self::Paced { rate, .. } if !(SLOWEST..=FASTEST).contains(rate) => {
+                Err(SpecError::new(format!("{rate} is out of range"))
+                    .allow([format!("{SLOWEST} to {FASTEST}")]))
+            }
+            Self::Paced { .. } => Ok(()),
             Self::OnOff { on, off, .. } => {
                 for (what, span) in [("on", *on), ("off", *off)] {
                     if span.is_zero() {

@@ -64,6 +64,9 @@ impl Ends {
             App::Tcp { traffic, cca, transport } => {
                 let source = match traffic {
                     Traffic::Bulk { bytes } => Source::Bulk { bytes: *bytes, stop },
+                    Traffic::Paced { rate, bytes } => {
+                        Source::paced(*rate, transport.mss, *bytes, start, stop.min(end))
+                    }
                     Traffic::OnOff { on, off, random } => Source::on_off(
                         *on,
                         *off,

@@ -9,9 +9,9 @@ use sojourn_core::{
     Span, StreamAddress, Time, Who,
 };
 use sojourn_host::Contents;
-use sojourn_link::DelayLine;
+use sojourn_link::{DelayLine, ReorderConfig};
 use sojourn_scenario::Checked;
-use sojourn_wire::{Books, Carrier, Exit, Wire};
+use sojourn_wire::{Books, Carrier, Exit, Link as LinkConfig, Wire};
 
 use crate::agenda::{Agenda, Place};
 use crate::ends::Ends;
@@ -151,7 +151,11 @@ impl Way {
 /// What comes behind `link`, and propagation that every packet has there, because the ways of all
 /// who use it end there and are equally long. It can as well be the link's own: then one pipe
 /// holds them all.
-fn exit_of(flows: &mut [FlowState], link: PortId) -> (Exit, Span) {
+fn exit_of(flows: &mut [FlowState], link: PortId, config: &LinkConfig) -> (Exit, Span) {
+    // A packet that overtakes others skips the link's propagation and not its flow's.
+    if config.reorder != ReorderConfig::None {
+        return (Exit::OwnDelays, Span::ZERO);
+    }
     let mut ways: Vec<&mut Way> = flows
         .iter_mut()
         .flat_map(|flow| [&mut flow.forward, &mut flow.reverse])
@@ -206,7 +210,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             .iter()
             .zip((0..).map(PortId))
             .map(|(config, port)| {
-                let (exit, delay) = exit_of(&mut flows, port);
+                let (exit, delay) = exit_of(&mut flows, port, config);
                 let mut link = Wire::new(config, port, exit, address);
                 link.lengthen(delay);
                 link
@@ -600,6 +604,8 @@ impl<'a, O: Observer> Engine<'a, O> {
         if usize::from(packet.hop) == way.links.len() && !way.delay.is_zero() {
             pipe.withdraw();
             self.propagate(&packet, at);
+        } else {
+            pipe.sort_last();
         }
     }
 
@@ -609,10 +615,10 @@ impl<'a, O: Observer> Engine<'a, O> {
         let index = packet.flow.0 as usize;
         let flow = &mut self.flows[index];
         let way = flow.way_mut(packet.direction);
-        let was_empty = way.pipe.is_empty();
-        way.pipe.push(from + way.delay, *packet);
-        if was_empty {
-            let at = from + way.delay;
+        let at = from + way.delay;
+        let comes_first = at < way.pipe.next();
+        way.pipe.insert(at, *packet);
+        if comes_first {
             let place = self.pipe_place(index, packet.direction);
             self.agenda.set(place, at);
         }

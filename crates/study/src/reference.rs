@@ -30,6 +30,8 @@ pub fn markdown() -> String {
     registry(&mut page, "Link rates", &models(sojourn_link::rates()));
     registry(&mut page, "Losses", &models(sojourn_link::losses()));
     registry(&mut page, "Jitters", &models(sojourn_link::jitters()));
+    registry(&mut page, "Reorderings", &models(sojourn_link::reorderings()));
+    registry(&mut page, "Policers", &models(sojourn_link::policers()));
     let sizes: Vec<Entry> = sojourn_host::apps::arrivals::sizes()
         .iter()
         .map(|sizes| (sizes.name, sizes.doc, sizes.params))

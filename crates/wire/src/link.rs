@@ -1,7 +1,7 @@
 use alloc::string::String;
 
 use sojourn_core::Span;
-use sojourn_link::{JitterConfig, LossConfig, RateConfig};
+use sojourn_link::{JitterConfig, LossConfig, PolicerConfig, RateConfig, ReorderConfig};
 use sojourn_qdisc::Config;
 
 /// One direction of a link: a queue, a transmitter, and what happens on the way.
@@ -12,24 +12,30 @@ pub struct Link {
     pub rate: RateConfig,
     /// Propagation, for every packet alike.
     pub delay: Span,
+    /// Drops before the queue what exceeds a rate.
+    pub policer: PolicerConfig,
     /// Loss before the queue, as an emulator in front of it makes.
     pub entry_loss: LossConfig,
     /// Loss on the medium, after the queue.
     pub loss: LossConfig,
     pub jitter: JitterConfig,
+    /// Packets that overtake others.
+    pub reorder: ReorderConfig,
 }
 
 impl Link {
-    /// A link that loses nothing and does not jitter.
+    /// A link that polices, loses and reorders nothing, and does not jitter.
     pub fn new(name: &str, queue: Config, rate: RateConfig, delay: Span) -> Self {
         Self {
             name: name.into(),
             queue,
             rate,
             delay,
+            policer: PolicerConfig::None,
             entry_loss: LossConfig::None,
             loss: LossConfig::None,
             jitter: JitterConfig::None,
+            reorder: ReorderConfig::None,
         }
     }
 }

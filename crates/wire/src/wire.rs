@@ -8,7 +8,9 @@ use sojourn_core::{
     DropReason, Event, Observer, PortId, Purpose, QueueSample, Span, Stream, StreamAddress, Time,
     Who,
 };
-use sojourn_link::{DelayLine, Jitter, JitterConfig, Loss, LossConfig, Transmitter};
+use sojourn_link::{
+    DelayLine, Jitter, JitterConfig, Loss, LossConfig, Policer, Reorder, Transmitter,
+};
 use sojourn_qdisc::{Admission, AnyQdisc, Backlog, Config, Dequeue, Enqueue, Qdisc, Sink};
 
 use crate::{Books, Carried, Carrier, Link};
@@ -32,9 +34,11 @@ enum Queue<P: Carried> {
 struct Line<P> {
     port: PortId,
     transmitter: Transmitter,
+    policer: Option<Policer>,
     entry_loss: Loss,
     loss: Loss,
     jitter: Option<Jitter>,
+    reorder: Option<Reorder>,
     delay: Span,
     /// Packets on their way to what comes behind this link, and behind them those that wait, where
     /// the queue is [`Queue::InLine`].
@@ -46,6 +50,7 @@ struct Line<P> {
     entry_random: Stream,
     loss_random: Stream,
     jitter_random: Stream,
+    reorder_random: Stream,
     counts: Counts,
     /// Dropped or lost, with contents that somebody has to free.
     lost: Vec<P>,
@@ -120,9 +125,11 @@ impl<P: Carried> Wire<P> {
         let line = Line {
             port,
             transmitter: link.rate.build(&mut stream(Purpose::Capacity)),
+            policer: link.policer.build(),
             entry_loss: link.entry_loss.build(),
             loss: link.loss.build(),
             jitter: (link.jitter != JitterConfig::None).then(|| link.jitter.build()),
+            reorder: link.reorder.build(),
             delay: link.delay,
             pipe: DelayLine::default(),
             due: Time::NEVER,
@@ -130,6 +137,8 @@ impl<P: Carried> Wire<P> {
             entry_random: address.stream_named(&format!("{} entry", link.name), Purpose::Loss),
             loss_random: stream(Purpose::Loss),
             jitter_random: stream(Purpose::Jitter),
+            reorder_random: address
+                .stream_named(&format!("{} reorder", link.name), Purpose::Jitter),
             counts: Counts::default(),
             lost: Vec::new(),
         };
@@ -149,7 +158,13 @@ impl<P: Carried> Wire<P> {
         let line = &mut self.line;
         let wire_len = packet.wire_len();
         line.counts.offered_bytes += u64::from(wire_len);
-        if line.entry_loss.loses(&mut line.entry_random) {
+        if let Some(policer) = &mut line.policer
+            && !policer.passes(now, wire_len)
+        {
+            line.drop(now, packet, DropReason::Policed, observer);
+            return;
+        }
+        if line.entry_loss.loses(now, &mut line.entry_random) {
             line.drop(now, packet, DropReason::Medium, observer);
             return;
         }
@@ -212,6 +227,8 @@ impl<P: Carried> Wire<P> {
         let line = &self.line;
         match line.exit {
             Exit::OwnDelays => line.due.min(line.pipe.next()),
+            // What is sent next may arrive before what was sent already.
+            _ if line.reorder.is_some() => line.due.min(line.pipe.next()),
             _ if line.pipe.is_empty() => line.due,
             _ => line.pipe.next(),
         }
@@ -225,6 +242,11 @@ impl<P: Carried> Wire<P> {
     /// When the next packet comes out at the far end.
     pub fn next_arrival(&self) -> Time {
         self.line.pipe.next()
+    }
+
+    /// Whether packets may overtake others.
+    pub fn reorders(&self) -> bool {
+        self.line.reorder.is_some()
     }
 
     /// When the next packet is to be taken from the queue: never, if nothing waits.
@@ -446,7 +468,7 @@ impl<P: Carried> Line<P> {
         self.counts.sent_packets += 1;
         self.counts.sent_segments += u64::from(packet.segments());
         self.counts.sent_bytes += u64::from(packet.wire_len());
-        if self.loss.loses(&mut self.loss_random) {
+        if self.loss.loses(now, &mut self.loss_random) {
             self.lose(now, observer);
             return departure.ready;
         }
@@ -455,7 +477,18 @@ impl<P: Carried> Line<P> {
         if let Some(jitter) = &mut self.jitter {
             slot.0 = jitter.delay(slot.0, &mut self.jitter_random);
         }
+        let overtakes = match &mut self.reorder {
+            Some(reorder) => reorder.hurries(&mut self.reorder_random),
+            None => false,
+        };
+        if overtakes {
+            slot.0 = departure.out;
+        }
         self.pipe.send();
+        // What may go on by a delay of its own is sorted when that is known.
+        if self.reorder.is_some() && self.exit != Exit::OwnDelays {
+            self.pipe.sort_last();
+        }
         departure.ready
     }
 

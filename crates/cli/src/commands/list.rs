@@ -86,6 +86,7 @@ impl Listed {
             ("traffic", Listed::One(Heading::App)),
             ("studies", Listed::One(Heading::Study)),
             ("losses", Listed::One(Heading::Loss)),
+            ("reordering", Listed::One(Heading::Reorder)),
             ("size", Listed::One(Heading::Sizes)),
         ];
         let word = word.to_ascii_lowercase();
@@ -102,7 +103,13 @@ impl Listed {
                 let position = Heading::ALL.iter().position(|other| *other == heading);
                 position.map_or(&[], |position| &Heading::ALL[position..=position])
             }
-            Self::Link => &[Heading::Rate, Heading::Loss, Heading::Jitter],
+            Self::Link => &[
+                Heading::Rate,
+                Heading::Loss,
+                Heading::Jitter,
+                Heading::Reorder,
+                Heading::Policer,
+            ],
         }
     }
 }
@@ -117,12 +124,14 @@ enum Heading {
     Rate,
     Loss,
     Jitter,
+    Reorder,
+    Policer,
     Metric,
     Study,
 }
 
 impl Heading {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::Cca,
         Self::Queue,
         Self::App,
@@ -130,6 +139,8 @@ impl Heading {
         Self::Rate,
         Self::Loss,
         Self::Jitter,
+        Self::Reorder,
+        Self::Policer,
         Self::Metric,
         Self::Study,
     ];
@@ -144,6 +155,8 @@ impl Heading {
             Self::Rate => "rate",
             Self::Loss => "loss",
             Self::Jitter => "jitter",
+            Self::Reorder => "reorder",
+            Self::Policer => "policer",
             Self::Metric => "metric",
             Self::Study => "study",
         }
@@ -158,6 +171,8 @@ impl Heading {
             Self::Rate => "Link rates",
             Self::Loss => "Losses of links",
             Self::Jitter => "Jitters of links",
+            Self::Reorder => "Reordering by links",
+            Self::Policer => "Policers of links",
             Self::Metric => "Metrics",
             Self::Study => "Studies",
         }
@@ -185,6 +200,8 @@ impl Heading {
             Self::Rate => models(sojourn_link::rates()),
             Self::Loss => models(sojourn_link::losses()),
             Self::Jitter => models(sojourn_link::jitters()),
+            Self::Reorder => models(sojourn_link::reorderings()),
+            Self::Policer => models(sojourn_link::policers()),
             Self::Metric => metrics(),
             Self::Study => studies()?,
         };

@@ -75,7 +75,9 @@ pub struct FlowSpec {
     /// ping: payload as `ping -s` counts it, default 56 B. udp: payload of a datagram, default
     /// 1448 B. frames: payload of a frame.
     pub size: Option<Text<Bytes>>,
-    /// udp: payload a second.
+    /// udp: payload a second. bulk: what the application writes a second, as `iperf3 -b` does: whole
+    /// segments every 10 ms, or less often if a segment takes longer.
+    #[schemars(extend("default" = "bulk: as much as fits"))]
     pub rate: Option<Text<Rate>>,
     /// frames: frames a second.
     pub frames_per_second: Option<f64>,
@@ -276,7 +278,7 @@ pub const KEYS_BY_APP: &[(&str, &[AppKind])] = &[
     ("random", &[AppKind::OnOff]),
     ("interval", &[AppKind::Ping]),
     ("size", &[AppKind::Ping, AppKind::Udp, AppKind::Frames]),
-    ("rate", &[AppKind::Udp]),
+    ("rate", &[AppKind::Bulk, AppKind::Udp]),
     ("frames_per_second", &[AppKind::Frames]),
     ("datagrams", &[AppKind::Frames]),
     ("arrivals_per_second", &[AppKind::Arrivals]),

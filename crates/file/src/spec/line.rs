@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use sojourn_core::Span;
-use sojourn_link::{JitterConfig, LossConfig, RateSpec};
+use sojourn_link::{JitterConfig, LossConfig, PolicerConfig, RateSpec, ReorderConfig};
 
 use super::{Buffer, QueueSpec, Text};
 
 /// The keys of a line, whatever shape it is part of.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct LineParts<'a> {
     pub rtt: Option<&'a Text<Span>>,
     pub delay: Option<&'a Text<Span>>,
@@ -18,7 +18,7 @@ pub struct LineParts<'a> {
 }
 
 /// The keys of one direction, with what the other one gives where they are left out.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct DirectionParts<'a> {
     pub rate: &'a Text<RateSpec>,
     /// The key that the rate stands under.
@@ -30,6 +30,8 @@ pub struct DirectionParts<'a> {
     pub entry_loss: LossConfig,
     pub loss: LossConfig,
     pub jitter: JitterConfig,
+    pub reorder: ReorderConfig,
+    pub policer: PolicerConfig,
 }
 
 macro_rules! line {
@@ -65,9 +67,16 @@ macro_rules! line {
             /// Loss before the queue, as an emulator in front of it makes.
             #[schemars(extend("default" = "none"))]
             pub entry_loss: Option<Text<LossConfig>>,
-            /// Random delay on the medium, without reordering.
+            /// Delay on the medium that varies, at random or at stated times, without reordering.
             #[schemars(extend("default" = "none"))]
             pub jitter: Option<Text<JitterConfig>>,
+            /// Share of the packets that overtake others, as `netem` writes it: `25% 50% gap 5`.
+            #[schemars(extend("default" = "none"))]
+            pub reorder: Option<Text<ReorderConfig>>,
+            /// What drops packets before the queue, and before `entry_loss`, where they exceed a rate:
+            /// `rate 8mbit burst 64kb`.
+            #[schemars(extend("default" = "none"))]
+            pub policer: Option<Text<PolicerConfig>>,
             /// Capacity of the reverse direction.
             #[schemars(extend("default" = "as rate"))]
             pub reverse_rate: Option<Text<RateSpec>>,
@@ -86,6 +95,12 @@ macro_rules! line {
             /// Random delay in the reverse direction.
             #[schemars(extend("default" = "none"))]
             pub reverse_jitter: Option<Text<JitterConfig>>,
+            /// Share of the packets that overtake others in the reverse direction.
+            #[schemars(extend("default" = "none"))]
+            pub reverse_reorder: Option<Text<ReorderConfig>>,
+            /// What drops packets before the queue of the reverse direction.
+            #[schemars(extend("default" = "none"))]
+            pub reverse_policer: Option<Text<PolicerConfig>>,
         }
 
         impl $name {
@@ -106,6 +121,8 @@ macro_rules! line {
                         entry_loss: of(&self.entry_loss),
                         loss: of(&self.loss),
                         jitter: of(&self.jitter),
+                        reorder: of(&self.reorder),
+                        policer: of(&self.policer),
                     },
                     reverse: DirectionParts {
                         rate: self.reverse_rate.as_ref().unwrap_or(&self.rate),
@@ -125,6 +142,8 @@ macro_rules! line {
                         entry_loss: of(&self.reverse_entry_loss),
                         loss: of(&self.reverse_loss),
                         jitter: of(&self.reverse_jitter),
+                        reorder: of(&self.reverse_reorder),
+                        policer: of(&self.reverse_policer),
                     },
                 }
             }

@@ -144,13 +144,27 @@ notation!(
     sojourn_link::LossConfig,
     "loss",
     "a loss process, such as 1%",
-    ["1%", "gemodel 1% 10% 70% 0.1%"],
+    ["1%", "gemodel 1% 10% 70% 0.1%", "steps 0% 10s 5% 2s"],
     sojourn_link::LossConfig::parse
 );
 notation!(
     sojourn_link::JitterConfig,
     "jitter",
     "a jitter, such as normal 1ms",
-    ["normal 1ms", "uniform 2ms"],
+    ["normal 1ms", "uniform 2ms", "steps 0ms 10s 80ms 5s"],
     sojourn_link::JitterConfig::parse
+);
+notation!(
+    sojourn_link::ReorderConfig,
+    "reordering",
+    "a share of the packets that overtake others, such as 25%",
+    ["1%", "25% 50% gap 5"],
+    sojourn_link::ReorderConfig::parse
+);
+notation!(
+    sojourn_link::PolicerConfig,
+    "policer",
+    "a policer as tc writes it, such as rate 8mbit burst 64kb",
+    ["rate 8mbit burst 64kb"],
+    sojourn_link::PolicerConfig::parse
 );

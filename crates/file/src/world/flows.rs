@@ -231,7 +231,11 @@ fn app(
                 let problem = SpecError::new("nothing is to be transferred");
                 return Err(("bytes", problem.allow(["1B or more"])));
             }
-            over_tcp(flow, Traffic::Bulk { bytes })?
+            let traffic = match &flow.rate {
+                Some(rate) => Traffic::Paced { rate: rate.value, bytes },
+                None => Traffic::Bulk { bytes },
+            };
+            over_tcp(flow, traffic)?
         }
         AppKind::OnOff => {
             let positive = |key: &'static str, span: &Option<Text<Span>>| match span {

@@ -101,17 +101,12 @@ fn add(
     let queue =
         or_default(part.queue, part.default_queue).map_err(|error| wrong(part.queue_key, error))?;
     let completed = traces.complete(&rate, &format!("gateway.{}", part.rate_key), document)?;
+    let limited = queue.value.complete(None, completed.mean(), rtt);
+    let limited = limited.map_err(|error| wrong(part.queue_key, error))?;
     let link = Link {
-        name: part.name.to_owned(),
-        queue: queue
-            .value
-            .complete(None, completed.mean(), rtt)
-            .map_err(|error| wrong(part.queue_key, error))?,
-        rate: completed,
-        delay: part.delay,
-        entry_loss: LossConfig::None,
-        loss: part.loss.map(|loss| loss.value).unwrap_or_default(),
-        jitter: part.jitter.map(|jitter| jitter.value).unwrap_or_default(),
+        loss: part.loss.map(|loss| loss.value.clone()).unwrap_or_default(),
+        jitter: part.jitter.map(|jitter| jitter.value.clone()).unwrap_or_default(),
+        ..Link::new(part.name, limited, completed, part.delay)
     };
     shape.add_link(link, queue.text, rate.text);
     Ok(())

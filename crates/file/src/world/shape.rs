@@ -83,9 +83,11 @@ impl Shape {
                 queue: queue.map_err(|problem| Wrong::new(queue_key, problem))?,
                 rate,
                 delay: delay / u64::from(parts),
-                entry_loss: parts_of.entry_loss,
-                loss: parts_of.loss,
-                jitter: parts_of.jitter,
+                policer: parts_of.policer,
+                entry_loss: parts_of.entry_loss.clone(),
+                loss: parts_of.loss.clone(),
+                jitter: parts_of.jitter.clone(),
+                reorder: parts_of.reorder,
             };
             self.add_link(link, parts_of.queue.text.clone(), parts_of.rate.text.clone());
         }

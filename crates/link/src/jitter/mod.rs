@@ -12,10 +12,10 @@ use core::fmt;
 
 use sojourn_core::{Param, ParamKind, Span, SpecError, Stream, Time, Words};
 
-use crate::Model;
+use crate::{Model, Steps};
 
 /// A checked jitter. The added delay is never negative: the propagation delay is the least.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum JitterConfig {
     #[default]
     None,
@@ -24,6 +24,8 @@ pub enum JitterConfig {
     Normal { std: Span },
     /// Between 0 and `max`.
     Uniform { max: Span },
+    /// What is added changes at stated times.
+    Steps(Steps<Span>),
 }
 
 /// RFC 8868: where the Gaussian is cut, in standard deviations.
@@ -50,10 +52,21 @@ pub(crate) const MODELS: &[Model] = &[
         doc: "Uniform without reordering",
         params: &[Param::new("max", ParamKind::Span, "", "Adds from 0 to this")],
     },
+    Model {
+        name: "steps",
+        doc: "Delays added at stated times, without reordering: steps 0ms 10s 80ms 5s; 'end hold' \
+              lets the last one stay",
+        params: &[Param::new(
+            "end",
+            ParamKind::Choice,
+            "wrap",
+            "What follows the end: 'wrap', 'hold'",
+        )],
+    },
 ];
 
 impl JitterConfig {
-    /// Reads `none`, `normal 5ms` or `uniform 3ms`.
+    /// Reads `none`, `normal 5ms`, `uniform 3ms` or `steps 0ms 10s 80ms 5s`.
     ///
     /// # Errors
     /// An unknown jitter, a missing or surplus value, or one out of range.
@@ -67,6 +80,7 @@ impl JitterConfig {
             "none" => Self::None,
             "normal" => Self::Normal { std: words.parse("std", span)? },
             "uniform" => Self::Uniform { max: words.parse("max", span)? },
+            "steps" => Self::Steps(Steps::parse(&mut words, span)?),
             _ => {
                 return Err(SpecError::new(format!("unknown jitter '{name}'"))
                     .near(name, names())
@@ -80,7 +94,7 @@ impl JitterConfig {
     }
 
     pub fn build(&self) -> Jitter {
-        Jitter { config: *self, last: Time::ZERO }
+        Jitter { config: self.clone(), last: Time::ZERO }
     }
 }
 
@@ -99,6 +113,7 @@ impl fmt::Display for JitterConfig {
             Self::None => f.write_str("none"),
             Self::Normal { std } => write!(f, "normal {std}"),
             Self::Uniform { max } => write!(f, "uniform {max}"),
+            Self::Steps(steps) => steps.fmt(f),
         }
     }
 }
@@ -114,12 +129,13 @@ impl Jitter {
     /// When a packet that would arrive at `due` arrives; never before the one asked for last.
     #[inline]
     pub fn delay(&mut self, due: Time, random: &mut Stream) -> Time {
-        let added = match self.config {
+        let added = match &self.config {
             JitterConfig::None => Span::ZERO,
-            JitterConfig::Normal { std } => normal(std, random),
+            JitterConfig::Normal { std } => normal(*std, random),
             JitterConfig::Uniform { max } => {
                 Span::from_secs_f64(random.uniform(0.0, max.as_secs_f64()))
             }
+            JitterConfig::Steps(steps) => steps.at(due),
         };
         self.last = self.last.max(due + added);
         self.last

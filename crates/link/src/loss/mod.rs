@@ -10,9 +10,9 @@ mod tests;
 use alloc::format;
 use core::fmt;
 
-use sojourn_core::{Param, ParamKind, SpecError, Stream, Words};
+use sojourn_core::{Param, ParamKind, SpecError, Stream, Time, Words};
 
-use crate::Model;
+use crate::{Model, Steps};
 
 /// A probability as `netem` writes it, in percent.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -37,7 +37,7 @@ impl Percent {
 
     /// Reads parameter `name`. `tc` reads a number without `%` as percent and others as a share,
     /// so it is refused rather than guessed at.
-    fn parse(name: &str, text: &str) -> Result<Self, SpecError> {
+    pub(crate) fn parse(name: &str, text: &str) -> Result<Self, SpecError> {
         let number = text.strip_suffix('%').unwrap_or(text).parse().ok();
         match number.and_then(Self::new) {
             Some(percent) if text.ends_with('%') || percent == Self::ZERO => Ok(percent),
@@ -63,7 +63,7 @@ impl fmt::Display for Percent {
 }
 
 /// A checked loss process.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum LossConfig {
     #[default]
     None,
@@ -81,6 +81,8 @@ pub enum LossConfig {
     Periodic {
         every: u32,
     },
+    /// Independent loss that changes at stated times.
+    Steps(Steps<Percent>),
 }
 
 /// The four-state model in `netem`'s letters: state 1 delivers within a gap, 2 delivers within a
@@ -186,11 +188,22 @@ pub(crate) const MODELS: &[Model] = &[
         doc: "Every n-th packet is lost, for analytic tests",
         params: &[Param::new("n", ParamKind::Count, "", "Packets from one loss to the next")],
     },
+    Model {
+        name: "steps",
+        doc: "Independent loss that changes at stated times: steps 0% 10s 5% 2s; 'end hold' lets the \
+              last one stay",
+        params: &[Param::new(
+            "end",
+            ParamKind::Choice,
+            "wrap",
+            "What follows the end: 'wrap', 'hold'",
+        )],
+    },
 ];
 
 impl LossConfig {
     /// Reads `none`, `1%`, `random 1% 25%`, `state 1% 10% 5% 50% 0.1%`, `gemodel 1% 10% 70% 0.1%`
-    /// or `periodic 100`. Values come in the order of the parameters, as in `netem`, and the word
+    /// `periodic 100` or `steps 0% 10s 5% 2s`. Values come in the order of the parameters, as in `netem`, and the word
     /// `loss` may stand before them as it does there.
     ///
     /// # Errors
@@ -215,6 +228,7 @@ impl LossConfig {
             }
             "state" => Self::State(FourState::parse(words)?),
             "gemodel" => Self::Gemodel(Gemodel::parse(words)?),
+            "steps" => Self::Steps(Steps::parse(words, |text| Percent::parse("p", text))?),
             "periodic" => Self::Periodic { every: words.count("n", 1, u32::MAX.into())? as u32 },
             _ if first.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) => {
                 Self::random(Percent::parse("p", first)?, words)?
@@ -239,7 +253,7 @@ impl LossConfig {
     }
 
     pub fn build(&self) -> Loss {
-        match *self {
+        match self.clone() {
             Self::None => Loss::None,
             Self::Random { p } => Loss::Random { p: p.share() },
             Self::Correlated { p, rho } => {
@@ -261,6 +275,7 @@ impl LossConfig {
                 in_bad: false,
             },
             Self::Periodic { every } => Loss::Periodic { every, passed: 0 },
+            Self::Steps(steps) => Loss::Steps(steps),
         }
     }
 
@@ -273,6 +288,7 @@ impl LossConfig {
             Self::State(model) => Some(model.stationary()),
             Self::Gemodel(model) => Some(model.stationary()),
             Self::Periodic { every } => Some(1.0 / f64::from(*every)),
+            Self::Steps(steps) => Some(steps.shares().map(|(p, part)| p.share() * part).sum()),
         }
     }
 }
@@ -358,6 +374,7 @@ impl fmt::Display for LossConfig {
                 write!(f, "gemodel {p} {r} {loss_bad} {loss_good}")
             }
             Self::Periodic { every } => write!(f, "periodic {every}"),
+            Self::Steps(steps) => steps.fmt(f),
         }
     }
 }
@@ -389,6 +406,7 @@ pub enum Loss {
         /// Packets since the last loss.
         passed: u32,
     },
+    Steps(Steps<Percent>),
 }
 
 /// The chances of the four-state model, by their netem letters.
@@ -418,18 +436,19 @@ pub struct Moves {
 }
 
 impl Loss {
-    /// Whether the next packet is lost.
+    /// Whether a packet that crosses at `now` is lost.
     #[inline(always)]
-    pub fn loses(&mut self, random: &mut Stream) -> bool {
+    pub fn loses(&mut self, now: Time, random: &mut Stream) -> bool {
         // Most links lose nothing: that costs a comparison and no call.
-        !matches!(self, Self::None) && self.draw(random)
+        !matches!(self, Self::None) && self.draw(now, random)
     }
 
     #[inline(never)]
-    fn draw(&mut self, random: &mut Stream) -> bool {
+    fn draw(&mut self, now: Time, random: &mut Stream) -> bool {
         match self {
             Self::None => false,
             Self::Random { p } => random.chance(*p),
+            Self::Steps(steps) => random.chance(steps.at(now).share()),
             Self::Correlated { p, rho, last } => {
                 let before = last.unwrap_or_else(|| random.unit());
                 let value = random.unit() * (1.0 - *rho) + before * *rho;

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use sojourn_core::{Purpose, StreamAddress};
+use sojourn_core::{Purpose, StreamAddress, Time};
 
 use super::*;
 
@@ -8,7 +8,7 @@ const N: u32 = 1_000_000;
 fn losses(spec: &str, seed: u64) -> Vec<bool> {
     let mut random = StreamAddress { seed, run: 0 }.stream(1, Purpose::Loss);
     let mut loss = LossConfig::parse(spec).expect("a good spec").build();
-    (0..N).map(|_| loss.loses(&mut random)).collect()
+    (0..N).map(|_| loss.loses(Time::ZERO, &mut random)).collect()
 }
 
 fn rate(losses: &[bool]) -> f64 {

@@ -68,7 +68,7 @@ fn some(name: &str, value: u64) -> Option<String> {
 }
 
 /// The counters of `tc -s qdisc`; `details` are the qdisc's own. What the medium lost is no
-/// queue's drop and stands apart.
+/// queue's drop and stands apart; what a policer dropped came to no queue.
 pub(super) fn tc(
     link: &LinkMetrics,
     sample: &QueueSample,
@@ -76,7 +76,8 @@ pub(super) fn tc(
 ) -> String {
     let LinkCounts { sent_packets, sent_bytes, marks, .. } = link.whole;
     let lost = link.whole.drops_because(DropReason::Medium);
-    let dropped = link.whole.drops() - lost;
+    let policed = link.whole.drops_because(DropReason::Policed);
+    let dropped = link.whole.drops() - lost - policed;
     let detail = |name: &str| details.iter().find(|(other, _)| *other == name).map(|(_, n)| *n);
     // RED counts a packet that it drops or marks early; the others one that has to wait for a rate.
     let overlimits = detail("overlimits")

@@ -97,7 +97,9 @@ pub fn shape(scenario: &Scenario) -> Shape {
                     },
                     ..match traffic {
                         Traffic::Arrivals(_) => FlowShape::arrivals(&flow.name),
-                        Traffic::Bulk { .. } | Traffic::OnOff { .. } => FlowShape::tcp(&flow.name),
+                        Traffic::Bulk { .. } | Traffic::Paced { .. } | Traffic::OnOff { .. } => {
+                            FlowShape::tcp(&flow.name)
+                        }
                     }
                 },
                 App::Ping(_) => FlowShape::ping(&flow.name),

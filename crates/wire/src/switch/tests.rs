@@ -1,5 +1,5 @@
 use sojourn_core::{Body, NoObserver, Packet, Queued, Rate, Span};
-use sojourn_link::{JitterConfig, LossConfig, RateConfig};
+use sojourn_link::{JitterConfig, LossConfig, PolicerConfig, RateConfig};
 use sojourn_qdisc::Config;
 
 use super::*;
@@ -38,6 +38,8 @@ fn a_switch_is_a_carrier() {
 #[test]
 fn a_wire_is_a_carrier() {
     let losses = ["none", "random 5%"].map(|loss| LossConfig::parse(loss).expect("a loss"));
+    let policers = ["none", "rate 60mbit burst 9kb"]
+        .map(|policer| PolicerConfig::parse(policer).expect("a policer"));
     let jitter = JitterConfig::parse("normal 1ms").expect("a jitter");
     for queue in [
         "pfifo limit 50",
@@ -46,9 +48,15 @@ fn a_wire_is_a_carrier() {
         "fq_codel",
         "tbf rate 50mbit burst 5kb limit 90kb",
     ] {
-        for loss in losses {
-            for jitter in [JitterConfig::None, jitter] {
-                let link = Link { loss, entry_loss: loss, jitter, ..link("a", queue) };
+        for (loss, policer) in losses.iter().zip(&policers) {
+            for jitter in [&JitterConfig::None, &jitter] {
+                let link = Link {
+                    loss: loss.clone(),
+                    entry_loss: loss.clone(),
+                    jitter: jitter.clone(),
+                    policer: *policer,
+                    ..link("a", queue)
+                };
                 for exit in [Exit::Ends, Exit::Onward] {
                     let wire = || Wire::new(&link, PortId(2), exit, ADDRESS);
                     suite::check(&|| Box::new(wire()), &[PortId(2)]);

@@ -148,7 +148,9 @@ impl Sender {
     fn available(&self, now: Time) -> u64 {
         let written = match self.source.state(now) {
             SourceState::Endless => u64::MAX,
-            SourceState::Until(bytes) => bytes.saturating_sub(self.nxt_byte),
+            SourceState::Until(bytes) | SourceState::SoFar(bytes) => {
+                bytes.saturating_sub(self.nxt_byte)
+            }
             SourceState::Paused => return 0,
         };
         if self.config.send_buffer == 0 {

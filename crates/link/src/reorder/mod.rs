@@ -1,0 +1,159 @@
+//! Reordering as `netem` has it: some packets do not wait for the propagation delay, and so
+//! overtake those that do.
+
+use alloc::format;
+use core::fmt;
+
+use sojourn_core::{Param, ParamKind, SpecError, Stream, Words};
+
+use crate::Model;
+use crate::loss::Percent;
+
+/// A checked reordering.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum ReorderConfig {
+    #[default]
+    None,
+    /// Of every `gap` packets the last may be sent at once, with chance `p`; each random number
+    /// carries the share `rho` of the one before.
+    Random { p: Percent, rho: Percent, gap: u32 },
+}
+
+/// The names by which [`ReorderConfig::parse`] knows them.
+pub(crate) const MODELS: &[Model] = &[
+    Model { name: "none", doc: "Every packet propagates", params: &[] },
+    Model {
+        name: "random",
+        doc: "As netem's 'reorder': a share of the packets arrive at once; '25% 50% gap 5' alone means this",
+        params: &[
+            Param::new("p", ParamKind::Share, "", "Share of the candidates that arrive at once"),
+            Param::new("rho", ParamKind::Share, "0%", "Weight of the random number before"),
+            Param::new("gap", ParamKind::Count, "1", "Every so many packets there is a candidate"),
+        ],
+    },
+];
+
+impl ReorderConfig {
+    /// Reads `none`, `25%`, `25% 50%` or `25% 50% gap 5`.
+    ///
+    /// # Errors
+    /// No share, one out of range, or a word that has no meaning here.
+    pub fn parse(text: &str) -> Result<Self, SpecError> {
+        let mut words = Words::new(text);
+        let allowed = ["none", "25%", "25% 50% gap 5"];
+        let mut word = words.next();
+        if matches!(word, Some("reorder" | "random")) {
+            word = words.next();
+        }
+        let word = word.ok_or_else(|| SpecError::new("no share is given").allow(allowed))?;
+        if word == "none" {
+            return match words.next() {
+                None => Ok(Self::None),
+                Some(surplus) => Err(SpecError::new(format!("'{surplus}' follows 'none'"))),
+            };
+        }
+        let p = Percent::parse("p", word)?;
+        let (mut rho, mut gap) = (Percent::ZERO, 1);
+        let mut is_first = true;
+        while let Some(word) = words.next() {
+            match word {
+                "gap" => gap = Words::count(&mut words, "gap", 1, u32::MAX.into())? as u32,
+                _ if is_first => rho = Percent::parse("rho", word)?,
+                _ => {
+                    return Err(SpecError::new(format!("'{word}' has no meaning in a reordering"))
+                        .allow(allowed));
+                }
+            }
+            is_first = false;
+        }
+        Ok(Self::Random { p, rho, gap })
+    }
+
+    /// `None` if nothing is ever reordered.
+    pub fn build(&self) -> Option<Reorder> {
+        match *self {
+            Self::None => None,
+            Self::Random { p, rho, gap } => {
+                Some(Reorder { p: p.share(), rho: rho.share(), gap, passed: 0, last: None })
+            }
+        }
+    }
+}
+
+impl fmt::Display for ReorderConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Random { p, rho, gap } => write!(f, "{p} {rho} gap {gap}"),
+        }
+    }
+}
+
+/// A reordering under way.
+#[derive(Clone, Debug)]
+pub struct Reorder {
+    p: f64,
+    rho: f64,
+    gap: u32,
+    /// Packets since the last candidate.
+    passed: u32,
+    last: Option<f64>,
+}
+
+impl Reorder {
+    /// Whether the next packet arrives without propagation.
+    pub fn hurries(&mut self, random: &mut Stream) -> bool {
+        self.passed += 1;
+        if self.passed < self.gap {
+            return false;
+        }
+        let fresh = random.unit();
+        let drawn = self.last.map_or(fresh, |last| self.rho * last + (1.0 - self.rho) * fresh);
+        self.last = Some(drawn);
+        let hurries = drawn < self.p;
+        if hurries {
+            self.passed = 0;
+        }
+        hurries
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use sojourn_core::{Purpose, StreamAddress};
+
+    use super::*;
+
+    fn share(text: &str) -> f64 {
+        let mut reorder = ReorderConfig::parse(text).expect("a reordering").build().expect("some");
+        let mut random = StreamAddress { seed: 1, run: 1 }.stream(0, Purpose::Jitter);
+        let packets = 100_000;
+        let hurried = (0..packets).filter(|_| reorder.hurries(&mut random)).count();
+        hurried as f64 / f64::from(packets)
+    }
+
+    #[test]
+    fn the_share_is_that_of_the_candidates() {
+        assert!((share("25%") - 0.25).abs() < 0.005);
+        // Of five packets the last one always; with half a chance six on average.
+        assert!((share("100% gap 5") - 0.2).abs() < 1e-4);
+        assert!((share("50% gap 5") - 1.0 / 6.0).abs() < 0.002);
+    }
+
+    #[test]
+    fn what_is_no_reordering_is_refused() {
+        for text in ["", "x", "25", "101%", "25% 50% 10%", "25% gap", "25% gap 0", "none 1%"] {
+            assert!(ReorderConfig::parse(text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in "[0-9a-z% .]{0,30}") {
+            if let Ok(config) = ReorderConfig::parse(&text) {
+                prop_assert_eq!(ReorderConfig::parse(&config.to_string()), Ok(config));
+            }
+        }
+    }
+}
