@@ -8,6 +8,7 @@ use alloc::string::String;
 use core::fmt::{self, Display, Write};
 
 use sojourn_host::tcp::{EcnOffer, EcnSupport, ReceiveBuffer};
+use sojourn_link::{PolicerConfig, ReorderConfig};
 
 use crate::{App, CarrierConfig, Flow, Link, Scenario, Traffic};
 
@@ -31,9 +32,15 @@ impl Scenario {
 }
 
 fn write_link(f: &mut String, link: &Link) -> fmt::Result {
-    let Link { name, queue, rate, delay, entry_loss, loss, jitter } = link;
+    let Link { name, queue, rate, delay, policer, entry_loss, loss, jitter, reorder } = link;
     write!(f, "link {} delay={delay} rate=[{}]", Name(name), rate.canonical())?;
     write!(f, " queue=[{queue}] entry_loss=[{entry_loss}] loss=[{loss}] jitter=[{jitter}]")?;
+    if *policer != PolicerConfig::None {
+        write!(f, " policer=[{policer}]")?;
+    }
+    if *reorder != ReorderConfig::None {
+        write!(f, " reorder=[{reorder}]")?;
+    }
     f.write_char('\n')
 }
 
@@ -73,6 +80,12 @@ fn write_app(f: &mut String, app: &App) -> fmt::Result {
             match traffic {
                 Traffic::Bulk { bytes: None } => write!(f, "bulk")?,
                 Traffic::Bulk { bytes: Some(bytes) } => write!(f, "bulk bytes={bytes}")?,
+                Traffic::Paced { rate, bytes } => {
+                    write!(f, "bulk rate={rate}")?;
+                    if let Some(bytes) = bytes {
+                        write!(f, " bytes={bytes}")?;
+                    }
+                }
                 Traffic::OnOff { on, off, random } => {
                     write!(f, "on_off on={on} off={off} random={random}")?;
                 }
@@ -234,6 +247,8 @@ mod tests {
             entry_loss: LossConfig::parse("1%").expect("a good loss"),
             loss: LossConfig::parse("gemodel 1% 10% 70% 0.1%").expect("a good loss"),
             jitter: JitterConfig::parse("uniform 3ms").expect("a good jitter"),
+            policer: PolicerConfig::parse("rate 8mbit burst 64kb").expect("a good policer"),
+            reorder: ReorderConfig::parse("25%").expect("a good reordering"),
             ..Link::new(
                 "back \"again\"",
                 queue("pfifo limit 50"),
@@ -258,6 +273,11 @@ mod tests {
             },
             cca: cca("cubic"),
             transport,
+        };
+        let paced = App::Tcp {
+            traffic: Traffic::Paced { rate: Rate::from_bps(2_000_000), bytes: Some(1_000) },
+            cca: cca("cubic"),
+            transport: tcp::Config::default(),
         };
         let sizes = match SizesSpec::parse("lognormal mean 100kB sigma 1.5") {
             Ok(SizesSpec::Known(sizes)) => sizes,
@@ -287,6 +307,7 @@ mod tests {
                 Flow::new("c", arrivals, &[0], &[1]),
                 Flow::new("d", App::Ping(PingConfig::default()), &[0], &[1]),
                 Flow::new("e", App::Udp(udp), &[0], &[1]),
+                Flow::new("f", paced, &[0], &[1]),
             ]
             .into(),
         }

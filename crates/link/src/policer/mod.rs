@@ -3,7 +3,7 @@
 use alloc::format;
 use core::fmt;
 
-use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Time, Words, words};
+use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Time, Words, param};
 
 use crate::Model;
 
@@ -60,7 +60,7 @@ impl PolicerConfig {
                 "burst" | "buffer" | "maxburst" => {
                     burst = Some(words.parse("burst", Bytes::parse_tc)?);
                 }
-                _ => return Err(words::unknown_param("police", word, PARAMS)),
+                _ => return Err(param::unknown_param("police", word, PARAMS)),
             }
         }
         let missing = |what: &str| {
