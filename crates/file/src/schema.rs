@@ -32,8 +32,9 @@ fn allow_what_stands_elsewhere(schema: &mut Value) {
             .unwrap_or_else(|| json!([]))
     };
     let [study, view] = ["", "ViewSpec"].map(&mut required_of);
-    let [scenario, path, parking_lot, link, flow] =
-        ["ScenarioSpec", "PathSpec", "ParkingLotSpec", "LinkSpec", "FlowSpec"].map(required_of);
+    let [scenario, path, gateway, parking_lot, link, flow] =
+        ["ScenarioSpec", "PathSpec", "GatewaySpec", "ParkingLotSpec", "LinkSpec", "FlowSpec"]
+            .map(required_of);
     let extends = json!({ "required": ["extends"] });
     let varies = json!({ "required": ["factors"] });
     schema["allOf"] = json!([
@@ -54,6 +55,7 @@ fn allow_what_stands_elsewhere(schema: &mut Value) {
                         "required": scenario,
                         "properties": {
                             "path": { "required": path },
+                            "gateway": { "required": gateway },
                             "parking_lot": { "required": parking_lot },
                             "link": { "items": { "required": link } },
                             "flow": { "items": { "required": flow } },
