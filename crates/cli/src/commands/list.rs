@@ -103,13 +103,9 @@ impl Listed {
                 let position = Heading::ALL.iter().position(|other| *other == heading);
                 position.map_or(&[], |position| &Heading::ALL[position..=position])
             }
-            Self::Link => &[
-                Heading::Rate,
-                Heading::Loss,
-                Heading::Jitter,
-                Heading::Reorder,
-                Heading::Policer,
-            ],
+            Self::Link => {
+                &[Heading::Rate, Heading::Loss, Heading::Jitter, Heading::Reorder, Heading::Policer]
+            }
         }
     }
 }
