@@ -92,7 +92,7 @@ pub fn shape(scenario: &Scenario) -> Shape {
                 App::Tcp { traffic, transport, .. } => FlowShape {
                     empty: Some(empty_path(&ports, flow, transport)),
                     transfer: match traffic {
-                        Traffic::Bulk { bytes } => *bytes,
+                        Traffic::Bulk { bytes } | Traffic::Paced { bytes, .. } => *bytes,
                         Traffic::OnOff { .. } | Traffic::Arrivals(_) => None,
                     },
                     ..match traffic {
