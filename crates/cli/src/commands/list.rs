@@ -71,7 +71,7 @@ enum Listed {
 impl Listed {
     /// By the word of a heading, its plural, or what the field calls it.
     fn of(word: &str) -> Option<Self> {
-        const OTHERS: [(&str, Listed); 15] = [
+        const OTHERS: [(&str, Listed); 16] = [
             ("link", Listed::Link),
             ("links", Listed::Link),
             ("tcp", Listed::One(Heading::Cca)),
