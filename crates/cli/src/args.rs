@@ -67,6 +67,8 @@ pub(crate) enum Command {
     /// Look at capacity traces, convert them, make them
     #[command(subcommand)]
     Trace(TraceCommand),
+    /// Print the tables of closed forms: Bianchi, airtime of unequal stations, uplink OFDMA
+    Model(ModelArgs),
     /// Print the JSON Schema of study files, for editors that complete and check
     Schema,
     /// Print the completions of a shell
@@ -225,6 +227,27 @@ pub(crate) struct ListArgs {
 pub(crate) struct NewArgs {
     /// A folder to make, with a study.toml in it; or a file that ends in .toml
     pub(crate) name: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelArgs {
+    /// Which formula
+    #[arg(value_enum)]
+    pub(crate) formula: Formula,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Formula {
+    /// Saturation throughput of 802.11a and 802.11ax (Bianchi 2000, with DCF's frozen counters)
+    Bianchi,
+    /// Airtime and rates of stations that send aggregates (Ending the Anomaly, table 1)
+    Anomaly,
+    /// Random access on resource units of uplink OFDMA
+    Uora,
+    /// Throughput of trigger-based uplink OFDMA, corrected and as printed (BBR over Wi-Fi 6, equations 1 to 8)
+    Ofdma,
 }
 
 #[derive(Debug, Args)]

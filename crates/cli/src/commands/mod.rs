@@ -7,6 +7,7 @@ mod doctor;
 mod export;
 mod join;
 mod list;
+mod model;
 mod new;
 mod report;
 mod resimulate;
@@ -34,6 +35,7 @@ pub(crate) fn execute(command: &Command, output: Output) -> Result<Outcome, Fail
         Command::Compare(args) => return compare::compare(args, output),
         Command::Export(args) => export::export(args, output)?,
         Command::List(args) => list::list(args, output)?,
+        Command::Model(args) => model::model(args, output)?,
         Command::New(args) => new::new(args, output)?,
         Command::Trace(command) => trace::trace(command, output)?,
         Command::Schema => output.data(&sojourn_file::schema::json())?,

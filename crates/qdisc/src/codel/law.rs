@@ -90,7 +90,7 @@ impl fmt::Display for Selector {
 
 /// The queue under the law. The law looks at the head and takes it off only to drop it, so that a
 /// packet moves once, from the queue to the transmitter.
-pub(crate) trait Source<P> {
+pub trait Source<P> {
     /// The packet at the head and when it arrived.
     fn head(&self) -> Option<(&P, Time)>;
 
@@ -128,7 +128,7 @@ pub(crate) enum Look {
 
 /// The law's parameters, in ticks of its clock.
 #[derive(Clone, Debug)]
-pub(crate) struct Law {
+pub struct Law {
     mode: Mode,
     /// A tick is 2 to this power nanoseconds.
     tick_shift: u32,
@@ -146,7 +146,7 @@ pub(crate) struct Law {
 
 /// What the law remembers of a queue; times in ticks, zero for none.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct State {
+pub struct State {
     pub(crate) count: u32,
     pub(crate) lastcount: u32,
     pub(crate) dropping: bool,
@@ -156,8 +156,9 @@ pub(crate) struct State {
     pub(crate) ldelay: u64,
 }
 
+/// What the law counts of its queues.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stats {
+pub struct Stats {
     pub(crate) maxpacket: u32,
     pub(crate) ecn_mark: u64,
     pub(crate) ce_mark: u64,
@@ -172,7 +173,7 @@ const REENTRY_INTERVALS: u64 = 16;
 const EPOCH: Span = Span::from_secs(1 << 20);
 
 impl Law {
-    pub(crate) fn new(config: &LawConfig) -> Self {
+    pub fn new(config: &LawConfig) -> Self {
         let (tick_shift, sooner) = match config.mode {
             Mode::Linux => (10, 0),
             Mode::Rfc => (0, 1),
@@ -202,7 +203,7 @@ impl Law {
     /// How long the head has waited that may now be transmitted, after dropping or marking what is
     /// due; `None` if the queue is empty. The caller takes the head off.
     #[inline]
-    pub(crate) fn judge<P: Queued>(
+    pub fn judge<P: Queued>(
         &self,
         state: &mut State,
         source: &mut impl Source<P>,

@@ -7,8 +7,8 @@ mod law;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use law::{Head, Law, Look, Source, State, Stats};
-pub use law::{Mode, Selector};
+pub(crate) use law::{Head, Look};
+pub use law::{Law, Mode, Selector, Source, State, Stats};
 
 use alloc::vec;
 use alloc::vec::Vec;

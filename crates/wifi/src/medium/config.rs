@@ -8,7 +8,7 @@ use sojourn_core::{Span, SpecError};
 use crate::mac::aggregation::Limits;
 use crate::mac::edca::{AccessCategory, Countdown, Parameters};
 use crate::phy::Mode;
-use crate::queueing::DriverConfig;
+use crate::queueing::{DriverConfig, QueueConfig};
 
 /// What a transmitter does when a BlockAck does not come (section 10.25.6.7 leaves it the choice).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,8 @@ pub struct Config {
     /// Whether bystanders detect a frame in a collision, which they can't read, and so wait for EIFS
     /// (section 10.3.2.3.7). Preambles of equal strength that overlap are detected by nobody.
     pub collisions_are_detected: bool,
-    pub queue: DriverConfig,
+    /// Of the access point.
+    pub queue: QueueConfig,
     pub stations: Vec<Station>,
 }
 
@@ -62,7 +63,7 @@ pub struct Radio {
 
 impl Config {
     /// In the 5 GHz band.
-    pub fn new(stations: Vec<Station>, limits: Limits, queue: DriverConfig) -> Self {
+    pub fn new(stations: Vec<Station>, limits: Limits, queue: impl Into<QueueConfig>) -> Self {
         Self {
             slot: Span::from_micros(9),
             sifs: Span::from_micros(16),
@@ -75,7 +76,7 @@ impl Config {
             lost_block_ack: LostBlockAck::default(),
             cf_end: false,
             collisions_are_detected: false,
-            queue,
+            queue: queue.into(),
             stations,
         }
     }

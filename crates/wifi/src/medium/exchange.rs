@@ -2,12 +2,13 @@
 //! 10.23.2, and 10.3.2 for the times of responses).
 
 use sojourn_core::{Span, Time};
-use sojourn_qdisc::Reshape;
+use sojourn_qdisc::{Reshape, Sink};
 
 use super::link::Sending;
 use super::{CATEGORIES, Medium, Txop};
 use crate::mac::aggregation::Psdu;
 use crate::mac::block_ack::Fate;
+use crate::mac::edca::AccessCategory;
 use crate::mac::frames;
 use crate::phy::Mode;
 
@@ -46,7 +47,7 @@ const RX_PHY_START_DELAY: Span = Span::from_micros(20);
 
 impl<P: Reshape + Send> Medium<P> {
     /// The countdown of one function is over, or of several.
-    pub(super) fn contend(&mut self, now: Time) {
+    pub(super) fn contend(&mut self, now: Time, sink: &mut dyn Sink<P>) {
         let slot = self.config.slot;
         let mut winners = core::mem::take(&mut self.winners);
         let mut attempts = core::mem::take(&mut self.attempts);
@@ -61,22 +62,23 @@ impl<P: Reshape + Send> Medium<P> {
         // Inside a station the higher priority wins (section 10.23.2.2), and equal categories of
         // different stations collide.
         winners.sort_unstable();
-        for (position, winner) in winners.iter().enumerate() {
-            let station = usize::from(*winner) / CATEGORIES;
+        for position in 0..winners.len() {
+            let winner = winners[position];
+            let station = usize::from(winner) / CATEGORIES;
             let is_beaten = winners[position + 1..]
                 .first()
                 .is_some_and(|next| usize::from(*next) / CATEGORIES == station);
-            if !is_beaten && let Some(attempt) = self.attempt(*winner) {
-                attempts.push(attempt);
+            if is_beaten {
+                continue;
+            }
+            match self.attempt(now, winner, sink) {
+                Some(attempt) => attempts.push(attempt),
+                None => self.edcafs[usize::from(winner)].has_frames = false,
             }
         }
+        winners.retain(|winner| self.edcafs[usize::from(*winner)].has_frames);
         match attempts.as_slice() {
-            [] => {
-                for winner in &winners {
-                    self.edcafs[usize::from(*winner)].has_frames = false;
-                }
-                self.rearm();
-            }
+            [] => self.rearm(),
             [attempt] => {
                 let edcaf = &self.edcafs[usize::from(attempt.edcaf)];
                 let limit = edcaf.parameters.txop_limit;
@@ -90,41 +92,75 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// What an EDCA function sends first.
-    fn attempt(&mut self, index: u16) -> Option<Attempt> {
+    fn attempt(&mut self, now: Time, index: u16, sink: &mut dyn Sink<P>) -> Option<Attempt> {
         let limit = self.edcafs[usize::from(index)].parameters.txop_limit;
         let limit = if limit.is_zero() { Span::from_secs(1) } else { limit };
-        self.next_frame(index, limit, true)
+        self.next_frame(now, index, limit, true, sink)
     }
 
     /// What an EDCA function sends within `left`, response included.
-    fn next_frame(&mut self, index: u16, left: Span, is_first: bool) -> Option<Attempt> {
+    fn next_frame(
+        &mut self,
+        now: Time,
+        index: u16,
+        left: Span,
+        is_first: bool,
+        sink: &mut dyn Sink<P>,
+    ) -> Option<Attempt> {
         let (node, ac) = (usize::from(index) / CATEGORIES, usize::from(index) % CATEGORIES);
-        let station = self.choose(node, ac)?;
-        let number = Self::link_index(node, station, ac);
-        let link = &self.links[number];
-        let sending = link.sending;
         let sifs = self.config.sifs;
-        if link.agreement.bar_due {
+        if let Some(station) = self.choose_request(node, ac) {
+            let number = Self::link_index(node, station, ac);
+            let sending = self.links[number].sending;
             let time = sending.block_ack_req;
             let whole = time + sifs + sending.block_ack;
             let what = What::BlockAckReq { link: number as u32 };
             return (is_first || whole <= left).then_some(Attempt { edcaf: index, what, time });
         }
-        let response =
-            if self.config.limits.is_aggregating() { sending.block_ack } else { sending.ack };
-        let room = left.saturating_sub(sifs + response);
-        let ppdu = match self.build(node, station, ac, room, is_first) {
-            Some(ppdu) => ppdu,
-            // One frame alone has the shorter response.
-            None => {
-                let room = left.saturating_sub(sifs + sending.ack);
-                self.build(node, station, ac, room, is_first)?
+        let ppdu = if self.is_prepared(node) {
+            let first = self.prepared[ac].front()?;
+            let sending = self.links[first.ppdu.link as usize].sending;
+            if !is_first && first.airtime + sifs + sending.block_ack > left {
+                return None;
             }
+            first.ppdu
+        } else {
+            self.put_together(now, node, ac, left, is_first, sink)?
         };
+        let sending = self.links[ppdu.link as usize].sending;
         let octets = ppdu.psdu.octets(&sending.mode);
         let has_rts = octets > self.config.rts_threshold;
         let time = if has_rts { sending.rts } else { sending.mode.txtime(octets) };
         Some(Attempt { edcaf: index, what: What::Data { ppdu, has_rts }, time })
+    }
+
+    /// A PPDU for whose turn it is.
+    fn put_together(
+        &mut self,
+        now: Time,
+        node: usize,
+        ac: usize,
+        left: Span,
+        is_first: bool,
+        sink: &mut dyn Sink<P>,
+    ) -> Option<Ppdu> {
+        // CoDel may have dropped all that a station had.
+        for _ in 0..=self.config.stations.len() {
+            let station = self.choose(node, ac)?;
+            let sending = self.links[Self::link_index(node, station, ac)].sending;
+            let is_aggregating = self.config.limits.is_aggregating();
+            let response = if is_aggregating { sending.block_ack } else { sending.ack };
+            let sifs = self.config.sifs;
+            // One frame alone has the shorter response.
+            for response in [response, sending.ack] {
+                let room = left.saturating_sub(sifs + response);
+                let ppdu = self.build(now, node, station, ac, room, is_first, sink);
+                if ppdu.is_some() {
+                    return ppdu;
+                }
+            }
+        }
+        None
     }
 
     /// One station has the medium.
@@ -145,7 +181,9 @@ impl<P: Reshape + Send> Medium<P> {
                     self.air.rts += sending.rts;
                     self.air.cts += sending.cts;
                 }
-                at += self.count_data(&ppdu, &sending.mode);
+                let airtime = self.count_data(&ppdu, &sending.mode);
+                self.charge(link, airtime);
+                at += airtime;
                 let received = self.receive(&ppdu, at);
                 self.answering = (self.recipient(link), at);
                 let is_single = ppdu.psdu.mpdus == 1 || !self.config.limits.is_aggregating();
@@ -197,13 +235,13 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// The holder of the medium sends on, or ends its TXOP.
-    pub(super) fn continue_txop(&mut self, now: Time, txop: Txop) {
+    pub(super) fn continue_txop(&mut self, now: Time, txop: Txop, sink: &mut dyn Sink<P>) {
         let sifs = self.config.sifs;
         let index = usize::from(txop.edcaf);
         let start = now + sifs;
         let left = txop.until.since(start);
         if self.edcafs[index].has_frames
-            && let Some(attempt) = self.next_frame(txop.edcaf, left, false)
+            && let Some(attempt) = self.next_frame(now, txop.edcaf, left, false, sink)
         {
             self.air.idle += sifs;
             self.idle_since = start;
@@ -249,7 +287,10 @@ impl<P: Reshape + Send> Medium<P> {
                     if has_rts {
                         self.air.rts += attempt.time;
                     } else {
-                        self.count_data(&ppdu, &mode);
+                        let airtime = self.count_data(&ppdu, &mode);
+                        if self.edcaf_of(link) < CATEGORIES {
+                            self.charge(link, airtime);
+                        }
                         let is_single = ppdu.psdu.mpdus == 1;
                         self.ask_for_block_ack(link, is_single);
                     }
@@ -350,10 +391,7 @@ impl<P: Reshape + Send> Medium<P> {
         }
         agreement.to_repeat += repeat;
         self.pending[index] -= done;
-        if done > 0 {
-            self.arriving.push(ppdu.link);
-            self.arrive_at = end;
-        }
+        self.complete(ppdu, done > 0, end);
         received
     }
 
@@ -383,10 +421,26 @@ impl<P: Reshape + Send> Medium<P> {
         }
         agreement.to_repeat += repeat;
         self.pending[index] -= discarded;
-        if discarded > 0 {
+        self.complete(ppdu, discarded > 0, end);
+    }
+
+    /// The PPDU leaves the hardware at `end`, when its frames are passed on.
+    fn complete(&mut self, ppdu: &Ppdu, is_done: bool, end: Time) {
+        let index = self.edcaf_of(ppdu.link as usize);
+        let is_prepared = self.is_prepared(index / CATEGORIES);
+        if is_prepared {
+            self.prepared[index % CATEGORIES].pop_front();
+        }
+        if is_done || is_prepared {
             self.arriving.push(ppdu.link);
             self.arrive_at = end;
         }
+    }
+
+    /// A station has used the medium, in whichever direction: the access point knows of it.
+    fn charge(&mut self, link: usize, airtime: Span) {
+        let (port, ac) = (link / CATEGORIES, link % CATEGORIES);
+        self.queues[0].charge(AccessCategory::ALL[ac], port / 2, airtime);
     }
 
     /// After an A-MPDU whose BlockAck did not come.

@@ -25,7 +25,7 @@ use crate::mac::aggregation::Psdu;
 use crate::mac::block_ack::Fate;
 use crate::mac::classify::access_category;
 use crate::mac::edca::{AccessCategory, Countdown, Edcaf};
-use crate::queueing::{Addressed, Driver};
+use crate::queueing::{Addressed, Hardware, Queue, QueueKind};
 
 /// Where a packet enters, and by which it is known when it comes out at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,7 +70,9 @@ pub struct Medium<P: Reshape + Send> {
     pending: Vec<u32>,
     /// Those that have a frame or still count down.
     active: Vec<u16>,
-    queues: Vec<Driver<P>>,
+    queues: Vec<Queue<P>>,
+    /// Aggregates of the access point that are ready, by access category.
+    prepared: [VecDeque<Prepared>; CATEGORIES],
     /// By port and access category.
     links: Vec<Link<P>>,
     counts: Vec<LinkCounts>,
@@ -97,6 +99,14 @@ pub struct Medium<P: Reshape + Send> {
     random: Stream,
 }
 
+/// An aggregate that waits in the hardware.
+#[derive(Clone, Copy, Debug)]
+struct Prepared {
+    ppdu: exchange::Ppdu,
+    station: u16,
+    airtime: Span,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Txop {
     edcaf: u16,
@@ -120,10 +130,11 @@ impl<P: Reshape + Send> Medium<P> {
             }
         }
         let mut queues = Vec::new();
-        queues.push(Driver::new(&config.queue, stations, &mut queue_random));
+        queues.push(Queue::new(&config.queue.kind, stations, &mut queue_random));
         let mut links = Vec::new();
         for station in &config.stations {
-            queues.push(Driver::new(&station.queue, 1, &mut queue_random));
+            let kind = QueueKind::Driver(station.queue.clone());
+            queues.push(Queue::new(&kind, 1, &mut queue_random));
             for radio in [station.down, station.up] {
                 for _ in AccessCategory::ALL {
                     links.push(Link::new(radio, &config));
@@ -138,6 +149,7 @@ impl<P: Reshape + Send> Medium<P> {
             edcafs,
             queues,
             links,
+            prepared: Default::default(),
             air: AirCounts::default(),
             idle_since: Time::ZERO,
             extended: Span::ZERO,
@@ -166,9 +178,7 @@ impl<P: Reshape + Send> Medium<P> {
         self.arrivals += 1;
         let packet = Addressed { packet, station, order: self.arrivals, arrived: now };
         let taken = self.queues[node].offer(now, ac, packet, sink);
-        if taken > 0 {
-            self.announce(now, node * CATEGORIES + ac as usize, taken);
-        }
+        self.note(now, node, ac, taken, sink);
     }
 
     /// When something is to be done; never while nobody has anything to send.
@@ -191,8 +201,8 @@ impl<P: Reshape + Send> Medium<P> {
         }
         if self.next_access <= now {
             match self.txop {
-                Some(txop) => self.continue_txop(now, txop),
-                None => self.contend(now),
+                Some(txop) => self.continue_txop(now, txop, sink),
+                None => self.contend(now, sink),
             }
         }
     }
@@ -231,9 +241,8 @@ impl<P: Reshape + Send> Medium<P> {
         self.queues[station.map_or(0, |station| usize::from(station) + 1)].oldest(now)
     }
 
-    /// Packets have come to wait at an EDCA function.
-    fn announce(&mut self, now: Time, index: usize, packets: u32) {
-        self.pending[index] += packets;
+    /// An EDCA function has something to send.
+    fn announce(&mut self, now: Time, index: usize) {
         let is_answering = (index / CATEGORIES) as u16 == self.answering.0
             && self.answering.1 <= now
             && now < self.answering.1 + self.config.sifs;
@@ -278,9 +287,80 @@ impl<P: Reshape + Send> Medium<P> {
     /// Takes from above what a driver has room for.
     fn refill(&mut self, now: Time, node: usize, ac: AccessCategory, sink: &mut dyn Sink<P>) {
         let taken = self.queues[node].refill(now, ac, sink);
-        if taken > 0 {
-            self.announce(now, node * CATEGORIES + ac as usize, taken);
+        self.note(now, node, ac, taken, sink);
+    }
+
+    /// So many packets more may be sent.
+    fn note(
+        &mut self,
+        now: Time,
+        node: usize,
+        ac: AccessCategory,
+        taken: u32,
+        sink: &mut dyn Sink<P>,
+    ) {
+        let index = node * CATEGORIES + ac as usize;
+        self.pending[index] += taken;
+        self.forget_dropped(node);
+        if self.is_prepared(node) {
+            self.prepare(now, ac, sink);
+            if self.prepared[ac as usize].is_empty() {
+                return;
+            }
+        } else if self.pending[index] == 0 {
+            return;
         }
+        self.announce(now, index);
+    }
+
+    /// Whether aggregates of a node are ready before they are sent.
+    fn is_prepared(&self, node: usize) -> bool {
+        node == 0 && self.config.queue.hardware != Hardware::None
+    }
+
+    fn forget_dropped(&mut self, node: usize) {
+        for (ac, dropped) in self.queues[node].take_dropped().into_iter().enumerate() {
+            self.pending[node * CATEGORIES + ac] -= dropped;
+        }
+    }
+
+    /// Fills the hardware of the access point (the loop of algorithm 3).
+    fn prepare(&mut self, now: Time, ac: AccessCategory, sink: &mut dyn Sink<P>) {
+        let limit = self.edcafs[ac as usize].parameters.txop_limit;
+        let limit = if limit.is_zero() { Span::from_secs(1) } else { limit };
+        // A station may turn out to have nothing, when CoDel has dropped it all or its window is full.
+        let mut patience = self.config.stations.len();
+        while patience > 0 {
+            if let Hardware::Aggregates(most) = self.config.queue.hardware
+                && self.prepared[ac as usize].len() >= usize::from(most)
+            {
+                return;
+            }
+            let Some(station) = self.choose(0, ac as usize) else { return };
+            let link = Self::link_index(0, station, ac as usize);
+            let sending = self.links[link].sending;
+            let room = limit.saturating_sub(self.config.sifs + sending.block_ack);
+            let Some(ppdu) = self.build(now, 0, station, ac as usize, room, true, sink) else {
+                patience -= 1;
+                continue;
+            };
+            let airtime = sending.mode.txtime(ppdu.psdu.octets(&sending.mode));
+            let station = station as u16;
+            self.prepared[ac as usize].push_back(Prepared { ppdu, station, airtime });
+        }
+    }
+
+    /// Whether a station has enough aggregates in the hardware.
+    fn is_held(hardware: Hardware, prepared: &VecDeque<Prepared>, station: usize) -> bool {
+        let Hardware::Airtime { low, high, total } = hardware else { return false };
+        let (mut own, mut all) = (Span::ZERO, Span::ZERO);
+        for aggregate in prepared {
+            all += aggregate.airtime;
+            if usize::from(aggregate.station) == station {
+                own += aggregate.airtime;
+            }
+        }
+        own >= low && (own >= high || all >= total)
     }
 
     /// Frames are decoded at the recipients, who pass them on in order.
@@ -290,6 +370,9 @@ impl<P: Reshape + Send> Medium<P> {
             let link = self.arriving[number] as usize;
             let (port, ac) = (link / CATEGORIES, AccessCategory::ALL[link % CATEGORIES]);
             let node = if port % 2 == 1 { port / 2 + 1 } else { 0 };
+            if self.links[link].agreement.to_repeat > 0 {
+                self.queues[node].rejoin(ac, if node == 0 { port / 2 } else { 0 });
+            }
             while let Some(msdu) = self.links[link].agreement.pop_done() {
                 self.queues[node].release(ac);
                 let counts = &mut self.counts[port];
@@ -316,28 +399,37 @@ impl<P: Reshape + Send> Medium<P> {
     fn choose(&mut self, node: usize, ac: usize) -> Option<usize> {
         let stations = if node == 0 { self.config.stations.len() } else { 1 };
         let links = &self.links;
-        if stations == 1 {
+        if node > 0 {
             return Some(0);
         }
-        let bar = (0..stations).find(|s| links[Self::link_index(node, *s, ac)].agreement.bar_due);
-        if bar.is_some() {
-            return bar;
-        }
         let category = AccessCategory::ALL[ac];
-        let queue = &mut self.queues[node];
+        let (hardware, prepared) = (self.config.queue.hardware, &self.prepared[ac]);
         let started = |s| links[Self::link_index(node, s, ac)].first_to_send();
-        queue.choose(category, stations, started)
+        let is_held = |s| Self::is_held(hardware, prepared, s);
+        self.queues[node].choose(category, stations, started, is_held)
+    }
+
+    /// The station of the access point whose BlockAck is to be asked for.
+    fn choose_request(&self, node: usize, ac: usize) -> Option<usize> {
+        let stations = if node == 0 { self.config.stations.len() } else { 1 };
+        if self.config.lost_block_ack == LostBlockAck::Repeat {
+            return None;
+        }
+        (0..stations).find(|s| self.links[Self::link_index(node, *s, ac)].agreement.bar_due)
     }
 
     /// Puts together what a link may send in a PPDU of at most `limit`. The first MPDU may take
     /// longer if `is_exempt`.
+    #[expect(clippy::too_many_arguments, reason = "who sends what to whom, and how much of it")]
     fn build(
         &mut self,
+        now: Time,
         node: usize,
         station: usize,
         ac: usize,
         limit: Span,
         is_exempt: bool,
+        sink: &mut dyn Sink<P>,
     ) -> Option<exchange::Ppdu> {
         let index = Self::link_index(node, station, ac);
         let link = &mut self.links[index];
@@ -381,7 +473,7 @@ impl<P: Reshape + Send> Medium<P> {
             }
         }
         while link.agreement.has_room(limits.window()) {
-            let Some(first) = queue.first(station, category) else { break };
+            let Some(first) = queue.first(now, station, category, sink) else { break };
             let mut body = crate::mac::aggregation::msdu_octets(first.packet.ip_len());
             let is_qos = self.config.is_qos;
             let mut mpdu = crate::mac::aggregation::mpdu_octets(body, is_qos);
@@ -393,7 +485,7 @@ impl<P: Reshape + Send> Medium<P> {
             link.agreement.append(link::msdu(first, mpdu, ppdu));
             // Further packets join it in an A-MSDU.
             let mut joined = 1;
-            while let Some(next) = queue.first(station, category) {
+            while let Some(next) = queue.first(now, station, category, sink) {
                 let longer = link::amsdu_octets(body, joined, next.packet.ip_len());
                 let with = crate::mac::aggregation::mpdu_octets(longer, is_qos);
                 let octets = psdu.octets_with_last(with);
@@ -410,6 +502,7 @@ impl<P: Reshape + Send> Medium<P> {
                 }
             }
         }
+        self.forget_dropped(node);
         (psdu.mpdus > 0).then_some(exchange::Ppdu { link: index as u32, number: ppdu, psdu })
     }
 }

@@ -7,7 +7,7 @@ use super::*;
 use crate::mac::aggregation::Limits;
 use crate::mac::edca::Parameters;
 use crate::phy::{GuardInterval, HeLtf, Mode, Width};
-use crate::queueing::{DriverConfig, Order};
+use crate::queueing::{DriverConfig, Order, QueueConfig, Schedule};
 
 #[derive(Clone, Copy, Debug)]
 struct Numbered {
@@ -266,4 +266,137 @@ proptest! {
         prop_assert_eq!(medium.backlog(None), 0);
         check_air(&medium);
     }
+}
+
+/// Table 1 of "Ending the Anomaly": two stations at 144.4 Mbit/s and one at 7.2, each offered more
+/// than it can take.
+struct Anomaly {
+    airtime: [f64; 3],
+    mpdus: [f64; 3],
+    mbps: [f64; 3],
+}
+
+fn anomaly(queue: QueueConfig, offered_mbps: f64) -> Anomaly {
+    let fast = Mode::ht(15, Width::Mhz20, GuardInterval::Ns400).unwrap();
+    let slow = Mode::ht(0, Width::Mhz20, GuardInterval::Ns400).unwrap();
+    let stations = [fast, fast, slow].map(|mode| {
+        let radio = Radio { mode, error: 0.0 };
+        Station { down: radio, up: radio, queue: QUEUE }
+    });
+    let limits = Limits { mpdus: 32, ppdu_time: Span::from_millis(4), ..Limits::HT };
+    let config = Config::new(stations.to_vec(), limits, queue);
+    let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+    let mut drops = Drops::default();
+    let mut random = ADDRESS.stream(9, Purpose::Application);
+    let gap = 12_000.0 / (offered_mbps * 1e6) / 3.0;
+    let (mut next, mut number) = (Time::ZERO, 0);
+    let (warmup, end) = (Time::ZERO + Span::from_secs(5), Time::ZERO + Span::from_secs(25));
+    let mut before = None;
+    loop {
+        let now = next.min(medium.next_wake());
+        if now >= warmup && before.is_none() {
+            before = Some([0, 1, 2].map(|s| medium.counts(Port::down(s))));
+        }
+        if now >= end {
+            break;
+        }
+        if medium.next_wake() <= now {
+            medium.on_wake(now, &mut drops);
+            while medium.poll_deliver().is_some() {}
+        }
+        if next <= now {
+            number += 1;
+            let packet = Numbered { number, ip_len: 1500, dscp: 0 };
+            medium.offer(now, Port::down(random.below(3) as u16), packet, &mut drops);
+            next += Span::from_secs_f64(random.exponential(gap));
+        }
+    }
+    check_air(&medium);
+    let before = before.unwrap();
+    let counts = [0, 1, 2].map(|s| medium.counts(Port::down(s)));
+    let each =
+        |f: &dyn Fn(&LinkCounts, &LinkCounts) -> f64| [0, 1, 2].map(|s| f(&counts[s], &before[s]));
+    let airtime = each(&|after, before| (after.airtime - before.airtime).as_secs_f64());
+    let total: f64 = airtime.iter().sum();
+    Anomaly {
+        airtime: airtime.map(|airtime| airtime / total),
+        mpdus: each(&|after, before| {
+            (after.mpdus - before.mpdus) as f64 / (after.ppdus - before.ppdus) as f64
+        }),
+        mbps: each(&|after, before| (after.delivered - before.delivered) as f64 * 12_000.0 / 20e6),
+    }
+}
+
+fn below(discipline: &str) -> QueueConfig {
+    QueueConfig::below(sojourn_qdisc::Config::parse(discipline).unwrap())
+}
+
+fn jain(shares: [f64; 3]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    sum * sum / (3.0 * shares.iter().map(|share| share * share).sum::<f64>())
+}
+
+/// Equations 4 and 5 with the aggregates that the queue made, and the overhead of the standard; rates
+/// of stations in turn by the whole round.
+#[track_caller]
+fn is_as_modelled(measured: &Anomaly, is_fair: bool) {
+    let station = |index: usize| {
+        let (rate, preamble, block_ack) =
+            if index < 2 { (144.444, 40.0, 32.0) } else { (7.222, 36.0, 68.0) };
+        let access = 43.0 + 67.5 + 16.0 + block_ack;
+        sojourn_model::anomaly::Station {
+            aggregate: measured.mpdus[index] * 1544.0,
+            rate,
+            overhead: sojourn_model::anomaly::Overhead {
+                preamble,
+                access,
+                packet: 1500.0,
+                framing: 44.0,
+            },
+        }
+    };
+    let stations = [0, 1, 2].map(station);
+    let in_turn = sojourn_model::anomaly::rates_in_turn(&stations);
+    let predictions = sojourn_model::anomaly::predict(&stations, is_fair);
+    for (index, prediction) in predictions.iter().enumerate() {
+        let (airtime, mbps) = (measured.airtime[index], measured.mbps[index]);
+        assert!((airtime - prediction.airtime).abs() < 0.015, "{airtime} for {prediction:?}");
+        let rate = if is_fair { prediction.rate } else { in_turn[index] };
+        assert!((mbps / rate - 1.0).abs() < 0.05, "{mbps} for {rate}");
+    }
+}
+
+#[test]
+fn a_slow_station_takes_the_air_below_a_fifo_and_below_fq_codel() {
+    for queue in [below("pfifo limit 1000"), below("fq_codel")] {
+        let measured = anomaly(queue, 60.0);
+        assert!(measured.airtime[2] > 0.75, "{:?}", measured.airtime);
+        assert!(measured.mpdus[0] < 6.0, "{:?}", measured.mpdus);
+        // Every packet that leaves the buffer lets one in, of whichever station.
+        assert!(jain(measured.mbps) > 0.999, "{:?}", measured.mbps);
+    }
+}
+
+#[test]
+fn queueing_in_the_mac_fills_the_aggregates_of_fast_stations() {
+    let measured = anomaly(QueueConfig::in_mac(Schedule::RoundRobin), 60.0);
+    assert!(measured.mpdus[0] > 15.0, "{:?}", measured.mpdus);
+    assert!((0.35..0.75).contains(&measured.airtime[2]), "{:?}", measured.airtime);
+    is_as_modelled(&measured, false);
+}
+
+#[test]
+fn the_airtime_scheduler_shares_the_air_equally() {
+    let measured = anomaly(QueueConfig::in_mac(Schedule::PAPER), 60.0);
+    assert!(jain(measured.airtime) >= 0.999, "{:?}", measured.airtime);
+    is_as_modelled(&measured, true);
+    let fifo = anomaly(below("pfifo limit 1000"), 60.0);
+    let total = |anomaly: &Anomaly| anomaly.mbps.iter().sum::<f64>();
+    assert!(total(&measured) > 3.0 * total(&fifo));
+}
+
+#[test]
+fn mac80211_limits_what_is_in_the_hardware_and_ends_the_anomaly() {
+    let measured = anomaly(QueueConfig::mac80211(), 60.0);
+    assert!(jain(measured.airtime) >= 0.98, "{:?}", measured.airtime);
 }

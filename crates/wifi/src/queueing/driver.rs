@@ -130,15 +130,18 @@ impl<P: Reshape + Send> Driver<P> {
         self.waiting[station * AccessCategory::COUNT + ac as usize].front()
     }
 
-    /// Whose turn it is among the stations that have something. `started` tells of frames that
-    /// were sent before, by order of arrival.
+    /// Whose turn it is among the stations that have something and are not held.
     pub(crate) fn choose(
         &mut self,
         ac: AccessCategory,
         stations: usize,
         started: impl Fn(usize) -> Option<u64>,
+        is_held: impl Fn(usize) -> bool,
     ) -> Option<usize> {
-        let oldest = |s: usize| started(s).or_else(|| Some(self.first(s, ac)?.order));
+        let oldest = |s: usize| {
+            let oldest = started(s).or_else(|| Some(self.first(s, ac)?.order));
+            oldest.filter(|_| !is_held(s))
+        };
         let chosen = match self.order {
             Order::OldestFirst => {
                 (0..stations).filter_map(|s| Some((oldest(s)?, s))).min().map(|(_, s)| s)

@@ -2,7 +2,222 @@
 
 mod addressed;
 mod driver;
+mod fq_mac;
+mod stations;
 
 pub(crate) use addressed::{Addressed, Refused};
 pub(crate) use driver::Driver;
 pub use driver::{DriverConfig, Order};
+pub use fq_mac::FqConfig;
+pub(crate) use fq_mac::FqMac;
+pub(crate) use stations::Stations;
+pub use stations::{Airtime, Schedule};
+
+use alloc::boxed::Box;
+
+use sojourn_core::{Span, Stream, Time};
+use sojourn_qdisc::{Reshape, Sink};
+
+use crate::mac::edca::AccessCategory;
+
+/// How packets wait in the access point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueConfig {
+    pub kind: QueueKind,
+    pub hardware: Hardware,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum QueueKind {
+    Driver(DriverConfig),
+    /// Queueing in the MAC.
+    Managed(FqConfig),
+}
+
+/// Aggregates that are ready before they are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hardware {
+    /// None: an aggregate is put together when it is sent.
+    #[default]
+    None,
+    /// So many of an access category, all stations together.
+    Aggregates(u8),
+    /// As many as last for these times (airtime queue limits of mac80211): another one for a
+    /// station that has less than `low`, or less than `high` while all have less than `total`.
+    Airtime { low: Span, high: Span, total: Span },
+}
+
+impl Hardware {
+    /// mac80211's default limits.
+    pub const AQL: Self = Self::Airtime {
+        low: Span::from_millis(5),
+        high: Span::from_millis(12),
+        total: Span::from_millis(24),
+    };
+}
+
+impl From<DriverConfig> for QueueConfig {
+    fn from(driver: DriverConfig) -> Self {
+        Self { kind: QueueKind::Driver(driver), hardware: Hardware::None }
+    }
+}
+
+impl QueueConfig {
+    /// A driver that keeps two aggregates ready and serves stations in turn, with at most 123
+    /// packets, below a discipline: ath9k before Linux 4.10.
+    pub fn below(upper: sojourn_qdisc::Config) -> Self {
+        let driver = DriverConfig { limit: 123, order: Order::RoundRobin, upper: Some(upper) };
+        Self { kind: QueueKind::Driver(driver), hardware: Hardware::Aggregates(2) }
+    }
+
+    /// The paper's queueing in the MAC, stations in turn or by airtime.
+    pub fn in_mac(schedule: Schedule) -> Self {
+        let kind = QueueKind::Managed(FqConfig::paper(schedule));
+        Self { kind, hardware: Hardware::Aggregates(2) }
+    }
+
+    /// mac80211 since Linux 6.18.
+    pub fn mac80211() -> Self {
+        Self { kind: QueueKind::Managed(FqConfig::linux()), hardware: Hardware::AQL }
+    }
+}
+
+pub(crate) enum Queue<P: Reshape + Send> {
+    Driver(Driver<P>),
+    Managed(Box<FqMac<P>>),
+}
+
+impl<P: Reshape + Send> Queue<P> {
+    pub(crate) fn new(kind: &QueueKind, stations: usize, random: &mut Stream) -> Self {
+        match kind {
+            QueueKind::Driver(config) => Self::Driver(Driver::new(config, stations, random)),
+            QueueKind::Managed(config) => {
+                Self::Managed(Box::new(FqMac::new(config, stations, random)))
+            }
+        }
+    }
+
+    /// Takes a packet in. Gives how many may now be sent that might not before.
+    #[inline]
+    pub(crate) fn offer(
+        &mut self,
+        now: Time,
+        ac: AccessCategory,
+        packet: Addressed<P>,
+        sink: &mut dyn Sink<P>,
+    ) -> u32 {
+        match self {
+            Self::Driver(driver) => driver.offer(now, ac, packet, sink),
+            Self::Managed(queue) => {
+                queue.enqueue(now, ac, packet, sink);
+                1
+            }
+        }
+    }
+
+    /// Takes from a discipline above what the buffer has room for.
+    pub(crate) fn refill(&mut self, now: Time, ac: AccessCategory, sink: &mut dyn Sink<P>) -> u32 {
+        match self {
+            Self::Driver(driver) => driver.refill(now, ac, sink),
+            Self::Managed(_) => 0,
+        }
+    }
+
+    /// When a shaper above lets the next packet go.
+    pub(crate) fn held_back_until(&self) -> Time {
+        match self {
+            Self::Driver(driver) => driver.held_back_until(),
+            Self::Managed(_) => Time::NEVER,
+        }
+    }
+
+    /// To be called before the categories are filled again.
+    pub(crate) fn wake(&mut self) {
+        if let Self::Driver(driver) = self {
+            driver.wake();
+        }
+    }
+
+    /// A packet of the category is delivered or given up.
+    #[inline]
+    pub(crate) fn release(&mut self, ac: AccessCategory) {
+        if let Self::Driver(driver) = self {
+            driver.release(ac);
+        }
+    }
+
+    /// The packet for the station that leaves next.
+    #[inline]
+    pub(crate) fn first(
+        &mut self,
+        now: Time,
+        station: usize,
+        ac: AccessCategory,
+        sink: &mut dyn Sink<P>,
+    ) -> Option<&Addressed<P>> {
+        match self {
+            Self::Driver(driver) => driver.first(station, ac),
+            Self::Managed(queue) => queue.first(now, station, ac, sink),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self, station: usize, ac: AccessCategory) -> Option<Addressed<P>> {
+        match self {
+            Self::Driver(driver) => driver.pop(station, ac),
+            Self::Managed(queue) => queue.pop(station, ac),
+        }
+    }
+
+    /// Whose turn it is. `started` tells of frames that were sent before, by order of arrival;
+    /// `is_held` of stations that have enough in the hardware.
+    pub(crate) fn choose(
+        &mut self,
+        ac: AccessCategory,
+        stations: usize,
+        started: impl Fn(usize) -> Option<u64>,
+        is_held: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        match self {
+            Self::Driver(driver) => driver.choose(ac, stations, started, is_held),
+            Self::Managed(queue) => queue.choose(ac, |s| started(s).is_some(), is_held),
+        }
+    }
+
+    /// The station has frames to send again.
+    pub(crate) fn rejoin(&mut self, ac: AccessCategory, station: usize) {
+        if let Self::Managed(queue) = self {
+            queue.rejoin(ac, station);
+        }
+    }
+
+    /// The station has used the medium, in either direction.
+    pub(crate) fn charge(&mut self, ac: AccessCategory, station: usize, airtime: Span) {
+        if let Self::Managed(queue) = self {
+            queue.charge(ac, station, airtime);
+        }
+    }
+
+    /// By access category, packets dropped that were counted as to be sent.
+    pub(crate) fn take_dropped(&mut self) -> [u32; AccessCategory::COUNT] {
+        match self {
+            Self::Driver(_) => [0; AccessCategory::COUNT],
+            Self::Managed(queue) => queue.take_dropped(),
+        }
+    }
+
+    pub(crate) fn backlog(&self) -> u64 {
+        match self {
+            Self::Driver(driver) => driver.backlog(),
+            Self::Managed(queue) => u64::from(queue.backlog()),
+        }
+    }
+
+    /// How long the packet has waited that has waited longest.
+    pub(crate) fn oldest(&self, now: Time) -> Span {
+        match self {
+            Self::Driver(driver) => driver.oldest(now),
+            Self::Managed(queue) => queue.oldest().map_or(Span::ZERO, |arrived| now.since(arrived)),
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! Queueing in the MAC: algorithms 1 and 2 of T. Høiland-Jørgensen et al., "Ending the Anomaly",
+//! USENIX ATC 2017, section 3.1.
+//!
+//! A fixed number of queues serves all traffic identifiers (here a station and access category). A packet
+//! is hashed to a queue, which belongs to its identifier while it holds something; if it belongs to
+//! another one, the packet goes to its identifier's overflow queue. Each queue has CoDel.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use sojourn_core::random::mix;
+use sojourn_core::{DropReason, Queued, Span, Stream, Time};
+use sojourn_qdisc::codel::{Law, LawConfig, Mode, Source, State, Stats};
+use sojourn_qdisc::{Reshape, Sink};
+
+use super::{Addressed, Schedule, Stations};
+use crate::mac::edca::AccessCategory;
+
+const CATEGORIES: usize = AccessCategory::COUNT;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct FqConfig {
+    /// Queues that flows are hashed to.
+    pub flows: u32,
+    /// Packets in all queues.
+    pub limit: u32,
+    /// Bytes that a flow may send in its turn.
+    pub quantum: u32,
+    pub target: Span,
+    pub interval: Span,
+    pub ecn: bool,
+    pub schedule: Schedule,
+}
+
+impl FqConfig {
+    /// As the paper has it: FQ-CoDel's parameters and a limit of 8192 packets.
+    pub const fn paper(schedule: Schedule) -> Self {
+        Self {
+            flows: 4096,
+            limit: 8192,
+            quantum: 1514,
+            target: Span::from_millis(5),
+            interval: Span::from_millis(100),
+            ecn: true,
+            schedule,
+        }
+    }
+
+    /// As mac80211 has it since Linux 6.18.
+    pub const fn linux() -> Self {
+        Self { quantum: 300, target: Span::from_millis(20), ..Self::paper(Schedule::LINUX) }
+    }
+}
+
+/// Ethernet packets of which CoDel's guard keeps one; mac80211 has none to keep.
+const GUARD: u64 = 1514;
+
+const NOBODY: u32 = u32::MAX;
+
+pub(crate) struct FqMac<P> {
+    limit: u32,
+    quantum: i32,
+    hashed: u32,
+    key: u64,
+    law: Law,
+    stats: Stats,
+    /// Those that flows are hashed to, then an overflow queue for each identifier.
+    flows: Vec<Flow<P>>,
+    tids: Vec<Tid<P>>,
+    stations: Stations,
+    packets: u32,
+    /// By access category, packets that were dropped since this was last asked.
+    dropped: [u32; CATEGORIES],
+}
+
+struct Flow<P> {
+    waiting: VecDeque<Addressed<P>>,
+    bytes: u64,
+    /// The identifier it belongs to.
+    tid: u32,
+    deficit: i32,
+    law: State,
+    is_listed: bool,
+}
+
+struct Tid<P> {
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    packets: u32,
+    /// What the queues have given and the next aggregate takes.
+    ready: Option<Addressed<P>>,
+}
+
+impl<P: Reshape + Send> FqMac<P> {
+    pub(crate) fn new(config: &FqConfig, stations: usize, random: &mut Stream) -> Self {
+        let law = LawConfig {
+            target: config.target,
+            interval: config.interval,
+            ecn: config.ecn,
+            ce_threshold: None,
+            ce_threshold_selector: None,
+            mode: Mode::Linux,
+        };
+        let tids = stations * CATEGORIES;
+        let flow = |tid| Flow {
+            waiting: VecDeque::new(),
+            bytes: 0,
+            tid,
+            deficit: 0,
+            law: State::default(),
+            is_listed: false,
+        };
+        let overflow = (0..tids as u32).map(flow);
+        Self {
+            limit: config.limit,
+            quantum: config.quantum as i32,
+            hashed: config.flows,
+            key: random.next_u64(),
+            law: Law::new(&law),
+            stats: Stats::default(),
+            flows: (0..config.flows).map(|_| flow(NOBODY)).chain(overflow).collect(),
+            tids: (0..tids)
+                .map(|_| Tid {
+                    new: VecDeque::new(),
+                    old: VecDeque::new(),
+                    packets: 0,
+                    ready: None,
+                })
+                .collect(),
+            stations: Stations::new(config.schedule, stations),
+            packets: 0,
+            dropped: [0; CATEGORIES],
+        }
+    }
+
+    /// Algorithm 1.
+    pub(crate) fn enqueue(
+        &mut self,
+        now: Time,
+        ac: AccessCategory,
+        packet: Addressed<P>,
+        sink: &mut dyn Sink<P>,
+    ) {
+        if self.packets >= self.limit {
+            self.drop_from_longest(now, sink);
+        }
+        let station = usize::from(packet.station);
+        let tid = (station * CATEGORIES + ac as usize) as u32;
+        let mut index = self.hash(&packet);
+        let owner = self.flows[index as usize].tid;
+        if owner != NOBODY && owner != tid {
+            index = self.hashed + tid;
+        }
+        let flow = &mut self.flows[index as usize];
+        flow.tid = tid;
+        flow.bytes += u64::from(packet.wire_len());
+        flow.waiting.push_back(packet);
+        self.packets += 1;
+        let state = &mut self.tids[tid as usize];
+        state.packets += 1;
+        if !flow.is_listed {
+            flow.is_listed = true;
+            flow.deficit = self.quantum;
+            state.new.push_back(index);
+        }
+        self.stations.join(ac, station);
+    }
+
+    /// The packet that leaves next.
+    pub(crate) fn first(
+        &mut self,
+        now: Time,
+        station: usize,
+        ac: AccessCategory,
+        sink: &mut dyn Sink<P>,
+    ) -> Option<&Addressed<P>> {
+        let tid = station * CATEGORIES + ac as usize;
+        if self.tids[tid].ready.is_none() {
+            self.tids[tid].ready = self.dequeue(now, tid, sink);
+        }
+        self.tids[tid].ready.as_ref()
+    }
+
+    pub(crate) fn pop(&mut self, station: usize, ac: AccessCategory) -> Option<Addressed<P>> {
+        let tid = &mut self.tids[station * CATEGORIES + ac as usize];
+        let packet = tid.ready.take()?;
+        tid.packets -= 1;
+        self.packets -= 1;
+        Some(packet)
+    }
+
+    /// Whose turn it is among the stations that have packets, or frames to send again.
+    pub(crate) fn choose(
+        &mut self,
+        ac: AccessCategory,
+        has_started: impl Fn(usize) -> bool,
+        is_held: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        let tids = &self.tids;
+        let is_empty =
+            |s: usize| tids[s * CATEGORIES + ac as usize].packets == 0 && !has_started(s);
+        self.stations.choose(ac, is_empty, is_held)
+    }
+
+    pub(crate) fn rejoin(&mut self, ac: AccessCategory, station: usize) {
+        self.stations.join(ac, station);
+    }
+
+    pub(crate) fn charge(&mut self, ac: AccessCategory, station: usize, airtime: Span) {
+        self.stations.charge(ac, station, airtime);
+    }
+
+    pub(crate) fn backlog(&self) -> u32 {
+        self.packets
+    }
+
+    pub(crate) fn oldest(&self) -> Option<Time> {
+        let ready = self.tids.iter().filter_map(|tid| Some(tid.ready.as_ref()?.arrived));
+        let waiting = self.flows.iter().filter_map(|flow| Some(flow.waiting.front()?.arrived));
+        ready.chain(waiting).min()
+    }
+
+    pub(crate) fn take_dropped(&mut self) -> [u32; CATEGORIES] {
+        core::mem::take(&mut self.dropped)
+    }
+
+    /// Algorithm 2.
+    fn dequeue(&mut self, now: Time, tid: usize, sink: &mut dyn Sink<P>) -> Option<Addressed<P>> {
+        loop {
+            let state = &mut self.tids[tid];
+            let is_new = !state.new.is_empty();
+            let list = if is_new { &mut state.new } else { &mut state.old };
+            let index = *list.front()?;
+            let flow = &mut self.flows[index as usize];
+            if flow.deficit <= 0 {
+                flow.deficit += self.quantum;
+                list.pop_front();
+                state.old.push_back(index);
+                continue;
+            }
+            let (packets, bytes) = (flow.waiting.len(), flow.bytes);
+            let mut law = core::mem::take(&mut flow.law);
+            let mut noted = Noted { sink: &mut *sink };
+            let wait = self.law.judge(&mut law, flow, now, &mut self.stats, &mut noted);
+            flow.law = law;
+            let lost = (packets - flow.waiting.len()) as u32;
+            debug_assert!(lost == 0 || flow.bytes < bytes);
+            self.packets -= lost;
+            state.packets -= lost;
+            self.dropped[tid % CATEGORIES] += lost;
+            if wait.is_none() {
+                list.pop_front();
+                if is_new {
+                    state.old.push_back(index);
+                } else {
+                    flow.is_listed = false;
+                    if index < self.hashed {
+                        flow.tid = NOBODY;
+                    }
+                }
+                continue;
+            }
+            let packet = flow.pop()?;
+            flow.deficit -= packet.wire_len() as i32;
+            return Some(packet);
+        }
+    }
+
+    /// The queue with most bytes loses its first packet.
+    fn drop_from_longest(&mut self, now: Time, sink: &mut dyn Sink<P>) {
+        let listed = self.tids.iter().flat_map(|tid| tid.new.iter().chain(&tid.old));
+        let longest = listed.copied().max_by_key(|index| self.flows[*index as usize].bytes);
+        let Some(longest) = longest else { return };
+        let flow = &mut self.flows[longest as usize];
+        let Some(packet) = flow.pop() else { return };
+        let tid = flow.tid as usize;
+        self.packets -= 1;
+        self.tids[tid].packets -= 1;
+        self.dropped[tid % CATEGORIES] += 1;
+        sink.dropped(now, packet.packet, DropReason::Overflow);
+    }
+
+    fn hash(&self, packet: &Addressed<P>) -> u32 {
+        let key = packet.flow_key();
+        let hosts = u64::from(key.src) << 32 | u64::from(key.dst);
+        let hash = mix(mix(hosts ^ self.key) ^ key.ports) >> 32;
+        ((hash * u64::from(self.hashed)) >> 32) as u32
+    }
+}
+
+impl<P: Reshape> Source<Addressed<P>> for Flow<P> {
+    fn head(&self) -> Option<(&Addressed<P>, Time)> {
+        self.waiting.front().map(|packet| (packet, packet.arrived))
+    }
+
+    fn head_mut(&mut self) -> Option<&mut Addressed<P>> {
+        self.waiting.front_mut()
+    }
+
+    fn pop(&mut self) -> Option<Addressed<P>> {
+        let packet = self.waiting.pop_front()?;
+        self.bytes -= u64::from(packet.wire_len());
+        Some(packet)
+    }
+
+    fn backlog(&self) -> u64 {
+        self.bytes + GUARD
+    }
+}
+
+/// Passes on what CoDel drops and marks.
+struct Noted<'a, P> {
+    sink: &'a mut dyn Sink<P>,
+}
+
+impl<P> Sink<Addressed<P>> for Noted<'_, P> {
+    fn dropped(&mut self, now: Time, packet: Addressed<P>, why: DropReason) {
+        self.sink.dropped(now, packet.packet, why);
+    }
+
+    fn marked(&mut self, now: Time, packet: &Addressed<P>) {
+        self.sink.marked(now, &packet.packet);
+    }
+}

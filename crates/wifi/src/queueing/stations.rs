@@ -1,0 +1,215 @@
+//! Which station is served: in turn, or by airtime, algorithm 3 of "Ending the Anomaly", section 3.2.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use sojourn_core::Span;
+
+use crate::mac::edca::AccessCategory;
+
+const CATEGORIES: usize = AccessCategory::COUNT;
+
+/// How stations take turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    /// An aggregate each.
+    RoundRobin,
+    /// By a deficit of airtime.
+    Airtime(Airtime),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Airtime {
+    /// Added to a deficit that is used up.
+    pub quantum: Span,
+    /// A station that had nothing goes before the others until its first quantum is used up.
+    pub sparse_first: bool,
+    /// A new station that is found empty waits once among the old ones, so that it can't come back
+    /// as new at once.
+    pub passes_through_old: bool,
+    /// A deficit of exactly zero is used up.
+    pub refills_at_zero: bool,
+}
+
+impl Schedule {
+    /// ath9k with the paper's changes.
+    pub const PAPER: Self = Self::Airtime(Airtime {
+        quantum: Span::from_micros(300),
+        sparse_first: true,
+        passes_through_old: true,
+        refills_at_zero: true,
+    });
+    /// mac80211 since Linux 6.18: a station that has got packets goes to the head of the list and keeps
+    /// its place until its deficit is negative; a weight of 256 is 256 µs.
+    pub const LINUX: Self = Self::Airtime(Airtime {
+        quantum: Span::from_micros(256),
+        sparse_first: true,
+        passes_through_old: false,
+        refills_at_zero: false,
+    });
+}
+
+pub(crate) struct Stations {
+    schedule: Schedule,
+    lists: [Lists; CATEGORIES],
+    /// By station and access category.
+    deficits: Vec<i64>,
+    is_listed: Vec<bool>,
+}
+
+#[derive(Default)]
+struct Lists {
+    new: VecDeque<u16>,
+    old: VecDeque<u16>,
+}
+
+impl Stations {
+    pub(crate) fn new(schedule: Schedule, stations: usize) -> Self {
+        Self {
+            schedule,
+            lists: Default::default(),
+            deficits: alloc::vec![0; stations * CATEGORIES],
+            is_listed: alloc::vec![false; stations * CATEGORIES],
+        }
+    }
+
+    /// The station has packets of the category.
+    #[inline]
+    pub(crate) fn join(&mut self, ac: AccessCategory, station: usize) {
+        let index = station * CATEGORIES + ac as usize;
+        if self.is_listed[index] {
+            return;
+        }
+        self.is_listed[index] = true;
+        let lists = &mut self.lists[ac as usize];
+        match self.schedule {
+            Schedule::Airtime(Airtime {
+                sparse_first: true, quantum, passes_through_old, ..
+            }) => {
+                if passes_through_old {
+                    self.deficits[index] = quantum.as_nanos() as i64;
+                }
+                lists.new.push_back(station as u16);
+            }
+            _ => lists.old.push_back(station as u16),
+        }
+    }
+
+    /// The station has used the medium.
+    pub(crate) fn charge(&mut self, ac: AccessCategory, station: usize, airtime: Span) {
+        self.deficits[station * CATEGORIES + ac as usize] -= airtime.as_nanos() as i64;
+    }
+
+    /// Whose turn it is. `is_empty` tells who has nothing, `is_held` who has enough in the
+    /// hardware.
+    pub(crate) fn choose(
+        &mut self,
+        ac: AccessCategory,
+        is_empty: impl Fn(usize) -> bool,
+        is_held: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        let lists = &mut self.lists[ac as usize];
+        let mut held = 0;
+        loop {
+            if held > lists.old.len() + lists.new.len() {
+                return None;
+            }
+            let is_new = !lists.new.is_empty();
+            let list = if is_new { &mut lists.new } else { &mut lists.old };
+            let station = *list.front()?;
+            let index = usize::from(station) * CATEGORIES + ac as usize;
+            if let Schedule::Airtime(airtime) = self.schedule {
+                let least = i64::from(airtime.refills_at_zero);
+                let deficit = &mut self.deficits[index];
+                if *deficit < least {
+                    *deficit += airtime.quantum.as_nanos() as i64;
+                    list.pop_front();
+                    lists.old.push_back(station);
+                    continue;
+                }
+            }
+            if is_empty(usize::from(station)) {
+                list.pop_front();
+                let passes = matches!(
+                    self.schedule,
+                    Schedule::Airtime(Airtime { passes_through_old: true, .. })
+                );
+                if is_new && passes {
+                    lists.old.push_back(station);
+                } else {
+                    self.is_listed[index] = false;
+                }
+                continue;
+            }
+            let is_held = is_held(usize::from(station));
+            if is_held || self.schedule == Schedule::RoundRobin {
+                list.pop_front();
+                lists.old.push_back(station);
+            }
+            if is_held {
+                held += 1;
+                continue;
+            }
+            return Some(usize::from(station));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BE: AccessCategory = AccessCategory::Be;
+
+    #[test]
+    fn airtime_is_shared_equally_by_aggregates_of_unequal_length() {
+        let mut stations = Stations::new(Schedule::PAPER, 3);
+        let costs = [3636, 1800, 4000].map(Span::from_micros);
+        let mut used = [Span::ZERO; 3];
+        for station in 0..3 {
+            stations.join(BE, station);
+        }
+        for _ in 0..30_000 {
+            let station = stations.choose(BE, |_| false, |_| false).unwrap();
+            stations.charge(BE, station, costs[station]);
+            used[station] += costs[station];
+        }
+        let total: f64 = used.iter().map(|span| span.as_secs_f64()).sum();
+        for span in used {
+            assert!((3.0 * span.as_secs_f64() / total - 1.0).abs() < 0.001, "{used:?}");
+        }
+    }
+
+    #[test]
+    fn a_sparse_station_goes_first_unless_that_is_switched_off() {
+        for sparse_first in [true, false] {
+            let Schedule::Airtime(airtime) = Schedule::PAPER else { unreachable!() };
+            let schedule = Schedule::Airtime(Airtime { sparse_first, ..airtime });
+            let mut stations = Stations::new(schedule, 3);
+            for station in 0..2 {
+                stations.join(BE, station);
+            }
+            for _ in 0..4 {
+                let station = stations.choose(BE, |_| false, |_| false).unwrap();
+                stations.charge(BE, station, Span::from_micros(400));
+            }
+            // Part of a quantum, so that it is still the station's turn.
+            let station = stations.choose(BE, |_| false, |_| false).unwrap();
+            stations.charge(BE, station, Span::from_micros(100));
+            stations.join(BE, 2);
+            let next = stations.choose(BE, |_| false, |_| false).unwrap();
+            assert_eq!(next == 2, sparse_first);
+        }
+    }
+
+    #[test]
+    fn nobody_is_chosen_when_all_have_enough_in_the_hardware() {
+        for schedule in [Schedule::RoundRobin, Schedule::PAPER, Schedule::LINUX] {
+            let mut stations = Stations::new(schedule, 2);
+            stations.join(BE, 0);
+            stations.join(BE, 1);
+            assert_eq!(stations.choose(BE, |_| false, |_| true), None);
+            assert_eq!(stations.choose(BE, |_| true, |_| false), None);
+        }
+    }
+}
