@@ -4,6 +4,7 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::fmt;
 
 /// What is wrong with something a user wrote: the problem, what is allowed, and the nearest match.
@@ -51,6 +52,12 @@ impl SpecError {
 
     pub fn nearest(&self) -> Option<&str> {
         self.nearest.as_deref()
+    }
+}
+
+impl From<Infallible> for SpecError {
+    fn from(never: Infallible) -> Self {
+        match never {}
     }
 }
 

@@ -17,7 +17,17 @@ pub struct Kind<C> {
 impl<C> Kind<C> {
     /// The kind that is described by the parameters `P`.
     pub const fn of<P: Params>(read: fn(&mut Words<'_>) -> Result<C, SpecError>) -> Self {
-        Self { name: P::NAME, doc: P::DOC, params: P::PARAMS, read }
+        Self::new(P::NAME, P::DOC, P::PARAMS, read)
+    }
+
+    /// A kind whose parameters are read by hand.
+    pub const fn new(
+        name: &'static str,
+        doc: &'static str,
+        params: &'static [Param],
+        read: fn(&mut Words<'_>) -> Result<C, SpecError>,
+    ) -> Self {
+        Self { name, doc, params, read }
     }
 
     /// Reads this kind's parameters up to the end of `words`.

@@ -22,6 +22,8 @@ pub mod pie;
 pub mod red;
 pub mod tbf;
 
+mod built_in;
+mod external;
 mod hash;
 mod notation;
 mod registry;
@@ -33,8 +35,9 @@ mod slab;
 #[cfg(test)]
 mod testing;
 
+pub use external::{Discipline, External, Foreign, Ticket};
 pub use fifo::Admission;
-pub use registry::{AnyQdisc, Config, Discipline, disciplines};
+pub use registry::{AnyQdisc, Config, disciplines, external, kinds};
 pub use reshape::Reshape;
 
 use alloc::vec::Vec;

@@ -1,9 +1,10 @@
 //! The parts of `tc`'s notation that several disciplines share. What is printed reads back.
 
 use alloc::format;
+use alloc::string::ToString;
 use core::fmt;
 
-use sojourn_core::param::unknown_param;
+use sojourn_core::param::{self, Bounds, Form, unknown_param};
 use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Words};
 
 /// A row of a table of parameters.
@@ -67,6 +68,64 @@ pub(crate) fn span(words: &mut Words<'_>, name: &str, least: Span) -> Result<Spa
     } else {
         Err(SpecError::new(format!("'{name}' is {span}"))
             .allow([format!("a time from {least} to {most}")]))
+    }
+}
+
+/// Sizes of at least one byte.
+pub(crate) const fn at_most(most: u32) -> Bounds {
+    param::size(1, most as u64)
+}
+
+/// A number of packets: `1000`, or `1000p` as `tc` prints it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packets;
+
+impl Form for Packets {
+    type Value = u32;
+    const KIND: ParamKind = ParamKind::Count;
+    const BOUNDS: Bounds = Bounds::Said("a number of packets from 1 to 4294967295");
+
+    fn read(text: &str, param: &Param) -> Result<u32, SpecError> {
+        match text.strip_suffix('p').unwrap_or(text).parse::<u32>() {
+            Ok(count) if count > 0 => Ok(count),
+            _ => Err(SpecError::new(format!("'{}' is '{text}'", param.name))
+                .allow(param.bounds.allowed())),
+        }
+    }
+
+    fn check(value: &u32, param: &Param) -> Result<(), SpecError> {
+        Self::read(&value.to_string(), param).map(|_| ())
+    }
+
+    fn show(value: &u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{value}p")
+    }
+}
+
+/// A size as `tc` reads and prints it, in powers of 1024.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size;
+
+impl Form for Size {
+    type Value = Bytes;
+    const KIND: ParamKind = ParamKind::Size;
+
+    fn read(text: &str, param: &Param) -> Result<Bytes, SpecError> {
+        let size = Bytes::parse_tc(text).map_err(|error| error.within(param.name))?;
+        Self::check(&size, param)?;
+        Ok(size)
+    }
+
+    fn check(value: &Bytes, param: &Param) -> Result<(), SpecError> {
+        if param.bounds.hold_size(*value) {
+            return Ok(());
+        }
+        Err(SpecError::new(format!("'{}' is {} bytes", param.name, value.as_u64()))
+            .allow(param.bounds.allowed()))
+    }
+
+    fn show(value: &Bytes, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", TcSize(*value))
     }
 }
 

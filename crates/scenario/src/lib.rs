@@ -103,8 +103,9 @@ impl App {
 
     fn check(&self) -> Result<(), SpecError> {
         match self {
-            Self::Tcp { traffic, transport, .. } => {
+            Self::Tcp { traffic, cca, transport } => {
                 traffic.check()?;
+                cca.check()?;
                 transport.check()
             }
             Self::Ping(config) => config.check(),
@@ -232,6 +233,12 @@ impl Scenario {
         unique("host", self.hosts.iter().map(|host| host.name.as_str()))?;
         for port in &ports {
             short("delay", port.delay).map_err(|e| e.within(&format!("link '{}'", port.name)))?;
+        }
+        for link in &self.links {
+            link.check()?;
+        }
+        for carrier in &self.carriers {
+            carrier.check()?;
         }
         for flow in &self.flows {
             self.check_flow(flow, &ports)

@@ -1,6 +1,7 @@
+use alloc::format;
 use alloc::string::String;
 
-use sojourn_core::Span;
+use sojourn_core::{Span, SpecError};
 use sojourn_link::{JitterConfig, LossConfig, PolicerConfig, RateConfig, ReorderConfig};
 use sojourn_qdisc::Config;
 
@@ -37,5 +38,13 @@ impl Link {
             jitter: JitterConfig::None,
             reorder: ReorderConfig::None,
         }
+    }
+
+    /// Refuses a queue that code has given values out of bounds.
+    ///
+    /// # Errors
+    /// Names the link, the parameter and what is allowed.
+    pub fn check(&self) -> Result<(), SpecError> {
+        self.queue.check().map_err(|error| error.within(&format!("link '{}'", self.name)))
     }
 }

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use sojourn_core::{Packet, PortId, Rate, Span, StreamAddress};
+use sojourn_core::{Packet, PortId, Rate, Span, SpecError, StreamAddress};
 
 use crate::{Carrier, Link, SwitchConfig};
 
@@ -21,6 +21,18 @@ impl CarrierConfig {
         match self {
             Self::Switch(switch) => switch.ports().iter().map(PortShape::of).collect(),
             Self::External(carrier) => carrier.0.ports(),
+        }
+    }
+
+    /// Refuses values out of bounds, which code may have set. A carrier from outside answers for
+    /// its own.
+    ///
+    /// # Errors
+    /// Names the port, the parameter and what is allowed.
+    pub fn check(&self) -> Result<(), SpecError> {
+        match self {
+            Self::Switch(switch) => switch.ports().iter().try_for_each(Link::check),
+            Self::External(_) => Ok(()),
         }
     }
 

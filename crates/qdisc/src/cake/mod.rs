@@ -28,14 +28,36 @@ pub use priority::Priority;
 
 use alloc::vec::Vec;
 
-use sojourn_core::{DropReason, Queued, Span, Stream, Time};
+use sojourn_core::{DropReason, Param, Queued, Rate, Span, SpecError, Stream, Time, Words};
 
+use crate::built_in::{BuiltIn, Written};
 use crate::hash::FlowHash;
 use crate::slab::{Place, Slab};
 use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Reshape, Sink};
 use shaper::Shaper;
 use tin::Tin;
 use turns::{Dither, at};
+
+impl Written for Config {
+    const NAME: &'static str = "cake";
+    const DOC: &'static str =
+        "CAKE: shaper, tins, host and flow isolation, COBALT, as Linux has it";
+    const PARAMS: &'static [Param] = PARAMS;
+
+    fn read(words: &mut Words<'_>) -> Result<Self, SpecError> {
+        Self::parse(words)
+    }
+}
+
+impl BuiltIn for Config {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn shaped_rate(&self) -> Option<Rate> {
+        Some(self.bandwidth)
+    }
+}
 
 #[derive(Debug)]
 pub struct Cake<P> {

@@ -14,8 +14,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use sojourn_core::{DropReason, Param, ParamKind, Queued, Span, SpecError, Time, Words};
+use sojourn_core::{DropReason, Param, ParamKind, Queued, Span, SpecError, Stream, Time, Words};
 
+use crate::built_in::{BuiltIn, Written};
 use crate::notation::{flag, packets, param, read_params, span};
 use crate::ring::Ring;
 use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink};
@@ -129,6 +130,22 @@ impl fmt::Display for Config {
     }
 }
 
+impl Written for Config {
+    const NAME: &'static str = "codel";
+    const DOC: &'static str = "CoDel (RFC 8289), as Linux has it or to the letter";
+    const PARAMS: &'static [Param] = PARAMS;
+
+    fn read(words: &mut Words<'_>) -> Result<Self, SpecError> {
+        Self::parse(words)
+    }
+}
+
+impl BuiltIn for Config {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+}
+
 #[derive(Debug)]
 pub struct Codel<P> {
     limit: u32,
@@ -161,7 +178,7 @@ impl<P: Queued> Source<P> for Ring<P> {
 }
 
 impl<P: Queued> Codel<P> {
-    pub fn new(config: &Config) -> Self {
+    pub fn new(config: &Config, _random: Stream) -> Self {
         Self {
             limit: config.limit,
             law: Law::new(&config.law),

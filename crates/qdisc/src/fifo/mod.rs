@@ -8,23 +8,11 @@ mod tests;
 use alloc::collections::VecDeque;
 use core::fmt;
 
-use sojourn_core::{Bytes, DropReason, Param, ParamKind, Queued, SpecError, Time, Words};
+use sojourn_core::{Bytes, DropReason, Params, Queued, Stream, Time};
 
-use crate::notation::{packets, param, read_params, size};
-use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Sink};
-
-pub const PFIFO_PARAMS: &[Param] = &[param(
-    "limit",
-    ParamKind::Count,
-    "1000",
-    "packets that may wait; the one being transmitted does not count",
-)];
-
-pub const BFIFO_PARAMS: &[Param] =
-    &[param("limit", ParamKind::Size, "1514000", "bytes that may wait, Ethernet headers included")];
-
-/// Packets of a device's default transmit queue, from which Linux takes both default limits.
-const TX_QUEUE_LEN: u32 = 1000;
+use crate::built_in::BuiltIn;
+use crate::notation::{Packets, Size, at_most};
+use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Config {
@@ -34,35 +22,40 @@ pub enum Config {
     Bytes(Bytes),
 }
 
-impl Config {
-    pub fn parse_pfifo(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        let mut limit = TX_QUEUE_LEN;
-        read_params(words, "pfifo", PFIFO_PARAMS, |word, words| {
-            match word {
-                "limit" => limit = packets(words, word)?,
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
-        Ok(Self::Packets(limit))
+sojourn_core::params! {
+    /// `pfifo` as it is written.
+    pub struct Pfifo: "pfifo", "first in first out, limited in packets" {
+        limit: u32 as Packets =
+            "1000", "packets that may wait; the one being transmitted does not count";
     }
+}
 
-    pub fn parse_bfifo(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        let mut limit = Bytes::new(u64::from(TX_QUEUE_LEN * DEVICE_MTU));
-        read_params(words, "bfifo", BFIFO_PARAMS, |word, words| {
-            match word {
-                "limit" => limit = size(words, word, u64::from(u32::MAX))?,
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
-        Ok(Self::Bytes(limit))
+sojourn_core::params! {
+    /// `bfifo` as it is written. Linux derives the default from the same 1000 packets of a device's
+    /// transmit queue.
+    pub struct Bfifo: "bfifo", "first in first out, limited in bytes" {
+        limit: Bytes as Size =
+            "1514000", at_most(u32::MAX), "bytes that may wait, Ethernet headers included";
     }
+}
 
-    pub fn name(&self) -> &'static str {
+impl From<Pfifo> for Config {
+    fn from(written: Pfifo) -> Self {
+        Self::Packets(written.limit)
+    }
+}
+
+impl From<Bfifo> for Config {
+    fn from(written: Bfifo) -> Self {
+        Self::Bytes(written.limit)
+    }
+}
+
+impl BuiltIn for Config {
+    fn name(&self) -> &'static str {
         match self {
-            Self::Packets(_) => "pfifo",
-            Self::Bytes(_) => "bfifo",
+            Self::Packets(_) => Pfifo::NAME,
+            Self::Bytes(_) => Bfifo::NAME,
         }
     }
 }
@@ -120,7 +113,7 @@ pub struct Fifo<P> {
 }
 
 impl<P> Fifo<P> {
-    pub fn new(config: &Config) -> Self {
+    pub fn new(config: &Config, _random: Stream) -> Self {
         Self { admission: Admission::new(config), waiting: VecDeque::new() }
     }
 }

@@ -15,11 +15,29 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use sojourn_core::{DropReason, Queued, Span, Stream, Time};
+use sojourn_core::{DropReason, Param, Queued, Span, SpecError, Stream, Time, Words};
 
+use crate::built_in::{BuiltIn, Written};
 use crate::hash::FlowHash;
 use crate::slab::{Fifo, Slab};
 use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink, mark_if_capable};
+
+impl Written for Config {
+    const NAME: &'static str = "fq";
+    const DOC: &'static str =
+        "FQ: a queue and a limit for each flow, as Linux has it for packets from outside";
+    const PARAMS: &'static [Param] = PARAMS;
+
+    fn read(words: &mut Words<'_>) -> Result<Self, SpecError> {
+        Self::parse(words)
+    }
+}
+
+impl BuiltIn for Config {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+}
 
 #[derive(Debug)]
 pub struct Fq<P> {

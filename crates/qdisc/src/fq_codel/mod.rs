@@ -15,6 +15,7 @@ use sojourn_core::{
     Bytes, DropReason, Param, ParamKind, Queued, Span, SpecError, Stream, Time, Words,
 };
 
+use crate::built_in::{BuiltIn, Written};
 use crate::codel::{self, Head, Law, LawConfig, Look, Mode, Source, State, Stats};
 use crate::hash::{FlowHash, bucket};
 use crate::notation::{TcSize, flag, packets, param, read_params, size};
@@ -120,6 +121,22 @@ impl fmt::Display for Config {
         f.write_str(if self.law.ecn { " ecn" } else { " noecn" })?;
         write!(f, " drop_batch {}", self.drop_batch)?;
         self.law.mode.fmt_unless_default(f)
+    }
+}
+
+impl Written for Config {
+    const NAME: &'static str = "fq_codel";
+    const DOC: &'static str = "FlowQueue-CoDel (RFC 8290), as Linux has it or to the letter";
+    const PARAMS: &'static [Param] = PARAMS;
+
+    fn read(words: &mut Words<'_>) -> Result<Self, SpecError> {
+        Self::parse(words)
+    }
+}
+
+impl BuiltIn for Config {
+    fn name(&self) -> &'static str {
+        Self::NAME
     }
 }
 

@@ -12,6 +12,7 @@ use core::fmt;
 
 use sojourn_core::{Bytes, DropReason, Param, ParamKind, Queued, SpecError, Stream, Time, Words};
 
+use crate::built_in::{BuiltIn, Written};
 use crate::codel;
 use crate::hash::{FlowHash, bucket};
 use crate::notation::{TcSize, flag, packets, param, read_params, size};
@@ -98,6 +99,23 @@ impl fmt::Display for Config {
             self.ecn_prob_percent
         )?;
         self.law.fmt_flags(f)
+    }
+}
+
+impl Written for Config {
+    const NAME: &'static str = "fq_pie";
+    const DOC: &'static str =
+        "FlowQueue-PIE: PIE on each queue of a deficit round robin, as Linux has it";
+    const PARAMS: &'static [Param] = PARAMS;
+
+    fn read(words: &mut Words<'_>) -> Result<Self, SpecError> {
+        Self::parse(words)
+    }
+}
+
+impl BuiltIn for Config {
+    fn name(&self) -> &'static str {
+        Self::NAME
     }
 }
 

@@ -15,6 +15,7 @@ use core::fmt;
 
 use sojourn_core::{DropReason, Param, ParamKind, Queued, Span, SpecError, Stream, Time, Words};
 
+use crate::built_in::{BuiltIn, Written};
 use crate::codel;
 use crate::notation::{flag, packets, param, read_params, span};
 use crate::ring::Ring;
@@ -149,6 +150,22 @@ impl fmt::Display for Config {
         write!(f, "limit {}p ", self.limit)?;
         self.law.fmt_gains(f)?;
         self.law.fmt_flags(f)
+    }
+}
+
+impl Written for Config {
+    const NAME: &'static str = "pie";
+    const DOC: &'static str = "PIE (RFC 8033), as Linux has it";
+    const PARAMS: &'static [Param] = PARAMS;
+
+    fn read(words: &mut Words<'_>) -> Result<Self, SpecError> {
+        Self::parse(words)
+    }
+}
+
+impl BuiltIn for Config {
+    fn name(&self) -> &'static str {
+        Self::NAME
     }
 }
 

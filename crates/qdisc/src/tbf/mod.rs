@@ -16,11 +16,32 @@ pub use rate::{Framing, LinkLayer};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use sojourn_core::{DropReason, Queued, Span, Time};
+use sojourn_core::{DropReason, Param, Queued, Rate, Span, SpecError, Stream, Time, Words};
 
+use crate::built_in::{BuiltIn, Written};
 use crate::ring::Ring;
 use crate::{Backlog, Dequeue, Enqueue, Qdisc, Reshape, Sink};
 use rate::Pace;
+
+impl Written for Config {
+    const NAME: &'static str = "tbf";
+    const DOC: &'static str = "TBF: token bucket shaper over a FIFO, as Linux has it";
+    const PARAMS: &'static [Param] = PARAMS;
+
+    fn read(words: &mut Words<'_>) -> Result<Self, SpecError> {
+        Self::parse(words)
+    }
+}
+
+impl BuiltIn for Config {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn shaped_rate(&self) -> Option<Rate> {
+        Some(self.rate)
+    }
+}
 
 #[derive(Debug)]
 pub struct Tbf<P> {
@@ -58,7 +79,7 @@ impl Bucket {
 }
 
 impl<P: Queued> Tbf<P> {
-    pub fn new(config: &Config) -> Self {
+    pub fn new(config: &Config, _random: Stream) -> Self {
         let burst = config.burst.as_u64() as u32;
         let peak = config.peak.as_ref();
         let pace = |rate| Pace::new(rate, config.framing);
