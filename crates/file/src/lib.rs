@@ -2,6 +2,7 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`Registry`] | what a file can name: the built-in kinds, and those that a program adds |
 //! | [`study_file`] | [`StudyFile::load`]: a file read, checked and expanded into scenarios |
 //! | [`document`] | the file as a tree that knows its lines |
 //! | [`spec`] | the keys of the file, with their documentation |
@@ -17,6 +18,7 @@ mod error;
 pub mod factors;
 pub mod numbers;
 pub mod plan;
+mod registry;
 pub mod schema;
 pub mod spec;
 pub mod study_file;
@@ -24,4 +26,5 @@ pub mod text_file;
 pub mod world;
 
 pub use error::{Mistake, Place, StudyError};
+pub use registry::Registry;
 pub use study_file::{FILE_NAME, Overrides, StudyFile, StudyScenario, file_of};

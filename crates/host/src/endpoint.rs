@@ -5,8 +5,8 @@ use alloc::sync::Arc;
 use core::fmt;
 
 use sojourn_core::{
-    Body, Direction, ETHERNET_HEADER, Ecn, FlowId, FlowSample, HostId, Observer, Packet,
-    StreamAddress, Time,
+    Body, Direction, ETHERNET_HEADER, Ecn, FlowId, FlowSample, HostId, Kind, Observer, Packet,
+    Params, StreamAddress, Time,
 };
 
 use crate::Contents;
@@ -52,13 +52,20 @@ pub struct Around<'a> {
     pub observer: &'a mut dyn Observer,
 }
 
-/// A kind of application from outside of this workspace, with its parameters.
+/// A kind of application from outside of this workspace, with its parameters. One whose parameters
+/// are [`Params`] can be named in a study file.
 pub trait AppModel: Send + Sync {
     /// The sending end and the receiving end of a flow.
     fn build(&self, flow: &FlowSetup<'_>) -> [Box<dyn Endpoint>; 2];
 
-    /// Its name and parameters: two that are written alike are the same.
+    /// Its name and parameters: two that are written alike are the same. Of [`Params`] it is what
+    /// [`Params::written`] gives with [`Style::Canonical`](sojourn_core::param::Style::Canonical).
     fn canonical(&self) -> String;
+}
+
+/// A kind from outside, for [`Kinds::add`](sojourn_core::Kinds::add).
+pub const fn external<A: AppModel + Params + 'static>() -> Kind<ExternalApp> {
+    Kind::of::<A>(|words| Ok(ExternalApp(Arc::new(A::parse(words)?))))
 }
 
 /// What the ends of a flow are told when they are built.

@@ -19,5 +19,5 @@ pub mod study;
 #[cfg(test)]
 mod testing;
 
-pub use sojourn_file::{Overrides, Place, StudyError};
+pub use sojourn_file::{Overrides, Place, Registry, StudyError};
 pub use study::Study;

@@ -12,7 +12,7 @@ use sojourn_file::document::{Document, Value};
 use sojourn_file::factors;
 use sojourn_file::plan::Factor;
 use sojourn_file::spec::{ClaimSpec, OneOrMany, SCHEMA, StudySpec, ViewKind, ViewSpec};
-use sojourn_file::{FILE_NAME, Overrides, StudyError, StudyFile, StudyScenario, file_of};
+use sojourn_file::{FILE_NAME, Overrides, Registry, StudyError, StudyFile, StudyScenario, file_of};
 use sojourn_metrics::DELAYS;
 
 use crate::claims::{Claim, Expectation, Names, check_factor, find_factor};
@@ -48,9 +48,21 @@ impl Study {
     /// Whatever is wrong with it, all at once as far as it can be told; nothing is left for the runs
     /// to find.
     pub fn load(path: &Path, overrides: &Overrides) -> Result<Self, StudyError> {
+        Self::load_with(&Registry::default(), path, overrides)
+    }
+
+    /// Reads a study that may name what `registry` has beside what is built in.
+    ///
+    /// # Errors
+    /// As [`Study::load`].
+    pub fn load_with(
+        registry: &Registry,
+        path: &Path,
+        overrides: &Overrides,
+    ) -> Result<Self, StudyError> {
         let file = file_of(path);
         let document = Document::read(&file)?;
-        Self::of(document, file, overrides)
+        Self::of(document, registry, file, overrides)
     }
 
     /// Reads a study that stands in no file; relative paths in it start from `folder`.
@@ -64,7 +76,7 @@ impl Study {
         overrides: &Overrides,
     ) -> Result<Self, StudyError> {
         let document = Document::parse(name, text, folder)?;
-        Self::of(document, PathBuf::from(name), overrides)
+        Self::of(document, &Registry::default(), PathBuf::from(name), overrides)
     }
 
     /// What is no mistake, but seldom meant, and how many scenarios it is said of.
@@ -145,9 +157,15 @@ impl Study {
         claims(&specs, &document, Names { plan, is_overridden: &is_overridden })
     }
 
-    fn of(document: Document, path: PathBuf, overrides: &Overrides) -> Result<Self, StudyError> {
-        let read =
-            |document: Document| Self::from_file(StudyFile::of(document, path.clone(), overrides)?);
+    fn of(
+        document: Document,
+        registry: &Registry,
+        path: PathBuf,
+        overrides: &Overrides,
+    ) -> Result<Self, StudyError> {
+        let read = |document: Document| {
+            Self::from_file(StudyFile::of(document, registry, path.clone(), overrides)?)
+        };
         read(document.clone())
             .map_err(|first| mistakes::all(first, document, &|document| read(document).map(|_| ())))
     }

@@ -1,5 +1,6 @@
 //! A table of parameters and the struct that is made of it.
 
+use alloc::string::{String, ToString};
 use core::fmt;
 
 use super::{Param, Style, unknown_param};
@@ -39,6 +40,20 @@ pub trait Params: Clone + fmt::Debug + Default + PartialEq {
 
     /// The parameters with their values, each after a blank, as [`Params::parse`] reads them.
     fn write(&self, style: Style, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+
+    /// The name and the parameters with their values.
+    fn written(&self, style: Style) -> String {
+        struct Written<'a, P>(&'a P, Style);
+
+        impl<P: Params> fmt::Display for Written<'_, P> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(P::NAME)?;
+                self.0.write(self.1, f)
+            }
+        }
+
+        Written(self, style).to_string()
+    }
 
     /// Reads parameters up to the end of `words`; what is not named keeps its default.
     ///

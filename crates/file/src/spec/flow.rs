@@ -1,12 +1,16 @@
 //! Flows: an application, its transport, and where it runs.
 
+use std::fmt;
+
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer};
 use sojourn_core::{Bytes, Rate, Span};
 use sojourn_host::apps::SizesSpec;
 use sojourn_host::tcp;
 
 use super::Text;
+use super::text::Control;
 
 /// An application with its two ends. Which keys it has depends on `app`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -18,7 +22,8 @@ pub struct FlowSpec {
     /// for `off`, again and again, over TCP. `ping`: echo requests. `udp`: datagrams at a constant
     /// rate. `frames`: groups of datagrams, as a video sender makes. `arrivals`: transfers that
     /// arrive at random, each over a TCP connection of its own.
-    pub app: AppKind,
+    #[schemars(with = "AppKind")]
+    pub app: AppName,
     /// So many flows of this kind, named NAME.1, NAME.2 …; together they are the group NAME.
     #[schemars(range(min = 1, max = 10000), extend("default" = 1))]
     pub count: Option<u32>,
@@ -99,7 +104,7 @@ pub struct FlowSpec {
 
     /// TCP: congestion control, with its parameters.
     #[schemars(extend("default" = "cubic"))]
-    pub cca: Option<Text<sojourn_cca::Config>>,
+    pub cca: Option<Text<Control>>,
     /// TCP: what the sender asks for in the handshake. `off`: no ECN (`tcp_ecn=2`). `classic`: one
     /// echo a round trip (`tcp_ecn=1`, RFC 3168). `accecn`: counters of marks (`tcp_ecn=3`, RFC
     /// 9768), or what of `classic` the receiver has.
@@ -184,6 +189,48 @@ pub enum AppKind {
     Arrivals,
 }
 
+/// What a flow has as `app`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AppName {
+    BuiltIn(AppKind),
+    /// The name of one that a program registered, with its parameters; or of none.
+    Other(String),
+}
+
+impl AppName {
+    /// As it is written.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::BuiltIn(app) => app.name(),
+            Self::Other(text) => text,
+        }
+    }
+
+    pub const fn is_tcp(&self) -> bool {
+        matches!(self, Self::BuiltIn(app) if app.is_tcp())
+    }
+}
+
+impl<'de> Deserialize<'de> for AppName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(AppVisitor)
+    }
+}
+
+struct AppVisitor;
+
+impl Visitor<'_> for AppVisitor {
+    type Value = AppName;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of an application, in quotes")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<AppName, E> {
+        Ok(AppKind::named(text).map_or_else(|| AppName::Other(text.to_owned()), AppName::BuiltIn))
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EcnOffer {
@@ -233,6 +280,10 @@ pub enum Direction {
 impl AppKind {
     pub const ALL: [Self; 6] =
         [Self::Bulk, Self::OnOff, Self::Arrivals, Self::Ping, Self::Udp, Self::Frames];
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|app| app.name() == name)
+    }
 
     pub const fn name(self) -> &'static str {
         match self {

@@ -8,7 +8,7 @@ mod list;
 mod queue;
 mod text;
 
-pub use flow::{AppKind, Direction, FlowSpec, KEYS_BY_APP};
+pub use flow::{AppKind, AppName, Direction, FlowSpec, KEYS_BY_APP};
 pub use gateway::GatewaySpec;
 pub use line::{LineParts, LinkSpec, ParkingLotSpec, PathSpec};
 pub use list::{OneOrMany, Plain, Seeds, Selection};

@@ -7,6 +7,7 @@ use super::{StudyScenario, scenario_table, set_scenario_table};
 use crate::document::{Document, Table};
 use crate::error::StudyError;
 use crate::factors::{Combination, Factors};
+use crate::registry::Registry;
 use crate::spec::ScenarioSpec;
 use crate::world::{self, Traces};
 
@@ -17,10 +18,11 @@ const MAX_FLOWS: usize = 500_000;
 /// that what is read of it afterwards is what is written there.
 pub(super) fn expand(
     document: &mut Document,
+    registry: &Registry,
     factors: &Factors,
     combinations: &[Combination<'_>],
 ) -> Result<Vec<StudyScenario>, StudyError> {
-    let mut builder = Builder { document, factors, traces: Traces::default() };
+    let mut builder = Builder { document, registry, factors, traces: Traces::default() };
     let mut scenarios = Vec::with_capacity(combinations.len());
     let mut flows = 0;
     // Without one, reading the study has failed already.
@@ -45,6 +47,7 @@ pub(super) fn expand(
 
 struct Builder<'a> {
     document: &'a mut Document,
+    registry: &'a Registry,
     factors: &'a Factors,
     traces: Traces,
 }
@@ -69,7 +72,7 @@ impl Builder<'_> {
     fn world(&mut self, scenario: Table) -> Result<world::World, StudyError> {
         set_scenario_table(self.document, scenario);
         let spec = read_scenario(self.document)?;
-        world::build(&spec, self.document, &mut self.traces)
+        world::build(&spec, self.document, self.registry, &mut self.traces)
     }
 
     /// A value of the base that a factor replaces is in no scenario. It is a mistake when it is one

@@ -14,6 +14,7 @@ use crate::document::{self, Assignment, At, Document, Node, Table, Value};
 use crate::error::StudyError;
 use crate::factors::{Combination, Factors};
 use crate::plan::{PlannedFlow, PlannedQueue};
+use crate::registry::Registry;
 use crate::spec::{SCHEMA, Seeds, StudySpec};
 
 /// Name of the study file in a study's folder.
@@ -70,9 +71,21 @@ impl StudyFile {
     /// # Errors
     /// Whatever is wrong with it.
     pub fn load(path: &Path, overrides: &Overrides) -> Result<Self, StudyError> {
+        Self::load_with(&Registry::default(), path, overrides)
+    }
+
+    /// Reads a study that may name what `registry` has.
+    ///
+    /// # Errors
+    /// As [`StudyFile::load`].
+    pub fn load_with(
+        registry: &Registry,
+        path: &Path,
+        overrides: &Overrides,
+    ) -> Result<Self, StudyError> {
         let file = file_of(path);
         let document = Document::read(&file)?;
-        Self::of(document, file, overrides)
+        Self::of(document, registry, file, overrides)
     }
 
     /// Reads a study that stands in no file; relative paths in it start from `folder`.
@@ -86,7 +99,7 @@ impl StudyFile {
         overrides: &Overrides,
     ) -> Result<Self, StudyError> {
         let document = Document::parse(name, text, folder)?;
-        Self::of(document, PathBuf::from(name), overrides)
+        Self::of(document, &Registry::default(), PathBuf::from(name), overrides)
     }
 
     /// Checks and expands what was read from `path`.
@@ -95,6 +108,7 @@ impl StudyFile {
     /// As [`StudyFile::load`].
     pub fn of(
         mut document: Document,
+        registry: &Registry,
         path: PathBuf,
         overrides: &Overrides,
     ) -> Result<Self, StudyError> {
@@ -108,7 +122,7 @@ impl StudyFile {
             let problem = SpecError::new(problem).allow([format!("at most {MAX_RUNS}")]);
             return Err(document.error_at_key("repeat.seeds", problem));
         }
-        let mut scenarios = expand::expand(&mut document, &factors, &combinations)?;
+        let mut scenarios = expand::expand(&mut document, registry, &factors, &combinations)?;
         if let Some(duration) = &spec.shorten {
             let shortened = scenarios.iter_mut().try_for_each(|one| one.shorten(duration.value));
             shortened.map_err(|problem| document.error_at_key("shorten", problem))?;

@@ -1,5 +1,9 @@
 use proptest::prelude::*;
 
+use sojourn_core::Params;
+use sojourn_core::param::Style;
+use sojourn_host::{AppModel, Endpoint, FlowSetup};
+
 use super::*;
 
 const BASE: &str = r#"
@@ -287,4 +291,99 @@ proptest! {
             prop_assert!(study.scenarios.len() <= 10_000);
         }
     }
+}
+
+sojourn_core::params! {
+    struct Still: "still", "a window that never changes" {
+        cwnd: u32 = "10", "the window, in segments";
+    }
+}
+
+impl sojourn_cca::Algorithm for Still {
+    type Controller = <sojourn_cca::reno::Config as sojourn_cca::Algorithm>::Controller;
+
+    fn build(&self, setup: sojourn_cca::Setup) -> Self::Controller {
+        sojourn_cca::Algorithm::build(&sojourn_cca::reno::Config::default(), setup)
+    }
+}
+
+sojourn_core::params! {
+    struct Silent: "silent", "says nothing" {
+        rounds: u32 = "1", "how often";
+    }
+}
+
+impl AppModel for Silent {
+    fn build(&self, _flow: &FlowSetup<'_>) -> [Box<dyn Endpoint>; 2] {
+        unreachable!("nothing is run")
+    }
+
+    fn canonical(&self) -> String {
+        self.written(Style::Canonical)
+    }
+}
+
+fn registry() -> Registry {
+    let mut registry = Registry::default();
+    registry.add_controller::<Still>().expect("its name is free");
+    registry.add_application::<Silent>().expect("its name is free");
+    registry
+}
+
+fn read_with(registry: &Registry, more: &str) -> Result<StudyFile, String> {
+    let document = Document::parse("t.toml", &format!("{BASE}{more}"), Path::new(""))
+        .map_err(|error| error.to_string())?;
+    StudyFile::of(document, registry, "t.toml".into(), &Overrides::default())
+        .map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_file_names_what_a_program_registered() {
+    let more = "[[scenario.flow]]\nname = \"c\"\napp = \"silent rounds=3\"\n\
+                [factors]\n\"flow.a.cca\" = [\"still\", \"still cwnd=4\"]\n";
+    let study = read_with(&registry(), more).expect("all of it is registered");
+    let canonical = study.scenarios[1].scenario.canonical();
+    assert!(canonical.contains("app=[bulk cca=[still cwnd=4]"), "{canonical}");
+    assert!(canonical.contains("app=[external [silent rounds=3]]"), "{canonical}");
+    assert_eq!(study.scenarios[1].flows[3].app, "silent rounds=3");
+    read(more, &Overrides::default()).expect_err("nobody else knows them");
+}
+
+#[test]
+fn what_is_not_registered_is_answered_with_all_that_is_there() {
+    let error = |more: &str| read_with(&registry(), more).expect_err("it is misspelt");
+    let said = error("cca = \"stil\"\n");
+    assert!(said.contains("did you mean 'still'? (allowed: reno, "), "{said}");
+    let flow = "[[scenario.flow]]\nname = \"c\"\napp = ";
+    let said = error(&format!("{flow}\"silnt\"\n"));
+    assert!(said.contains("did you mean 'silent'? (allowed: bulk, "), "{said}");
+    let said = error(&format!("{flow}\"silent round=3\"\n"));
+    assert!(said.contains("silent has no parameter 'round'; did you mean 'rounds'?"), "{said}");
+    let said = error(&format!("{flow}\"silent\"\nsize = \"1kB\"\n"));
+    assert!(said.contains("size: has no meaning for the application 'silent'"), "{said}");
+    let said = error(&format!("{flow}\"ping size=9\"\n"));
+    assert!(said.contains("the parameters of 'ping' are keys of the flow"), "{said}");
+}
+
+sojourn_core::params! {
+    struct Bulk: "bulk", "a name that is taken" {}
+}
+
+impl AppModel for Bulk {
+    fn build(&self, _flow: &FlowSetup<'_>) -> [Box<dyn Endpoint>; 2] {
+        unreachable!("nothing is run")
+    }
+
+    fn canonical(&self) -> String {
+        self.written(Style::Canonical)
+    }
+}
+
+#[test]
+fn the_name_of_what_is_there_is_given_to_nothing_else() {
+    let mut registry = registry();
+    registry.add_application::<Bulk>().expect_err("there is a bulk");
+    registry.add_application::<Silent>().expect_err("there is a silent");
+    registry.add_controller::<Still>().expect_err("there is a still");
+    registry.add_controller::<sojourn_cca::reno::Config>().expect_err("there is a reno");
 }

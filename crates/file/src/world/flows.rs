@@ -12,7 +12,8 @@ use super::shapes;
 use super::{Traces, Wrong, WrongKey, arrivals};
 use crate::document::{Document, Table, Value};
 use crate::plan::PlannedFlow;
-use crate::spec::{AppKind, Direction, FlowSpec, KEYS_BY_APP, ScenarioSpec, Text};
+use crate::registry::Registry;
+use crate::spec::{AppKind, AppName, Direction, FlowSpec, KEYS_BY_APP, ScenarioSpec, Text};
 
 const MAX_COUNT: u32 = 10_000;
 /// Of all kinds together.
@@ -24,11 +25,14 @@ const DEFAULT_DATAGRAM: u64 = 1448;
 const UDP_HEADER: u32 = 28;
 /// Bytes of IPv4 and ICMP headers.
 const ICMP_HEADER: u64 = 28;
+/// Where `cca` is left out.
+const DEFAULT_CCA: &str = "cubic";
 const DEFAULT_PING: u64 = 56;
 
 pub(super) fn build(
     spec: &ScenarioSpec,
     document: &Document,
+    registry: &Registry,
     shape: &mut Shape,
     traces: &mut Traces,
 ) -> Result<(Vec<Flow>, Vec<PlannedFlow>), Wrong> {
@@ -41,7 +45,7 @@ pub(super) fn build(
         if !groups.insert(&flow.name) {
             return Err(under("name", taken("flow", &flow.name)));
         }
-        check_keys(flow.app, written_keys(document, index)).map_err(|(key, e)| under(&key, e))?;
+        check_keys(&flow.app, written_keys(document, index)).map_err(|(key, e)| under(&key, e))?;
         let count = flow.count.unwrap_or(1);
         if !(1..=MAX_COUNT).contains(&count) {
             let problem = SpecError::new(format!("{count} is out of range"));
@@ -51,7 +55,7 @@ pub(super) fn build(
             let problem = SpecError::new("the flows are too many in all");
             return Err(under("count", problem.allow([format!("at most {MAX_FLOWS}")])));
         }
-        let sources = &mut Sources { index, document, traces };
+        let sources = &mut Sources { index, document, registry, traces };
         let template = one(flow, spec, shape, sources).map_err(|(key, error)| under(key, error))?;
         let delay_of = |links: &[PortId]| {
             links.iter().fold(Span::ZERO, |sum, link| sum + shape.links[link.index()].delay)
@@ -68,11 +72,11 @@ pub(super) fn build(
             planned.push(PlannedFlow {
                 name: name.clone(),
                 group: flow.name.clone(),
-                app: flow.app.name().to_owned(),
+                app: flow.app.text().to_owned(),
                 cca: flow
                     .app
                     .is_tcp()
-                    .then(|| flow.cca.as_ref().map_or("cubic".to_owned(), |cca| cca.text.clone())),
+                    .then(|| flow.cca.as_ref().map_or(DEFAULT_CCA, |cca| &cca.text).to_owned()),
                 base_rtt_ms: base_rtt.as_millis_f64(),
             });
             flows.push(Flow { name, ..template.clone() });
@@ -85,6 +89,7 @@ pub(super) fn build(
 struct Sources<'a> {
     index: usize,
     document: &'a Document,
+    registry: &'a Registry,
     traces: &'a mut Traces,
 }
 
@@ -224,7 +229,15 @@ fn app(
     forward: &[PortId],
     sources: &mut Sources<'_>,
 ) -> Result<App, WrongKey> {
-    Ok(match flow.app {
+    let kind = match &flow.app {
+        AppName::BuiltIn(kind) => *kind,
+        AppName::Other(text) => {
+            let app = sources.registry.application(text).map_err(|error| ("app", error))?;
+            return Ok(App::External(app));
+        }
+    };
+    let registry = sources.registry;
+    Ok(match kind {
         AppKind::Bulk => {
             let bytes = flow.bytes.as_ref().map(|bytes| bytes.value.as_u64());
             if bytes == Some(0) {
@@ -235,7 +248,7 @@ fn app(
                 Some(rate) => Traffic::Paced { rate: rate.value, bytes },
                 None => Traffic::Bulk { bytes },
             };
-            over_tcp(flow, traffic)?
+            over_tcp(flow, traffic, registry)?
         }
         AppKind::OnOff => {
             let positive = |key: &'static str, span: &Option<Text<Span>>| match span {
@@ -250,7 +263,10 @@ fn app(
                 )),
             };
             let (on, off) = (positive("on", &flow.on)?, positive("off", &flow.off)?);
-            over_tcp(flow, Traffic::OnOff { on, off, random: flow.random.unwrap_or(false) })?
+            {
+                let random = flow.random.unwrap_or(false);
+                over_tcp(flow, Traffic::OnOff { on, off, random }, registry)?
+            }
         }
         AppKind::Ping => {
             let interval = span_or(&flow.interval, PingConfig::default().interval);
@@ -275,9 +291,9 @@ fn app(
         }
         AppKind::Frames => frames(flow)?,
         AppKind::Arrivals => {
-            let Sources { index, document, traces } = sources;
+            let Sources { index, document, traces, .. } = sources;
             let config = arrivals::config(flow, *index, shape, forward, document, traces)?;
-            over_tcp(flow, Traffic::Arrivals(config))?
+            over_tcp(flow, Traffic::Arrivals(config), registry)?
         }
     })
 }
@@ -328,11 +344,9 @@ fn size(
     Err(("size", problem.allow([format!("{}B to {}B", allowed.start(), allowed.end())])))
 }
 
-fn over_tcp(flow: &FlowSpec, traffic: Traffic) -> Result<App, WrongKey> {
-    let cca = match &flow.cca {
-        Some(cca) => cca.value.clone(),
-        None => sojourn_cca::Config::parse("cubic").map_err(|error| ("cca", error))?,
-    };
+fn over_tcp(flow: &FlowSpec, traffic: Traffic, registry: &Registry) -> Result<App, WrongKey> {
+    let cca = flow.cca.as_ref().map_or(DEFAULT_CCA, |cca| &cca.text);
+    let cca = registry.controller(cca).map_err(|error| ("cca", error))?;
     let linux = tcp::Config::default();
     let receive_buffer = match (&flow.receive_window, &flow.receive_buffer) {
         (Some(_), Some(_)) => {
@@ -440,19 +454,26 @@ fn written_keys(document: &Document, index: usize) -> impl Iterator<Item = &str>
 
 /// An application is not given what only others have.
 fn check_keys<'a>(
-    app: AppKind,
+    app: &AppName,
     written: impl Iterator<Item = &'a str>,
 ) -> Result<(), (String, SpecError)> {
     for key in written {
         let Some((_, apps)) = KEYS_BY_APP.iter().find(|(name, _)| *name == key) else {
             continue;
         };
-        if !apps.contains(&app) {
-            let problem = format!("has no meaning for the application '{}'", app.name());
-            return Err((
-                key.to_owned(),
-                SpecError::new(problem).near(key, app.keys()).allow(app.keys()),
-            ));
+        let problem =
+            || SpecError::new(format!("has no meaning for the application '{}'", app.text()));
+        match app {
+            AppName::BuiltIn(app) if apps.contains(app) => {}
+            AppName::BuiltIn(app) => {
+                let problem = problem().near(key, app.keys()).allow(app.keys());
+                return Err((key.to_owned(), problem));
+            }
+            AppName::Other(text) => {
+                let name = text.split(' ').next().unwrap_or_default();
+                let allowed = format!("parameters after its name: app = \"{name} …\"");
+                return Err((key.to_owned(), problem().allow([allowed])));
+            }
         }
     }
     Ok(())

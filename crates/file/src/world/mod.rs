@@ -20,6 +20,7 @@ use sojourn_scenario::{Checked, Scenario};
 use crate::document::Document;
 use crate::error::StudyError;
 use crate::plan::{PlannedFlow, PlannedQueue};
+use crate::registry::Registry;
 use crate::spec::ScenarioSpec;
 
 /// Where `step` is left out.
@@ -50,7 +51,8 @@ impl Wrong {
     }
 }
 
-/// Builds the world that `spec` describes; `document` is the file that it was read from.
+/// Builds the world that `spec` describes; `document` is the file that it was read from,
+/// `registry` has the kinds that it may name.
 ///
 /// # Errors
 /// A shape that is missing, double or broken, a flow that leads nowhere, a key that its
@@ -58,9 +60,10 @@ impl Wrong {
 pub fn build(
     spec: &ScenarioSpec,
     document: &Document,
+    registry: &Registry,
     traces: &mut Traces,
 ) -> Result<World, StudyError> {
-    assemble(spec, document, traces).map_err(|wrong| {
+    assemble(spec, document, registry, traces).map_err(|wrong| {
         let key = match &wrong.key[..] {
             "" => "scenario".to_owned(),
             key => format!("scenario.{key}"),
@@ -69,7 +72,12 @@ pub fn build(
     })
 }
 
-fn assemble(spec: &ScenarioSpec, document: &Document, traces: &mut Traces) -> Result<World, Wrong> {
+fn assemble(
+    spec: &ScenarioSpec,
+    document: &Document,
+    registry: &Registry,
+    traces: &mut Traces,
+) -> Result<World, Wrong> {
     if spec.duration.value.is_zero() {
         let problem = SpecError::new("a run takes time").allow(["more than 0s"]);
         return Err(Wrong::new("duration", problem));
@@ -79,7 +87,7 @@ fn assemble(spec: &ScenarioSpec, document: &Document, traces: &mut Traces) -> Re
         let problem = SpecError::new("no flow is defined").allow(["[[scenario.flow]]"]);
         return Err(Wrong::new("flow", problem));
     }
-    let (flows, planned) = flows::build(spec, document, &mut shape, traces)?;
+    let (flows, planned) = flows::build(spec, document, registry, &mut shape, traces)?;
     let scenario = Scenario {
         duration: spec.duration.value,
         warmup: spec.warmup.as_ref().map_or(Span::ZERO, |warmup| warmup.value),

@@ -1,0 +1,69 @@
+//! What a study file can ask for by name.
+
+use sojourn_core::{Kind, Kinds, Params, SpecError, Words};
+use sojourn_host::{AppModel, ExternalApp};
+
+use crate::spec::AppKind;
+
+/// The kinds that a study file can name: the built-in ones, and those that a program adds before it
+/// reads the file.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    controllers: Kinds<sojourn_cca::Config>,
+    /// Those from outside only: what a built-in application is has keys of its own.
+    applications: Kinds<ExternalApp>,
+}
+
+impl Default for Registry {
+    /// The built-in kinds.
+    fn default() -> Self {
+        Self {
+            controllers: sojourn_cca::kinds(),
+            applications: Kinds::new("application", Vec::<Kind<ExternalApp>>::new()),
+        }
+    }
+}
+
+impl Registry {
+    /// Lets flows have `cca = "NAME"`, with the parameters of `A` after the name.
+    ///
+    /// # Errors
+    /// The name is taken, or is none.
+    pub fn add_controller<A: sojourn_cca::Algorithm>(&mut self) -> Result<(), SpecError> {
+        self.controllers.add(sojourn_cca::external::<A>())
+    }
+
+    /// Lets flows have `app = "NAME"`, with the parameters of `A` after the name.
+    ///
+    /// # Errors
+    /// The name is taken, or is none.
+    pub fn add_application<A: AppModel + Params + 'static>(&mut self) -> Result<(), SpecError> {
+        if AppKind::named(A::NAME).is_some() {
+            let problem = SpecError::new(format!("there is an application '{}'", A::NAME));
+            return Err(problem.allow(["another name"]));
+        }
+        self.applications.add(sojourn_host::external::<A>())
+    }
+
+    pub(crate) fn controller(&self, text: &str) -> Result<sojourn_cca::Config, SpecError> {
+        self.controllers.parse(text)
+    }
+
+    /// One from outside.
+    pub(crate) fn application(&self, text: &str) -> Result<ExternalApp, SpecError> {
+        let name = Words::new(text).next().unwrap_or_default();
+        if self.applications.named(name).is_some() {
+            return self.applications.parse(text);
+        }
+        if let Some(app) = AppKind::named(name) {
+            let problem = format!("the parameters of '{name}' are keys of the flow");
+            return Err(SpecError::new(problem).allow(app.keys()));
+        }
+        let built_in = AppKind::ALL.iter().map(|app| app.name());
+        let names: Vec<_> =
+            built_in.chain(self.applications.iter().map(|kind| kind.name)).collect();
+        Err(SpecError::new(format!("unknown application '{name}'"))
+            .near(name, names.iter().copied())
+            .allow(names))
+    }
+}
