@@ -178,7 +178,7 @@ impl<P: Reshape + Send> Medium<P> {
         self.arrivals += 1;
         let packet = Addressed { packet, station, order: self.arrivals, arrived: now };
         let taken = self.queues[node].offer(now, ac, packet, sink);
-        self.note(now, node, ac, taken, sink);
+        self.note(now, node, ac, taken, Some(usize::from(station)), sink);
     }
 
     /// When something is to be done; never while nobody has anything to send.
@@ -236,6 +236,12 @@ impl<P: Reshape + Send> Medium<P> {
         self.queues[station.map_or(0, |station| usize::from(station) + 1)].backlog()
     }
 
+    /// Time on the air of the access point's aggregates that are ready.
+    pub fn pending_airtime(&self) -> Span {
+        let prepared = self.prepared.iter().flatten();
+        prepared.fold(Span::ZERO, |sum, aggregate| sum + aggregate.airtime)
+    }
+
     /// How long the packet has waited that has waited longest there.
     pub fn oldest(&self, now: Time, station: Option<u16>) -> Span {
         self.queues[station.map_or(0, |station| usize::from(station) + 1)].oldest(now)
@@ -287,23 +293,28 @@ impl<P: Reshape + Send> Medium<P> {
     /// Takes from above what a driver has room for.
     fn refill(&mut self, now: Time, node: usize, ac: AccessCategory, sink: &mut dyn Sink<P>) {
         let taken = self.queues[node].refill(now, ac, sink);
-        self.note(now, node, ac, taken, sink);
+        self.note(now, node, ac, taken, None, sink);
     }
 
-    /// So many packets more may be sent.
+    /// So many packets more may be sent, for `station` if they are of one only.
     fn note(
         &mut self,
         now: Time,
         node: usize,
         ac: AccessCategory,
         taken: u32,
+        station: Option<usize>,
         sink: &mut dyn Sink<P>,
     ) {
         let index = node * CATEGORIES + ac as usize;
         self.pending[index] += taken;
         self.forget_dropped(node);
         if self.is_prepared(node) {
-            self.prepare(now, ac, sink);
+            // Whoever else had packets and was not held has aggregates already.
+            let (hardware, prepared) = (self.config.queue.hardware, &self.prepared[ac as usize]);
+            if !station.is_some_and(|station| Self::is_held(hardware, prepared, station)) {
+                self.prepare(now, ac, sink);
+            }
             if self.prepared[ac as usize].is_empty() {
                 return;
             }

@@ -213,7 +213,7 @@ proptest! {
     fn packets_arrive_in_order_or_are_counted_as_lost(
         mut arrivals in arrivals(),
         (mcs, limits, rts) in (0u8..16, 0usize..4, prop::bool::ANY),
-        (error, txop) in (0.0f64..0.9, prop::bool::ANY),
+        (error, txop, queue) in (0.0f64..0.9, prop::bool::ANY, 0usize..6),
     ) {
         let mode = Mode::ht(mcs, Width::Mhz20, GuardInterval::Ns400).unwrap();
         let amsdu = Limits { amsdu_octets: 3839, ..Limits::HT };
@@ -223,6 +223,14 @@ proptest! {
             station.down.error = error;
             station.up.error = error / 2.0;
         }
+        config.queue = match queue {
+            0 => QUEUE.into(),
+            1 => below("pfifo limit 5"),
+            2 => below("fq_codel limit 9 target 1ms interval 5ms"),
+            3 => QueueConfig::in_mac(Schedule::RoundRobin),
+            4 => QueueConfig::in_mac(Schedule::PAPER),
+            _ => QueueConfig::mac80211(),
+        };
         config.rts_threshold = if rts { 500 } else { u32::MAX };
         config.lost_block_ack = if rts { LostBlockAck::Request } else { LostBlockAck::Repeat };
         config.cf_end = rts;
@@ -264,6 +272,7 @@ proptest! {
         }
         prop_assert_eq!(delivered + drops.0, number);
         prop_assert_eq!(medium.backlog(None), 0);
+        prop_assert_eq!(medium.pending_airtime(), Span::ZERO);
         check_air(&medium);
     }
 }
