@@ -4,7 +4,7 @@ use std::fmt;
 
 use sojourn_core::SpecError;
 
-use crate::document::At;
+use crate::at::At;
 
 /// Mistakes of a study, each with the file, line and column, the key, what is allowed, the nearest
 /// match. At least one; the first is the one that stopped the reading.

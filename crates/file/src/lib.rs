@@ -13,6 +13,7 @@
 //! | [`text_file`] | reading files that users name, never without bound |
 //! | [`schema`] | the JSON Schema, generated |
 
+mod at;
 pub mod document;
 mod error;
 pub mod factors;

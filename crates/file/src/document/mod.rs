@@ -17,6 +17,7 @@ pub use read::MAX_MISTAKES;
 
 use sojourn_core::SpecError;
 
+pub use crate::at::At;
 use crate::error::{Place, StudyError};
 
 /// A study file with those it extends and what the command line sets.
@@ -34,19 +35,6 @@ struct Source {
     folder: PathBuf,
     /// Whether lines and columns mean anything.
     is_file: bool,
-}
-
-/// Where something is written: a source and a byte in it. The study file comes before those that it
-/// extends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct At {
-    source: u32,
-    byte: u32,
-}
-
-impl At {
-    /// The beginning of the study file.
-    pub const START: Self = Self { source: 0, byte: 0 };
 }
 
 #[derive(Clone, Debug)]

@@ -12,9 +12,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use super::folder::ResultsError;
-use super::store::write_whole;
-use crate::runner::Shard;
+use super::files::{ResultsError, names, write_whole};
+use crate::shard::Shard;
 
 const NAME: &str = "SHA256SUMS";
 
@@ -171,7 +170,7 @@ pub(crate) fn labels(names: &[String]) -> Vec<&str> {
 /// Holds what was read of a file of a result folder against the lists there. Of a folder without
 /// any list, nothing is known.
 pub(crate) fn verify(folder: &Path, name: &str, checksum: Checksum) -> Result<(), ResultsError> {
-    let names = super::folder::names(folder)?;
+    let names = names(folder)?;
     let labels = labels(&names);
     if labels.is_empty() {
         return Ok(());

@@ -40,26 +40,6 @@ impl RunResult {
     }
 }
 
-/// Series are measured in single precision, and what is missing is not a number.
-pub(super) mod short {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(in super::super) fn serialize<S: Serializer>(
-        values: &[Option<f64>],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(values.iter().map(|value| value.map_or(f32::NAN, |v| v as f32)))
-    }
-
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<Option<f64>>, D::Error> {
-        let values = Vec::<f32>::deserialize(deserializer)?;
-        let there = |value: f32| Some(f64::from(value)).filter(|value| !value.is_nan());
-        Ok(values.into_iter().map(there).collect())
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use proptest::prelude::*;

@@ -8,40 +8,11 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use super::checksums::{self, Checksum, Checksums, verify_file};
+use super::files::{CLAIMS, PLAN, ResultsError, STUDY, names, write_whole};
 use super::journal::Records;
-use super::store::{self, RunReader, TablePaths, Whole, write_whole};
+use super::store::{self, RunReader, TablePaths, Whole};
 use super::{Delays, Machine, Plan, Results, Row, Series};
 use crate::shard::Shard;
-
-pub(crate) const STUDY: &str = "study.toml";
-pub(crate) const PLAN: &str = "plan.json";
-pub(crate) const CLAIMS: &str = "claims.json";
-
-/// Why a result folder cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum ResultsError {
-    #[error("{path}: {source}")]
-    Io { path: PathBuf, source: io::Error },
-    #[error("{folder}: not a result folder: {PLAN} is missing")]
-    NoPlan { folder: PathBuf },
-    #[error("{path}: not what sojourn writes: {problem}")]
-    Malformed { path: PathBuf, problem: String },
-    #[error(
-        "{path}: damaged: its SHA-256 is not the one in the folder's SHA256SUMS. Take a good copy, or \
-         delete the folder and run its study again, which gives the same results"
-    )]
-    Damaged { path: PathBuf },
-    #[error(
-        "{path}: the folder's SHA256SUMS does not list it, so nothing says whether it is whole. Run \
-         the study into this folder again, or delete it first"
-    )]
-    Unlisted { path: PathBuf },
-    #[error(
-        "{path}: damaged after {whole} finished runs. Run the study into this folder again: it keeps \
-         these and repeats the others"
-    )]
-    DamagedJournal { path: PathBuf, whole: usize },
-}
 
 /// The files of a result folder.
 #[derive(Clone, Debug)]
@@ -166,17 +137,6 @@ impl Folder {
             problem: error.to_string(),
         })
     }
-}
-
-/// Names of the files of a folder, sorted.
-pub(super) fn names(folder: &Path) -> Result<Vec<String>, ResultsError> {
-    let error = |source| ResultsError::Io { path: folder.to_owned(), source };
-    let mut names = Vec::new();
-    for entry in fs::read_dir(folder).map_err(error)? {
-        names.extend(entry.map_err(error)?.file_name().into_string());
-    }
-    names.sort_unstable();
-    Ok(names)
 }
 
 /// Writes into a result folder, and keeps the list of checksums of the whole or of a shard.

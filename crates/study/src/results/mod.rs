@@ -17,15 +17,19 @@
 
 mod checksums;
 mod codec;
+mod files;
 mod folder;
 mod frame;
 mod journal;
 mod model;
+mod short;
 mod store;
 
 pub(crate) use codec::RunResult;
-pub(crate) use folder::{CLAIMS, FolderWriter, PLAN, STUDY};
-pub use folder::{Folder, Reader, ResultsError};
+pub use files::ResultsError;
+pub(crate) use files::{CLAIMS, PLAN, STUDY};
+pub(crate) use folder::FolderWriter;
+pub use folder::{Folder, Reader};
 pub(crate) use journal::Journal;
 pub use model::{
     Axis, Bucket, Check, ClaimReport, ClaimResult, Delays, Estimate, FailedRun, Kind, Machine,

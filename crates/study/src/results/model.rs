@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use sojourn_file::plan::{Factor, PlannedFlow, PlannedQueue};
 use sojourn_file::spec::ViewKind;
 
-use super::codec::short;
+use super::short;
 
 /// Everything in a result folder but the time series, which are read run by run with
 /// [`Results::reader`].

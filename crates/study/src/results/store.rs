@@ -1,13 +1,14 @@
 //! The tables of a result folder, and files that are there wholly or not at all.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use sojourn_metrics::{FLOW_COLUMNS, LINK_COLUMNS};
 
 use super::checksums::Checksum;
 use super::codec::RunResult;
+use super::files::named;
 use super::frame::{ColumnType, Data, FrameReader, FrameWriter};
 use super::{Bucket, Delays, Kind, Plan, Row, Series, SeriesColumn, Table};
 
@@ -50,37 +51,6 @@ pub(crate) struct TablePaths {
     pub(crate) runs: PathBuf,
     pub(crate) series: PathBuf,
     pub(crate) delays: PathBuf,
-}
-
-/// Writes `path` so that a kill leaves the old file or the new one, never a part. Shards may share a
-/// folder: each has names of its own for what is not whole yet, by its `label`.
-pub(crate) fn write_whole(path: &Path, label: &str, bytes: &[u8]) -> io::Result<()> {
-    let is_there = || fs::read(path).is_ok_and(|old| old == bytes);
-    if is_there() {
-        return Ok(());
-    }
-    let temporary = named(path, &format!("{label}.part"));
-    let write = || {
-        let mut file = File::create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    };
-    match write() {
-        // The same command, started twice: the other one was faster.
-        Err(error) if error.kind() == io::ErrorKind::NotFound && is_there() => Ok(()),
-        Err(error) => {
-            let _ = fs::remove_file(&temporary);
-            Err(error)
-        }
-        Ok(()) => Ok(()),
-    }
-}
-
-fn named(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(ending);
-    path.with_file_name(name)
 }
 
 /// The tables being written; they appear under their names when all is in them.

@@ -1,0 +1,77 @@
+//! What all files of a result folder share: their names, and how they are written and missed.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+pub(crate) const STUDY: &str = "study.toml";
+pub(crate) const PLAN: &str = "plan.json";
+pub(crate) const CLAIMS: &str = "claims.json";
+
+/// Why a result folder cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultsError {
+    #[error("{path}: {source}")]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{folder}: not a result folder: {PLAN} is missing")]
+    NoPlan { folder: PathBuf },
+    #[error("{path}: not what sojourn writes: {problem}")]
+    Malformed { path: PathBuf, problem: String },
+    #[error(
+        "{path}: damaged: its SHA-256 is not the one in the folder's SHA256SUMS. Take a good copy, or \
+         delete the folder and run its study again, which gives the same results"
+    )]
+    Damaged { path: PathBuf },
+    #[error(
+        "{path}: the folder's SHA256SUMS does not list it, so nothing says whether it is whole. Run \
+         the study into this folder again, or delete it first"
+    )]
+    Unlisted { path: PathBuf },
+    #[error(
+        "{path}: damaged after {whole} finished runs. Run the study into this folder again: it keeps \
+         these and repeats the others"
+    )]
+    DamagedJournal { path: PathBuf, whole: usize },
+}
+
+/// Names of the files of a folder, sorted.
+pub(super) fn names(folder: &Path) -> Result<Vec<String>, ResultsError> {
+    let error = |source| ResultsError::Io { path: folder.to_owned(), source };
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(error)? {
+        names.extend(entry.map_err(error)?.file_name().into_string());
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Writes `path` so that a kill leaves the old file or the new one, never a part. Shards may share a
+/// folder: each has names of its own for what is not whole yet, by its `label`.
+pub(crate) fn write_whole(path: &Path, label: &str, bytes: &[u8]) -> io::Result<()> {
+    let is_there = || fs::read(path).is_ok_and(|old| old == bytes);
+    if is_there() {
+        return Ok(());
+    }
+    let temporary = named(path, &format!("{label}.part"));
+    let write = || {
+        let mut file = File::create(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    };
+    match write() {
+        // The same command, started twice: the other one was faster.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && is_there() => Ok(()),
+        Err(error) => {
+            let _ = fs::remove_file(&temporary);
+            Err(error)
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+pub(super) fn named(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(ending);
+    path.with_file_name(name)
+}
