@@ -738,13 +738,21 @@ fn counted(from: f64, to: f64, count: usize, is_log: bool) -> Result<Vec<f64>, S
     let part = |index: usize| index as f64 / (count - 1) as f64;
     Ok((0..count)
         .map(|index| match is_log {
-            true => rounded(from * libm::pow(to / from, part(index))),
+            // The ends as written, and between them what can be read at a glance.
+            true if index == 0 => from,
+            true if index == count - 1 => to,
+            true => significant(from * libm::pow(to / from, part(index))),
             false => rounded(from + (to - from) * part(index)),
         })
         .collect())
 }
 
 /// To twelve digits, so that 0.1 + 0.2 is written 0.3.
+/// To four digits.
+fn significant(number: f64) -> f64 {
+    format!("{number:.3e}").parse().unwrap_or(number)
+}
+
 fn rounded(number: f64) -> f64 {
     format!("{number:.11e}").parse().unwrap_or(number)
 }

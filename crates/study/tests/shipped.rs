@@ -75,3 +75,30 @@ fn every_shipped_study_says_where_its_claims_come_from() {
         assert!(path.join("README.md").exists(), "{}", path.display());
     }
 }
+
+/// What an example is worth: a question that fits on half a page, an answer that holds, and the
+/// figure that shows it.
+#[test]
+fn every_example_is_short_and_its_claims_hold() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut examples: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("examples are shipped")
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .collect();
+    examples.sort();
+    assert_eq!(examples.len(), 5);
+    for path in examples {
+        let name = path.display();
+        assert!(std::fs::read_to_string(&path).unwrap().lines().count() <= 25, "{name}");
+        let study = Study::load(&path, &Overrides::default()).unwrap_or_else(|e| panic!("{e}"));
+        assert!(!study.views.is_empty(), "{name}");
+        let scratch = tempfile::tempdir().unwrap();
+        let options = runner::Options::new(scratch.path().join("out"));
+        let report = runner::run(&study, &options, &|_| {}).unwrap().claims.unwrap();
+        for claim in &report.claims {
+            assert_eq!(claim.verdict, Verdict::Holds, "{name}: {} {:?}", claim.id, claim.checks);
+        }
+        assert!(!report.claims.is_empty(), "{name}");
+    }
+}
