@@ -3,7 +3,7 @@ use sojourn_core::Params;
 use crate::{Controller, EcnRequest, Setup};
 
 /// A congestion control by its parameters: what a crate of its own implements to register one with
-/// [`external`].
+/// [`external`](crate::external).
 pub trait Algorithm: Params + Send + Sync + 'static {
     type Controller: Controller + 'static;
 

@@ -31,6 +31,12 @@ impl Histogram {
 
     #[inline]
     pub fn record(&mut self, value: u64) {
+        self.record_noting(value, &mut Since::default());
+    }
+
+    /// Counts a value, of which `since` is to know.
+    #[inline]
+    pub(crate) fn record_noting(&mut self, value: u64, since: &mut Since) {
         let index = bucket(value);
         match self.counts.get_mut(index) {
             Some(count) => *count += 1,
@@ -44,6 +50,8 @@ impl Histogram {
         if value > self.max {
             self.max = value;
         }
+        since.low = since.low.min(index);
+        since.high = since.high.max(index);
     }
 
     /// Makes room for a bucket that was never used and counts one value in it.
@@ -61,29 +69,34 @@ impl Histogram {
         *self = Self { counts: core::mem::take(&mut self.counts), ..Self::default() };
     }
 
-    /// Quantiles of what was counted since this was last asked with the same `then`, which is empty at
-    /// first and after [`Histogram::clear`]; within half a bucket. `None` of nothing.
+    /// Quantiles, in ascending order, of what was counted since this was last asked with the same
+    /// `since`; within half a bucket. `None` of nothing.
     pub(crate) fn quantiles_since<const N: usize>(
         &self,
-        then: &mut Vec<u64>,
+        since: &mut Since,
         qs: [f64; N],
     ) -> Option<[f64; N]> {
-        let before = |at: usize| then.get(at).copied().unwrap_or(0);
-        let total: u64 = self.count - then.iter().sum::<u64>();
+        let total = self.count - since.count;
         if total == 0 {
             return None;
         }
-        let found = qs.map(|q| {
-            let rank = (q * (total - 1) as f64 + 0.5) as u64;
-            let mut below = 0;
-            let at = (0..self.counts.len()).find(|at| {
-                below += self.counts[*at] - before(*at);
-                below > rank
-            });
-            let (low, width) = bounds(at.unwrap_or(0));
-            low as f64 + (width - 1) as f64 / 2.0
-        });
-        then.clone_from(&self.counts);
+        since.counts.resize(self.counts.len(), 0);
+        let ranks = qs.map(|q| (q * (total - 1) as f64 + 0.5) as u64);
+        let mut found = [0.0; N];
+        let (mut below, mut next) = (0, 0);
+        let touched = since.low..=since.high;
+        let counts = self.counts[touched.clone()].iter().zip(&mut since.counts[touched]);
+        for (at, (count, then)) in (since.low..).zip(counts) {
+            below += *count - *then;
+            *then = *count;
+            while next < N && below > ranks[next] {
+                let (low, width) = bounds(at);
+                found[next] = low as f64 + (width - 1) as f64 / 2.0;
+                next += 1;
+            }
+        }
+        since.count = self.count;
+        (since.low, since.high) = (usize::MAX, 0);
         Some(found)
     }
 
@@ -109,6 +122,30 @@ impl Histogram {
             min: self.min,
             max: self.max,
         }
+    }
+}
+
+/// What a histogram had counted at some moment, and which of its buckets counted more since: so that
+/// what came since costs as much as it is spread, and not as the histogram is long.
+#[derive(Clone, Debug)]
+pub(crate) struct Since {
+    counts: Vec<u64>,
+    count: u64,
+    low: usize,
+    high: usize,
+}
+
+impl Default for Since {
+    fn default() -> Self {
+        Self { counts: Vec::new(), count: 0, low: usize::MAX, high: 0 }
+    }
+}
+
+impl Since {
+    /// The histogram is cleared.
+    pub(crate) fn clear(&mut self) {
+        self.counts.fill(0);
+        *self = Self { counts: core::mem::take(&mut self.counts), ..Self::default() };
     }
 }
 
@@ -295,16 +332,16 @@ mod tests {
 
     #[test]
     fn quantiles_of_a_row_are_of_that_row() {
-        let (mut histogram, mut then) = (Histogram::new(), Vec::new());
-        let row = |values: std::ops::Range<u64>, histogram: &mut Histogram, then: &mut Vec<u64>| {
-            values.for_each(|value| histogram.record(value));
-            histogram.quantiles_since(then, [0.0, 0.5, 1.0])
+        let (mut histogram, mut since) = (Histogram::new(), Since::default());
+        let row = |values: std::ops::Range<u64>, histogram: &mut Histogram, since: &mut Since| {
+            values.for_each(|value| histogram.record_noting(value, since));
+            histogram.quantiles_since(since, [0.0, 0.5, 1.0])
         };
-        assert_eq!(row(0..0, &mut histogram, &mut then), None);
-        assert_eq!(row(100..201, &mut histogram, &mut then), Some([100.0, 150.0, 200.0]));
-        assert_eq!(row(10..31, &mut histogram, &mut then), Some([10.0, 20.0, 30.0]));
-        assert_eq!(row(0..0, &mut histogram, &mut then), None);
-        let high = row(400_000..400_001, &mut histogram, &mut then).expect("one value");
+        assert_eq!(row(0..0, &mut histogram, &mut since), None);
+        assert_eq!(row(100..201, &mut histogram, &mut since), Some([100.0, 150.0, 200.0]));
+        assert_eq!(row(10..31, &mut histogram, &mut since), Some([10.0, 20.0, 30.0]));
+        assert_eq!(row(0..0, &mut histogram, &mut since), None);
+        let high = row(400_000..400_001, &mut histogram, &mut since).expect("one value");
         assert!((high[1] / 400_000.0 - 1.0).abs() < 0.004, "{high:?}");
     }
 

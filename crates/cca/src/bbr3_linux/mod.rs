@@ -5,7 +5,7 @@
 //! short-lived `bw_lo` and `inflight_lo`, which follow losses between probes. ProbeBW goes through
 //! DOWN, CRUISE, REFILL and UP. Arithmetic is the kernel's, shared with [`crate::bbr`].
 //!
-//! [`crate::bbr2`] is the same machine under the [`rules`] of version 2.
+//! [`crate::bbr2`] is the same machine under the `rules` of version 2.
 
 mod bounds;
 mod ecn;
@@ -127,7 +127,7 @@ enum Mode {
     ProbeRtt,
 }
 
-/// BBR version 3 of the kernel, or version 2 by its [`rules`].
+/// BBR version 3 of the kernel, or version 2 by its `rules`.
 #[derive(Clone, Debug)]
 pub struct Bbr3Linux {
     config: Config,

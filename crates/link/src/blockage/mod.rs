@@ -4,7 +4,7 @@
 //! The transmitter settles on one modulation and coding scheme, and the capacity stays at its
 //! level, or somewhat below with the signal's quality, for a few seconds. A blockage takes it down
 //! to a low scheme for some steps, and up again by way of the schemes between. The parameters were
-//! fitted to statistics of four measured traces (see [`presets`]); no measured value is contained.
+//! fitted to statistics of four measured traces (see `presets`); no measured value is contained.
 
 mod presets;
 

@@ -9,7 +9,7 @@ use super::digest::Digest;
 use super::frames::Frames;
 use super::phases::Phases;
 use super::transfers::Transfers;
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, Since};
 use crate::outcome::{Counts, FlowMetrics, Numbered};
 use crate::qoe::{EmptyPath, Jitter};
 use crate::series::{FlowSeries, StepDelay, inflight};
@@ -28,7 +28,7 @@ pub(super) struct FlowState {
     /// Count and sum of `rtt` when the row began.
     rtt_at_row: (u64, u128),
     /// Counts of `rtt`, `owd` and `ping` when the row began.
-    then: [Vec<u64>; 3],
+    then: [Since; 3],
     warmup: Time,
 
     srtt: Histogram,
@@ -139,7 +139,7 @@ impl FlowState {
     #[inline]
     pub(super) fn on_rtt(&mut self, rtt: Span) {
         let rtt = rtt.as_nanos();
-        self.rtt.record(rtt);
+        self.rtt.record_noting(rtt, &mut self.then[0]);
         if rtt > self.rtt_max_in_row {
             self.rtt_max_in_row = rtt;
         }
@@ -150,7 +150,7 @@ impl FlowState {
         self.ping_in_row.sum += u128::from(rtt.as_nanos());
         self.ping_in_row.max = self.ping_in_row.max.max(rtt.as_nanos());
         if now - rtt >= self.warmup {
-            self.ping.record(rtt.as_nanos());
+            self.ping.record_noting(rtt.as_nanos(), &mut self.then[2]);
         }
     }
 
@@ -200,7 +200,7 @@ impl FlowState {
         self.at_warmup = self.total;
         self.rtt_at_row.0 = self.rtt_at_row.0.wrapping_sub(self.rtt.count());
         self.rtt_at_row.1 = self.rtt_at_row.1.wrapping_sub(self.rtt.sum());
-        self.then.iter_mut().for_each(Vec::clear);
+        self.then.iter_mut().for_each(Since::clear);
         self.rtt.clear();
         self.owd.clear();
         self.ipdv.clear();
@@ -362,7 +362,7 @@ impl FlowState {
         if packet.ecn == Ecn::Ce {
             self.total.ce_packets += u64::from(packet.segments);
         }
-        self.owd.record(now.after(packet.sent).as_nanos());
+        self.owd.record_noting(now.after(packet.sent).as_nanos(), &mut self.then[1]);
     }
 
     fn on_datagram(&mut self, now: Time, sent: Time, number: u32) {

@@ -2,11 +2,10 @@
 //! stands still in between.
 
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 
 use sojourn_core::{Span, Time};
 
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, Since};
 use crate::outcome::{FrameMetrics, STALL_THRESHOLDS_MS, Stall};
 use crate::qoe::{FreezeDetector, FreezeRule, Freezes};
 
@@ -26,7 +25,7 @@ pub(super) struct Frames {
     complete: u64,
     lost: u64,
     delay: Histogram,
-    delay_then: Vec<u64>,
+    delay_then: Since,
     gap: Histogram,
     /// Sum of squared gaps, in square seconds.
     squares: f64,
@@ -63,7 +62,7 @@ impl Default for Frames {
             complete: 0,
             lost: 0,
             delay: Histogram::new(),
-            delay_then: Vec::new(),
+            delay_then: Since::default(),
             gap: Histogram::new(),
             squares: 0.0,
             last_complete: None,
@@ -160,7 +159,7 @@ impl Frames {
 
     fn on_complete(&mut self, now: Time, delay: Span) {
         self.complete += 1;
-        self.delay.record(delay.as_nanos());
+        self.delay.record_noting(delay.as_nanos(), &mut self.delay_then);
         if let Some(last) = self.last_complete {
             let gap = now.since(last);
             self.gap.record(gap.as_nanos());
