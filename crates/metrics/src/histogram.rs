@@ -31,12 +31,6 @@ impl Histogram {
 
     #[inline]
     pub fn record(&mut self, value: u64) {
-        self.record_noting(value, &mut Since::default());
-    }
-
-    /// Counts a value, of which `since` is to know.
-    #[inline]
-    pub(crate) fn record_noting(&mut self, value: u64, since: &mut Since) {
         let index = bucket(value);
         match self.counts.get_mut(index) {
             Some(count) => *count += 1,
@@ -50,8 +44,6 @@ impl Histogram {
         if value > self.max {
             self.max = value;
         }
-        since.low = since.low.min(index);
-        since.high = since.high.max(index);
     }
 
     /// Makes room for a bucket that was never used and counts one value in it.
@@ -67,37 +59,6 @@ impl Histogram {
     pub fn clear(&mut self) {
         self.counts.fill(0);
         *self = Self { counts: core::mem::take(&mut self.counts), ..Self::default() };
-    }
-
-    /// Quantiles, in ascending order, of what was counted since this was last asked with the same
-    /// `since`; within half a bucket. `None` of nothing.
-    pub(crate) fn quantiles_since<const N: usize>(
-        &self,
-        since: &mut Since,
-        qs: [f64; N],
-    ) -> Option<[f64; N]> {
-        let total = self.count - since.count;
-        if total == 0 {
-            return None;
-        }
-        since.counts.resize(self.counts.len(), 0);
-        let ranks = qs.map(|q| (q * (total - 1) as f64 + 0.5) as u64);
-        let mut found = [0.0; N];
-        let (mut below, mut next) = (0, 0);
-        let touched = since.low..=since.high;
-        let counts = self.counts[touched.clone()].iter().zip(&mut since.counts[touched]);
-        for (at, (count, then)) in (since.low..).zip(counts) {
-            below += *count - *then;
-            *then = *count;
-            while next < N && below > ranks[next] {
-                let (low, width) = bounds(at);
-                found[next] = low as f64 + (width - 1) as f64 / 2.0;
-                next += 1;
-            }
-        }
-        since.count = self.count;
-        (since.low, since.high) = (usize::MAX, 0);
-        Some(found)
     }
 
     pub const fn count(&self) -> u64 {
@@ -125,27 +86,70 @@ impl Histogram {
     }
 }
 
-/// What a histogram had counted at some moment, and which of its buckets counted more since: so that
-/// what came since costs as much as it is spread, and not as the histogram is long.
+/// The values of one row of a time series, for its quantiles. Of many, every second one is kept, then
+/// every fourth and so on: no fewer than half of [`Row::MOST`], evenly spaced. The largest is exact.
 #[derive(Clone, Debug)]
-pub(crate) struct Since {
-    counts: Vec<u64>,
-    count: u64,
-    low: usize,
-    high: usize,
+pub(crate) struct Row {
+    values: Vec<u64>,
+    /// Of so many values one is kept.
+    stride: u32,
+    skipped: u32,
+    max: u64,
 }
 
-impl Default for Since {
+impl Default for Row {
     fn default() -> Self {
-        Self { counts: Vec::new(), count: 0, low: usize::MAX, high: 0 }
+        Self { values: Vec::new(), stride: 1, skipped: 0, max: 0 }
     }
 }
 
-impl Since {
-    /// The histogram is cleared.
+impl Row {
+    const MOST: usize = 512;
+
+    #[inline]
+    pub(crate) fn record(&mut self, value: u64) {
+        self.max = self.max.max(value);
+        self.skipped += 1;
+        if self.skipped >= self.stride {
+            self.skipped = 0;
+            self.keep(value);
+        }
+    }
+
+    fn keep(&mut self, value: u64) {
+        if self.values.len() == Self::MOST {
+            let mut is_kept = false;
+            self.values.retain(|_| {
+                is_kept = !is_kept;
+                is_kept
+            });
+            self.stride *= 2;
+        }
+        self.values.push(value);
+    }
+
+    /// Quantiles in ascending order, of the values kept; 1 is the largest of all. `None` of nothing.
+    /// The next row begins.
+    pub(crate) fn close<const N: usize>(&mut self, qs: [f64; N]) -> Option<[f64; N]> {
+        let last = self.values.len().checked_sub(1)?;
+        let mut from = 0;
+        let found = qs.map(|q| {
+            if q >= 1.0 {
+                return self.max as f64;
+            }
+            let rank = (q * last as f64 + 0.5) as usize;
+            let (_, value, _) = self.values[from..].select_nth_unstable(rank - from);
+            let value = *value as f64;
+            from = rank;
+            value
+        });
+        self.clear();
+        Some(found)
+    }
+
     pub(crate) fn clear(&mut self) {
-        self.counts.fill(0);
-        *self = Self { counts: core::mem::take(&mut self.counts), ..Self::default() };
+        self.values.clear();
+        *self = Self { values: core::mem::take(&mut self.values), ..Self::default() };
     }
 }
 
@@ -332,17 +336,19 @@ mod tests {
 
     #[test]
     fn quantiles_of_a_row_are_of_that_row() {
-        let (mut histogram, mut since) = (Histogram::new(), Since::default());
-        let row = |values: std::ops::Range<u64>, histogram: &mut Histogram, since: &mut Since| {
-            values.for_each(|value| histogram.record_noting(value, since));
-            histogram.quantiles_since(since, [0.0, 0.5, 1.0])
+        let mut row = Row::default();
+        let mut of = |values: std::ops::Range<u64>| {
+            values.rev().for_each(|value| row.record(value));
+            row.close([0.0, 0.5, 1.0])
         };
-        assert_eq!(row(0..0, &mut histogram, &mut since), None);
-        assert_eq!(row(100..201, &mut histogram, &mut since), Some([100.0, 150.0, 200.0]));
-        assert_eq!(row(10..31, &mut histogram, &mut since), Some([10.0, 20.0, 30.0]));
-        assert_eq!(row(0..0, &mut histogram, &mut since), None);
-        let high = row(400_000..400_001, &mut histogram, &mut since).expect("one value");
-        assert!((high[1] / 400_000.0 - 1.0).abs() < 0.004, "{high:?}");
+        assert_eq!(of(0..0), None);
+        assert_eq!(of(100..201), Some([100.0, 150.0, 200.0]));
+        assert_eq!(of(10..31), Some([10.0, 20.0, 30.0]));
+        assert_eq!(of(0..0), None);
+        let [low, median, high] = of(0..1_000_000).expect("values");
+        assert!(low < 5_000.0 && (median - 500_000.0).abs() < 5_000.0, "{low} {median}");
+        assert_eq!(high, 999_999.0);
+        assert_eq!(of(7..8), Some([7.0; 3]));
     }
 
     #[test]

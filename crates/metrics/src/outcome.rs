@@ -268,7 +268,7 @@ pub struct TransferMetrics {
     pub open_by_size: [u64; 3],
     /// From the connection request until the last byte was acknowledged.
     pub completion: Distribution,
-    /// Small, medium and large ones, see [`size_class`].
+    /// Small, medium and large ones, see `size_class`.
     pub by_size: [Distribution; 3],
     /// That time over the least possible on the empty path, in thousandths.
     pub slowdown: Distribution,

@@ -9,7 +9,7 @@ use super::digest::Digest;
 use super::frames::Frames;
 use super::phases::Phases;
 use super::transfers::Transfers;
-use crate::histogram::{Histogram, Since};
+use crate::histogram::{Histogram, Row};
 use crate::outcome::{Counts, FlowMetrics, Numbered};
 use crate::qoe::{EmptyPath, Jitter};
 use crate::series::{FlowSeries, StepDelay, inflight};
@@ -27,8 +27,8 @@ pub(super) struct FlowState {
     at_row: Counts,
     /// Count and sum of `rtt` when the row began.
     rtt_at_row: (u64, u128),
-    /// Counts of `rtt`, `owd` and `ping` when the row began.
-    then: [Since; 3],
+    /// Values of `rtt`, `owd` and `ping` in this row.
+    in_row: [Row; 3],
     warmup: Time,
 
     srtt: Histogram,
@@ -72,7 +72,7 @@ impl FlowState {
             at_warmup: Counts::default(),
             at_row: Counts::default(),
             rtt_at_row: (0, 0),
-            then: Default::default(),
+            in_row: Default::default(),
             warmup,
             srtt: Histogram::new(),
             cwnd: Histogram::new(),
@@ -139,7 +139,8 @@ impl FlowState {
     #[inline]
     pub(super) fn on_rtt(&mut self, rtt: Span) {
         let rtt = rtt.as_nanos();
-        self.rtt.record_noting(rtt, &mut self.then[0]);
+        self.rtt.record(rtt);
+        self.in_row[0].record(rtt);
         if rtt > self.rtt_max_in_row {
             self.rtt_max_in_row = rtt;
         }
@@ -150,7 +151,8 @@ impl FlowState {
         self.ping_in_row.sum += u128::from(rtt.as_nanos());
         self.ping_in_row.max = self.ping_in_row.max.max(rtt.as_nanos());
         if now - rtt >= self.warmup {
-            self.ping.record_noting(rtt.as_nanos(), &mut self.then[2]);
+            self.ping.record(rtt.as_nanos());
+            self.in_row[2].record(rtt.as_nanos());
         }
     }
 
@@ -200,7 +202,7 @@ impl FlowState {
         self.at_warmup = self.total;
         self.rtt_at_row.0 = self.rtt_at_row.0.wrapping_sub(self.rtt.count());
         self.rtt_at_row.1 = self.rtt_at_row.1.wrapping_sub(self.rtt.sum());
-        self.then.iter_mut().for_each(Since::clear);
+        self.in_row.iter_mut().for_each(Row::clear);
         self.rtt.clear();
         self.owd.clear();
         self.ipdv.clear();
@@ -221,12 +223,9 @@ impl FlowState {
             max: self.rtt_max_in_row.max(self.ping_in_row.max),
         };
         row.push(mbps(delta.delivered_bytes, length), rtt, delta.retransmits);
-        let [rtt_then, owd_then, ping_then] = &mut self.then;
-        let rtt = self
-            .rtt
-            .quantiles_since(rtt_then, [0.5, 0.95])
-            .or_else(|| self.ping.quantiles_since(ping_then, [0.5, 0.95]));
-        let owd = self.owd.quantiles_since(owd_then, [0.5, 0.95, 1.0]);
+        let [rtts, owds, pings] = &mut self.in_row;
+        let rtt = rtts.close([0.5, 0.95]).or_else(|| pings.close([0.5, 0.95]));
+        let owd = owds.close([0.5, 0.95, 1.0]);
         // What is dropped may have been sent in the row before.
         let sent = delta.sent_packets.max(delta.dropped_packets);
         row.push_delays(rtt, owd, self.frames.delays_in_row());
@@ -362,7 +361,9 @@ impl FlowState {
         if packet.ecn == Ecn::Ce {
             self.total.ce_packets += u64::from(packet.segments);
         }
-        self.owd.record_noting(now.after(packet.sent).as_nanos(), &mut self.then[1]);
+        let owd = now.after(packet.sent).as_nanos();
+        self.owd.record(owd);
+        self.in_row[1].record(owd);
     }
 
     fn on_datagram(&mut self, now: Time, sent: Time, number: u32) {

@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 
 use sojourn_core::{Span, Time};
 
-use crate::histogram::{Histogram, Since};
+use crate::histogram::{Histogram, Row};
 use crate::outcome::{FrameMetrics, STALL_THRESHOLDS_MS, Stall};
 use crate::qoe::{FreezeDetector, FreezeRule, Freezes};
 
@@ -25,7 +25,7 @@ pub(super) struct Frames {
     complete: u64,
     lost: u64,
     delay: Histogram,
-    delay_then: Since,
+    delays_in_row: Row,
     gap: Histogram,
     /// Sum of squared gaps, in square seconds.
     squares: f64,
@@ -62,7 +62,7 @@ impl Default for Frames {
             complete: 0,
             lost: 0,
             delay: Histogram::new(),
-            delay_then: Since::default(),
+            delays_in_row: Row::default(),
             gap: Histogram::new(),
             squares: 0.0,
             last_complete: None,
@@ -122,11 +122,11 @@ impl Frames {
 
     /// Median and largest delay of the frames that became complete since this was last asked.
     pub(super) fn delays_in_row(&mut self) -> Option<[f64; 2]> {
-        self.delay.quantiles_since(&mut self.delay_then, [0.5, 1.0])
+        self.delays_in_row.close([0.5, 1.0])
     }
 
     pub(super) fn end_warmup(&mut self) {
-        self.delay_then.clear();
+        self.delays_in_row.clear();
         self.complete = 0;
         self.lost = 0;
         self.delay.clear();
@@ -159,7 +159,8 @@ impl Frames {
 
     fn on_complete(&mut self, now: Time, delay: Span) {
         self.complete += 1;
-        self.delay.record_noting(delay.as_nanos(), &mut self.delay_then);
+        self.delay.record(delay.as_nanos());
+        self.delays_in_row.record(delay.as_nanos());
         if let Some(last) = self.last_complete {
             let gap = now.since(last);
             self.gap.record(gap.as_nanos());
