@@ -234,64 +234,40 @@ impl Form for f64 {
     }
 }
 
-impl Form for Span {
-    type Value = Self;
-    const KIND: ParamKind = ParamKind::Span;
+/// A value with a unit that is read and printed as itself.
+macro_rules! quantity {
+    ($type:ty, $kind:expr, $hold:ident $(, $bounds:item)?) => {
+        impl Form for $type {
+            type Value = Self;
+            const KIND: ParamKind = $kind;
+            $($bounds)?
+
+            fn read(text: &str, param: &Param) -> Result<Self, SpecError> {
+                let value = text.parse().map_err(|error: SpecError| error.within(param.name))?;
+                Self::check(&value, param)?;
+                Ok(value)
+            }
+
+            fn check(value: &Self, param: &Param) -> Result<(), SpecError> {
+                check(param.bounds.$hold(*value), value, param)
+            }
+
+            fn show(value: &Self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(value, f)
+            }
+        }
+    };
+}
+
+quantity!(
+    Span,
+    ParamKind::Span,
+    hold_time,
     /// Longer than any run, and far from overflow.
     const BOUNDS: Bounds = time(Self::from_nanos(0), Self::from_secs(1_000_000));
-
-    fn read(text: &str, param: &Param) -> Result<Self, SpecError> {
-        let span = text.parse().map_err(|error: SpecError| error.within(param.name))?;
-        Self::check(&span, param)?;
-        Ok(span)
-    }
-
-    fn check(value: &Self, param: &Param) -> Result<(), SpecError> {
-        check(param.bounds.hold_time(*value), value, param)
-    }
-
-    fn show(value: &Self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(value, f)
-    }
-}
-
-impl Form for Rate {
-    type Value = Self;
-    const KIND: ParamKind = ParamKind::Rate;
-
-    fn read(text: &str, param: &Param) -> Result<Self, SpecError> {
-        let rate = text.parse().map_err(|error: SpecError| error.within(param.name))?;
-        Self::check(&rate, param)?;
-        Ok(rate)
-    }
-
-    fn check(value: &Self, param: &Param) -> Result<(), SpecError> {
-        check(param.bounds.hold_rate(*value), value, param)
-    }
-
-    fn show(value: &Self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(value, f)
-    }
-}
-
-impl Form for Bytes {
-    type Value = Self;
-    const KIND: ParamKind = ParamKind::Size;
-
-    fn read(text: &str, param: &Param) -> Result<Self, SpecError> {
-        let size = text.parse().map_err(|error: SpecError| error.within(param.name))?;
-        Self::check(&size, param)?;
-        Ok(size)
-    }
-
-    fn check(value: &Self, param: &Param) -> Result<(), SpecError> {
-        check(param.bounds.hold_size(*value), value, param)
-    }
-
-    fn show(value: &Self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(value, f)
-    }
-}
+);
+quantity!(Rate, ParamKind::Rate, hold_rate);
+quantity!(Bytes, ParamKind::Size, hold_size);
 
 /// A switch whose name stands alone for on, and is left out for off.
 #[derive(Clone, Copy, Debug)]
