@@ -9,4 +9,9 @@ extern crate alloc;
 pub mod mac;
 pub mod medium;
 pub mod phy;
+mod port;
 pub mod queueing;
+mod radio;
+
+pub use port::{Listener, Port};
+pub use radio::{Radio, RadioConfig};

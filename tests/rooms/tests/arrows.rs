@@ -12,7 +12,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("model", &["core"]),
     ("metrics", &["core"]),
     ("wire", &["core", "qdisc", "link"]),
-    ("wifi", &["core", "qdisc"]),
+    ("wifi", &["core", "qdisc", "wire"]),
     ("host", &["core", "cca"]),
     ("scenario", &["core", "cca", "qdisc", "link", "wire", "host"]),
     ("sim", &["core", "cca", "qdisc", "link", "wire", "host", "scenario"]),

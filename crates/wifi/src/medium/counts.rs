@@ -33,8 +33,13 @@ pub struct LinkCounts {
     pub airtime: Span,
     /// The medium's `exchanges`, as far as they are this link's.
     pub exchanges: Span,
+    /// Attempts to send data, or an RTS before it, and those of them that overlapped.
+    pub attempts: u64,
+    pub collided: u64,
     pub ppdus: u64,
     pub mpdus: u64,
+    /// MPDUs sent that did not arrive, and so were sent again or given up.
+    pub failed: u64,
     pub psdu_octets: u64,
     pub delivered: u64,
     pub delivered_bytes: u64,

@@ -2,7 +2,7 @@
 //! 10.23.2, and 10.3.2 for the times of responses).
 
 use sojourn_core::{Span, Time};
-use sojourn_qdisc::{Reshape, Sink};
+use sojourn_qdisc::Reshape;
 
 use super::link::Sending;
 use super::{CATEGORIES, Medium, Txop};
@@ -11,6 +11,7 @@ use crate::mac::block_ack::Fate;
 use crate::mac::edca::AccessCategory;
 use crate::mac::frames;
 use crate::phy::Mode;
+use crate::port::Listener;
 
 /// A data PPDU that has been put together.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +48,7 @@ const RX_PHY_START_DELAY: Span = Span::from_micros(20);
 
 impl<P: Reshape + Send> Medium<P> {
     /// The countdown of one function is over, or of several.
-    pub(super) fn contend(&mut self, now: Time, sink: &mut dyn Sink<P>) {
+    pub(super) fn contend(&mut self, now: Time, listener: &mut dyn Listener<P>) {
         let slot = self.config.slot;
         let mut winners = core::mem::take(&mut self.winners);
         let mut attempts = core::mem::take(&mut self.attempts);
@@ -71,7 +72,7 @@ impl<P: Reshape + Send> Medium<P> {
             if is_beaten {
                 continue;
             }
-            match self.attempt(now, winner, sink) {
+            match self.attempt(now, winner, listener) {
                 Some(attempt) => attempts.push(attempt),
                 None => self.edcafs[usize::from(winner)].has_frames = false,
             }
@@ -92,10 +93,10 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// What an EDCA function sends first.
-    fn attempt(&mut self, now: Time, index: u16, sink: &mut dyn Sink<P>) -> Option<Attempt> {
+    fn attempt(&mut self, now: Time, index: u16, listener: &mut dyn Listener<P>) -> Option<Attempt> {
         let limit = self.edcafs[usize::from(index)].parameters.txop_limit;
         let limit = if limit.is_zero() { Span::from_secs(1) } else { limit };
-        self.next_frame(now, index, limit, true, sink)
+        self.next_frame(now, index, limit, true, listener)
     }
 
     /// What an EDCA function sends within `left`, response included.
@@ -105,7 +106,7 @@ impl<P: Reshape + Send> Medium<P> {
         index: u16,
         left: Span,
         is_first: bool,
-        sink: &mut dyn Sink<P>,
+        listener: &mut dyn Listener<P>,
     ) -> Option<Attempt> {
         let (node, ac) = (usize::from(index) / CATEGORIES, usize::from(index) % CATEGORIES);
         let sifs = self.config.sifs;
@@ -125,7 +126,7 @@ impl<P: Reshape + Send> Medium<P> {
             }
             first.ppdu
         } else {
-            self.put_together(now, node, ac, left, is_first, sink)?
+            self.put_together(now, node, ac, left, is_first, listener)?
         };
         let sending = self.links[ppdu.link as usize].sending;
         let octets = ppdu.psdu.octets(&sending.mode);
@@ -142,7 +143,7 @@ impl<P: Reshape + Send> Medium<P> {
         ac: usize,
         left: Span,
         is_first: bool,
-        sink: &mut dyn Sink<P>,
+        listener: &mut dyn Listener<P>,
     ) -> Option<Ppdu> {
         // CoDel may have dropped all that a station had.
         for _ in 0..=self.config.stations.len() {
@@ -154,7 +155,7 @@ impl<P: Reshape + Send> Medium<P> {
             // One frame alone has the shorter response.
             for response in [response, sending.ack] {
                 let room = left.saturating_sub(sifs + response);
-                let ppdu = self.build(now, node, station, ac, room, is_first, sink);
+                let ppdu = self.build(now, node, station, ac, room, is_first, listener);
                 if ppdu.is_some() {
                     return ppdu;
                 }
@@ -176,6 +177,7 @@ impl<P: Reshape + Send> Medium<P> {
                 link = ppdu.link as usize;
                 let sending = self.links[link].sending;
                 self.air.attempts += 1;
+                self.counts[link / CATEGORIES].attempts += 1;
                 if has_rts {
                     at += sending.rts + sifs + sending.cts + sifs;
                     self.air.rts += sending.rts;
@@ -235,13 +237,13 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// The holder of the medium sends on, or ends its TXOP.
-    pub(super) fn continue_txop(&mut self, now: Time, txop: Txop, sink: &mut dyn Sink<P>) {
+    pub(super) fn continue_txop(&mut self, now: Time, txop: Txop, listener: &mut dyn Listener<P>) {
         let sifs = self.config.sifs;
         let index = usize::from(txop.edcaf);
         let start = now + sifs;
         let left = txop.until.since(start);
         if self.edcafs[index].has_frames
-            && let Some(attempt) = self.next_frame(now, txop.edcaf, left, false, sink)
+            && let Some(attempt) = self.next_frame(now, txop.edcaf, left, false, listener)
         {
             self.air.idle += sifs;
             self.idle_since = start;
@@ -283,6 +285,10 @@ impl<P: Reshape + Send> Medium<P> {
                     let link = ppdu.link as usize;
                     self.air.attempts += 1;
                     self.air.collided += 1;
+                    let counts = &mut self.counts[link / CATEGORIES];
+                    counts.attempts += 1;
+                    counts.collided += 1;
+                    counts.failed += if has_rts { 0 } else { u64::from(ppdu.psdu.mpdus) };
                     let mode = self.links[link].sending.mode;
                     if has_rts {
                         self.air.rts += attempt.time;
@@ -390,6 +396,8 @@ impl<P: Reshape + Send> Medium<P> {
             msdu.ppdu = 0;
         }
         agreement.to_repeat += repeat;
+        let failed = ppdu.psdu.mpdus - received;
+        self.counts[link / CATEGORIES].failed += u64::from(failed);
         self.pending[index] -= done;
         self.complete(ppdu, done > 0, end);
         received

@@ -16,48 +16,20 @@ pub use counts::{AirCounts, LinkCounts};
 pub(crate) use link::Link;
 
 use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
-use sojourn_core::{DropReason, Purpose, Span, SpecError, Stream, StreamAddress, Time};
-use sojourn_qdisc::{Reshape, Sink};
+use sojourn_core::{Purpose, Span, SpecError, Stream, StreamAddress, Time};
+use sojourn_qdisc::Reshape;
 
 use crate::mac::aggregation::Psdu;
 use crate::mac::block_ack::Fate;
 use crate::mac::classify::access_category;
 use crate::mac::edca::{AccessCategory, Countdown, Edcaf};
+use crate::phy::Mode;
+use crate::port::{Listener, Port};
 use crate::queueing::{Addressed, Hardware, Queue, QueueKind};
-
-/// Where a packet enters, and by which it is known when it comes out at the other end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Port(u16);
-
-impl Port {
-    /// From the access point to a station.
-    pub const fn down(station: u16) -> Self {
-        Self(2 * station)
-    }
-
-    /// From a station to the access point.
-    pub const fn up(station: u16) -> Self {
-        Self(2 * station + 1)
-    }
-
-    pub const fn new(index: u16) -> Self {
-        Self(index)
-    }
-
-    pub const fn index(self) -> u16 {
-        self.0
-    }
-
-    const fn station(self) -> usize {
-        self.0 as usize / 2
-    }
-
-    const fn is_up(self) -> bool {
-        self.0 % 2 == 1
-    }
-}
 
 const CATEGORIES: usize = AccessCategory::COUNT;
 
@@ -168,17 +140,17 @@ impl<P: Reshape + Send> Medium<P> {
         })
     }
 
-    /// A packet enters at `port`; the sink is told if it or another one is dropped.
+    /// A packet enters at `port`; the listener is told if it or another one is dropped.
     #[inline]
-    pub fn offer(&mut self, now: Time, port: Port, packet: P, sink: &mut dyn Sink<P>) {
+    pub fn offer(&mut self, now: Time, port: Port, packet: P, listener: &mut dyn Listener<P>) {
         let ac =
             if self.config.is_qos { access_category(packet.dscp()) } else { AccessCategory::Be };
         let node = if port.is_up() { port.station() + 1 } else { 0 };
         let station = if port.is_up() { 0 } else { port.station() as u16 };
         self.arrivals += 1;
-        let packet = Addressed { packet, station, order: self.arrivals, arrived: now };
-        let taken = self.queues[node].offer(now, ac, packet, sink);
-        self.note(now, node, ac, taken, Some(usize::from(station)), sink);
+        let packet = Addressed { packet, port, station, order: self.arrivals, arrived: now };
+        let taken = self.queues[node].offer(now, ac, packet, listener);
+        self.note(now, node, ac, taken, Some(usize::from(station)), listener);
     }
 
     /// When something is to be done; never while nobody has anything to send.
@@ -189,20 +161,20 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// Does what is due.
-    pub fn on_wake(&mut self, now: Time, sink: &mut dyn Sink<P>) {
+    pub fn on_wake(&mut self, now: Time, listener: &mut dyn Listener<P>) {
         if self.arrive_at <= now {
-            self.arrive(now, sink);
+            self.arrive(now, listener);
         }
         if self.queues[0].held_back_until() <= now {
             self.queues[0].wake();
             for ac in AccessCategory::ALL {
-                self.refill(now, 0, ac, sink);
+                self.refill(now, 0, ac, listener);
             }
         }
         if self.next_access <= now {
             match self.txop {
-                Some(txop) => self.continue_txop(now, txop, sink),
-                None => self.contend(now, sink),
+                Some(txop) => self.continue_txop(now, txop, listener),
+                None => self.contend(now, listener),
             }
         }
     }
@@ -229,6 +201,48 @@ impl<P: Reshape + Send> Medium<P> {
 
     pub fn stations(&self) -> usize {
         self.config.stations.len()
+    }
+
+    /// Whether something has come out and was not yet taken.
+    #[inline]
+    pub(crate) fn has_delivered(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
+    /// How a port sends.
+    pub(crate) fn mode(&self, port: Port) -> Mode {
+        self.links[usize::from(port.index()) * CATEGORIES].sending.mode
+    }
+
+    /// How long the packet has waited that has waited longest to enter a frame at this port. Below a
+    /// discipline that all stations share, it may be another station's.
+    pub(crate) fn oldest_at(&self, now: Time, port: Port) -> Span {
+        let (node, station) = if port.is_up() { (port.station() + 1, 0) } else { (0, port.station()) };
+        self.queues[node].oldest_of(now, station)
+    }
+
+    /// Whether every moment was counted once, and nothing is left behind when nobody has anything
+    /// to send.
+    ///
+    /// # Errors
+    /// What does not hold, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let air = &self.air;
+        let (sum, until) = (air.idle + air.exchanges + air.collisions, self.idle_since);
+        if sum != until.since(Time::ZERO) {
+            return Err(format!("idle, exchanges and collisions are {sum} of {until}"));
+        }
+        let stations =
+            self.counts.iter().fold(Span::ZERO, |sum, counts| sum + counts.exchanges);
+        if stations != air.exchanges {
+            let whole = air.exchanges;
+            return Err(format!("stations used the air for {stations} and the medium for {whole}"));
+        }
+        let pending = self.pending_airtime();
+        if self.next_wake().is_never() && !pending.is_zero() {
+            return Err(format!("{pending} of aggregates are ready and nobody will send them"));
+        }
+        Ok(())
     }
 
     /// Packets that wait at the access point, or at a station.
@@ -291,9 +305,9 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// Takes from above what a driver has room for.
-    fn refill(&mut self, now: Time, node: usize, ac: AccessCategory, sink: &mut dyn Sink<P>) {
-        let taken = self.queues[node].refill(now, ac, sink);
-        self.note(now, node, ac, taken, None, sink);
+    fn refill(&mut self, now: Time, node: usize, ac: AccessCategory, listener: &mut dyn Listener<P>) {
+        let taken = self.queues[node].refill(now, ac, listener);
+        self.note(now, node, ac, taken, None, listener);
     }
 
     /// So many packets more may be sent, for `station` if they are of one only.
@@ -304,7 +318,7 @@ impl<P: Reshape + Send> Medium<P> {
         ac: AccessCategory,
         taken: u32,
         station: Option<usize>,
-        sink: &mut dyn Sink<P>,
+        listener: &mut dyn Listener<P>,
     ) {
         let index = node * CATEGORIES + ac as usize;
         self.pending[index] += taken;
@@ -313,7 +327,7 @@ impl<P: Reshape + Send> Medium<P> {
             // Whoever else had packets and was not held has aggregates already.
             let (hardware, prepared) = (self.config.queue.hardware, &self.prepared[ac as usize]);
             if !station.is_some_and(|station| Self::is_held(hardware, prepared, station)) {
-                self.prepare(now, ac, sink);
+                self.prepare(now, ac, listener);
             }
             if self.prepared[ac as usize].is_empty() {
                 return;
@@ -336,7 +350,7 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// Fills the hardware of the access point (the loop of algorithm 3).
-    fn prepare(&mut self, now: Time, ac: AccessCategory, sink: &mut dyn Sink<P>) {
+    fn prepare(&mut self, now: Time, ac: AccessCategory, listener: &mut dyn Listener<P>) {
         let limit = self.edcafs[ac as usize].parameters.txop_limit;
         let limit = if limit.is_zero() { Span::from_secs(1) } else { limit };
         // A station may turn out to have nothing, when CoDel has dropped it all or its window is full.
@@ -351,7 +365,7 @@ impl<P: Reshape + Send> Medium<P> {
             let link = Self::link_index(0, station, ac as usize);
             let sending = self.links[link].sending;
             let room = limit.saturating_sub(self.config.sifs + sending.block_ack);
-            let Some(ppdu) = self.build(now, 0, station, ac as usize, room, true, sink) else {
+            let Some(ppdu) = self.build(now, 0, station, ac as usize, room, true, listener) else {
                 patience -= 1;
                 continue;
             };
@@ -375,7 +389,7 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// Frames are decoded at the recipients, who pass them on in order.
-    fn arrive(&mut self, now: Time, sink: &mut dyn Sink<P>) {
+    fn arrive(&mut self, now: Time, listener: &mut dyn Listener<P>) {
         self.arrive_at = Time::NEVER;
         for number in 0..self.arriving.len() {
             let link = self.arriving[number] as usize;
@@ -393,10 +407,10 @@ impl<P: Reshape + Send> Medium<P> {
                     self.outbox.push_back((Port::new(port as u16), msdu.packet));
                 } else {
                     counts.discarded += 1;
-                    sink.dropped(now, msdu.packet, DropReason::Medium);
+                    listener.given_up(now, Port::new(port as u16), msdu.packet);
                 }
             }
-            self.refill(now, node, ac, sink);
+            self.refill(now, node, ac, listener);
         }
         self.arriving.clear();
     }
@@ -440,7 +454,7 @@ impl<P: Reshape + Send> Medium<P> {
         ac: usize,
         limit: Span,
         is_exempt: bool,
-        sink: &mut dyn Sink<P>,
+        listener: &mut dyn Listener<P>,
     ) -> Option<exchange::Ppdu> {
         let index = Self::link_index(node, station, ac);
         let link = &mut self.links[index];
@@ -484,7 +498,7 @@ impl<P: Reshape + Send> Medium<P> {
             }
         }
         while link.agreement.has_room(limits.window()) {
-            let Some(first) = queue.first(now, station, category, sink) else { break };
+            let Some(first) = queue.first(now, station, category, listener) else { break };
             let mut body = crate::mac::aggregation::msdu_octets(first.packet.ip_len());
             let is_qos = self.config.is_qos;
             let mut mpdu = crate::mac::aggregation::mpdu_octets(body, is_qos);
@@ -492,11 +506,12 @@ impl<P: Reshape + Send> Medium<P> {
                 break;
             }
             let first = queue.pop(station, category)?;
+            listener.framed(now, first.port, &first.packet, now.since(first.arrived));
             psdu.add(mpdu);
             link.agreement.append(link::msdu(first, mpdu, ppdu));
             // Further packets join it in an A-MSDU.
             let mut joined = 1;
-            while let Some(next) = queue.first(now, station, category, sink) {
+            while let Some(next) = queue.first(now, station, category, listener) {
                 let longer = link::amsdu_octets(body, joined, next.packet.ip_len());
                 let with = crate::mac::aggregation::mpdu_octets(longer, is_qos);
                 let octets = psdu.octets_with_last(with);
@@ -504,6 +519,7 @@ impl<P: Reshape + Send> Medium<P> {
                     break;
                 }
                 let next = queue.pop(station, category)?;
+                listener.framed(now, next.port, &next.packet, now.since(next.arrived));
                 link.agreement.append(link::msdu(next, 0, ppdu));
                 joined += 1;
                 (body, mpdu) = (longer, with);

@@ -1,7 +1,7 @@
 //! Saturated cells against Bianchi's published figures, and what must hold in every cell.
 
 use proptest::prelude::*;
-use sojourn_core::{Ecn, FlowKey, PureAck, Queued};
+use sojourn_core::{DropReason, Ecn, FlowKey, PureAck, Queued};
 
 use super::*;
 use crate::mac::aggregation::Limits;
@@ -59,12 +59,24 @@ impl Reshape for Numbered {
 #[derive(Default)]
 struct Drops(u64);
 
-impl Sink<Numbered> for Drops {
-    fn dropped(&mut self, _: Time, _: Numbered, _: DropReason) {
+impl Listener<Numbered> for Drops {
+    fn entered(&mut self, _: Time, _: Port, _: &Numbered) {}
+
+    fn refused(&mut self, _: Time, _: Port, _: Numbered, _: DropReason) {
         self.0 += 1;
     }
 
-    fn marked(&mut self, _: Time, _: &Numbered) {}
+    fn framed(&mut self, _: Time, _: Port, _: &Numbered, _: Span) {}
+
+    fn marked(&mut self, _: Time, _: Port, _: &Numbered) {}
+
+    fn dropped(&mut self, _: Time, _: Port, _: Numbered, _: DropReason) {
+        self.0 += 1;
+    }
+
+    fn given_up(&mut self, _: Time, _: Port, _: Numbered) {
+        self.0 += 1;
+    }
 }
 
 const QUEUE: DriverConfig = DriverConfig { limit: 10, order: Order::RoundRobin, upper: None };

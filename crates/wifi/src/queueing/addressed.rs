@@ -3,9 +3,12 @@
 use sojourn_core::{DropReason, Ecn, FlowKey, PureAck, Queued, Time};
 use sojourn_qdisc::{Reshape, Sink};
 
+use crate::port::{Listener, Port};
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Addressed<P> {
     pub(crate) packet: P,
+    pub(crate) port: Port,
     /// The station at the other end, or this one if it sends.
     pub(crate) station: u16,
     /// Grows with every arrival.
@@ -63,18 +66,14 @@ impl<P: Reshape> Reshape for Addressed<P> {
 }
 
 /// Passes on what a discipline drops and marks.
-pub(crate) struct Refused<'a, P> {
-    pub(crate) sink: &'a mut dyn Sink<P>,
-    pub(crate) dropped: u64,
-}
+pub(crate) struct PassedOn<'a, P>(pub(crate) &'a mut dyn Listener<P>);
 
-impl<P> Sink<Addressed<P>> for Refused<'_, P> {
+impl<P> Sink<Addressed<P>> for PassedOn<'_, P> {
     fn dropped(&mut self, now: Time, packet: Addressed<P>, why: DropReason) {
-        self.dropped += 1;
-        self.sink.dropped(now, packet.packet, why);
+        self.0.dropped(now, packet.port, packet.packet, why);
     }
 
     fn marked(&mut self, now: Time, packet: &Addressed<P>) {
-        self.sink.marked(now, &packet.packet);
+        self.0.marked(now, packet.port, &packet.packet);
     }
 }

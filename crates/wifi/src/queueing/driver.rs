@@ -5,10 +5,11 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use sojourn_core::{DropReason, Span, Stream, Time};
-use sojourn_qdisc::{AnyQdisc, Config, Dequeue, Enqueue, Qdisc, Reshape, Sink};
+use sojourn_qdisc::{AnyQdisc, Config, Dequeue, Enqueue, Qdisc, Reshape};
 
-use super::{Addressed, Refused};
+use super::{Addressed, PassedOn};
 use crate::mac::edca::AccessCategory;
+use crate::port::Listener;
 
 /// How the stations take turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,30 +68,32 @@ impl<P: Reshape + Send> Driver<P> {
         now: Time,
         ac: AccessCategory,
         packet: Addressed<P>,
-        sink: &mut dyn Sink<P>,
+        listener: &mut dyn Listener<P>,
     ) -> u32 {
         if let Some(upper) = self.upper.get_mut(ac as usize) {
-            let mut refused = Refused { sink: &mut *sink, dropped: 0 };
-            if let Enqueue::Dropped(packet, why) = upper.enqueue(now, packet, &mut refused) {
-                sink.dropped(now, packet.packet, why);
+            match upper.enqueue(now, packet, &mut PassedOn(&mut *listener)) {
+                Enqueue::Queued => listener.entered(now, packet.port, &packet.packet),
+                Enqueue::Dropped(packet, why) => {
+                    listener.refused(now, packet.port, packet.packet, why);
+                }
             }
-            return self.refill(now, ac, sink);
+            return self.refill(now, ac, listener);
         }
         if self.held[ac as usize] >= self.limit {
-            sink.dropped(now, packet.packet, DropReason::Full);
+            listener.refused(now, packet.port, packet.packet, DropReason::Full);
             return 0;
         }
+        listener.entered(now, packet.port, &packet.packet);
         self.take(ac, packet);
         1
     }
 
     /// Takes from the discipline above what the buffer has room for.
-    pub(crate) fn refill(&mut self, now: Time, ac: AccessCategory, sink: &mut dyn Sink<P>) -> u32 {
+    pub(crate) fn refill(&mut self, now: Time, ac: AccessCategory, listener: &mut dyn Listener<P>) -> u32 {
         let mut taken = 0;
         while self.held[ac as usize] < self.limit {
             let Some(upper) = self.upper.get_mut(ac as usize) else { break };
-            let mut refused = Refused { sink: &mut *sink, dropped: 0 };
-            match upper.dequeue(now, &mut refused) {
+            match upper.dequeue(now, &mut PassedOn(&mut *listener)) {
                 Dequeue::Packet(packet, _) => {
                     self.take(ac, packet);
                     taken += 1;
@@ -165,6 +168,15 @@ impl<P: Reshape + Send> Driver<P> {
         let above = self.upper.iter().filter_map(Qdisc::oldest);
         let here = self.waiting.iter().filter_map(|queue| Some(queue.front()?.arrived));
         above.chain(here).min().map_or(Span::ZERO, |arrived| now.since(arrived))
+    }
+
+    /// When the packet came that has waited longest for a station: the first in its buffer, else the
+    /// first of all that is above.
+    pub(crate) fn oldest_of(&self, station: usize) -> Option<Time> {
+        let first = station * AccessCategory::COUNT;
+        let own = &self.waiting[first..first + AccessCategory::COUNT];
+        let here = own.iter().filter_map(|queue| Some(queue.front()?.arrived)).min();
+        here.or_else(|| self.upper.iter().filter_map(Qdisc::oldest).min())
     }
 
     fn take(&mut self, ac: AccessCategory, packet: Addressed<P>) {

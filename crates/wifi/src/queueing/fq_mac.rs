@@ -11,10 +11,11 @@ use alloc::vec::Vec;
 use sojourn_core::random::mix;
 use sojourn_core::{DropReason, Queued, Span, Stream, Time};
 use sojourn_qdisc::codel::{Law, LawConfig, Mode, Source, State, Stats};
-use sojourn_qdisc::{Reshape, Sink};
+use sojourn_qdisc::Reshape;
 
-use super::{Addressed, Schedule, Stations};
+use super::{Addressed, PassedOn, Schedule, Stations};
 use crate::mac::edca::AccessCategory;
+use crate::port::Listener;
 
 const CATEGORIES: usize = AccessCategory::COUNT;
 
@@ -139,11 +140,12 @@ impl<P: Reshape + Send> FqMac<P> {
         now: Time,
         ac: AccessCategory,
         packet: Addressed<P>,
-        sink: &mut dyn Sink<P>,
+        listener: &mut dyn Listener<P>,
     ) {
         if self.packets >= self.limit {
-            self.drop_from_longest(now, sink);
+            self.drop_from_longest(now, listener);
         }
+        listener.entered(now, packet.port, &packet.packet);
         let station = usize::from(packet.station);
         let tid = (station * CATEGORIES + ac as usize) as u32;
         let mut index = self.hash(&packet);
@@ -172,11 +174,11 @@ impl<P: Reshape + Send> FqMac<P> {
         now: Time,
         station: usize,
         ac: AccessCategory,
-        sink: &mut dyn Sink<P>,
+        listener: &mut dyn Listener<P>,
     ) -> Option<&Addressed<P>> {
         let tid = station * CATEGORIES + ac as usize;
         if self.tids[tid].ready.is_none() {
-            self.tids[tid].ready = self.dequeue(now, tid, sink);
+            self.tids[tid].ready = self.dequeue(now, tid, listener);
         }
         self.tids[tid].ready.as_ref()
     }
@@ -220,12 +222,22 @@ impl<P: Reshape + Send> FqMac<P> {
         ready.chain(waiting).min()
     }
 
+    /// When the packet came that has waited longest for a station.
+    pub(crate) fn oldest_of(&self, station: usize) -> Option<Time> {
+        let tids = &self.tids[station * CATEGORIES..(station + 1) * CATEGORIES];
+        let ready = tids.iter().filter_map(|tid| Some(tid.ready.as_ref()?.arrived));
+        let listed = tids.iter().flat_map(|tid| tid.new.iter().chain(&tid.old));
+        let waiting = listed
+            .filter_map(|index| Some(self.flows[*index as usize].waiting.front()?.arrived));
+        ready.chain(waiting).min()
+    }
+
     pub(crate) fn take_dropped(&mut self) -> [u32; CATEGORIES] {
         core::mem::take(&mut self.dropped)
     }
 
     /// Algorithm 2.
-    fn dequeue(&mut self, now: Time, tid: usize, sink: &mut dyn Sink<P>) -> Option<Addressed<P>> {
+    fn dequeue(&mut self, now: Time, tid: usize, listener: &mut dyn Listener<P>) -> Option<Addressed<P>> {
         loop {
             let state = &mut self.tids[tid];
             let is_new = !state.new.is_empty();
@@ -240,7 +252,7 @@ impl<P: Reshape + Send> FqMac<P> {
             }
             let (packets, bytes) = (flow.waiting.len(), flow.bytes);
             let mut law = core::mem::take(&mut flow.law);
-            let mut noted = Noted { sink: &mut *sink };
+            let mut noted = PassedOn(&mut *listener);
             let wait = self.law.judge(&mut law, flow, now, &mut self.stats, &mut noted);
             flow.law = law;
             let lost = (packets - flow.waiting.len()) as u32;
@@ -267,7 +279,7 @@ impl<P: Reshape + Send> FqMac<P> {
     }
 
     /// The queue with most bytes loses its first packet.
-    fn drop_from_longest(&mut self, now: Time, sink: &mut dyn Sink<P>) {
+    fn drop_from_longest(&mut self, now: Time, listener: &mut dyn Listener<P>) {
         let listed = self.tids.iter().flat_map(|tid| tid.new.iter().chain(&tid.old));
         let longest = listed.copied().max_by_key(|index| self.flows[*index as usize].bytes);
         let Some(longest) = longest else { return };
@@ -277,7 +289,7 @@ impl<P: Reshape + Send> FqMac<P> {
         self.packets -= 1;
         self.tids[tid].packets -= 1;
         self.dropped[tid % CATEGORIES] += 1;
-        sink.dropped(now, packet.packet, DropReason::Overflow);
+        listener.dropped(now, packet.port, packet.packet, DropReason::Overflow);
     }
 
     fn hash(&self, packet: &Addressed<P>) -> u32 {
@@ -305,20 +317,5 @@ impl<P: Reshape> Source<Addressed<P>> for Flow<P> {
 
     fn backlog(&self) -> u64 {
         self.bytes + GUARD
-    }
-}
-
-/// Passes on what CoDel drops and marks.
-struct Noted<'a, P> {
-    sink: &'a mut dyn Sink<P>,
-}
-
-impl<P> Sink<Addressed<P>> for Noted<'_, P> {
-    fn dropped(&mut self, now: Time, packet: Addressed<P>, why: DropReason) {
-        self.sink.dropped(now, packet.packet, why);
-    }
-
-    fn marked(&mut self, now: Time, packet: &Addressed<P>) {
-        self.sink.marked(now, &packet.packet);
     }
 }

@@ -5,7 +5,7 @@ mod driver;
 mod fq_mac;
 mod stations;
 
-pub(crate) use addressed::{Addressed, Refused};
+pub(crate) use addressed::{Addressed, PassedOn};
 pub(crate) use driver::Driver;
 pub use driver::{DriverConfig, Order};
 pub use fq_mac::FqConfig;
@@ -16,9 +16,10 @@ pub use stations::{Airtime, Schedule};
 use alloc::boxed::Box;
 
 use sojourn_core::{Span, Stream, Time};
-use sojourn_qdisc::{Reshape, Sink};
+use sojourn_qdisc::Reshape;
 
 use crate::mac::edca::AccessCategory;
+use crate::port::Listener;
 
 /// How packets wait in the access point.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,21 +105,21 @@ impl<P: Reshape + Send> Queue<P> {
         now: Time,
         ac: AccessCategory,
         packet: Addressed<P>,
-        sink: &mut dyn Sink<P>,
+        listener: &mut dyn Listener<P>,
     ) -> u32 {
         match self {
-            Self::Driver(driver) => driver.offer(now, ac, packet, sink),
+            Self::Driver(driver) => driver.offer(now, ac, packet, listener),
             Self::Managed(queue) => {
-                queue.enqueue(now, ac, packet, sink);
+                queue.enqueue(now, ac, packet, listener);
                 1
             }
         }
     }
 
     /// Takes from a discipline above what the buffer has room for.
-    pub(crate) fn refill(&mut self, now: Time, ac: AccessCategory, sink: &mut dyn Sink<P>) -> u32 {
+    pub(crate) fn refill(&mut self, now: Time, ac: AccessCategory, listener: &mut dyn Listener<P>) -> u32 {
         match self {
-            Self::Driver(driver) => driver.refill(now, ac, sink),
+            Self::Driver(driver) => driver.refill(now, ac, listener),
             Self::Managed(_) => 0,
         }
     }
@@ -153,11 +154,11 @@ impl<P: Reshape + Send> Queue<P> {
         now: Time,
         station: usize,
         ac: AccessCategory,
-        sink: &mut dyn Sink<P>,
+        listener: &mut dyn Listener<P>,
     ) -> Option<&Addressed<P>> {
         match self {
             Self::Driver(driver) => driver.first(station, ac),
-            Self::Managed(queue) => queue.first(now, station, ac, sink),
+            Self::Managed(queue) => queue.first(now, station, ac, listener),
         }
     }
 
@@ -211,6 +212,15 @@ impl<P: Reshape + Send> Queue<P> {
             Self::Driver(driver) => driver.backlog(),
             Self::Managed(queue) => u64::from(queue.backlog()),
         }
+    }
+
+    /// How long the packet has waited that has waited longest of those for a station.
+    pub(crate) fn oldest_of(&self, now: Time, station: usize) -> Span {
+        let oldest = match self {
+            Self::Driver(driver) => driver.oldest_of(station),
+            Self::Managed(queue) => queue.oldest_of(station),
+        };
+        oldest.map_or(Span::ZERO, |arrived| now.since(arrived))
     }
 
     /// How long the packet has waited that has waited longest.

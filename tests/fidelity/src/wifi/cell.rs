@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use sojourn_core::{DropReason, Purpose, Span, Stream, StreamAddress, Time};
-use sojourn_qdisc::Sink;
 use sojourn_wifi::mac::aggregation::Limits;
 use sojourn_wifi::mac::edca::{AccessCategory, Parameters};
 use sojourn_wifi::medium::{
-    AirCounts, Config, LinkCounts, LostBlockAck, Medium, Port, Radio, Station,
+    AirCounts, Config, LinkCounts, LostBlockAck, Medium, Radio, Station,
 };
 use sojourn_wifi::phy::{GuardInterval, HeLtf, Mode, Width};
 use sojourn_wifi::queueing::{DriverConfig, Order};
+use sojourn_wifi::{Listener, Port};
 
 use super::Situation;
 use super::sources::{Datagram, Kind, Source};
@@ -177,9 +177,13 @@ fn mode(setup: &Value, text: &str) -> Mode {
 
 struct Ignore;
 
-impl Sink<Datagram> for Ignore {
-    fn dropped(&mut self, _: Time, _: Datagram, _: DropReason) {}
-    fn marked(&mut self, _: Time, _: &Datagram) {}
+impl Listener<Datagram> for Ignore {
+    fn entered(&mut self, _: Time, _: Port, _: &Datagram) {}
+    fn refused(&mut self, _: Time, _: Port, _: Datagram, _: DropReason) {}
+    fn framed(&mut self, _: Time, _: Port, _: &Datagram, _: Span) {}
+    fn marked(&mut self, _: Time, _: Port, _: &Datagram) {}
+    fn dropped(&mut self, _: Time, _: Port, _: Datagram, _: DropReason) {}
+    fn given_up(&mut self, _: Time, _: Port, _: Datagram) {}
 }
 
 fn sources(setup: &Value, stations: usize, random: &mut Stream) -> Vec<Source> {

@@ -2,7 +2,7 @@
 
 use sojourn_core::{Ecn, FlowKey, PureAck, Queued, Span, Stream, Time};
 use sojourn_qdisc::Reshape;
-use sojourn_wifi::medium::Port;
+use sojourn_wifi::Port;
 
 /// UDP and IPv4.
 const HEADERS: u32 = 28;

@@ -1,0 +1,203 @@
+//! The medium as a carrier: a port for each station and direction.
+//!
+//! A packet waits at its port until it is put into a frame, is under way until its frame has been
+//! received in order, and is lost when its frame was given up. Packets that stand for several segments
+//! are cut before they enter, as mac80211 does for drivers without offload.
+
+mod canonical;
+mod config;
+mod ledger;
+#[cfg(test)]
+mod tests;
+
+pub use config::RadioConfig;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use sojourn_core::{
+    DropReason, Event, Observer, PortId, QueueSample, Span, StreamAddress, Time, Who,
+};
+use sojourn_wire::{Books, Carried, Carrier};
+
+use crate::medium::{AirCounts, LinkCounts, Medium};
+use crate::port::{Listener, Port};
+use ledger::Ledger;
+
+pub struct Radio<P: Carried> {
+    first: PortId,
+    medium: Medium<P>,
+    /// By port.
+    ledgers: Vec<Ledger>,
+    /// When that came out which was not yet taken.
+    came_out: Time,
+    /// Dropped or lost, with contents.
+    lost: Vec<P>,
+}
+
+impl<P: Carried> Radio<P> {
+    fn new(config: &RadioConfig, first: PortId, address: StreamAddress) -> Self {
+        let medium = Medium::new(config.cell().clone(), address, config.entity(address))
+            .expect("the configuration is checked");
+        Self {
+            first,
+            ledgers: alloc::vec![Ledger::default(); 2 * medium.stations()],
+            medium,
+            came_out: Time::NEVER,
+            lost: Vec::new(),
+        }
+    }
+
+    /// What was on the air.
+    pub fn air(&self) -> AirCounts {
+        self.medium.air()
+    }
+
+    /// What was on the air for one port.
+    pub fn counts(&self, port: PortId) -> LinkCounts {
+        self.medium.counts(self.own(port))
+    }
+
+    fn own(&self, port: PortId) -> Port {
+        Port::new(port.0 - self.first.0)
+    }
+
+    fn ledger(&self, port: PortId) -> &Ledger {
+        &self.ledgers[port.index() - self.first.index()]
+    }
+}
+
+/// Writes down what becomes of packets, and tells whoever observes.
+struct Notes<'a, P> {
+    first: PortId,
+    ledgers: &'a mut [Ledger],
+    lost: &'a mut Vec<P>,
+    observer: &'a mut dyn Observer,
+}
+
+impl<P: Carried> Notes<'_, P> {
+    fn who(&self, port: Port) -> Who {
+        Who::Port(PortId(self.first.0 + port.index()))
+    }
+
+    fn gone(&mut self, now: Time, port: Port, packet: P, why: DropReason) {
+        let event = Event::Dropped { packet: packet.headers(), why };
+        self.observer.record(now, self.who(port), &event);
+        if packet.has_contents() {
+            self.lost.push(packet);
+        }
+    }
+}
+
+impl<P: Carried> Listener<P> for Notes<'_, P> {
+    fn entered(&mut self, now: Time, port: Port, packet: &P) {
+        let ledger = &mut self.ledgers[usize::from(port.index())];
+        ledger.enter(packet.wire_len());
+        let event = Event::Enqueued { packet: packet.headers(), backlog: ledger.waiting() };
+        self.observer.record(now, self.who(port), &event);
+    }
+
+    fn refused(&mut self, now: Time, port: Port, packet: P, why: DropReason) {
+        self.ledgers[usize::from(port.index())].refuse(packet.wire_len());
+        self.gone(now, port, packet, why);
+    }
+
+    fn framed(&mut self, now: Time, port: Port, packet: &P, waited: Span) {
+        self.ledgers[usize::from(port.index())].send(packet.wire_len());
+        let event = Event::Dequeued { packet: packet.headers(), sojourn: waited };
+        self.observer.record(now, self.who(port), &event);
+    }
+
+    fn marked(&mut self, now: Time, port: Port, packet: &P) {
+        self.ledgers[usize::from(port.index())].marked += 1;
+        self.observer.record(now, self.who(port), &Event::Marked { packet: packet.headers() });
+    }
+
+    fn dropped(&mut self, now: Time, port: Port, packet: P, why: DropReason) {
+        self.ledgers[usize::from(port.index())].drop(packet.wire_len());
+        self.gone(now, port, packet, why);
+    }
+
+    fn given_up(&mut self, now: Time, port: Port, packet: P) {
+        self.ledgers[usize::from(port.index())].lose(packet.wire_len());
+        self.gone(now, port, packet, DropReason::Medium);
+    }
+}
+
+impl<P: Carried> Carrier<P> for Radio<P> {
+    fn offer(&mut self, now: Time, port: PortId, mut packet: P, observer: &mut dyn Observer) {
+        let own = self.own(port);
+        loop {
+            let first = packet.split_first();
+            let is_last = first.is_none();
+            let segment = first.unwrap_or(packet);
+            let Self { first, medium, ledgers, lost, .. } = self;
+            let mut notes = Notes { first: *first, ledgers, lost, observer: &mut *observer };
+            medium.offer(now, own, segment, &mut notes);
+            if is_last {
+                return;
+            }
+        }
+    }
+
+    fn next_wake(&self) -> Time {
+        if self.medium.has_delivered() { self.came_out } else { self.medium.next_wake() }
+    }
+
+    fn on_wake(&mut self, now: Time, observer: &mut dyn Observer) {
+        let Self { first, medium, ledgers, lost, .. } = self;
+        medium.on_wake(now, &mut Notes { first: *first, ledgers, lost, observer });
+        if medium.has_delivered() {
+            self.came_out = now;
+        }
+    }
+
+    fn poll_deliver(&mut self, _: Time) -> Option<(PortId, P)> {
+        let (port, mut packet) = self.medium.poll_deliver()?;
+        self.ledgers[usize::from(port.index())].deliver(packet.wire_len());
+        packet.leave_port();
+        Some((PortId(self.first.0 + port.index()), packet))
+    }
+
+    fn books(&self, port: PortId) -> Books {
+        self.ledger(port).books()
+    }
+
+    fn sample(&self, now: Time, port: PortId) -> QueueSample {
+        let (own, ledger) = (self.own(port), self.ledger(port));
+        let (rate, used) = (self.medium.mode(own).rate(), self.medium.counts(own).exchanges);
+        // Time is counted in what could have been sent in it, so utilisation is a share of the air.
+        let bytes_in = |time: Span| rate.as_bps() as f64 / 8.0 * time.as_secs_f64();
+        let is_waiting = ledger.waiting() > 0;
+        QueueSample {
+            packets: ledger.waiting(),
+            bytes: ledger.books().waiting,
+            head_wait: if is_waiting { self.medium.oldest_at(now, own) } else { Span::ZERO },
+            capacity: rate,
+            medium_bytes: bytes_in(used) as u64,
+            capacity_bytes: Some(bytes_in(now.since(Time::ZERO))),
+            ..ledger.sample()
+        }
+    }
+
+    fn details(&self, port: PortId) -> Vec<(&'static str, u64)> {
+        let counts = self.medium.counts(self.own(port));
+        alloc::vec![
+            ("airtime_us", counts.airtime.as_micros()),
+            ("exchanges_us", counts.exchanges.as_micros()),
+            ("attempts", counts.attempts),
+            ("collided", counts.collided),
+            ("ppdus", counts.ppdus),
+            ("mpdus", counts.mpdus),
+            ("mpdus_failed", counts.failed),
+        ]
+    }
+
+    fn take_lost(&mut self, take: &mut dyn FnMut(P)) {
+        self.lost.drain(..).for_each(take);
+    }
+
+    fn check(&self, _: Time) -> Result<(), String> {
+        self.medium.check()
+    }
+}
