@@ -9,8 +9,7 @@ const SEEDS: u64 = 6;
 const MISSED: &[(&str, &str, &str)] = &[
     ("B-mcs7-up10", "collision_probability", REQUEST),
     ("E-edca-ul-n4", "collision_probability", REQUEST),
-    ("D-vo-up-be-up5", "ping_rtt_mean_ms", TAIL),
-    ("D-vo-up-be-up5", "ping_rtt_p50_ms", TAIL),
+    ("F-ax20-mcs5-down-q100", "mpdus_per_ppdu_up", ACKS),
 ];
 
 const REQUEST: &str = "After a collision of A-MPDUs the request for the BlockAck succeeds first and brings the \
@@ -18,10 +17,9 @@ const REQUEST: &str = "After a collision of A-MPDUs the request for the BlockAck
     cells do not show all of it: 0.37 and 0.21 where the formula without requests has 0.38 and 0.23; eight of \
     the ten cells of this kind agree. What the measuring program does otherwise was not found.";
 
-const TAIL: &str = "Echo times of one run spread over three orders of magnitude (p50 35 ms, p99 551 ms), and the \
-    cell that differs only in the direction of the voice has medians of 27 to 154 ms in its three seeds. This \
-    cell's tolerance comes from three seeds that happen to be closer. The mechanism was not separated from \
-    the higher collision probability after requests for BlockAcks.";
+const ACKS: &str = "The queue of 100 packets is shorter than CUBIC's window, so the sender stalls after each loss \
+    and acknowledgements come in bursts whose lengths follow from the two TCPs' recovery. Goodput, collisions \
+    and the aggregates of data agree, and so do the acknowledgements of the cells whose queue never empties.";
 
 #[test]
 fn simulation_does_what_another_implementation_did() {
@@ -41,7 +39,7 @@ fn simulation_does_what_another_implementation_did() {
         }
     }
     assert!(wrong.is_empty(), "outside of their tolerances:\n{}", wrong.join("\n"));
-    assert!(compared >= 77, "{compared} situations");
+    assert!(compared >= 89, "{compared} situations");
     let mut entries = MISSED.iter().zip(missed);
     if let Some(((id, what, _), _)) = entries.find(|(_, is_missed)| !is_missed) {
         panic!("{id}, {what}: inside its tolerance, and listed as missed");

@@ -7,6 +7,8 @@
 
 use alloc::collections::VecDeque;
 
+use sojourn_core::Time;
+
 /// An MSDU that has a place in an MPDU.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Msdu<P> {
@@ -19,6 +21,10 @@ pub(crate) struct Msdu<P> {
     /// The PPDU it is part of, 0 if of none.
     pub(crate) ppdu: u32,
     pub(crate) fate: Fate,
+    /// When it was received.
+    pub(crate) received: Time,
+    /// Passed on, or not to be.
+    pub(crate) is_passed_on: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +80,23 @@ impl<P: Copy> Agreement<P> {
     /// The oldest that is not delivered.
     pub(crate) fn first_open(&self) -> Option<&Msdu<P>> {
         self.msdus.iter().find(|msdu| msdu.fate == Fate::Open)
+    }
+
+    /// Passes on what was received up to the first that is still open, each as soon as it and all
+    /// before it were received; behind one that was given up, from `end` on.
+    pub(crate) fn pass_on(&mut self, end: Time, mut take: impl FnMut(Time, P)) {
+        let mut at = Time::ZERO;
+        for msdu in &mut self.msdus {
+            at = match msdu.fate {
+                Fate::Open => return,
+                Fate::Received => at.max(msdu.received),
+                Fate::Discarded => end,
+            };
+            if msdu.fate == Fate::Received && !msdu.is_passed_on {
+                take(at, msdu.packet);
+            }
+            msdu.is_passed_on = true;
+        }
     }
 
     /// The next MSDU that is done with in order, received or discarded.

@@ -11,7 +11,7 @@ use crate::mac::block_ack::Fate;
 use crate::mac::edca::AccessCategory;
 use crate::mac::frames;
 use crate::phy::Mode;
-use crate::port::Listener;
+use crate::port::{Listener, Port};
 
 /// A data PPDU that has been put together.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +93,12 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// What an EDCA function sends first.
-    fn attempt(&mut self, now: Time, index: u16, listener: &mut dyn Listener<P>) -> Option<Attempt> {
+    fn attempt(
+        &mut self,
+        now: Time,
+        index: u16,
+        listener: &mut dyn Listener<P>,
+    ) -> Option<Attempt> {
         let limit = self.edcafs[usize::from(index)].parameters.txop_limit;
         let limit = if limit.is_zero() { Span::from_secs(1) } else { limit };
         self.next_frame(now, index, limit, true, listener)
@@ -367,13 +372,16 @@ impl<P: Reshape + Send> Medium<P> {
         time
     }
 
-    /// Decides of each MPDU whether it arrives, and gives how many do.
+    /// Decides of each MPDU whether it arrives, and gives how many do. A recipient decodes them one
+    /// by one while the PPDU is on the air.
     fn receive(&mut self, ppdu: &Ppdu, end: Time) -> u32 {
         let link = ppdu.link as usize;
-        let error = self.links[link].sending.error;
+        let Sending { error, mode, .. } = self.links[link].sending;
+        let start = end - mode.txtime(ppdu.psdu.octets(&mode));
         let index = self.edcaf_of(link);
         let retry_limit = self.config.retry_limit;
         let random = &mut self.random;
+        let (mut on_air, mut at) = (Psdu::default(), end);
         let agreement = &mut self.links[link].agreement;
         let (mut received, mut done, mut repeat) = (0, 0, 0);
         let mut fate = Fate::Open;
@@ -388,10 +396,12 @@ impl<P: Reshape + Send> Medium<P> {
                     true => Fate::Open,
                     false => Fate::Received,
                 };
+                on_air.add(msdu.mpdu_octets);
+                at = end.min(start + mode.txtime(on_air.octets(&mode)));
                 received += u32::from(fate == Fate::Received);
                 repeat += u32::from(fate == Fate::Open);
             }
-            msdu.fate = fate;
+            (msdu.fate, msdu.received) = (fate, at);
             done += u32::from(fate != Fate::Open);
             msdu.ppdu = 0;
         }
@@ -438,6 +448,12 @@ impl<P: Reshape + Send> Medium<P> {
         let is_prepared = self.is_prepared(index / CATEGORIES);
         if is_prepared {
             self.prepared[index % CATEGORIES].pop_front();
+        }
+        if is_done {
+            let port = Port::new((ppdu.link as usize / CATEGORIES) as u16);
+            let (outbox, agreement) =
+                (&mut self.outbox, &mut self.links[ppdu.link as usize].agreement);
+            agreement.pass_on(end, |at, packet| outbox.push_back((at, port, packet)));
         }
         if is_done || is_prepared {
             self.arriving.push(ppdu.link);

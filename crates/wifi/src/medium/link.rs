@@ -1,6 +1,6 @@
 //! One direction between the access point and a station, for one access category.
 
-use sojourn_core::Span;
+use sojourn_core::{Span, Time};
 
 use super::{Config, Radio};
 use crate::mac::block_ack::{Agreement, Fate, Msdu};
@@ -64,6 +64,8 @@ pub(crate) fn msdu<P>(packet: Addressed<P>, mpdu_octets: u32, ppdu: u32) -> Msdu
         attempts: 0,
         ppdu,
         fate: Fate::Open,
+        received: Time::NEVER,
+        is_passed_on: false,
     }
 }
 

@@ -63,7 +63,8 @@ pub struct Medium<P: Reshape + Send> {
     /// Links whose frames arrive at this time.
     arriving: Vec<u32>,
     arrive_at: Time,
-    outbox: VecDeque<(Port, P)>,
+    /// What has come out, or will at these times, which are in order.
+    outbox: VecDeque<(Time, Port, P)>,
     winners: Vec<u16>,
     attempts: Vec<exchange::Attempt>,
     arrivals: u64,
@@ -153,9 +154,15 @@ impl<P: Reshape + Send> Medium<P> {
         self.note(now, node, ac, taken, Some(usize::from(station)), listener);
     }
 
-    /// When something is to be done; never while nobody has anything to send.
+    /// When something is to be done or comes out; never while nobody has anything to send.
     #[inline]
     pub fn next_wake(&self) -> Time {
+        let out = self.outbox.front().map_or(Time::NEVER, |next| next.0);
+        out.min(self.next_event())
+    }
+
+    #[inline]
+    fn next_event(&self) -> Time {
         let held_back = self.queues[0].held_back_until();
         self.next_access.min(self.arrive_at).min(held_back)
     }
@@ -181,8 +188,8 @@ impl<P: Reshape + Send> Medium<P> {
 
     /// The next packet that has come out.
     #[inline]
-    pub fn poll_deliver(&mut self) -> Option<(Port, P)> {
-        self.outbox.pop_front()
+    pub fn poll_deliver(&mut self, now: Time) -> Option<(Port, P)> {
+        self.outbox.pop_front_if(|next| next.0 <= now).map(|(_, port, packet)| (port, packet))
     }
 
     /// What was on the air until the last exchange ended.
@@ -203,12 +210,6 @@ impl<P: Reshape + Send> Medium<P> {
         self.config.stations.len()
     }
 
-    /// Whether something has come out and was not yet taken.
-    #[inline]
-    pub(crate) fn has_delivered(&self) -> bool {
-        !self.outbox.is_empty()
-    }
-
     /// How a port sends.
     pub(crate) fn mode(&self, port: Port) -> Mode {
         self.links[usize::from(port.index()) * CATEGORIES].sending.mode
@@ -217,7 +218,8 @@ impl<P: Reshape + Send> Medium<P> {
     /// How long the packet has waited that has waited longest to enter a frame at this port. Below a
     /// discipline that all stations share, it may be another station's.
     pub(crate) fn oldest_at(&self, now: Time, port: Port) -> Span {
-        let (node, station) = if port.is_up() { (port.station() + 1, 0) } else { (0, port.station()) };
+        let (node, station) =
+            if port.is_up() { (port.station() + 1, 0) } else { (0, port.station()) };
         self.queues[node].oldest_of(now, station)
     }
 
@@ -232,8 +234,7 @@ impl<P: Reshape + Send> Medium<P> {
         if sum != until.since(Time::ZERO) {
             return Err(format!("idle, exchanges and collisions are {sum} of {until}"));
         }
-        let stations =
-            self.counts.iter().fold(Span::ZERO, |sum, counts| sum + counts.exchanges);
+        let stations = self.counts.iter().fold(Span::ZERO, |sum, counts| sum + counts.exchanges);
         if stations != air.exchanges {
             let whole = air.exchanges;
             return Err(format!("stations used the air for {stations} and the medium for {whole}"));
@@ -305,7 +306,13 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// Takes from above what a driver has room for.
-    fn refill(&mut self, now: Time, node: usize, ac: AccessCategory, listener: &mut dyn Listener<P>) {
+    fn refill(
+        &mut self,
+        now: Time,
+        node: usize,
+        ac: AccessCategory,
+        listener: &mut dyn Listener<P>,
+    ) {
         let taken = self.queues[node].refill(now, ac, listener);
         self.note(now, node, ac, taken, None, listener);
     }
@@ -404,7 +411,6 @@ impl<P: Reshape + Send> Medium<P> {
                 if msdu.fate == Fate::Received {
                     counts.delivered += 1;
                     counts.delivered_bytes += u64::from(msdu.packet.ip_len());
-                    self.outbox.push_back((Port::new(port as u16), msdu.packet));
                 } else {
                     counts.discarded += 1;
                     listener.given_up(now, Port::new(port as u16), msdu.packet);

@@ -89,7 +89,12 @@ impl<P: Reshape + Send> Driver<P> {
     }
 
     /// Takes from the discipline above what the buffer has room for.
-    pub(crate) fn refill(&mut self, now: Time, ac: AccessCategory, listener: &mut dyn Listener<P>) -> u32 {
+    pub(crate) fn refill(
+        &mut self,
+        now: Time,
+        ac: AccessCategory,
+        listener: &mut dyn Listener<P>,
+    ) -> u32 {
         let mut taken = 0;
         while self.held[ac as usize] < self.limit {
             let Some(upper) = self.upper.get_mut(ac as usize) else { break };

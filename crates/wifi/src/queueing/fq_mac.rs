@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 
 use sojourn_core::random::mix;
 use sojourn_core::{DropReason, Queued, Span, Stream, Time};
-use sojourn_qdisc::codel::{Law, LawConfig, Mode, Source, State, Stats};
 use sojourn_qdisc::Reshape;
+use sojourn_qdisc::codel::{Law, LawConfig, Mode, Source, State, Stats};
 
 use super::{Addressed, PassedOn, Schedule, Stations};
 use crate::mac::edca::AccessCategory;
@@ -227,8 +227,8 @@ impl<P: Reshape + Send> FqMac<P> {
         let tids = &self.tids[station * CATEGORIES..(station + 1) * CATEGORIES];
         let ready = tids.iter().filter_map(|tid| Some(tid.ready.as_ref()?.arrived));
         let listed = tids.iter().flat_map(|tid| tid.new.iter().chain(&tid.old));
-        let waiting = listed
-            .filter_map(|index| Some(self.flows[*index as usize].waiting.front()?.arrived));
+        let waiting =
+            listed.filter_map(|index| Some(self.flows[*index as usize].waiting.front()?.arrived));
         ready.chain(waiting).min()
     }
 
@@ -237,7 +237,12 @@ impl<P: Reshape + Send> FqMac<P> {
     }
 
     /// Algorithm 2.
-    fn dequeue(&mut self, now: Time, tid: usize, listener: &mut dyn Listener<P>) -> Option<Addressed<P>> {
+    fn dequeue(
+        &mut self,
+        now: Time,
+        tid: usize,
+        listener: &mut dyn Listener<P>,
+    ) -> Option<Addressed<P>> {
         loop {
             let state = &mut self.tids[tid];
             let is_new = !state.new.is_empty();

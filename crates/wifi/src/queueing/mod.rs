@@ -117,7 +117,12 @@ impl<P: Reshape + Send> Queue<P> {
     }
 
     /// Takes from a discipline above what the buffer has room for.
-    pub(crate) fn refill(&mut self, now: Time, ac: AccessCategory, listener: &mut dyn Listener<P>) -> u32 {
+    pub(crate) fn refill(
+        &mut self,
+        now: Time,
+        ac: AccessCategory,
+        listener: &mut dyn Listener<P>,
+    ) -> u32 {
         match self {
             Self::Driver(driver) => driver.refill(now, ac, listener),
             Self::Managed(_) => 0,

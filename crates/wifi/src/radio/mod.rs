@@ -29,8 +29,6 @@ pub struct Radio<P: Carried> {
     medium: Medium<P>,
     /// By port.
     ledgers: Vec<Ledger>,
-    /// When that came out which was not yet taken.
-    came_out: Time,
     /// Dropped or lost, with contents.
     lost: Vec<P>,
 }
@@ -43,7 +41,6 @@ impl<P: Carried> Radio<P> {
             first,
             ledgers: alloc::vec![Ledger::default(); 2 * medium.stations()],
             medium,
-            came_out: Time::NEVER,
             lost: Vec::new(),
         }
     }
@@ -141,19 +138,16 @@ impl<P: Carried> Carrier<P> for Radio<P> {
     }
 
     fn next_wake(&self) -> Time {
-        if self.medium.has_delivered() { self.came_out } else { self.medium.next_wake() }
+        self.medium.next_wake()
     }
 
     fn on_wake(&mut self, now: Time, observer: &mut dyn Observer) {
         let Self { first, medium, ledgers, lost, .. } = self;
         medium.on_wake(now, &mut Notes { first: *first, ledgers, lost, observer });
-        if medium.has_delivered() {
-            self.came_out = now;
-        }
     }
 
-    fn poll_deliver(&mut self, _: Time) -> Option<(PortId, P)> {
-        let (port, mut packet) = self.medium.poll_deliver()?;
+    fn poll_deliver(&mut self, now: Time) -> Option<(PortId, P)> {
+        let (port, mut packet) = self.medium.poll_deliver(now)?;
         self.ledgers[usize::from(port.index())].deliver(packet.wire_len());
         packet.leave_port();
         Some((PortId(self.first.0 + port.index()), packet))

@@ -6,15 +6,13 @@ use serde_json::Value;
 use sojourn_core::{DropReason, Purpose, Span, Stream, StreamAddress, Time};
 use sojourn_wifi::mac::aggregation::Limits;
 use sojourn_wifi::mac::edca::{AccessCategory, Parameters};
-use sojourn_wifi::medium::{
-    AirCounts, Config, LinkCounts, LostBlockAck, Medium, Radio, Station,
-};
+use sojourn_wifi::medium::{AirCounts, Config, LinkCounts, LostBlockAck, Medium, Radio, Station};
 use sojourn_wifi::phy::{GuardInterval, HeLtf, Mode, Width};
 use sojourn_wifi::queueing::{DriverConfig, Order};
 use sojourn_wifi::{Listener, Port};
 
-use super::Situation;
 use super::sources::{Datagram, Kind, Source};
+use super::{Situation, tcp};
 
 /// What a situation needs that this does not have.
 #[derive(Clone, Debug)]
@@ -28,6 +26,7 @@ pub fn simulate(situation: &Situation, seeds: u64) -> Result<BTreeMap<String, f6
     let config = cell(&situation.setup)?;
     let mut sums: BTreeMap<String, f64> = BTreeMap::new();
     for seed in 1..=seeds {
+        let run = if is_tcp(&situation.setup) { tcp::run } else { run };
         for (name, value) in run(&situation.setup, &config, seed) {
             *sums.entry(name).or_default() += value / seeds as f64;
         }
@@ -35,11 +34,12 @@ pub fn simulate(situation: &Situation, seeds: u64) -> Result<BTreeMap<String, f6
     Ok(sums)
 }
 
+fn is_tcp(setup: &Value) -> bool {
+    let mut kinds = traffic(setup).filter_map(|flow| flow["kind"].as_str());
+    kinds.any(|kind| kind.starts_with("TCP"))
+}
+
 fn cell(setup: &Value) -> Result<Config, Waits> {
-    let kinds = || traffic(setup).filter_map(|flow| flow["kind"].as_str());
-    if kinds().any(|kind| kind.starts_with("TCP")) {
-        return Err(Waits("TCP over the radio"));
-    }
     if setup["ofdma"]["downlink"] == true || setup["ofdma"]["uplink"] == true {
         return Err(Waits("OFDMA"));
     }
@@ -224,7 +224,7 @@ fn sources(setup: &Value, stations: usize, random: &mut Stream) -> Vec<Source> {
 
 /// What arrived in the window.
 #[derive(Default)]
-struct Arrived {
+pub(super) struct Arrived {
     /// By port, payload of bulk datagrams.
     bulk: Vec<u64>,
     by_category: [u64; 4],
@@ -244,7 +244,7 @@ fn run(setup: &Value, config: &Config, seed: u64) -> BTreeMap<String, f64> {
     let seconds = |key: &str| setup[key].as_f64().expect("seconds");
     let from = Time::ZERO + Span::from_secs_f64(seconds("measured_from_s"));
     let to = Time::ZERO + Span::from_secs_f64(seconds("measured_to_s"));
-    let mut arrived = Arrived { bulk: vec![0; 2 * stations], ..Arrived::default() };
+    let mut arrived = Arrived::of(vec![0; 2 * stations]);
     let mut before: Option<(AirCounts, Vec<LinkCounts>)> = None;
     let ports = || (0..2 * stations as u16).map(Port::new);
     loop {
@@ -264,7 +264,7 @@ fn run(setup: &Value, config: &Config, seed: u64) -> BTreeMap<String, f64> {
         if medium.next_wake() <= now {
             medium.on_wake(now, &mut Ignore);
         }
-        while let Some((port, datagram)) = medium.poll_deliver() {
+        while let Some((port, datagram)) = medium.poll_deliver(now) {
             if let Kind::Echo { .. } = datagram.kind
                 && port.index() % 2 == 0
             {
@@ -292,6 +292,10 @@ fn run(setup: &Value, config: &Config, seed: u64) -> BTreeMap<String, f64> {
 }
 
 impl Arrived {
+    pub(super) fn of(bulk: Vec<u64>) -> Self {
+        Self { bulk, ..Self::default() }
+    }
+
     fn note(&mut self, now: Time, port: Port, datagram: &Datagram) {
         let index = usize::from(port.index());
         let ms = |since: Time| now.since(since).as_millis_f64();
@@ -316,7 +320,7 @@ fn difference(after: LinkCounts, before: LinkCounts) -> LinkCounts {
     }
 }
 
-fn results(
+pub(super) fn results(
     arrived: &Arrived,
     counts: &[LinkCounts],
     has_bulk: &[bool],
@@ -341,6 +345,7 @@ fn results(
         let mpdus: u64 = bulk().map(|port| counts[port].mpdus).sum();
         if ppdus > 0 {
             put(format!("mpdus_per_ppdu_{name}"), mpdus as f64 / ppdus as f64);
+            put(format!("data_psdus_per_s_{name}"), ppdus as f64 / window);
         }
         let share = |port: usize| counts[port].airtime.as_secs_f64() / airtime;
         for station in 0..stations {

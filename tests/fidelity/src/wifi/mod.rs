@@ -5,6 +5,7 @@ mod cell;
 mod departures;
 mod situation;
 mod sources;
+mod tcp;
 
 pub use cell::{Waits, simulate};
 pub use departures::departure;
