@@ -3,7 +3,7 @@
 use sojourn_core::{Rate, Span};
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::RateConfig;
-use sojourn_scenario::{App, Checked, Flow, Host, Link, Scenario};
+use sojourn_scenario::{App, Checked, Flow, Host, Link, Scenario, Until};
 
 /// From slow and crowded to fast and near. Names are stable: ceilings are kept under them.
 pub const YARDSTICKS: &[Yardstick] = &[
@@ -80,6 +80,7 @@ impl Yardstick {
         });
         Scenario {
             duration,
+            until: Until::Duration,
             warmup: Span::ZERO,
             step: Span::from_millis(100),
             hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),

@@ -81,6 +81,9 @@ pub struct Totals {
     pub retransmits: u64,
     pub drops: u64,
     pub marks: u64,
+    /// Transfers of a limited size, of the whole run.
+    pub transfers_begun: u64,
+    pub transfers_done: u64,
     /// TCP data packets that reached their receiver: the yardstick of an engine's speed.
     pub data_packets: u64,
 }

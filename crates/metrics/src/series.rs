@@ -169,13 +169,23 @@ impl Series {
     }
 
     /// Rows of the whole windows after `from`; none when the window is not a multiple of the step.
+    /// A last row that the end of the run cut short is in none.
     fn windows(&self, window: Span, from: Span) -> impl Iterator<Item = Range<usize>> {
         let step = self.step.as_nanos();
         let fits = step != 0 && !window.is_zero() && window.as_nanos().is_multiple_of(step);
         let per_window = if fits { (window.as_nanos() / step) as usize } else { 1 };
         let first = if fits { from.as_nanos().div_ceil(step) as usize } else { usize::MAX };
-        let count = self.t_s.len().saturating_sub(first) / per_window;
+        let count = self.whole_rows().saturating_sub(first) / per_window;
         (0..count).map(move |at| first + at * per_window..first + (at + 1) * per_window)
+    }
+
+    /// Rows as long as the step: all but, if need be, the last.
+    fn whole_rows(&self) -> usize {
+        let rows = self.t_s.len();
+        let ends = rows as f64 * self.step.as_secs_f64();
+        // Far more than the sum of a run's steps is rounded by.
+        let is_cut = self.t_s.last().is_some_and(|end| *end < ends * (1.0 - 1e-12));
+        rows - usize::from(is_cut)
     }
 
     fn goodput_in(&self, rows: &Range<usize>, flow: usize) -> f64 {

@@ -1,6 +1,6 @@
 //! Every metric by name: what results, claims and `sojourn list` share.
 
-use sojourn_core::{DropReason, FlowSample, Span};
+use sojourn_core::{DropReason, FlowSample, Span, Time};
 
 use crate::histogram::Distribution;
 use crate::outcome::{FlowMetrics, LinkMetrics, Numbered, RunMetrics};
@@ -517,6 +517,12 @@ const GROUPS: &[&[Metric]] = &[
             |link| link.queue_bytes.max().map(|bytes| bytes as f64);
     },
     group! { Run;
+        "end_ms", "ms", "When the run ended",
+            |run| Some(run.end.since(Time::ZERO).as_millis_f64());
+        "transfers_done", "", "Transfers of a limited size that ended, of all flows; whole run",
+            |run| some_if(run.totals.transfers_begun > 0, run.totals.transfers_done as f64);
+        "transfers_begun", "", "Transfers of a limited size that began, of all flows; whole run",
+            |run| some_if(run.totals.transfers_begun > 0, run.totals.transfers_begun as f64);
         "goodput_sum_mbps", "Mbit/s", "goodput_mbps of all flows",
             |run| Some(run.totals.goodput_sum_mbps);
         "tcp_goodput_sum_mbps", "Mbit/s", "goodput_mbps of all TCP flows",

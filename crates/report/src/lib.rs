@@ -18,6 +18,7 @@ pub mod terminal;
 
 mod command;
 mod data;
+mod ending;
 mod markup;
 mod names;
 mod number;

@@ -144,6 +144,7 @@ mod tests {
         let planned = PlannedScenario {
             factors: vec![],
             duration_s: 1.0,
+            until: None,
             warmup_s: 0.0,
             step_s: 0.1,
             flows: vec![flow("b.1"), flow("b.2")],

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use sojourn_study::results::{Check, Results, Series, Verdict};
 
 use crate::data::{Data, Mean};
+use crate::ending;
 use crate::markup::plain_text;
 use crate::names;
 use crate::number::{estimate, number, percent};
@@ -70,7 +71,18 @@ pub fn metrics(results: &Results) -> String {
         out += &aligned(&table, 2);
         out.push('\n');
     }
+    for scenario in 0..data.plan.scenarios.len() {
+        if let Some(ending) = ending::of_scenario(results, scenario as u32) {
+            let _ = writeln!(out, "{}: {ending}", plain_text(&data.label(scenario)));
+        }
+    }
     out
+}
+
+/// How a run ended that lasts until its transfers are done; `None` of one that lasts as long as it is
+/// given.
+pub fn ending(results: &Results, run: u32) -> Option<String> {
+    ending::of_run(results, run)
 }
 
 fn cell(mean: Mean) -> String {

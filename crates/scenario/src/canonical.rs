@@ -7,10 +7,11 @@
 use alloc::string::String;
 use core::fmt::{self, Display, Write};
 
+use sojourn_host::apps::ArrivalsConfig;
 use sojourn_host::tcp::{EcnOffer, EcnSupport, ReceiveBuffer};
 use sojourn_link::{PolicerConfig, ReorderConfig};
 
-use crate::{App, CarrierConfig, Flow, Link, Scenario, Traffic};
+use crate::{App, CarrierConfig, Flow, Link, Scenario, Traffic, Until};
 
 impl Scenario {
     /// The text that stands for it in a run's identity.
@@ -22,8 +23,12 @@ impl Scenario {
     }
 
     fn write_canonical(&self, f: &mut String) -> fmt::Result {
-        let Self { duration, warmup, step, .. } = self;
-        writeln!(f, "scenario duration={duration} warmup={warmup} step={step}")?;
+        let Self { duration, until, warmup, step, .. } = self;
+        write!(f, "scenario duration={duration} warmup={warmup} step={step}")?;
+        if *until != Until::Duration {
+            write!(f, " until=[{}]", until.name())?;
+        }
+        f.write_char('\n')?;
         self.hosts.iter().try_for_each(|host| writeln!(f, "host {}", Name(&host.name)))?;
         self.links.iter().try_for_each(|link| write_link(f, link))?;
         self.carriers.iter().try_for_each(|carrier| write_carrier(f, carrier))?;
@@ -89,11 +94,16 @@ fn write_app(f: &mut String, app: &App) -> fmt::Result {
                 Traffic::OnOff { on, off, random } => {
                     write!(f, "on_off on={on} off={off} random={random}")?;
                 }
-                Traffic::Arrivals(config) => write!(
-                    f,
-                    "arrivals per_second={} max_connections={} sizes=[{}]",
-                    config.per_second, config.most, config.sizes
-                )?,
+                Traffic::Arrivals(config) => {
+                    let ArrivalsConfig { per_second, sizes, most, transfers } = config;
+                    write!(
+                        f,
+                        "arrivals per_second={per_second} max_connections={most} sizes=[{sizes}]"
+                    )?;
+                    if let Some(transfers) = transfers {
+                        write!(f, " transfers={transfers}")?;
+                    }
+                }
             }
             write!(f, " cca=[{}] tcp=[", cca.canonical())?;
             write_tcp(f, transport)?;
@@ -223,7 +233,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use sojourn_core::{Bytes, Rate, Span};
-    use sojourn_host::apps::{ArrivalsConfig, PingConfig, SizesSpec, UdpConfig};
+    use sojourn_host::apps::{PingConfig, SizesSpec, UdpConfig};
     use sojourn_host::tcp;
     use sojourn_link::{JitterConfig, LossConfig, RateConfig, RateSpec};
 
@@ -284,7 +294,12 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let arrivals = App::Tcp {
-            traffic: Traffic::Arrivals(ArrivalsConfig { per_second: 0.1, sizes, most: 1_000 }),
+            traffic: Traffic::Arrivals(ArrivalsConfig {
+                per_second: 0.1,
+                sizes,
+                most: 1_000,
+                transfers: None,
+            }),
             cca: cca("reno"),
             transport: tcp::Config::default(),
         };
@@ -296,6 +311,7 @@ mod tests {
         };
         Scenario {
             duration: Span::from_secs(60),
+            until: Until::Duration,
             warmup: Span::from_secs(5),
             step: Span::from_millis(100),
             hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
@@ -328,5 +344,20 @@ mod tests {
         assert_eq!(other.canonical(), world().canonical());
         other.flows[0].dscp = 1;
         assert_ne!(other.canonical(), world().canonical());
+    }
+
+    #[test]
+    fn what_ends_a_run_is_part_of_it_only_if_given() {
+        let other = Scenario { until: Until::TransfersDone, ..world() };
+        assert_eq!(
+            other.canonical().lines().next(),
+            Some("scenario duration=60s warmup=5s step=100ms until=[transfers done]")
+        );
+        let mut limited = world();
+        let App::Tcp { traffic: Traffic::Arrivals(config), .. } = &mut limited.flows[2].app else {
+            panic!("it is arrivals");
+        };
+        config.transfers = Some(7);
+        assert!(limited.canonical().contains("] transfers=7 cca="), "{}", limited.canonical());
     }
 }

@@ -19,7 +19,9 @@ pub use sojourn_wire::{CarrierConfig, ExternalCarrier, Link, PortShape};
 /// Everything a run needs beside a seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
+    /// The longest that a run lasts.
     pub duration: Span,
+    pub until: Until,
     /// Metrics count from here on, unless they say that they are of the whole run.
     pub warmup: Span,
     /// Step of the time series.
@@ -30,6 +32,28 @@ pub struct Scenario {
     /// What carries packets and is no link. Their ports follow those of the links.
     pub carriers: Vec<CarrierConfig>,
     pub flows: Vec<Flow>,
+}
+
+/// What ends a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Until {
+    /// It has lasted as long as it may.
+    #[default]
+    Duration,
+    /// Every transfer has ended, or it has lasted as long as it may.
+    TransfersDone,
+}
+
+impl Until {
+    pub const ALL: [Self; 2] = [Self::Duration, Self::TransfersDone];
+
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Duration => "duration",
+            Self::TransfersDone => "transfers done",
+        }
+    }
 }
 
 /// An end system; its position in [`Scenario::hosts`] is its address.
@@ -129,6 +153,36 @@ pub enum Traffic {
     Arrivals(sojourn_host::apps::ArrivalsConfig),
 }
 
+/// What a flow offers that can end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// A number of bytes, or a number of transfers.
+    Transfers,
+    /// Transfers that come for as long as the run lasts.
+    TransfersForEver,
+    /// Nothing: it sends until it is stopped.
+    Nothing,
+}
+
+impl Flow {
+    /// What of it a run can wait for that lasts until its transfers are done.
+    pub fn offer(&self, duration: Span) -> Offer {
+        let App::Tcp { traffic, .. } = &self.app else { return Offer::Nothing };
+        match traffic {
+            Traffic::Bulk { bytes: Some(_) } | Traffic::Paced { bytes: Some(_), .. } => {
+                Offer::Transfers
+            }
+            Traffic::Arrivals(config)
+                if config.transfers.is_some() || self.stop.is_some_and(|stop| stop < duration) =>
+            {
+                Offer::Transfers
+            }
+            Traffic::Arrivals(_) => Offer::TransfersForEver,
+            Traffic::Bulk { .. } | Traffic::Paced { .. } | Traffic::OnOff { .. } => Offer::Nothing,
+        }
+    }
+}
+
 /// What an application may write a second.
 const SLOWEST: Rate = Rate::from_bps(1);
 const FASTEST: Rate = Rate::from_bps(1_000_000_000_000);
@@ -219,6 +273,7 @@ impl Scenario {
     pub fn check(&self) -> Result<(), SpecError> {
         let ports = self.ports();
         self.check_times(ports.len())?;
+        self.check_until()?;
         if self.flows.is_empty() {
             return Err(SpecError::new("no flow is defined"));
         }
@@ -277,6 +332,30 @@ impl Scenario {
             );
             let least = Span::from_millis(nanos.div_ceil(1_000_000));
             return Err(SpecError::new(problem).allow([format!("{least} or more")]));
+        }
+        Ok(())
+    }
+
+    /// A run that lasts until its transfers are done has some, and all of them can end.
+    ///
+    /// # Errors
+    /// It has none, or a flow whose transfers come for as long as the run lasts.
+    pub fn check_until(&self) -> Result<(), SpecError> {
+        if self.until != Until::TransfersDone {
+            return Ok(());
+        }
+        let offers = || self.flows.iter().map(|flow| (flow, flow.offer(self.duration)));
+        if let Some((flow, _)) = offers().find(|(_, offer)| *offer == Offer::TransfersForEver) {
+            let problem = format!(
+                "the transfers of flow '{}' come for as long as the run lasts, so they are never done",
+                flow.name
+            );
+            return Err(SpecError::new(problem)
+                .allow(["for that flow 'transfers', or a 'stop' before the duration"]));
+        }
+        if !offers().any(|(_, offer)| offer == Offer::Transfers) {
+            return Err(SpecError::new("no flow has a transfer that could be done")
+                .allow(["a bulk flow with 'bytes'", "arrivals with 'transfers' or 'stop'"]));
         }
         Ok(())
     }

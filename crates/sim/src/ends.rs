@@ -125,6 +125,15 @@ impl Ends {
         }
     }
 
+    /// All its transfers have ended, and no other is to come.
+    pub(crate) fn is_done(&self) -> bool {
+        match self {
+            Self::Tcp { sender, .. } => sender.is_complete(),
+            Self::Other(Other::Arrivals(arrivals)) => arrivals.is_done(),
+            Self::Other(Other::Two(..)) => false,
+        }
+    }
+
     /// What `ss` would show; `None` if it is not TCP.
     pub(crate) fn sample(&self, now: Time) -> Option<FlowSample> {
         match self {

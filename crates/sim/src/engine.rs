@@ -10,7 +10,7 @@ use sojourn_core::{
 };
 use sojourn_host::Contents;
 use sojourn_link::{DelayLine, ReorderConfig};
-use sojourn_scenario::Checked;
+use sojourn_scenario::{Checked, Offer, Scenario, Until};
 use sojourn_wire::{Books, Carrier, Exit, Link as LinkConfig, Wire};
 
 use crate::agenda::{Agenda, Place};
@@ -99,6 +99,10 @@ pub struct Engine<'a, O> {
     next_step: Time,
     steps: u64,
     stage: Stage,
+    /// The latest that the run is over; earlier when its transfers are done, if it lasts so long.
+    end: Time,
+    /// Flows whose transfers it waits for.
+    awaited: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,6 +188,18 @@ fn bytes_in(pipe: &DelayLine<Packet>) -> u64 {
     pipe.iter().map(|packet| u64::from(packet.wire_len())).sum()
 }
 
+/// The flows whose transfers a run waits for; none if it does not wait.
+fn awaited(scenario: &Scenario) -> Vec<usize> {
+    if scenario.until != Until::TransfersDone {
+        return Vec::new();
+    }
+    let flows = scenario.flows.iter().enumerate();
+    flows
+        .filter(|(_, flow)| flow.offer(scenario.duration) == Offer::Transfers)
+        .map(|(index, _)| index)
+        .collect()
+}
+
 /// To count a window is much work beside a step.
 const STEPS_BETWEEN_COUNTS: u64 = 16;
 
@@ -253,6 +269,8 @@ impl<'a, O: Observer> Engine<'a, O> {
             next_step: Time::ZERO + scenario.step,
             steps: 0,
             stage: Stage::New,
+            end,
+            awaited: awaited(scenario),
         };
         for flow in 0..engine.flows.len() {
             engine.reschedule_sender(flow);
@@ -268,9 +286,9 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.now
     }
 
-    /// When the run is over.
+    /// When the run is over, as far as is known.
     pub fn end(&self) -> Time {
-        Time::ZERO + self.scenario.duration
+        self.end
     }
 
     /// Lets the next thing happen; false when the run is over.
@@ -280,8 +298,9 @@ impl<'a, O: Observer> Engine<'a, O> {
     pub fn step(&mut self) -> Result<bool, Violation> {
         self.begin();
         let mut at_once = self.at_once;
-        let goes_on = self.turn(self.end(), &mut at_once)?;
+        let goes_on = self.turn(self.end, &mut at_once)?;
         self.at_once = at_once;
+        self.look_for_end();
         if !goes_on {
             self.finish()?;
         }
@@ -294,15 +313,35 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// An invariant is broken.
     pub fn run_until(&mut self, time: Time) -> Result<(), Violation> {
         self.begin();
-        let until = time.min(self.end());
         let mut at_once = self.at_once;
-        while self.turn(until, &mut at_once)? {}
+        if self.awaited.is_empty() {
+            let until = time.min(self.end);
+            while self.turn(until, &mut at_once)? {}
+        } else {
+            while self.turn(time.min(self.end), &mut at_once)? {
+                self.look_for_end();
+            }
+        }
         self.at_once = at_once;
+        let until = time.min(self.end);
         self.now = self.now.max(until);
-        if until == self.end() {
+        if until == self.end {
             self.finish()?;
         }
         Ok(())
+    }
+
+    /// The run is over now if it waited for transfers and all are done. What else happens at this
+    /// moment still does.
+    fn look_for_end(&mut self) {
+        while let Some(flow) = self.awaited.last()
+            && self.flows[*flow].ends.is_done()
+        {
+            self.awaited.pop();
+            if self.awaited.is_empty() {
+                self.end = self.now;
+            }
+        }
     }
 
     fn begin(&mut self) {
@@ -317,7 +356,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             return Ok(());
         }
         self.stage = Stage::Over;
-        let end = self.end();
+        let end = self.end;
         self.now = end;
         self.settle_before(end + Span::from_nanos(1));
         if self.next_step - self.scenario.step < end {
@@ -871,7 +910,7 @@ mod tests {
     use sojourn_core::{Purpose, Rate};
     use sojourn_host::tcp::Config as Transport;
     use sojourn_link::RateConfig;
-    use sojourn_scenario::{App, Flow, Host, Link as LinkConfig, Scenario};
+    use sojourn_scenario::{App, Flow, Host, Link as LinkConfig};
 
     use super::*;
 
@@ -908,6 +947,7 @@ mod tests {
         });
         Scenario {
             duration: Span::from_millis(1500),
+            until: Until::Duration,
             warmup: Span::ZERO,
             step: Span::from_millis(100),
             hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),

@@ -6,7 +6,7 @@ use sojourn_core::{
 };
 use sojourn_host::tcp::{Config as Transport, EcnOffer, EcnSupport, ReceiveBuffer};
 use sojourn_link::{LossConfig, RateConfig};
-use sojourn_scenario::{App, Flow, Host, Link, Scenario};
+use sojourn_scenario::{App, Flow, Host, Link, Scenario, Until};
 
 struct World {
     cca: &'static str,
@@ -124,6 +124,7 @@ fn scenario(world: &World) -> Scenario {
     let cca = sojourn_cca::Config::parse(world.cca).expect("a controller");
     Scenario {
         duration: Span::from_secs(world.seconds),
+        until: Until::Duration,
         warmup: Span::from_secs(world.seconds / 3),
         step: Span::from_millis(20),
         hosts: ["a", "b"].map(|name| Host { name: name.into() }).into(),

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use sojourn_core::{Body, Direction, Event, Observer, Rate, Span, StreamAddress, Time, Who};
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{LossConfig, RateConfig};
-use sojourn_scenario::{App, Checked, Flow, Host, Link, Scenario, Traffic};
+use sojourn_scenario::{App, Checked, Flow, Host, Link, Scenario, Traffic, Until};
 
 #[derive(Default)]
 struct Log {
@@ -56,6 +56,7 @@ fn scenario(traffic: Traffic, rtt: Span, stop: Option<Span>, loss: &str) -> Chec
     let app = App::Tcp { traffic, cca, transport: Transport::default() };
     Scenario {
         duration: Span::from_secs(4),
+        until: Until::Duration,
         warmup: Span::ZERO,
         step: Span::from_millis(100),
         hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),

@@ -3,7 +3,7 @@
 use sojourn_core::{Event, FlowId, Observer, PortId, Rate, Span, StreamAddress, Time, Who};
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{LossConfig, RateConfig};
-use sojourn_scenario::{App, Flow, Host, Link, Scenario};
+use sojourn_scenario::{App, Flow, Host, Link, Scenario, Until};
 
 /// Notes every event as time, place and kind; a packet by when it left and how long it is.
 #[derive(Default)]
@@ -65,6 +65,7 @@ impl World {
         };
         Scenario {
             duration: Span::from_secs(4),
+            until: Until::Duration,
             warmup: Span::from_millis(1234),
             step: Span::from_millis(100),
             hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),

@@ -7,7 +7,7 @@ use sojourn_core::{
 };
 use sojourn_host::tcp::{Config as Transport, ReceiveBuffer};
 use sojourn_link::{RateConfig, RateSpec};
-use sojourn_scenario::{App, Flow, Host, Link, Scenario};
+use sojourn_scenario::{App, Flow, Host, Link, Scenario, Until};
 use sojourn_sim::Outcome;
 
 const RATE: Rate = Rate::from_bps(100_000_000);
@@ -99,6 +99,7 @@ fn run(cca: &str, outage: Span) -> (Log, Outcome) {
     let rate = RateSpec::parse(&rate).expect("a good rate").complete(None).expect("no file");
     let scenario = Scenario {
         duration: DIES + outage + Span::from_secs(3),
+        until: Until::Duration,
         warmup: Span::ZERO,
         step: Span::from_millis(1),
         hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),

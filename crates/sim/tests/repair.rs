@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use sojourn_core::{Body, Event, Observer, Rate, Span, StreamAddress, Time, Who};
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{LossConfig, RateConfig};
-use sojourn_scenario::{App, Flow, Host, Link, Scenario};
+use sojourn_scenario::{App, Flow, Host, Link, Scenario, Until};
 
 const DELAY: Span = Span::from_millis(10);
 
@@ -54,6 +54,7 @@ fn losses_are_repaired_without_waiting_for_reordering() {
         let app = App::bulk(controller, Transport::default());
         let scenario = Scenario {
             duration: Span::from_secs(20),
+            until: Until::Duration,
             warmup: Span::ZERO,
             step: Span::from_millis(100),
             hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
@@ -91,6 +92,7 @@ fn timeouts_on_a_slow_link_repeat_one_segment_each() {
         let app = App::bulk(controller, Transport::default());
         let scenario = Scenario {
             duration: Span::from_secs(12),
+            until: Until::Duration,
             warmup: Span::ZERO,
             step: Span::from_millis(100),
             hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use sojourn_core::{Event, Observer, QueueSample, Span, StreamAddress, Time, Who};
 use sojourn_host::apps::UdpConfig;
 use sojourn_link::{RateConfig, RateSpec};
-use sojourn_scenario::{App, Flow, Host, Link, Scenario};
+use sojourn_scenario::{App, Flow, Host, Link, Scenario, Until};
 
 /// What the link had carried, and could have, at the end of the warm-up and last.
 struct Log {
@@ -39,6 +39,7 @@ fn unused(rate: RateConfig, warmup: Span, duration: Span, seed: u64) -> (f64, f6
     let udp = UdpConfig { interval: Span::from_micros(80), frame: 1472, datagrams: 1, header: 28 };
     let scenario = Scenario {
         duration,
+        until: Until::Duration,
         warmup,
         step: Span::from_millis(100),
         hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),

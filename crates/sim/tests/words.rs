@@ -4,7 +4,7 @@
 use sojourn_core::{DropReason, Event, Observer, Rate, Span, StreamAddress, Time, Who};
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{JitterConfig, LossConfig, PolicerConfig, RateConfig, ReorderConfig};
-use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic};
+use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic, Until};
 
 /// Counts what reaches the application, what is dropped and why, and packets that arrive after one
 /// that was sent later.
@@ -59,6 +59,7 @@ fn run_with(there: Link, traffic: Traffic, own_delay: Span) -> Log {
     }
     let scenario = Scenario {
         duration: Span::from_secs(10),
+        until: Until::Duration,
         warmup: Span::ZERO,
         step: Span::from_millis(100),
         hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),

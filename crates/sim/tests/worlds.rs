@@ -8,7 +8,7 @@ use sojourn_core::{Bytes, HostId, NoObserver, PortId, Rate, Span, StreamAddress,
 use sojourn_host::apps::{ArrivalsConfig, PingConfig, SizesSpec, UdpConfig};
 use sojourn_host::tcp::{Config as Transport, ReceiveBuffer};
 use sojourn_link::{JitterConfig, LossConfig, RateConfig, RateSpec};
-use sojourn_scenario::{App, CarrierConfig, Flow, Host, Link, Scenario, Traffic};
+use sojourn_scenario::{App, CarrierConfig, Flow, Host, Link, Scenario, Traffic, Until};
 use sojourn_sim::{Engine, run};
 use sojourn_wire::SwitchConfig;
 
@@ -114,12 +114,13 @@ fn traffic() -> impl Strategy<Value = Traffic> {
             .prop_map(|(on, off, random)| Traffic::OnOff { on, off, random }),
         (
             prop_oneof![1 => Just(0.0), 1 => Just(-1.0), 1 => Just(f64::NAN), 60 => 0.1..50.0],
-            odd32(1..40)
+            odd32(1..40),
+            prop::option::of(odd(1..20)),
         )
-            .prop_map(|(per_second, most)| {
+            .prop_map(|(per_second, most, transfers)| {
                 let sizes = SizesSpec::parse("lognormal mean 20kB sigma 1.5 max 1MB");
                 let sizes = sizes.and_then(|sizes| sizes.complete(None)).expect("sizes");
-                Traffic::Arrivals(ArrivalsConfig { per_second, sizes, most })
+                Traffic::Arrivals(ArrivalsConfig { per_second, sizes, most, transfers })
             }),
     ]
 }
@@ -187,16 +188,20 @@ fn world() -> impl Strategy<Value = Scenario> {
             });
     let flows = (flow(0).boxed(), flow(1).boxed(), flow(2).boxed());
     let flows = flows.prop_map(<[Flow; 3]>::from).boxed();
-    (links, switch, flows, micros(200_000..1_000_000), micros(0..200_000), micros(10_000..200_000))
-        .prop_map(|(links, switch, flows, duration, warmup, step)| Scenario {
+    let until = prop_oneof![3 => Just(Until::Duration), 1 => Just(Until::TransfersDone)];
+    let duration = (micros(200_000..1_000_000), until);
+    (links, switch, flows, duration, micros(0..200_000), micros(10_000..200_000)).prop_map(
+        |(links, switch, flows, (duration, until), warmup, step)| Scenario {
             duration,
+            until,
             warmup,
             step,
             hosts: ["x", "y", "z"].map(|name| Host { name: name.into() }).into(),
             links: links.into(),
             carriers: switch.into_iter().map(CarrierConfig::Switch).collect(),
             flows: flows.into(),
-        })
+        },
+    )
 }
 
 /// Steps after which a run that is as long as it may be, or as fast, has shown enough.
@@ -226,7 +231,8 @@ proptest! {
                 let before = engine.now();
                 let is_over = ends(&mut engine).map_err(TestCaseError::fail)?;
                 prop_assert!(engine.now() > before && engine.now() <= end);
-                prop_assert!(!is_over || engine.now() == end);
+                prop_assert!(engine.end() <= end);
+                prop_assert!(!is_over || engine.now() == engine.end());
             }
         }
     }
@@ -243,7 +249,7 @@ proptest! {
         for piece in 1..=pieces {
             let until = Time::ZERO + world.duration * piece / pieces;
             engine.run_until(until).map_err(|v| TestCaseError::fail(v.to_string()))?;
-            prop_assert!(engine.now() >= until);
+            prop_assert!(engine.now() >= until.min(engine.end()));
         }
         while engine.step().map_err(|v| TestCaseError::fail(v.to_string()))? {}
         prop_assert_eq!(format!("{:?}", engine.outcome()), format!("{whole:?}"));
@@ -268,6 +274,7 @@ fn known_bad_values_are_refused() {
     let queue = sojourn_qdisc::Config::parse("pfifo limit 50").expect("a discipline");
     let world = |app| Scenario {
         duration: Span::from_secs(1),
+        until: Until::Duration,
         warmup: Span::ZERO,
         step: Span::from_millis(100),
         hosts: ["x", "y"].map(|name| Host { name: name.into() }).into(),

@@ -14,6 +14,7 @@ use sojourn_file::plan::Factor;
 use sojourn_file::spec::{ClaimSpec, OneOrMany, SCHEMA, StudySpec, ViewKind, ViewSpec};
 use sojourn_file::{FILE_NAME, Overrides, Registry, StudyError, StudyFile, StudyScenario, file_of};
 use sojourn_metrics::DELAYS;
+use sojourn_scenario::Until;
 
 use crate::claims::{Claim, Expectation, Names, check_factor, find_factor};
 use crate::digest::Digest;
@@ -199,6 +200,8 @@ fn planned(scenario: &StudyScenario) -> PlannedScenario {
     PlannedScenario {
         factors: scenario.factors.clone(),
         duration_s: scenario.scenario.duration.as_secs_f64(),
+        until: (scenario.scenario.until != Until::Duration)
+            .then(|| scenario.scenario.until.name().to_owned()),
         warmup_s: scenario.scenario.warmup.as_secs_f64(),
         step_s: scenario.scenario.step.as_secs_f64(),
         flows: scenario.flows.clone(),

@@ -6,7 +6,7 @@ use sojourn_core::{Body, Direction, Event, Observer, Rate, Span, StreamAddress, 
 use sojourn_host::apps::{PingConfig, UdpConfig};
 use sojourn_host::tcp::{Config as Transport, EcnOffer, ReceiveBuffer};
 use sojourn_link::{LossConfig, RateConfig, RateSpec};
-use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic};
+use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic, Until};
 
 use crate::measured::Situation;
 
@@ -85,6 +85,7 @@ pub fn scenario(situation: &Situation) -> Result<Scenario, Needs> {
     }
     Ok(Scenario {
         duration: Span::from_secs_f64(params.duration_s),
+        until: Until::Duration,
         warmup: Span::from_secs_f64(params.warm_s),
         step: Span::from_millis(100),
         hosts: ["senders", "receiver"].map(|name| Host { name: name.into() }).into(),

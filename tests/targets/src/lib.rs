@@ -8,7 +8,7 @@ use sojourn_host::apps::{ArrivalsConfig, PingConfig, SizesSpec};
 use sojourn_host::tcp;
 use sojourn_link::{JitterConfig, LossConfig, RateSpec};
 use sojourn_metrics::{Collector, FlowShape, LinkShape, Shape};
-use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic};
+use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic, Until};
 
 pub const SCENARIOS: usize = 3;
 
@@ -79,7 +79,7 @@ fn web() -> Result<World, SpecError> {
         line("up", "pfifo limit 100", "25Mbps", 8)?,
     ];
     let sizes = SizesSpec::parse("lognormal mean 30kB sigma 1.5 max 1MB")?.complete(None)?;
-    let arrivals = ArrivalsConfig { per_second: 40.0, sizes, most: 1000 };
+    let arrivals = ArrivalsConfig { per_second: 40.0, sizes, most: 1000, transfers: None };
     let app = App::Tcp {
         traffic: Traffic::Arrivals(arrivals),
         cca: sojourn_cca::Config::parse("cubic")?,
@@ -92,6 +92,7 @@ fn web() -> Result<World, SpecError> {
 fn scenario(links: Vec<Link>, flows: Vec<Flow>) -> Scenario {
     Scenario {
         duration: Span::from_secs(10),
+        until: Until::Duration,
         warmup: Span::from_secs(1),
         step: Span::from_millis(100),
         hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),

@@ -182,6 +182,9 @@ fn run_text(
     }
     text.push_str(&format!("\nname {}, digest {digest}\n", planned.id));
     text.push_str(&format!("repeat {}\n", sojourn_report::repeat(&results.plan, planned)));
+    if let Some(ending) = terminal::ending(results, run) {
+        text.push_str(&format!("{ending}\n"));
+    }
     for (kind, usual) in [(Kind::Flow, &FLOW_METRICS[..]), (Kind::Queue, &QUEUE_METRICS[..])] {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.kind == kind).collect();
         let used: Vec<&str> = chosen(asked, usual)

@@ -38,7 +38,7 @@ impl Document {
 ///
 /// | address | is |
 /// |---|---|
-/// | `duration`, `warmup`, `step` | a key of the scenario |
+/// | `duration`, `until`, `warmup`, `step` | a key of the scenario |
 /// | `path.KEY`, `gateway.KEY`, `parking_lot.KEY` | a key of the shape |
 /// | `flow.NAME.KEY`, `link.NAME.KEY` | a key of the flow or link of that name |
 /// | `flow.*.KEY`, `link.*.KEY` | the same for all of them |
@@ -100,7 +100,7 @@ fn visit(
     let steps: Vec<&str> = address.split('.').collect();
     match steps[..] {
         ["cca"] => visit_all_cca(scenario, act),
-        [key @ ("duration" | "warmup" | "step")] => {
+        [key @ ("duration" | "until" | "warmup" | "step")] => {
             act(scenario, key);
             Ok(())
         }
@@ -118,9 +118,10 @@ fn visit(
             "one flow of a group cannot be set alone; 'flow.{name}.{key}' sets them all"
         ))),
         _ => Err(SpecError::new(format!("'{address}' is no address in a scenario"))
-            .near(address, ["duration", "warmup", "step", "cca"])
+            .near(address, ["duration", "until", "warmup", "step", "cca"])
             .allow([
                 "duration",
+                "until",
                 "warmup",
                 "step",
                 "path.KEY",

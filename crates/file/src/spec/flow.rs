@@ -101,6 +101,9 @@ pub struct FlowSpec {
     /// counted.
     #[schemars(range(min = 1, max = 65536), extend("default" = 1000))]
     pub max_connections: Option<u32>,
+    /// arrivals: so many transfers come in all, those that are refused among them.
+    #[schemars(range(min = 1), extend("default" = "no end"))]
+    pub transfers: Option<u64>,
 
     /// TCP: congestion control, with its parameters.
     #[schemars(extend("default" = "cubic"))]
@@ -336,6 +339,7 @@ pub const KEYS_BY_APP: &[(&str, &[AppKind])] = &[
     ("load", &[AppKind::Arrivals]),
     ("sizes", &[AppKind::Arrivals]),
     ("max_connections", &[AppKind::Arrivals]),
+    ("transfers", &[AppKind::Arrivals]),
     ("cca", TCP),
     ("ecn", TCP),
     ("receiver_ecn", TCP),

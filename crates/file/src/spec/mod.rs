@@ -74,8 +74,14 @@ pub struct StudySpec {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioSpec {
-    /// How long a run lasts, in virtual time.
+    /// How long a run lasts, in virtual time; with `until`, the longest that it lasts.
     pub duration: Text<Span>,
+    /// What ends a run. `transfers done`: the end of the last transfer, or `duration`, whichever
+    /// comes first. Transfers are those of bulk flows with `bytes` and of arrivals, which then need
+    /// `transfers` or `stop`; other flows are not waited for. A transfer that never ends keeps the
+    /// run going to `duration`, and counts as open.
+    #[schemars(extend("default" = "duration"))]
+    pub until: Option<Until>,
     /// Metrics count from here on.
     #[schemars(extend("default" = "0s"))]
     pub warmup: Option<Text<Span>>,
@@ -98,6 +104,24 @@ pub struct ScenarioSpec {
     /// An application with its two ends.
     #[serde(default)]
     pub flow: Vec<FlowSpec>,
+}
+
+/// What ends a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum Until {
+    #[serde(rename = "duration")]
+    Duration,
+    #[serde(rename = "transfers done")]
+    TransfersDone,
+}
+
+impl From<Until> for sojourn_scenario::Until {
+    fn from(until: Until) -> Self {
+        match until {
+            Until::Duration => Self::Duration,
+            Until::TransfersDone => Self::TransfersDone,
+        }
+    }
 }
 
 /// A place where links end.

@@ -1,6 +1,7 @@
 //! Transfers that arrive at random: how often, and how large.
 
 use sojourn_core::{PortId, Rate, SpecError, words};
+use sojourn_host::apps::arrivals::MOST_TRANSFERS;
 use sojourn_host::apps::{ArrivalsConfig, Sizes};
 
 use super::shape::Shape;
@@ -53,7 +54,11 @@ pub(super) fn config(
         let problem = SpecError::new(format!("{most} is out of range"));
         return Err(("max_connections", problem.allow([format!("1 to {MAX_MOST}")])));
     }
-    Ok(ArrivalsConfig { per_second, sizes, most })
+    if let Some(transfers) = flow.transfers.filter(|count| !(1..=MOST_TRANSFERS).contains(count)) {
+        let problem = SpecError::new(format!("{transfers} is out of range"));
+        return Err(("transfers", problem.allow([format!("1 to {MOST_TRANSFERS}")])));
+    }
+    Ok(ArrivalsConfig { per_second, sizes, most, transfers: flow.transfers })
 }
 
 /// Transfers a second that bring `load` on average: payload a second, or that as a share of the

@@ -15,7 +15,7 @@ mod tests;
 pub use traces::Traces;
 
 use sojourn_core::{Span, SpecError};
-use sojourn_scenario::{Checked, Scenario};
+use sojourn_scenario::{Checked, Scenario, Until};
 
 use crate::document::Document;
 use crate::error::StudyError;
@@ -90,6 +90,7 @@ fn assemble(
     let (flows, planned) = flows::build(spec, document, registry, &mut shape, traces)?;
     let scenario = Scenario {
         duration: spec.duration.value,
+        until: spec.until.map_or(Until::Duration, Until::from),
         warmup: spec.warmup.as_ref().map_or(Span::ZERO, |warmup| warmup.value),
         step: spec.step.as_ref().map_or(DEFAULT_STEP, |step| step.value),
         hosts: shape.hosts,
@@ -114,6 +115,8 @@ fn key_of(scenario: &Scenario) -> &'static str {
         || scenario.has_too_many_rows()
     {
         "step"
+    } else if scenario.check_until().is_err() {
+        "until"
     } else {
         "flow"
     }

@@ -307,6 +307,8 @@ fn totals(run: &RunMetrics, warmup: Time) -> Totals {
         retransmits: run.flows.iter().map(|flow| flow.whole.retransmits).sum(),
         drops: run.links.iter().map(|link| link.whole.drops()).sum(),
         marks: run.links.iter().map(|link| link.whole.marks).sum(),
+        transfers_begun: run.flows.iter().map(|flow| flow.transfers.began).sum(),
+        transfers_done: run.flows.iter().map(|flow| flow.completion.count()).sum(),
         data_packets: tcp().map(|flow| flow.whole.arrived_packets).sum(),
     }
 }

@@ -25,7 +25,11 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
     let cca = flows
         .iter()
         .find_map(|(_, one)| scenario.flows.iter().find(|flow| flow.name == one.name)?.cca.clone());
-    let whole_seconds = scenario.duration_s.floor() as usize;
+    let rows = results.table.run(run);
+    let of_run = rows.iter().find(|row| row.kind == Kind::Run);
+    let end_ms = of_run.and_then(|row| results.table.value(row, "end_ms"));
+    let length_s = end_ms.map_or(scenario.duration_s, |ms| ms / 1e3);
+    let whole_seconds = length_s.floor() as usize;
     let intervals: Vec<Value> = (0..whole_seconds)
         .map(|second| {
             let (start, end) = (second as f64, second as f64 + 1.0);
@@ -34,12 +38,11 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
             json!({ "streams": streams, "sum": sum(&streams, start, end) })
         })
         .collect();
-    let rows = results.table.run(run);
     let streams: Vec<Value> = flows
         .iter()
         .map(|(socket, one)| {
             let row = rows.iter().find(|row| row.kind == Kind::Flow && row.name == one.name);
-            stream(results, *socket, one, row, scenario.duration_s)
+            stream(results, *socket, one, row, length_s)
         })
         .collect();
     let total = |end: &str| {
@@ -47,7 +50,7 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
             streams.iter().filter_map(|stream| stream[end][key].as_f64()).sum()
         };
         json!({
-            "start": 0.0, "end": scenario.duration_s, "seconds": scenario.duration_s,
+            "start": 0.0, "end": length_s, "seconds": length_s,
             "bytes": of("bytes"), "bits_per_second": of("bits_per_second"),
             "retransmits": of("retransmits"), "sender": end == "sender",
         })

@@ -89,6 +89,10 @@ const BULK: &[&str] = &[
     "retransmits",
 ];
 
+/// Of runs that last until their transfers are done.
+const RUN_UNTIL: &[&str] =
+    &["end_ms", "transfers_done", "transfers_begun", "goodput_sum_mbps", "jain", "min_max"];
+
 /// Columns beyond this many do not fit.
 const MOST: usize = 8;
 
@@ -129,6 +133,9 @@ pub(crate) fn blocks<'a>(data: &'a Data<'_>) -> Vec<Block<'a>> {
 }
 
 fn wanted(data: &Data<'_>, subject: &Subject) -> (String, &'static [&'static str]) {
+    if subject.kind == Kind::Run && data.plan.scenarios.iter().any(|one| one.until.is_some()) {
+        return (subject.kind.name().to_owned(), RUN_UNTIL);
+    }
     if subject.kind != Kind::Flow {
         return (subject.kind.name().to_owned(), USUAL);
     }

@@ -114,10 +114,14 @@ fn facts(data: &Data<'_>) -> String {
     lengths.sort_by(f64::total_cmp);
     lengths.dedup();
     if let (Some(first), Some(last)) = (lengths.first(), lengths.last()) {
+        let most = match plan.scenarios.iter().any(|scenario| scenario.until.is_some()) {
+            true => "at most ",
+            false => "",
+        };
         facts.push(if first == last {
-            format!("{} s each", number::number(*first))
+            format!("{most}{} s each", number::number(*first))
         } else {
-            format!("{} to {} s each", number::number(*first), number::number(*last))
+            format!("{most}{} to {} s each", number::number(*first), number::number(*last))
         });
     }
     facts.push(format!("models {}", Esc(&plan.model)));

@@ -11,7 +11,7 @@ use super::still::key;
 use crate::data::{Data, Subject};
 use crate::markup::Esc;
 use crate::number::{estimate, number, stepped};
-use crate::{command, names};
+use crate::{command, ending, names};
 
 pub(crate) fn write(out: &mut String, data: &Data<'_>, details: &Details, options: &Options) {
     *out += "<section id=\"runs\" data-print=\"no\"><h2>Runs</h2>";
@@ -48,6 +48,9 @@ fn write_scenario(
     if data.done[scenario].is_empty() {
         *out += "<p class=\"note\">No run of this scenario has a result yet.</p></article>";
         return;
+    }
+    if let Some(ending) = ending::of_scenario(data.results, scenario as u32) {
+        let _ = write!(out, "<p class=\"note\">{}.</p>", Esc(&ending));
     }
     numbers(out, data, scenario);
     let first = data.done[scenario]
@@ -118,9 +121,13 @@ fn world(scenario: &PlannedScenario) -> String {
     let more = groups.len().saturating_sub(12);
     let more = if more > 0 { format!("; {more} flows more") } else { String::new() };
     format!(
-        "{}. {}{more}. {} s, the first {} s not counted.",
+        "{}. {}{more}. {}{} s, the first {} s not counted.",
         queues.join("; "),
         flows.join("; "),
+        scenario
+            .until
+            .as_ref()
+            .map_or(String::new(), |until| format!("Until {}, at most ", Esc(until))),
         number(scenario.duration_s),
         number(scenario.warmup_s)
     )
@@ -212,6 +219,9 @@ fn write_run(out: &mut String, data: &Data<'_>, details: Option<&RunDetails>, ru
             "<p class=\"note\">Its time series or delays cannot be read: {}</p>",
             Esc(problem)
         );
+    }
+    if let Some(ending) = ending::of_run(data.results, run) {
+        let _ = write!(out, "<p class=\"note\">It {}.</p>", Esc(&ending));
     }
     let state = end_state(data, &rows, planned.scenario as usize);
     if !state.is_empty() {

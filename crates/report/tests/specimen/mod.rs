@@ -117,6 +117,7 @@ pub(crate) fn results_of_seeds(after: u64) -> Results {
             scenarios.push(PlannedScenario {
                 factors: vec![queue.into(), rtt.into()],
                 duration_s: 60.0,
+                until: None,
                 warmup_s: 5.0,
                 step_s: 0.1,
                 flows: vec![

@@ -18,6 +18,7 @@ fn plan() -> Plan {
     let scenario = |queue: &str| PlannedScenario {
         factors: vec![queue.into()],
         duration_s: 10.0,
+        until: None,
         warmup_s: 1.0,
         step_s: 0.1,
         flows: vec![flow("a", "a"), flow("b.1", "b"), flow("b.2", "b")],

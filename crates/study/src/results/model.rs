@@ -88,7 +88,11 @@ impl Plan {
 pub struct PlannedScenario {
     /// A value for each of [`Plan::factors`].
     pub factors: Vec<String>,
+    /// With [`PlannedScenario::until`], the longest that a run lasts.
     pub duration_s: f64,
+    /// What ends a run, if it is not its duration: `transfers done`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
     pub warmup_s: f64,
     pub step_s: f64,
     pub flows: Vec<PlannedFlow>,

@@ -38,14 +38,20 @@ pub struct ArrivalsConfig {
     pub sizes: Sizes,
     /// Connections open at once; what arrives beyond that is refused.
     pub most: u32,
+    /// So many come, those that are refused among them; `None` is without end.
+    pub transfers: Option<u64>,
 }
+
+/// More than come in the longest run at the highest rate.
+pub const MOST_TRANSFERS: u64 = 1_000_000_000_000;
 
 impl ArrivalsConfig {
     /// # Errors
     /// So many transfers that a run would not end, or room for none.
     pub fn check(&self) -> Result<(), SpecError> {
         within("transfers a second", self.per_second, 1e-6, 1e6)?;
-        within("connections at once", self.most, 1, 65_536)
+        within("connections at once", self.most, 1, 65_536)?;
+        within("transfers", self.transfers.unwrap_or(1), 1, MOST_TRANSFERS)
     }
 }
 
@@ -63,6 +69,8 @@ pub struct Arrivals {
     draws: Draws,
     next: Time,
     stop: Time,
+    /// Transfers that are still to come.
+    left: u64,
     senders: Wakes,
     receivers: Wakes,
     /// Places whose sender may have something to send.
@@ -130,6 +138,7 @@ impl Arrivals {
             newest: 0,
             draws,
             stop,
+            left: config.transfers.unwrap_or(u64::MAX),
             senders: Wakes::new(places),
             receivers: Wakes::new(places),
             ready: Vec::new(),
@@ -227,17 +236,23 @@ impl Arrivals {
         FlowSample { delivery_rate: Rate::UNLIMITED, ..all }
     }
 
+    /// No transfer is open, and none is to come.
+    pub fn is_done(&self) -> bool {
+        self.open == 0 && self.next_arrival().is_never()
+    }
+
     /// Both ends of each connection that is open.
     pub fn connections(&self) -> impl Iterator<Item = (&Sender, &Receiver)> {
         self.places.iter().flatten().map(|connection| (&connection.sender, &connection.receiver))
     }
 
     fn next_arrival(&self) -> Time {
-        if self.next < self.stop { self.next } else { Time::NEVER }
+        if self.next < self.stop && self.left > 0 { self.next } else { Time::NEVER }
     }
 
     fn arrive<O: Observer>(&mut self, now: Time, o: &mut O) {
         self.next += self.draws.gap(self.config.per_second);
+        self.left -= 1;
         let (bytes, random) = self.draws.transfer(&self.config.sizes);
         let who = Who::Flow(self.ends.flow);
         if self.open == self.config.most {

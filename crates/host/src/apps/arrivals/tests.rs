@@ -14,7 +14,7 @@ fn at(ms: u64) -> Time {
 fn arrivals(per_second: f64, sizes: Sizes, most: u32, cca: &str) -> Arrivals {
     let ends = Endpoints { flow: FlowId(3), sender: HostId(0), receiver: HostId(1), dscp: 0 };
     Arrivals::new(
-        ArrivalsConfig { per_second, sizes, most },
+        ArrivalsConfig { per_second, sizes, most, transfers: None },
         CcaConfig::parse(cca).unwrap(),
         TcpConfig::default(),
         ends,
