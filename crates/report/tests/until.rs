@@ -18,6 +18,7 @@ until = "transfers done"
 [scenario.path]
 rate = "8Mbps"
 rtt = "20ms"
+queue = "pfifo limit 50"
 
 [[scenario.flow]]
 name = "fetch"
