@@ -6,7 +6,7 @@ use serde_json::Value;
 use sojourn_core::{Direction, Event, Observer, Rate, Span, StreamAddress, Time, Who};
 use sojourn_host::tcp::{Config as Transport, EcnOffer, ReceiveBuffer};
 use sojourn_link::RateConfig;
-use sojourn_scenario::{App, Flow, Host, Link, Scenario};
+use sojourn_scenario::{App, Flow, Host, Link, Scenario, Until};
 use sojourn_sim::{Engine, Outcome};
 use sojourn_wifi::medium::{Config, LinkCounts};
 use sojourn_wifi::{Port, RadioConfig};
@@ -64,6 +64,7 @@ fn scenario(setup: &Value, config: &Config, is_up: bool) -> Scenario {
     let radio = RadioConfig::new("wifi", names, config.clone()).expect("a cell");
     Scenario {
         duration: Span::from_secs_f64(setup["measured_to_s"].as_f64().expect("seconds")),
+        until: Until::Duration,
         warmup: Span::ZERO,
         step: Span::from_millis(100),
         hosts: ["server", "station"].map(|name| Host { name: name.into() }).into(),
