@@ -13,6 +13,7 @@ compile_error!("the old floating-point unit rounds otherwise: build with -C targ
 
 mod error;
 pub mod event;
+pub mod framing;
 mod ids;
 pub mod packet;
 pub mod param;
@@ -23,6 +24,7 @@ pub mod words;
 
 pub use error::{SpecError, nearest};
 pub use event::{DropReason, EcnMode, Event, FlowSample, NoObserver, Observer, QueueSample, Who};
+pub use framing::{Cells, Framing, FramingWords};
 pub use ids::{ContentId, FlowId, HostId, PortId};
 pub use packet::{
     AckBody, Body, CeBytes, Direction, ETHERNET_HEADER, Ecn, FlowKey, MAX_SACK_BLOCKS, Packet,

@@ -22,6 +22,21 @@ pub use style::Style;
 pub use table::Params;
 pub use unknown::{unknown_param, unknown_value};
 
+/// Two tables as one, of `N` parameters.
+///
+/// # Panics
+/// They have another number, or none.
+pub const fn joined<const N: usize>(first: &[Param], second: &[Param]) -> [Param; N] {
+    assert!(first.len() + second.len() == N, "the number of both");
+    let mut all = [first[0]; N];
+    let mut at = 1;
+    while at < N {
+        all[at] = if at < first.len() { first[at] } else { second[at - first.len()] };
+        at += 1;
+    }
+    all
+}
+
 /// One parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Param {

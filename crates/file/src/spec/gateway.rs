@@ -17,8 +17,8 @@ use super::{QueueSpec, Text};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GatewaySpec {
-    /// Capacity of the line towards the home, with what it adds to each packet: `50Mbps overhead 30
-    /// ptm`.
+    /// Capacity of the line towards the home, with its framing: `50Mbps pppoe-ptm` (VDSL2), `16Mbps
+    /// pppoe-llcsnap` (ADSL), `100Mbps docsis` (cable).
     pub down: Text<RateSpec>,
     /// Capacity of the line from the home.
     pub up: Text<RateSpec>,

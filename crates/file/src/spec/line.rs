@@ -45,7 +45,8 @@ macro_rules! line {
         pub struct $name {
             $($(#[$own_meta])* pub $own: $own_type,)*
             /// Capacity. An Ethernet packet of 1 514 bytes counts as such; `overhead N` adds to
-            /// each packet what the medium needs beyond that.
+            /// each packet what the medium needs beyond that, and `cake`'s words (`pppoe-llcsnap`,
+            /// `ethernet` …) say what its framing makes of it.
             pub rate: Text<RateSpec>,
             /// Queue in front of it, as `tc` writes it. Its `limit` may be a time at this rate or a
             /// share of the bandwidth-delay product: `pfifo limit 50ms`, `pfifo limit 0.5bdp`.

@@ -9,7 +9,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
-use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Stream, Words};
+use sojourn_core::framing::PARAMS as FRAMING;
+use sojourn_core::{
+    Bytes, Framing, FramingWords, Param, ParamKind, Rate, Span, SpecError, Stream, Words,
+};
 
 use crate::blockage::{self, Blockage};
 use crate::brownian::{self, Brownian};
@@ -26,7 +29,7 @@ mod tests;
 #[derive(Clone, Debug, PartialEq)]
 pub enum RateSpec {
     Unlimited,
-    Fixed { rate: Rate, overhead: i32 },
+    Fixed { rate: Rate, framing: Framing },
     Htb { rate: Rate, burst: Bytes, cburst: Bytes, quantum: u32, overhead: u32 },
     Trace { path: String, reading: Reading, playback: Playback, serving: Serving },
     Mahimahi { path: String, size: OpportunitySize },
@@ -41,8 +44,8 @@ pub enum RateSpec {
 pub struct Serving {
     pub on_end: OnEnd,
     pub shaper: Shaper,
-    /// Bytes added to each wire packet.
-    pub overhead: i32,
+    /// What the medium makes of a packet.
+    pub framing: Framing,
 }
 
 /// How the capacity is imposed.
@@ -73,12 +76,25 @@ impl Reading {
     }
 }
 
-const OVERHEAD: Param = Param::new(
-    "overhead",
-    ParamKind::Count,
-    "0",
-    "Bytes added to each wire packet (IP and 14), -64 to 256",
-);
+/// What the medium makes of a packet. The words are `cake`'s, and only one means something else when it
+/// stands alone.
+const FIXED_PARAMS: &[Param] = &{
+    let mut params = [FRAMING[0]; FRAMING.len()];
+    let mut at = 0;
+    while at < params.len() {
+        params[at] = FRAMING[at];
+        at += 1;
+    }
+    params[1].default = "0";
+    params[1].doc = "Bytes added to each packet, -64 to 256: alone, to its length on Ethernet (IP and 14); beside \
+                     another word of framing, to that of the IP packet, as cake counts";
+    params
+};
+
+const FRAMED: Param = Param {
+    doc: "Bytes added to each packet, or any other word of framing, as for a fixed rate",
+    ..FIXED_PARAMS[1]
+};
 
 const END: Param = Param::new(
     "end",
@@ -94,8 +110,6 @@ const SHAPER: Param = Param::new(
     "What imposes the capacity: 'none' is a link that takes that long for a packet, 'htb' a class \
           of Linux's htb in front of a fast wire, where a packet leaves at once and the next one waits",
 );
-
-const FIXED_PARAMS: &[Param] = &[OVERHEAD];
 
 const HTB_PARAMS: &[Param] = &[
     Param::new("rate", ParamKind::Rate, "", "Rate of the class"),
@@ -165,7 +179,7 @@ const TRACE_PARAMS: &[Param] = &[
     Param::new("step_overhead", ParamKind::Span, "16ms", "With witest-2020: added to every step"),
     Param { doc: "As for blockage; 'hold' is the default of witest-2020", ..END },
     Param { doc: "As for blockage; 'htb' is the default of witest-2020", ..SHAPER },
-    OVERHEAD,
+    FRAMED,
 ];
 
 const MAHIMAHI_PARAMS: &[Param] = &[Param::new(
@@ -178,7 +192,7 @@ const MAHIMAHI_PARAMS: &[Param] = &[Param::new(
 const STEPS_PARAMS: &[Param] = &[
     Param { doc: "As for blockage; 'hold' lets the last rate stay", ..END },
     SHAPER_AS_THERE,
-    OVERHEAD,
+    FRAMED,
 ];
 
 const SHAPER_AS_THERE: Param = Param { doc: "As for blockage", ..SHAPER };
@@ -200,7 +214,7 @@ const RFC8867_PARAMS: &[Param] = &[
         "The reference capacity, of which the schedule is a multiple",
     ),
     SHAPER_AS_THERE,
-    OVERHEAD,
+    FRAMED,
 ];
 
 const fn rfc8867_link(name: &'static str) -> Param {
@@ -212,7 +226,7 @@ const BLOCKAGE_PARAMS: &[Param] = &[
     Param::new("nooutages", ParamKind::Flag, "", "The lowest capacity is 385 Mbit/s, not zero"),
     END,
     SHAPER,
-    OVERHEAD,
+    FRAMED,
 ];
 
 /// The names by which [`RateSpec::parse`] knows them.
@@ -317,9 +331,7 @@ impl RateSpec {
         let content = || text.ok_or_else(|| SpecError::new("the trace has not been read"));
         Ok(match self {
             Self::Unlimited => RateConfig::Unlimited,
-            Self::Fixed { rate, overhead } => {
-                RateConfig::Fixed { rate: *rate, overhead: *overhead }
-            }
+            Self::Fixed { rate, framing } => RateConfig::Fixed { rate: *rate, framing: *framing },
             Self::Htb { rate, burst, cburst, quantum: _, overhead } => RateConfig::Htb {
                 rate: *rate,
                 // Both buckets fill at one rate and pay the same, so the smaller one decides.
@@ -377,28 +389,18 @@ fn in_range(text: &str, rate: Rate) -> Result<Rate, SpecError> {
 }
 
 fn parse_fixed(rate: Rate, words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
-    let mut overhead = 0;
+    let mut framing = FramingWords::default();
     while let Some(word) = words.next() {
-        match word {
-            "overhead" => overhead = parse_overhead(words)?,
-            _ => {
-                return Err(sojourn_core::param::unknown_param("a fixed rate", word, FIXED_PARAMS));
-            }
+        if !framing.accept(word, words)? {
+            return Err(sojourn_core::param::unknown_param("a fixed rate", word, FIXED_PARAMS));
         }
     }
+    let framing = framing.of_link()?;
     // 'unlimited' after 'fixed' is no rate that could be serialised at.
     if rate.is_unlimited() {
         return Ok(RateSpec::Unlimited);
     }
-    Ok(RateSpec::Fixed { rate, overhead })
-}
-
-fn parse_overhead(words: &mut Words<'_>) -> Result<i32, SpecError> {
-    words.parse("overhead", |text| match text.parse() {
-        Ok(overhead) if (-64..=256).contains(&overhead) => Ok(overhead),
-        _ => Err(SpecError::new(format!("'{text}' is out of range"))
-            .allow(["a whole number from -64 to 256"])),
-    })
+    Ok(RateSpec::Fixed { rate, framing })
 }
 
 fn parse_htb(words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
@@ -456,7 +458,7 @@ fn parse_trace(rest: &str) -> Result<RateSpec, SpecError> {
     let (path, rest) = split_path("trace", rest)?;
     let mut words = Words::new(rest);
     let (mut witest, mut step_overhead) = (false, None);
-    let (mut on_end, mut shaper, mut overhead) = (None, None, 0);
+    let (mut on_end, mut shaper, mut framing) = (None, None, FramingWords::default());
     let mut reading = Reading::default();
     while let Some(word) = words.next() {
         match word {
@@ -481,7 +483,7 @@ fn parse_trace(rest: &str) -> Result<RateSpec, SpecError> {
             }
             "end" => on_end = Some(words.parse("end", parse_end)?),
             "shaper" => shaper = Some(words.parse("shaper", parse_shaper)?),
-            "overhead" => overhead = parse_overhead(&mut words)?,
+            _ if framing.accept(word, &mut words)? => {}
             _ => return Err(sojourn_core::param::unknown_param("trace", word, TRACE_PARAMS)),
         }
     }
@@ -494,14 +496,15 @@ fn parse_trace(rest: &str) -> Result<RateSpec, SpecError> {
             return Err(SpecError::new("trace: 'step_overhead' belongs to playback witest-2020"));
         }
     };
+    let framing = framing.of_link()?;
     let usual = match witest {
-        true => Serving { on_end: OnEnd::Hold, shaper: Shaper::Htb, overhead },
-        false => Serving { overhead, ..Serving::default() },
+        true => Serving { on_end: OnEnd::Hold, shaper: Shaper::Htb, framing },
+        false => Serving { framing, ..Serving::default() },
     };
     let serving = Serving {
         on_end: on_end.unwrap_or(usual.on_end),
         shaper: shaper.unwrap_or(usual.shaper),
-        overhead,
+        framing,
     };
     Ok(RateSpec::Trace { path, reading, playback, serving })
 }
@@ -536,12 +539,13 @@ fn parse_format(text: &str) -> Result<Format, SpecError> {
 
 fn parse_steps(words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
     let (mut steps, mut serving) = (Vec::new(), Serving::default());
+    let mut framing = FramingWords::default();
     let within = |error: SpecError| error.within("steps");
     while let Some(word) = words.next() {
         match word {
             "end" => serving.on_end = words.parse("end", parse_end)?,
             "shaper" => serving.shaper = words.parse("shaper", parse_shaper)?,
-            "overhead" => serving.overhead = parse_overhead(words)?,
+            _ if framing.accept(word, words)? => {}
             _ if word.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) => {
                 let rate = match word {
                     "0" => Rate::ZERO,
@@ -553,30 +557,29 @@ fn parse_steps(words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
             _ => return Err(sojourn_core::param::unknown_param("steps", word, STEPS_PARAMS)),
         }
     }
+    serving.framing = framing.of_link()?;
     let trace = Trace::new(steps).map_err(within)?;
     Ok(RateSpec::Steps { trace, serving })
 }
 
 fn parse_rfc8867(words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
-    let mut serving = Serving::default();
+    let (mut serving, mut framing) = (Serving::default(), FramingWords::default());
     let case = Rfc8867::parse(words, |word, words| match word {
         "shaper" => {
             serving.shaper = words.parse("shaper", parse_shaper)?;
             Ok(())
         }
-        "overhead" => {
-            serving.overhead = parse_overhead(words)?;
-            Ok(())
-        }
+        _ if framing.accept(word, words)? => Ok(()),
         _ => Err(sojourn_core::param::unknown_param("rfc8867", word, RFC8867_PARAMS)),
     })?;
+    serving.framing = framing.of_link()?;
     Ok(RateSpec::Rfc8867 { case, serving })
 }
 
 fn parse_blockage(words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
     let preset = words.parse("blockage", blockage::Preset::parse)?;
     let mut process = Blockage::new(preset);
-    let mut serving = Serving::default();
+    let (mut serving, mut framing) = (Serving::default(), FramingWords::default());
     while let Some(word) = words.next() {
         match word {
             "duration" => {
@@ -585,10 +588,11 @@ fn parse_blockage(words: &mut Words<'_>) -> Result<RateSpec, SpecError> {
             "nooutages" => process = process.without_outages(),
             "end" => serving.on_end = words.parse("end", parse_end)?,
             "shaper" => serving.shaper = words.parse("shaper", parse_shaper)?,
-            "overhead" => serving.overhead = parse_overhead(words)?,
+            _ if framing.accept(word, words)? => {}
             _ => return Err(sojourn_core::param::unknown_param("blockage", word, BLOCKAGE_PARAMS)),
         }
     }
+    serving.framing = framing.of_link()?;
     Ok(RateSpec::Blockage { process, serving })
 }
 
@@ -636,7 +640,7 @@ impl fmt::Display for RateSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unlimited => f.write_str("unlimited"),
-            Self::Fixed { rate, overhead } => write!(f, "{rate}{}", Overhead(*overhead)),
+            Self::Fixed { rate, framing } => write!(f, "{rate}{}", Framed(*framing)),
             Self::Htb { rate, burst, cburst, quantum, overhead } => {
                 let (burst, cburst) = (burst.as_u64(), cburst.as_u64());
                 write!(
@@ -655,7 +659,7 @@ impl fmt::Display for RateSpec {
                 write!(f, "{serving}")
             }
             Self::Rfc8867 { case, serving } => {
-                write!(f, "rfc8867 {case} shaper {}{}", serving.shaper, Overhead(serving.overhead))
+                write!(f, "rfc8867 {case} shaper {}{}", serving.shaper, Framed(serving.framing))
             }
             Self::Brownian { process } => write!(f, "brownian {process}"),
             Self::Mahimahi { path, size } => {
@@ -668,8 +672,8 @@ impl fmt::Display for RateSpec {
 
 impl fmt::Display for Serving {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { on_end, shaper, overhead } = self;
-        write!(f, " end {on_end} shaper {shaper}{}", Overhead(*overhead))
+        let Self { on_end, shaper, framing } = self;
+        write!(f, " end {on_end} shaper {shaper}{}", Framed(*framing))
     }
 }
 
@@ -703,13 +707,18 @@ impl fmt::Display for OnEnd {
     }
 }
 
-struct Overhead(i32);
+/// As a link has it: an overhead over Ethernet stands alone.
+struct Framed(Framing);
 
-impl fmt::Display for Overhead {
+impl fmt::Display for Framed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            0 => Ok(()),
-            overhead => write!(f, " overhead {overhead}"),
+        let framing = self.0;
+        if framing == Framing::default() {
+            Ok(())
+        } else if framing == Framing::on_ethernet(framing.overhead) {
+            write!(f, " overhead {}", framing.overhead)
+        } else {
+            write!(f, " {framing}")
         }
     }
 }
@@ -730,7 +739,7 @@ impl fmt::Display for Quoted<'_> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum RateConfig {
     Unlimited,
-    Fixed { rate: Rate, overhead: i32 },
+    Fixed { rate: Rate, framing: Framing },
     Htb { rate: Rate, burst: Bytes, overhead: u32 },
     Trace { trace: Arc<Trace>, serving: Serving },
     Mahimahi { schedule: Arc<Schedule>, size: OpportunitySize },
@@ -740,10 +749,10 @@ pub enum RateConfig {
 
 impl Serving {
     fn build(self, trace: Arc<Trace>) -> Transmitter {
-        let Self { on_end, shaper, overhead } = self;
+        let Self { on_end, shaper, framing } = self;
         match shaper {
-            Shaper::None => Transmitter::Trace(TraceDriven::new(trace, on_end, overhead)),
-            Shaper::Htb => Transmitter::Shaped(ShapedTrace::new(trace, on_end, overhead)),
+            Shaper::None => Transmitter::Trace(TraceDriven::new(trace, on_end, framing)),
+            Shaper::Htb => Transmitter::Shaped(ShapedTrace::new(trace, on_end, framing)),
         }
     }
 }
@@ -755,14 +764,18 @@ impl RateConfig {
     /// The rate is zero or above 10 Tbit/s.
     pub fn fixed(rate: Rate) -> Result<Self, SpecError> {
         let rate = in_range(&rate.to_string(), rate)?;
-        Ok(if rate.is_unlimited() { Self::Unlimited } else { Self::Fixed { rate, overhead: 0 } })
+        Ok(if rate.is_unlimited() {
+            Self::Unlimited
+        } else {
+            Self::Fixed { rate, framing: Framing::default() }
+        })
     }
 
     /// The transmitter of one run. `random` is only drawn from by synthetic links.
     pub fn build(&self, random: &mut Stream) -> Transmitter {
         match self {
             Self::Unlimited => Transmitter::Unlimited,
-            Self::Fixed { rate, overhead } => Transmitter::Fixed(Fixed::new(*rate, *overhead)),
+            Self::Fixed { rate, framing } => Transmitter::Fixed(Fixed::new(*rate, *framing)),
             Self::Htb { rate, burst, overhead } => {
                 Transmitter::TokenBucket(TokenBucket::new(*rate, *burst, *overhead))
             }
@@ -785,7 +798,7 @@ impl RateConfig {
     pub fn canonical(&self) -> String {
         match self {
             Self::Unlimited => "unlimited".to_owned(),
-            Self::Fixed { rate, overhead } => format!("{rate}{}", Overhead(*overhead)),
+            Self::Fixed { rate, framing } => format!("{rate}{}", Framed(*framing)),
             Self::Htb { rate, burst, overhead } => {
                 format!("htb rate {rate} burst {} overhead {overhead}", burst.as_u64())
             }

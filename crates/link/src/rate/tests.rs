@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use sojourn_core::{Purpose, StreamAddress, Time};
+use sojourn_core::{Cells, Purpose, StreamAddress, Time};
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn stream() -> Stream {
 
 #[test]
 fn rates_are_read_as_users_write_them() {
-    let fixed = |rate, overhead| RateSpec::Fixed { rate, overhead };
+    let fixed = |rate, overhead| RateSpec::Fixed { rate, framing: Framing::on_ethernet(overhead) };
     for (text, read) in [
         ("10Mbps", fixed(mbit(10), 0)),
         ("10mbit", fixed(mbit(10), 0)),
@@ -62,7 +62,7 @@ fn a_trace_is_named_here_and_read_elsewhere() {
         path: path.to_owned(),
         reading: Reading::default(),
         playback,
-        serving: Serving { on_end, shaper, overhead: 0 },
+        serving: Serving { on_end, shaper, framing: Framing::default() },
     };
     let witest = |ms| Playback::Witest2020 { step_overhead: Span::from_millis(ms) };
     for (text, read) in [
@@ -203,7 +203,10 @@ fn bad_specs_say_what_is_allowed() {
         ("20tbit", "unknown unit"),
         ("20000gbit", "out of range"),
         ("10mbit overhaed 3", "did you mean 'overhead'"),
-        ("10mbit overhead 1000", "from -64 to 256"),
+        ("10mbit overhead 1000", "-64 to 256 bytes"),
+        ("10mbit ethernot", "did you mean 'ethernet'"),
+        ("10mbit overhead 250 ethernet", "the overheads add up to 288 bytes"),
+        ("htb rate 10mbit atm", "htb has no parameter 'atm'"),
         ("unlimited overhead 3", "no parameter 'overhead'"),
         ("htb", "htb needs a rate"),
         ("htb rate 10mbps", "bytes per second"),
@@ -254,7 +257,9 @@ fn a_fixed_rate_in_code_is_checked_too() {
 fn any_spec() -> impl Strategy<Value = RateSpec> {
     let rate = (1u64..=MAX_RATE.as_bps()).prop_map(Rate::from_bps);
     let burst = || (0u64..=u64::from(u32::MAX)).prop_map(Bytes::new);
-    let overhead = -64i32..=256;
+    let cells = prop::sample::select(vec![Cells::None, Cells::Atm, Cells::Ptm]);
+    let framing = (-64i32..=256, 0u32..=256, cells, any::<bool>())
+        .prop_map(|(overhead, mpu, cells, from_ip)| Framing { overhead, mpu, cells, from_ip });
     let on_end = prop_oneof![Just(OnEnd::Wrap), Just(OnEnd::Hold)];
     let playback = prop_oneof![
         Just(Playback::Nominal),
@@ -274,8 +279,11 @@ fn any_spec() -> impl Strategy<Value = RateSpec> {
         |(format, column)| Reading { format: format.map(|which| Format::ALL[which]), column },
     );
     let shaper = prop::sample::select(vec![Shaper::None, Shaper::Htb]);
-    let serving = (on_end, shaper, overhead.clone())
-        .prop_map(|(on_end, shaper, overhead)| Serving { on_end, shaper, overhead });
+    let serving = (on_end, shaper, framing.clone()).prop_map(|(on_end, shaper, framing)| Serving {
+        on_end,
+        shaper,
+        framing,
+    });
     let step = (0u64..=MAX_RATE.as_bps(), 1u64..=1_000_000_000_000_000)
         .prop_map(|(bps, ns)| Step { rate: Rate::from_bps(bps), duration: Span::from_nanos(ns) });
     let trace = prop::collection::vec(step, 1..6)
@@ -299,8 +307,7 @@ fn any_spec() -> impl Strategy<Value = RateSpec> {
         }),
         Just(RateSpec::Brownian { process: Brownian::default() }),
         Just(RateSpec::Unlimited),
-        (rate.clone(), overhead.clone())
-            .prop_map(|(rate, overhead)| RateSpec::Fixed { rate, overhead }),
+        (rate.clone(), framing).prop_map(|(rate, framing)| RateSpec::Fixed { rate, framing }),
         (rate, burst(), burst(), 1u32.., 0u32..=65_535).prop_map(
             |(rate, burst, cburst, quantum, overhead)| RateSpec::Htb {
                 rate,

@@ -1,31 +1,32 @@
-use sojourn_core::{Queued, Rate, Time};
+use sojourn_core::{Framing, Queued, Rate, Time};
 
+use super::Departure;
 use super::clock::{Clock, bytes_of};
-use super::{Departure, bytes_on_medium};
+use super::medium::Medium;
 
 /// One rate for ever. A packet that follows another starts where that one ended, to the fraction
 /// of a nanosecond, so the long-run rate is exact.
 #[derive(Clone, Debug)]
 pub struct Fixed {
     clock: Clock,
-    overhead: i32,
+    medium: Medium,
     /// The last packet's end: `ready` and `rest / rate` of a nanosecond.
     ready: u64,
     rest: u64,
 }
 
 impl Fixed {
-    /// `overhead` bytes are added to each wire packet; negative ones are taken off.
+    /// `framing` is what the medium makes of a packet.
     ///
     /// # Panics
     /// When the rate is zero.
-    pub fn new(rate: Rate, overhead: i32) -> Self {
-        Self { clock: Clock::new(rate.as_bps()), overhead, ready: 0, rest: 0 }
+    pub fn new(rate: Rate, framing: Framing) -> Self {
+        Self { clock: Clock::new(rate.as_bps()), medium: Medium::new(framing), ready: 0, rest: 0 }
     }
 
     #[inline(always)]
     pub fn send(&mut self, now: Time, packet: &impl Queued) -> Departure {
-        let taken = self.clock.time_for(bytes_on_medium(packet, self.overhead));
+        let taken = self.clock.time_for(self.medium.take(packet));
         let now = now.as_nanos();
         if now > self.ready {
             self.ready = now;
@@ -50,8 +51,8 @@ impl Fixed {
         bytes_of(u128::from(self.clock.rate()) * u128::from(now.as_nanos()))
     }
 
-    pub(super) fn overhead(&self) -> i32 {
-        self.overhead
+    pub(super) fn medium(&self) -> &Medium {
+        &self.medium
     }
 
     pub fn rate(&self) -> Rate {

@@ -7,6 +7,7 @@
 mod clock;
 mod course;
 mod fixed;
+mod medium;
 mod opportunities;
 mod shaped_trace;
 mod token_bucket;
@@ -115,31 +116,16 @@ impl Transmitter {
         })
     }
 
-    /// Bytes that `packets` took on the medium, of `wire_bytes` in `segments` in all.
+    /// Bytes that packets took on the medium, of `wire_bytes` on Ethernet in so many `packets` and
+    /// `segments` in all.
     pub fn bytes_on_medium(&self, wire_bytes: u64, packets: u64, segments: u64) -> u64 {
-        let overhead = match self {
-            Self::Unlimited => 0,
-            Self::Fixed(fixed) => fixed.overhead(),
-            Self::Trace(trace) => trace.overhead(),
-            Self::Shaped(trace) => trace.overhead(),
-            Self::Opportunities(opportunities) => {
-                return opportunities.bytes_taken(wire_bytes, segments);
-            }
-            Self::TokenBucket(bucket) => {
-                return wire_bytes + u64::from(bucket.overhead()) * packets;
-            }
-        };
-        wire_bytes.saturating_add_signed(i64::from(overhead) * segments as i64)
+        match self {
+            Self::Unlimited => wire_bytes,
+            Self::Fixed(fixed) => fixed.medium().taken(wire_bytes),
+            Self::Trace(trace) => trace.medium().taken(wire_bytes),
+            Self::Shaped(trace) => trace.medium().taken(wire_bytes),
+            Self::Opportunities(opportunities) => opportunities.bytes_taken(wire_bytes, segments),
+            Self::TokenBucket(bucket) => wire_bytes + u64::from(bucket.overhead()) * packets,
+        }
     }
-}
-
-/// Bytes that `packet` takes on a medium which adds `overhead` to each wire packet of `wire_len`.
-#[inline]
-fn bytes_on_medium(packet: &impl Queued, overhead: i32) -> u32 {
-    let wire = packet.wire_len();
-    if overhead == 0 {
-        return wire;
-    }
-    // At most 65 535 segments of a few dozen bytes: far from overflow.
-    wire.saturating_add_signed(overhead * packet.segments() as i32)
 }

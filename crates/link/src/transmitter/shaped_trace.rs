@@ -1,9 +1,10 @@
 use alloc::sync::Arc;
 
-use sojourn_core::{Bytes, Queued, Rate, Time};
+use sojourn_core::{Bytes, Framing, Queued, Rate, Time};
 
 use super::course::Course;
-use super::{Departure, TokenBucket, bytes_on_medium};
+use super::medium::Medium;
+use super::{Departure, TokenBucket};
 use crate::trace::{OnEnd, Trace};
 
 /// A class of Linux's `htb` in front of a fast wire, whose rate a script changes: a packet leaves at
@@ -13,19 +14,21 @@ use crate::trace::{OnEnd, Trace};
 pub struct ShapedTrace {
     course: Course,
     bucket: TokenBucket,
-    overhead: i32,
+    medium: Medium,
     /// Nothing leaves before; the course has been followed up to here.
     from: u64,
 }
 
 impl ShapedTrace {
-    /// `overhead` bytes are added to each wire packet; negative ones are taken off. The burst is what
+    /// `framing` is what the medium makes of a packet. The burst is what
     /// `tc` derives.
-    pub fn new(trace: Arc<Trace>, on_end: OnEnd, overhead: i32) -> Self {
+    pub fn new(trace: Arc<Trace>, on_end: OnEnd, framing: Framing) -> Self {
         let mut course = Course::new(trace, on_end);
         let from = course.seek_capacity(0);
         let rate = course.rate();
-        Self { course, bucket: TokenBucket::new(rate, default_burst(rate), 0), overhead, from }
+        let bucket = TokenBucket::new(rate, default_burst(rate), 0);
+        let medium = Medium::new(framing);
+        Self { course, bucket, medium, from }
     }
 
     #[inline]
@@ -38,7 +41,7 @@ impl ShapedTrace {
         if rate != self.bucket.rate() {
             self.bucket.change(rate, default_burst(rate));
         }
-        let ready = self.bucket.charge(out, bytes_on_medium(packet, self.overhead));
+        let ready = self.bucket.charge(out, self.medium.take(packet));
         Departure { out, ready: self.ready_at(ready) }
     }
 
@@ -57,8 +60,8 @@ impl ShapedTrace {
         self.course.bytes_until(now)
     }
 
-    pub(super) fn overhead(&self) -> i32 {
-        self.overhead
+    pub(super) fn medium(&self) -> &Medium {
+        &self.medium
     }
 }
 

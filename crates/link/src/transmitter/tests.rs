@@ -1,7 +1,10 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use sojourn_core::{Body, Bytes, Direction, Ecn, FlowId, HostId, Packet, Queued, Rate, Span, Time};
+use sojourn_core::{
+    Body, Bytes, Cells, Direction, Ecn, FlowId, Framing, FramingWords, HostId, Packet, Queued,
+    Rate, Span, Time, Words,
+};
 
 use super::*;
 use crate::trace::{OnEnd, Schedule, Step, Trace};
@@ -44,7 +47,7 @@ fn steps(steps: &[(u64, u64)]) -> Arc<Trace> {
 }
 
 fn traced(list: &[(u64, u64)], on_end: OnEnd) -> TraceDriven {
-    TraceDriven::new(steps(list), on_end, 0)
+    TraceDriven::new(steps(list), on_end, Framing::default())
 }
 
 mod fixed {
@@ -52,7 +55,7 @@ mod fixed {
 
     #[test]
     fn a_full_packet_takes_its_bits_over_the_rate() {
-        let mut fixed = Fixed::new(Rate::from_bps(10_000_000), 0);
+        let mut fixed = Fixed::new(Rate::from_bps(10_000_000), Framing::default());
         let departure = fixed.send(at(500), &packet(FULL));
         assert_eq!(departure, Departure { out: at(1_211_700), ready: at(1_211_700) });
     }
@@ -60,7 +63,7 @@ mod fixed {
     #[test]
     fn the_long_run_rate_is_exact_over_a_million_packets() {
         // 7 Mbit/s and 1514 bytes: 1 730 285 and 5/7 ns a packet.
-        let mut fixed = Fixed::new(Rate::from_bps(7_000_000), 0);
+        let mut fixed = Fixed::new(Rate::from_bps(7_000_000), Framing::default());
         let mut now = Time::ZERO;
         for _ in 0..1_000_000 {
             now = fixed.send(now, &packet(FULL)).ready;
@@ -70,7 +73,7 @@ mod fixed {
 
     #[test]
     fn the_long_run_rate_is_exact_with_mixed_sizes() {
-        let mut fixed = Fixed::new(Rate::from_bps(2_999_999_993), 0);
+        let mut fixed = Fixed::new(Rate::from_bps(2_999_999_993), Framing::default());
         let (mut now, mut bits) = (Time::ZERO, 0u128);
         for n in 0..1_000_000u32 {
             let packet = packet(52 + n % 1000 * 7919 % 1449);
@@ -82,7 +85,7 @@ mod fixed {
 
     #[test]
     fn idleness_earns_no_credit() {
-        let mut fixed = Fixed::new(Rate::from_bps(7_000_000), 0);
+        let mut fixed = Fixed::new(Rate::from_bps(7_000_000), Framing::default());
         fixed.send(at(0), &packet(FULL));
         // The fraction of a nanosecond left by the first packet is over by then.
         assert_eq!(fixed.send(at(2_000_000), &packet(FULL)).out, at(3_730_285));
@@ -90,7 +93,7 @@ mod fixed {
 
     #[test]
     fn a_packet_sent_too_early_waits_for_the_one_ahead() {
-        let mut fixed = Fixed::new(Rate::from_bps(10_000_000), 0);
+        let mut fixed = Fixed::new(Rate::from_bps(10_000_000), Framing::default());
         fixed.send(at(0), &packet(FULL));
         assert_eq!(fixed.ready_at(at(10)), at(1_211_200));
         assert_eq!(fixed.send(at(10), &packet(FULL)).out, at(2_422_400));
@@ -99,10 +102,121 @@ mod fixed {
     #[test]
     fn overhead_counts_once_for_each_segment() {
         let two = offloaded(3000, 2);
-        let mut fixed = Fixed::new(Rate::from_bps(8_000_000), 24);
+        let mut fixed = Fixed::new(Rate::from_bps(8_000_000), Framing::on_ethernet(24));
         assert_eq!(fixed.send(at(0), &two).out, at((3000 + 2 * (14 + 24)) * 1000));
-        let mut ip_only = Fixed::new(Rate::from_bps(8_000_000), -14);
+        let mut ip_only = Fixed::new(Rate::from_bps(8_000_000), Framing::on_ethernet(-14));
         assert_eq!(ip_only.send(at(0), &two).out, at(3000 * 1000));
+    }
+}
+
+/// RFC 2684 and RFC 2516 for the headers, ITU-T I.363.5 for cells, IEEE 802.3 clause 61 for 64/65.
+mod framing {
+    use super::*;
+
+    fn framing(text: &str) -> Framing {
+        let (mut words, mut framing) = (Words::new(text), FramingWords::default());
+        while let Some(word) = words.next() {
+            assert!(framing.accept(word, &mut words).expect("a good value"), "{word}");
+        }
+        framing.of_link().expect("a good framing")
+    }
+
+    /// At 8 Mbit/s a byte takes a microsecond.
+    fn micros(text: &str, ip_len: u32) -> u64 {
+        let mut fixed = Fixed::new(Rate::from_bps(8_000_000), framing(text));
+        fixed.send(at(0), &packet(ip_len)).out.as_nanos() / 1000
+    }
+
+    #[test]
+    fn a_packet_takes_what_its_medium_makes_of_it() {
+        for (text, ip_len, bytes) in [
+            // PPPoE over LLC/SNAP: 6 of PPPoE, 2 of PPP, 14 of Ethernet, 10 of LLC and 8 of AAL5 make 40.
+            // 1540 bytes are 32.08 cells of 48, so 33 of 53.
+            ("pppoe-llcsnap", 1500, 33 * 53),
+            ("pppoe-llcsnap", 1492, 32 * 53),
+            ("pppoe-llcsnap", 1496, 32 * 53),
+            ("pppoe-llcsnap", 1497, 33 * 53),
+            // An acknowledgement of 52 bytes: 92 bytes are two cells.
+            ("pppoe-llcsnap", 52, 2 * 53),
+            ("atm overhead 40", 52, 2 * 53),
+            // PPPoE over VDSL2: 30 bytes more, and one of code for every 64 begun.
+            ("pppoe-ptm", 1500, 1530 + 24),
+            ("pppoe-ptm", 1492, 1522 + 24),
+            ("ptm overhead 30", 34, 64 + 1),
+            ("ptm overhead 30", 35, 65 + 2),
+            // 14 of header, 4 of checksum, 8 of preamble and 12 of gap; a frame has 64 at least.
+            ("ethernet", 1500, 1538),
+            ("ethernet", 40, 84),
+            ("ethernet ether-vlan", 1500, 1542),
+            ("docsis", 1500, 1518),
+            ("docsis", 40, 64),
+            // A link's own way of counting: the packet on Ethernet, with what is added to it.
+            ("", 1500, 1514),
+            ("overhead 24", 1500, 1538),
+            ("raw", 1500, 1514),
+            ("noatm", 1500, 1514),
+            ("noatm overhead 24", 1500, 1524),
+            // 1514 are 31.5 cells.
+            ("atm", 1500, 32 * 53),
+            ("mpu 64", 40, 64),
+        ] {
+            assert_eq!(micros(text, ip_len), bytes, "{text} {ip_len}");
+        }
+    }
+
+    #[test]
+    fn what_was_taken_is_counted_packet_by_packet() {
+        let mut line =
+            Transmitter::Fixed(Fixed::new(Rate::from_bps(8_000_000), framing("pppoe-vcmux")));
+        for ip_len in [1500, 40, 40] {
+            line.send(at(0), &packet(ip_len));
+        }
+        // 1532 bytes are 32 cells, 72 are 2.
+        let wire_bytes = 1514 + 54 + 54;
+        assert_eq!(line.bytes_on_medium(wire_bytes, 3, 3), (32 + 2 + 2) * 53);
+        let plain = Transmitter::Fixed(Fixed::new(Rate::from_bps(8_000_000), Framing::default()));
+        assert_eq!(plain.bytes_on_medium(wire_bytes, 3, 3), wire_bytes);
+    }
+
+    #[test]
+    fn segments_that_cross_as_one_packet_are_framed_one_by_one() {
+        let mut line = Fixed::new(Rate::from_bps(8_000_000), framing("pppoe-llcsnap"));
+        let three = offloaded(3 * 1500, 3);
+        assert_eq!(line.send(at(0), &three).out, at(3 * 33 * 53 * 1000));
+    }
+
+    #[test]
+    fn a_rate_that_changes_is_framed_as_well() {
+        for shaped in [false, true] {
+            let framing = framing("ptm overhead 30");
+            let list = steps(&[(8_000_000, 1_000 * MILLI)]);
+            let departure = match shaped {
+                false => TraceDriven::new(list, OnEnd::Wrap, framing).send(at(0), &packet(1500)),
+                true => {
+                    let mut line = ShapedTrace::new(list, OnEnd::Wrap, framing);
+                    // The first burst leaves at once; then a packet costs its bytes.
+                    let first = line.send(at(0), &packet(1500)).ready;
+                    let second = line.send(first, &packet(1500)).ready;
+                    let third = line.send(second, &packet(1500)).ready;
+                    Departure { out: Time::ZERO + third.since(second), ready: third }
+                }
+            };
+            assert_eq!(departure.out, at(1554 * 1000), "shaped: {shaped}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_plain_overhead_is_counted_as_often_as_there_are_segments(
+            ip_len in 100u32..60_000, segments in 1u16..40, overhead in -14i32..=256,
+        ) {
+            let packet = offloaded(ip_len.max(u32::from(segments)), segments);
+            let added = i64::from(overhead) * i64::from(segments);
+            let expected = u64::from(packet.wire_len()).saturating_add_signed(added);
+            let framing = Framing::on_ethernet(overhead);
+            prop_assert_eq!(u64::from(framing.length_of(&packet)), expected);
+            prop_assert_eq!(framing.cells, Cells::None);
+        }
     }
 }
 
@@ -186,7 +300,7 @@ mod traces {
     #[test]
     fn a_trace_of_one_step_equals_a_fixed_rate() {
         let mut traced = traced(&[(7_000_000, 1_000_003)], OnEnd::Wrap);
-        let mut fixed = Fixed::new(Rate::from_bps(7_000_000), 0);
+        let mut fixed = Fixed::new(Rate::from_bps(7_000_000), Framing::default());
         let mut now = Time::ZERO;
         for _ in 0..10_000 {
             let departure = fixed.send(now, &packet(FULL));
@@ -261,7 +375,7 @@ mod traces {
             list.last_mut().expect("not empty").0 += 1_234_567_891;
             let trace = steps(&list);
             let on_end = if wraps { OnEnd::Wrap } else { OnEnd::Hold };
-            let mut traced = TraceDriven::new(Arc::clone(&trace), on_end, -14);
+            let mut traced = TraceDriven::new(Arc::clone(&trace), on_end, Framing::on_ethernet(-14));
             let mut now = 0;
             let mut given = Vec::new();
             let mut outs = Vec::new();
@@ -283,7 +397,7 @@ mod shaped_trace {
     use super::*;
 
     fn shaped(list: &[(u64, u64)], on_end: OnEnd) -> ShapedTrace {
-        ShapedTrace::new(steps(list), on_end, 0)
+        ShapedTrace::new(steps(list), on_end, Framing::default())
     }
 
     #[test]

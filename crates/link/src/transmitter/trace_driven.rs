@@ -1,10 +1,11 @@
 use alloc::sync::Arc;
 
-use sojourn_core::{Queued, Rate, Time};
+use sojourn_core::{Framing, Queued, Rate, Time};
 
+use super::Departure;
 use super::clock::{Clock, work};
 use super::course::Course;
-use super::{Departure, bytes_on_medium};
+use super::medium::Medium;
 use crate::trace::{OnEnd, Trace};
 
 /// Capacity that changes in steps. A packet that meets a change is finished at the new rate; at
@@ -12,7 +13,7 @@ use crate::trace::{OnEnd, Trace};
 #[derive(Clone, Debug)]
 pub struct TraceDriven {
     course: Course,
-    overhead: i32,
+    medium: Medium,
     /// Of the step under way, when it has capacity.
     clock: Clock,
     idle: bool,
@@ -22,17 +23,18 @@ pub struct TraceDriven {
 }
 
 impl TraceDriven {
-    /// `overhead` bytes are added to each wire packet; negative ones are taken off.
-    pub fn new(trace: Arc<Trace>, on_end: OnEnd, overhead: i32) -> Self {
+    /// `framing` is what the medium makes of a packet.
+    pub fn new(trace: Arc<Trace>, on_end: OnEnd, framing: Framing) -> Self {
         let course = Course::new(trace, on_end);
-        let mut new = Self { course, overhead, clock: Clock::new(1), idle: true, at: 0, rest: 0 };
+        let medium = Medium::new(framing);
+        let mut new = Self { course, medium, clock: Clock::new(1), idle: true, at: 0, rest: 0 };
         new.enter();
         new
     }
 
     #[inline]
     pub fn send(&mut self, now: Time, packet: &impl Queued) -> Departure {
-        let bytes = bytes_on_medium(packet, self.overhead);
+        let bytes = self.medium.take(packet);
         self.seek(now.as_nanos());
         if !self.idle {
             let taken = self.clock.time_for(bytes);
@@ -86,8 +88,8 @@ impl TraceDriven {
         self.course.bytes_until(now)
     }
 
-    pub(super) fn overhead(&self) -> i32 {
-        self.overhead
+    pub(super) fn medium(&self) -> &Medium {
+        &self.medium
     }
 
     /// Moves to the first moment from `now` on at which bits flow.

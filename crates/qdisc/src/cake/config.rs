@@ -3,9 +3,11 @@
 use alloc::format;
 use core::fmt;
 
-use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Words};
+use sojourn_core::framing::PARAMS as FRAMING;
+use sojourn_core::param::joined;
+use sojourn_core::{Bytes, Framing, FramingWords, Param, ParamKind, Rate, Span, SpecError, Words};
 
-use super::{AckFilter, Cells, Framing, Isolation, Priority};
+use super::{AckFilter, Isolation, Priority};
 use crate::notation::{TcRate, TcSize, flag, param, read_params, size, span};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,24 +40,6 @@ const RTT_PRESETS: [(&str, Span); 8] = [
     ("interplanetary", Span::from_secs(3600)),
 ];
 
-/// Link encapsulations by name: the overhead each adds and the cells it implies. They add up,
-/// with each other and with `overhead`.
-const LINK_PRESETS: [(&str, i32, Cells); 10] = [
-    ("ipoa-vcmux", 8, Cells::Atm),
-    ("ipoa-llcsnap", 16, Cells::Atm),
-    ("bridged-vcmux", 24, Cells::Atm),
-    ("bridged-llcsnap", 32, Cells::Atm),
-    ("pppoa-vcmux", 10, Cells::Atm),
-    ("pppoa-llc", 14, Cells::Atm),
-    ("pppoe-vcmux", 32, Cells::Atm),
-    ("pppoe-llcsnap", 40, Cells::Atm),
-    ("pppoe-ptm", 30, Cells::Ptm),
-    ("bridged-ptm", 22, Cells::Ptm),
-];
-
-const OVERHEAD_LEAST: i32 = -64;
-const OVERHEAD_MOST: i32 = 256;
-
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -76,15 +60,15 @@ impl Default for Config {
 impl Config {
     pub fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
         let mut config = Self::default();
-        let mut link = Link::default();
+        let mut framing = FramingWords::default();
         read_params(words, "cake", PARAMS, |word, words| {
-            let is_known = config.accept_policy(word, words)? || link.accept(word, words)?;
+            let is_known = config.accept_policy(word, words)? || framing.accept(word, words)?;
             if !is_known {
                 refuse_left_out(word)?;
             }
             Ok(is_known)
         })?;
-        config.framing = link.framing()?;
+        config.framing = framing.framing()?;
         Ok(config)
     }
 
@@ -131,90 +115,11 @@ impl Config {
     }
 }
 
-/// The words about the link, as they come.
-#[derive(Default)]
-struct Link {
-    framing: Framing,
-    is_raw: bool,
-}
-
-impl Link {
-    fn accept(&mut self, word: &str, words: &mut Words<'_>) -> Result<bool, SpecError> {
-        match word {
-            "noatm" => self.framing.cells = Cells::None,
-            "atm" => self.framing.cells = Cells::Atm,
-            "ptm" => self.framing.cells = Cells::Ptm,
-            "raw" => {
-                self.framing.cells = Cells::None;
-                self.framing.overhead = 0;
-                self.is_raw = true;
-            }
-            "conservative" => {
-                self.framing.cells = Cells::Atm;
-                self.set_overhead(48);
-            }
-            "ethernet" => {
-                self.add_overhead(38);
-                self.framing.mpu = 84;
-            }
-            "ether-vlan" => self.add_overhead(4),
-            "docsis" => {
-                self.framing.cells = Cells::None;
-                self.add_overhead(18);
-                self.framing.mpu = 64;
-            }
-            "overhead" => {
-                let overhead = words.parse(word, overhead)?;
-                self.set_overhead(overhead);
-            }
-            "mpu" => self.framing.mpu = words.count(word, 0, OVERHEAD_MOST as u64)? as u32,
-            _ => {
-                let Some((_, overhead, cells)) =
-                    LINK_PRESETS.into_iter().find(|(name, _, _)| *name == word)
-                else {
-                    return Ok(false);
-                };
-                self.framing.cells = cells;
-                self.add_overhead(overhead);
-            }
-        }
-        Ok(true)
-    }
-
-    fn set_overhead(&mut self, overhead: i32) {
-        self.framing.overhead = overhead;
-        self.framing.from_ip = true;
-    }
-
-    fn add_overhead(&mut self, overhead: i32) {
-        self.set_overhead(self.framing.overhead.saturating_add(overhead));
-    }
-
-    /// `raw` holds wherever it stands.
-    fn framing(mut self) -> Result<Framing, SpecError> {
-        let overhead = self.framing.overhead;
-        if !(OVERHEAD_LEAST..=OVERHEAD_MOST).contains(&overhead) {
-            return Err(SpecError::new(format!("the overheads add up to {overhead} bytes"))
-                .allow([format!("{OVERHEAD_LEAST} to {OVERHEAD_MOST} bytes")]));
-        }
-        self.framing.from_ip &= !self.is_raw;
-        Ok(self.framing)
-    }
-}
-
 fn bandwidth(text: &str) -> Result<Rate, SpecError> {
     if text.eq_ignore_ascii_case("unlimited") {
         return Ok(Rate::UNLIMITED);
     }
     Rate::parse_tc(text).map(|rate| if rate == Rate::ZERO { Rate::UNLIMITED } else { rate })
-}
-
-fn overhead(text: &str) -> Result<i32, SpecError> {
-    match text.parse::<i32>() {
-        Ok(overhead) if (OVERHEAD_LEAST..=OVERHEAD_MOST).contains(&overhead) => Ok(overhead),
-        _ => Err(SpecError::new(format!("'{text}' is out of range"))
-            .allow([format!("{OVERHEAD_LEAST} to {OVERHEAD_MOST} bytes")])),
-    }
 }
 
 /// Says why a word that `tc` knows is not known here.
@@ -250,7 +155,9 @@ impl fmt::Display for Config {
     }
 }
 
-pub const PARAMS: &[Param] = &[
+pub const PARAMS: &[Param] = &joined::<{ OWN.len() + FRAMING.len() }>(OWN, FRAMING);
+
+const OWN: &[Param] = &[
     param("bandwidth", ParamKind::Rate, "unlimited", "rate of the shaper"),
     flag("unlimited", "on", "no shaper"),
     flag("besteffort", "", "one tin"),
@@ -294,26 +201,6 @@ pub const PARAMS: &[Param] = &[
     flag("oceanic", "", "rtt 300ms"),
     flag("satellite", "", "rtt 1s"),
     flag("interplanetary", "", "rtt 3600s"),
-    flag("raw", "on", "count packets as they are, Ethernet header included"),
-    param("overhead", ParamKind::Count, "", "bytes that the link adds to an IP packet, -64 to 256"),
-    param("mpu", ParamKind::Count, "", "smallest length on the link, overhead included"),
-    flag("noatm", "on", "the link has no cells"),
-    flag("atm", "", "the link cuts packets into ATM cells: 48 bytes take 53"),
-    flag("ptm", "", "the link codes 64 bytes in 65"),
-    flag("conservative", "", "atm overhead 48: more than any link needs"),
-    flag("ethernet", "", "overhead 38 more, mpu 84"),
-    flag("ether-vlan", "", "overhead 4 more; may be repeated"),
-    flag("docsis", "", "overhead 18 more, mpu 64, noatm"),
-    flag("pppoe-ptm", "", "overhead 30 more, ptm"),
-    flag("bridged-ptm", "", "overhead 22 more, ptm"),
-    flag("pppoe-llcsnap", "", "overhead 40 more, atm"),
-    flag("pppoe-vcmux", "", "overhead 32 more, atm"),
-    flag("pppoa-llc", "", "overhead 14 more, atm"),
-    flag("pppoa-vcmux", "", "overhead 10 more, atm"),
-    flag("bridged-llcsnap", "", "overhead 32 more, atm"),
-    flag("bridged-vcmux", "", "overhead 24 more, atm"),
-    flag("ipoa-llcsnap", "", "overhead 16 more, atm"),
-    flag("ipoa-vcmux", "", "overhead 8 more, atm"),
     param(
         "memlimit",
         ParamKind::Size,

@@ -2,7 +2,7 @@
 //! and Morton, "Piece of CAKE", LANMAN 2018).
 //!
 //! From the outside in: a shaper without bursts (`shaper`) that knows the link's framing
-//! (`framing`); tins by code point, each with a threshold rate (`priority`, `tin`); in a tin
+//! (`sojourn_core::framing`); tins by code point, each with a threshold rate (`priority`, `tin`); in a tin
 //! eight-way associative flow queues with fairness between hosts (`isolation`); on every queue
 //! COBALT (`cobalt`); and a filter for acknowledgements (`ack_filter`).
 
@@ -10,7 +10,6 @@ mod ack_filter;
 mod cobalt;
 mod config;
 mod details;
-mod framing;
 mod isolation;
 mod priority;
 mod shaper;
@@ -22,7 +21,6 @@ mod turns;
 
 pub use ack_filter::AckFilter;
 pub use config::{Config, PARAMS};
-pub use framing::{Cells, Framing};
 pub use isolation::Isolation;
 pub use priority::Priority;
 

@@ -4,7 +4,7 @@
 use sojourn_core::{Queued, Rate, Span, Time};
 
 use super::config::Config;
-use super::framing::Framing;
+use sojourn_core::Framing;
 
 /// Nanoseconds per byte as a fraction, so that a packet's time is a multiplication and a shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use sojourn_core::{DropReason, Ecn, PureAck, Rate, SackBlock, Span};
+use sojourn_core::{Cells, DropReason, Ecn, Framing, PureAck, Rate, SackBlock, Span};
 
 use super::tin::WAYS;
 use super::turns::QUEUES;
