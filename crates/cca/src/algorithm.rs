@@ -2,8 +2,8 @@ use sojourn_core::Params;
 
 use crate::{Controller, EcnRequest, Setup};
 
-/// A congestion control by its parameters: what a crate of its own implements to register one with
-/// [`external`](crate::external).
+/// A congestion control, given by its parameters. A crate outside this one implements it to
+/// register a congestion control with [`external`](crate::external).
 pub trait Algorithm: Params + Send + Sync + 'static {
     type Controller: Controller + 'static;
 

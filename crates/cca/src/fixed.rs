@@ -1,6 +1,6 @@
 //! The kernel's numbers: bandwidth and gains in fixed point, and a clock that ticks in jiffies.
 //!
-//! Both kernel versions of BBR compute with these; where they round, so do we.
+//! Both kernel versions of BBR compute with these numbers and round as the kernel does.
 
 use core::fmt;
 
@@ -49,7 +49,8 @@ impl Bw {
         self.0.saturating_mul(micros) >> Self::SHIFT
     }
 
-    /// Segments that pass in `micros`, times `gain`, rounded up so that no feedback loop shrinks it.
+    /// Segments that pass in `micros`, times `gain`, rounded up so that no feedback loop shrinks
+    /// the result.
     pub(crate) fn bdp(self, micros: u64, gain: Gain) -> u32 {
         let scaled = self.0.saturating_mul(micros).saturating_mul(u64::from(gain.0)) >> Gain::SHIFT;
         scaled.div_ceil(1 << Self::SHIFT).min(u64::from(u32::MAX)) as u32
@@ -79,7 +80,7 @@ impl Gain {
         Self(parts)
     }
 
-    /// The nearest of the values there are.
+    /// The nearest representable value.
     pub(crate) fn nearest(value: f64) -> Self {
         Self((value * 256.0 + 0.5) as u32)
     }
@@ -88,7 +89,7 @@ impl Gain {
         self.0
     }
 
-    /// What remains of one.
+    /// One minus this share.
     pub(crate) const fn complement(self) -> Self {
         Self(256_u32.saturating_sub(self.0))
     }
@@ -115,7 +116,7 @@ impl fmt::Display for Gain {
     }
 }
 
-/// What the kernel's clock of microseconds measures of `span`.
+/// `span` as the kernel's microsecond clock measures it.
 pub(crate) fn whole_micros(span: Span) -> Span {
     Span::from_micros(span.as_micros())
 }
@@ -137,7 +138,7 @@ impl Jiffies {
         if self.tick.is_zero() {
             return now;
         }
-        // The division is for the first call of a tick only.
+        // The division runs only at the first call in a tick.
         if now.after(self.current) >= self.tick {
             let ticks = now.as_nanos() / self.tick.as_nanos();
             self.current = Time::from_nanos(ticks * self.tick.as_nanos());

@@ -8,7 +8,7 @@ use sojourn_core::{Param, ParamKind, SpecError};
 
 use crate::fixed::Gain;
 
-/// What a rate or a window is multiplied by.
+/// A factor for a rate or a window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Factor;
 
@@ -24,7 +24,7 @@ pub(crate) struct Ratio(pub(crate) f64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Percent(pub(crate) u32);
 
-/// From the smallest step of the kernel's fixed point up to what no sensible gain exceeds.
+/// From the smallest step of the kernel's fixed point to more than any sensible gain.
 const FACTOR: Bounds = number(1.0 / 256.0, 16.0);
 
 const SHARE: Bounds = number(0.0, 1.0);

@@ -2,11 +2,10 @@
 //!
 //! A transport reports what it sent, what was acknowledged and what was lost; a [`Controller`]
 //! answers with a congestion window, a pacing rate and a send quantum. Counts are segments of one
-//! maximum segment size, as Linux and `ss` count them; an [`Ack`] is plain data, so a stream of
-//! them recorded elsewhere can be replayed through any controller.
+//! maximum segment size, as Linux and `ss` count them. An [`Ack`] is plain data, so a stream of
+//! them that was recorded elsewhere can be replayed through any controller.
 //!
-//! One algorithm, one folder. [`Cca`] is the registry of the built-in ones and holds any other
-//! controller behind a box.
+//! One algorithm, one folder. [`Cca`] is one of the built-in controllers or, boxed, any other.
 
 #![cfg_attr(not(test), no_std)]
 
@@ -49,21 +48,21 @@ pub struct Setup {
     pub handshake_rtt: Option<Span>,
     /// Coarseness of the clock that Linux calls jiffies; zero for an exact one.
     pub tick: Span,
-    /// What the handshake agreed on.
+    /// The kind of ECN feedback that the handshake agreed on.
     pub ecn: EcnFeedback,
-    /// The transport paces even a controller that has no pacing rate of its own.
+    /// The transport paces even if the controller has no pacing rate of its own.
     pub is_paced: bool,
     pub random: sojourn_core::Stream,
 }
 
-/// What the receiver tells the sender of congestion marks.
+/// How the receiver reports congestion marks to the sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnFeedback {
     /// Nothing: ECN is not in use.
     #[default]
     Off,
-    /// ECN-Echo, either until it is answered (RFC 3168 section 6.1.3) or for as long as what arrives
-    /// is marked (RFC 8257 section 3.2). The sender can't tell which.
+    /// ECN-Echo, either until the sender answers it (RFC 3168 section 6.1.3) or for as long as what
+    /// arrives is marked (RFC 8257 section 3.2). The sender can't tell which.
     Classic,
     /// How many segments were marked (RFC 9768).
     Accurate,
@@ -72,7 +71,7 @@ pub enum EcnFeedback {
 /// What a controller asks of ECN when its connection is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnRequest {
-    /// Nothing: as the host is set.
+    /// Nothing: the host's setting decides.
     #[default]
     Host,
     /// ECT(0), and a receiver that echoes mark by mark (RFC 8257 sections 3.1 and 3.2).
@@ -82,8 +81,8 @@ pub enum EcnRequest {
     L4s,
 }
 
-/// The connection's counters when a segment left, which the transport keeps with the segment and
-/// hands back when it is acknowledged or lost.
+/// The connection's counters when a segment left. The transport keeps them with the segment and
+/// returns them when the segment is acknowledged or lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memo {
     /// Segments delivered until then.
@@ -106,7 +105,7 @@ pub struct Memo {
 pub struct Sent {
     pub now: Time,
     pub segments: u32,
-    /// In flight before this.
+    /// In flight before this segment.
     pub in_flight: u32,
     pub retransmission: bool,
 }
@@ -125,8 +124,8 @@ pub struct RateSample {
     pub prior: Memo,
     /// When the newest acknowledged segment left.
     pub sent_time: Time,
-    /// The interval is shorter than the smallest round-trip time seen: the rate means nothing, but
-    /// the counters do.
+    /// The interval is shorter than the smallest round-trip time seen: the rate is meaningless, but
+    /// the counters are valid.
     pub is_too_short: bool,
 }
 
@@ -162,9 +161,9 @@ pub struct Ack {
     pub cumulative: u32,
     /// Segments newly deemed lost.
     pub lost: u32,
-    /// Segments newly reported as marked. With accurate feedback it is the receiver's count, which
-    /// lost acknowledgements may delay, so it may exceed `delivered`; with classic feedback all of
-    /// `delivered` when ECN-Echo is set.
+    /// Segments newly reported as marked. With accurate feedback it is the receiver's count;
+    /// acknowledgements that were lost can delay it, so it may exceed `delivered`. With classic
+    /// feedback it is all of `delivered` when ECN-Echo is set.
     pub ce: u32,
     /// ECN-Echo is set; with accurate feedback: `ce` is not zero.
     pub ece: bool,
@@ -191,7 +190,7 @@ pub struct Ack {
     pub min_rtt: Option<Span>,
     /// The window was the limit in the round before.
     pub is_cwnd_limited: bool,
-    /// The application is the limit at the moment: the delivered count at which that ends.
+    /// The application is the limit at present: the delivered count at which that ends.
     pub app_limited_until: u64,
     /// When the pacer lets the next packet go.
     pub earliest_departure: Time,
@@ -208,13 +207,13 @@ pub struct Lost {
     /// Segments declared lost until now, this one included.
     pub total_lost: u64,
     pub total_delivered: u64,
-    /// The segment is a retransmission lost again.
+    /// The segment is a retransmission that was lost again.
     pub retransmission: bool,
-    /// Found by a tail loss probe that was needed.
+    /// A tail loss probe found the loss, and was needed to repair it.
     pub by_tail_loss_probe: bool,
 }
 
-/// What made the transport reduce.
+/// Why the transport reduces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CongestionKind {
     /// Fast recovery begins.
@@ -230,13 +229,13 @@ pub enum CongestionKind {
 pub struct Congestion {
     pub now: Time,
     pub kind: CongestionKind,
-    /// In flight, lost segments already taken off.
+    /// In flight, without the segments deemed lost.
     pub in_flight: u32,
     pub snd_nxt: u32,
     pub prior_state: RecoveryState,
 }
 
-/// A reduction turned out to be unfounded.
+/// A reduction turned out to be spurious.
 #[derive(Clone, Copy, Debug)]
 pub struct Undo {
     pub now: Time,
@@ -249,7 +248,7 @@ pub struct Restart {
     /// Since the last packet left.
     pub idle: Span,
     pub rto: Span,
-    /// The application had been the limit.
+    /// The application was the limit.
     pub is_app_limited: bool,
 }
 
@@ -263,7 +262,7 @@ pub enum Quantum {
     Segments(u32),
 }
 
-/// What a controller says at a moment; see the methods of [`Controller`] that bear these names.
+/// What a controller answers at a moment; see the methods of [`Controller`] with these names.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outputs {
     pub cwnd: u32,
@@ -284,7 +283,7 @@ pub trait Controller: Send {
     fn on_lost(&mut self, _lost: &Lost) {}
 
     /// Recovery, an ECN reduction or a timeout begins. The controller lowers its window and
-    /// threshold here; while [`Controller::uses_prr`] the transport smooths the way down.
+    /// threshold here; if [`Controller::uses_prr`], the transport lowers its own window gradually.
     fn on_congestion(&mut self, congestion: &Congestion);
 
     /// The transport left Cwr, Recovery or Loss because all of that flight is acknowledged.
@@ -294,8 +293,8 @@ pub trait Controller: Send {
 
     fn on_restart(&mut self, _restart: &Restart) {}
 
-    /// The window was not used for a retransmission timeout; at most `used` segments were in flight
-    /// (RFC 7661, RFC 2861).
+    /// For a retransmission timeout the window was not fully used; at most `used` segments were in
+    /// flight (RFC 7661, RFC 2861).
     fn on_unused_window(&mut self, _used: u32) {}
 
     /// Segments that may be in flight.
@@ -304,7 +303,7 @@ pub trait Controller: Send {
     /// `None` before the first congestion.
     fn ssthresh(&self) -> Option<u32>;
 
-    /// `None` lets the transport derive a rate from window and round-trip time.
+    /// `None` lets the transport derive a rate from the window and the round-trip time.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
@@ -318,10 +317,10 @@ pub trait Controller: Send {
         true
     }
 
-    /// A name for `ss`, plots and tests; changes when the controller changes its mind.
+    /// A name for `ss`, plots and tests, which changes when the controller changes its mode.
     fn phase(&self) -> &'static str;
 
-    /// All that the transport looks at for every packet.
+    /// Everything that the transport reads for every packet.
     #[inline]
     fn outputs(&self) -> Outputs {
         Outputs {
@@ -348,8 +347,8 @@ pub trait Controller: Send {
         None
     }
 
-    /// Most segments in flight that probing found safe (`inflight_longterm`, `inflight_hi`); `None` also
-    /// while there is no bound.
+    /// The most segments in flight that probing found safe (`inflight_longterm`, `inflight_hi`);
+    /// `None` while there is no bound.
     fn inflight_longterm(&self) -> Option<u32> {
         None
     }

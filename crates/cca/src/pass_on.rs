@@ -1,7 +1,8 @@
-//! A controller that is one of several.
+//! Passes calls on to a controller that is one of several.
 
-/// All methods of [`Controller`](crate::Controller), each passed on to the controller within.
-/// `$each!(self, inner => call)` is a match that calls it by the name of `inner`.
+/// All methods of [`Controller`](crate::Controller), each passed on to the controller inside.
+/// `$each!(self, inner => call)` is a match that names the controller inside `inner` and makes the
+/// call.
 macro_rules! pass_on {
     ($each:ident) => {
         #[inline]

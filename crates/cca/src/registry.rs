@@ -1,10 +1,11 @@
-//! The built-in controllers by the names users give them, a line each, and those from outside.
+//! The built-in controllers by the names that users write, a line each, and those from other
+//! crates.
 
 #[cfg(test)]
 mod tests;
 
-/// Makes the enumerations of configurations and controllers, and the choice between them, of a line
-/// for each module.
+/// Makes the enumerations of configurations and controllers, and the choice between them, from one
+/// line for each module.
 macro_rules! built_in {
     (($d:tt) $($variant:ident($($module:ident)::+),)+) => {
         /// Every built-in kind, in the order of the documentation.
@@ -97,7 +98,7 @@ use crate::{
     dctcp, prague, reno,
 };
 
-// In the order of the documentation. Name, description and parameters are the module's `Config`'s.
+// In the order of the documentation. Each module's `Config` has name, description and parameters.
 built_in! {
     ($)
     Reno(reno),
@@ -132,7 +133,8 @@ impl Config {
         kinds().parse(text)
     }
 
-    /// The text that stands for it in a run's identity: the name, and what is not the default.
+    /// The text that represents it in a run's identity: the name, and the parameters that differ
+    /// from their defaults.
     pub fn canonical(&self) -> String {
         Shown(self, Style::Canonical).to_string()
     }
@@ -154,7 +156,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// An algorithm that is not of this crate.
+/// An algorithm of another crate.
 #[derive(Clone, Debug)]
 pub struct External(Arc<dyn AnyAlgorithm>);
 
@@ -206,8 +208,8 @@ impl<A: Algorithm> AnyAlgorithm for A {
 }
 
 impl Cca {
-    /// [`Controller::on_ack`]; then `says` is what the controller says, which is wanted after every
-    /// acknowledgement.
+    /// [`Controller::on_ack`], then stores the controller's answers in `says`, because the
+    /// transport needs them after every acknowledgement.
     #[inline]
     pub fn answer(&mut self, ack: &Ack, says: &mut Outputs) {
         each!(self, inner => {

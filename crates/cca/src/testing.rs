@@ -1,4 +1,4 @@
-//! What the tests of all controllers share: a small transport that turns test operations into legal
+//! Tools for the tests of all controllers: a small transport that turns test operations into legal
 //! calls, and a path that acknowledges what is sent on it.
 //!
 //! [`play`] puts a controller through random [`Op`]s; [`Path`] gives it a steady network.
@@ -30,7 +30,8 @@ pub(crate) fn setup() -> Setup {
 }
 
 /// An acknowledgement of `delivered` segments in an undisturbed connection whose window is the
-/// limit: what a test does not care about. The next one should be at a greater `snd_una`.
+/// limit, for tests that don't care about its other fields. The next one should be at a greater
+/// `snd_una`.
 pub(crate) fn plain_ack(now: Time, delivered: u32, snd_una: u32) -> Ack {
     Ack {
         now,
@@ -70,25 +71,25 @@ pub(crate) fn congestion(kind: CongestionKind) -> Congestion {
 pub(crate) enum Op {
     /// Sends what the window allows.
     Send,
-    /// Sends at most so many segments, and has no more.
+    /// Sends at most this many segments, and has no more.
     SendFew(u32),
     Wait(Span),
-    /// So many of the oldest segments arrive.
+    /// This many of the oldest segments arrive.
     Deliver(u32),
-    /// So many of the oldest segments arrive, and ECN-Echo with them.
+    /// This many of the oldest segments arrive, and ECN-Echo with them.
     Mark(u32),
-    /// So many of the oldest segments are lost, and the one after them arrives.
+    /// This many of the oldest segments are lost, and the one after them arrives.
     Lose(u32),
     Timeout,
-    /// The reduction was unfounded.
+    /// The reduction was spurious.
     Undo,
-    /// Everything arrives, then nothing is sent for so long.
+    /// Everything arrives, then nothing is sent for this long.
     Idle(Span),
-    /// The window was not used for a retransmission timeout.
+    /// The window was not fully used for a retransmission timeout.
     Unused,
 }
 
-/// Operations in any order; what is not possible at the moment does nothing.
+/// Operations in any order; an operation that is impossible at the moment does nothing.
 pub(crate) fn ops() -> impl Strategy<Value = Vec<Op>> {
     let op = prop_oneof![
         6 => Just(Op::Send),
@@ -105,7 +106,7 @@ pub(crate) fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..300)
 }
 
-/// Applies `ops` one by one and checks after each what must hold of every controller, and what
+/// Applies `ops` one by one and checks after each what must hold for every controller, and what
 /// `check` asserts besides.
 pub(crate) fn play<C: Controller>(
     controller: C,
@@ -140,7 +141,7 @@ pub(crate) struct Connection<C> {
     pub(crate) is_cwnd_limited: bool,
     /// When pacing lets the next segment go.
     pub(crate) earliest_departure: Time,
-    /// What is sent and not cumulatively acknowledged, by sequence number.
+    /// Segments sent and not cumulatively acknowledged, by sequence number.
     flight: VecDeque<Segment>,
     /// Nothing before this in `flight` is lost.
     lost_from: usize,
@@ -176,7 +177,7 @@ impl<C: Controller> Connection<C> {
             controller,
             now: setup.now,
             state: RecoveryState::Open,
-            // Close to the end, so that sequence numbers wrap.
+            // Close to the largest number, so that sequence numbers wrap.
             snd_una: u32::MAX - 100,
             snd_nxt: u32::MAX - 100,
             delivered: 0,
@@ -203,7 +204,7 @@ impl<C: Controller> Connection<C> {
     pub(crate) fn apply(&mut self, op: &Op) {
         match *op {
             Op::Send => {
-                // More than that only costs time.
+                // More segments would only take time.
                 for _ in 0..1_000 {
                     if !self.may_send() {
                         break;
@@ -337,7 +338,7 @@ impl<C: Controller> Connection<C> {
         Some(index)
     }
 
-    /// One acknowledgement: `delivered` arrived, which tells that `lost` did not. Both must be in
+    /// One acknowledgement: `delivered` arrived, which shows that `lost` did not. Both must be in
     /// the network.
     pub(crate) fn acknowledge(&mut self, delivered: &[u32], lost: &[u32], is_marked: bool) {
         let prior_in_flight = self.in_flight;
@@ -409,7 +410,7 @@ impl<C: Controller> Connection<C> {
         self.reduce(CongestionKind::Timeout);
     }
 
-    /// What was deemed lost is in the network after all.
+    /// What was deemed lost is still in the network.
     pub(crate) fn undo(&mut self) {
         for segment in &mut self.flight {
             if segment.place == Place::Lost {
@@ -434,7 +435,7 @@ impl<C: Controller> Connection<C> {
             .collect()
     }
 
-    /// Returns the segment sent last among the delivered.
+    /// Returns the one of the delivered segments that was sent last.
     fn receive(&mut self, delivered: &[u32]) -> Segment {
         for &seq in delivered {
             let segment = &mut self.flight[seq.wrapping_sub(self.snd_una) as usize];
@@ -527,7 +528,7 @@ impl<C: Controller> Connection<C> {
     }
 }
 
-/// A bulk transfer over one link: round trip without queue, rate, buffer and periodic loss.
+/// A bulk transfer over one link: round-trip time without queue, rate, buffer and periodic loss.
 pub(crate) struct Path<C> {
     pub(crate) connection: Connection<C>,
     pub(crate) rtt: Span,
@@ -535,9 +536,9 @@ pub(crate) struct Path<C> {
     pub(crate) rate: Rate,
     /// Segments that may wait.
     pub(crate) buffer: u32,
-    /// Every so-many-th segment sent is lost.
+    /// One of this many segments is lost.
     pub(crate) loss_period: Option<u64>,
-    /// Pace at 1.2 windows per round trip where the controller names no rate.
+    /// Pace at 1.2 windows per round trip if the controller sets no rate.
     pub(crate) is_paced: bool,
     link_free_at: Time,
     sent: u64,
@@ -658,7 +659,7 @@ impl<C: Controller> Path<C> {
         self.advance(at);
         let carried = self.network.pop_front().expect("an arrival is in the network");
         if carried.is_dropped {
-            // The next one that arrives tells.
+            // The next one that arrives reveals the loss.
             self.dropped.push(carried.seq);
             return;
         }

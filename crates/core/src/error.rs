@@ -1,4 +1,4 @@
-//! What users are told of their mistakes.
+//! How users are told of their mistakes.
 
 use alloc::borrow::ToOwned;
 use alloc::format;

@@ -1,5 +1,5 @@
-//! What can be observed, and the observer that is told. Metrics are computed from these events
-//! and from nothing else, so a number means the same whatever engine produced the packets.
+//! What can be observed, and the observer that is told. Metrics are computed from these events and
+//! from nothing else, so a number means the same whatever engine produced the packets.
 
 use crate::ids::{FlowId, PortId};
 use crate::packet::Packet;
@@ -21,7 +21,7 @@ pub enum DropReason {
     Full,
     /// Dropped from the queue to make room for an arrival.
     Overflow,
-    /// The active queue management decided so.
+    /// The active queue management dropped it.
     Aqm,
     /// An older acknowledgement that a newer one replaced.
     AckFiltered,
@@ -153,21 +153,21 @@ pub struct FlowSample {
     pub rwnd_limited: Span,
     /// What was agreed on, unless the sender has stopped believing it.
     pub ecn: EcnMode,
-    /// A packet came that could be marked, or was.
+    /// A packet arrived that could be marked, or was marked.
     pub ecn_seen: bool,
     /// Phase of the congestion controller.
     pub phase: &'static str,
     /// Bandwidth estimate of a model-based controller.
     pub bw: Option<Rate>,
-    /// What else such a controller has found: the smallest round-trip time, segments allowed for
-    /// aggregation, the bound on what is in flight, and how many rounds it has counted.
+    /// What else a model-based controller has estimated: the smallest round-trip time, segments
+    /// allowed for aggregation, the bound on what is in flight, and how many rounds it has counted.
     pub model_min_rtt: Option<Span>,
     pub extra_acked: Option<u32>,
     pub inflight_longterm: Option<u32>,
     pub rounds: Option<u64>,
 }
 
-/// Feedback of congestion marks, as Linux's `tcp_info` tells it apart (`tcpi_ecn_mode`).
+/// How congestion marks are fed back, as Linux's `tcp_info` distinguishes it (`tcpi_ecn_mode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnMode {
     #[default]
@@ -191,18 +191,19 @@ pub struct QueueSample {
     pub marked: u64,
     /// Capacity of the link at this moment.
     pub capacity: Rate,
-    /// Bytes that what was sent took on the medium, with the medium's overhead.
+    /// Bytes that the sent packets took on the medium, with the medium's overhead.
     pub medium_bytes: u64,
     /// Bytes that the medium could have carried: the exact integral of the capacity; `None` without
     /// a limit.
     pub capacity_bytes: Option<f64>,
 }
 
-/// Told of every event.
+/// An observer is told of every event.
 ///
-/// The ends of all flows speak in order of time, and so does each link. A link may speak of what
-/// happened some time ago, but of everything before a sample, the end of the warm-up and the end
-/// of the run by then: who counts need not mind. Who does asks for order.
+/// Events of the ends of all flows come in order of time, and so do those of each link. A link may
+/// report late what happened some time ago, but by a sample, the end of the warm-up and the end of
+/// the run it has reported everything before. An observer that only counts can ignore this; one
+/// that needs the order asks for it.
 pub trait Observer {
     fn record(&mut self, now: Time, who: Who, event: &Event<'_>);
 
@@ -232,7 +233,7 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     }
 }
 
-/// Both are told, the first one first.
+/// Both observers are told, the first one first.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     #[inline(always)]
     fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {

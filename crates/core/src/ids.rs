@@ -1,4 +1,4 @@
-//! Names of what a scenario consists of: positions in its lists, each of a type of its own.
+//! Names for the parts of a scenario: positions in its lists, each of a type of its own.
 
 /// A flow of the scenario, by its position there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,6 +1,6 @@
-//! What every room of Sojourn shares: units, the packet as models see it, addressed random
-//! streams, the events that can be observed, what a parameter is, and the little grammar in which
-//! algorithms and their parameters are written.
+//! What every room of Sojourn shares: units, the packet as models see it, addressed random streams,
+//! the events that can be observed, what a parameter is, and the grammar in which algorithms and
+//! their parameters are written.
 //!
 //! Nothing here asks for the time, reads a file or starts a thread; [`Time`] is always an argument.
 

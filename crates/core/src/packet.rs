@@ -1,4 +1,4 @@
-//! The packet as models see it, and what a queue discipline may ask of whatever it carries.
+//! The packet as models see it, and what a queue discipline may ask of its packets.
 
 use core::num::NonZeroU32;
 
@@ -40,8 +40,8 @@ pub struct FlowKey {
     pub ports: u64,
 }
 
-/// What a queue discipline needs of the thing it queues, so that the same discipline carries
-/// simulated packets and real bytes.
+/// What a queue discipline needs to know of a packet. Through this trait the same discipline
+/// carries simulated packets and real bytes.
 pub trait Queued {
     /// Bytes on an Ethernet wire without preamble and checksum: the IP packet and 14 bytes of
     /// header for each of its segments. This is the length that Linux's disciplines count.
@@ -55,7 +55,7 @@ pub trait Queued {
         1
     }
 
-    /// Memory that Linux charges for it (`skb->truesize`), in bytes.
+    /// Memory that Linux charges for the packet (`skb->truesize`), in bytes.
     fn truesize(&self) -> u32;
 
     fn flow_key(&self) -> FlowKey;
@@ -72,7 +72,7 @@ pub trait Queued {
     fn pure_ack(&self) -> Option<PureAck>;
 }
 
-/// A TCP segment that only acknowledges, as an acknowledgement filter compares them.
+/// A TCP segment that only acknowledges, as an acknowledgement filter sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PureAck {
     /// Next expected sequence number.
@@ -80,7 +80,7 @@ pub struct PureAck {
     /// Selective acknowledgements, in segments; unused blocks are empty.
     pub sack: [SackBlock; MAX_SACK_BLOCKS],
     pub sack_count: u8,
-    /// The bits of [`TcpEcn`], opaque: equal or not.
+    /// The bits of [`TcpEcn`]; a filter only compares them.
     pub ecn_flags: u8,
     /// The sender's timestamp option.
     pub timestamp: Time,
@@ -89,8 +89,8 @@ pub struct PureAck {
 /// With the timestamp option there is room for three blocks (RFC 2018 section 3).
 pub const MAX_SACK_BLOCKS: usize = 3;
 
-/// The three flags of the TCP header that ECN uses: AE, CWR and ECE. Once accurate feedback is
-/// agreed on they are one counter, ACE (RFC 9768 section 3.2.2), except in the handshake.
+/// The three flags of the TCP header that ECN uses: AE, CWR and ECE. Once both ends have agreed on
+/// accurate feedback they are one counter, ACE (RFC 9768 section 3.2.2), except in the handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpEcn(u8);
 
@@ -115,8 +115,8 @@ impl TcpEcn {
     }
 }
 
-/// The CE byte counter of an AccECN option, 24 bits (RFC 9768 section 3.2.3). A bit above them is
-/// set, so that no counter takes no room of its own.
+/// The CE byte counter of an AccECN option, 24 bits (RFC 9768 section 3.2.3). The bit above them is
+/// always set, so the value is never zero and an `Option` of it takes no extra space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CeBytes(NonZeroU32);
 
@@ -127,7 +127,7 @@ impl CeBytes {
         Self(Self::ABOVE.saturating_add(bytes & 0xff_ffff))
     }
 
-    /// Bytes marked from `earlier` until now, at most once around.
+    /// Bytes marked between `earlier` and now, if the counter wrapped at most once.
     pub const fn since(self, earlier: Self) -> u32 {
         self.0.get().wrapping_sub(earlier.0.get()) & 0xff_ffff
     }
@@ -140,20 +140,21 @@ pub struct SackBlock {
     pub end: u32,
 }
 
-/// A packet as its headers describe it, which is what a simulated one consists of. Who carries real
-/// bytes makes one from their headers for observers. Small enough to be moved by value through rings.
+/// A packet as its headers describe it; a simulated packet is nothing else. Code that carries real
+/// bytes makes one from their headers for observers. It is small enough to be moved by value
+/// through rings.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     pub flow: FlowId,
-    /// Which of the flow's connections, where it has several after one another; else 0.
+    /// Which of the flow's connections, if the flow has several; otherwise 0.
     pub connection: u32,
     pub direction: Direction,
     pub ecn: Ecn,
     pub dscp: u8,
     /// Wire packets this stands for (offloaded segmentation); at least 1.
     pub segments: u16,
-    /// Bytes of the IP packets, all segments together, and an Ethernet header for each: what
-    /// disciplines and links ask for. [`Queued::ip_len`] is without.
+    /// Bytes of the IP packets, all segments together, and an Ethernet header for each. Disciplines
+    /// and links count this length. [`Queued::ip_len`] leaves the headers out.
     pub wire_len: u32,
     /// Position of the link it is on, in the route of its flow and direction.
     pub hop: u16,
@@ -165,8 +166,8 @@ pub struct Packet {
     pub body: Body,
 }
 
-/// What a packet carries. TCP sequence space is counted in segments: a bulk sender never cuts a
-/// segment twice, and the byte position travels along for whoever writes packets to a file.
+/// What a packet carries. TCP sequence space is counted in segments, because a bulk sender never
+/// cuts a segment twice; the byte position is there for packet captures.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
     /// TCP acknowledgement without payload.
@@ -179,7 +180,7 @@ pub enum Body {
     Echo { number: u32, asked: Time },
     /// TCP connection request (forward) or its answer (reverse); `asked` as above.
     Handshake { asked: Time, ecn: TcpEcn },
-    /// Whatever else: the bytes are kept elsewhere. `number` counts the packets of a direction.
+    /// Anything else: the bytes are kept elsewhere. `number` counts the packets of a direction.
     Opaque { number: u32, content: ContentId },
 }
 
@@ -192,11 +193,11 @@ pub struct SegmentBody {
     /// Payload bytes.
     pub payload: u32,
     pub retransmission: bool,
-    /// CWR, or the counter of marks that acknowledgements came with.
+    /// CWR, or the counter of marks on acknowledgements that arrived.
     pub ecn: TcpEcn,
     /// No more data follows at the moment (PSH).
     pub push: bool,
-    /// The timestamp of the newest acknowledgement the sender has seen, echoed.
+    /// The timestamp of the newest acknowledgement that the sender has seen, echoed.
     pub echo: Time,
 }
 
@@ -214,7 +215,7 @@ pub struct AckBody {
     pub dsack: bool,
     /// ECE, or the counter of marks.
     pub ecn: TcpEcn,
-    /// Of the AccECN option, if there is one.
+    /// The byte counter of the AccECN option, if there is one.
     pub ce_bytes: Option<CeBytes>,
 }
 

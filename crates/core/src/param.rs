@@ -1,8 +1,8 @@
-//! What a parameter is: a name, a form, bounds, a default and what it does, written down once.
+//! What a parameter is: a name, a form, bounds, a default and what it does, defined in one place.
 //!
-//! [`params!`](crate::params) makes of a table of them a struct with its defaults, its reader, its
-//! checks, its printer and its list. The list is what `sojourn list`, the JSON Schema and the
-//! tables of the documentation are made from, so they can't disagree.
+//! [`params!`](crate::params) turns a table of parameters into a struct with its defaults, its
+//! reader, its checks, its printer and its list. `sojourn list`, the JSON Schema and the tables of
+//! the documentation are made from that list, so they can't disagree.
 
 mod bounds;
 mod form;
@@ -41,13 +41,13 @@ pub const fn joined<const N: usize>(first: &[Param], second: &[Param]) -> [Param
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
     pub name: &'static str,
-    /// Other names for the same.
+    /// Other names for the parameter.
     pub aliases: &'static [&'static str],
     pub kind: ParamKind,
-    /// In the notation a user would write; empty where nothing is the default.
+    /// In the notation a user would write; empty if the default is nothing.
     pub default: &'static str,
     pub bounds: Bounds,
-    /// The words that stand alone and choose the value; with them the name is never written.
+    /// The words that stand alone for a value; if there are any, the name is never written.
     pub keywords: &'static [Keyword],
     pub doc: &'static str,
     /// Printed only where it is not the default.
@@ -95,27 +95,27 @@ impl Param {
         Self { name, aliases, kind, default, bounds, keywords, doc, is_quiet: false }
     }
 
-    /// The same with bounds of its own.
+    /// The parameter with bounds of its own.
     pub const fn within(self, bounds: Bounds) -> Self {
         Self { bounds, ..self }
     }
 
-    /// The same with further names.
+    /// The parameter with further names.
     pub const fn or(self, aliases: &'static [&'static str]) -> Self {
         Self { aliases, ..self }
     }
 
-    /// The same with another default.
+    /// The parameter with another default.
     pub const fn by_default(self, default: &'static str) -> Self {
         Self { default, ..self }
     }
 
-    /// The same, said otherwise.
+    /// The parameter with another description.
     pub const fn saying(self, doc: &'static str) -> Self {
         Self { doc, ..self }
     }
 
-    /// The same, printed only where it is not the default.
+    /// The parameter, printed only where it is not the default.
     pub const fn quiet(self) -> Self {
         Self { is_quiet: true, ..self }
     }
@@ -135,7 +135,7 @@ impl Param {
         name.into_iter().chain(self.aliases.iter().copied()).chain(keywords)
     }
 
-    /// Its bounds in words; nothing where its form holds nothing else.
+    /// Its bounds in words; empty if everything its form can hold is allowed.
     pub fn allowed(&self) -> String {
         match (self.kind, self.bounds) {
             (ParamKind::Flag | ParamKind::Switch, _) => String::new(),
@@ -146,7 +146,8 @@ impl Param {
         }
     }
 
-    /// A row for each word that may begin it, aliases apart: itself, or its keywords as flags.
+    /// A row for each word that may begin it, without aliases: the parameter itself, or its
+    /// keywords as flags.
     pub fn rows(&self) -> Vec<Self> {
         if self.keywords.is_empty() {
             return vec![*self];

@@ -1,9 +1,9 @@
 //! Addressed random streams.
 //!
-//! A stream is found by (study seed, run, entity, purpose) and not drawn from one bowl: adding a
-//! flow shifts nobody else's draws, and two algorithms under one seed meet the same world.
-//! The generator is PCG XSL RR 128/64 (multiplicative), whose values are fixed by name;
-//! distributions are our own, on `libm`, so they are the same on every machine.
+//! A stream is found by (study seed, run, entity, purpose). No two entities share a stream, so
+//! adding a flow shifts nobody else's draws, and two algorithms under one seed meet the same world.
+//! The generator is PCG XSL RR 128/64 (multiplicative), whose name fixes its values; distributions
+//! are our own, on `libm`, so they are the same on every machine.
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -23,7 +23,7 @@ pub enum Purpose {
     Backoff,
 }
 
-/// The part of an address that a run fixes.
+/// The part of an address that is the same for a whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamAddress {
     pub seed: u64,

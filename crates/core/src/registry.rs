@@ -20,7 +20,7 @@ impl<C> Kind<C> {
         Self::new(P::NAME, P::DOC, P::PARAMS, read)
     }
 
-    /// A kind whose parameters are read by hand.
+    /// A kind whose parameters are read by code of its own.
     pub const fn new(
         name: &'static str,
         doc: &'static str,
@@ -39,9 +39,9 @@ impl<C> Kind<C> {
     }
 }
 
-/// All kinds of one sort of thing. A value, not a global: two studies may know different kinds.
+/// All kinds of one sort. It is a value, not a global: two studies may know different kinds.
 pub struct Kinds<C> {
-    /// What they are, as an error calls them: `congestion control`.
+    /// The sort's name as errors print it: `congestion control`.
     what: &'static str,
     kinds: Vec<Kind<C>>,
 }

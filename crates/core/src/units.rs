@@ -16,7 +16,7 @@ pub struct Time(u64);
 
 impl Time {
     pub const ZERO: Self = Self(0);
-    /// Later than any moment of a run: what a machine without a wake time answers.
+    /// Later than any moment of a run: the answer of a machine that has no wake time.
     pub const NEVER: Self = Self(u64::MAX);
 
     pub const fn from_nanos(ns: u64) -> Self {
@@ -40,14 +40,16 @@ impl Time {
         Span(self.0.saturating_sub(earlier.0))
     }
 
-    /// The span since `earlier`, which must not lie ahead: an instruction instead of three.
+    /// The span since `earlier`, which must not lie ahead. It costs one instruction, where
+    /// [`Time::since`] costs three.
     #[inline]
     pub const fn after(self, earlier: Self) -> Span {
         debug_assert!(earlier.0 <= self.0, "time goes on");
         Span(self.0.wrapping_sub(earlier.0))
     }
 
-    /// The moment `span` later, which must not be beyond all time: an instruction instead of three.
+    /// The moment `span` later, which must not be beyond all time. It costs one instruction instead
+    /// of three.
     #[inline]
     pub const fn later(self, span: Span) -> Self {
         debug_assert!(self.0.checked_add(span.0).is_some(), "no run is so long");
@@ -200,7 +202,7 @@ pub struct Rate(u64);
 
 impl Rate {
     pub const ZERO: Self = Self(0);
-    /// Faster than anything: no serialisation delay.
+    /// Above every rate: there is no serialisation delay.
     pub const UNLIMITED: Self = Self(u64::MAX);
 
     pub const fn from_bps(bps: u64) -> Self {
@@ -237,7 +239,7 @@ impl Rate {
         if self.0 == 0 {
             return Span::MAX;
         }
-        // 2^64 / (8 · 10^9) bytes fit without widening, which is every packet and most buffers.
+        // 2^64 / (8 · 10^9) bytes fit into 64 bits; every packet and most buffers are smaller.
         if bytes < 2_305_843_009 {
             Span(bytes * 8_000_000_000 / self.0)
         } else {
@@ -338,8 +340,8 @@ const RATE_UNITS: &[(&str, f64)] = &[
     ("gbit/s", 1e9),
 ];
 
-/// `tc` reads `bps`, `kbps`, `mbps` as *bytes* per second. That notation is refused rather than
-/// guessed at.
+/// `tc` reads `bps`, `kbps`, `mbps` as *bytes* per second, most others as bits. So that notation is
+/// refused.
 const TC_RATE_UNITS: &[(&str, f64)] = &[
     ("bit", 1.0),
     ("kbit", 1e3),
@@ -467,7 +469,7 @@ fn scaled(
         })?
     };
     let scaled = value * scale;
-    // Above 2^63 the sums a run makes of it could wrap.
+    // Sums of values above 2^63 could overflow in a run.
     if scaled >= 9.2e18 {
         return Err(SpecError::new(format!("'{text}' is too large"))
             .allow([format!("less than 9.2e18 {}", units[0].0)]));

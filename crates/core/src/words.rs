@@ -24,7 +24,7 @@ impl<'a> Words<'a> {
         Self { words, next: 0 }
     }
 
-    /// A text that is one word, blanks and all.
+    /// A text that is one word even if it has blanks.
     pub fn one(text: &'a str) -> Self {
         Self { words: vec![text], next: 0 }
     }
@@ -34,7 +34,7 @@ impl<'a> Words<'a> {
         self.next().ok_or_else(|| SpecError::new(format!("'{name}' needs a value")))
     }
 
-    /// The value after `name`, read by `parse`; an error says of which parameter.
+    /// The value after `name`, read by `parse`; an error names the parameter.
     pub fn parse<T>(
         &mut self,
         name: &str,
@@ -53,7 +53,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The word after `name`, one of those in `choices`, and what it stands for.
+    /// What the word after `name` stands for; the word must be one of `choices`.
     pub fn choice<T: Copy>(&mut self, name: &str, choices: &[(&str, T)]) -> Result<T, SpecError> {
         let written = self.value(name)?;
         let allowed = || choices.iter().map(|(word, _)| *word);

@@ -1,4 +1,4 @@
-//! What the settings of an end system may be, wherever they come from.
+//! Bounds of an end system's settings, whether they come from a file or from code.
 
 use alloc::format;
 use core::fmt::Display;
@@ -8,7 +8,7 @@ use sojourn_core::{Span, SpecError};
 /// Longer than any run.
 pub(crate) const LONGEST: Span = Span::from_secs(10_000_000);
 
-/// Whether `value` is one that `what` may have.
+/// Checks that the setting `what` may have `value`.
 pub(crate) fn within<T: PartialOrd + Display>(
     what: &str,
     value: T,

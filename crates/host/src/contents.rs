@@ -2,7 +2,7 @@ use alloc::vec::Vec;
 
 use sojourn_core::ContentId;
 
-/// The bytes that packets carry, for endpoints that look into them. A packet bears a handle
+/// The bytes that packets carry, for endpoints that read them. A packet has a handle
 /// ([`sojourn_core::Body::Opaque`]); the engine owns the bytes and frees them when the packet has
 /// arrived or is lost.
 #[derive(Clone, Debug, Default)]
@@ -14,12 +14,12 @@ pub struct Contents {
 #[derive(Clone, Debug)]
 struct Place {
     bytes: Vec<u8>,
-    /// Wire packets that still bear the handle. A queue may cut a packet into its segments.
+    /// Wire packets that still have the handle. A queue may cut a packet into its segments.
     segments: u32,
 }
 
 impl Contents {
-    /// Keeps `bytes` for a packet of so many `segments`.
+    /// Keeps `bytes` for a packet of `segments` segments.
     pub fn put(&mut self, bytes: Vec<u8>, segments: u16) -> ContentId {
         let place = Place { bytes, segments: u32::from(segments) };
         match self.free.pop() {
@@ -34,12 +34,12 @@ impl Contents {
         }
     }
 
-    /// What a packet carries; nothing once it is freed.
+    /// The bytes of a packet; empty once they are freed.
     pub fn bytes(&self, content: ContentId) -> &[u8] {
         self.places.get(content.0 as usize).map_or(&[], |place| &place.bytes)
     }
 
-    /// A packet of so many `segments` is no more. The last one frees the bytes.
+    /// A packet of `segments` segments is gone. The last one frees the bytes.
     pub fn release(&mut self, content: ContentId, segments: u16) {
         let Some(place) = self.places.get_mut(content.0 as usize) else { return };
         if place.segments == 0 {
@@ -52,7 +52,7 @@ impl Contents {
         }
     }
 
-    /// How many are kept.
+    /// How many contents are kept.
     pub fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }

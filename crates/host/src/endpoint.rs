@@ -16,7 +16,8 @@ use crate::Contents;
 ///
 /// It is used as every machine is: change it ([`Endpoint::on_packet`], [`Endpoint::on_wake`]), take
 /// packets with [`Endpoint::poll_transmit`] until there are none, then ask [`Endpoint::next_wake`]
-/// when it wants to be called. Time never goes back. One that is woken early does nothing.
+/// when it must be called again. Time never goes back. An endpoint that is woken early does
+/// nothing.
 pub trait Endpoint: Send {
     /// A packet from the other end arrived. Bytes that it carries are in `around` until this returns.
     fn on_packet(&mut self, now: Time, packet: &Packet, around: &mut Around<'_>);
@@ -27,11 +28,11 @@ pub trait Endpoint: Send {
     /// The next packet that leaves now. The engine fills in its flow, direction and hosts.
     fn poll_transmit(&mut self, now: Time, around: &mut Around<'_>) -> Option<Packet>;
 
-    /// When it wants to be woken; [`Time::NEVER`] while only a packet can change it. Asked at the
-    /// start, and whenever it was drained.
+    /// When it must be woken; [`Time::NEVER`] while only a packet can change it. The engine asks at
+    /// the start and each time it has taken all packets.
     fn next_wake(&self) -> Time;
 
-    /// What `ss` would show of it, if it is anything like TCP.
+    /// What `ss` would show of it, if it resembles TCP.
     fn sample(&self, now: Time) -> Option<FlowSample> {
         let _ = now;
         None
@@ -46,20 +47,21 @@ pub trait Endpoint: Send {
     }
 }
 
-/// What an endpoint can reach beside its own state.
+/// What an endpoint can use beside its own state.
 pub struct Around<'a> {
     pub contents: &'a mut Contents,
     pub observer: &'a mut dyn Observer,
 }
 
-/// A kind of application from outside of this workspace, with its parameters. One whose parameters
-/// are [`Params`] can be named in a study file.
+/// A kind of application from outside of this workspace, with its parameters. If the parameters are
+/// [`Params`], a study file can name it.
 pub trait AppModel: Send + Sync {
     /// The sending end and the receiving end of a flow.
     fn build(&self, flow: &FlowSetup<'_>) -> [Box<dyn Endpoint>; 2];
 
-    /// Its name and parameters: two that are written alike are the same. Of [`Params`] it is what
-    /// [`Params::written`] gives with [`Style::Canonical`](sojourn_core::param::Style::Canonical).
+    /// Its name and parameters: two applications with the same text are the same. For [`Params`] it
+    /// is what [`Params::written`] gives with
+    /// [`Style::Canonical`](sojourn_core::param::Style::Canonical).
     fn canonical(&self) -> String;
 }
 
@@ -68,7 +70,7 @@ pub const fn external<A: AppModel + Params + 'static>() -> Kind<ExternalApp> {
     Kind::of::<A>(|words| Ok(ExternalApp(Arc::new(A::parse(words)?))))
 }
 
-/// What the ends of a flow are told when they are built.
+/// What the ends of a flow learn when they are built.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowSetup<'a> {
     pub name: &'a str,
@@ -76,7 +78,7 @@ pub struct FlowSetup<'a> {
     /// When the application starts, and when it offers nothing more.
     pub start: Time,
     pub stop: Time,
-    /// Where its random streams begin: draw from those of its own name.
+    /// The root of its random streams: draw from streams of its own name.
     pub address: StreamAddress,
 }
 

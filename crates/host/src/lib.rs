@@ -1,9 +1,9 @@
 //! End systems as state machines that are told the time: the two ends of a TCP connection that
-//! people who know Linux recognise, and the applications above and beside it.
+//! behaves as Linux's, and the applications over and beside TCP.
 //!
 //! Every machine is used alike: change it once (`on_packet`, `on_wake`), take packets with
-//! `poll_transmit` until there are none, then ask `next_wake` when it wants to be called again.
-//! [`Endpoint`] is what all of them have in common, and what one from outside implements.
+//! `poll_transmit` until there are none, then ask `next_wake` when it must be called again.
+//! [`Endpoint`] is the trait that an end from outside implements.
 
 #![cfg_attr(not(test), no_std)]
 

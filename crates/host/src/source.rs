@@ -6,10 +6,10 @@ use sojourn_core::{Rate, Span, Stream, Time};
 #[derive(Clone, Debug)]
 #[repr(u8)] // Told apart by a byte of its own: it is asked before every burst.
 pub enum Source {
-    /// As much as fits until `stop`, or so many bytes.
+    /// As much as fits until `stop`, or this many bytes.
     Bulk { bytes: Option<u64>, stop: Time },
-    /// `write` bytes every so often, at most `bytes` in all: an application that has so much to say
-    /// and no more (`iperf3 -b`).
+    /// `write` bytes in every interval `every`, at most `bytes` in all: an application with a rate
+    /// of its own (`iperf3 -b`).
     Paced { write: u64, every: Span, bytes: Option<u64>, written: u64, next: Time, stop: Time },
     /// As much as fits while on.
     OnOff { on: Span, off: Span, random: Option<Stream>, is_on: bool, until: Time, stop: Time },
@@ -36,8 +36,8 @@ impl Source {
         Self::OnOff { on, off, random, is_on: false, until: start, stop }
     }
 
-    /// Writes at `rate` from `start` on: whole segments of `mss` bytes, every 10 ms or, if one takes
-    /// longer, as often as one is due.
+    /// Writes at `rate` from `start` on: whole segments of `mss` bytes every 10 ms, or one segment
+    /// at a time if a segment takes longer.
     pub fn paced(rate: Rate, mss: u32, bytes: Option<u64>, start: Time, stop: Time) -> Self {
         let mss = u64::from(mss);
         let write = (rate.bytes_in(WRITES) / mss * mss).max(mss);
@@ -60,7 +60,7 @@ impl Source {
         }
     }
 
-    /// When the state changes of itself.
+    /// When the state changes without a call.
     pub fn next_wake(&self) -> Time {
         match self {
             Self::Bulk { .. } => Time::NEVER,
@@ -94,7 +94,7 @@ impl Source {
                 Some(stream) => Span::from_secs_f64(stream.exponential(mean.as_secs_f64())),
                 None => mean,
             };
-            // A length of zero would stand still.
+            // A length of zero would never end.
             *until = (*until + length.max(Span::from_micros(1))).min((*stop).max(*until));
         }
     }

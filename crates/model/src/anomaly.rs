@@ -1,10 +1,11 @@
 //! Airtime and throughput of stations that send aggregates at unequal rates: T. Høiland-Jørgensen
 //! et al., "Ending the Anomaly", USENIX ATC 2017, section 2.2.1, equations 1 to 5.
 //!
-//! The text leaves three things open that Table 1 decides: the aggregate of L octets contains what
-//! equation 1 adds to each packet, 44 octets for a packet of 1500; the time on the air contains a
-//! preamble of 32 µs; and the rest of T_oh is 136.5 µs for the fast and 197.5 µs for the slow station.
-//! [`Overhead::TABLE_1_FAST`] and its neighbour have these numbers; [`Overhead`] takes any other.
+//! The text leaves three things open, and Table 1 decides them. The aggregate of L octets includes
+//! what equation 1 adds to each packet, 44 octets for a packet of 1500. The time on the air
+//! includes a preamble of 32 µs. The rest of T_oh is 136.5 µs for the fast and 197.5 µs for the
+//! slow station. [`Overhead::TABLE_1_FAST`] and its neighbour have these numbers; an [`Overhead`]
+//! can have any others.
 
 use alloc::vec::Vec;
 
@@ -91,9 +92,10 @@ pub fn predict(stations: &[Station], is_fair: bool) -> Vec<Prediction> {
         .collect()
 }
 
-/// Mbit/s of each station when every one sends an aggregate in turn, from the whole round. Equation 5
-/// with equation 4 is lower: it shares out the time on the air and then takes access from each
-/// share as if the others had none; with short aggregates that is a quarter.
+/// Mbit/s of each station when all send an aggregate in turn, computed from the whole round.
+/// Equation 5 with equation 4 gives less: it divides the time on the air into shares and then
+/// subtracts access from each share as if the other stations needed none. With short aggregates
+/// that is a quarter less.
 pub fn rates_in_turn(stations: &[Station]) -> Vec<f64> {
     let round: f64 =
         stations.iter().map(|station| station.data_time() + station.overhead.access).sum();

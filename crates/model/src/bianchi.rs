@@ -3,7 +3,7 @@
 //!
 //! The correction of I. Tinnirello, G. Bianchi and Y. Xiao, "Refinements on IEEE 802.11 distributed
 //! coordination function modeling approaches", 2010, is [`Refinement::FrozenCounters`]: after a
-//! success only the winner may use the first slot, because the counters of the others stand still.
+//! success only the winner can use the first slot, because the counters of the others do not move.
 
 use crate::roots::rising_root;
 
@@ -19,12 +19,12 @@ pub struct Backoff {
 /// CWmin 15 and CWmax 1023.
 pub const DCF: Backoff = Backoff { window: 16.0, stages: 6 };
 
-/// What a slot of the chain lasts, in microseconds.
+/// The lengths of the chain's slots, in microseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Slots {
     /// σ: an empty one.
     pub idle: f64,
-    /// T_s: a success, with the interframe space behind it.
+    /// T_s: a success, with the interframe space after it.
     pub success: f64,
     /// T_c: a collision.
     pub collision: f64,
@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn published_throughput_of_80211ax() {
-        // Best effort waits a slot longer than DIFS; the published collisions do not.
+        // Best effort waits a slot longer than DIFS; the published collisions do not include that
+        // slot.
         let best_effort = |data, ack, is_eifs| {
             let slots = slots(data, ack, is_eifs);
             Slots { success: slots.success + slots.idle, ..slots }
@@ -195,7 +196,7 @@ mod tests {
     #[test]
     fn collisions_grow_with_the_stations() {
         let p = |n| fixed_point(n, DCF).p;
-        // What several hand calculations of measured cells have.
+        // The values of several hand calculations for measured cells.
         for (n, expected) in [(2, 0.1046), (3, 0.1781), (5, 0.2715), (10, 0.3844), (50, 0.5953)] {
             assert!((p(n) - expected).abs() < 5e-5, "{n}: {}", p(n));
         }

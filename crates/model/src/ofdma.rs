@@ -11,7 +11,7 @@
 //! | T_c | t_s − d_mb + DIFS, which keeps a SIFS; a collision on a unit shortens nothing | the longest frame that collided, and DIFS |
 //! | 8 | Θ_i = β_i (1 − f_i) Θ counts successes twice, and scheduled stations get nothing | s_p p_agg times a station's own successes over the cycle; the sum is Θ |
 //!
-//! [`Form::Printed`] evaluates the left column where it can be evaluated.
+//! [`Form::Printed`] evaluates the left column as far as it can be evaluated.
 
 use crate::uora::{Solution, Uora};
 
@@ -66,7 +66,8 @@ pub fn cycle_time(cycle: &Cycle) -> f64 {
 }
 
 /// Equation 3: packets that fit, of `octets` each on the air with all framing, at `rate` Mbit/s in
-/// `time` µs of which `preamble` are not data. Padded to four octets unless as printed.
+/// `time` µs, of which `preamble` carries no data. Packets are padded to four octets, except in the
+/// printed form.
 pub fn aggregation_limit(
     form: Form,
     most: u32,
@@ -201,8 +202,8 @@ mod tests {
 
     #[test]
     fn the_cycle_of_four_stations_on_80_mhz() {
-        // 242 tones: 234 · 6 · 5/6 bits in 14.4 µs. The data part is what a cap of 5484 µs leaves
-        // beside the Triggers, reports and the acknowledgement.
+        // 242 tones: 234 · 6 · 5/6 bits in 14.4 µs. The data part is what remains of a cap of 5484
+        // µs after the Triggers, reports and the acknowledgement.
         let rate = 1170.0 / 14.4;
         let octets = 4 + 26 + 4 + 8 + 4 + 1500;
         let packets = aggregation_limit(Form::Corrected, 256, rate, 5484.0, 48.0, octets);

@@ -47,8 +47,8 @@ impl Uora {
         ((self.ocw_min + 1) << stage.min(self.doublings)) - 1
     }
 
-    /// B_k: the backoff is uniform in 0..=OCW and falls by r_A with every Trigger frame; the frame is
-    /// sent after the first that leaves nothing of it.
+    /// B_k: the backoff is uniform in 0..=OCW and falls by r_A with every Trigger frame; the frame
+    /// is sent after the first Trigger frame that brings it to zero.
     pub fn mean_wait(&self, stage: u32) -> f64 {
         let window = self.window(stage);
         let total: u64 =
@@ -56,7 +56,7 @@ impl Uora {
         total as f64 / f64::from(window + 1)
     }
 
-    /// Equations 4 to 6 with f in the place of γ in equation 4: backoff answers every failure,
+    /// Equations 4 to 6 with f instead of γ in equation 4, because backoff follows every failure,
     /// whatever its cause. Sums are evaluated as sums, so that f = 1 needs no limit.
     pub fn solve(&self) -> Solution {
         let others = f64::from(self.stations) - 1.0;

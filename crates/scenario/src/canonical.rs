@@ -1,8 +1,9 @@
-//! A scenario in one written form, by which two are the same or not: what names a run.
+//! One written form of a scenario, which names its runs: two scenarios are the same if this text
+//! is.
 //!
-//! A line for each host, link, carrier and flow in their order. A value that users can write is written as
-//! they write it; a parameter stands there if it is not the default, so that a new one renames no run.
-//! The names of fields and types in the code have no part in it.
+//! It has a line for each host, link, carrier and flow in their order. A value that users can write
+//! is written as they write it. A parameter is written if it differs from its default, so that a
+//! new parameter renames no run. Names of fields and types in the code do not occur in it.
 
 use alloc::string::String;
 use core::fmt::{self, Display, Write};
@@ -14,7 +15,7 @@ use sojourn_link::{PolicerConfig, ReorderConfig};
 use crate::{App, CarrierConfig, Flow, Link, Scenario, Traffic, Until};
 
 impl Scenario {
-    /// The text that stands for it in a run's identity.
+    /// The text that represents it in a run's identity.
     pub fn canonical(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
@@ -121,9 +122,9 @@ fn write_app(f: &mut String, app: &App) -> fmt::Result {
     }
 }
 
-/// The keys are those of a study file, where it has one.
+/// The keys are those of a study file, as far as it has one.
 fn write_tcp(f: &mut String, config: &sojourn_host::tcp::Config) -> fmt::Result {
-    // Taken apart by name, so that a new field can't be forgotten here.
+    // Destructured by name, so that a new field can't be forgotten here.
     let sojourn_host::tcp::Config {
         mss,
         header,
@@ -219,7 +220,7 @@ impl Keys<'_> {
     }
 }
 
-/// A name in quotation marks, with what would end it escaped.
+/// A name in quotation marks, with the characters escaped that would end it.
 struct Name<'a>(&'a str);
 
 impl Display for Name<'_> {
@@ -329,8 +330,8 @@ mod tests {
         }
     }
 
-    /// What this text says names the runs in every result folder. Renaming something in the code
-    /// must not change it; a change here is one for the changelog.
+    /// This text names the runs in every result folder. Renaming something in the code must not
+    /// change it; a change belongs in the changelog.
     #[test]
     fn the_canonical_text_is_this() {
         assert_eq!(world().canonical(), include_str!("canonical.txt"));

@@ -1,5 +1,5 @@
-//! One world, fully specified: hosts, links, flows, duration. Checked and complete; every engine
-//! is given the same [`Scenario`], and what a user wrote becomes one in the study room.
+//! One world, fully specified: hosts, links, flows, duration. Every engine takes the same
+//! [`Scenario`], and the file room turns what a user wrote into one.
 
 #![cfg_attr(not(test), no_std)]
 
@@ -22,14 +22,14 @@ pub struct Scenario {
     /// The longest that a run lasts.
     pub duration: Span,
     pub until: Until,
-    /// Metrics count from here on, unless they say that they are of the whole run.
+    /// Metrics count from here on, except those that say *whole run*.
     pub warmup: Span,
     /// Step of the time series.
     pub step: Span,
     pub hosts: Vec<Host>,
     /// Each is one port; their positions are the first [`PortId`]s.
     pub links: Vec<Link>,
-    /// What carries packets and is no link. Their ports follow those of the links.
+    /// Carriers that are no links. Their ports follow those of the links.
     pub carriers: Vec<CarrierConfig>,
     pub flows: Vec<Flow>,
 }
@@ -76,16 +76,16 @@ pub struct Flow {
     pub forward_delay: Span,
     pub reverse_delay: Span,
     pub start: Span,
-    /// Start is moved by a random time below this, so that flows are not in step.
+    /// The start is later by a random time below this, so that flows are not in step.
     pub start_jitter: Span,
-    /// The application offers nothing any more from here on.
+    /// The application offers no more from here on.
     pub stop: Option<Span>,
     pub dscp: u8,
 }
 
 impl Flow {
-    /// From the first host to the second from the start on, with no propagation of its own; the
-    /// routes as numbers of ports.
+    /// A flow from the first host to the second from the start on, with no propagation of its own;
+    /// the routes are numbers of ports.
     pub fn new(name: &str, app: App, forward: &[u16], reverse: &[u16]) -> Self {
         Self {
             name: name.into(),
@@ -115,12 +115,12 @@ pub enum App {
     },
     Ping(sojourn_host::apps::PingConfig),
     Udp(sojourn_host::apps::UdpConfig),
-    /// One from outside of this workspace.
+    /// An application from outside of this workspace.
     External(ExternalApp),
 }
 
 impl App {
-    /// Sends all the time.
+    /// An application that always sends.
     pub fn bulk(cca: sojourn_cca::Config, transport: sojourn_host::tcp::Config) -> Self {
         Self::Tcp { traffic: Traffic::Bulk { bytes: None }, cca, transport }
     }
@@ -139,12 +139,12 @@ impl App {
     }
 }
 
-/// What an application gives its TCP connection to send.
+/// How an application feeds its TCP connection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Traffic {
-    /// As much as fits, or so many bytes.
+    /// As much as fits, or this many bytes.
     Bulk { bytes: Option<u64> },
-    /// What fits of `rate`, or so many bytes at that rate: an application that has no more to say.
+    /// As much of `rate` as fits, or this many bytes at that rate.
     Paced { rate: Rate, bytes: Option<u64> },
     /// As much as fits for `on`, then nothing for `off`, again and again. With `random` the
     /// lengths are exponential with these means.
@@ -158,14 +158,14 @@ pub enum Traffic {
 pub enum Offer {
     /// A number of bytes, or a number of transfers.
     Transfers,
-    /// Transfers that come for as long as the run lasts.
+    /// Transfers that arrive for as long as the run lasts.
     TransfersForEver,
     /// Nothing: it sends until it is stopped.
     Nothing,
 }
 
 impl Flow {
-    /// What of it a run can wait for that lasts until its transfers are done.
+    /// What the flow offers to a run that waits for its transfers to be done.
     pub fn offer(&self, duration: Span) -> Offer {
         let App::Tcp { traffic, .. } = &self.app else { return Offer::Nothing };
         match traffic {
@@ -183,7 +183,7 @@ impl Flow {
     }
 }
 
-/// What an application may write a second.
+/// The least that an application may write in a second.
 const SLOWEST: Rate = Rate::from_bps(1);
 const FASTEST: Rate = Rate::from_bps(1_000_000_000_000);
 
@@ -215,12 +215,12 @@ impl Traffic {
     }
 }
 
-/// A scenario in which nothing is wrong: what every engine is given. It can't be changed.
+/// A scenario that has been checked, which every engine takes. It can't be changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checked(Scenario);
 
 impl Checked {
-    /// To be changed, and checked again.
+    /// The scenario, to be changed and checked again.
     pub fn into_inner(self) -> Scenario {
         self.0
     }
@@ -234,11 +234,11 @@ impl Deref for Checked {
     }
 }
 
-/// Far from where sums of times could wrap.
+/// Far below times whose sums could overflow.
 const MAX_SPAN: Span = Span::from_secs(10_000_000);
 
 impl Scenario {
-    /// The same, if nothing is wrong with it.
+    /// The scenario as a checked one, if nothing is wrong with it.
     ///
     /// # Errors
     /// As [`Scenario::check`].
@@ -247,14 +247,14 @@ impl Scenario {
         Ok(Checked(self))
     }
 
-    /// Every port in the order of [`PortId`]: the links, and what the other carriers have.
+    /// Every port in the order of [`PortId`]: the links, then the ports of the other carriers.
     pub fn ports(&self) -> Vec<PortShape> {
         let others = self.carriers.iter().flat_map(CarrierConfig::ports);
         self.links.iter().map(PortShape::of).chain(others).collect()
     }
 
-    /// The longest that so many ports and flows can run: an engine keeps a moment and one of their
-    /// parts, of which a flow has four, in one word. A thousand flows can run for some weeks.
+    /// The longest run for this many ports and flows. An engine keeps a time and a component in one
+    /// word, and a flow has four components. A thousand flows can run for some weeks.
     pub fn longest(&self) -> Span {
         self.longest_with(self.ports().len())
     }
@@ -265,7 +265,7 @@ impl Scenario {
         Span::from_secs(((u64::MAX >> bits) / 1_000_000_000).saturating_sub(1)).min(MAX_SPAN)
     }
 
-    /// What can be wrong: with the whole although every part is right, and with each part.
+    /// Checks each part, and the whole, which may be wrong although every part is right.
     ///
     /// # Errors
     /// A run that is too long, a flow over a port or host that is not there, a warm-up that is not
@@ -402,18 +402,18 @@ impl Scenario {
             && (flow.forward_delay + flow.reverse_delay).is_zero()
             && flow.forward.iter().chain(&flow.reverse).all(takes_no_time)
         {
-            // Its window would cross for ever at one moment.
+            // A window would cross for ever at one moment.
             return Err(SpecError::new("a round trip takes no time").allow(["a delay or a rate"]));
         }
         flow.app.check()
     }
 }
 
-/// More rows of time series than anybody can look at, and than fit in memory: steps of all flows
-/// and queues of a run.
+/// The most rows of time series, counted as steps of all flows and queues of a run: more would not
+/// fit in memory.
 const MAX_ROWS: u64 = 10_000_000;
 
-/// More than any way has.
+/// Longer than any real route.
 const MAX_ROUTE: usize = 10_000;
 
 fn short(what: &str, span: Span) -> Result<(), SpecError> {

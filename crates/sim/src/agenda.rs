@@ -1,8 +1,8 @@
 //! When every component wants to be called next.
 //!
-//! Each component has at most one pending wake, so the agenda is a tournament over a fixed number
-//! of places and not a heap of events: changing a wake replays one path to the root. Wakes of
-//! equal time come in the order of their places.
+//! Each component has at most one pending wake, so the agenda is a tournament tree over a fixed
+//! number of places and not a heap of events: changing a wake updates one path to the root. Wakes
+//! at equal times come in the order of their places.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,24 +15,25 @@ pub(crate) struct Place(pub(crate) u32);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
-    /// Mostly two: the bottleneck and the way back.
+    /// Places that are woken for every packet; usually two, the bottleneck and the way back.
     busy: Tournament,
-    /// Places that are woken seldom, so that they lengthen nobody's way to the root.
+    /// Places that are woken seldom; they have a tree of their own, so that the busy tree stays
+    /// small.
     quiet: Tournament,
-    /// When each of those is to be woken.
+    /// When each quiet place is to be woken.
     quiet_wakes: Vec<Time>,
     /// Places below this are in `busy`.
     split: u32,
-    /// Low bits of a key that hold its place, as their number and as a mask.
+    /// How many low bits of a key hold the place, and their mask.
     place_bits: u32,
     place_mask: u64,
-    /// All later times count as this one.
+    /// Later times are replaced by this one.
     latest: u64,
 }
 
 impl Agenda {
-    /// Places below `busy` are expected to be woken for every packet. Nothing is woken after `end`,
-    /// which a scenario keeps low enough.
+    /// Places below `busy` are expected to be woken for every packet. Nothing is woken after `end`;
+    /// a checked scenario's end is small enough for the key.
     pub(crate) fn new(busy: usize, places: usize, end: Time) -> Self {
         let place_bits = usize::BITS - places.leading_zeros();
         assert!(end.as_nanos() < u64::MAX >> place_bits, "{places} places until {end}");
@@ -58,7 +59,7 @@ impl Agenda {
         }
     }
 
-    /// Not inlined, so that [`Agenda::set`] can be, where it is called for every packet.
+    /// Not inlined, so that [`Agenda::set`] can be inlined where it is called for every packet.
     #[inline(never)]
     fn set_quiet(&mut self, place: Place, at: Time) {
         let leaf = place.0 - self.split;
@@ -67,8 +68,8 @@ impl Agenda {
         self.quiet.set(leaf, key);
     }
 
-    /// Sets the wake of a quiet place only if `at` comes before the one it has: a component that
-    /// is called too early does nothing but name its wake again.
+    /// Sets the wake of a quiet place only if `at` comes before the present one. A component that
+    /// is called too early only names its wake again.
     #[inline(always)]
     pub(crate) fn set_quiet_if_sooner(&mut self, place: Place, at: Time) {
         if at < self.quiet_wakes[(place.0 - self.split) as usize] {
@@ -76,7 +77,7 @@ impl Agenda {
         }
     }
 
-    /// Time above place: what comes first is the least.
+    /// Time in the high bits, place in the low bits, so the least key comes first.
     #[inline(always)]
     fn key(&self, place: Place, at: Time) -> u64 {
         at.as_nanos().min(self.latest) << self.place_bits | u64::from(place.0)
@@ -93,7 +94,8 @@ impl Agenda {
 
 const NEVER: u64 = u64::MAX;
 
-/// Two meet at a time; the winner of nodes `2 n` and `2 n + 1` is node `n`, and node 1 has won.
+/// A tournament tree: nodes `2 n` and `2 n + 1` meet in node `n`, which holds the lesser key; node
+/// 1 holds the least of all.
 #[derive(Clone, Debug)]
 struct Tournament {
     winners: Vec<u64>,
@@ -119,7 +121,7 @@ impl Tournament {
                 self.first = key;
                 return;
             }
-            // The winner above stays: so does everything above it.
+            // The node stays the same, and so does everything above it.
             if self.winners[node] == key {
                 return;
             }
@@ -134,7 +136,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against a slow exact version: the least (time, place) comes first.
+        /// Compared with a slow exact version: the least (time, place) comes first.
         #[test]
         fn the_soonest_wake_comes_first_and_equal_ones_by_place(
             places in 1usize..90,

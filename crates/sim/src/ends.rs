@@ -1,4 +1,4 @@
-//! The two ends of a flow, whatever it is.
+//! The two ends of a flow, of whatever kind.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -12,7 +12,7 @@ use sojourn_host::tcp::{Endpoints, Receiver, Sender};
 use sojourn_host::{Around, Contents, Endpoint, FlowSetup};
 use sojourn_scenario::{App, Flow, Traffic};
 
-/// Of two kinds, so that one comparison finds the commonest.
+/// Either a lone TCP connection, the commonest flow, or anything else: one comparison tells which.
 #[expect(clippy::large_enum_variant, reason = "one per flow, and never moved")]
 #[repr(u8)] // Told apart by a byte of its own, not by impossible values within the sender.
 pub(crate) enum Ends {
@@ -22,10 +22,10 @@ pub(crate) enum Ends {
 
 #[expect(clippy::large_enum_variant, reason = "one per flow, and never moved")]
 pub(crate) enum Other {
-    /// One connection after another, and several at once. One value for both ends, because closing
-    /// a connection frees both without a packet that would tell the other.
+    /// Connections one after another, and several at once. It is one value for both ends, because
+    /// closing a connection frees both without a packet that would tell the other end.
     Arrivals(Arrivals),
-    /// The sending and the receiving end, and where they are.
+    /// The sending and the receiving end, and their addresses.
     Two([End; 2], Endpoints),
 }
 
@@ -143,7 +143,7 @@ impl Ends {
         }
     }
 
-    /// Whether the counts of all senders are those of their scoreboards.
+    /// Whether the counts of all senders match their scoreboards.
     pub(crate) fn have_counted_right(&self) -> bool {
         match self {
             Self::Tcp { sender, .. } => sender.has_counted_right(),
@@ -154,7 +154,7 @@ impl Ends {
         }
     }
 
-    /// The connection of which more, or less, is acknowledged than arrived and was sent: the
+    /// A connection that breaks the order acknowledged ≤ received ≤ sent, if there is one: the
     /// first segment not acknowledged, the first not received, the first not sent.
     pub(crate) fn out_of_sequence(&self) -> Option<[u32; 3]> {
         match self {
@@ -166,7 +166,7 @@ impl Ends {
         }
     }
 
-    /// What an end that knows its own invariants finds wrong.
+    /// Reports what an end finds wrong with its own invariants.
     pub(crate) fn check(&self) -> Result<(), String> {
         match self {
             Self::Other(Other::Two(both, _)) => {
@@ -177,8 +177,8 @@ impl Ends {
     }
 }
 
-/// What is not a lone TCP connection. Packets of the sending end go [`Direction::Forward`], and those
-/// of the receiving end [`Direction::Reverse`]: so the ends are told apart.
+/// Everything but a lone TCP connection. Packets of the sending end go [`Direction::Forward`] and
+/// those of the receiving end [`Direction::Reverse`]; that tells the ends apart.
 impl Other {
     /// A packet reached an end; `Some` is the first that this end then sends.
     #[inline(never)]
@@ -238,7 +238,7 @@ impl Other {
         }
     }
 
-    /// The next packet of an end that has sent one just now.
+    /// The next packet of an end that has just sent one.
     #[inline(never)]
     pub(crate) fn poll_more<O: Observer>(
         &mut self,
@@ -250,7 +250,7 @@ impl Other {
         match self {
             Self::Arrivals(arrivals) => match sends {
                 Direction::Forward => arrivals.poll_transmit(now),
-                // Each of its receivers answers once, and is woken for more.
+                // Each receiver answers once, and is woken to send more.
                 Direction::Reverse => None,
             },
             Self::Two(..) => self.poll_two(now, sends, &mut Around { contents, observer }),
@@ -279,7 +279,7 @@ impl Other {
     }
 }
 
-/// A packet from outside, with what the engine finds its way by.
+/// A packet from an outside end, with the fields by which the engine routes it.
 fn addressed(packet: Packet, now: Time, direction: Direction, ends: &Endpoints) -> Packet {
     let (src, dst) = match direction {
         Direction::Forward => (ends.sender, ends.receiver),

@@ -1,4 +1,4 @@
-//! The loop, and the invariants that every run must keep.
+//! The event loop, and the invariants that every run must keep.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -19,7 +19,7 @@ use crate::ends::Ends;
 /// Runs `scenario` to its end and tells `observer` of every event.
 ///
 /// # Errors
-/// A [`Violation`] when the run broke an invariant: then the model is wrong, not the scenario.
+/// A [`Violation`] if the run broke an invariant: then the model is wrong, not the scenario.
 pub fn run<O: Observer>(
     scenario: &Checked,
     address: StreamAddress,
@@ -30,7 +30,7 @@ pub fn run<O: Observer>(
     Ok(engine.outcome())
 }
 
-/// What is left at the end of a run.
+/// The state at the end of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub end: Time,
@@ -72,17 +72,17 @@ pub enum Violation {
 /// More wakes than this at one moment mean that two machines call each other for ever.
 const MOST_WAKES_AT_ONCE: u64 = 10_000_000;
 
-/// A world at work, and its time. It is told how far to run, and can be looked at in between.
+/// A world and its time. It can be run step by step, and inspected in between.
 pub struct Engine<'a, O> {
     now: Time,
-    /// Links, other carriers, two ends of each flow, the step of the time series, and two pipes of
-    /// each flow, if any flow has a propagation of its own.
+    /// Wakes of links, other carriers, the two ends of each flow, the step of the time series, and,
+    /// if any flow has a propagation of its own, two pipes for each flow.
     agenda: Agenda,
     links: Vec<Wire<Packet>>,
     carriers: Vec<Box<dyn Carrier<Packet>>>,
-    /// Of each port that is no link, the position of its carrier.
+    /// For each port that is no link, the position of its carrier.
     carrier_of: Vec<u32>,
-    /// Links and carriers: the places of the agenda before those of flows.
+    /// The number of links and carriers, whose places come before those of flows.
     ways: u32,
     flows: Vec<FlowState>,
     /// The first link of each flow's way forward and back.
@@ -90,11 +90,11 @@ pub struct Engine<'a, O> {
     contents: Contents,
     scenario: &'a Checked,
     observer: &'a mut O,
-    /// Bytes that left an end and that reached one.
+    /// Bytes that left an end, and bytes that reached one.
     sent: u64,
     arrived: u64,
     wakes: u64,
-    /// Wakes since time last moved on.
+    /// Wakes since the time last advanced.
     at_once: u64,
     next_step: Time,
     steps: u64,
@@ -134,7 +134,7 @@ impl FlowState {
     }
 }
 
-/// The links of one direction of a flow, and the propagation that only this flow has behind them.
+/// The links of one direction of a flow, and the propagation after them that only this flow has.
 struct Way {
     links: Vec<PortId>,
     delay: Span,
@@ -146,17 +146,17 @@ impl Way {
         Self { links: links.to_vec(), delay, pipe: DelayLine::default() }
     }
 
-    /// Nothing ever enters the pipe.
+    /// True if nothing ever enters the pipe.
     fn ends_with_its_links(&self) -> bool {
         !self.links.is_empty() && self.delay.is_zero()
     }
 }
 
-/// What comes behind `link`, and propagation that every packet has there, because the ways of all
-/// who use it end there and are equally long. It can as well be the link's own: then one pipe
-/// holds them all.
+/// Where packets go after `link`, and propagation that every packet has there. If the ways of all
+/// flows that use the link end there and their propagation is equal, the link can have that
+/// propagation itself: then one pipe holds all packets.
 fn exit_of(flows: &mut [FlowState], link: PortId, config: &LinkConfig) -> (Exit, Span) {
-    // A packet that overtakes others skips the link's propagation and not its flow's.
+    // A packet that overtakes others skips the link's propagation but not its flow's.
     if config.reorder != ReorderConfig::None {
         return (Exit::OwnDelays, Span::ZERO);
     }
@@ -177,7 +177,7 @@ fn exit_of(flows: &mut [FlowState], link: PortId, config: &LinkConfig) -> (Exit,
     }
 }
 
-/// The packet has arrived or is lost, and with it what it carried.
+/// The packet has arrived or is lost, so its contents are freed.
 fn release(contents: &mut Contents, packet: &Packet) {
     if let Body::Opaque { content, .. } = packet.body {
         contents.release(content, packet.segments);
@@ -200,10 +200,10 @@ fn awaited(scenario: &Scenario) -> Vec<usize> {
         .collect()
 }
 
-/// To count a window is much work beside a step.
+/// Counting a window takes long compared with a step, so it is not done at every step.
 const STEPS_BETWEEN_COUNTS: u64 = 16;
 
-/// Ends of a flow in the agenda, relative to its first; its pipes are in the same order.
+/// The places of a flow's ends in the agenda, relative to its first; its pipes have the same order.
 const SENDER: u32 = 0;
 const RECEIVER: u32 = 1;
 
@@ -281,7 +281,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         engine
     }
 
-    /// What time it is: that of the last event, or the one that was run until.
+    /// The present time: that of the last event, or the time until which it was run.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -291,7 +291,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.end
     }
 
-    /// Lets the next thing happen; false when the run is over.
+    /// Processes the next event; false if the run is over.
     ///
     /// # Errors
     /// An invariant is broken.
@@ -307,7 +307,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         Ok(goes_on)
     }
 
-    /// Lets everything happen that happens until `time`, or until the run is over.
+    /// Processes all events until `time`, or until the run is over.
     ///
     /// # Errors
     /// An invariant is broken.
@@ -366,8 +366,8 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.check()
     }
 
-    /// Wakes whoever comes first; false when that is after `end`. Counts wakes `at_once`, without time
-    /// passing.
+    /// Wakes the component that comes first; false if that would be after `end`. `at_once` counts
+    /// wakes at one time.
     #[inline(always)]
     fn turn(&mut self, end: Time, at_once: &mut u64) -> Result<bool, Violation> {
         let (at, place) = self.agenda.first();
@@ -401,7 +401,8 @@ impl<'a, O: Observer> Engine<'a, O> {
             self.wake_link(index as usize);
             return Ok(());
         }
-        // Carriers are before flows; so their places wrap around, and no flow has so high a number.
+        // Places of carriers come before those of flows, so the difference wraps for them to a
+        // number above that of any flow.
         let end = index.wrapping_sub(self.ways);
         let flow = (end / 2) as usize;
         if flow >= self.flows.len() {
@@ -414,7 +415,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         Ok(())
     }
 
-    /// Neither a link nor an end.
+    /// Wakes a place that is neither a link nor an end.
     fn wake_other(&mut self, index: u32) -> Result<(), Violation> {
         if index < self.ways {
             return self.wake_carrier(index as usize - self.links.len());
@@ -444,7 +445,8 @@ impl<'a, O: Observer> Engine<'a, O> {
         Place(self.step_place().0 + 1 + 2 * flow as u32 + direction as u32)
     }
 
-    /// The agenda may call a sender at a time that it has put off since; then nothing happens.
+    /// The agenda may call a sender at a time that the sender has put off since; then nothing
+    /// happens.
     fn wake_sender(&mut self, flow: usize) {
         if self.flows[flow].ends.next_sender_wake() <= self.now {
             match &mut self.flows[flow].ends {
@@ -475,7 +477,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.agenda.set(place, wake);
     }
 
-    /// An end that sends in that direction and is no lone TCP connection's.
+    /// Wakes the end that sends in that direction, of a flow that is no lone TCP connection.
     #[inline(never)]
     fn wake_other_end(&mut self, flow: usize, sends: Direction) {
         let (contents, observer) = (&mut self.contents, &mut *self.observer);
@@ -498,10 +500,11 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    /// Sends what a TCP sender may send.
+    /// Sends everything that a TCP sender may send now.
     #[inline]
     fn drain_sender(&mut self, flow: usize) {
-        // Shown where it was made: taken out of its option, each packet would be copied again.
+        // Used inside the `Option` in which it was made; taking it out would copy each packet
+        // again.
         while let Ends::Tcp { sender, .. } = &mut self.flows[flow].ends
             && let Some(packet) = &sender.poll_transmit(self.now)
         {
@@ -538,7 +541,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             self.offer_slowly(link, packet);
             return;
         }
-        // As long as something is under way, its arrival comes first.
+        // If something is under way, its arrival comes first and the link's wake stays.
         let is_asleep = state.under_way().is_empty();
         state.settle(now, self.observer);
         state.offer(now, packet, self.observer);
@@ -549,7 +552,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    /// To a link behind which a flow's own propagation may begin.
+    /// Offers a packet to a link after which a flow's own propagation may begin.
     #[inline(never)]
     fn offer_slowly(&mut self, link: usize, packet: &Packet) {
         self.settle(link);
@@ -568,13 +571,13 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.reschedule_carrier(carrier);
     }
 
-    /// What has come out is taken at the same moment, a packet a wake.
+    /// Packets that come out at one moment are taken at that moment, one for each wake.
     fn reschedule_carrier(&mut self, carrier: usize) {
         let wake = self.carriers[carrier].next_wake().max(self.now);
         self.agenda.set(Place((self.links.len() + carrier) as u32), wake);
     }
 
-    /// What has crossed `carrier` goes on from there.
+    /// Passes on what has crossed `carrier`.
     #[inline(never)]
     fn wake_carrier(&mut self, carrier: usize) -> Result<(), Violation> {
         let now = self.now;
@@ -595,7 +598,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         Ok(())
     }
 
-    /// Pulls all that is due by now.
+    /// Pulls everything due by now.
     fn settle(&mut self, link: usize) {
         while self.links[link].due() <= self.now {
             self.pull(link);
@@ -610,7 +613,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    /// All links do what was due before `time`.
+    /// Lets all links do what was due before `time`.
     fn settle_before(&mut self, time: Time) {
         for link in 0..self.links.len() {
             while self.links[link].due() < time {
@@ -619,7 +622,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    /// The same, what is due first on any link before what is due later on another.
+    /// The same, but in order of time over all links.
     fn settle_in_order_before(&mut self, time: Time) {
         let first_due =
             |links: &[Wire<Packet>]| (0..links.len()).min_by_key(|link| links[*link].due());
@@ -630,8 +633,8 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    /// What `link` just sent, if it sent anything, goes on by its flow's own propagation, if it
-    /// has one.
+    /// If `link` has just sent a packet whose flow has a propagation of its own, passes the packet
+    /// on to that.
     #[inline(never)]
     fn hand_on(&mut self, link: usize) {
         let pipe = self.links[link].under_way();
@@ -648,7 +651,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    /// The flow's own propagation begins at `from`.
+    /// The flow's own propagation of the packet begins at `from`.
     #[inline(never)]
     fn propagate(&mut self, packet: &Packet, from: Time) {
         let index = packet.flow.0 as usize;
@@ -663,7 +666,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    /// What has crossed `link` enters the next one, or reaches its end.
+    /// What has crossed `link` enters the next link, or reaches its end.
     #[inline]
     fn wake_link(&mut self, link: usize) {
         let state = &mut self.links[link];
@@ -685,7 +688,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    /// The link was woken for what is due, or it may have been.
+    /// Wakes a link that may have to be pulled.
     #[inline(never)]
     fn wake_link_slowly(&mut self, link: usize) {
         let arrived = self.links[link].under_way().pop_due(self.now);
@@ -708,7 +711,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    /// What has crossed a flow's last part reaches its end.
+    /// A packet that has crossed a flow's own propagation reaches its end.
     #[inline(never)]
     fn deliver(&mut self, flow: usize, direction: Direction) {
         let state = &mut self.flows[flow];
@@ -770,7 +773,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.agenda.set_quiet_if_sooner(place, wake.max(self.now));
     }
 
-    /// A row of the time series ends, or the warm-up: what was before has happened.
+    /// A row of the time series ends, or the warm-up. Everything before has happened.
     fn end_row(&mut self) -> Result<(), Violation> {
         self.settle_before(self.now);
         if self.now < self.next_step {
@@ -793,7 +796,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.check()
     }
 
-    /// Frees what packets carried that were dropped or lost.
+    /// Frees the contents of packets that were dropped or lost.
     fn free_lost(&mut self) {
         let contents = &mut self.contents;
         let mut free = |packet: Packet| release(contents, &packet);
@@ -807,7 +810,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.agenda.set(self.step_place(), next);
     }
 
-    /// Tells the state of every sender and queue.
+    /// Reports the state of every sender and queue.
     fn sample(&mut self) {
         let now = self.now;
         for (index, flow) in self.flows.iter().enumerate() {
@@ -834,7 +837,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         (first..).map(PortId).zip(carriers.into_iter().map(|carrier| carrier as usize))
     }
 
-    /// Senders count as selectively acknowledged, lost and retransmitted what is.
+    /// Checks that senders count what is selectively acknowledged, lost and retransmitted.
     fn check_counts(&self) -> Result<(), Violation> {
         match self.flows.iter().position(|flow| !flow.ends.have_counted_right()) {
             Some(flow) => Err(Violation::Miscount { at: self.now, flow }),
@@ -842,8 +845,8 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    /// Bytes neither appear nor vanish, on any link and on the whole; what is acknowledged has
-    /// been received, and what is received has been sent.
+    /// Checks that bytes neither appear nor vanish, on any link and in total; that what is
+    /// acknowledged has been received, and what is received has been sent.
     fn check(&self) -> Result<(), Violation> {
         let at = self.now;
         let mut inside = 0;
@@ -879,7 +882,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         Ok(())
     }
 
-    /// What the world looks like now.
+    /// The present state of the world.
     pub fn outcome(&self) -> Outcome {
         let now = self.now;
         let others: Vec<(PortId, usize)> = self.carrier_ports().collect();
@@ -914,7 +917,7 @@ mod tests {
 
     use super::*;
 
-    /// All that happened, in words.
+    /// Every event, in words.
     #[derive(Default)]
     struct Story(Vec<String>);
 
@@ -924,8 +927,8 @@ mod tests {
         }
     }
 
-    /// Offloaded flows so fast that a burst seldom waits a millisecond for the next one, over a
-    /// queue that overflows.
+    /// Offloaded flows so fast that the next burst usually comes within a millisecond, over a queue
+    /// that overflows.
     fn scenario() -> Checked {
         let link = |name, queue| {
             let rate = RateConfig::fixed(Rate::from_bps(300_000_000)).expect("a positive rate");

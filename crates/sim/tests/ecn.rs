@@ -1,4 +1,4 @@
-//! ECN from end to end: marks made by queues, told by receivers, answered by controllers.
+//! ECN from end to end: queues mark, receivers report, controllers respond.
 
 use sojourn_core::{
     Direction, Ecn, EcnMode, Event, FlowSample, Observer, PortId, Rate, Span, StreamAddress, Time,
@@ -148,7 +148,7 @@ fn run(world: &World) -> Seen {
     seen
 }
 
-/// Marks that arrived and that the sender has not heard of.
+/// Marks that arrived and that the sender does not know of yet.
 fn unheard(seen: &Seen) -> i64 {
     seen.arrived_marked as i64 - seen.last.delivered_ce as i64
 }
@@ -178,8 +178,8 @@ fn senders_count_what_queues_mark() {
     }
 }
 
-/// Filters that keep acknowledgements with another counter, a queue that overflows, and losses; the
-/// option tells what the field does not.
+/// With filters that keep acknowledgements whose counter differs, with a queue that overflows, and
+/// with losses, the option reports what the field does not.
 /// What `ss` calls `ecn` and `ecnseen`: acknowledgements bear ECT where feedback is accurate, and
 /// not with RFC 3168's (section 6.1.4).
 #[test]
@@ -219,8 +219,8 @@ fn thinned_acknowledgements_hide_no_marks() {
     }
 }
 
-/// Without the option the sender assumes the worst where the field could have gone round (RFC 9768
-/// section 3.2.2.5.2): it may count too many, not too few.
+/// Without the option the sender assumes the worst where the field could have wrapped (RFC 9768
+/// section 3.2.2.5.2): it may count too many marks, not too few.
 #[test]
 fn without_the_option_lost_acknowledgements_count_as_marks() {
     let transport = Transport { ecn_option: false, ..accurate() };
@@ -230,15 +230,15 @@ fn without_the_option_lost_acknowledgements_count_as_marks() {
     assert!(seen.mbps() > 47.0, "{}", seen.mbps());
 }
 
-/// Marks per virtual round trip at which cuts and growth balance where each segment is marked with
-/// chance `p`: x / 2 = (1 − p)(1 + 1 / x).
+/// Marks per virtual round trip at which cuts and growth balance if each segment is marked with
+/// probability `p`: x / 2 = (1 − p)(1 + 1 / x).
 fn prague_balance(p: f64) -> f64 {
     let q = 1.0 - p;
     q + (q * q + 2.0 * q).sqrt()
 }
 
-/// RFC 9331 section 4.1 aims at two; a cut that waits for the first mark after a round makes it
-/// 2.73 for small p. The controller of the queue marks by chance, without the step.
+/// RFC 9331 section 4.1 aims at two; because a cut waits for the first mark after a round, it is
+/// 2.73 for small p. The queue's controller marks at random, without the step.
 #[test]
 fn prague_settles_at_the_marks_per_round_trip_that_it_aims_at() {
     for cca in ["prague", "prague-linux", "prague-udp"] {
@@ -274,8 +274,8 @@ fn dctcp_settles_between_the_balance_of_real_and_of_whole_segments() {
     }
 }
 
-/// The queue stays at the threshold at which all is marked, and the link is busy. (48.3 Mbit/s of
-/// payload fit 50.)
+/// The queue stays at the threshold from which everything is marked, and the link is busy. (Of 50
+/// Mbit/s, 48.3 can be payload.)
 #[test]
 fn scalable_controllers_hold_a_queue_at_its_threshold() {
     for (cca, queue, threshold, least) in [
@@ -296,7 +296,8 @@ fn scalable_controllers_hold_a_queue_at_its_threshold() {
     }
 }
 
-/// RFC 9331 section 4.2, RFC 8257 section 3.1: without the feedback they are Reno, to the byte.
+/// RFC 9331 section 4.2, RFC 8257 section 3.1: without the feedback they behave as Reno, to the
+/// byte.
 #[test]
 fn without_their_feedback_scalable_controllers_are_reno() {
     use EcnOffer as A;
@@ -325,8 +326,8 @@ fn without_their_feedback_scalable_controllers_are_reno() {
     }
 }
 
-/// Losses besides marks: what is sent again bears ECT(1) with accurate feedback, and nothing of it
-/// with classic.
+/// Losses besides marks: with accurate feedback repeated segments carry ECT(1), with classic
+/// feedback they are not ECN-capable.
 #[test]
 fn repeated_data_bears_ect_with_accurate_feedback_only() {
     for (ecn, ect) in [(EcnOffer::Accurate, Ecn::Ect1), (EcnOffer::Classic, Ecn::NotEct)] {
@@ -341,7 +342,7 @@ fn repeated_data_bears_ect_with_accurate_feedback_only() {
     }
 }
 
-/// The response of the BBRs to marks is an option of theirs, and rests on the same counts.
+/// The BBRs respond to marks only if that is switched on, and use the same counts.
 #[test]
 fn bbr_hears_of_marks() {
     for ecn in [EcnOffer::Classic, EcnOffer::Accurate] {

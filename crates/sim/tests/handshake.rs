@@ -1,5 +1,5 @@
-//! What happens while a connection is being opened: requests and answers that are lost, and an
-//! application that begins, pauses and stops meanwhile.
+//! What happens while a connection is being opened: requests and answers are lost, and the
+//! application begins, pauses and stops meanwhile.
 
 use proptest::prelude::*;
 use sojourn_core::{Body, Direction, Event, Observer, Rate, Span, StreamAddress, Time, Who};
@@ -10,7 +10,7 @@ use sojourn_scenario::{App, Checked, Flow, Host, Link, Scenario, Traffic, Until}
 #[derive(Default)]
 struct Log {
     requests: Vec<Time>,
-    /// Of what the network loses, the first so many requests.
+    /// The network loses this many requests, the first ones.
     lost_requests: usize,
     /// When new data left.
     sent: Vec<Time>,
@@ -79,7 +79,7 @@ const fn millis(ms: u64) -> Span {
     Span::from_millis(ms)
 }
 
-/// Whether the application writes at `at`, which lies a nanosecond and more from any change.
+/// Whether the application writes at `at`, which is at least a nanosecond away from any change.
 fn is_on(at: Time, on: Span, off: Span) -> bool {
     at.as_nanos() % (on + off).as_nanos() < on.as_nanos()
 }

@@ -1,11 +1,11 @@
-//! Links do their work late, when somebody needs to know. Nobody may notice.
+//! Links do their work late, when somebody needs the result. Nobody may notice.
 
 use sojourn_core::{Event, FlowId, Observer, PortId, Rate, Span, StreamAddress, Time, Who};
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{LossConfig, RateConfig};
 use sojourn_scenario::{App, Flow, Host, Link, Scenario, Until};
 
-/// Notes every event as time, place and kind; a packet by when it left and how long it is.
+/// Notes every event as time, place and kind; a packet as the time it left and its length.
 #[derive(Default)]
 struct Record {
     needs_order: bool,
@@ -113,7 +113,7 @@ fn who_asks_for_order_gets_it_and_the_same_events() {
         let (ordered, late) = (world.run(true), world.run(false));
         assert!(ordered.events.iter().any(|event| event.2 == "dequeued"));
         assert!(ordered.events.is_sorted_by_key(|event| event.0), "{}", world.queue);
-        // Each link and each flow tells the same story; only how they interleave may differ.
+        // Each link and each flow reports the same events; only how they interleave may differ.
         for who in [0, 1, 2]
             .map(|port| Who::Port(PortId(port)))
             .into_iter()
@@ -142,7 +142,7 @@ fn what_was_before_a_sample_is_told_before_it() {
 }
 
 /// The packets of a FIFO wait in the ring of the line behind it, unless the medium may lose some.
-/// Where they wait makes no difference.
+/// This makes no difference to any event.
 #[test]
 fn a_fifo_waits_within_its_line_as_beside_it() {
     for queue in ["pfifo limit 20", "bfifo limit 30000"] {

@@ -1,6 +1,6 @@
-//! A path that dies for a while and comes back: nothing is lost, only late. What Linux does then:
-//! a tail loss probe (RFC 8985 section 7), retransmission timeouts that back off (RFC 6298 section
-//! 5.5), and, when what was late arrives after all, everything taken back (RFC 3522, RFC 5682).
+//! A path fails for a while and recovers: nothing is lost, only late. Linux then sends a tail loss
+//! probe (RFC 8985 section 7), has retransmission timeouts that back off (RFC 6298 section 5.5),
+//! and undoes everything when the late packets arrive after all (RFC 3522, RFC 5682).
 
 use sojourn_core::{
     Body, Direction, Event, FlowSample, Observer, Packet, Rate, Span, StreamAddress, Time, Who,
@@ -12,16 +12,16 @@ use sojourn_sim::Outcome;
 
 const RATE: Rate = Rate::from_bps(100_000_000);
 
-/// One way; the round trip is twice this.
+/// One way; the round trip takes twice this.
 const DELAY: Span = Span::from_millis(10);
 
-/// When the link dies: long after slow start.
+/// When the link fails: long after slow start.
 const DIES: Span = Span::from_secs(5);
 
-/// Keeps the queue short before the outage, whatever the controller does: 1.2 times the path.
+/// Keeps the queue short before the outage, whatever the controller does: 1.2 BDP.
 const WINDOW: u64 = 300_000;
 
-/// What one flow did over a link that was dead for a while.
+/// What one flow did over a link that failed for a while.
 #[derive(Default)]
 struct Log {
     /// Every data packet that left the sender.
@@ -37,7 +37,7 @@ struct Log {
 
 struct Sending {
     at: Time,
-    /// Bytes; Linux paces these and not the headers.
+    /// Payload bytes; Linux paces these without headers.
     payload: u64,
     /// The first segment, and whether it was sent before.
     first: u32,
@@ -116,7 +116,7 @@ fn run(cca: &str, outage: Span) -> (Log, Outcome) {
 
 const CONTROLLERS: [&str; 4] = ["reno", "cubic", "bbr", "bbr3"];
 
-/// The outages of the brief kind that radio links have.
+/// Short outages, as radio links have.
 fn outages() -> [Span; 5] {
     [100, 400, 1000, 2000, 4000].map(Span::from_millis)
 }
@@ -139,7 +139,7 @@ fn a_probe_comes_first_and_then_timeouts_that_double() {
             let (log, outcome) = run(cca, outage);
             let dies = Time::ZERO + DIES;
             let returns = dies + outage;
-            // What was on its way when the link died still makes acknowledgements.
+            // What was on its way when the link failed still causes acknowledgements.
             let last_ack = *log.acked.iter().rfind(|at| **at < returns).expect("there are some");
             // The last one may be delayed, by 40 ms.
             assert!(last_ack < dies + DELAY * 2 + Span::from_millis(42), "{last_ack}");
@@ -157,7 +157,7 @@ fn a_probe_comes_first_and_then_timeouts_that_double() {
                 rto = rto * 2;
                 timeout += rto;
             }
-            // Jiffies add up; the last one may miss the outage by them.
+            // Rounding to jiffies adds up; the last timeout may miss the outage by it.
             let context = format!("{cca} over {outage}");
             let slack = JIFFIES * expected.len() as u64;
             if expected.last().is_some_and(|at| *at + slack >= returns)
@@ -175,7 +175,7 @@ fn a_probe_comes_first_and_then_timeouts_that_double() {
                     sending.at
                 );
             }
-            // Every timeout repeats the first segment outstanding.
+            // Every timeout repeats the first outstanding segment.
             for sending in sent.iter().skip(1) {
                 assert!(sending.repeats && sending.first == sent[1].first, "{context}");
             }
@@ -202,8 +202,8 @@ fn nothing_is_lost_and_next_to_nothing_repeated() {
                 log.sent.iter().filter(|sending| sending.repeats).count() as u64,
                 "{context}"
             );
-            // In order and whole: what was acknowledged is what was delivered, but for the window
-            // on its way at the end.
+            // In order and complete: what was delivered is acknowledged, except for the window that
+            // is on its way at the end.
             let missing = log.delivered - sample.bytes_acked;
             assert!(missing <= WINDOW, "{context}: {missing}");
         }
@@ -219,7 +219,7 @@ fn the_queue_leaves_at_the_exact_rate_from_the_moment_of_return() {
         let spacing = RATE.time_for(1514);
         let mut at = log.arrived.iter().skip_while(|at| **at < returns);
         let first = *at.next().expect("it returns");
-        // The packet that was under way when the link died is finished first.
+        // The packet that was under way when the link failed is finished first.
         assert!(first <= returns + DELAY + spacing, "{first}");
         for number in 1..=queued {
             let exact = first + spacing * number;
@@ -238,13 +238,13 @@ fn a_timeout_that_was_not_needed_is_taken_back() {
             if sample.timeouts_total == 0 {
                 continue;
             }
-            // One episode, however many timeouts it had.
+            // One episode, however many timeouts there were.
             assert_eq!(sample.spurious_total, 1, "{context}");
             let before = log.sample(Time::ZERO + DIES);
             let returns = Time::ZERO + DIES + outage;
-            // The first acknowledgement of late data shows it (its timestamp echo precedes the
-            // retransmission), a propagation there and back after the return. A model-based window
-            // follows what is measured meanwhile, and bbr3 may be in ProbeRTT just then.
+            // The first acknowledgement of late data shows that they were late (its echo is older
+            // than the retransmission), one round trip of propagation after the return. A
+            // model-based window follows the new samples, and bbr3 may be in ProbeRTT then.
             let (wait, least) = match cca {
                 "reno" | "cubic" => (Span::from_millis(5), before.cwnd),
                 "bbr" => (Span::from_millis(5), before.cwnd * 9 / 10),
@@ -274,7 +274,7 @@ fn a_paced_sender_returns_without_a_burst_above_its_pacing() {
             let depth = 12_500.0 + 10.0 * 1448.0;
             let (mut tokens, mut before) = (depth, returns);
             for sending in log.sent.iter().filter(|sending| sending.at >= returns) {
-                // Sampled each millisecond: the larger one of before and after.
+                // Sampled each millisecond; the larger of the rates before and after counts.
                 let rates = [sending.at, sending.at + Span::from_millis(1)]
                     .map(|at| log.sample(at).pacing_rate.expect("it paces").as_bps());
                 let rate = rates[0].max(rates[1]) as f64 / 8.0;
@@ -289,7 +289,7 @@ fn a_paced_sender_returns_without_a_burst_above_its_pacing() {
 
 #[test]
 fn a_probe_repeats_the_last_segment_when_the_receive_window_is_full() {
-    // RFC 8985 section 7.3: a new segment is preferred, but here none is allowed.
+    // RFC 8985 section 7.3: a new segment is preferred, but here the window allows none.
     let outage = Span::from_millis(400);
     let (log, _) = run("cubic", outage);
     let returns = Time::ZERO + DIES + outage;

@@ -1,5 +1,5 @@
-//! Random loss on a path that keeps the order: nothing there is reordering, so each loss is repaired
-//! a round trip and three segments after it (RFC 8985 section 6.2 step 4).
+//! Random loss on a path that keeps the order. Nothing there is reordering, so each loss is
+//! repaired a round trip and three segments later (RFC 8985 section 6.2 step 4).
 
 use std::collections::BTreeMap;
 

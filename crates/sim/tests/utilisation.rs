@@ -1,5 +1,5 @@
-//! A link that always has something to send uses all its capacity, whatever the capacity does between
-//! two samples of the time series.
+//! A link that always has something to send uses all its capacity, however the capacity changes
+//! between two samples of the time series.
 
 use proptest::prelude::*;
 use sojourn_core::{Event, Observer, QueueSample, Span, StreamAddress, Time, Who};
@@ -7,7 +7,8 @@ use sojourn_host::apps::UdpConfig;
 use sojourn_link::{RateConfig, RateSpec};
 use sojourn_scenario::{App, Flow, Host, Link, Scenario, Until};
 
-/// What the link had carried, and could have, at the end of the warm-up and last.
+/// What the link had carried, and could have carried, when the warm-up ended and at the last
+/// sample.
 struct Log {
     warmup: Time,
     medium: [(u64, f64); 2],
@@ -32,7 +33,7 @@ impl Observer for Log {
 }
 
 /// Bytes that a link with this rate could have carried and did not, between `warmup` and the end,
-/// with more offered than it can carry; and that it could.
+/// with more offered than it can carry; and bytes that it could have carried.
 fn unused(rate: RateConfig, warmup: Span, duration: Span, seed: u64) -> (f64, f64) {
     let queue = || sojourn_qdisc::Config::parse("pfifo limit 100").expect("a discipline");
     // 150 Mbit/s in packets that fill an opportunity.
@@ -69,8 +70,8 @@ const PACKET: f64 = 1514.0;
 
 #[test]
 fn a_busy_link_uses_all_its_capacity_however_fast_that_changes() {
-    // Packets that may be under way at either end. A shaper is owed time: what a packet owes at a
-    // tenth of the rate is ten packets when the rate has come back, once in each of a hundred rounds.
+    // Packets that may be under way at either end. A shaper keeps a debt as time: a debt at a tenth
+    // of the rate is worth ten packets once the rate has returned, in each of a hundred rounds.
     for (text, packets) in [
         ("40mbit", 2.0),
         ("40mbit overhead 24", 2.0),

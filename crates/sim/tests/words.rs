@@ -1,4 +1,4 @@
-//! What a link may do beside sending: police, reorder, lose and delay at stated times; and an
+//! What a link may do besides sending: police, reorder, lose, and delay at stated times; and an
 //! application that writes at a rate.
 
 use sojourn_core::{DropReason, Event, Observer, Rate, Span, StreamAddress, Time, Who};
@@ -51,7 +51,7 @@ fn run_with(there: Link, traffic: Traffic, own_delay: Span) -> Log {
     let cca = sojourn_cca::Config::parse("cubic").expect("a controller");
     let app = App::Tcp { traffic, cca, transport: Transport::default() };
     let flow = Flow { forward_delay: own_delay, ..Flow::new("flow", app.clone(), &[0], &[1]) };
-    // Another one, so that propagation of a flow's own stays behind the link.
+    // Another flow, so that each flow's own propagation stays behind the link.
     let other = Flow { start: Span::from_secs(9), ..Flow::new("other", app, &[0], &[1]) };
     let mut flows = vec![flow];
     if !own_delay.is_zero() {
@@ -105,7 +105,7 @@ fn reordered_packets_arrive_before_those_sent_earlier_and_nothing_is_lost() {
     for own_delay in [Span::ZERO, Span::from_millis(7)] {
         let reorder = ReorderConfig::parse("1%").expect("a reordering");
         let log = run_with(Link { reorder, ..link("queue") }, BULK, own_delay);
-        // Half a window of packets is overtaken by each that hurries.
+        // Each packet that overtakes others passes half a window.
         assert!(log.late > 1000, "own delay {own_delay}: {} late", log.late);
         assert!(log.lost_at.is_empty());
         let mbps = log.delivered as f64 * 8.0 / 10.0 / 1e6;

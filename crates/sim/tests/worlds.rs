@@ -1,5 +1,5 @@
-//! Worlds built at random, in code: each is refused with a reason, or runs to its end with every
-//! invariant kept and without standing still.
+//! Random worlds built in code: each is refused with a reason, or runs to its end, keeps every
+//! invariant and does not stall.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -14,7 +14,7 @@ use sojourn_wire::SwitchConfig;
 
 const ADDRESS: StreamAddress = StreamAddress { seed: 1, run: 1 };
 
-/// Zero, small, large and as large as can be come often.
+/// Zero, small, large and the largest values are frequent.
 fn odd(usual: std::ops::Range<u64>) -> impl Strategy<Value = u64> {
     prop_oneof![
         250 => usual,
@@ -204,10 +204,10 @@ fn world() -> impl Strategy<Value = Scenario> {
     )
 }
 
-/// Steps after which a run that is as long as it may be, or as fast, has shown enough.
+/// A run with the longest duration or the highest rates has shown enough after this many steps.
 const STEPS: u32 = 100_000;
 
-/// Whether the run comes to its end in so many steps.
+/// Whether the run comes to its end in this many steps.
 fn ends(engine: &mut Engine<'_, NoObserver>) -> Result<bool, String> {
     for _ in 0..STEPS {
         if !engine.step().map_err(|violation| violation.to_string())? {
@@ -237,7 +237,7 @@ proptest! {
         }
     }
 
-    /// Looking at it changes nothing.
+    /// Inspecting it changes nothing.
     #[test]
     fn a_run_in_pieces_is_the_run_in_one(world in world(), pieces in 1u64..20) {
         let Ok(world) = world.checked() else { return Ok(()) };
@@ -267,7 +267,7 @@ fn of_random_worlds_many_are_sound_and_many_are_not() {
     assert!((60..240).contains(&sound), "{sound} of 300");
 }
 
-/// What hung or panicked when it was built in code.
+/// Worlds that would hang or panic if nothing refused them.
 #[test]
 fn known_bad_values_are_refused() {
     let rate = RateConfig::fixed(Rate::from_bps(10_000_000)).expect("a positive rate");

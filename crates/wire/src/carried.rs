@@ -1,20 +1,19 @@
 use sojourn_core::{Body, Packet};
 use sojourn_qdisc::Reshape;
 
-/// What a carrier carries: a simulated packet, or a handle to real bytes with what their headers
-/// say.
+/// What carriers carry: simulated packets, or handles to real bytes with what their headers say.
 ///
-/// Carriers copy it as they please. Whoever keeps bytes elsewhere frees them when the packet comes
-/// out, or when the carrier names it in [`crate::Carrier::take_lost`]; a discipline may have cut it
-/// into its segments by then.
+/// Carriers copy it freely. Code that keeps bytes elsewhere frees them when the packet comes out,
+/// or when the carrier reports it in [`crate::Carrier::take_lost`]; a discipline may have cut the
+/// packet into its segments by then.
 pub trait Carried: Reshape + Send + 'static {
-    /// What its headers say, for whoever observes.
+    /// What its headers say, for observers.
     fn headers(&self) -> &Packet;
 
-    /// It has left the queue of a port: the next one of its route is ahead.
+    /// It has left the queue of a port, so the next port of its route is ahead.
     fn leave_port(&mut self);
 
-    /// Whether something kept elsewhere is to be freed when this is lost.
+    /// Whether something that is kept elsewhere must be freed when this is lost.
     fn has_contents(&self) -> bool;
 }
 

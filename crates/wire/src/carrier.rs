@@ -5,28 +5,28 @@ use sojourn_core::{Observer, PortId, QueueSample, Time};
 
 use crate::Carried;
 
-/// What takes packets in at a port and gives them back at another, some time later: a link, a
-/// switch, a radio medium.
+/// A carrier takes packets in at a port and gives them back some time later: a link, a switch, a
+/// radio medium.
 ///
-/// It is used as every machine is: change it ([`Carrier::offer`], [`Carrier::on_wake`]), take with
-/// [`Carrier::poll_deliver`] what has come out, until there is nothing, then ask
-/// [`Carrier::next_wake`] when it is to be called again. Time never goes back. One that is woken
-/// early does nothing.
+/// It is used as every machine is: change it ([`Carrier::offer`], [`Carrier::on_wake`]), take what
+/// has come out with [`Carrier::poll_deliver`] until there is nothing, then ask
+/// [`Carrier::next_wake`] when it must be called again. Time never goes back. A carrier that is
+/// woken early does nothing.
 ///
-/// Ports are those of the whole scenario; a carrier is told its first one when it is built and has
-/// those that follow.
+/// Port numbers are those of the whole scenario; a carrier gets the number of its first port when
+/// it is built, and has those that follow.
 pub trait Carrier<P: Carried>: Send {
     /// A packet enters at `port`: it waits there, or is dropped.
     fn offer(&mut self, now: Time, port: PortId, packet: P, observer: &mut dyn Observer);
 
-    /// When it is to be woken; [`Time::NEVER`] while nothing is inside.
+    /// When it must be woken; [`Time::NEVER`] while nothing is inside.
     fn next_wake(&self) -> Time;
 
     /// Does what is due by `now`.
     fn on_wake(&mut self, now: Time, observer: &mut dyn Observer);
 
-    /// The next packet that has come out by `now`, and the port that it was offered at. What comes
-    /// out at one moment keeps the order in which it arrived.
+    /// The next packet that has come out by `now`, and the port at which it was offered. Packets
+    /// that come out at one moment keep the order in which they arrived.
     fn poll_deliver(&mut self, now: Time) -> Option<(PortId, P)>;
 
     /// What was counted at `port` since the start.
@@ -41,10 +41,10 @@ pub trait Carrier<P: Carried>: Send {
         Vec::new()
     }
 
-    /// Hands over packets with contents that were dropped or lost since this was last asked.
+    /// Hands over the packets with contents that were dropped or lost since the last call.
     fn take_lost(&mut self, take: &mut dyn FnMut(P));
 
-    /// Whether the invariants hold that only this carrier knows.
+    /// Checks the invariants that only this carrier knows.
     ///
     /// # Errors
     /// Which one does not, in words.
@@ -54,7 +54,7 @@ pub trait Carrier<P: Carried>: Send {
     }
 }
 
-/// Where the bytes are that were offered at a port. Counted in bytes, because a discipline may cut
+/// Where the bytes are that were offered at a port. Books count bytes, because a discipline may cut
 /// an offloaded packet into its segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Books {
@@ -63,7 +63,7 @@ pub struct Books {
     pub dropped: u64,
     /// Waiting in the queue.
     pub waiting: u64,
-    /// Taken from the queue, whatever became of it.
+    /// Taken from the queue, including those that the medium then lost.
     pub sent: u64,
     /// Lost on the medium after it was sent.
     pub lost: u64,
@@ -72,7 +72,7 @@ pub struct Books {
 }
 
 impl Books {
-    /// Every byte that was offered was dropped, waits or was sent.
+    /// Whether every byte that was offered was dropped, waits or was sent.
     pub fn balance(&self) -> bool {
         self.offered == self.dropped + self.waiting + self.sent
     }

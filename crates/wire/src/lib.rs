@@ -1,10 +1,10 @@
-//! What takes packets from one place to another.
+//! Parts that take packets from one place to another.
 //!
 //! A [`Wire`] is one direction of a link: a queue, a transmitter and a line. It is generic over
-//! what it carries, so that the simulator's packets and real bytes go through the same code.
+//! what it carries, so that simulated packets and real bytes go through the same code.
 //!
-//! [`Carrier`] is what a wire has in common with whatever else may lie between two hosts. A route is
-//! a list of ports, and every port belongs to a carrier.
+//! [`Carrier`] is the trait of everything that may lie between two hosts. A route is a list of
+//! ports, and every port belongs to a carrier.
 
 #![cfg_attr(not(test), no_std)]
 

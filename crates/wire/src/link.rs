@@ -11,9 +11,9 @@ pub struct Link {
     pub name: String,
     pub queue: Config,
     pub rate: RateConfig,
-    /// Propagation, for every packet alike.
+    /// Propagation, the same for every packet.
     pub delay: Span,
-    /// Drops before the queue what exceeds a rate.
+    /// Drops packets beyond a rate, before the queue.
     pub policer: PolicerConfig,
     /// Loss before the queue, as an emulator in front of it makes.
     pub entry_loss: LossConfig,
@@ -40,7 +40,7 @@ impl Link {
         }
     }
 
-    /// Refuses a queue that code has given values out of bounds.
+    /// Refuses a queue whose values are out of bounds; code may have set them.
     ///
     /// # Errors
     /// Names the link, the parameter and what is allowed.

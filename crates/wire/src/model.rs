@@ -8,8 +8,8 @@ use sojourn_core::{Packet, PortId, Rate, Span, SpecError, StreamAddress};
 
 use crate::{Carrier, Link, SwitchConfig};
 
-/// A carrier with its parameters, checked and complete. A link is a carrier too, but has a list of
-/// its own, because nearly every port is one.
+/// A carrier with its parameters, checked and complete. A link is a carrier too, but links have a
+/// list of their own, because nearly every port is a link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CarrierConfig {
     Switch(SwitchConfig),
@@ -24,8 +24,7 @@ impl CarrierConfig {
         }
     }
 
-    /// Refuses values out of bounds, which code may have set. A carrier from outside answers for
-    /// its own.
+    /// Refuses values out of bounds; code may have set them. A carrier from outside checks its own.
     ///
     /// # Errors
     /// Names the port, the parameter and what is allowed.
@@ -48,9 +47,9 @@ impl CarrierConfig {
 /// What is known of a port before anything runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PortShape {
-    /// Of its queue; no other of the scenario has it.
+    /// The name of its queue, which no other queue of the scenario has.
     pub name: String,
-    /// The least time from its queue to where packets come out, besides what sending them takes.
+    /// The least time from its queue to where packets come out, without the time to send them.
     pub delay: Span,
     /// The most that it can carry.
     pub rate: Rate,
@@ -69,7 +68,7 @@ pub trait CarrierModel: Send + Sync {
     /// An empty carrier; its ports follow `first`. What it draws at random comes from `address`.
     fn build(&self, first: PortId, address: StreamAddress) -> Box<dyn Carrier<Packet>>;
 
-    /// Its name and parameters: two that are written alike are the same.
+    /// Its name and parameters: two carriers with the same text are the same.
     fn canonical(&self) -> String;
 }
 

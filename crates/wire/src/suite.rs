@@ -1,5 +1,5 @@
-//! What every carrier must do, whatever it is. A carrier from elsewhere is tested by it in the same
-//! way as those that are built in.
+//! What every carrier must do. Built-in carriers and carriers from elsewhere are tested by the same
+//! suite.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -26,7 +26,7 @@ pub fn check(build: &dyn Fn() -> Box<dyn Carrier<Packet>>, ports: &[PortId]) {
     }
 }
 
-/// What waits at `port` leaves it at `rate` exactly, and is `delay` later at the far end.
+/// Packets that wait at `port` leave it at exactly `rate`, and are at the far end `delay` later.
 ///
 /// # Panics
 /// It does not.
@@ -36,7 +36,7 @@ pub fn check_rate(carrier: &mut dyn Carrier<Packet>, port: PortId, rate: Rate, d
     let (mut offered, mut arrived) = (0, 0);
     let size = 1001 + ETHERNET_HEADER;
     while arrived < PACKETS {
-        // Never so many that one is dropped, never so few that the queue runs dry.
+        // Never so many that one is dropped, never so few that the queue is empty.
         while offered < PACKETS && offered - arrived < 20 {
             carrier.offer(now, port, packet(now, port, offered, size), &mut NoObserver);
             offered += 1;
@@ -54,7 +54,7 @@ pub fn check_rate(carrier: &mut dyn Carrier<Packet>, port: PortId, rate: Rate, d
     assert!(late <= Span::from_nanos(1), "the last packet came {late} later than {exact}");
 }
 
-/// When, at which port, the number and size of a packet.
+/// Time, port, number and size of a packet.
 type Offer = (Time, PortId, u32, u32);
 
 fn plan(ports: &[PortId], seed: u64) -> Vec<Offer> {
@@ -63,7 +63,7 @@ fn plan(ports: &[PortId], seed: u64) -> Vec<Offer> {
     let gap = [1_000, 100_000, 2_000_000][seed as usize % 3];
     (0..400)
         .map(|number| {
-            // Several at one moment are common.
+            // Often offers several at one moment.
             if random.below(3) > 0 {
                 at += Span::from_nanos(random.below(gap));
             }
@@ -78,7 +78,7 @@ struct Carried {
     delivered: Vec<(Time, PortId, u32)>,
 }
 
-/// Offers all of `plan` and takes what comes out, and checks the books at every step. With `random`
+/// Offers all of `plan`, takes what comes out, and checks the books at every step. With `random`
 /// the carrier is woken at other times too.
 fn carry(
     carrier: &mut dyn Carrier<Packet>,
@@ -154,7 +154,7 @@ fn keeps_order(delivered: &[(Time, PortId, u32)], ports: &[PortId]) {
     }
 }
 
-/// Counts what is told of.
+/// Counts the reported events.
 #[derive(Default)]
 struct Seen {
     dropped: u64,

@@ -1,5 +1,5 @@
 //! One direction of a link at work: loss before the queue, the queue, the transmitter, loss and
-//! jitter behind it, and the pipe in which packets propagate.
+//! jitter after it, and the pipe in which packets propagate.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -15,8 +15,8 @@ use sojourn_qdisc::{Admission, AnyQdisc, Backlog, Config, Dequeue, Enqueue, Qdis
 
 use crate::{Books, Carried, Carrier, Link};
 
-/// One direction of a link at work. It works late: what was due is done, each at its own time, when
-/// somebody needs to know.
+/// One direction of a link at work. It works late: only when somebody needs the result, it does
+/// what was due, each step at the time at which it was due.
 pub struct Wire<P: Carried> {
     queue: Queue<P>,
     line: Line<P>,
@@ -25,7 +25,8 @@ pub struct Wire<P: Carried> {
 /// Where packets wait for the transmitter.
 #[expect(clippy::large_enum_variant, reason = "one per link, and never moved")]
 enum Queue<P: Carried> {
-    /// First in, first out: in the line's own ring, which they then need not change.
+    /// First in, first out: packets wait in the line's own ring, so they need not be moved when
+    /// they are sent.
     InLine(Admission),
     Managed(AnyQdisc<P>),
 }
@@ -40,34 +41,34 @@ struct Line<P> {
     jitter: Option<Jitter>,
     reorder: Option<Reorder>,
     delay: Span,
-    /// Packets on their way to what comes behind this link, and behind them those that wait, where
-    /// the queue is [`Queue::InLine`].
+    /// Packets on their way to what comes after this link. If the queue is [`Queue::InLine`], the
+    /// packets that wait are behind them.
     pipe: DelayLine<P>,
-    /// When the next packet is to be taken from the queue: never, if nothing waits.
+    /// When the next packet must be taken from the queue: never, if nothing waits.
     due: Time,
-    /// What may leave this link for.
+    /// Where packets go after this link.
     exit: Exit,
     entry_random: Stream,
     loss_random: Stream,
     jitter_random: Stream,
     reorder_random: Stream,
     counts: Counts,
-    /// Dropped or lost, with contents that somebody has to free.
+    /// Packets with contents that were dropped or lost, for the owner to free.
     lost: Vec<P>,
 }
 
-/// What comes behind a link.
+/// Where packets go after a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// For every packet the end that it goes to.
+    /// Every packet goes to its end.
     Ends,
-    /// For every packet another link or its end.
+    /// Every packet goes to another link or to its end.
     Onward,
-    /// For some a propagation of their flow's own, after which they are at their end.
+    /// Some packets have a propagation of their flow's own and are then at their end.
     OwnDelays,
 }
 
-/// Totals since the start. Conservation is counted in bytes, because a discipline may cut an
+/// Totals since the start. Bytes are conserved and packets are not, because a discipline may cut an
 /// offloaded packet into its segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
@@ -82,7 +83,7 @@ pub struct Counts {
     pub marked: u64,
 }
 
-/// Passes what a queue drops and marks on to the observer, and counts.
+/// Passes what a queue drops and marks on to the observer, and counts it.
 struct Notes<'a, P, O: ?Sized> {
     who: Who,
     counts: &'a mut Counts,
@@ -106,8 +107,8 @@ impl<P: Carried, O: Observer + ?Sized> Sink<P> for Notes<'_, P, O> {
     }
 }
 
-/// Calls a method of the line with the queue as what it is. The compiler then makes each discipline
-/// a path of its own, without a packet passing through what all of them have in common.
+/// Calls a method of the line with the concrete type of the queue. The compiler then makes a path
+/// of its own for each discipline, and no packet passes through dynamic dispatch.
 macro_rules! with_discipline {
     ($discipline:expr, $queue:ident => $call:expr) => {
         match $discipline {
@@ -119,7 +120,7 @@ macro_rules! with_discipline {
 }
 
 impl<P: Carried> Wire<P> {
-    /// The link that is `port` of its world.
+    /// The link that is `port` of its scenario.
     pub fn new(link: &Link, port: PortId, exit: Exit, address: StreamAddress) -> Self {
         let stream = |purpose| address.stream_named(&link.name, purpose);
         let line = Line {
@@ -143,7 +144,8 @@ impl<P: Carried> Wire<P> {
             lost: Vec::new(),
         };
         let queue = match &link.queue {
-            // What is taken out in the middle of the ring would leave a hole.
+            // A packet lost by the medium or moved to a flow's own delay would leave a hole in the
+            // ring.
             Config::Fifo(fifo) if exit != Exit::OwnDelays && link.loss == LossConfig::None => {
                 Queue::InLine(Admission::new(fifo))
             }
@@ -152,7 +154,7 @@ impl<P: Carried> Wire<P> {
         Self { queue, line }
     }
 
-    /// Takes a packet in, or drops it. Whatever is due by now must have been pulled.
+    /// Takes a packet in, or drops it. Everything due by now must have been pulled before.
     #[inline(always)]
     pub fn offer<O: Observer + ?Sized>(&mut self, now: Time, packet: &P, observer: &mut O) {
         let line = &mut self.line;
@@ -190,7 +192,7 @@ impl<P: Carried> Wire<P> {
         }
     }
 
-    /// Pulls all that is due by `until`, each packet at its own time.
+    /// Pulls everything due by `until`, each packet at its own time.
     #[inline(always)]
     pub fn settle<O: Observer + ?Sized>(&mut self, until: Time, observer: &mut O) {
         let line = &mut self.line;
@@ -208,8 +210,8 @@ impl<P: Carried> Wire<P> {
     }
 
     /// Takes the packet that is due from the queue, sends it into the pipe, unless the medium loses
-    /// it, and finds when the next one is due. A queue may have none to give: the next arrival
-    /// finds out then when the transmitter is ready.
+    /// it, and finds when the next one is due. If the queue has none to give, the next arrival
+    /// finds out when the transmitter is ready.
     pub fn pull<O: Observer + ?Sized>(&mut self, observer: &mut O) {
         let line = &mut self.line;
         match &mut self.queue {
@@ -220,8 +222,9 @@ impl<P: Carried> Wire<P> {
         }
     }
 
-    /// When the engine must look at this link again: when a packet comes out at the far end, or
-    /// one is due while there is none before it. What is due earlier can as well be done then.
+    /// When the engine must call this link again: when a packet comes out at the far end, or, if
+    /// none is under way, when one is due. What is due earlier than an arrival can be done at the
+    /// arrival.
     #[inline]
     pub fn next_wake(&self) -> Time {
         let line = &self.line;
@@ -234,7 +237,7 @@ impl<P: Carried> Wire<P> {
         }
     }
 
-    /// When something happens next, for whoever does not want it done late.
+    /// When something happens next, for callers that do not want work done late.
     pub fn next_event(&self) -> Time {
         self.line.due.min(self.line.pipe.next())
     }
@@ -260,12 +263,12 @@ impl<P: Carried> Wire<P> {
         self.line.exit
     }
 
-    /// Propagation that every packet has behind this link as well.
+    /// Adds propagation that every packet has after this link.
     pub fn lengthen(&mut self, delay: Span) {
         self.line.delay += delay;
     }
 
-    /// What has left the queue and not come out.
+    /// The packets that have left the queue and not come out.
     #[inline(always)]
     pub fn under_way(&mut self) -> &mut DelayLine<P> {
         &mut self.line.pipe
@@ -321,7 +324,7 @@ impl<P: Carried> Wire<P> {
         }
     }
 
-    /// Drops a packet that its owner does not let into the queue.
+    /// Drops a packet that the owner of the queue does not admit.
     pub fn refuse<O: Observer + ?Sized>(&mut self, now: Time, packet: &P, observer: &mut O) {
         self.line.counts.offered_bytes += u64::from(packet.wire_len());
         self.line.drop(now, packet, DropReason::Full, observer);
@@ -455,7 +458,8 @@ impl<P: Carried> Line<P> {
         self.due = if admission.backlog().packets > 0 { ready } else { Time::NEVER };
     }
 
-    /// Sends what is first to wait in the ring and is due, and returns when the next may follow.
+    /// Sends the first packet that waits in the ring, which is due, and returns when the next may
+    /// follow.
     #[inline(always)]
     fn send<O: Observer + ?Sized>(&mut self, sojourn: Span, observer: &mut O) -> Time {
         let now = self.due;
@@ -472,7 +476,7 @@ impl<P: Carried> Line<P> {
             self.lose(now, observer);
             return departure.ready;
         }
-        // Departures are in order, and jitter keeps them so.
+        // Departures are in order, and jitter keeps the order.
         slot.0 = departure.out + self.delay;
         if let Some(jitter) = &mut self.jitter {
             slot.0 = jitter.delay(slot.0, &mut self.jitter_random);
@@ -485,7 +489,7 @@ impl<P: Carried> Line<P> {
             slot.0 = departure.out;
         }
         self.pipe.send();
-        // What may go on by a delay of its own is sorted when that is known.
+        // If a flow has a delay of its own, packets are sorted once that is added.
         if self.reorder.is_some() && self.exit != Exit::OwnDelays {
             self.pipe.sort_last();
         }
@@ -521,7 +525,7 @@ impl<P: Carried> Line<P> {
         self.forget(*packet);
     }
 
-    /// Its contents, if it has any, are to be freed.
+    /// Keeps a lost packet if it has contents that must be freed.
     fn forget(&mut self, packet: P) {
         if packet.has_contents() {
             self.lost.push(packet);

@@ -4,7 +4,7 @@ use sojourn_core::{Span, Time};
 
 use crate::fixed::{Bw, Gain};
 
-/// Beyond this many segments an epoch is deemed too old to mean anything.
+/// The kernel starts a new epoch when more segments than this were acknowledged in one.
 const EPOCH_LIMIT: u64 = 1 << 20;
 
 /// The largest surplus of the last one to two windows of rounds.
@@ -48,7 +48,7 @@ impl Aggregation {
         }
     }
 
-    /// `acked` segments arrived when `bw` was the estimate.
+    /// `acked` segments arrived; `bw` is the bandwidth estimate.
     pub(crate) fn on_ack(&mut self, now: Time, acked: u32, bw: Bw, cwnd: u32) {
         let acked = u64::from(acked);
         let mut expected = bw.segments_in(now.after(self.epoch_start).as_micros());

@@ -1,5 +1,6 @@
-//! A sender on an ideal path, to let a controller run in its own tests: a rate, a round-trip time
-//! and a buffer; one acknowledgement per segment. Every transmission has its own number, as in QUIC.
+//! A sender on an ideal path, in which controllers run in their own tests: a rate, a round-trip
+//! time and a buffer; one acknowledgement per segment. Every transmission has its own number, as in
+//! QUIC.
 
 use std::collections::VecDeque;
 
@@ -46,7 +47,7 @@ pub(crate) struct Path {
     pub(crate) buffer: u32,
     /// Acknowledgements come only at multiples of this.
     pub(crate) ack_slot: Span,
-    /// Every so many segments one is lost.
+    /// One of this many segments is lost.
     pub(crate) drop_every: Option<u64>,
     /// A token bucket in front of the link, of a rate and a depth in segments.
     pub(crate) policer: Option<(Rate, f64)>,
@@ -99,7 +100,7 @@ struct Flying {
     number: u64,
     sent: Time,
     memo: Memo,
-    /// Never, if the network dropped it.
+    /// When its acknowledgement comes; never, if the network dropped it.
     acked: Time,
 }
 
@@ -107,7 +108,7 @@ pub(crate) struct Lab<C> {
     pub(crate) cc: C,
     pub(crate) path: Path,
     pub(crate) now: Time,
-    /// The application writes at this rate; without one, always.
+    /// The rate at which the application writes; without one it always has data.
     pub(crate) app_rate: Option<Rate>,
     pub(crate) paused: bool,
     pub(crate) rows: Vec<Row>,
@@ -125,7 +126,7 @@ pub(crate) struct Lab<C> {
     first_sent_time: Time,
     app_limited_until: u64,
     cwnd_limited_until: u64,
-    /// Where the flight ended in which recovery began, and what must be acknowledged to end it.
+    /// Recovery began in the flight that ended here; it ends when this is acknowledged.
     recovery_point: u64,
     recovery_until: u64,
     srtt: Option<Span>,
@@ -430,7 +431,7 @@ impl<C: Controller> Lab<C> {
         });
     }
 
-    /// Recovery ends when what replaces the last loss of its flight is acknowledged.
+    /// Recovery ends when the replacement of the last loss of its flight is acknowledged.
     fn follow_state(&mut self, prior_state: RecoveryState, lost: Option<u64>) {
         if lost.is_some_and(|number| number < self.recovery_point) {
             self.recovery_until = self.next_number + 1;
@@ -471,8 +472,8 @@ impl<C: Controller> Lab<C> {
     }
 }
 
-/// Rounds of 20 segments that fill the window, each acknowledged at once, to feed marks to a
-/// controller.
+/// Rounds of 20 segments that fill the window, each acknowledged at once. Tests use them to feed
+/// marks to a controller.
 pub(crate) struct Rounds<C> {
     pub(crate) cc: C,
     pub(crate) now: Time,
@@ -532,8 +533,8 @@ impl<C: Controller> Rounds<C> {
     }
 }
 
-/// Lets random but legal reports reach a controller, and checks after each that its answers make
-/// sense. `bytes` are the choices.
+/// Feeds random but legal reports to a controller, and checks after each that its answers make
+/// sense. `bytes` select the reports.
 pub(crate) fn torment(mut cc: impl Controller, bytes: &[u8]) {
     let mut choices = bytes.iter().copied();
     let mut now = Time::ZERO;

@@ -3,9 +3,9 @@
 
 /// The best sample of a window of rounds, and the best ones after it.
 ///
-/// `best[0]` is the answer. `best[1]` and `best[2]` are its successors: each the largest sample
-/// since the one before it, renewed a quarter and a half of the window later so that they do not
-/// all leave the window together.
+/// `best[0]` is the answer. `best[1]` and `best[2]` are its successors: each is the largest sample
+/// since the one before it. They are renewed a quarter and a half of the window later, so that not
+/// all of them expire together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WindowedMax<T> {
     best: [Dated<T>; 3],
@@ -22,8 +22,8 @@ impl<T: Copy + Ord> WindowedMax<T> {
         self.best[0].value
     }
 
-    /// Takes `value` in, measured in `round`, which must not be before an earlier one, and forgets
-    /// what is more than `window` rounds old.
+    /// Adds `value`, measured in `round`, which must not be before an earlier one, and forgets
+    /// samples that are more than `window` rounds old.
     pub(crate) fn update(&mut self, window: u64, round: u64, value: T) {
         let new = Dated { round, value };
         if value >= self.best[0].value || self.age(2, round) > window {
@@ -39,8 +39,8 @@ impl<T: Copy + Ord> WindowedMax<T> {
         self.expire(window, new);
     }
 
-    /// Lets successors move up when the best one is too old, and renews them when they are as old
-    /// as the one before.
+    /// Promotes the successors when the best sample is too old, and renews a successor when it is
+    /// as old as the one before it.
     fn expire(&mut self, window: u64, new: Dated<T>) {
         let age = self.age(0, new.round);
         if age > window {

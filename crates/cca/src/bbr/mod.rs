@@ -69,7 +69,7 @@ impl Algorithm for Config {
     }
 }
 
-/// What the connection as a whole is doing.
+/// The state of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Startup,
@@ -115,7 +115,7 @@ pub struct Bbr {
     min_rtt: Option<Span>,
     /// In jiffies.
     min_rtt_stamp: Time,
-    /// When PROBE_RTT may end, in jiffies; known once little enough is in flight.
+    /// When PROBE_RTT may end, in jiffies; `None` until few enough segments are in flight.
     probe_rtt_done_stamp: Option<Time>,
     probe_rtt_round_done: bool,
     idle_restart: bool,
@@ -165,7 +165,7 @@ impl Bbr {
         }
     }
 
-    /// The bandwidth in use: a policer's if one was found, else the largest of late.
+    /// The bandwidth in use: a policer's if one was found, otherwise the largest recent one.
     fn bw(&self) -> Bw {
         self.policer.bw().unwrap_or_else(|| self.bw.value())
     }
@@ -217,7 +217,7 @@ impl Bbr {
         };
     }
 
-    /// Back to where the pipe's state says, after PROBE_RTT.
+    /// After PROBE_RTT, returns to PROBE_BW if the pipe has been full, otherwise to STARTUP.
     fn reset_mode(&mut self) {
         if self.full_bw_reached {
             self.enter_probe_bw();
@@ -227,7 +227,7 @@ impl Bbr {
     }
 }
 
-/// What a valid delivery rate sample says.
+/// What a valid delivery rate sample reports.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     bw: Bw,
@@ -266,7 +266,7 @@ impl Controller for Bbr {
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) {
-        // While the kernel is reducing already, it does not ask again.
+        // The kernel does not ask for a new threshold while it is already reducing.
         if !congestion.prior_state.is_reducing() {
             self.save_cwnd();
         }
@@ -276,7 +276,8 @@ impl Controller for Bbr {
     }
 
     fn on_undo(&mut self, _undo: &Undo) {
-        // The window comes back with the next acknowledgement, when recovery is seen to have ended.
+        // The next acknowledgement restores the window, when the controller sees that recovery has
+        // ended.
         self.reset_full_bw();
         self.policer.reset();
     }

@@ -5,13 +5,13 @@ use sojourn_core::{Rate, Span};
 use crate::Setup;
 use crate::fixed::{Bw, Gain};
 
-/// At this rate and above at least two segments are sent at once.
+/// From this rate on at least two segments are sent at once.
 const MIN_TSO_BYTES_PER_SEC: u64 = 1_200_000 / 8;
 /// A burst lasts a 2⁻¹⁰th of a second.
 const PACING_SHIFT: u32 = 10;
-/// The largest offloaded packet, less the room that headers may take.
+/// The largest offloaded packet, minus the room that headers may take.
 const MAX_BURST: u64 = 65_536 - 1 - 320;
-/// The kernel keeps the goal in seven bits.
+/// The kernel stores the burst in seven bits.
 const MAX_BURST_SEGMENTS: u32 = 127;
 
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ impl Pacing {
         self.margin
     }
 
-    /// Paces at `gain` times `bw`; slows down only once the pipe is known to be full.
+    /// Paces at `gain` times `bw`; lowers the rate only once the pipe is known to be full.
     pub(super) fn update(
         &mut self,
         bw: Bw,

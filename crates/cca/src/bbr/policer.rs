@@ -1,7 +1,7 @@
 //! Long-term bandwidth: finding a token-bucket policer, and sending at its rate.
 //!
-//! Heavy loss in two successive intervals of the same throughput means a policer. Then that
-//! throughput is used instead of the largest bandwidth seen, which is the bucket's burst.
+//! Heavy loss in two successive intervals of the same throughput indicates a policer. Then that
+//! throughput is used instead of the largest bandwidth seen, which came from the bucket's burst.
 
 use sojourn_core::Time;
 
@@ -12,12 +12,12 @@ use crate::{Ack, Lost};
 #[derive(Clone, Debug)]
 pub(super) struct Policer {
     is_sampling: bool,
-    /// In use, so long as `is_used`.
+    /// The policer's rate, if `is_used`.
     bw: Bw,
     is_used: bool,
     rounds: u32,
     last: Mark,
-    /// Where the connection stands, for a reset between acknowledgements.
+    /// The counters now, for a reset between acknowledgements.
     now: Mark,
 }
 
@@ -94,7 +94,7 @@ impl Bbr {
             if lost == 0 {
                 return;
             }
-            // An interval begins with a loss, when the bucket is empty.
+            // An interval begins with a loss, because the bucket is empty then.
             policer.start_interval();
             policer.is_sampling = true;
         }
@@ -112,7 +112,7 @@ impl Bbr {
             policer.reset();
             return;
         }
-        // It ends with a loss too, when the bucket is empty again.
+        // It ends with a loss too, because the bucket is empty again.
         if lost == 0 {
             return;
         }

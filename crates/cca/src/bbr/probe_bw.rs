@@ -7,7 +7,7 @@ use crate::fixed::Gain;
 const CYCLE_LENGTH: usize = 8;
 
 impl Bbr {
-    /// Starts the cycle anywhere but in the phase below the bandwidth.
+    /// Starts the cycle in any phase except the one below the bandwidth.
     pub(super) fn enter_probe_bw(&mut self) {
         self.mode = Mode::ProbeBw;
         let offset = self.random.below(CYCLE_LENGTH as u64 - 1) as usize;
@@ -55,7 +55,8 @@ impl Bbr {
         let bw = self.bw.value();
         let in_net = self.in_net_at_departure(ack, ack.prior_in_flight);
         if self.pacing_gain > Gain::ONE {
-            // Until the pipe is as full as the gain wants it, or cannot be made so.
+            // The phase lasts until as much is in flight as the gain wants, or losses show that it
+            // can't be.
             is_full_length && (ack.lost > 0 || in_net >= self.inflight(bw, self.pacing_gain))
         } else {
             is_full_length || in_net <= self.inflight(bw, Gain::ONE)

@@ -19,7 +19,8 @@ impl Bbr {
         }
         if is_expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
             self.mode = Mode::ProbeRtt;
-            // The mode is set first, so that a larger window saved before is kept.
+            // The mode is set first, so that `save_cwnd` keeps a larger window that was saved
+            // before.
             self.save_cwnd();
             self.probe_rtt_done_stamp = None;
         }
@@ -40,7 +41,7 @@ impl Bbr {
         }
     }
 
-    /// Keeps the pipe nearly empty for the duration, and for a round.
+    /// Keeps the pipe nearly empty for the duration and for a round.
     fn hold_probe_rtt(&mut self, ack: &Ack, now: Time) {
         self.own_app_limit.mark(ack.total_delivered, ack.in_flight);
         match self.probe_rtt_done_stamp {

@@ -1,4 +1,4 @@
-//! Startup: doubling the rate until it stops growing; and Drain, to empty the queue this made.
+//! Startup doubles the rate until it stops growing; Drain empties the queue that this made.
 
 use super::{Bbr, Mode};
 use crate::Ack;

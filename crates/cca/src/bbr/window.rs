@@ -1,4 +1,4 @@
-//! The congestion window: towards a multiple of the BDP, and more carefully in recovery.
+//! The congestion window grows towards a multiple of the BDP, and more carefully in recovery.
 
 use super::{Bbr, Mode};
 use crate::fixed::{Bw, Gain};
@@ -36,12 +36,12 @@ impl Bbr {
         self.sample_policer_at_timeout();
     }
 
-    /// The BDP times `gain`, with what offloading keeps in the hosts.
+    /// The BDP times `gain`, and what offloading keeps in the hosts.
     pub(super) fn inflight(&self, bw: Bw, gain: Gain) -> u32 {
         self.with_quantization_budget(self.bdp(bw, gain))
     }
 
-    /// Of `in_flight` segments, those that will be in the network when the next one may leave.
+    /// How many of `in_flight` segments will still be in the network when the next one may leave.
     pub(super) fn in_net_at_departure(&self, ack: &Ack, in_flight: u32) -> u32 {
         let wait = ack.earliest_departure.since(ack.now);
         let delivered = self.bw().segments_in(wait.as_micros()).min(u64::from(u32::MAX)) as u32;
@@ -75,8 +75,8 @@ impl Bbr {
         self.aggregation.cwnd(config.extra_acked_gain, self.bw(), config.extra_acked_limit)
     }
 
-    /// Sends one segment per acknowledged one in the first round of recovery; after recovery, takes
-    /// the old window back. True when that decides the window.
+    /// In the first round of recovery, sends one segment per acknowledged one; after recovery,
+    /// restores the old window. True if that decides the window.
     fn is_conserving(&mut self, ack: &Ack) -> bool {
         if ack.lost > 0 {
             self.cwnd = self.cwnd.saturating_sub(ack.lost).max(1);

@@ -1,10 +1,10 @@
 //! BBR version 2 as the kernel branch has it (google/bbr, branch `v2alpha`, `net/ipv4/tcp_bbr2.c`,
 //! revision 0487ade).
 //!
-//! The machine is that of version 3, [`crate::bbr3_linux`], under the rules of version 2: UP ends by
-//! what is in flight, the full pipe is told by the filtered bandwidth once a round, and marks, where
-//! they are responded to, bound the bandwidth as well (`bw_lo`, `bw_hi`). The revision released
-//! first, 8d11b540, has no such bounds: it is `ecn_bw_lo=off ecn_bw_hi=off`.
+//! The state machine is that of version 3, [`crate::bbr3_linux`], under the rules of version 2: UP
+//! ends by what is in flight; the filtered bandwidth is checked for a full pipe once a round; and
+//! if marks are responded to, they bound the bandwidth as well (`bw_lo`, `bw_hi`). The first
+//! release, revision 8d11b540, has no such bounds: it is `ecn_bw_lo=off ecn_bw_hi=off`.
 
 #[cfg(test)]
 mod tests;
@@ -60,13 +60,13 @@ sojourn_core::params! {
     }
 }
 
-/// Whether marks are responded to, and as what packets are sent.
+/// Whether the controller responds to marks, and which codepoint packets carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ecn {
     Off,
-    /// ECT(0), marks echoed one by one.
+    /// ECT(0), and the receiver echoes marks one by one.
     Ect0,
-    /// ECT(1), marks counted, as the L4S team's kernel has it.
+    /// ECT(1), and the receiver counts marks, as in the L4S team's kernel.
     Ect1,
 }
 
@@ -79,8 +79,8 @@ impl Algorithm for Config {
         Bbr3Linux::with_rules(self.machine(), self.rules(), setup)
     }
 
-    /// Responding to marks takes a receiver that tells of each: by an echo, as the kernel's version
-    /// 2 asks for, or by counters.
+    /// To respond to marks the sender must learn of each: by an echo, as the kernel's version 2
+    /// asks for, or by counters.
     fn ecn_request(&self) -> EcnRequest {
         match self.ecn {
             Ecn::Off => EcnRequest::Host,

@@ -21,7 +21,7 @@ fn configured(text: &str, path: Path) -> Lab<Bbr3Linux> {
     Lab::new(config(text).build(setup(1, Some(rtt))), path)
 }
 
-/// Without a handshake, whose round-trip time no full segment would match.
+/// There is no handshake, because no full segment would match its round-trip time.
 fn unacquainted(path: Path) -> Lab<Bbr3Linux> {
     Lab::new(Config::default().build(setup(1, None)), path)
 }
@@ -32,7 +32,7 @@ fn gain(row: &Row) -> f64 {
     row.pacing.as_bps() as f64 / bandwidth.as_bps() as f64
 }
 
-/// Of the row where the phase was last entered, or one of those after it.
+/// In the row where the phase was last entered, or one of those after it.
 fn gain_in(lab: &Lab<Bbr3Linux>, phase: &str) -> f64 {
     gain(lab.rows.iter().rev().find(|row| row.phase == phase).expect("it was in that phase"))
 }
@@ -101,7 +101,8 @@ fn drain_paces_at_the_inverse_until_a_bdp_is_in_flight() {
 
 #[test]
 fn eight_lossy_acknowledgements_in_a_round_end_startup_and_seven_do_not() {
-    // The bandwidth at the end tells the two ways out apart: losses come long before the plateau.
+    // The bandwidth at the end shows which of the two ways out it was: losses come long before the
+    // plateau.
     let bandwidth_after = |losses: u32| {
         let mut lab = lab(Path::new(100, 40, 4000));
         lab.run_while(|lab| lab.cc.cwnd() < 100);
@@ -205,7 +206,7 @@ fn a_halved_bandwidth_is_believed_in_the_third_cycle() {
 #[test]
 fn too_much_loss_ends_up_and_the_next_probe_stops_at_inflight_hi() {
     let mut lab = lab(Path::new(20, 40, 10));
-    // The probes that stop at the bound and those that go beyond it take turns.
+    // Probes that stop at the bound alternate with probes that go beyond it.
     let overflows = |lab: &mut Lab<Bbr3Linux>| {
         lab.run_to(&["PROBE_BW:UP"]);
         let lost = lab.lost;

@@ -2,7 +2,7 @@
 
 use sojourn_core::{Rate, Span};
 
-/// Segments per nanosecond, so that a volume costs no division.
+/// Segments per nanosecond, so that a volume is computed without a division.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub(crate) struct Bandwidth(f64);
 

@@ -6,13 +6,14 @@ use super::bandwidth::Bandwidth;
 use super::{Bbr3, INFINITY, State};
 use crate::Ack;
 
-/// A quantum lasts this long.
+/// A quantum lasts this long,
 const QUANTUM: Span = Span::from_millis(1);
-/// But is not larger than this, in bytes.
+/// but has at most this many bytes
 const MAX_QUANTUM: u32 = 64 * 1024;
-/// Nor smaller than this, in segments.
+/// and at least this many segments.
 const MIN_QUANTUM: u32 = 2;
-/// Quanta in the sending host, in its offloading engine and in the receiving host.
+/// The offload budget has a quantum in the sending host, one in its offloading engine and one in
+/// the receiving host.
 const QUANTA_IN_HOSTS: u32 = 3;
 
 impl Bbr3 {
@@ -24,7 +25,7 @@ impl Bbr3 {
         self.set_cwnd(ack);
     }
 
-    /// The initial window, spread over the first round-trip time known.
+    /// Spreads the initial window over the first known round-trip time.
     pub(super) fn init_pacing_rate(&mut self, srtt: Option<Span>) {
         self.has_seen_rtt = srtt.is_some();
         let interval = srtt.unwrap_or(Span::from_millis(1)).max(Span::from_micros(1));
@@ -96,7 +97,7 @@ impl Bbr3 {
     }
 }
 
-/// The least whole number that is not below `volume`, which must not be negative.
+/// The least whole number that is not below `volume`; `volume` must not be negative.
 fn ceil(volume: f64) -> u32 {
     let whole = volume as u32;
     whole.saturating_add(u32::from(f64::from(whole) < volume))

@@ -1,4 +1,4 @@
-//! Drain, section 5.3.2: emptying the queue that Startup made.
+//! Drain, section 5.3.2: empties the queue that Startup made.
 
 use super::{Bbr3, State};
 use crate::Ack;

@@ -90,7 +90,7 @@ impl State {
         )
     }
 
-    /// Accelerating: losses do not lower the short-term bounds.
+    /// In these states the flow accelerates, so losses do not lower the short-term bounds.
     const fn is_probing_bw(self) -> bool {
         matches!(self, Self::Startup | Self::ProbeBwRefill | Self::ProbeBwUp)
     }
@@ -120,7 +120,7 @@ pub struct Bbr3 {
 
     rounds: Rounds,
     max_bw: MaxBwFilter,
-    /// What the model thinks safe now: the lesser of `max_bw` and `bw_shortterm`.
+    /// What the model holds to be safe: the lesser of `max_bw` and `bw_shortterm`.
     bw: Bandwidth,
     min_rtt: MinRtt,
     extra_acked: ExtraAcked,
@@ -235,7 +235,7 @@ impl Controller for Bbr3 {
         self.cwnd
     }
 
-    /// The draft has none.
+    /// The draft has no threshold.
     fn ssthresh(&self) -> Option<u32> {
         None
     }

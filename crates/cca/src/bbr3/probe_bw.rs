@@ -7,7 +7,7 @@ use super::model::Sample;
 use super::{Bbr3, INFINITY, State};
 use crate::Ack;
 
-/// The growth of `inflight_longterm` doubles this many times at most.
+/// The growth of `inflight_longterm` doubles at most this many times.
 const MAX_UP_ROUNDS: u32 = 30;
 
 /// How the acknowledgements that arrive relate to the last probe.
@@ -36,7 +36,7 @@ pub(super) struct ProbeBw {
     pub(super) up_rounds: u32,
     /// `bw_probe_up_acked`.
     up_acked: u32,
-    /// `probe_up_acked_per_inc`; none is infinite.
+    /// `probe_up_acked_per_inc`; `None` stands for infinity.
     up_acked_per_inc: Option<u32>,
 }
 
@@ -149,7 +149,7 @@ impl Bbr3 {
         now > self.probe_bw.cycle_stamp + self.probe_bw.wait || self.is_reno_coexistence_time()
     }
 
-    /// As often as a Reno flow of this size would lose a segment.
+    /// True after as many rounds as a Reno flow of this size would have between two losses.
     fn is_reno_coexistence_time(&self) -> bool {
         let rounds = self.target_inflight().min(self.config.probe_max_rounds);
         self.probe_bw.rounds_since_probe_up >= rounds
@@ -167,14 +167,15 @@ impl Bbr3 {
     }
 
     fn is_time_to_go_down(&mut self, ack: &Ack, rs: &Sample) -> bool {
-        // What was in flight before the acknowledgement: afterwards the bound, which is also the
-        // window, can never be reached.
+        // The draft compares what is in flight now. After an acknowledgement that is always below
+        // the bound, which is also the window, so here it is what was in flight before.
         if self.probe_bw.prev_probe_too_high && ack.prior_in_flight >= self.long_term.inflight {
             self.probe_bw.prev_probe_precautionary = true;
             return true;
         }
         if ack.is_cwnd_limited && self.cwnd >= self.long_term.inflight {
-            // It is inflight_longterm that limits bandwidth.
+            // Bandwidth is limited by inflight_longterm, so the full pipe is sought from this rate
+            // on.
             self.full_bw.reset(rs.delivery_rate_or_zero());
             return false;
         }
@@ -203,7 +204,7 @@ impl Bbr3 {
         }
     }
 
-    /// True if it decided a state transition.
+    /// True if it changed the state.
     fn adapt_long_term_model(&mut self, ack: &Ack, rs: &Sample) -> bool {
         if self.probe_bw.ack_phase == AckPhase::ProbeStarting && self.rounds.start {
             self.probe_bw.ack_phase = AckPhase::ProbeFeedback;
@@ -215,7 +216,8 @@ impl Bbr3 {
                 if !rs.is_app_limited {
                     self.max_bw.advance();
                 }
-                // Precautionary probing: reaching the bound did no harm, so go beyond it now.
+                // Precautionary probing: reaching the bound did no harm, so the next probe goes
+                // beyond it.
                 if self.probe_bw.prev_probe_precautionary && !self.probe_bw.prev_probe_too_high {
                     self.start_probe_bw_refill();
                     return true;

@@ -1,4 +1,4 @@
-//! ProbeRTT, section 5.3.4: draining the pipe to half a BDP to measure its length.
+//! ProbeRTT, section 5.3.4: drains the pipe to half a BDP to measure the round-trip time.
 
 use sojourn_core::Time;
 
@@ -9,7 +9,7 @@ use crate::Ack;
 /// State of a ProbeRTT episode.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ProbeRtt {
-    /// Known once little enough is in flight.
+    /// `None` until few enough segments are in flight.
     done_stamp: Option<Time>,
     round_done: bool,
 }
@@ -51,7 +51,7 @@ impl Bbr3 {
     }
 
     fn handle_probe_rtt(&mut self, ack: &Ack) {
-        // Ignore the low rates of this state: MarkConnectionAppLimited.
+        // MarkConnectionAppLimited: samples of this state have low rates that must not count.
         self.own_app_limit.mark(self.delivered, ack.in_flight);
         match self.probe_rtt.done_stamp {
             None if ack.in_flight <= self.probe_rtt_cwnd() => {

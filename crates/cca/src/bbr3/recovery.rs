@@ -1,10 +1,10 @@
-//! Recovery from loss, section 5.6.4.4, and its undoing when the loss was none, section 5.5.11.
+//! Recovery from loss, section 5.6.4.4, and its undo when the losses were spurious, section 5.5.11.
 
 use super::bandwidth::Bandwidth;
 use super::{Bbr3, State};
 use crate::RecoveryState;
 
-/// What to come back to when the losses were none.
+/// What an undo restores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum UndoState {
     #[default]
@@ -16,7 +16,7 @@ pub(super) enum UndoState {
 #[derive(Clone, Debug)]
 pub(super) struct Recovery {
     in_loss_recovery: bool,
-    /// This episode's state before the loss is saved.
+    /// The state before this episode's losses is saved.
     is_saved: bool,
     pub(super) prior_cwnd: u32,
     pub(super) undo_state: UndoState,
@@ -59,7 +59,7 @@ impl Bbr3 {
         }
     }
 
-    /// Notices the end of recovery, and of losses that a tail loss probe repaired without one.
+    /// Notices the end of recovery, and losses that a tail loss probe repaired without recovery.
     pub(super) fn follow_recovery(&mut self, state: RecoveryState) {
         if !matches!(state, RecoveryState::Recovery | RecoveryState::Loss) {
             self.on_exit_recovery();
@@ -67,7 +67,7 @@ impl Bbr3 {
         }
     }
 
-    /// Saves once per episode: later in it the bounds are lowered already.
+    /// Saves once per episode, because later losses find the bounds already lowered.
     pub(super) fn save_state_upon_loss(&mut self) {
         if self.recovery.is_saved {
             return;

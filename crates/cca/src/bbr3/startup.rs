@@ -1,4 +1,4 @@
-//! Startup, section 5.3.1: doubling the rate until bandwidth stops growing or losses are heavy.
+//! Startup, section 5.3.1: doubles the rate until bandwidth stops growing or losses are heavy.
 
 use super::bandwidth::Bandwidth;
 use super::model::Sample;
@@ -8,9 +8,9 @@ use crate::{Ack, RecoveryState};
 /// The estimator of a full pipe, section 5.3.1.2.
 #[derive(Clone, Debug)]
 pub(super) struct FullBw {
-    /// `full_bw_reached`: ever in this connection.
+    /// `full_bw_reached`: the pipe has been full in this connection.
     pub(super) reached: bool,
-    /// `full_bw_now`: since the estimator was last reset.
+    /// `full_bw_now`: the pipe has been full since the estimator was last reset.
     pub(super) now: bool,
     /// `full_bw`: the baseline that growth is measured from.
     pub(super) bw: Bandwidth,
@@ -24,7 +24,7 @@ impl Default for FullBw {
 }
 
 impl FullBw {
-    /// `ResetFullBW`, then the baseline.
+    /// `ResetFullBW`, then sets the baseline.
     pub(super) fn reset(&mut self, baseline: Bandwidth) {
         self.bw = baseline;
         self.count = 0;
@@ -61,7 +61,7 @@ impl Bbr3 {
         }
     }
 
-    /// Section 5.3.1.3. Looks at the end of a whole round that began with a loss.
+    /// Section 5.3.1.3: checks at the end of a whole round that began with a loss.
     fn check_startup_high_loss(&mut self, ack: &Ack, rs: &Sample) {
         if self.full_bw.reached {
             return;

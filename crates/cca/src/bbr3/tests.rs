@@ -28,7 +28,8 @@ fn max_bw(lab: &Lab<Bbr3>) -> f64 {
     lab.cc.max_bw.max_bw().rate(lab.cc.smss).as_mbps()
 }
 
-/// A loss of a segment that left with `in_flight`, `lost` having been lost since, itself included.
+/// A loss of a segment that left with `in_flight` in flight; since then `lost` segments were lost,
+/// this one included.
 fn lost(lab: &Lab<Bbr3>, in_flight: u32, lost: u64, is_app_limited: bool) -> Lost {
     Lost {
         now: lab.now,
@@ -348,7 +349,7 @@ fn case_22_application_limited_samples_in_refill_do_not_count() {
     assert!((max_bw(&lab) / 20.0 - 1.0).abs() < 0.02);
 }
 
-// What the cases leave out
+// Cases beyond the appendix
 
 #[test]
 fn gains_are_those_of_the_table() {

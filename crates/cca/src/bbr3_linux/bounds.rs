@@ -1,5 +1,5 @@
-//! What losses teach: the lasting bound `inflight_hi`, the short-lived `bw_lo` and `inflight_lo`,
-//! and the bandwidth that was the most of late.
+//! Bounds from losses: the lasting bound `inflight_hi`, the short-lived `bw_lo` and `inflight_lo`;
+//! and the largest recent bandwidth.
 
 use sojourn_core::Time;
 
@@ -37,13 +37,13 @@ impl MaxBw {
 #[derive(Clone, Debug)]
 pub(super) struct Bounds {
     pub(super) inflight_hi: u32,
-    /// Binds in version 2 only, after marks.
+    /// A bound in version 2 only, after marks.
     pub(super) bw_hi: Bw,
     pub(super) bw_lo: Bw,
     pub(super) inflight_lo: u32,
     undo: Undo,
 
-    /// The most that was delivered in a round trip of late, and how fast.
+    /// The most that was delivered in a recent round trip, and how fast.
     pub(super) bw_latest: Bw,
     pub(super) inflight_latest: u32,
 
@@ -81,7 +81,7 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// `inflight_hi`, where probing has found one.
+    /// `inflight_hi`, if probing has found one.
     pub(super) fn lasting(&self) -> Option<u32> {
         Some(self.inflight_hi).filter(|inflight| *inflight != UNLIMITED)
     }
@@ -91,7 +91,7 @@ impl Bounds {
         self.inflight_lo = UNLIMITED;
     }
 
-    /// The first loss or mark of the cycle: start from the window.
+    /// At the first loss or mark of the cycle, starts from the window.
     fn init_inflight_lo(&mut self, cwnd: u32) {
         if self.inflight_lo == UNLIMITED {
             self.inflight_lo = cwnd;
@@ -106,7 +106,7 @@ impl Bounds {
         };
     }
 
-    /// The losses were none: bounds are again at least what they had been.
+    /// The losses were spurious: raises the bounds to at least what they were before.
     pub(super) fn undo(&mut self) {
         self.loss_in_round = false;
         self.inflight_hi = self.inflight_hi.max(self.undo.inflight_hi);
@@ -130,8 +130,8 @@ impl Bbr3Linux {
         }
     }
 
-    /// Once a round, forgets what was delivered in the round before; but not when a tail loss probe
-    /// was needed, to remember what the path delivered before the loss.
+    /// Once a round, forgets what was delivered in the round before. If a tail loss probe was
+    /// needed, keeps it, because it says what the path delivered before the loss.
     pub(super) fn advance_latest_delivery_signals(&mut self, sample: &Sample) {
         if self.bounds.loss_round_start && !self.is_acking_tail_loss_probe {
             self.bounds.bw_latest = sample.bw;
@@ -169,14 +169,15 @@ impl Bbr3Linux {
         self.ecn.in_cycle = false;
     }
 
-    /// A segment was deemed lost; the flight it left in tells whether that is too much loss.
+    /// A segment was deemed lost. Judges by the flight in which it left whether that is too much
+    /// loss.
     pub(super) fn note_loss(&mut self, lost: &Lost) {
         if lost.by_tail_loss_probe && self.rules.is_v2() {
-            // Version 2 is not told of them.
+            // Version 2 does not learn of losses that a tail loss probe repaired.
             return;
         }
         if !self.bounds.loss_in_round {
-            // Watch a whole round, to see the full capacity of the path.
+            // Watches a whole round, to see the full capacity of the path.
             self.bounds.loss_round_delivered = self.delivered;
         }
         self.bounds.loss_in_round = true;
@@ -238,7 +239,8 @@ impl Bbr3Linux {
         }
     }
 
-    /// Version 2: marks from the first sample of a probe on say that the bandwidth is too high.
+    /// Version 2: if there were marks from the first sample of a probe on, the bandwidth is too
+    /// high.
     fn cut_bw_hi(&mut self) {
         if !self.rules.ecn_bw_hi || !self.ecn.is_eligible || self.got_ok_probe_sample {
             return;
@@ -263,7 +265,8 @@ impl Bbr3Linux {
     /// How much was in flight when losses crossed the threshold.
     fn inflight_at_loss(&self, sample: &Sample) -> u32 {
         let thresh = self.config.loss_thresh.0;
-        // One segment was lost at a time, so it is either within the prefix or after it.
+        // Losses are judged one segment at a time, so the segment is either within the prefix or
+        // after it.
         let inflight_prev = sample.tx_in_flight.saturating_sub(1);
         let lost_prev = u64::from(sample.lost.saturating_sub(1));
         let budget = thresh.of_rounded_up(u64::from(inflight_prev));

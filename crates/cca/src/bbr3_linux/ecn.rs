@@ -6,7 +6,7 @@ use crate::fixed::Gain;
 
 #[derive(Clone, Debug)]
 pub(super) struct Ecn {
-    /// Marks are responded to; once so, it stays so.
+    /// Whether marks are responded to; once true, it stays true.
     pub(super) is_eligible: bool,
     /// Moving average of the share of marked segments.
     alpha: Gain,
@@ -21,7 +21,7 @@ impl Default for Ecn {
     fn default() -> Self {
         Self {
             is_eligible: false,
-            // Ready to respond at once if the path is congested from the start.
+            // The first marks get the full response, in case the path is congested from the start.
             alpha: Gain::ONE,
             last_delivered: 0,
             last_delivered_ce: 0,
@@ -33,7 +33,7 @@ impl Default for Ecn {
 }
 
 impl Ecn {
-    /// What is kept of `inflight_lo` after a round with marks.
+    /// The share of `inflight_lo` that is kept after a round with marks.
     pub(super) fn cut(&self, factor: Gain) -> Gain {
         Gain::of_256(factor.of(u64::from(self.alpha.parts())) as u32).complement()
     }
@@ -58,7 +58,7 @@ impl Bbr3Linux {
         let is_near = self.min_rtt.is_some_and(|rtt| rtt <= max_rtt)
             || (max_rtt.is_zero() && self.rules.is_v2());
         self.ecn.is_eligible |= is_responsive && is_near;
-        // Version 2 keeps the average also where it does not respond.
+        // Version 2 keeps the average even if it does not respond.
         if !self.ecn.is_eligible && !self.rules.is_v2() {
             return;
         }

@@ -5,7 +5,7 @@
 //! short-lived `bw_lo` and `inflight_lo`, which follow losses between probes. ProbeBW goes through
 //! DOWN, CRUISE, REFILL and UP. Arithmetic is the kernel's, shared with [`crate::bbr`].
 //!
-//! [`crate::bbr2`] is the same machine under the `rules` of version 2.
+//! [`crate::bbr2`] is the same state machine under the `rules` of version 2.
 
 mod bounds;
 mod ecn;
@@ -87,13 +87,13 @@ impl Algorithm for Config {
         Bbr3Linux::new(self.clone(), setup)
     }
 
-    /// Responding to marks takes a receiver that echoes each.
+    /// To respond to marks the sender needs a receiver that echoes each.
     fn ecn_request(&self) -> EcnRequest {
         if self.ecn_low { EcnRequest::MarkByMark } else { EcnRequest::Host }
     }
 }
 
-/// What ends UP when there is no loss.
+/// What ends UP if there is no loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UpExit {
     /// Bandwidth stops growing (version 3).
@@ -104,10 +104,10 @@ pub(crate) enum UpExit {
 
 sojourn_core::choice! { UpExit { "plateau" = UpExit::Plateau, "inflight" = UpExit::Inflight } }
 
-/// Which bandwidth is watched for a full pipe.
+/// The bandwidth by which a full pipe is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FullBwSample {
-    /// That of the latest sample (version 3).
+    /// The latest sample's (version 3).
     Latest,
     /// The windowed maximum (version 2).
     Filtered,
@@ -115,10 +115,10 @@ pub(crate) enum FullBwSample {
 
 sojourn_core::choice! { FullBwSample { "latest" = FullBwSample::Latest, "filtered" = FullBwSample::Filtered } }
 
-/// A bound that does not bind.
+/// A bound that never limits.
 const UNLIMITED: u32 = u32::MAX;
 
-/// What the connection as a whole is doing.
+/// The state of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Startup,
@@ -127,7 +127,7 @@ enum Mode {
     ProbeRtt,
 }
 
-/// BBR version 3 of the kernel, or version 2 by its `rules`.
+/// BBR version 3 of the kernel, or version 2 under its `rules`.
 #[derive(Clone, Debug)]
 pub struct Bbr3Linux {
     config: Config,
@@ -161,12 +161,12 @@ pub struct Bbr3Linux {
     probe_wait: Span,
     rounds_since_probe: u32,
     probe_up_rounds: u32,
-    /// Acknowledged segments per growth of `inflight_hi` by one, while it may grow.
+    /// Segments to be acknowledged before `inflight_hi` grows by one, while it may grow.
     probe_up_count: Option<u32>,
     probe_up_acks: u32,
     /// The segments being acknowledged or lost were sent while probing.
     is_probe_sample: bool,
-    /// The probe met a sample without too much loss or too many marks.
+    /// The probe has seen a sample without too much loss or too many marks.
     got_ok_probe_sample: bool,
     prev_probe_too_high: bool,
     stopped_risky_probe: bool,
@@ -177,16 +177,16 @@ pub struct Bbr3Linux {
     probe_rtt_min: Option<Span>,
     /// In jiffies.
     probe_rtt_min_stamp: Time,
-    /// When PROBE_RTT may end, in jiffies; known once little enough is in flight.
+    /// When PROBE_RTT may end, in jiffies; `None` until few enough segments are in flight.
     probe_rtt_done_stamp: Option<Time>,
     probe_rtt_round_done: bool,
     idle_restart: bool,
 
     prior_state: RecoveryState,
     prior_cwnd: u32,
-    /// The acknowledgement to come answers a tail loss probe that repaired a loss.
+    /// The next acknowledgement answers a tail loss probe that repaired a loss.
     is_acking_tail_loss_probe: bool,
-    /// The window is at its target, so that an application-limited flow need not compute it again.
+    /// The window is at its target, so an application-limited flow need not compute it again.
     try_fast_path: bool,
 }
 
@@ -259,7 +259,7 @@ impl Bbr3Linux {
         }
     }
 
-    /// The round to come ends when what is sent from now on is delivered.
+    /// Starts a round that ends when what is sent from now on is delivered.
     fn start_round(&mut self) {
         self.next_round_delivered = self.delivered;
     }
@@ -274,7 +274,7 @@ impl Bbr3Linux {
         self.update_min_rtt(ack, sample);
     }
 
-    /// Skips most of the work when the application is the limit and nothing has changed. True when
+    /// Skips most of the work if the application is the limit and nothing has changed. True if
     /// pacing rate and window need no update either.
     fn run_fast_path(&mut self, ack: &Ack, sample: &Sample) -> bool {
         let (mode, min_rtt) = (self.mode, self.min_rtt);
@@ -362,7 +362,7 @@ impl Controller for Bbr3Linux {
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) {
-        // While the kernel is reducing already, it does not ask again.
+        // The kernel does not ask for a new threshold while it is already reducing.
         if !congestion.prior_state.is_reducing() {
             self.save_cwnd();
             self.bounds.save_for_undo();

@@ -1,5 +1,5 @@
-//! Pacing rate, and the burst handed to segmentation offload, which also depends on how far away
-//! the receiver is.
+//! Pacing rate, and the burst given to segmentation offload, which depends on the round-trip time
+//! too.
 
 use sojourn_core::{Rate, Span};
 
@@ -12,7 +12,7 @@ use crate::fixed::{Bw, Gain};
 const PACING_SHIFT: u32 = 10;
 /// The largest offloaded packet.
 const MAX_GSO: u64 = 65_536;
-/// The same, less the room that headers may take.
+/// The same, minus the room that headers may take.
 const MAX_BURST: u64 = MAX_GSO - 1 - 320;
 /// The kernel's setting `tcp_min_tso_segs`.
 const MIN_TSO_SEGMENTS: u32 = 2;
@@ -71,7 +71,7 @@ impl Pacing {
         }
     }
 
-    /// Paces at `gain` times `bw`; slows down only once the pipe is known to be full.
+    /// Paces at `gain` times `bw`; lowers the rate only once the pipe is known to be full.
     pub(super) fn update(
         &mut self,
         bw: Bw,

@@ -7,7 +7,7 @@ use super::{Bbr3Linux, Mode, UNLIMITED, UpExit};
 use crate::fixed::{Bw, Gain};
 use crate::{Ack, RecoveryState};
 
-/// The growth of `inflight_hi` doubles this many times at most.
+/// The growth of `inflight_hi` doubles at most this many times.
 const MAX_PROBE_UP_ROUNDS: u32 = 30;
 
 /// The phase of the ProbeBW cycle.
@@ -22,14 +22,14 @@ pub(super) enum Cycle {
 /// How the acknowledgements that arrive relate to the last probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckPhase {
-    /// They tell nothing of a probe.
+    /// They report nothing of a probe.
     Init,
     Refilling,
-    /// More is being sent, but what is acknowledged left before.
+    /// A probe has begun, but these acknowledgements are for what left before.
     ProbeStarting,
-    /// They tell of the probe under way.
+    /// They report the probe under way.
     ProbeFeedback,
-    /// They still tell of the probe that has ended.
+    /// They still report the probe that has ended.
     ProbeStopping,
 }
 
@@ -110,7 +110,7 @@ impl Bbr3Linux {
         self.try_fast_path = false;
     }
 
-    /// Decides when to probe again, at random so that flows do not probe together.
+    /// Decides when to probe next, at random so that flows do not probe together.
     fn pick_probe_wait(&mut self) {
         self.rounds_since_probe =
             self.random.below(u64::from(self.config.probe_random_rounds)) as u32;
@@ -151,7 +151,8 @@ impl Bbr3Linux {
         match self.config.probe_up_exit {
             UpExit::Plateau => {
                 if ack.is_cwnd_limited && self.cwnd >= self.bounds.inflight_hi {
-                    // It is the bound that holds bandwidth down.
+                    // Bandwidth is limited by the bound, so the full pipe is sought from this rate
+                    // on.
                     self.full_pipe.restart(sample.bw);
                     false
                 } else {
@@ -179,7 +180,7 @@ impl Bbr3Linux {
                     self.max_bw.advance();
                 }
                 if self.stopped_risky_probe && !self.prev_probe_too_high {
-                    // Reaching the bound did no harm: probe again and go beyond it.
+                    // Reaching the bound did no harm: probes again, beyond it.
                     self.start_probe_refill(0);
                     return true;
                 }
@@ -223,7 +224,7 @@ impl Bbr3Linux {
         }
     }
 
-    /// The growth of `inflight_hi` in the round to come is twice that of the one before.
+    /// Doubles the growth of `inflight_hi` for the next round.
     pub(super) fn raise_inflight_hi_slope(&mut self) {
         let growth = 1 << self.probe_up_rounds;
         self.probe_up_rounds = (self.probe_up_rounds + 1).min(MAX_PROBE_UP_ROUNDS);

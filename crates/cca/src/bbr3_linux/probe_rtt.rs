@@ -14,7 +14,8 @@ impl Bbr3Linux {
         let is_probe_due = self.take_rtt(ack, now);
         if is_probe_due && !self.idle_restart && self.mode != Mode::ProbeRtt {
             self.mode = Mode::ProbeRtt;
-            // The mode is set first, so that a larger window saved before is kept.
+            // The mode is set first, so that `save_cwnd` keeps a larger window that was saved
+            // before.
             self.save_cwnd();
             self.probe_rtt_done_stamp = None;
             self.ack_phase = AckPhase::ProbeStopping;
@@ -37,8 +38,8 @@ impl Bbr3Linux {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
         self.bounds.reset_lower();
         if self.full_pipe.reached {
-            // The clock starts anew, for raising inflight so soon may cause loss; and there is no
-            // queue to drain.
+            // The wait for the next probe starts again, because raising inflight so soon may cause
+            // loss. There is no queue to drain.
             self.start_probe_down(now);
             self.start_probe_cruise();
         } else {
@@ -46,7 +47,7 @@ impl Bbr3Linux {
         }
     }
 
-    /// Takes the round-trip time into both filters. True when ProbeRTT is due.
+    /// Updates both filters with the round-trip time. True if ProbeRTT is due.
     pub(super) fn take_rtt(&mut self, ack: &Ack, now: Time) -> bool {
         let is_due = now > self.probe_rtt_min_stamp + self.config.probe_rtt_interval;
         if let Some(rtt) = ack.rtt.map(whole_micros) {
@@ -68,7 +69,7 @@ impl Bbr3Linux {
         is_due
     }
 
-    /// Keeps half a BDP in flight for the duration, and for a round.
+    /// Keeps half a BDP in flight for the duration and for a round.
     fn hold_probe_rtt(&mut self, ack: &Ack, now: Time) {
         self.own_app_limit.mark(ack.total_delivered, ack.in_flight);
         match self.probe_rtt_done_stamp {

@@ -1,14 +1,15 @@
-//! What version 2 of the kernel's BBR does otherwise, beyond the values of its parameters.
+//! How version 2 of the kernel's BBR behaves differently, beyond the values of its parameters.
 
-/// The behaviour of one version, where a parameter of both does not tell.
+/// The behaviour of one version, as far as no parameter of both versions sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rules {
     pub(crate) version: Version,
-    /// DOWN lasts until no more than a BDP is in flight; without this, at most a round-trip time.
+    /// DOWN lasts until at most a BDP is in flight; without this, at most a round-trip time.
     pub(crate) drain_to_target: bool,
     /// Marks cut `bw_lo` as well as `inflight_lo`.
     pub(crate) ecn_bw_lo: bool,
-    /// A probe that met nothing but too many marks cuts the bandwidth as well as `inflight_hi`.
+    /// A probe that met too many marks and nothing else cuts the bandwidth as well as
+    /// `inflight_hi`.
     pub(crate) ecn_bw_hi: bool,
 }
 

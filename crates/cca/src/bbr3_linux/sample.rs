@@ -4,12 +4,12 @@ use crate::Ack;
 use crate::bbr::app_limit::OwnAppLimit;
 use crate::fixed::Bw;
 
-/// The kernel's rate sample, with its bandwidth. Counters hold even where the rate does not.
+/// The kernel's rate sample, with its bandwidth. The counters are valid even if the rate is not.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
     /// Zero unless valid.
     pub(super) bw: Bw,
-    /// The interval is long enough to mean something.
+    /// The interval is long enough for a rate.
     pub(super) is_valid: bool,
     pub(super) delivered: u32,
     pub(super) delivered_ce: u32,

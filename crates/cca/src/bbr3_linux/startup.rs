@@ -1,5 +1,5 @@
-//! Startup: doubling the rate until it stops growing or losses are heavy; and Drain, to empty the
-//! queue this made. The detector of a full pipe serves UP as well.
+//! Startup doubles the rate until it stops growing or losses are heavy; Drain empties the queue
+//! that this made. UP uses the detector of a full pipe as well.
 
 use super::{Bbr3Linux, Cycle, FullBwSample, Mode};
 use crate::fixed::{Bw, Gain};
@@ -13,9 +13,9 @@ const MAX_LOSS_EVENTS: u32 = 15;
 /// The detector of a full pipe.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FullPipe {
-    /// Once found full in this connection.
+    /// The pipe has been found full in this connection.
     pub(super) reached: bool,
-    /// Found full since the detector was last restarted.
+    /// The pipe has been found full since the detector was last restarted.
     pub(super) now: bool,
     bw: Bw,
     count: u32,
@@ -24,7 +24,7 @@ pub(super) struct FullPipe {
 }
 
 impl FullPipe {
-    /// Looks for growth beyond `bw` from now on.
+    /// From now on looks for growth beyond `bw`.
     pub(super) fn restart(&mut self, bw: Bw) {
         self.bw = bw;
         self.count = 0;
@@ -34,7 +34,7 @@ impl FullPipe {
 
 impl Bbr3Linux {
     pub(super) fn check_full_bw_reached(&mut self, sample: &Sample) {
-        // Version 2 looks once a round, and never again once the pipe has been full.
+        // Version 2 checks once a round, and never again once the pipe has been full.
         let is_settled = if self.rules.is_v2() {
             self.full_pipe.reached || !self.round_start
         } else {

@@ -1,4 +1,4 @@
-//! The congestion window: towards a multiple of the BDP, within the bounds that losses taught.
+//! The congestion window grows towards a multiple of the BDP, within the bounds found by losses.
 
 use super::probe_bw::Cycle;
 use super::{Bbr3Linux, Mode, UNLIMITED};
@@ -57,7 +57,7 @@ impl Bbr3Linux {
         }
     }
 
-    /// After a timeout's recovery, takes the old window back.
+    /// Restores the old window after the recovery from a timeout.
     pub(super) fn exit_loss_recovery(&mut self) {
         if self.prior_state == RecoveryState::Loss {
             self.prior_state = RecoveryState::Open;
@@ -71,7 +71,7 @@ impl Bbr3Linux {
         self.with_quantization_budget(self.bdp(bw, gain))
     }
 
-    /// Of `in_flight` segments, those that will be in the network when the next one may leave.
+    /// How many of `in_flight` segments will still be in the network when the next one may leave.
     pub(super) fn in_net_at_departure(&self, ack: &Ack, in_flight: u32) -> u32 {
         let wait = ack.earliest_departure.since(ack.now);
         let delivered = self.bw().segments_in(wait.as_micros()).min(u64::from(u32::MAX)) as u32;

@@ -29,12 +29,12 @@ sojourn_core::params! {
     }
 }
 
-/// What beta is applied to on congestion.
+/// What is multiplied by beta on congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SsthreshFrom {
     /// Segments in flight, as the RFC wants it.
     Flight,
-    /// The window, as the RFC allows where growth depends on its use.
+    /// The window, which the RFC allows if growth depends on the window's use.
     Cwnd,
 }
 
@@ -50,12 +50,13 @@ fn check_thresholds(config: &Config) -> Result<(), SpecError> {
 }
 
 impl Config {
-    /// Additive increase with which an AIMD flow of this beta shares alike with Reno (section 4.3).
+    /// The additive increase with which an AIMD flow of this beta gets the same share as Reno
+    /// (section 4.3).
     pub(super) fn alpha(&self) -> f64 {
         3.0 * (1.0 - self.beta) / (1.0 + self.beta)
     }
 
-    /// `None` is plain slow start.
+    /// `None` means plain slow start.
     pub(super) fn hystart(&self) -> Option<HyStartConfig> {
         self.hystart.then_some(HyStartConfig {
             min_rtt_thresh: self.min_rtt_thresh,

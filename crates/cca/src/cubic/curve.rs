@@ -8,9 +8,9 @@ use super::Config;
 /// A congestion avoidance stage, from its first acknowledgement on.
 #[derive(Clone, Debug)]
 pub(super) struct Epoch {
-    /// Moved on by the time in which the window was not the limit.
+    /// The start of the stage, moved on by the time in which the window was not the limit.
     t_epoch: Time,
-    /// Seconds until the cubic function is back at `w_max`.
+    /// Seconds from the start until the cubic function is back at `w_max`.
     k: f64,
     w_max: f64,
     w_est: f64,
@@ -18,7 +18,7 @@ pub(super) struct Epoch {
     region: Region,
 }
 
-/// What drives the window at the moment.
+/// What determines the window at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Region {
     RenoFriendly,
@@ -26,7 +26,7 @@ pub(super) enum Region {
     Convex,
 }
 
-/// What the stage needs of an acknowledgement, and the window before it.
+/// What the stage needs to know of an acknowledgement, and the window before it.
 pub(super) struct Ack {
     pub(super) now: Time,
     /// Smoothed round-trip time, seconds.
@@ -38,8 +38,8 @@ pub(super) struct Ack {
 
 impl Epoch {
     pub(super) fn new(config: &Config, now: Time, cwnd_epoch: f64, w_max: f64) -> Self {
-        // At the floor of two segments the reduced window can lie above W_max: the function then
-        // starts on its plateau, for K must not be negative.
+        // At the floor of two segments the reduced window can lie above W_max. The function then
+        // starts on its plateau, because K must not be negative.
         let w_max = w_max.max(cwnd_epoch);
         Self {
             t_epoch: now,

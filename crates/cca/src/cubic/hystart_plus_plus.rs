@@ -1,4 +1,4 @@
-//! HyStart++: leaving the initial slow start before loss does (RFC 9406 section 4).
+//! HyStart++ ends the initial slow start before loss does (RFC 9406 section 4).
 
 use sojourn_core::Span;
 
@@ -26,14 +26,14 @@ pub(super) struct HyStartPlusPlus {
     last_round_min_rtt: Option<Span>,
     current_round_min_rtt: Option<Span>,
     rtt_sample_count: u32,
-    /// Conservative slow start, entered on suspicion.
+    /// Conservative slow start, entered when a rise of the delay suggests a queue.
     css: Option<Css>,
 }
 
 #[derive(Clone, Debug)]
 struct Css {
     baseline_min_rtt: Span,
-    /// Rounds ended, the one in which it began included.
+    /// Rounds that have ended, including the one in which it began.
     rounds: u32,
 }
 
@@ -58,7 +58,7 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// Takes note of an acknowledgement, after the window grew by it; true when slow start is over.
+    /// Processes an acknowledgement, after the window grew by it; true when slow start is over.
     pub(super) fn is_over_after(&mut self, ack: &Ack) -> bool {
         let window_end = *self.window_end.get_or_insert(ack.snd_nxt);
         if let Some(rtt) = ack.rtt {
@@ -79,7 +79,7 @@ impl HyStartPlusPlus {
 
     fn compare(&mut self, current: Span) {
         match (&self.css, self.last_round_min_rtt) {
-            // The rise was a passing one: slow start goes on.
+            // The rise of the delay was temporary: slow start goes on.
             (Some(css), _) if current < css.baseline_min_rtt => self.css = None,
             (None, Some(last)) if current >= last + self.rtt_thresh(last) => {
                 self.css = Some(Css { baseline_min_rtt: current, rounds: 0 });

@@ -35,13 +35,13 @@ pub struct Cubic {
     ssthresh: f64,
     /// The window when the threshold was last set.
     cwnd_prior: f64,
-    /// `None` while no loss tells: before the first one, and after a timeout.
+    /// `None` before the first loss and after a timeout, when no loss has shown where the limit is.
     w_max: Option<f64>,
     /// The congestion avoidance stage, once its first acknowledgement came.
     epoch: Option<Epoch>,
     hystart: Option<HyStartPlusPlus>,
     saved: Option<Saved>,
-    /// Congestion avoidance does not age before this acknowledgement's time.
+    /// Congestion avoidance counts time only from this acknowledgement on.
     last_ack: Time,
     packets_out: u32,
     progress: Progress,
@@ -83,7 +83,7 @@ impl Cubic {
         self.cwnd < self.ssthresh
     }
 
-    /// HyStart++ is for the initial slow start only (RFC 9406 section 4.2).
+    /// HyStart++ works in the initial slow start only (RFC 9406 section 4.2).
     fn initial_slow_start(&mut self) -> Option<&mut HyStartPlusPlus> {
         self.hystart.as_mut().filter(|_| self.ssthresh.is_infinite())
     }
@@ -113,14 +113,14 @@ impl Cubic {
         self.cwnd = cwnd.min(MOST_CWND);
     }
 
-    /// Segments sent and not cumulatively acknowledged; what limited transmit added does not count
+    /// Segments sent and not cumulatively acknowledged, without those that limited transmit added
     /// (RFC 5681 section 3.2).
     fn flight_size(&self, congestion: &Congestion) -> f64 {
         f64::from(self.packets_out.max(congestion.in_flight)).min(self.cwnd)
     }
 
-    /// Once per flight; a timeout of a segment that a timeout already sent again lowers nothing
-    /// further (RFC 5681 section 3.1).
+    /// Whether `congestion` reduces the window: once per flight, and not for a timeout of a segment
+    /// that a timeout already repeated (RFC 5681 section 3.1).
     fn reduces_on(&self, congestion: &Congestion) -> bool {
         let prior_state = congestion.prior_state;
         match congestion.kind {
@@ -134,7 +134,7 @@ impl Cubic {
 
     /// Sections 4.6 and 4.7.
     fn reduce(&mut self, congestion: &Congestion) {
-        // A spurious retransmission can be found out, a mark is always meant.
+        // A spurious retransmission can be detected later; a mark is never spurious.
         self.saved = (congestion.kind != CongestionKind::Ecn).then(|| Saved {
             cwnd: self.cwnd,
             ssthresh: self.ssthresh,
@@ -160,8 +160,8 @@ impl Cubic {
         self.epoch = None;
     }
 
-    /// The window was set from outside of the curve: the next congestion avoidance stage begins
-    /// anew, and may soon regain what there was (RFC 2861 section 3).
+    /// The curve did not set this window, so a new congestion avoidance stage begins. Slow start
+    /// may soon regain what there was (RFC 2861 section 3).
     fn set_unused(&mut self, cwnd: f64) {
         self.ssthresh = self.ssthresh.max(0.75 * self.cwnd);
         self.cwnd = cwnd;
@@ -187,7 +187,8 @@ impl Controller for Cubic {
         }
         let was_slow_start = self.is_slow_start();
         if !ack.is_cwnd_limited {
-            // Section 4.2: t leaves out what the application did not use (section 5.8).
+            // Section 4.2: t leaves out the time in which the application did not use the window
+            // (section 5.8).
             if let Some(epoch) = &mut self.epoch {
                 epoch.pause(since_last);
             }
@@ -224,7 +225,7 @@ impl Controller for Cubic {
         }
     }
 
-    /// Section 4.9.2; a spurious timeout is answered alike.
+    /// Section 4.9.2; a spurious timeout gets the same response.
     fn on_undo(&mut self, _undo: &Undo) {
         if let Some(saved) = self.saved.take()
             && self.cwnd < saved.cwnd

@@ -130,7 +130,7 @@ mod rfc9438 {
             windows.push(f64::from(path.controller().cwnd()));
         }
         assert_eq!(path.controller().phase(), "reno_friendly");
-        // From 14 to 20 takes 6/0.529 = 11.3 rounds, from there on one each.
+        // Growing from 14 to 20 takes 6/0.529 = 11.3 rounds; after that each segment takes one.
         assert_close(windows[11], 20.0, 1.0);
         assert_close(windows[39] - windows[19], 20.0, 1.0);
     }
@@ -452,8 +452,8 @@ mod hystart_plus_plus {
         let (phases, ssthresh, lost) = run("");
         assert_eq!(phases[..3], ["slow_start", "css", "avoidance"]);
         assert_eq!(lost, 0);
-        // Suspicion comes when a whole round has waited, and five rounds at a quarter make three
-        // times as much of it.
+        // Suspicion comes when a whole round has waited. Five rounds of growth by a quarter triple
+        // the window.
         assert!((300..1_500).contains(&ssthresh.expect("slow start ended")), "{ssthresh:?}");
         let (_, _, lost) = run("hystart=off");
         assert!(lost > 500, "{lost}");
@@ -529,7 +529,7 @@ mod as_in_linux {
 
     #[test]
     fn without_a_loss_the_window_grows_by_a_twentieth() {
-        // Slow start is left with no loss behind, as after a timeout.
+        // Slow start is left without an earlier loss, as after a timeout.
         let mut cubic = cubic(1_000);
         cubic.on_congestion(&congestion(CongestionKind::Timeout));
         feed(&mut cubic, 0, 699, 699);
@@ -637,7 +637,8 @@ mod as_in_linux {
         assert_eq!(cwnd_after(30_000), cwnd_after(0));
     }
 
-    /// RFC 9438 section 5.2, where a segment is little beside what is lost: see the next test.
+    /// RFC 9438 section 5.2, where one segment is small against what a loss takes: see the next
+    /// test.
     #[test]
     fn the_average_window_is_the_rfcs() {
         for (rtt_ms, period, expected) in
@@ -669,8 +670,8 @@ mod as_in_linux {
 mod hystart {
     use super::*;
 
-    /// Slow start with acknowledgements of one segment; everything acknowledged by then has been
-    /// answered with two segments.
+    /// Slow start with acknowledgements of one segment; each acknowledgement has let two segments
+    /// go.
     struct SlowStart {
         cubic: CubicLinux,
         una: u32,
@@ -695,8 +696,8 @@ mod hystart {
             });
         }
 
-        /// Acknowledgements `gap_us` apart from `start_us` on; when slow start ended, after the
-        /// first of them.
+        /// Acknowledgements from `start_us` on, `gap_us` apart; when slow start ended, counted from
+        /// the first of them.
         fn train(&mut self, start_us: u64, gap_us: u64, count: u64, rtt_us: u64) -> Option<u64> {
             (0..count).map(|n| n * gap_us).find(|after| {
                 self.ack(start_us + after, rtt_us);

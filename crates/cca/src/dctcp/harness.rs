@@ -11,11 +11,11 @@ use crate::{Controller, EcnFeedback, Setup};
 /// Which segments the link marks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Marking {
-    /// Those that find so many others waiting.
+    /// Segments that find this many others waiting.
     Step(u32),
-    /// This share of them, by chance.
+    /// This share of the segments, at random.
     Random(f64),
-    /// Each so-many-th one.
+    /// One of this many segments.
     Every(u64),
 }
 
@@ -117,7 +117,7 @@ impl<C: Controller> Link<C> {
         self.now = end;
     }
 
-    /// Tells `see` of each acknowledgement, after the controller of the flow has seen it.
+    /// Calls `see` after the flow's controller has processed each acknowledgement.
     pub(crate) fn watch(&mut self, span: Span, mut see: impl FnMut(usize, &Flow<C>)) {
         let end = self.now + span;
         while self.step(end, &mut see) {}

@@ -1,8 +1,8 @@
 //! Data Center TCP (RFC 8257), with the integer arithmetic of Linux 6.18.
 //!
-//! The share of marked segments of each window feeds a moving average, alpha; congestion reported
-//! by marks takes alpha / 2 of the window, once per window. Growth, loss, timeouts and idling are
-//! Reno's, of which the window is shared ([`crate::reno`]). Without ECN it is Reno.
+//! The share of marked segments of each window feeds a moving average, alpha; when marks report
+//! congestion, the window shrinks by alpha / 2, once per window. Growth, loss, timeouts and idling
+//! are Reno's, and so is the code of the window ([`crate::reno`]). Without ECN it behaves as Reno.
 
 #[cfg(test)]
 pub(crate) mod harness;
@@ -37,7 +37,7 @@ const MIN_CWND: u32 = 2;
 impl Algorithm for Config {
     type Controller = OrReno<Dctcp>;
 
-    /// DCTCP where ECN was agreed on, otherwise Reno.
+    /// DCTCP if the ends agreed on ECN, otherwise Reno.
     fn build(&self, setup: Setup) -> OrReno<Dctcp> {
         match setup.ecn {
             EcnFeedback::Off => OrReno::reno(setup),
@@ -63,7 +63,7 @@ pub struct Dctcp {
     next_seq: Option<u32>,
     old_delivered: u64,
     old_delivered_ce: u64,
-    /// The loss under repair has been answered.
+    /// The controller has already responded to the loss that is being repaired.
     is_loss_answered: bool,
 }
 
@@ -88,7 +88,7 @@ impl Dctcp {
         let delivered = ack.total_delivered - self.old_delivered;
         let delivered_ce = ack.total_delivered_ce.saturating_sub(self.old_delivered_ce);
         let shift_g = self.config.dctcp_shift_g;
-        // What is too small to be divided goes at once, or it would stay for ever.
+        // An alpha too small for the shift to lower is set to zero, or it would stay for ever.
         let decay = match self.alpha >> shift_g {
             0 => self.alpha,
             decay => decay,
@@ -100,7 +100,7 @@ impl Dctcp {
         self.old_delivered_ce = ack.total_delivered_ce;
     }
 
-    /// Loss during a reduction for marks: another one, which can't be undone.
+    /// A loss during a reduction for marks causes another reduction, which can't be undone.
     fn halve_again(&mut self, congestion: &Congestion) {
         let congestion = Congestion { kind: CongestionKind::Ecn, ..*congestion };
         let halved = self.halved();

@@ -1,10 +1,10 @@
-//! A scalable controller where the feedback it lives on was agreed, and Reno where it was not.
+//! A scalable controller if the ends agreed on the feedback that it needs, otherwise Reno.
 
 use crate::pass_on::pass_on;
 use crate::reno::{self, Reno};
 use crate::{Controller, Setup};
 
-/// What became of a connection that asked for `C`.
+/// The controller of a connection that asked for `C`.
 #[derive(Clone, Debug)]
 pub enum OrReno<C> {
     Scalable(C),

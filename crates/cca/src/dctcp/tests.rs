@@ -57,7 +57,7 @@ fn alpha_moves_a_sixteenth_of_the_way_to_the_mark_rate_of_each_window() {
     for _ in 0..200 {
         observe(&mut dctcp, 10, 250);
     }
-    // 256 less what whole parts of 1/1024 cannot reach.
+    // 256 minus what whole parts of 1/1024 cannot express.
     assert!((250..=271).contains(&dctcp.alpha), "{}", dctcp.alpha);
 }
 

@@ -1,4 +1,4 @@
-//! Which timeouts begin an episode of their own, and which belong to one that is being repaired.
+//! Whether a timeout begins an episode of its own or belongs to one that is being repaired.
 
 use crate::reno::window::Progress;
 use crate::{Ack, Congestion, CongestionKind, RecoveryState};
@@ -16,7 +16,7 @@ impl Episodes {
         self.progress.is_made_by(ack);
     }
 
-    /// Notes `congestion`. True if it is no part of an episode that was answered already.
+    /// Notes `congestion`. True if no earlier response covers its episode.
     pub(super) fn begin(&mut self, congestion: &Congestion) -> bool {
         let is_undisturbed =
             matches!(congestion.prior_state, RecoveryState::Open | RecoveryState::Disorder);

@@ -1,8 +1,8 @@
 //! Prague as the kernel module has it (L4STeam/linux, `net/ipv4/tcp_prague.c`, version 0.6, with its
 //! default settings: RTT independence "rate", no fallback for classic ECN queues).
 //!
-//! The window is whole segments and a carry, `cwnd_cnt`, that increases and reductions go into; at
-//! most one segment an acknowledgement moves from the carry to the window, also after a loss.
+//! The window is whole segments and a carry, `cwnd_cnt`. Increases and reductions change the carry;
+//! each acknowledgement moves at most one segment from the carry to the window, also after a loss.
 
 use sojourn_core::param::whole;
 use sojourn_core::{Rate, Span, Time};
@@ -30,7 +30,7 @@ sojourn_core::params! {
 const MIN_CWND: u32 = 2;
 const ALPHA_BITS: u32 = 20;
 const MAX_ALPHA: u64 = 1 << ALPHA_BITS;
-/// A segment in the carry.
+/// One segment, in units of the carry.
 const CWND_UNIT: u32 = ALPHA_BITS;
 const ONE_CWND: i64 = 1 << CWND_UNIT;
 /// Round-trip times are compared in units of 2⁷ µs.
@@ -40,7 +40,7 @@ const NO_THRESHOLD: u32 = u32::MAX;
 impl Algorithm for Config {
     type Controller = OrReno<PragueLinux>;
 
-    /// Prague where accurate feedback was agreed on, otherwise Reno.
+    /// Prague if the ends agreed on accurate feedback, otherwise Reno.
     fn build(&self, setup: Setup) -> OrReno<PragueLinux> {
         match setup.ecn {
             EcnFeedback::Accurate => OrReno::Scalable(PragueLinux::new(self.clone(), setup)),
@@ -136,7 +136,8 @@ impl PragueLinux {
         now.since(since).as_micros() >= self.target_rtt() << RTT_UNIT
     }
 
-    /// Unmarked segments add to the carry, whatever the state but loss; then the window follows it.
+    /// Unmarked segments add to the carry in every state but loss; then the window follows the
+    /// carry.
     fn update_cwnd(&mut self, ack: &Ack) {
         self.saw_ce |= ack.ce > 0;
         let mut acked = ack.delivered.saturating_sub(ack.ce);
@@ -170,7 +171,8 @@ impl PragueLinux {
         }
     }
 
-    /// A shorter round-trip time grows as slowly as the target's would, in segments and in rate.
+    /// If the round-trip time is shorter than the target, the window grows only as fast as with the
+    /// target, in segments and in rate.
     fn scale_increase(&mut self) {
         let target = self.target_rtt();
         let rtt = self.srtt.map_or(0, |srtt| srtt.as_micros() >> RTT_UNIT);
@@ -194,7 +196,7 @@ impl PragueLinux {
         {
             return;
         }
-        // Before the first mark nothing proves that there is anything on the path that marks.
+        // Before the first mark nothing shows that a queue on the path marks.
         if self.saw_ce {
             let shift_g = self.config.prague_shift_g;
             let delivered = ack.total_delivered - self.old_delivered;
@@ -219,7 +221,8 @@ impl PragueLinux {
         }
         self.cwr_stamp = now;
         let alpha = self.upscaled_alpha >> self.config.prague_shift_g;
-        // A share and a segment have the same unit. Half of it more takes the bias from rounding.
+        // A share and a segment have the same unit. The added 1 rounds to nearest, which avoids a
+        // bias.
         self.cwnd_cnt -= ((alpha * u64::from(self.cwnd) + 1) >> 1) as i64;
     }
 
@@ -249,7 +252,7 @@ impl PragueLinux {
 
 #[cfg(test)]
 impl PragueLinux {
-    /// Into congestion avoidance, with the given window and average.
+    /// Puts the controller into congestion avoidance, with the given window and average.
     pub(super) fn put(&mut self, cwnd: u32, alpha: f64) {
         (self.cwnd, self.ssthresh) = (cwnd, cwnd);
         let scale = (MAX_ALPHA << self.config.prague_shift_g) as f64;
@@ -315,7 +318,7 @@ impl Controller for PragueLinux {
 
     fn on_undo(&mut self, _undo: &Undo) {
         if let Some(prior_ssthresh) = self.prior_ssthresh.take() {
-            // What of the halving is not carried out yet goes into the carry twice.
+            // The undo doubles what of the halving is still in the carry.
             self.cwnd_cnt += self.cwnd_cnt - self.loss_cwnd_cnt;
             self.cwnd = self.cwnd.max(self.loss_cwnd);
             self.ssthresh = self.ssthresh.max(prior_ssthresh);
@@ -339,7 +342,7 @@ impl Controller for PragueLinux {
         Quantum::Segments(self.max_tso_burst.max(self.config.min_tso_segs))
     }
 
-    /// A module with its own `cong_control` does its own reducing.
+    /// A module that has its own `cong_control` also does its own reductions.
     fn uses_prr(&self) -> bool {
         false
     }

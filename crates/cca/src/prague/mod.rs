@@ -2,11 +2,11 @@
 //! (RFC 9330, RFC 9331).
 //!
 //! Like DCTCP it cuts the window by half of the average share of marked segments, alpha. Unlike
-//! DCTCP it goes on increasing in between, counts a short round-trip time as a longer, virtual one,
-//! and paces. It takes accurate feedback; without it, it is Reno.
+//! DCTCP it keeps increasing in between, counts a short round-trip time as a longer, virtual one,
+//! and paces. It needs accurate feedback; without it, it behaves as Reno.
 //!
-//! Three are built: the draft here, the kernel module in [`linux`], and the library udp_prague in
-//! [`udp`]. They share no arithmetic, for that is where they differ.
+//! There are three: the draft here, the kernel module in [`linux`], and the library udp_prague in
+//! [`udp`]. They share no arithmetic, because their arithmetic differs.
 
 mod episodes;
 pub mod linux;
@@ -39,7 +39,7 @@ sojourn_core::params! {
 impl Algorithm for Config {
     type Controller = OrReno<Prague>;
 
-    /// Prague where accurate feedback was agreed on, otherwise Reno (section 2.3.1).
+    /// Prague if the ends agreed on accurate feedback, otherwise Reno (section 2.3.1).
     fn build(&self, setup: Setup) -> OrReno<Prague> {
         match setup.ecn {
             EcnFeedback::Accurate => OrReno::Scalable(Prague::new(self.clone(), setup)),
@@ -68,12 +68,12 @@ pub struct Prague {
     ce: u64,
     /// The present round ends when this is acknowledged.
     round_end: Option<u32>,
-    /// The marks are averaged at the first acknowledgement after this.
+    /// The mark rate is averaged at the first acknowledgement after this.
     alpha_end: Option<u32>,
     /// Rounds since slow start.
     rounds: u32,
     srtt: Span,
-    /// When the window was last cut, for loss or for marks, and by how much for marks.
+    /// When the window was last cut, for loss or for marks, and how much marks took.
     last_cut: Option<(Time, f64)>,
     episodes: Episodes,
     /// A loss is being repaired.
@@ -169,7 +169,7 @@ impl Prague {
         self.last_cut = Some((now, cut));
     }
 
-    /// Section 2.4.3: cwnd += unmarked · ai_per_rtt / cwnd, also right after a decrease.
+    /// Section 2.4.3: cwnd += unmarked · ai_per_rtt / cwnd, even right after a decrease.
     fn increase(&mut self, ack: &Ack) {
         let mut unmarked = f64::from(ack.delivered.saturating_sub(ack.ce));
         if unmarked == 0.0 || self.in_loss || !ack.is_cwnd_limited {
@@ -183,7 +183,8 @@ impl Prague {
         self.cwnd += unmarked * self.ai_per_rtt() / self.cwnd;
     }
 
-    /// Section 2.4.4: a short round-trip time grows by a segment per virtual one, in rate as well.
+    /// Section 2.4.4: with a short round-trip time the window grows by a segment per virtual one;
+    /// in rate as well.
     fn ai_per_rtt(&self) -> f64 {
         if self.rounds < self.config.rtt_rounds || self.srtt >= self.config.rtt_virt_min {
             return 1.0;
@@ -196,8 +197,8 @@ impl Prague {
         self.last_cut.is_some_and(|(at, _)| now.since(at) < self.rtt_virt())
     }
 
-    /// Section 2.4.1: as Reno, and a cut for marks within the last virtual round-trip time counts
-    /// towards it.
+    /// Section 2.4.1: halves as Reno does, less what marks took within the last virtual round-trip
+    /// time.
     fn halve(&mut self, now: Time) {
         let credit = match self.last_cut {
             Some((_, cut)) if self.has_cut_lately(now) => cut,
@@ -256,7 +257,8 @@ impl Controller for Prague {
     fn on_congestion(&mut self, congestion: &Congestion) {
         let is_new = self.episodes.begin(congestion);
         match congestion.kind {
-            // What marks take is decided with the acknowledgement that brings them.
+            // The response to marks is decided when the acknowledgement that reports them is
+            // processed.
             CongestionKind::Ecn => self.prior = None,
             CongestionKind::Loss => match congestion.prior_state {
                 RecoveryState::Recovery => {}
@@ -272,7 +274,7 @@ impl Controller for Prague {
                     self.halve(congestion.now);
                 }
                 self.cwnd = f64::from(congestion.in_flight.saturating_add(1));
-                // From here slow start leads back to the threshold.
+                // From here on slow start grows to the threshold.
                 self.in_loss = false;
                 self.is_loss_answered = true;
             }
@@ -291,7 +293,7 @@ impl Controller for Prague {
         }
     }
 
-    /// Rounded up, so that it is the pace that limits.
+    /// Rounded up, so that the pace limits and not the window.
     #[inline]
     fn cwnd(&self) -> u32 {
         libm::ceil(self.cwnd) as u32
@@ -312,7 +314,7 @@ impl Controller for Prague {
         Quantum::Segments(burst.clamp(1, 1 << 16) as u32)
     }
 
-    /// Loss is Reno's business; marks leave the window as it is.
+    /// Reno handles losses; marks do not reduce the window through the transport.
     fn uses_prr(&self) -> bool {
         self.in_loss
     }

@@ -1,4 +1,4 @@
-//! The three, side by side where they agree.
+//! Tests of all three Pragues, side by side where they agree.
 
 use proptest::prelude::*;
 use sojourn_core::{Params, Words};
@@ -104,7 +104,7 @@ fn draft_at(text: &str, rtt: Span, cwnd: f64, alpha: f64) -> Rounds<Prague> {
     rounds.cc.ssthresh = cwnd;
     rounds.feed(0, 0);
     rounds.cc.alpha = Some(alpha);
-    // It stays for long enough.
+    // No update of alpha during the test.
     rounds.cc.alpha_end = Some(1_000_000);
     rounds
 }
@@ -115,8 +115,8 @@ fn assert_near(value: f64, expected: f64, tolerance: f64) {
 
 // Steady state
 
-/// Marks per virtual round-trip time that `controller` settles at, where each segment is marked
-/// with probability `p` and nothing else limits.
+/// Marks per virtual round-trip time at which `controller` settles, if each segment is marked with
+/// probability `p` and nothing else limits.
 fn marks_per_round<C: Controller>(controller: C, rtt: Span, p: f64) -> f64 {
     let mut link = Link::new(Rate::UNLIMITED, Marking::Random(p));
     link.add(controller, rtt, Time::ZERO);
@@ -127,8 +127,9 @@ fn marks_per_round<C: Controller>(controller: C, rtt: Span, p: f64) -> f64 {
     link.throughput(0) * link.mark_rate(0) * rtt.max(MS * 25).as_secs_f64()
 }
 
-/// A window of 2 / p has two marks per round trip. A cut waits for the first mark after a round, which
-/// by chance takes p⁻¹ segments more: with x marks per round, x / 2 = 1 + 1 / x, so x = 1 + √3.
+/// A window of 2 / p has two marks per round trip. A cut waits for the first mark after a round,
+/// which at random takes p⁻¹ segments more: with x marks per round, x / 2 = 1 + 1 / x, so x = 1 +
+/// √3.
 #[test]
 fn it_settles_at_two_marks_per_virtual_round_trip_and_what_the_next_mark_waits_for() {
     let expected = 1.0 + 3.0_f64.sqrt();
@@ -146,7 +147,7 @@ fn it_settles_at_two_marks_per_virtual_round_trip_and_what_the_next_mark_waits_f
     }
 }
 
-/// Where marks come at even distances and exactly two fit a round, nothing has to wait.
+/// Where marks come at even distances and exactly two fit a round, no cut has to wait.
 #[test]
 fn evenly_spaced_marks_keep_the_window_between_2_and_2_73_over_p() {
     fn marks<C: Controller>(controller: C) -> f64 {
@@ -162,7 +163,7 @@ fn evenly_spaced_marks_keep_the_window_between_2_and_2_73_over_p() {
     }
 }
 
-/// RFC 9331 section 4.3: at the same mark rate, rates are equal below 25 ms.
+/// RFC 9331 section 4.3: at the same mark rate, flows below 25 ms have equal rates.
 #[test]
 fn short_round_trip_times_have_no_advantage() {
     let rate = |rtt: u64, which: usize| {
@@ -186,7 +187,7 @@ fn short_round_trip_times_have_no_advantage() {
     }
 }
 
-/// Before the 500th round they still have.
+/// Before the 500th round shares still depend on the round-trip time.
 #[test]
 fn in_the_first_rounds_the_real_round_trip_time_counts() {
     let rate = |rtt: u64| {

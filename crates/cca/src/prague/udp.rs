@@ -1,9 +1,10 @@
 //! Prague as the library udp_prague has it (L4STeam/udp_prague, `prague_cc.cpp`, revision 9a5c6d8),
 //! for bulk transfer.
 //!
-//! Window and rate are two faces of one state: the window leads, except on paths so short that the
-//! round-trip time says nothing, where the rate does. There is no slow start: after enough virtual
-//! round-trip times without marks the increase grows with the rate, by a millisecond of queue each.
+//! Window and rate describe one state. The window is kept and the rate derived, except on paths so
+//! short that the round-trip time says nothing; there the rate is kept. There is no slow start:
+//! after enough virtual round-trip times without marks the increase grows with the rate, by a
+//! millisecond of queue in each.
 
 use sojourn_core::{Rate, Span, Time};
 
@@ -37,7 +38,7 @@ const ALPHA_SHIFT: u32 = 4;
 impl Algorithm for Config {
     type Controller = OrReno<PragueUdp>;
 
-    /// Prague where accurate feedback was agreed on, otherwise Reno.
+    /// Prague if the ends agreed on accurate feedback, otherwise Reno.
     fn build(&self, setup: Setup) -> OrReno<PragueUdp> {
         match setup.ecn {
             EcnFeedback::Accurate => OrReno::Scalable(PragueUdp::new(self.clone(), setup)),
@@ -50,7 +51,7 @@ impl Algorithm for Config {
     }
 }
 
-/// What may be done about congestion.
+/// The response to congestion that is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// The first acknowledgement will set the window.
@@ -62,21 +63,22 @@ enum State {
     InCwr(Cut),
 }
 
-/// A cut is over when all sent before it has been heard of, and a virtual round-trip time later.
+/// A cut is over when everything sent before it has been reported on, and a virtual round-trip time
+/// has passed since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cut {
     at: Time,
     packets_sent: u64,
 }
 
-/// What leads.
+/// Which of window and rate is kept; the other is derived from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leader {
     Window,
     Rate,
 }
 
-/// What a loss took.
+/// How much a loss took.
 #[derive(Clone, Copy, Debug)]
 enum LostShare {
     Window(f64),
@@ -92,7 +94,7 @@ pub struct PragueUdp {
     leader: Leader,
     fractional_window: f64,
     pacing_rate: f64,
-    /// What is paced in the present half of a virtual round-trip time.
+    /// The rate that is paced in the present half of a virtual round-trip time.
     paced_rate: f64,
     packet_window: u32,
     packet_burst: u32,
@@ -157,7 +159,7 @@ impl PragueUdp {
         self.srtt.max(Span::from_micros(1)).as_secs_f64()
     }
 
-    /// Changes the leader; the rate stays as it is.
+    /// Chooses the leader; the rate stays as it is.
     fn choose_leader(&mut self) {
         let pacing_interval = self.packet_size / self.pacing_rate;
         if self.srtt <= self.config.rate_mode_rtt || self.srtt_secs() <= pacing_interval {
@@ -191,7 +193,8 @@ impl PragueUdp {
     }
 
     fn reduce_for_loss(&mut self, now: Time, sent: u64) {
-        // Virtual round-trip times in which a flow of the reference would be back at the bottleneck.
+        // The virtual round-trip times after which a flow with the reference round-trip time would
+        // be back at the bottleneck.
         let ratio = self.config.ref_rtt.as_secs_f64() / self.vrtt().as_secs_f64();
         let segments = self.pacing_rate / 2.0 / self.packet_size;
         let steps = (segments * ratio * self.config.ref_rtt.as_secs_f64()) as i64;
@@ -242,7 +245,7 @@ impl PragueUdp {
         self.state = State::InCwr(Cut { at: now, packets_sent: sent });
     }
 
-    /// Window and rate follow whichever leads.
+    /// Derives the window or the rate from the leader.
     fn align(&mut self, now: Time) {
         if self.leader == Leader::Window {
             self.pacing_rate = self.fractional_window / self.srtt_secs();
@@ -315,7 +318,8 @@ impl Controller for PragueUdp {
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) {
-        // Losses and marks are answered with the acknowledgement that tells of them.
+        // Losses and marks get their response when the acknowledgement that reports them is
+        // processed.
         if congestion.kind != CongestionKind::Timeout {
             return;
         }

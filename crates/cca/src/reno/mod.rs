@@ -1,7 +1,7 @@
 //! NewReno (RFC 5681), counted in segments as Linux counts it.
 //!
 //! Source: RFC 5681 sections 3.1, 3.2 and 4.1, RFC 2861; the accounting is that of Linux 6.18.
-//! The window itself is in `window`, which CUBIC as in Linux shares.
+//! The window itself is in `window`, which `cubic-linux` shares.
 
 pub(crate) mod window;
 
@@ -12,7 +12,7 @@ use crate::{Ack, Algorithm, Congestion, Controller, Restart, Setup};
 use window::{Window, left_to_window};
 
 sojourn_core::params! {
-    /// Reno has nothing to set.
+    /// Reno has no parameters.
     pub struct Config: "reno", "NewReno (RFC 5681), counting as Linux does" {}
 }
 

@@ -179,7 +179,7 @@ fn an_unused_window_goes_half_the_way_to_what_was_used() {
     assert_eq!(reno.cwnd(), 42, "no less than the initial window counts as used");
 }
 
-/// RFC 9438 section 5.2 prints the same windows for AIMD.
+/// RFC 9438 section 5.2 has the same windows for AIMD.
 #[test]
 fn the_average_window_follows_the_inverse_root_of_loss() {
     for (period, expected) in [(1_000, 38.0), (10_000, 120.0), (100_000, 379.0)] {
@@ -193,7 +193,7 @@ fn the_average_window_follows_the_inverse_root_of_loss() {
     }
 }
 
-/// Halving leaves a path's worth in flight where a path's worth fits the buffer.
+/// With a buffer of one BDP, halving the window still leaves one BDP in flight.
 #[test]
 fn a_buffer_of_one_path_keeps_the_link_busy() {
     let mut path = Path::new(reno(), &setup(), Span::from_millis(50));

@@ -3,7 +3,7 @@
 
 use crate::{Ack, Congestion, CongestionKind, RecoveryState, Restart};
 
-/// Window, threshold and what is needed to take a reduction back.
+/// Window, threshold and what an undo needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
     cwnd: u32,
@@ -13,7 +13,7 @@ pub(crate) struct Window {
     cwnd_cnt: u32,
     initial_cwnd: u32,
     prior_cwnd: u32,
-    /// `None` when the last reduction can't be taken back.
+    /// `None` if the last reduction can't be undone.
     prior_ssthresh: Option<u32>,
     /// Next sequence number to be sent when the last reduction began.
     high_seq: Option<u32>,
@@ -56,8 +56,8 @@ impl Window {
         self.ssthresh = self.cwnd;
     }
 
-    /// Takes note of `ack`, of every one, and tells whether the window may grow by it: it was the
-    /// limit, nothing is being reduced, and the acknowledgement is no duplicate.
+    /// Processes every acknowledgement, and tells whether the window may grow by it: the window was
+    /// the limit, no reduction is under way, and the acknowledgement is no duplicate.
     #[inline]
     pub(crate) fn may_grow(&mut self, ack: &Ack) -> bool {
         self.progress.is_made_by(ack) && ack.is_cwnd_limited && !ack.state.is_reducing()
@@ -80,7 +80,7 @@ impl Window {
     #[inline]
     pub(crate) fn increase_every(&mut self, every: u32, delivered: u32) {
         let every = every.max(1);
-        // Credit earned at a slower pace is worth one segment, however much of it there is.
+        // Credit that was earned at a slower pace is worth at most one segment.
         if self.cwnd_cnt >= every {
             self.cwnd_cnt = 0;
             self.cwnd = self.cwnd.saturating_add(1);
@@ -110,7 +110,7 @@ impl Window {
     pub(crate) fn reduce(&mut self, congestion: &Congestion, ssthresh: Option<u32>) {
         let is_timeout = congestion.kind == CongestionKind::Timeout;
         if let Some(ssthresh) = ssthresh {
-            // What ECN-Echo reported was no misunderstanding.
+            // A mark is never spurious, so its reduction can't be undone.
             self.prior_ssthresh = (congestion.kind != CongestionKind::Ecn)
                 .then(|| self.remembered_ssthresh(congestion.prior_state));
             self.prior_cwnd = self.cwnd;
@@ -162,7 +162,7 @@ impl Window {
         }
     }
 
-    /// The threshold under which the present window could be regained: three quarters of it.
+    /// The threshold from which the present window can be regained: three quarters of it.
     fn remembered_ssthresh(&self, state: RecoveryState) -> u32 {
         if state.is_reducing() {
             self.ssthresh
@@ -172,7 +172,7 @@ impl Window {
     }
 }
 
-/// The methods of [`Controller`](crate::Controller) that are only its field `window`'s.
+/// The methods of [`Controller`](crate::Controller) that only call the field `window`.
 macro_rules! left_to_window {
     () => {
         fn on_undo(&mut self, _undo: &$crate::Undo) {
@@ -209,7 +209,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Whether `ack` acknowledges cumulatively what none before it did.
+    /// Whether `ack` cumulatively acknowledges more than any before it.
     #[inline]
     pub(crate) fn is_made_by(&mut self, ack: &Ack) -> bool {
         let advances = ack.cumulative > 0 || self.snd_una.is_some_and(|una| una != ack.snd_una);

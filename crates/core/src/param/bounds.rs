@@ -11,7 +11,7 @@ use crate::{Bytes, Rate, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bounds {
-    /// Whatever its form can hold.
+    /// Everything that its form can hold.
     Any,
     Whole {
         least: i64,
@@ -35,7 +35,7 @@ pub enum Bounds {
     },
     /// One of these words.
     Words(&'static [&'static str]),
-    /// What no range says, in words.
+    /// A restriction that is no range, in words.
     Said(&'static str),
 }
 

@@ -8,14 +8,14 @@ use super::{Bounds, Param, ParamKind, Style, number, time, whole};
 use crate::words::{Words, number_in};
 use crate::{Bytes, Rate, Span, SpecError};
 
-/// How a value is read, checked and printed. A type is its own form, or another type stands for
-/// one, such as [`Maybe`] for a value that may be left out.
+/// How a value is read, checked and printed. A type is its own form, or uses another type as its
+/// form, such as [`Maybe`] for a value that may be left out.
 pub trait Form {
     type Value: Clone + fmt::Debug + PartialEq;
 
     const KIND: ParamKind;
 
-    /// What is allowed where the parameter says nothing of its own.
+    /// What is allowed if the parameter has no bounds of its own.
     const BOUNDS: Bounds = Bounds::Any;
 
     /// The words that stand for the values, where a word stands alone.
@@ -27,7 +27,7 @@ pub trait Form {
     /// It is no such value, or out of the parameter's bounds.
     fn read(text: &str, param: &Param) -> Result<Self::Value, SpecError>;
 
-    /// Reads the parameter that `word` begins, with its value if one must follow.
+    /// Reads the parameter that `word` begins, and its value if one must follow.
     ///
     /// # Errors
     /// As [`Form::read`], or the value is missing.
@@ -37,12 +37,12 @@ pub trait Form {
         Self::read(words.value(word)?, &Param { name, ..*param })
     }
 
-    /// The value where nothing is written.
+    /// The value if nothing is written.
     fn by_default(param: &Param) -> Self::Value {
         Self::read(param.default, param).expect("a default is written as its form wants it")
     }
 
-    /// Refuses a value out of the parameter's bounds, which may have been set by code.
+    /// Refuses a value out of the parameter's bounds; code may have set it.
     ///
     /// # Errors
     /// Names the parameter, the value and what is allowed.
@@ -53,7 +53,7 @@ pub trait Form {
     /// The value as [`Form::read`] reads it.
     fn show(value: &Self::Value, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 
-    /// Name and value as [`Form::take`] reads them, after a blank.
+    /// Name and value as [`Form::take`] reads them, with a blank in front.
     fn write(
         value: &Self::Value,
         param: &Param,
@@ -175,7 +175,7 @@ impl<T: Choice> Form for T {
 impl Form for u32 {
     type Value = Self;
     const KIND: ParamKind = ParamKind::Count;
-    /// Of rounds, segments or events, at least one.
+    /// A number of rounds, segments or events, at least one.
     const BOUNDS: Bounds = whole(1, 1_000_000);
 
     fn read(text: &str, param: &Param) -> Result<Self, SpecError> {
@@ -263,7 +263,7 @@ quantity!(
     Span,
     ParamKind::Span,
     hold_time,
-    /// Longer than any run, and far from overflow.
+    /// Longer than any run, and small enough that sums do not overflow.
     const BOUNDS: Bounds = time(Self::from_nanos(0), Self::from_secs(1_000_000));
 );
 quantity!(Rate, ParamKind::Rate, hold_rate);
@@ -326,7 +326,7 @@ impl Form for Switch {
     }
 }
 
-/// A value that may be left out, in form `F` where it is not.
+/// A value that may be left out; if it is there, it has form `F`.
 #[derive(Clone, Copy, Debug)]
 pub struct Maybe<F>(PhantomData<F>);
 
@@ -366,7 +366,7 @@ impl<F: Form> Form for Maybe<F> {
     }
 }
 
-/// The error for a text that is no value in the parameter's bounds.
+/// The error for a text that is not a value within the parameter's bounds.
 pub(crate) fn not_allowed(text: &str, param: &Param) -> SpecError {
     SpecError::new(format!("'{}' is '{text}'", param.name)).allow(param.bounds.allowed())
 }

@@ -7,7 +7,7 @@ pub enum Style {
     Equals,
     /// `name value`, as `tc` writes.
     Blank,
-    /// `name=value` for what is not the default: the form that names a run.
+    /// `name=value` for parameters that differ from their default: this form names a run.
     Canonical,
 }
 
@@ -19,7 +19,7 @@ impl Style {
         }
     }
 
-    /// Whether this is printed.
+    /// Whether this style prints the parameter.
     pub fn shows(self, param: &Param, is_default: bool) -> bool {
         !is_default || (self != Self::Canonical && !param.is_quiet)
     }

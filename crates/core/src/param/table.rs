@@ -1,4 +1,4 @@
-//! A table of parameters and the struct that is made of it.
+//! A table of parameters and the struct that is made from it.
 
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -9,7 +9,7 @@ use crate::words::Words;
 
 /// Parameters with their values: what [`params!`](crate::params) makes.
 pub trait Params: Clone + fmt::Debug + Default + PartialEq {
-    /// What a user calls it.
+    /// The name by which a user calls it.
     const NAME: &'static str;
 
     /// What it is, in a line.
@@ -18,7 +18,8 @@ pub trait Params: Clone + fmt::Debug + Default + PartialEq {
     /// The parameters, in the order in which they are printed.
     const PARAMS: &'static [Param];
 
-    /// Takes in the parameter that `word` begins, with its value from `words`; false if it is none.
+    /// Reads the parameter that `word` begins, with its value from `words`; false if `word` begins
+    /// none.
     ///
     /// # Errors
     /// Its value is missing or out of bounds.
@@ -30,7 +31,7 @@ pub trait Params: Clone + fmt::Debug + Default + PartialEq {
     /// Names the parameter, its value and what is allowed.
     fn check(&self) -> Result<(), SpecError>;
 
-    /// Says why a word is refused that is known elsewhere.
+    /// Refuses, with a reason, a word that is known elsewhere.
     ///
     /// # Errors
     /// It is such a word.
@@ -71,7 +72,7 @@ pub trait Params: Clone + fmt::Debug + Default + PartialEq {
         Ok(params)
     }
 
-    /// The same with parameter `name` set to what `text` says; both as in a file.
+    /// The same with parameter `name` set to the value in `text`; both as in a file.
     ///
     /// # Errors
     /// As [`Params::parse`].
@@ -84,15 +85,15 @@ pub trait Params: Clone + fmt::Debug + Default + PartialEq {
     }
 }
 
-/// Makes a struct of a table of parameters, and all that follows from one.
+/// Makes a struct, and all that is derived from it, from a table of parameters.
 ///
-/// A line reads `field: Type = "default", "what it does";`, with bounds of its own
-/// `field: Type = "default", BOUNDS, "what it does";`, in another form than the type's own
-/// `field: Type as Form = …`, and with a parameter that was defined elsewhere, or bears another
-/// name than the field, `field: Type = PARAM;`. The default is written as a user would write it.
+/// A line reads `field: Type = "default", "what it does";`, with bounds of its own `field: Type =
+/// "default", BOUNDS, "what it does";`, in another form than the type's own `field: Type as Form =
+/// …`, and with a parameter that is defined elsewhere, or has another name than the field, `field:
+/// Type = PARAM;`. The default is written as a user would write it.
 ///
-/// `check FUNCTION` after the description looks at values that must fit each other, `refuse FUNCTION`
-/// says why words are left out that are known elsewhere.
+/// `check FUNCTION` after the description checks values that must fit each other. `refuse FUNCTION`
+/// says why words that are known elsewhere are refused here.
 ///
 /// ```
 /// use sojourn_core::param::{Params, number, whole};

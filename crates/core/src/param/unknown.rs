@@ -1,4 +1,4 @@
-//! What is told of parameters and values that are not there.
+//! Errors for parameters and values that do not exist.
 
 use alloc::format;
 use alloc::string::String;

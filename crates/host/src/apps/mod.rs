@@ -1,5 +1,5 @@
-//! Applications. Those over TCP decide what the connection has to send; the others send packets
-//! of their own.
+//! Applications. Those over TCP decide what the connection has to send; the others send their own
+//! packets.
 
 pub mod arrivals;
 mod ping;

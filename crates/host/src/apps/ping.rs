@@ -6,7 +6,7 @@ use crate::bounds::{LONGEST, within};
 use crate::tcp::Endpoints;
 use crate::{Around, Endpoint};
 
-/// As `ping -i INTERVAL -s SIZE` would be told.
+/// The options of `ping -i INTERVAL -s SIZE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PingConfig {
     pub interval: Span,
@@ -22,7 +22,7 @@ impl Default for PingConfig {
 
 impl PingConfig {
     /// # Errors
-    /// Requests so often that a run would not end, or a packet that no IP packet can be.
+    /// Requests so frequent that a run would not end, or a length that no IP packet has.
     pub fn check(&self) -> Result<(), SpecError> {
         within("interval", self.interval, Span::from_micros(1), LONGEST)?;
         within("ip_len", self.ip_len, 28, 65_535)

@@ -20,12 +20,12 @@ pub struct UdpConfig {
 
 impl UdpConfig {
     /// # Errors
-    /// Frames so often that a run would not end, or that can't be cut into so many datagrams.
+    /// Frames so frequent that a run would not end, or that can't be cut into that many datagrams.
     pub fn check(&self) -> Result<(), SpecError> {
         within("interval", self.interval, Span::from_nanos(10), LONGEST)?;
         within("header", self.header, 20, 200)?;
         within("frame", self.frame, 1, 60_000_000)?;
-        // Every datagram has a byte at least, and fits an IP packet.
+        // Every datagram has at least one byte and fits an IP packet.
         within("datagrams", self.datagrams, self.frame.div_ceil(65_535 - self.header), self.frame)
     }
 }
@@ -59,7 +59,7 @@ impl Endpoint for Udp {
             return None;
         }
         let UdpConfig { interval, frame, datagrams, header } = self.config;
-        // The first datagrams take the remainder, a byte each.
+        // The first datagrams take one byte each of the remainder.
         let payload = frame / datagrams + u32::from(self.part < frame % datagrams);
         let body = Body::Datagram {
             number: self.number,
@@ -81,7 +81,7 @@ impl Endpoint for Udp {
     }
 }
 
-/// The receiving end: it takes what comes.
+/// The receiving end, which accepts every datagram.
 #[derive(Clone, Debug)]
 pub struct UdpSink {
     header: u32,

@@ -1,24 +1,24 @@
-//! Accurate ECN (RFC 9768): the counters at both ends, and what the sender makes of the three bits
-//! and the option that it gets to see of them.
+//! Accurate ECN (RFC 9768): the counters at both ends, and how the sender reconstructs them from
+//! the three bits and the option that it receives.
 
 use sojourn_core::{CeBytes, Ecn, TcpEcn};
 
 /// Both ends count marked packets from here (section 3.2.1).
 const FIRST_CEP: u8 = 5;
 pub(super) const FIRST_ACE: TcpEcn = TcpEcn::from_bits(FIRST_CEP);
-/// The field goes round after so many.
+/// The field wraps after this many.
 const DIVACE: u32 = 8;
-/// The receiver acknowledges at the latest after so many marks (section 3.2.2.5.1).
+/// The receiver acknowledges at the latest after this many marks (section 3.2.2.5.1).
 const MOST_UNTOLD: u32 = 2;
 
 /// What the receiver counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counters {
-    /// Marked packets, modulo what the field can tell.
+    /// Marked packets, modulo 2⁸.
     cep: u8,
     /// Marked bytes, modulo 2³².
     pub(super) ceb: u32,
-    /// Marked packets since the last acknowledgement.
+    /// Marks since the last acknowledgement.
     untold: u32,
     last: Ecn,
 }
@@ -30,8 +30,8 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// Data arrived. True if it has to be acknowledged at once: a change of the codepoint (as on
-    /// Linux, any change), or enough marks (section 3.2.2.5.1).
+    /// Data arrived. True if it must be acknowledged at once: because the codepoint changed (as on
+    /// Linux, in either direction), or because there are enough marks (section 3.2.2.5.1).
     pub(super) fn on_data(&mut self, ecn: Ecn, segments: u32, bytes: u32) -> bool {
         let has_changed = ecn != core::mem::replace(&mut self.last, ecn);
         if ecn == Ecn::Ce {
@@ -42,7 +42,7 @@ impl Counters {
         has_changed || self.untold >= MOST_UNTOLD
     }
 
-    /// What an acknowledgement tells.
+    /// What an acknowledgement reports.
     pub(super) fn tell(&mut self) -> TcpEcn {
         self.untold = 0;
         TcpEcn::from_bits(self.cep)
@@ -54,18 +54,18 @@ impl Counters {
 pub(super) struct Marks {
     /// `s.cep`, modulo 256.
     cep: u8,
-    /// `s.ceb` as the last option told, and marked packets counted without one since.
+    /// `s.ceb` as the last option reported it, and marked packets counted without an option since.
     ceb: CeBytes,
     counted_since: u32,
     /// Moving average of the segments that an acknowledgement covers, in 1/64.
     coverage: u32,
 }
 
-/// What an acknowledgement told of marks.
+/// What an acknowledgement reported of marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Told {
     pub(super) marked: u32,
-    /// More bytes are marked but no packet: something on the way changes one of the counters
+    /// More bytes are marked but no packet: a device on the path changes one of the counters
     /// (section 3.2.3.2.5).
     pub(super) is_inconsistent: bool,
 }
@@ -109,16 +109,16 @@ impl Marks {
         let safer = delivered - (delivered - d_cep) % DIVACE;
         match d_ceb {
             Some(0) => d_cep,
-            // The bytes of so many packets tell how often the field went round, as on Linux.
+            // The bytes of that many packets show how often the field wrapped, as on Linux.
             Some(d_ceb) if delivered >= 2 * DIVACE => {
                 let packets = d_ceb.div_ceil(mss);
                 (d_cep + packets / DIVACE * DIVACE).min(safer)
             }
-            // Appendix A.2.2: the smaller count unless its segments were too large, or those of
-            // the greater one not too small.
+            // Appendix A.2.2: the smaller count, unless its segments would be larger than possible,
+            // or those of the greater count would not be too small.
             Some(d_ceb) if d_ceb <= mss * d_cep && d_ceb < safer * mss / 2 => d_cep,
             Some(_) => safer,
-            // Where acknowledgements are always that rare, no run of them is missing (appendix
+            // Where acknowledgements are always that rare, none of them is missing (appendix
             // A.2.1).
             None if self.coverage > USUAL_COVERAGE => d_cep,
             None => safer,
@@ -137,6 +137,6 @@ impl Marks {
     }
 }
 
-/// The average moves by 1/64, and is well below a round of the field up to four (Linux).
+/// The average moves by 1/64; up to four segments count as well below a wrap of the field (Linux).
 const COVERAGE_BITS: u32 = 6;
 const USUAL_COVERAGE: u32 = 4 << COVERAGE_BITS;

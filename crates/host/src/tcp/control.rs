@@ -1,12 +1,12 @@
-//! The congestion controller and what it says at the moment.
+//! The congestion controller and its present answers.
 
 use sojourn_cca::{
     Ack, Cca, Congestion, Controller, Lost, Outputs, Quantum, Restart, Sent, Setup, Undo,
 };
 use sojourn_core::{Rate, Span, Time};
 
-/// A controller is asked once after everything that may change its mind, because the transport
-/// looks at its window and rate several times for every packet.
+/// The controller is asked once after everything that may change its answers, because the transport
+/// reads its window and rate several times for every packet.
 pub(super) struct Control {
     cca: Cca,
     says: Outputs,
@@ -67,7 +67,7 @@ impl Control {
         self.cca.round_count()
     }
 
-    /// Sending changes nothing of what a controller says.
+    /// Sending changes none of the controller's answers.
     #[inline]
     pub(super) fn on_sent(&mut self, sent: &Sent) {
         self.cca.on_sent(sent);

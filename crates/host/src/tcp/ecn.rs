@@ -1,5 +1,5 @@
 //! Explicit congestion notification: what the two ends agree on in the handshake (RFC 9768 section
-//! 3.1, RFC 3168 section 6.1.1), and what the packets of each end bear afterwards.
+//! 3.1, RFC 3168 section 6.1.1), and what each end's packets carry afterwards.
 
 use sojourn_cca::{EcnFeedback, EcnRequest};
 use sojourn_core::{AckBody, Ecn, EcnMode, TcpEcn};
@@ -12,7 +12,7 @@ pub enum EcnOffer {
     Off,
     /// RFC 3168.
     Classic,
-    /// RFC 9768, or what of RFC 3168 the other end has.
+    /// RFC 9768, or as much of RFC 3168 as the other end supports.
     Accurate,
 }
 
@@ -24,12 +24,12 @@ pub enum EcnSupport {
     Classic,
     /// RFC 3168, echoing as RFC 8257 section 3.2 says.
     MarkByMark,
-    /// RFC 9768 and RFC 3168; the latter with the echo that the congestion control of the
-    /// connection wants.
+    /// RFC 9768 and RFC 3168; the latter with the echo that the connection's congestion control
+    /// asks for.
     Accurate,
 }
 
-/// How the receiver tells of marks.
+/// How the receiver reports marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Echo {
     #[default]
@@ -43,7 +43,7 @@ pub(super) enum Echo {
 }
 
 impl EcnOffer {
-    /// What a controller asks for by itself.
+    /// What a controller asks for if the flow sets nothing.
     pub(super) fn following(request: EcnRequest) -> Self {
         match request {
             EcnRequest::Host => Self::Off,
@@ -52,8 +52,9 @@ impl EcnOffer {
         }
     }
 
-    /// The flags of a request that was sent `repeats` times before. A path may drop what it does
-    /// not know, so it is left out in time (RFC 9768 section 3.1.4.1, RFC 3168 section 6.1.1.1).
+    /// The flags of a request that was sent `repeats` times before. A path may drop requests with
+    /// flags that it does not know, so later repetitions leave them out (RFC 9768 section 3.1.4.1,
+    /// RFC 3168 section 6.1.1.1).
     pub(super) fn flags(self, repeats: u32) -> TcpEcn {
         TcpEcn::from_bits(match self {
             Self::Classic if repeats == 0 => 0b011,
@@ -62,12 +63,12 @@ impl EcnOffer {
         })
     }
 
-    /// RFC 9768 table 2 and section 3.1.3, read by the one who asked.
+    /// RFC 9768 table 2 and section 3.1.3, as the requesting end reads the answer.
     pub(super) fn agreed(self, answer: TcpEcn) -> EcnFeedback {
         match (self, answer.bits()) {
             (Self::Accurate, 0b010..=0b110) => EcnFeedback::Accurate,
             (Self::Accurate, 0b001) => EcnFeedback::Classic,
-            // An answer that repeats the question is that of a broken host.
+            // An answer that repeats the request comes from a broken host.
             (Self::Accurate, _) | (Self::Off, _) => EcnFeedback::Off,
             (Self::Classic, bits) if bits & 0b011 == 0b001 => EcnFeedback::Classic,
             (Self::Classic, _) => EcnFeedback::Off,
@@ -76,7 +77,7 @@ impl EcnOffer {
 }
 
 impl EcnSupport {
-    /// RFC 9768 table 2 and section 3.1.3, read by the one who is asked.
+    /// RFC 9768 table 2 and section 3.1.3, as the answering end reads the request.
     pub(super) fn agrees_to(self, asked: TcpEcn, request: EcnRequest) -> Echo {
         let classic = match (self, request) {
             (Self::MarkByMark, _) | (Self::Accurate, EcnRequest::MarkByMark) => Echo::MarkByMark,
@@ -86,7 +87,7 @@ impl EcnSupport {
             (Self::Off, _) | (_, 0) => Echo::Off,
             (Self::Accurate, 0b011) => classic,
             (Self::Accurate, _) => Echo::Counters,
-            // The third flag means nothing to those that came before it.
+            // RFC 3168 does not know the third flag and ignores it.
             (_, 0b011 | 0b111) => classic,
             _ => Echo::Off,
         }
@@ -119,7 +120,7 @@ impl Echo {
     }
 }
 
-/// The request arrived as it was sent (RFC 9768 table 2).
+/// The code for a request that arrived unchanged (RFC 9768 table 2).
 const NOT_ECT: u8 = 0b010;
 const CE: u8 = 0b110;
 
@@ -137,13 +138,14 @@ pub(super) struct SenderEcn {
     /// The codepoint of new data, and of repeated data.
     pub(super) fresh: Ecn,
     pub(super) repeated: Ecn,
-    /// Tell the receiver that its congestion echo was heard (RFC 3168 section 6.1.2).
+    /// The sender still has to tell the receiver that it saw the congestion echo (RFC 3168 section
+    /// 6.1.2).
     pub(super) owes_cwr: bool,
-    /// What data carries otherwise.
+    /// The flags that data carries otherwise.
     pub(super) flags: TcpEcn,
     marks: Marks,
     has_feedback: bool,
-    /// An acknowledgement came that could be marked, or was.
+    /// An acknowledgement arrived that could be marked, or was marked.
     pub(super) saw_capable: bool,
 }
 
@@ -174,7 +176,7 @@ impl SenderEcn {
         let feedback = offer.agreed(answer);
         let (fresh, repeated) = match feedback {
             EcnFeedback::Off => (Ecn::NotEct, Ecn::NotEct),
-            // Repeated data is not marked (RFC 3168 section 6.1.5), in networks of DCTCP excepted.
+            // Repeated data is not ECN-capable (RFC 3168 section 6.1.5), except with DCTCP.
             EcnFeedback::Classic if request == EcnRequest::MarkByMark => (Ecn::Ect0, Ecn::Ect0),
             EcnFeedback::Classic => (Ecn::Ect0, Ecn::NotEct),
             EcnFeedback::Accurate => (accurate_codepoint(request), accurate_codepoint(request)),
@@ -187,28 +189,29 @@ impl SenderEcn {
             flags: if is_accurate { super::accecn::FIRST_ACE } else { TcpEcn::NONE },
             ..Self::off()
         };
-        // The request bore no codepoint: one that arrived was put in on the way (RFC 9768 section
-        // 3.2.2.3). The reserved answer counts as none.
+        // The request had no codepoint, so one that arrived was put in on the path (RFC 9768
+        // section 3.2.2.3). The reserved answer counts as none.
         if is_accurate && !matches!(answer.bits(), NOT_ECT | 0b101) {
             ecn.stop_marking();
         }
         ecn
     }
 
-    /// The answer to the request tells of a mark on it.
+    /// The answer reports a mark on the request.
     pub(super) fn is_request_marked(&self, answer: TcpEcn) -> bool {
         self.feedback == EcnFeedback::Accurate && answer.bits() == CE
     }
 
-    /// An acknowledgement that came with a mark is counted like anything else that does.
+    /// An acknowledgement that arrives with a mark counts as any other marked packet.
     pub(super) fn on_marked_ack(&mut self) {
         if self.feedback == EcnFeedback::Accurate {
             self.flags = TcpEcn::from_bits(self.flags.bits() + 1);
         }
     }
 
-    /// What an acknowledgement that newly delivers `delivered` segments tells: how many segments
-    /// were marked, and whether that is congestion. It is no news if a later one overtook it.
+    /// What an acknowledgement that newly delivers `delivered` segments reports: how many segments
+    /// were marked, and whether that is congestion. If a later one overtook it, it reports nothing
+    /// new.
     pub(super) fn on_ack(
         &mut self,
         ack: &AckBody,
@@ -239,7 +242,7 @@ impl SenderEcn {
         }
     }
 
-    /// The counter begins at five: something on the way clears it (RFC 9768 section 3.2.2.4).
+    /// The counter begins at five, so a device on the path clears it (RFC 9768 section 3.2.2.4).
     #[cold]
     fn distrust(&mut self) {
         self.stop_marking();
@@ -251,7 +254,7 @@ impl SenderEcn {
     }
 }
 
-/// Bytes of TCP options that hold the counters beside timestamps and `sack_count` blocks, for which
+/// Bytes of TCP options that hold the counters beside timestamps and `sack_count` blocks, as far as
 /// there is room. Blocks come first (RFC 9768 section 3.2.3.3).
 pub(super) fn option_length(sack_count: u8) -> u8 {
     match sack_count {

@@ -44,7 +44,7 @@ use sojourn_core::{Span, SpecError, Time};
 
 use crate::bounds::within;
 
-/// What both ends of a connection are set to; defaults are Linux's.
+/// The settings of both ends of a connection; defaults are Linux's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Payload of a full segment, bytes. 1 448 leaves room for IPv4, TCP and timestamps in 1 500.
@@ -56,14 +56,14 @@ pub struct Config {
     pub receive_buffer: ReceiveBuffer,
     /// Most memory for unacknowledged data, bytes (`tcp_wmem`); zero is unlimited.
     pub send_buffer: u64,
-    /// What the sender asks for; `None` leaves it to the congestion control (`tcp_ecn` of the host
+    /// What the sender asks for; with `None` the congestion control decides (`tcp_ecn` of the host
     /// that connects).
     pub ecn: Option<EcnOffer>,
     /// What the receiver agrees to (`tcp_ecn` of the host that listens).
     pub receiver_ecn: EcnSupport,
-    /// Accurate feedback comes with the counter of marked bytes as well (`tcp_ecn_option`).
+    /// Accurate feedback includes the counter of marked bytes (`tcp_ecn_option`).
     pub ecn_option: bool,
-    /// The receiver counts a marked packet that its card joined from several segments as one mark.
+    /// If its card joined several segments into one marked packet, the receiver counts one mark.
     pub joined_marks_once: bool,
     /// Offloaded segmentation: a burst crosses the network as one packet.
     pub offload: bool,
@@ -72,20 +72,21 @@ pub struct Config {
     /// Most bytes that one offloaded packet holds (`gso_max_size`).
     pub gso_max_size: u32,
     /// Bursts to a near receiver are larger: the allowance of 64 KiB halves with every 2 to this
-    /// power microseconds of round-trip time (`tcp_tso_rtt_log`). Zero is no allowance, as before
-    /// Linux 5.18.
+    /// power microseconds of round-trip time (`tcp_tso_rtt_log`). Zero means no allowance, as
+    /// before Linux 5.18.
     pub tso_rtt_log: u32,
     /// A short burst waits only for an acknowledgement that is due within this time, and within
-    /// half a round trip. Linux before 6.13 knew the second condition alone.
+    /// half a round trip. Linux before 6.13 had the second condition only.
     pub deferral: Span,
     /// Bursts end where a buffer of the send queue ends: the kernel fills each to `gso_max_size` as
     /// the application writes, and never joins two again.
     pub buffer_bound: bool,
-    /// Paces also a controller that has no pacing rate of its own, as the `fq` discipline at the
-    /// sender makes Linux do.
+    /// Paces even a controller that has no pacing rate of its own, as Linux does if the sender has
+    /// the `fq` discipline.
     pub pace_always: bool,
-    /// How late the pacing timer may run, evenly distributed: it is a soft interrupt, which may have
-    /// to wait for a sleeping or a busy processor. What an acknowledgement releases does not wait.
+    /// The largest delay of the pacing timer; delays are uniform. The timer is a soft interrupt,
+    /// which may have to wait for a sleeping or a busy processor. A burst that an acknowledgement
+    /// releases does not wait.
     pub pacing_slack: Span,
     /// Coarseness of kernel timers (a jiffy); zero is exact.
     pub tick: Span,
@@ -95,7 +96,7 @@ pub struct Config {
     pub delayed_ack: Span,
     /// A receiver that acknowledges every segment at once.
     pub quick_ack: bool,
-    /// The first packet is held up so long by address resolution; the handshake's round-trip time
+    /// Address resolution delays the first packet by this much; the handshake's round-trip time
     /// includes it.
     pub address_resolution: Span,
     /// Reduce the window after an idle time (`tcp_slow_start_after_idle`).
@@ -142,7 +143,7 @@ impl Config {
         within("offload_segments", self.offload_segments, 1, u16::MAX)?;
         within("gso_max_size", self.gso_max_size, 1, 16 << 20)?;
         within("tso_rtt_log", self.tso_rtt_log, 0, 31)?;
-        // Two small segments; and far below where sums of buffers could wrap.
+        // At least two small segments; at most far below sizes whose sums could overflow.
         let buffer = |what, bytes| within(what, bytes, 2_304, 1 << 40);
         match self.receive_buffer {
             ReceiveBuffer::Window(bytes) => buffer("receive_window", bytes)?,
@@ -169,7 +170,7 @@ impl Config {
     }
 }
 
-/// Seven-eighths of nothing happens before this: a timer set to `at` fires at the next tick after.
+/// A timer set to `at` fires at the first kernel tick that is not earlier.
 fn on_tick(at: Time, tick: Span) -> Time {
     let tick = tick.as_nanos();
     if tick == 0 || at.is_never() {

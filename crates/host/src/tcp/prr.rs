@@ -3,7 +3,7 @@
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prr {
-    /// RecoverFS, which the kernel takes to be the window at entry.
+    /// RecoverFS; the kernel uses the window at entry.
     prior_cwnd: u32,
     ssthresh: u32,
     delivered: u32,
@@ -16,7 +16,7 @@ impl Prr {
         Self { prior_cwnd: cwnd.max(1), ssthresh, delivered: 0, out: 0, cwnd }
     }
 
-    /// The reduction under way goes further.
+    /// The reduction under way gets a lower target.
     pub(super) fn lower(&mut self, ssthresh: u32) {
         self.ssthresh = ssthresh;
     }
@@ -44,7 +44,7 @@ impl Prr {
             let limit = conserve.max(i64::from(newly_delivered)) + i64::from(is_safe);
             limit.min(i64::from(self.ssthresh - in_flight))
         };
-        // The first acknowledgement of recovery lets at least the fast retransmission go.
+        // The first acknowledgement of recovery releases at least the fast retransmission.
         let least = i64::from(self.out == 0);
         self.cwnd = in_flight + count.max(least) as u32;
     }

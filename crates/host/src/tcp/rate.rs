@@ -1,6 +1,6 @@
 //! Delivery rate sampling (draft-ietf-ccwg-bbr, "Delivery Rate Samples"; Linux `tcp_rate`): every
-//! segment carries the connection's counters from when it left, and its acknowledgement tells how
-//! much was delivered meanwhile and how long that took.
+//! segment has the connection's counters from when it left, and its acknowledgement shows how much
+//! was delivered since then and how long that took.
 
 use sojourn_cca::{Memo, RateSample};
 use sojourn_core::{Rate, Span, Time};
@@ -13,7 +13,8 @@ pub(super) struct RateSampler {
     pub(super) delivered_ce: u64,
     pub(super) delivered_time: Time,
     first_sent_time: Time,
-    /// Delivered count at which the application stops having been the limit; zero when it is not.
+    /// The delivered count at which the application stops being the limit; zero if it is not the
+    /// limit.
     pub(super) app_limited: u64,
     pub(super) rwnd_limited: u64,
     newest: Option<Newest>,
@@ -29,7 +30,8 @@ struct Newest {
 }
 
 impl RateSampler {
-    /// The counters that a segment leaving at `now` takes along. `in_flight` includes it.
+    /// The counters that a segment leaving at `now` takes with it. `in_flight` includes the
+    /// segment.
     #[inline]
     pub(super) fn on_sent(
         &mut self,
@@ -105,7 +107,7 @@ impl RateSampler {
         Some(sample)
     }
 
-    /// The application or the receiver stops having been the limit.
+    /// The application or the receiver is no longer the limit.
     #[cold]
     fn end_limits(&mut self) {
         for limited in [&mut self.app_limited, &mut self.rwnd_limited] {

@@ -1,4 +1,4 @@
-//! The receiving end: puts segments in order, says what has arrived, and decides when to say so.
+//! The receiving end: puts segments in order, reports what has arrived, and decides when to report.
 
 use alloc::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use super::{Config, Endpoints, on_tick};
 
 /// Segments acknowledged one by one at the start of a connection (`TCP_MAX_QUICKACKS`).
 const MOST_QUICK_ACKS: u32 = 16;
-/// Duplicate acknowledgements that leave at once before further ones are compressed.
+/// Duplicate acknowledgements that leave at once; further ones are compressed.
 const UNCOMPRESSED: u32 = 3;
 const COMPRESSION_LIMIT: u32 = 44;
 const COMPRESSION_DELAY: Span = Span::from_millis(1);
@@ -31,9 +31,9 @@ pub struct Receiver {
     /// `next` when an acknowledgement last left.
     acked: u32,
     acked_byte: u64,
-    /// Segments beyond `next` that are here, in order.
+    /// Segments beyond `next` that have arrived, in order.
     ranges: VecDeque<Range>,
-    /// The ranges changed last, newest first.
+    /// The ranges that changed last, the newest first.
     recent: [SackBlock; MAX_SACK_BLOCKS + 1],
     recent_count: usize,
     held: u64,
@@ -53,11 +53,11 @@ pub struct Receiver {
     duplicates_for: u32,
     compressed: u32,
     compressed_at: Time,
-    /// The smallest; the longest of all spans before there is one.
+    /// The smallest round-trip time; [`Span::MAX`] before the first sample.
     rtt: Span,
     /// The timestamp that the sender echoed last.
     last_echo: Time,
-    /// What the congestion control of the connection asks of ECN.
+    /// The ECN feedback that the connection's congestion control asks for.
     request: EcnRequest,
     has_agreed: bool,
     echo_of_marks: Echo,
@@ -67,7 +67,7 @@ pub struct Receiver {
     echoes_congestion: bool,
     saw_capable: bool,
     counters: Counters,
-    /// Leaves before the acknowledgement that is due.
+    /// An acknowledgement that leaves before the one that is due.
     outgoing: Option<Packet>,
 }
 
@@ -78,13 +78,13 @@ struct Range {
     end: u32,
     /// Byte position after its last segment.
     end_byte: u64,
-    /// Memory it takes.
+    /// Memory that the range takes.
     held: u64,
 }
 
 impl Receiver {
-    /// `request` is what the congestion control of the connection asks of ECN: on Linux both ends
-    /// run it.
+    /// `request` is the ECN feedback that the connection's congestion control asks for: on Linux
+    /// both ends run it.
     pub fn new(config: Config, request: EcnRequest, ends: Endpoints) -> Self {
         let window = ReceiveWindow::new(config.receive_buffer, config.mss);
         Self {
@@ -154,7 +154,7 @@ impl Receiver {
             self.codepoint = self.echo_of_marks.codepoint(self.request);
         }
         if asked == TcpEcn::NONE {
-            // The sender may not have heard what was agreed on.
+            // The sender may not know yet what was agreed on.
             self.codepoint = Ecn::NotEct;
         }
         self.echo_of_marks
@@ -163,7 +163,7 @@ impl Receiver {
     pub fn on_wake(&mut self, now: Time) {
         if now >= self.delayed_at {
             self.delayed_at = Time::NEVER;
-            // The wait was too long for this sender: the next one starts from the minimum.
+            // The wait was too long for this sender, so the next one starts from the minimum.
             self.ato = self.config.delayed_ack;
             self.must_ack |= self.owes_ack;
         }
@@ -184,7 +184,7 @@ impl Receiver {
         if self.outgoing.is_some() { self.outgoing.take() } else { None }
     }
 
-    /// The acknowledgement that is due follows at once.
+    /// After it, the acknowledgement that is due follows at once.
     #[cold]
     fn take_outgoing(&mut self, now: Time) -> Option<Packet> {
         self.compressed_at = now;
@@ -212,7 +212,7 @@ impl Receiver {
         if self.echo_of_marks != Echo::Off {
             self.on_ecn(now, packet, segment);
         }
-        // RFC 7323 section 4.3: remember the timestamp of what advances the left edge.
+        // RFC 7323 section 4.3: remember the timestamp of a segment that advances the left edge.
         if start <= self.acked {
             self.echo = packet.sent;
         }
@@ -258,7 +258,7 @@ impl Receiver {
                 self.must_ack = true;
             }
         }
-        // Linux acknowledges a pushed segment as soon as the application has taken it.
+        // Linux acknowledges a pushed segment as soon as the application has read it.
         self.must_ack |= segment.push;
         self.on_arrival(now);
         self.window.on_in_order(now, self.next_byte);
@@ -270,8 +270,8 @@ impl Receiver {
         self.decide(now);
     }
 
-    /// Lets the window grow into the buffer. As long as it does, Linux acknowledges every packet, so
-    /// that the sender hears of the new window.
+    /// Lets the window grow into the buffer. While it grows, Linux acknowledges every packet, so
+    /// that the sender learns of the new window.
     #[inline(always)]
     fn widen(&mut self, packet: &Packet, segment: &SegmentBody) {
         let segments = u32::from(packet.segments);
@@ -281,11 +281,11 @@ impl Receiver {
             let each = (segment.payload / segments, packet.truesize() / segments);
             self.window.on_packet(each.0, each.1, segments)
         };
-        // The kernel sets the lowest bit of the counter.
+        // The kernel sets the lowest bit of its counter.
         self.quick |= u32::from(grows);
     }
 
-    /// What has arrived early and now is in order.
+    /// Takes ranges that arrived early and are in order by now.
     fn take_ranges(&mut self) {
         while let Some(range) = self.ranges.front() {
             if range.start > self.next {
@@ -311,7 +311,7 @@ impl Receiver {
 
     #[inline(always)]
     fn on_early(&mut self, arrived: Range) {
-        // Mostly the newest block grows by what was sent next.
+        // Usually the arriving segment extends the newest block.
         if let Some(last) = self.ranges.back_mut()
             && last.end == arrived.start
             && self.recent_count > 0
@@ -326,7 +326,7 @@ impl Receiver {
     }
 
     fn on_early_elsewhere(&mut self, arrived: Range) {
-        // All that overlap or touch what arrived become one.
+        // All ranges that overlap or touch what arrived become one.
         let from = self.ranges.partition_point(|range| range.end < arrived.start);
         let to = self.ranges.partition_point(|range| range.start <= arrived.end);
         let is_known = self
@@ -358,7 +358,7 @@ impl Receiver {
         self.remember(SackBlock { start: block.start, end: block.end });
     }
 
-    /// Puts `block` first among those to be reported and drops what it contains.
+    /// Puts `block` first among the blocks to be reported, and drops blocks that it contains.
     fn remember(&mut self, block: SackBlock) {
         let mut fresh = [SackBlock::default(); MAX_SACK_BLOCKS + 1];
         fresh[0] = block;
@@ -374,7 +374,7 @@ impl Receiver {
         self.recent_count = count;
     }
 
-    /// Several segments may bear the same timestamp; the first of them tells.
+    /// Several segments may have the same timestamp; the first of them gives the sample.
     #[inline(always)]
     fn on_echo(&mut self, now: Time, echo: Time) {
         if echo != self.last_echo {
@@ -398,8 +398,8 @@ impl Receiver {
         }
     }
 
-    /// RFC 3168 section 6.1.3. The sender's window may be very small after a reduction, and repeated
-    /// data tells that it is in need: Linux does not delay acknowledgements then.
+    /// RFC 3168 section 6.1.3. After a reduction the sender's window may be very small, and
+    /// repeated data shows that it is stalled; so Linux does not delay acknowledgements then.
     fn latch(&mut self, ecn: Ecn, flags: TcpEcn) {
         if flags.contains(TcpEcn::CWR) {
             self.echoes_congestion = false;
@@ -416,12 +416,14 @@ impl Receiver {
         self.saw_capable |= ecn.is_capable();
     }
 
-    /// RFC 8257 section 3.2: an acknowledgement speaks of segments that are all marked or all not.
+    /// RFC 8257 section 3.2: an acknowledgement covers segments that are all marked or all
+    /// unmarked.
     fn echo_mark(&mut self, now: Time, ecn: Ecn, flags: TcpEcn) {
         let is_marked = ecn == Ecn::Ce;
         if is_marked != self.echoes_congestion {
             if self.must_ack || !self.delayed_at.is_never() {
-                // For what came before, and none of those that are sent one by one.
+                // This acknowledges what came before, and does not use up the segments to be
+                // acknowledged one by one.
                 let quick = self.quick;
                 self.outgoing = Some(self.acknowledge(now));
                 self.quick = quick;
@@ -454,7 +456,7 @@ impl Receiver {
         self.last_arrival = now;
     }
 
-    /// At once, later, or with what follows.
+    /// Decides whether to acknowledge at once, later, or with what follows.
     #[inline(always)]
     fn decide(&mut self, now: Time) {
         let unacknowledged = self.next_byte - self.acked_byte;
@@ -573,7 +575,7 @@ impl Receiver {
     }
 }
 
-/// What an acknowledgement says of segments that arrived out of order or twice.
+/// What an acknowledgement reports of segments that arrived out of order or twice.
 #[derive(Default)]
 struct Blocks {
     sack: [SackBlock; MAX_SACK_BLOCKS],
@@ -582,7 +584,7 @@ struct Blocks {
     dsack: bool,
 }
 
-/// What an acknowledgement says of marks, and what it bears itself.
+/// What an acknowledgement reports of marks, and the codepoint that it carries itself.
 #[derive(Clone, Copy, Debug, Default)]
 struct AckMarks {
     codepoint: Ecn,

@@ -1,11 +1,11 @@
-//! Round-trip time and retransmission timeout (RFC 6298), with the kernel's mean deviation: it
+//! Round-trip time and retransmission timeout (RFC 6298), with the kernel's mean deviation, which
 //! follows the largest deviation of a round and never falls below `rto_min`.
 
 use sojourn_core::{Span, Time};
 
 const RTO_MAX_US: u64 = 120_000_000;
 const RTO_INITIAL_US: u64 = 1_000_000;
-/// Minimum filter of the transport (`tcp_min_rtt_wlen`).
+/// The window of the transport's minimum filter (`tcp_min_rtt_wlen`).
 const MIN_RTT_WINDOW: Span = Span::from_secs(300);
 
 #[derive(Clone, Debug)]
@@ -20,7 +20,8 @@ pub(super) struct RttEstimator {
     round_end: u32,
     rto_min: u64,
     backoff: u32,
-    /// What follows from the above, which is asked for more often than it changes.
+    /// The timeout that follows from the fields above, kept because it is read more often than it
+    /// changes.
     rto: Span,
     min: MinFilter,
 }
@@ -40,7 +41,7 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a sample, which ends backing off; `snd_una` and `snd_nxt` mark rounds.
+    /// Adds a sample, which also ends backing off; `snd_una` and `snd_nxt` delimit rounds.
     #[inline]
     pub(super) fn on_sample(&mut self, rtt: Span, snd_una: u32, snd_nxt: u32) {
         self.smooth(rtt, snd_una, snd_nxt);
@@ -127,7 +128,7 @@ impl RttEstimator {
     }
 }
 
-/// The smallest value of the last window, kept as the smallest of this and of the last half.
+/// The smallest value of the last window, kept as the minima of its two halves.
 #[derive(Clone, Debug, Default)]
 struct MinFilter {
     halves: [Option<Span>; 2],

@@ -25,22 +25,23 @@ pub(super) struct Record {
     pub(super) was_retransmitted: bool,
     /// Its delivery has given a rate sample already.
     pub(super) is_sampled: bool,
-    /// Something of the above ever was so: all there is to look at in the usual case.
+    /// Any of the flags above was ever set; in the usual case none was, and this is the only one to
+    /// check.
     pub(super) has_history: bool,
     is_listed: bool,
     before: u32,
     after: u32,
 }
 
-/// Segments `first()..first() + len()`, and those of them whose fate is open in order of their
-/// last transmission.
+/// Segments `first()..first() + len()`. Those that are neither acknowledged nor lost are also
+/// listed in the order of their last transmission.
 #[derive(Clone, Debug)]
 pub(super) struct Scoreboard {
-    /// A ring a power of two long: a segment's place is its number modulo the length.
+    /// A ring whose length is a power of two: a segment's place is its number modulo the length.
     records: Vec<Record>,
     first: u32,
     end: u32,
-    /// Ends of the order of transmission. What `before` of the oldest says means nothing.
+    /// Ends of the order of transmission. The oldest record's `before` has no meaning.
     oldest: u32,
     newest: u32,
 }
@@ -72,8 +73,8 @@ impl Scoreboard {
         &self.records[segment as usize & (self.records.len() - 1)]
     }
 
-    /// The record of a segment that the acknowledgement at hand covers: it may have been removed,
-    /// but keeps its place in the ring until the next segment is added.
+    /// The record of a segment that the acknowledgement at hand covers. It may have been removed,
+    /// but its place in the ring is kept until the next segment is added.
     #[inline]
     pub(super) fn covered(&self, segment: u32) -> &Record {
         &self.records[segment as usize & (self.records.len() - 1)]
@@ -116,8 +117,8 @@ impl Scoreboard {
         self.first += 1;
     }
 
-    /// Removes all records up to that of `last`, none of them with a history: nothing outstanding
-    /// was sent before them, so they are where the order of transmission begins.
+    /// Removes all records up to that of `last`. None of them has a history, so no outstanding
+    /// segment was sent before them, and they are the first in the order of transmission.
     #[inline]
     pub(super) fn drop_untouched(&mut self, last: u32) {
         debug_assert_eq!(self.oldest, self.first);
@@ -141,12 +142,12 @@ impl Scoreboard {
         self.records = records;
     }
 
-    /// The segment whose last transmission is longest ago and whose fate is open.
+    /// The segment, neither acknowledged nor lost, whose last transmission is longest ago.
     pub(super) fn oldest_sent(&self) -> Option<u32> {
         (self.oldest != NONE).then_some(self.oldest)
     }
 
-    /// The one sent next after `segment`.
+    /// The segment whose last transmission came next after that of `segment`.
     pub(super) fn sent_after(&self, segment: u32) -> Option<u32> {
         let after = self.record(segment).after;
         (after != NONE).then_some(after)
@@ -163,7 +164,7 @@ impl Scoreboard {
         self.follow(before, segment);
     }
 
-    /// Makes `segment` the newest, behind `before`, which was.
+    /// Makes `segment` the newest in the order, after `before`, which was the newest.
     #[inline]
     fn follow(&mut self, before: u32, segment: u32) {
         if before == NONE {
@@ -174,7 +175,7 @@ impl Scoreboard {
         self.newest = segment;
     }
 
-    /// Takes `segment` out of the order: its fate is known.
+    /// Removes `segment` from the order, because it is acknowledged or lost.
     #[inline]
     pub(super) fn unlist(&mut self, segment: u32) {
         let is_oldest = segment == self.oldest;
@@ -184,7 +185,7 @@ impl Scoreboard {
             return;
         }
         if is_oldest {
-            // What is acknowledged in order: the one after it need not know.
+            // The usual case, acknowledged in order: the next record's `before` needs no update.
             self.oldest = after;
             if after == NONE {
                 self.newest = NONE;

@@ -1,4 +1,5 @@
-//! ECN against the tables and examples of its specifications, and what acknowledgements tell of loss.
+//! ECN against the tables and examples of its specifications, and what acknowledgements show of
+//! loss.
 
 use sojourn_cca::{Config as CcaConfig, EcnFeedback, EcnRequest};
 use sojourn_core::{
@@ -17,8 +18,8 @@ fn bits(bits: u8) -> TcpEcn {
     TcpEcn::from_bits(bits)
 }
 
-/// RFC 9768 table 2: what A asks, what B has, the flags of SYN and SYN/ACK (AE, CWR, ECE), and what
-/// A makes of it.
+/// RFC 9768 table 2: what A asks, what B supports, the flags of SYN and SYN/ACK (AE, CWR, ECE), and
+/// what A concludes.
 #[test]
 fn the_handshake_agrees_as_table_2_says() {
     use EcnOffer as A;
@@ -131,7 +132,7 @@ fn usual() -> Marks {
 fn acknowledgements_that_are_always_rare_hide_nothing() {
     let mut marks = Marks::default();
     assert_eq!(told(&mut marks, 5 + 2, 10), 2);
-    // Once they are frequent, a rare one is suspicious.
+    // When they are frequent again, a rare one is suspicious.
     for _ in 0..200 {
         assert_eq!(told(&mut marks, 5 + 2, 2), 0);
     }
@@ -167,7 +168,7 @@ fn marked_bytes_tell_how_often_the_field_went_round() {
     }
 }
 
-/// An option that was left out for want of room comes with the next acknowledgement.
+/// An option that was left out for lack of room comes with the next acknowledgement.
 #[test]
 fn bytes_of_marks_that_are_counted_already_are_not_counted_again() {
     let mut marks = usual();
@@ -369,8 +370,8 @@ fn a_reduction_is_announced_with_classic_feedback_only() {
     }
 }
 
-/// DCTCP answers a loss whatever it did for marks; Reno does not reduce twice in a flight. What comes
-/// of it is smoothed by the reduction that is under way.
+/// DCTCP responds to a loss whatever it did for marks; Reno does not reduce twice in a flight. The
+/// reduction under way smooths the result.
 #[test]
 fn a_loss_during_a_reduction_for_marks_is_told_to_the_controller() {
     use sojourn_cca::RecoveryState;
@@ -408,9 +409,9 @@ fn selective(next: u32, blocks: &[(u32, u32)], echo: u64, sent: u64) -> Packet {
     packet
 }
 
-/// A delayed acknowledgement that a hole set off, and one of two blocks, the newest first: neither
-/// is reordering, so three segments above a hole are enough to deem it lost (RFC 8985 section 6.2
-/// step 4).
+/// A delayed acknowledgement that a hole triggered, and one of two blocks, the newest first:
+/// neither is reordering, so three segments above a hole are enough to deem it lost (RFC 8985
+/// section 6.2 step 4).
 #[test]
 fn what_one_acknowledgement_tells_is_no_reordering() {
     for (told, then, lost) in [
@@ -425,8 +426,8 @@ fn what_one_acknowledgement_tells_is_no_reordering() {
     }
 }
 
-/// A segment above two holes that was not told of before: then a hole has a quarter of the smallest
-/// round trip.
+/// A segment above two holes that was not reported before is reordering: then a hole waits a
+/// quarter of the smallest round trip.
 #[test]
 fn a_segment_that_is_told_of_late_is_reordering() {
     let (mut sender, _, _) = connect("reno", &Config::default(), |_| {});
@@ -436,8 +437,8 @@ fn a_segment_that_is_told_of_late_is_reordering() {
     assert_eq!(sender.sample(at(20)).lost, 0);
 }
 
-/// A tail loss probe leaves no trace for a timeout that comes later: an acknowledgement of originals
-/// that were only late takes the timeout back (RFC 3522).
+/// A tail loss probe does not affect a timeout that comes later: acknowledgements of originals that
+/// were only late undo the timeout (RFC 3522).
 #[test]
 fn a_timeout_is_taken_back_whatever_a_probe_did_before() {
     for has_probe in [false, true] {
@@ -469,8 +470,8 @@ fn a_timeout_is_taken_back_whatever_a_probe_did_before() {
     }
 }
 
-/// Nothing beyond the send buffer exists: a tail loss probe repeats what was sent, and a burst ends
-/// with the segment that fills the buffer.
+/// There is no data beyond the send buffer: a tail loss probe repeats what was sent, and a burst
+/// ends with the segment that fills the buffer.
 #[test]
 fn nothing_leaves_beyond_the_send_buffer() {
     for (buffer, most) in [(5 * 1448, 5), (5 * 1448 + 1, 6)] {
@@ -485,8 +486,8 @@ fn nothing_leaves_beyond_the_send_buffer() {
     }
 }
 
-/// The echo tells which copy arrived: of the original it says nothing about what was sent after it
-/// (RFC 8985 section 6.2 step 2).
+/// The echo shows which copy arrived. If it was the original, it says nothing about what was sent
+/// after it (RFC 8985 section 6.2 step 2).
 #[test]
 fn an_acknowledgement_of_the_original_does_not_make_rack_deem_the_others_lost() {
     for (echo, lost) in [(10, 0), (400, 9)] {
@@ -498,7 +499,7 @@ fn an_acknowledgement_of_the_original_does_not_make_rack_deem_the_others_lost() 
     }
 }
 
-/// A paced connection of which the pacer holds something at 10 ms.
+/// A paced connection whose pacer holds something back at 10 ms.
 fn held_by_the_pacer(slack: Span) -> Sender {
     let config =
         Config { pace_always: true, pacing_slack: slack, initial_cwnd: 1000, ..Config::default() };
@@ -530,8 +531,8 @@ fn the_pacing_timer_runs_late() {
     assert!((1_000_000..2_000_000).contains(&mean), "{late:?}");
 }
 
-/// Whoever asks before the timer gets nothing, unless an acknowledgement came; and the timer that was set
-/// then serves the next burst.
+/// A call before the timer gets nothing, unless an acknowledgement came; the timer then serves the
+/// next burst.
 #[test]
 fn an_acknowledgement_does_not_wait_for_a_late_pacing_timer() {
     let mut sender = held_by_the_pacer(Span::from_millis(100));
@@ -548,8 +549,8 @@ fn an_acknowledgement_does_not_wait_for_a_late_pacing_timer() {
     assert_eq!(sender.pacer.wake, timer);
 }
 
-/// Feeds data segments with these codepoints, ten milliseconds apart, and collects what is
-/// acknowledged at once: next segment expected, flags.
+/// Feeds data segments with these codepoints, ten milliseconds apart, and collects the
+/// acknowledgements sent at once: next segment expected, flags.
 fn acknowledged(receiver: &mut Receiver, codepoints: &[Ecn]) -> Vec<(u32, u8)> {
     let mut acks = Vec::new();
     let first = receiver.next_expected();
@@ -596,7 +597,7 @@ fn data(segment: u32, ecn: Ecn, now: Time) -> Packet {
     }
 }
 
-/// A receiver that is past acknowledging every segment, with nothing left to acknowledge.
+/// A receiver that no longer acknowledges every segment, with nothing left to acknowledge.
 fn settled(cca: &str, offer: EcnOffer, codepoint: Ecn) -> Receiver {
     let config = Config { ecn: Some(offer), ..Config::default() };
     let (_, mut receiver, _) = connect(cca, &config, |_| {});
@@ -679,7 +680,7 @@ fn the_classic_echo_lasts_until_it_is_answered() {
     assert_eq!(ack.ecn, TcpEcn::NONE);
 }
 
-/// What a receiver does that counts packets as its card hands them over: the field moves by one.
+/// A receiver that counts packets as its card hands them over: the field moves by one.
 #[test]
 fn a_receiver_may_count_a_joined_packet_as_one_mark() {
     let config = Config { joined_marks_once: true, ..Config::default() };
@@ -717,7 +718,7 @@ fn offloaded_packets_count_their_segments_and_bytes() {
     assert_eq!((answer.wire_len, answer.ecn), (66 + 12, Ecn::Ect1));
     for (blocks, length) in [(0, 12), (1, 12), (2, 8), (3, 0)] {
         assert_eq!(super::ecn::option_length(blocks), length);
-        // All options together fit the 40 bytes that there are.
+        // All options together fit the 40 bytes.
         let sack = if blocks > 0 { 4 + 8 * u32::from(blocks) } else { 0 };
         assert!(12 + sack + u32::from(length) <= 40);
     }

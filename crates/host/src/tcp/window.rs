@@ -1,13 +1,13 @@
-//! The receive window: fixed, or grown with what the application takes, as Linux does it.
+//! The receive window: fixed, or grown with what the application reads, as on Linux.
 
 use sojourn_core::{Span, Time};
 
 /// How much the receiver will hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiveBuffer {
-    /// A window of so many bytes, always.
+    /// A window of always this many bytes.
     Window(u64),
-    /// A buffer of so many bytes of memory (what `SO_RCVBUF` asks for; the kernel doubles it).
+    /// A buffer of this many bytes of memory (what `SO_RCVBUF` asks for; the kernel doubles it).
     Locked(u64),
     /// Starts at `initial` bytes of memory and grows to `most` (`tcp_rmem`).
     Auto { initial: u64, most: u64 },
@@ -19,10 +19,10 @@ impl Default for ReceiveBuffer {
     }
 }
 
-/// Share of buffer memory that may be advertised, in 1/256, before any segment has shown what it
-/// costs.
+/// Share of buffer memory that may be advertised, in 1/256, before a segment has shown how much
+/// memory its payload takes.
 const INITIAL_RATIO: u64 = 128;
-/// Nearer senders get less lead (`tcp_rcvbuf_low_rtt`).
+/// The window of nearer senders runs less far ahead (`tcp_rcvbuf_low_rtt`).
 const LOW_RTT: Span = Span::from_millis(1);
 
 #[derive(Clone, Debug)]
@@ -33,22 +33,23 @@ pub(super) struct ReceiveWindow {
     space: u64,
     /// Advertisable share of it, in 1/256.
     ratio: u64,
-    /// Payload and memory of the full segment that has shown it, and whether more of the same
-    /// leave everything as it is.
+    /// Payload and memory of the full segment that showed the share, and whether the next segment
+    /// of that kind changes nothing.
     shown: (u32, u32),
     is_grown: bool,
     /// Grows from the initial window as segments arrive (`rcv_ssthresh`).
     slow_start: u64,
     /// Right edge advertised so far, as a byte position: it never moves back.
     edge: u64,
-    /// Offered by the acknowledgement before.
+    /// The window that the acknowledgement before offered.
     offered: u64,
-    /// Smoothed, but any smaller sample at once; the longest of all spans before there is one.
+    /// Smoothed, but any smaller sample at once; [`Span::MAX`] before there is one.
     rtt: Span,
-    /// What a window takes to arrive stands in for a sample: where and since when it is awaited.
+    /// Without timestamps, the time in which a whole window arrives is the sample: where it ends
+    /// and since when it is awaited.
     window_end: u64,
     window_start: Time,
-    /// Bytes taken in the measurement interval before, and where and when this one began.
+    /// Bytes read in the measurement interval before, and where and when the present one began.
     copied_before: u64,
     interval_byte: u64,
     interval_start: Time,
@@ -65,7 +66,8 @@ impl ReceiveWindow {
         let full = space * INITIAL_RATIO / 256;
         let slow_start = match buffer {
             ReceiveBuffer::Window(bytes) => bytes,
-            // Whole segments, without the option for scaling; and a segment's room is kept free.
+            // Whole segments, without the option for scaling; and room for one segment is kept
+            // free.
             _ => (full - full % mss).min(65_535).min(full.saturating_sub(mss).max(2 * mss)),
         };
         Self {
@@ -81,15 +83,15 @@ impl ReceiveWindow {
             rtt: Span::MAX,
             window_end: 0,
             window_start: Time::NEVER,
-            // Growth is wanted as soon as a round trip brings more than the initial window.
+            // The buffer may grow as soon as a round trip brings more than the initial window.
             copied_before: slow_start.min(10 * mss),
             interval_byte: 0,
             interval_start: Time::ZERO,
         }
     }
 
-    /// `segments` segments of `payload` bytes each, every one of which takes `truesize` bytes of
-    /// memory, arrived as one packet. True when the window is still growing into the buffer.
+    /// `segments` segments of `payload` bytes each arrived as one packet; each takes `truesize`
+    /// bytes of memory. True if the window is still growing into the buffer.
     #[inline]
     pub(super) fn on_packet(&mut self, payload: u32, truesize: u32, segments: u32) -> bool {
         (!self.is_grown || (payload, truesize) != self.shown)
@@ -120,13 +122,13 @@ impl ReceiveWindow {
         grows
     }
 
-    /// The first data of the connection are about to be taken.
+    /// The application is about to read the connection's first data.
     pub(super) fn start(&mut self, now: Time) {
         self.interval_start = now;
     }
 
-    /// A timestamp that left at `echo` came back. The kernel's timestamps count milliseconds, and
-    /// what takes less than one says nothing.
+    /// A timestamp that left at `echo` came back. The kernel's timestamps count milliseconds, so
+    /// times below one give no sample.
     pub(super) fn on_echo(&mut self, now: Time, echo: Time) {
         const TICK: u64 = 1_000_000;
         let ticks = now.as_nanos() / TICK - echo.as_nanos() / TICK;
@@ -141,7 +143,7 @@ impl ReceiveWindow {
         };
     }
 
-    /// Everything up to `byte` is here: when that is a whole window, it took a round trip at least.
+    /// Everything up to `byte` is here. If that is a whole window, it took at least a round trip.
     #[inline]
     pub(super) fn on_in_order(&mut self, now: Time, byte: u64) {
         if byte >= self.window_end {
@@ -159,7 +161,7 @@ impl ReceiveWindow {
         self.window_start = now;
     }
 
-    /// The application has taken everything up to `byte`, and what arrived early ends `early` bytes
+    /// The application has read everything up to `byte`; what arrived early ends `early` bytes
     /// beyond.
     #[inline]
     pub(super) fn on_taken(&mut self, now: Time, byte: u64, early: u64) {
@@ -174,8 +176,8 @@ impl ReceiveWindow {
     fn end_interval(&mut self, now: Time, byte: u64, early: u64, most: u64) {
         let copied = byte - self.interval_byte;
         if copied > self.copied_before {
-            // Twice what was taken in a round trip, and ahead of slow start by the growth seen; but
-            // near a sender that needs no such lead, by the share of a millisecond.
+            // Twice what was read in a round trip, plus the growth seen, to stay ahead of slow
+            // start; near a sender, which needs no such lead, only the share of a millisecond.
             let twice = 2 * copied;
             let lead = if self.rtt < LOW_RTT {
                 twice * self.rtt.as_micros() / LOW_RTT.as_micros()
@@ -191,16 +193,16 @@ impl ReceiveWindow {
         self.interval_start = now;
     }
 
-    /// The window to advertise with acknowledgement of `byte`, while `held` bytes of memory are
-    /// taken by segments that arrived out of order.
+    /// The window to advertise when acknowledging `byte`, while segments that arrived out of order
+    /// take `held` bytes of memory.
     #[inline(always)]
     pub(super) fn advertise(&mut self, byte: u64, held: u64) -> u32 {
         let free = match self.buffer {
             ReceiveBuffer::Window(bytes) => bytes,
             _ => {
                 let free = self.space.saturating_sub(held) * self.ratio / 256;
-                // Whole segments only, as the kernel does without window scaling; with it the
-                // granularity is finer than a segment and the sender's rounding hides it.
+                // Whole segments only, as the kernel does without window scaling. With scaling the
+                // unit is finer than a segment, and the sender's rounding hides it.
                 let free = free.min(self.slow_start);
                 free - free % self.mss
             }
@@ -263,7 +265,8 @@ mod tests {
         assert_eq!(growing, 5);
     }
 
-    /// Twice what was taken and, far away, four times the growth; near by the share of a millisecond.
+    /// Twice what was read and, far away, four times the growth; near by, the share of a
+    /// millisecond.
     #[test]
     fn near_senders_get_less_lead() {
         let grown = |rtt| {

@@ -1,10 +1,10 @@
 //! A store-and-forward switch whose ports share a memory.
 //!
-//! Each port is a [`Wire`]: a queue of its own, a transmitter, a line to what is plugged in. What
-//! they have in common is the memory. A port may hold so many bytes as a share `alpha` of what is
-//! free at the moment: the dynamic threshold of Choudhury and Hahne ("Dynamic Queue Length Thresholds
-//! for Shared-Memory Packet Switches", IEEE/ACM Transactions on Networking 6(2), 1998), as switches
-//! with shared memory have it. A busy port then leaves room for the others.
+//! Each port is a [`Wire`]: a queue of its own, a transmitter, a line to what is plugged in. The
+//! ports share the memory. A port may hold at most `alpha` times the memory that is free at the
+//! moment, so a busy port leaves room for the others. This is the dynamic threshold of Choudhury
+//! and Hahne ("Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", IEEE/ACM
+//! Transactions on Networking 6(2), 1998).
 
 use alloc::format;
 use alloc::string::String;
@@ -29,9 +29,9 @@ impl SwitchConfig {
     pub const MOST_PORTS: usize = 256;
     pub const MOST_ALPHA: f64 = 128.0;
 
-    /// `ports` are the queues and lines towards what is plugged in; `buffer` is the memory that all
-    /// of them share, Ethernet headers included, and `alpha` what of the free memory one port may
-    /// take, as a ratio: above 1 a port may hold more than it leaves free.
+    /// `ports` are the queues and lines towards what is plugged in. `buffer` is the memory that all
+    /// of them share, Ethernet headers included. One port may hold `alpha` times the free memory;
+    /// above 1 that is more than it leaves free.
     ///
     /// # Errors
     /// No port or too many, a memory too small for a packet, an `alpha` that is no positive number

@@ -110,8 +110,8 @@ fn a_bad_switch_is_refused() {
     }
 }
 
-/// What is carried may be a handle to bytes that lie elsewhere. CAKE cuts it; every segment comes
-/// out, or is named as lost, exactly once.
+/// A packet may be a handle to bytes that are kept elsewhere. CAKE cuts it; every segment comes
+/// out, or is reported as lost, exactly once.
 #[test]
 fn bytes_kept_elsewhere_can_be_freed_segment_by_segment() {
     for (queue, buffer) in [("cake bandwidth 60mbit", 1_000_000), ("fq_codel", 60_000)] {
@@ -139,7 +139,7 @@ fn bytes_kept_elsewhere_can_be_freed_segment_by_segment() {
     }
 }
 
-/// Not a simulated packet: what its headers say, as a number of bytes that are elsewhere.
+/// Not a simulated packet, but a handle: headers, and a number of bytes that are kept elsewhere.
 #[derive(Clone, Copy)]
 struct Handle(Packet);
 

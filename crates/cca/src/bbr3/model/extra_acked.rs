@@ -20,7 +20,7 @@ impl ExtraAcked {
         Self { interval_start: now, delivered: 0, filter: WindowedMax::default() }
     }
 
-    /// What was delivered before a pause says nothing of what comes after it.
+    /// Starts anew: what was delivered before a pause does not predict what comes after it.
     pub(crate) fn restart(&mut self, now: Time) {
         self.interval_start = now;
         self.delivered = 0;

@@ -1,4 +1,4 @@
-//! What losses teach, section 5.5.10: the long-term bound that probing finds, and the short-term
+//! Bounds from losses, section 5.5.10: the long-term bound that probing finds, and the short-term
 //! bounds that follow losses between probes.
 
 use super::super::bandwidth::Bandwidth;
@@ -24,7 +24,7 @@ pub(crate) struct ShortTerm {
     pub(crate) bw: Bandwidth,
     /// `inflight_shortterm`.
     pub(crate) inflight: u32,
-    /// The most of the present round.
+    /// The largest in the present round.
     bw_latest: Bandwidth,
     pub(crate) inflight_latest: u32,
     pub(crate) is_loss_in_round: bool,
@@ -91,7 +91,8 @@ impl Bbr3 {
         }
     }
 
-    /// `HandleLostPacket`: the flight in which the packet left tells whether that is too much loss.
+    /// `HandleLostPacket`: judges by the flight in which the packet left whether that is too much
+    /// loss.
     pub(crate) fn handle_lost_packet(&mut self, lost: &Lost) {
         self.note_loss();
         if !self.probe_bw.is_probe_sample {
@@ -136,7 +137,7 @@ impl Bbr3 {
         let thresh = self.config.loss_thresh.0;
         let inflight_prev = f64::from(tx_in_flight.saturating_sub(1));
         let lost_prev = f64::from(lost.saturating_sub(1));
-        // Negative when earlier losses had crossed the threshold already.
+        // Negative if earlier losses had crossed the threshold already.
         let lost_prefix = ((thresh * inflight_prev - lost_prev) / (1.0 - thresh)).max(0.0);
         (inflight_prev + lost_prefix) as u32
     }

@@ -8,7 +8,7 @@ use super::Sample;
 pub(crate) struct MaxBwFilter {
     previous: Bandwidth,
     present: Bandwidth,
-    /// Changes with samples only: a cycle that has none yet does not lower it.
+    /// Only samples change it: a cycle without samples does not lower it.
     max_bw: Bandwidth,
 }
 

@@ -7,7 +7,7 @@ use crate::Ack;
 
 #[derive(Clone, Debug)]
 pub(crate) struct MinRtt {
-    /// None is infinite.
+    /// `None` stands for infinity.
     pub(crate) min_rtt: Option<Span>,
     min_rtt_stamp: Time,
     probe_rtt_min_delay: Option<Span>,

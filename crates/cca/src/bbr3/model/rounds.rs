@@ -22,7 +22,7 @@ impl Bbr3 {
         }
     }
 
-    /// The round to come ends when what is sent from now on is delivered.
+    /// Starts a round that ends when what is sent from now on is delivered.
     pub(crate) fn start_round(&mut self) {
         self.rounds.next_round_delivered = self.delivered;
     }

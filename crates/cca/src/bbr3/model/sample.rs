@@ -8,7 +8,7 @@ use crate::bbr::app_limit::OwnAppLimit;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
     pub(crate) has_data: bool,
-    /// None when the interval was too short to mean anything.
+    /// `None` if the interval was too short for a rate.
     pub(crate) delivery_rate: Option<Bandwidth>,
     pub(crate) delivered: u32,
     pub(crate) prior_delivered: u64,

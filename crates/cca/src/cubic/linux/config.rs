@@ -19,7 +19,7 @@ sojourn_core::params! {
     }
 }
 
-/// What HyStart looks at.
+/// The signs that end slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Detect {
     AckTrain,

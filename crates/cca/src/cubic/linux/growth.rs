@@ -11,7 +11,8 @@ pub(super) struct Growth {
     beta: u32,
     /// C in 1/1024 segments per second cubed.
     c_1024: u32,
-    /// Windows of delivered segments that earn the Reno-like estimate a segment, in eighths.
+    /// Windows of delivered segments for which the Reno-like estimate grows by a segment, in
+    /// eighths.
     reno_eighths: u32,
     fast_convergence: bool,
     tcp_friendliness: bool,
@@ -24,7 +25,7 @@ pub(super) struct Growth {
     /// The Reno-like estimate, and the segments delivered towards its next one.
     w_est: u32,
     w_est_credit: u32,
-    /// What the answer was last computed for.
+    /// The window and time for which the answer was last computed.
     last: Option<(u32, Time)>,
     every: u32,
 }
@@ -81,7 +82,7 @@ impl Growth {
         self.every
     }
 
-    /// The threshold after congestion at window `cwnd`; ends the epoch.
+    /// The threshold after congestion at window `cwnd`; also ends the epoch.
     pub(super) fn reduced(&mut self, cwnd: u32) -> u32 {
         self.epoch_start = None;
         let share =
@@ -94,7 +95,7 @@ impl Growth {
         share(self.beta, ONE).max(2)
     }
 
-    /// After a timeout nothing of the past counts.
+    /// After a timeout the past does not count.
     pub(super) fn forget(&mut self) {
         self.w_max = 0;
         self.epoch_start = None;
@@ -125,7 +126,7 @@ impl Growth {
         delivered: u32,
         delay_min: Span,
     ) {
-        // The curve moves once a tick; within one, only the comparison with Reno is made anew.
+        // The curve moves once a tick; within a tick only the comparison with Reno is repeated.
         let is_same_tick = self.last.is_some_and(|(_, last_now)| last_now == now);
         match self.epoch_start {
             Some(_) if is_same_tick => {}
@@ -162,13 +163,14 @@ impl Growth {
             self.origin.saturating_add(self.rise(t - self.k))
         };
         let every = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.saturating_mul(100) };
-        // Without a loss to aim at, 5 % a round trip is the least.
+        // Before a first loss there is no W_max; then the window grows by at least 5 % a round
+        // trip.
         if self.w_max == 0 { every.min(20) } else { every }
     }
 
     /// C·t³ in segments.
     fn rise(&self, t: u64) -> u32 {
-        // A year on the curve; more would overflow.
+        // At most a year on the curve; more would overflow.
         let t = u128::from(t.min(1 << 35));
         let rise = (u128::from(self.c_1024) * t * t * t) >> 40;
         rise.min(u128::from(u32::MAX)) as u32
@@ -187,7 +189,7 @@ impl Growth {
     }
 }
 
-/// The window grows by half in a round trip at the most.
+/// The window grows by at most half in a round trip.
 const LEAST_EVERY: u32 = 2;
 
 /// The whole part of the cube root, bit by bit.

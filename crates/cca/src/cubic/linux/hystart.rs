@@ -1,4 +1,4 @@
-//! HyStart as Linux has it: leaving slow start when acknowledgements come in a train as long as the
+//! HyStart as Linux has it: slow start ends when acknowledgements come in a train as long as the
 //! path, or when their delay rises.
 
 use sojourn_core::{Rate, Span, Time};
@@ -22,7 +22,7 @@ pub(super) struct HyStart {
     sample_cnt: u32,
 }
 
-/// Samples of a round that are not judged yet.
+/// A round is not judged before it has this many samples.
 const MIN_SAMPLES: u32 = 8;
 
 impl HyStart {
@@ -42,14 +42,14 @@ impl HyStart {
         self.is_over
     }
 
-    /// A slow start from scratch.
+    /// Starts over with a slow start.
     pub(super) fn restart(&mut self, now: Time, snd_nxt: u32) {
         *self = Self::new(now, self.is_paced);
         self.end_seq = Some(snd_nxt);
     }
 
-    /// Takes note of an acknowledgement that measured `rtt`, before the window grows by it; true
-    /// when slow start should end.
+    /// Processes an acknowledgement that measured `rtt`, before the window grows by it; true when
+    /// slow start should end.
     pub(super) fn is_over_after(
         &mut self,
         config: &Config,
@@ -71,7 +71,8 @@ impl HyStart {
         self.is_over
     }
 
-    /// Acknowledgements close to one another, for as long as the path takes one way.
+    /// Whether acknowledgements have followed closely on one another for as long as the path takes
+    /// one way.
     fn has_long_train(
         &mut self,
         config: &Config,
@@ -101,8 +102,8 @@ impl HyStart {
     }
 }
 
-/// What segmentation and receive offload may add to the train: four bursts of the largest size at
-/// the rate that slow start would be paced at, and a millisecond at most.
+/// How much segmentation and receive offload may lengthen the train: four bursts of the largest
+/// size at the rate at which slow start would be paced, and at most a millisecond.
 fn offload_delay(ack: &Ack, cwnd: u32, mss: u32) -> Span {
     const BURSTS: u64 = 4 * 65_536;
     let most = Span::from_millis(1);

@@ -6,10 +6,10 @@ use sojourn_core::{Span, Time};
 #[derive(Clone, Debug)]
 pub(super) struct Jiffies {
     tick: u64,
-    /// The tick that was asked for last, to save a division.
+    /// The tick of the last call, which saves a division.
     current: Time,
     next: Time,
-    /// No new curve within this time while the window stays the same.
+    /// While the window stays the same, the curve is not computed again within this time.
     update_interval: Span,
 }
 

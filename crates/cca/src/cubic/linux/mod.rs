@@ -58,7 +58,7 @@ impl CubicLinux {
     }
 
     fn sample_delay(&mut self, ack: &Ack, rtt: Span) {
-        // What was measured right after a recovery tells of the queue that the loss left behind.
+        // Right after a recovery the round-trip time includes the queue that the loss left behind.
         let now = self.jiffies.at(ack.now);
         if self.growth.epoch_start().is_some_and(|start| now.since(start) < Span::from_secs(1)) {
             return;

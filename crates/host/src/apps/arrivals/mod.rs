@@ -1,12 +1,12 @@
 //! Transfers of limited size that arrive as a Poisson process, each over a TCP connection of its
 //! own: the short flows of web-like traffic.
 //!
-//! Arrivals do not wait for one another (an open loop): when each comes, how large it is and which
-//! dice its congestion controller has are drawn from streams that nothing else touches, so under
-//! one seed every algorithm is offered the same transfers at the same times.
+//! Arrivals do not wait for one another (an open loop). The time and the size of each transfer and
+//! the random numbers of its congestion controller come from streams that nothing else draws from.
+//! So under one seed every algorithm is offered the same transfers at the same times.
 //!
 //! A connection is closed when its last byte is acknowledged, without an exchange of packets, and
-//! its memory is freed; what of it is still under way is ignored when it arrives.
+//! its memory is freed. Packets of it that arrive later are ignored.
 
 mod sizes;
 mod wakes;
@@ -36,7 +36,7 @@ pub struct ArrivalsConfig {
     /// Transfers a second in the mean.
     pub per_second: f64,
     pub sizes: Sizes,
-    /// Connections open at once; what arrives beyond that is refused.
+    /// Connections that may be open at once; transfers that arrive beyond that are refused.
     pub most: u32,
     /// So many come, those that are refused among them; `None` is without end.
     pub transfers: Option<u64>,
@@ -47,7 +47,7 @@ pub const MOST_TRANSFERS: u64 = 1_000_000_000_000;
 
 impl ArrivalsConfig {
     /// # Errors
-    /// So many transfers that a run would not end, or room for none.
+    /// So many transfers that a run would not end, or a limit of zero connections.
     pub fn check(&self) -> Result<(), SpecError> {
         within("transfers a second", self.per_second, 1e-6, 1e6)?;
         within("connections at once", self.most, 1, 65_536)?;
@@ -61,7 +61,7 @@ pub struct Arrivals {
     cca: CcaConfig,
     transport: TcpConfig,
     ends: Endpoints,
-    /// The place of a connection is its number, modulo their count, which is a power of two.
+    /// A connection's place is its number modulo the length, which is a power of two.
     places: Vec<Option<Box<Connection>>>,
     open: u32,
     /// Number of the newest connection. The first has 1, as 0 is that of flows with only one.
@@ -94,7 +94,7 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Those of the flow of that name.
+    /// The streams of the flow of that name.
     pub fn new(address: StreamAddress, name: &str) -> Self {
         let stream =
             |what: &str| address.stream_named(&format!("{name} {what}"), Purpose::Application);
@@ -232,7 +232,7 @@ impl Arrivals {
             all.retrans += one.retrans;
             all.rwnd = all.rwnd.saturating_add(one.rwnd);
         }
-        // Of many connections there is no such rate.
+        // Many connections together have no such rate.
         FlowSample { delivery_rate: Rate::UNLIMITED, ..all }
     }
 
@@ -274,7 +274,8 @@ impl Arrivals {
         self.ready.push(place);
     }
 
-    /// The next number whose place is free; there is one, as fewer are open than may be.
+    /// The next number whose place is free. There is one, because fewer connections are open than
+    /// allowed.
     fn free_number(&self) -> u32 {
         let mut number = self.newest.wrapping_add(1);
         while number == 0 || self.places[self.place_of(number)].is_some() {
@@ -333,7 +334,7 @@ fn add_totals(sum: &mut FlowSample, one: &FlowSample) {
     };
 }
 
-/// Passes on everything but phases: those of many connections at once are nobody's.
+/// Passes on every event except phases: with many connections at once, a phase belongs to none.
 struct NoPhases<'a, O>(&'a mut O);
 
 impl<O: Observer> Observer for NoPhases<'_, O> {

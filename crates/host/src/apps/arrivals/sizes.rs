@@ -10,14 +10,14 @@ use core::fmt;
 
 use sojourn_core::{Bytes, Param, ParamKind, SpecError, Stream, Words};
 
-/// No transfer is larger; where a distribution has no end of its own, it is cut here.
+/// No transfer is larger; a distribution without an end of its own is cut here.
 pub const LARGEST: u64 = 100_000_000_000;
 
 /// A distribution of sizes in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sizes {
     Fixed(u64),
-    /// What would be above `most` is `most`.
+    /// Sizes above `most` are cut to `most`.
     Lognormal {
         mean: u64,
         sigma: f64,
@@ -33,15 +33,15 @@ pub enum Sizes {
     Empirical(Arc<[Point]>),
 }
 
-/// So large a part of the transfers has at most so many bytes.
+/// This share of the transfers has at most this many bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     pub bytes: u64,
     pub share: f64,
 }
 
-/// What a user wrote. A measured distribution may only be named: [`SizesSpec::complete`] then
-/// wants the text of its file.
+/// A distribution as the user wrote it. If it names a file of measured sizes,
+/// [`SizesSpec::complete`] needs the file's text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SizesSpec {
     Known(Sizes),
@@ -146,7 +146,7 @@ impl SizesSpec {
         }
     }
 
-    /// `text` is what the file of [`SizesSpec::path`] holds.
+    /// `text` is the content of the file of [`SizesSpec::path`].
     ///
     /// # Errors
     /// The text is missing, or holds no distribution; names its line.
@@ -164,7 +164,7 @@ fn names() -> impl Iterator<Item = &'static str> {
 }
 
 fn bytes(text: &str) -> Result<u64, SpecError> {
-    // Files of measured sizes count bytes without saying so.
+    // Files of measured sizes count bytes without a unit.
     let is_bare = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty();
     let size = if is_bare { format!("{text}B").parse() } else { text.parse::<Bytes>() }?.as_u64();
     if (1..=LARGEST).contains(&size) {
@@ -227,7 +227,7 @@ fn pareto(words: &mut Words<'_>) -> Result<Sizes, SpecError> {
     Ok(Sizes::Pareto { shape, least, most })
 }
 
-/// Points if a size comes first, else a path.
+/// Points if the first word is a size, otherwise a path.
 fn cdf(rest: &str) -> Result<SizesSpec, SpecError> {
     let rest = rest.trim();
     let needs = || {
@@ -260,7 +260,7 @@ fn cdf(rest: &str) -> Result<SizesSpec, SpecError> {
     }
 }
 
-/// A share, or a per cent without its sign, which only the last one of a list can tell.
+/// A share, or a number of per cent without its sign; only the last number of a list shows which.
 fn number(text: &str) -> Result<f64, SpecError> {
     let (text, scale) = match text.strip_suffix('%') {
         Some(percent) => (percent, 0.01),
@@ -274,11 +274,11 @@ fn number(text: &str) -> Result<f64, SpecError> {
 }
 
 impl Sizes {
-    /// Reads lines of a size and the share of transfers up to it, cut by blanks or a comma; what
-    /// follows a `#` is passed over.
+    /// Reads lines of a size and the share of transfers up to it, separated by blanks or a comma;
+    /// skips what follows a `#`.
     ///
     /// # Errors
-    /// A line that is none, or points that make no distribution; names the line.
+    /// A line that has no such pair, or points that are no distribution; names the line.
     pub fn read(text: &str) -> Result<Self, SpecError> {
         let mut pairs = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -306,7 +306,7 @@ impl Sizes {
         let Some((_, last)) = pairs.last() else {
             return Err(SpecError::new("there is no point").allow(["a size and a share, and more"]));
         };
-        // Whoever ends at 100 counts per cent.
+        // A list that ends at 100 counts per cent.
         let whole = if *last == 100.0 { 100.0 } else { 1.0 };
         if *last != whole {
             return Err(SpecError::new(format!("the last share is {last}, not all"))
@@ -328,8 +328,8 @@ impl Sizes {
         Ok(Self::Empirical(points.collect()))
     }
 
-    /// A size, at least one byte. Every draw takes as much of the stream as any other of the
-    /// same distribution, but for the normal numbers behind a log-normal one.
+    /// A size, at least one byte. Every draw takes the same number of values from the stream,
+    /// except that a log-normal one takes as many as its normal number needs.
     pub fn draw(&self, random: &mut Stream) -> u64 {
         let (size, most) = match self {
             Self::Fixed(bytes) => return *bytes,
@@ -382,7 +382,7 @@ fn mu(mean: u64, sigma: f64) -> f64 {
     libm::log(mean as f64) - 0.5 * sigma * sigma
 }
 
-/// The size that a share of the transfers does not exceed.
+/// The size that this share of the transfers does not exceed.
 fn at_share(points: &[Point], share: f64) -> f64 {
     let after = points.partition_point(|point| point.share < share);
     match (after.checked_sub(1).and_then(|before| points.get(before)), points.get(after)) {

@@ -24,7 +24,7 @@ fn arrivals(per_second: f64, sizes: Sizes, most: u32, cca: &str) -> Arrivals {
     )
 }
 
-/// What was told, and every packet with its departure.
+/// What was observed, and every packet with its departure.
 #[derive(Default)]
 struct Seen {
     opened: Vec<(Time, u64)>,

@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 
 use sojourn_core::Time;
 
-/// A tournament: a leaf for each place, and above them whoever is sooner.
+/// A tournament tree: a leaf for each place, and in each node above the sooner of the two below.
 #[derive(Clone, Debug)]
 pub(super) struct Wakes {
-    /// The final at 1; the two below `at` are `2 at` and `2 at + 1`.
+    /// The root is at 1; the children of `at` are at `2 at` and `2 at + 1`.
     tree: Vec<Time>,
 }
 
@@ -36,7 +36,7 @@ impl Wakes {
         self.tree[1]
     }
 
-    /// A place that is due at `now`; the lowest among those that are sooner than all others.
+    /// A place that is due at `now`: the earliest, and among equals the one with the lowest number.
     pub(super) fn due(&self, now: Time) -> Option<usize> {
         let first = self.first();
         if first > now || first.is_never() {

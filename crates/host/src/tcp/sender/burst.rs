@@ -1,4 +1,4 @@
-/// Segments that left the sender as one and still have to be put on the wire.
+/// Segments that the sender has sent as one burst and that still have to be put on the wire.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Burst {
     pub(super) next: u32,
@@ -6,6 +6,6 @@ pub(super) struct Burst {
     pub(super) byte: u64,
     pub(super) retransmission: bool,
     pub(super) cwr: bool,
-    /// The last segment carries PSH, as that of every offloaded burst does.
+    /// The last segment carries PSH, as in every offloaded burst.
     pub(super) push: bool,
 }

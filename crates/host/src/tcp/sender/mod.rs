@@ -43,7 +43,8 @@ pub struct Sender {
     pub(super) nxt_byte: u64,
     /// Byte position up to which the receiver will take data.
     pub(super) window_end: u64,
-    /// Of the segments outstanding: selectively acknowledged, deemed lost, retransmitted again.
+    /// How many of the outstanding segments are selectively acknowledged, deemed lost,
+    /// retransmitted.
     pub(super) sacked_out: u32,
     pub(super) lost_out: u32,
     pub(super) retrans_out: u32,
@@ -56,7 +57,7 @@ pub struct Sender {
     undo: Undoing,
     /// Segments from here on may have to be retransmitted.
     pub(super) retransmit_hint: u32,
-    /// After a timeout: new data may tell whether it was spurious (RFC 5682).
+    /// After a timeout: new data may show whether it was spurious (RFC 5682).
     pub(super) frto: bool,
     /// Since the last segment was acknowledged cumulatively.
     pub(super) timeouts_in_a_row: u32,
@@ -64,13 +65,13 @@ pub struct Sender {
     /// A tail loss probe is out: recovery point, and whether it repeated old data.
     pub(super) probe: Option<Probe>,
     pub(super) timer: Timer,
-    /// A probe timer is to be set as soon as nothing more can leave at the moment.
+    /// A probe timer must be set as soon as nothing more can leave at the moment.
     pub(super) probe_due: bool,
     pub(super) pacer: Pacer,
     usage: WindowUse,
     burst: Option<Burst>,
     pub(super) ecn: SenderEcn,
-    /// The selective acknowledgements of the ACK before.
+    /// The blocks of the acknowledgement before.
     sack_cache: [SackBlock; 3],
     pub(super) highest_sacked: u32,
     /// Departure of the newest acknowledgement, echoed to the receiver.
@@ -106,7 +107,7 @@ pub(super) enum TimerKind {
     Reorder,
 }
 
-/// One timer with one meaning at a time, as the kernel has it.
+/// One timer that has one meaning at a time, as in the kernel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timer {
     pub(super) kind: TimerKind,
@@ -128,7 +129,7 @@ pub(super) struct Totals {
     pub(super) is_complete: bool,
 }
 
-/// What one acknowledgement turned out to mean.
+/// What one acknowledgement means.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AckOutcome {
     /// The cumulative acknowledgement advanced.
@@ -137,12 +138,12 @@ pub(super) struct AckOutcome {
     pub(super) cumulative: u32,
     pub(super) delivered: u32,
     pub(super) newly_sacked: bool,
-    /// A segment of before the recovery point that was sent once only is delivered.
+    /// A segment before the recovery point that was sent only once is delivered.
     pub(super) original_delivered: bool,
     pub(super) retransmission_acked: bool,
     pub(super) dsack: bool,
     pub(super) prior_highest_sacked: u32,
-    /// Segments newly told of as marked, and whether that is congestion.
+    /// Segments newly reported as marked, and whether that is congestion.
     ce: u32,
     pub(super) ece: bool,
     pub(super) echo: Time,
@@ -262,7 +263,7 @@ impl Sender {
             }
             self.connection =
                 Connection::Requesting { at: now + wait, wait: wait * 2, repeats: repeats + 1 };
-            // Only the first request had to wait for the address.
+            // Only the first request waited for the address.
             let waited = if repeats == 0 { self.config.address_resolution } else { Span::ZERO };
             let asked = now - waited;
             let ecn = self.offer().flags(repeats);
@@ -274,7 +275,7 @@ impl Sender {
 
     pub fn next_wake(&self) -> Time {
         match self.connection {
-            // What the application writes meanwhile counts from the moment it is written.
+            // If the application writes meanwhile, its data counts from the moment of writing.
             Connection::Requesting { at, .. } => at.min(self.source.next_wake()),
             Connection::Established => {
                 self.timer.at.min(self.pacer.wake).min(self.source.next_wake())
@@ -331,8 +332,8 @@ impl Sender {
         (self.board.first(), self.board.end())
     }
 
-    /// Whether the counts of segments selectively acknowledged, lost and retransmitted are those
-    /// of the scoreboard.
+    /// Whether the counts of selectively acknowledged, lost and retransmitted segments match the
+    /// scoreboard.
     pub fn has_counted_right(&self) -> bool {
         let mut counted = (0, 0, 0);
         for segment in self.board.first()..self.board.end() {
@@ -483,7 +484,7 @@ impl Sender {
         }
     }
 
-    /// Counts what the acknowledgement tells of marks, before anything is concluded from it.
+    /// Counts the marks that the acknowledgement reports, before anything is concluded from it.
     #[inline(never)]
     fn on_ecn(&mut self, packet: &Packet, ack: &AckBody, outcome: &mut AckOutcome) {
         self.ecn.saw_capable |= packet.ecn != Ecn::NotEct;
@@ -496,8 +497,9 @@ impl Sender {
         self.rate.delivered_ce += u64::from(outcome.ce);
     }
 
-    /// Marks what the blocks report, skipping what the acknowledgement before reported already.
-    /// The oldest first: what arrives in one acknowledgement is no reordering.
+    /// Processes what the blocks report, except what the acknowledgement before already reported.
+    /// The oldest block comes first, because segments that one acknowledgement reports show no
+    /// reordering.
     #[inline(always)]
     fn on_sack(&mut self, now: Time, ack: &AckBody, outcome: &mut AckOutcome) {
         let mut cache = [SackBlock::default(); 3];
@@ -570,8 +572,8 @@ impl Sender {
         }
     }
 
-    /// Takes the first segments outstanding that were sent once and not touched since. They left
-    /// in order, so the last one alone is what the estimators want.
+    /// Removes the first outstanding segments that were sent once and have no history. They left in
+    /// order, so the estimators need only the last one.
     #[inline(always)]
     fn on_plain_acked(&mut self, now: Time, end: u32, outcome: &mut AckOutcome) {
         let first = self.board.first();
@@ -597,8 +599,8 @@ impl Sender {
         self.rate.delivered += u64::from(count);
     }
 
-    /// Takes the first segment outstanding, which was retransmitted, lost or acknowledged
-    /// selectively before.
+    /// Removes the first outstanding segment, which was retransmitted, lost or selectively
+    /// acknowledged before.
     #[inline(never)]
     fn on_repaired_acked(&mut self, now: Time, outcome: &mut AckOutcome) {
         let segment = self.board.first();
@@ -625,8 +627,8 @@ impl Sender {
         } else {
             outcome.delivered += 1;
             self.rate.delivered += 1;
-            // The original arrived, not the repetition, when the echo is older than that. Linux asks so
-            // of what is acknowledged cumulatively; a selective acknowledgement echoes something else.
+            // If the echo is older than the repetition, the original arrived. Linux checks this for
+            // cumulative acknowledgements; a selective one echoes another segment's timestamp.
             if !(record.was_retransmitted && answers_older(outcome.echo, record.sent)) {
                 self.rack.advance(now, segment, record, self.rtt.min());
             }
@@ -634,8 +636,8 @@ impl Sender {
         self.board.drop_first();
     }
 
-    /// Feeds the estimators; returns the sample for the controller and whether the receiver may
-    /// have held the acknowledgement back.
+    /// Updates the estimators; returns the sample for the controller, and whether the receiver may
+    /// have delayed the acknowledgement.
     #[inline(always)]
     fn take_rtt<O: Observer>(
         &mut self,
@@ -656,7 +658,7 @@ impl Sender {
             (None, None) => None,
         };
         let estimate = acked.or(outcome.first_sacked).map(|sent| now.after(sent)).or_else(|| {
-            // The timestamp option tells even of a retransmitted segment which copy arrived.
+            // The timestamp shows even for a retransmitted segment which copy arrived.
             (outcome.advanced && outcome.echo > Time::ZERO).then(|| now.since(outcome.echo))
         });
         if let Some(rtt) = estimate {
@@ -683,7 +685,8 @@ impl Sender {
     #[inline(always)]
     fn tell_phase<O: Observer>(&mut self, now: Time, observer: &mut O) {
         let phase = self.cca.phase();
-        // Names are constants: the same text at another address costs one comparison more.
+        // Phase names are constants, so comparing addresses usually suffices; the texts are
+        // compared if these differ.
         if core::ptr::eq(phase, self.phase) {
             return;
         }
@@ -694,8 +697,8 @@ impl Sender {
         self.phase = phase;
     }
 
-    /// The rate that pacing and burst sizing use: the controller's own, or twice the window per
-    /// round trip in early slow start and 1.2 times the window later.
+    /// The rate for pacing and burst sizes: the controller's own, or twice the window per round
+    /// trip in early slow start and 1.2 times the window later.
     #[inline(always)]
     pub(super) fn update_pacing_rate(&mut self) {
         if let Some(rate) = self.cca.pacing_rate() {
@@ -716,8 +719,8 @@ impl Sender {
         self.pacer.rate = Rate::from_bytes_per_sec(bytes_per_sec);
     }
 
-    /// Arms the timer after an acknowledgement: a tail loss probe if one fits, else the
-    /// retransmission timeout.
+    /// Arms the timer after an acknowledgement: for a tail loss probe if one is possible, otherwise
+    /// for the retransmission timeout.
     #[inline(always)]
     fn set_timer(&mut self, now: Time) {
         if !self.schedule_probe() {
@@ -731,8 +734,8 @@ impl Sender {
             self.timer = Timer::OFF;
             return;
         }
-        // A probe or reordering timer was running instead: the timeout still counts from the
-        // transmission of the first segment outstanding.
+        // A probe or reordering timer was running instead. The timeout still counts from the
+        // transmission of the first outstanding segment.
         let wait = if self.timer.kind == TimerKind::Retransmit || self.timer.at.is_never() {
             self.rtt.rto()
         } else {

@@ -8,13 +8,13 @@ pub(in crate::tcp) struct Pacer {
     pub(in crate::tcp) is_on: bool,
     /// Earliest departure of the next burst; the last departure when pacing is off.
     pub(in crate::tcp) stamp: Time,
-    /// When to come back because only the pacer held something.
+    /// When to come back if only the pacer held something back.
     pub(in crate::tcp) wake: Time,
-    /// How late its timer may run; zero is not at all.
+    /// How late its timer may run; with zero it is exact.
     pub(in crate::tcp) slack: Span,
-    /// Tells this timer's lateness from that of others.
+    /// Makes this timer's delays differ from those of others.
     pub(in crate::tcp) salt: u64,
-    /// When a late timer runs that is set; what is past is set no longer.
+    /// When the late timer fires. A time in the past means that no timer is set.
     pub(in crate::tcp) timer: Time,
 }
 
@@ -31,8 +31,8 @@ impl Pacer {
         }
     }
 
-    /// With a late timer: whether the next burst has to wait, and until when. A timer that is set stays
-    /// so when an acknowledgement releases its burst, and serves the next one.
+    /// With a late timer: whether the next burst must wait, and until when. If an acknowledgement
+    /// releases the burst for which the timer was set, the timer stays set for the next burst.
     #[cold]
     pub(in crate::tcp) fn waits_for_late_timer(&mut self, now: Time, is_prompted: bool) -> bool {
         let is_set = now < self.timer;
@@ -48,8 +48,8 @@ impl Pacer {
         waits
     }
 
-    /// A burst of `bytes` leaves, with which `segments` have been sent. Nothing waits for the first
-    /// nine segments of a connection; lateness is made good by up to half of the next interval.
+    /// A burst of `bytes` leaves; with it `segments` have been sent in all. The first nine segments
+    /// of a connection delay nothing. A late burst shortens the next interval, by up to half.
     pub(in crate::tcp) fn on_sent(&mut self, now: Time, bytes: u64, segments: u64) {
         let late = now.since(self.stamp);
         self.stamp = self.stamp.max(now);
@@ -65,7 +65,7 @@ impl Pacer {
 mod tests {
     use super::*;
 
-    /// The kernel counts a burst as sent before it asks whether ten segments have been.
+    /// The kernel counts a burst as sent before it checks whether ten segments have been sent.
     #[test]
     fn the_tenth_segment_is_the_first_that_makes_the_next_one_wait() {
         let mut pacer =

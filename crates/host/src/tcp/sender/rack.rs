@@ -1,13 +1,13 @@
-//! What RACK remembers (RFC 8985).
+//! The state of RACK (RFC 8985).
 
 use sojourn_core::{Span, Time};
 
 use crate::tcp::scoreboard::Record;
 
-/// Duplicate acknowledgements that stand for a loss when no reordering has been seen.
+/// Duplicate acknowledgements that indicate a loss if no reordering has been seen.
 const DUPLICATE_THRESHOLD: u32 = 3;
 
-/// What RACK knows: the most recently sent segment that is known to be delivered.
+/// The most recently sent segment that is known to be delivered, and what is known of reordering.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
     pub(super) sent: Time,
@@ -18,7 +18,8 @@ pub(super) struct Rack {
     pub(super) reordering: u32,
     pub(super) has_reordering: bool,
     pub(super) window_steps: u64,
-    /// The window grows at most once a round for D-SACKs and shrinks after 16 recoveries without.
+    /// The window grows at most once a round for D-SACKs, and shrinks after 16 recoveries without
+    /// any.
     pub(super) dsack_round: Option<u32>,
     pub(super) recoveries_left: u32,
 }
@@ -50,7 +51,7 @@ impl Rack {
         min_rtt: Option<Span>,
     ) {
         let rtt = now.after(record.sent);
-        // A retransmission acknowledged too soon: it is the original that arrived.
+        // The acknowledgement comes too soon for the retransmission, so the original arrived.
         if record.was_retransmitted && min_rtt.is_some_and(|least| rtt < least) {
             return;
         }

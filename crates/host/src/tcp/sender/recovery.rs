@@ -1,5 +1,5 @@
 //! Loss detection by time (RACK-TLP, RFC 8985) and the states that Linux goes through while it
-//! repairs: Disorder, Cwr, Recovery, Loss; undone when the cause proves to be unfounded.
+//! repairs: Disorder, Cwr, Recovery, Loss. A reduction is undone when it proves to be spurious.
 
 use sojourn_cca::{Congestion, CongestionKind, EcnFeedback, Lost, RecoveryState, Undo};
 use sojourn_core::{AckBody, SackBlock, Span, Time};
@@ -8,8 +8,8 @@ use super::super::prr::Prr;
 use super::{AckOutcome, Probe, Sender, TimerKind};
 
 impl Sender {
-    /// An acknowledgement that is not plain progress. True when a reordering timer was armed, so
-    /// that no other may be.
+    /// Processes an acknowledgement that is more than plain progress. True if it armed a reordering
+    /// timer; then no other may be armed.
     pub(super) fn on_dubious_ack(
         &mut self,
         now: Time,
@@ -105,8 +105,8 @@ impl Sender {
         }
     }
 
-    /// Marks what RACK deems lost (RFC 8985 section 6.2 step 5); true when a timer was armed for
-    /// what may soon be.
+    /// Marks what RACK deems lost (RFC 8985 section 6.2 step 5). True if it armed a timer for
+    /// segments that soon may be lost.
     fn find_losses(&mut self, now: Time) -> bool {
         if !core::mem::take(&mut self.rack.has_advanced) || self.board.is_empty() {
             return false;
@@ -118,7 +118,7 @@ impl Sender {
         wait > Span::ZERO
     }
 
-    /// Timers shorter than this would fire early by the coarseness of the kernel's clock.
+    /// A shorter timer could fire too early, because the kernel's clock is coarse.
     fn least_timeout(&self) -> Span {
         self.config.tick * 2
     }
@@ -162,7 +162,7 @@ impl Sender {
             return;
         }
         let retransmission = record.is_retransmitted;
-        // A probe repeats what was not deemed lost.
+        // A probe repeats a segment that was not deemed lost.
         self.lost_out += u32::from(!record.is_lost);
         record.is_lost = true;
         record.is_retransmitted = false;
@@ -181,7 +181,7 @@ impl Sender {
         });
     }
 
-    /// Nothing that was retransmitted is under way: the next is the first again.
+    /// No retransmission is under way, so the next one counts as the first.
     fn forget_retransmissions(&mut self) {
         let may_be_under_way = self.retrans_out > 0
             || (!self.board.is_empty() && self.board.record(self.board.first()).was_retransmitted);
@@ -226,8 +226,8 @@ impl Sender {
         }
     }
 
-    /// A loss while the window is being reduced for marks. Most controllers leave it at that; for
-    /// one that lowers its threshold again, the reduction goes on to there.
+    /// A loss while the window is being reduced for marks. Most controllers make no further
+    /// reduction; if one lowers its threshold again, the reduction continues to the new threshold.
     fn deepen_reduction(&mut self, now: Time) {
         let cwnd = self.cwnd();
         self.tell_congestion(now, CongestionKind::Loss, RecoveryState::Cwr);
@@ -266,7 +266,7 @@ impl Sender {
         self.keep_open();
     }
 
-    /// A recovery that was needed went by.
+    /// A recovery has ended that was needed.
     fn narrow_reordering_window(&mut self) {
         if self.rack.recoveries_left > 0 {
             self.rack.recoveries_left -= 1;
@@ -280,7 +280,7 @@ impl Sender {
         self.undo.is_refuted_by_dsack() || self.undo.is_refuted_by_timestamp(outcome.echo)
     }
 
-    /// Takes the reduction back; `unmark` also the judgement that segments are lost.
+    /// Undoes the reduction; with `unmark` the segments no longer count as lost, either.
     fn undo_reduction(&mut self, now: Time, unmark: bool) {
         if unmark {
             for segment in self.board.first()..self.board.end() {
@@ -305,7 +305,7 @@ impl Sender {
         self.totals.spurious += 1;
     }
 
-    /// The first of what was deemed lost had only been late.
+    /// The first of the segments deemed lost was only late.
     fn learn_of_reordering(&mut self, first: u32) {
         let highest =
             if self.sacked_out > 0 { self.highest_sacked } else { self.board.first() - 1 };
@@ -314,9 +314,9 @@ impl Sender {
         }
     }
 
-    /// RFC 8985 section 6.2 step 4 and RFC 3708: a duplicate report counts against the
-    /// retransmissions of this episode and, as Linux has it, widens the window where reordering was
-    /// seen before, unless it is the tail loss probe's.
+    /// RFC 8985 section 6.2 step 4 and RFC 3708: a report of a duplicate accounts for a
+    /// retransmission of this episode. As on Linux, it widens the window if reordering was seen
+    /// before, unless it reports the tail loss probe.
     pub(super) fn on_dsack(&mut self, duplicate: SackBlock) {
         let una = self.board.first();
         let segments = duplicate.end - duplicate.start;
@@ -342,7 +342,7 @@ impl Sender {
         self.enter_loss(now);
         self.totals.timeouts += 1;
         self.timeouts_in_a_row += 1;
-        // The burst being sent was cut off by the timeout's own retransmission.
+        // The timeout's retransmission replaces the rest of the burst.
         self.burst = None;
         let first = self.board.first();
         self.undo.on_retransmission(now, 1);
@@ -371,7 +371,7 @@ impl Sender {
             }
         }
         let is_new = is_undisturbed || self.high_seq <= first;
-        // While it repairs what a timeout brought, a connection that got on has a window to lose again.
+        // If segments were acknowledged after the last timeout, this one reduces the window again.
         let got_on = prior_state == RecoveryState::Loss && self.timeouts_in_a_row == 0;
         if is_new || got_on {
             self.undo.disarm();
@@ -385,13 +385,13 @@ impl Sender {
         self.probe = None;
         self.state = RecoveryState::Loss;
         self.high_seq = self.board.end();
-        // RFC 5682 section 2.1, and Linux: not when a timeout ends an undecided recovery.
+        // RFC 5682 section 2.1, and Linux: F-RTO is not used if the timeout interrupts a recovery.
         let is_repairing = matches!(prior_state, RecoveryState::Recovery | RecoveryState::Loss);
         self.frto = !is_repairing || self.timeouts_in_a_row > 0;
         self.prefers_new_data = false;
     }
 
-    /// RFC 5682 section 3: does what arrives after a timeout show that nothing was lost?
+    /// RFC 5682 section 3: checks whether what arrives after a timeout shows that nothing was lost.
     fn on_ack_in_loss(&mut self, now: Time, outcome: &AckOutcome) {
         let una = self.board.first();
         let has_recovered = una >= self.high_seq;
@@ -412,7 +412,7 @@ impl Sender {
                     self.frto = false;
                 }
             } else if outcome.advanced && !has_recovered {
-                // Step 2b: send new data instead of repairing, and wait what it tells.
+                // Step 2b: send new data instead of repairing, and wait for its acknowledgements.
                 self.high_seq = self.board.end();
                 self.prefers_new_data = true;
                 return;
@@ -446,8 +446,8 @@ impl Sender {
         }
     }
 
-    /// Calls for a tail loss probe (RFC 8985 section 7.2) unless repair is under way. Several
-    /// bursts and acknowledgements of one moment set the timer once, at their end.
+    /// Requests a tail loss probe (RFC 8985 section 7.2) unless repair is under way. Several bursts
+    /// and acknowledgements of one moment set the timer once, at their end.
     pub(super) fn schedule_probe(&mut self) -> bool {
         let is_quiet = matches!(self.state, RecoveryState::Open | RecoveryState::Cwr);
         self.probe_due =
@@ -455,14 +455,14 @@ impl Sender {
         self.probe_due
     }
 
-    /// Sets the timer of the probe that is called for.
+    /// Sets the timer of the requested probe.
     #[inline]
     pub(super) fn set_probe_timer(&mut self, now: Time) {
         if !core::mem::take(&mut self.probe_due) {
             return;
         }
         let two_srtt = Span::from_nanos(self.rtt.srtt_us_8() * 250);
-        // One segment alone may wait for a delayed acknowledgement.
+        // The receiver may delay the acknowledgement of a lone segment.
         let margin =
             if self.packets_out() == 1 { self.config.rto_min } else { self.least_timeout() };
         let wait = (two_srtt + margin).min(self.until_timeout(now).max(Span::from_micros(1)));
@@ -476,19 +476,19 @@ impl Sender {
         if self.probe.is_none() && self.burst.is_none() {
             let repeats = !self.send_probe_of_new_data(now);
             if repeats {
-                // No repair, so nothing that undoing one would count.
+                // The probe is no repair, so it does not count for an undo.
                 let last = self.board.end() - 1;
                 self.retransmit(now, last, last + 1);
             }
             self.probe = Some(Probe { high: self.board.end(), repeats });
-            // RFC 8985 section 7.3: the timeout counts anew from the probe.
+            // RFC 8985 section 7.3: the timeout counts from the probe.
             self.arm(TimerKind::Retransmit, now + self.rtt.rto());
             return;
         }
         self.arm(TimerKind::Retransmit, now + self.until_timeout(now).max(Span::from_micros(1)));
     }
 
-    /// The original arrived as well as the probe that repeated it.
+    /// Both the original and the probe that repeated it arrived.
     fn is_of_probe(&self, duplicate: SackBlock) -> bool {
         duplicate.end - duplicate.start == 1
             && self.probe.is_some_and(|probe| probe.high == duplicate.end)
@@ -505,7 +505,8 @@ impl Sender {
         if !probe.repeats || (ack.dsack && self.is_of_probe(ack.sack[0])) {
             self.probe = None;
         } else if ack.ack > probe.high {
-            // More than the probe is acknowledged and no duplicate was reported: it repaired a loss.
+            // More than the probe is acknowledged and no duplicate was reported, so it repaired a
+            // loss.
             self.probe = None;
             self.begin_reduction(now, CongestionKind::Loss, self.state);
             self.end_reduction(now);

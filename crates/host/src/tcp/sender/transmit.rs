@@ -1,5 +1,5 @@
 //! What may leave now: lost segments first, then new ones, as far as window, receiver and pacer
-//! allow, in bursts of the size that Linux would hand to segmentation offload.
+//! allow, in bursts of the size that Linux gives to segmentation offload.
 
 use sojourn_cca::{Quantum, RecoveryState, Sent};
 use sojourn_core::{Body, ETHERNET_HEADER, Packet, SegmentBody, Span, TcpEcn, Time};
@@ -14,7 +14,7 @@ use crate::source::SourceState;
 enum Hold {
     Window,
     Receiver,
-    /// More room is about to come: a fuller burst is worth the wait.
+    /// More of the window is about to open, and a fuller burst is worth the wait.
     Deferred,
     NothingToSend,
     Pacing,
@@ -68,7 +68,7 @@ impl Sender {
         Some(Packet { ecn, segments: count as u16, wire_len, ..self.ends.packet(now, 0, body) })
     }
 
-    /// Decides on the next burst and does its bookkeeping.
+    /// Plans the next burst and accounts for it.
     #[inline(always)]
     fn plan_burst(&mut self, now: Time) -> bool {
         let in_flight = self.in_flight();
@@ -91,7 +91,7 @@ impl Sender {
         }
     }
 
-    /// Only the pacer is in the way; then it names when it no longer is.
+    /// True if only the pacer holds the burst back; then sets when to come back.
     fn is_paced_out(&mut self, now: Time) -> bool {
         if self.pacer.slack > Span::ZERO {
             let is_prompted = self.rate.delivered_time == now || self.board.is_empty();
@@ -142,8 +142,8 @@ impl Sender {
         Ok(())
     }
 
-    /// Unsent bytes that the application has written and the send buffer holds. The segment that
-    /// fills the buffer is a whole one.
+    /// Bytes that the application has written, that are unsent, and that the send buffer holds. The
+    /// segment that fills the buffer is a whole one.
     #[inline(always)]
     fn available(&self, now: Time) -> u64 {
         let written = match self.source.state(now) {
@@ -164,8 +164,8 @@ impl Sender {
         written.min((self.config.send_buffer - held).next_multiple_of(mss))
     }
 
-    /// A tail loss probe prefers new data, even if the window is full; false when there is none
-    /// that the receiver would take.
+    /// A tail loss probe prefers new data, even if the window is full. False if there is none that
+    /// the receiver would accept.
     pub(super) fn send_probe_of_new_data(&mut self, now: Time) -> bool {
         let mss = u64::from(self.config.mss);
         let available = self.available(now).min(mss);
@@ -177,7 +177,7 @@ impl Sender {
         true
     }
 
-    /// `bytes` make `count` segments.
+    /// Sends `bytes` as `count` segments.
     #[inline(always)]
     fn send_new(&mut self, now: Time, bytes: u64, count: u32) {
         let mss = u64::from(self.config.mss);
@@ -210,8 +210,8 @@ impl Sender {
         }
     }
 
-    /// Repeats the first lost segment that is not out again, and the lost ones behind it that
-    /// left with it.
+    /// Repeats the first lost segment that has no retransmission under way, and the lost ones after
+    /// it that left with it.
     fn plan_retransmission(&mut self, now: Time, room: u32) -> bool {
         let most = room.min(self.burst_limit());
         let end = self.board.end();
@@ -293,8 +293,8 @@ impl Sender {
         self.cca.on_sent(&Sent { now, segments, in_flight, retransmission });
     }
 
-    /// Most segments of one burst: a millisecond of the pacing rate and more the closer the peer
-    /// is, as Linux sizes offloaded segments.
+    /// The largest burst in segments: a millisecond of the pacing rate, and more the nearer the
+    /// peer is, as Linux sizes offloaded segments.
     #[inline(never)]
     fn burst_limit(&self) -> u32 {
         let least = match self.cca.send_quantum() {
@@ -304,7 +304,8 @@ impl Sender {
         let most = u64::from(self.config.gso_max_size - GSO_HEADROOM);
         let rate = self.pacer.rate;
         let mut bytes = if rate.is_unlimited() { most } else { rate.as_bytes_per_sec() >> 10 };
-        // By default it doubles for every 512 µs nearer, below 32 of them.
+        // By default the addition doubles for every 512 µs that the round-trip time is shorter,
+        // below 32 times that.
         let log = self.config.tso_rtt_log;
         let distance = self.rtt.min_us() >> log;
         if log != 0 && distance < 32 {
@@ -313,7 +314,7 @@ impl Sender {
         (bytes.min(most) as u32 / self.config.mss).max(least)
     }
 
-    /// Segments up to the end of the buffer that the next one lies in.
+    /// Segments up to the end of the buffer in which the next one lies.
     fn left_of_buffer(&self) -> u32 {
         if !self.config.buffer_bound {
             return u32::MAX;
@@ -346,12 +347,12 @@ impl Sender {
         if limit >= u64::from(most) * mss || limit >= available {
             return false;
         }
-        // A third of the window is enough to go.
+        // A third of the window is enough for a burst.
         let chunk = (self.window_end - self.una_byte).min(u64::from(cwnd) * mss) / 3;
         if limit >= chunk {
             return false;
         }
-        // The next acknowledgement is too far off to wait for.
+        // The next acknowledgement is due too late to wait for it.
         let srtt = Span::from_nanos(self.rtt.srtt_us_8() * 125);
         let expected = self.board.record(self.board.first()).sent + srtt;
         if expected.since(now) > self.config.deferral.min(srtt / 2) {
@@ -385,8 +386,8 @@ impl Sender {
         self.validate_window(now, in_flight >= cwnd);
     }
 
-    /// Judges once a flight whether the window was the limit, and tells the controller when it has
-    /// not been used for a whole timeout.
+    /// Once a flight, determines whether the window was the limit, and tells the controller if it
+    /// has not been fully used for a whole timeout.
     #[inline(always)]
     fn validate_window(&mut self, now: Time, is_full: bool) {
         let packets_out = self.packets_out();

@@ -1,19 +1,19 @@
-//! What tells a reduction without cause.
+//! Signs that a reduction was spurious.
 
 use sojourn_core::Time;
 
-/// What is needed to take a reduction back.
+/// What is needed to undo a reduction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Undoing {
     pub(super) is_armed: bool,
     /// The first segment outstanding when the episode began.
     pub(super) marker: u32,
-    /// Retransmissions not reported as duplicates yet; `None` when that cannot be told.
+    /// Retransmissions not reported as duplicates yet; `None` if that can't be known.
     pub(super) open_retransmissions: Option<u32>,
-    /// When it was retransmitted first, of all that may still be under way. An episode that follows
-    /// another closely goes on from there.
+    /// When the first retransmission left that may still be under way. An episode that closely
+    /// follows another keeps its time.
     pub(super) first_retransmission: Option<Time>,
-    /// Marks were told of meanwhile, so the window stays reduced whatever became of the losses.
+    /// Marks were reported meanwhile, so the window stays reduced even if the losses were spurious.
     pub(super) is_congested: bool,
 }
 
@@ -41,7 +41,7 @@ impl Undoing {
     }
 
     /// The acknowledgement answers a segment sent before the first retransmission (RFC 3522), by
-    /// timestamps of a millisecond; or nothing was retransmitted.
+    /// timestamps in milliseconds; or nothing was retransmitted.
     pub(super) fn is_refuted_by_timestamp(&self, echo: Time) -> bool {
         self.is_armed
             && echo > Time::ZERO
@@ -49,8 +49,8 @@ impl Undoing {
     }
 }
 
-/// An acknowledgement with this echo answers what left before `sent`, by timestamps of a
-/// millisecond.
+/// An acknowledgement with this echo answers a segment that left before `sent`, by timestamps in
+/// milliseconds.
 pub(super) fn answers_older(echo: Time, sent: Time) -> bool {
     let milliseconds = |time: Time| time.as_nanos() / 1_000_000;
     echo > Time::ZERO && milliseconds(echo) < milliseconds(sent)

@@ -8,11 +8,11 @@ use crate::tcp::control::Control;
 pub(super) struct WindowUse {
     pub(super) is_cwnd_limited: bool,
     pub(super) max_packets_out: u32,
-    /// The judgement holds until this segment is acknowledged.
+    /// The result holds until this segment is acknowledged.
     pub(super) until: u32,
     pub(super) used: u32,
     pub(super) used_since: Time,
-    /// A burst waits only because the window would cut it short.
+    /// A burst waits only because the window would make it short.
     pub(super) limited_by_deferral: bool,
     pub(super) waiting: Waiting,
     pub(super) since: Time,
@@ -29,7 +29,8 @@ pub(super) enum Waiting {
 }
 
 impl WindowUse {
-    /// The window was the limit in the last flight; in slow start half of it is enough.
+    /// The window was the limit in the last flight; in slow start it is enough that half of it was
+    /// used.
     #[inline]
     pub(super) fn is_limited(&self, cca: &Control) -> bool {
         if self.is_cwnd_limited {
