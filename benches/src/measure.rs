@@ -8,7 +8,7 @@ use sojourn_sim::Outcome;
 /// What a run delivered and what that took.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
-    /// Full segments that reached the receiving applications in order.
+    /// Full segments or datagrams that reached the receiving applications in order.
     pub segments: u64,
     pub goodput_mbps: f64,
     pub retransmits: u64,
@@ -56,8 +56,15 @@ fn run(scenario: &Checked) -> (RunMetrics, Outcome) {
 
 fn shape(scenario: &Checked) -> Shape {
     Shape {
-        flows: scenario.flows.iter().map(|flow| FlowShape::tcp(&flow.name)).collect(),
-        links: scenario.links.iter().map(|link| LinkShape { name: link.name.clone() }).collect(),
+        flows: scenario
+            .flows
+            .iter()
+            .map(|flow| match flow.app {
+                App::Tcp { .. } => FlowShape::tcp(&flow.name),
+                _ => FlowShape::udp(&flow.name),
+            })
+            .collect(),
+        links: scenario.ports().into_iter().map(|port| LinkShape { name: port.name }).collect(),
         duration: scenario.duration,
         warmup: scenario.warmup,
         step: scenario.step,
@@ -66,10 +73,12 @@ fn shape(scenario: &Checked) -> Shape {
 
 fn segments(metrics: &RunMetrics, scenario: &Checked) -> u64 {
     let delivered = metrics.flows.iter().zip(&scenario.flows).map(|(flow, config)| {
-        let App::Tcp { transport, .. } = &config.app else {
-            return 0;
+        let payload = match &config.app {
+            App::Tcp { transport, .. } => transport.mss,
+            App::Udp(stream) => stream.frame / stream.datagrams,
+            _ => return 0,
         };
-        flow.whole.delivered_bytes / u64::from(transport.mss)
+        flow.whole.delivered_bytes / u64::from(payload)
     });
     delivered.sum()
 }

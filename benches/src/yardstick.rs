@@ -5,63 +5,92 @@ use sojourn_host::tcp::Config as Transport;
 use sojourn_link::RateConfig;
 use sojourn_scenario::{App, Checked, Flow, Host, Link, Scenario, Until};
 
+use crate::cell::Cell;
+
 /// From slow and crowded to fast and near. Names are stable: ceilings are kept under them.
 pub const YARDSTICKS: &[Yardstick] = &[
     Yardstick {
         name: "1-10M-fifo",
-        rate: Rate::from_bps(10_000_000),
+        world: World::Wire { rate: Rate::from_bps(10_000_000), queue: "pfifo limit 50" },
         rtt: Span::from_millis(20),
-        queue: "pfifo limit 50",
         ccas: &["cubic", "bbr"],
         duration: Span::from_secs(120),
     },
     Yardstick {
         name: "2-10M-fqcodel",
-        rate: Rate::from_bps(10_000_000),
+        world: World::Wire { rate: Rate::from_bps(10_000_000), queue: "fq_codel" },
         rtt: Span::from_millis(20),
-        queue: "fq_codel",
         ccas: &["cubic", "bbr"],
         duration: Span::from_secs(120),
     },
     Yardstick {
         name: "2-10M-cake",
-        rate: Rate::from_bps(10_000_000),
+        world: World::Wire { rate: Rate::from_bps(10_000_000), queue: "cake bandwidth 10mbit" },
         rtt: Span::from_millis(20),
-        queue: "cake bandwidth 10mbit",
         ccas: &["cubic", "bbr"],
         duration: Span::from_secs(120),
     },
     Yardstick {
         name: "3-1G-cubic10",
-        rate: Rate::from_bps(1_000_000_000),
+        world: World::Wire { rate: Rate::from_bps(1_000_000_000), queue: "pfifo limit 1667" },
         rtt: Span::from_millis(20),
-        queue: "pfifo limit 1667",
         ccas: &["cubic"; 10],
         duration: Span::from_secs(20),
     },
     Yardstick {
         name: "4-3G-bbr10",
-        rate: Rate::from_bps(3_000_000_000),
+        world: World::Wire { rate: Rate::from_bps(3_000_000_000), queue: "pfifo limit 5000" },
         rtt: Span::from_millis(1),
-        queue: "pfifo limit 5000",
         ccas: &["bbr"; 10],
         duration: Span::from_secs(5),
     },
+    cell("5a-ax-2up", Cell::HE.of(2).up(), Some(&["cubic", "bbr"]), 10),
+    cell("5b-ax-2up-ofdma", Cell::HE.of(2).up().with_ofdma(), Some(&["cubic", "bbr"]), 10),
+    cell("5c-n-3down-udp", Cell::HT.of(3).udp(50_000_000), None, 30),
+    cell("5d-n-3down-tcp", Cell::HT.of(3), Some(&["cubic"]), 30),
+    cell("5e-n-3down-mac80211", Cell::HT.of(3).in_mac(), Some(&["cubic"]), 30),
+    cell("6a-ax-30up", Cell::HE.of(30).up(), Some(&["cubic", "bbr"]), 10),
+    cell("6b-n-30down-udp", Cell::HT.of(30).udp(5_000_000), None, 30),
+    cell("6c-n-30down-tcp", Cell::HT.of(30), Some(&["cubic"]), 30),
 ];
 
-/// Bulk flows through one bottleneck, acknowledgements through another queue of the same rate.
+const fn cell(
+    name: &'static str,
+    cell: Cell,
+    ccas: Option<&'static [&'static str]>,
+    seconds: u64,
+) -> Yardstick {
+    let ccas = match ccas {
+        Some(ccas) => ccas,
+        None => &[],
+    };
+    let duration = Span::from_secs(seconds);
+    Yardstick { name, world: World::Cell(cell), rtt: Span::from_millis(20), ccas, duration }
+}
+
+/// A world whose flows always have something to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Yardstick {
     pub name: &'static str,
-    pub rate: Rate,
+    pub world: World,
     /// Propagation there and back.
     pub rtt: Span,
-    /// The bottleneck's discipline, as `tc` writes it.
-    pub queue: &'static str,
-    /// Congestion control of each flow.
+    /// Congestion control of each flow of a wire, or of the stations of a cell in turn.
     pub ccas: &'static [&'static str],
     /// Simulated, unless asked otherwise.
     pub duration: Span,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum World {
+    /// Flows through one bottleneck, acknowledgements through another queue of the same rate.
+    Wire {
+        rate: Rate,
+        /// As `tc` writes it.
+        queue: &'static str,
+    },
+    /// A flow for each station of an access point, to or from a host on a wire.
+    Cell(Cell),
 }
 
 impl Yardstick {
@@ -71,6 +100,13 @@ impl Yardstick {
 
     /// Flows start ten milliseconds apart; the time series has a row every 100 ms.
     pub fn scenario(&self, duration: Span) -> Checked {
+        match self.world {
+            World::Wire { rate, queue } => self.wire(rate, queue, duration),
+            World::Cell(cell) => cell.scenario(self.rtt, self.ccas, duration),
+        }
+    }
+
+    fn wire(&self, rate: Rate, queue: &str, duration: Span) -> Checked {
         let flows = self.ccas.iter().enumerate().map(|(index, cca)| {
             let name = format!("{cca}-{index}");
             let cca = sojourn_cca::Config::parse(cca).expect("a shipped controller");
@@ -84,19 +120,22 @@ impl Yardstick {
             warmup: Span::ZERO,
             step: Span::from_millis(100),
             hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
-            links: vec![self.link("queue", self.queue), self.link("reverse", "pfifo limit 100000")],
+            links: vec![
+                link("queue", queue, rate, self.rtt / 2),
+                link("reverse", "pfifo limit 100000", rate, self.rtt / 2),
+            ],
             carriers: Vec::new(),
             flows: flows.collect(),
         }
         .checked()
         .expect("yardsticks are sound")
     }
+}
 
-    fn link(&self, name: &str, queue: &str) -> Link {
-        let queue = sojourn_qdisc::Config::parse(queue).expect("a shipped discipline");
-        let rate = RateConfig::fixed(self.rate).expect("a positive rate");
-        Link::new(name, queue, rate, self.rtt / 2)
-    }
+pub(crate) fn link(name: &str, queue: &str, rate: Rate, delay: Span) -> Link {
+    let queue = sojourn_qdisc::Config::parse(queue).expect("a shipped discipline");
+    let rate = RateConfig::fixed(rate).expect("a positive rate");
+    Link::new(name, queue, rate, delay)
 }
 
 #[cfg(test)]
@@ -108,9 +147,12 @@ mod tests {
     fn every_yardstick_is_a_sound_scenario_and_fills_its_link() {
         for yardstick in YARDSTICKS {
             let scenario = yardstick.scenario(Span::from_secs(2));
-            let bits = count(&scenario) as f64 * 1448.0 * 8.0 / 2.0;
-            let share = bits / yardstick.rate.as_bps() as f64;
-            assert!((0.5..1.0).contains(&share), "{} uses {share} of its link", yardstick.name);
+            let mbps = count(&scenario) as f64 * 1448.0 * 8.0 / 2e6;
+            let fits = match yardstick.world {
+                World::Wire { rate, .. } => (0.5..1.0).contains(&(mbps / rate.as_mbps())),
+                World::Cell(_) => mbps > 5.0,
+            };
+            assert!(fits, "{}: {mbps} Mbit/s", yardstick.name);
         }
     }
 }

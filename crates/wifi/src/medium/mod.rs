@@ -331,9 +331,14 @@ impl<P: Reshape + Send> Medium<P> {
         self.pending[index] += taken;
         self.forget_dropped(node);
         if self.is_prepared(node) {
-            // Whoever else had packets and was not held has aggregates already.
+            // Whoever else had packets and could have more aggregates has them already.
             let (hardware, prepared) = (self.config.queue.hardware, &self.prepared[ac as usize]);
-            if !station.is_some_and(|station| Self::is_held(hardware, prepared, station)) {
+            let can_have_more = |station: usize| {
+                let agreement = &self.links[Self::link_index(0, station, ac as usize)].agreement;
+                (agreement.to_repeat > 0 || agreement.has_room(self.config.limits.window()))
+                    && !Self::is_held(hardware, prepared, station)
+            };
+            if station.is_none_or(can_have_more) {
                 self.prepare(now, ac, listener);
             }
             if self.prepared[ac as usize].is_empty() {
@@ -350,8 +355,10 @@ impl<P: Reshape + Send> Medium<P> {
         node == 0 && self.config.queue.hardware != Hardware::None
     }
 
+    #[inline]
     fn forget_dropped(&mut self, node: usize) {
-        for (ac, dropped) in self.queues[node].take_dropped().into_iter().enumerate() {
+        let Some(dropped) = self.queues[node].take_dropped() else { return };
+        for (ac, dropped) in dropped.into_iter().enumerate() {
             self.pending[node * CATEGORIES + ac] -= dropped;
         }
     }
@@ -384,7 +391,9 @@ impl<P: Reshape + Send> Medium<P> {
 
     /// Whether a station has enough aggregates in the hardware.
     fn is_held(hardware: Hardware, prepared: &VecDeque<Prepared>, station: usize) -> bool {
-        let Hardware::Airtime { low, high, total } = hardware else { return false };
+        let Hardware::Airtime { low, high, total } = hardware else {
+            return false;
+        };
         let (mut own, mut all) = (Span::ZERO, Span::ZERO);
         for aggregate in prepared {
             all += aggregate.airtime;

@@ -232,8 +232,12 @@ impl<P: Reshape + Send> FqMac<P> {
         ready.chain(waiting).min()
     }
 
-    pub(crate) fn take_dropped(&mut self) -> [u32; CATEGORIES] {
-        core::mem::take(&mut self.dropped)
+    #[inline]
+    pub(crate) fn take_dropped(&mut self) -> Option<[u32; CATEGORIES]> {
+        if self.dropped == [0; CATEGORIES] {
+            return None;
+        }
+        Some(core::mem::take(&mut self.dropped))
     }
 
     /// Algorithm 2.

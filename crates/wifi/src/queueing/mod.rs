@@ -204,10 +204,11 @@ impl<P: Reshape + Send> Queue<P> {
         }
     }
 
-    /// By access category, packets dropped that were counted as to be sent.
-    pub(crate) fn take_dropped(&mut self) -> [u32; AccessCategory::COUNT] {
+    /// By access category, packets dropped that were counted as to be sent, if there are any.
+    #[inline]
+    pub(crate) fn take_dropped(&mut self) -> Option<[u32; AccessCategory::COUNT]> {
         match self {
-            Self::Driver(_) => [0; AccessCategory::COUNT],
+            Self::Driver(_) => None,
             Self::Managed(queue) => queue.take_dropped(),
         }
     }

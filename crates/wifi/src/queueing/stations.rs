@@ -108,6 +108,7 @@ impl Stations {
         is_empty: impl Fn(usize) -> bool,
         is_held: impl Fn(usize) -> bool,
     ) -> Option<usize> {
+        self.skip_rounds(ac);
         let lists = &mut self.lists[ac as usize];
         let mut held = 0;
         loop {
@@ -151,6 +152,26 @@ impl Stations {
                 continue;
             }
             return Some(usize::from(station));
+        }
+    }
+
+    /// While every deficit is used up, a round gives each a quantum and keeps their order: all rounds
+    /// but the last are done at once.
+    fn skip_rounds(&mut self, ac: AccessCategory) {
+        let Schedule::Airtime(airtime) = self.schedule else { return };
+        let lists = &self.lists[ac as usize];
+        if !lists.new.is_empty() {
+            return;
+        }
+        let (least, quantum) =
+            (i64::from(airtime.refills_at_zero), airtime.quantum.as_nanos() as i64);
+        let index = |station: u16| usize::from(station) * CATEGORIES + ac as usize;
+        let most = lists.old.iter().map(|station| self.deficits[index(*station)]).max();
+        let rounds = most.map_or(0, |most| (least - 1 - most).div_euclid(quantum));
+        if rounds > 0 {
+            for station in &lists.old {
+                self.deficits[index(*station)] += rounds * quantum;
+            }
         }
     }
 }
