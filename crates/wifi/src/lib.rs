@@ -8,6 +8,7 @@ extern crate alloc;
 
 pub mod mac;
 pub mod medium;
+pub mod ofdma;
 pub mod phy;
 mod port;
 pub mod queueing;

@@ -75,6 +75,10 @@ pub(crate) struct Edcaf {
     pub(crate) has_frames: bool,
     /// Whether it is among those who count down.
     pub(crate) is_active: bool,
+    /// Parameters and interframe space to go back to when the MU EDCA timer has run out, and when.
+    usual: Option<(Parameters, Span, Time)>,
+    /// It does not contend before.
+    barred_until: Time,
     random: Stream,
 }
 
@@ -88,6 +92,8 @@ impl Edcaf {
             start: Time::ZERO,
             has_frames: false,
             is_active: false,
+            usual: None,
+            barred_until: Time::ZERO,
             random,
             parameters,
         }
@@ -102,7 +108,7 @@ impl Edcaf {
     /// Draws a backoff, to be counted from `start`.
     pub(crate) fn back_off(&mut self, start: Time) {
         self.backoff = self.random.below(u64::from(self.cw) + 1) as u32;
-        self.start = start;
+        self.start = start.max(self.barred_until);
     }
 
     /// The medium was idle until `busy` and will be counted as idle again from `start`.
@@ -116,7 +122,7 @@ impl Edcaf {
             };
             self.backoff = self.backoff.saturating_sub(steps as u32);
         }
-        self.start = start;
+        self.start = start.max(self.barred_until);
     }
 
     /// A frame comes to an idle function while the medium has been idle long enough, or will have
@@ -131,6 +137,32 @@ impl Edcaf {
                 earliest + slot * slots
             }
         };
+        self.start = self.start.max(self.barred_until);
+    }
+
+    /// Contends with other parameters until then; not at all if their AIFSN is zero
+    /// (802.11ax-2021 section 26.2.7).
+    pub(crate) fn retreat(&mut self, other: Parameters, sifs: Span, slot: Span, until: Time) {
+        let (usual, ifs, _) = self.usual.unwrap_or((self.parameters, self.ifs, until));
+        self.usual = Some((usual, ifs, until));
+        if other.aifsn == 0 {
+            self.barred_until = until;
+            return;
+        }
+        self.parameters = Parameters { txop_limit: usual.txop_limit, ..other };
+        self.ifs = sifs + slot * u64::from(other.aifsn);
+        self.cw = self.cw.clamp(other.cw_min, other.cw_max);
+    }
+
+    /// Contends as usual again if the time for other parameters is over at `now`.
+    #[inline]
+    pub(crate) fn come_back(&mut self, now: Time) {
+        if let Some((parameters, ifs, until)) = self.usual
+            && until <= now
+        {
+            (self.parameters, self.ifs, self.usual) = (parameters, ifs, None);
+            self.cw = self.cw.clamp(parameters.cw_min, parameters.cw_max);
+        }
     }
 
     pub(crate) fn succeed(&mut self) {

@@ -3,11 +3,12 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use sojourn_core::{Span, SpecError};
+use sojourn_core::{Params, Span, SpecError};
 
 use crate::mac::aggregation::Limits;
 use crate::mac::edca::{AccessCategory, Countdown, Parameters};
-use crate::phy::Mode;
+use crate::ofdma::Ofdma;
+use crate::phy::{Format, Mode};
 use crate::queueing::{DriverConfig, QueueConfig};
 
 /// What a transmitter does when a BlockAck does not come (section 10.25.6.7 leaves it the choice).
@@ -40,6 +41,8 @@ pub struct Config {
     /// Whether bystanders detect a frame in a collision, which they can't read, and so wait for EIFS
     /// (section 10.3.2.3.7). Preambles of equal strength that overlap are detected by nobody.
     pub collisions_are_detected: bool,
+    /// Several stations of 802.11ax at once; none for EDCA alone.
+    pub ofdma: Option<Ofdma>,
     /// Of the access point.
     pub queue: QueueConfig,
     pub stations: Vec<Station>,
@@ -76,6 +79,7 @@ impl Config {
             lost_block_ack: LostBlockAck::default(),
             cf_end: false,
             collisions_are_detected: false,
+            ofdma: None,
             queue: queue.into(),
             stations,
         }
@@ -100,6 +104,9 @@ impl Config {
             ))
             .allow(["1 to 1024 frames"]));
         }
+        if let Some(ofdma) = &self.ofdma {
+            self.check_ofdma(ofdma)?;
+        }
         for (index, station) in self.stations.iter().enumerate() {
             for radio in [station.down, station.up] {
                 if !(0.0..1.0).contains(&radio.error) {
@@ -112,6 +119,26 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    fn check_ofdma(&self, ofdma: &Ofdma) -> Result<(), SpecError> {
+        ofdma.check()?;
+        if !self.is_qos || !self.limits.is_aggregating() {
+            return Err(SpecError::new("OFDMA without QoS or without aggregation")
+                .allow(["stations of 802.11ax with A-MPDUs"]));
+        }
+        let both = |station: &Station| [station.down.mode, station.up.mode];
+        let modes = self.stations.iter().flat_map(both);
+        let widths = modes.filter(|mode| mode.format() == Format::HeSu).map(|mode| mode.width());
+        match (widths.clone().min(), widths.max()) {
+            (Some(narrowest), Some(widest)) if narrowest == widest => ofdma.check_width(widest),
+            (Some(narrowest), Some(widest)) => {
+                Err(SpecError::new(format!("OFDMA among stations of {narrowest} and {widest}"))
+                    .allow(["one width for all stations of 802.11ax"]))
+            }
+            _ => Err(SpecError::new("OFDMA in a cell without 802.11ax")
+                .allow(["a station whose mode begins with 'he'"])),
+        }
     }
 
     pub(crate) fn countdown(&self) -> Countdown {

@@ -20,16 +20,20 @@ pub struct AirCounts {
     pub rts: Span,
     pub cts: Span,
     pub cf_end: Span,
+    /// Trigger frames, and the buffer status reports that they ask for.
     pub trigger: Span,
     /// Attempts to send data, or an RTS before it, and those of them that overlapped.
     pub attempts: u64,
     pub collided: u64,
+    /// Frames on units of random access, and those of them that were not alone there.
+    pub random_attempts: u64,
+    pub random_collided: u64,
 }
 
 /// One direction of a station's link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounts {
-    /// Data PPDUs, with their preambles.
+    /// Data PPDUs, with their preambles; of a PPDU for several stations an equal part.
     pub airtime: Span,
     /// The medium's `exchanges`, as far as they are this link's.
     pub exchanges: Span,

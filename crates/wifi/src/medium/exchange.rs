@@ -5,6 +5,7 @@ use sojourn_core::{Span, Time};
 use sojourn_qdisc::Reshape;
 
 use super::link::Sending;
+use super::multi_user::Several;
 use super::{CATEGORIES, Medium, Txop};
 use crate::mac::aggregation::Psdu;
 use crate::mac::block_ack::Fate;
@@ -24,14 +25,14 @@ pub(crate) struct Ppdu {
 /// What somebody sends who has won.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attempt {
-    edcaf: u16,
-    what: What,
+    pub(super) edcaf: u16,
+    pub(super) what: What,
     /// Of its first frame.
-    time: Span,
+    pub(super) time: Span,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
+pub(crate) enum What {
     Data {
         ppdu: Ppdu,
         has_rts: bool,
@@ -40,6 +41,8 @@ enum What {
     BlockAckReq {
         link: u32,
     },
+    /// From the access point to several stations, or a Trigger frame for them.
+    Several(Several),
 }
 
 /// From the end of a frame until the PHY has seen a response begin (aRxPHYStartDelay of clause 17, in
@@ -84,7 +87,7 @@ impl<P: Reshape + Send> Medium<P> {
                 let edcaf = &self.edcafs[usize::from(attempt.edcaf)];
                 let limit = edcaf.parameters.txop_limit;
                 let txop = Txop { edcaf: attempt.edcaf, until: now + limit };
-                self.exchange(now, attempt, txop, &winners);
+                self.exchange(now, attempt, txop, &winners, listener);
             }
             several => self.collide(now, several, &winners),
         }
@@ -122,6 +125,12 @@ impl<P: Reshape + Send> Medium<P> {
             let whole = time + sifs + sending.block_ack;
             let what = What::BlockAckReq { link: number as u32 };
             return (is_first || whole <= left).then_some(Attempt { edcaf: index, what, time });
+        }
+        if node == 0
+            && self.multi.is_some()
+            && let Some(attempt) = self.serve_several(now, ac, left, listener)
+        {
+            return Some(attempt);
         }
         let ppdu = if self.is_prepared(node) {
             let first = self.prepared[ac].front()?;
@@ -170,9 +179,15 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// One station has the medium.
-    fn exchange(&mut self, now: Time, attempt: &Attempt, txop: Txop, winners: &[u16]) {
+    fn exchange(
+        &mut self,
+        now: Time,
+        attempt: &Attempt,
+        txop: Txop,
+        winners: &[u16],
+        listener: &mut dyn Listener<P>,
+    ) {
         let sifs = self.config.sifs;
-        let index = usize::from(attempt.edcaf);
         let mut at = now;
         let link;
         // The end of what it sent, if no response follows.
@@ -191,7 +206,7 @@ impl<P: Reshape + Send> Medium<P> {
                 let airtime = self.count_data(&ppdu, &sending.mode);
                 self.charge(link, airtime);
                 at += airtime;
-                let received = self.receive(&ppdu, at);
+                let received = self.receive(&ppdu, at - airtime, at);
                 self.answering = (self.recipient(link), at);
                 let is_single = ppdu.psdu.mpdus == 1 || !self.config.limits.is_aggregating();
                 let response = if is_single { sending.ack } else { sending.block_ack };
@@ -212,30 +227,52 @@ impl<P: Reshape + Send> Medium<P> {
                 self.links[link].agreement.bar_due = false;
                 at += block_ack_req + sifs + block_ack;
             }
+            What::Several(several) => {
+                self.exchange_several(now, attempt, several, txop, winners, listener);
+                return;
+            }
         }
         let end = unanswered.unwrap_or(at);
+        self.counts[link / CATEGORIES].exchanges += end.since(now);
+        let has_request = self.links[link].agreement.bar_due;
+        let is_answered = unanswered.is_none();
+        self.conclude(now, attempt.edcaf, txop, winners, (end, at), is_answered, has_request);
+    }
+
+    /// An exchange ends at `end`; bystanders have read that it lasts until `expected`.
+    #[expect(clippy::too_many_arguments, reason = "what there is to know of an exchange")]
+    pub(super) fn conclude(
+        &mut self,
+        now: Time,
+        holder: u16,
+        txop: Txop,
+        winners: &[u16],
+        (end, expected): (Time, Time),
+        is_answered: bool,
+        has_request: bool,
+    ) {
+        let (index, sifs) = (usize::from(holder), self.config.sifs);
         self.air.idle += now.since(self.idle_since);
         self.air.exchanges += end.since(now);
-        self.counts[link / CATEGORIES].exchanges += end.since(now);
         self.idle_since = end;
         self.extended = Span::ZERO;
-        // Bystanders have read until when the response may last.
-        self.suspend(now, at, winners);
-        self.back_off_beaten(attempt.edcaf, at, winners);
+        self.suspend(now, expected, winners);
+        self.back_off_beaten(holder, expected, winners);
+        let has_frames = self.pending[index] > 0 || has_request || self.owes_trigger(index);
         let edcaf = &mut self.edcafs[index];
-        edcaf.has_frames = self.pending[index] > 0 || self.links[link].agreement.bar_due;
-        if unanswered.is_some() {
+        edcaf.has_frames = has_frames;
+        if !is_answered {
             edcaf.fail(self.config.retry_limit);
             let timeout = sifs + self.config.slot + RX_PHY_START_DELAY;
             edcaf.back_off(end + timeout.max(edcaf.ifs));
         } else {
             edcaf.succeed();
-            if txop.until > at {
+            if txop.until > expected {
                 self.txop = Some(txop);
-                self.next_access = at;
+                self.next_access = expected;
                 return;
             }
-            edcaf.back_off(at + edcaf.ifs);
+            edcaf.back_off(expected + edcaf.ifs);
         }
         self.txop = None;
         self.rearm();
@@ -252,7 +289,7 @@ impl<P: Reshape + Send> Medium<P> {
         {
             self.air.idle += sifs;
             self.idle_since = start;
-            self.exchange(start, &attempt, txop, &[]);
+            self.exchange(start, &attempt, txop, &[], listener);
             return;
         }
         let mut end = now;
@@ -266,8 +303,9 @@ impl<P: Reshape + Send> Medium<P> {
             self.suspend(now, end, &[txop.edcaf]);
         }
         self.txop = None;
+        let has_frames = self.pending[index] > 0 || self.owes_trigger(index);
         let edcaf = &mut self.edcafs[index];
-        edcaf.has_frames = self.pending[index] > 0;
+        edcaf.has_frames = has_frames;
         edcaf.back_off(end + edcaf.ifs);
         self.rearm();
     }
@@ -306,11 +344,15 @@ impl<P: Reshape + Send> Medium<P> {
                         self.ask_for_block_ack(link, is_single);
                     }
                     self.lose(&ppdu, end);
-                    link
+                    Some(link)
                 }
                 What::BlockAckReq { link } => {
                     self.air.block_ack_req += attempt.time;
-                    link as usize
+                    Some(link as usize)
+                }
+                What::Several(several) => {
+                    self.lose_several(several, attempt.time, end);
+                    None
                 }
             };
             self.back_off_beaten(attempt.edcaf, end, winners);
@@ -319,11 +361,15 @@ impl<P: Reshape + Send> Medium<P> {
             let timeout = self.config.sifs + self.config.slot + RX_PHY_START_DELAY;
             let own_end = now + attempt.time;
             let idle = if own_end < end { end + self.extended } else { end };
-            if edcaf.fail(self.config.retry_limit) {
-                self.links[link].agreement.bar_due = false;
-            }
+            let is_over = edcaf.fail(self.config.retry_limit);
             edcaf.back_off((own_end + timeout).max(idle + edcaf.ifs));
-            edcaf.has_frames = self.pending[index] > 0 || self.links[link].agreement.bar_due;
+            let mut has_frames = self.pending[index] > 0 || self.owes_trigger(index);
+            if let Some(link) = link {
+                let agreement = &mut self.links[link].agreement;
+                agreement.bar_due &= !is_over;
+                has_frames |= agreement.bar_due;
+            }
+            self.edcafs[index].has_frames = has_frames;
         }
         self.rearm();
     }
@@ -341,6 +387,7 @@ impl<P: Reshape + Send> Medium<P> {
                 edcaf.is_active = false;
                 return false;
             }
+            edcaf.come_back(idle);
             let start = idle + edcaf.ifs + extended;
             edcaf.suspend(busy, start, slot, countdown);
             true
@@ -373,11 +420,10 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// Decides of each MPDU whether it arrives, and gives how many do. A recipient decodes them one
-    /// by one while the PPDU is on the air.
-    fn receive(&mut self, ppdu: &Ppdu, end: Time) -> u32 {
+    /// by one from `start` on while the PPDU is on the air.
+    pub(super) fn receive(&mut self, ppdu: &Ppdu, start: Time, end: Time) -> u32 {
         let link = ppdu.link as usize;
         let Sending { error, mode, .. } = self.links[link].sending;
-        let start = end - mode.txtime(ppdu.psdu.octets(&mode));
         let index = self.edcaf_of(link);
         let retry_limit = self.config.retry_limit;
         let random = &mut self.random;
@@ -414,7 +460,7 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// Nothing of a PPDU arrives.
-    fn lose(&mut self, ppdu: &Ppdu, end: Time) {
+    pub(super) fn lose(&mut self, ppdu: &Ppdu, end: Time) {
         let link = ppdu.link as usize;
         let index = self.edcaf_of(link);
         let retry_limit = self.config.retry_limit;
@@ -462,13 +508,13 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// A station has used the medium, in whichever direction: the access point knows of it.
-    fn charge(&mut self, link: usize, airtime: Span) {
+    pub(super) fn charge(&mut self, link: usize, airtime: Span) {
         let (port, ac) = (link / CATEGORIES, link % CATEGORIES);
         self.queues[0].charge(AccessCategory::ALL[ac], port / 2, airtime);
     }
 
     /// After an A-MPDU whose BlockAck did not come.
-    fn ask_for_block_ack(&mut self, link: usize, is_single: bool) {
+    pub(super) fn ask_for_block_ack(&mut self, link: usize, is_single: bool) {
         if !is_single && self.config.lost_block_ack == super::LostBlockAck::Request {
             self.links[link].agreement.bar_due = true;
         }
@@ -479,7 +525,7 @@ impl<P: Reshape + Send> Medium<P> {
         if port % 2 == 1 { 0 } else { (port / 2 + 1) as u16 }
     }
 
-    fn edcaf_of(&self, link: usize) -> usize {
+    pub(super) fn edcaf_of(&self, link: usize) -> usize {
         let (port, ac) = (link / CATEGORIES, link % CATEGORIES);
         let node = if port % 2 == 1 { port / 2 + 1 } else { 0 };
         node * CATEGORIES + ac

@@ -8,13 +8,16 @@ mod config;
 mod counts;
 mod exchange;
 mod link;
+mod multi_user;
 #[cfg(test)]
 mod tests;
 
 pub use config::{Config, LostBlockAck, Radio, Station};
 pub use counts::{AirCounts, LinkCounts};
 pub(crate) use link::Link;
+use multi_user::MultiUser;
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
@@ -67,6 +70,8 @@ pub struct Medium<P: Reshape + Send> {
     outbox: VecDeque<(Time, Port, P)>,
     winners: Vec<u16>,
     attempts: Vec<exchange::Attempt>,
+    /// What OFDMA needs, where it is used.
+    multi: Option<Box<MultiUser>>,
     arrivals: u64,
     ppdus: u32,
     random: Stream,
@@ -134,6 +139,7 @@ impl<P: Reshape + Send> Medium<P> {
             outbox: VecDeque::new(),
             winners: Vec::new(),
             attempts: Vec::new(),
+            multi: MultiUser::new(&config, &mut queue_random),
             arrivals: 0,
             ppdus: 0,
             random: address.stream(entity, Purpose::Loss),
@@ -164,7 +170,8 @@ impl<P: Reshape + Send> Medium<P> {
     #[inline]
     fn next_event(&self) -> Time {
         let held_back = self.queues[0].held_back_until();
-        self.next_access.min(self.arrive_at).min(held_back)
+        let trigger = self.multi.as_ref().map_or(Time::NEVER, |multi| multi.trigger_at());
+        self.next_access.min(self.arrive_at).min(held_back).min(trigger)
     }
 
     /// Does what is due.
@@ -177,6 +184,12 @@ impl<P: Reshape + Send> Medium<P> {
             for ac in AccessCategory::ALL {
                 self.refill(now, 0, ac, listener);
             }
+        }
+        if let Some(multi) = &mut self.multi
+            && multi.trigger_at() <= now
+        {
+            multi.come_due();
+            self.announce(now, AccessCategory::Be as usize);
         }
         if self.next_access <= now {
             match self.txop {
@@ -329,6 +342,12 @@ impl<P: Reshape + Send> Medium<P> {
     ) {
         let index = node * CATEGORIES + ac as usize;
         self.pending[index] += taken;
+        if node > 0
+            && taken > 0
+            && let Some(multi) = &mut self.multi
+        {
+            multi.wants_trigger(now);
+        }
         self.forget_dropped(node);
         if self.is_prepared(node) {
             // Whoever else had packets and could have more aggregates has them already.
@@ -352,7 +371,9 @@ impl<P: Reshape + Send> Medium<P> {
 
     /// Whether aggregates of a node are ready before they are sent.
     fn is_prepared(&self, node: usize) -> bool {
-        node == 0 && self.config.queue.hardware != Hardware::None
+        node == 0
+            && self.config.queue.hardware != Hardware::None
+            && !self.multi.as_ref().is_some_and(|multi| multi.sends_down())
     }
 
     #[inline]
@@ -471,24 +492,39 @@ impl<P: Reshape + Send> Medium<P> {
         is_exempt: bool,
         listener: &mut dyn Listener<P>,
     ) -> Option<exchange::Ppdu> {
+        let mode = self.links[Self::link_index(node, station, ac)].sending.mode;
+        self.build_in(now, (node, station, ac), &mode, limit, 0, is_exempt, listener)
+    }
+
+    /// The same in another mode, where the PSDU is to have room for `reserved` octets more.
+    #[expect(clippy::too_many_arguments, reason = "who sends what to whom, and how much of it")]
+    fn build_in(
+        &mut self,
+        now: Time,
+        (node, station, ac): (usize, usize, usize),
+        mode: &Mode,
+        limit: Span,
+        reserved: u32,
+        is_exempt: bool,
+        listener: &mut dyn Listener<P>,
+    ) -> Option<exchange::Ppdu> {
         let index = Self::link_index(node, station, ac);
         let link = &mut self.links[index];
         let queue = &mut self.queues[node];
         let limits = &self.config.limits;
         let category = AccessCategory::ALL[ac];
         let limit = limit.min(limits.ppdu_time);
-        let most = link.sending.mode.largest_psdu(limit).min(limits.ampdu_octets);
+        let most = mode.largest_psdu(limit).min(limits.ampdu_octets).saturating_sub(reserved);
         self.ppdus = self.ppdus.wrapping_add(1).max(1);
         let ppdu = self.ppdus;
         let mut psdu = Psdu::default();
-        let sending = link.sending;
         let fits = |psdu: &Psdu, mpdu: u32| {
             if psdu.mpdus > 0 {
                 return psdu.mpdus < u32::from(limits.mpdus) && psdu.octets_with(mpdu) <= most;
             }
             let mut alone = Psdu::default();
             alone.add(mpdu);
-            is_exempt || sending.mode.txtime(alone.octets(&sending.mode)) <= limit
+            is_exempt || mode.txtime(alone.octets(mode) + reserved) <= limit
         };
         // What was sent before and not acknowledged comes first.
         if link.agreement.to_repeat > 0 {

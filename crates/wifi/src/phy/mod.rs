@@ -156,6 +156,12 @@ impl Mode {
         u32::try_from(octets).unwrap_or(u32::MAX)
     }
 
+    /// The longest PPDU of whole symbols that takes no longer than `limit`.
+    pub(crate) fn whole_symbols(&self, limit: Span) -> Span {
+        let data = limit.saturating_sub(self.preamble).as_nanos();
+        self.preamble + Span::from_nanos(data - data % self.grid.as_nanos())
+    }
+
     /// Bits a second of the data symbols.
     pub fn rate(&self) -> Rate {
         Rate::from_bps(u64::from(self.data_bits) * 1_000_000_000 / self.symbol.as_nanos())

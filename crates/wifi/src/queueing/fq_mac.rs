@@ -191,6 +191,10 @@ impl<P: Reshape + Send> FqMac<P> {
         Some(packet)
     }
 
+    pub(crate) fn has_packets(&self, station: usize, ac: AccessCategory) -> bool {
+        self.tids[station * CATEGORIES + ac as usize].packets > 0
+    }
+
     /// Whose turn it is among the stations that have packets, or frames to send again.
     pub(crate) fn choose(
         &mut self,

@@ -175,6 +175,14 @@ impl<P: Reshape + Send> Queue<P> {
         }
     }
 
+    /// Whether packets wait for the station.
+    pub(crate) fn has_packets(&self, station: usize, ac: AccessCategory) -> bool {
+        match self {
+            Self::Driver(driver) => driver.first(station, ac).is_some(),
+            Self::Managed(queue) => queue.has_packets(station, ac),
+        }
+    }
+
     /// Whose turn it is. `started` tells of frames that were sent before, by order of arrival;
     /// `is_held` of stations that have enough in the hardware.
     pub(crate) fn choose(

@@ -3,6 +3,9 @@
 use alloc::string::String;
 use core::fmt::{self, Write};
 
+use sojourn_core::Params;
+use sojourn_core::param::Style;
+
 use crate::mac::aggregation::Limits;
 use crate::mac::edca::{AccessCategory, Parameters};
 use crate::medium::{Config, LostBlockAck, Radio, Station};
@@ -24,6 +27,7 @@ pub(super) fn write_cell(f: &mut String, cell: &Config) -> fmt::Result {
         lost_block_ack,
         cf_end,
         collisions_are_detected,
+        ofdma,
         queue,
         stations: _,
     } = cell;
@@ -36,6 +40,9 @@ pub(super) fn write_cell(f: &mut String, cell: &Config) -> fmt::Result {
         LostBlockAck::Request => "request",
     };
     write!(f, " lost_block_ack={lost} cf_end={cf_end} eifs={collisions_are_detected}")?;
+    if let Some(ofdma) = ofdma {
+        write!(f, " [{}]", ofdma.written(Style::Canonical))?;
+    }
     write_edca(f, "ap_edca", access_point)?;
     write_edca(f, "station_edca", station)?;
     let Limits { ampdu_octets, window, mpdus, amsdu_octets, ppdu_time } = limits;

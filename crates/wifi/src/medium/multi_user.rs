@@ -1,0 +1,638 @@
+//! Exchanges with several stations at once (802.11ax-2021 clause 26.5). One event each, as with one
+//! station: it begins, and its frames arrive.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use sojourn_core::{Span, Stream, Time};
+use sojourn_qdisc::Reshape;
+
+use super::exchange::{Attempt, Ppdu, What};
+use super::{CATEGORIES, Config, Medium, Txop};
+use crate::mac::edca::{AccessCategory, Parameters};
+use crate::mac::response::control_mode;
+use crate::ofdma::{
+    ASKED_BLOCK_ACK, Acknowledgement, Ofdma, RandomAccess, STATUS_REPORT, Scheduler, Trigger,
+    filled_units, multi_station_block_ack,
+};
+use crate::phy::{Format, HeLtf, Mode, Ru, Scheduled};
+use crate::port::Listener;
+
+/// Queue sizes are reported in units of so many octets (section 9.2.4.5.6).
+const REPORTED_IN: u32 = 256;
+/// HE-SIG-B has the first six modulations (table 27-55).
+const SIG_B_HIGHEST: u8 = 5;
+
+/// What the access point keeps.
+pub(crate) struct MultiUser {
+    config: Ofdma,
+    down: Scheduler,
+    up: Scheduler,
+    /// By station.
+    access: Vec<RandomAccess>,
+    /// Stations that the PPDU which is put together is for.
+    chosen: Vec<u16>,
+    psdus: Vec<MuPsdu>,
+    /// When it asks for the medium for a Trigger frame.
+    trigger_at: Time,
+    pub(super) is_trigger_due: bool,
+    was_down: bool,
+    random: Stream,
+}
+
+/// What one resource unit carries.
+#[derive(Clone, Copy, Debug)]
+struct MuPsdu {
+    station: u16,
+    ppdu: Ppdu,
+    mode: Mode,
+    /// The unit of random access.
+    random_unit: Option<u32>,
+}
+
+/// What is sent for, or asked of, several stations.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Several {
+    /// The PPDU lasts so long, and its acknowledgements.
+    Down { response: Span },
+    /// Buffer status, if it is asked for, and data on units of this size, of which there are so many.
+    Up { status: Span, ru: Ru, units: u32 },
+}
+
+impl MultiUser {
+    pub(super) fn new(config: &Config, random: &mut Stream) -> Option<Box<Self>> {
+        let ofdma = config.ofdma.clone()?;
+        let stations = config.stations.len();
+        let mut random = random.fork();
+        let scheduler = || Scheduler::new(ofdma.schedule, stations, ofdma.rate_window);
+        Some(Box::new(Self {
+            down: scheduler(),
+            up: scheduler(),
+            access: (0..stations).map(|_| RandomAccess::new(&ofdma, &mut random)).collect(),
+            chosen: Vec::new(),
+            psdus: Vec::new(),
+            trigger_at: Time::NEVER,
+            is_trigger_due: false,
+            was_down: false,
+            random,
+            config: ofdma,
+        }))
+    }
+
+    pub(super) fn trigger_at(&self) -> Time {
+        self.trigger_at
+    }
+
+    /// A station has something to send.
+    pub(super) fn wants_trigger(&mut self, now: Time) {
+        if self.config.uplink && !self.is_trigger_due && self.trigger_at.is_never() {
+            self.trigger_at = now;
+        }
+    }
+
+    /// The time for a Trigger frame has come.
+    pub(super) fn come_due(&mut self) {
+        (self.trigger_at, self.is_trigger_due) = (Time::NEVER, true);
+    }
+
+    pub(super) fn sends_down(&self) -> bool {
+        self.config.downlink
+    }
+}
+
+fn is_he(mode: &Mode) -> bool {
+    mode.format() == Format::HeSu
+}
+
+impl<P: Reshape + Send> Medium<P> {
+    /// What the access point sends for several stations within `left`, if it serves several now.
+    pub(super) fn serve_several(
+        &mut self,
+        now: Time,
+        ac: usize,
+        left: Span,
+        listener: &mut dyn Listener<P>,
+    ) -> Option<Attempt> {
+        let mut multi = self.multi.take()?;
+        // Downlink and uplink take turns.
+        let mut attempt = None;
+        if ac == AccessCategory::Be as usize && (multi.was_down || self.pending[ac] == 0) {
+            attempt = self.plan_uplink(&mut multi);
+        }
+        attempt = attempt.or_else(|| self.plan_downlink(&mut multi, now, ac, left, listener));
+        if attempt.is_none() && ac == AccessCategory::Be as usize && multi.is_trigger_due {
+            attempt = self.plan_uplink(&mut multi);
+        }
+        self.multi = Some(multi);
+        attempt
+    }
+
+    /// A PPDU with a PSDU for each of several stations.
+    fn plan_downlink(
+        &mut self,
+        multi: &mut MultiUser,
+        now: Time,
+        ac: usize,
+        left: Span,
+        listener: &mut dyn Listener<P>,
+    ) -> Option<Attempt> {
+        if !multi.config.downlink {
+            return None;
+        }
+        let category = AccessCategory::ALL[ac];
+        let width = self.width()?;
+        multi.chosen.clear();
+        for station in 0..self.config.stations.len() {
+            let link = &self.links[Self::link_index(0, station, ac)];
+            let has_frames =
+                link.agreement.to_repeat > 0 || self.queues[0].has_packets(station, category);
+            if has_frames && !link.agreement.bar_due && is_he(&link.sending.mode) {
+                multi.chosen.push(station as u16);
+            }
+        }
+        let links = &self.links;
+        let mode_of =
+            |station: u16| links[Self::link_index(0, usize::from(station), ac)].sending.mode;
+        multi.down.order(&mut multi.chosen, |station| mode_of(station).rate().as_mbps());
+        let wanted = multi.config.stations.min(multi.chosen.len() as u32);
+        let (ru, count) = filled_units(width, wanted)?;
+        if count < 2 {
+            return None;
+        }
+        multi.chosen.truncate(count as usize);
+        let modes = || multi.chosen.iter().map(|station| mode_of(*station));
+        let lowest = modes().map(|mode| mode.mcs()).min()?;
+        let scheduled = Scheduled { stations: count, sig_b_mcs: lowest.min(SIG_B_HIGHEST) };
+        // Guard interval and training are those of all.
+        let guard = modes().map(|mode| mode.guard()).max()?;
+        let unit = |mode: Mode| {
+            Mode::he_mu(mode.mcs(), mode.streams(), width, ru, guard, HeLtf::EightMicros, scheduled)
+                .expect("a mode for the whole channel has one for each of its units")
+        };
+        let preamble = modes().map(|mode| unit(mode).preamble()).max()?;
+        let response = self.downlink_response(multi, ac, ru);
+        let reserved = match multi.config.acknowledgement {
+            Acknowledgement::Aggregated => {
+                crate::mac::frames::subframe(Trigger::BlockAck.octets(1))
+            }
+            _ => 0,
+        };
+        let room = left.saturating_sub(response);
+        multi.psdus.clear();
+        let mut longest = Span::ZERO;
+        for number in 0..multi.chosen.len() {
+            let station = multi.chosen[number];
+            let own = self.links[Self::link_index(0, usize::from(station), ac)].sending.mode;
+            let mode = unit(own);
+            let limit = room.saturating_sub(preamble - mode.preamble());
+            let place = (0, usize::from(station), ac);
+            let ppdu = self.build_in(now, place, &mode, limit, reserved, false, listener);
+            let Some(mut ppdu) = ppdu else { continue };
+            if reserved > 0 {
+                ppdu.psdu.add(Trigger::BlockAck.octets(1));
+            }
+            let time = mode.txtime(ppdu.psdu.octets(&mode)) + (preamble - mode.preamble());
+            longest = longest.max(time);
+            multi.psdus.push(MuPsdu { station, ppdu, mode, random_unit: None });
+        }
+        if multi.psdus.is_empty() {
+            return None;
+        }
+        let bits = |psdu: &MuPsdu| 8.0 * f64::from(psdu.ppdu.psdu.octets(&psdu.mode));
+        multi.down.passes(&multi.chosen);
+        multi.down.serve(multi.psdus.iter().map(|psdu| (psdu.station, bits(psdu))));
+        let what = What::Several(Several::Down { response });
+        Some(Attempt { edcaf: ac as u16, what, time: longest })
+    }
+
+    /// From the end of a downlink PPDU to that of its last acknowledgement (section 26.4.4).
+    fn downlink_response(&self, multi: &MultiUser, ac: usize, ru: Ru) -> Span {
+        let sifs = self.config.sifs;
+        let sending =
+            |station: &u16| &self.links[Self::link_index(0, usize::from(*station), ac)].sending;
+        let window = u32::from(self.config.limits.window);
+        let together = || {
+            let block_ack = ASKED_BLOCK_ACK + crate::mac::frames::block_ack(window);
+            let last = multi.chosen.iter().map(|station| {
+                let up = &self.config.stations[usize::from(*station)].up.mode;
+                self.asked(multi, up, ru).txtime(block_ack)
+            });
+            sifs + last.max().unwrap_or(Span::ZERO)
+        };
+        match multi.config.acknowledgement {
+            Acknowledgement::InTurn => {
+                let mut time = Span::ZERO;
+                for (number, station) in multi.chosen.iter().enumerate() {
+                    let sending = sending(station);
+                    if number > 0 {
+                        time += sifs + sending.block_ack_req;
+                    }
+                    time += sifs + sending.block_ack;
+                }
+                time
+            }
+            Acknowledgement::MuBar => {
+                sifs + self.trigger_time(multi, Trigger::BlockAck, 0) + together()
+            }
+            Acknowledgement::Aggregated => together(),
+        }
+    }
+
+    /// How a station sends on a unit that it is given.
+    fn asked(&self, multi: &MultiUser, mode: &Mode, ru: Ru) -> Mode {
+        let guard = multi.config.guard;
+        let (mcs, streams, width) = (mode.mcs(), mode.streams(), mode.width());
+        let ltf = match guard {
+            crate::phy::GuardInterval::Ns3200 => HeLtf::FourTimes,
+            _ => HeLtf::Twice,
+        };
+        Mode::he_tb(mcs, streams, width, ru, guard, ltf)
+            .expect("a mode for the whole channel has one for each of its units")
+    }
+
+    /// A Trigger frame for the chosen stations, and for units of random access, in the mode that all
+    /// who are meant understand.
+    fn trigger_time(&self, multi: &MultiUser, trigger: Trigger, random_units: u32) -> Span {
+        let mode_of = |station: usize| control_mode(&self.config.stations[station].down.mode);
+        let slowest = |modes: &mut dyn Iterator<Item = Mode>| modes.min_by_key(Mode::rate);
+        let mode = match random_units {
+            0 => slowest(&mut multi.chosen.iter().map(|station| mode_of(usize::from(*station)))),
+            _ => slowest(&mut (0..self.config.stations.len()).map(mode_of)),
+        };
+        let octets = trigger.octets(multi.chosen.len() as u32 + random_units);
+        mode.map_or(Span::ZERO, |mode| mode.txtime(octets))
+    }
+
+    /// The width that stations of HE share.
+    fn width(&self) -> Option<crate::phy::Width> {
+        let modes = self.config.stations.iter().map(|station| &station.down.mode);
+        modes.filter(|mode| is_he(mode)).map(Mode::width).min()
+    }
+
+    /// What a station has most urgent, as its function's number.
+    fn most_urgent(&self, station: usize) -> Option<usize> {
+        (0..CATEGORIES).rev().find(|ac| self.pending[(station + 1) * CATEGORIES + ac] > 0)
+    }
+
+    /// Trigger frames, and what is asked for. Only the first frame is settled before it is known
+    /// whether it collides.
+    fn plan_uplink(&mut self, multi: &mut MultiUser) -> Option<Attempt> {
+        if !multi.config.uplink {
+            return None;
+        }
+        let width = self.width()?;
+        let sifs = self.config.sifs;
+        let stations = self.config.stations.len();
+        let asks_status = multi.config.status && multi.config.stations > 0;
+        let is_pending = |station: usize| self.most_urgent(station).is_some();
+        if !(0..stations).any(is_pending) {
+            return None;
+        }
+        multi.chosen.clear();
+        for station in 0..stations {
+            // Without asking, it is known from the frames that came before who has more.
+            let is_known = asks_status || is_pending(station);
+            if is_known && is_he(&self.config.stations[station].up.mode) {
+                multi.chosen.push(station as u16);
+            }
+        }
+        let rate =
+            |station: u16| self.config.stations[usize::from(station)].up.mode.rate().as_mbps();
+        multi.up.order(&mut multi.chosen, rate);
+        let random_units = multi.config.random_units;
+        let most = Ru::Tones26.per_channel(width) - random_units;
+        let wanted = multi.config.stations.min(multi.chosen.len() as u32).min(most);
+        let (ru, count) = units(width, wanted, random_units)?;
+        multi.chosen.truncate(count as usize);
+        let mut status = Span::ZERO;
+        let mut time = Span::ZERO;
+        if asks_status {
+            time = self.trigger_time(multi, Trigger::BufferStatus, 0);
+            let reports = multi.chosen.iter().map(|station| {
+                let mode = &self.config.stations[usize::from(*station)].up.mode;
+                self.asked(multi, mode, ru).txtime(STATUS_REPORT)
+            });
+            status = time + sifs + reports.max().unwrap_or(Span::ZERO);
+        }
+        if status.is_zero() {
+            time = self.trigger_time(multi, Trigger::Basic, random_units);
+        }
+        let what = What::Several(Several::Up { status, ru, units: random_units });
+        Some(Attempt { edcaf: AccessCategory::Be as u16, what, time })
+    }
+
+    /// Several stations are served, and nobody else sends.
+    pub(super) fn exchange_several(
+        &mut self,
+        now: Time,
+        attempt: &Attempt,
+        several: Several,
+        txop: Txop,
+        winners: &[u16],
+        listener: &mut dyn Listener<P>,
+    ) {
+        let Some(mut multi) = self.multi.take() else { return };
+        let (end, at, is_answered) = match several {
+            Several::Down { response } => self.settle_down(&mut multi, now, attempt.time, response),
+            Several::Up { status, ru, units } => {
+                self.settle_up(&mut multi, now, (status, ru, units), txop, listener)
+            }
+        };
+        multi.was_down = matches!(several, Several::Down { .. });
+        // The next request for the medium counts from here.
+        if multi.config.uplink {
+            let is_pending =
+                (0..self.config.stations.len()).any(|station| self.most_urgent(station).is_some());
+            multi.is_trigger_due &= multi.was_down && is_pending;
+            if !multi.is_trigger_due {
+                multi.trigger_at =
+                    if is_pending { now + multi.config.interval } else { Time::NEVER };
+            }
+        }
+        self.share_exchange(&multi, several, end.since(now));
+        self.multi = Some(multi);
+        self.conclude(now, attempt.edcaf, txop, winners, (end, at), is_answered, false);
+    }
+
+    /// The time that the medium was used, among those for whom it was.
+    fn share_exchange(&mut self, multi: &MultiUser, several: Several, time: Span) {
+        let is_up = usize::from(matches!(several, Several::Up { .. }));
+        let count = multi.psdus.len().max(1) as u64;
+        let share = time / count;
+        let mut rest = time;
+        for psdu in multi.psdus.iter().skip(1) {
+            self.counts[2 * usize::from(psdu.station) + is_up].exchanges += share;
+            rest = rest.saturating_sub(share);
+        }
+        let first = multi.psdus.first().map(|psdu| psdu.station);
+        let first = first.or(multi.chosen.first().copied()).unwrap_or(0);
+        self.counts[2 * usize::from(first) + is_up].exchanges += rest;
+    }
+
+    /// The end of what was sent, the end of what bystanders expect, and whether anybody answered.
+    fn settle_down(
+        &mut self,
+        multi: &mut MultiUser,
+        now: Time,
+        time: Span,
+        response: Span,
+    ) -> (Time, Time, bool) {
+        let end = now + time;
+        self.air.attempts += 1;
+        self.count_several(multi, time, multi.psdus.len() as u64);
+        let mut received = 0;
+        for psdu in &multi.psdus {
+            let link = psdu.ppdu.link as usize;
+            self.counts[link / CATEGORIES].attempts += 1;
+            let arrived = self.receive(&psdu.ppdu, end, end);
+            if arrived == 0 {
+                self.ask_for_block_ack(link, false);
+            }
+            received += arrived;
+        }
+        self.answering = (0, Time::NEVER);
+        if received == 0 {
+            return (end, end + response, false);
+        }
+        let sifs = self.config.sifs;
+        match multi.config.acknowledgement {
+            Acknowledgement::InTurn => {
+                for (number, psdu) in multi.psdus.iter().enumerate() {
+                    let sending = &self.links[psdu.ppdu.link as usize].sending;
+                    self.air.block_ack += sending.block_ack;
+                    if number > 0 {
+                        self.air.block_ack_req += sending.block_ack_req;
+                    }
+                }
+            }
+            Acknowledgement::MuBar => {
+                let trigger = self.trigger_time(multi, Trigger::BlockAck, 0);
+                self.air.trigger += trigger;
+                self.air.block_ack += response - trigger - sifs * 2;
+            }
+            Acknowledgement::Aggregated => self.air.block_ack += response - sifs,
+        }
+        (end + response, end + response, true)
+    }
+
+    /// Counts PSDUs that are on the air together for `time`, on one of `units` each.
+    fn count_several(&mut self, multi: &MultiUser, time: Span, units: u64) {
+        self.air.data += time;
+        for psdu in &multi.psdus {
+            let link = psdu.ppdu.link as usize;
+            let counts = &mut self.counts[link / CATEGORIES];
+            counts.airtime += time / units;
+            counts.ppdus += 1;
+            counts.mpdus += u64::from(psdu.ppdu.psdu.mpdus);
+            counts.psdu_octets += u64::from(psdu.ppdu.psdu.octets(&psdu.mode));
+            self.charge(link, time / units);
+        }
+    }
+
+    /// What stations send who are asked, and its acknowledgement (section 26.5.2).
+    fn settle_up(
+        &mut self,
+        multi: &mut MultiUser,
+        now: Time,
+        (status, ru, random_units): (Span, Ru, u32),
+        txop: Txop,
+        listener: &mut dyn Listener<P>,
+    ) -> (Time, Time, bool) {
+        let sifs = self.config.sifs;
+        let mut at = now;
+        multi.psdus.clear();
+        multi.up.passes(&multi.chosen);
+        if !status.is_zero() {
+            let asked = self.trigger_time(multi, Trigger::BufferStatus, 0);
+            self.air.trigger += asked + (status - asked - sifs);
+            at += status;
+            multi.chosen.retain(|station| {
+                let functions = (usize::from(*station) + 1) * CATEGORIES;
+                self.pending[functions..functions + CATEGORIES].iter().any(|pending| *pending > 0)
+            });
+            if multi.chosen.is_empty() && random_units == 0 {
+                return (at, at, true);
+            }
+            at += sifs;
+        }
+        let trigger = self.trigger_time(multi, Trigger::Basic, random_units);
+        self.air.trigger += trigger;
+        at += trigger;
+        let asked_until = at;
+        let control = self.slowest_control();
+        let window = u32::from(self.config.limits.window);
+        let most_answers = multi.chosen.len() as u32 + random_units;
+        let block_ack = |stations| control.txtime(multi_station_block_ack(stations, window));
+        let limit = self.edcafs[usize::from(txop.edcaf)].parameters.txop_limit;
+        let mut room = multi.config.ppdu_time;
+        if !limit.is_zero() {
+            room =
+                room.min(txop.until.since(at).saturating_sub(sifs * 2 + block_ack(most_answers)));
+        }
+        let scheduled = multi.chosen.len();
+        if random_units > 0 {
+            self.contend_for_units(multi, random_units);
+        }
+        let mut time = Span::ZERO;
+        let mut random_unit = None;
+        for number in 0..multi.chosen.len() {
+            let station = multi.chosen[number];
+            if number >= scheduled {
+                random_unit =
+                    multi.access[usize::from(station)].offered(random_units, &mut multi.random);
+                if random_unit.is_none() {
+                    continue;
+                }
+            }
+            let Some((psdu, wanted)) =
+                self.answer(multi, now, usize::from(station), ru, room, listener)
+            else {
+                continue;
+            };
+            if number < scheduled {
+                time = time.max(wanted);
+            }
+            multi.psdus.push(MuPsdu { random_unit, ..psdu });
+        }
+        if multi.psdus.is_empty() {
+            // Nobody needs to answer an offer of random access.
+            return (asked_until, asked_until, scheduled == 0);
+        }
+        if scheduled == 0 || time.is_zero() {
+            time =
+                multi.psdus.iter().map(|psdu| psdu.mode.whole_symbols(room)).max().unwrap_or(room);
+        }
+        at += sifs;
+        at += time;
+        self.count_several(multi, time, u64::from(scheduled as u32 + random_units).max(1));
+        let mut answered = 0;
+        for number in 0..multi.psdus.len() {
+            let psdu = multi.psdus[number];
+            let is_alone = psdu.random_unit.is_none()
+                || multi.psdus.iter().filter(|other| other.random_unit == psdu.random_unit).count()
+                    == 1;
+            let received = match is_alone {
+                true => self.receive(&psdu.ppdu, at, at),
+                false => {
+                    self.lose(&psdu.ppdu, at);
+                    0
+                }
+            };
+            answered += u32::from(received > 0);
+            let station = usize::from(psdu.station);
+            if psdu.random_unit.is_some() {
+                self.air.random_attempts += 1;
+                self.air.random_collided += u64::from(!is_alone);
+                let access = &mut multi.access[station];
+                match received > 0 {
+                    true => access.succeed(&multi.config, &mut multi.random),
+                    false => access.fail(&multi.config, &mut multi.random),
+                }
+            }
+            let index = self.edcaf_of(psdu.ppdu.link as usize);
+            self.edcafs[index].has_frames = self.pending[index] > 0;
+            if received > 0 && !multi.config.mu_edca_time.is_zero() {
+                let until = at + sifs + block_ack(1) + multi.config.mu_edca_time;
+                let slot = self.config.slot;
+                self.edcafs[index].retreat(mu_edca(&multi.config), sifs, slot, until);
+            }
+        }
+        let bits = |psdu: &MuPsdu| 8.0 * f64::from(psdu.ppdu.psdu.octets(&psdu.mode));
+        let asked = multi.psdus.iter().filter(|psdu| psdu.random_unit.is_none());
+        multi.up.serve(asked.map(|psdu| (psdu.station, bits(psdu))));
+        self.answering = (0, Time::NEVER);
+        if answered == 0 {
+            return (at, at, scheduled == 0);
+        }
+        let response = block_ack(answered);
+        self.air.block_ack += response;
+        (at + sifs + response, at + sifs + response, true)
+    }
+
+    /// Adds the stations that may contend for units: those with something to send who have no unit.
+    fn contend_for_units(&self, multi: &mut MultiUser, random_units: u32) {
+        let scheduled = multi.chosen.len();
+        for station in 0..self.config.stations.len() {
+            let has_unit = multi.chosen[..scheduled].contains(&(station as u16));
+            if !has_unit
+                && random_units > 0
+                && self.most_urgent(station).is_some()
+                && is_he(&self.config.stations[station].up.mode)
+            {
+                multi.chosen.push(station as u16);
+            }
+        }
+    }
+
+    /// What a station sends on its unit, and how long it would take.
+    fn answer(
+        &mut self,
+        multi: &MultiUser,
+        now: Time,
+        station: usize,
+        ru: Ru,
+        room: Span,
+        listener: &mut dyn Listener<P>,
+    ) -> Option<(MuPsdu, Span)> {
+        let ac = self.most_urgent(station)?;
+        let mode = self.asked(multi, &self.config.stations[station].up.mode, ru);
+        let node = station + 1;
+        let ppdu = self.build_in(now, (node, 0, ac), &mode, room, 0, false, listener)?;
+        let agreement = &self.links[ppdu.link as usize].agreement;
+        let has_more =
+            agreement.to_repeat > 0 || self.queues[node].has_packets(0, AccessCategory::ALL[ac]);
+        // The access point knows what waits, in units, and gives as much time, padding included.
+        let octets = ppdu.psdu.octets(&mode).next_multiple_of(REPORTED_IN);
+        let most = mode.whole_symbols(room);
+        let wanted = if has_more { most } else { mode.txtime(octets).min(most) };
+        Some((MuPsdu { station: station as u16, ppdu, mode, random_unit: None }, wanted))
+    }
+
+    fn slowest_control(&self) -> Mode {
+        let modes = self.config.stations.iter().map(|station| control_mode(&station.up.mode));
+        modes.min_by_key(Mode::rate).expect("a cell has a station")
+    }
+
+    /// What was for several stations has overlapped with another frame.
+    pub(super) fn lose_several(&mut self, several: Several, time: Span, end: Time) {
+        let Some(multi) = self.multi.take() else { return };
+        match several {
+            Several::Up { .. } => self.air.trigger += time,
+            Several::Down { .. } => {
+                self.air.attempts += 1;
+                self.air.collided += 1;
+                self.count_several(&multi, time, multi.psdus.len() as u64);
+                for psdu in &multi.psdus {
+                    let link = psdu.ppdu.link as usize;
+                    let counts = &mut self.counts[link / CATEGORIES];
+                    counts.attempts += 1;
+                    counts.collided += 1;
+                    self.ask_for_block_ack(link, false);
+                    self.lose(&psdu.ppdu, end);
+                }
+            }
+        }
+        self.multi = Some(multi);
+    }
+
+    /// Whether the access point's function is to send a Trigger frame.
+    pub(super) fn owes_trigger(&self, index: usize) -> bool {
+        index == AccessCategory::Be as usize
+            && self.multi.as_ref().is_some_and(|multi| multi.is_trigger_due)
+    }
+}
+
+/// Equal units for stations that are asked and for random access.
+fn units(width: crate::phy::Width, wanted: u32, random_units: u32) -> Option<(Ru, u32)> {
+    if random_units == 0 {
+        return filled_units(width, wanted);
+    }
+    let ru = Ru::equal_shares(width, wanted + random_units).ok()?;
+    Some((ru, wanted))
+}
+
+/// The MU EDCA parameters (section 26.2.7).
+fn mu_edca(config: &Ofdma) -> Parameters {
+    let [cw_min, cw_max] = [config.mu_cw_min, config.mu_cw_max].map(|window| window as u16);
+    Parameters::new(cw_min, cw_max, config.mu_aifsn as u8)
+}

@@ -1,0 +1,276 @@
+//! Downlink and uplink OFDMA on the air: durations by hand, random access against its fixed point,
+//! and what must hold in every cell.
+
+use sojourn_core::{Params, Words};
+use sojourn_model::uora::Uora;
+
+use super::*;
+use crate::ofdma::Ofdma;
+
+/// Stations of MCS 5 with a guard interval of 1.6 µs in 20 MHz, who leave the medium to the access
+/// point as far as EDCA can.
+fn cell_with(ofdma: &str, stations: usize) -> Config {
+    let width = Width::Mhz20;
+    let mode = Mode::he_su(5, 1, width, GuardInterval::Ns1600, HeLtf::EightMicros).unwrap();
+    let mut config = cell(mode, stations, Limits::HE);
+    config.queue = DriverConfig { limit: 1000, ..QUEUE }.into();
+    config.station = [Parameters::new(32_767, 32_767, 15); CATEGORIES];
+    config.ofdma = Some(Ofdma::parse(&mut Words::new(ofdma)).unwrap());
+    config
+}
+
+fn offer(medium: &mut Medium<Numbered>, port: Port, packets: u64) {
+    for number in 0..packets {
+        let packet = Numbered { number, ip_len: 1500, dscp: 0 };
+        medium.offer(Time::ZERO, port, packet, &mut Drops::default());
+    }
+}
+
+/// Until nobody has anything to send; how often it was woken.
+fn run_out(medium: &mut Medium<Numbered>) -> u32 {
+    let mut wakes = 0;
+    while !medium.next_wake().is_never() {
+        let now = medium.next_wake();
+        medium.on_wake(now, &mut Drops::default());
+        wakes += 1;
+        while medium.poll_deliver(now).is_some() {}
+    }
+    check_air(medium);
+    wakes
+}
+
+/// In tenths of microseconds, of which symbols are whole multiples.
+fn tenths(span: Span) -> u64 {
+    assert_eq!(span.as_nanos() % 100, 0);
+    span.as_nanos() / 100
+}
+
+/// Five packets for each of four stations, on 52 tones each: 8 · 7718 + 22 bits in symbols of 192
+/// bits and 14.4 µs are 322; the preamble is 20 + 4 + 8 + 4 + 4 + 8 µs, as HE-SIG-B of MCS 5 has 18 + 2 · 52
+/// bits in a symbol of 208.
+#[test]
+fn a_downlink_ppdu_for_four_stations_lasts_what_its_fields_say() {
+    let of = |acknowledgement: &str| {
+        let mut medium =
+            Medium::new(cell_with(&format!("uplink off {acknowledgement}"), 4), ADDRESS, 1)
+                .unwrap();
+        for station in 0..4 {
+            offer(&mut medium, Port::down(station), 5);
+        }
+        assert_eq!(run_out(&mut medium), 2);
+        let air = medium.air();
+        assert_eq!(tenths(air.idle), 430);
+        let parts = [air.data, air.block_ack, air.block_ack_req, air.trigger, air.exchanges];
+        parts.map(tenths)
+    };
+    // BlockAcks of 56 octets and requests of 24 at 24 Mbit/s: 40 and 32 µs.
+    let in_turn = 46_848 + 160 + 400 + 3 * (160 + 320 + 160 + 400);
+    assert_eq!(of("in-turn"), [46_848, 1600, 960, 0, in_turn]);
+    // A Trigger of 64 octets; a BlockAck on 52 tones is 8 · 60 + 22 bits in three symbols after 48 µs.
+    assert_eq!(of("mu-bar"), [46_848, 912, 0, 440, 46_848 + 160 + 440 + 160 + 912]);
+    // 4 + 37 octets more after 7720 are 324 symbols.
+    assert_eq!(of("aggregated"), [47_136, 912, 0, 0, 47_136 + 160 + 912]);
+}
+
+#[test]
+fn shorter_psdus_are_padded_to_the_longest() {
+    let mut medium = Medium::new(cell_with("uplink off in-turn", 4), ADDRESS, 1).unwrap();
+    for station in 0..4 {
+        offer(&mut medium, Port::down(station), 1 + u64::from(station));
+    }
+    run_out(&mut medium);
+    // Four packets: 3 · 1544 + 1542 octets, 258 symbols.
+    assert_eq!(tenths(medium.air().data), 480 + 258 * 144);
+    let delivered = [0, 1, 2, 3].map(|station| medium.counts(Port::down(station)).delivered);
+    assert_eq!(delivered, [1, 2, 3, 4]);
+}
+
+/// BSRP 40, reports 76.8, Basic Trigger 40, and three packets from each station: 4630 octets are
+/// reported as 19 · 256, which take 203 symbols; a Multi-STA BlockAck of 166 octets takes 80 µs.
+#[test]
+fn an_uplink_exchange_of_four_stations_lasts_what_its_fields_say() {
+    let mut medium = Medium::new(cell_with("", 4), ADDRESS, 1).unwrap();
+    for station in 0..4 {
+        offer(&mut medium, Port::up(station), 3);
+    }
+    run_out(&mut medium);
+    let air = medium.air();
+    let data = 480 + 203 * 144;
+    let parts = [air.trigger, air.data, air.block_ack, air.exchanges].map(tenths);
+    let whole = 400 + 160 + 768 + 160 + 400 + 160 + data + 160 + 800;
+    assert_eq!(parts, [1568, data, 800, whole]);
+    let delivered = [0, 1, 2, 3].map(|station| medium.counts(Port::up(station)).delivered);
+    assert_eq!(delivered, [3; 4]);
+}
+
+/// What a station has more than fits is answered with whole symbols up to the limit: 377 of 14.4 µs
+/// in 5484 µs.
+#[test]
+fn a_long_queue_is_given_the_longest_ppdu() {
+    let mut medium = Medium::new(cell_with("status off", 4), ADDRESS, 1).unwrap();
+    offer(&mut medium, Port::up(0), 10);
+    for station in 1..4 {
+        offer(&mut medium, Port::up(station), 1);
+    }
+    let mut first = Span::ZERO;
+    while first.is_zero() {
+        medium.on_wake(medium.next_wake(), &mut Drops::default());
+        first = medium.air().data;
+    }
+    assert_eq!(tenths(first), 480 + 377 * 144);
+}
+
+/// Attempts of a station and frames that get through, for each Trigger.
+fn random_access(stations: u16, units: u32, restart_after: u32) -> (f64, f64) {
+    let text = format!(
+        "downlink off status off stations 0 random_units {units} interval 100us ppdu_time 300us \
+         restart_after {restart_after}"
+    );
+    let mut config = cell_with(&text, usize::from(stations));
+    config.retry_limit = u16::MAX;
+    config.limits = Limits { mpdus: 1, ..Limits::HE };
+    let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+    let packet = Numbered { number: 0, ip_len: 60, dscp: 0 };
+    let mut drops = Drops::default();
+    for station in 0..stations {
+        for _ in 0..3 {
+            medium.offer(Time::ZERO, Port::up(station), packet, &mut drops);
+        }
+    }
+    while medium.next_wake() < Time::ZERO + Span::from_secs(200) {
+        let now = medium.next_wake();
+        medium.on_wake(now, &mut drops);
+        while let Some((port, packet)) = medium.poll_deliver(now) {
+            medium.offer(now, port, packet, &mut drops);
+        }
+    }
+    check_air(&medium);
+    let air = medium.air();
+    let trigger = Mode::non_ht(24).unwrap().txtime(28 + 6 * units);
+    let triggers = air.trigger.as_secs_f64() / trigger.as_secs_f64();
+    let attempts = air.random_attempts as f64;
+    (attempts / triggers / f64::from(stations), (attempts - air.random_collided as f64) / triggers)
+}
+
+#[test]
+fn random_access_on_the_air_is_its_fixed_point() {
+    for (stations, units) in [(5, 2), (10, 4), (20, 9)] {
+        // The paper gives up after three attempts, the standard goes on with the largest window.
+        for (restart_after, retries_at_most) in [(3, 0), (0, 1000)] {
+            let uora = Uora {
+                stations: u32::from(stations),
+                units,
+                ocw_min: 7,
+                doublings: 2,
+                retries_at_most,
+                error: 0.0,
+            };
+            let solution = uora.solve();
+            let expected = solution.successes(u32::from(stations));
+            let (attempt, successes) = random_access(stations, units, restart_after);
+            let case = format!("{stations} stations, {units} units, restart {restart_after}");
+            assert!((attempt / solution.beta - 1.0).abs() < 0.01, "{case}: {attempt} {solution:?}");
+            assert!((successes / expected - 1.0).abs() < 0.01, "{case}: {successes} {expected}");
+        }
+    }
+}
+
+#[test]
+fn stations_who_were_asked_do_not_contend_while_the_timer_runs() {
+    let saturated = |mu_edca: &str| {
+        let mut config = cell_with(&format!("downlink off {mu_edca}"), 4);
+        config.station = Parameters::EDCA;
+        let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+        let mut drops = Drops::default();
+        for station in 0..4 {
+            offer(&mut medium, Port::up(station), 9);
+        }
+        while medium.next_wake() < Time::ZERO + Span::from_secs(1) {
+            let now = medium.next_wake();
+            medium.on_wake(now, &mut drops);
+            while let Some((port, packet)) = medium.poll_deliver(now) {
+                medium.offer(now, port, packet, &mut drops);
+            }
+        }
+        check_air(&medium);
+        medium.air()
+    };
+    let (without, with) = (saturated(""), saturated("mu_edca_time 500ms mu_aifsn 0"));
+    assert!(with.attempts < 20 && without.attempts > 100, "{without:?} {with:?}");
+    assert!(with.collisions < without.collisions / 5, "{without:?} {with:?}");
+}
+
+#[test]
+fn one_station_alone_is_sent_to_as_without_ofdma() {
+    let mut with = Medium::new(cell_with("uplink off", 4), ADDRESS, 1).unwrap();
+    let plain = Config { ofdma: None, ..cell_with("", 4) };
+    let mut without = Medium::new(plain, ADDRESS, 1).unwrap();
+    for medium in [&mut with, &mut without] {
+        offer(medium, Port::down(2), 7);
+        run_out(medium);
+    }
+    assert_eq!(with.air(), without.air());
+}
+
+#[test]
+fn cells_that_can_not_have_ofdma_are_refused() {
+    let mut config = cell_with("", 2);
+    assert!(config.check().is_ok());
+    config.limits = Limits::NONE;
+    assert!(config.check().unwrap_err().problem().contains("without aggregation"));
+    let ht = Mode::ht(7, Width::Mhz20, GuardInterval::Ns800).unwrap();
+    let ofdma = config.ofdma;
+    let old = Config { ofdma: ofdma.clone(), ..cell(ht, 2, Limits::HE) };
+    assert!(old.check().unwrap_err().problem().contains("without 802.11ax"));
+    let mut mixed = Config { ofdma, ..cell_with("", 2) };
+    let wide = Mode::he_su(5, 1, Width::Mhz80, GuardInterval::Ns1600, HeLtf::EightMicros).unwrap();
+    mixed.stations[1].down.mode = wide;
+    assert!(mixed.check().unwrap_err().problem().contains("20MHz and 80MHz"));
+    let random = cell_with("random_units 9", 2);
+    assert!(random.check().unwrap_err().problem().contains("9 units"));
+}
+
+proptest! {
+    #[test]
+    fn packets_arrive_in_order_or_are_counted_as_lost_with_ofdma(
+        arrivals in prop::collection::vec((0u64..200_000, 0u16..12, 0u8..4, 40u32..1500), 1..200),
+        (mcs, error, txop) in (0u8..12, 0.0f64..0.8, prop::bool::ANY),
+        (down, up, status, random_units, stations) in
+            (prop::bool::ANY, prop::bool::ANY, prop::bool::ANY, 0u32..5, 1u32..9),
+        (acknowledgement, schedule, mu_edca) in (0usize..3, 0usize..2, 0usize..3),
+        queue in 0usize..4,
+    ) {
+        let switch = |is_on| if is_on { "on" } else { "off" };
+        let text = format!(
+            "downlink {} uplink {} status {} random_units {random_units} stations {stations} {} {} {}",
+            switch(down), switch(up), switch(status),
+            ["in-turn", "mu-bar", "aggregated"][acknowledgement],
+            ["round-robin", "proportional-fair"][schedule],
+            ["", "mu_edca_time 8ms", "mu_edca_time 8ms mu_aifsn 8 mu_cw_min 31"][mu_edca],
+        );
+        let mut config = cell_with(&text, 6);
+        config.station = Parameters::EDCA;
+        let width = Width::Mhz20;
+        let mode = Mode::he_su(mcs, 1, width, GuardInterval::Ns800, HeLtf::EightMicros).unwrap();
+        for station in &mut config.stations {
+            let error = error / 2.0;
+            (station.down, station.up) = (Radio { mode, error }, Radio { mode, error });
+        }
+        // One older station among the others.
+        let old = Mode::ht(3, width, GuardInterval::Ns800).unwrap();
+        (config.stations[2].down.mode, config.stations[2].up.mode) = (old, old);
+        config.queue = match queue {
+            0 => QUEUE.into(),
+            1 => below("fq_codel limit 9 target 1ms interval 5ms"),
+            2 => QueueConfig::in_mac(Schedule::PAPER),
+            _ => QueueConfig::mac80211(),
+        };
+        if txop {
+            config.access_point[1].txop_limit = Span::from_micros(2528);
+            config.cf_end = true;
+        }
+        let mut arrivals = arrivals;
+        arrivals.sort_unstable();
+        in_order(config, &arrivals)?;
+    }
+}

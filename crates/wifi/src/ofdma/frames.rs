@@ -1,0 +1,48 @@
+//! Lengths of the frames that OFDMA adds (802.11ax-2021 section 9.3.1).
+
+use crate::mac::frames::FCS;
+
+/// A Trigger frame (section 9.3.1.22) with a User Info field for each resource unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trigger {
+    /// Asks for data.
+    Basic,
+    /// Asks for buffer status (BSRP).
+    BufferStatus,
+    /// Asks for BlockAcks (MU-BAR).
+    BlockAck,
+}
+
+impl Trigger {
+    /// Octets of the frame with `users` User Info fields, without padding.
+    pub(crate) const fn octets(self, users: u32) -> u32 {
+        const HEADER: u32 = 16;
+        const COMMON_INFO: u32 = 8;
+        const USER_INFO: u32 = 5;
+        // What the variant adds to each User Info field: MPDU MU spacing, TID and preferred category;
+        // nothing; BAR Control and BAR Information.
+        let dependent = match self {
+            Self::Basic => 1,
+            Self::BufferStatus => 0,
+            Self::BlockAck => 4,
+        };
+        HEADER + COMMON_INFO + users * (USER_INFO + dependent) + FCS
+    }
+}
+
+/// A QoS Null frame with a buffer status report in its HT Control field, as an MPDU of an A-MPDU.
+pub(crate) const STATUS_REPORT: u32 = DELIMITER + 26 + 4 + FCS;
+
+/// A compressed BlockAck in a trigger-based PPDU, without its bitmap's octets beyond the frame's.
+pub(crate) const ASKED_BLOCK_ACK: u32 = DELIMITER;
+
+const DELIMITER: u32 = 4;
+
+/// A Multi-STA BlockAck (section 9.3.1.8.6): header, BA Control, and for each station its AID and TID,
+/// the starting sequence number and a bitmap.
+pub(crate) const fn multi_station_block_ack(stations: u32, window: u32) -> u32 {
+    const HEADER: u32 = 16;
+    const CONTROL: u32 = 2;
+    let bitmap = if window > 64 { 32 } else { 8 };
+    HEADER + CONTROL + stations * (4 + bitmap) + FCS
+}

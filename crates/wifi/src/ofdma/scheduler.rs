@@ -1,0 +1,62 @@
+//! Which stations a PPDU is for.
+
+use alloc::vec::Vec;
+
+use super::Policy;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Scheduler {
+    policy: Policy,
+    stations: usize,
+    /// The station whose turn is next.
+    next: usize,
+    /// What each station has had in a PPDU, on average.
+    average: Vec<f64>,
+    /// Weight of the last PPDU in it.
+    weight: f64,
+}
+
+impl Scheduler {
+    pub(crate) fn new(policy: Policy, stations: usize, window: f64) -> Self {
+        let average = match policy {
+            Policy::RoundRobin => Vec::new(),
+            Policy::ProportionalFair => alloc::vec![0.0; stations],
+        };
+        Self { policy, stations, next: 0, average, weight: 1.0 / window }
+    }
+
+    /// Puts first whose turn is first. `rate` is what a station could have.
+    pub(crate) fn order(&self, candidates: &mut [u16], rate: impl Fn(u16) -> f64) {
+        let turn =
+            |station: u16| (usize::from(station) + self.stations - self.next) % self.stations;
+        match self.policy {
+            Policy::RoundRobin => candidates.sort_unstable_by_key(|station| turn(*station)),
+            Policy::ProportionalFair => {
+                // Who has had nothing goes first; in turn among equals.
+                let due = |station: u16| rate(station) / self.average[usize::from(station)];
+                candidates.sort_unstable_by(|one, other| {
+                    due(*other).total_cmp(&due(*one)).then(turn(*one).cmp(&turn(*other)))
+                });
+            }
+        }
+    }
+
+    /// These have had their turn.
+    pub(crate) fn passes(&mut self, stations: &[u16]) {
+        if let Some(last) = stations.last() {
+            self.next = (usize::from(*last) + 1) % self.stations;
+        }
+    }
+
+    /// These have been served, with so many bits each.
+    pub(crate) fn serve(&mut self, served: impl Iterator<Item = (u16, f64)>) {
+        for average in &mut self.average {
+            *average *= 1.0 - self.weight;
+        }
+        for (station, bits) in served {
+            if let Some(average) = self.average.get_mut(usize::from(station)) {
+                *average += self.weight * bits;
+            }
+        }
+    }
+}
