@@ -5,10 +5,11 @@
 use sojourn_core::{HostId, PortId, Rate, Span};
 use sojourn_host::apps::UdpConfig;
 use sojourn_host::tcp::Config as Transport;
-use sojourn_scenario::{App, Checked, Flow, Host, Scenario};
+use sojourn_scenario::{App, Checked, Flow, Host, Scenario, Until};
 use sojourn_wifi::RadioConfig;
 use sojourn_wifi::mac::aggregation::Limits;
 use sojourn_wifi::medium::{Config, Radio, Station};
+use sojourn_wifi::ofdma::Ofdma;
 use sojourn_wifi::phy::Mode;
 use sojourn_wifi::queueing::{DriverConfig, Order, QueueConfig};
 
@@ -87,6 +88,7 @@ impl Cell {
             warmup: Span::ZERO,
             step: Span::from_millis(100),
             hosts,
+            until: Until::Duration,
             links: vec![wire("wire-down"), wire("wire-up")],
             carriers: vec![self.radio().into()],
             flows,
@@ -116,7 +118,8 @@ impl Cell {
             true => QueueConfig::mac80211(),
             false => buffer.clone().into(),
         };
-        let config = Config::new((0..self.stations).map(station).collect(), limits, queue);
+        let mut config = Config::new((0..self.stations).map(station).collect(), limits, queue);
+        config.ofdma = self.has_ofdma.then(Ofdma::default);
         let names = (0..self.stations).map(|number| format!("sta{number}")).collect();
         RadioConfig::new("wifi", names, config).expect("a sound cell")
     }

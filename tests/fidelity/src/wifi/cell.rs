@@ -7,6 +7,7 @@ use sojourn_core::{DropReason, Purpose, Span, Stream, StreamAddress, Time};
 use sojourn_wifi::mac::aggregation::Limits;
 use sojourn_wifi::mac::edca::{AccessCategory, Parameters};
 use sojourn_wifi::medium::{AirCounts, Config, LinkCounts, LostBlockAck, Medium, Radio, Station};
+use sojourn_wifi::ofdma::{Acknowledgement, Ofdma};
 use sojourn_wifi::phy::{GuardInterval, HeLtf, Mode, Width};
 use sojourn_wifi::queueing::{DriverConfig, Order};
 use sojourn_wifi::{Listener, Port};
@@ -40,9 +41,6 @@ fn is_tcp(setup: &Value) -> bool {
 }
 
 fn cell(setup: &Value) -> Result<Config, Waits> {
-    if setup["ofdma"]["downlink"] == true || setup["ofdma"]["uplink"] == true {
-        return Err(Waits("OFDMA"));
-    }
     let count = setup["stations"].as_u64().expect("a count") as usize;
     let (down, up) = (modes(setup, "rate_down", count), modes(setup, "rate_up", count));
     let error = setup["data_mpdu_loss"].as_f64().unwrap_or(0.0);
@@ -67,7 +65,36 @@ fn cell(setup: &Value) -> Result<Config, Waits> {
     if setup["rts_cts"]["used"] == true {
         config.rts_threshold = 0;
     }
+    config.ofdma = ofdma(&setup["ofdma"])?;
     Ok(config)
+}
+
+fn ofdma(setup: &Value) -> Result<Option<Ofdma>, Waits> {
+    let is_used = |direction: &str| setup[direction] == true;
+    if !is_used("downlink") && !is_used("uplink") {
+        return Ok(None);
+    }
+    if setup["stations_edca"].as_str().is_some_and(|edca| edca != "normal") {
+        return Err(Waits("stations' EDCA in words that are not known here"));
+    }
+    let acknowledgement = match setup["dl_ack"].as_str().unwrap_or_default() {
+        text if text.starts_with("MU-BAR trigger") => Acknowledgement::MuBar,
+        text if text.starts_with("MU-BAR aggregated") => Acknowledgement::Aggregated,
+        _ => Acknowledgement::InTurn,
+    };
+    let interval = setup["ap_asks_for_access_every_ms"].as_f64().unwrap_or(2.0) / 1000.0;
+    Ok(Some(Ofdma {
+        downlink: is_used("downlink"),
+        uplink: is_used("uplink"),
+        acknowledgement,
+        status: setup["bsrp_before_basic_trigger"] != false,
+        interval: Span::from_secs_f64(interval),
+        guard: match setup["guard_interval_tb_ns"].as_u64() {
+            Some(3200) => GuardInterval::Ns3200,
+            _ => GuardInterval::Ns1600,
+        },
+        ..Ofdma::default()
+    }))
 }
 
 fn traffic(setup: &Value) -> impl Iterator<Item = &Value> {
