@@ -2,6 +2,7 @@
 
 use sojourn_core::{Kind, Kinds, Params, SpecError, Words};
 use sojourn_host::{AppModel, ExternalApp};
+use sojourn_wire::{CarrierKind, NamedCarrier};
 
 use crate::spec::AppKind;
 
@@ -10,6 +11,8 @@ use crate::spec::AppKind;
 #[derive(Clone, Debug)]
 pub struct Registry {
     controllers: Kinds<sojourn_cca::Config>,
+    queues: Kinds<sojourn_qdisc::Config>,
+    carriers: Kinds<NamedCarrier>,
     /// Those from outside only: what a built-in application is has keys of its own.
     applications: Kinds<ExternalApp>,
 }
@@ -19,6 +22,8 @@ impl Default for Registry {
     fn default() -> Self {
         Self {
             controllers: sojourn_cca::kinds(),
+            queues: sojourn_qdisc::kinds(),
+            carriers: sojourn_wire::kinds(),
             applications: Kinds::new("application", Vec::<Kind<ExternalApp>>::new()),
         }
     }
@@ -31,6 +36,22 @@ impl Registry {
     /// The name is taken, or is none.
     pub fn add_controller<A: sojourn_cca::Algorithm>(&mut self) -> Result<(), SpecError> {
         self.controllers.add(sojourn_cca::external::<A>())
+    }
+
+    /// Lets lines have `queue = "NAME"`, with the parameters of `D` after the name.
+    ///
+    /// # Errors
+    /// The name is taken, or is none.
+    pub fn add_queue<D: sojourn_qdisc::Discipline>(&mut self) -> Result<(), SpecError> {
+        self.queues.add(sojourn_qdisc::external::<D>())
+    }
+
+    /// Lets carriers have `kind = "NAME"`, with the parameters of `K` after the name.
+    ///
+    /// # Errors
+    /// The name is taken, or is none.
+    pub fn add_carrier<K: CarrierKind>(&mut self) -> Result<(), SpecError> {
+        self.carriers.add(sojourn_wire::external::<K>())
     }
 
     /// Lets flows have `app = "NAME"`, with the parameters of `A` after the name.
@@ -47,6 +68,14 @@ impl Registry {
 
     pub(crate) fn controller(&self, text: &str) -> Result<sojourn_cca::Config, SpecError> {
         self.controllers.parse(text)
+    }
+
+    pub(crate) fn queues(&self) -> &Kinds<sojourn_qdisc::Config> {
+        &self.queues
+    }
+
+    pub(crate) fn carrier(&self, text: &str) -> Result<NamedCarrier, SpecError> {
+        self.carriers.parse(text)
     }
 
     /// One from outside.

@@ -32,9 +32,17 @@ fn allow_what_stands_elsewhere(schema: &mut Value) {
             .unwrap_or_else(|| json!([]))
     };
     let [study, view] = ["", "ViewSpec"].map(&mut required_of);
-    let [scenario, path, gateway, parking_lot, link, flow] =
-        ["ScenarioSpec", "PathSpec", "GatewaySpec", "ParkingLotSpec", "LinkSpec", "FlowSpec"]
-            .map(required_of);
+    let [scenario, path, gateway, parking_lot, link, carrier, port, flow] = [
+        "ScenarioSpec",
+        "PathSpec",
+        "GatewaySpec",
+        "ParkingLotSpec",
+        "LinkSpec",
+        "CarrierSpec",
+        "PortSpec",
+        "FlowSpec",
+    ]
+    .map(required_of);
     let extends = json!({ "required": ["extends"] });
     let varies = json!({ "required": ["factors"] });
     schema["allOf"] = json!([
@@ -58,6 +66,12 @@ fn allow_what_stands_elsewhere(schema: &mut Value) {
                             "gateway": { "required": gateway },
                             "parking_lot": { "required": parking_lot },
                             "link": { "items": { "required": link } },
+                            "carrier": {
+                                "items": {
+                                    "required": carrier,
+                                    "properties": { "port": { "items": { "required": port } } },
+                                },
+                            },
                             "flow": { "items": { "required": flow } },
                         },
                     },
@@ -65,8 +79,8 @@ fn allow_what_stands_elsewhere(schema: &mut Value) {
             },
         },
     ]);
-    // Factors find links and flows by their names.
-    for definition in ["LinkSpec", "FlowSpec"] {
+    // Factors find these by their names.
+    for definition in ["LinkSpec", "CarrierSpec", "PortSpec", "FlowSpec"] {
         schema["$defs"][definition]["required"] = json!(["name"]);
     }
 }

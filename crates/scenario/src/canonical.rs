@@ -10,9 +10,9 @@ use core::fmt::{self, Display, Write};
 
 use sojourn_host::apps::ArrivalsConfig;
 use sojourn_host::tcp::{EcnOffer, EcnSupport, ReceiveBuffer};
-use sojourn_link::{PolicerConfig, ReorderConfig};
+use sojourn_wire::{PortShape, Quoted, Sharing};
 
-use crate::{App, CarrierConfig, Flow, Link, Scenario, Traffic, Until};
+use crate::{App, CarrierConfig, Flow, Scenario, Traffic, Until};
 
 impl Scenario {
     /// The text that represents it in a run's identity.
@@ -30,39 +30,37 @@ impl Scenario {
             write!(f, " until=[{}]", until.name())?;
         }
         f.write_char('\n')?;
-        self.hosts.iter().try_for_each(|host| writeln!(f, "host {}", Name(&host.name)))?;
-        self.links.iter().try_for_each(|link| write_link(f, link))?;
+        self.hosts.iter().try_for_each(|host| writeln!(f, "host {}", Quoted(&host.name)))?;
+        self.links.iter().try_for_each(|link| writeln!(f, "{}", link.canonical()))?;
         self.carriers.iter().try_for_each(|carrier| write_carrier(f, carrier))?;
         self.flows.iter().try_for_each(|flow| write_flow(f, flow))
     }
 }
 
-fn write_link(f: &mut String, link: &Link) -> fmt::Result {
-    let Link { name, queue, rate, delay, policer, entry_loss, loss, jitter, reorder } = link;
-    write!(f, "link {} delay={delay} rate=[{}]", Name(name), rate.canonical())?;
-    write!(f, " queue=[{queue}] entry_loss=[{entry_loss}] loss=[{loss}] jitter=[{jitter}]")?;
-    if *policer != PolicerConfig::None {
-        write!(f, " policer=[{policer}]")?;
-    }
-    if *reorder != ReorderConfig::None {
-        write!(f, " reorder=[{reorder}]")?;
-    }
-    f.write_char('\n')
-}
-
 fn write_carrier(f: &mut String, carrier: &CarrierConfig) -> fmt::Result {
     match carrier {
         CarrierConfig::Switch(switch) => {
-            let (ports, buffer, alpha) = (switch.ports(), switch.buffer(), switch.alpha());
+            let (ports, Sharing { buffer, alpha }) = (switch.ports(), switch.sharing());
             writeln!(f, "switch ports={} buffer={buffer} alpha={alpha}", ports.len())?;
-            ports.iter().try_for_each(|port| write_link(f, port))
+            ports.iter().try_for_each(|port| writeln!(f, "{}", port.canonical()))
         }
-        CarrierConfig::External(carrier) => writeln!(f, "carrier [{}]", carrier.0.canonical()),
+        CarrierConfig::External(carrier) => {
+            writeln!(f, "carrier [{}]", carrier.0.canonical())?;
+            carrier.0.ports().iter().try_for_each(|port| {
+                let PortShape { name, delay, rate, mean } = port;
+                write!(f, "port {} delay={delay} rate={rate}", Quoted(name))?;
+                match mean {
+                    Some(mean) if mean != rate => writeln!(f, " mean={mean}"),
+                    Some(_) => writeln!(f),
+                    None => writeln!(f, " mean=unknown"),
+                }
+            })
+        }
     }
 }
 
 fn write_flow(f: &mut String, flow: &Flow) -> fmt::Result {
-    write!(f, "flow {} src={} dst={}", Name(&flow.name), flow.src.0, flow.dst.0)?;
+    write!(f, "flow {} src={} dst={}", Quoted(&flow.name), flow.src.0, flow.dst.0)?;
     for (way, ports) in [("forward", &flow.forward), ("reverse", &flow.reverse)] {
         write!(f, " {way}=[")?;
         for (place, port) in ports.iter().enumerate() {
@@ -220,15 +218,6 @@ impl Keys<'_> {
     }
 }
 
-/// A name in quotation marks, with the characters escaped that would end it.
-struct Name<'a>(&'a str);
-
-impl Display for Name<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{}\"", self.0.escape_default())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;
@@ -236,10 +225,12 @@ mod tests {
     use sojourn_core::{Bytes, Rate, Span};
     use sojourn_host::apps::{PingConfig, SizesSpec, UdpConfig};
     use sojourn_host::tcp;
-    use sojourn_link::{JitterConfig, LossConfig, RateConfig, RateSpec};
+    use sojourn_link::{
+        JitterConfig, LossConfig, PolicerConfig, RateConfig, RateSpec, ReorderConfig,
+    };
 
     use super::*;
-    use crate::Host;
+    use crate::{Host, Link};
 
     fn world() -> Scenario {
         let rate = |text: &str| {

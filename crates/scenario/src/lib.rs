@@ -72,7 +72,7 @@ pub struct Flow {
     /// The route from source to destination, and back.
     pub forward: Vec<PortId>,
     pub reverse: Vec<PortId>,
-    /// Propagation that only this flow has, after the last link of each direction.
+    /// Propagation that only this flow has, after the last port of each direction.
     pub forward_delay: Span,
     pub reverse_delay: Span,
     pub start: Span,
@@ -251,6 +251,22 @@ impl Scenario {
     pub fn ports(&self) -> Vec<PortShape> {
         let others = self.carriers.iter().flat_map(CarrierConfig::ports);
         self.links.iter().map(PortShape::of).chain(others).collect()
+    }
+
+    /// What `port` is made of, if it is a queue and a line.
+    pub fn link(&self, port: PortId) -> Option<&Link> {
+        let mut first = self.links.len();
+        if port.index() < first {
+            return self.links.get(port.index());
+        }
+        for carrier in &self.carriers {
+            let ports = carrier.ports().len();
+            if port.index() < first + ports {
+                return carrier.links()?.get(port.index() - first);
+            }
+            first += ports;
+        }
+        None
     }
 
     /// The longest run for this many ports and flows. An engine keeps a time and a component in one

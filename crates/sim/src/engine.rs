@@ -782,6 +782,10 @@ impl<'a, O: Observer> Engine<'a, O> {
                 let who = Who::Port(PortId(index as u16));
                 self.observer.record(self.now, who, &Event::WarmQueueSample(&sample));
             }
+            for (port, carrier) in self.carrier_ports() {
+                let sample = self.carriers[carrier].sample(self.now, port);
+                self.observer.record(self.now, Who::Port(port), &Event::WarmQueueSample(&sample));
+            }
             self.set_step();
             return Ok(());
         }

@@ -10,7 +10,7 @@ use sojourn_host::tcp::{Config as Transport, ReceiveBuffer};
 use sojourn_link::{JitterConfig, LossConfig, RateConfig, RateSpec};
 use sojourn_scenario::{App, CarrierConfig, Flow, Host, Link, Scenario, Traffic, Until};
 use sojourn_sim::{Engine, run};
-use sojourn_wire::SwitchConfig;
+use sojourn_wire::{Sharing, SwitchConfig};
 
 const ADDRESS: StreamAddress = StreamAddress { seed: 1, run: 1 };
 
@@ -184,7 +184,8 @@ fn world() -> impl Strategy<Value = Scenario> {
     let switch =
         (link("s1".into()).boxed(), link("s2".into()).boxed(), odd(2_000..200_000), 0.01..130.0)
             .prop_map(|(a, b, buffer, alpha)| {
-                SwitchConfig::new(vec![a, b], Bytes::new(buffer), alpha).ok()
+                let sharing = Sharing { buffer: Bytes::new(buffer), alpha };
+                SwitchConfig::new(vec![a, b], sharing).ok()
             });
     let flows = (flow(0).boxed(), flow(1).boxed(), flow(2).boxed());
     let flows = flows.prop_map(<[Flow; 3]>::from).boxed();

@@ -37,7 +37,9 @@ pub fn markdown() -> String {
         .map(|sizes| (sizes.name, sizes.doc, sizes.params))
         .collect();
     registry(&mut page, "Sizes of transfers", &sizes);
+    let carriers = sojourn_wire::carriers().iter().map(|c| (c.name, c.doc, c.params));
     registry(&mut page, "Queues", &queues);
+    registry(&mut page, "Carriers", &carriers.collect::<Vec<_>>());
     registry(&mut page, "Congestion controls", &ccas);
     metrics(&mut page);
     page
@@ -72,7 +74,7 @@ pub fn with_parameters(page: &str) -> Result<String, String> {
     Ok(renewed + rest)
 }
 
-/// Names of controllers and queues that have parameters.
+/// Names of controllers, queues and carriers that have parameters.
 pub fn parametrised() -> Vec<&'static str> {
     entries().filter(|(_, params)| !params.is_empty()).map(|(name, _)| name).collect()
 }
@@ -83,13 +85,15 @@ fn params_of(name: &str) -> Option<&'static [Param]> {
 
 fn entries() -> impl Iterator<Item = (&'static str, &'static [Param])> {
     let algorithms = sojourn_cca::algorithms().iter().map(|a| (a.name, a.params));
-    algorithms.chain(sojourn_qdisc::disciplines().iter().map(|d| (d.name, d.params)))
+    let disciplines = sojourn_qdisc::disciplines().iter().map(|d| (d.name, d.params));
+    let carriers = sojourn_wire::carriers().iter().map(|c| (c.name, c.params));
+    algorithms.chain(disciplines).chain(carriers)
 }
 
 type Entry = (&'static str, &'static str, &'static [Param]);
 
 /// Tables of the file, in the order in which they are explained, with the type that describes them.
-const TABLES: [(&str, &str); 12] = [
+const TABLES: [(&str, &str); 14] = [
     ("Top level", ""),
     ("`[scenario]`", "ScenarioSpec"),
     ("`[scenario.path]`", "PathSpec"),
@@ -97,6 +101,8 @@ const TABLES: [(&str, &str); 12] = [
     ("`[scenario.parking_lot]`", "ParkingLotSpec"),
     ("`[[scenario.node]]`", "NodeSpec"),
     ("`[[scenario.link]]`", "LinkSpec"),
+    ("`[[scenario.carrier]]`", "CarrierSpec"),
+    ("`[[scenario.carrier.port]]`", "PortSpec"),
     ("`[[scenario.flow]]`", "FlowSpec"),
     ("`[factors]`", "FactorsSchema"),
     ("`[repeat]`", "RepeatSpec"),

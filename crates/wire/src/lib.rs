@@ -4,7 +4,8 @@
 //! what it carries, so that simulated packets and real bytes go through the same code.
 //!
 //! [`Carrier`] is the trait of everything that may lie between two hosts. A route is a list of
-//! ports, and every port belongs to a carrier.
+//! ports, and every port belongs to a carrier. [`CarrierKind`] is a kind of carrier that a
+//! study file can name.
 
 #![cfg_attr(not(test), no_std)]
 
@@ -12,6 +13,7 @@ extern crate alloc;
 
 mod carried;
 mod carrier;
+mod kind;
 mod link;
 mod model;
 pub mod suite;
@@ -20,7 +22,8 @@ mod wire;
 
 pub use carried::Carried;
 pub use carrier::{Books, Carrier};
-pub use link::Link;
+pub use kind::{CarrierKind, Joined, Leads, NamedCarrier, Port, Site, carriers, external, kinds};
+pub use link::{Link, Quoted};
 pub use model::{CarrierConfig, CarrierModel, ExternalCarrier, PortShape};
-pub use switch::{Switch, SwitchConfig};
+pub use switch::{Sharing, Switch, SwitchConfig};
 pub use wire::{Counts, Exit, Wire};

@@ -1,5 +1,6 @@
 use alloc::format;
 use alloc::string::String;
+use core::fmt::{self, Display};
 
 use sojourn_core::{Span, SpecError};
 use sojourn_link::{JitterConfig, LossConfig, PolicerConfig, RateConfig, ReorderConfig};
@@ -46,5 +47,33 @@ impl Link {
     /// Names the link, the parameter and what is allowed.
     pub fn check(&self) -> Result<(), SpecError> {
         self.queue.check().map_err(|error| error.within(&format!("link '{}'", self.name)))
+    }
+
+    /// The line that stands for it in a run's identity. Its keys are written here, and not after the
+    /// names of fields, so that renaming one renames no run.
+    pub fn canonical(&self) -> String {
+        let Self { name, queue, rate, delay, policer, entry_loss, loss, jitter, reorder } = self;
+        let mut line = format!(
+            "link {} delay={delay} rate=[{}] queue=[{queue}] entry_loss=[{entry_loss}] loss=[{loss}] \
+             jitter=[{jitter}]",
+            Quoted(name),
+            rate.canonical()
+        );
+        if *policer != PolicerConfig::None {
+            line += &format!(" policer=[{policer}]");
+        }
+        if *reorder != ReorderConfig::None {
+            line += &format!(" reorder=[{reorder}]");
+        }
+        line
+    }
+}
+
+/// A name in quotation marks, with what would end it escaped.
+pub struct Quoted<'a>(pub &'a str);
+
+impl Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.0.escape_default())
     }
 }

@@ -24,6 +24,14 @@ impl CarrierConfig {
         }
     }
 
+    /// What its ports are made of, in their order; `None` if they are no links.
+    pub fn links(&self) -> Option<&[Link]> {
+        match self {
+            Self::Switch(switch) => Some(switch.ports()),
+            Self::External(_) => None,
+        }
+    }
+
     /// Refuses values out of bounds; code may have set them. A carrier from outside checks its own.
     ///
     /// # Errors
@@ -53,11 +61,23 @@ pub struct PortShape {
     pub delay: Span,
     /// The most that it can carry.
     pub rate: Rate,
+    /// What it carries in the mean, if that is known before anything runs.
+    pub mean: Option<Rate>,
 }
 
 impl PortShape {
+    /// A port that always carries the same.
+    pub fn new(name: impl Into<String>, rate: Rate, delay: Span) -> Self {
+        Self { name: name.into(), delay, rate, mean: Some(rate) }
+    }
+
     pub fn of(link: &Link) -> Self {
-        Self { name: link.name.clone(), delay: link.delay, rate: link.rate.peak() }
+        Self {
+            name: link.name.clone(),
+            delay: link.delay,
+            rate: link.rate.peak(),
+            mean: link.rate.mean(),
+        }
     }
 }
 

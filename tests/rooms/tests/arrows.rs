@@ -17,7 +17,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("scenario", &["core", "cca", "qdisc", "link", "wire", "host"]),
     ("sim", &["core", "cca", "qdisc", "link", "wire", "host", "scenario"]),
     ("file", &["core", "cca", "qdisc", "link", "wire", "host", "scenario"]),
-    ("study", &["core", "cca", "qdisc", "link", "host", "scenario", "sim", "metrics", "file"]),
+    (
+        "study",
+        &["core", "cca", "qdisc", "link", "wire", "host", "scenario", "sim", "metrics", "file"],
+    ),
     ("report", &["core", "metrics", "scenario", "study"]),
 ];
 

@@ -115,6 +115,7 @@ impl Listed {
 enum Heading {
     Cca,
     Queue,
+    Carrier,
     App,
     Sizes,
     Rate,
@@ -127,9 +128,10 @@ enum Heading {
 }
 
 impl Heading {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Cca,
         Self::Queue,
+        Self::Carrier,
         Self::App,
         Self::Sizes,
         Self::Rate,
@@ -146,6 +148,7 @@ impl Heading {
         match self {
             Self::Cca => "cca",
             Self::Queue => "queue",
+            Self::Carrier => "carrier",
             Self::App => "app",
             Self::Sizes => "sizes",
             Self::Rate => "rate",
@@ -162,6 +165,7 @@ impl Heading {
         match self {
             Self::Cca => "Congestion controls",
             Self::Queue => "Queues",
+            Self::Carrier => "Carriers",
             Self::App => "Applications",
             Self::Sizes => "Sizes of transfers",
             Self::Rate => "Link rates",
@@ -187,6 +191,10 @@ impl Heading {
             Self::Queue => {
                 let disciplines = sojourn_qdisc::disciplines().iter();
                 disciplines.map(|d| Entry::new(self, d.name, d.doc, d.params)).collect()
+            }
+            Self::Carrier => {
+                let carriers = sojourn_wire::carriers().iter();
+                carriers.map(|c| Entry::new(self, c.name, c.doc, c.params)).collect()
             }
             Self::App => applications(),
             Self::Sizes => {

@@ -41,7 +41,9 @@ impl Document {
 /// | `duration`, `until`, `warmup`, `step` | a key of the scenario |
 /// | `path.KEY`, `gateway.KEY`, `parking_lot.KEY` | a key of the shape |
 /// | `flow.NAME.KEY`, `link.NAME.KEY` | a key of the flow or link of that name |
-/// | `flow.*.KEY`, `link.*.KEY` | the same for all of them |
+/// | `carrier.NAME.KEY` | a key of the carrier of that name |
+/// | `carrier.NAME.port.PORT.KEY` | a key of one of its ports |
+/// | `flow.*.KEY`, `link.*.KEY`, `carrier.*.port.*.KEY` | the same for all of them |
 /// | `cca` | the congestion control of every flow over TCP |
 ///
 /// # Errors
@@ -112,7 +114,20 @@ fn visit(
             None => Err(SpecError::new(format!("the study has no [scenario.{shape}]"))
                 .allow(shapes(scenario))),
         },
-        [list @ ("flow" | "link"), name, key] => visit_named(scenario, list, name, key, act),
+        [list @ ("flow" | "link" | "carrier"), name, key] => {
+            visit_named(scenario, list, name, &mut |table| {
+                act(table, key);
+                Ok(())
+            })
+        }
+        ["carrier", name, "port", port, key] => {
+            visit_named(scenario, "carrier", name, &mut |table| {
+                visit_named(table, "port", port, &mut |table| {
+                    act(table, key);
+                    Ok(())
+                })
+            })
+        }
         // A flow of a group is no table of its own.
         ["flow", name, _, key] => Err(SpecError::new(format!(
             "one flow of a group cannot be set alone; 'flow.{name}.{key}' sets them all"
@@ -129,6 +144,8 @@ fn visit(
                 "parking_lot.KEY",
                 "flow.NAME.KEY",
                 "link.NAME.KEY",
+                "carrier.NAME.KEY",
+                "carrier.NAME.port.PORT.KEY",
                 "cca",
             ])),
     }
@@ -141,6 +158,7 @@ fn shapes(scenario: &Table) -> Vec<&'static str> {
         ("gateway", "gateway.KEY"),
         ("parking_lot", "parking_lot.KEY"),
         ("link", "link.NAME.KEY"),
+        ("carrier", "carrier.NAME.KEY"),
     ]
     .into_iter()
     .filter_map(|(key, address)| scenario.entry(key).map(|_| address))
@@ -148,19 +166,19 @@ fn shapes(scenario: &Table) -> Vec<&'static str> {
     .collect()
 }
 
+/// Shows `act` the tables of a list that have that name, or all of them for `*`.
 fn visit_named(
-    scenario: &mut Table,
+    within: &mut Table,
     list: &str,
     name: &str,
-    key: &str,
-    act: &mut dyn FnMut(&mut Table, &str),
+    act: &mut dyn FnMut(&mut Table) -> Result<(), SpecError>,
 ) -> Result<(), SpecError> {
     let mut names = Vec::new();
     let mut found = false;
-    for table in tables_mut(scenario, list) {
+    for table in tables_mut(within, list) {
         let own = table.node("name").and_then(|node| node.value.plain()).unwrap_or_default();
         if name == "*" || own == name {
-            act(table, key);
+            act(table)?;
             found = true;
         }
         names.push(own);
@@ -169,9 +187,11 @@ fn visit_named(
         return Ok(());
     }
     if names.is_empty() {
-        return Err(
-            SpecError::new(format!("the study has no [[scenario.{list}]]")).allow(shapes(scenario))
-        );
+        return Err(match list {
+            "port" => SpecError::new("the carrier has no [[scenario.carrier.port]]"),
+            _ => SpecError::new(format!("the study has no [[scenario.{list}]]"))
+                .allow(shapes(within)),
+        });
     }
     Err(SpecError::new(format!("no {list} is named '{name}'"))
         .near(name, names.iter().map(String::as_str))

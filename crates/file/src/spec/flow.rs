@@ -9,8 +9,8 @@ use sojourn_core::{Bytes, Rate, Span};
 use sojourn_host::apps::SizesSpec;
 use sojourn_host::tcp;
 
-use super::Text;
 use super::text::Control;
+use super::{OneOrMany, Text};
 
 /// An application with its two ends. Which keys it has depends on `app`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -40,6 +40,13 @@ pub struct FlowSpec {
     /// In a parking lot, the only bottleneck that this flow crosses, from 1.
     #[schemars(extend("default" = "all of them"))]
     pub hop: Option<u32>,
+    /// Between free nodes, the queues that data crosses in their order, instead of the way with the
+    /// fewest: NAME or `reverse_`NAME of a link, NAME.PORT of a carrier.
+    #[schemars(extend("default" = "the way with the fewest"))]
+    pub route: Option<OneOrMany>,
+    /// The same for what goes back to the sender.
+    #[schemars(extend("default" = "the way with the fewest"))]
+    pub reverse_route: Option<OneOrMany>,
     /// Propagation there and back in all, where it is more than that of the links. Half of the
     /// difference is added each way.
     #[schemars(extend("default" = "that of the links"))]

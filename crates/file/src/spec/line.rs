@@ -106,9 +106,6 @@ macro_rules! line {
 
         impl $name {
             pub fn line(&self) -> LineParts<'_> {
-                fn of<T: Default + Clone>(text: &Option<Text<T>>) -> T {
-                    text.as_ref().map(|text| text.value.clone()).unwrap_or_default()
-                }
                 LineParts {
                     rtt: self.rtt.as_ref(),
                     delay: self.delay.as_ref(),
@@ -119,11 +116,11 @@ macro_rules! line {
                         queue: &self.queue,
                         queue_key: if self.buffer.is_some() { "buffer" } else { "queue" },
                         buffer: self.buffer.as_ref().map(|buffer| buffer.value),
-                        entry_loss: of(&self.entry_loss),
-                        loss: of(&self.loss),
-                        jitter: of(&self.jitter),
-                        reorder: of(&self.reorder),
-                        policer: of(&self.policer),
+                        entry_loss: Text::value_or_default(&self.entry_loss),
+                        loss: Text::value_or_default(&self.loss),
+                        jitter: Text::value_or_default(&self.jitter),
+                        reorder: Text::value_or_default(&self.reorder),
+                        policer: Text::value_or_default(&self.policer),
                     },
                     reverse: DirectionParts {
                         rate: self.reverse_rate.as_ref().unwrap_or(&self.rate),
@@ -140,11 +137,11 @@ macro_rules! line {
                             (None, Some(_)) => None,
                             (None, None) => self.buffer.as_ref().map(|buffer| buffer.value),
                         },
-                        entry_loss: of(&self.reverse_entry_loss),
-                        loss: of(&self.reverse_loss),
-                        jitter: of(&self.reverse_jitter),
-                        reorder: of(&self.reverse_reorder),
-                        policer: of(&self.reverse_policer),
+                        entry_loss: Text::value_or_default(&self.reverse_entry_loss),
+                        loss: Text::value_or_default(&self.reverse_loss),
+                        jitter: Text::value_or_default(&self.reverse_jitter),
+                        reorder: Text::value_or_default(&self.reverse_reorder),
+                        policer: Text::value_or_default(&self.reverse_policer),
                     },
                 }
             }

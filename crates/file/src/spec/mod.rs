@@ -1,6 +1,7 @@
 //! The study file as a user writes it. The doc comments here are the reference: the JSON Schema
 //! and `docs/study.md` are made from them.
 
+mod carrier;
 mod flow;
 mod gateway;
 mod line;
@@ -8,9 +9,10 @@ mod list;
 mod queue;
 mod text;
 
+pub use carrier::{CarrierSpec, PortSpec};
 pub use flow::{AppKind, AppName, Direction, FlowSpec, KEYS_BY_APP};
 pub use gateway::GatewaySpec;
-pub use line::{LineParts, LinkSpec, ParkingLotSpec, PathSpec};
+pub use line::{DirectionParts, LineParts, LinkSpec, ParkingLotSpec, PathSpec};
 pub use list::{OneOrMany, Plain, Seeds, Selection};
 pub use queue::{Buffer, QueueSpec};
 pub use text::{Notation, Text};
@@ -70,7 +72,7 @@ pub struct StudySpec {
     pub claim: Vec<ClaimSpec>,
 }
 
-/// One world. It has one shape: `path`, `gateway`, `parking_lot`, or `node` and `link`.
+/// One world. It has one shape: `path`, `gateway`, `parking_lot`, or `node`, `link` and `carrier`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioSpec {
@@ -97,10 +99,13 @@ pub struct ScenarioSpec {
     /// An end system or router of a free topology.
     #[serde(default)]
     pub node: Vec<NodeSpec>,
-    /// A link of a free topology, in both directions. Flows take the way with the fewest links;
-    /// among equals, the one whose links come first in the file.
+    /// A link of a free topology, in both directions. Flows take the way with the fewest links and
+    /// ports of carriers; among equals, the one whose links come first in the file.
     #[serde(default)]
     pub link: Vec<LinkSpec>,
+    /// What joins several nodes of a free topology: a switch, or a medium that they share.
+    #[serde(default)]
+    pub carrier: Vec<CarrierSpec>,
     /// An application with its two ends.
     #[serde(default)]
     pub flow: Vec<FlowSpec>,

@@ -1,16 +1,16 @@
 //! A queue whose limit may follow from the line behind it.
 
-use sojourn_core::{Bytes, Rate, Span, SpecError};
+use sojourn_core::{Bytes, Kinds, ParamKind, Rate, Span, SpecError, Words};
 use sojourn_qdisc::Config;
 
 /// A queue as `tc` writes it; after `limit` a time at the line's rate or a share of its
-/// bandwidth-delay product may stand as well: `pfifo limit 0.5bdp`, `bfifo limit 50ms`.
+/// bandwidth-delay product may stand as well: `pfifo limit 0.5bdp`, `bfifo limit 50ms`. Which disciplines
+/// there are, the registry knows that a file is read with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueueSpec {
-    /// Without what follows from the line.
-    written: String,
+    text: String,
+    /// A limit that follows from the line.
     limit: Option<Buffer>,
-    config: Config,
 }
 
 /// How much a queue holds.
@@ -32,61 +32,48 @@ const LIMIT: &str = "limit";
 
 impl QueueSpec {
     /// # Errors
-    /// What [`Config::parse`] refuses; a time or product that is none.
+    /// A time or product after `limit` that is none.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
-        let mut limit = None;
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let place = words.iter().position(|word| *word == LIMIT);
-        if let Some(value) = place.and_then(|place| words.get(place + 1)) {
-            limit = Buffer::following(value)?;
-        }
-        let written = match (place, limit) {
-            (Some(place), Some(_)) => {
-                let others = words.iter().enumerate();
-                let others = others.filter(|(index, _)| *index != place && *index != place + 1);
-                others.map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
-            }
-            _ => text.to_owned(),
-        };
-        let config = Config::parse(&written)?;
-        if limit.is_some() {
-            Unit::of(&config)?;
-        }
-        Ok(Self { written, limit, config })
+        let mut words = text.split_whitespace().skip_while(|word| *word != LIMIT).skip(1);
+        let limit = words.next().map_or(Ok(None), Buffer::following)?;
+        Ok(Self { text: text.to_owned(), limit })
     }
 
-    /// The queue in front of a line of `rate`, `None` if that is drawn for each run, and of
-    /// round-trip time `rtt`. `buffer` takes the place of a limit that is written.
+    /// The queue, one of `kinds`, in front of a line of `rate`, `None` if that is drawn for each
+    /// run, and of round-trip time `rtt`. `buffer` takes the place of a limit that is written.
     ///
     /// # Errors
-    /// The size follows from a rate or a round-trip time that there is not, or is out of range.
+    /// What [`Config::parse_of`] refuses; a size that follows from a rate or a round-trip time that
+    /// there is not, or is out of range.
     pub fn complete(
         &self,
+        kinds: &Kinds<Config>,
         buffer: Option<Buffer>,
         rate: Option<Rate>,
         rtt: Span,
     ) -> Result<Config, SpecError> {
         let Some(buffer) = buffer.or(self.limit) else {
-            return Ok(self.config.clone());
+            return Config::parse_of(kinds, &self.text);
         };
-        let unit = Unit::of(&self.config)?;
+        let mut words = self.text.split_whitespace();
+        let mut kept = Vec::new();
+        while let Some(word) = words.next() {
+            match word {
+                LIMIT => drop(words.next()),
+                _ => kept.push(word),
+            }
+        }
+        let written = kept.join(" ");
+        let Some(unit) = Unit::of(kinds, &written)? else {
+            // There is no such queue, and reading it says so.
+            return Config::parse_of(kinds, &written);
+        };
         let limit = match (buffer, unit) {
             (Buffer::Packets(packets), Unit::Packets) => u64::from(packets),
             (Buffer::Packets(packets), Unit::Bytes) => u64::from(packets) * PACKET,
             (buffer, unit) => unit.of_bytes(buffer.bytes(rate, rtt)?),
         };
-        // A limit that stands in the text is replaced.
-        let words: Vec<&str> = self.written.split_whitespace().collect();
-        let mut kept = Vec::with_capacity(words.len() + 2);
-        let mut rest = words.into_iter();
-        while let Some(word) = rest.next() {
-            if word == LIMIT {
-                rest.next();
-            } else {
-                kept.push(word);
-            }
-        }
-        Config::parse(&format!("{} {LIMIT} {limit}", kept.join(" ")))
+        Config::parse_of(kinds, &format!("{written} {LIMIT} {limit}"))
     }
 }
 
@@ -164,12 +151,21 @@ enum Unit {
 }
 
 impl Unit {
-    fn of(config: &Config) -> Result<Self, SpecError> {
-        match config.name() {
-            "bfifo" | "red" | "tbf" => Ok(Self::Bytes),
-            "cake" => Err(SpecError::new("cake has no limit in packets or bytes of a queue")
-                .allow(["memlimit, as tc writes it"])),
-            _ => Ok(Self::Packets),
+    /// As the parameter says; `None` if there is no such discipline.
+    fn of(kinds: &Kinds<Config>, written: &str) -> Result<Option<Self>, SpecError> {
+        let Some(kind) = Words::new(written).next().and_then(|name| kinds.named(name)) else {
+            return Ok(None);
+        };
+        let limit = kind.params.iter().find(|param| param.is_meant_by(LIMIT));
+        match limit.map(|param| param.kind) {
+            Some(ParamKind::Size) => Ok(Some(Self::Bytes)),
+            Some(ParamKind::Count) => Ok(Some(Self::Packets)),
+            _ => {
+                let sizes = kind.params.iter().filter(|param| param.kind == ParamKind::Size);
+                let problem = format!("{} has no limit in packets or bytes of a queue", kind.name);
+                Err(SpecError::new(problem)
+                    .allow(sizes.map(|param| format!("{}, as tc writes it", param.name))))
+            }
         }
     }
 
@@ -188,9 +184,10 @@ mod tests {
 
     fn complete(text: &str, buffer: Option<&str>) -> String {
         let spec = QueueSpec::parse(text).expect("a queue");
+        let kinds = sojourn_qdisc::kinds();
         let buffer = buffer.map(|text| Buffer::parse(text).expect("a size"));
         let rate = Some(Rate::from_bps(12_112_000));
-        match spec.complete(buffer, rate, Span::from_millis(100)) {
+        match spec.complete(&kinds, buffer, rate, Span::from_millis(100)) {
             Ok(config) => config.to_string(),
             Err(error) => error.to_string(),
         }
@@ -203,6 +200,7 @@ mod tests {
         assert_eq!(complete("pfifo limit 0.5bdp", None), "pfifo limit 50p");
         assert_eq!(complete("bfifo limit 2bdp", None), "bfifo limit 302800b");
         assert_eq!(complete("pfifo limit 1us", None), "pfifo limit 1p", "one at least");
+        assert!(complete("red limit 50ms avpkt 1000", None).starts_with("red limit 75700b"));
         assert!(complete("fq_codel limit 1s target 7ms", None).starts_with("fq_codel limit 1000p"));
     }
 
@@ -216,18 +214,20 @@ mod tests {
 
     #[test]
     fn what_has_no_size_says_so() {
-        for text in
-            ["pfifo limit 0bdp", "pfifo limit -1bdp", "pfifo limit 0s", "pfifo limit 9h bdp"]
-        {
+        for text in ["pfifo limit 0bdp", "pfifo limit -1bdp", "pfifo limit 0s"] {
             assert!(QueueSpec::parse(text).is_err(), "{text}");
         }
-        let error = QueueSpec::parse("cake limit 1bdp").expect_err("cake has none");
-        assert!(error.to_string().contains("memlimit"), "{error}");
+        for text in ["pfifo limit 9h bdp", "", "limit 5ms", "pfofo limit 5ms"] {
+            assert!(complete(text, None).contains("allowed"), "{text}");
+        }
+        let error = complete("cake limit 1bdp", None);
+        assert!(error.contains("cake has no limit") && error.contains("memlimit"), "{error}");
         for text in ["", "0", "x", "10Mbps", "nanbdp", "infbdp"] {
             assert!(Buffer::parse(text).is_err(), "{text}");
         }
         let spec = QueueSpec::parse("pfifo limit 1bdp").expect("a queue");
-        assert!(spec.complete(None, None, Span::from_millis(1)).is_err(), "no rate");
-        assert!(spec.complete(None, Some(Rate::from_bps(1)), Span::ZERO).is_err(), "no delay");
+        let complete = |rate, rtt| spec.complete(&sojourn_qdisc::kinds(), None, rate, rtt);
+        assert!(complete(None, Span::from_millis(1)).is_err(), "no rate");
+        assert!(complete(Some(Rate::from_bps(1)), Span::ZERO).is_err(), "no delay");
     }
 }

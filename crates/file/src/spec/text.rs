@@ -30,6 +30,12 @@ pub struct Text<T> {
     pub value: T,
 }
 
+impl<T: Clone + Default> Text<T> {
+    pub fn value_or_default(text: &Option<Self>) -> T {
+        text.as_ref().map(|text| text.value.clone()).unwrap_or_default()
+    }
+}
+
 impl<'de, T: Notation> Deserialize<'de> for Text<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_str(TextVisitor(PhantomData))
@@ -68,6 +74,10 @@ impl<T: Notation> JsonSchema for Text<T> {
 /// A congestion control by its name. Which there are, the registry knows that a file is read with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Control;
+
+/// A carrier by its name, likewise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CarrierName;
 
 macro_rules! notation {
     ($type:ty, $name:literal, $wanted:literal, $examples:expr, $read:expr) => {
@@ -124,6 +134,13 @@ notation!(
     "a congestion control such as cubic",
     ["cubic", "bbr3 probe_rtt_interval=10s"],
     |_text| Ok(Control)
+);
+notation!(
+    CarrierName,
+    "carrier",
+    "a carrier such as switch",
+    ["switch", "switch buffer 1MB alpha 1"],
+    |_text| Ok(CarrierName)
 );
 notation!(
     sojourn_host::apps::SizesSpec,

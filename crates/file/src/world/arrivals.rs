@@ -5,8 +5,7 @@ use sojourn_host::apps::arrivals::MOST_TRANSFERS;
 use sojourn_host::apps::{ArrivalsConfig, Sizes};
 
 use super::shape::Shape;
-use super::{Traces, WrongKey};
-use crate::document::Document;
+use super::{Sources, WrongKey};
 use crate::spec::FlowSpec;
 
 const DEFAULT_MOST: u32 = 1_000;
@@ -19,17 +18,16 @@ pub(super) fn config(
     index: usize,
     shape: &Shape,
     forward: &[PortId],
-    document: &Document,
-    traces: &mut Traces,
+    sources: &mut Sources<'_>,
 ) -> Result<ArrivalsConfig, WrongKey> {
     let missing = || {
         let problem = SpecError::new("arrivals needs 'sizes'");
         ("sizes", problem.allow(["such as \"100kB\" or \"lognormal mean 60kB sigma 1.5\""]))
     };
     let written = flow.sizes.as_ref().ok_or_else(missing)?;
-    let sizes = traces
-        .sizes(&written.value, &format!("scenario.flow.{index}.sizes"), document)
-        .map_err(|error| ("sizes", error))?;
+    let key = format!("scenario.flow.{index}.sizes");
+    let sizes = sources.traces.sizes(&written.value, &key, sources.document);
+    let sizes = sizes.map_err(|error| ("sizes", error))?;
     let per_second = match (flow.arrivals_per_second, &flow.load) {
         (Some(per_second), None) => per_second,
         (None, Some(load)) => per_second(load, &sizes, shape, forward)?,
@@ -75,7 +73,7 @@ fn per_second(
         })?,
         Some(_) => {
             let share = words::share(load).map_err(|error| ("load", error))?;
-            let means = forward.iter().map(|link| shape.links[link.index()].rate.mean());
+            let means = forward.iter().map(|port| shape.mean_rate(*port));
             let narrowest = means.min().flatten().filter(|rate| !rate.is_unlimited());
             let capacity = narrowest.ok_or_else(|| {
                 let problem = "a share of a capacity that is unlimited, or drawn for each run";

@@ -7,13 +7,16 @@ use sojourn_host::apps::{PingConfig, UdpConfig};
 use sojourn_host::tcp::{self, ReceiveBuffer};
 use sojourn_scenario::{App, Flow, Traffic};
 
+use super::routes::Graph;
 use super::shape::{Shape, Ways, check_name, taken};
 use super::shapes;
-use super::{Traces, Wrong, WrongKey, arrivals};
+use super::{Sources, Wrong, WrongKey, arrivals};
 use crate::document::{Document, Table, Value};
 use crate::plan::PlannedFlow;
 use crate::registry::Registry;
-use crate::spec::{AppKind, AppName, Direction, FlowSpec, KEYS_BY_APP, ScenarioSpec, Text};
+use crate::spec::{
+    AppKind, AppName, Direction, FlowSpec, KEYS_BY_APP, OneOrMany, ScenarioSpec, Text,
+};
 
 const MAX_COUNT: u32 = 10_000;
 /// Of all kinds together.
@@ -31,10 +34,8 @@ const DEFAULT_PING: u64 = 56;
 
 pub(super) fn build(
     spec: &ScenarioSpec,
-    document: &Document,
-    registry: &Registry,
     shape: &mut Shape,
-    traces: &mut Traces,
+    sources: &mut Sources<'_>,
 ) -> Result<(Vec<Flow>, Vec<PlannedFlow>), Wrong> {
     let mut flows = Vec::new();
     let mut planned: Vec<PlannedFlow> = Vec::new();
@@ -45,7 +46,8 @@ pub(super) fn build(
         if !groups.insert(&flow.name) {
             return Err(under("name", taken("flow", &flow.name)));
         }
-        check_keys(&flow.app, written_keys(document, index)).map_err(|(key, e)| under(&key, e))?;
+        check_keys(&flow.app, written_keys(sources.document, index))
+            .map_err(|(key, e)| under(&key, e))?;
         let count = flow.count.unwrap_or(1);
         if !(1..=MAX_COUNT).contains(&count) {
             let problem = SpecError::new(format!("{count} is out of range"));
@@ -55,13 +57,10 @@ pub(super) fn build(
             let problem = SpecError::new("the flows are too many in all");
             return Err(under("count", problem.allow([format!("at most {MAX_FLOWS}")])));
         }
-        let sources = &mut Sources { index, document, registry, traces };
-        let template = one(flow, spec, shape, sources).map_err(|(key, error)| under(key, error))?;
-        let delay_of = |links: &[PortId]| {
-            links.iter().fold(Span::ZERO, |sum, link| sum + shape.links[link.index()].delay)
-        };
-        let base_rtt = delay_of(&template.forward)
-            + delay_of(&template.reverse)
+        let template =
+            one(flow, index, spec, shape, sources).map_err(|(key, error)| under(key, error))?;
+        let base_rtt = delay_of(shape, &template.forward)
+            + delay_of(shape, &template.reverse)
             + template.forward_delay
             + template.reverse_delay;
         for number in 1..=count {
@@ -85,25 +84,21 @@ pub(super) fn build(
     Ok((flows, planned))
 }
 
-/// Where a flow is written, and what was read for others.
-struct Sources<'a> {
-    index: usize,
-    document: &'a Document,
-    registry: &'a Registry,
-    traces: &'a mut Traces,
+/// Propagation on a route.
+fn delay_of(shape: &Shape, route: &[PortId]) -> Span {
+    route.iter().fold(Span::ZERO, |sum, port| sum + shape.delay(*port))
 }
 
+/// `index` is the place of the flow in the file.
 fn one(
     flow: &FlowSpec,
+    index: usize,
     spec: &ScenarioSpec,
     shape: &mut Shape,
     sources: &mut Sources<'_>,
 ) -> Result<Flow, WrongKey> {
     let (src, dst, forward, reverse) = ends(flow, shape)?;
-    let delay_of = |links: &[PortId]| {
-        links.iter().fold(Span::ZERO, |sum, link| sum + shape.links[link.index()].delay)
-    };
-    let of_links = delay_of(&forward) + delay_of(&reverse);
+    let of_links = delay_of(shape, &forward) + delay_of(shape, &reverse);
     let (forward_delay, reverse_delay) = own_delay(flow, of_links)?;
     let start = span_or(&flow.start, Span::ZERO);
     let start_jitter = span_or(&flow.start_jitter, Span::ZERO);
@@ -130,7 +125,7 @@ fn one(
     }
     Ok(Flow {
         name: String::new(),
-        app: app(flow, shape, &forward, sources)?,
+        app: app(flow, index, shape, &forward, sources)?,
         src,
         dst,
         forward,
@@ -151,6 +146,12 @@ fn ends(
 ) -> Result<(HostId, HostId, Vec<PortId>, Vec<PortId>), WrongKey> {
     match &shape.ways {
         Ways::Sides { down, up, hops } => {
+            for (key, route) in [("route", &flow.route), ("reverse_route", &flow.reverse_route)] {
+                if route.is_some() {
+                    let problem = SpecError::new("only between free nodes there are several ways");
+                    return Err((key, problem.allow(["[[scenario.node]]"])));
+                }
+            }
             let (down, up) = match (flow.hop, *hops) {
                 (None, _) => (down.clone(), up.clone()),
                 (Some(hop), Some(hops)) if (1..=hops).contains(&hop) => shapes::row(hop - 1..hop),
@@ -199,11 +200,49 @@ fn ends(
                 let others = graph.nodes().iter().filter(|name| Some(*name) != flow.src.as_ref());
                 return Err(("dst", problem.allow(others)));
             }
-            let forward = graph.way(src, dst).map_err(|error| ("dst", error))?;
-            let reverse = graph.way(dst, src).map_err(|error| ("dst", error))?;
+            let way = |key: &'static str, written: &Option<OneOrMany>, from, to| match written {
+                Some(OneOrMany(names)) => {
+                    route(names, shape, graph, from, to).map_err(|e| (key, e))
+                }
+                None => graph.way(from, to).map_err(|error| ("dst", error)),
+            };
+            let forward = way("route", &flow.route, src, dst)?;
+            let reverse = way("reverse_route", &flow.reverse_route, dst, src)?;
             Ok((HostId(src as u16), HostId(dst as u16), forward, reverse))
         }
     }
+}
+
+/// The way through the queues of these names.
+fn route(
+    names: &[String],
+    shape: &Shape,
+    graph: &Graph,
+    from: usize,
+    to: usize,
+) -> Result<Vec<PortId>, SpecError> {
+    let ports: Vec<PortId> = names.iter().map(|name| shape.port(name)).collect::<Result<_, _>>()?;
+    // Where a packet may be.
+    let mut nodes = vec![from];
+    for (name, port) in names.iter().zip(&ports) {
+        let mut behind: Vec<usize> =
+            nodes.iter().flat_map(|node| graph.behind(*node, *port)).collect();
+        behind.sort_unstable();
+        behind.dedup();
+        if behind.is_empty() {
+            let here = nodes.iter().flat_map(|node| graph.ports_of(*node));
+            let here = here.map(|port| &shape.queues[port.index()].name);
+            let problem = format!("'{name}' does not begin at {}", graph.names(&nodes));
+            return Err(SpecError::new(problem).allow(here));
+        }
+        nodes = behind;
+    }
+    if nodes.contains(&to) {
+        return Ok(ports);
+    }
+    let wanted = &graph.nodes()[to];
+    Err(SpecError::new(format!("the route ends at {}", graph.names(&nodes)))
+        .allow([format!("queues that lead to '{wanted}'")]))
 }
 
 /// Propagation beyond that of the links.
@@ -225,6 +264,7 @@ fn own_delay(flow: &FlowSpec, of_links: Span) -> Result<(Span, Span), WrongKey> 
 
 fn app(
     flow: &FlowSpec,
+    index: usize,
     shape: &Shape,
     forward: &[PortId],
     sources: &mut Sources<'_>,
@@ -291,8 +331,7 @@ fn app(
         }
         AppKind::Frames => frames(flow)?,
         AppKind::Arrivals => {
-            let Sources { index, document, traces, .. } = sources;
-            let config = arrivals::config(flow, *index, shape, forward, document, traces)?;
+            let config = arrivals::config(flow, index, shape, forward, sources)?;
             over_tcp(flow, Traffic::Arrivals(config), registry)?
         }
     })

@@ -5,8 +5,7 @@ use sojourn_link::{JitterConfig, LossConfig, RateSpec};
 use sojourn_scenario::Link;
 
 use super::shape::Shape;
-use super::{Traces, Wrong};
-use crate::document::Document;
+use super::{Sources, Wrong};
 use crate::spec::{GatewaySpec, Notation, QueueSpec, Text};
 
 /// Linux's queue where nobody asked for another one (`txqueuelen`).
@@ -28,11 +27,7 @@ struct Part<'a> {
     jitter: Option<&'a Text<JitterConfig>>,
 }
 
-pub(super) fn build(
-    spec: &GatewaySpec,
-    document: &Document,
-    traces: &mut Traces,
-) -> Result<Shape, Wrong> {
+pub(super) fn build(spec: &GatewaySpec, sources: &mut Sources<'_>) -> Result<Shape, Wrong> {
     let down = vec![PortId(0), PortId(1)];
     let up = vec![PortId(2), PortId(3)];
     let mut shape = Shape::sides((down, up), None);
@@ -64,7 +59,7 @@ pub(super) fn build(
         },
     ];
     for part in parts {
-        add(&mut shape, &part, rtt, document, traces)?;
+        add(&mut shape, &part, rtt, sources)?;
     }
     Ok(shape)
 }
@@ -93,15 +88,15 @@ fn add(
     shape: &mut Shape,
     part: &Part<'_>,
     rtt: Span,
-    document: &Document,
-    traces: &mut Traces,
+    sources: &mut Sources<'_>,
 ) -> Result<(), Wrong> {
     let wrong = |key: &str, problem: SpecError| Wrong::new(format!("gateway.{key}"), problem);
     let rate = or_default(part.rate, LAN).map_err(|error| wrong(part.rate_key, error))?;
     let queue =
         or_default(part.queue, part.default_queue).map_err(|error| wrong(part.queue_key, error))?;
-    let completed = traces.complete(&rate, &format!("gateway.{}", part.rate_key), document)?;
-    let limited = queue.value.complete(None, completed.mean(), rtt);
+    let completed = sources.rate(&rate, &format!("gateway.{}", part.rate_key))?;
+    let kinds = sources.registry.queues();
+    let limited = queue.value.complete(kinds, None, completed.mean(), rtt);
     let limited = limited.map_err(|error| wrong(part.queue_key, error))?;
     let link = Link {
         loss: part.loss.map(|loss| loss.value.clone()).unwrap_or_default(),

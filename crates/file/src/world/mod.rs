@@ -1,18 +1,22 @@
 //! From what a user wrote to a checked [`Scenario`].
 
 mod arrivals;
+mod carriers;
 mod flows;
 mod gateway;
 mod notices;
 mod routes;
 mod shape;
 mod shapes;
+mod sources;
 mod traces;
 
 #[cfg(test)]
 mod tests;
 
 pub use traces::Traces;
+
+use sources::Sources;
 
 use sojourn_core::{Span, SpecError};
 use sojourn_scenario::{Checked, Scenario, Until};
@@ -63,7 +67,7 @@ pub fn build(
     registry: &Registry,
     traces: &mut Traces,
 ) -> Result<World, StudyError> {
-    assemble(spec, document, registry, traces).map_err(|wrong| {
+    assemble(spec, &mut Sources { document, registry, traces }).map_err(|wrong| {
         let key = match &wrong.key[..] {
             "" => "scenario".to_owned(),
             key => format!("scenario.{key}"),
@@ -72,22 +76,17 @@ pub fn build(
     })
 }
 
-fn assemble(
-    spec: &ScenarioSpec,
-    document: &Document,
-    registry: &Registry,
-    traces: &mut Traces,
-) -> Result<World, Wrong> {
+fn assemble(spec: &ScenarioSpec, sources: &mut Sources<'_>) -> Result<World, Wrong> {
     if spec.duration.value.is_zero() {
         let problem = SpecError::new("a run takes time").allow(["more than 0s"]);
         return Err(Wrong::new("duration", problem));
     }
-    let mut shape = shapes::build(spec, document, traces)?;
+    let mut shape = shapes::build(spec, sources)?;
     if spec.flow.is_empty() {
         let problem = SpecError::new("no flow is defined").allow(["[[scenario.flow]]"]);
         return Err(Wrong::new("flow", problem));
     }
-    let (flows, planned) = flows::build(spec, document, registry, &mut shape, traces)?;
+    let (flows, planned) = flows::build(spec, &mut shape, sources)?;
     let scenario = Scenario {
         duration: spec.duration.value,
         until: spec.until.map_or(Until::Duration, Until::from),

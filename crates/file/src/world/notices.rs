@@ -1,15 +1,16 @@
 //! What is no mistake, but seldom meant.
 
+use sojourn_core::PortId;
 use sojourn_scenario::{Flow, Scenario};
 
 /// Shapers that hold no queue, because something on the way is no faster.
 pub(super) fn notices(scenario: &Scenario) -> Vec<String> {
     let mut notices = Vec::new();
     for flow in &scenario.flows {
-        for notice in [&flow.forward, &flow.reverse].into_iter().flat_map(|route| {
-            let links: Vec<usize> = route.iter().map(|port| port.index()).collect();
-            idle_shapers(scenario, flow, &links)
-        }) {
+        for notice in [&flow.forward, &flow.reverse]
+            .into_iter()
+            .flat_map(|route| idle_shapers(scenario, flow, route))
+        {
             if !notices.contains(&notice) {
                 notices.push(notice);
             }
@@ -18,16 +19,17 @@ pub(super) fn notices(scenario: &Scenario) -> Vec<String> {
     notices
 }
 
-fn idle_shapers(scenario: &Scenario, flow: &Flow, route: &[usize]) -> Vec<String> {
-    let rate = |link: usize| scenario.links[link].rate.mean();
-    let slowest = route.iter().filter_map(|link| Some((rate(*link)?, *link))).min();
-    let Some((least, slowest)) = slowest.filter(|(rate, _)| !rate.is_unlimited()) else {
+fn idle_shapers(scenario: &Scenario, flow: &Flow, route: &[PortId]) -> Vec<String> {
+    let links = || route.iter().filter_map(|port| Some((*port, scenario.link(*port)?)));
+    let rates = links().filter_map(|(port, link)| Some((link.rate.mean()?, port, link)));
+    let slowest = rates.min_by_key(|(rate, port, _)| (*rate, *port));
+    let Some((least, _, slowest)) = slowest.filter(|(rate, ..)| !rate.is_unlimited()) else {
         return Vec::new();
     };
-    let idle = route.iter().filter_map(|link| {
-        let shaped = scenario.links[*link].queue.shaped_rate().filter(|shaped| *shaped >= least)?;
-        let (own, other) = (&scenario.links[*link].name, &scenario.links[slowest].name);
-        Some(match *link == slowest {
+    let idle = links().filter_map(|(_, link)| {
+        let shaped = link.queue.shaped_rate().filter(|shaped| *shaped >= least)?;
+        let (own, other) = (&link.name, &slowest.name);
+        Some(match own == other {
             true => format!(
                 "queue '{own}' shapes at {shaped}, and its link sends {least}: the shaper never holds a \
                  packet back, and the queue stands right on the link, which no modem or card \

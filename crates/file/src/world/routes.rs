@@ -4,21 +4,25 @@ use std::collections::VecDeque;
 
 use sojourn_core::{PortId, SpecError};
 
-/// Nodes, and links that lead from one to another.
+/// Nodes, and ports that lead from one to another.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     nodes: Vec<String>,
-    /// From, to, link; in the order of the file.
+    /// From, to, port; in the order of the file.
     edges: Vec<(usize, usize, PortId)>,
+    /// Of each node, the edges that begin there.
+    leaving: Vec<Vec<usize>>,
 }
 
 impl Graph {
     pub(super) fn add_node(&mut self, name: &str) {
         self.nodes.push(name.to_owned());
+        self.leaving.push(Vec::new());
     }
 
-    pub(super) fn add_edge(&mut self, from: usize, to: usize, link: PortId) {
-        self.edges.push((from, to, link));
+    pub(super) fn add_edge(&mut self, from: usize, to: usize, port: PortId) {
+        self.leaving[from].push(self.edges.len());
+        self.edges.push((from, to, port));
     }
 
     pub(super) fn nodes(&self) -> &[String] {
@@ -33,17 +37,35 @@ impl Graph {
         })
     }
 
-    /// The links of a way with the fewest of them; among equals the one found first when links are
+    /// Some nodes, as an error names them.
+    pub(super) fn names(&self, nodes: &[usize]) -> String {
+        let names = nodes.iter().map(|node| format!("'{}'", self.nodes[*node]));
+        names.collect::<Vec<_>>().join(" or ")
+    }
+
+    /// Where `port` leads from a node: a medium leads to all who listen.
+    pub(super) fn behind(&self, node: usize, port: PortId) -> impl Iterator<Item = usize> {
+        let edges = self.leaving[node].iter().map(|index| self.edges[*index]);
+        edges.filter(move |(.., own)| *own == port).map(|(_, end, _)| end)
+    }
+
+    /// The ports that a packet can enter at a node.
+    pub(super) fn ports_of(&self, node: usize) -> impl Iterator<Item = PortId> {
+        self.leaving[node].iter().map(|index| self.edges[*index].2)
+    }
+
+    /// The ports of a way with the fewest of them; among equals the one found first when they are
     /// followed in the order of the file.
     pub(super) fn way(&self, from: usize, to: usize) -> Result<Vec<PortId>, SpecError> {
         // How each node was reached first: by which edge.
         let mut reached: Vec<Option<usize>> = vec![None; self.nodes.len()];
         let mut next = VecDeque::from([from]);
         while let Some(node) = next.pop_front() {
-            for (index, (start, end, _)) in self.edges.iter().enumerate() {
-                if *start == node && *end != from && reached[*end].is_none() {
-                    reached[*end] = Some(index);
-                    next.push_back(*end);
+            for index in &self.leaving[node] {
+                let (_, end, _) = self.edges[*index];
+                if end != from && reached[end].is_none() {
+                    reached[end] = Some(*index);
+                    next.push_back(end);
                 }
             }
         }

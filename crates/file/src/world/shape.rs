@@ -1,11 +1,10 @@
 //! How links hang together, which hosts there are, and the way of a flow.
 
-use sojourn_core::{HostId, PortId, Span, SpecError};
-use sojourn_scenario::{CarrierConfig, Host, Link};
+use sojourn_core::{HostId, PortId, Rate, Span, SpecError};
+use sojourn_scenario::{CarrierConfig, Host, Link, PortShape};
 
 use super::routes::Graph;
-use super::{Traces, Wrong};
-use crate::document::Document;
+use super::{Sources, Wrong};
 use crate::plan::PlannedQueue;
 use crate::spec::LineParts;
 
@@ -14,6 +13,9 @@ pub(super) struct Shape {
     pub(super) hosts: Vec<Host>,
     pub(super) links: Vec<Link>,
     pub(super) carriers: Vec<CarrierConfig>,
+    /// Of all carriers, in the order of their [`PortId`]s.
+    pub(super) carrier_ports: Vec<PortShape>,
+    /// Of every port.
     pub(super) queues: Vec<PlannedQueue>,
     pub(super) ways: Ways,
 }
@@ -22,7 +24,7 @@ pub(super) enum Ways {
     /// Down from the near side to the far side, or up. Of a parking lot also the number of its hops,
     /// any one of which a flow may cross alone.
     Sides { down: Vec<PortId>, up: Vec<PortId>, hops: Option<u32> },
-    /// The fewest links from node to node.
+    /// The fewest ports from node to node.
     Shortest(Graph),
 }
 
@@ -31,17 +33,20 @@ impl Shape {
     pub(super) fn sides((down, up): (Vec<PortId>, Vec<PortId>), hops: Option<u32>) -> Self {
         // Always there, and first, so that other hosts do not change their addresses.
         let hosts = ["server", "client"].map(|name| Host { name: name.into() }).into();
-        let ways = Ways::Sides { down, up, hops };
-        Self { hosts, links: Vec::new(), carriers: Vec::new(), queues: Vec::new(), ways }
+        Self::new(hosts, Ways::Sides { down, up, hops })
     }
 
     /// Free nodes, of which there are none yet.
     pub(super) fn nodes() -> Self {
-        let ways = Ways::Shortest(Graph::default());
+        Self::new(Vec::new(), Ways::Shortest(Graph::default()))
+    }
+
+    fn new(hosts: Vec<Host>, ways: Ways) -> Self {
         Self {
-            hosts: Vec::new(),
+            hosts,
             links: Vec::new(),
             carriers: Vec::new(),
+            carrier_ports: Vec::new(),
             queues: Vec::new(),
             ways,
         }
@@ -55,7 +60,6 @@ impl Shape {
 
     /// Adds both directions of a line whose queue is called `name`; its delay is shared among
     /// `parts` such lines.
-    #[expect(clippy::too_many_arguments, reason = "one call of each kind, right above")]
     pub(super) fn add_line(
         &mut self,
         said_of: &str,
@@ -63,8 +67,7 @@ impl Shape {
         key: &str,
         parts: u32,
         line: &LineParts<'_>,
-        document: &Document,
-        traces: &mut Traces,
+        sources: &mut Sources<'_>,
     ) -> Result<(), Wrong> {
         let (delay, reverse_delay) =
             delays(line).map_err(|error| Wrong::new(key, error.within_link(said_of)))?;
@@ -73,25 +76,42 @@ impl Shape {
             (name.to_owned(), &line.forward, delay),
             (reverse(name), &line.reverse, reverse_delay),
         ];
-        for (name, parts_of, delay) in directions {
-            let rate_key = format!("{key}.{}", parts_of.rate_key);
-            let rate = traces.complete(parts_of.rate, &rate_key, document)?;
-            let queue = parts_of.queue.value.complete(parts_of.buffer, rate.mean(), rtt);
-            let queue_key = format!("{key}.{}", parts_of.queue_key);
-            let link = Link {
-                name,
-                queue: queue.map_err(|problem| Wrong::new(queue_key, problem))?,
-                rate,
-                delay: delay / u64::from(parts),
-                policer: parts_of.policer,
-                entry_loss: parts_of.entry_loss.clone(),
-                loss: parts_of.loss.clone(),
-                jitter: parts_of.jitter.clone(),
-                reorder: parts_of.reorder,
-            };
-            self.add_link(link, parts_of.queue.text.clone(), parts_of.rate.text.clone());
+        for (name, direction, delay) in directions {
+            let link = sources.link(name, key, direction, delay / u64::from(parts), rtt)?;
+            self.add_link(link, direction.queue.text.clone(), direction.rate.text.clone());
         }
         Ok(())
+    }
+
+    /// How many ports there are: those of links, then those of carriers.
+    pub(super) fn ports(&self) -> usize {
+        self.links.len() + self.carrier_ports.len()
+    }
+
+    pub(super) fn delay(&self, port: PortId) -> Span {
+        match self.links.get(port.index()) {
+            Some(link) => link.delay,
+            None => self.carrier_ports[port.index() - self.links.len()].delay,
+        }
+    }
+
+    /// What `port` carries in the mean; `None` if that is drawn for each run.
+    pub(super) fn mean_rate(&self, port: PortId) -> Option<Rate> {
+        match self.links.get(port.index()) {
+            Some(link) => link.rate.mean(),
+            None => self.carrier_ports[port.index() - self.links.len()].mean,
+        }
+    }
+
+    /// The port whose queue is called `name`.
+    pub(super) fn port(&self, name: &str) -> Result<PortId, SpecError> {
+        let names = || self.queues.iter().map(|queue| &queue.name[..]);
+        match names().position(|known| known == name) {
+            Some(position) => Ok(PortId(position as u16)),
+            None => Err(SpecError::new(format!("no queue is named '{name}'"))
+                .near(name, names())
+                .allow(names())),
+        }
     }
 
     /// The address of a host in a row, which is made when it is first named.

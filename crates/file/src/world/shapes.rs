@@ -7,8 +7,7 @@ use sojourn_scenario::Host;
 
 use super::routes::Graph;
 use super::shape::{Shape, Ways, check_name, reverse, taken};
-use super::{Traces, Wrong, gateway};
-use crate::document::Document;
+use super::{Sources, Wrong, carriers, gateway};
 use crate::spec::ScenarioSpec;
 
 const MAX_HOPS: u32 = 64;
@@ -17,19 +16,15 @@ const MAX_HOPS: u32 = 64;
 const MAX_NODES: usize = 1_000;
 const MAX_LINKS: usize = 5_000;
 
-pub(super) fn build(
-    spec: &ScenarioSpec,
-    document: &Document,
-    traces: &mut Traces,
-) -> Result<Shape, Wrong> {
-    let is_free = !spec.node.is_empty() || !spec.link.is_empty();
+pub(super) fn build(spec: &ScenarioSpec, sources: &mut Sources<'_>) -> Result<Shape, Wrong> {
+    let is_free = !spec.node.is_empty() || !spec.link.is_empty() || !spec.carrier.is_empty();
     match (&spec.path, &spec.gateway, &spec.parking_lot, is_free) {
         (Some(path), None, None, false) => {
             let mut shape = Shape::sides(row(0..1), None);
-            shape.add_line("", "queue", "path", 1, &path.line(), document, traces)?;
+            shape.add_line("", "queue", "path", 1, &path.line(), sources)?;
             Ok(shape)
         }
-        (None, Some(gateway), None, false) => gateway::build(gateway, document, traces),
+        (None, Some(gateway), None, false) => gateway::build(gateway, sources),
         (None, None, Some(lot), false) => {
             if !(1..=MAX_HOPS).contains(&lot.hops) {
                 return Err(Wrong::new(
@@ -41,19 +36,11 @@ pub(super) fn build(
             let mut shape = Shape::sides(row(0..lot.hops), Some(lot.hops));
             for hop in 1..=lot.hops {
                 let name = format!("queue{hop}");
-                shape.add_line(
-                    "",
-                    &name,
-                    "parking_lot",
-                    lot.hops,
-                    &lot.line(),
-                    document,
-                    traces,
-                )?;
+                shape.add_line("", &name, "parking_lot", lot.hops, &lot.line(), sources)?;
             }
             Ok(shape)
         }
-        (None, None, None, true) => free(spec, document, traces),
+        (None, None, None, true) => free(spec, sources),
         (None, None, None, false) => Err(Wrong::new(
             "",
             SpecError::new("no link is defined").allow([
@@ -61,22 +48,25 @@ pub(super) fn build(
                 "[scenario.gateway]",
                 "[scenario.parking_lot]",
                 "[[scenario.link]]",
+                "[[scenario.carrier]]",
             ]),
         )),
         _ => Err(Wrong::new(
             "",
             SpecError::new("several shapes are defined")
-                .allow(["one of path, gateway, parking_lot, or node and link"]),
+                .allow(["one of path, gateway, parking_lot, or node, link and carrier"]),
         )),
     }
 }
 
-fn free(spec: &ScenarioSpec, document: &Document, traces: &mut Traces) -> Result<Shape, Wrong> {
+fn free(spec: &ScenarioSpec, sources: &mut Sources<'_>) -> Result<Shape, Wrong> {
     let mut graph = Graph::default();
     let mut shape = Shape::nodes();
-    for (key, count, most) in
-        [("node", spec.node.len(), MAX_NODES), ("link", spec.link.len(), MAX_LINKS)]
-    {
+    for (key, count, most) in [
+        ("node", spec.node.len(), MAX_NODES),
+        ("link", spec.link.len(), MAX_LINKS),
+        ("carrier", spec.carrier.len(), MAX_NODES),
+    ] {
         if count > most {
             let problem = SpecError::new(format!("{count} {key}s are too many"));
             return Err(Wrong::new(key, problem.allow([format!("at most {most}")])));
@@ -112,10 +102,11 @@ fn free(spec: &ScenarioSpec, document: &Document, traces: &mut Traces) -> Result
             return Err(Wrong::new(format!("{key}.to"), problem));
         }
         let forward = shape.links.len() as u16;
-        shape.add_line(&link.name, &link.name, &key, 1, &link.line(), document, traces)?;
+        shape.add_line(&link.name, &link.name, &key, 1, &link.line(), sources)?;
         graph.add_edge(from, to, PortId(forward));
         graph.add_edge(to, from, PortId(forward + 1));
     }
+    carriers::build(spec, &mut shape, &mut graph, sources)?;
     shape.ways = Ways::Shortest(graph);
     Ok(shape)
 }

@@ -414,3 +414,137 @@ fn a_study_without_flows_is_refused() {
     let error = error(PATH);
     assert!(error.contains("no flow is defined"), "{error}");
 }
+
+/// Three nodes around a switch, two of which send to the third.
+const SWITCH: &str = r#"
+[[scenario.node]]
+name = "a"
+[[scenario.node]]
+name = "b"
+[[scenario.node]]
+name = "c"
+[[scenario.carrier]]
+name = "lan"
+kind = "switch buffer 100kB"
+[[scenario.carrier.port]]
+name = "to-a"
+to = "a"
+rate = "100Mbps"
+queue = "pfifo limit 50"
+delay = "10us"
+[[scenario.carrier.port]]
+name = "to-b"
+to = "b"
+rate = "100Mbps"
+queue = "fq_codel"
+[[scenario.carrier.port]]
+name = "to-c"
+to = "c"
+rate = "10Mbps"
+buffer = "1bdp"
+delay = "30ms"
+queue = "pfifo"
+[[scenario.flow]]
+name = "first"
+app = "bulk"
+src = "a"
+dst = "c"
+"#;
+
+#[test]
+fn a_switch_joins_the_nodes_at_its_ports() {
+    let world = scenario(&format!(
+        "{SWITCH}[[scenario.flow]]\nname = \"web\"\napp = \"arrivals\"\nload = \"50%\"\nsizes = \"100kB\"\n\
+         src = \"b\"\ndst = \"c\"\n"
+    ));
+    let names: Vec<String> = world.ports().into_iter().map(|port| port.name).collect();
+    assert_eq!(names, ["lan.to-a", "lan.to-b", "lan.to-c"]);
+    let routes: Vec<_> =
+        world.flows.iter().map(|flow| (&flow.forward[..], &flow.reverse[..])).collect();
+    assert_eq!(routes[0], (&ports([2])[..], &ports([0])[..]));
+    assert_eq!(routes[1], (&ports([2])[..], &ports([1])[..]));
+    let port = world.link(PortId(2)).expect("a switch's port is a queue and a line");
+    assert_eq!(port.queue.to_string(), "pfifo limit 50p", "two times 30 ms at 10 Mbit/s");
+    let App::Tcp { traffic: Traffic::Arrivals(config), .. } = &world.flows[1].app else { panic!() };
+    assert_eq!(config.per_second, 6.25, "half of 10 Mbit/s in transfers of 0.8 Mbit");
+    let canonical = world.canonical();
+    let line = "switch ports=3 buffer=100kB alpha=1
+link \"lan.to-a\" ";
+    assert!(canonical.contains(line), "{canonical}");
+}
+
+#[test]
+fn factors_reach_carriers_and_their_ports() {
+    let factors = "[factors]\n\"carrier.lan.kind\" = [\"switch alpha 8\", \"switch alpha 0.5\"]\n\
+                   \"carrier.lan.port.to-c.rate\" = [\"20Mbps\", \"40Mbps\"]\n\
+                   \"carrier.*.port.*.queue\" = [\"pfifo limit 7\", \"codel\"]\n";
+    let study =
+        study_in(Path::new(""), &format!("{SWITCH}{factors}")).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(study.scenarios.len(), 8);
+    let last = &study.scenarios[7];
+    let links = last.scenario.carriers[0].links().expect("it is a switch");
+    assert!(links.iter().all(|link| link.queue.name() == "codel"));
+    assert_eq!(last.queues[2].rate, "40Mbps");
+    assert!(last.scenario.canonical().contains("alpha=0.5"));
+}
+
+#[test]
+fn a_route_names_the_queues_that_a_flow_crosses() {
+    let routed = |keys: &str| format!("{SWITCH}{keys}");
+    let two = "[[scenario.link]]\nname = \"direct\"\nfrom = \"c\"\nto = \"a\"\nrate = \"1Mbps\"\n\
+               delay = \"1ms\"\nqueue = \"pfifo\"\n";
+    // The flow's keys come first, as they follow its table.
+    let by = |route: &str| scenario(&routed(&format!("{route}\n{two}")));
+    let flow =
+        by("route = [\"lan.to-b\", \"lan.to-c\"]\nreverse_route = \"direct\"").flows[0].clone();
+    assert_eq!((&flow.forward[..], &flow.reverse[..]), (&ports([3, 4])[..], &ports([0])[..]));
+    for (route, words) in [
+        ("route = [\"lan.to-x\"]", "route: no queue is named 'lan.to-x'; did you mean 'lan.to-a'"),
+        (
+            "route = [\"direct\"]",
+            "'direct' does not begin at 'a' (allowed: reverse_direct, lan.to-b, lan.to-c)",
+        ),
+        ("route = [\"lan.to-b\"]", "the route ends at 'b' (allowed: queues that lead to 'c')"),
+        ("route = []", "the route ends at 'a'"),
+    ] {
+        let error = error(&routed(&format!("{route}\n{two}")));
+        assert!(error.contains(words), "\n  wanted: {words}\n  found:  {error}");
+    }
+    let error = error(&format!("{PATH}{BULK}route = \"queue\"\n"));
+    assert!(error.contains("flow.0.route: only between free nodes"), "{error}");
+}
+
+#[test]
+fn carriers_that_cannot_be_are_refused() {
+    for (from, to, words) in [
+        (
+            "switch buffer 100kB",
+            "swich",
+            "carrier.0.kind: unknown carrier 'swich'; did you mean 'switch'",
+        ),
+        (
+            "switch buffer 100kB",
+            "switch bufer 1MB",
+            "kind: switch has no parameter 'bufer'; did you mean 'buffer'?",
+        ),
+        ("buffer 100kB", "alpha 0", "carrier.0.kind: alpha: '0' is out of range"),
+        ("name = \"lan\"", "name = \"l.n\"", "carrier.0.name: 'l.n' is no name"),
+        ("name = \"to-b\"", "name = \"to-a\"", "port.1.name: another port is named 'to-a' already"),
+        ("to = \"b\"", "to = \"x\"", "carrier.0.port.1.to: no node is named 'x'"),
+        ("to = \"b\"", "to = \"b\"\nfrom = \"x\"", "carrier.0.port.1.from: no node is named 'x'"),
+        ("to = \"b\"", "to = \"b\"\nfrom = \"b\"", "port.1.from: port 'to-b' ends where it begins"),
+        (
+            "buffer = \"1bdp\"\ndelay",
+            "buffer = \"0bdp\"\ndelay",
+            "port.2.buffer: a queue of 0bdp is out of range",
+        ),
+        ("fq_codel", "fq_coddel", "carrier.0.port.1.queue: unknown queue discipline 'fq_coddel'"),
+    ] {
+        assert!(SWITCH.contains(from), "{from}");
+        let error = error(&SWITCH.replacen(from, to, 1));
+        assert!(error.contains(words), "\n  wanted: {words}\n  found:  {error}");
+    }
+    let bare = SWITCH.split("[[scenario.carrier.port]]").next().unwrap_or_default();
+    let error = error(&format!("{bare}{BULK}src = \"a\"\ndst = \"c\"\n"));
+    assert!(error.contains("the switch 'lan' has no port"), "{error}");
+}

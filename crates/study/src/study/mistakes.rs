@@ -57,7 +57,7 @@ struct Healing {
 const TIMES: [&str; 6] = ["duration", "warmup", "step", "start", "stop", "start_jitter"];
 
 /// Sound values of keys that cannot be left out.
-const SOUND: [(&str, &str); 14] = [
+const SOUND: [(&str, &str); 15] = [
     ("schema", "1"),
     ("title", "'x'"),
     ("duration", "'100s'"),
@@ -67,6 +67,7 @@ const SOUND: [(&str, &str); 14] = [
     ("queue", "'pfifo'"),
     ("hops", "3"),
     ("app", "'bulk'"),
+    ("kind", "'switch'"),
     ("on", "'1s'"),
     ("off", "'1s'"),
     ("size", "'1kB'"),
@@ -299,7 +300,7 @@ impl Healing {
             self.thinned.push(above.join("."));
         }
         self.is_retimed |= TIMES.contains(&&name[..]);
-        if name == "app" {
+        if name == "app" || name == "kind" {
             self.replaced.push(above.join("."));
         }
         true

@@ -77,6 +77,8 @@ impl CarrierModel for RadioConfig {
                 name: self.port_name(port),
                 delay: Span::ZERO,
                 rate: radio.mode.rate(),
+                // What others leave of the medium is not known.
+                mean: None,
             })
             .collect()
     }

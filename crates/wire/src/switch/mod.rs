@@ -13,55 +13,48 @@ use alloc::vec::Vec;
 #[cfg(test)]
 mod tests;
 
-use sojourn_core::{Bytes, Observer, PortId, QueueSample, SpecError, StreamAddress, Time};
+use sojourn_core::param::{number, size};
+use sojourn_core::{Bytes, Observer, Params, PortId, QueueSample, SpecError, StreamAddress, Time};
 
 use crate::{Books, Carried, Carrier, Exit, Link, Wire};
+
+sojourn_core::params! {
+    /// How the ports of a switch share its memory.
+    pub struct Sharing: "switch", "A store-and-forward switch whose ports share a memory, each up to a share of what is free" {
+        pub buffer: Bytes = "1MB", size(1514, u32::MAX as u64), "Memory that all ports share, Ethernet headers included";
+        pub alpha: f64 = "1", number(0.001, 128.0), "One port may hold so many times the free memory; above 1 that is more than it leaves free";
+    }
+}
 
 /// A switch, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SwitchConfig {
     ports: Vec<Link>,
-    buffer: Bytes,
-    alpha: f64,
+    sharing: Sharing,
 }
 
 impl SwitchConfig {
     pub const MOST_PORTS: usize = 256;
-    pub const MOST_ALPHA: f64 = 128.0;
 
-    /// `ports` are the queues and lines towards what is plugged in. `buffer` is the memory that all
-    /// of them share, Ethernet headers included. One port may hold `alpha` times the free memory;
-    /// above 1 that is more than it leaves free.
+    /// `ports` are the queues and lines towards what is plugged in.
     ///
     /// # Errors
-    /// No port or too many, a memory too small for a packet, an `alpha` that is no positive number
-    /// or too large.
-    pub fn new(ports: Vec<Link>, buffer: Bytes, alpha: f64) -> Result<Self, SpecError> {
+    /// No port or too many; a parameter out of bounds.
+    pub fn new(ports: Vec<Link>, sharing: Sharing) -> Result<Self, SpecError> {
         if !(1..=Self::MOST_PORTS).contains(&ports.len()) {
             let problem = SpecError::new(format!("a switch with {} ports", ports.len()));
             return Err(problem.allow([format!("1 to {}", Self::MOST_PORTS)]));
         }
-        if !(1514..=u64::from(u32::MAX)).contains(&buffer.as_u64()) {
-            let problem = SpecError::new(format!("a memory of {buffer}"));
-            return Err(problem.allow(["1514B to 4GiB"]));
-        }
-        if !(alpha > 0.0 && alpha <= Self::MOST_ALPHA) {
-            let problem = SpecError::new(format!("alpha {alpha} is out of range"));
-            return Err(problem.allow([format!("more than 0, at most {}", Self::MOST_ALPHA)]));
-        }
-        Ok(Self { ports, buffer, alpha })
+        sharing.check()?;
+        Ok(Self { ports, sharing })
     }
 
     pub fn ports(&self) -> &[Link] {
         &self.ports
     }
 
-    pub fn buffer(&self) -> Bytes {
-        self.buffer
-    }
-
-    pub fn alpha(&self) -> f64 {
-        self.alpha
+    pub fn sharing(&self) -> &Sharing {
+        &self.sharing
     }
 
     /// An empty switch; its ports follow `first`.
@@ -72,8 +65,8 @@ impl SwitchConfig {
             wires: numbered
                 .map(|(link, port)| Wire::new(link, port, Exit::Onward, address))
                 .collect(),
-            buffer: self.buffer.as_u64(),
-            alpha: self.alpha,
+            buffer: self.sharing.buffer.as_u64(),
+            alpha: self.sharing.alpha,
         }
     }
 }

@@ -15,7 +15,11 @@ fn link(name: &str, queue: &str) -> Link {
 
 fn switch(queue: &str, buffer: u64, alpha: f64) -> SwitchConfig {
     let ports = ["a", "b", "c"].map(|name| link(name, queue)).into();
-    SwitchConfig::new(ports, Bytes::new(buffer), alpha).expect("a switch")
+    SwitchConfig::new(ports, sharing(buffer, alpha)).expect("a switch")
+}
+
+fn sharing(buffer: u64, alpha: f64) -> Sharing {
+    Sharing { buffer: Bytes::new(buffer), alpha }
 }
 
 fn ports<const N: usize>(first: u16) -> [PortId; N] {
@@ -102,7 +106,7 @@ fn busy_ports_share_the_memory_as_the_formula_says() {
 #[test]
 fn a_bad_switch_is_refused() {
     let ports = || vec![link("a", "pfifo")];
-    let new = |ports, buffer, alpha| SwitchConfig::new(ports, Bytes::new(buffer), alpha);
+    let new = |ports, buffer, alpha| SwitchConfig::new(ports, sharing(buffer, alpha));
     assert!(new(Vec::new(), 100_000, 1.0).is_err());
     assert!(new(ports(), 1513, 1.0).is_err());
     for alpha in [0.0, -1.0, f64::NAN, f64::INFINITY, 129.0] {
