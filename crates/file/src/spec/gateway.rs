@@ -32,6 +32,13 @@ pub struct GatewaySpec {
     /// 45mbit ingress`, keeps the provider's buffer empty.
     #[schemars(extend("default" = "pfifo limit 1000"))]
     pub ingress: Option<Text<QueueSpec>>,
+    /// What the router's queue towards the modem sends at: `htb rate 9mbit` is a class of `htb` with
+    /// `queue` in it, as the scripts called SQM set it up.
+    #[schemars(extend("default" = "lan: no shaper"))]
+    pub shaper: Option<Text<RateSpec>>,
+    /// The same of the queue towards the home.
+    #[schemars(extend("default" = "lan: no shaper"))]
+    pub ingress_shaper: Option<Text<RateSpec>>,
     /// Buffer of the modem, in front of the line. Its size may be a time: `bfifo limit 250ms`.
     #[schemars(extend("default" = "bfifo limit 250ms"))]
     pub modem_queue: Option<Text<QueueSpec>>,

@@ -44,8 +44,18 @@ pub(super) fn build(spec: &GatewaySpec, sources: &mut Sources<'_>) -> Result<Sha
             loss: spec.loss.as_ref(),
             jitter: spec.jitter.as_ref(),
         },
-        at_home("ingress", spec.ingress.as_ref(), "ingress", spec),
-        at_home("router", spec.queue.as_ref(), "queue", spec),
+        Part {
+            name: "ingress",
+            queue: spec.ingress.as_ref(),
+            queue_key: "ingress",
+            ..at_home(&spec.ingress_shaper, "ingress_shaper", spec)
+        },
+        Part {
+            name: "router",
+            queue: spec.queue.as_ref(),
+            queue_key: "queue",
+            ..at_home(&spec.shaper, "shaper", spec)
+        },
         Part {
             name: "modem",
             queue: spec.modem_queue.as_ref(),
@@ -64,20 +74,23 @@ pub(super) fn build(spec: &GatewaySpec, sources: &mut Sources<'_>) -> Result<Sha
     Ok(shape)
 }
 
-/// A queue of the router, in front of a wire of the home.
+/// A queue of the router, in front of a shaper or else a wire of the home.
 fn at_home<'a>(
-    name: &'static str,
-    queue: Option<&'a Text<QueueSpec>>,
-    queue_key: &'static str,
+    shaper: &'a Option<Text<RateSpec>>,
+    shaper_key: &'static str,
     spec: &'a GatewaySpec,
 ) -> Part<'a> {
+    let (rate, rate_key) = match shaper {
+        Some(shaper) => (Some(shaper), shaper_key),
+        None => (spec.lan.as_ref(), "lan"),
+    };
     Part {
-        name,
-        queue,
-        queue_key,
+        name: "",
+        queue: None,
+        queue_key: "",
         default_queue: ROUTER_QUEUE,
-        rate: spec.lan.as_ref(),
-        rate_key: "lan",
+        rate,
+        rate_key,
         delay: Span::ZERO,
         loss: None,
         jitter: None,
