@@ -38,26 +38,27 @@ impl StudyError {
         Self { first, others: Vec::new() }
     }
 
-    /// Of a file as a whole.
+    /// An error about a file as a whole.
     pub fn of_file(file: impl Into<String>, problem: impl Into<String>) -> Self {
         let place = Place { file: file.into(), position: None };
         Self::new(place, "", SpecError::new(problem))
     }
 
-    /// The same, where the place in the tree is known.
+    /// The same error, with its place in the tree.
     pub(crate) fn with_at(mut self, at: At) -> Self {
         self.first.at = Some(at);
         self
     }
 
-    /// Puts several into one, in the order in which they are written. `None` for none.
+    /// Joins several errors into one, in the order in which their places are written. `None` for
+    /// none.
     pub fn joined(errors: impl IntoIterator<Item = Self>) -> Option<Self> {
         let mut all: Vec<Mistake> = Vec::new();
         for error in errors {
             all.push(*error.first);
             all.extend(error.others);
         }
-        // What has no place in the tree is of a whole file and comes first.
+        // Mistakes without a place in the tree concern a whole file and come first.
         all.sort_by_key(|mistake| mistake.at);
         let mut all = all.into_iter();
         Some(Self { first: Box::new(all.next()?), others: all.collect() })
@@ -87,7 +88,7 @@ impl Mistake {
         self.at
     }
 
-    /// With dots: `scenario.path.rate`; empty when no key is to blame.
+    /// With dots: `scenario.path.rate`; empty if no key is the cause.
     pub fn key(&self) -> &str {
         &self.key
     }

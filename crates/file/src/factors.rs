@@ -1,4 +1,5 @@
-//! What a study varies: lists and ranges, crossed; groups that change together; holes.
+//! What a study varies: lists and ranges that are crossed, groups that change together,
+//! combinations left out.
 
 use std::collections::BTreeSet;
 
@@ -8,19 +9,19 @@ use crate::document::{self, At, Document, Entry, Node, Table, Value};
 use crate::error::{Place, StudyError};
 use crate::plan::Factor;
 
-/// More scenarios than anybody means to run.
+/// The most scenarios of a study.
 pub const MAX_SCENARIOS: usize = 100_000;
 
-/// Lists and ranges longer than this are a slip of the pen.
+/// Longer lists and ranges are taken for a mistake.
 const MAX_VALUES: usize = 10_000;
 
 /// Each is a column of the results.
 const MAX_FACTORS: usize = 1_000;
 
-/// What a factor may be.
+/// What an error names as allowed for a factor.
 const FACTOR: [&str; 2] = ["a list of values", "a range such as { from = 1, to = 9, step = 2 }"];
 
-/// The key under which a study that was written as run says which factors had other values before.
+/// In a study that a run has written, this key names the factors that had other values before.
 const OVERRIDDEN: &str = "overridden";
 
 /// The `[factors]` of a study, read and checked.
@@ -28,9 +29,10 @@ const OVERRIDDEN: &str = "overridden";
 pub struct Factors {
     /// In the order of the file.
     factors: Vec<Varied>,
-    /// Factors that change together, by position; alone, each is a list of one.
+    /// The positions of factors that change together; a factor that changes alone is a list of one.
     axes: Vec<Vec<usize>>,
-    /// Combinations left out: positions of factors, and values that must all be met.
+    /// Combinations left out: positions of factors, each with values; a combination is left out if
+    /// all match.
     holes: Vec<Vec<(usize, Vec<String>)>>,
 }
 
@@ -38,7 +40,7 @@ pub struct Factors {
 struct Varied {
     name: String,
     at: At,
-    /// Of factors that change together, lists may repeat values.
+    /// For factors that change together, lists may repeat values.
     values: Values,
     is_overridden: bool,
 }
@@ -46,7 +48,7 @@ struct Varied {
 /// As text, and as written.
 type Values = Vec<(String, Node)>;
 
-/// A value of every factor.
+/// One value for every factor.
 #[derive(Clone, Debug)]
 pub struct Combination<'a> {
     /// In the order of the factors.
@@ -91,8 +93,8 @@ impl Factors {
         Ok(factors)
     }
 
-    /// Replaces the values of a factor, or makes a new one of a list. Says whether it did; if not,
-    /// the value is to be set in the scenario.
+    /// Replaces the values of a factor, or makes a new factor of a list. Returns whether it did; if
+    /// not, the value must be set in the scenario.
     ///
     /// # Errors
     /// The list is empty; or the factor changes together with others, and it is a list, or a value
@@ -131,8 +133,8 @@ impl Factors {
         Ok(true)
     }
 
-    /// Of factors that change together, one value of one of them chooses the values of all that go
-    /// with it.
+    /// For factors that change together, one value of one factor selects the values of the others
+    /// that go with it.
     fn choose(
         &mut self,
         document: &Document,
@@ -162,7 +164,7 @@ impl Factors {
         Ok(())
     }
 
-    /// Puts the factors as they are now into the document, so that it can be printed.
+    /// Writes the present factors into the document, so that it can be printed.
     pub fn write(&self, document: &mut Document) {
         let list = |values: &mut dyn Iterator<Item = Node>| Node {
             value: Value::Array(values.collect()),
@@ -194,7 +196,7 @@ impl Factors {
                 let is_there = |value: &&String| factor.values.iter().any(|(own, _)| own == *value);
                 let values: Vec<Node> =
                     values.iter().filter(is_there).map(|value| text(value)).collect();
-                // A combination that can no longer come about need not be left out.
+                // A combination that can't occur any more need not be left out.
                 if values.is_empty() {
                     return None;
                 }
@@ -219,7 +221,7 @@ impl Factors {
         document.root.insert_value("factors", At::START, factors);
     }
 
-    /// As the plan tells it.
+    /// The factors for the plan.
     pub fn list(&self) -> Vec<Factor> {
         let together = |factor: usize| {
             let axis = self.axes.iter().find(|axis| axis.contains(&factor));
@@ -239,7 +241,7 @@ impl Factors {
         self.factors.len()
     }
 
-    /// Whether the command line replaced the values that stand in the study.
+    /// Whether the command line replaced the values that the study has.
     pub fn is_overridden(&self, factor: usize) -> bool {
         self.factors[factor].is_overridden
     }
@@ -302,7 +304,8 @@ impl Factors {
         self.with(document, scenario, combination, document::set)
     }
 
-    /// The `scenario` table as it is written, with the values of a combination where nothing is.
+    /// The `scenario` table as it is written; where a key is missing, it has the value of the
+    /// combination.
     ///
     /// # Errors
     /// A factor addresses what is not there.
@@ -330,7 +333,7 @@ impl Factors {
         Ok(scenario)
     }
 
-    /// The factor that replaces what `scenario` has written at `place`.
+    /// The factor that replaces what is written at `place` in `scenario`.
     pub fn replacing(&self, document: &Document, scenario: &Table, place: &Place) -> Option<usize> {
         let mut scenario = scenario.clone();
         self.factors.iter().position(|factor| {
@@ -339,8 +342,8 @@ impl Factors {
         })
     }
 
-    /// `combination`, but for the values of one factor and of those that change together with it,
-    /// which are those in position `value`.
+    /// `combination`, but the factor and those that change together with it have their values in
+    /// position `value`.
     fn with_value<'a>(
         &'a self,
         combination: &Combination<'a>,
@@ -357,8 +360,8 @@ impl Factors {
         combination
     }
 
-    /// For each value that no combination takes: where it is written, and the first combination
-    /// with this value instead.
+    /// For each value that no combination has: where it is written, and the first combination with
+    /// this value put in.
     pub fn untaken<'a>(&'a self, combinations: &[Combination<'a>]) -> Vec<(At, Combination<'a>)> {
         let mut untaken = Vec::new();
         let Some(first) = combinations.first().filter(|_| !self.holes.is_empty()) else {
@@ -376,7 +379,7 @@ impl Factors {
         untaken
     }
 
-    /// Writes at a factor's address in `scenario` what stands there in `other`.
+    /// Copies what is at a factor's address in `other` to `scenario`.
     ///
     /// # Errors
     /// The factor addresses what is not there.
@@ -426,8 +429,8 @@ impl Factors {
         Ok(())
     }
 
-    /// Reads one factor, or, of a table that is no range, those inside it: `path.queue` may be
-    /// written with or without quotes.
+    /// Reads one factor. A table that is no range holds factors: `path.queue` may be written with
+    /// or without quotes.
     fn read_factor(
         &mut self,
         document: &Document,
@@ -562,7 +565,7 @@ impl Factors {
     }
 
     /// # Errors
-    /// The factor never has this value. Of values that the command line replaced nothing is said.
+    /// The factor never has this value. Values that the command line replaced are accepted.
     pub fn check_value(&self, factor: usize, value: &str) -> Result<(), SpecError> {
         let factor = &self.factors[factor];
         let values = || factor.distinct();
@@ -575,7 +578,7 @@ impl Factors {
     }
 }
 
-/// The factors whose values the command line had replaced when the study was written as run.
+/// The factors whose values the command line replaced when a run wrote the study.
 pub fn overridden(document: &Document) -> Vec<String> {
     match document.root.node(OVERRIDDEN).map(|node| &node.value) {
         Some(Value::Array(names)) => names.iter().filter_map(|name| name.value.plain()).collect(),
@@ -590,7 +593,7 @@ impl Varied {
         self.values.iter().map(|(text, _)| &text[..]).filter(move |text| seen.insert(*text))
     }
 
-    /// That the address leads nowhere.
+    /// An error: the factor's address leads nowhere.
     fn misses(&self, document: &Document, problem: SpecError) -> StudyError {
         document.error(self.at, format!("factors.{}", self.name), problem)
     }
@@ -699,7 +702,7 @@ fn range(table: &Table) -> Result<Vec<Value>, SpecError> {
         .collect())
 }
 
-/// What a range may be.
+/// What an error names as allowed for a range.
 const RANGES: [&str; 2] =
     ["{ from = 1, to = 9, step = 2 }", "{ from = 1, to = 8, count = 4, scale = \"log\" }"];
 
@@ -721,7 +724,7 @@ fn stepped(from: f64, to: f64, step: f64) -> Result<Vec<f64>, SpecError> {
         let problem = format!("steps of {step} do not lead from 'from' {from} to 'to' {to}");
         return Err(SpecError::new(problem).allow([allowed]));
     }
-    // Half a millionth of a step is rounding.
+    // Half a millionth of a step is allowed for rounding.
     let steps = ((to - from) / step + 5e-7).floor();
     if steps >= MAX_VALUES as f64 {
         return Err(SpecError::new("the range has too many values")
@@ -738,7 +741,7 @@ fn counted(from: f64, to: f64, count: usize, is_log: bool) -> Result<Vec<f64>, S
     let part = |index: usize| index as f64 / (count - 1) as f64;
     Ok((0..count)
         .map(|index| match is_log {
-            // The ends as written, and between them what can be read at a glance.
+            // The ends are as written; values between them are rounded to few digits.
             true if index == 0 => from,
             true if index == count - 1 => to,
             true => significant(from * libm::pow(to / from, part(index))),
@@ -747,7 +750,7 @@ fn counted(from: f64, to: f64, count: usize, is_log: bool) -> Result<Vec<f64>, S
         .collect())
 }
 
-/// To twelve digits, so that 0.1 + 0.2 is written 0.3.
+/// To twelve digits, so that 0.1 + 0.2 becomes 0.3.
 /// To four digits.
 fn significant(number: f64) -> f64 {
     format!("{number:.3e}").parse().unwrap_or(number)
@@ -766,7 +769,7 @@ struct Quantity {
 
 impl Quantity {
     /// # Errors
-    /// The value is no number, or one that no factor can mean.
+    /// The value is no number, or one that no factor can have.
     fn of(value: &Value) -> Result<Self, SpecError> {
         let bare = |number, is_whole| Self { number, unit: String::new(), is_whole };
         let quantity = match value {

@@ -2,20 +2,21 @@
 
 use sojourn_core::{Bytes, Rate, Span};
 
-/// What the values of a factor say as numbers: `pfifo limit 50` and `pfifo limit 1000` differ in one,
+/// The values of a factor as numbers: `pfifo limit 50` and `pfifo limit 1000` differ in one number,
 /// and so do `20ms` and `1s`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Numbers {
     /// In the order of the values, in [`Numbers::unit`].
     pub values: Vec<f64>,
-    /// `ms`, `Mbit/s`, `bytes`, or what follows the number; empty for a plain number.
+    /// `ms`, `Mbit/s`, `bytes`, or the text after the number; empty for a plain number.
     pub unit: String,
-    /// What stands around the number in every value: `pfifo limit …`; empty if nothing does.
+    /// The text around the number, the same in every value: `pfifo limit …`; empty if there is
+    /// none.
     pub around: String,
 }
 
 impl Numbers {
-    /// `None` unless there are two values at least, which differ in one number and nothing else.
+    /// `None` unless there are at least two values that differ in one number and nothing else.
     pub fn of(values: &[String]) -> Option<Self> {
         let words: Vec<Vec<&str>> =
             values.iter().map(|value| value.split_whitespace().collect()).collect();

@@ -1,11 +1,11 @@
-//! What a study file says of its runs, as plain data that results keep.
+//! What results keep of a study file, as plain data.
 
 use serde::{Deserialize, Serialize};
 
 /// What a study varies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Factor {
-    /// Where it applies: `path.queue`, `flow.bbr.cca`.
+    /// The address that it varies: `path.queue`, `flow.bbr.cca`.
     pub name: String,
     /// In the order of the study.
     pub values: Vec<String>,

@@ -1,4 +1,4 @@
-//! What a study file can ask for by name.
+//! What a study file can name.
 
 use sojourn_core::{Kind, Kinds, Params, SpecError, Words};
 use sojourn_host::{AppModel, ExternalApp};
@@ -13,7 +13,7 @@ pub struct Registry {
     controllers: Kinds<sojourn_cca::Config>,
     queues: Kinds<sojourn_qdisc::Config>,
     carriers: Kinds<NamedCarrier>,
-    /// Those from outside only: what a built-in application is has keys of its own.
+    /// Kinds from outside only: built-in applications have keys of their own in the file.
     applications: Kinds<ExternalApp>,
 }
 
@@ -33,7 +33,7 @@ impl Registry {
     /// Lets flows have `cca = "NAME"`, with the parameters of `A` after the name.
     ///
     /// # Errors
-    /// The name is taken, or is none.
+    /// The name is taken, or is not a valid one.
     pub fn add_controller<A: sojourn_cca::Algorithm>(&mut self) -> Result<(), SpecError> {
         self.controllers.add(sojourn_cca::external::<A>())
     }
@@ -57,7 +57,7 @@ impl Registry {
     /// Lets flows have `app = "NAME"`, with the parameters of `A` after the name.
     ///
     /// # Errors
-    /// The name is taken, or is none.
+    /// The name is taken, or is not a valid one.
     pub fn add_application<A: AppModel + Params + 'static>(&mut self) -> Result<(), SpecError> {
         if AppKind::named(A::NAME).is_some() {
             let problem = SpecError::new(format!("there is an application '{}'", A::NAME));
@@ -78,7 +78,7 @@ impl Registry {
         self.carriers.parse(text)
     }
 
-    /// One from outside.
+    /// An application from outside.
     pub(crate) fn application(&self, text: &str) -> Result<ExternalApp, SpecError> {
         let name = Words::new(text).next().unwrap_or_default();
         if self.applications.named(name).is_some() {

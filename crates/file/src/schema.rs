@@ -1,4 +1,4 @@
-//! The JSON Schema of study files, for editors that complete and check as one types.
+//! The JSON Schema of study files, with which editors complete and check them.
 
 use schemars::Schema;
 use schemars::generate::SchemaSettings;
@@ -11,15 +11,15 @@ pub fn json() -> String {
     let generator = SchemaSettings::draft2020_12().into_generator();
     let mut schema = generator.into_root_schema_for::<StudySpec>().to_value();
     allow_what_stands_elsewhere(&mut schema);
-    // Plain data that came from serde: it prints, with the keywords in their usual order.
+    // Plain data from serde, so printing can't fail; the keywords come in their usual order.
     let printed = Schema::try_from(schema).and_then(|schema| serde_json::to_string_pretty(&schema));
     let mut text = printed.unwrap_or_default();
     text.push('\n');
     text
 }
 
-/// A study that extends another need not have what that one has, and what a factor gives need not
-/// stand in the scenario. So these keys are required only where there is neither.
+/// A study that extends another may leave out keys that the other has, and a scenario keys that a
+/// factor gives. So these keys are required only if there is neither.
 fn allow_what_stands_elsewhere(schema: &mut Value) {
     let mut required_of = |definition: &str| -> Value {
         let definition = match definition {

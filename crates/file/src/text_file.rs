@@ -1,4 +1,5 @@
-//! Text files that users name: traces and distributions. What never ends must not fill the memory.
+//! Reads text files that users name: traces and distributions. Endless input must not fill the
+//! memory.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -6,11 +7,11 @@ use std::path::Path;
 
 use sojourn_core::SpecError;
 
-/// The longest file that is read. Ten million lines, the most that a trace may have, may take 26
-/// bytes each.
+/// The longest file that is read: 26 bytes for each of ten million lines, the most that a trace may
+/// have.
 pub const MAX_BYTES: u64 = 256 << 20;
 
-/// Bytes that are read at a time.
+/// Bytes to read at a time.
 const PIECE: usize = 1 << 16;
 
 /// Reads a regular file.
@@ -27,14 +28,14 @@ pub fn read(path: &Path) -> Result<String, SpecError> {
         };
         return Err(SpecError::new(problem).allow(["a regular file"]));
     }
-    // Without reading what would be refused.
+    // Refused before it is read.
     if metadata.len() > MAX_BYTES {
         return Err(too_long());
     }
     read_from(File::open(path).map_err(|error| unreadable(&error))?)
 }
 
-/// Reads to the end, such as standard input.
+/// Reads a source to its end, such as standard input.
 ///
 /// # Errors
 /// As [`read`].
@@ -48,7 +49,7 @@ pub fn read_from(mut source: impl Read) -> Result<String, SpecError> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(unreadable(&error)),
         };
-        // An endless file of zeros is told by its first piece.
+        // The first piece reveals an endless file of zeros.
         if let Some(position) = piece[..length].iter().position(|byte| *byte == 0) {
             return Err(no_text(0, bytes.len() + position));
         }
@@ -111,7 +112,7 @@ mod tests {
     fn a_long_file_is_refused_before_it_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("long");
-        // A hole, which takes no room.
+        // A sparse file, which takes no space.
         File::create(&path).unwrap().set_len(MAX_BYTES + 1).unwrap();
         assert!(read(&path).unwrap_err().to_string().contains("is too long"));
     }

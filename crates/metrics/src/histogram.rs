@@ -1,4 +1,4 @@
-//! A log-linear histogram of integers, after Tene's HdrHistogram: every octave is cut into 256
+//! A log-linear histogram of integers, after Tene's HdrHistogram: every octave is divided into 256
 //! equal buckets, so a value is known within 1/256 (0.39 %) of itself. Values below 512 are exact.
 
 use alloc::boxed::Box;
@@ -50,7 +50,7 @@ impl Histogram {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, index: usize) {
-        // To the end of the octave, so that growth happens once an octave at most.
+        // To the end of the octave, so that it grows at most once an octave.
         self.counts.resize((index | ((1 << PRECISION) - 1)) + 1, 0);
         self.counts[index] += 1;
     }
@@ -69,7 +69,7 @@ impl Histogram {
         self.sum
     }
 
-    /// What was counted, without the empty ends.
+    /// The counts, without the empty ends.
     pub fn distribution(&self) -> Distribution {
         if self.count == 0 {
             return Distribution::default();
@@ -86,12 +86,13 @@ impl Histogram {
     }
 }
 
-/// The values of one row of a time series, for its quantiles. Of many, every second one is kept, then
-/// every fourth and so on: no fewer than half of [`Row::MOST`], evenly spaced. The largest is exact.
+/// The values of one row of a time series, for its quantiles. If there are many, every second one
+/// is kept, then every fourth and so on: at least half of [`Row::MOST`], evenly spaced. The largest
+/// is exact.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     values: Vec<u64>,
-    /// Of so many values one is kept.
+    /// One of this many values is kept.
     stride: u32,
     skipped: u32,
     max: u64,
@@ -128,8 +129,8 @@ impl Row {
         self.values.push(value);
     }
 
-    /// Quantiles in ascending order, of the values kept; 1 is the largest of all. `None` of nothing.
-    /// The next row begins.
+    /// Quantiles of the kept values, for `qs` in ascending order; 1 is the largest value of all.
+    /// `None` without values. The next row begins.
     pub(crate) fn close<const N: usize>(&mut self, qs: [f64; N]) -> Option<[f64; N]> {
         let last = self.values.len().checked_sub(1)?;
         let mut from = 0;

@@ -3,8 +3,8 @@
 //! A [`Collector`] is told every [`Event`](sojourn_core::Event) of a run and ends as
 //! [`RunMetrics`]: a number for every name in [`METRICS`], a time series, and a digest that tells
 //! two runs apart. It reads events and nothing else, so a number means the same whichever engine
-//! made the packets. [`stats`] compares numbers over runs; [`qoe`] says what a person would have
-//! felt.
+//! made the packets. [`stats`] compares numbers over runs; [`qoe`] estimates what a person would
+//! have noticed.
 //!
 //! ```
 //! use sojourn_core::{Event, FlowId, Observer, Span, Time, Who};

@@ -1,8 +1,8 @@
 //! Time series at the step of the scenario, a column per quantity.
 //!
-//! A row is the time from the row before it (or the start) up to, and without, its own `t_s`.
-//! Rates, counts, mean and largest delays are of that time, so that no peak is lost; what `ss`
-//! and `tc` would show is the state at `t_s`. What is not known is not-a-number.
+//! A row covers the time from the row before it (or the start) up to, and without, its own `t_s`.
+//! Rates, counts, mean and largest delays are of that time, so that no peak is lost; columns that
+//! `ss` and `tc` would show are the state at `t_s`. Unknown values are not-a-number.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -142,8 +142,8 @@ impl Series {
         windows.filter_map(|rows| self.jain_in(&rows, flows)).collect()
     }
 
-    /// The same, parted: windows that reach into the time `after` a fall of some link's capacity
-    /// below half of its median over the run (or hold one), and the others.
+    /// As [`Series::jain_over`], divided in two: windows that touch the time `after` a fall of some
+    /// link's capacity below half of its median over the run, and the others.
     pub fn jain_by_drop(
         &self,
         window: Span,
@@ -168,8 +168,8 @@ impl Series {
         windows.map(|rows| self.goodput_in(&rows, flow) / rows.len() as f64).collect()
     }
 
-    /// Rows of the whole windows after `from`; none when the window is not a multiple of the step.
-    /// A last row that the end of the run cut short is in none.
+    /// Rows of the whole windows after `from`; none if the window is not a multiple of the step. A
+    /// last row that the end of the run cut short belongs to none.
     fn windows(&self, window: Span, from: Span) -> impl Iterator<Item = Range<usize>> {
         let step = self.step.as_nanos();
         let fits = step != 0 && !window.is_zero() && window.as_nanos().is_multiple_of(step);
@@ -179,11 +179,11 @@ impl Series {
         (0..count).map(move |at| first + at * per_window..first + (at + 1) * per_window)
     }
 
-    /// Rows as long as the step: all but, if need be, the last.
+    /// Rows as long as the step: all, except for a last one that is cut short.
     fn whole_rows(&self) -> usize {
         let rows = self.t_s.len();
         let ends = rows as f64 * self.step.as_secs_f64();
-        // Far more than the sum of a run's steps is rounded by.
+        // The tolerance is far larger than the rounding error of a run's sum of steps.
         let is_cut = self.t_s.last().is_some_and(|end| *end < ends * (1.0 - 1e-12));
         rows - usize::from(is_cut)
     }
@@ -213,7 +213,7 @@ impl Series {
         is_low
     }
 
-    /// The number that stands for a phase, new or known.
+    /// The number of a phase, which is added if it is new.
     fn phase_number(&mut self, phase: &'static str) -> f32 {
         let known = self.phases.iter().position(|known| *known == phase);
         known.unwrap_or_else(|| {
@@ -222,7 +222,7 @@ impl Series {
         }) as f32
     }
 
-    /// The state at the end of the last row; earlier states of the same row are replaced.
+    /// Sets the state at the end of the last row; it replaces earlier states of the same row.
     pub(crate) fn set_flow(&mut self, flow: usize, sample: &FlowSample) {
         let phase =
             if sample.phase.is_empty() { f32::NAN } else { self.phase_number(sample.phase) };
@@ -251,7 +251,7 @@ impl Series {
 }
 
 impl FlowSeries {
-    /// Begins a row whose state is not known yet.
+    /// Begins a row whose state is unknown.
     pub(crate) fn push(&mut self, goodput_mbps: f64, rtt: StepDelay, retransmits: u64) {
         self.goodput_mbps.push(goodput_mbps as f32);
         self.rtt_mean_ms.push(rtt.mean_ms());
@@ -304,7 +304,7 @@ impl FlowSeries {
 }
 
 impl LinkSeries {
-    /// Begins a row whose state is not known yet.
+    /// Begins a row whose state is unknown.
     pub(crate) fn push(
         &mut self,
         throughput_mbps: f64,
@@ -343,7 +343,7 @@ impl StepDelay {
     }
 }
 
-/// Packets that Linux takes to be in the network (`tcp_packets_in_flight`).
+/// Packets that Linux counts as in the network (`tcp_packets_in_flight`).
 pub(crate) fn inflight(sample: &FlowSample) -> u32 {
     (sample.unacked + sample.retrans).saturating_sub(sample.sacked + sample.lost)
 }

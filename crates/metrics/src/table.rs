@@ -19,7 +19,7 @@ pub struct Metric {
     pub of: Of,
 }
 
-/// What a metric is a metric of.
+/// What a metric describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     Flow,
@@ -39,7 +39,8 @@ impl Scope {
     }
 }
 
-/// How a metric is read off; `None` where it has no value, such as a delay that nobody measured.
+/// How a metric is read from a result; `None` if it has no value, such as a delay that was not
+/// measured.
 #[derive(Clone, Copy, Debug)]
 pub enum Of {
     Flow(fn(&FlowMetrics) -> Option<f64>),
@@ -141,7 +142,7 @@ macro_rules! group {
     };
 }
 
-/// Quantiles of a distribution; `$scale` takes its integers to the unit.
+/// Quantiles of a distribution; `$scale` converts its integers to the unit.
 macro_rules! quantiles {
     ($scope:ident, $prefix:literal, $suffix:literal, $unit:literal, $scale:expr, $what:literal,
      $($field:ident).+) => {
@@ -599,7 +600,7 @@ fn pdv(flow: &FlowMetrics, q: f64) -> Option<f64> {
 
 fn mos(flow: &FlowMetrics) -> Option<f64> {
     let loss = flow.datagrams_after_warmup.loss_share()?;
-    // A call of which nothing arrives is as bad as a call can be.
+    // If nothing of a call arrives, it has the lowest score.
     let Some(owd) = flow.owd.mean() else { return Some(qoe::mos_of_r(0.0)) };
     let delay = qoe::voice_delay_ms(owd * NS, flow.ipdv.mean().unwrap_or(0.0) * NS);
     Some(qoe::mos_g107(delay, loss))
@@ -614,7 +615,7 @@ fn dropped(link: &LinkMetrics) -> u64 {
     counts.drops() - counts.drops_because(DropReason::Medium)
 }
 
-/// Packets of which it is known whether they arrived.
+/// Packets that are known to have arrived or to be lost.
 fn known(numbered: &Numbered) -> u64 {
     numbered.arrived + numbered.lost
 }
@@ -628,8 +629,8 @@ fn of_fct(flow: &FlowMetrics) -> f64 {
     (flow.transfers.completion.count() + flow.transfers.open.count()) as f64
 }
 
-/// The metrics that say how many samples a mean or quantile is of, and of how many that began or were
-/// sent; `None` of a metric that leaves nothing out, or allows for it.
+/// The two metrics that say how many samples a mean or quantile has, and how many began or were
+/// sent; `None` for a metric that leaves nothing out, or allows for it.
 pub fn sample_columns(metric: &str) -> Option<(&'static str, &'static str)> {
     const FAMILIES: [(&str, &str, &str); 13] = [
         ("completion", "completion_n", "completion_of"),

@@ -1,4 +1,4 @@
-//! From the tree to plain structs, by serde. A mistake keeps its place and its key.
+//! Turns the tree into plain structs with serde. A mistake keeps its place and its key.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::{At, Node, Table, Value};
 /// What is wrong, with which key, and where.
 #[derive(Clone, Debug)]
 pub struct Fault {
-    /// `None` until the value in question is known.
+    /// `None` until the place of the value is known.
     pub at: Option<At>,
     /// From the inside out.
     steps: Vec<String>,
@@ -107,7 +107,7 @@ impl de::Error for Fault {
     }
 }
 
-/// What serde expects, in words.
+/// What serde expected, in words.
 fn wanted(expected: &dyn de::Expected) -> String {
     let wanted = expected.to_string();
     match &wanted[..] {
@@ -124,7 +124,7 @@ fn wanted(expected: &dyn de::Expected) -> String {
     }
 }
 
-/// How keys that must be there are written.
+/// Examples of required keys, as a user would write them.
 const EXAMPLES: [(&str, &str); 15] = [
     ("schema", "schema = 1"),
     ("title", "title = \"a line of text\""),
@@ -239,7 +239,7 @@ impl<'de> de::MapAccess<'de> for Entries<'de> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
-        // Only asked for after a key was given.
+        // Serde asks for the value only after the key.
         let entry = &self.table.entries[self.next];
         self.next += 1;
         seed.deserialize(&entry.node).map_err(|fault| fault.at(entry.node.at).below(&*entry.key))

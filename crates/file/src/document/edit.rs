@@ -1,4 +1,4 @@
-//! Changing a study from outside: factors and `--set` find a key by the same address.
+//! Changes to a study from outside: factors and `--set` find a key by the same address.
 
 use sojourn_core::SpecError;
 
@@ -53,7 +53,7 @@ pub fn set(scenario: &mut Table, address: &str, at: At, node: &Node) -> Result<(
     visit(scenario, address, &mut |table, key| table.insert(entry(key, at, node)))
 }
 
-/// As [`set`], but only where nothing is written.
+/// As [`set`], but only keys that are not written.
 ///
 /// # Errors
 /// As [`set`].
@@ -65,7 +65,7 @@ pub fn fill(scenario: &mut Table, address: &str, at: At, node: &Node) -> Result<
     })
 }
 
-/// Where what `address` stands for is written.
+/// Where the keys that `address` means are written.
 ///
 /// # Errors
 /// As [`set`].
@@ -75,7 +75,7 @@ pub fn written(scenario: &mut Table, address: &str) -> Result<Vec<At>, SpecError
     Ok(places)
 }
 
-/// Writes at `address` what stands there in `other`, a table of the same flows and links.
+/// Copies the values at `address` from `other`, a table of the same flows and links.
 ///
 /// # Errors
 /// As [`set`].
@@ -92,7 +92,7 @@ fn entry(key: &str, key_at: At, node: &Node) -> Entry {
     Entry { key: key.to_owned(), key_at, node: node.clone() }
 }
 
-/// Shows `act` every table, with the key in it, that `address` stands for.
+/// Calls `act` with every table, and the key in it, that `address` means.
 fn visit(
     scenario: &mut Table,
     address: &str,
@@ -128,7 +128,7 @@ fn visit(
                 })
             })
         }
-        // A flow of a group is no table of its own.
+        // A flow of a group has no table of its own.
         ["flow", name, _, key] => Err(SpecError::new(format!(
             "one flow of a group cannot be set alone; 'flow.{name}.{key}' sets them all"
         ))),
@@ -151,7 +151,7 @@ fn visit(
     }
 }
 
-/// How addresses of the study's own shape begin.
+/// The first parts of addresses in the study's own shape.
 fn shapes(scenario: &Table) -> Vec<&'static str> {
     [
         ("path", "path.KEY"),

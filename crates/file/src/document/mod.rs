@@ -1,5 +1,5 @@
-//! A study file as a tree in which every key and value knows where it was written, so that an
-//! error found late, in a scenario that a factor made, still names a line.
+//! A study file as a tree in which every key and value knows where it was written. So an error that
+//! is found late, in a scenario that a factor made, still names a line.
 
 mod deserialize;
 mod edit;
@@ -20,7 +20,7 @@ use sojourn_core::SpecError;
 pub use crate::at::At;
 use crate::error::{Place, StudyError};
 
-/// A study file with those it extends and what the command line sets.
+/// A study file, the files that it extends, and what the command line sets.
 #[derive(Clone, Debug)]
 pub struct Document {
     sources: Vec<Source>,
@@ -31,9 +31,9 @@ pub struct Document {
 struct Source {
     name: String,
     text: String,
-    /// What relative paths in it start from.
+    /// The folder from which relative paths in it are looked up.
     folder: PathBuf,
-    /// Whether lines and columns mean anything.
+    /// Whether it has lines and columns; options of the command line have none.
     is_file: bool,
 }
 
@@ -49,7 +49,7 @@ pub enum Value {
     Integer(i64),
     Float(f64),
     Boolean(bool),
-    /// As written; no key of a study takes one.
+    /// As written; no key of a study has a date.
     Datetime(String),
     Array(Vec<Node>),
     Table(Table),
@@ -90,10 +90,11 @@ impl Document {
         StudyError::new(self.place(at), key, problem).with_at(at)
     }
 
-    /// The place of byte `offset` of a text that is written at `at`; `at` itself when the text is
-    /// not written as it is read.
+    /// The place of byte `offset` of a text that is written at `at`; `at` itself if the text is not
+    /// written literally, for example with escapes.
     pub fn within_text(&self, at: At, text: &str, offset: usize) -> At {
-        // After one quotation mark or three, and a line end that does not count after three.
+        // The text begins after one quotation mark or three; after three, a line end may follow
+        // that does not count.
         const OPENINGS: [usize; 4] = [1, 3, 4, 5];
         let source = &self.sources[at.source as usize];
         let starts = |inside: &usize| {
@@ -106,7 +107,7 @@ impl Document {
         }
     }
 
-    /// An error said of a key that may not be written at all: of the nearest thing above it then.
+    /// An error about a key; if the key is not written, it points to the nearest thing above it.
     pub fn error_at_key(&self, key: &str, problem: SpecError) -> StudyError {
         self.error(self.locate(key), key, problem)
     }
@@ -125,7 +126,7 @@ impl Document {
         Some(node)
     }
 
-    /// Where the value of `key` is written, or else what is nearest above.
+    /// Where the value of `key` is written, or else the nearest thing above it.
     pub fn locate(&self, key: &str) -> At {
         let mut at = At::START;
         let mut table = &self.root;
@@ -135,7 +136,7 @@ impl Document {
             let mut node = &entry.node;
             at = if steps.peek().is_none() { node.at } else { entry.key_at };
             if let Value::Array(items) = &node.value {
-                // The last step may stop at the list, or at a value that need not be one.
+                // The path may end at the list, or at a single value that stands for a list.
                 let Some(index) = steps.peek().and_then(|step| step.parse::<usize>().ok()) else {
                     return at;
                 };
@@ -146,7 +147,7 @@ impl Document {
             }
             match &node.value {
                 Value::Table(inner) => table = inner,
-                // A single value where a list was possible.
+                // A single value that stands for a list.
                 _ => return node.at,
             }
         }
@@ -215,7 +216,7 @@ impl Value {
         }
     }
 
-    /// A single value as text without quotes: how factor values are named. `None` for lists and
+    /// A single value as text without quotes, which names a factor's value. `None` for lists and
     /// tables.
     pub fn plain(&self) -> Option<String> {
         match self {

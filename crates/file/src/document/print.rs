@@ -1,16 +1,16 @@
-//! From the tree back to TOML.
+//! Prints the tree as TOML.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{Document, Node, Table, Value};
 
 impl Document {
-    /// The whole as one file: what was extended is part of it, what was set is applied.
+    /// Everything as one file: what it extends is included, what was set is applied.
     pub fn to_toml(&self) -> String {
         toml::to_string_pretty(&self.root).unwrap_or_else(|error| format!("# {error}\n"))
     }
 
-    /// The text of the file itself, if it stands alone.
+    /// The text of the file itself, if it extends nothing and nothing was set.
     pub fn verbatim(&self) -> Option<&str> {
         match &self.sources[..] {
             [only] => Some(&only.text),

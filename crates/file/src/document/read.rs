@@ -1,4 +1,4 @@
-//! From TOML to the tree.
+//! Reads TOML into the tree.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,16 +11,16 @@ use toml::de::{DeTable, DeValue};
 use super::{At, Document, Entry, Node, Source, Table, Value};
 use crate::error::{Place, StudyError};
 
-/// How many files may extend one another in a row.
+/// The longest chain of files that extend one another.
 const MAX_EXTENDS: usize = 16;
 
-/// Longer files are no studies.
+/// Longer files are refused.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Mistakes that are told at once.
+/// The most mistakes that are reported at once.
 pub const MAX_MISTAKES: usize = 20;
 
-/// Nesting that no study needs, and that keeps recursion shallow.
+/// Deeper nesting is refused, so that recursion stays shallow.
 const MAX_DEPTH: usize = 64;
 
 impl Document {
@@ -34,7 +34,7 @@ impl Document {
         Ok(Self { sources, root })
     }
 
-    /// Reads a text that stands in no file; relative paths in it start from `folder`.
+    /// Reads a text that is in no file; relative paths in it start from `folder`.
     ///
     /// # Errors
     /// The text is no TOML, or extends a file that cannot be read.
@@ -44,7 +44,7 @@ impl Document {
         Ok(Self { sources, root })
     }
 
-    /// The place of what an option of the command line gives.
+    /// Registers an option of the command line as a place.
     pub fn option(&mut self, option: &str) -> At {
         let source = self.sources.len() as u32;
         self.sources.push(Source {
@@ -58,7 +58,7 @@ impl Document {
 }
 
 impl Value {
-    /// Reads what an option of the command line gives: TOML, or else plain text.
+    /// Reads the value of an option: TOML, or else plain text.
     pub(super) fn of_option(text: &str, at: At) -> Self {
         let parsed = DeValue::parse(text.trim())
             .ok()
@@ -106,7 +106,7 @@ fn read_text(path: &Path, name: &str) -> Result<String, StudyError> {
     })
 }
 
-/// Names of what is where `path` would be.
+/// Names of the files in the folder of `path`.
 fn beside(path: &Path) -> Vec<String> {
     let folder = path.parent().filter(|parent| *parent != Path::new(""));
     let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten();
@@ -134,14 +134,14 @@ fn parse_extending(
         .iter()
         .map(|error| {
             let at = at(error.span().map_or(0, |span| span.start));
-            // The parser's message may have lines of its own.
+            // The parser's message may have several lines.
             let message = error.message().lines().collect::<Vec<_>>().join(", ");
             let problem = SpecError::new(format!("not TOML: {message}"));
             let problem = problem.allow(["key = value", "[table]", "[[table of a list]]"]);
             document(sources).error(at, "", problem)
         })
         .collect();
-    // A second mistake in a line may follow from the first.
+    // A second mistake in a line may be a consequence of the first.
     let line = |error: &StudyError| error.place().position.map(|(line, _)| line);
     errors.dedup_by_key(|error| line(error));
     errors.truncate(MAX_MISTAKES);
@@ -215,7 +215,7 @@ fn value_of(value: &DeValue<'_>, at: &impl Fn(usize) -> At, depth: usize) -> Opt
         DeValue::Integer(number) => {
             match i64::from_str_radix(number.as_str(), number.radix()) {
                 Ok(number) => Value::Integer(number),
-                // Beyond 64 bits: kept as the number it is, to be refused where it is used.
+                // Beyond 64 bits: kept as a float, to be refused where it is used.
                 Err(_) => Value::Float(number.as_str().parse().unwrap_or(f64::INFINITY)),
             }
         }

@@ -24,7 +24,7 @@ pub struct FlowSpec {
     /// arrive at random, each over a TCP connection of its own.
     #[schemars(with = "AppKind")]
     pub app: AppName,
-    /// So many flows of this kind, named NAME.1, NAME.2 …; together they are the group NAME.
+    /// This many flows of this kind, named NAME.1, NAME.2 …; together they are the group NAME.
     #[schemars(range(min = 1, max = 10000), extend("default" = 1))]
     pub count: Option<u32>,
     /// `down`: data crosses the forward direction of the shape. `up`: the reverse direction.
@@ -97,18 +97,18 @@ pub struct FlowSpec {
     #[schemars(range(min = 1, max = 1000), extend("default" = "as few as fit 1448 B each"))]
     pub datagrams: Option<u32>,
 
-    /// arrivals: transfers a second in the mean, as a Poisson process. Either this or `load`.
+    /// arrivals: mean number of transfers a second, as a Poisson process. Either this or `load`.
     pub arrivals_per_second: Option<f64>,
-    /// arrivals: payload offered in the mean, as a rate, or as a share (`20%`) of what the
-    /// narrowest link of the way carries in the mean.
+    /// arrivals: mean payload offered, as a rate, or as a share (`20%`) of what the narrowest link
+    /// of the way carries on average.
     pub load: Option<String>,
     /// arrivals: how large transfers are, as a distribution.
     pub sizes: Option<Text<SizesSpec>>,
-    /// arrivals: connections open at once; a transfer that comes beyond that is refused, and
-    /// counted.
+    /// arrivals: connections that may be open at once; a transfer that arrives beyond that is
+    /// refused and counted.
     #[schemars(range(min = 1, max = 65536), extend("default" = 1000))]
     pub max_connections: Option<u32>,
-    /// arrivals: so many transfers come in all, those that are refused among them.
+    /// arrivals: how many transfers arrive in all, including those that are refused.
     #[schemars(range(min = 1), extend("default" = "no end"))]
     pub transfers: Option<u64>,
 
@@ -117,14 +117,14 @@ pub struct FlowSpec {
     pub cca: Option<Text<Control>>,
     /// TCP: what the sender asks for in the handshake. `off`: no ECN (`tcp_ecn=2`). `classic`: one
     /// echo a round trip (`tcp_ecn=1`, RFC 3168). `accecn`: counters of marks (`tcp_ecn=3`, RFC
-    /// 9768), or what of `classic` the receiver has.
+    /// 9768), or as much of `classic` as the receiver supports.
     #[schemars(extend("default" = "what cca asks for: prague and bbr2 with ecn=ect1 accecn, dctcp and bbr2 with ecn=on classic, else off"))]
     pub ecn: Option<EcnOffer>,
     /// TCP: what the receiver agrees to. `dctcp`: `classic`, echoing mark by mark (RFC 8257 section
     /// 3.2), which `accecn` does too where only classic ECN is asked for and `cca` wants it.
     #[schemars(extend("default" = "accecn"))]
     pub receiver_ecn: Option<EcnSupport>,
-    /// TCP: with `accecn`, marked bytes are told of as well, in an option (`tcp_ecn_option`).
+    /// TCP: with `accecn`, an option reports marked bytes as well (`tcp_ecn_option`).
     #[schemars(extend("default" = tcp::Config::default().ecn_option))]
     pub ecn_option: Option<bool>,
     /// TCP: with `accecn`, the receiver counts a marked packet that its card joined from several
@@ -157,7 +157,7 @@ pub struct FlowSpec {
     /// TCP: bursts end where a buffer of 64 KiB of the send queue ends, as the kernel fills them.
     #[schemars(extend("default" = tcp::Config::default().buffer_bound))]
     pub buffer_bound: Option<bool>,
-    /// TCP: paces also a congestion control that has no pacing rate of its own, as the `fq`
+    /// TCP: paces even a congestion control that has no pacing rate of its own, as the `fq`
     /// discipline at the sender would.
     #[schemars(extend("default" = tcp::Config::default().pace_always))]
     pub pacing: Option<bool>,

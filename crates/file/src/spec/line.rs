@@ -1,4 +1,4 @@
-//! What every shape has in common: a queue and a wire for each direction.
+//! What every shape's lines have: a queue and a wire for each direction.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,14 +17,14 @@ pub struct LineParts<'a> {
     pub reverse: DirectionParts<'a>,
 }
 
-/// The keys of one direction, with what the other one gives where they are left out.
+/// The keys of one direction; those left out have the values of the other direction.
 #[derive(Clone, Debug)]
 pub struct DirectionParts<'a> {
     pub rate: &'a Text<RateSpec>,
-    /// The key that the rate stands under.
+    /// The name of the key with the rate.
     pub rate_key: &'static str,
     pub queue: &'a Text<QueueSpec>,
-    /// The key that the queue's size follows from: its own, or that of the queue.
+    /// The key that determines the queue's size: that of the size, or that of the queue.
     pub queue_key: &'static str,
     pub buffer: Option<Buffer>,
     pub entry_loss: LossConfig,
@@ -65,7 +65,7 @@ macro_rules! line {
             /// Loss on the medium, after the queue.
             #[schemars(extend("default" = "none"))]
             pub loss: Option<Text<LossConfig>>,
-            /// Loss before the queue, as an emulator in front of it makes.
+            /// Loss before the queue, as an emulator in front of it causes.
             #[schemars(extend("default" = "none"))]
             pub entry_loss: Option<Text<LossConfig>>,
             /// Delay on the medium that varies, at random or at stated times, without reordering.
@@ -74,8 +74,8 @@ macro_rules! line {
             /// Share of the packets that overtake others, as `netem` writes it: `25% 50% gap 5`.
             #[schemars(extend("default" = "none"))]
             pub reorder: Option<Text<ReorderConfig>>,
-            /// What drops packets before the queue, and before `entry_loss`, where they exceed a rate:
-            /// `rate 8mbit burst 64kb`.
+            /// Drops packets that exceed a rate, before the queue and before `entry_loss`: `rate
+            /// 8mbit burst 64kb`.
             #[schemars(extend("default" = "none"))]
             pub policer: Option<Text<PolicerConfig>>,
             /// Capacity of the reverse direction.
@@ -99,7 +99,7 @@ macro_rules! line {
             /// Share of the packets that overtake others in the reverse direction.
             #[schemars(extend("default" = "none"))]
             pub reverse_reorder: Option<Text<ReorderConfig>>,
-            /// What drops packets before the queue of the reverse direction.
+            /// Drops packets that exceed a rate, before the queue of the reverse direction.
             #[schemars(extend("default" = "none"))]
             pub reverse_policer: Option<Text<PolicerConfig>>,
         }

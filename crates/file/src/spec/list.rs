@@ -120,7 +120,8 @@ impl<'de> Deserialize<'de> for Selection {
     }
 }
 
-/// What a part of an address leads to: values, or the rest of it where there are no quotes.
+/// What follows a part of an address: values, or the rest of the address if it is written without
+/// quotes.
 enum Part {
     Values(Vec<String>),
     Inside(Selection),

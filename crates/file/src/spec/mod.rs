@@ -53,8 +53,8 @@ pub struct StudySpec {
     #[allow(dead_code)]
     #[schemars(with = "Option<FactorsSchema>")]
     factors: Option<IgnoredAny>,
-    /// In a study that was written as run: factors whose values the command line had replaced.
-    /// Claims may then speak of values that are gone.
+    /// In a study that a run has written: factors whose values the command line replaced. Claims
+    /// may then name values that the study no longer has.
     #[allow(dead_code)]
     #[schemars(with = "Option<Vec<String>>")]
     overridden: Option<IgnoredAny>,
@@ -137,7 +137,8 @@ pub struct NodeSpec {
     pub name: String,
 }
 
-/// Seeds differ in everything random: start times, losses, blockages, hashes, a controller's dice.
+/// Runs with different seeds differ in everything random: start times, losses, blockages, hashes, a
+/// controller's random choices.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RepeatSpec {

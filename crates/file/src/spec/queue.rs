@@ -1,4 +1,4 @@
-//! A queue whose limit may follow from the line behind it.
+//! A queue whose limit may depend on the line behind it.
 
 use sojourn_core::{Bytes, Kinds, ParamKind, Rate, Span, SpecError, Words};
 use sojourn_qdisc::Config;
@@ -96,7 +96,7 @@ impl Buffer {
         }
     }
 
-    /// A size that follows from the line, if `text` is one.
+    /// A size that depends on the line, if `text` is one.
     fn following(text: &str) -> Result<Option<Self>, SpecError> {
         let out_of_range = |allowed: String| {
             Err(SpecError::new(format!("a queue of {text} is out of range")).allow([allowed]))
@@ -107,7 +107,7 @@ impl Buffer {
                 _ => out_of_range(format!("more than 0bdp, at most {MOST_BDP}bdp")),
             };
         }
-        // A number without a unit is of packets or bytes, as tc has it.
+        // A number without a unit counts packets or bytes, as in tc.
         if text.ends_with('s')
             && !text.ends_with("bps")
             && let Ok(span) = text.parse::<Span>()
@@ -143,7 +143,7 @@ impl Buffer {
     }
 }
 
-/// What a discipline counts its limit in.
+/// What a discipline's limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     Packets,

@@ -10,11 +10,11 @@ use sojourn_core::{Bytes, Rate, Span, SpecError};
 
 use super::{Buffer, QueueSpec};
 
-/// What can be written as text.
+/// What can be read from text.
 pub trait Notation: Sized {
-    /// In the schema: `time`.
+    /// Its name in the schema: `time`.
     const NAME: &'static str;
-    /// As an error calls it: `a time such as 20ms`.
+    /// How an error describes it: `a time such as 20ms`.
     const WANTED: &'static str;
     const EXAMPLES: &'static [&'static str];
 
@@ -23,7 +23,7 @@ pub trait Notation: Sized {
     fn read(text: &str) -> Result<Self, SpecError>;
 }
 
-/// A value, and the text that it was read from.
+/// A value and the text from which it was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Text<T> {
     pub text: String,
@@ -71,7 +71,7 @@ impl<T: Notation> JsonSchema for Text<T> {
     }
 }
 
-/// A congestion control by its name. Which there are, the registry knows that a file is read with.
+/// A congestion control by its name. The registry with which the file is read knows the names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Control;
 
@@ -93,7 +93,7 @@ macro_rules! notation {
     };
 }
 
-/// Longer than any run, and far from where sums of times could wrap.
+/// Longer than any run, and far below times whose sums could overflow.
 const MAX_SPAN: Span = Span::from_secs(10_000_000);
 
 fn span(text: &str) -> Result<Span, SpecError> {

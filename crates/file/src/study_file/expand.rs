@@ -1,5 +1,5 @@
 //! From a base and its factors to scenarios. Every value that is written is checked, whether a
-//! scenario takes it or not.
+//! scenario uses it or not.
 
 use sojourn_core::SpecError;
 
@@ -11,11 +11,11 @@ use crate::registry::Registry;
 use crate::spec::ScenarioSpec;
 use crate::world::{self, Traces};
 
-/// More flows than a machine can hold, over all scenarios.
+/// The most flows of all scenarios together, for memory.
 const MAX_FLOWS: usize = 500_000;
 
-/// The scenarios of `combinations`. The document keeps the base, completed by the first of them, so
-/// that what is read of it afterwards is what is written there.
+/// The scenarios of `combinations`. Afterwards the document has the base, with missing keys from
+/// the first combination.
 pub(super) fn expand(
     document: &mut Document,
     registry: &Registry,
@@ -25,7 +25,7 @@ pub(super) fn expand(
     let mut builder = Builder { document, registry, factors, traces: Traces::default() };
     let mut scenarios = Vec::with_capacity(combinations.len());
     let mut flows = 0;
-    // Without one, reading the study has failed already.
+    // If there is none, reading the study has failed already.
     let Some(base) = scenario_table(builder.document).cloned() else { return Ok(scenarios) };
     for combination in combinations {
         let scenario = builder.scenario(&base, combination)?;
@@ -75,9 +75,9 @@ impl Builder<'_> {
         world::build(&spec, self.document, self.registry, &mut self.traces)
     }
 
-    /// A value of the base that a factor replaces is in no scenario. It is a mistake when it is one
-    /// in the base and in the first scenario alike; else it only does not go with values that are
-    /// replaced too.
+    /// A value of the base that a factor replaces is in no scenario. It is a mistake if it is one
+    /// both in the base and in the first scenario; otherwise it only does not fit values that are
+    /// replaced as well.
     fn check_base(&mut self, base: &Table, first: &Combination<'_>) -> Result<(), StudyError> {
         let scenario = self.factors.apply(self.document, base, first)?;
         let mut table = base.clone();
@@ -96,7 +96,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A value whose combinations are all left out.
+    /// Checks a value whose combinations are all left out.
     fn check_untaken(
         &mut self,
         base: &Table,

@@ -21,16 +21,16 @@ use crate::spec::{SCHEMA, Seeds, StudySpec};
 pub const FILE_NAME: &str = "study.toml";
 
 const MAX_SEEDS: u64 = 100_000;
-/// What the plan of them takes is held in memory.
+/// The most runs; their plan is held in memory.
 const MAX_RUNS: usize = 1_000_000;
 
-/// A study file and what it makes: everything is checked but figures and claims, which speak of
+/// A study file and what it makes. Everything is checked except figures and claims, which are about
 /// results.
 #[derive(Debug)]
 pub struct StudyFile {
-    /// As the user gave it.
+    /// As the user wrote it.
     pub path: PathBuf,
-    /// What was changed from outside, as options: `--set path.rate=40mbps`.
+    /// The changes from outside, as options: `--set path.rate=40mbps`.
     pub overrides: Vec<String>,
     pub document: Document,
     pub spec: StudySpec,
@@ -38,7 +38,7 @@ pub struct StudyFile {
     /// In the order of the factors, the first one changing slowest.
     pub scenarios: Vec<StudyScenario>,
     pub seeds: Vec<u64>,
-    /// The study as a file of its own, with what was changed.
+    /// The study as one file, with the changes.
     pub text: String,
 }
 
@@ -49,15 +49,15 @@ pub struct StudyScenario {
     pub scenario: Checked,
     pub flows: Vec<PlannedFlow>,
     pub queues: Vec<PlannedQueue>,
-    /// What is no mistake, but seldom meant.
+    /// What is no mistake, but seldom intended.
     pub notices: Vec<String>,
 }
 
 /// Changes to a study from outside.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
-    /// `ADDRESS=VALUE`, as factors write addresses; a factor takes the value or list of values
-    /// instead of its own.
+    /// `ADDRESS=VALUE`, with addresses as factors have them; a factor takes the value or list of
+    /// values instead of its own.
     pub set: Vec<String>,
     /// How many seeds.
     pub seeds: Option<u64>,
@@ -74,7 +74,7 @@ impl StudyFile {
         Self::load_with(&Registry::default(), path, overrides)
     }
 
-    /// Reads a study that may name what `registry` has.
+    /// Reads a study that may name the kinds in `registry`.
     ///
     /// # Errors
     /// As [`StudyFile::load`].
@@ -88,7 +88,7 @@ impl StudyFile {
         Self::of(document, registry, file, overrides)
     }
 
-    /// Reads a study that stands in no file; relative paths in it start from `folder`.
+    /// Reads a study that is in no file; relative paths in it start from `folder`.
     ///
     /// # Errors
     /// As [`StudyFile::load`].
@@ -146,7 +146,7 @@ pub fn file_of(path: &Path) -> PathBuf {
 }
 
 impl StudyScenario {
-    /// Makes every run at most `duration` long; warm-up, starts and stops shrink in proportion.
+    /// Limits every run to `duration`; warm-up, starts and stops shrink in proportion.
     fn shorten(&mut self, duration: Span) -> Result<(), SpecError> {
         let whole = self.scenario.duration;
         if whole <= duration {
@@ -190,7 +190,7 @@ fn apply(document: &mut Document, overrides: &Overrides) -> Result<Factors, Stud
     }
     if let Some(seeds) = overrides.seeds {
         let at = document.option(&format!("--seeds {seeds}"));
-        // More than fit are refused as too many.
+        // A number beyond the type is refused as too many.
         let value = Value::Integer(i64::try_from(seeds).unwrap_or(i64::MAX));
         set_repeat(document, "seeds", Node { value, at });
     }
@@ -229,7 +229,8 @@ fn set_scenario_table(document: &mut Document, table: Table) {
     }
 }
 
-/// Reads the study with its base as it is written. What only factors give, the first scenario has.
+/// Reads the study with its base as it is written. Keys that only factors give have their values in
+/// the first scenario.
 fn read_base(
     document: &mut Document,
     factors: &Factors,
@@ -282,7 +283,7 @@ fn seeds(spec: &StudySpec, document: &Document) -> Result<Vec<u64>, StudyError> 
     }
 }
 
-/// The options that were given, each with its value after a blank.
+/// The options that were given, each as name, blank and value.
 fn noted(overrides: &Overrides) -> Vec<String> {
     let set = overrides.set.iter().map(|set| format!("--set {set}"));
     let seeds = overrides.seeds.map(|seeds| format!("--seeds {seeds}"));
@@ -296,7 +297,7 @@ fn text_of(document: &Document, path: &Path, overrides: &Overrides) -> String {
     }
     let mut text = format!("# As run from {}\n", path.display());
     for note in noted(overrides) {
-        // What is said of the file must not become a part of it.
+        // Control characters in the note must not become part of the file.
         text.push_str(&format!("# with {}\n", note.replace(char::is_control, " ")));
     }
     text.push_str("# Relative paths start where they did there.\n\n");

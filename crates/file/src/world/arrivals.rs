@@ -12,7 +12,7 @@ const DEFAULT_MOST: u32 = 1_000;
 const MAX_MOST: u32 = 65_536;
 const MAX_PER_SECOND: f64 = 1e6;
 
-/// `index` is the place of the flow in the file, and `forward` its way.
+/// `index` is the position of the flow in the file, and `forward` its way.
 pub(super) fn config(
     flow: &FlowSpec,
     index: usize,
@@ -59,8 +59,8 @@ pub(super) fn config(
     Ok(ArrivalsConfig { per_second, sizes, most, transfers: flow.transfers })
 }
 
-/// Transfers a second that bring `load` on average: payload a second, or that as a share of the
-/// way's narrowest link.
+/// Transfers a second that bring `load` on average. `load` is payload a second, or that as a share
+/// of the way's narrowest link.
 fn per_second(
     load: &str,
     sizes: &Sizes,

@@ -19,16 +19,16 @@ use crate::spec::{
 };
 
 const MAX_COUNT: u32 = 10_000;
-/// Of all kinds together.
+/// The most flows of a scenario, of all kinds together.
 const MAX_FLOWS: usize = 100_000;
 
-/// Payload of a datagram where `size` is left out: what fits beside the headers of a TCP segment.
+/// Payload of a datagram if `size` is left out: as much as a TCP segment carries.
 const DEFAULT_DATAGRAM: u64 = 1448;
 /// Bytes of IPv4 and UDP headers.
 const UDP_HEADER: u32 = 28;
 /// Bytes of IPv4 and ICMP headers.
 const ICMP_HEADER: u64 = 28;
-/// Where `cca` is left out.
+/// The congestion control if `cca` is left out.
 const DEFAULT_CCA: &str = "cubic";
 const DEFAULT_PING: u64 = 56;
 
@@ -356,7 +356,7 @@ fn frames(flow: &FlowSpec) -> Result<App, WrongKey> {
         None => frame.div_ceil(DEFAULT_DATAGRAM),
         Some(datagrams) => u64::from(datagrams),
     };
-    // Every datagram has a byte at least, and fits an IP packet.
+    // Every datagram has at least one byte and fits an IP packet.
     if datagrams == 0 || datagrams > frame || frame.div_ceil(datagrams) > 65_507 {
         let problem = format!("a frame of {frame} bytes cannot be cut into {datagrams} datagrams");
         let allowed = format!("{} to {frame}", frame.div_ceil(65_507));
@@ -460,9 +460,9 @@ fn over_tcp(flow: &FlowSpec, traffic: Traffic, registry: &Registry) -> Result<Ap
     Ok(App::Tcp { traffic, cca, transport })
 }
 
-/// A buffer or window that a connection can live with.
+/// Checks a buffer or window that a connection can work with.
 fn sized(key: &'static str, bytes: u64) -> Result<u64, WrongKey> {
-    // Two small segments; and far below where sums of buffers could wrap.
+    // At least two small segments; at most far below sizes whose sums could overflow.
     if (2_304..=1 << 40).contains(&bytes) {
         return Ok(bytes);
     }
@@ -491,7 +491,7 @@ fn written_keys(document: &Document, index: usize) -> impl Iterator<Item = &str>
     flow.into_iter().flat_map(|table| table.entries.iter().map(|entry| &entry.key[..]))
 }
 
-/// An application is not given what only others have.
+/// Refuses keys that only other applications have.
 fn check_keys<'a>(
     app: &AppName,
     written: impl Iterator<Item = &'a str>,

@@ -8,13 +8,13 @@ use super::shape::Shape;
 use super::{Sources, Wrong};
 use crate::spec::{GatewaySpec, Notation, QueueSpec, Text};
 
-/// Linux's queue where nobody asked for another one (`txqueuelen`).
+/// Linux's queue if nobody set another one (`txqueuelen`).
 const ROUTER_QUEUE: &str = "pfifo limit 1000";
 /// Modems and access nodes hold some hundred milliseconds.
 const LINE_QUEUE: &str = "bfifo limit 250ms";
 const LAN: &str = "1Gbps";
 
-/// One link, as the keys of the gateway have it.
+/// One link, with the values of the gateway's keys.
 struct Part<'a> {
     name: &'static str,
     queue: Option<&'a Text<QueueSpec>>,

@@ -27,20 +27,20 @@ use crate::plan::{PlannedFlow, PlannedQueue};
 use crate::registry::Registry;
 use crate::spec::ScenarioSpec;
 
-/// Where `step` is left out.
+/// The step if `step` is left out.
 pub const DEFAULT_STEP: Span = Span::from_millis(100);
 
-/// A scenario, and what the plan tells of it.
+/// A scenario, and what the plan keeps of it.
 #[derive(Clone, Debug)]
 pub struct World {
     pub scenario: Checked,
     pub flows: Vec<PlannedFlow>,
     pub queues: Vec<PlannedQueue>,
-    /// What is no mistake, but seldom meant.
+    /// What is no mistake, but seldom intended.
     pub notices: Vec<String>,
 }
 
-/// A mistake, and the key below `scenario` that is to blame.
+/// A mistake, and the key below `scenario` that caused it.
 struct Wrong {
     key: String,
     problem: SpecError,
@@ -55,7 +55,7 @@ impl Wrong {
     }
 }
 
-/// Builds the world that `spec` describes; `document` is the file that it was read from,
+/// Builds the world that `spec` describes. `document` is the file from which it was read;
 /// `registry` has the kinds that it may name.
 ///
 /// # Errors
@@ -103,7 +103,7 @@ fn assemble(spec: &ScenarioSpec, sources: &mut Sources<'_>) -> Result<World, Wro
     Ok(World { scenario, flows: planned, queues: shape.queues, notices })
 }
 
-/// Which key is to blame when the whole does not fit together.
+/// The key that causes a problem of the whole.
 fn key_of(scenario: &Scenario) -> &'static str {
     if scenario.duration > scenario.longest() {
         "duration"

@@ -1,9 +1,9 @@
-//! What is no mistake, but seldom meant.
+//! What is no mistake, but seldom intended.
 
 use sojourn_core::PortId;
 use sojourn_scenario::{Flow, Scenario};
 
-/// Shapers that hold no queue, because something on the way is no faster.
+/// Shapers that hold no queue, because something on the way is not faster than they are.
 pub(super) fn notices(scenario: &Scenario) -> Vec<String> {
     let mut notices = Vec::new();
     for flow in &scenario.flows {

@@ -57,7 +57,7 @@ impl Graph {
     /// The ports of a way with the fewest of them; among equals the one found first when they are
     /// followed in the order of the file.
     pub(super) fn way(&self, from: usize, to: usize) -> Result<Vec<PortId>, SpecError> {
-        // How each node was reached first: by which edge.
+        // The edge by which each node was first reached.
         let mut reached: Vec<Option<usize>> = vec![None; self.nodes.len()];
         let mut next = VecDeque::from([from]);
         while let Some(node) = next.pop_front() {

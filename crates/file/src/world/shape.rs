@@ -1,4 +1,4 @@
-//! How links hang together, which hosts there are, and the way of a flow.
+//! How links are connected, which hosts there are, and the way of a flow.
 
 use sojourn_core::{HostId, PortId, Rate, Span, SpecError};
 use sojourn_scenario::{CarrierConfig, Host, Link, PortShape};
@@ -8,7 +8,7 @@ use super::{Sources, Wrong};
 use crate::plan::PlannedQueue;
 use crate::spec::LineParts;
 
-/// Links, hosts, and what decides the way of a flow.
+/// Links, hosts, and how flows find their way.
 pub(super) struct Shape {
     pub(super) hosts: Vec<Host>,
     pub(super) links: Vec<Link>,
@@ -21,15 +21,15 @@ pub(super) struct Shape {
 }
 
 pub(super) enum Ways {
-    /// Down from the near side to the far side, or up. Of a parking lot also the number of its hops,
-    /// any one of which a flow may cross alone.
+    /// Down from the near side to the far side, or up. A parking lot also has the number of its
+    /// hops; a flow may cross any one of them alone.
     Sides { down: Vec<PortId>, up: Vec<PortId>, hops: Option<u32> },
     /// The fewest ports from node to node.
     Shortest(Graph),
 }
 
 impl Shape {
-    /// Two sides without links yet, and how data goes down and up.
+    /// Two sides, and the links that data crosses down and up.
     pub(super) fn sides((down, up): (Vec<PortId>, Vec<PortId>), hops: Option<u32>) -> Self {
         // Always there, and first, so that other hosts do not change their addresses.
         let hosts = ["server", "client"].map(|name| Host { name: name.into() }).into();
@@ -114,7 +114,7 @@ impl Shape {
         }
     }
 
-    /// The address of a host in a row, which is made when it is first named.
+    /// The address of a host; a host is made when it is first named.
     pub(super) fn host(&mut self, name: &str) -> Result<HostId, SpecError> {
         check_name(name)?;
         let known = self.hosts.iter().position(|host| host.name == name);

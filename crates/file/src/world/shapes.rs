@@ -12,7 +12,7 @@ use crate::spec::ScenarioSpec;
 
 const MAX_HOPS: u32 = 64;
 
-/// Larger networks than ways are sought in.
+/// The largest network in which ways are searched.
 const MAX_NODES: usize = 1_000;
 const MAX_LINKS: usize = 5_000;
 

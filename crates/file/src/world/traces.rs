@@ -12,14 +12,14 @@ use crate::document::Document;
 use crate::spec::Text;
 use crate::text_file;
 
-/// Rates that were completed already: each trace is read once, and held once, for all scenarios.
+/// Rates that are complete: each trace is read once, and kept once, for all scenarios.
 #[derive(Debug, Default)]
 pub struct Traces {
     completed: BTreeMap<(PathBuf, String), RateConfig>,
 }
 
 impl Traces {
-    /// Completes the rate that stands under `key` of the scenario.
+    /// Completes the rate at `key` of the scenario.
     pub(super) fn complete(
         &mut self,
         rate: &Text<RateSpec>,
@@ -42,7 +42,7 @@ impl Traces {
         Ok(config)
     }
 
-    /// Completes the distribution that stands under `key` of the file.
+    /// Completes the distribution at `key` of the file.
     pub(super) fn sizes(
         &mut self,
         sizes: &SizesSpec,
@@ -58,7 +58,7 @@ impl Traces {
     }
 }
 
-/// A path is looked up from the folder of whatever named it under `key`.
+/// A path is looked up from the folder of the file or option that named it under `key`.
 fn beside(document: &Document, key: &str, path: &str) -> PathBuf {
     document.folder(document.locate(key)).join(path)
 }

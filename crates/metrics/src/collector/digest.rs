@@ -1,15 +1,15 @@
 //! A running digest of what packets did and when.
 //!
-//! Each flow and each link has one of its own, so that it does not matter in which order two of
-//! them are heard of. It is mixed where a packet's way ends, when it arrives or is dropped, and when it
-//! is marked. When it was sent is part of that. How long packets waited enters as the sum for each
-//! queue, and what is still under way at the end of the run as the counts of what was sent.
+//! Each flow and each link has a digest of its own, so the order in which two of them report does
+//! not matter. A packet enters the digest where its way ends, when it arrives or is dropped, and
+//! when it is marked; the time when it was sent is part of that. Waiting times enter as a sum for
+//! each queue, and packets that are under way at the end of the run as counts of what was sent.
 
 use sojourn_core::{Packet, Queued, Time};
 
 /// Order-dependent: each event multiplies the state with a word of its own and folds the product,
-/// the step of wyhash (Wang Yi). The fields of an event are laid over one another where they
-/// seldom use the same bits.
+/// which is the step of wyhash (Wang Yi). The fields of an event are combined into that word where
+/// they seldom use the same bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Digest(u64);
 

@@ -14,7 +14,7 @@ use crate::outcome::{Counts, FlowMetrics, Numbered};
 use crate::qoe::{EmptyPath, Jitter};
 use crate::series::{FlowSeries, StepDelay, inflight};
 
-/// What is touched for every data segment comes first.
+/// The fields used for every data segment come first.
 #[derive(Clone, Debug)]
 pub(super) struct FlowState {
     digest: Digest,
@@ -36,13 +36,13 @@ pub(super) struct FlowState {
     inflight: Histogram,
     pacing: Histogram,
     last: Option<FlowSample>,
-    /// Bytes acknowledged at the first and at the last sample after the warm-up.
+    /// Time and bytes acknowledged, at the first and at the last sample after the warm-up.
     acked: Option<[(Time, u64); 2]>,
     phases: Phases,
     completion: Histogram,
     pub(super) transfers: Transfers,
     empty: Option<EmptyPath>,
-    /// Bytes of the only transfer of a flow that is one.
+    /// Bytes of the flow's only transfer, if it has just one.
     transfer: Option<u64>,
     /// The flow's first connection: its number, when it was asked for, how long the answer took.
     first_request: Option<(u32, Time)>,
@@ -102,7 +102,7 @@ impl FlowState {
 
     #[inline(always)]
     pub(super) fn on_sent(&mut self, now: Time, packet: &Packet) {
-        // Asked one by one, the commonest first, this costs less than a match.
+        // Checking kinds one by one, the commonest first, costs less than a match.
         if let Body::Segment(segment) = &packet.body {
             self.count_sent(packet);
             if segment.first == 0 {
@@ -183,7 +183,7 @@ impl FlowState {
     pub(super) fn on_sample(&mut self, now: Time, sample: &FlowSample) {
         self.last = Some(*sample);
         self.phases.on_sample(sample.phase);
-        // Without a round trip the state is that of a connection yet to begin.
+        // Without a round-trip time the connection has not begun yet.
         if now < self.warmup || sample.srtt.is_zero() {
             return;
         }
@@ -197,7 +197,7 @@ impl FlowState {
         self.acked = Some([first, (now, sample.bytes_acked)]);
     }
 
-    /// From here on distributions count.
+    /// Distributions count from here on.
     pub(super) fn end_warmup(&mut self, warmup: Time) {
         self.at_warmup = self.total;
         self.rtt_at_row.0 = self.rtt_at_row.0.wrapping_sub(self.rtt.count());
@@ -226,7 +226,7 @@ impl FlowState {
         let [rtts, owds, pings] = &mut self.in_row;
         let rtt = rtts.close([0.5, 0.95]).or_else(|| pings.close([0.5, 0.95]));
         let owd = owds.close([0.5, 0.95, 1.0]);
-        // What is dropped may have been sent in the row before.
+        // What is dropped in this row may have been sent in the row before.
         let sent = delta.sent_packets.max(delta.dropped_packets);
         row.push_delays(rtt, owd, self.frames.delays_in_row());
         row.push_losses(delta.dropped_packets, sent);
@@ -283,7 +283,7 @@ impl FlowState {
         }
     }
 
-    /// What is not of TCP's bulk.
+    /// Everything except TCP segments.
     #[inline(never)]
     fn on_other_sent(&mut self, now: Time, packet: &Packet, body: &Body) {
         match body {
@@ -301,7 +301,7 @@ impl FlowState {
                 self.pings.sent += 1;
             }
             Body::Handshake { asked, .. } if packet.direction == Direction::Forward => {
-                // What is repeated after a loss was asked for by the first request.
+                // A repeated request does not count; the first request does, even if it was lost.
                 if self.first_request.is_none() {
                     self.first_request = Some((packet.connection, *asked));
                     if let Some(bytes) = self.transfer {
@@ -383,7 +383,7 @@ impl FlowState {
     }
 }
 
-/// What tells an acknowledgement from others of its flow.
+/// The number that distinguishes an acknowledgement from others of its flow.
 #[inline(always)]
 fn ack_number(ack: &AckBody) -> u32 {
     ack.ack ^ ack.sack[0].end.rotate_left(16)
@@ -394,13 +394,14 @@ fn other_number(body: &Body, connection: u32) -> u32 {
         Body::Datagram { number, .. } | Body::Echo { number, .. } | Body::Opaque { number, .. } => {
             *number
         }
-        // Every connection begins with one, so the digest knows which was whose.
+        // Every connection begins with one, so its number tells the digest which connection
+        // follows.
         Body::Handshake { .. } => connection,
         Body::Segment(_) | Body::Ack(_) => 0,
     }
 }
 
-/// Which numbers of a sequence arrived, as a count; numbers begin at 0 and are sent in order.
+/// Counts which numbers of a sequence arrived; numbers begin at 0 and are sent in order.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gaps {
     sent: u64,

@@ -1,4 +1,4 @@
-//! Application frames made of datagrams: which arrive whole, when, and how long the picture
+//! Application frames made of datagrams: which arrive complete, when, and how long the picture
 //! stands still in between.
 
 use alloc::collections::VecDeque;
@@ -9,12 +9,12 @@ use crate::histogram::{Histogram, Row};
 use crate::outcome::{FrameMetrics, STALL_THRESHOLDS_MS, Stall};
 use crate::qoe::{FreezeDetector, FreezeRule, Freezes};
 
-/// Frames that may be under way at once, so that an outage that nobody reports as drops does not
-/// take memory without end.
+/// The most frames that may be under way, so that an outage without reported drops does not take
+/// unbounded memory.
 const MAX_PENDING: usize = 1 << 16;
 
-/// How far behind the newest complete frame an incomplete one is given up. Paths that do not
-/// reorder never come near it.
+/// An incomplete frame that is this far behind the newest complete one is given up. Paths that do
+/// not reorder never reach this.
 const REORDERING: u32 = 64;
 
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub(super) struct Frames {
     stalls: [Stall; STALL_THRESHOLDS_MS.len()],
     libwebrtc: FreezeDetector,
     w3c: FreezeDetector,
-    /// Found before the warm-up ended.
+    /// Counts at the end of the warm-up, for the two rules.
     before: (Freezes, Freezes),
 }
 
@@ -120,7 +120,7 @@ impl Frames {
         }
     }
 
-    /// Median and largest delay of the frames that became complete since this was last asked.
+    /// Median and largest delay of the frames that became complete since the last call.
     pub(super) fn delays_in_row(&mut self) -> Option<[f64; 2]> {
         self.delays_in_row.close([0.5, 1.0])
     }
@@ -137,7 +137,7 @@ impl Frames {
     }
 
     pub(super) fn finish(mut self) -> FrameMetrics {
-        // A gap that nothing ended is a stall too, as long as there was something to show.
+        // A gap that no frame ended is a stall too, as long as there was something to show.
         if let Some(last) = self.last_complete
             && self.last_sent > last
         {
@@ -183,7 +183,7 @@ impl Frames {
         }
     }
 
-    /// Takes off the front what is complete or will never be.
+    /// Removes from the front the frames that are complete or never will be.
     fn settle(&mut self, newest_complete: Option<u32>) {
         while let Some(front) = self.pending.front() {
             let behind = newest_complete.map_or(0, |newest| newest.saturating_sub(self.first));
@@ -204,7 +204,7 @@ impl Frames {
         self.lost += 1;
     }
 
-    /// Where a frame is among those under way; `None` when it has been settled.
+    /// The position of a frame among those under way; `None` if it has been removed.
     fn position(&self, frame: u32) -> Option<usize> {
         frame.checked_sub(self.first).map(|at| at as usize)
     }

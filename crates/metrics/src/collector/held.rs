@@ -1,4 +1,4 @@
-//! The integral over time of something that is sampled and holds until the next sample.
+//! The time integral of something that is sampled and keeps its value until the next sample.
 
 use sojourn_core::Time;
 

@@ -13,7 +13,7 @@ use crate::histogram::Histogram;
 use crate::outcome::{FlowAtLink, LinkCounts, LinkMetrics};
 use crate::series::{LinkSeries, StepDelay};
 
-/// What is touched for every packet comes first.
+/// The fields used for every packet come first.
 #[derive(Clone, Debug)]
 pub(super) struct LinkState {
     digest: Digest,
@@ -23,7 +23,7 @@ pub(super) struct LinkState {
     sojourn: Histogram,
 
     backlog_max: u32,
-    /// Part of the row in which the warm-up ended.
+    /// The largest backlog in the part before the end of the warm-up of the row in which it ended.
     backlog_max_before_warmup: u32,
     at_warmup: LinkCounts,
     at_row: LinkCounts,
@@ -36,7 +36,7 @@ pub(super) struct LinkState {
     queue_bytes: Histogram,
     backlog: Held,
     backlog_bytes: Held,
-    /// At the end of the warm-up, and last.
+    /// At the end of the warm-up, and at the last sample.
     medium: [Medium; 2],
 }
 
@@ -105,7 +105,7 @@ impl LinkState {
         }
     }
 
-    /// What the medium has carried so far, and could have.
+    /// What the medium has carried so far, and could have carried.
     pub(super) fn on_medium(&mut self, now: Time, sample: &QueueSample) {
         let medium = Medium { carried: sample.medium_bytes, could: sample.capacity_bytes };
         if now <= self.warmup {
@@ -114,7 +114,7 @@ impl LinkState {
         self.medium[1] = medium;
     }
 
-    /// From here on distributions count.
+    /// Distributions count from here on.
     pub(super) fn end_warmup(&mut self) {
         self.at_warmup = self.total;
         self.sojourn_at_row.0 = self.sojourn_at_row.0.wrapping_sub(self.sojourn.count());
@@ -151,7 +151,7 @@ impl LinkState {
         digest.total(self.total.drops());
     }
 
-    /// Part that was used of what the medium could have carried after the warm-up.
+    /// The share of the medium's capacity after the warm-up that was used.
     fn utilisation(&self) -> Option<f64> {
         let [before, after] = self.medium;
         let could = after.could? - before.could.unwrap_or(0.0);

@@ -1,9 +1,9 @@
 //! The observer that every run carries.
 //!
-//! What is done per packet is an index, an addition or two and at most one count in a histogram.
-//! Steps of the time series and the end of the warm-up are found by one comparison per event:
-//! counters run over the whole run and are remembered where the warm-up ends, histograms are
-//! emptied there. Memory is bounded by steps and flows, not by packets.
+//! Each packet costs an index, an addition or two and at most one count in a histogram. One
+//! comparison per event finds the steps of the time series and the end of the warm-up. Counters run
+//! over the whole run and are copied when the warm-up ends; histograms are emptied then. Memory is
+//! bounded by steps and flows, not by packets.
 
 mod digest;
 mod flow;
@@ -27,7 +27,7 @@ use crate::qoe::EmptyPath;
 use crate::series::{FlowSeries, LinkSeries, Series};
 use crate::stats;
 
-/// What there is to observe.
+/// What is to be observed.
 #[derive(Clone, Debug)]
 pub struct Shape {
     /// In the order of [`FlowId`].
@@ -35,7 +35,7 @@ pub struct Shape {
     /// In the order of [`Who::Port`].
     pub links: Vec<LinkShape>,
     pub duration: Span,
-    /// Distributions and rates are of the time after this.
+    /// Distributions and rates cover the time after this.
     pub warmup: Span,
     /// Between rows of the time series; zero for none.
     pub step: Span,
@@ -45,7 +45,7 @@ pub struct Shape {
 pub struct FlowShape {
     pub name: String,
     pub kind: FlowKind,
-    /// What its transfers would meet if nobody else were there; without it they have no slowdown.
+    /// The path of its transfers without other traffic; without it they have no slowdown.
     pub empty: Option<EmptyPath>,
     /// Bytes that it transfers over its only connection, if they are limited.
     pub transfer: Option<u64>,
@@ -222,7 +222,7 @@ impl Collector {
 }
 
 impl Observer for Collector {
-    /// Always inlined: who reports an event knows its kind, and nothing is left of the match.
+    /// Always inlined: the caller knows the kind of the event, so the compiler removes the match.
     #[inline(always)]
     fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
         if now >= self.tick {
@@ -284,7 +284,7 @@ impl Observer for Collector {
 fn totals(run: &RunMetrics, warmup: Time) -> Totals {
     let goodput = |flow: &FlowMetrics| flow.value("goodput_mbps").unwrap_or(0.0);
     let tcp = || run.flows.iter().filter(|flow| flow.kind.is_tcp());
-    // Transfers that come and go take what they want, so they are not among those compared.
+    // Flows of transfers that come and go take what they want, so they are not compared.
     let lasting: Vec<usize> =
         (0..run.flows.len()).filter(|at| run.flows[*at].kind == FlowKind::Tcp).collect();
     let shares: Vec<f64> = lasting.iter().map(|at| goodput(&run.flows[*at])).collect();

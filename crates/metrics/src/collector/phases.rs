@@ -16,7 +16,7 @@ pub(super) struct Phases {
 }
 
 impl Phases {
-    /// The first segment is sent; the first phase began then, whatever it turns out to be.
+    /// The first segment is sent; the first phase began then, whichever it is.
     #[cold]
     pub(super) fn start(&mut self, now: Time) {
         if !self.is_started {

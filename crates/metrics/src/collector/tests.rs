@@ -548,7 +548,7 @@ fn a_link_counts_waits_drops_and_marks() {
 #[test]
 fn utilisation_is_of_the_capacity_there_was() {
     let mut collector = tcp();
-    // The warm-up ends between the samples of two steps; whoever samples knows the exact totals.
+    // The warm-up ends between the samples of two steps; the observer gets the exact totals then.
     for (ms, medium_bytes, capacity_bytes) in
         [(100, 0, 1e6), (1900, 900_000, 2e6), (2000, 1_000_000, 4e6), (10_000, 4_000_000, 8e6)]
     {

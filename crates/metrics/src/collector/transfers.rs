@@ -13,7 +13,7 @@ use crate::qoe::EmptyPath;
 pub(super) struct Transfers {
     /// In the whole run.
     began: u64,
-    /// Bytes of those that have not ended, by when they began.
+    /// Sizes of the transfers that have not ended, by when they began.
     open: BTreeMap<Time, Vec<u64>>,
     opened: u64,
     refused: u64,
@@ -68,7 +68,7 @@ impl Transfers {
         }
     }
 
-    /// What began before does not count.
+    /// Transfers that began before do not count.
     pub(super) fn end_warmup(&mut self) {
         self.opened = 0;
         self.refused = 0;

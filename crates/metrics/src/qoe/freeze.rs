@@ -55,7 +55,7 @@ impl FreezeDetector {
         Self { rule, last: None, gaps: [0; WINDOW], known: 0, next: 0, sum: 0, found }
     }
 
-    /// A frame is shown at `now`; answers whether the wait for it was a freeze.
+    /// A frame is shown at `now`; returns whether the wait for it was a freeze.
     pub fn on_frame(&mut self, now: Time) -> bool {
         let Some(last) = self.last.replace(now) else { return false };
         let gap = now.since(last);
@@ -117,9 +117,9 @@ pub fn harmonic_fps(gaps: &[Span]) -> Option<f64> {
     (squares > 0.0).then(|| seconds().sum::<f64>() / squares)
 }
 
-/// Stall time beside others over stall time alone, which some papers call harm factor. It has no
-/// upper bound; [`stats::harm`](crate::stats::harm) is 1 − 1/ratio. `None` when there was no stall
-/// alone.
+/// Stall time with other flows over stall time without them, which some papers call harm factor. It
+/// has no upper bound; [`stats::harm`](crate::stats::harm) is 1 − 1/ratio. `None` if there was no
+/// stall without them.
 pub fn stall_ratio(alone: Span, beside: Span) -> Option<f64> {
     (!alone.is_zero()).then(|| beside.as_secs_f64() / alone.as_secs_f64())
 }

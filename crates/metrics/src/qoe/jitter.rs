@@ -39,8 +39,8 @@ pub fn jitter(packets: &[(Time, Time)]) -> Option<f64> {
 }
 
 /// Inter-packet delay variation, RFC 3393 and RFC 5481 section 4.1: the one-way delay of a packet
-/// less that of the packet before it, in nanoseconds. Lost packets (`None`) have no delay, and
-/// neither they nor their successors a variation.
+/// minus that of the packet before it, in nanoseconds. Lost packets (`None`) have no delay, so
+/// neither they nor their successors have a variation.
 pub fn ipdv(delays: &[Option<Span>]) -> Vec<i64> {
     delays
         .windows(2)
@@ -51,7 +51,7 @@ pub fn ipdv(delays: &[Option<Span>]) -> Vec<i64> {
         .collect()
 }
 
-/// Packet delay variation, RFC 5481 section 4.2: every delay less the least one.
+/// Packet delay variation, RFC 5481 section 4.2: every delay minus the smallest one.
 pub fn pdv(delays: &[Span]) -> Vec<Span> {
     let least = delays.iter().min().copied().unwrap_or_default();
     delays.iter().map(|delay| *delay - least).collect()

@@ -1,4 +1,4 @@
-//! How long a transfer would take with nothing in its way.
+//! How long a transfer would take without other traffic.
 
 use sojourn_core::{Rate, Span};
 

@@ -1,7 +1,7 @@
 //! Voice quality by the E-model, ITU-T G.107 (06/2015), narrow band.
 //!
-//! Every input is at its default but delay and loss, which is how flent's VoIP test uses it, so
-//! that numbers can be compared. Names are the Recommendation's.
+//! Every input except delay and loss is at its default. flent's VoIP test does the same, so numbers
+//! can be compared. Names are the Recommendation's.
 
 /// Mean opinion score, 1 to 4.5, of a call with this one-way delay (see [`voice_delay_ms`]) and
 /// this share of lost packets (0 to 1).
@@ -9,7 +9,7 @@ pub fn mos_g107(delay_ms: f64, loss_share: f64) -> f64 {
     mos_of_r(r_g107(delay_ms, loss_share))
 }
 
-/// The delay a call suffers from jitter too: mean one-way delay and twice the mean |IPDV|.
+/// The delay that a call effectively has with jitter: mean one-way delay and twice the mean |IPDV|.
 pub fn voice_delay_ms(mean_owd_ms: f64, mean_abs_ipdv_ms: f64) -> f64 {
     mean_owd_ms + 2.0 * mean_abs_ipdv_ms
 }
@@ -21,7 +21,7 @@ pub fn r_g107(delay_ms: f64, loss_share: f64) -> f64 {
 }
 
 /// Annex B: from R to a mean opinion score. Below R = 6.5 the Recommendation's cubic falls to 0.99,
-/// off the scale that begins at 1; there it is held at 1.
+/// off the scale that begins at 1; there the score is 1.
 pub fn mos_of_r(r: f64) -> f64 {
     if r < 0.0 {
         1.0

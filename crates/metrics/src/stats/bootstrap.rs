@@ -1,4 +1,4 @@
-//! Intervals of any statistic, without a distribution assumed.
+//! Intervals of any statistic, without assuming a distribution.
 
 use alloc::vec::Vec;
 
@@ -9,8 +9,8 @@ use super::student::Interval;
 
 /// The percentile bootstrap (Efron): the statistic of `resamples` samples drawn with replacement,
 /// cut at both ends to leave `confidence` in (0, 1). The same stream gives the same interval.
-/// `None` of nothing, without resamples, or when the statistic is `None` of the sample itself;
-/// resamples of which it is `None` are left out.
+/// `None` without values, without resamples, or if the statistic of the sample itself is `None`;
+/// resamples whose statistic is `None` are left out.
 pub fn bootstrap(
     values: &[f64],
     statistic: impl Fn(&[f64]) -> Option<f64>,

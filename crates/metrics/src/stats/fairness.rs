@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 /// Jain's index (Σx)²/(n·Σx²), from 1/n (one has all) to 1 (all have the same). `None` of nothing
 /// or when all are zero.
 ///
-/// Flows that want less than their part pull it down without anybody being unfair; see
+/// Flows that want less than their share lower it although nobody is unfair; see
 /// [`jain_normalised`].
 pub fn jain(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().sum();
@@ -14,9 +14,9 @@ pub fn jain(values: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
 }
 
-/// Jain's index of what each flow has over what it could ask for: its demand, or its max-min fair
-/// part of `capacity` when that is less. A demand without bound is infinite. `None` when no flow
-/// could ask for anything.
+/// Jain's index after dividing each flow's value by what it could ask for: its demand, or its
+/// max-min fair share of `capacity` if that is less. An unlimited demand is infinite. `None` if no
+/// flow could ask for anything.
 pub fn jain_normalised(flows: &[(f64, f64)], capacity: f64) -> Option<f64> {
     let fair = max_min(flows.iter().map(|(_, demand)| *demand).collect(), capacity);
     let parts: Vec<f64> = flows
@@ -36,7 +36,7 @@ pub fn min_max_ratio(values: &[f64]) -> Option<f64> {
     (largest > 0.0).then(|| least / largest)
 }
 
-/// Which way a quantity is better.
+/// Whether more or less of a quantity is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     /// Throughput, frame rate, opinion score.
@@ -60,7 +60,8 @@ pub fn harm(alone: f64, beside: f64, better: Better) -> f64 {
     if loss == 0.0 { 0.0 } else { loss / reference }
 }
 
-/// Max-min fair parts of `capacity`: nobody more than its demand, and what that leaves is shared.
+/// Max-min fair shares of `capacity`: no flow gets more than its demand, and the others share the
+/// rest.
 fn max_min(demands: Vec<f64>, capacity: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..demands.len()).collect();
     order.sort_by(|left, right| demands[*left].total_cmp(&demands[*right]));

@@ -1,4 +1,4 @@
-//! From numbers of several runs to what can be said about them.
+//! From numbers of several runs to statements about them.
 
 mod bootstrap;
 mod describe;

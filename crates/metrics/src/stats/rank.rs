@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 /// What the test found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MannWhitney {
-    /// Pairs in which the left value is larger; equal ones count a half.
+    /// Pairs in which the left value is larger; a pair of equal values counts as a half.
     pub u: f64,
     /// `u` over the number of pairs: the probability that a left value is larger (0.5 for none).
     pub effect: f64,
@@ -45,8 +45,8 @@ fn half_if_equal(left: f64, right: f64) -> f64 {
 
 /// Twice the share of the orders of m + n different values whose U is as far out as `u`, or 1.
 fn exact(m: usize, n: usize, u: usize) -> f64 {
-    // Orders by U are the coefficients of the Gaussian binomial: multiply by 1 − x^(n+i), divide
-    // by 1 − x^i.
+    // The numbers of orders by U are the coefficients of the Gaussian binomial: multiply by 1 −
+    // x^(n+i), divide by 1 − x^i.
     let mut orders = vec![0.0; m * n + 1];
     orders[0] = 1.0;
     for i in 1..=m {

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::describe::{mean, standard_deviation};
 
-/// An estimate and the bounds it lies between at some confidence.
+/// An estimate and the bounds of its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     pub estimate: f64,
@@ -23,8 +23,8 @@ impl Interval {
     }
 }
 
-/// The confidence interval of the mean at `confidence` in (0, 1), by Student's t. `None` of fewer
-/// than two values, which say nothing about their spread.
+/// The confidence interval of the mean at `confidence` in (0, 1), by Student's t. `None` for fewer
+/// than two values, because they show no spread.
 pub fn mean_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let deviation = standard_deviation(values)?;
     let estimate = mean(values)?;

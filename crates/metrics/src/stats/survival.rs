@@ -1,17 +1,18 @@
-//! What a sample says in which some have not ended yet.
+//! Quantiles of durations of which some have not ended.
 
 use crate::histogram::Distribution;
 
-/// The quantile `q` of how long something takes, of which `ended` is known and of which `open` has
-/// lasted so long already when watching stopped: the time by which the product-limit estimate of Kaplan
-/// and Meier (1958) says that a share of `q` has ended. `None` when it never says so, because too
-/// many are open. Samples of several runs are pooled by merging both distributions.
+/// The quantile `q` of how long something takes. `ended` has the known durations, and `open` how
+/// long the others had lasted when observation stopped. The quantile is the time by which, by
+/// Kaplan and Meier's product-limit estimate (1958), a share of `q` has ended; `None` if the
+/// estimate never reaches `q`, because too many are open. To pool samples of several runs, merge
+/// both distributions.
 pub fn kaplan_meier(ended: &Distribution, open: &Distribution, q: f64) -> Option<f64> {
     let mut at_risk = ended.count() + open.count();
     let mut left = 1.0;
     let mut censored = open.buckets().peekable();
     for (low, high, count) in ended.buckets() {
-        // Who stopped being watched at that very time was still there.
+        // An open one that lasted exactly as long still counts as present.
         while let Some((_, _, gone)) = censored.next_if(|(_, last, _)| *last < low) {
             at_risk -= gone;
         }
@@ -37,9 +38,9 @@ mod tests {
         histogram.distribution()
     }
 
-    /// Remission under 6-mercaptopurine, weeks, of Freireich et al. (1963), the standard example: the
-    /// estimate is 0.857 after week 6, 0.538 after week 22 and 0.448 after week 23, so the
-    /// median is 23. Of placebo everyone's is known, and the median is 8.
+    /// The standard example: remission under 6-mercaptopurine, in weeks, of Freireich et al.
+    /// (1963). The estimate is 0.857 after week 6, 0.538 after week 22 and 0.448 after week 23, so
+    /// the median is 23. For placebo all durations are known, and the median is 8.
     #[test]
     fn the_medians_are_those_of_the_textbook() {
         let ended = of(&[6, 6, 6, 7, 10, 13, 16, 22, 23]);
@@ -59,7 +60,7 @@ mod tests {
     }
 
     proptest! {
-        /// Half of those known have ended by the median of those, but of all only later.
+        /// Half of the ended ones have ended by their median, but half of all only later.
         #[test]
         fn what_has_not_ended_only_makes_it_longer(
             ended in prop::collection::vec(1u64..500, 1..60),
