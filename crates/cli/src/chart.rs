@@ -1,5 +1,5 @@
-//! An area made of characters. Each column covers a stretch of time and shows its least and its
-//! largest value, because in capacities the gaps are the finding.
+//! An area drawn with characters. Each column covers a stretch of time and shows its least and its
+//! largest value, because gaps in capacity matter most.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// With one value more.
+    /// Includes one more value.
     pub(crate) fn joined(range: Option<Self>, value: f64) -> Self {
         let Self { low, high } = range.unwrap_or(Self { low: value, high: value });
         Self { low: low.min(value), high: high.max(value) }
@@ -39,7 +39,7 @@ pub(crate) fn ranges(trace: &Trace, width: usize) -> Vec<Option<Range>> {
     columns
 }
 
-/// Columns that stand left of an area.
+/// Columns to the left of an area.
 pub(crate) const MARGIN: usize = 11;
 
 /// Several lines, from 0 to the largest value: solid up to the least of each stretch, shaded up to
@@ -66,7 +66,7 @@ pub(crate) fn area(stretches: &[Option<Range>], height: usize, unit: &str) -> St
     text
 }
 
-/// The line below an area.
+/// The line under an area.
 pub(crate) fn axis(width: usize, first: &str, last: &str) -> String {
     let room = width.saturating_sub(first.chars().count());
     format!("{:MARGIN$}{first}{last:>room$}\n", "")

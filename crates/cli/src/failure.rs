@@ -10,7 +10,7 @@ use sojourn_file::document::MAX_MISTAKES;
 use sojourn_study::results::ResultsError;
 use sojourn_study::runner::RunError;
 
-/// A command that did what it was asked for.
+/// The command did what it was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Fine,
@@ -27,14 +27,14 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-/// A command that could not do what it was asked for.
+/// The command could not do what it was asked for.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// What the user gave is wrong.
+    /// The input is wrong.
     Input(String),
-    /// This machine cannot: a full disk, no permission.
+    /// This machine can't: a full disk, no permission.
     Machine(String),
-    /// Nobody reads standard output any more.
+    /// Standard output was closed.
     ClosedPipe,
 }
 
@@ -52,7 +52,7 @@ impl Failure {
         Self::of_io(error, format!("{}: cannot be written: {error}", path.display()))
     }
 
-    /// Of the user or of the machine, as the error has it.
+    /// The user's or the machine's fault, depending on the error.
     fn of_io(error: &io::Error, problem: String) -> Self {
         match is_of_machine(error) {
             true => Self::Machine(problem),
@@ -60,7 +60,7 @@ impl Failure {
         }
     }
 
-    /// From an error of standard output.
+    /// For an error of standard output.
     pub(crate) fn stdout(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::ClosedPipe,
@@ -92,7 +92,7 @@ impl From<StudyError> for Failure {
     }
 }
 
-/// A line for each mistake of a study; the first bears no mark, since the caller has one.
+/// A line for each mistake of a study; the first line has no mark, because the caller prints one.
 pub(crate) fn told(error: &StudyError) -> String {
     let mut lines: Vec<String> = error.mistakes().map(ToString::to_string).collect();
     if lines.len() == MAX_MISTAKES {
@@ -133,7 +133,7 @@ impl From<RunError> for Failure {
     }
 }
 
-/// Whether it is no mistake in a path that the user gave.
+/// Whether it is something else than a mistake in a path that the user gave.
 fn is_of_machine(error: &io::Error) -> bool {
     !matches!(
         error.kind(),

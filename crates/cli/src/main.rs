@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     let output = Output { is_quiet: cli.quiet };
     match commands::execute(&cli.command, output) {
         Ok(outcome) => outcome.into(),
-        // Whoever read the output has seen enough.
+        // The reader of the output closed it because it has seen enough.
         Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(failure) => {
             output.error(&failure);

@@ -1,4 +1,4 @@
-//! Numbers as people read them in a terminal.
+//! Numbers as a terminal shows them.
 
 /// Three significant digits.
 pub(crate) fn number(value: f64) -> String {
@@ -14,7 +14,7 @@ pub(crate) fn number(value: f64) -> String {
 /// `4.31 ± 0.20 Mbit/s`.
 pub(crate) fn estimate(mean: f64, half_width: Option<f64>, unit: &str) -> String {
     let half = half_width.filter(|half| *half > 0.0 && half.is_finite()).unwrap_or(0.0);
-    // Two digits of the interval, but few more than the mean deserves.
+    // Two digits of the interval, but few more than the mean needs.
     let places = decimals(half, 2).min(decimals(mean.abs().max(half), 3) + 1);
     let shown = format!("{half:.places$}");
     let text = match shown.chars().any(|digit| ('1'..='9').contains(&digit)) {

@@ -1,4 +1,4 @@
-//! Data goes to standard output, and what is said about it to standard error.
+//! Data goes to standard output, messages to standard error.
 
 use std::fmt;
 use std::fs::File;
@@ -31,7 +31,7 @@ impl Output {
         self.data(&format!("{text}\n"))
     }
 
-    /// Says what is going on.
+    /// Prints a message.
     pub(crate) fn log(self, message: &dyn fmt::Display) {
         if !self.is_quiet {
             say(message);
@@ -42,18 +42,18 @@ impl Output {
         say(&format_args!("error: {message}"));
     }
 
-    /// Whether a bar can be drawn.
+    /// Whether a progress bar can be drawn.
     pub(crate) fn has_terminal(self) -> bool {
         !self.is_quiet && io::stderr().is_terminal()
     }
 }
 
-/// A closed standard error is no reason to fail.
+/// A closed standard error is ignored.
 fn say(message: &dyn fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "{message}");
 }
 
-/// Standard output, or a file that appears when everything is in it.
+/// Standard output, or a file that appears when it is complete.
 pub(crate) struct Sink {
     path: Option<PathBuf>,
     writer: BufWriter<Target>,
@@ -62,7 +62,7 @@ pub(crate) struct Sink {
 
 enum Target {
     Stdout(Stdout),
-    /// Under a temporary name.
+    /// The file under its temporary name.
     File(File),
 }
 
@@ -78,7 +78,7 @@ impl Sink {
         Ok(Self { path, writer: BufWriter::new(target), is_finished: false })
     }
 
-    /// Makes the file appear, if what wrote to it succeeded.
+    /// Renames the file to its final name, if writing it succeeded.
     pub(crate) fn finish(mut self, written: io::Result<()>) -> Result<(), Failure> {
         let finished = written.and_then(|()| self.writer.flush()).and_then(|()| {
             if let (Target::File(file), Some(path)) = (self.writer.get_ref(), &self.path) {
@@ -135,7 +135,7 @@ fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// `words` as a POSIX shell reads them.
+/// `words` quoted for a POSIX shell.
 pub(crate) fn shell_line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@%+".contains(c);
     let quoted = words.into_iter().map(|word| match !word.is_empty() && word.chars().all(plain) {

@@ -1,4 +1,4 @@
-//! How far the runs are: a bar on a terminal, else a line for each tenth.
+//! Progress of the runs: a bar on a terminal, otherwise a line for each tenth.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +10,7 @@ use crate::output::Output;
 pub(crate) struct Bar {
     output: Output,
     bar: Option<ProgressBar>,
-    /// Tenths that have been told.
+    /// Tenths that have been printed.
     told: AtomicUsize,
 }
 
@@ -27,7 +27,7 @@ impl Bar {
         Self { output, bar, told: AtomicUsize::new(0) }
     }
 
-    /// Told after every run, from any thread.
+    /// Called after every run, from any thread.
     pub(crate) fn show(&self, progress: Progress) {
         let ended = progress.done + progress.failed;
         let Some(bar) = &self.bar else {
@@ -35,7 +35,7 @@ impl Bar {
         };
         bar.set_length(progress.total as u64);
         if ended == progress.resumed {
-            // What an earlier start has done says nothing about the speed of this one.
+            // Runs of an earlier start say nothing about the speed of this one.
             bar.set_position(ended as u64);
             bar.reset_eta();
             bar.enable_steady_tick(std::time::Duration::from_millis(250));

@@ -17,7 +17,7 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// A head that begins with `>` is of a column of numbers, which stands at the right.
+    /// A column whose head begins with `>` has numbers and is aligned right.
     pub(crate) fn new<'a>(head: impl IntoIterator<Item = &'a str>) -> Self {
         let mut grid = Self::default();
         for name in head {
@@ -27,7 +27,7 @@ impl Grid {
         grid
     }
 
-    /// Of facts: names and values, without a head.
+    /// A table of facts: names and values, without a head.
     pub(crate) fn of_pairs() -> Self {
         Self { head: Vec::new(), is_right: vec![false, false], rows: Vec::new() }
     }
@@ -36,7 +36,7 @@ impl Grid {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// The text, with the last column folded where the terminal ends, if there is one.
+    /// The text; if there is a terminal, the last column is folded at its width.
     pub(crate) fn fitted(&self) -> String {
         let terminal = terminal_size::terminal_size_of(std::io::stdout());
         self.folded(terminal.map_or(usize::MAX, |(width, _)| usize::from(width.0)))
@@ -52,7 +52,7 @@ impl Grid {
         };
         let widths: Vec<usize> = (0..columns).map(widest).collect();
         let before: usize = widths.iter().rev().skip(1).map(|width| width + GAP.len()).sum();
-        // What is narrower is better left to the terminal.
+        // Narrower columns are left for the terminal to break.
         let room = width.saturating_sub(before).max(NARROWEST);
         for row in all() {
             let mut line = String::new();
@@ -85,7 +85,7 @@ impl fmt::Display for Grid {
 const GAP: &str = "  ";
 const NARROWEST: usize = 30;
 
-/// Breaks between words; lines after the first are indented.
+/// Breaks lines between words and indents lines after the first.
 fn fold(text: &str, width: usize, indent: usize) -> String {
     let mut folded = String::new();
     let mut length = 0;
@@ -131,7 +131,7 @@ impl Records {
         Value::Array(self.rows.iter().map(object).collect())
     }
 
-    /// With a head, as RFC 4180 has it but for the line ends.
+    /// With a head, as in RFC 4180 except for the line ends.
     pub(crate) fn csv(&self) -> String {
         let mut text = String::new();
         let mut line = |cells: &mut dyn Iterator<Item = String>| {
@@ -172,7 +172,7 @@ pub(crate) fn print_facts(output: Output, format: Format, facts: &[Fact]) -> Res
     }
 }
 
-/// A value with a name for people and a key, with its unit, for programs.
+/// A value with a name for people, and a key with the unit for programs.
 #[derive(Clone, Debug)]
 pub(crate) struct Fact {
     name: String,
@@ -186,19 +186,19 @@ impl Fact {
         Self { name: name.to_owned(), text: text.into(), key: key.to_owned(), value }
     }
 
-    /// What is for programs alone, because people read it elsewhere.
+    /// A value for programs only, because people read it elsewhere.
     pub(crate) fn hidden(key: &str, value: Value) -> Self {
         Self::new("", "", key, value)
     }
 
-    /// What reads the same to people and programs.
+    /// A value that is the same for people and programs.
     pub(crate) fn plain(name: &str, value: Value) -> Self {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         Self::new(name, text, &name.replace(' ', "_"), value)
     }
 }
 
-/// Prints the same as text, JSON or CSV.
+/// Prints the values as text, JSON or CSV.
 pub(crate) fn print(
     output: Output,
     format: Format,

@@ -1,4 +1,4 @@
-//! Studies: what a study file asks is run, measured, kept and judged.
+//! Studies: their runs are run, measured and kept, and their claims checked.
 //!
 //! | module | what |
 //! |---|---|

@@ -37,7 +37,7 @@ pub fn columns() -> Vec<MetricColumn> {
 /// A metric of a kind of row, by its name with or without the unit: `goodput`, `rtt_p50_ms`.
 ///
 /// # Errors
-/// No such metric, or several; names those that are like it.
+/// No such metric, or several; names similar ones.
 pub fn find(name: &str, kinds: &[Kind]) -> Result<&'static Metric, SpecError> {
     let of_kinds = || METRICS.iter().filter(|metric| kinds.contains(&kind_of(metric.scope)));
     if let Some(metric) = of_kinds().find(|metric| metric.name == name) {
@@ -52,7 +52,7 @@ pub fn find(name: &str, kinds: &[Kind]) -> Result<&'static Metric, SpecError> {
             let likely: Vec<&str> =
                 of_kinds().map(|metric| metric.name).filter(|other| is_like(name, other)).collect();
             let error = error.near(name, all());
-            // The whole table would bury the message.
+            // A list of the whole table would hide the message.
             Err(match likely.is_empty() {
                 true => error.allow(["the metrics in docs/study.md"]),
                 false => error.allow(likely),
@@ -68,12 +68,12 @@ pub fn short(name: &str) -> &str {
     SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 
-/// They begin with the same word.
+/// Whether they begin with the same word.
 fn is_like(name: &str, other: &str) -> bool {
     name.split('_').next() == other.split('_').next()
 }
 
-/// How the flows of a group make one number.
+/// How the values of a group's flows become one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
     /// Amounts: rates, packets, bytes, shares of the whole.

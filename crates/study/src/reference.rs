@@ -11,7 +11,7 @@ use sojourn_metrics::METRICS;
 use crate::metrics::{Pooling, kind_of};
 use sojourn_file::spec::{AppKind, StudySpec};
 
-/// What stands between the marks of the page.
+/// The marks of the page; the generated part is between them.
 pub const BEGIN: &str = "<!-- generated: begin -->";
 pub const END: &str = "<!-- generated: end -->";
 
@@ -52,11 +52,11 @@ pub fn renewed(page: &str) -> Option<String> {
     Some(format!("{before}{BEGIN}\n\n{}{END}{after}", markdown()))
 }
 
-/// `page` of a model with its tables of parameters renewed. A table stands between
-/// `<!-- parameters of NAME -->` and `<!-- parameters: end -->`.
+/// `page` of a model with its tables of parameters renewed. A table is between `<!-- parameters of
+/// NAME -->` and `<!-- parameters: end -->`.
 ///
 /// # Errors
-/// Names a mark without its end, or of something that has no parameters.
+/// Names a mark without its end, or a mark of something that has no parameters.
 pub fn with_parameters(page: &str) -> Result<String, String> {
     const MARK: &str = "<!-- parameters of ";
     const MARK_END: &str = "<!-- parameters: end -->";
@@ -259,7 +259,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A bar would end the cell.
+/// A vertical bar would end the cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

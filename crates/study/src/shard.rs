@@ -1,12 +1,12 @@
-//! A part of a study's runs, for a machine of its own.
+//! A part of a study's runs, for one machine.
 
 use std::fmt;
 use std::str::FromStr;
 
 use sojourn_core::SpecError;
 
-/// Shard `number` of `count`, counted from 1. Runs go round in turn, so that every shard has its
-/// part of every scenario.
+/// Shard `number` of `count`, counted from 1. Runs are dealt out in turn, so that every shard has
+/// some of every scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     number: u32,
@@ -14,7 +14,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Everything.
+    /// The only shard, with all runs.
     pub const WHOLE: Self = Self { number: 1, count: 1 };
 
     /// `None` unless `number` is one of `count`.

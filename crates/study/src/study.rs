@@ -1,4 +1,4 @@
-//! A study, read and checked: everything that can be wrong has been found.
+//! A study, read and checked: every mistake has been found.
 
 mod mistakes;
 #[cfg(test)]
@@ -21,7 +21,7 @@ use crate::digest::Digest;
 use crate::metrics;
 use crate::results::{Axis, Kind, Numbers, Plan, PlannedRun, PlannedScenario, View, Where};
 
-/// A question with everything that is needed to answer it.
+/// A question and everything that is needed to answer it.
 #[derive(Clone, Debug)]
 pub struct Study {
     pub title: String,
@@ -38,7 +38,7 @@ pub struct Study {
     pub seeds: Vec<u64>,
     pub views: Vec<View>,
     pub claims: Vec<Claim>,
-    /// The study as a file of its own, with what was changed.
+    /// The study as one file, with the changes.
     text: String,
 }
 
@@ -46,13 +46,13 @@ impl Study {
     /// Reads a study: a file, or a folder with a `study.toml`.
     ///
     /// # Errors
-    /// Whatever is wrong with it, all at once as far as it can be told; nothing is left for the runs
+    /// What is wrong with it, as many mistakes at once as can be found; none is left for the runs
     /// to find.
     pub fn load(path: &Path, overrides: &Overrides) -> Result<Self, StudyError> {
         Self::load_with(&Registry::default(), path, overrides)
     }
 
-    /// Reads a study that may name what `registry` has beside what is built in.
+    /// Reads a study that may name the kinds in `registry`, beside the built-in ones.
     ///
     /// # Errors
     /// As [`Study::load`].
@@ -66,7 +66,7 @@ impl Study {
         Self::of(document, registry, file, overrides)
     }
 
-    /// Reads a study that stands in no file; relative paths in it start from `folder`.
+    /// Reads a study that is in no file; relative paths in it start from `folder`.
     ///
     /// # Errors
     /// As [`Study::load`].
@@ -80,7 +80,7 @@ impl Study {
         Self::of(document, &Registry::default(), PathBuf::from(name), overrides)
     }
 
-    /// What is no mistake, but seldom meant, and how many scenarios it is said of.
+    /// What is no mistake, but seldom intended, and how many scenarios it concerns.
     pub fn notices(&self) -> Vec<(&str, usize)> {
         let mut notices: Vec<(&str, usize)> = Vec::new();
         for notice in self.scenarios.iter().flat_map(|scenario| &scenario.notices) {
@@ -119,28 +119,28 @@ impl Study {
                 plan.runs.push(run);
             }
         }
-        // Factors are part of it because results are named by them.
+        // Factors are included, because results are named by them.
         let ids: Vec<&str> = plan.runs.iter().map(|run| &run.id[..]).collect();
         let factors: Vec<_> =
             plan.factors.iter().map(|factor| (&factor.name, &factor.values)).collect();
-        // Texts, numbers and lists of them: they print.
+        // Texts, numbers and lists of them, so printing can't fail.
         let named = serde_json::to_string(&(ids, factors, &plan.seeds)).unwrap_or_default();
         plan.digest = Digest::of(named.as_bytes()).to_string();
         plan
     }
 
-    /// Where the random streams of a run begin. It does not depend on the scenario, so that under
-    /// one seed all scenarios meet the same chances.
+    /// The root of a run's random streams. It does not depend on the scenario, so under one seed
+    /// all scenarios draw the same numbers.
     pub fn address(&self, seed: u64) -> StreamAddress {
         StreamAddress { seed: self.study_seed, run: seed }
     }
 
-    /// The study as a file of its own, with what was changed from outside.
+    /// The study as one file, with the changes from outside.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The claims of a study whose plan is known already, such as that of a result folder.
+    /// The claims of a study whose plan is already known, such as that of a result folder.
     ///
     /// # Errors
     /// The text is no study, or its claims do not fit the plan.
@@ -152,7 +152,7 @@ impl Study {
             })?,
             None => Vec::new(),
         };
-        // What was set at that time may have taken away values that claims speak of.
+        // The changes of that time may have removed values that claims name.
         let overridden = factors::overridden(&document);
         let is_overridden = |factor: usize| overridden.contains(&plan.factors[factor].name);
         claims(&specs, &document, Names { plan, is_overridden: &is_overridden })
@@ -195,7 +195,7 @@ impl Study {
     }
 }
 
-/// What the plan tells of a scenario.
+/// What the plan keeps of a scenario.
 fn planned(scenario: &StudyScenario) -> PlannedScenario {
     PlannedScenario {
         factors: scenario.factors.clone(),
@@ -209,18 +209,18 @@ fn planned(scenario: &StudyScenario) -> PlannedScenario {
     }
 }
 
-/// The version of everything that decides what a run's packets do.
+/// The version of everything that determines a run's packets.
 pub fn model_version() -> String {
     format!("{}-{}", env!("CARGO_PKG_VERSION"), sojourn_sim::MODEL_VERSION)
 }
 
-/// Names a run: what it is, not where it stands in the study.
+/// The name of a run, which depends on its content and not on its position in the study.
 pub fn run_id(canonical: &str, study_seed: u64, seed: u64, model: &str) -> Digest {
     let text = format!("sojourn run\n{model}\n{study_seed} {seed}\n{canonical}");
     Digest::of(text.as_bytes())
 }
 
-/// What stands under `key` was read as a [`sojourn_file::spec::Selection`]; here its factors are found.
+/// Finds the factors of what `key` holds, which was read as a [`sojourn_file::spec::Selection`].
 fn selection(key: &str, document: &Document, names: Names<'_>) -> Result<Vec<Where>, StudyError> {
     let Some(Value::Table(table)) = document.node(key).map(|node| &node.value) else {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! Folders for tests, gone when the test is.
+//! Folders for tests, which are removed when the test ends.
 
 use std::path::PathBuf;
 

@@ -11,7 +11,7 @@ pub(super) fn failing(report: &ClaimReport) -> usize {
     report.claims.iter().filter(|claim| claim.verdict == Verdict::Fails).count()
 }
 
-/// Nothing when there are no claims.
+/// Empty if there are no claims.
 pub(super) fn text(report: &ClaimReport) -> String {
     if report.claims.is_empty() {
         return String::new();
@@ -24,7 +24,7 @@ pub(super) fn text(report: &ClaimReport) -> String {
     format!("{}\n{}\n", grid.fitted(), summary(report))
 }
 
-/// A row for each check; a claim without any has one of its own.
+/// A row for each check; a claim without checks has one row.
 pub(super) fn records(report: &ClaimReport) -> Records {
     let mut records = Records::new([
         "claim",
@@ -107,7 +107,7 @@ fn row(claim: &ClaimResult) -> [String; 7] {
     [mark.to_owned(), claim.id.clone(), bounds, measured, claimed, off, claim.text.clone()]
 }
 
-/// The check that a claim fails by most, or its first.
+/// The check by which a claim fails most, or its first.
 fn decisive(claim: &ClaimResult) -> Option<&Check> {
     let share = |check: &Check| {
         check.miss.as_ref().map_or(-1.0, |miss| miss.share.unwrap_or(f64::INFINITY))
@@ -120,7 +120,7 @@ fn measured(check: &Check) -> String {
     check.value.as_ref().map_or_else(String::new, shown)
 }
 
-/// What the left side had to be, with the measured value of a right side that is none itself.
+/// The bound of the left side, with the measured value of the right side if that is no constant.
 fn claimed(check: &Check) -> String {
     match (&check.bound, check.wanted.split_once(' ')) {
         (Some(bound), Some((relation, _))) => format!("{relation} {}", shown(bound)),

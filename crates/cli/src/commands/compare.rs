@@ -1,4 +1,4 @@
-//! `sojourn compare`: what became worse between two result folders.
+//! `sojourn compare`: what became worse from one result folder to another.
 
 use serde_json::json;
 use sojourn_report::compare::{self, Change, Judgement};

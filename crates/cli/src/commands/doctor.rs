@@ -77,7 +77,7 @@ fn build() -> Vec<Fact> {
     ]
 }
 
-/// A run whose digest is the same on every machine that has these models.
+/// A run whose digest is the same on every machine with these models.
 fn trial() -> Result<Vec<Fact>, Failure> {
     let study = Study::parse("trial", TEMPLATE, Path::new(""), &Overrides::default())?;
     let Some(first) = study.scenarios.first() else { return Ok(Vec::new()) };

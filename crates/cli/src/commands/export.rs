@@ -50,7 +50,7 @@ pub(super) fn export(args: &ExportArgs, output: Output) -> Result<(), Failure> {
     }
 }
 
-/// Writes the packets of every run that has a result into its folder.
+/// Writes the packets of every run that has a result into the folder.
 pub(super) fn all_packets(
     study: &Study,
     plan: &Plan,

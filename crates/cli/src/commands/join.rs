@@ -1,4 +1,4 @@
-//! `sojourn join`: the result folders of shards become one.
+//! `sojourn join`: joins the result folders of shards into one.
 
 use sojourn_study::runner::{self, Shard};
 

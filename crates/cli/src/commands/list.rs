@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::table::{Grid, Records};
 
-/// Where shipped studies are, from the folder in which the command is run.
+/// Where shipped studies are, relative to the folder in which the command is run.
 const STUDIES: &str = "studies";
 
 pub(super) fn list(args: &ListArgs, output: Output) -> Result<(), Failure> {
@@ -61,7 +61,7 @@ pub(super) fn list(args: &ListArgs, output: Output) -> Result<(), Failure> {
     }
 }
 
-/// What can be asked for: a heading, or `link` for the three that a link has.
+/// What a user can ask for: a heading, or `link` for the three headings of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Listed {
     One(Heading),
@@ -69,7 +69,7 @@ enum Listed {
 }
 
 impl Listed {
-    /// By the word of a heading, its plural, or what the field calls it.
+    /// By the word of a heading, its plural, or an everyday word for it.
     fn of(word: &str) -> Option<Self> {
         const OTHERS: [(&str, Listed); 16] = [
             ("link", Listed::Link),
@@ -143,7 +143,7 @@ impl Heading {
         Self::Study,
     ];
 
-    /// What it is asked for by.
+    /// The word with which users ask for it.
     const fn word(self) -> &'static str {
         match self {
             Self::Cca => "cca",
@@ -213,7 +213,7 @@ impl Heading {
     }
 }
 
-/// The words by which kinds can be asked for.
+/// The words with which users ask for kinds.
 fn kinds() -> impl Iterator<Item = &'static str> {
     Heading::ALL.into_iter().map(Heading::word)
 }
@@ -236,7 +236,7 @@ struct Entry {
     kind: &'static str,
     name: String,
     doc: String,
-    /// Beside name and documentation, by name.
+    /// What a search sees besides name and documentation, by name.
     facts: Vec<(&'static str, Value)>,
     params: Vec<Parameter>,
 }
@@ -249,7 +249,7 @@ struct Parameter {
     doc: String,
 }
 
-/// What people call things, and the words of names that mean them.
+/// Everyday words, and the words of names that mean the same.
 const CALLED: [(&[&str], &[&str]); 14] = [
     (
         &["latency", "delay", "lag", "bufferbloat"],
@@ -270,11 +270,11 @@ const CALLED: [(&[&str], &[&str]); 14] = [
     (&["voice", "voip", "call", "quality", "qoe"], &["mos", "ping", "pdv"]),
 ];
 
-/// Whether an entry is one that was asked for.
+/// Whether an entry is one that the user asked for.
 type IsMeant<'a> = &'a dyn Fn(&Entry) -> bool;
 
-/// Leaves the entries of that name; else those whose names have that word, or one that means the
-/// same; else those whose description has it.
+/// Keeps the entries of that name; if there are none, those whose names contain that word or one
+/// that means the same; if there are none, those whose description contains it.
 fn select(sections: &mut Vec<Section>, name: &str, of_any_kind: bool) -> Result<Shown, Failure> {
     let names: Vec<String> =
         sections.iter().flat_map(|section| &section.entries).map(|e| e.name.clone()).collect();
@@ -316,15 +316,15 @@ fn select(sections: &mut Vec<Section>, name: &str, of_any_kind: bool) -> Result<
     Ok(shown)
 }
 
-/// A line for each heading: the word that lists it, how many there are, and what they are called.
+/// A line for each heading: the word that lists it, how many entries it has, and their names.
 fn summary(sections: &[Section]) -> String {
-    /// Names of what is longer are no summary.
+    /// Longer lists of names are no summary.
     const MOST: usize = 30;
     let mut grid = Grid::new(["kind", ">how many", "are"]);
     for section in sections.iter().filter(|section| !section.entries.is_empty()) {
         let mut names = section.entries.iter().map(|entry| entry.name.clone()).collect::<Vec<_>>();
         if names.len() > MOST {
-            // Of a family of names, its first word.
+            // For a family of names, its first word.
             names.iter_mut().for_each(|name| {
                 let end = name.find('_').unwrap_or(name.len());
                 name.truncate(end);
@@ -346,7 +346,7 @@ fn summary(sections: &[Section]) -> String {
     )
 }
 
-/// Keys of an application with what the schema says of them.
+/// The keys of an application, with their descriptions from the schema.
 fn applications() -> Vec<Entry> {
     let schema: Value = serde_json::from_str(&sojourn_file::schema::json()).unwrap_or_default();
     let keys = &schema["$defs"]["FlowSpec"]["properties"];
@@ -507,7 +507,7 @@ impl Section {
     }
 }
 
-/// A row for each parameter; one for what has none.
+/// A row for each parameter; one row for an entry that has none.
 fn records(sections: &[Section]) -> Records {
     let mut records = Records::new([
         "kind",

@@ -49,7 +49,7 @@ pub(crate) fn execute(command: &Command, output: Output) -> Result<Outcome, Fail
     Ok(Outcome::Fine)
 }
 
-/// Opens a result folder, and says so when nothing can be said of its soundness.
+/// Opens a result folder, and warns if damage to it would not be noticed.
 fn open(folder: &Path, output: Output) -> Result<Results, Failure> {
     let results = Folder::open(folder)?;
     if !results.has_checksums() {

@@ -28,7 +28,7 @@ pub(super) fn model(args: &ModelArgs, output: Output) -> Result<(), Failure> {
     }
 }
 
-/// Columns of words, then columns of numbers with so many decimals.
+/// Columns of words, then columns of numbers with this many decimals.
 struct Table {
     words: Vec<&'static str>,
     numbers: Vec<(&'static str, usize)>,
@@ -72,7 +72,7 @@ impl Table {
 /// Payload of the published tables, in octets.
 const PAYLOAD: u32 = 1500;
 
-/// Bianchi's saturation throughput, bystanders waiting for DIFS or EIFS after a collision.
+/// Bianchi's saturation throughput, with bystanders that wait for DIFS or EIFS after a collision.
 fn saturation() -> Table {
     let mut table = Table::new(
         &["mode"],

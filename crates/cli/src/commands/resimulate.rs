@@ -1,4 +1,4 @@
-//! A run of a result folder, simulated once more with another observer.
+//! Simulates a run of a result folder again with another observer.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// The study of a result folder, as it was run.
 pub(super) fn study_of(results: &Results) -> Result<Study, Failure> {
     let name = results.folder.join("study.toml");
-    // Relative paths start where they did in the original.
+    // Relative paths start from the folder of the original.
     let folder = Path::new(&results.plan.path).parent().unwrap_or(Path::new(""));
     let name = name.display().to_string();
     let study = Study::parse(&name, &results.study, folder, &Overrides::default())?;
@@ -25,7 +25,7 @@ pub(super) fn study_of(results: &Results) -> Result<Study, Failure> {
     }
 }
 
-/// Simulates a run for `observer`, and makes sure that it is the run whose `digest` is known.
+/// Simulates a run for `observer`, and checks that it is the run with the known `digest`.
 pub(super) fn resimulate(
     study: &Study,
     plan: &Plan,

@@ -41,7 +41,7 @@ pub(super) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     finish(&plan, &summary, !args.no_report, args.format, output)
 }
 
-/// What is said and written when runs have ended or were joined.
+/// What is printed and written when runs have ended or were joined.
 pub(super) fn finish(
     plan: &Plan,
     summary: &Summary,
@@ -216,7 +216,7 @@ pub(super) fn amount(plan: &Plan) -> String {
     )
 }
 
-/// Named after the study and what is run of it, so that what differs does not meet.
+/// A name made of the study and what is run of it, so that different results get different folders.
 pub(super) fn default_folder(plan: &Plan, shard: Shard) -> PathBuf {
     let digest = plan.digest.get(..8).unwrap_or(&plan.digest);
     let shard = match shard.is_whole() {
@@ -226,7 +226,7 @@ pub(super) fn default_folder(plan: &Plan, shard: Shard) -> PathBuf {
     Path::new("results").join(format!("{}-{digest}{shard}", study_name(Path::new(&plan.path))))
 }
 
-/// The folder's name for a `study.toml`, else that of the file.
+/// The folder's name for a `study.toml`, otherwise that of the file.
 fn study_name(path: &Path) -> String {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let named = match absolute.file_name() {

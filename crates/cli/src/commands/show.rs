@@ -13,7 +13,7 @@ use crate::number::{estimate, number};
 use crate::output::Output;
 use crate::table::{Grid, Records, print};
 
-/// Shown of flows where nothing else was asked for and there is something to show.
+/// The metrics that are shown of flows by default, as far as they have values.
 const FLOW_METRICS: [&str; 8] = [
     "goodput_mbps",
     "share",
@@ -24,10 +24,10 @@ const FLOW_METRICS: [&str; 8] = [
     "cwnd_p50_pkts",
     "retransmits",
 ];
-/// The same of queues.
+/// The same for queues.
 const QUEUE_METRICS: [&str; 5] =
     ["utilisation", "sojourn_p50_ms", "sojourn_p95_ms", "queue_max_pkts", "dropped_packets"];
-/// Of a plot over time, unless the terminal is narrower.
+/// The width of a plot over time, unless the terminal is narrower.
 const PLOT_WIDTH: usize = 100;
 const PLOT_HEIGHT: usize = 10;
 
@@ -107,7 +107,7 @@ fn show_run(
     }
 }
 
-/// Of the metrics that were asked for: means over seeds, of every scenario's flows and queues.
+/// Means over seeds of the metrics that were asked for, for every scenario's flows and queues.
 fn means(results: &Results, asked: &[String]) -> Result<String, Failure> {
     let mut tables = Vec::new();
     for kind in Kind::ALL {
@@ -126,7 +126,7 @@ fn means(results: &Results, asked: &[String]) -> Result<String, Failure> {
     }
 }
 
-/// A line for each scenario and flow group or queue; empty when there is nothing to show.
+/// A line for each scenario and flow group or queue; empty if there is nothing to show.
 fn means_of(results: &Results, kind: Kind, metrics: &[String]) -> String {
     let plan = &results.plan;
     let mut lines: Vec<(u32, &str, Vec<Vec<f64>>)> = Vec::new();
@@ -274,7 +274,7 @@ fn series_json(series: &Series) -> Value {
     object
 }
 
-/// Whole names of the metrics that were asked for.
+/// The full names of the metrics that were asked for.
 fn asked(names: &[String]) -> Result<Vec<String>, Failure> {
     let find = |name: &String| {
         let metric = metrics::find(name, &Kind::ALL);

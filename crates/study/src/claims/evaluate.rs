@@ -14,7 +14,7 @@ use crate::results::{
 
 const CONFIDENCE: f64 = 0.95;
 
-/// Checks every claim in every scenario that it speaks of.
+/// Checks every claim in every scenario that it covers.
 pub fn check(claims: &[Claim], plan: &Plan, table: &Table) -> ClaimReport {
     let results = Results::new(plan, table);
     ClaimReport { claims: claims.iter().map(|claim| results.claim(claim)).collect() }
@@ -27,8 +27,8 @@ struct Results<'a> {
     runs: Vec<Vec<(u64, u32)>>,
 }
 
-/// What the values that a check was computed from leave out, by metric and what it is of: how many
-/// samples or flows have a value, and of how many, over all seeds.
+/// How many samples or flows the values of a check have, and how many they would have if none were
+/// missing, over all seeds; by metric and by what the metric is measured on.
 #[derive(Default)]
 struct Coverage(BTreeMap<(&'static str, String), Covered>);
 
@@ -36,7 +36,7 @@ struct Coverage(BTreeMap<(&'static str, String), Covered>);
 struct Covered {
     known: f64,
     all: f64,
-    /// Flows without the metric, rather than samples without a value.
+    /// Flows lack the metric, rather than samples a value.
     of_flows: bool,
 }
 
@@ -56,7 +56,7 @@ impl Coverage {
         sum.of_flows = covered.of_flows;
     }
 
-    /// Says which values speak of a part only; `None` when all are whole.
+    /// Names the values that lack samples; `None` if none does.
     fn note(&self) -> Option<String> {
         let parts: Vec<String> = self
             .0
@@ -73,7 +73,7 @@ impl Coverage {
     }
 }
 
-/// Why a value is not there.
+/// Why there is no value.
 #[derive(Clone, Debug, PartialEq)]
 enum Absent {
     Run,
@@ -129,8 +129,8 @@ impl<'a> Results<'a> {
         result
     }
 
-    /// A check for each scenario; scenarios that differ only in factors which the expression sets
-    /// itself are one.
+    /// A check for each scenario; scenarios that differ only in factors that the expression itself
+    /// sets have one check together.
     fn expectation(&self, expectation: &Expectation, scenarios: &[u32]) -> Vec<Check> {
         let values = expectation.values();
         let is_set =
@@ -195,10 +195,10 @@ impl<'a> Results<'a> {
                 (relation.holds(value, bound), bound)
             }
         };
-        // A ratio of nothing to nothing.
+        // The ratio of nothing to nothing.
         if !value.is_finite() || !nearest.is_finite() {
             let reason = Some("a quantity was divided by zero".into());
-            // No number says what came of it.
+            // No number describes the outcome.
             return Check { reason, value: None, bound: None, ..check };
         }
         check.verdict = if holds { Verdict::Holds } else { Verdict::Fails };
@@ -303,8 +303,8 @@ impl<'a> Results<'a> {
             })
     }
 
-    /// How many samples, or else flows, a value is of, and of how many; `None` where the metric does not
-    /// lack any that are known of.
+    /// How many samples, or else flows, a value has, and of how many; `None` if the metric lacks
+    /// none that are known.
     fn covered(&self, value: &Value, rows: &[&Row], found: usize) -> Option<Covered> {
         let sum = |column: &str| {
             let counts: Vec<f64> =
@@ -324,7 +324,7 @@ impl<'a> Results<'a> {
         })
     }
 
-    /// What a factor is where a value is taken from, if the value says so, itself or by a factor that
+    /// The value of a factor in the scenario that `value` names, if it names the factor or one that
     /// changes together with it.
     fn chosen<'b>(&'b self, value: &'b Value, factor: usize) -> Option<&'b str> {
         let itself = value.elsewhere.iter().find(|(set, _)| *set == factor);
@@ -334,7 +334,7 @@ impl<'a> Results<'a> {
         })
     }
 
-    /// The scenario that a value is taken from.
+    /// The scenario from which a value is taken.
     fn elsewhere(&self, value: &Value, scenario: u32) -> Result<u32, Absent> {
         if value.elsewhere.is_empty() {
             return Ok(scenario);
@@ -369,7 +369,7 @@ impl Relation {
 }
 
 impl Pool {
-    /// `None` of nothing.
+    /// `None` without values.
     fn of(self, values: &[f64]) -> Option<f64> {
         match self {
             Self::Sum => (!values.is_empty()).then(|| values.iter().sum()),
@@ -414,7 +414,7 @@ fn wanted(test: &Test, unit: Unit) -> String {
     }
 }
 
-/// Takes off what the way through seconds and bits has added to a written number.
+/// Removes the rounding error that converting a written number to seconds and bits has added.
 fn round(number: f64) -> f64 {
     format!("{number:.9e}").parse().unwrap_or(number)
 }

@@ -1,8 +1,8 @@
 //! Claims: sentences with bounds over metrics, which hold, fail, or cannot be tested.
 //!
 //! An expression such as `goodput(cubic) in 6..8 Mbps` is checked in every scenario that the
-//! claim's `where` selects. In each, its sides are computed for every seed; what is compared are
-//! the means over seeds.
+//! claim's `where` selects. In each, its sides are computed for every seed and their means over
+//! seeds are compared.
 
 mod evaluate;
 mod resolve;

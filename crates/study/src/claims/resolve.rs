@@ -1,5 +1,5 @@
-//! From an expression as written to one that can be computed: metrics, flows, queues and factors
-//! are found, and dimensions agree.
+//! Prepares an expression to be computed: metrics, flows, queues and factors are looked up, and
+//! dimensions must agree.
 
 use sojourn_core::SpecError;
 
@@ -14,7 +14,7 @@ pub struct Expectation {
     pub text: String,
     pub(super) left: Term,
     pub(super) test: Test,
-    /// In which values are shown.
+    /// The unit in which values are shown.
     pub(super) unit: Unit,
 }
 
@@ -44,22 +44,22 @@ pub(super) enum Term {
 #[derive(Clone, Debug)]
 pub(super) struct Value {
     pub(super) metric: &'static str,
-    /// Takes the column to seconds, bits and plain numbers.
+    /// Converts the column to seconds, bits and plain numbers.
     pub(super) scale: f64,
     pub(super) kind: Kind,
     /// Flow, group or queue; empty for the run as a whole.
     pub(super) of: String,
     pub(super) pool: Pool,
-    /// Positions of factors, and the values they have instead.
+    /// Positions of factors, and the values that they have in that scenario.
     pub(super) elsewhere: Vec<(usize, String)>,
 }
 
-/// What claims are checked against.
+/// The names that claims may use.
 #[derive(Clone, Copy)]
 pub struct Names<'a> {
     pub plan: &'a Plan,
-    /// Whether a factor's values were replaced from outside; then the study may speak of values
-    /// that are gone.
+    /// Whether the command line replaced a factor's values; then the study may name values that are
+    /// no longer there.
     pub is_overridden: &'a dyn Fn(usize) -> bool,
 }
 
@@ -123,9 +123,9 @@ impl Operator {
 /// What kind of quantity a term is.
 struct Meaning {
     dimension: Dimension,
-    /// The unit of its only metric.
+    /// The unit of its metric, if it has just one.
     unit: Option<Unit>,
-    /// A zero without unit, which goes with everything.
+    /// A zero without unit, which may be compared with everything.
     is_zero: bool,
     what: String,
 }
@@ -238,7 +238,7 @@ impl Resolver<'_> {
                     Operator::Times => left_meaning.dimension.times(right_meaning.dimension),
                     Operator::Over => left_meaning.dimension.over(right_meaning.dimension),
                 };
-                // A number times a metric, or a sum of the same, is still shown as the metric is.
+                // A number times a metric, or a sum of equal ones, is shown in the metric's unit.
                 let unit = match operator {
                     Operator::Over if right_meaning.dimension != Dimension::NONE => None,
                     Operator::Over => left_meaning.unit.filter(|_| right.constant().is_some()),
@@ -265,7 +265,7 @@ impl Resolver<'_> {
         let found = metrics::find(&metric.metric, &kinds).map_err(|error| {
             let elsewhere = metrics::find(&metric.metric, &Kind::ALL);
             let problem = match (&metric.of, elsewhere) {
-                // It exists, of something else.
+                // The metric exists, but for something else.
                 (None, Ok(_)) => {
                     SpecError::new(format!("'{}' of what?", metric.metric)).allow(self.all_names())
                 }
@@ -312,7 +312,7 @@ impl Resolver<'_> {
         Ok((Term::Value(value), meaning))
     }
 
-    /// What goes by this name in a scenario that counts.
+    /// What has this name in a scenario that counts.
     fn kinds_of(&self, name: &str) -> Result<Vec<Kind>, SpecError> {
         let scenarios = &self.names.plan.scenarios;
         let is_flow = scenarios.iter().any(|scenario| {

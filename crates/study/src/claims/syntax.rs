@@ -14,13 +14,13 @@ use sojourn_core::SpecError;
 
 use super::units::Unit;
 
-/// Deeper nesting than any claim needs.
+/// The deepest nesting allowed.
 const MAX_DEPTH: usize = 50;
 
-/// What a term begins with.
+/// What an error names as the beginning of a term.
 const TERMS: [&str; 3] = ["a metric such as goodput(cubic)", "a number with its unit", "("];
 
-/// More operators than any claim needs; each nests the terms before it.
+/// The most operators allowed; each nests the terms before it.
 const MAX_OPERATORS: usize = 500;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -63,7 +63,7 @@ pub(super) enum Operator {
     Over,
 }
 
-/// How the flows of a group make one number, where the claim says so itself.
+/// How the values of a group's flows become one number, if the claim says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pool {
     Min,
@@ -97,7 +97,7 @@ pub(super) struct MetricRef {
     /// Flow, group or queue; `None` is the run as a whole.
     pub of: Option<String>,
     pub of_at: usize,
-    /// Factors that are to have another value than in the scenario at hand.
+    /// Factors that have another value than in the present scenario.
     pub elsewhere: Vec<Elsewhere>,
 }
 
@@ -115,7 +115,7 @@ pub(super) struct Quantity {
     pub at: usize,
 }
 
-/// What is wrong with an expression, and at which byte of it.
+/// What is wrong with an expression, and at which of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExprError {
     pub at: usize,
@@ -269,12 +269,12 @@ impl<'a> Parser<'a> {
         Ok(Expr::Metric { pool: None, metric: self.metric(word, at)? })
     }
 
-    /// What follows the opening parenthesis of a metric, and the closing one.
+    /// Reads what follows the opening parenthesis of a metric, and the closing one.
     fn metric(&mut self, metric: String, at: usize) -> Result<MetricRef, ExprError> {
         let of_at = self.here();
         let mut of = Some(self.name()).filter(|name| !name.is_empty());
         let mut elsewhere = Vec::new();
-        // Without a name, the first word may be a factor already.
+        // Without a name, the first word may already be a factor.
         if of.is_some() && self.next_char() == Some('=') {
             self.at = of_at;
             of = None;
@@ -381,7 +381,7 @@ impl<'a> Parser<'a> {
         Ok(Quantity { number, unit, at })
     }
 
-    /// The letters after a number, and what belongs to units beside letters.
+    /// The letters after a number, and the other characters of units.
     fn unit(&mut self) -> &'a str {
         self.here();
         let rest = self.rest();
@@ -463,7 +463,7 @@ impl<'a> Parser<'a> {
         self.rest().chars().next()
     }
 
-    /// Skips blanks; the position of what follows.
+    /// Skips blanks and returns the position after them.
     fn here(&mut self) -> usize {
         let rest = self.rest();
         self.at += rest.len() - rest.trim_start().len();

@@ -29,7 +29,7 @@ impl Dimension {
         }
     }
 
-    /// As an error calls it, with an example of how to write it.
+    /// How an error describes it, with an example.
     pub(super) fn describe(self) -> String {
         match self {
             Self::NONE => "a plain number".into(),
@@ -46,7 +46,7 @@ impl Dimension {
 pub(super) struct Unit {
     /// Empty for plain numbers.
     pub name: &'static str,
-    /// One of it in seconds, bits and plain numbers.
+    /// The size of the unit in seconds, bits and plain numbers.
     pub scale: f64,
     pub dimension: Dimension,
 }
@@ -54,14 +54,14 @@ pub(super) struct Unit {
 impl Unit {
     pub(super) const PLAIN: Self = Self { name: "", scale: 1.0, dimension: Dimension::NONE };
 
-    /// Read off the unit of a metric's column. What is counted (packets, frames) is a plain number
-    /// that keeps its name.
+    /// The unit of a metric's column. Counts (packets, frames) are plain numbers that keep the name
+    /// of what they count.
     pub(super) fn of_metric(name: &'static str) -> Self {
         let known = UNITS.iter().find(|(_, unit)| unit.name == name).map(|(_, unit)| *unit);
         known.unwrap_or(Self { name, ..Self::PLAIN })
     }
 
-    /// In which results of this dimension are shown when nothing else decides.
+    /// The unit in which results of this dimension are shown if nothing else decides.
     pub(super) fn usual(dimension: Dimension) -> Self {
         let usual = ["Mbit/s", "ms", "kB"].into_iter().map(Self::of_metric);
         usual

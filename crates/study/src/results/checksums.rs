@@ -1,8 +1,8 @@
-//! `SHA256SUMS`: what every file of a result folder must contain, in the lines that `sha256sum`
-//! writes and `sha256sum --check` reads. The list of a shard bears its label: `SHA256SUMS-1-of-3`.
+//! `SHA256SUMS`: the checksum of every file of a result folder, in the lines that `sha256sum`
+//! writes and `sha256sum --check` reads. The list of a shard has its label: `SHA256SUMS-1-of-3`.
 //!
-//! Before a file is replaced, its new checksum is listed beside the old one; afterwards the old one
-//! is struck out. So whenever a kill comes, every file has a line that fits it.
+//! Before a file is replaced, its new checksum is added beside the old one; afterwards the old one
+//! is removed. So after a kill at any time, every file has a line that fits it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ impl Checksum {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// Its first bytes, where fewer will do.
+    /// Its first bytes, if fewer suffice.
     pub(crate) fn start<const N: usize>(self) -> [u8; N] {
         let mut start = [0; N];
         start.copy_from_slice(&self.0[..N]);
@@ -47,7 +47,7 @@ impl Checksum {
     }
 }
 
-/// A writer that knows the checksum of what went through it.
+/// A writer that computes the checksum of what it writes.
 pub(crate) struct Hashing<W> {
     inner: W,
     hasher: Sha256,
@@ -75,14 +75,15 @@ impl<W: Write> Write for Hashing<W> {
     }
 }
 
-/// The checksums that each file may have: one, or while it is replaced several, the newest last.
+/// The checksums that each file may have: one, or several while it is being replaced, the newest
+/// last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Checksums {
     of_files: BTreeMap<String, Vec<Checksum>>,
 }
 
 impl Checksums {
-    /// The list of the whole or of a shard, by its label; empty if there is none.
+    /// Reads the list of the whole or of a shard, by its label; empty if there is none.
     pub(crate) fn read(folder: &Path, label: &str) -> Result<Self, ResultsError> {
         let path = path(folder, label);
         match fs::read(&path) {
@@ -99,7 +100,7 @@ impl Checksums {
         write_whole(&path(folder, label), label, self.text().as_bytes())
     }
 
-    /// Lists a further checksum of a file. Says whether it was not listed yet as the newest.
+    /// Adds a checksum of a file. Returns whether it was not yet the newest.
     pub(crate) fn announce(&mut self, name: &str, checksum: Checksum) -> bool {
         let listed = self.of_files.entry(name.to_owned()).or_default();
         if listed.last() == Some(&checksum) {
@@ -110,7 +111,7 @@ impl Checksums {
         true
     }
 
-    /// Strikes out all checksums of a file but the newest. Says whether there were others.
+    /// Removes all checksums of a file except the newest. Returns whether there were others.
     pub(crate) fn settle(&mut self, name: &str) -> bool {
         let Some(listed) = self.of_files.get_mut(name) else { return false };
         let is_replaced = listed.len() > 1;
@@ -139,7 +140,7 @@ impl Checksums {
         text
     }
 
-    /// Errs with the number of the first line that is not as [`Checksums::text`] writes it.
+    /// The error is the number of the first line that is not as [`Checksums::text`] writes it.
     fn parse(bytes: &[u8]) -> Result<Self, usize> {
         let mut checksums = Self::default();
         let line_end = |byte: &u8| *byte == b'\n';
@@ -167,8 +168,8 @@ pub(crate) fn labels(names: &[String]) -> Vec<&str> {
     labels.filter(|label| label.is_empty() || Shard::from_label(label).is_some()).collect()
 }
 
-/// Holds what was read of a file of a result folder against the lists there. Of a folder without
-/// any list, nothing is known.
+/// Checks what was read of a file of a result folder against the lists there. A folder without a
+/// list passes unchecked.
 pub(crate) fn verify(folder: &Path, name: &str, checksum: Checksum) -> Result<(), ResultsError> {
     let names = names(folder)?;
     let labels = labels(&names);

@@ -1,4 +1,4 @@
-//! What all files of a result folder share: their names, and how they are written and missed.
+//! What all files of a result folder share: their names, how they are written, and errors.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -45,8 +45,8 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, ResultsError> {
     Ok(names)
 }
 
-/// Writes `path` so that a kill leaves the old file or the new one, never a part. Shards may share a
-/// folder: each has names of its own for what is not whole yet, by its `label`.
+/// Writes `path` so that a kill leaves the old file or the new one, never a part. Shards may share
+/// a folder, so each has temporary names of its own, by its `label`.
 pub(crate) fn write_whole(path: &Path, label: &str, bytes: &[u8]) -> io::Result<()> {
     let is_there = || fs::read(path).is_ok_and(|old| old == bytes);
     if is_there() {
@@ -60,7 +60,7 @@ pub(crate) fn write_whole(path: &Path, label: &str, bytes: &[u8]) -> io::Result<
         fs::rename(&temporary, path)
     };
     match write() {
-        // The same command, started twice: the other one was faster.
+        // The same command was started twice, and the other one was faster.
         Err(error) if error.kind() == io::ErrorKind::NotFound && is_there() => Ok(()),
         Err(error) => {
             let _ = fs::remove_file(&temporary);

@@ -25,8 +25,7 @@ impl Folder {
         Self { path: path.into() }
     }
 
-    /// Reads everything but the time series. Of a folder whose runs are not all done, what is
-    /// there.
+    /// Reads everything except the time series. If not all runs are done, it reads what is there.
     ///
     /// # Errors
     /// There is no result folder, or a file in it is not what it should be.
@@ -45,13 +44,13 @@ impl Folder {
         })
     }
 
-    /// The rows of every run that is there, each run once, and the runs that are not.
+    /// The rows of every run that is there, each run once, and the runs that are missing.
     pub(crate) fn rows(&self, plan: &Plan) -> Result<(Vec<Row>, Vec<u32>), ResultsError> {
         let mut rows: Vec<Row> = Vec::new();
         let mut is_there = vec![false; plan.runs.len()];
         for part in self.parts()? {
             for of_run in part.rows(plan)?.chunk_by(|a, b| a.run == b.run) {
-                // What the plan does not know is of a damaged file.
+                // A run that the plan does not have comes from a damaged file.
                 if let Some(is_there @ false) = is_there.get_mut(of_run[0].run as usize) {
                     *is_there = true;
                     rows.extend_from_slice(of_run);
@@ -79,7 +78,7 @@ impl Folder {
         }
     }
 
-    /// Of the whole, or else of the first shard.
+    /// The `machine.json` of the whole, or of the first shard.
     fn machine(&self) -> Result<Option<Machine>, ResultsError> {
         for name in self.names()? {
             if name.starts_with("machine") && name.ends_with(".json") {
@@ -89,13 +88,13 @@ impl Folder {
         Ok(None)
     }
 
-    /// What holds runs: finished tables first, then journals.
+    /// The files that hold runs: finished tables first, then journals.
     pub(crate) fn parts(&self) -> Result<Vec<Part>, ResultsError> {
         let mut parts = Vec::new();
         for name in self.names()? {
             if let Some(label) = between(&name, "runs", ".parquet") {
                 let tables = self.tables(label);
-                // A kill may come between the two; all is in the journal then.
+                // A kill may come between the two files; then the journal has everything.
                 if tables.series.exists() {
                     parts.push(Part::Tables(tables));
                 }
@@ -114,7 +113,7 @@ impl Folder {
         names(&self.path)
     }
 
-    /// The text of a file that is as it was written; `None` if there is no such file.
+    /// The text of a file whose checksum is right; `None` if there is no such file.
     pub(crate) fn optional_text(&self, name: &str) -> Result<Option<String>, ResultsError> {
         let path = self.path(name);
         let bytes = match fs::read(&path) {
@@ -141,7 +140,8 @@ impl Folder {
 
 /// Writes into a result folder, and keeps the list of checksums of the whole or of a shard.
 ///
-/// The list is read again before each change, since the same command may have been started twice.
+/// It reads the list again before each change, because the same command may have been started
+/// twice.
 pub(crate) struct FolderWriter {
     folder: Folder,
     label: String,
@@ -197,7 +197,7 @@ impl FolderWriter {
         self.settle(&[name.to_owned()])
     }
 
-    /// Gives tables their names.
+    /// Renames the tables to their final names.
     ///
     /// # Errors
     /// The folder cannot be written to.
@@ -249,7 +249,7 @@ impl FolderWriter {
     }
 }
 
-/// What follows a file's first word: nothing, or `-1-of-3`.
+/// What follows the first word of a file's name: nothing, or `-1-of-3`.
 fn between<'a>(name: &'a str, start: &str, end: &str) -> Option<&'a str> {
     let label = name.strip_prefix(start)?.strip_suffix(end)?;
     (label.is_empty() || Shard::from_label(label).is_some()).then_some(label)
@@ -284,7 +284,7 @@ impl Part {
         }
     }
 
-    /// Opens what is read run by run.
+    /// Opens the tables that are read run by run.
     pub(crate) fn open(&self, plan: &Plan) -> Result<OpenPart, ResultsError> {
         Ok(match self {
             Self::Tables(paths) => {
@@ -309,8 +309,8 @@ fn open_tables(paths: &TablePaths) -> Result<Opened, ResultsError> {
     })
 }
 
-/// Reads a table. One of an older version may be damaged unnoticed, and the library that decodes it
-/// may then panic.
+/// Reads a table. Damage to a table of an older version is not noticed before, and the library that
+/// decodes it may panic.
 fn sound<T>(read: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
         Err(io::Error::new(io::ErrorKind::InvalidData, "damaged: it cannot be decoded"))
@@ -352,7 +352,7 @@ enum Opened {
 }
 
 impl OpenPart {
-    /// Empty when the run is not here.
+    /// Empty if the run is not here.
     pub(crate) fn series(&mut self, run: u32) -> Result<Vec<Series>, ResultsError> {
         match &mut self.opened {
             Opened::Tables { series, .. } => sound(|| series.of(run)),
@@ -363,7 +363,7 @@ impl OpenPart {
         .map_err(|source| ResultsError::Io { path: self.path.clone(), source })
     }
 
-    /// Empty when the run is not here.
+    /// Empty if the run is not here.
     pub(crate) fn delays(&mut self, run: u32) -> Result<Vec<Delays>, ResultsError> {
         match &mut self.opened {
             Opened::Tables { delays, .. } => {
@@ -377,14 +377,13 @@ impl OpenPart {
     }
 }
 
-/// Reads run by run what is too much to hold at once. Fastest in the order of the plan.
+/// Reads, run by run, what is too much for memory. It is fastest in the order of the plan.
 pub struct Reader {
     parts: Vec<OpenPart>,
 }
 
 impl Reader {
-    /// The time series of a run: of every flow, then of every queue. Empty when the run is
-    /// missing.
+    /// The time series of a run: of every flow, then of every queue. Empty if the run is missing.
     ///
     /// # Errors
     /// A file of the folder cannot be read.
@@ -414,7 +413,7 @@ impl Reader {
 }
 
 impl Results {
-    /// Opens what is read run by run.
+    /// Opens the tables that are read run by run.
     ///
     /// # Errors
     /// A file of the folder cannot be read.
@@ -432,7 +431,7 @@ impl Results {
         self.reader()?.series(run)
     }
 
-    /// Whether damage to a file of the folder would be noticed. A folder of an older version has no
+    /// Whether damage to a file of the folder is noticed. A folder of an older version has no
     /// `SHA256SUMS`, and is read as it stands.
     pub fn has_checksums(&self) -> bool {
         names(&self.folder).is_ok_and(|names| !checksums::labels(&names).is_empty())

@@ -1,4 +1,4 @@
-//! Columns in a Parquet file. No Arrow: a handful of types is all that results need.
+//! Columns in a Parquet file. Arrow is not used, because results need only a few types.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -76,7 +76,7 @@ impl FrameWriter {
             .set_statistics_enabled(EnabledStatistics::Chunk);
         for (name, kind) in columns {
             if matches!(kind, ColumnType::Double | ColumnType::Float) {
-                // Measurements hardly repeat.
+                // Measured values hardly repeat, so a dictionary would not help.
                 let path = ColumnPath::new(vec![name.clone()]);
                 properties = properties
                     .set_column_dictionary_enabled(path.clone(), false)
@@ -126,7 +126,7 @@ impl FrameWriter {
         write(&mut self.writer).map_err(to_io)
     }
 
-    /// Completes the file and sees it to the disk.
+    /// Completes the file and flushes it to the disk.
     pub(crate) fn finish(self) -> io::Result<Checksum> {
         let buffer = self.writer.into_inner().map_err(to_io)?;
         let hashing = buffer.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -156,7 +156,7 @@ fn field(name: &str, kind: ColumnType) -> Result<SchemaType, ParquetError> {
     .build()
 }
 
-/// The values that are there, and for each row whether there is one.
+/// The values that are present, and for each row whether it has one.
 fn split<T, U>(values: &[Option<T>], convert: impl Fn(&T) -> U) -> (Vec<U>, Vec<i16>) {
     let there = values.iter().flatten().map(convert).collect();
     (there, values.iter().map(|value| i16::from(value.is_some())).collect())
@@ -286,7 +286,7 @@ fn column_values<T: DataType>(
 
 fn to_io(error: ParquetError) -> io::Error {
     match error {
-        // A full disk should read as one.
+        // A full disk must be reported as one.
         ParquetError::External(source) => match source.downcast::<io::Error>() {
             Ok(error) => *error,
             Err(source) => io::Error::other(source),

@@ -1,13 +1,13 @@
-//! Where finished runs wait until all are there: a file to which each is appended as it ends.
+//! The journal keeps finished runs until all are there: each is appended when it ends.
 //!
 //! ```text
 //! file   = "sojourn journal 3\n" plan-digest(32) "\n" { record }
 //! record = length(4) checksum(8) checksum-of-these-twelve(4) payload
 //! ```
 //!
-//! A kill leaves a beginning of the file, so it can only tear the last record: there are fewer bytes
-//! than its header, or than its header says. A torn record is not counted. Anything else that is not
-//! as it was written is damage.
+//! A kill leaves a beginning of the file, so it can only cut the last record: fewer bytes are there
+//! than its header needs, or than its header says. A record that is cut does not count. Any other
+//! difference from what was written is damage.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -22,7 +22,7 @@ const MAGIC: &[u8] = b"sojourn journal 3\n";
 const HEADER: u64 = MAGIC.len() as u64 + 33;
 const RECORD_HEADER: usize = 16;
 
-/// A journal that runs are added to. No other process can open it meanwhile.
+/// A journal to which runs are added. No other process can open it meanwhile.
 #[derive(Debug)]
 pub(crate) struct Journal {
     file: File,
@@ -33,20 +33,20 @@ pub(crate) struct Journal {
 /// The finished runs of a journal.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
-    /// First byte of each run's payload, and its length.
+    /// The first byte of each run's payload, and the payload's length.
     places: BTreeMap<u32, (u64, u32)>,
-    /// Where what is whole ends.
+    /// Where the intact records end.
     end: u64,
-    /// Whether a damaged record stands there, rather than a torn one or none.
+    /// Whether a damaged record is there, rather than one that was cut, or none.
     is_damaged: bool,
 }
 
 impl Journal {
-    /// Opens a journal, or begins one. What a kill tore is cut off, and so is a damaged record with
-    /// all that follows: those runs count as not done.
+    /// Opens a journal, or begins one. A record that a kill cut is removed, and so is a damaged
+    /// record with everything after it: those runs count as not done.
     ///
     /// # Errors
-    /// `WouldBlock` when another process has it open, `InvalidData` when it is of another plan.
+    /// `WouldBlock` if another process has it open, `InvalidData` if it belongs to another plan.
     pub(crate) fn open(path: &Path, plan: &str) -> io::Result<Self> {
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
@@ -55,7 +55,7 @@ impl Journal {
             std::fs::TryLockError::Error(error) => error,
         })?;
         if file.metadata()?.len() < HEADER {
-            // Torn before anything was in it.
+            // Cut before anything was in it.
             file.set_len(0)?;
             file.write_all(MAGIC)?;
             file.write_all(plan.as_bytes())?;
@@ -71,15 +71,15 @@ impl Journal {
         &self.records
     }
 
-    /// Adds a finished run. When this fails, the runs before it are still there.
+    /// Adds a finished run. If this fails, the runs before it are still there.
     pub(crate) fn append(&mut self, run: u32, payload: &[u8]) -> io::Result<()> {
         let mut record = Vec::with_capacity(payload.len() + RECORD_HEADER);
         record.extend(header(payload)?);
         record.extend(payload);
-        // Reading may have moved on, and a write that failed may have left a part.
+        // Reading may have moved the position, and a failed write may have left a part.
         self.file.seek(SeekFrom::Start(self.end))?;
         if let Err(error) = self.file.write_all(&record) {
-            // Best effort: a torn record is dropped on reading anyway.
+            // If this fails, reading drops the cut record anyway.
             let _ = self.file.set_len(self.end);
             return Err(error);
         }
@@ -93,7 +93,7 @@ impl Journal {
         self.records.read(&mut self.file, run)
     }
 
-    /// On the disk and not only on its way.
+    /// Flushes the file to the disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
@@ -103,7 +103,7 @@ impl Records {
     /// Reads which runs a journal holds, without changing it.
     ///
     /// # Errors
-    /// `InvalidData` when it is no journal of this plan.
+    /// `InvalidData` if it is no journal of this plan.
     pub(crate) fn scan(file: &mut File, plan: &str) -> io::Result<Self> {
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(0))?;
@@ -142,8 +142,8 @@ impl Records {
         Ok(records)
     }
 
-    /// Whether something other than a kill has changed the file: what is missing of its runs is then
-    /// not known.
+    /// Whether something other than a kill changed the file; then it is not known which of its runs
+    /// are lost.
     pub(crate) fn is_damaged(&self) -> bool {
         self.is_damaged
     }
@@ -183,7 +183,7 @@ fn header(payload: &[u8]) -> io::Result<[u8; RECORD_HEADER]> {
     Ok(header)
 }
 
-/// The length of a payload; `None` when its header is damaged.
+/// The length of a payload; `None` if its header is damaged.
 fn size(header: &[u8; RECORD_HEADER]) -> Option<u32> {
     let (said, own) = header.split_at(12);
     let size = said.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
@@ -306,7 +306,7 @@ mod tests {
             let mut journal = Journal::open(&path, PLAN).unwrap();
             journal.append(4, &example(4).encode().unwrap()).unwrap();
             journal.read(4).unwrap();
-            // As a write that a full disk cut off leaves it.
+            // What a write leaves that a full disk cut short.
             journal.file.write_all(&[1; 30]).unwrap();
             journal.append(0, &example(0).encode().unwrap()).unwrap();
             journal.append(2, &example(2).encode().unwrap()).unwrap();

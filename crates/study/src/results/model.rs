@@ -1,4 +1,4 @@
-//! What a result folder tells, as plain data.
+//! The content of a result folder, as plain data.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use sojourn_file::spec::ViewKind;
 
 use super::short;
 
-/// Everything in a result folder but the time series, which are read run by run with
+/// Everything in a result folder except the time series, which are read run by run with
 /// [`Results::reader`].
 #[derive(Clone, Debug)]
 pub struct Results {
@@ -34,10 +34,10 @@ pub struct Plan {
     pub question: Option<String>,
     /// Path of the study as the user gave it.
     pub path: String,
-    /// The options that changed the study, each with its value after a blank, as given:
-    /// `--set path.rate=40mbps`, `--seeds 3`, `--shorten 10s`.
+    /// The options that changed the study, each as name, blank and value, as given: `--set
+    /// path.rate=40mbps`, `--seeds 3`, `--shorten 10s`.
     pub overrides: Vec<String>,
-    /// Names this list of runs: 32 hexadecimal digits.
+    /// A name for this list of runs: 32 hexadecimal digits.
     pub digest: String,
     /// Version of the models, a part of every run's identity.
     pub model: String,
@@ -61,8 +61,8 @@ impl Plan {
         })
     }
 
-    /// The value that `other` has wherever `factor` has `value`, if they change together and it is
-    /// always the same.
+    /// The value that `other` always has if `factor` has `value`; `None` if they do not change
+    /// together, or `other` has several.
     pub fn companion(&self, factor: usize, value: &str, other: usize) -> Option<&str> {
         if !self.factors[factor].together.contains(&other) {
             return None;
@@ -73,7 +73,8 @@ impl Plan {
         values.all(|value| value == first).then_some(first)
     }
 
-    /// What tells a scenario from the others: `path.queue = fq_codel, flow.bbr.cca = bbr3`.
+    /// The values that distinguish a scenario from the others: `path.queue = fq_codel, flow.bbr.cca
+    /// = bbr3`.
     pub fn label(&self, scenario: u32) -> String {
         let values = &self.scenarios[scenario as usize].factors;
         let parts = self.factors.iter().zip(values).filter(|(factor, _)| factor.values.len() > 1);
@@ -114,13 +115,13 @@ pub struct View {
     pub kind: ViewKind,
     pub title: Option<String>,
     pub caption: Option<String>,
-    /// A factor or a metric; `None` is chosen by the kind.
+    /// A factor or a metric; with `None` the kind of the view decides.
     pub x: Option<String>,
     /// Metrics, or columns of the time series for [`ViewKind::Series`].
     pub y: Vec<String>,
     /// A factor, or `flow`: a colour or panel each.
     pub split: Option<String>,
-    /// Logarithmic axes of a [`ViewKind::Line`]; `None` is chosen by the values.
+    /// Logarithmic axes of a [`ViewKind::Line`]; with `None` the values decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<Vec<Axis>>,
     /// Flows, groups or queues shown; empty is all.
@@ -161,7 +162,7 @@ pub struct Table {
     pub rows: Vec<Row>,
 }
 
-/// One thing of one run, with its metrics.
+/// One row: a flow, a queue or the whole of a run, with its metrics.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Position in [`Plan::runs`].
@@ -176,7 +177,8 @@ pub struct Row {
     pub digest: String,
     /// What `ss -ti` or `tc -s qdisc` would have printed at the end; may be empty.
     pub end_state: String,
-    /// A value for each of [`Table::metrics`], where the metric applies and could be measured.
+    /// A value for each of [`Table::metrics`]; `None` if the metric does not apply or could not be
+    /// measured.
     pub values: Vec<Option<f64>>,
 }
 
@@ -249,13 +251,13 @@ pub struct Delays {
     pub run: u32,
     pub kind: Kind,
     pub name: String,
-    /// What the names of its quantiles begin with: `rtt` of `rtt_p95_ms`.
+    /// The word with which the names of its quantiles begin: `rtt` in `rtt_p95_ms`.
     pub metric: String,
     /// In ascending order.
     pub buckets: Vec<Bucket>,
 }
 
-/// How many samples lay between two values, both included. A bucket is at most 0.4 % wide.
+/// How many samples were between two values, both included. A bucket is at most 0.4 % wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
     pub low_ns: u64,
@@ -314,14 +316,14 @@ pub struct Check {
     pub expression: String,
     /// Position in [`Plan::scenarios`].
     pub scenario: u32,
-    /// The factor values that tell this scenario from others: `path.queue = fq_codel`.
+    /// The factor values that distinguish this scenario from others: `path.queue = fq_codel`.
     pub label: String,
     pub verdict: Verdict,
-    /// Why it could not be tested; else how many samples its values are of, where some have none.
+    /// Why it could not be tested; otherwise how many samples its values have, if some are missing.
     pub reason: Option<String>,
     /// Left side of the comparison.
     pub value: Option<Estimate>,
-    /// Right side where it is not a constant.
+    /// Right side, if it is not a constant.
     pub bound: Option<Estimate>,
     /// What the left side had to be: `6..8 Mbit/s`, `<= 30 ms`.
     pub wanted: String,
@@ -357,7 +359,7 @@ pub struct FailedRun {
     pub problem: String,
 }
 
-/// `machine.json`: where the numbers were made.
+/// `machine.json`: the machine that made the numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     pub sojourn: String,

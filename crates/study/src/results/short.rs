@@ -1,4 +1,4 @@
-//! Series are measured in single precision, and what is missing is not a number.
+//! Series are in single precision, with not-a-number for missing values.
 
 use serde::{Deserialize, Deserializer, Serializer};
 

@@ -1,4 +1,4 @@
-//! The tables of a result folder, and files that are there wholly or not at all.
+//! The tables of a result folder, and files that are either complete or absent.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use super::files::named;
 use super::frame::{ColumnType, Data, FrameReader, FrameWriter};
 use super::{Bucket, Delays, Kind, Plan, Row, Series, SeriesColumn, Table};
 
-/// Rows after which a row group is closed. Runs are never cut.
+/// Rows after which a row group ends. A run is never divided.
 const GROUP_ROWS: usize = 65_536;
 
 const RUN_COLUMNS: [(&str, ColumnType); 7] = [
@@ -53,7 +53,7 @@ pub(crate) struct TablePaths {
     pub(crate) delays: PathBuf,
 }
 
-/// The tables being written; they appear under their names when all is in them.
+/// The tables being written; they get their names when they are complete.
 pub(crate) struct StoreWriter {
     runs: Pending,
     series: Pending,
@@ -106,8 +106,8 @@ impl StoreWriter {
         self.delays.close_group(GROUP_ROWS)
     }
 
-    /// Completes the tables under their temporary names. Where there are runs, the rest is there
-    /// too: they come last.
+    /// Completes the tables under their temporary names. The table of runs comes last, so where it
+    /// exists the others do too.
     pub(crate) fn finish(self) -> io::Result<[Whole; 3]> {
         Ok([self.series.finish()?, self.delays.finish()?, self.runs.finish()?])
     }
@@ -241,7 +241,7 @@ pub(crate) struct Whole {
 }
 
 impl Whole {
-    /// Where it belongs.
+    /// Its final path.
     pub(crate) fn path(&self) -> &Path {
         &self.file.path
     }
@@ -251,8 +251,9 @@ impl Whole {
     }
 }
 
-/// The name under which a table is written until it is whole. Whoever holds its journal writes it
-/// alone. What did not become whole goes: on a full disk it would be in the way.
+/// The name under which a table is written until it is complete. Only the process that holds the
+/// journal writes it. An incomplete table is removed, because on a full disk it would be in the
+/// way.
 struct Temporary {
     path: PathBuf,
 }
@@ -265,7 +266,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // After all went well there is nothing under this name.
+        // After a success there is nothing under this name.
         let _ = fs::remove_file(self.name());
     }
 }
@@ -308,11 +309,11 @@ pub(crate) fn read_rows(path: &Path, plan: &Plan) -> io::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// What a table has of a run, over several rows.
+/// A table's content for one run, in several rows.
 pub(crate) trait OfRun: Clone {
     fn run(&self) -> u32;
 
-    /// All of a row group.
+    /// Everything in a row group.
     fn read(reader: &FrameReader, group: usize) -> io::Result<Vec<Self>>;
 }
 
@@ -328,10 +329,10 @@ impl<T: OfRun> RunReader<T> {
         Ok(Self { reader: FrameReader::open(path)?, group: None })
     }
 
-    /// What is of a run; empty when it is not here.
+    /// What the table has for a run; empty if it has nothing.
     pub(crate) fn of(&mut self, run: u32) -> io::Result<Vec<T>> {
         let is_in = |group: &usize| {
-            // Runs are never cut, so a run is in one group.
+            // A run is never divided, so it is in one group.
             self.reader.range(*group, "run").is_none_or(|(low, high)| (low..=high).contains(&run))
         };
         let groups: Vec<usize> = (0..self.reader.groups()).filter(is_in).collect();

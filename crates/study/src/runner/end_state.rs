@@ -1,16 +1,16 @@
-//! What `ss -ti` and `tc -s qdisc` would have printed when a run ended, from the line on that a
-//! flow or queue is named in.
+//! What `ss -ti` and `tc -s qdisc` would have printed when a run ended, beginning with the line
+//! that names the flow or queue.
 
 use std::fmt::Write;
 
 use sojourn_core::{DropReason, EcnMode, FlowSample, QueueSample, Rate, Span};
 use sojourn_metrics::{LinkCounts, LinkMetrics};
 
-/// Characters of a line, as far as its words allow.
+/// The length of a line, as far as words allow.
 const LINE: usize = 96;
 
-/// The words of `ss -ti` of a sender, and three that it hasn't: accurate ECN, which `tcp_info` tells
-/// of and `ss` does not yet, what the sender deemed lost, and the controller's phase.
+/// The words of `ss -ti` for a sender, and three more: accurate ECN, which `tcp_info` has and `ss`
+/// does not print yet, what the sender deemed lost, and the controller's phase.
 pub(super) fn ss(sample: &FlowSample, mss: u32) -> String {
     let mut words = Vec::new();
     if sample.ecn != EcnMode::Disabled {
@@ -67,8 +67,9 @@ fn some(name: &str, value: u64) -> Option<String> {
     (value > 0).then(|| format!("{name}:{value}"))
 }
 
-/// The counters of `tc -s qdisc`; `details` are the qdisc's own. What the medium lost is no
-/// queue's drop and stands apart; what a policer dropped came to no queue.
+/// The counters of `tc -s qdisc`; `details` are the qdisc's own. Packets that the medium lost are
+/// not drops of the queue and are printed separately; packets that a policer dropped reached no
+/// queue.
 pub(super) fn tc(
     link: &LinkMetrics,
     sample: &QueueSample,
@@ -79,7 +80,8 @@ pub(super) fn tc(
     let policed = link.whole.drops_because(DropReason::Policed);
     let dropped = link.whole.drops() - lost - policed;
     let detail = |name: &str| details.iter().find(|(other, _)| *other == name).map(|(_, n)| *n);
-    // RED counts a packet that it drops or marks early; the others one that has to wait for a rate.
+    // RED counts the packets that it drops or marks early; the others count packets that must wait
+    // for a rate.
     let overlimits = detail("overlimits")
         .or_else(|| Some(detail("early")? + detail("marked")?))
         .unwrap_or_default();
@@ -107,7 +109,7 @@ pub(super) fn tc(
     out
 }
 
-/// A column for each tin of CAKE, as `tc` sets them.
+/// A column for each tin of CAKE, as `tc` prints them.
 fn table(tins: &[(&'static str, u64)]) -> String {
     let mut titles: Vec<&str> = Vec::new();
     let mut rows: Vec<(&str, Vec<String>)> = Vec::new();
@@ -151,7 +153,7 @@ fn quantity(name: &str, value: u64) -> String {
     }
 }
 
-/// Words under each other once a line is full.
+/// Arranges words in columns, a new line when one is full.
 fn lines(indent: &str, words: &[String]) -> String {
     let mut out = String::new();
     let mut length = 0;

@@ -21,7 +21,7 @@ pub(super) struct Named {
     pub(super) seed: u64,
 }
 
-/// Simulates; an error is a fault of the model and not of the scenario.
+/// Simulates; an error is a fault of the model, not of the scenario.
 pub(super) fn execute(
     scenario: &Checked,
     address: StreamAddress,
@@ -46,7 +46,7 @@ pub(super) fn execute(
     })
 }
 
-/// Of every flow, then of every queue.
+/// For every flow, then for every queue.
 fn end_states(scenario: &Scenario, outcome: &Outcome, metrics: &RunMetrics) -> Vec<String> {
     let flows =
         scenario.flows.iter().zip(&outcome.flows).map(|(flow, sample)| match (&flow.app, sample) {
@@ -58,7 +58,7 @@ fn end_states(scenario: &Scenario, outcome: &Outcome, metrics: &RunMetrics) -> V
     flows.chain(links).collect()
 }
 
-/// Of every flow, then of every queue.
+/// For every flow, then for every queue.
 fn delays(metrics: &RunMetrics, run: u32) -> Vec<Delays> {
     let of = |kind: Kind, name: &str, (metric, distribution): (&str, &Distribution)| Delays {
         run,
@@ -113,7 +113,7 @@ pub fn shape(scenario: &Scenario) -> Shape {
     }
 }
 
-/// What a flow's transfers would meet with nobody else there.
+/// The path of a flow's transfers without other traffic.
 fn empty_path(ports: &[PortShape], flow: &Flow, transport: &tcp::Config) -> EmptyPath {
     let port = |id: &PortId| &ports[id.index()];
     let of_links = flow.forward.iter().chain(&flow.reverse).map(|id| port(id).delay);
@@ -163,7 +163,7 @@ fn series(metrics: &RunMetrics, named: Named) -> Vec<Series> {
             .iter()
             .map(|number| match number.is_nan() {
                 true => String::new(),
-                // A position that was found in this very list.
+                // The position was found in this list.
                 false => all.phases[*number as usize].to_owned(),
             })
             .collect();
@@ -194,7 +194,7 @@ fn series(metrics: &RunMetrics, named: Named) -> Vec<Series> {
     series
 }
 
-/// `None` when nothing was measured.
+/// `None` if nothing was measured.
 fn measured_column(name: &str, values: &[f32]) -> Option<SeriesColumn> {
     let values: Vec<Option<f64>> =
         values.iter().map(|value| value.is_finite().then(|| f64::from(*value))).collect();

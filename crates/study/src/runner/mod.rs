@@ -1,7 +1,7 @@
-//! Running a study: in parallel, in shards, and on from where a kill stopped it.
+//! Runs a study: in parallel, in shards, and on from where a kill stopped it.
 //!
-//! Every finished run is appended to a journal. When all are there, sorted by position, they become
-//! the tables of the result folder; so the tables do not depend on threads, shards or kills.
+//! Every finished run is appended to a journal. When all are there, they are sorted by position and
+//! become the tables of the result folder; so the tables do not depend on threads, shards or kills.
 
 mod end_state;
 mod execute;
@@ -36,7 +36,7 @@ use sojourn_file::StudyError;
 /// How a study is run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Runs at the same time; `None` is as many as there are cores.
+    /// How many runs at the same time; with `None` as many as there are cores.
     pub jobs: Option<NonZero<usize>>,
     pub shard: Shard,
     /// The result folder; it is made if it is not there.
@@ -51,7 +51,7 @@ impl Options {
     }
 }
 
-/// Told after every run, from whatever thread it ran in.
+/// Reported after every run, from the thread in which it ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Runs of this shard.
@@ -63,7 +63,7 @@ pub struct Progress {
     pub failed: usize,
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Debug)]
 pub struct Summary {
     pub folder: PathBuf,
@@ -106,7 +106,7 @@ pub enum RunError {
     Study(#[from] StudyError),
 }
 
-/// Runs what of the study is not done yet, and writes the result folder.
+/// Runs what is not done yet, and writes the result folder.
 ///
 /// # Errors
 /// The folder cannot be written to, holds something else or is in use; a full disk. What was
@@ -143,7 +143,7 @@ pub fn run(
         let tables = write_tables(&plan, &mine, &mut journal, &folder).map_err(stopped)?;
         folder.publish(tables)?;
         if failed.is_empty() {
-            // The tables hold everything now. The lock goes with the file.
+            // The tables have everything. Removing the file also removes the lock.
             std::fs::remove_file(&journal_path)
                 .map_err(|source| RunError::Io { path: journal_path, source })?;
         }
@@ -166,8 +166,8 @@ pub fn run(
     Ok(Summary { folder: options.out.clone(), progress, failed, claims, wall_s: machine.wall_s })
 }
 
-/// Joins the result folders of shards into one, and checks the claims. What is missing is missing
-/// in the result too.
+/// Joins the result folders of shards into one, and checks the claims. Runs that are missing in the
+/// shards are missing in the result too.
 ///
 /// # Errors
 /// The folders are of different studies, `out` is one of them, or a file cannot be read or written.
@@ -180,7 +180,7 @@ pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
     }
     let mut rows: Vec<Vec<Row>> = vec![Vec::new(); plan.runs.len()];
     let mut parts = Vec::new();
-    // Which part has a run.
+    // The part that has each run.
     let mut part_of: Vec<Option<usize>> = vec![None; plan.runs.len()];
     for path in folders {
         let folder = Folder::new(path);
@@ -233,8 +233,8 @@ pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
     })
 }
 
-/// Makes a result folder, or makes sure that it is one of this plan. Claims and figures may have
-/// changed since.
+/// Makes a result folder, or checks that the folder is one of this plan. Claims and figures may
+/// have changed since.
 fn make_folder(
     folder: Folder,
     label: &str,
@@ -255,7 +255,7 @@ fn make_folder(
     }
     std::fs::create_dir_all(path).map_err(error)?;
     let writer = FolderWriter::new(folder, label);
-    // The plan first: it makes the folder one of results.
+    // The plan comes first: it marks the folder as one of results.
     writer.write_json(PLAN, plan)?;
     writer.write(STUDY, text.as_bytes())?;
     Ok(writer)
@@ -279,7 +279,7 @@ fn open_journal(path: &Path, plan: &Plan) -> Result<Journal, RunError> {
     })
 }
 
-/// What the threads share.
+/// Data that the threads share.
 struct Shared<'a> {
     journal: &'a mut Journal,
     progress: Progress,
@@ -313,7 +313,7 @@ fn work(
         .build()
         .map_err(|error| RunError::Threads(error.to_string()))?;
     pool.install(|| {
-        // One at a time in the order of the plan, since runs are long and differ in length.
+        // One at a time in the order of the plan, because runs are long and differ in length.
         pending.par_iter().with_max_len(1).for_each(|run| {
             if is_stopped.load(Ordering::Relaxed) {
                 return;
@@ -321,7 +321,7 @@ fn work(
             let planned = &plan.runs[*run as usize];
             let named = Named { run: *run, scenario: planned.scenario, seed: planned.seed };
             let result = attempt(study, plan, named);
-            // Encoded outside of the lock.
+            // Encoded before the lock is taken.
             let result =
                 result.and_then(|result| result.encode().map_err(|error| error.to_string()));
             let mut shared = locked(&shared);
@@ -359,7 +359,7 @@ fn work(
     Ok(failed)
 }
 
-/// A panic in one run is no reason to lose the others.
+/// If one run panics, the others go on.
 fn attempt(study: &Study, plan: &Plan, named: Named) -> Result<RunResult, String> {
     let scenario = &study.scenarios[named.scenario as usize].scenario;
     catch_unwind(AssertUnwindSafe(|| {
@@ -373,7 +373,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message").to_owned()
 }
 
-/// Whoever panicked while holding the lock did so in the progress callback, after its work.
+/// A thread that panicked while holding the lock did so in the progress callback, after its work.
 fn locked<'a, T>(mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

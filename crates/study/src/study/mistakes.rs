@@ -1,8 +1,8 @@
 //! All mistakes of a study, not only the first.
 //!
-//! Reading stops at a mistake. Here that mistake is healed, which is to say taken out of the tree or
-//! replaced by something sound, and the study is read again: until it is sound, or has a mistake that
-//! cannot be healed. What may only follow from a healing is not told.
+//! Reading stops at a mistake. Here that mistake is repaired, that is, taken out of the tree or
+//! replaced by something valid, and the study is read again, until it is valid or has a mistake
+//! that can't be repaired. A mistake that may only be a consequence of a repair is not reported.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use sojourn_core::SpecError;
 use sojourn_file::document::{At, Document, Entry, MAX_MISTAKES, Node, Table, Value};
 use sojourn_file::{Mistake, StudyError};
 
-/// Healings after which the rest is left for the next time.
+/// After this many repairs, other mistakes are left for the next time.
 const MAX_HEALINGS: usize = 3 * MAX_MISTAKES;
 
-/// The mistakes of `document`, of which reading has found the `first`.
+/// All mistakes of `document`; reading has found the `first`.
 pub(super) fn all(
     first: StudyError,
     document: Document,
@@ -35,28 +35,28 @@ pub(super) fn all(
     StudyError::joined(found).unwrap_or(first)
 }
 
-/// A document on its way to soundness, and what was done to it.
+/// A document that is being repaired, and what was done to it.
 struct Healing {
     document: Document,
-    /// Where something was healed; what does not heal twice is not healed again.
+    /// Places that were repaired; a place whose repair did not help is not repaired again.
     healed: BTreeSet<Vec<String>>,
-    /// Values and names that are there no more.
+    /// Values and names that repairs have removed.
     gone: Vec<String>,
-    /// Tables, with dots, in which something was taken out: a key that is missing there is no
-    /// mistake of the user's.
+    /// Tables, with dots, from which something was removed: a key that is missing there is not the
+    /// user's mistake.
     thinned: Vec<String>,
-    /// Flows whose application was replaced, with dots: their keys do not fit it.
+    /// Flows whose application was replaced, with dots: their other keys do not fit it.
     replaced: Vec<String>,
-    /// Whether a whole factor was taken out.
+    /// Whether a whole factor was removed.
     has_fewer_factors: bool,
-    /// Whether a time was replaced with which others have to agree.
+    /// Whether a time was replaced; others must agree with it.
     is_retimed: bool,
 }
 
-/// Times of a scenario that have to agree.
+/// Times of a scenario that must agree.
 const TIMES: [&str; 6] = ["duration", "warmup", "step", "start", "stop", "start_jitter"];
 
-/// Sound values of keys that cannot be left out.
+/// Valid values of required keys.
 const SOUND: [(&str, &str); 15] = [
     ("schema", "1"),
     ("title", "'x'"),
@@ -88,7 +88,7 @@ impl Healing {
         }
     }
 
-    /// Whether a mistake may follow from what was healed before it.
+    /// Whether a mistake may be a consequence of earlier repairs.
     fn explains(&self, mistake: &Mistake) -> bool {
         let (key, problem) = (mistake.key(), mistake.problem().problem());
         let is_under = |prefix: &String| key.starts_with(&prefix[..]);
@@ -99,7 +99,7 @@ impl Healing {
             || (self.is_retimed && TIMES.contains(&last(key)))
     }
 
-    /// Whether it could.
+    /// Repairs a mistake; false if it can't.
     fn heal(&mut self, mistake: &Mistake) -> bool {
         let (key, problem) = (mistake.key(), mistake.problem());
         if is_missing(problem.problem()) {
@@ -126,14 +126,14 @@ impl Healing {
         }
     }
 
-    /// Puts in what is missing, as the message writes it.
+    /// Adds what is missing, as the message writes it.
     fn add_missing(&mut self, key: &str, problem: &SpecError) -> bool {
         let written = match problem.problem().contains("propagation") {
             true => "rtt = '20ms'",
             false => problem.allowed().first().map_or("", |allowed| allowed),
         };
         let Some(Entry { key: name, node, .. }) = entry_of(written) else { return false };
-        // A message says of a table, or of the key in it, that something is missing.
+        // A message names a table, or a key in it, as lacking something.
         let prefix = match problem.problem().contains("propagation") {
             true => key,
             false => key.rsplit_once('.').map_or("", |(prefix, _)| prefix),
@@ -147,7 +147,7 @@ impl Healing {
         self.healed.insert(path)
     }
 
-    /// A key that should not be there, or has another name.
+    /// Repairs a key that should not be there, or that has another name.
     fn heal_key(&mut self, path: &[String], problem: &SpecError) -> bool {
         let Some((name, above)) = path.split_last() else { return false };
         let Some(table) = table_at(&mut self.document.root, above) else { return false };
@@ -219,7 +219,7 @@ impl Healing {
         views.entries.len() < before
     }
 
-    /// A value of a factor, or the whole factor.
+    /// Repairs a value of a factor, or the whole factor.
     fn heal_factor(&mut self, path: &[String], problem: &SpecError) -> bool {
         let Some((step, above)) = path.split_last() else { return false };
         let is_twice = problem.problem().contains("listed twice");
@@ -229,7 +229,7 @@ impl Healing {
                 return factors.and_then(|factors| factors.remove("except")).is_some();
             }
             Some("zip") => {
-                // The same row of all that change together.
+                // Removes the same row from all factors that change together.
                 let Ok(row) = step.parse::<usize>() else { return false };
                 let Some(group) = table_at(&mut self.document.root, &path[..3]) else {
                     return false;
@@ -256,7 +256,7 @@ impl Healing {
             self.gone.extend(value.filter(|_| !is_twice));
             return true;
         }
-        // All of it, with those that are written in the same table.
+        // Removes the whole factor, with those that are written in the same table.
         let (Some(name), Some(factors)) =
             (path.get(1), table_at(&mut self.document.root, &path[..1]))
         else {
@@ -265,13 +265,13 @@ impl Healing {
         if factors.remove(name).is_none() {
             return false;
         }
-        // What a factor gives need not stand in the scenario.
+        // A key that only a factor gave may now be missing in the scenario.
         self.thinned.push("scenario".to_owned());
         self.has_fewer_factors = true;
         true
     }
 
-    /// A value of the scenario, or of what is said beside it.
+    /// Replaces a value of the scenario, or of a key beside it.
     fn replace(&mut self, path: &[String]) -> bool {
         if !self.healed.insert(path.to_vec()) {
             return false;
@@ -307,7 +307,7 @@ impl Healing {
     }
 }
 
-/// Whether a message says that something is not there.
+/// Whether a message says that something is missing.
 fn is_missing(problem: &str) -> bool {
     problem == "is missing"
         || problem.ends_with("' is missing")
@@ -378,7 +378,7 @@ fn node_at<'a>(table: &'a mut Table, path: &[String]) -> Option<&'a mut Node> {
     Some(node)
 }
 
-/// The table at a path; the root for none.
+/// The table at a path; the root if the path is empty.
 fn table_at<'a>(root: &'a mut Table, path: &[String]) -> Option<&'a mut Table> {
     if path.is_empty() {
         return Some(root);

@@ -1,4 +1,4 @@
-//! `sojourn trace`: capacity traces, read, drawn, converted and made.
+//! `sojourn trace`: reads, draws, converts and makes capacity traces.
 
 mod picture;
 
@@ -75,7 +75,8 @@ pub(super) fn trace(command: &TraceCommand, output: Output) -> Result<(), Failur
     }
 }
 
-/// The model that a user asked for: a preset of the blockage process, or a rate as studies have it.
+/// The model that a user asked for: a preset of the blockage process, or a rate as study files
+/// write it.
 fn model_of(text: &str, duration: Option<Span>, no_outages: bool) -> Result<RateSpec, SpecError> {
     let first = text.split_whitespace().next().unwrap_or_default();
     let is_preset = Preset::ALL.iter().any(|preset| preset.name() == first);
@@ -113,7 +114,7 @@ fn model_of(text: &str, duration: Option<Span>, no_outages: bool) -> Result<Rate
     }
 }
 
-/// Rates of studies that a trace can be made of.
+/// Rates of study files from which a trace can be made.
 const MADE: [&str; 4] = ["blockage", "brownian", "rfc8867", "steps"];
 
 impl UnitArgs {
@@ -144,7 +145,7 @@ enum Capacity {
 }
 
 impl Capacity {
-    /// The capacity in a file, and the format that it is in.
+    /// The capacity in a file, and the file's format.
     fn read(args: &TraceArgs) -> Result<(Self, LinkFormat), Failure> {
         let text = read_text(&args.file)?;
         let format = args.from.map_or_else(|| LinkFormat::detect(&text), TraceFormat::of_link);
@@ -215,16 +216,16 @@ fn schedule_info(schedule: &Schedule, below: &[Rate]) -> Result<Vec<Fact>, SpecE
         Fact::plain("opportunities", json!(schedule.millis().len())),
         rate_fact(&format!("mean at {bytes} B"), "mean_exact", schedule.mean(bytes)),
     ];
-    // Rates of opportunities are those of 100 ms.
+    // Rates of opportunities are averaged over 100 ms.
     let steps = schedule.to_trace(UnitArgs::DEFAULT.step, bytes)?;
     facts.extend(rates_info(&steps, below));
     Ok(facts)
 }
 
-/// Shares of the time for which the rate that is not exceeded in them is shown.
+/// Shares of the time; for each, the rate is shown that is not exceeded in that share.
 const PERCENTILES: [u32; 9] = [1, 5, 10, 25, 50, 75, 90, 95, 99];
 
-/// Onsets that are listed for people.
+/// The most onsets that are listed for people.
 const MOST_ONSETS: usize = 40;
 
 fn rates_info(trace: &Trace, below: &[Rate]) -> Vec<Fact> {
@@ -246,7 +247,7 @@ fn rates_info(trace: &Trace, below: &[Rate]) -> Vec<Fact> {
     let outages = trace.dips(Rate::from_bps(1));
     facts.push(Fact::plain("outages", json!(outages.len())));
     facts.push(span_fact("longest outage", longest(&outages)));
-    // What the field calls blocked: half of what the link usually has.
+    // What papers call blocked: below half of what the link usually has.
     let half = Rate::from_bps(info.median.as_bps() / 2);
     let blocked = [("below_half".to_owned(), half)];
     let asked = below.iter().map(|rate| (format!("below_{}_mbps", rate.as_mbps()), *rate));

@@ -1,4 +1,4 @@
-//! A trace as a picture that needs nothing else: an SVG with its axes and an area of steps.
+//! Draws a trace as a self-contained SVG with axes and an area of steps.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ const BOTTOM: usize = 30;
 const TOP: usize = 20;
 const RIGHT: usize = 20;
 
-/// Grid lines across and along.
+/// Numbers of grid lines across and along.
 const LINES: usize = 5;
 
 /// Rates over time; where there are more steps than pixels, each column spans from its least to
