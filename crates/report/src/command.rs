@@ -4,9 +4,8 @@ use sojourn_study::results::{Plan, PlannedRun};
 
 use crate::markup::shell_word;
 
-/// `sojourn run study.toml --set 'path.queue=pfifo limit 50' --seed 3`, for a POSIX
-/// shell: the study with the overrides it was run with, held to the factor values and the seed of
-/// this run.
+/// `sojourn run study.toml --set 'path.queue=pfifo limit 50' --seed 3`, for a POSIX shell: the
+/// study with the overrides of its run, restricted to this run's factor values and seed.
 pub fn repeat(plan: &Plan, run: &PlannedRun) -> String {
     let mut words = vec!["sojourn".to_owned(), "run".to_owned(), plan.path.clone()];
     words.extend(plan.overrides.iter().flat_map(|given| override_words(given)));
@@ -19,7 +18,8 @@ pub fn repeat(plan: &Plan, run: &PlannedRun) -> String {
 }
 
 /// The words of an override as the plan keeps it: `--set 'path.rate=40mbps'`, `--shorten 10s`, or
-/// the assignment alone. How many seeds there were does not matter to one of them.
+/// the assignment alone. The number of seeds is left out, because it does not matter for a single
+/// run.
 fn override_words(given: &str) -> Vec<String> {
     let (option, value) = match given.split_once(' ') {
         Some((option, value)) if option.starts_with("--") => (option, value),

@@ -1,13 +1,13 @@
 //! Two result folders, before and after a change: what became worse, and how sure that is.
 //!
-//! A number counts as changed when three things hold. The difference is larger than anybody would
-//! act on ([`floor`]). It is more than chance explains: Student's t over pairs of the same seed, or
-//! Welch's t where the folders have no seed in common. And it stays so when the number of questions is
-//! counted: the p values of all numbers are corrected by Benjamini and Hochberg's step-up procedure
-//! (1995), so that of the numbers called changed one in twenty is expected to be chance. Holm's
-//! correction, which allows one false alarm in twenty *comparisons*, would need p below 0.0001 for the
-//! first of five hundred numbers: with five seeds it would keep silent about most real changes, and a
-//! real change moves many numbers at once.
+//! A number counts as changed when three things hold. The difference is large enough to act on
+//! ([`floor`]). It is more than chance explains: by Student's t over pairs of the same seed, or by
+//! Welch's t if the folders have no seed in common. And it stays so when the number of questions is
+//! taken into account: the p values of all numbers are corrected by Benjamini and Hochberg's
+//! step-up procedure (1995), so one in twenty of the numbers called changed is expected to be
+//! chance. Holm's correction, which allows one false alarm in twenty *comparisons*, would need p
+//! below 0.0001 for the first of five hundred numbers. With five seeds it would miss most real
+//! changes, and a real change affects many numbers at once.
 
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ use crate::{names, terminal};
 /// What changed between two result folders.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// Titles, or folders where those are the same.
+    /// Titles, or folders if the titles are the same.
     pub before: String,
     pub after: String,
     /// Worst first.
@@ -32,7 +32,7 @@ pub struct Comparison {
     pub paired: usize,
     /// Scenarios in both that have no seed in common; their runs are compared as two samples.
     pub by_samples: usize,
-    /// Of them, runs in which every event was the same.
+    /// Of those, runs in which every event was the same.
     pub identical: usize,
     /// What could not be paired, in words.
     pub unpaired: Vec<String>,
@@ -45,7 +45,7 @@ pub struct Change {
     pub kind: Kind,
     pub subject: String,
     pub metric: String,
-    /// Other metrics with the very same values: one finding, not several.
+    /// Other metrics with exactly the same values: they are one finding, not several.
     pub also: Vec<String>,
     pub unit: String,
     pub before: f64,
@@ -57,9 +57,9 @@ pub struct Change {
     pub half_width: Option<f64>,
     /// Pairs, or the runs of the smaller sample.
     pub pairs: usize,
-    /// How often chance alone makes a difference this large; `None` with a single pair.
+    /// The probability that chance alone makes a difference this large; `None` with a single pair.
     pub p: Option<f64>,
-    /// The same, corrected for the number of questions asked.
+    /// That probability, corrected for the number of questions.
     pub corrected_p: Option<f64>,
     pub judgement: Judgement,
 }
@@ -67,10 +67,10 @@ pub struct Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Judgement {
     Worse,
-    /// It changed, and whether that is good depends on what one wants.
+    /// It changed, and the reader's aim decides whether that is good.
     Different,
     Better,
-    /// It changed, by less than anybody would act on.
+    /// It changed, by too little to act on.
     Slight,
     /// Chance explains it, or there is only one pair.
     Unsure,
@@ -106,15 +106,15 @@ impl Change {
 /// The share of false alarms allowed among what is called changed.
 const FALSE_ALARMS: f64 = 0.05;
 
-/// The smallest difference worth a decision: a share of the value before, and never less than an
-/// amount in the metric's unit.
+/// The smallest difference worth a decision: a share of the value before, and at least an amount in
+/// the metric's unit.
 pub fn floor(metric: &str, unit: &str, before: f64) -> f64 {
     let (share, least) = match unit {
         "ms" => (0.05, 0.1),
         "Mbit/s" => (0.02, 0.01),
         "packets" | "bytes" => (0.10, 10.0),
         _ if metric == "mos" => (0.0, 0.1),
-        // Shares, utilisation and indices run from 0 to 1; losses matter when they are small.
+        // Shares, utilisation and indices run from 0 to 1; small losses matter too.
         _ if metric.contains("loss") || metric.contains("drop") => (0.10, 0.0005),
         _ if metric.contains("retransmit") || metric.contains("transfers") => (0.10, 10.0),
         _ => (0.02, 0.01),
@@ -161,7 +161,7 @@ pub fn compare(before: &Results, after: &Results) -> Comparison {
     comparison
 }
 
-/// All factors of the same name have the same value, and there is one or no choice anyway.
+/// Whether all factors of the same name have the same value, and no second scenario fits.
 fn same_world(old: &Data<'_>, a: usize, new: &Data<'_>, b: usize) -> bool {
     old.plan.factors.iter().enumerate().all(|(at, factor)| {
         let other = new.plan.factors.iter().position(|other| other.name == factor.name);
@@ -200,7 +200,7 @@ fn pair_runs(comparison: &mut Comparison, old: &Data<'_>, a: usize, new: &Data<'
             let points = (old.points(a, subject, metric), new.points(b, subject, metric));
             let Some(samples) = Samples::of(&points.0, &points.1, paired > 0) else { continue };
             let unit = names::unit(old.plan, metric);
-            // Two names for one quantity would be two findings, and count twice as questions.
+            // Two names for one quantity would be reported twice and count as two questions.
             let twin = found.iter_mut().find(|(other, change)| {
                 *other == samples && change.unit == unit && samples.differ()
             });
@@ -275,7 +275,7 @@ impl Samples {
     }
 }
 
-/// Not judged yet: that takes all of them.
+/// The verdict comes later, because the correction needs all numbers.
 fn change(
     scenario: String,
     subject: &Subject,
@@ -304,8 +304,8 @@ fn change(
     }
 }
 
-/// Corrects the p values for their number, and judges. Numbers that are the same in every run of both
-/// folders were no question.
+/// Corrects the p values for their number, and sets the verdicts. Numbers that are the same in
+/// every run of both folders do not count as questions.
 fn correct(changes: &mut [Change]) {
     let mut asked: Vec<(usize, f64)> = changes
         .iter()
@@ -333,7 +333,7 @@ fn correct(changes: &mut [Change]) {
     }
 }
 
-/// Changes that are not worth a row each.
+/// Changes that are not listed row by row.
 const MOST_ROWS: usize = 400;
 
 impl Comparison {
@@ -379,7 +379,7 @@ impl Comparison {
         )
     }
 
-    /// A table for the terminal, worst first; what is the same is counted only.
+    /// A table for the terminal, the worst first; numbers that are the same are only counted.
     pub fn terminal(&self) -> String {
         let mut out = format!("{}\n", plain_text(&self.summary()));
         let head = ["", "scenario", "of", "metric", "before", "after", "difference", "share"];

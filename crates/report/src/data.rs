@@ -1,4 +1,4 @@
-//! Results arranged the way figures ask for them: by scenario, subject and metric.
+//! Results arranged as figures need them: by scenario, subject and metric.
 
 use sojourn_metrics::stats;
 use sojourn_study::metrics::{self, Pooling};
@@ -30,8 +30,8 @@ pub(crate) struct Point {
     pub(crate) counted: Counted,
 }
 
-/// How many of the flows (or queues, or runs) that a number is of had a value for it. A transfer
-/// that never ended has no completion time, and a mean that leaves it out must say so.
+/// How many of the flows (or queues, or runs) that a number covers had a value. A transfer that
+/// never ended has no completion time, and a mean that leaves it out must say so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub(crate) known: usize,
@@ -82,7 +82,7 @@ pub(crate) struct Data<'a> {
     pub(crate) subjects: Vec<Subject>,
     /// For every row of the table, the position of its subject.
     subject_of: Vec<Option<usize>>,
-    /// Which subjects have which metrics anywhere.
+    /// Which subjects have which metrics in any scenario.
     has: Vec<Vec<bool>>,
 }
 
@@ -156,12 +156,12 @@ impl<'a> Data<'a> {
         matches!((subject, metric), (Some(subject), Some(metric)) if self.has[subject][metric])
     }
 
-    /// Colours belong to flows first, so that a flow looks the same in every figure.
+    /// Flows get their colours first, so that a flow looks the same in every figure.
     pub(crate) fn colour_of_flow(&self, group: &str) -> usize {
         self.of_kind(Kind::Flow).position(|subject| subject.name == group).unwrap_or(0)
     }
 
-    /// The application of a flow or group; empty of anything else.
+    /// The application of a flow or group; empty for anything else.
     pub(crate) fn app(&self, subject: &Subject) -> &'a str {
         let mut flows = self.plan.scenarios.iter().flat_map(|scenario| &scenario.flows);
         match subject.kind {
@@ -188,7 +188,8 @@ impl<'a> Data<'a> {
             .map(|(row, subject)| (row, subject.map(|at| &self.subjects[at])))
     }
 
-    /// The metric in each finished run of a scenario. Flows of a group make one number as they do
+    /// The metric in each finished run of a scenario. The flows of a group give one number, as in
+    /// claims.
     /// in claims.
     pub(crate) fn points(&self, scenario: usize, subject: &Subject, metric: &str) -> Vec<Point> {
         let Some(column) = self.table.metrics.iter().position(|name| name == metric) else {
@@ -211,7 +212,7 @@ impl<'a> Data<'a> {
         points
     }
 
-    /// Over the finished runs of a scenario. It counts the runs without any value too.
+    /// Over the finished runs of a scenario, including those without any value.
     pub(crate) fn mean(&self, scenario: usize, subject: &Subject, metric: &str) -> Option<Mean> {
         let points = self.points(scenario, subject, metric);
         let mean = Mean::of(&points)?;
@@ -223,16 +224,16 @@ impl<'a> Data<'a> {
         Some(Mean { counted: mean.counted.and(Counted { known: 0, of: without }), ..mean })
     }
 
-    /// The factor values that tell a scenario from others: `queue fq_codel · rate 10Mbps`.
+    /// The factor values that distinguish a scenario from others: `queue fq_codel · rate 10Mbps`.
     pub(crate) fn label(&self, scenario: usize) -> String {
         self.label_without(scenario, &[])
     }
 
-    /// The same without some factors; empty when nothing is left.
+    /// The same label without some factors; empty if nothing is left.
     pub(crate) fn label_without(&self, scenario: usize, without: &[usize]) -> String {
         let free = |factor: &usize| !without.contains(factor);
         let said: Vec<usize> = self.varying.iter().copied().filter(free).collect();
-        // What another value of the label brings with it need not be said.
+        // A value that follows from another value of the label is left out.
         let goes_with = |factor: usize, other: usize| {
             self.plan.companion(other, self.value(scenario, other), factor).is_some()
         };
@@ -256,10 +257,10 @@ impl<'a> Data<'a> {
         self.plan.scenarios[scenario].factors.get(factor).map_or("", String::as_str)
     }
 
-    /// A value with the last part of its factor's name, unless it speaks for itself.
+    /// A value after the last part of its factor's name, unless the value is clear alone.
     fn named(&self, factor: usize, value: &str) -> String {
         let short = self.short_factor(factor);
-        // A flow may bear the name of the algorithm that another value gives it.
+        // A flow may have the name of an algorithm while it runs another one.
         let unclear = |value: &String| self.subjects.iter().any(|subject| subject.name == *value);
         let speaks = self.plan.factors[factor]
             .values
@@ -272,8 +273,9 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// A value of several words without those at its ends that all values of the factor share, if
-    /// two or more of them are shared: `short-blockages` of `blockage short-blockages shaper htb`.
+    /// A value of several words without those at its beginning and end that all values of the
+    /// factor share, if two or more words are shared: `short-blockages` for `blockage
+    /// short-blockages shaper htb`.
     fn differing<'v>(&self, factor: usize, value: &'v str) -> &'v str {
         let words = |value: &str| -> Vec<String> { value.split(' ').map(str::to_owned).collect() };
         let values: Vec<Vec<String>> =

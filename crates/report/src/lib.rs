@@ -1,4 +1,4 @@
-//! What a result folder says, for people.
+//! Presents a result folder to people.
 //!
 //! - [`html`] makes one self-contained page: the answer, the factor matrix, figures, time series,
 //!   runs and methods. It opens without a network and reads without script.
@@ -7,9 +7,9 @@
 //! - [`export`] writes what flent, iperf3, Mahimahi's plots and spreadsheets read.
 //! - [`pcap`] observes a run and writes packets that Wireshark analyses.
 //!
-//! Everything but [`pcap`] reads [`Results`](sojourn_study::results::Results) and nothing else, so
-//! a page can be made again from a folder alone. Functions return text or bytes; who calls them
-//! decides where it goes.
+//! Everything except [`pcap`] reads [`Results`](sojourn_study::results::Results) and nothing else,
+//! so a page can be made again from a folder alone. Functions return text or bytes; the caller
+//! decides where these go.
 
 pub mod compare;
 pub mod export;

@@ -1,4 +1,4 @@
-//! Text that came from a study, made harmless for where it is put.
+//! Escapes text that came from a study for the place where it goes.
 
 use std::fmt::{self, Write};
 
@@ -24,18 +24,18 @@ impl fmt::Display for Esc<'_> {
     }
 }
 
-/// Characters that reorder what is read around them.
+/// Characters that change the order in which text around them is shown.
 fn bidirectional(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Text for a terminal, on one line and without anything that would steer it.
+/// Text for a terminal, on one line and without control sequences.
 pub(crate) fn plain_text(text: &str) -> String {
     let safe = |c: char| if c.is_control() || bidirectional(c) { ' ' } else { c };
     text.chars().map(safe).collect()
 }
 
-/// JSON that can stand inside a `script` element.
+/// JSON that may be put inside a `script` element.
 pub(crate) fn script_json(value: &serde_json::Value) -> String {
     let mut out = String::new();
     for c in value.to_string().chars() {
@@ -49,7 +49,7 @@ pub(crate) fn script_json(value: &serde_json::Value) -> String {
     out
 }
 
-/// A link, if the text is nothing but a web address; else the text.
+/// A link, if the text is only a web address; otherwise the text.
 pub(crate) fn linked(text: &str) -> String {
     let plain = text.chars().all(|c| c.is_ascii_graphic());
     if plain && (text.starts_with("https://") || text.starts_with("http://")) {

@@ -21,7 +21,7 @@ pub(crate) fn axis_in(metric: &str, unit: &str) -> String {
     if unit.is_empty() { title(metric) } else { format!("{} ({unit})", title(metric)) }
 }
 
-/// The unit as the plan states it, else as the suffix says.
+/// The unit that the plan states, otherwise that of the suffix.
 pub(crate) fn unit<'a>(plan: &'a Plan, metric: &str) -> &'a str {
     match plan.metrics.iter().find(|column| column.name == metric) {
         Some(column) => &column.unit,
@@ -29,7 +29,7 @@ pub(crate) fn unit<'a>(plan: &'a Plan, metric: &str) -> &'a str {
     }
 }
 
-/// Takes the unit off the end of a name.
+/// Removes the unit from the end of a name.
 pub(crate) fn split_unit(name: &str) -> (&str, &'static str) {
     for (suffix, unit) in UNITS {
         if let Some(stem) = name.strip_suffix(suffix) {
@@ -39,7 +39,7 @@ pub(crate) fn split_unit(name: &str) -> (&str, &'static str) {
     (name, "")
 }
 
-/// Whether more is better: `None` where it depends on what one wants.
+/// Whether more is better; `None` if that depends on the reader's aim.
 pub(crate) fn more_is_better(metric: &str) -> Option<bool> {
     const MORE: &[&str] =
         &["goodput", "acked", "throughput", "utilisation", "jain", "min_max", "mos", "fps"];

@@ -25,7 +25,7 @@ pub(crate) fn estimate(mean: f64, half_width: Option<f64>, unit: &str) -> String
     match half_width {
         Some(half) if half > 0.0 && half.is_finite() => {
             let digits = |size: f64| (1.0 - size.log10().floor()).clamp(0.0, 5.0) as usize;
-            // One digit of the interval more than it deserves, never more than the mean shows.
+            // Two digits of the interval, and at most one decimal more than two digits of the mean need.
             let places = digits(half).min(digits(mean.abs().max(half)) + 1);
             let least = 0.1f64.powi(places as i32);
             let (sign, half) = if half < least / 2.0 { ("<", least) } else { ("", half) };
@@ -39,8 +39,8 @@ pub(crate) fn estimate(mean: f64, half_width: Option<f64>, unit: &str) -> String
     }
 }
 
-/// A factor, and the unit that values as large as `largest` read well in when multiplied by it: 150 s
-/// rather than 150 000 ms.
+/// A unit in which values as large as `largest` are easy to read, and the factor that converts to
+/// it: 150 s rather than 150 000 ms.
 pub(crate) fn stepped(largest: f64, unit: &str) -> (f64, &str) {
     let size = largest.abs();
     match unit {
@@ -55,13 +55,13 @@ pub(crate) fn stepped(largest: f64, unit: &str) -> (f64, &str) {
     }
 }
 
-/// An estimate in the unit that it reads well in: `1.25 ± 0.04 Gbit/s` of 1250 Mbit/s.
+/// An estimate in the unit in which it is easy to read: `1.25 ± 0.04 Gbit/s` for 1250 Mbit/s.
 pub(crate) fn told(mean: f64, half_width: Option<f64>, unit: &str) -> String {
     let (factor, unit) = stepped(mean, unit);
     estimate(mean * factor, half_width.map(|half| half * factor), unit)
 }
 
-/// The value as [`number`] prints it, so that what reads alike is alike.
+/// The value as [`number`] prints it, so that values that are printed alike are equal.
 pub(crate) fn as_printed(value: f64) -> f64 {
     let text = if value.abs() >= 100.0 { format!("{value:.0}") } else { format!("{value:.2e}") };
     text.parse().unwrap_or(value)
@@ -80,7 +80,7 @@ fn grouped(value: f64) -> String {
     grouped_decimals(value, 0)
 }
 
-/// Thousands apart from 10 000 on, with a space that does not break.
+/// Separates thousands from 10 000 on, with a space that does not break.
 fn grouped_decimals(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));

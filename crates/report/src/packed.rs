@@ -1,9 +1,9 @@
-//! Time series for the page's script, small enough to travel in it.
+//! Packs time series for the page's script.
 //!
-//! A column becomes 16-bit steps above its least value, a step being a round number, differences
-//! of neighbours, low bytes apart from high bytes, and all of it deflated. A run that does not fit
-//! its part of the budget keeps the least and the largest value of every few steps, so that peaks
-//! survive.
+//! A column becomes 16-bit steps above its least value, where a step is a round number; then
+//! differences of neighbours; then low bytes apart from high bytes; and all of it is deflated. A
+//! run that exceeds its part of the budget keeps the least and the largest value of every few
+//! steps, so that peaks survive.
 //!
 //! Layout of the deflated bytes: length of the head as `u32` (little endian), the head as JSON,
 //! then for each array of each column `n` low bytes and `n` high bytes.
@@ -17,18 +17,18 @@ use flate2::write::DeflateEncoder;
 use serde_json::{Value, json};
 use sojourn_study::results::{Kind, Series};
 
-/// Stands for a value that is not known.
+/// Marks an unknown value.
 const MISSING: u16 = u16::MAX;
 
-/// What became of a run's series.
+/// How a run's series were packed.
 pub(crate) struct Packed {
     pub(crate) base64: String,
-    /// Steps that one pair of least and largest value stands for; 1 is every value.
+    /// How many steps each pair of least and largest value covers; with 1 every value is kept.
     #[cfg(test)]
     pub(crate) steps: usize,
 }
 
-/// Packs within `budget` characters, as fine as that allows.
+/// Packs within `budget` characters, as finely as that allows.
 pub(crate) fn pack(series: &[Series], budget: usize) -> Option<Packed> {
     let rows = series.iter().map(|s| s.t_s.len()).max()?;
     if rows == 0 {
@@ -47,14 +47,14 @@ pub(crate) fn pack(series: &[Series], budget: usize) -> Option<Packed> {
         if steps * 16 > rows {
             return None;
         }
-        // A pair of values for each bin: two steps save nothing.
+        // A bin has two values, so bins of two steps save nothing.
         let over = base64.len() as f64 / budget as f64;
         steps = if steps == 1 { (over * 2.0).ceil() as usize } else { steps * 2 };
         steps = steps.max(3);
     }
 }
 
-/// Deflated and in base64: any JSON.
+/// Any JSON, deflated and in base64.
 pub(crate) fn pack_json(value: &Value) -> String {
     STANDARD.encode(deflate(value.to_string().as_bytes()))
 }
@@ -112,7 +112,7 @@ fn encode(series: &[Series], steps: usize) -> Vec<u8> {
     out
 }
 
-/// First time, distance and last time where the steps are even; else every time.
+/// First time, distance and last time if the steps are even; otherwise every time.
 fn clock(times: &[f64]) -> Value {
     if let [first, second, .., last] = times {
         let step = second - first;
@@ -156,7 +156,8 @@ impl Grid {
         if known().all(|value| value.fract() == 0.0) && max - min <= most {
             return Self { min, step: 1.0 };
         }
-        // A thousandth of the range is less than a pixel; round steps deflate better than fine ones.
+        // A thousandth of the range is less than a pixel, and round steps deflate better than fine
+        // ones.
         let rough = ((max - min) / 20_000.0).max(f64::MIN_POSITIVE);
         let power = 10f64.powf(rough.log10().ceil());
         let step = if power / 2.0 >= rough { power / 2.0 } else { power };

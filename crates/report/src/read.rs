@@ -1,8 +1,8 @@
-//! Where a page gets what it needs run by run.
+//! The source of what a page needs for each run.
 
 use sojourn_study::results::{Delays, Reader, Series};
 
-/// What a page reads run by run, by positions in the plan. Errors are texts, which the page tells.
+/// What a page reads run by run, by positions in the plan. Errors are texts that the page shows.
 pub trait ReadRuns {
     /// # Errors
     /// The time series of the run cannot be read.

@@ -1,4 +1,4 @@
-//! Distributions of delays, of single runs and of all runs of a scenario together.
+//! Distributions of delays, for single runs and for all runs of a scenario together.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use crate::data::Subject;
 type Samples = BTreeMap<(u64, u64), u64>;
 
 /// Points of a distribution: a value in milliseconds and the share of samples up to it, from the
-/// least sample, with share 0, to the largest, with share 1.
+/// least sample with share 0 to the largest with share 1.
 pub(crate) type Shares = Vec<(f64, f64)>;
 
 /// A delay of a flow, group or queue in one scenario.
 pub(crate) struct Spread {
     pub(crate) scenario: usize,
     pub(crate) subject: Subject,
-    /// What the names of its quantiles begin with.
+    /// The word with which the names of its quantiles begin.
     pub(crate) metric: String,
     pub(crate) runs: Vec<(u32, Shares)>,
     /// Samples by the ends of their bucket, largest value first.
@@ -25,7 +25,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Over the samples of all runs.
+    /// Over the samples of all runs together.
     pub(crate) fn pooled(&self) -> Shares {
         shares(&self.pooled)
     }
@@ -42,7 +42,7 @@ pub(crate) struct Spreads {
 }
 
 impl Spreads {
-    /// Adds what was measured in a run.
+    /// Adds the delays of a run.
     pub(crate) fn add(
         &mut self,
         scenario: usize,
@@ -50,7 +50,7 @@ impl Spreads {
         run: u32,
         delays: &[Delays],
     ) {
-        // The flows of a group make one distribution.
+        // The flows of a group have one distribution together.
         let mut of_run: Vec<(Subject, &str, Samples)> = Vec::new();
         for delays in delays {
             let name = match delays.kind {
@@ -121,7 +121,7 @@ fn shares(buckets: &Samples) -> Shares {
     out
 }
 
-/// The least value that has a share of at least `share` up to it.
+/// The least value such that at least `share` of the samples are up to it.
 pub(crate) fn quantile(shares: &Shares, share: f64) -> Option<f64> {
     shares.iter().find(|(_, up_to)| *up_to >= share).map(|(value, _)| *value)
 }

@@ -11,7 +11,7 @@ use crate::names;
 use crate::number::{estimate, number, percent};
 use crate::page::{self, USUAL};
 
-/// Claim by claim: verdict, text, and what was measured where.
+/// The claims: verdict, text, and what was measured where.
 pub fn claims(results: &Results) -> String {
     let Some(report) = &results.claims else {
         return "Claims were not checked.\n".into();
@@ -44,8 +44,8 @@ pub fn claims(results: &Results) -> String {
     out
 }
 
-/// What each scenario came to: a table for each application, for queues and for runs, with the
-/// metrics that people ask of it first, mean ± half the 95 % interval over seeds.
+/// The numbers of each scenario: a table for each application, for queues and for runs, with the
+/// metrics that people ask for first, mean ± half the 95 % interval over seeds.
 pub fn metrics(results: &Results) -> String {
     let data = Data::new(results);
     let mut out = String::new();
@@ -243,7 +243,7 @@ fn plot(
     out
 }
 
-/// How long a controller was in each of its phases.
+/// How long a controller was in each phase.
 fn phases(series: &Series) -> String {
     let mut times: Vec<(&str, usize)> = Vec::new();
     for phase in series.phase.iter().filter(|phase| !phase.is_empty()) {
@@ -291,7 +291,7 @@ fn check_line(check: &Check) -> String {
     line
 }
 
-/// Columns under each other: the first `left` to the left, the others to the right.
+/// Aligned columns: the first `left` to the left, the others to the right.
 pub(crate) fn aligned(table: &[Vec<String>], left: usize) -> String {
     let columns = table.iter().map(Vec::len).max().unwrap_or(0);
     let width = |text: &str| text.chars().count();

@@ -51,7 +51,7 @@ fn text(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map_or(String::new(), number)
 }
 
-/// As short as reads back to the same number.
+/// The shortest text that reads back to the same number.
 fn number(value: f64) -> String {
     format!("{value}")
 }

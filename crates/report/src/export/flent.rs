@@ -9,10 +9,10 @@ use flate2::write::GzEncoder;
 use serde_json::{Map, Value, json};
 use sojourn_study::results::{Kind, Results, Series};
 
-/// Seconds since 1970 that a run's beginning is given, since a run has no date: 2000-01-01.
+/// The beginning of every run in seconds since 1970, because a run has no date: 2000-01-01.
 const EPOCH: f64 = 946_684_800.0;
 
-/// Gzipped JSON for `NAME.flent.gz`; empty when the results have no such run.
+/// Gzipped JSON for `NAME.flent.gz`; empty if the results have no such run.
 ///
 /// Flows over TCP become `TCP upload::N` in Mbit/s, pings `Ping (ms) ICMP`, queues `Queue …`. Steps
 /// without a value are `null`, and raw values hold only what was measured.
@@ -96,7 +96,8 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
         }
     }
     if pings == 0 {
-        // Flent's plots want a ping; the round-trip times of the first flow stand in for it.
+        // Flent's plots need a ping; without one, the round-trip times of the first flow take its
+        // place.
         let of_flow = series.iter().find(|one| one.kind == Kind::Flow);
         if let Some((one, values)) = of_flow.and_then(|one| Some((one, one.column("rtt_max_ms")?)))
         {

@@ -1,13 +1,13 @@
-//! A run as `iperf3 --json` would have reported it, a stream for each TCP flow. Whoever reads
-//! iperf3's output reads this; what a simulation does not know (CPU use, sockets) is left out.
+//! A run as `iperf3 --json` would have reported it, a stream for each TCP flow. Programs that read
+//! iperf3's output can read this; what a simulation does not know (CPU use, sockets) is left out.
 
 use serde_json::{Value, json};
 use sojourn_study::results::{Kind, Results, Row, Series};
 
-/// Bytes of a segment, for windows that series count in packets.
+/// The segment size with which windows are converted from packets to bytes.
 const MSS: f64 = 1448.0;
 
-/// JSON text; empty when the results have no such run.
+/// JSON text; empty if the results have no such run.
 pub fn iperf3(results: &Results, run: u32, series: &[Series]) -> String {
     data(results, run, series).map_or(String::new(), |value| format!("{value:#}\n"))
 }
@@ -80,7 +80,7 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
     }))
 }
 
-/// The last second before `end`, as far as steps fall into it.
+/// The last second before `end`, as far as it consists of whole steps.
 fn interval(socket: usize, one: &Series, start: f64, end: f64) -> Value {
     let inside: Vec<usize> = (0..one.t_s.len())
         .filter(|at| one.t_s[*at] > start + 1e-9 && one.t_s[*at] <= end + 1e-9)

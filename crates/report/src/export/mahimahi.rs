@@ -13,14 +13,14 @@ const OPPORTUNITY: u64 = 1504;
 pub struct MahimahiLog<W: Write> {
     out: W,
     link: PortId,
-    /// Capacity since the last sample, and bytes of it that made no whole opportunity.
+    /// Capacity since the last sample, and its bytes that did not fill an opportunity.
     capacity: Option<(Time, Rate)>,
     left: u64,
     failed: Option<io::Error>,
 }
 
 impl<W: Write> MahimahiLog<W> {
-    /// `link` is the position of the link in the scenario, `queue` how its queue is written.
+    /// `link` is the position of the link in the scenario, `queue` its queue as written.
     ///
     /// # Errors
     /// Writing the head of the log fails.
@@ -34,7 +34,7 @@ impl<W: Write> MahimahiLog<W> {
     }
 
     /// # Errors
-    /// The first error of writing, whenever it was.
+    /// The first error of writing, even an earlier one.
     pub fn finish(mut self) -> io::Result<W> {
         match self.failed {
             Some(error) => Err(error),

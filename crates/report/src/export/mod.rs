@@ -1,4 +1,4 @@
-//! Results in the formats of other tools. Everything here is a pure function of results, but for
+//! Results in the formats of other tools. Everything here is a pure function of results, except
 //! [`MahimahiLog`], which needs every packet and therefore observes a run.
 
 mod csv;

@@ -1,4 +1,4 @@
-//! Claim by claim: a sentence, a badge, the measured value beside its bound.
+//! The claims: for each a sentence, a badge, and the measured value beside its bound.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::names::{self, capital};
 use crate::number::{estimate, number, percent, stepped};
 use crate::svg::{Bounds, bullet};
 
-/// The verdict, what the runs say in sentences, the figure that shows it, then claim by claim.
+/// The verdict, sentences on what the runs show, the figure that shows it, then the claims.
 pub(crate) fn write(out: &mut String, data: &Data<'_>, lead: &str) {
     *out += "<section id=\"answer\"><h2>The answer</h2>";
     let claims = data.results.claims.as_ref().filter(|report| !report.claims.is_empty());
@@ -75,7 +75,7 @@ pub(crate) fn badge(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Letters and digits only, since a claim's name is whatever its author wrote.
+/// Letters and digits only, because the author may write anything as a claim's name.
 fn claim_anchor(id: &str) -> String {
     let mut out = String::from("claim-");
     for c in id.chars() {
@@ -152,7 +152,7 @@ fn write_claim(out: &mut String, claim: &ClaimResult, data: &Data<'_>) {
     *out += "</details></article>";
 }
 
-/// The check that says most: the one that is farthest off, or else the one nearest to its bound.
+/// The check to show: the one that is farthest off or, if all hold, the one nearest to its bound.
 fn telling(claim: &ClaimResult) -> Option<&Check> {
     let of = |verdict: Verdict| claim.checks.iter().filter(move |check| check.verdict == verdict);
     match claim.verdict {
@@ -186,7 +186,7 @@ fn picture(check: &Check) -> String {
     }
 }
 
-/// What was wanted: the bound as it was written, or what the other side came to.
+/// The bound as it was written, or the measured value of the other side.
 fn wanted(check: &Check) -> String {
     match &check.bound {
         Some(bound) => {
@@ -250,7 +250,7 @@ fn sentence(claim: &ClaimResult, data: &Data<'_>) -> String {
     }
 }
 
-/// Why a claim is open: what its author says, or what its bounds lack and in how many of them.
+/// Why a claim is open: the author's reason, or what its bounds lack and in how many of them.
 fn why_open(claim: &ClaimResult, data: &Data<'_>) -> Option<String> {
     if let Some(reason) = &claim.reason {
         return Some(reason.clone());
@@ -287,8 +287,7 @@ fn came_to(text: &mut String, check: &Check, data: &Data<'_>) {
     }
 }
 
-/// The factor values that the check is of, shorter than it says them itself: what an expression
-/// fixes is not among them.
+/// The factor values of the check in short, without those that the expression itself sets.
 fn place(check: &Check, data: &Data<'_>) -> String {
     let scenario = check.scenario as usize;
     if scenario >= data.plan.scenarios.len() {
@@ -363,10 +362,11 @@ fn write_check(out: &mut String, check: &Check, data: &Data<'_>) {
     );
 }
 
-/// More sentences than this are no answer.
+/// The most sentences of the answer.
 const MOST_SENTENCES: usize = 6;
 
-/// Best and worst scenario by what the views show, then by the quantities that people ask for first.
+/// Best and worst scenario for what the views show, then for the quantities that people ask about
+/// first.
 fn findings(data: &Data<'_>) -> Vec<String> {
     let mut asked: Vec<(Subject, String)> = Vec::new();
     let mut add = |subject: &Subject, metric: &str| {
@@ -414,7 +414,7 @@ fn findings(data: &Data<'_>) -> Vec<String> {
 
 struct Finding {
     sentence: String,
-    /// Scenarios differ by more than chance explains.
+    /// Whether scenarios differ by more than chance explains.
     differs: bool,
 }
 
@@ -424,7 +424,7 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
     let mut means: Vec<(usize, Mean)> = (0..data.plan.scenarios.len())
         .filter_map(|scenario| Some((scenario, data.mean(scenario, subject, metric)?)))
         .collect();
-    // A link that is hardly used, such as one for acknowledgements, is no finding.
+    // A link that is hardly used, such as one for acknowledgements, is not reported.
     let floor = if metric == "utilisation" { 0.2 } else { 0.0 };
     if means.iter().all(|(_, mean)| mean.mean <= floor) {
         return None;
@@ -436,7 +436,7 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
     };
     let what = Esc(&capital(&what)).to_string();
     let unit = names::unit(data.plan, metric);
-    // Both ends of a sentence have one unit, that of the larger.
+    // Both values of a sentence have the unit of the larger one.
     let (factor, unit) = stepped(means.last()?.1.mean, unit);
     let with_unit = |mean: &Mean| {
         let half = mean.half_width.map(|half| half * factor);
@@ -476,5 +476,5 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
     Some(Finding { sentence, differs: true })
 }
 
-/// Values within this share of each other are told as one.
+/// Values within this share of each other count as equal.
 const SAME: f64 = 0.005;

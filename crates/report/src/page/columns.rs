@@ -1,11 +1,11 @@
-//! Which metrics stand in a table: those that say something of an application.
+//! Which metrics a table shows: those that matter for an application.
 
 use sojourn_study::results::Kind;
 
 use crate::data::{Data, Subject};
 use crate::names;
 
-/// What is asked for first of each kind of thing, whatever the application.
+/// The metrics that people ask for first, for each kind of thing, whatever the application.
 pub(crate) const USUAL: &[&str] = &[
     "goodput_mbps",
     "share",
@@ -89,14 +89,14 @@ const BULK: &[&str] = &[
     "retransmits",
 ];
 
-/// Of runs that last until their transfers are done.
+/// For runs that last until their transfers are done.
 const RUN_UNTIL: &[&str] =
     &["end_ms", "transfers_done", "transfers_begun", "goodput_sum_mbps", "jain", "min_max"];
 
-/// Columns beyond this many do not fit.
+/// The most columns that fit.
 const MOST: usize = 8;
 
-/// Things that one table holds, with its columns.
+/// The things in one table, and its columns.
 pub(crate) struct Block<'a> {
     /// `bulk`, `ping`, `queue`.
     pub(crate) heading: String,
@@ -104,8 +104,8 @@ pub(crate) struct Block<'a> {
     pub(crate) metrics: Vec<&'static str>,
 }
 
-/// A block for each application, one for queues and one for runs; without columns that none of its
-/// things has a value in.
+/// A block for each application, one for queues and one for runs, without columns in which none of
+/// its things has a value.
 pub(crate) fn blocks<'a>(data: &'a Data<'_>) -> Vec<Block<'a>> {
     let mut blocks: Vec<Block<'a>> = Vec::new();
     for kind in [Kind::Flow, Kind::Queue, Kind::Run] {

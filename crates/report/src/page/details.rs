@@ -1,4 +1,4 @@
-//! What a page needs of each run, read once and kept small.
+//! What a page needs to know of each run, read once and kept small.
 
 use sojourn_study::results::ViewKind;
 
@@ -31,7 +31,7 @@ pub(crate) struct SeriesView {
 pub(crate) struct RunDetails {
     pub(crate) run: u32,
     pub(crate) packed: Option<packed::Packed>,
-    /// A still figure; of the first finished run of its scenario only.
+    /// A still figure, for the first finished run of its scenario only.
     pub(crate) timeline: String,
     pub(crate) problem: Option<String>,
 }
@@ -57,8 +57,8 @@ impl Details {
         let mut open = finished.len();
         let mut runs: Vec<RunDetails> = Vec::new();
         let mut spreads = Spreads::default();
-        // First the run of each scenario that a reader meets first, so that the others share
-        // what it leaves.
+        // First the run of each scenario that the reader sees first; the others share the rest of
+        // the budget.
         let order = firsts.iter().chain(finished.iter().filter(|run| !firsts.contains(run)));
         for run in order {
             let fair = left / open.max(1);

@@ -37,7 +37,7 @@ fn write_view(out: &mut String, data: &Data<'_>, drawn: &SeriesView) {
         out,
         "<figure id=\"view-{}\"><figcaption><b>{}</b> {}</figcaption>",
         drawn.view,
-        // The section is called so already.
+        // The section has this title already.
         Esc(view.title.as_deref().filter(|title| *title != "Over time").unwrap_or("First runs")),
         Esc(view.caption.as_deref().unwrap_or(""))
     );

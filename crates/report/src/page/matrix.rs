@@ -11,7 +11,7 @@ use crate::markup::Esc;
 use crate::names;
 use crate::number::{as_printed, number, stepped};
 
-/// The first that is known is what a reader sees first.
+/// The first of these that was measured is shown at first.
 const FIRST: &[(Kind, &str)] = &[
     (Kind::Queue, "sojourn_p95_ms"),
     (Kind::Flow, "rtt_p95_ms"),
@@ -20,7 +20,7 @@ const FIRST: &[(Kind, &str)] = &[
     (Kind::Run, "goodput_sum_mbps"),
 ];
 
-/// Cells times subjects times metrics beyond which only the metrics of [`USUAL`] are offered.
+/// Above this many cells times subjects times metrics, only the metrics of [`USUAL`] are offered.
 const MOST_NUMBERS: usize = 200_000;
 
 /// Sequential, in steps of equal lightness, light to dark.
@@ -174,7 +174,7 @@ fn cell(
     );
 }
 
-/// Background and a text colour that can be read on it.
+/// A background colour and a text colour that is readable on it.
 fn paint(share: f64) -> String {
     let at = share.clamp(0.0, 1.0) * (RAMP.len() - 1) as f64;
     let below = (at.floor() as usize).min(RAMP.len() - 2);
@@ -217,13 +217,14 @@ fn subject_label(subject: &Subject) -> String {
     }
 }
 
-/// What the first view shows, so that the page speaks of one thing; else the first that is known.
+/// The metric of the first view, so that the page is about one thing; otherwise the first of
+/// [`USUAL`] that was measured.
 fn first_choice<'a>(data: &Data<'a>) -> Option<(Subject, &'a str)> {
     let columns = &data.table.metrics;
     let of_views = data.plan.views.iter().filter(|view| view.kind != ViewKind::Series);
     let wanted = of_views.flat_map(|view| view.y.iter().map(move |y| (view, resolve(data, y))));
     let mut found = wanted.filter_map(|(view, (name, of))| {
-        // A view of a delay shows all its samples; a cell has room for one number.
+        // A view of a delay shows all its samples, but a cell only one number.
         let tail = format!("{name}_p95_ms");
         let metric = columns.iter().find(|column| **column == name || **column == tail)?;
         let named = |subject: &&Subject| match &of {
@@ -277,7 +278,7 @@ pub(crate) fn numbers(data: &Data<'_>) -> Value {
     json!(subjects)
 }
 
-/// Five significant digits are more than a cell shows.
+/// Five significant digits, more than a cell shows.
 fn rounded(value: f64) -> f64 {
     format!("{value:.4e}").parse().unwrap_or(value)
 }

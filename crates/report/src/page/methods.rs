@@ -1,4 +1,4 @@
-//! How the numbers were made, what they mean, and what they do not say.
+//! How the numbers were made, what they mean, and their limits.
 
 use std::fmt::Write;
 

@@ -28,8 +28,8 @@ use crate::markup::{Esc, linked, script_json};
 use crate::read::ReadRuns;
 use crate::{number, packed};
 
-/// The page, as HTML. `runs` is asked once for each finished run, and what it cannot read the page
-/// says is missing.
+/// The page, as HTML. `runs` is called once for each finished run; if it can't read a run, the page
+/// says that the run is missing.
 pub fn html(results: &Results, runs: &mut dyn ReadRuns, options: &Options) -> String {
     let data = Data::new(results);
     let details = Details::read(&data, runs, options);
@@ -76,8 +76,8 @@ pub fn html(results: &Results, runs: &mut dyn ReadRuns, options: &Options) -> St
     Shell { title: &data.plan.title, body: &body, scripts: &scripts }.to_html()
 }
 
-/// Position of each flow's colour and its place among the flows of its group, by name, so that
-/// figures and curves agree.
+/// For each flow, by name, its colour and its position among the flows of its group, so that all
+/// figures use the same.
 fn flow_colours(data: &Data<'_>) -> serde_json::Value {
     let mut flows = serde_json::Map::new();
     for scenario in &data.plan.scenarios {
@@ -128,7 +128,7 @@ fn facts(data: &Data<'_>) -> String {
     facts.join(" · ")
 }
 
-/// What an interrupted study lacks, before anything is concluded from the rest.
+/// What an interrupted study lacks; it comes before anything that is concluded from the rest.
 fn missing(out: &mut String, data: &Data<'_>, details: &Details) {
     let results = data.results;
     let failed = results.machine.as_ref().map_or(&[][..], |machine| &machine.failed[..]);

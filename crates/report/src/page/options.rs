@@ -1,13 +1,13 @@
-//! What a page may cost.
+//! Limits on a page's size.
 
 /// Limits of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Characters that the time series of all runs may take together.
+    /// The most characters for the time series of all runs together.
     pub series_budget: usize,
-    /// Runs with a section of their own; the others are in tables and figures only.
+    /// The most runs with a section of their own; the others are in tables and figures only.
     pub runs: usize,
-    /// Scenarios with a still figure of their first run over time.
+    /// The most scenarios with a still figure of their first run over time.
     pub timelines: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Scenario by scenario: the numbers, and for each run its end state and the command.
+//! Each scenario's numbers, and for each run its end state and its command.
 
 use std::fmt::Write;
 
@@ -133,7 +133,7 @@ fn world(scenario: &PlannedScenario) -> String {
     )
 }
 
-/// A table for each application, with the columns that say something of it.
+/// A table for each application, with the columns that matter for it.
 fn numbers(out: &mut String, data: &Data<'_>, scenario: usize) {
     for block in blocks(data) {
         let mean = |subject: &Subject, metric: &str| data.mean(scenario, subject, metric);
@@ -266,8 +266,8 @@ fn brief(data: &Data<'_>, run: u32) -> String {
     parts.join(" · ")
 }
 
-/// What `ss -tin` and `tc -s qdisc` would have printed; for flows without a congestion control, what
-/// their own tools tell at the end.
+/// What `ss -tin` and `tc -s qdisc` would have printed; for flows without a congestion control,
+/// what their own tools print at the end.
 pub(crate) fn end_state(data: &Data<'_>, rows: &[&Row], scenario: usize) -> String {
     let planned = &data.plan.scenarios[scenario];
     let row_of = |kind: Kind, name: &str| {
@@ -294,7 +294,7 @@ pub(crate) fn end_state(data: &Data<'_>, rows: &[&Row], scenario: usize) -> Stri
     out
 }
 
-/// As `ping` and receivers of datagrams sum up.
+/// The summary that `ping` and receivers of datagrams print.
 fn of_datagrams(data: &Data<'_>, row: &Row) -> String {
     let words: Vec<String> = [
         ("transmitted:", "ping_sent", ""),
@@ -315,7 +315,7 @@ fn of_datagrams(data: &Data<'_>, row: &Row) -> String {
     if words.is_empty() { String::new() } else { format!("\t{}\n", words.join(" ")) }
 }
 
-/// As tools print them: no grouping, three decimals at most.
+/// Numbers as tools print them: no grouping, at most three decimals.
 fn plain(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

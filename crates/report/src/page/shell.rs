@@ -1,4 +1,4 @@
-//! The document around a page: style, script and the policy that keeps both from the network.
+//! The document around a page: style, script, and the policy that keeps the page off the network.
 
 use crate::markup::Esc;
 
@@ -14,7 +14,7 @@ const CHART_STYLE: &str = include_str!("../../assets/uplot.min.css");
 const CHART_SCRIPT: &str = include_str!("../../assets/uplot.min.js");
 const SCRIPT: &str = include_str!("../../assets/report.js");
 
-/// Bars that stand still while one reads, and where they lead.
+/// The bars that stay in view while scrolling, and their links.
 const SECTIONS: &[(&str, &str)] = &[
     ("answer", "Answer"),
     ("claims", "Claims"),
@@ -61,7 +61,7 @@ impl Shell<'_> {
     }
 }
 
-/// A name for an element that no other has: letters, digits and dashes of the text.
+/// A unique name for an element: letters, digits and dashes of the text.
 pub(crate) fn anchor(prefix: &str, number: usize) -> String {
     format!("{prefix}-{number}")
 }

@@ -24,17 +24,17 @@ pub(crate) fn key(data: &Data<'_>, scenario: usize) -> String {
     legend(&entries)
 }
 
-/// A flow's place among those of its group, which share a colour and differ in its shade.
+/// A flow's position in its group; the flows of a group share a colour and differ in its shade.
 pub(crate) fn member(scenario: &PlannedScenario, flow: &str) -> usize {
     let Some(at) = scenario.flows.iter().position(|one| one.name == flow) else { return 0 };
     let group = &scenario.flows[at].group;
     scenario.flows[..at].iter().filter(|one| one.group == *group).count()
 }
 
-/// Quantities that stand in one panel, as long as one of them is known.
+/// Quantities that share a panel, if at least one of them is known.
 struct Kindred {
     title: &'static str,
-    /// The first is drawn unless a view asks for others.
+    /// The panels that are drawn unless a view asks for others.
     columns: &'static [&'static str],
     impulses: bool,
     ribbon: bool,
@@ -87,7 +87,7 @@ const PANELS: &[Kindred] = &[
     },
 ];
 
-/// What is drawn unless a view asks for others.
+/// The columns that are drawn unless a view asks for others.
 const USUAL: &[&str] = &[
     "goodput_mbps",
     "rtt_max_ms",
@@ -98,7 +98,7 @@ const USUAL: &[&str] = &[
     "marks",
 ];
 
-/// Flows and queues beyond this many are left to the script.
+/// Further flows and queues are left to the script.
 const MOST_TRACES: usize = 8;
 
 /// A run over time as a still figure; `wanted` are columns, or the usual ones if there are none.
@@ -142,7 +142,7 @@ pub(crate) fn still(
             .filter(|one| of.is_empty() || of.contains(&one.name) || of.contains(&group(one)))
             .filter(|one| columns.iter().any(|column| one.column(column).is_some()))
             .collect();
-        // However many flows there are, a queue's capacity stands behind their rates.
+        // However many flows there are, a queue's capacity is drawn behind their rates.
         let of_kind = |kind: Kind| members.iter().filter(move |one| one.kind == kind).copied();
         let members: Vec<&Series> =
             of_kind(Kind::Flow).take(MOST_TRACES).chain(of_kind(Kind::Queue).take(4)).collect();
@@ -203,7 +203,7 @@ fn distinct(phases: &[String]) -> usize {
     known.len()
 }
 
-/// Beginnings of phases; those shorter than a pixel are merged into their neighbours.
+/// The beginnings of phases; a phase shorter than a pixel is merged into its neighbours.
 fn ribbon(series: &Series) -> Vec<(f64, String)> {
     let end = series.t_s.last().copied().unwrap_or(0.0);
     let mut out: Vec<(f64, String)> = Vec::new();

@@ -17,7 +17,7 @@ pub(super) fn section_header() -> Vec<u8> {
     body.extend(0x1a2b_3c4d_u32.to_le_bytes());
     body.extend(1u16.to_le_bytes());
     body.extend(0u16.to_le_bytes());
-    // The length of the section is not known when it begins.
+    // The length of the section is not known yet.
     body.extend(u64::MAX.to_le_bytes());
     option(&mut body, SHB_USER_APPLICATION, b"Sojourn");
     end_of_options(&mut body);
@@ -63,7 +63,7 @@ fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A value longer than an option can hold is cut.
+/// A value that is too long for an option is cut.
 fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
     let value = &value[..value.len().min(usize::from(u16::MAX) - 3)];
     body.extend(code.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Packets that wait to be written until it is known what became of them.
+//! Packets that are not written until it is known what became of them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,7 +13,7 @@ pub(super) struct Held {
     /// Its length on the wire.
     pub(super) length: u32,
     pub(super) comments: Vec<String>,
-    /// Neither arrived nor dropped yet.
+    /// The packet has neither arrived nor been dropped yet.
     pub(super) open: bool,
 }
 
@@ -23,17 +23,18 @@ pub(super) type Traveller = (FlowId, Direction, Time, u64);
 /// Departure, number and place of packets, in the order they left.
 type Departures = VecDeque<(Time, u64, u64)>;
 
-/// In order of capture. What is written is settled, and so is everything before it.
+/// Packets in order of capture. Those before the first unsettled one have been written.
 #[derive(Default)]
 pub(super) struct Fates {
     held: VecDeque<Held>,
-    /// How many have left `held` at its front.
+    /// How many packets have left `held` at its front.
     gone: u64,
-    /// Departures and numbers on their way, and their places since the beginning.
+    /// Departures and numbers of packets on their way, and their positions counted from the
+    /// beginning.
     travelling: BTreeMap<(FlowId, bool), Departures>,
 }
 
-/// A packet that is neither delivered nor dropped among this many is written without its fate.
+/// If a packet has no fate when this many are held, it is written without one.
 const MOST_HELD: usize = 1 << 18;
 
 impl Fates {
@@ -46,7 +47,7 @@ impl Fates {
         }
     }
 
-    /// It arrived, or was dropped for the reason given.
+    /// It arrived, or was dropped for this reason.
     pub(super) fn settle(
         &mut self,
         packet: &Packet,
@@ -65,7 +66,7 @@ impl Fates {
         self.visit(packet, first, count, false, |held| held.comments.push(comment.to_owned()));
     }
 
-    /// The first that is settled, or the first at all.
+    /// The first packet if it is settled; with `all`, the first in any case.
     pub(super) fn settled(&mut self, all: bool) -> Option<Held> {
         let front = self.held.front()?;
         if front.open && !all && self.held.len() < MOST_HELD {

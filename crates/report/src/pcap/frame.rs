@@ -17,7 +17,7 @@ const SERVER_START: u32 = 2_000_000_000;
 /// Windows are counted in units of 2^10 bytes.
 const WINDOW_SCALE: u8 = 10;
 
-/// Segments below the cumulative acknowledgement that a duplicate report may still name.
+/// A duplicate report may name segments this far below the cumulative acknowledgement.
 const KEPT: u32 = 20_000;
 
 pub(super) struct Frame {
@@ -29,7 +29,7 @@ pub(super) struct Frame {
     pub(super) number: u64,
 }
 
-/// What of a flow must be remembered to write sequence numbers in bytes.
+/// What must be remembered of a flow to write sequence numbers in bytes.
 #[derive(Default)]
 pub(super) struct Connection {
     /// Byte position and payload of each segment that was sent.
@@ -43,7 +43,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Remembers where the segments of a packet lie.
+    /// Remembers the byte positions of a packet's segments.
     pub(super) fn learn(&mut self, packet: &Packet) {
         match &packet.body {
             Body::Segment(segment) => {
@@ -62,12 +62,12 @@ impl Connection {
         }
     }
 
-    /// Nothing that was sent is still to be acknowledged.
+    /// Whether everything that was sent has been acknowledged.
     pub(super) fn is_idle(&self) -> bool {
         self.segments.last_key_value().is_some_and(|(last, _)| *last < self.acknowledged)
     }
 
-    /// The wire packets that a packet stands for.
+    /// The wire packets of an offloaded packet.
     pub(super) fn frames(&mut self, packet: &Packet) -> Vec<Frame> {
         let whole = |bytes: Vec<u8>, length: u32, number: u64| Frame { bytes, length, number };
         match &packet.body {
@@ -191,13 +191,13 @@ impl Connection {
         self.tcp(packet, &tcp, 0)
     }
 
-    /// Byte position at which a segment begins, or will begin when it is sent.
+    /// The byte position at which a segment begins, or will begin.
     fn position(&self, segment: u32) -> u64 {
         let before = segment.checked_sub(1).and_then(|before| self.segments.get(&before));
         match (self.segments.get(&segment), before) {
             (Some((byte, _)), _) => *byte,
             (None, Some((byte, payload))) => byte + u64::from(*payload),
-            // Neither was seen: every segment is taken to be a full one.
+            // Neither segment was seen, so every segment counts as a full one.
             (None, None) => u64::from(segment) * u64::from(self.mss),
         }
     }
@@ -298,7 +298,7 @@ fn timestamps(value: Time, echo: Time) -> Vec<u8> {
     out
 }
 
-/// Filled up to, or cut to, what the length of the headers leaves for options.
+/// Padded or cut to the length that the headers leave for options.
 fn padded_options(mut options: Vec<u8>, headers: u32) -> Vec<u8> {
     let room = (headers as usize).saturating_sub(IPV4 + TCP).min(40) / 4 * 4;
     if room < options.len() {

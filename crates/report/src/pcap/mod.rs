@@ -1,14 +1,14 @@
 //! Packets of a run in a file that Wireshark reads: pcapng (draft-ietf-opsawg-pcapng), nanosecond
 //! timestamps, an interface for each tap point, drops and marks as comments.
 //!
-//! What a simulated packet does not have is made up so that it is valid: addresses `10.x.y.z` by
-//! host, ports by flow, a handshake's options, checksums. Payload is zeros and is cut off, as
-//! `tcpdump -s 96` would; lengths are those of the whole packet. An offloaded packet is written as
-//! the wire packets it stands for.
+//! What a simulated packet lacks is made up so that it is valid: addresses `10.x.y.z` by host,
+//! ports by flow, a handshake's options, checksums. Payload is zeros and is cut off, as with
+//! `tcpdump -s 96`; lengths are those of the whole packet. An offloaded packet is written as the
+//! wire packets that it represents.
 //!
-//! An analyser takes packets of one connection that were captured at two points for
-//! retransmissions. [`Taps::default`] therefore captures at senders only, as `tcpdump` there would,
-//! and tells in a comment what became of each packet.
+//! If packets of one connection are captured at two points, an analyser takes the second copy for a
+//! retransmission. [`Taps::default`] therefore captures at senders only, as `tcpdump` there would,
+//! and a comment tells what became of each packet.
 
 mod block;
 mod fate;
@@ -50,17 +50,17 @@ pub struct PcapConfig {
     pub taps: Taps,
 }
 
-/// Writes what it observes as pcapng. Packets wait until it is known what became of them, so a
+/// Writes what it observes as pcapng. Packets are held until it is known what became of them, so a
 /// file is complete only after [`PcapObserver::finish`].
 pub struct PcapObserver<W: Write> {
     out: W,
     config: PcapConfig,
     /// By flow, and number within the flow.
     connections: BTreeMap<(u32, u32), Connection>,
-    /// Of each tap point, its number in the file.
+    /// The number of each tap point in the file.
     interfaces: BTreeMap<Tap, u32>,
     fates: Fates,
-    /// The first error; after it nothing is written.
+    /// The first error; after it nothing more is written.
     failed: Option<io::Error>,
 }
 
@@ -102,10 +102,10 @@ impl<W: Write> PcapObserver<W> {
         Ok(Self { out, config, connections, interfaces, fates: Fates::default(), failed: None })
     }
 
-    /// Writes what still waits, and gives the writer back.
+    /// Writes the packets that are still held, and returns the writer.
     ///
     /// # Errors
-    /// The first error of writing, whenever it was.
+    /// The first error of writing, even an earlier one.
     pub fn finish(mut self) -> io::Result<W> {
         self.write_settled(true);
         match self.failed {
@@ -152,12 +152,13 @@ impl<W: Write> PcapObserver<W> {
         }
     }
 
-    /// What is known of the connection that a packet belongs to.
+    /// Remembers what a packet shows of its connection.
     fn learn(&mut self, packet: &Packet) {
         if self.connections.len() > MOST_CONNECTIONS
             && matches!(packet.body, Body::Handshake { .. })
         {
-            // Those that have nothing outstanding lose nothing that could be asked for again.
+            // Connections with nothing outstanding can be forgotten, because nothing of them will
+            // be needed.
             self.connections.retain(|_, connection| !connection.is_idle());
         }
         self.connections.entry(connection_of(packet)).or_default().learn(packet);
@@ -171,7 +172,7 @@ impl<W: Write> PcapObserver<W> {
     }
 }
 
-/// More connections than this are remembered only while they have something outstanding.
+/// Above this many connections, only those with something outstanding are remembered.
 const MOST_CONNECTIONS: usize = 1024;
 
 fn connection_of(packet: &Packet) -> (u32, u32) {
@@ -183,7 +184,8 @@ fn within_flow(packet: &Packet, number: u64) -> u64 {
     u64::from(packet.connection) << 32 | number
 }
 
-/// The first number of a packet, and how many it covers: segments of data, else one of its kind.
+/// The first number of a packet, and how many numbers it takes: for data its segments, otherwise
+/// one.
 fn numbers(packet: &Packet) -> (u64, u64) {
     let (first, count) = match &packet.body {
         Body::Segment(segment) => (u64::from(segment.first), u64::from(packet.segments.max(1))),
@@ -239,7 +241,7 @@ impl<W: Write> Observer for PcapObserver<W> {
         self.write_settled(false);
     }
 
-    /// Frames are written in order.
+    /// Frames must be written in order.
     fn needs_order(&self) -> bool {
         true
     }

@@ -11,7 +11,7 @@ use crate::data::{Mean, Point};
 use crate::markup::Esc;
 use crate::number::{estimate, number};
 
-/// What stands on one line of the figure's left edge.
+/// What a row of the figure shows.
 pub(crate) struct Category {
     pub(crate) label: String,
     pub(crate) groups: Vec<Group>,
@@ -24,7 +24,7 @@ pub(crate) struct Group {
     pub(crate) points: Vec<Point>,
 }
 
-/// How the points are summed up.
+/// How the points of a row are summarised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// A bar to the mean, with its 95 % interval.
@@ -35,7 +35,7 @@ pub(crate) enum Layout {
 
 const ROW: f64 = 18.0;
 const GAP: f64 = 12.0;
-/// How far beyond the highest value intervals are shown, as its multiple.
+/// Intervals are drawn up to this multiple of the highest value.
 const INTERVALS: f64 = 1.15;
 
 /// Rows of bars or boxes with all points shown. `axis` names the quantity, with its unit; its scale
@@ -63,12 +63,12 @@ pub(crate) fn bars(
     let (left, top, height) = frame(categories, width);
     let spread = values.iter().copied().fold(0.0, f64::max)
         / values.iter().copied().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
-    // Room for the value at the end of the longest bar.
+    // Room for the number at the end of the longest bar.
     let right = if layout == Layout::Bars { width - 46.0 } else { width - 16.0 };
     let scale = if layout == Layout::Boxes && spread > 8.0 && values.iter().all(|v| *v > 0.0) {
         Scale::log(values, left, right)
     } else if layout == Layout::Bars {
-        // An interval of two seeds may be ten times as wide as all that was measured: it is cut.
+        // An interval over two seeds may be ten times as wide as all values, so it is cut.
         let highest = values.iter().copied().fold(0.0, f64::max);
         values.extend([0.0, highest * INTERVALS]);
         Scale::linear(values, left, right)
@@ -192,7 +192,7 @@ fn row(
                 let (a, b) = (scale.clamped(low), scale.clamped(high));
                 right = right.max(b);
                 let _ = write!(out, "<path class=\"whisker\" d=\"M{a:.1} {y:.1}H{b:.1}");
-                // What is cut has no end.
+                // An interval that was cut has no end mark.
                 for end in
                     [low, high].map(|end| scale.at(end)).into_iter().filter(|x| (a..=b).contains(x))
                 {
@@ -201,7 +201,7 @@ fn row(
                 *out += "\"/>";
             }
             let right = values.iter().map(|value| scale.at(*value)).fold(right, f64::max);
-            // A mean over what ended is no mean over all: the bar says so itself.
+            // A mean over only some of the samples says so at its bar.
             let counted = mean.counted.lacking().map_or(String::new(), |n| format!(" ({n})"));
             let _ = write!(
                 out,
@@ -233,7 +233,7 @@ fn row(
         }
     }
     for (at, point) in group.points.iter().enumerate() {
-        // Points of one row are moved apart by their order, so that equal ones stay visible.
+        // Points of one row are offset by their order, so that equal ones stay visible.
         let dy = ((at * 2 + 1) as f64 / group.points.len() as f64 - 1.0) * 4.0;
         let _ = write!(
             out,

@@ -6,7 +6,7 @@ use super::scale::Scale;
 use crate::markup::Esc;
 use crate::number::number;
 
-/// What is allowed; open ends are infinite.
+/// The allowed range; open ends are infinite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bounds {
     pub(crate) low: f64,
@@ -14,7 +14,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Reads `6..8 Mbit/s`, `<= 30 ms`, `> 2` and the like; `None` of anything else.
+    /// Reads `6..8 Mbit/s`, `<= 30 ms`, `> 2` and the like; `None` for anything else.
     pub(crate) fn parse(wanted: &str) -> Option<Self> {
         let wanted = wanted.trim();
         let number =
@@ -31,7 +31,7 @@ impl Bounds {
         (bounds.low <= bounds.high).then_some(bounds)
     }
 
-    /// The sign of `wanted` with a bound that was measured itself.
+    /// The sign in `wanted`, with a bound that was measured.
     pub(crate) fn measured(wanted: &str, bound: f64) -> Option<Self> {
         match wanted.trim().chars().next()? {
             '<' | '≤' => Some(Self::one_sided(bound, true)),

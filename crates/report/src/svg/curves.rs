@@ -9,12 +9,12 @@ use crate::markup::Esc;
 pub(crate) struct Curve {
     pub(crate) colour: usize,
     pub(crate) label: String,
-    /// As the key of the figure names it; may be empty.
+    /// Its name in the key of the figure; may be empty.
     pub(crate) key: String,
     /// Value, and the share up to it.
     pub(crate) points: Vec<(f64, f64)>,
     pub(crate) run: Option<u32>,
-    /// Drawn thin, behind the others: one run where the thick line is all of them.
+    /// Drawn thin behind the others: a single run, where the thick line is all runs.
     pub(crate) thin: bool,
 }
 
@@ -24,7 +24,7 @@ const HEIGHT: f64 = 300.0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Axis {
     Even,
-    /// By log odds: as far from 99 to 99.9 % as from 99.9 to 99.99 %, so that tails can be read.
+    /// By log odds: 99 and 99.9 % are as far apart as 99.9 and 99.99 %, so that tails are readable.
     Tails,
 }
 
@@ -47,12 +47,12 @@ impl Axis {
         }
     }
 
-    /// From a share to an even scale.
+    /// Converts a share to its position on the axis.
     fn place(self, share: f64) -> f64 {
         match self {
             Self::Even => share,
             Self::Tails => {
-                // The least and largest sample stand on the edges.
+                // The least and largest sample lie on the edges.
                 let share = share.clamp(0.01, 0.9999);
                 (share / (1.0 - share)).ln()
             }
@@ -128,7 +128,7 @@ pub(crate) fn curves(
     out + "</svg>"
 }
 
-/// Names of curves that lie on each other, so that nobody looks for the hidden one.
+/// Names of curves that lie on each other, so that the reader does not look for the hidden one.
 fn alike<'a>(drawn: &[(&'a str, String)]) -> Vec<Vec<&'a str>> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for (key, path) in drawn.iter().filter(|(key, _)| !key.is_empty()) {
@@ -140,10 +140,10 @@ fn alike<'a>(drawn: &[(&'a str, String)]) -> Vec<Vec<&'a str>> {
     groups.into_iter().map(|(_, names)| names).filter(|names| names.len() > 1).collect()
 }
 
-/// Points nearer to the last one than the eye can tell are left out.
+/// Leaves out points that are too near the last one to be told apart.
 fn path(curve: &Curve, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
     let apart = if curve.thin { 4.0 } else { 1.5 };
-    // Tenths of a pixel, as differences, which are short.
+    // In tenths of a pixel and as differences, which makes the path short.
     let tenths = |(value, share): (f64, f64)| {
         ((x(value) * 10.0).round() as i64, (y(share) * 10.0).round() as i64)
     };

@@ -25,14 +25,14 @@ pub(crate) struct Spot {
     pub(crate) points: Vec<Point>,
 }
 
-/// What all lines of a figure share.
+/// What all lines of a figure have in common.
 pub(crate) struct Spots<'a> {
     pub(crate) x_title: &'a str,
     pub(crate) y_title: &'a str,
     pub(crate) unit: &'a str,
     pub(crate) log_x: bool,
     pub(crate) log_y: bool,
-    /// All panels of a figure cover these.
+    /// Values that the axes of all panels cover.
     pub(crate) xs: &'a [f64],
     pub(crate) ys: &'a [f64],
 }
@@ -98,7 +98,7 @@ pub(crate) fn lines(lines: &[Line], of: &Spots<'_>, width: f64) -> String {
     out + "</svg>"
 }
 
-/// Lines by the height they end at, highest first.
+/// Lines sorted by the height at which they end, the highest first.
 fn ends<'a>(lines: &'a [Line], y: &Scale) -> Vec<(&'a Line, f64)> {
     let end = |line: &Line| Some(y.clamped(Mean::of(&line.spots.last()?.points)?.mean));
     let mut ends: Vec<(&Line, f64)> =
@@ -107,7 +107,7 @@ fn ends<'a>(lines: &'a [Line], y: &Scale) -> Vec<(&'a Line, f64)> {
     ends
 }
 
-/// A place for a text near `at`, below those that are taken.
+/// A free place for a text near `at`, below texts that are already placed.
 fn clear_of(taken: &[f64], at: f64, top: f64, bottom: f64) -> f64 {
     let below = taken.last().map_or(top, |last| last + 14.0);
     at.max(below).min(bottom.max(below))

@@ -8,20 +8,20 @@ use crate::markup::Esc;
 /// Colours that stay apart for every common kind of colour vision (Okabe and Ito).
 pub(crate) const COLOURS: usize = 8;
 
-/// A class that sets the colour, and from the ninth on repeats them.
+/// The class that sets the colour; from the ninth on colours repeat.
 pub(crate) fn class(colour: usize) -> String {
     format!("k{}", colour % COLOURS)
 }
 
-/// Width of a text in the 12-pixel font of figures; generous, since fonts differ.
+/// Width of a text in the 12-pixel font of figures; an upper estimate, because fonts differ.
 pub(crate) fn text_width(text: &str) -> f64 {
     text.chars().count() as f64 * CHARACTER
 }
 
 const CHARACTER: f64 = 7.1;
 
-/// Labels that stand beside each other, each in at most two lines of `width`. Where one is too long,
-/// words at its beginning that another label shares give way first, because what differs must stay.
+/// Labels side by side, each in at most two lines of `width`. If one is too long, words at its
+/// beginning that another label shares are dropped first, because the differences must stay.
 pub(crate) fn beside_each_other(labels: &[String], width: f64) -> Vec<Vec<String>> {
     let most = ((width / CHARACTER) as usize).max(6);
     labels.iter().map(|label| in_two_lines(label, labels, most)).collect()
@@ -49,7 +49,7 @@ fn in_two_lines(label: &str, all: &[String], most: usize) -> Vec<String> {
             return lines;
         }
     }
-    // Both ends are kept, since names differ at either.
+    // Both ends are kept, because names may differ at either.
     let room = most - 1;
     let tail: String = label.chars().skip(length(label) - room).collect();
     vec![short(label, most), format!("…{tail}")]
@@ -83,7 +83,7 @@ pub(crate) fn short(text: &str, most: usize) -> String {
     out
 }
 
-/// A figure's first tag, with what it is for who does not see it.
+/// A figure's first tag, with a description for readers who can't see it.
 pub(crate) fn open(class: &str, width: f64, height: f64, name: &str) -> String {
     format!(
         "<svg class=\"{class}\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {width:.0} {height:.0}\" \

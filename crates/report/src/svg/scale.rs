@@ -1,4 +1,4 @@
-//! From values to pixels.
+//! Converts values to pixels.
 
 use crate::number::number;
 
@@ -13,7 +13,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Covers the values and, when linear and not far, zero.
+    /// Covers the values and, if linear, zero if that is not far.
     pub(crate) fn linear(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Self {
         let (mut min, mut max) = extent(values);
         if min > 0.0 && min < max * 0.7 || min == max {
@@ -52,7 +52,7 @@ impl Scale {
         Self { min: min / margin, max: max * margin, log: true, from, to }
     }
 
-    /// Logarithmic when the values span more than a factor of `spread`, else linear.
+    /// Logarithmic if the values span more than a factor of `spread`, otherwise linear.
     pub(crate) fn fitting(values: &[f64], spread: f64, from: f64, to: f64) -> Self {
         let (min, max) = extent(values.iter().copied());
         if min > 0.0 && max / min > spread {

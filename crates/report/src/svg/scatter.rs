@@ -23,8 +23,8 @@ pub(crate) struct Cloud {
 
 const HEIGHT: f64 = 360.0;
 
-/// `reversed` puts small x to the right, where delay is good. The scales cover `also`, so that panels
-/// of one figure have the same.
+/// `reversed` puts small x to the right, because little delay is good. The scales cover `also`, so
+/// that panels of one figure have the same.
 pub(crate) fn scatter(
     clouds: &[Cloud],
     x_title: &str,
@@ -68,7 +68,7 @@ pub(crate) fn scatter(
         f64::midpoint(top, bottom),
         Esc(y_title)
     );
-    // Two runs span a line and no ellipse.
+    // Two runs give a line, not an ellipse.
     for cloud in clouds.iter().filter(|cloud| cloud.points.len() > 2) {
         ellipse(&mut out, cloud, &x, &y);
     }
@@ -139,8 +139,8 @@ struct Label {
     place: Box,
 }
 
-/// Puts each text beside its mean where it covers neither another mean nor another text, and as few
-/// points as possible. What fits nowhere is left to the key.
+/// Places each text beside its mean, where it covers no other mean or text and few points. A text
+/// that fits nowhere is left to the key.
 fn placed(wanted: Vec<(f64, f64, String)>, dots: &[(f64, f64)], frame: &Box) -> Vec<Label> {
     let means: Vec<Box> = wanted.iter().map(|(x, y, _)| Box::around((*x, *y), 6.0)).collect();
     let mut labels: Vec<Label> = Vec::new();
@@ -180,8 +180,8 @@ fn mean(cloud: &Cloud, x: &Scale, y: &Scale) -> (f64, f64) {
     (sum.0 / n, sum.1 / n)
 }
 
-/// Mean and ellipse are of the values where the axis is linear, of their logarithms where it is
-/// not, so that an ellipse on the page is what it says.
+/// Mean and ellipse are computed from the values if the axis is linear, and from their logarithms
+/// if it is logarithmic, so that the drawn ellipse is the true one.
 fn ellipse(out: &mut String, cloud: &Cloud, x: &Scale, y: &Scale) {
     let points: Vec<(f64, f64)> = cloud.points.iter().map(|p| (x.at(p.2), y.at(p.3))).collect();
     let Some(ellipse) = stats::ellipse(&points) else { return };

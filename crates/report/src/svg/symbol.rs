@@ -1,11 +1,11 @@
-//! Shapes beside colours, so that a figure reads without colour.
+//! Shapes beside colours, so that a figure can be read without colour.
 
 use std::fmt::Write;
 
 use super::parts::class;
 use crate::markup::Esc;
 
-/// A point's shape: eight that stay apart when small.
+/// A point's shape: eight shapes that can be told apart when small.
 pub(crate) fn symbol(which: usize, x: f64, y: f64, r: f64) -> String {
     match which % 8 {
         0 => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r:.1}\"/>"),

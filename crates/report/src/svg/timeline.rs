@@ -1,5 +1,5 @@
-//! Time series as a still figure. Every pixel column spans the least to the largest value that
-//! falls into it, so that a peak of one step is as high as it was.
+//! Time series as a still figure. Every pixel column spans from the least to the largest value in
+//! it, so that a peak of one step keeps its height.
 
 use std::fmt::Write;
 
@@ -19,11 +19,11 @@ pub(crate) struct Panel<'a> {
 pub(crate) struct Trace<'a> {
     pub(crate) name: &'a str,
     pub(crate) colour: usize,
-    /// Place in a group whose members share the colour: a shade each.
+    /// Position in a group; its members share the colour and differ in the shade.
     pub(crate) member: usize,
     /// 0 is a solid line.
     pub(crate) dash: usize,
-    /// Faint, as a capacity behind a rate.
+    /// Drawn faintly, such as a capacity behind a rate.
     pub(crate) behind: bool,
     pub(crate) values: &'a [Option<f64>],
     /// Impulses from zero rather than a line: counts.
@@ -121,7 +121,7 @@ fn draw(out: &mut String, panel: &Panel<'_>, t_s: &[f64], x: &Scale, top: f64) {
     let end = t_s.last().copied().unwrap_or(0.0);
     for (at, (colour, phases)) in panel.ribbons.iter().enumerate() {
         let y = bottom + 4.0 + at as f64 * RIBBON;
-        // A path for each name, since a controller may change its phase thousands of times.
+        // One path for each name, because a controller may change its phase thousands of times.
         let mut paths: Vec<(&str, String)> = Vec::new();
         for (index, (from, name)) in phases.iter().enumerate() {
             let to = phases.get(index + 1).map_or(end, |next| next.0);
@@ -146,11 +146,11 @@ fn draw(out: &mut String, panel: &Panel<'_>, t_s: &[f64], x: &Scale, top: f64) {
 
 /// Shades of a colour for the members of a group.
 const SHADES: usize = 5;
-/// How far the axis reaches beyond the first quantity of a panel for the sake of the others.
+/// How far beyond the first quantity of a panel the axis may reach for the others.
 const BEYOND: f64 = 2.0;
 
-/// The least and largest value of the axis, and the largest value that lies beyond it. The first
-/// quantity is shown whole; a capacity or a burst of another one far above must not flatten it.
+/// The least and largest value of the axis, and the largest value beyond it. The first quantity is
+/// shown whole; a capacity or a burst of another quantity far above must not flatten it.
 fn range(traces: &[Trace<'_>]) -> (f64, f64, Option<f64>) {
     let extent = |first: bool| {
         traces
@@ -186,7 +186,7 @@ fn alike<'a>(traces: &[Trace<'a>], paths: &[String]) -> Vec<Vec<&'a str>> {
     groups.into_iter().map(|(_, names)| names).filter(|names| names.len() > 1).collect()
 }
 
-/// Of what would not fit the margin: `5M` of five million.
+/// Short form of numbers that do not fit the margin: `5M` for five million.
 fn compact(tick: f64) -> Option<String> {
     match tick.abs() {
         size if size >= 1e9 => Some(format!("{}G", number(tick / 1e9))),
@@ -196,8 +196,8 @@ fn compact(tick: f64) -> Option<String> {
     }
 }
 
-/// The darker, the further from a controller's usual state; of names only, so that one phase
-/// looks the same everywhere.
+/// The further from a controller's usual state, the darker; it depends on names only, so that a
+/// phase looks the same everywhere.
 fn phase_shade(name: &str) -> &'static str {
     let name = name.to_ascii_lowercase();
     let any = |words: &[&str]| words.iter().any(|word| name.contains(word));
@@ -214,7 +214,7 @@ fn phase_shade(name: &str) -> &'static str {
     }
 }
 
-/// Relative whole pixels keep the path short.
+/// Relative whole pixels make the path short.
 fn path(trace: &Trace<'_>, t_s: &[f64], x: &Scale, y: &Scale) -> String {
     let mut out = String::new();
     let mut pen: Option<(i64, i64)> = None;
@@ -282,7 +282,7 @@ fn path(trace: &Trace<'_>, t_s: &[f64], x: &Scale, y: &Scale) -> String {
     out
 }
 
-/// Values that stand alone, as those of a slow ping: their gaps are drawn over.
+/// Single values with gaps between them, as of a slow ping; lines bridge the gaps.
 fn sparse(values: &[Option<f64>]) -> bool {
     let known = values.iter().flatten().count();
     let alone = (0..values.len())

@@ -1,4 +1,4 @@
-//! Which runs a figure shows, and what it tells apart by position, colour and panel.
+//! Which runs a figure shows, and what distinguishes them by position, colour and panel.
 
 use sojourn_study::results::{Kind, Where};
 
@@ -7,7 +7,7 @@ use crate::names;
 use crate::number::stepped;
 use crate::svg::{Category, Group, legend};
 
-/// What a figure tells apart by position, colour or panel.
+/// What distinguishes the runs of a figure by position, colour or panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Split {
     Subject,
@@ -83,7 +83,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Whatever neither axis nor colour tells apart, nor goes with what they tell.
+    /// The factors that neither axis nor colour shows, and that do not follow from those.
     fn panel(&self, scenario: usize, subject: &Subject) -> String {
         let mut used: Vec<usize> = [self.x, self.colour]
             .into_iter()
@@ -111,7 +111,7 @@ impl<'a> Frame<'a> {
         parts.join(" · ")
     }
 
-    /// Everything there is to show, panel by panel.
+    /// Everything to be shown, panel by panel.
     pub(super) fn panels(&self) -> Vec<(String, Vec<(usize, &Subject)>)> {
         let mut panels: Vec<(String, Vec<(usize, &Subject)>)> = Vec::new();
         for scenario in &self.scenarios {
@@ -174,7 +174,7 @@ impl<'a> Frame<'a> {
         out
     }
 
-    /// The quantity in the unit that its values here read well in.
+    /// The quantity in the unit in which its values here are easy to read.
     pub(super) fn measure(&self, metric: &str) -> Measure {
         let mut largest = 0.0f64;
         for scenario in &self.scenarios {
@@ -203,7 +203,7 @@ impl<'a> Frame<'a> {
         points
     }
 
-    /// Of all panels together.
+    /// Over all panels together.
     pub(super) fn values(&self, measure: &Measure) -> Vec<f64> {
         let mut values = Vec::new();
         for scenario in &self.scenarios {
@@ -248,7 +248,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// A metric in the unit that a figure shows it in.
+/// A metric, and the unit in which a figure shows it.
 pub(super) struct Measure {
     pub(super) metric: String,
     factor: f64,

@@ -7,11 +7,12 @@ use super::panels::{Head, figure};
 use crate::number::stepped;
 use crate::svg::{Line, Spot, Spots, lines};
 
-/// From this ratio of largest to least on, equal steps would hide the small values.
+/// From this ratio of largest to least value on, the axis is logarithmic, so that small values can
+/// be seen.
 const FAR_X: f64 = 8.0;
 const FAR_Y: f64 = 100.0;
 
-/// `log` are the axes that the study wants logarithmic, or `None` to have them chosen.
+/// `log` names the axes that the study wants logarithmic; with `None` the values decide.
 pub(super) fn line_figure(
     frame: &Frame<'_>,
     head: &Head<'_>,

@@ -1,5 +1,5 @@
-//! The figures that a study asks for, and those that fit what was measured. No figure shows what
-//! another one shows.
+//! The figures that a study asks for, and those that suit what was measured. No figure repeats
+//! another one.
 
 mod bars;
 mod frame;
@@ -28,7 +28,7 @@ use crate::names::{self, capital};
 use crate::spread::Spreads;
 use crate::svg::Layout;
 
-/// The figure that answers first, and the section with all others.
+/// The figure of the answer, and the section with all others.
 pub(crate) struct Figures {
     pub(crate) lead: String,
     pub(crate) section: String,
@@ -143,7 +143,7 @@ fn shown(data: &Data<'_>, subject: &Subject, of: &[String]) -> bool {
             })
 }
 
-/// Figures for whatever was measured and no view shows, most asked for first.
+/// Figures for what was measured and no view shows; those asked for most come first.
 fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<String> {
     let mut out = Vec::new();
     let with = |kind: Kind, metric: &str| -> Vec<Subject> {
@@ -160,11 +160,11 @@ fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<String> {
                 .fold(0.0, f64::max)
         };
         let most = subjects.iter().map(|subject| largest(subject)).fold(0.0, f64::max);
-        // Beside a queue that is waited in, one that only acknowledgements pass says nothing.
+        // If another queue has waits, a queue that only acknowledgements pass is not interesting.
         let quiet = |subject: &Subject| kind == Kind::Queue && largest(subject) < most * 0.02;
         subjects.into_iter().filter(|subject| !quiet(subject)).take(8).cloned().collect()
     };
-    // Whatever its kind, a view of a metric has shown it.
+    // A view of a metric has shown it, whatever the view's kind.
     let asked = |metric: &str| {
         let mut views = data.plan.views.iter().filter(|view| view.kind != ViewKind::Series);
         views.any(|view| {
@@ -220,7 +220,7 @@ fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<String> {
         };
         out.push(bar_figure(&frame(flows), &head, "goodput_mbps", Layout::Bars));
     }
-    // The delays of one flow under different factors are compared, so a factor has the colours: the
+    // The delays of one flow under different factors are compared, so colours show a factor: the
     // one that leaves the fewest panels.
     let values = |factor: &usize| data.plan.factors[*factor].values.len();
     let first = (data.varying.iter().rev().filter(|factor| values(factor) <= 8))
@@ -265,7 +265,7 @@ fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<String> {
     out
 }
 
-/// The factor with the most values, three at least, that are numbers.
+/// The factor with the most values, at least three, that are numbers.
 fn numeric_factor<'a>(data: &Data<'a>) -> Option<&'a str> {
     let factors = data.varying.iter().map(|factor| &data.plan.factors[*factor]);
     let numeric = factors.filter(|f| f.values.len() >= 3 && Numbers::of(&f.values).is_some());

@@ -4,16 +4,16 @@ use std::fmt::Write;
 
 use crate::markup::Esc;
 
-/// More panels than this are counted, not drawn.
+/// Further panels are counted, not drawn.
 pub(super) const MOST_PANELS: usize = 12;
-/// More categories than this in one figure are unreadable.
+/// The most categories that are readable in one figure.
 pub(super) const MOST_ROWS: usize = 24;
 
-/// What a figure is called, and what it is for.
+/// A figure's title and caption.
 pub(super) struct Head<'a> {
     pub(super) id: &'a str,
     pub(super) title: &'a str,
-    /// Harmless already.
+    /// Escaped already.
     pub(super) caption: &'a str,
 }
 
@@ -29,14 +29,14 @@ impl Head<'_> {
     }
 }
 
-/// Widths to draw for: a figure alone, one of two in a row, one of three, and alone on a phone.
+/// Drawing widths: a figure alone, one of two in a row, one of three, and alone on a phone.
 const ALONE: f64 = 880.0;
 const HALF: f64 = 460.0;
 const THIRD: f64 = 360.0;
 const PHONE: f64 = 380.0;
 
-/// One figure: panels side by side under a caption. `draw` is given a panel and the width to draw
-/// for; it returns nothing where there is nothing to see.
+/// One figure: panels side by side under a caption. `draw` gets a panel and the width; it returns
+/// nothing if there is nothing to see.
 pub(super) fn figure<T>(
     head: &Head<'_>,
     legend: &str,

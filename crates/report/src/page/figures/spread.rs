@@ -51,7 +51,7 @@ pub(super) fn cdf_figure(frame: &Frame<'_>, head: &Head<'_>, metric: &str) -> St
     })
 }
 
-/// More curves than this and single runs are left out.
+/// With more curves than this, single runs are left out.
 const MOST_THIN: usize = 200;
 
 /// The distribution of a delay, with a panel for each subject: a thick line for all samples of a
