@@ -1,5 +1,5 @@
-//! Instructions per delivered segment, held against their ceilings. Callgrind counts them over two
-//! lengths of simulated time, so that what a run costs once drops out of the difference.
+//! Compares instructions per delivered segment with their ceilings. Callgrind counts over two
+//! lengths of simulated time, so that start-up drops out of the difference.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,10 +10,10 @@ use serde::Deserialize;
 
 use crate::Yardstick;
 
-/// What `instructions.toml` says of each yardstick, by its name.
+/// The content of `instructions.toml`, by the name of the yardstick.
 pub type Ceilings = BTreeMap<String, Ceiling>;
 
-/// What one yardstick is held to.
+/// The goal and the ceiling of one yardstick.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ceiling {
@@ -26,7 +26,7 @@ pub struct Ceiling {
 /// Reads `instructions.toml`.
 ///
 /// # Errors
-/// The text is no TOML, says something else, or not the same yardsticks as there are.
+/// The text is no TOML, has other keys, or does not have the same yardsticks as the code.
 pub fn read_ceilings(text: &str) -> Result<Ceilings, String> {
     let ceilings: Ceilings = toml::from_str(text).map_err(|error| error.to_string())?;
     if let Some(name) = ceilings.keys().find(|name| Yardstick::find(name).is_none()) {
@@ -39,7 +39,7 @@ pub fn read_ceilings(text: &str) -> Result<Ceilings, String> {
     Ok(ceilings)
 }
 
-/// What was counted of a yardstick, and what it is held to.
+/// What was counted for a yardstick, and its goal and ceiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guarded {
     /// Per delivered segment, rounded.
@@ -49,7 +49,7 @@ pub struct Guarded {
 }
 
 impl Guarded {
-    /// Has callgrind count the instructions of `program` over both times.
+    /// Lets callgrind count the instructions of `program` over both times.
     ///
     /// # Errors
     /// Valgrind does not start or its output is not as expected.
@@ -67,7 +67,7 @@ impl Guarded {
         self.instructions > self.ceiling
     }
 
-    /// What is to be said, if anything.
+    /// A message, if the count needs one.
     pub fn verdict(&self) -> String {
         let mut said = Vec::new();
         if self.is_too_many() {
@@ -113,7 +113,7 @@ mod tests {
         let ceilings = read_ceilings(include_str!("../instructions.toml")).unwrap();
         for (name, held) in &ceilings {
             assert!(held.seconds[0] < held.seconds[1], "{name}");
-            // Goals that are missed, by name: another one is not missed unnoticed.
+            // The goals that are known to be missed, by name, so that the test notices another one.
             let is_cell = name.starts_with('5') || name.starts_with('6');
             let is_missed = is_cell || ["1-10M-fifo", "2-10M-cake"].contains(&&name[..]);
             assert_eq!(held.ceiling > held.goal, is_missed, "{name}");

@@ -24,7 +24,7 @@ pub struct Figures {
 /// Runs `scenario` and measures it.
 ///
 /// # Errors
-/// When this system does not say what the process has used (`/proc`).
+/// The system does not tell what the process has used (`/proc`).
 pub fn measure(scenario: &Checked) -> std::io::Result<Figures> {
     let before = processor_time()?;
     let (metrics, outcome) = run(scenario);
@@ -41,7 +41,7 @@ pub fn measure(scenario: &Checked) -> std::io::Result<Figures> {
     })
 }
 
-/// Runs `scenario` and does nothing else that would count: delivered segments.
+/// Runs `scenario` and nothing else that would be counted; returns the delivered segments.
 pub fn count(scenario: &Checked) -> u64 {
     segments(&run(scenario).0, scenario)
 }
@@ -95,7 +95,7 @@ const MIB: f64 = (1 << 20) as f64;
 
 /// Processor time of this thread in seconds, to the nanosecond.
 fn processor_time() -> std::io::Result<f64> {
-    // The kernel brings the figure up to date when the thread lets go of the processor.
+    // The kernel updates the figure when the thread gives the processor up.
     std::thread::yield_now();
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let ns = text.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());

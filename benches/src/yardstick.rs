@@ -7,7 +7,7 @@ use sojourn_scenario::{App, Checked, Flow, Host, Link, Scenario, Until};
 
 use crate::cell::Cell;
 
-/// From slow and crowded to fast and near. Names are stable: ceilings are kept under them.
+/// From slow and crowded to fast and near. Names are stable, because ceilings refer to them.
 pub const YARDSTICKS: &[Yardstick] = &[
     Yardstick {
         name: "1-10M-fifo",

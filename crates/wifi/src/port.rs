@@ -1,8 +1,8 @@
-//! Where packets enter a medium, and who is told what becomes of them inside.
+//! Where packets enter a medium, and the listener for what happens to them inside.
 
 use sojourn_core::{DropReason, Span, Time};
 
-/// Where a packet enters, and by which it is known when it comes out at the other end.
+/// The place where a packet enters; the packet has the same port when it comes out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Port(u16);
 
@@ -34,7 +34,7 @@ impl Port {
     }
 }
 
-/// Told what becomes of packets between their port and the other end.
+/// Learns what happens to packets between their port and the other end.
 pub trait Listener<P> {
     /// It waits at its port.
     fn entered(&mut self, now: Time, port: Port, packet: &P);

@@ -1,7 +1,7 @@
 //! Simulation against measured Linux, situation by situation.
 //!
-//! `data/linux.json` holds what unmodified kernels did over known bottlenecks; [`situations`] reads
-//! it, [`simulate`] builds the same world and runs it under several seeds, [`compare`] puts the
+//! `data/linux.json` holds what unmodified kernels did over known bottlenecks. [`situations`] reads
+//! it, [`simulate`] builds the same world and runs it under several seeds, and [`compare`] puts the
 //! two side by side with the bounds that simulation must keep.
 
 mod measured;

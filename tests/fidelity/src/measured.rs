@@ -17,7 +17,7 @@ struct File {
     scenarios: Vec<Situation>,
 }
 
-/// One situation: what was set up and what came out.
+/// One situation: the settings and the results.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Situation {
     pub id: String,

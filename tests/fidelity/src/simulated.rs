@@ -10,11 +10,11 @@ use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic, Until};
 
 use crate::measured::Situation;
 
-/// What a situation needs that is not built.
+/// A discipline or controller that a situation needs and that does not exist here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs(pub String);
 
-/// What came out, each number the mean over seeds.
+/// The results, each number the mean over seeds.
 #[derive(Clone, Debug, Default)]
 pub struct Simulated {
     pub by_cc: BTreeMap<String, SimulatedGroup>,
@@ -33,7 +33,7 @@ pub struct SimulatedGroup {
 /// The world of `situation`.
 ///
 /// # Errors
-/// [`Needs`] names a discipline or controller that is not built.
+/// [`Needs`] names a discipline or controller that does not exist here.
 pub fn scenario(situation: &Situation) -> Result<Scenario, Needs> {
     let params = &situation.params;
     let is_native = situation.platform.starts_with("native");
@@ -66,7 +66,7 @@ pub fn scenario(situation: &Situation) -> Result<Scenario, Needs> {
             interval: Span::from_secs_f64(1.0 / params.ping_hz),
             ip_len: 84,
         }),
-        // Half a second behind, and out of step with everything that repeats.
+        // Half a second later, and out of step with everything periodic.
         start: Span::from_micros(503_711),
         ..flow(forward_delay, reverse_delay)
     });
@@ -122,7 +122,7 @@ pub fn simulate(situation: &Situation, seeds: u64) -> Result<Simulated, Needs> {
     Ok(total)
 }
 
-/// The runs of a situation meet the kernel's ticks at different moments: everything starts a share
+/// The runs of a situation meet the kernel's ticks at different moments: everything starts a part
 /// of a tick later.
 pub fn at_phase(scenario: &Scenario, share: f64) -> Scenario {
     let mut scenario = scenario.clone();
@@ -137,10 +137,11 @@ pub fn at_phase(scenario: &Scenario, share: f64) -> Scenario {
     scenario
 }
 
-/// How far apart the flows start. The programs on a real machine take their time: where the
-/// statistics of both flows of a pair are there from the first window on, they show a tenth of a
-/// second between them. In the user-mode kernel computing takes no time, so that all connect at
-/// once: in all runs the second flow's smallest round-trip time is what the first one's initial
+/// How far apart the flows start. The programs on a real machine start one after another: where
+/// both flows of a pair have statistics from the first window on, these show a tenth of a second
+/// between them. In the user-mode kernel computing takes no time, so all flows connect at once: in
+/// all runs the second flow's smallest round-trip time includes the wait behind the first one's
+/// initial window.
 /// window makes it wait.
 fn start_jitter(situation: &Situation) -> Span {
     if situation.platform.starts_with("uml") { Span::ZERO } else { Span::from_millis(100) }
@@ -228,7 +229,7 @@ fn transport(situation: &Situation) -> Transport {
     Transport {
         // The user-mode kernel ran with HZ=100.
         tick: if is_user_mode { Span::from_millis(10) } else { Span::from_millis(4) },
-        // The delay is on the way back, and answers to address requests wait in it too.
+        // The delay is on the way back, so answers to address requests wait in it too.
         address_resolution: if is_native {
             Span::ZERO
         } else {
@@ -240,15 +241,15 @@ fn transport(situation: &Situation) -> Transport {
             _ => None,
         },
         offload: params.offloads.as_deref().is_some_and(|text| text.contains("on")),
-        // There BBR was the default controller. A socket is paced from then on, also when a program
-        // chooses another after it has connected, as iperf3 does.
+        // There BBR is the default controller. A socket that began with it stays paced, even if a
+        // program chooses another one after connecting, as iperf3 does.
         pace_always: is_native,
         receive_buffer: locked.map_or_else(ReceiveBuffer::default, ReceiveBuffer::Locked),
         ..Transport::default()
     }
 }
 
-/// Collects what the measurements collected, by the same definitions.
+/// Collects the same quantities as the measurements, by the same definitions.
 struct Watch {
     warmup: Time,
     flows: Vec<Watched>,

@@ -1,10 +1,11 @@
-//! Every situation, number by number, inside the bounds; what is not is listed with its mechanism.
+//! Every situation, number by number, inside the bounds; numbers outside are listed with the
+//! mechanism found.
 
 use sojourn_fidelity::{compare, simulate, situations};
 
 const SEEDS: u64 = 9;
 
-/// Situation, number, and what was found of it. `*` stands for every number of the situation.
+/// Situation, number, and the mechanism found. `*` stands for every number of the situation.
 const MISSED: &[(&str, &str, &str)] = &[
     ("uml/40M_20ms_fifo1000_loss1pct_bbr1_bulk_plus_udp1M60fps", "*", PATCHED_KERNEL),
     (

@@ -1,11 +1,11 @@
-//! Every radio cell, number by number, inside the tolerances; what is not is listed with its
-//! mechanism.
+//! Every radio cell, number by number, inside the tolerances; numbers outside are listed with the
+//! mechanism found.
 
 use sojourn_fidelity::wifi::{compare, situations};
 
 const SEEDS: u64 = 6;
 
-/// Situation, number, and what was found of it.
+/// Situation, number, and the mechanism found.
 const MISSED: &[(&str, &str, &str)] = &[
     ("B-mcs7-up10", "collision_probability", REQUEST),
     ("E-edca-ul-n4", "collision_probability", REQUEST),

@@ -1,1 +1,1 @@
-//! Nothing of its own: the tests of this crate look at the whole house.
+//! Empty: the tests of this crate check the workspace as a whole.

@@ -1,4 +1,4 @@
-//! Transfers that come and go: what must hold of them in whole runs, beside other flows and
+//! Transfers that come and go: what must hold for them in whole runs, beside other flows and
 //! through every queue discipline.
 
 use std::path::Path;
@@ -27,7 +27,7 @@ fn scenario(queue: &str, cca: &str, more: &str) -> Checked {
     study.scenarios.remove(0).scenario
 }
 
-/// What was offered to the flow that bears this number.
+/// What was offered to the flow with this number.
 struct Offered {
     flow: u32,
     transfers: Vec<(Time, u64)>,

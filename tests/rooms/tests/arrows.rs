@@ -1,9 +1,9 @@
-//! Rooms know each other in one direction only.
+//! Rooms depend on each other in one direction only.
 
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// What each room may know. A room that is not listed here does not belong to the house.
+/// The rooms that each room may use. A room that is not listed here is not allowed.
 const ROOMS: &[(&str, &[&str])] = &[
     ("core", &[]),
     ("cca", &["core"]),
@@ -24,7 +24,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("report", &["core", "metrics", "scenario", "study"]),
 ];
 
-/// Outside libraries behind the determinism wall; each has its reason in `docs/decisions.md`.
+/// Outside libraries behind the determinism wall; `docs/decisions.md` has the reason for each.
 const WALLED: &[&str] = &[
     "core", "cca", "qdisc", "link", "model", "metrics", "wire", "wifi", "host", "scenario", "sim",
 ];
@@ -51,7 +51,7 @@ fn arrows_run_one_way() {
     }
 }
 
-/// The wall is the `clippy.toml` of the workspace, and a crate's own one would replace it.
+/// The wall is the `clippy.toml` of the workspace, which a crate's own one would replace.
 #[test]
 fn walled_rooms_have_no_lints_of_their_own() {
     let root = env!("CARGO_MANIFEST_DIR").to_owned() + "/../..";
@@ -68,7 +68,8 @@ fn walled_rooms_have_no_lints_of_their_own() {
     }
 }
 
-/// What is not there can't be called: no clock, no file, no thread. Only tests have them.
+/// Without the standard library there is no clock, no file and no thread to be called. Only tests
+/// have it.
 #[test]
 fn walled_rooms_are_built_without_the_standard_library() {
     let root = env!("CARGO_MANIFEST_DIR").to_owned() + "/../..";

@@ -1,8 +1,9 @@
-//! Files know each other in one direction only.
+//! Files depend on each other in one direction only.
 //!
-//! What is compared are the entries of one folder, files and folders alike, by the paths that are
-//! written in them. A folder's `mod.rs` is the folder itself: what is in the folder may use it, and
-//! it may use what is in the folder. A name that it only passes on counts as the file's that has it.
+//! The test compares the entries of one folder, files and folders alike, by the paths that are
+//! written in them. A folder's `mod.rs` stands for the folder itself: what is in the folder may use
+//! it, and it may use what is in the folder. A name that it only re-exports counts for the file
+//! that defines it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,7 +11,7 @@ use std::path::Path;
 /// A module by its names from the root of its crate.
 type Module = Vec<String>;
 
-/// The files of a crate, without what is compiled for tests only.
+/// The files of a crate, without code that is compiled for tests only.
 #[derive(Default)]
 struct House {
     texts: BTreeMap<Module, String>,
@@ -49,11 +50,11 @@ fn a_circle_is_found_and_one_through_a_name_that_is_passed_on() {
         assert_eq!(found(&house(&files)), 1, "{files:?}");
         let files = [lib, ("a", "use crate::{Y, Thing};"), ("b", back)];
         assert_eq!(found(&house(&files)), 1, "{files:?}");
-        // Of folders, wherever in them it is written.
+        // For folders, wherever in the folder it is written.
         let files = [lib, ("a", ""), ("a/in", "use crate::Other;"), ("b", back)];
         assert_eq!(found(&house(&files)), 1, "{files:?}");
     }
-    // Whoever is in a folder may use the folder.
+    // Files in a folder may use the folder itself.
     let files = [("", "mod a;\nuse a::X;\nstruct Y;"), ("a", "use crate::Y; use super::Y;")];
     assert_eq!(found(&house(&files)), 0);
 }
@@ -101,7 +102,7 @@ impl House {
         graph
     }
 
-    /// The module in which what `path` names in `from` is written; `None` for other crates.
+    /// The module that defines what `path` names in `from`; `None` for other crates.
     fn home(&self, from: &Module, path: &[String], depth: usize) -> Option<Module> {
         let mut path = path;
         let mut module = from.clone();
@@ -111,7 +112,7 @@ impl House {
                 module.pop();
             }
             "self" => {}
-            // A name without a prefix is a child, where it is no crate.
+            // A name without a prefix is a child module, unless it is a crate.
             name if self.texts.contains_key(&[&from[..], &[name.to_owned()]].concat()) => {
                 module.push(name.to_owned());
             }
@@ -129,7 +130,7 @@ impl House {
             }
             path = &path[1..];
         }
-        // What the module only passes on is at home elsewhere.
+        // What the module only re-exports is defined elsewhere.
         let passed_on = path.first().filter(|_| depth < 8).and_then(|name| {
             let (_, original) =
                 imports(self.texts.get(&module)?).into_iter().find(|(n, _)| n == name)?;
@@ -173,7 +174,7 @@ fn test_modules(module: &Module, text: &str) -> Vec<Module> {
     named.collect()
 }
 
-/// Modules for tests that are written into a file stand at its end.
+/// Modules for tests that are written inside a file stand at its end.
 fn without_tests(text: &str) -> String {
     let end = text.match_indices(FOR_TESTS).find(|(at, _)| {
         let rest = text[at + FOR_TESTS.len()..].trim_start();
@@ -268,7 +269,7 @@ fn is_of_path(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == ':'
 }
 
-/// A circle among the entries of a folder, its first one at both ends.
+/// A circle among the entries of a folder, with its first entry at both ends.
 fn circle(arrows: &BTreeMap<&str, BTreeSet<String>>) -> Option<Vec<String>> {
     let reached = |from: &str| {
         let (mut seen, mut next) = (BTreeSet::new(), vec![from.to_owned()]);

@@ -8,8 +8,8 @@ use sojourn_study::results::Folder;
 use sojourn_study::runner::{self, Options};
 use sojourn_study::{Overrides, Study};
 
-/// Digest of the first run of the shortened study below. It changes with the model, and then
-/// `sojourn_sim::MODEL_VERSION` must be raised; the profile must not change it.
+/// Digest of the first run of the shortened study below. If it changes because the model does,
+/// `sojourn_sim::MODEL_VERSION` must be raised; the build profile must not change it.
 const FIRST_DIGEST: &str = "37a76f51aa64f549";
 
 fn study() -> Study {
@@ -19,7 +19,7 @@ fn study() -> Study {
     Study::load(&path, &overrides).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The tables of a whole run, as bytes.
+/// The tables of a whole study, as bytes.
 fn tables(folder: &Path) -> [Vec<u8>; 2] {
     ["runs.parquet", "series.parquet"]
         .map(|name| std::fs::read(folder.join(name)).unwrap_or_else(|e| panic!("{name}: {e}")))

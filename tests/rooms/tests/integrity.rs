@@ -1,4 +1,4 @@
-//! No flipped bit of a result folder goes unnoticed: either what reads the folder refuses it, or the
+//! No flipped bit of a result folder goes unnoticed: either reading the folder refuses it, or the
 //! report is the same as before.
 
 use std::fs;
@@ -57,7 +57,7 @@ fn run(out: &Path, told: &(dyn Fn(Progress) + Sync)) {
     runner::run(&study(), &options, told).expect("the study runs");
 }
 
-/// Everything that the report reads; `None` when it is refused.
+/// Everything that the report reads; `None` if reading refuses it.
 fn report(folder: &Path) -> Result<String, String> {
     let results = Folder::open(folder).map_err(|error| error.to_string())?;
     let mut reader = results.reader().map_err(|error| error.to_string())?;
@@ -72,8 +72,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Flips bits all over `folder`, as many in every file, and says how many changed nothing of the
-/// report; panics if one changes the report unnoticed.
+/// Flips bits all over `folder`, equally many in every file, and returns how many changed nothing
+/// of the report; panics if one changes the report unnoticed.
 fn flip_everywhere(folder: &Path) -> u64 {
     let whole = report(folder).expect("the folder is sound");
     let files = files(folder);
@@ -116,7 +116,7 @@ fn no_flipped_bit_of_a_finished_folder_goes_unnoticed() {
 fn no_flipped_bit_of_an_interrupted_folder_goes_unnoticed() {
     let scratch = tempfile::tempdir().expect("there is room");
     let (whole, out) = (scratch.path().join("whole"), scratch.path().join("out"));
-    // A copy of the folder while it is written is what a kill leaves.
+    // A copy of the folder while it is written is what a kill would leave.
     let copied = std::sync::Once::new();
     run(&whole, &|progress| {
         if progress.done == 3 {
@@ -133,7 +133,7 @@ fn no_flipped_bit_of_an_interrupted_folder_goes_unnoticed() {
     assert_eq!(Folder::open(&out).expect("it can be read").missing.len(), 1);
     assert_eq!(flip_everywhere(&out), 0);
 
-    // And the same command repeats what is damaged.
+    // The same command repeats the damaged runs.
     let journal = out.join("journal.bin");
     let mut bytes = fs::read(&journal).expect("it can be read");
     let middle = bytes.len() / 2;
@@ -162,7 +162,7 @@ fn a_folder_without_checksums_is_read_and_says_so_and_damage_makes_nothing_panic
             let bit = random.below(bad.len() as u64 * 8) as usize;
             bad[bit / 8] ^= 1 << (bit % 8);
             fs::write(&path, &bad).expect("it can be written");
-            // Whatever it says; what panics below says so as an error.
+            // The result does not matter; a panic must come out as an error.
             if let Ok(results) = Folder::open(&out) {
                 let _ = results.reader().map(|mut read| (read.series(0), read.delays(0)));
             }

@@ -1,5 +1,5 @@
-//! Three worlds built in code, and the digest of a run of each. Between them they use every kind of
-//! arithmetic that a word of 32 bits or another compiler could change: windows and rates of several
+//! Three worlds built in code, and the digest of a run of each. Together they use every kind of
+//! arithmetic that 32-bit words or another compiler could change: windows and rates of several
 //! controllers, control laws with square roots and powers, random losses and sizes, rates that
 //! wander, time series.
 
@@ -15,7 +15,7 @@ pub const SCENARIOS: usize = 3;
 /// What happened in a run of a scenario, as one number.
 ///
 /// # Errors
-/// There is no such scenario, or the model breaks it.
+/// There is no such scenario, or its run breaks an invariant.
 pub fn digest(scenario: usize) -> Result<u64, String> {
     let (scenario, flows) = match scenario {
         0 => home_router(),
@@ -38,7 +38,7 @@ pub fn digest(scenario: usize) -> Result<u64, String> {
     Ok(collector.finish(outcome.end).digest)
 }
 
-/// [`digest`] for whoever calls WebAssembly; a number that no run has where it fails.
+/// [`digest`] for WebAssembly; on failure it returns a number that no run has.
 #[unsafe(no_mangle)]
 pub extern "C" fn digest_of(scenario: u32) -> u64 {
     digest(scenario as usize).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! A-MPDU and A-MSDU (sections 10.12 and 10.11): how much goes into one PPDU.
+//! A-MPDU and A-MSDU (sections 10.12 and 10.11): how much fits into one PPDU.
 
 use sojourn_core::Span;
 
@@ -37,7 +37,7 @@ impl Limits {
         self.ampdu_octets > 0
     }
 
-    /// Frames that may have a sequence number and not be acknowledged.
+    /// How many frames may have a sequence number without being acknowledged.
     pub(crate) fn window(&self) -> u32 {
         if self.is_aggregating() { u32::from(self.window) } else { 1 }
     }

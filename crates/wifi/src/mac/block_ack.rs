@@ -1,8 +1,9 @@
 //! A block ack agreement (section 10.25): the frames of one transmitter, receiver and traffic
 //! identifier that have sequence numbers and are not yet delivered.
 //!
-//! Transmitter and recipient agree on what has arrived as soon as a BlockAck is received, and no
-//! BlockAck is lost but with the whole exchange; so one record serves both: what the transmitter may
+//! Transmitter and recipient agree on what has arrived as soon as a BlockAck is received, and a
+//! BlockAck is lost only with the whole exchange. So one record serves both: what the transmitter
+//! may send (10.25.6.7) and what the recipient holds back until its turn (10.25.6.6).
 //! send (10.25.6.7) and what the recipient holds back until its turn (10.25.6.6).
 
 use alloc::collections::VecDeque;
@@ -23,7 +24,7 @@ pub(crate) struct Msdu<P> {
     pub(crate) fate: Fate,
     /// When it was received.
     pub(crate) received: Time,
-    /// Passed on, or not to be.
+    /// It was passed on, or never will be.
     pub(crate) is_passed_on: bool,
 }
 
@@ -31,7 +32,7 @@ pub(crate) struct Msdu<P> {
 pub(crate) enum Fate {
     /// Not yet acknowledged.
     Open,
-    /// Arrived; waits for those before it.
+    /// It arrived and waits for those before it.
     Received,
     /// Given up after the last attempt.
     Discarded,
@@ -42,9 +43,9 @@ pub(crate) struct Agreement<P> {
     msdus: VecDeque<Msdu<P>>,
     /// MPDUs from the first that is not delivered to the last that has a number (WinEnd − WinStart).
     mpdus: u32,
-    /// Those that may be sent again: open and in no PPDU.
+    /// Frames that may be sent again: open, and in no PPDU.
     pub(crate) to_repeat: u32,
-    /// A BlockAck did not come and is to be asked for.
+    /// A BlockAck did not come and must be requested.
     pub(crate) bar_due: bool,
 }
 
@@ -82,8 +83,8 @@ impl<P: Copy> Agreement<P> {
         self.msdus.iter().find(|msdu| msdu.fate == Fate::Open)
     }
 
-    /// Passes on what was received up to the first that is still open, each as soon as it and all
-    /// before it were received; behind one that was given up, from `end` on.
+    /// Passes on what was received up to the first frame that is still open. Each is passed on as
+    /// soon as it and all before it were received; after a frame that was given up, from `end` on.
     pub(crate) fn pass_on(&mut self, end: Time, mut take: impl FnMut(Time, P)) {
         let mut at = Time::ZERO;
         for msdu in &mut self.msdus {
@@ -99,7 +100,7 @@ impl<P: Copy> Agreement<P> {
         }
     }
 
-    /// The next MSDU that is done with in order, received or discarded.
+    /// The next MSDU in order that is finished, received or discarded.
     #[inline]
     pub(crate) fn pop_done(&mut self) -> Option<Msdu<P>> {
         if self.msdus.front()?.fate == Fate::Open {

@@ -1,4 +1,4 @@
-//! Which access category a packet belongs to (section 10.2.3.2, by way of RFC 8325 section 4).
+//! The access category of a packet (section 10.2.3.2, with the mapping of RFC 8325 section 4).
 
 use super::edca::AccessCategory;
 

@@ -49,8 +49,8 @@ impl Parameters {
 /// When counters step down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Countdown {
-    /// EDCA: at every slot boundary, that at the end of AIFS included. Nobody but for whom it is
-    /// zero sends there.
+    /// EDCA: at every slot boundary, including the one at the end of AIFS. There, only a function
+    /// whose counter is zero sends.
     #[default]
     Boundaries,
     /// DCF: after every whole slot that was idle, so that a counter stands still while somebody
@@ -62,18 +62,18 @@ pub enum Countdown {
 #[derive(Clone, Debug)]
 pub(crate) struct Edcaf {
     pub(crate) parameters: Parameters,
-    /// The medium must be idle that long before the first slot (AIFS or DIFS).
+    /// The medium must be idle this long before the first slot (AIFS or DIFS).
     pub(crate) ifs: Span,
     cw: u16,
     /// Failures since the last success (QSRC).
     failures: u16,
     /// Slots left.
     backoff: u32,
-    /// When the first of them begins, or the frame is sent if there is none.
+    /// When the first of these slots begins; if there is none, when the frame is sent.
     start: Time,
     /// Whether a frame waits.
     pub(crate) has_frames: bool,
-    /// Whether it is among those who count down.
+    /// Whether it counts down.
     pub(crate) is_active: bool,
     /// Parameters and interframe space to go back to when the MU EDCA timer has run out, and when.
     usual: Option<(Parameters, Span, Time)>,
@@ -111,7 +111,7 @@ impl Edcaf {
         self.start = start.max(self.barred_until);
     }
 
-    /// The medium was idle until `busy` and will be counted as idle again from `start`.
+    /// The medium was idle until `busy` and will count as idle again from `start`.
     #[inline]
     pub(crate) fn suspend(&mut self, busy: Time, start: Time, slot: Span, countdown: Countdown) {
         if busy >= self.start {
@@ -125,8 +125,8 @@ impl Edcaf {
         self.start = start.max(self.barred_until);
     }
 
-    /// A frame comes to an idle function while the medium has been idle long enough, or will have
-    /// been at `earliest`. EDCA sends at a boundary of a slot, DCF at once.
+    /// A frame arrives at a function without frames, while the medium has been idle long enough, or
+    /// will have been at `earliest`. EDCA sends at a slot boundary, DCF at once.
     pub(crate) fn send_soon(&mut self, now: Time, earliest: Time, slot: Span, rule: Countdown) {
         self.backoff = 0;
         self.start = match rule {
@@ -227,7 +227,7 @@ mod tests {
             let mut edcaf = edcaf();
             edcaf.start = at(43);
             edcaf.backoff = 5;
-            // Another one with a backoff of two.
+            // Another function with a backoff of two.
             edcaf.suspend(at(43 + 18), at(1000), SLOT, rule);
             assert_eq!(edcaf.backoff, left);
             assert_eq!(edcaf.sends_at(SLOT), at(1000 + 9 * u64::from(left)));

@@ -1,10 +1,10 @@
-//! In which mode control frames are sent (section 10.6.6).
+//! The modes of control frames (section 10.6.6).
 
 use crate::phy::Mode;
 
-/// The mode of Ack, BlockAck, CTS and RTS that belong to data in `mode`: the highest rate of the
-/// basic set, which is that of the mandatory rates 6, 12 and 24 Mbit/s, not above the non-HT reference
-/// rate of the data (section 10.6.6.5.2).
+/// The mode of Ack, BlockAck, CTS and RTS for data in `mode`: the highest rate of the basic set,
+/// the mandatory rates 6, 12 and 24 Mbit/s, that is not above the non-HT reference rate of the data
+/// (section 10.6.6.5.2).
 pub fn control_mode(mode: &Mode) -> Mode {
     let reference = mode.modulation().reference_rate();
     let mbps = [24, 12].into_iter().find(|mbps| *mbps <= reference).unwrap_or(6);

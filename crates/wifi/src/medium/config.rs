@@ -11,7 +11,7 @@ use crate::ofdma::Ofdma;
 use crate::phy::{Format, Mode};
 use crate::queueing::{DriverConfig, QueueConfig};
 
-/// What a transmitter does when a BlockAck does not come (section 10.25.6.7 leaves it the choice).
+/// What a transmitter does if a BlockAck does not come (section 10.25.6.7 leaves this open).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LostBlockAck {
     /// Sends the frames again.
@@ -26,7 +26,7 @@ pub struct Config {
     /// aSlotTime and aSIFSTime.
     pub slot: Span,
     pub sifs: Span,
-    /// QoS stations with EDCA, else DCF with all traffic in one category.
+    /// QoS stations with EDCA; otherwise DCF with all traffic in one category.
     pub is_qos: bool,
     pub access_point: [Parameters; AccessCategory::COUNT],
     pub station: [Parameters; AccessCategory::COUNT],
@@ -36,10 +36,10 @@ pub struct Config {
     /// PSDUs of more octets are sent behind an RTS (dot11RTSThreshold).
     pub rts_threshold: u32,
     pub lost_block_ack: LostBlockAck,
-    /// Whether what is left of a TXOP is given back by a CF-End (section 10.23.2.9).
+    /// Whether a CF-End gives back the rest of a TXOP (section 10.23.2.9).
     pub cf_end: bool,
-    /// Whether bystanders detect a frame in a collision, which they can't read, and so wait for EIFS
-    /// (section 10.3.2.3.7). Preambles of equal strength that overlap are detected by nobody.
+    /// Whether bystanders detect a frame in a collision, which they can't read, and so wait for
+    /// EIFS (section 10.3.2.3.7). If preambles of equal strength overlap, nobody detects them.
     pub collisions_are_detected: bool,
     /// Several stations of 802.11ax at once; none for EDCA alone.
     pub ofdma: Option<Ofdma>,

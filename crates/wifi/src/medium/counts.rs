@@ -1,12 +1,12 @@
-//! What was on the air. Shares of the air are counted once for the medium and once for each
-//! station, so that the sums can be compared.
+//! What was on the air. Time on the air is counted once for the medium and once for each station,
+//! so that the sums can be compared.
 
 use sojourn_core::Span;
 
 /// The medium since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AirCounts {
-    /// Nobody sent, interframe spaces before an exchange included.
+    /// Time in which no station sent, including interframe spaces before an exchange.
     pub idle: Span,
     /// Exchanges that one station had won, from the first frame to the end of the last.
     pub exchanges: Span,

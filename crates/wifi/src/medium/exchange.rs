@@ -1,5 +1,5 @@
-//! Frame exchanges: who sends, what becomes of it, and when the medium is free again (section
-//! 10.23.2, and 10.3.2 for the times of responses).
+//! Frame exchanges: who sends, what happens to the frames, and when the medium is free again
+//! (section 10.23.2, and 10.3.2 for the times of responses).
 
 use sojourn_core::{Span, Time};
 use sojourn_qdisc::Reshape;
@@ -22,7 +22,7 @@ pub(crate) struct Ppdu {
     pub(crate) psdu: Psdu,
 }
 
-/// What somebody sends who has won.
+/// What a winner of the contention sends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attempt {
     pub(super) edcaf: u16,
@@ -45,12 +45,12 @@ pub(crate) enum What {
     Several(Several),
 }
 
-/// From the end of a frame until the PHY has seen a response begin (aRxPHYStartDelay of clause 17, in
-/// which responses are sent).
+/// From the end of a frame until the PHY has detected the beginning of a response (aRxPHYStartDelay
+/// of clause 17, in which responses are sent).
 const RX_PHY_START_DELAY: Span = Span::from_micros(20);
 
 impl<P: Reshape + Send> Medium<P> {
-    /// The countdown of one function is over, or of several.
+    /// The countdown of one or several functions is over.
     pub(super) fn contend(&mut self, now: Time, listener: &mut dyn Listener<P>) {
         let slot = self.config.slot;
         let mut winners = core::mem::take(&mut self.winners);
@@ -149,7 +149,7 @@ impl<P: Reshape + Send> Medium<P> {
         Some(Attempt { edcaf: index, what: What::Data { ppdu, has_rts }, time })
     }
 
-    /// A PPDU for whose turn it is.
+    /// A PPDU for the station whose turn it is.
     fn put_together(
         &mut self,
         now: Time,
@@ -159,7 +159,7 @@ impl<P: Reshape + Send> Medium<P> {
         is_first: bool,
         listener: &mut dyn Listener<P>,
     ) -> Option<Ppdu> {
-        // CoDel may have dropped all that a station had.
+        // CoDel may have dropped all packets of a station.
         for _ in 0..=self.config.stations.len() {
             let station = self.choose(node, ac)?;
             let sending = self.links[Self::link_index(node, station, ac)].sending;
@@ -278,7 +278,7 @@ impl<P: Reshape + Send> Medium<P> {
         self.rearm();
     }
 
-    /// The holder of the medium sends on, or ends its TXOP.
+    /// The holder of the medium sends another frame, or ends its TXOP.
     pub(super) fn continue_txop(&mut self, now: Time, txop: Txop, listener: &mut dyn Listener<P>) {
         let sifs = self.config.sifs;
         let index = usize::from(txop.edcaf);
@@ -374,7 +374,7 @@ impl<P: Reshape + Send> Medium<P> {
         self.rearm();
     }
 
-    /// Those who count down stop while somebody sends, from `busy` to `idle`.
+    /// Functions that count down stop while a station sends, from `busy` to `idle`.
     fn suspend(&mut self, busy: Time, idle: Time, winners: &[u16]) {
         let slot = self.config.slot;
         let (edcafs, countdown, extended) = (&mut self.edcafs, self.countdown, self.extended);
@@ -394,7 +394,8 @@ impl<P: Reshape + Send> Medium<P> {
         });
     }
 
-    /// An internal collision: functions of the same station that were due as well (section 10.23.2.4).
+    /// An internal collision: other functions of the winning station were due as well (section
+    /// 10.23.2.4).
     fn back_off_beaten(&mut self, winner: u16, idle: Time, winners: &[u16]) {
         for other in winners {
             let is_same = usize::from(*other) / CATEGORIES == usize::from(winner) / CATEGORIES;
@@ -459,7 +460,7 @@ impl<P: Reshape + Send> Medium<P> {
         received
     }
 
-    /// Nothing of a PPDU arrives.
+    /// No frame of a PPDU arrives.
     pub(super) fn lose(&mut self, ppdu: &Ppdu, end: Time) {
         let link = ppdu.link as usize;
         let index = self.edcaf_of(link);
@@ -507,7 +508,7 @@ impl<P: Reshape + Send> Medium<P> {
         }
     }
 
-    /// A station has used the medium, in whichever direction: the access point knows of it.
+    /// A station has used the medium, in either direction; the access point charges it.
     pub(super) fn charge(&mut self, link: usize, airtime: Span) {
         let (port, ac) = (link / CATEGORIES, link % CATEGORIES);
         self.queues[0].charge(AccessCategory::ALL[ac], port / 2, airtime);
@@ -533,7 +534,7 @@ impl<P: Reshape + Send> Medium<P> {
 
     fn counts_of_holder(&mut self, txop: Txop) -> &mut super::LinkCounts {
         let node = usize::from(txop.edcaf) / CATEGORIES;
-        // The access point's rest of a TXOP is counted with its first station.
+        // The rest of the access point's TXOP is counted for its first station.
         let port = if node == 0 { 0 } else { 2 * (node - 1) + 1 };
         &mut self.counts[port]
     }

@@ -31,7 +31,7 @@ impl<P: Copy> Link<P> {
         Self { sending: Sending::new(radio, config), agreement: Agreement::new() }
     }
 
-    /// When the oldest frame came that has been sent before and is to be sent again.
+    /// When the oldest frame arrived that has been sent before and must be sent again.
     pub(crate) fn first_to_send(&self) -> Option<u64> {
         if self.agreement.to_repeat == 0 && !self.agreement.bar_due {
             return None;
@@ -69,7 +69,7 @@ pub(crate) fn msdu<P>(packet: Addressed<P>, mpdu_octets: u32, ppdu: u32) -> Msdu
     }
 }
 
-/// Octets of an A-MSDU of `joined` MSDUs that another packet joins. One MSDU alone has no subframe
+/// Octets of an A-MSDU of `joined` MSDUs once another packet joins. A lone MSDU has no subframe
 /// header.
 pub(crate) fn amsdu_octets(body: u32, joined: usize, ip_octets: u32) -> u32 {
     let before = if joined == 1 { frames::msdu_subframe(body) } else { body.next_multiple_of(4) };

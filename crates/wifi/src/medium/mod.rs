@@ -1,8 +1,9 @@
 //! The medium: stations and an access point that share one channel and hear each other.
 //!
-//! One event per exchange on the air. While nobody sends, every function counts down on its own, so
-//! the next one to send is known as the smallest of their times; when it sends, the counters of the
-//! others are moved on at once, and the whole exchange up to its acknowledgement is settled.
+//! There is one event per exchange on the air. While no station sends, every function counts down
+//! on its own, so the next one to send is the one with the smallest time. When it sends, the
+//! counters of the others are advanced, and the whole exchange up to its acknowledgement is
+//! computed.
 
 mod config;
 mod counts;
@@ -43,30 +44,30 @@ pub struct Medium<P: Reshape + Send> {
     edcafs: Vec<Edcaf>,
     /// Packets that wait to be sent, by node and access category.
     pending: Vec<u32>,
-    /// Those that have a frame or still count down.
+    /// Functions that have a frame or still count down.
     active: Vec<u16>,
     queues: Vec<Queue<P>>,
-    /// Aggregates of the access point that are ready, by access category.
+    /// Aggregates of the access point that are ready to be sent, by access category.
     prepared: [VecDeque<Prepared>; CATEGORIES],
     /// By port and access category.
     links: Vec<Link<P>>,
     counts: Vec<LinkCounts>,
     air: AirCounts,
-    /// Up to here the medium is or was busy.
+    /// Until when the medium is or was busy.
     idle_since: Time,
-    /// What the interframe spaces of bystanders are longer after the last exchange (EIFS − DIFS).
+    /// How much longer the bystanders' interframe spaces are after the last exchange (EIFS − DIFS).
     extended: Span,
     /// When the next exchange begins if nothing comes in between.
     next_access: Time,
     /// Who holds the medium, and until when at most.
     txop: Option<Txop>,
-    /// The node whose medium is idle although an exchange goes on: it has received and will answer
-    /// after SIFS.
+    /// A node for which the medium is idle although an exchange goes on: it has received a frame
+    /// and will answer after SIFS.
     answering: (u16, Time),
     /// Links whose frames arrive at this time.
     arriving: Vec<u32>,
     arrive_at: Time,
-    /// What has come out, or will at these times, which are in order.
+    /// Packets that have come out, or will at these times, in order.
     outbox: VecDeque<(Time, Port, P)>,
     winners: Vec<u16>,
     attempts: Vec<exchange::Attempt>,
@@ -160,7 +161,7 @@ impl<P: Reshape + Send> Medium<P> {
         self.note(now, node, ac, taken, Some(usize::from(station)), listener);
     }
 
-    /// When something is to be done or comes out; never while nobody has anything to send.
+    /// When something is due or a packet comes out; never while no station has anything to send.
     #[inline]
     pub fn next_wake(&self) -> Time {
         let out = self.outbox.front().map_or(Time::NEVER, |next| next.0);
@@ -174,7 +175,7 @@ impl<P: Reshape + Send> Medium<P> {
         self.next_access.min(self.arrive_at).min(held_back).min(trigger)
     }
 
-    /// Does what is due.
+    /// Does everything that is due.
     pub fn on_wake(&mut self, now: Time, listener: &mut dyn Listener<P>) {
         if self.arrive_at <= now {
             self.arrive(now, listener);
@@ -205,12 +206,12 @@ impl<P: Reshape + Send> Medium<P> {
         self.outbox.pop_front_if(|next| next.0 <= now).map(|(_, port, packet)| (port, packet))
     }
 
-    /// What was on the air until the last exchange ended.
+    /// What was on the air up to the end of the last exchange.
     pub fn air(&self) -> AirCounts {
         self.air
     }
 
-    /// Until when [`Medium::air`] counts; before `now` if nobody has sent since.
+    /// The time up to which [`Medium::air`] counts; before `now` if nothing was sent since.
     pub fn counted_until(&self) -> Time {
         self.idle_since
     }
@@ -228,16 +229,16 @@ impl<P: Reshape + Send> Medium<P> {
         self.links[usize::from(port.index()) * CATEGORIES].sending.mode
     }
 
-    /// How long the packet has waited that has waited longest to enter a frame at this port. Below a
-    /// discipline that all stations share, it may be another station's.
+    /// The longest time that a packet has waited to enter a frame at this port. Below a discipline
+    /// that all stations share, it may be another station's packet.
     pub(crate) fn oldest_at(&self, now: Time, port: Port) -> Span {
         let (node, station) =
             if port.is_up() { (port.station() + 1, 0) } else { (0, port.station()) };
         self.queues[node].oldest_of(now, station)
     }
 
-    /// Whether every moment was counted once, and nothing is left behind when nobody has anything
-    /// to send.
+    /// Checks that every moment was counted once, and that nothing is left behind when no station
+    /// has anything to send.
     ///
     /// # Errors
     /// What does not hold, in words.
@@ -270,7 +271,7 @@ impl<P: Reshape + Send> Medium<P> {
         prepared.fold(Span::ZERO, |sum, aggregate| sum + aggregate.airtime)
     }
 
-    /// How long the packet has waited that has waited longest there.
+    /// The longest time that a packet has waited there.
     pub fn oldest(&self, now: Time, station: Option<u16>) -> Span {
         self.queues[station.map_or(0, |station| usize::from(station) + 1)].oldest(now)
     }
@@ -318,7 +319,7 @@ impl<P: Reshape + Send> Medium<P> {
         self.next_access = next;
     }
 
-    /// Takes from above what a driver has room for.
+    /// Moves packets from the discipline above into the driver, as far as there is room.
     fn refill(
         &mut self,
         now: Time,
@@ -330,7 +331,7 @@ impl<P: Reshape + Send> Medium<P> {
         self.note(now, node, ac, taken, None, listener);
     }
 
-    /// So many packets more may be sent, for `station` if they are of one only.
+    /// `count` more packets may be sent; `station` is set if they all belong to one station.
     fn note(
         &mut self,
         now: Time,
@@ -388,7 +389,8 @@ impl<P: Reshape + Send> Medium<P> {
     fn prepare(&mut self, now: Time, ac: AccessCategory, listener: &mut dyn Listener<P>) {
         let limit = self.edcafs[ac as usize].parameters.txop_limit;
         let limit = if limit.is_zero() { Span::from_secs(1) } else { limit };
-        // A station may turn out to have nothing, when CoDel has dropped it all or its window is full.
+        // A station may turn out to have nothing, because CoDel dropped it all or the window is
+        // full.
         let mut patience = self.config.stations.len();
         while patience > 0 {
             if let Hardware::Aggregates(most) = self.config.queue.hardware
@@ -425,7 +427,7 @@ impl<P: Reshape + Send> Medium<P> {
         own >= low && (own >= high || all >= total)
     }
 
-    /// Frames are decoded at the recipients, who pass them on in order.
+    /// Recipients have decoded frames and pass them on in order.
     fn arrive(&mut self, now: Time, listener: &mut dyn Listener<P>) {
         self.arrive_at = Time::NEVER;
         for number in 0..self.arriving.len() {
@@ -456,7 +458,7 @@ impl<P: Reshape + Send> Medium<P> {
         port * CATEGORIES + ac
     }
 
-    /// Whose turn it is at an EDCA function: the station at the other end, as the queue counts it.
+    /// The station whose turn it is at an EDCA function, as the queue counts stations.
     fn choose(&mut self, node: usize, ac: usize) -> Option<usize> {
         let stations = if node == 0 { self.config.stations.len() } else { 1 };
         let links = &self.links;
@@ -470,7 +472,7 @@ impl<P: Reshape + Send> Medium<P> {
         self.queues[node].choose(category, stations, started, is_held)
     }
 
-    /// The station of the access point whose BlockAck is to be asked for.
+    /// The station whose BlockAck the access point must request.
     fn choose_request(&self, node: usize, ac: usize) -> Option<usize> {
         let stations = if node == 0 { self.config.stations.len() } else { 1 };
         if self.config.lost_block_ack == LostBlockAck::Repeat {
@@ -479,8 +481,8 @@ impl<P: Reshape + Send> Medium<P> {
         (0..stations).find(|s| self.links[Self::link_index(node, *s, ac)].agreement.bar_due)
     }
 
-    /// Puts together what a link may send in a PPDU of at most `limit`. The first MPDU may take
-    /// longer if `is_exempt`.
+    /// Puts together what a link may send in a PPDU of at most `limit`. If `is_exempt`, the first
+    /// MPDU may take longer.
     #[expect(clippy::too_many_arguments, reason = "who sends what to whom, and how much of it")]
     fn build(
         &mut self,
@@ -526,7 +528,7 @@ impl<P: Reshape + Send> Medium<P> {
             alone.add(mpdu);
             is_exempt || mode.txtime(alone.octets(mode) + reserved) <= limit
         };
-        // What was sent before and not acknowledged comes first.
+        // Frames that were sent before and not acknowledged come first.
         if link.agreement.to_repeat > 0 {
             let mut repeated = 0;
             for msdu in link.agreement.iter_mut() {

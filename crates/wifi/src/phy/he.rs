@@ -22,8 +22,8 @@ const SYMBOL: Span = Span::from_nanos(12_800);
 /// Length of a training symbol (table 27-13).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HeLtf {
-    /// 8 µs whatever the guard interval: right for twice the basic length with 1.6 µs, and what
-    /// simulators commonly count.
+    /// 8 µs whatever the guard interval: exact for twice the basic length with 1.6 µs, and the
+    /// usual value in simulators.
     #[default]
     EightMicros,
     /// 3.2 µs and the guard interval.

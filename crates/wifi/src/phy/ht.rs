@@ -57,8 +57,8 @@ impl Mode {
             tail_bits: TAIL_BITS * encoders,
             preamble: NON_HT_PREAMBLE + HT_SIG + HT_STF + HT_LTF * training,
             symbol,
-            // With the short guard interval the end is moved to a whole symbol of 4 µs, for those
-            // who know the length from L-SIG (equation 19-91).
+            // With the short guard interval the end is moved to a whole symbol of 4 µs, for
+            // stations that know the length from L-SIG (equation 19-91).
             grid: SYMBOL,
         })
     }

@@ -1,4 +1,4 @@
-//! A packet with the station it is for, which disciplines carry as one thing.
+//! A packet with the station that it is for, so that disciplines carry both together.
 
 use sojourn_core::{DropReason, Ecn, FlowKey, PureAck, Queued, Time};
 use sojourn_qdisc::{Reshape, Sink};
@@ -65,7 +65,7 @@ impl<P: Reshape> Reshape for Addressed<P> {
     }
 }
 
-/// Passes on what a discipline drops and marks.
+/// Passes on to a listener what a discipline drops and marks.
 pub(crate) struct PassedOn<'a, P>(pub(crate) &'a mut dyn Listener<P>);
 
 impl<P> Sink<Addressed<P>> for PassedOn<'_, P> {

@@ -1,5 +1,5 @@
-//! A driver's buffer: a queue for each station, one limit over all of them, and nothing that
-//! manages it. A discipline may lie above, and then gives as much as the buffer takes.
+//! A driver's buffer: a queue for each station, one limit for all of them, and no queue management.
+//! There may be a discipline above, which gives the buffer as much as it takes.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -26,7 +26,8 @@ pub struct DriverConfig {
     /// Packets of an access category that may be in the buffer, those in the air included.
     pub limit: u32,
     pub order: Order,
-    /// The discipline above, one for each access category; none drops what the buffer can't take.
+    /// The discipline above, one for each access category. If there is none, what the buffer can't
+    /// take is dropped.
     pub upper: Option<Config>,
 }
 
@@ -61,7 +62,7 @@ impl<P: Reshape + Send> Driver<P> {
         }
     }
 
-    /// Takes a packet in. Gives how many now wait in the buffer that did not before.
+    /// Takes a packet in. Returns how many packets were added to the buffer.
     #[inline]
     pub(crate) fn offer(
         &mut self,
@@ -88,7 +89,7 @@ impl<P: Reshape + Send> Driver<P> {
         1
     }
 
-    /// Takes from the discipline above what the buffer has room for.
+    /// Takes packets from the discipline above, as far as the buffer has room.
     pub(crate) fn refill(
         &mut self,
         now: Time,
@@ -113,12 +114,12 @@ impl<P: Reshape + Send> Driver<P> {
         taken
     }
 
-    /// When a shaper above lets the next packet go.
+    /// When a shaper above releases the next packet.
     pub(crate) fn held_back_until(&self) -> Time {
         self.held_back_until
     }
 
-    /// To be called before the categories are filled again.
+    /// Must be called before the categories are filled again.
     pub(crate) fn wake(&mut self) {
         self.held_back_until = Time::NEVER;
     }
@@ -138,7 +139,7 @@ impl<P: Reshape + Send> Driver<P> {
         self.waiting[station * AccessCategory::COUNT + ac as usize].front()
     }
 
-    /// Whose turn it is among the stations that have something and are not held.
+    /// The station whose turn it is, among those that have something and are not held back.
     pub(crate) fn choose(
         &mut self,
         ac: AccessCategory,
@@ -168,15 +169,15 @@ impl<P: Reshape + Send> Driver<P> {
         above + self.held.iter().map(|held| u64::from(*held)).sum::<u64>()
     }
 
-    /// How long the packet has waited that has waited longest.
+    /// The longest time that a packet has waited.
     pub(crate) fn oldest(&self, now: Time) -> Span {
         let above = self.upper.iter().filter_map(Qdisc::oldest);
         let here = self.waiting.iter().filter_map(|queue| Some(queue.front()?.arrived));
         above.chain(here).min().map_or(Span::ZERO, |arrived| now.since(arrived))
     }
 
-    /// When the packet came that has waited longest for a station: the first in its buffer, else the
-    /// first of all that is above.
+    /// When the packet arrived that has waited longest for a station: the first in its buffer,
+    /// otherwise the first of all that wait above.
     pub(crate) fn oldest_of(&self, station: usize) -> Option<Time> {
         let first = station * AccessCategory::COUNT;
         let own = &self.waiting[first..first + AccessCategory::COUNT];

@@ -1,9 +1,10 @@
 //! Queueing in the MAC: algorithms 1 and 2 of T. Høiland-Jørgensen et al., "Ending the Anomaly",
 //! USENIX ATC 2017, section 3.1.
 //!
-//! A fixed number of queues serves all traffic identifiers (here a station and access category). A packet
-//! is hashed to a queue, which belongs to its identifier while it holds something; if it belongs to
-//! another one, the packet goes to its identifier's overflow queue. Each queue has CoDel.
+//! A fixed number of queues serves all traffic identifiers (here a station and access category). A
+//! packet is hashed to a queue, which belongs to its identifier while it holds something. If the
+//! queue belongs to another identifier, the packet goes to its own identifier's overflow queue.
+//! Each queue has CoDel.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -65,12 +66,12 @@ pub(crate) struct FqMac<P> {
     key: u64,
     law: Law,
     stats: Stats,
-    /// Those that flows are hashed to, then an overflow queue for each identifier.
+    /// The queues to which flows are hashed, then an overflow queue for each identifier.
     flows: Vec<Flow<P>>,
     tids: Vec<Tid<P>>,
     stations: Stations,
     packets: u32,
-    /// By access category, packets that were dropped since this was last asked.
+    /// By access category, packets dropped since the last call.
     dropped: [u32; CATEGORIES],
 }
 
@@ -88,7 +89,7 @@ struct Tid<P> {
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     packets: u32,
-    /// What the queues have given and the next aggregate takes.
+    /// The packet that the queues have released and the next aggregate takes.
     ready: Option<Addressed<P>>,
 }
 
@@ -195,7 +196,7 @@ impl<P: Reshape + Send> FqMac<P> {
         self.tids[station * CATEGORIES + ac as usize].packets > 0
     }
 
-    /// Whose turn it is among the stations that have packets, or frames to send again.
+    /// The station whose turn it is, among those that have packets, or frames to send again.
     pub(crate) fn choose(
         &mut self,
         ac: AccessCategory,
@@ -226,7 +227,7 @@ impl<P: Reshape + Send> FqMac<P> {
         ready.chain(waiting).min()
     }
 
-    /// When the packet came that has waited longest for a station.
+    /// When the packet arrived that has waited longest for a station.
     pub(crate) fn oldest_of(&self, station: usize) -> Option<Time> {
         let tids = &self.tids[station * CATEGORIES..(station + 1) * CATEGORIES];
         let ready = tids.iter().filter_map(|tid| Some(tid.ready.as_ref()?.arrived));

@@ -35,16 +35,17 @@ pub enum QueueKind {
     Managed(FqConfig),
 }
 
-/// Aggregates that are ready before they are sent.
+/// How many aggregates are ready before they are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hardware {
     /// None: an aggregate is put together when it is sent.
     #[default]
     None,
-    /// So many of an access category, all stations together.
+    /// This many of an access category, for all stations together.
     Aggregates(u8),
-    /// As many as last for these times (airtime queue limits of mac80211): another one for a
-    /// station that has less than `low`, or less than `high` while all have less than `total`.
+    /// As many as last for these times (airtime queue limits of mac80211): a station gets another
+    /// one while it has less than `low`, or less than `high` while all together have less than
+    /// `total`.
     Airtime { low: Span, high: Span, total: Span },
 }
 
@@ -98,7 +99,7 @@ impl<P: Reshape + Send> Queue<P> {
         }
     }
 
-    /// Takes a packet in. Gives how many may now be sent that might not before.
+    /// Takes a packet in. Returns how many more packets may be sent.
     #[inline]
     pub(crate) fn offer(
         &mut self,
@@ -116,7 +117,7 @@ impl<P: Reshape + Send> Queue<P> {
         }
     }
 
-    /// Takes from a discipline above what the buffer has room for.
+    /// Takes packets from a discipline above, as far as the buffer has room.
     pub(crate) fn refill(
         &mut self,
         now: Time,
@@ -129,7 +130,7 @@ impl<P: Reshape + Send> Queue<P> {
         }
     }
 
-    /// When a shaper above lets the next packet go.
+    /// When a shaper above releases the next packet.
     pub(crate) fn held_back_until(&self) -> Time {
         match self {
             Self::Driver(driver) => driver.held_back_until(),
@@ -137,7 +138,7 @@ impl<P: Reshape + Send> Queue<P> {
         }
     }
 
-    /// To be called before the categories are filled again.
+    /// Must be called before the categories are filled again.
     pub(crate) fn wake(&mut self) {
         if let Self::Driver(driver) = self {
             driver.wake();
@@ -183,8 +184,8 @@ impl<P: Reshape + Send> Queue<P> {
         }
     }
 
-    /// Whose turn it is. `started` tells of frames that were sent before, by order of arrival;
-    /// `is_held` of stations that have enough in the hardware.
+    /// The station whose turn it is. `started` gives the order of arrival of frames that were sent
+    /// before; `is_held` says which stations have enough in the hardware.
     pub(crate) fn choose(
         &mut self,
         ac: AccessCategory,
@@ -228,7 +229,7 @@ impl<P: Reshape + Send> Queue<P> {
         }
     }
 
-    /// How long the packet has waited that has waited longest of those for a station.
+    /// The longest time that a packet for a station has waited.
     pub(crate) fn oldest_of(&self, now: Time, station: usize) -> Span {
         let oldest = match self {
             Self::Driver(driver) => driver.oldest_of(station),
@@ -237,7 +238,7 @@ impl<P: Reshape + Send> Queue<P> {
         oldest.map_or(Span::ZERO, |arrived| now.since(arrived))
     }
 
-    /// How long the packet has waited that has waited longest.
+    /// The longest time that a packet has waited.
     pub(crate) fn oldest(&self, now: Time) -> Span {
         match self {
             Self::Driver(driver) => driver.oldest(now),

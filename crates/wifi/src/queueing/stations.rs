@@ -22,7 +22,7 @@ pub enum Schedule {
 pub struct Airtime {
     /// Added to a deficit that is used up.
     pub quantum: Span,
-    /// A station that had nothing goes before the others until its first quantum is used up.
+    /// A station that had nothing is served before the others until its first quantum is used up.
     pub sparse_first: bool,
     /// A new station that is found empty waits once among the old ones, so that it can't come back
     /// as new at once.
@@ -39,8 +39,8 @@ impl Schedule {
         passes_through_old: true,
         refills_at_zero: true,
     });
-    /// mac80211 since Linux 6.18: a station that has got packets goes to the head of the list and keeps
-    /// its place until its deficit is negative; a weight of 256 is 256 µs.
+    /// mac80211 since Linux 6.18: a station that gets packets goes to the head of the list and
+    /// stays there until its deficit is negative; a weight of 256 is 256 µs.
     pub const LINUX: Self = Self::Airtime(Airtime {
         quantum: Span::from_micros(256),
         sparse_first: true,
@@ -100,8 +100,8 @@ impl Stations {
         self.deficits[station * CATEGORIES + ac as usize] -= airtime.as_nanos() as i64;
     }
 
-    /// Whose turn it is. `is_empty` tells who has nothing, `is_held` who has enough in the
-    /// hardware.
+    /// The station whose turn it is. `is_empty` says which stations have nothing, `is_held` which
+    /// have enough in the hardware.
     pub(crate) fn choose(
         &mut self,
         ac: AccessCategory,

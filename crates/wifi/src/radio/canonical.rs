@@ -1,4 +1,4 @@
-//! A cell in one written form, by which two are the same or not.
+//! One written form of a cell, which decides whether two cells are the same.
 
 use alloc::string::String;
 use core::fmt::{self, Write};
@@ -13,7 +13,7 @@ use crate::queueing::{
     Airtime, DriverConfig, FqConfig, Hardware, Order, QueueConfig, QueueKind, Schedule,
 };
 
-/// Taken apart by name, so that a new field can't be forgotten here.
+/// Destructured by name, so that a new field can't be forgotten here.
 pub(super) fn write_cell(f: &mut String, cell: &Config) -> fmt::Result {
     let Config {
         slot,
@@ -56,7 +56,7 @@ pub(super) fn write_station(f: &mut String, station: &Station) -> fmt::Result {
     let Station { down, up, queue } = station;
     for (name, radio) in [("down", down), ("up", up)] {
         let Radio { mode, error } = radio;
-        // The preamble tells which training fields a mode has.
+        // The preamble shows which training fields a mode has.
         write!(f, "{name}=[{mode} preamble {} error {error}] ", mode.preamble())?;
     }
     f.write_str("queue=[")?;

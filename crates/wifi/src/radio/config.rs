@@ -54,7 +54,7 @@ impl RadioConfig {
         Radio::new(self, first, address)
     }
 
-    /// What its random streams are found by.
+    /// The entity by which its random streams are found.
     pub(super) fn entity(&self, address: StreamAddress) -> u64 {
         address.stream_named(&self.name, Purpose::Backoff).next_u64()
     }

@@ -34,7 +34,7 @@ impl Ledger {
     }
 
     pub(super) fn drop(&mut self, bytes: u32) {
-        // A discipline may drop an arrival before it says that it took it.
+        // A discipline may drop an arrival before it reports that it took it.
         self.waiting = self.waiting.wrapping_sub(1);
         self.dropped += 1;
         self.books.waiting = self.books.waiting.wrapping_sub(u64::from(bytes));
@@ -59,7 +59,7 @@ impl Ledger {
         self.books
     }
 
-    /// What is counted here of a sample.
+    /// The part of a sample that is counted here.
     pub(super) fn sample(&self) -> QueueSample {
         QueueSample {
             sent_packets: self.sent,

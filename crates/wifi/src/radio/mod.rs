@@ -1,8 +1,8 @@
 //! The medium as a carrier: a port for each station and direction.
 //!
-//! A packet waits at its port until it is put into a frame, is under way until its frame has been
-//! received in order, and is lost when its frame was given up. Packets that stand for several segments
-//! are cut before they enter, as mac80211 does for drivers without offload.
+//! A packet waits at its port until it is put into a frame. It is under way until its frame has
+//! been received in order, and lost if its frame was given up. Packets that represent several
+//! segments are cut before they enter, as in mac80211 for drivers without offload.
 
 mod canonical;
 mod config;
@@ -64,7 +64,7 @@ impl<P: Carried> Radio<P> {
     }
 }
 
-/// Writes down what becomes of packets, and tells whoever observes.
+/// Records what happens to packets, and reports it to the observer.
 struct Notes<'a, P> {
     first: PortId,
     ledgers: &'a mut [Ledger],
@@ -160,7 +160,8 @@ impl<P: Carried> Carrier<P> for Radio<P> {
     fn sample(&self, now: Time, port: PortId) -> QueueSample {
         let (own, ledger) = (self.own(port), self.ledger(port));
         let (rate, used) = (self.medium.mode(own).rate(), self.medium.counts(own).exchanges);
-        // Time is counted in what could have been sent in it, so utilisation is a share of the air.
+        // Time is counted as the bytes that could have been sent in it, so utilisation is a share
+        // of the air.
         let bytes_in = |time: Span| rate.as_bps() as f64 / 8.0 * time.as_secs_f64();
         let is_waiting = ledger.waiting() > 0;
         QueueSample {

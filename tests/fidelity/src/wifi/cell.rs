@@ -15,14 +15,14 @@ use sojourn_wifi::{Listener, Port};
 use super::sources::{Datagram, Kind, Source};
 use super::{Situation, tcp};
 
-/// What a situation needs that this does not have.
+/// What a situation needs and this model does not have.
 #[derive(Clone, Debug)]
 pub struct Waits(pub &'static str);
 
 /// Means over `seeds` runs, by the names of the measured results.
 ///
 /// # Errors
-/// What the situation needs that this does not have.
+/// What the situation needs and this model does not have.
 pub fn simulate(situation: &Situation, seeds: u64) -> Result<BTreeMap<String, f64>, Waits> {
     let config = cell(&situation.setup)?;
     let mut sums: BTreeMap<String, f64> = BTreeMap::new();

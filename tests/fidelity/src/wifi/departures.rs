@@ -1,8 +1,8 @@
-//! Where the measuring program departs from the standard, so that a difference is expected.
+//! Where the measuring program departs from the standard, so that differences are expected.
 
 use super::Situation;
 
-/// The departure that a situation is subject to, if it is one that shows.
+/// The departure that affects a situation, if there is a visible one.
 pub fn departure(situation: &Situation) -> Option<&'static str> {
     let setup = &situation.setup;
     if setup["guard_interval_ns"] == 400 {

@@ -45,7 +45,7 @@ impl fmt::Display for Row {
 /// Every number that the situation has a tolerance for.
 ///
 /// # Errors
-/// What the situation needs that this does not have.
+/// What the situation needs and this model does not have.
 pub fn compare(situation: &Situation, seeds: u64) -> Result<Vec<Row>, Waits> {
     let simulated = simulate(situation, seeds)?;
     Ok(situation

@@ -11,7 +11,7 @@ const HEADERS: u32 = 28;
 pub(super) enum Kind {
     Bulk,
     Voice,
-    /// The request's time goes round with it.
+    /// The packet carries the time of the request there and back.
     Echo {
         asked: Time,
     },
