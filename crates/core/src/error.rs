@@ -1,6 +1,7 @@
 //! How users are told of their mistakes.
 
 use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,12 +13,13 @@ use core::fmt;
 pub struct SpecError {
     problem: String,
     allowed: Vec<String>,
-    nearest: Option<String>,
+    nearest: Option<Box<str>>,
+    about: Option<&'static str>,
 }
 
 impl SpecError {
     pub fn new(problem: impl Into<String>) -> Self {
-        Self { problem: problem.into(), allowed: Vec::new(), nearest: None }
+        Self { problem: problem.into(), allowed: Vec::new(), nearest: None, about: None }
     }
 
     /// Names what would have been accepted.
@@ -32,13 +34,33 @@ impl SpecError {
         written: &str,
         candidates: impl IntoIterator<Item = &'a str>,
     ) -> Self {
-        self.nearest = nearest(written, candidates).map(str::to_owned);
+        self.nearest = nearest(written, candidates).map(Box::from);
         self
     }
 
     /// The same error, said of `place`.
     pub fn within(mut self, place: &str) -> Self {
         self.problem = format!("{place}: {}", self.problem);
+        self
+    }
+
+    /// Names the parameter that is to blame, where the error is told of several together.
+    pub fn about(mut self, parameter: &'static str) -> Self {
+        self.about = Some(parameter);
+        self
+    }
+
+    /// The parameter that is to blame.
+    pub fn parameter(&self) -> Option<&'static str> {
+        self.about
+    }
+
+    /// The same error where `place` is named anyhow: takes back [`SpecError::within`].
+    pub fn outside(mut self, place: &str) -> Self {
+        let rest = self.problem.strip_prefix(place).and_then(|rest| rest.strip_prefix(": "));
+        if let Some(rest) = rest {
+            self.problem = rest.to_owned();
+        }
         self
     }
 

@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 pub use bounds::{Bounds, number, rate, size, time, whole, words};
-pub use form::{Choice, Flag, Form, Keyword, Maybe, Switch};
+pub use form::{Choice, Flag, Form, Keyword, Maybe, Needed, Octets, Switch, Truth};
 pub use style::Style;
 pub use table::Params;
 pub use unknown::{unknown_param, unknown_value};
@@ -50,8 +50,12 @@ pub struct Param {
     /// The words that stand alone for a value; if there are any, the name is never written.
     pub keywords: &'static [Keyword],
     pub doc: &'static str,
+    /// How it may be written.
+    pub examples: &'static [&'static str],
     /// Printed only where it is not the default.
     pub is_quiet: bool,
+    /// It must be given.
+    pub is_needed: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,13 +78,15 @@ pub enum ParamKind {
     Switch,
     /// One of the words named in the documentation.
     Choice,
+    /// A text in a notation of its own.
+    Text,
 }
 
 impl Param {
     /// A parameter in form `F`.
     pub const fn of<F: Form>(name: &'static str, default: &'static str, doc: &'static str) -> Self {
         let param = Self::new(name, F::KIND, default, doc).within(F::BOUNDS);
-        Self { keywords: F::KEYWORDS, ..param }
+        Self { keywords: F::KEYWORDS, is_needed: F::IS_NEEDED, examples: F::EXAMPLES, ..param }
     }
 
     /// A parameter that is read by hand.
@@ -91,8 +97,19 @@ impl Param {
         doc: &'static str,
     ) -> Self {
         let (aliases, keywords): (&[&str], &[Keyword]) = (&[], &[]);
-        let bounds = Bounds::Any;
-        Self { name, aliases, kind, default, bounds, keywords, doc, is_quiet: false }
+        let (bounds, examples) = (Bounds::Any, kind.examples());
+        Self {
+            name,
+            aliases,
+            kind,
+            default,
+            bounds,
+            keywords,
+            doc,
+            examples,
+            is_quiet: false,
+            is_needed: false,
+        }
     }
 
     /// The parameter with bounds of its own.
@@ -115,9 +132,19 @@ impl Param {
         Self { doc, ..self }
     }
 
-    /// The parameter, printed only where it is not the default.
+    /// The same with examples.
+    pub const fn such_as(self, examples: &'static [&'static str]) -> Self {
+        Self { examples, ..self }
+    }
+
+    /// The same, printed only where it is not the default.
     pub const fn quiet(self) -> Self {
         Self { is_quiet: true, ..self }
+    }
+
+    /// Its default in a table.
+    pub const fn said_default(&self) -> &'static str {
+        if self.is_needed { "required" } else { self.default }
     }
 
     /// Whether `word` begins this parameter.
@@ -164,6 +191,21 @@ impl Param {
     }
 }
 
+impl ParamKind {
+    /// How values of this kind are written.
+    pub const fn examples(self) -> &'static [&'static str] {
+        match self {
+            Self::Span => &["20ms", "1.5s"],
+            Self::Rate => &["10Mbps", "500kbit"],
+            Self::Size => &["7.5MB", "58kB"],
+            Self::Count => &["10"],
+            Self::Number => &["0.5"],
+            Self::Share => &["0.02", "2%"],
+            Self::Flag | Self::Switch | Self::Choice | Self::Text => &[],
+        }
+    }
+}
+
 impl fmt::Display for ParamKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -176,6 +218,7 @@ impl fmt::Display for ParamKind {
             Self::Flag => "flag",
             Self::Switch => "switch",
             Self::Choice => "choice",
+            Self::Text => "text",
         })
     }
 }

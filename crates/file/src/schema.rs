@@ -3,13 +3,14 @@
 use schemars::Schema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
+use sojourn_core::param::Bounds;
+use sojourn_core::{Param, ParamKind};
 
-use crate::spec::StudySpec;
+use crate::spec::{AppKind, FlowSpec, StudySpec, TCP};
 
 /// The schema (draft 2020-12) as it is committed under `schema/study.schema.json`.
 pub fn json() -> String {
-    let generator = SchemaSettings::draft2020_12().into_generator();
-    let mut schema = generator.into_root_schema_for::<StudySpec>().to_value();
+    let mut schema = keys();
     allow_what_stands_elsewhere(&mut schema);
     // Plain data from serde, so printing can't fail; the keywords come in their usual order.
     let printed = Schema::try_from(schema).and_then(|schema| serde_json::to_string_pretty(&schema));
@@ -18,8 +19,92 @@ pub fn json() -> String {
     text
 }
 
-/// A study that extends another may leave out keys that the other has, and a scenario keys that a
-/// factor gives. So these keys are required only if there is neither.
+/// The schema of a study in which everything stands in one place.
+fn keys() -> Value {
+    let generator = SchemaSettings::draft2020_12().into_generator();
+    let mut schema = generator.into_root_schema_for::<StudySpec>().to_value();
+    let flow = &mut schema["$defs"]["FlowSpec"];
+    flow["additionalProperties"] = json!(false);
+    let properties = &mut flow["properties"];
+    let names = AppKind::ALL.map(AppKind::name);
+    properties["app"]["examples"] = json!(names);
+    for (params, of) in settings() {
+        for param in params {
+            add(properties, param, of);
+        }
+    }
+    schema
+}
+
+/// The keys that every flow has, whatever its application.
+pub(crate) fn keys_of_all_flows() -> Vec<String> {
+    let generator = SchemaSettings::draft2020_12().into_generator();
+    let schema = generator.into_root_schema_for::<FlowSpec>().to_value();
+    let properties = schema["properties"].as_object();
+    properties.map(|all| all.keys().cloned().collect()).unwrap_or_default()
+}
+
+/// The parameters that are keys of flows, and what has them.
+fn settings() -> impl Iterator<Item = (&'static [Param], &'static str)> {
+    let own = AppKind::ALL.into_iter().map(|app| (app.own_params(), app.name()));
+    own.chain(TCP.map(|params| (params, "TCP")))
+}
+
+/// Adds a parameter to the keys; or, if there is one of that name, what it is to `of`.
+fn add(properties: &mut Value, param: &Param, of: &str) {
+    let default = match (param.is_needed, param.default) {
+        (true, _) | (_, "") => String::new(),
+        (_, default) => format!(" (default {default})"),
+    };
+    let doc = format!("{of}: {}.", param.doc);
+    let property = &mut properties[param.name];
+    if let Some(before) = property["description"].as_str() {
+        // What differs by application is said in words.
+        let first = property["default"].as_str().map(|default| format!(" (default {default})"));
+        let before = before.trim_end_matches('.');
+        let doc =
+            format!("{before}{}. {}{default}.", first.unwrap_or_default(), &doc[..doc.len() - 1]);
+        property["description"] = json!(doc);
+        if let Some(property) = property.as_object_mut() {
+            property.remove("default");
+        }
+        return;
+    }
+    *property = kind_of(param);
+    property["description"] = json!(doc);
+    let default = param.default;
+    match (param.kind, default.parse::<f64>()) {
+        _ if param.is_needed || default.is_empty() => {}
+        (ParamKind::Count, _) => property["default"] = json!(default.parse::<i64>().ok()),
+        (ParamKind::Number, Ok(number)) => property["default"] = json!(number),
+        (ParamKind::Flag | ParamKind::Switch, _) => property["default"] = json!(default == "true"),
+        _ => property["default"] = json!(default),
+    }
+}
+
+/// What a value of the parameter looks like.
+fn kind_of(param: &Param) -> Value {
+    let title = param.kind.to_string();
+    match (param.kind, param.bounds) {
+        (ParamKind::Count, Bounds::Whole { least, most }) => {
+            json!({ "type": "integer", "minimum": least, "maximum": most })
+        }
+        (ParamKind::Count, _) => json!({ "type": "integer" }),
+        (ParamKind::Number, Bounds::Number { least, most }) => {
+            json!({ "type": "number", "minimum": least, "maximum": most })
+        }
+        (ParamKind::Number, _) => json!({ "type": "number" }),
+        (ParamKind::Flag | ParamKind::Switch, _) => json!({ "type": "boolean" }),
+        (ParamKind::Choice, Bounds::Words(words)) => json!({ "type": "string", "enum": words }),
+        (ParamKind::Share, _) => {
+            json!({ "type": ["string", "number"], "title": title, "examples": param.examples })
+        }
+        _ => json!({ "type": "string", "title": title, "examples": param.examples }),
+    }
+}
+
+/// A study that extends another need not have what that one has, and what a factor gives need not
+/// stand in the scenario. So these keys are required only where there is neither.
 fn allow_what_stands_elsewhere(schema: &mut Value) {
     let mut required_of = |definition: &str| -> Value {
         let definition = match definition {

@@ -6,10 +6,10 @@
 //! new parameter renames no run. Names of fields and types in the code do not occur in it.
 
 use alloc::string::String;
-use core::fmt::{self, Display, Write};
+use core::fmt::{self, Write};
 
-use sojourn_host::apps::ArrivalsConfig;
-use sojourn_host::tcp::{EcnOffer, EcnSupport, ReceiveBuffer};
+use sojourn_core::Params;
+use sojourn_core::param::Style;
 use sojourn_wire::{PortShape, Quoted, Sharing};
 
 use crate::{App, CarrierConfig, Flow, Scenario, Traffic, Until};
@@ -82,139 +82,16 @@ fn write_app(f: &mut String, app: &App) -> fmt::Result {
     match app {
         App::Tcp { traffic, cca, transport } => {
             match traffic {
-                Traffic::Bulk { bytes: None } => write!(f, "bulk")?,
-                Traffic::Bulk { bytes: Some(bytes) } => write!(f, "bulk bytes={bytes}")?,
-                Traffic::Paced { rate, bytes } => {
-                    write!(f, "bulk rate={rate}")?;
-                    if let Some(bytes) = bytes {
-                        write!(f, " bytes={bytes}")?;
-                    }
-                }
-                Traffic::OnOff { on, off, random } => {
-                    write!(f, "on_off on={on} off={off} random={random}")?;
-                }
-                Traffic::Arrivals(config) => {
-                    let ArrivalsConfig { per_second, sizes, most, transfers } = config;
-                    write!(
-                        f,
-                        "arrivals per_second={per_second} max_connections={most} sizes=[{sizes}]"
-                    )?;
-                    if let Some(transfers) = transfers {
-                        write!(f, " transfers={transfers}")?;
-                    }
-                }
+                Traffic::Bulk(config) => f.write_str(&config.written(Style::Canonical))?,
+                Traffic::OnOff(config) => f.write_str(&config.written(Style::Equals))?,
+                Traffic::Arrivals(config) => write!(f, "{config}")?,
             }
-            write!(f, " cca=[{}] tcp=[", cca.canonical())?;
-            write_tcp(f, transport)?;
-            f.write_char(']')
+            let transport = transport.values(Style::Canonical);
+            write!(f, " cca=[{}] tcp=[{transport}]", cca.canonical())
         }
-        App::Ping(config) => {
-            write!(f, "ping interval={} ip_len={}", config.interval, config.ip_len)
-        }
+        App::Ping(config) => write!(f, "{config}"),
+        App::Udp(config) => write!(f, "{config}"),
         App::External(app) => write!(f, "external [{}]", app.0.canonical()),
-        App::Udp(config) => write!(
-            f,
-            "udp interval={} frame={} datagrams={} header={}",
-            config.interval, config.frame, config.datagrams, config.header
-        ),
-    }
-}
-
-/// The keys are those of a study file, as far as it has one.
-fn write_tcp(f: &mut String, config: &sojourn_host::tcp::Config) -> fmt::Result {
-    // Destructured by name, so that a new field can't be forgotten here.
-    let sojourn_host::tcp::Config {
-        mss,
-        header,
-        initial_cwnd,
-        receive_buffer,
-        send_buffer,
-        ecn,
-        receiver_ecn,
-        ecn_option,
-        joined_marks_once,
-        offload,
-        offload_segments,
-        gso_max_size,
-        tso_rtt_log,
-        deferral,
-        buffer_bound,
-        pace_always,
-        pacing_slack,
-        tick,
-        rto_min,
-        delayed_ack,
-        quick_ack,
-        address_resolution,
-        slow_start_after_idle,
-    } = config;
-    let usual = sojourn_host::tcp::Config::default();
-    let mut keys = Keys { text: f, is_first: true };
-    keys.unless(mss, &usual.mss, "mss")?;
-    keys.unless(header, &usual.header, "header")?;
-    keys.unless(initial_cwnd, &usual.initial_cwnd, "initial_cwnd")?;
-    if *receive_buffer != usual.receive_buffer {
-        match receive_buffer {
-            ReceiveBuffer::Window(bytes) => keys.write("receive_window", bytes)?,
-            ReceiveBuffer::Locked(bytes) => keys.write("receive_buffer", bytes)?,
-            ReceiveBuffer::Auto { initial, most } => {
-                keys.write("initial_receive_buffer", initial)?;
-                keys.write("most_receive_buffer", most)?;
-            }
-        }
-    }
-    keys.unless(send_buffer, &usual.send_buffer, "send_buffer")?;
-    if let Some(ecn) = ecn {
-        let word = match ecn {
-            EcnOffer::Off => "off",
-            EcnOffer::Classic => "classic",
-            EcnOffer::Accurate => "accecn",
-        };
-        keys.write("ecn", &word)?;
-    }
-    if *receiver_ecn != usual.receiver_ecn {
-        let word = match receiver_ecn {
-            EcnSupport::Off => "off",
-            EcnSupport::Classic => "classic",
-            EcnSupport::MarkByMark => "dctcp",
-            EcnSupport::Accurate => "accecn",
-        };
-        keys.write("receiver_ecn", &word)?;
-    }
-    keys.unless(ecn_option, &usual.ecn_option, "ecn_option")?;
-    keys.unless(joined_marks_once, &usual.joined_marks_once, "joined_marks_once")?;
-    keys.unless(offload, &usual.offload, "offload")?;
-    keys.unless(offload_segments, &usual.offload_segments, "offload_segments")?;
-    keys.unless(gso_max_size, &usual.gso_max_size, "gso_max_size")?;
-    keys.unless(tso_rtt_log, &usual.tso_rtt_log, "tso_rtt_log")?;
-    keys.unless(deferral, &usual.deferral, "deferral")?;
-    keys.unless(buffer_bound, &usual.buffer_bound, "buffer_bound")?;
-    keys.unless(pace_always, &usual.pace_always, "pacing")?;
-    keys.unless(pacing_slack, &usual.pacing_slack, "pacing_slack")?;
-    keys.unless(tick, &usual.tick, "tick")?;
-    keys.unless(rto_min, &usual.rto_min, "rto_min")?;
-    keys.unless(delayed_ack, &usual.delayed_ack, "delayed_ack")?;
-    keys.unless(quick_ack, &usual.quick_ack, "quick_ack")?;
-    keys.unless(address_resolution, &usual.address_resolution, "address_resolution")?;
-    keys.unless(slow_start_after_idle, &usual.slow_start_after_idle, "slow_start_after_idle")
-}
-
-struct Keys<'a> {
-    text: &'a mut String,
-    is_first: bool,
-}
-
-impl Keys<'_> {
-    fn unless<T: Display + PartialEq>(&mut self, value: &T, usual: &T, key: &str) -> fmt::Result {
-        if value == usual { Ok(()) } else { self.write(key, value) }
-    }
-
-    fn write(&mut self, key: &str, value: &dyn Display) -> fmt::Result {
-        if !self.is_first {
-            self.text.write_char(' ')?;
-        }
-        self.is_first = false;
-        write!(self.text, "{key}={value}")
     }
 }
 
@@ -223,7 +100,9 @@ mod tests {
     use alloc::vec::Vec;
 
     use sojourn_core::{Bytes, Rate, Span};
-    use sojourn_host::apps::{PingConfig, SizesSpec, UdpConfig};
+    use sojourn_host::apps::{
+        ArrivalsConfig, BulkConfig, OnOffConfig, PingConfig, SizesSpec, UdpConfig,
+    };
     use sojourn_host::tcp;
     use sojourn_link::{
         JitterConfig, LossConfig, PolicerConfig, RateConfig, RateSpec, ReorderConfig,
@@ -260,24 +139,27 @@ mod tests {
         };
         let transport = tcp::Config {
             mss: 1_000,
-            ecn: Some(EcnOffer::Classic),
-            receive_buffer: ReceiveBuffer::Window(65_536),
-            pace_always: true,
+            ecn: Some(tcp::EcnOffer::Classic),
+            receive_window: Some(65_536),
+            pacing: true,
             rto_min: Span::from_millis(50),
             ..tcp::Config::default()
         };
         let bulk = App::bulk(cca("bbr min_cwnd=5 cwnd_gain=2"), tcp::Config::default());
         let on_off = App::Tcp {
-            traffic: Traffic::OnOff {
+            traffic: Traffic::OnOff(OnOffConfig {
                 on: Span::from_secs(1),
                 off: Span::from_millis(1_500),
                 random: true,
-            },
+            }),
             cca: cca("cubic"),
             transport,
         };
         let paced = App::Tcp {
-            traffic: Traffic::Paced { rate: Rate::from_bps(2_000_000), bytes: Some(1_000) },
+            traffic: Traffic::Bulk(BulkConfig {
+                rate: Some(Rate::from_bps(2_000_000)),
+                bytes: Some(1_000),
+            }),
             cca: cca("cubic"),
             transport: tcp::Config::default(),
         };

@@ -12,8 +12,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Deref;
 
-use sojourn_core::{HostId, PortId, Rate, Span, SpecError};
+use sojourn_core::{HostId, Params, PortId, Span, SpecError};
 pub use sojourn_host::ExternalApp;
+use sojourn_host::apps::{ArrivalsConfig, BulkConfig, OnOffConfig, PingConfig, UdpConfig};
 pub use sojourn_wire::{CarrierConfig, ExternalCarrier, Link, PortShape};
 
 /// Everything a run needs beside a seed.
@@ -113,16 +114,16 @@ pub enum App {
         cca: sojourn_cca::Config,
         transport: sojourn_host::tcp::Config,
     },
-    Ping(sojourn_host::apps::PingConfig),
-    Udp(sojourn_host::apps::UdpConfig),
-    /// An application from outside of this workspace.
+    Ping(PingConfig),
+    Udp(UdpConfig),
+    /// One from outside of this workspace.
     External(ExternalApp),
 }
 
 impl App {
     /// An application that always sends.
     pub fn bulk(cca: sojourn_cca::Config, transport: sojourn_host::tcp::Config) -> Self {
-        Self::Tcp { traffic: Traffic::Bulk { bytes: None }, cca, transport }
+        Self::Tcp { traffic: Traffic::Bulk(BulkConfig::default()), cca, transport }
     }
 
     fn check(&self) -> Result<(), SpecError> {
@@ -142,15 +143,10 @@ impl App {
 /// How an application feeds its TCP connection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Traffic {
-    /// As much as fits, or this many bytes.
-    Bulk { bytes: Option<u64> },
-    /// As much of `rate` as fits, or this many bytes at that rate.
-    Paced { rate: Rate, bytes: Option<u64> },
-    /// As much as fits for `on`, then nothing for `off`, again and again. With `random` the
-    /// lengths are exponential with these means.
-    OnOff { on: Span, off: Span, random: bool },
+    Bulk(BulkConfig),
+    OnOff(OnOffConfig),
     /// Transfers that arrive at random, each over a connection of its own.
-    Arrivals(sojourn_host::apps::ArrivalsConfig),
+    Arrivals(ArrivalsConfig),
 }
 
 /// What a flow offers that can end.
@@ -169,47 +165,23 @@ impl Flow {
     pub fn offer(&self, duration: Span) -> Offer {
         let App::Tcp { traffic, .. } = &self.app else { return Offer::Nothing };
         match traffic {
-            Traffic::Bulk { bytes: Some(_) } | Traffic::Paced { bytes: Some(_), .. } => {
-                Offer::Transfers
-            }
+            Traffic::Bulk(config) if config.bytes.is_some() => Offer::Transfers,
             Traffic::Arrivals(config)
                 if config.transfers.is_some() || self.stop.is_some_and(|stop| stop < duration) =>
             {
                 Offer::Transfers
             }
             Traffic::Arrivals(_) => Offer::TransfersForEver,
-            Traffic::Bulk { .. } | Traffic::Paced { .. } | Traffic::OnOff { .. } => Offer::Nothing,
+            Traffic::Bulk(_) | Traffic::OnOff(_) => Offer::Nothing,
         }
     }
 }
 
-/// The least that an application may write in a second.
-const SLOWEST: Rate = Rate::from_bps(1);
-const FASTEST: Rate = Rate::from_bps(1_000_000_000_000);
-
 impl Traffic {
     fn check(&self) -> Result<(), SpecError> {
         match self {
-            Self::Bulk { bytes: Some(0) } | Self::Paced { bytes: Some(0), .. } => {
-                Err(SpecError::new("nothing is to be transferred").allow(["1B or more"]))
-            }
-            Self::Bulk { .. } => Ok(()),
-            Self::Paced { rate, .. } if !(SLOWEST..=FASTEST).contains(rate) => {
-                Err(SpecError::new(format!("{rate} is out of range"))
-                    .allow([format!("{SLOWEST} to {FASTEST}")]))
-            }
-            Self::Paced { .. } => Ok(()),
-            Self::OnOff { on, off, .. } => {
-                for (what, span) in [("on", *on), ("off", *off)] {
-                    if span.is_zero() {
-                        return Err(
-                            SpecError::new(format!("'{what}' is zero")).allow(["more than 0s"])
-                        );
-                    }
-                    short(what, span)?;
-                }
-                Ok(())
-            }
+            Self::Bulk(config) => config.check(),
+            Self::OnOff(config) => config.check(),
             Self::Arrivals(config) => config.check(),
         }
     }

@@ -7,7 +7,7 @@ use sojourn_core::{
     Direction, ETHERNET_HEADER, FlowId, FlowSample, Observer, Packet, Purpose, StreamAddress, Time,
 };
 use sojourn_host::apps::arrivals::Draws;
-use sojourn_host::apps::{Arrivals, Echo, Ping, Source, Udp, UdpSink};
+use sojourn_host::apps::{Arrivals, BulkConfig, Echo, OnOffConfig, Ping, Source, Udp, UdpSink};
 use sojourn_host::tcp::{Endpoints, Receiver, Sender};
 use sojourn_host::{Around, Contents, Endpoint, FlowSetup};
 use sojourn_scenario::{App, Flow, Traffic};
@@ -63,11 +63,13 @@ impl Ends {
         match &flow.app {
             App::Tcp { traffic, cca, transport } => {
                 let source = match traffic {
-                    Traffic::Bulk { bytes } => Source::Bulk { bytes: *bytes, stop },
-                    Traffic::Paced { rate, bytes } => {
+                    Traffic::Bulk(BulkConfig { rate: None, bytes }) => {
+                        Source::Bulk { bytes: *bytes, stop }
+                    }
+                    Traffic::Bulk(BulkConfig { rate: Some(rate), bytes }) => {
                         Source::paced(*rate, transport.mss, *bytes, start, stop.min(end))
                     }
-                    Traffic::OnOff { on, off, random } => Source::on_off(
+                    Traffic::OnOff(OnOffConfig { on, off, random }) => Source::on_off(
                         *on,
                         *off,
                         random.then(|| address.stream_named(&flow.name, Purpose::Application)),
@@ -91,7 +93,7 @@ impl Ends {
                 }
             }
             App::Ping(config) => {
-                let asking = Ping::new(*config, ends, start, stop);
+                let asking = Ping::new(config.clone(), ends, start, stop);
                 Self::two([End::Ping(asking), End::Echo(Echo::default())], ends)
             }
             App::Udp(config) => {

@@ -4,7 +4,7 @@ use sojourn_core::{
     Direction, Ecn, EcnMode, Event, FlowSample, Observer, PortId, Rate, Span, StreamAddress, Time,
     Who,
 };
-use sojourn_host::tcp::{Config as Transport, EcnOffer, EcnSupport, ReceiveBuffer};
+use sojourn_host::tcp::{Config as Transport, EcnOffer, EcnSupport};
 use sojourn_link::{LossConfig, RateConfig};
 use sojourn_scenario::{App, Flow, Host, Link, Scenario, Until};
 
@@ -163,8 +163,8 @@ fn senders_count_what_queues_mark() {
         for queue in ["dualpi2", "fq_codel ce_threshold 1ms", "pie ecn"] {
             for (ecn_option, offload) in [(true, false), (true, true), (false, false)] {
                 // Sixteen times the BDP; more would let slow start lose thousands of segments.
-                let receive_buffer = ReceiveBuffer::Window(1_000_000);
-                let transport = Transport { ecn_option, offload, receive_buffer, ..accurate() };
+                let receive_window = Some(1_000_000);
+                let transport = Transport { ecn_option, offload, receive_window, ..accurate() };
                 let seen = run(&World { cca, queue, transport, seconds: 3, ..World::default() });
                 let unheard = unheard(&seen);
                 // The last round trip is under way. Where segments are lost, three SACK blocks

@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use sojourn_core::{Body, Direction, Event, Observer, Rate, Span, StreamAddress, Time, Who};
+use sojourn_host::apps::{BulkConfig, OnOffConfig};
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{LossConfig, RateConfig};
 use sojourn_scenario::{App, Checked, Flow, Host, Link, Scenario, Traffic, Until};
@@ -87,7 +88,10 @@ fn is_on(at: Time, on: Span, off: Span) -> bool {
 #[test]
 fn an_application_that_pauses_during_the_handshake_sends_when_it_goes_on() {
     let (on, off) = (millis(50), millis(200));
-    let log = run(&scenario(Traffic::OnOff { on, off, random: false }, millis(100), None, "0%"), 1);
+    let log = run(
+        &scenario(Traffic::OnOff(OnOffConfig { on, off, random: false }), millis(100), None, "0%"),
+        1,
+    );
     // Connected at 100 ms, in the pause; the application goes on at 250 ms.
     assert!(log.established < Some(Time::ZERO + millis(101)));
     assert_eq!(log.sent[0], Time::ZERO + millis(250));
@@ -96,9 +100,9 @@ fn an_application_that_pauses_during_the_handshake_sends_when_it_goes_on() {
 #[test]
 fn an_application_that_stops_during_the_handshake_sends_nothing() {
     for traffic in [
-        Traffic::Bulk { bytes: None },
-        Traffic::OnOff { on: millis(30), off: millis(10), random: false },
-        Traffic::OnOff { on: millis(30), off: millis(10), random: true },
+        Traffic::Bulk(BulkConfig::default()),
+        Traffic::OnOff(OnOffConfig { on: millis(30), off: millis(10), random: false }),
+        Traffic::OnOff(OnOffConfig { on: millis(30), off: millis(10), random: true }),
     ] {
         let log = run(&scenario(traffic, millis(100), Some(millis(60)), "0%"), 1);
         assert_eq!((log.requests.len(), log.sent.len()), (1, 0));
@@ -120,7 +124,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let (on, off, stop) = (millis(on), millis(off), stop.map(millis));
-        let traffic = Traffic::OnOff { on, off, random };
+        let traffic = Traffic::OnOff(OnOffConfig { on, off, random });
         let log = run(&scenario(traffic, millis(rtt), stop, loss), seed);
         prop_assert!(!log.requests.is_empty());
         if log.lost_requests == 0 && rtt < 900 {

@@ -5,7 +5,7 @@
 use sojourn_core::{
     Body, Direction, Event, FlowSample, Observer, Packet, Rate, Span, StreamAddress, Time, Who,
 };
-use sojourn_host::tcp::{Config as Transport, ReceiveBuffer};
+use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{RateConfig, RateSpec};
 use sojourn_scenario::{App, Flow, Host, Link, Scenario, Until};
 use sojourn_sim::Outcome;
@@ -93,8 +93,8 @@ fn link(name: &str, rate: RateConfig) -> Link {
 
 fn run(cca: &str, outage: Span) -> (Log, Outcome) {
     let controller = sojourn_cca::Config::parse(cca).expect("a shipped controller");
-    let receive_buffer = ReceiveBuffer::Window(WINDOW);
-    let app = App::bulk(controller, Transport { receive_buffer, ..Transport::default() });
+    let receive_window = Some(WINDOW);
+    let app = App::bulk(controller, Transport { receive_window, ..Transport::default() });
     let rate = format!("steps {RATE} {DIES} 0 {outage} {RATE} 60s end hold");
     let rate = RateSpec::parse(&rate).expect("a good rate").complete(None).expect("no file");
     let scenario = Scenario {

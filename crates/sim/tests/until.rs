@@ -1,7 +1,7 @@
 //! Runs that last until their transfers are done.
 
 use sojourn_core::{Event, Observer, Rate, Span, StreamAddress, Time, Who};
-use sojourn_host::apps::{ArrivalsConfig, SizesSpec};
+use sojourn_host::apps::{ArrivalsConfig, BulkConfig, SizesSpec};
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::RateConfig;
 use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic, Until};
@@ -40,7 +40,7 @@ fn tcp(traffic: Traffic) -> App {
 }
 
 fn bulk(bytes: Option<u64>) -> App {
-    tcp(Traffic::Bulk { bytes })
+    tcp(Traffic::Bulk(BulkConfig { rate: None, bytes }))
 }
 
 fn arrivals(transfers: Option<u64>, most: u32) -> App {
@@ -103,7 +103,10 @@ fn a_run_ends_with_its_last_transfer_and_is_the_longer_run_up_to_there() {
 #[test]
 fn a_transfer_that_never_ends_keeps_the_run_going_to_its_duration() {
     // Its application stops long before it has written all.
-    let paced = tcp(Traffic::Paced { rate: Rate::from_bps(1_000_000), bytes: Some(10_000_000) });
+    let paced = tcp(Traffic::Bulk(BulkConfig {
+        rate: Some(Rate::from_bps(1_000_000)),
+        bytes: Some(10_000_000),
+    }));
     let stops = Flow { stop: Some(Span::from_secs(1)), ..flow("stops", paced) };
     let (log, outcome) = run(Until::TransfersDone, vec![flow("ends", bulk(Some(100_000))), stops]);
     assert_eq!((log.completed.len(), outcome.end), (1, Time::ZERO + DURATION));

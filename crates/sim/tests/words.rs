@@ -2,6 +2,7 @@
 //! application that writes at a rate.
 
 use sojourn_core::{DropReason, Event, Observer, Rate, Span, StreamAddress, Time, Who};
+use sojourn_host::apps::BulkConfig;
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{JitterConfig, LossConfig, PolicerConfig, RateConfig, ReorderConfig};
 use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic, Until};
@@ -74,18 +75,19 @@ fn run_with(there: Link, traffic: Traffic, own_delay: Span) -> Log {
     log
 }
 
-const BULK: Traffic = Traffic::Bulk { bytes: None };
+const BULK: Traffic = Traffic::Bulk(BulkConfig { rate: None, bytes: None });
 
 #[test]
 fn an_application_with_a_rate_gets_that_rate_and_no_more() {
     for mbps in [1, 20] {
         let rate = Rate::from_bps(mbps * 1_000_000);
-        let log = run(link("queue"), Traffic::Paced { rate, bytes: None });
+        let log = run(link("queue"), Traffic::Bulk(BulkConfig { rate: Some(rate), bytes: None }));
         let share = log.delivered as f64 * 8.0 / (10.0 * rate.as_bps() as f64);
         assert!((0.98..=1.001).contains(&share), "{mbps} Mbit/s: {share}");
     }
     let rate = Rate::from_bps(8_000_000);
-    let log = run(link("queue"), Traffic::Paced { rate, bytes: Some(2_000_001) });
+    let log =
+        run(link("queue"), Traffic::Bulk(BulkConfig { rate: Some(rate), bytes: Some(2_000_001) }));
     assert_eq!(log.delivered, 2_000_001);
 }
 
@@ -124,7 +126,10 @@ fn loss_and_delay_change_when_they_are_said_to() {
 
     let jitter = JitterConfig::parse("steps 0ms 4s 80ms 6s").expect("a jitter");
     let rate = Rate::from_bps(1_000_000);
-    let log = run(Link { jitter, ..link("queue") }, Traffic::Paced { rate, bytes: None });
+    let log = run(
+        Link { jitter, ..link("queue") },
+        Traffic::Bulk(BulkConfig { rate: Some(rate), bytes: None }),
+    );
     let least = |from: f64, to: f64| {
         let within = |at: &Time| (from..to).contains(&at.as_secs_f64());
         log.rtts.iter().filter(|(at, _)| within(at)).map(|(_, rtt)| *rtt).min()

@@ -5,8 +5,10 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use sojourn_core::{Bytes, HostId, NoObserver, PortId, Rate, Span, StreamAddress, Time};
-use sojourn_host::apps::{ArrivalsConfig, PingConfig, SizesSpec, UdpConfig};
-use sojourn_host::tcp::{Config as Transport, ReceiveBuffer};
+use sojourn_host::apps::{
+    ArrivalsConfig, BulkConfig, OnOffConfig, PingConfig, SizesSpec, UdpConfig,
+};
+use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{JitterConfig, LossConfig, RateConfig, RateSpec};
 use sojourn_scenario::{App, CarrierConfig, Flow, Host, Link, Scenario, Traffic, Until};
 use sojourn_sim::{Engine, run};
@@ -72,11 +74,12 @@ fn link(name: String) -> impl Strategy<Value = Link> {
 }
 
 fn transport() -> impl Strategy<Value = Transport> {
+    let usual = Transport::default();
+    let tuned = (usual.initial_receive_buffer, usual.most_receive_buffer);
     let buffer = prop_oneof![
-        odd(3_000..100_000).prop_map(ReceiveBuffer::Window),
-        odd(3_000..100_000).prop_map(ReceiveBuffer::Locked),
-        (odd(3_000..100_000), odd(100_000..1_000_000))
-            .prop_map(|(initial, most)| ReceiveBuffer::Auto { initial, most }),
+        odd(3_000..100_000).prop_map(move |window| (Some(window), None, tuned)),
+        odd(3_000..100_000).prop_map(move |buffer| (None, Some(buffer), tuned)),
+        (odd(3_000..100_000), odd(100_000..1_000_000)).prop_map(|tuned| (None, None, tuned)),
     ];
     (
         odd32(64..9000),
@@ -90,12 +93,16 @@ fn transport() -> impl Strategy<Value = Transport> {
         micros(0..50_000),
     )
         .prop_map(
-            |(mss, header, initial_cwnd, receive_buffer, send_buffer, offload, log, tick, ack)| {
+            |(mss, header, initial_cwnd, buffer, send_buffer, offload, log, tick, ack)| {
+                let (receive_window, receive_buffer, tuned) = buffer;
                 Transport {
                     mss,
                     header,
                     initial_cwnd,
+                    receive_window,
                     receive_buffer,
+                    initial_receive_buffer: tuned.0,
+                    most_receive_buffer: tuned.1,
                     send_buffer,
                     offload,
                     tso_rtt_log: log,
@@ -109,9 +116,10 @@ fn transport() -> impl Strategy<Value = Transport> {
 
 fn traffic() -> impl Strategy<Value = Traffic> {
     prop_oneof![
-        prop::option::of(odd(1..200_000)).prop_map(|bytes| Traffic::Bulk { bytes }),
+        prop::option::of(odd(1..200_000))
+            .prop_map(|bytes| Traffic::Bulk(BulkConfig { rate: None, bytes })),
         (micros(1..300_000), micros(1..300_000), any::<bool>())
-            .prop_map(|(on, off, random)| Traffic::OnOff { on, off, random }),
+            .prop_map(|(on, off, random)| Traffic::OnOff(OnOffConfig { on, off, random })),
         (
             prop_oneof![1 => Just(0.0), 1 => Just(-1.0), 1 => Just(f64::NAN), 60 => 0.1..50.0],
             odd32(1..40),
@@ -145,8 +153,8 @@ fn app() -> impl Strategy<Value = App> {
             let cca = sojourn_cca::Config::parse(cca).expect("a controller");
             App::Tcp { traffic, cca, transport }
         }),
-        1 => (micros(100..100_000), odd32(28..1500))
-            .prop_map(|(interval, ip_len)| App::Ping(PingConfig { interval, ip_len })),
+        1 => (micros(100..100_000), odd(0..1472))
+            .prop_map(|(interval, size)| App::Ping(PingConfig { interval, size })),
         1 => (micros(100..50_000), odd32(1..60_000), odd32(1..60), odd32(20..60)).prop_map(
             |(interval, frame, datagrams, header)| {
                 App::Udp(UdpConfig { interval, frame, datagrams, header })
@@ -286,7 +294,7 @@ fn known_bad_values_are_refused() {
     let cca = sojourn_cca::Config::parse("cubic").expect("a controller");
     let udp = UdpConfig { interval: Span::from_millis(1), frame: 1000, datagrams: 1, header: 28 };
     for (app, named) in [
-        (App::Ping(PingConfig { interval: Span::ZERO, ip_len: 84 }), "interval"),
+        (App::Ping(PingConfig { interval: Span::ZERO, size: 56 }), "interval"),
         (App::Udp(UdpConfig { datagrams: 0, ..udp }), "datagrams"),
         (App::Udp(UdpConfig { interval: Span::ZERO, ..udp }), "interval"),
         (App::bulk(cca, Transport { mss: 0, ..Transport::default() }), "mss"),

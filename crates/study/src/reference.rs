@@ -5,11 +5,12 @@ use std::fmt::Write;
 
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
-use sojourn_core::Param;
+use sojourn_core::{Param, Params};
+use sojourn_host::tcp;
 use sojourn_metrics::METRICS;
 
 use crate::metrics::{Pooling, kind_of};
-use sojourn_file::spec::{AppKind, StudySpec};
+use sojourn_file::spec::{self, AppKind, StudySpec};
 
 /// The marks of the page; the generated part is between them.
 pub const BEGIN: &str = "<!-- generated: begin -->";
@@ -74,7 +75,7 @@ pub fn with_parameters(page: &str) -> Result<String, String> {
     Ok(renewed + rest)
 }
 
-/// Names of controllers, queues and carriers that have parameters.
+/// Names of controllers, queues, carriers, applications and transports that have parameters.
 pub fn parametrised() -> Vec<&'static str> {
     entries().filter(|(_, params)| !params.is_empty()).map(|(name, _)| name).collect()
 }
@@ -87,7 +88,9 @@ fn entries() -> impl Iterator<Item = (&'static str, &'static [Param])> {
     let algorithms = sojourn_cca::algorithms().iter().map(|a| (a.name, a.params));
     let disciplines = sojourn_qdisc::disciplines().iter().map(|d| (d.name, d.params));
     let carriers = sojourn_wire::carriers().iter().map(|c| (c.name, c.params));
-    algorithms.chain(disciplines).chain(carriers)
+    let applications = AppKind::ALL.into_iter().map(|app| (app.name(), app.own_params()));
+    let tcp = (tcp::Config::NAME, tcp::Config::PARAMS);
+    algorithms.chain(disciplines).chain(carriers).chain(applications).chain([tcp])
 }
 
 type Entry = (&'static str, &'static str, &'static [Param]);
@@ -156,6 +159,10 @@ fn kind_of_value(value: &Value, definitions: &Map<String, Value>) -> String {
     if let Some(title) = value.get("title").and_then(Value::as_str) {
         return title.to_owned();
     }
+    let words = choices(value);
+    if !words.is_empty() {
+        return words.join(", ");
+    }
     if let Some(name) = value.get("$ref").and_then(Value::as_str) {
         let name = name.rsplit('/').next().unwrap_or(name);
         let choices = definitions.get(name).map(choices).unwrap_or_default();
@@ -197,11 +204,25 @@ fn choices(definition: &Value) -> Vec<String> {
 }
 
 fn applications(page: &mut String) {
-    page.push_str("## Applications\n\n| `app` | is | its own keys |\n|---|---|---|\n");
+    page.push_str(
+        "## Applications\n\nA flow also has as keys the parameters of its application, and of TCP if that is what \
+         it runs over.\n\n| `app` | is | keys |\n|---|---|---|\n",
+    );
     for app in AppKind::ALL {
-        let keys: Vec<String> = app.keys().map(|key| format!("`{key}`")).collect();
+        let keys = app.own_params().iter().map(|param| format!("`{}`", param.name));
+        let transport = app.is_tcp().then(|| "those of TCP".to_owned());
+        let keys: Vec<String> = keys.chain(transport).collect();
         let _ = writeln!(page, "| `{}` | {} | {} |", app.name(), app.doc(), keys.join(", "));
     }
+    page.push('\n');
+    let with_params = AppKind::ALL.iter().filter(|app| !app.own_params().is_empty());
+    for app in with_params {
+        let _ = writeln!(page, "### `{}`\n", app.name());
+        table(page, app.own_params());
+        page.push('\n');
+    }
+    page.push_str("### TCP\n\n");
+    table(page, spec::TCP.into_iter().flatten());
     page.push('\n');
 }
 
@@ -213,21 +234,21 @@ fn registry(page: &mut String, title: &str, entries: &[Entry]) {
     page.push('\n');
     for (name, _, params) in entries.iter().filter(|(_, _, params)| !params.is_empty()) {
         let _ = writeln!(page, "### `{name}`\n");
-        table(page, params);
+        table(page, *params);
         page.push('\n');
     }
 }
 
 /// A row for each word that users may write.
-fn table(page: &mut String, params: &[Param]) {
+fn table<'a>(page: &mut String, params: impl IntoIterator<Item = &'a Param>) {
     page.push_str("| parameter | type | default | allowed | meaning |\n|---|---|---|---|---|\n");
-    for param in params.iter().flat_map(Param::rows) {
+    for param in params.into_iter().flat_map(Param::rows) {
         let _ = writeln!(
             page,
             "| `{}` | {} | {} | {} | {} |",
             param.name,
             param.kind,
-            cell(param.default),
+            cell(param.said_default()),
             cell(&param.allowed()),
             cell(&one_line(param.doc))
         );

@@ -127,9 +127,13 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
         (
             "app = \"ping\"",
             "app = \"ping\"\ncca = \"cubic\"",
-            "t.toml:21:7: scenario.flow.1.cca: has no meaning for the application 'ping'",
+            "t.toml:21:1: scenario.flow.1.cca: has no meaning for the application 'ping'",
         ),
-        ("app = \"ping\"", "app = \"udp\"", "t.toml:18:1: scenario.flow.1.rate: udp needs 'rate'"),
+        (
+            "app = \"ping\"",
+            "app = \"udp\"",
+            "t.toml:18:1: scenario.flow.1.rate: 'rate' is missing (allowed: rate = ",
+        ),
         (
             "name = \"echo\"",
             "name = \"cubic\"",
@@ -274,7 +278,7 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
         (
             "app = \"ping\"\n\n[factors]",
             "app = \"ping\"\nsize = \"1MB\"\n\n[factors]\n\"flow.echo.size\" = [\"10B\", \"20B\"]",
-            "t.toml:21:8: scenario.flow.1.size: 1000000 bytes are out of range (allowed: 0B to 65507B)",
+            "t.toml:21:8: scenario.flow.1.size: 'size' is 1000000 bytes (allowed: 0 to 65507 bytes)",
         ),
         (
             "warmup = \"1s\"",
@@ -315,8 +319,8 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
         ),
         (
             "app = \"ping\"",
-            "app = \"ping\"\nrandom = \"yes\"",
-            "t.toml:21:10: scenario.flow.1.random: the text 'yes' does not fit (allowed: true or false)",
+            "app = \"on_off\"\non = \"1s\"\noff = \"1s\"\nrandom = \"yes\"",
+            "t.toml:23:10: scenario.flow.1.random: the text 'yes' does not fit (allowed: true or false)",
         ),
         ("[[claim]]", "[claim]", "claim: a table does not fit (allowed: a list: [[TABLE]]"),
         (
@@ -366,12 +370,12 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
         (
             "app = \"ping\"",
             "app = \"frames\"\nsize = \"20kB\"\nframes_per_second = nan",
-            "t.toml:22:21: scenario.flow.1.frames_per_second: NaN is out of range (allowed: 0.001 to",
+            "t.toml:22:21: scenario.flow.1.frames_per_second: 'NaN' is out of range (allowed: a number from 0.001 to",
         ),
         (
             "app = \"ping\"",
             "app = \"frames\"\nsize = \"20kB\"\nframes_per_second = inf",
-            "frames_per_second: inf is out of range (allowed: 0.001 to 1000000)",
+            "frames_per_second: 'inf' is out of range (allowed: a number from 0.001 to 1000000)",
         ),
         (
             "app = \"ping\"",

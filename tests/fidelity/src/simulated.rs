@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use sojourn_core::{Body, Direction, Event, Observer, Rate, Span, StreamAddress, Time, Who};
-use sojourn_host::apps::{PingConfig, UdpConfig};
-use sojourn_host::tcp::{Config as Transport, EcnOffer, ReceiveBuffer};
+use sojourn_host::apps::{BulkConfig, PingConfig, UdpConfig};
+use sojourn_host::tcp::{Config as Transport, EcnOffer};
 use sojourn_link::{LossConfig, RateConfig, RateSpec};
 use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic, Until};
 
@@ -51,7 +51,7 @@ pub fn scenario(situation: &Situation) -> Result<Scenario, Needs> {
             flows.push(Flow {
                 name: format!("{} {index} {copy}", group.cc),
                 app: App::Tcp {
-                    traffic: Traffic::Bulk { bytes: None },
+                    traffic: Traffic::Bulk(BulkConfig::default()),
                     cca: cca.clone(),
                     transport: transport(situation),
                 },
@@ -64,7 +64,7 @@ pub fn scenario(situation: &Situation) -> Result<Scenario, Needs> {
         name: "ping".into(),
         app: App::Ping(PingConfig {
             interval: Span::from_secs_f64(1.0 / params.ping_hz),
-            ip_len: 84,
+            size: 56,
         }),
         // Half a second later, and out of step with everything periodic.
         start: Span::from_micros(503_711),
@@ -241,10 +241,10 @@ fn transport(situation: &Situation) -> Transport {
             _ => None,
         },
         offload: params.offloads.as_deref().is_some_and(|text| text.contains("on")),
-        // There BBR is the default controller. A socket that began with it stays paced, even if a
-        // program chooses another one after connecting, as iperf3 does.
-        pace_always: is_native,
-        receive_buffer: locked.map_or_else(ReceiveBuffer::default, ReceiveBuffer::Locked),
+        // There BBR was the default controller. A socket is paced from then on, also when a program
+        // chooses another after it has connected, as iperf3 does.
+        pacing: is_native,
+        receive_buffer: locked,
         ..Transport::default()
     }
 }

@@ -136,6 +136,7 @@ fn settings(algorithm: &Kind<Config>, param: &'static Param) -> BoxedStrategy<St
             (0.0..=100.0).prop_map(|percent: f64| format!("{percent}%")),
         ]
         .boxed(),
+        ParamKind::Text => Just("x".to_owned()).boxed(),
         ParamKind::Flag => return select(vec![name.to_owned(), String::new()]).boxed(),
         ParamKind::Choice | ParamKind::Switch => {
             let error = Config::parse(&format!("{} {name}=?", algorithm.name))

@@ -346,39 +346,9 @@ fn summary(sections: &[Section]) -> String {
     )
 }
 
-/// The keys of an application, with their descriptions from the schema.
+/// Applications with what their flows have as keys.
 fn applications() -> Vec<Entry> {
-    let schema: Value = serde_json::from_str(&sojourn_file::schema::json()).unwrap_or_default();
-    let keys = &schema["$defs"]["FlowSpec"]["properties"];
-    let parameter = |key: &str| {
-        let text = |name: &str| match &keys[key][name] {
-            Value::Null => String::new(),
-            Value::String(text) => one_line(text),
-            other => other.to_string(),
-        };
-        let kind = match &keys[key]["type"] {
-            _ if !text("title").is_empty() => text("title"),
-            Value::String(kind) => kind.clone(),
-            Value::Array(kinds) => {
-                kinds.first().and_then(Value::as_str).unwrap_or_default().to_owned()
-            }
-            _ => String::new(),
-        };
-        Parameter {
-            name: key.to_owned(),
-            kind,
-            default: text("default"),
-            allowed: String::new(),
-            doc: text("description"),
-        }
-    };
-    let entry = |app: &AppKind| Entry {
-        kind: Heading::App.word(),
-        name: app.name().to_owned(),
-        doc: app.doc().to_owned(),
-        facts: Vec::new(),
-        params: app.keys().map(parameter).collect(),
-    };
+    let entry = |app: &AppKind| Entry::new(Heading::App, app.name(), app.doc(), app.params());
     AppKind::ALL.iter().map(entry).collect()
 }
 
@@ -430,11 +400,16 @@ fn studies() -> Result<Vec<Entry>, Failure> {
 }
 
 impl Entry {
-    fn new(heading: Heading, name: &str, doc: &str, params: &[Param]) -> Self {
+    fn new<'a>(
+        heading: Heading,
+        name: &str,
+        doc: &str,
+        params: impl IntoIterator<Item = &'a Param>,
+    ) -> Self {
         let parameter = |param: Param| Parameter {
             name: param.name.to_owned(),
             kind: param.kind.to_string(),
-            default: param.default.to_owned(),
+            default: param.said_default().to_owned(),
             allowed: param.allowed(),
             doc: one_line(param.doc),
         };
@@ -443,7 +418,7 @@ impl Entry {
             name: name.to_owned(),
             doc: one_line(doc),
             facts: Vec::new(),
-            params: params.iter().flat_map(Param::rows).map(parameter).collect(),
+            params: params.into_iter().flat_map(Param::rows).map(parameter).collect(),
         }
     }
 

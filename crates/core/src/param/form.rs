@@ -1,6 +1,8 @@
 //! The forms in which values are written.
 
+use alloc::borrow::ToOwned;
 use alloc::format;
+use alloc::string::String;
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -17,6 +19,12 @@ pub trait Form {
 
     /// What is allowed if the parameter has no bounds of its own.
     const BOUNDS: Bounds = Bounds::Any;
+
+    /// How values are written.
+    const EXAMPLES: &'static [&'static str] = Self::KIND.examples();
+
+    /// Whether a value must be given.
+    const IS_NEEDED: bool = false;
 
     /// The words that stand for the values, where a word stands alone.
     const KEYWORDS: &'static [Keyword] = &[];
@@ -193,6 +201,27 @@ impl Form for u32 {
     }
 }
 
+impl Form for u64 {
+    type Value = Self;
+    const KIND: ParamKind = ParamKind::Count;
+    const BOUNDS: Bounds = whole(1, 1_000_000_000_000);
+
+    fn read(text: &str, param: &Param) -> Result<Self, SpecError> {
+        let count = text.parse().ok().filter(|count| Self::check(count, param).is_ok());
+        count.ok_or_else(|| not_allowed(text, param))
+    }
+
+    fn check(value: &Self, param: &Param) -> Result<(), SpecError> {
+        // What no bounds can say is out of them.
+        let count = i64::try_from(*value).unwrap_or(i64::MAX);
+        check(param.bounds.hold_whole(count), value, param)
+    }
+
+    fn show(value: &Self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(value, f)
+    }
+}
+
 impl Form for i32 {
     type Value = Self;
     const KIND: ParamKind = ParamKind::Count;
@@ -269,6 +298,20 @@ quantity!(
 quantity!(Rate, ParamKind::Rate, hold_rate);
 quantity!(Bytes, ParamKind::Size, hold_size);
 
+/// Text as it is written, for whoever knows its notation.
+impl Form for String {
+    type Value = Self;
+    const KIND: ParamKind = ParamKind::Text;
+
+    fn read(text: &str, _param: &Param) -> Result<Self, SpecError> {
+        Ok(text.to_owned())
+    }
+
+    fn show(value: &Self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(value)
+    }
+}
+
 /// A switch whose name stands alone for on, and is left out for off.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag;
@@ -326,7 +369,55 @@ impl Form for Switch {
     }
 }
 
-/// A value that may be left out; if it is there, it has form `F`.
+/// `true` or `false` after the name.
+#[derive(Clone, Copy, Debug)]
+pub struct Truth;
+
+impl Form for Truth {
+    type Value = bool;
+    const KIND: ParamKind = ParamKind::Switch;
+    const BOUNDS: Bounds = Bounds::Words(&["true", "false"]);
+
+    fn read(text: &str, param: &Param) -> Result<bool, SpecError> {
+        Switch::read(text, param)
+    }
+
+    fn show(value: &bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(value, f)
+    }
+}
+
+/// A number of bytes: a size such as `64kB`, or a bare number, as it is printed.
+#[derive(Clone, Copy, Debug)]
+pub struct Octets;
+
+impl Form for Octets {
+    type Value = u64;
+    const KIND: ParamKind = ParamKind::Size;
+
+    fn read(text: &str, param: &Param) -> Result<u64, SpecError> {
+        let bytes = match text.parse() {
+            Ok(bytes) => bytes,
+            Err(_) => {
+                let size = text.parse::<Bytes>().map_err(|error| error.within(param.name))?;
+                size.as_u64()
+            }
+        };
+        Self::check(&bytes, param)?;
+        Ok(bytes)
+    }
+
+    fn check(value: &u64, param: &Param) -> Result<(), SpecError> {
+        let size = Bytes::new(*value);
+        check(param.bounds.hold_size(size), &format_args!("{value} bytes"), param)
+    }
+
+    fn show(value: &u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(value, f)
+    }
+}
+
+/// A value that may be left out, in form `F` where it is not.
 #[derive(Clone, Copy, Debug)]
 pub struct Maybe<F>(PhantomData<F>);
 
@@ -334,6 +425,7 @@ impl<F: Form> Form for Maybe<F> {
     type Value = Option<F::Value>;
     const KIND: ParamKind = F::KIND;
     const BOUNDS: Bounds = F::BOUNDS;
+    const EXAMPLES: &'static [&'static str] = F::EXAMPLES;
     const KEYWORDS: &'static [Keyword] = F::KEYWORDS;
 
     fn read(text: &str, param: &Param) -> Result<Self::Value, SpecError> {
@@ -366,7 +458,46 @@ impl<F: Form> Form for Maybe<F> {
     }
 }
 
-/// The error for a text that is not a value within the parameter's bounds.
+/// A value that must be given, in form `F`. Its bounds leave out the default of the type, which
+/// stands in until it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Needed<F>(PhantomData<F>);
+
+impl<F: Form> Form for Needed<F>
+where
+    F::Value: Default,
+{
+    type Value = F::Value;
+    const KIND: ParamKind = F::KIND;
+    const BOUNDS: Bounds = F::BOUNDS;
+    const EXAMPLES: &'static [&'static str] = F::EXAMPLES;
+    const IS_NEEDED: bool = true;
+
+    fn read(text: &str, param: &Param) -> Result<Self::Value, SpecError> {
+        F::read(text, param)
+    }
+
+    fn by_default(_param: &Param) -> Self::Value {
+        F::Value::default()
+    }
+
+    fn check(value: &Self::Value, param: &Param) -> Result<(), SpecError> {
+        if *value != F::Value::default() {
+            return F::check(value, param);
+        }
+        let name = param.name;
+        let quote = if matches!(F::KIND, ParamKind::Count | ParamKind::Number) { "" } else { "\"" };
+        let example =
+            param.examples.first().map(|example| format!("{name} = {quote}{example}{quote}"));
+        Err(SpecError::new(format!("'{name}' is missing")).allow(example))
+    }
+
+    fn show(value: &Self::Value, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        F::show(value, f)
+    }
+}
+
+/// The error for a text that is no value in the parameter's bounds.
 pub(crate) fn not_allowed(text: &str, param: &Param) -> SpecError {
     SpecError::new(format!("'{}' is '{text}'", param.name)).allow(param.bounds.allowed())
 }

@@ -1,5 +1,6 @@
 //! A table of parameters and the struct that is made from it.
 
+use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use core::fmt;
 
@@ -54,6 +55,12 @@ pub trait Params: Clone + fmt::Debug + Default + PartialEq {
         }
 
         Written(self, style).to_string()
+    }
+
+    /// The parameters with their values, without the name.
+    fn values(&self, style: Style) -> String {
+        let written = self.written(style);
+        written[Self::NAME.len()..].trim_start().to_owned()
     }
 
     /// Reads parameters up to the end of `words`; what is not named keeps its default.
@@ -174,7 +181,8 @@ macro_rules! params {
                     <$crate::params!(@form $value $(, $form)?) as $crate::param::Form>::check(
                         &self.$field,
                         &PARAM,
-                    )?;
+                    )
+                    .map_err(|error| error.about(PARAM.name))?;
                 })*
                 $($check(self)?;)?
                 Ok(())

@@ -126,7 +126,16 @@ impl Document {
         Some(node)
     }
 
-    /// Where the value of `key` is written, or else the nearest thing above it.
+    /// Where `key` itself is written, or else what is nearest above.
+    pub fn locate_key(&self, key: &str) -> At {
+        let entry = key.rsplit_once('.').and_then(|(above, name)| {
+            let Value::Table(table) = &self.node(above)?.value else { return None };
+            table.entry(name)
+        });
+        entry.map_or_else(|| self.locate(key), |entry| entry.key_at)
+    }
+
+    /// Where the value of `key` is written, or else what is nearest above.
     pub fn locate(&self, key: &str) -> At {
         let mut at = At::START;
         let mut table = &self.root;

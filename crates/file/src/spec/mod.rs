@@ -7,14 +7,16 @@ mod gateway;
 mod line;
 mod list;
 mod queue;
+mod settings;
 mod text;
 
 pub use carrier::{CarrierSpec, PortSpec};
-pub use flow::{AppKind, AppName, Direction, FlowSpec, KEYS_BY_APP};
+pub use flow::{AppKind, AppName, Control, Direction, FlowSpec, TCP};
 pub use gateway::GatewaySpec;
 pub use line::{DirectionParts, LineParts, LinkSpec, ParkingLotSpec, PathSpec};
 pub use list::{OneOrMany, Plain, Seeds, Selection};
 pub use queue::{Buffer, QueueSpec};
+pub use settings::{Settings, WrongSetting};
 pub use text::{Notation, Text};
 
 use std::collections::BTreeMap;

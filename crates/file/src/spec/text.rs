@@ -71,11 +71,7 @@ impl<T: Notation> JsonSchema for Text<T> {
     }
 }
 
-/// A congestion control by its name. The registry with which the file is read knows the names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Control;
-
-/// A carrier by its name, likewise.
+/// A carrier by its name. Which there are, the registry knows that a file is read with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CarrierName;
 
@@ -129,30 +125,11 @@ notation!(
     Buffer::parse
 );
 notation!(
-    Control,
-    "congestion control",
-    "a congestion control such as cubic",
-    ["cubic", "bbr3 probe_rtt_interval=10s"],
-    |_text| Ok(Control)
-);
-notation!(
     CarrierName,
     "carrier",
     "a carrier such as switch",
     ["switch", "switch buffer 1MB alpha 1"],
     |_text| Ok(CarrierName)
-);
-notation!(
-    sojourn_host::apps::SizesSpec,
-    "sizes",
-    "a distribution of sizes, such as lognormal mean 60kB sigma 1.5",
-    [
-        "100kB",
-        "lognormal mean 60kB sigma 1.5",
-        "pareto shape 1.2 min 4kB max 10MB",
-        "cdf sizes.txt"
-    ],
-    sojourn_host::apps::SizesSpec::parse
 );
 notation!(
     sojourn_link::RateSpec,

@@ -1,36 +1,25 @@
 //! Transfers that arrive at random: how often, and how large.
 
 use sojourn_core::{PortId, Rate, SpecError, words};
-use sojourn_host::apps::arrivals::MOST_TRANSFERS;
-use sojourn_host::apps::{ArrivalsConfig, Sizes};
+use sojourn_host::apps::{ArrivalsConfig, ArrivalsSpec, Sizes};
 
 use super::shape::Shape;
 use super::{Sources, WrongKey};
-use crate::spec::FlowSpec;
-
-const DEFAULT_MOST: u32 = 1_000;
-const MAX_MOST: u32 = 65_536;
-const MAX_PER_SECOND: f64 = 1e6;
 
 /// `index` is the position of the flow in the file, and `forward` its way.
 pub(super) fn config(
-    flow: &FlowSpec,
+    spec: ArrivalsSpec,
     index: usize,
     shape: &Shape,
     forward: &[PortId],
     sources: &mut Sources<'_>,
 ) -> Result<ArrivalsConfig, WrongKey> {
-    let missing = || {
-        let problem = SpecError::new("arrivals needs 'sizes'");
-        ("sizes", problem.allow(["such as \"100kB\" or \"lognormal mean 60kB sigma 1.5\""]))
-    };
-    let written = flow.sizes.as_ref().ok_or_else(missing)?;
     let key = format!("scenario.flow.{index}.sizes");
-    let sizes = sources.traces.sizes(&written.value, &key, sources.document);
+    let sizes = sources.traces.sizes(&spec.sizes, &key, sources.document);
     let sizes = sizes.map_err(|error| ("sizes", error))?;
-    let per_second = match (flow.arrivals_per_second, &flow.load) {
-        (Some(per_second), None) => per_second,
-        (None, Some(load)) => per_second(load, &sizes, shape, forward)?,
+    let (key, per_second) = match (spec.arrivals_per_second, &spec.load) {
+        (Some(per_second), None) => ("arrivals_per_second", per_second),
+        (None, Some(load)) => ("load", per_second(load, &sizes, shape, forward)?),
         (None, None) => {
             let problem = SpecError::new("arrivals needs 'arrivals_per_second' or 'load'");
             let allowed = ["arrivals_per_second = 10", "load = \"20%\""];
@@ -42,21 +31,12 @@ pub(super) fn config(
             return Err(("load", problem));
         }
     };
-    if !(1e-6..=MAX_PER_SECOND).contains(&per_second) {
-        let key = if flow.load.is_some() { "load" } else { "arrivals_per_second" };
-        let problem = SpecError::new(format!("{per_second} transfers a second are out of range"));
-        return Err((key, problem.allow(["0.000001 to 1000000"])));
+    let config =
+        ArrivalsConfig { per_second, sizes, most: spec.max_connections, transfers: spec.transfers };
+    match config.check() {
+        Ok(()) => Ok(config),
+        Err(error) => Err((key, error)),
     }
-    let most = flow.max_connections.unwrap_or(DEFAULT_MOST);
-    if !(1..=MAX_MOST).contains(&most) {
-        let problem = SpecError::new(format!("{most} is out of range"));
-        return Err(("max_connections", problem.allow([format!("1 to {MAX_MOST}")])));
-    }
-    if let Some(transfers) = flow.transfers.filter(|count| !(1..=MOST_TRANSFERS).contains(count)) {
-        let problem = SpecError::new(format!("{transfers} is out of range"));
-        return Err(("transfers", problem.allow([format!("1 to {MOST_TRANSFERS}")])));
-    }
-    Ok(ArrivalsConfig { per_second, sizes, most, transfers: flow.transfers })
 }
 
 /// Transfers a second that bring `load` on average. `load` is payload a second, or that as a share

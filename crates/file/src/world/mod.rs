@@ -25,7 +25,7 @@ use crate::document::Document;
 use crate::error::StudyError;
 use crate::plan::{PlannedFlow, PlannedQueue};
 use crate::registry::Registry;
-use crate::spec::ScenarioSpec;
+use crate::spec::{ScenarioSpec, WrongSetting as WrongKey};
 
 /// The step if `step` is left out.
 pub const DEFAULT_STEP: Span = Span::from_millis(100);
@@ -44,14 +44,13 @@ pub struct World {
 struct Wrong {
     key: String,
     problem: SpecError,
+    /// The key itself should not be there; else its value is to blame.
+    is_key: bool,
 }
-
-/// A key of a flow, and what is wrong with it.
-type WrongKey = (&'static str, SpecError);
 
 impl Wrong {
     fn new(key: impl Into<String>, problem: SpecError) -> Self {
-        Self { key: key.into(), problem }
+        Self { key: key.into(), problem, is_key: false }
     }
 }
 
@@ -72,7 +71,10 @@ pub fn build(
             "" => "scenario".to_owned(),
             key => format!("scenario.{key}"),
         };
-        document.error_at_key(&key, wrong.problem)
+        match wrong.is_key {
+            true => document.error(document.locate_key(&key), key, wrong.problem),
+            false => document.error_at_key(&key, wrong.problem),
+        }
     })
 }
 

@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use sojourn_core::{HostId, PortId, Span};
-use sojourn_host::apps::{PingConfig, UdpConfig};
+use sojourn_host::apps::{BulkConfig, OnOffConfig, PingConfig, UdpConfig};
 use sojourn_host::tcp;
 use sojourn_link::RateConfig;
 use sojourn_scenario::{App, Checked, Traffic};
@@ -42,7 +42,7 @@ fn what_is_left_out_is_as_linux_has_it() {
     let world = on_path(BULK);
     assert_eq!((world.warmup, world.step), (Span::ZERO, Span::from_millis(100)));
     let App::Tcp { traffic, cca, transport } = &world.flows[0].app else { panic!() };
-    assert_eq!(*traffic, Traffic::Bulk { bytes: None });
+    assert_eq!(*traffic, Traffic::Bulk(BulkConfig::default()));
     assert_eq!(cca.name(), "cubic");
     assert_eq!(*transport, tcp::Config::default());
 }
@@ -249,7 +249,7 @@ fn applications_become_what_they_send() {
          [[scenario.flow]]\nname = \"file\"\napp = \"bulk\"\nbytes = \"1MB\"\nreceive_window = \"58kB\"\n",
     );
     let app = |index: usize| world.flows[index].app.clone();
-    assert_eq!(app(0), App::Ping(PingConfig { interval: Span::from_millis(50), ip_len: 84 }));
+    assert_eq!(app(0), App::Ping(PingConfig { interval: Span::from_millis(50), size: 56 }));
     assert_eq!(
         app(1),
         App::Udp(UdpConfig {
@@ -271,28 +271,53 @@ fn applications_become_what_they_send() {
     let App::Tcp { traffic, .. } = app(3) else { panic!() };
     assert_eq!(
         traffic,
-        Traffic::OnOff { on: Span::from_secs(1), off: Span::from_secs(2), random: true }
+        Traffic::OnOff(OnOffConfig {
+            on: Span::from_secs(1),
+            off: Span::from_secs(2),
+            random: true
+        })
     );
     let App::Tcp { traffic, transport, .. } = app(4) else { panic!() };
-    assert_eq!(traffic, Traffic::Bulk { bytes: Some(1_000_000) });
-    assert_eq!(transport.receive_buffer, tcp::ReceiveBuffer::Window(58_000));
+    assert_eq!(traffic, Traffic::Bulk(BulkConfig { rate: None, bytes: Some(1_000_000) }));
+    assert_eq!(transport.receive_window, Some(58_000));
 }
 
 #[test]
 fn values_that_no_application_can_live_with_are_refused() {
     for (flow, words) in [
-        ("app = \"udp\"\nrate = \"0bps\"", "scenario.flow.0.rate: 0bit is out of range"),
-        ("app = \"udp\"\nrate = \"1Mbps\"\nsize = \"0B\"", "flow.0.size: 0 bytes are out of range"),
-        ("app = \"frames\"\nsize = \"1kB\"", "frames needs 'frames_per_second'"),
+        (
+            "app = \"udp\"\nrate = \"0bps\"",
+            "scenario.flow.0.rate: 'rate' is 0bit (allowed: a rate from 1bit",
+        ),
+        (
+            "app = \"udp\"\nrate = \"1Mbps\"\nsize = \"0B\"",
+            "flow.0.size: 'size' is 0 bytes (allowed: 1 to 65507 bytes)",
+        ),
+        (
+            "app = \"frames\"\nsize = \"1kB\"",
+            "flow.0.frames_per_second: 'frames_per_second' is missing",
+        ),
         (
             "app = \"frames\"\nsize = \"2B\"\nframes_per_second = 60\ndatagrams = 3",
             "cannot be cut into 3",
         ),
-        ("app = \"on_off\"\non = \"1s\"", "on_off needs 'off'"),
-        ("app = \"on_off\"\non = \"0s\"\noff = \"1s\"", "scenario.flow.0.on: is zero"),
-        ("app = \"ping\"\ninterval = \"0s\"", "interval: 0s is too short"),
-        ("app = \"bulk\"\nmss = 10", "mss: 10 is out of range (allowed: 64 to 65000)"),
-        ("app = \"bulk\"\nreceive_window = \"10B\"", "receive_window: 10 bytes are out of range"),
+        ("app = \"on_off\"\non = \"1s\"", "flow.0.off: 'off' is missing (allowed: off = "),
+        (
+            "app = \"on_off\"\non = \"0s\"\noff = \"1s\"",
+            "scenario.flow.0.on: 'on' is 0s (allowed: a time from 1ns",
+        ),
+        (
+            "app = \"ping\"\ninterval = \"0s\"",
+            "interval: 'interval' is 0s (allowed: a time from 1us",
+        ),
+        (
+            "app = \"bulk\"\nmss = 10",
+            "mss: 'mss' is '10' (allowed: a whole number from 64 to 65000)",
+        ),
+        (
+            "app = \"bulk\"\nreceive_window = \"10B\"",
+            "receive_window: 'receive_window' is 10 bytes (allowed: 2304 to",
+        ),
         ("app = \"bulk\"\nreceive_window = \"1MB\"\nreceive_buffer = \"1MB\"", "say the same"),
         ("app = \"bulk\"\ndscp = 64", "dscp: 64 is out of range"),
         (
@@ -304,7 +329,7 @@ fn values_that_no_application_can_live_with_are_refused() {
             "start_jitter: may start at 11s, later than it ends at 10s (allowed: 0s to 1s)",
         ),
         ("app = \"bulk\"\nstart = \"5s\"\nstop = \"4s\"", "flow.0.stop: stops at 4s, before"),
-        ("app = \"bulk\"\nbytes = \"0B\"", "bytes: nothing is to be transferred"),
+        ("app = \"bulk\"\nbytes = \"0B\"", "bytes: 'bytes' is 0 bytes (allowed: 1 to"),
         ("app = \"bulk\"\nsrc = \"x\"\ndst = \"x\"", "dst: 'x' is both ends"),
         ("app = \"bulk\"\nhop = 1", "hop: only a parking lot"),
     ] {
@@ -334,19 +359,19 @@ fn arrivals_are_given_by_their_number_or_by_the_load_they_bring() {
 #[test]
 fn arrivals_that_cannot_be_are_refused() {
     for (keys, words) in [
-        ("load = \"1Mbps\"", "scenario.flow.0.sizes: arrivals needs 'sizes'"),
+        ("load = \"1Mbps\"", "scenario.flow.0.sizes: 'sizes' is missing (allowed: sizes = "),
         ("sizes = \"1kB\"", "scenario.flow.0.app: arrivals needs 'arrivals_per_second' or 'load'"),
         (
             "load = \"1Mbps\"\narrivals_per_second = 1\nsizes = \"1kB\"",
             "scenario.flow.0.load: arrivals_per_second and load say the same",
         ),
-        ("arrivals_per_second = 0\nsizes = \"1kB\"", "0 transfers a second are out of range"),
+        ("arrivals_per_second = 0\nsizes = \"1kB\"", "'0' is out of range (allowed: a number from"),
         ("load = \"-3Mbps\"\nsizes = \"1kB\"", "scenario.flow.0.load: "),
         ("load = \"120%\"\nsizes = \"1kB\"", "'120' is out of range"),
         ("load = \"unlimited\"\nsizes = \"1kB\"", "an unlimited load"),
         (
             "load = \"1Mbps\"\nsizes = \"1kB\"\nmax_connections = 0",
-            "scenario.flow.0.max_connections: 0 is out of range (allowed: 1 to 65536)",
+            "scenario.flow.0.max_connections: 'max_connections' is '0' (allowed: a whole number from 1 to 65536)",
         ),
         ("load = \"1Mbps\"\nsizes = \"paretto\"", "did you mean 'pareto'?"),
         (

@@ -2,10 +2,14 @@
 //! packets.
 
 pub mod arrivals;
+mod bulk;
+mod on_off;
 mod ping;
 mod udp;
 
 pub use crate::source::{Source, SourceState};
-pub use arrivals::{Arrivals, ArrivalsConfig, Sizes, SizesSpec};
+pub use arrivals::{Arrivals, ArrivalsConfig, ArrivalsSpec, Sizes, SizesSpec};
+pub use bulk::BulkConfig;
+pub use on_off::OnOffConfig;
 pub use ping::{Echo, Ping, PingConfig};
-pub use udp::{Udp, UdpConfig, UdpSink};
+pub use udp::{FramesSpec, Udp, UdpConfig, UdpSink, UdpSpec};

@@ -1,31 +1,36 @@
 //! ICMP echo requests at a steady pace, and the answers.
 
-use sojourn_core::{Body, Direction, Event, Packet, Span, SpecError, Time, Who};
+use core::fmt;
 
-use crate::bounds::{LONGEST, within};
+use sojourn_core::param::{Octets, size, time};
+use sojourn_core::{Body, Direction, Event, Packet, Span, Time, Who};
+
+use crate::bounds::LONGEST;
 use crate::tcp::Endpoints;
 use crate::{Around, Endpoint};
 
-/// The options of `ping -i INTERVAL -s SIZE`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PingConfig {
-    pub interval: Span,
-    /// Bytes of the IP packet; 84 for ping's 56 bytes of payload.
-    pub ip_len: u32,
-}
-
-impl Default for PingConfig {
-    fn default() -> Self {
-        Self { interval: Span::from_millis(100), ip_len: 84 }
+sojourn_core::params! {
+    /// As `ping -i INTERVAL -s SIZE` would be told.
+    pub struct PingConfig: "ping", "ICMP echo requests at a steady pace" {
+        pub interval: Span = "100ms", time(Span::from_micros(1), LONGEST), "time between requests";
+        pub size: u64 as Octets = "56B", size(0, 65_535 - HEADERS), "payload as `ping -s` counts it";
     }
 }
 
+/// Bytes of IPv4 and ICMP headers.
+const HEADERS: u64 = 28;
+
 impl PingConfig {
-    /// # Errors
-    /// Requests so frequent that a run would not end, or a length that no IP packet has.
-    pub fn check(&self) -> Result<(), SpecError> {
-        within("interval", self.interval, Span::from_micros(1), LONGEST)?;
-        within("ip_len", self.ip_len, 28, 65_535)
+    /// Bytes of the IP packet.
+    fn ip_len(&self) -> u32 {
+        (self.size + HEADERS) as u32
+    }
+}
+
+/// As it names a run.
+impl fmt::Display for PingConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ping interval={} ip_len={}", self.interval, self.ip_len())
     }
 }
 
@@ -62,7 +67,7 @@ impl Endpoint for Ping {
         let number = self.number;
         self.number += 1;
         self.next += self.config.interval;
-        Some(self.ends.packet(now, self.config.ip_len, Body::Echo { number, asked: now }))
+        Some(self.ends.packet(now, self.config.ip_len(), Body::Echo { number, asked: now }))
     }
 
     fn next_wake(&self) -> Time {

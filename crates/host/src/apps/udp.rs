@@ -1,10 +1,43 @@
 //! Datagrams at a constant rate: frames a second, each of one or more datagrams sent together.
 
-use sojourn_core::{Body, Event, Packet, Queued, Span, SpecError, Time, Who};
+use alloc::format;
+use core::fmt;
+
+use sojourn_core::param::{self, Maybe, Needed, Octets, number, size, whole};
+use sojourn_core::{Body, Event, Packet, Queued, Rate, Span, SpecError, Time, Who};
 
 use crate::bounds::{LONGEST, within};
 use crate::tcp::Endpoints;
 use crate::{Around, Endpoint};
+
+sojourn_core::params! {
+    /// Datagrams at a constant rate, as users write them.
+    pub struct UdpSpec: "udp", "datagrams at a constant rate" {
+        pub size: u64 as Octets = "1448B", size(1, LARGEST), "payload of a datagram";
+        pub rate: Rate as Needed<Rate> = "", param::rate(Rate::from_bps(1), Rate::from_bps(100_000_000_000_000)),
+            "payload a second";
+    }
+}
+
+sojourn_core::params! {
+    /// Frames, as users write them.
+    pub struct FramesSpec: "frames", "groups of datagrams at a steady pace, as a video sender makes" {
+        pub size: u64 as Needed<Octets> = "", size(1, LARGEST_FRAME), "payload of a frame";
+        pub frames_per_second: f64 as Needed<f64> = "", number(0.001, 1e6), "frames a second";
+        pub datagrams: Option<u32> as Maybe<u32> = "", whole(1, 60_000_000),
+            "datagrams that a frame is cut into; without it as few as fit 1448 B each";
+    }
+}
+
+/// What fits beside the headers of a TCP segment.
+const USUAL: u64 = 1448;
+/// Bytes of IPv4 and UDP headers.
+const HEADERS: u32 = 28;
+/// What fits an IP packet.
+const LARGEST: u64 = 65_535 - HEADERS as u64;
+const LARGEST_FRAME: u64 = 60_000_000;
+/// Shorter times between datagrams would hardly let a run end.
+const SHORTEST: Span = Span::from_nanos(10);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpConfig {
@@ -22,11 +55,55 @@ impl UdpConfig {
     /// # Errors
     /// Frames so frequent that a run would not end, or that can't be cut into that many datagrams.
     pub fn check(&self) -> Result<(), SpecError> {
-        within("interval", self.interval, Span::from_nanos(10), LONGEST)?;
+        within("interval", self.interval, SHORTEST, LONGEST)?;
         within("header", self.header, 20, 200)?;
-        within("frame", self.frame, 1, 60_000_000)?;
-        // Every datagram has at least one byte and fits an IP packet.
+        within("frame", self.frame, 1, LARGEST_FRAME as u32)?;
+        // Every datagram has a byte at least, and fits an IP packet.
         within("datagrams", self.datagrams, self.frame.div_ceil(65_535 - self.header), self.frame)
+    }
+}
+
+impl TryFrom<UdpSpec> for UdpConfig {
+    type Error = SpecError;
+
+    fn try_from(spec: UdpSpec) -> Result<Self, SpecError> {
+        let interval = spec.rate.time_for(spec.size);
+        if interval < SHORTEST {
+            let problem = SpecError::new(format!("{} is out of range", spec.rate));
+            let problem = problem.allow(["more than 0, at most a datagram in 10ns"]);
+            return Err(problem.about("rate"));
+        }
+        Ok(Self { interval, frame: spec.size as u32, datagrams: 1, header: HEADERS })
+    }
+}
+
+impl TryFrom<FramesSpec> for UdpConfig {
+    type Error = SpecError;
+
+    fn try_from(spec: FramesSpec) -> Result<Self, SpecError> {
+        let FramesSpec { size, frames_per_second, datagrams } = spec;
+        let datagrams = datagrams.map_or_else(|| size.div_ceil(USUAL), u64::from);
+        // Every datagram has a byte at least, and fits an IP packet.
+        if datagrams > size || size.div_ceil(datagrams) > LARGEST {
+            let problem =
+                format!("a frame of {size} bytes cannot be cut into {datagrams} datagrams");
+            let allowed = format!("{} to {size}", size.div_ceil(LARGEST));
+            return Err(SpecError::new(problem).allow([allowed]).about("datagrams"));
+        }
+        Ok(Self {
+            interval: Span::from_secs_f64(1.0 / frames_per_second),
+            frame: size as u32,
+            datagrams: datagrams as u32,
+            header: HEADERS,
+        })
+    }
+}
+
+/// As it names a run.
+impl fmt::Display for UdpConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { interval, frame, datagrams, header } = self;
+        write!(f, "udp interval={interval} frame={frame} datagrams={datagrams} header={header}")
     }
 }
 

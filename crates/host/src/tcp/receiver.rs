@@ -86,7 +86,7 @@ impl Receiver {
     /// `request` is the ECN feedback that the connection's congestion control asks for: on Linux
     /// both ends run it.
     pub fn new(config: Config, request: EcnRequest, ends: Endpoints) -> Self {
-        let window = ReceiveWindow::new(config.receive_buffer, config.mss);
+        let window = ReceiveWindow::new(config.window(), config.mss);
         Self {
             ends,
             next: 0,

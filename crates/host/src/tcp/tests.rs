@@ -287,7 +287,7 @@ fn an_offloaded_burst_is_cut_where_the_card_was_polled() {
         }
         flight.iter().map(|packet| packet.segments).collect::<Vec<_>>()
     };
-    let bursts = sizes(true, u16::MAX);
+    let bursts = sizes(true, u32::from(u16::MAX));
     assert!(bursts.iter().any(|burst| *burst > 6), "{bursts:?}");
     let pieces = |burst: u16| (0..burst.div_ceil(3)).map(move |piece| (burst - 3 * piece).min(3));
     let cut: Vec<_> = bursts.iter().flat_map(|burst| pieces(*burst)).collect();
@@ -502,7 +502,7 @@ fn an_acknowledgement_of_the_original_does_not_make_rack_deem_the_others_lost() 
 /// A paced connection whose pacer holds something back at 10 ms.
 fn held_by_the_pacer(slack: Span) -> Sender {
     let config =
-        Config { pace_always: true, pacing_slack: slack, initial_cwnd: 1000, ..Config::default() };
+        Config { pacing: true, pacing_slack: slack, initial_cwnd: 1000, ..Config::default() };
     let (mut sender, _, _) = connect("cubic", &config, |_| {});
     sender.window_end = 1 << 30;
     std::iter::from_fn(|| sender.poll_transmit(at(10))).for_each(drop);

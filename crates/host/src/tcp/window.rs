@@ -4,8 +4,8 @@ use sojourn_core::{Span, Time};
 
 /// How much the receiver will hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReceiveBuffer {
-    /// A window of always this many bytes.
+pub(super) enum ReceiveBuffer {
+    /// A window of so many bytes, always.
     Window(u64),
     /// A buffer of this many bytes of memory (what `SO_RCVBUF` asks for; the kernel doubles it).
     Locked(u64),
@@ -13,14 +13,8 @@ pub enum ReceiveBuffer {
     Auto { initial: u64, most: u64 },
 }
 
-impl Default for ReceiveBuffer {
-    fn default() -> Self {
-        Self::Auto { initial: 131_072, most: 6_291_456 }
-    }
-}
-
-/// Share of buffer memory that may be advertised, in 1/256, before a segment has shown how much
-/// memory its payload takes.
+/// Share of buffer memory that may be advertised, in 1/256, before any segment has shown what it
+/// costs.
 const INITIAL_RATIO: u64 = 128;
 /// The window of nearer senders runs less far ahead (`tcp_rcvbuf_low_rtt`).
 const LOW_RTT: Span = Span::from_millis(1);
@@ -217,6 +211,8 @@ impl ReceiveWindow {
 mod tests {
     use super::*;
 
+    const AUTO: ReceiveBuffer = ReceiveBuffer::Auto { initial: 131_072, most: 6_291_456 };
+
     #[test]
     fn the_right_edge_never_moves_back() {
         let mut window = ReceiveWindow::new(ReceiveBuffer::Locked(50_000), 1448);
@@ -226,7 +222,7 @@ mod tests {
 
     #[test]
     fn auto_tuning_grows_with_what_the_application_takes() {
-        let mut window = ReceiveWindow::new(ReceiveBuffer::default(), 1448);
+        let mut window = ReceiveWindow::new(AUTO, 1448);
         let (mut byte, mut now) = (0, Time::ZERO + Span::from_secs(1));
         window.on_echo(now, now - Span::from_millis(20));
         window.start(now);
@@ -244,7 +240,7 @@ mod tests {
     #[test]
     fn the_initial_window_keeps_a_segment_of_the_buffer_free() {
         let initial = |buffer| ReceiveWindow::new(buffer, 1448).slow_start;
-        assert_eq!(initial(ReceiveBuffer::default()), 65_536 - 1448);
+        assert_eq!(initial(AUTO), 65_536 - 1448);
         assert_eq!(initial(ReceiveBuffer::Locked(50_000)), 50_000 - 1448);
         assert_eq!(initial(ReceiveBuffer::Locked(1 << 20)), 65_535);
     }
@@ -260,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_window_that_fills_the_buffer_grows_no_more() {
-        let mut window = ReceiveWindow::new(ReceiveBuffer::default(), 1448);
+        let mut window = ReceiveWindow::new(AUTO, 1448);
         let growing = (0..100).filter(|_| window.on_packet(1448, 2416, 1)).count();
         assert_eq!(growing, 5);
     }
@@ -270,7 +266,7 @@ mod tests {
     #[test]
     fn near_senders_get_less_lead() {
         let grown = |rtt| {
-            let mut window = ReceiveWindow::new(ReceiveBuffer::default(), 1448);
+            let mut window = ReceiveWindow::new(AUTO, 1448);
             window.rtt = rtt;
             window.on_taken(Time::ZERO + Span::from_secs(1), 28_960, 7_240);
             window.space
@@ -281,7 +277,7 @@ mod tests {
 
     #[test]
     fn timestamps_count_milliseconds_and_a_smaller_one_holds_at_once() {
-        let mut window = ReceiveWindow::new(ReceiveBuffer::default(), 1448);
+        let mut window = ReceiveWindow::new(AUTO, 1448);
         let now = Time::ZERO + Span::from_micros(1_000_900);
         window.on_echo(now, now - Span::from_micros(800));
         assert_eq!(window.rtt, Span::MAX);
@@ -295,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_whole_window_stands_in_for_a_timestamp() {
-        let mut window = ReceiveWindow::new(ReceiveBuffer::default(), 1448);
+        let mut window = ReceiveWindow::new(AUTO, 1448);
         let at = |millis| Time::ZERO + Span::from_millis(millis);
         window.on_in_order(at(10), 1448);
         window.on_in_order(at(20), 1448 + 64_000);

@@ -92,14 +92,12 @@ pub fn shape(scenario: &Scenario) -> Shape {
                 App::Tcp { traffic, transport, .. } => FlowShape {
                     empty: Some(empty_path(&ports, flow, transport)),
                     transfer: match traffic {
-                        Traffic::Bulk { bytes } | Traffic::Paced { bytes, .. } => *bytes,
-                        Traffic::OnOff { .. } | Traffic::Arrivals(_) => None,
+                        Traffic::Bulk(config) => config.bytes,
+                        Traffic::OnOff(_) | Traffic::Arrivals(_) => None,
                     },
                     ..match traffic {
                         Traffic::Arrivals(_) => FlowShape::arrivals(&flow.name),
-                        Traffic::Bulk { .. } | Traffic::Paced { .. } | Traffic::OnOff { .. } => {
-                            FlowShape::tcp(&flow.name)
-                        }
+                        Traffic::Bulk(_) | Traffic::OnOff(_) => FlowShape::tcp(&flow.name),
                     }
                 },
                 App::Ping(_) => FlowShape::ping(&flow.name),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use sojourn_core::{Direction, Event, Observer, Rate, Span, StreamAddress, Time, Who};
-use sojourn_host::tcp::{Config as Transport, EcnOffer, ReceiveBuffer};
+use sojourn_host::tcp::{Config as Transport, EcnOffer};
 use sojourn_link::RateConfig;
 use sojourn_scenario::{App, Flow, Host, Link, Scenario, Until};
 use sojourn_sim::{Engine, Outcome};
@@ -80,7 +80,7 @@ fn transport(setup: &Value) -> Transport {
     let buffer = number("buffers_octets");
     Transport {
         initial_cwnd: number("initial_window_segments") as u32,
-        receive_buffer: ReceiveBuffer::Window(buffer),
+        receive_window: Some(buffer),
         send_buffer: buffer,
         ecn: Some(EcnOffer::Off),
         rto_min: Span::from_millis(number("min_rto_ms")),

@@ -18,18 +18,42 @@ pub use sizes::{LARGEST, Point, SizeModel, Sizes, SizesSpec, sizes};
 
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use sojourn_cca::Config as CcaConfig;
+use sojourn_core::param::{Bounds, Maybe, Needed, number, whole};
 use sojourn_core::{
-    Event, FlowSample, Observer, Packet, Purpose, Rate, Span, SpecError, Stream, StreamAddress,
-    Time, Who,
+    Event, FlowSample, Observer, Packet, Param, Params, Purpose, Rate, Span, SpecError, Stream,
+    StreamAddress, Time, Who,
 };
 
 use self::wakes::Wakes;
 use super::Source;
-use crate::bounds::within;
 use crate::tcp::{Config as TcpConfig, Endpoints, Receiver, Sender};
+
+sojourn_core::params! {
+    /// Transfers that arrive at random, as users write them.
+    pub struct ArrivalsSpec:
+        "arrivals", "transfers that arrive at random (Poisson), each over a TCP connection of its own"
+    {
+        pub arrivals_per_second: Option<f64> as Maybe<f64> = "", PER_SECOND,
+            "transfers a second in the mean, as a Poisson process; either this or `load`";
+        pub load: Option<String> as Maybe<String> =
+            Param::of::<String>("load", "", "payload offered in the mean, as a rate, or as a share (`20%`) \
+                of what the narrowest link of the way carries in the mean")
+            .such_as(&["300Mbps", "20%"]);
+        pub sizes: SizesSpec as Needed<SizesSpec> = "",
+            "how large transfers are, as a distribution";
+        pub max_connections: u32 = "1000", whole(1, 65_536),
+            "connections open at once; a transfer that comes beyond that is refused, and counted";
+        pub transfers: Option<u64> as Maybe<u64> = "",
+            "so many transfers come in all, those that are refused among them; without it there is no end";
+    }
+}
+
+const PER_SECOND: Bounds = number(1e-6, 1e6);
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArrivalsConfig {
@@ -42,16 +66,27 @@ pub struct ArrivalsConfig {
     pub transfers: Option<u64>,
 }
 
-/// More than come in the longest run at the highest rate.
-pub const MOST_TRANSFERS: u64 = 1_000_000_000_000;
-
 impl ArrivalsConfig {
     /// # Errors
     /// So many transfers that a run would not end, or a limit of zero connections.
     pub fn check(&self) -> Result<(), SpecError> {
-        within("transfers a second", self.per_second, 1e-6, 1e6)?;
-        within("connections at once", self.most, 1, 65_536)?;
-        within("transfers", self.transfers.unwrap_or(1), 1, MOST_TRANSFERS)
+        let spec = ArrivalsSpec {
+            arrivals_per_second: Some(self.per_second),
+            load: None,
+            sizes: SizesSpec::Known(self.sizes.clone()),
+            max_connections: self.most,
+            transfers: self.transfers,
+        };
+        spec.check()
+    }
+}
+
+/// As it names a run.
+impl fmt::Display for ArrivalsConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { per_second, sizes, most, transfers } = self;
+        write!(f, "arrivals per_second={per_second} max_connections={most} sizes=[{sizes}]")?;
+        transfers.map_or(Ok(()), |transfers| write!(f, " transfers={transfers}"))
     }
 }
 

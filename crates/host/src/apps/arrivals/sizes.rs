@@ -6,8 +6,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
+use core::fmt::{self, Display};
 
+use sojourn_core::param::Form;
 use sojourn_core::{Bytes, Param, ParamKind, SpecError, Stream, Words};
 
 /// No transfer is larger; a distribution without an end of its own is cut here.
@@ -155,6 +156,35 @@ impl SizesSpec {
             (Self::Known(sizes), _) => Ok(sizes.clone()),
             (Self::File(_), Some(text)) => Sizes::read(text),
             (Self::File(_), None) => Err(SpecError::new("the file has not been read")),
+        }
+    }
+}
+
+/// Nothing is transferred: no distribution that can be written.
+impl Default for SizesSpec {
+    fn default() -> Self {
+        Self::Known(Sizes::Fixed(0))
+    }
+}
+
+impl Form for SizesSpec {
+    type Value = Self;
+    const KIND: ParamKind = ParamKind::Text;
+    const EXAMPLES: &'static [&'static str] = &[
+        "100kB",
+        "lognormal mean 60kB sigma 1.5",
+        "pareto shape 1.2 min 4kB max 10MB",
+        "cdf sizes.txt",
+    ];
+
+    fn read(text: &str, _param: &Param) -> Result<Self, SpecError> {
+        Self::parse(text)
+    }
+
+    fn show(value: &Self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match value {
+            Self::Known(sizes) => sizes.fmt(f),
+            Self::File(path) => write!(f, "cdf \"{path}\""),
         }
     }
 }

@@ -172,7 +172,7 @@ impl Sender {
             handshake_rtt: None,
             tick: config.tick,
             ecn: EcnFeedback::Off,
-            is_paced: config.pace_always,
+            is_paced: config.pacing,
             random: random.clone(),
         };
         let cca = Control::new(&cca_config, setup);
@@ -384,7 +384,7 @@ impl Sender {
             handshake_rtt: Some(rtt),
             tick: self.config.tick,
             ecn: self.ecn.feedback,
-            is_paced: self.config.pace_always,
+            is_paced: self.config.pacing,
             random: self.random.clone(),
         };
         self.cca = Control::new(&self.cca_config, setup);
@@ -706,7 +706,7 @@ impl Sender {
             self.pacer.is_on = true;
             return;
         }
-        self.pacer.is_on = self.config.pace_always;
+        self.pacer.is_on = self.config.pacing;
         let srtt = self.rtt.srtt_us_8();
         if srtt == 0 {
             return;

@@ -36,7 +36,7 @@ impl Sender {
         let burst = self.burst.as_mut()?;
         let (first, byte) = (burst.next, burst.byte);
         let count = if self.config.offload {
-            (burst.end - burst.next).min(u32::from(self.config.offload_segments))
+            (burst.end - burst.next).min(self.config.offload_segments)
         } else {
             1
         };

@@ -1,0 +1,129 @@
+//! What both ends of a connection are set to. Names and defaults are Linux's where it has them.
+
+use alloc::format;
+
+use sojourn_core::param::{Maybe, Octets, Truth, size, time, whole};
+use sojourn_core::{Span, SpecError};
+
+use super::window::ReceiveBuffer;
+use super::{EcnOffer, EcnSupport};
+
+sojourn_core::params! {
+    /// The parameters of a connection.
+    pub struct Config: "tcp", "both ends of a connection", check fits_together {
+        pub mss: u32 = "1448", whole(64, 65_000),
+            "payload of a full segment in bytes; 1448 leaves room for IPv4, TCP and timestamps in 1500";
+        pub header: u32 = "52", whole(20, 535), "bytes of IP and TCP headers with options";
+        pub initial_cwnd: u32 = "10", whole(1, 10_000), "initial window in segments (RFC 6928)";
+        pub receive_window: Option<u64> as Maybe<Octets> = "", BUFFERS,
+            "a receive window that never changes; either this or `receive_buffer`; without both it is \
+             tuned automatically";
+        pub receive_buffer: Option<u64> as Maybe<Octets> = "", BUFFERS,
+            "what the application asks for with `SO_RCVBUF`, which ends auto-tuning";
+        pub initial_receive_buffer: u64 as Octets = "128KiB", BUFFERS,
+            "memory of the receive buffer with which auto-tuning begins (the second of `tcp_rmem`)";
+        pub most_receive_buffer: u64 as Octets = "6MiB", BUFFERS,
+            "memory up to which auto-tuning grows the receive buffer (the third of `tcp_rmem`)";
+        pub send_buffer: u64 as Octets = "4MiB", size(0, MOST),
+            "most memory for unacknowledged data (`tcp_wmem`); `0` is unlimited";
+        pub ecn: Option<EcnOffer> as Maybe<EcnOffer> = "",
+            "what the sender asks for in the handshake; `off`: no ECN (`tcp_ecn=2`); `classic`: one echo a \
+             round trip (`tcp_ecn=1`, RFC 3168); `accecn`: counters of marks (`tcp_ecn=3`, RFC 9768), or what \
+             of `classic` the receiver has; without it what `cca` asks for: prague and bbr2 with ecn=ect1 \
+             accecn, dctcp and bbr2 with ecn=on classic, else off";
+        pub receiver_ecn: EcnSupport = "accecn",
+            "what the receiver agrees to; `dctcp`: `classic`, echoing mark by mark (RFC 8257 section 3.2), \
+             which `accecn` does too where only classic ECN is asked for and `cca` wants it";
+        pub ecn_option: bool as Truth = "true",
+            "with `accecn`, marked bytes are told of as well, in an option (`tcp_ecn_option`)";
+        pub joined_marks_once: bool as Truth = "false",
+            "with `accecn`, the receiver counts a marked packet that its card joined from several segments \
+             as one mark, and not by its segments (RFC 9768 section 3.2.2 wants each counted)";
+        pub offload: bool as Truth = "false",
+            "segmentation is offloaded, so that a burst crosses the network as one packet";
+        pub offload_segments: u32 = "65535", whole(1, 65_535),
+            "most segments that cross as one packet with `offload`; a longer burst is cut, as where a \
+             network card joins what it received only until it is polled";
+        pub gso_max_size: u32 = "65536", whole(1_024, 16 << 20),
+            "most bytes that one offloaded packet holds";
+        pub tso_rtt_log: u32 = "9", whole(0, 31),
+            "bursts are larger the nearer the receiver, by 64 KiB halved every 2 to this power \
+             microseconds of round-trip time (`tcp_tso_rtt_log`); `0` is what Linux before 5.18 did";
+        pub deferral: Span = "1ms", time(Span::ZERO, Span::from_secs(1)),
+            "a short burst waits for an acknowledgement that is due within this time and half a round trip; \
+             `1s` is what Linux before 6.13 did";
+        pub buffer_bound: bool as Truth = "false",
+            "bursts end where a buffer of the send queue ends: the kernel fills each to `gso_max_size` as \
+             the application writes, and never joins two again";
+        pub pacing: bool as Truth = "false",
+            "paces also a congestion control that has no pacing rate of its own, as the `fq` discipline at \
+             the sender would";
+        pub pacing_slack: Span = "0s", time(Span::ZERO, Span::from_millis(100)),
+            "how late the pacing timer may run, evenly distributed: it is a soft interrupt, which waits for \
+             a sleeping or busy processor; what an acknowledgement releases does not wait";
+        pub tick: Span = "1ms", time(Span::ZERO, Span::from_secs(1)),
+            "coarseness of kernel timers (a jiffy); `0s` is exact";
+        pub rto_min: Span = "200ms", time(Span::ZERO, Span::from_secs(120)),
+            "smallest retransmission timeout (`tcp_rto_min_us`)";
+        pub delayed_ack: Span = "40ms", time(Span::ZERO, Span::from_secs(1)),
+            "longest wait of a delayed acknowledgement's first timer (`TCP_DELACK_MIN`)";
+        pub quick_ack: bool as Truth = "false", "the receiver acknowledges every segment at once";
+        pub address_resolution: Span = "0s", time(Span::ZERO, Span::from_secs(60)),
+            "the first packet is held up so long by address resolution, and the round-trip time of the \
+             handshake includes it";
+        pub slow_start_after_idle: bool as Truth = "true",
+            "the window is reduced after idleness (`tcp_slow_start_after_idle`)";
+    }
+}
+
+/// Two small segments.
+const LEAST: u64 = 2_304;
+/// Far below where sums of buffers could wrap.
+const MOST: u64 = 1 << 40;
+const BUFFERS: sojourn_core::param::Bounds = size(LEAST, MOST);
+
+sojourn_core::choice!(EcnOffer {
+    "off" = EcnOffer::Off,
+    "classic" = EcnOffer::Classic,
+    "accecn" = EcnOffer::Accurate,
+});
+
+sojourn_core::choice!(EcnSupport {
+    "off" = EcnSupport::Off,
+    "classic" = EcnSupport::Classic,
+    "dctcp" = EcnSupport::MarkByMark,
+    "accecn" = EcnSupport::Accurate,
+});
+
+fn fits_together(config: &Config) -> Result<(), SpecError> {
+    if config.receive_window.is_some() && config.receive_buffer.is_some() {
+        let problem = "receive_window and receive_buffer say the same; one of them must go";
+        let problem = SpecError::new(problem).allow(["receive_window", "receive_buffer"]);
+        return Err(problem.about("receive_window"));
+    }
+    let (initial, most) = (config.initial_receive_buffer, config.most_receive_buffer);
+    if initial > most {
+        let problem = format!("'initial_receive_buffer' is {initial} bytes");
+        let problem = SpecError::new(problem).allow([format!("{LEAST} to {most} bytes")]);
+        return Err(problem.about("initial_receive_buffer"));
+    }
+    if (1..LEAST).contains(&config.send_buffer) {
+        let problem = format!("'send_buffer' is {} bytes", config.send_buffer);
+        let problem = SpecError::new(problem).allow([format!("0, or {LEAST} to {MOST} bytes")]);
+        return Err(problem.about("send_buffer"));
+    }
+    Ok(())
+}
+
+impl Config {
+    pub(super) fn window(&self) -> ReceiveBuffer {
+        match (self.receive_window, self.receive_buffer) {
+            (Some(bytes), _) => ReceiveBuffer::Window(bytes),
+            (None, Some(bytes)) => ReceiveBuffer::Locked(bytes),
+            (None, None) => ReceiveBuffer::Auto {
+                initial: self.initial_receive_buffer,
+                most: self.most_receive_buffer,
+            },
+        }
+    }
+}
