@@ -27,8 +27,8 @@ pub use event::{DropReason, EcnMode, Event, FlowSample, NoObserver, Observer, Qu
 pub use framing::{Cells, Framing, FramingWords};
 pub use ids::{ContentId, FlowId, HostId, PortId};
 pub use packet::{
-    AckBody, Body, CeBytes, Direction, ETHERNET_HEADER, Ecn, FlowKey, MAX_SACK_BLOCKS, Packet,
-    PureAck, Queued, SackBlock, SegmentBody, TcpEcn,
+    AckBody, AckKind, Body, CeBytes, Direction, ETHERNET_HEADER, Ecn, FlowKey, MAX_SACK_BLOCKS,
+    Packet, PureAck, Queued, SackBlock, SegmentBody, TcpEcn,
 };
 pub use param::{Param, ParamKind, Params};
 pub use random::{Purpose, Stream, StreamAddress};

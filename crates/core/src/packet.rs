@@ -217,6 +217,16 @@ pub struct AckBody {
     pub ecn: TcpEcn,
     /// The byte counter of the AccECN option, if there is one.
     pub ce_bytes: Option<CeBytes>,
+    pub kind: AckKind,
+}
+
+/// One value of a byte. The others are free, and the compiler has them stand for the other bodies: so
+/// one comparison tells what a body is, and [`Body`] is no longer than an [`AckBody`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum AckKind {
+    #[default]
+    Ack = 0,
 }
 
 /// Ethernet header, which Linux counts in a packet's length.

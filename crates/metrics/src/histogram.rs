@@ -46,13 +46,60 @@ impl Histogram {
         }
     }
 
+    /// Counts all of `values`, which is less work than one by one, and returns their summary.
+    pub(crate) fn record_all(&mut self, values: &[u64]) -> Summary {
+        let mut summary = Summary { count: values.len() as u64, ..Summary::NOTHING };
+        let mut rest = values;
+        loop {
+            let counts = &mut self.counts[..];
+            let has_no_bucket = |value: &u64| match counts.get_mut(bucket(*value)) {
+                Some(count) => {
+                    *count += 1;
+                    summary.add(*value);
+                    false
+                }
+                None => true,
+            };
+            match rest.iter().position(has_no_bucket) {
+                Some(at) => rest = &rest[at..],
+                None => break,
+            }
+            self.reach(bucket(rest[0]));
+        }
+        self.count += summary.count;
+        self.sum += summary.sum;
+        self.min = self.min.min(summary.min);
+        self.max = self.max.max(summary.max);
+        summary
+    }
+
+    /// Counts `value` so many times.
+    pub(crate) fn record_times(&mut self, value: u64, times: u64) {
+        if times == 0 {
+            return;
+        }
+        let index = bucket(value);
+        self.reach(index);
+        self.counts[index] += times;
+        self.count += times;
+        self.sum += u128::from(value) * u128::from(times);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
     /// Makes room for a bucket that was never used and counts one value in it.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, index: usize) {
-        // To the end of the octave, so that it grows at most once an octave.
-        self.counts.resize((index | ((1 << PRECISION) - 1)) + 1, 0);
+        self.reach(index);
         self.counts[index] += 1;
+    }
+
+    /// Makes room for a bucket: to the end of the octave, so that it grows at most once an octave.
+    fn reach(&mut self, index: usize) {
+        if index >= self.counts.len() {
+            self.counts.resize((index | ((1 << PRECISION) - 1)) + 1, 0);
+        }
     }
 
     /// Forgets every value and keeps the memory.
@@ -86,71 +133,35 @@ impl Histogram {
     }
 }
 
-/// The values of one row of a time series, for its quantiles. If there are many, every second one
-/// is kept, then every fourth and so on: at least half of [`Row::MOST`], evenly spaced. The largest
-/// is exact.
-#[derive(Clone, Debug)]
-pub(crate) struct Row {
-    values: Vec<u64>,
-    /// One of this many values is kept.
-    stride: u32,
-    skipped: u32,
-    max: u64,
+/// What several values have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Summary {
+    pub(crate) count: u64,
+    pub(crate) sum: u128,
+    pub(crate) min: u64,
+    pub(crate) max: u64,
 }
 
-impl Default for Row {
-    fn default() -> Self {
-        Self { values: Vec::new(), stride: 1, skipped: 0, max: 0 }
+impl Summary {
+    pub(crate) const NOTHING: Self = Self { count: 0, sum: 0, min: u64::MAX, max: 0 };
+
+    pub(crate) fn of_one(value: u64) -> Self {
+        Self { count: 1, sum: u128::from(value), min: value, max: value }
     }
-}
 
-impl Row {
-    const MOST: usize = 512;
-
-    #[inline]
-    pub(crate) fn record(&mut self, value: u64) {
+    /// The count is the caller's.
+    #[inline(always)]
+    fn add(&mut self, value: u64) {
+        self.sum += u128::from(value);
+        self.min = self.min.min(value);
         self.max = self.max.max(value);
-        self.skipped += 1;
-        if self.skipped >= self.stride {
-            self.skipped = 0;
-            self.keep(value);
-        }
     }
 
-    fn keep(&mut self, value: u64) {
-        if self.values.len() == Self::MOST {
-            let mut is_kept = false;
-            self.values.retain(|_| {
-                is_kept = !is_kept;
-                is_kept
-            });
-            self.stride *= 2;
-        }
-        self.values.push(value);
-    }
-
-    /// Quantiles of the kept values, for `qs` in ascending order; 1 is the largest value of all.
-    /// `None` without values. The next row begins.
-    pub(crate) fn close<const N: usize>(&mut self, qs: [f64; N]) -> Option<[f64; N]> {
-        let last = self.values.len().checked_sub(1)?;
-        let mut from = 0;
-        let found = qs.map(|q| {
-            if q >= 1.0 {
-                return self.max as f64;
-            }
-            let rank = (q * last as f64 + 0.5) as usize;
-            let (_, value, _) = self.values[from..].select_nth_unstable(rank - from);
-            let value = *value as f64;
-            from = rank;
-            value
-        });
-        self.clear();
-        Some(found)
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.values.clear();
-        *self = Self { values: core::mem::take(&mut self.values), ..Self::default() };
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
     }
 }
 
@@ -336,20 +347,16 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_of_a_row_are_of_that_row() {
-        let mut row = Row::default();
-        let mut of = |values: std::ops::Range<u64>| {
-            values.rev().for_each(|value| row.record(value));
-            row.close([0.0, 0.5, 1.0])
-        };
-        assert_eq!(of(0..0), None);
-        assert_eq!(of(100..201), Some([100.0, 150.0, 200.0]));
-        assert_eq!(of(10..31), Some([10.0, 20.0, 30.0]));
-        assert_eq!(of(0..0), None);
-        let [low, median, high] = of(0..1_000_000).expect("values");
-        assert!(low < 5_000.0 && (median - 500_000.0).abs() < 5_000.0, "{low} {median}");
-        assert_eq!(high, 999_999.0);
-        assert_eq!(of(7..8), Some([7.0; 3]));
+    fn many_at_once_are_counted_as_one_by_one() {
+        let values: Vec<u64> = (0..1000).map(|value| value * value).collect();
+        let mut histogram = Histogram::new();
+        for some in values.chunks(77) {
+            histogram.record_all(some);
+        }
+        histogram.record_times(7, 3);
+        histogram.record_times(u64::MAX, 0);
+        let one_by_one: Vec<u64> = values.into_iter().chain([7; 3]).collect();
+        assert_eq!(histogram.distribution(), of(&one_by_one));
     }
 
     #[test]

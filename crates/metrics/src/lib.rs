@@ -31,6 +31,7 @@
 extern crate alloc;
 
 mod collector;
+mod delays;
 mod histogram;
 mod outcome;
 pub mod qoe;

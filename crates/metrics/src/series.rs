@@ -10,6 +10,7 @@ use core::ops::Range;
 
 use sojourn_core::{FlowSample, QueueSample, Rate, Span};
 
+use crate::histogram::Summary;
 use crate::stats;
 
 /// The series of a run. All columns have the length of `t_s`.
@@ -252,10 +253,10 @@ impl Series {
 
 impl FlowSeries {
     /// Begins a row whose state is unknown.
-    pub(crate) fn push(&mut self, goodput_mbps: f64, rtt: StepDelay, retransmits: u64) {
+    pub(crate) fn push(&mut self, goodput_mbps: f64, rtt: &Summary, retransmits: u64) {
         self.goodput_mbps.push(goodput_mbps as f32);
-        self.rtt_mean_ms.push(rtt.mean_ms());
-        self.rtt_max_ms.push(rtt.max_ms());
+        self.rtt_mean_ms.push(mean_ms(rtt));
+        self.rtt_max_ms.push(max_ms(rtt));
         self.retransmits.push(retransmits as f32);
         for column in [
             &mut self.srtt_ms,
@@ -308,14 +309,14 @@ impl LinkSeries {
     pub(crate) fn push(
         &mut self,
         throughput_mbps: f64,
-        sojourn: StepDelay,
+        sojourn: &Summary,
         peak: u32,
         drops: u64,
         marks: u64,
     ) {
         self.throughput_mbps.push(throughput_mbps as f32);
-        self.sojourn_mean_ms.push(sojourn.mean_ms());
-        self.sojourn_max_ms.push(sojourn.max_ms());
+        self.sojourn_mean_ms.push(mean_ms(sojourn));
+        self.sojourn_max_ms.push(max_ms(sojourn));
         self.queue_peak_pkts.push(peak as f32);
         self.drops.push(drops as f32);
         self.marks.push(marks as f32);
@@ -325,27 +326,20 @@ impl LinkSeries {
     }
 }
 
-/// Delays of one step, in nanoseconds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StepDelay {
-    pub(crate) count: u64,
-    pub(crate) sum: u128,
-    pub(crate) max: u64,
-}
-
-impl StepDelay {
-    fn mean_ms(self) -> f32 {
-        (self.sum as f64 / self.count as f64 / 1e6) as f32
-    }
-
-    fn max_ms(self) -> f32 {
-        if self.count == 0 { f32::NAN } else { (self.max as f64 / 1e6) as f32 }
-    }
-}
-
 /// Packets that Linux counts as in the network (`tcp_packets_in_flight`).
 pub(crate) fn inflight(sample: &FlowSample) -> u32 {
     (sample.unacked + sample.retrans).saturating_sub(sample.sacked + sample.lost)
+}
+
+/// Of nanoseconds; of nothing not-a-number.
+fn mean_ms(delays: &Summary) -> f32 {
+    // The same number, with less work.
+    let sum = u64::try_from(delays.sum).map_or(delays.sum as f64, |sum| sum as f64);
+    (sum / delays.count as f64 / 1e6) as f32
+}
+
+fn max_ms(delays: &Summary) -> f32 {
+    if delays.count == 0 { f32::NAN } else { (delays.max as f64 / 1e6) as f32 }
 }
 
 fn set(column: &mut [f32], value: Option<f32>) {

@@ -9,7 +9,8 @@ use sojourn_core::{
     Who,
 };
 use sojourn_link::{
-    DelayLine, Jitter, JitterConfig, Loss, LossConfig, Policer, Reorder, Transmitter,
+    DelayLine, Jitter, JitterConfig, Loss, LossConfig, Policer, PolicerConfig, Reorder,
+    ReorderConfig, Transmitter,
 };
 use sojourn_qdisc::{Admission, AnyQdisc, Backlog, Config, Dequeue, Enqueue, Qdisc, Sink};
 
@@ -40,6 +41,10 @@ struct Line<P> {
     loss: Loss,
     jitter: Option<Jitter>,
     reorder: Option<Reorder>,
+    /// Whether `policer` or `entry_loss` may keep a packet out, and whether `loss`, `jitter` or
+    /// `reorder` does anything to one that was sent: asked of every packet, and mostly not so.
+    guards_entry: bool,
+    disturbs: bool,
     delay: Span,
     /// Packets on their way to what comes after this link. If the queue is [`Queue::InLine`], the
     /// packets that wait are behind them.
@@ -131,6 +136,11 @@ impl<P: Carried> Wire<P> {
             loss: link.loss.build(),
             jitter: (link.jitter != JitterConfig::None).then(|| link.jitter.build()),
             reorder: link.reorder.build(),
+            guards_entry: link.policer != PolicerConfig::None
+                || link.entry_loss != LossConfig::None,
+            disturbs: link.loss != LossConfig::None
+                || link.jitter != JitterConfig::None
+                || link.reorder != ReorderConfig::None,
             delay: link.delay,
             pipe: DelayLine::default(),
             due: Time::NEVER,
@@ -160,14 +170,10 @@ impl<P: Carried> Wire<P> {
         let line = &mut self.line;
         let wire_len = packet.wire_len();
         line.counts.offered_bytes += u64::from(wire_len);
-        if let Some(policer) = &mut line.policer
-            && !policer.passes(now, wire_len)
+        if line.guards_entry
+            && let Some(why) = line.keeps_out(now, wire_len)
         {
-            line.drop(now, packet, DropReason::Policed, observer);
-            return;
-        }
-        if line.entry_loss.loses(now, &mut line.entry_random) {
-            line.drop(now, packet, DropReason::Medium, observer);
+            line.drop(now, packet, why, observer);
             return;
         }
         match &mut self.queue {
@@ -472,28 +478,50 @@ impl<P: Carried> Line<P> {
         self.counts.sent_packets += 1;
         self.counts.sent_segments += u64::from(packet.segments());
         self.counts.sent_bytes += u64::from(packet.wire_len());
+        slot.0 = departure.out + self.delay;
+        if self.disturbs {
+            self.send_disturbed(now, departure.out, observer);
+        } else {
+            self.pipe.send();
+        }
+        departure.ready
+    }
+
+    /// What is first to wait has left the transmitter at `out`, and would arrive at the time that it
+    /// bears, if the medium let it.
+    #[inline(never)]
+    fn send_disturbed<O: Observer + ?Sized>(&mut self, now: Time, out: Time, observer: &mut O) {
         if self.loss.loses(now, &mut self.loss_random) {
             self.lose(now, observer);
-            return departure.ready;
+            return;
         }
+        let slot = self.pipe.first_waiting_mut().expect("the caller found one");
         // Departures are in order, and jitter keeps the order.
-        slot.0 = departure.out + self.delay;
         if let Some(jitter) = &mut self.jitter {
             slot.0 = jitter.delay(slot.0, &mut self.jitter_random);
         }
-        let overtakes = match &mut self.reorder {
-            Some(reorder) => reorder.hurries(&mut self.reorder_random),
-            None => false,
-        };
-        if overtakes {
-            slot.0 = departure.out;
+        if let Some(reorder) = &mut self.reorder
+            && reorder.hurries(&mut self.reorder_random)
+        {
+            slot.0 = out;
         }
         self.pipe.send();
         // If a flow has a delay of its own, packets are sorted once that is added.
         if self.reorder.is_some() && self.exit != Exit::OwnDelays {
             self.pipe.sort_last();
         }
-        departure.ready
+    }
+
+    /// Why a packet does not even come to the queue, if it does not.
+    #[inline(never)]
+    fn keeps_out(&mut self, now: Time, wire_len: u32) -> Option<DropReason> {
+        if let Some(policer) = &mut self.policer
+            && !policer.passes(now, wire_len)
+        {
+            return Some(DropReason::Policed);
+        }
+        let is_lost = self.entry_loss.loses(now, &mut self.entry_random);
+        is_lost.then_some(DropReason::Medium)
     }
 
     /// The medium loses the only packet that waits in the ring.

@@ -70,41 +70,48 @@ impl RateSampler {
         }
     }
 
-    /// Ends an acknowledgement that delivered `delivered` segments (already in the totals).
+    /// An acknowledgement delivered `delivered` segments, already in the totals.
     #[inline(always)]
-    pub(super) fn sample(
-        &mut self,
-        now: Time,
-        delivered: u32,
-        total_lost: u64,
-        min_rtt: Option<Span>,
-        board: &Scoreboard,
-    ) -> Option<RateSample> {
+    pub(super) fn on_ack(&mut self, now: Time, delivered: u32) {
         if (self.app_limited | self.rwnd_limited) != 0 {
             self.end_limits();
         }
         if delivered > 0 {
             self.delivered_time = now;
         }
-        let Newest { segment, sent } = self.newest.take()?;
+    }
+
+    /// The sample of the acknowledgement that was told of, if it gives one, written to where it is
+    /// wanted: returned, it would be copied twice.
+    #[inline(always)]
+    pub(super) fn sample(
+        &mut self,
+        now: Time,
+        total_lost: u64,
+        min_rtt: Option<Span>,
+        board: &Scoreboard,
+        into: &mut Option<RateSample>,
+    ) {
+        let Some(Newest { segment, sent }) = self.newest.take() else { return };
         let memo = &board.covered(segment).memo;
         self.first_sent_time = sent;
         let send_interval = sent.since(memo.first_sent_time);
         let ack_interval = now.after(memo.delivered_time);
         let interval = send_interval.max(ack_interval);
-        let sample = RateSample {
-            delivered: (self.delivered - memo.delivered) as u32,
+        let is_too_short = interval.is_zero() || min_rtt.is_some_and(|least| interval < least);
+        let delivered = (self.delivered - memo.delivered) as u32;
+        *into = Some(RateSample {
+            delivered,
             delivered_ce: (self.delivered_ce - memo.delivered_ce) as u32,
             interval,
             lost: (total_lost - memo.lost) as u32,
             prior: *memo,
             sent_time: sent,
-            is_too_short: interval.is_zero() || min_rtt.is_some_and(|least| interval < least),
-        };
-        if !sample.is_too_short && (!memo.is_app_limited || self.is_beaten_by(&sample)) {
-            self.rate = (sample.delivered, interval, memo.is_app_limited);
+            is_too_short,
+        });
+        if !is_too_short && (!memo.is_app_limited || self.is_beaten_by(delivered, interval)) {
+            self.rate = (delivered, interval, memo.is_app_limited);
         }
-        Some(sample)
     }
 
     /// The application or the receiver is no longer the limit.
@@ -118,10 +125,10 @@ impl RateSampler {
     }
 
     #[cold]
-    fn is_beaten_by(&self, sample: &RateSample) -> bool {
+    fn is_beaten_by(&self, delivered: u32, interval: Span) -> bool {
         let (best, over, _) = self.rate;
-        u128::from(sample.delivered) * u128::from(over.as_nanos())
-            >= u128::from(best) * u128::from(sample.interval.as_nanos())
+        u128::from(delivered) * u128::from(over.as_nanos())
+            >= u128::from(best) * u128::from(interval.as_nanos())
     }
 
     /// What `ss` calls `delivery_rate`.

@@ -4,8 +4,8 @@ use alloc::collections::VecDeque;
 
 use sojourn_cca::EcnRequest;
 use sojourn_core::{
-    AckBody, Body, CeBytes, Direction, ETHERNET_HEADER, Ecn, Event, MAX_SACK_BLOCKS, Observer,
-    Packet, Queued, SackBlock, SegmentBody, Span, TcpEcn, Time, Who,
+    AckBody, AckKind, Body, CeBytes, Direction, ETHERNET_HEADER, Ecn, Event, MAX_SACK_BLOCKS,
+    Observer, Packet, Queued, SackBlock, SegmentBody, Span, TcpEcn, Time, Who,
 };
 
 use super::accecn::Counters;
@@ -526,6 +526,7 @@ impl Receiver {
             dsack,
             ecn: marks.flags,
             ce_bytes: marks.bytes,
+            kind: AckKind::Ack,
         });
         Packet {
             flow: self.ends.flow,

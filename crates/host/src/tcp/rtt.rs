@@ -42,14 +42,14 @@ impl RttEstimator {
     }
 
     /// Adds a sample, which also ends backing off; `snd_una` and `snd_nxt` delimit rounds.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_sample(&mut self, rtt: Span, snd_una: u32, snd_nxt: u32) {
         self.smooth(rtt, snd_una, snd_nxt);
         self.backoff = 0;
         self.rto = self.timeout();
     }
 
-    #[inline]
+    #[inline(always)]
     fn smooth(&mut self, rtt: Span, snd_una: u32, snd_nxt: u32) {
         let m = rtt.as_micros().max(1) as i64;
         if self.srtt == 0 {

@@ -3,8 +3,8 @@
 
 use sojourn_cca::{Config as CcaConfig, EcnFeedback, EcnRequest};
 use sojourn_core::{
-    AckBody, Body, CeBytes, Direction, Ecn, FlowId, HostId, NoObserver, Packet, Purpose, SackBlock,
-    SegmentBody, Stream, StreamAddress, TcpEcn, Time,
+    AckBody, AckKind, Body, CeBytes, Direction, Ecn, FlowId, HostId, NoObserver, Packet, Purpose,
+    SackBlock, SegmentBody, Stream, StreamAddress, TcpEcn, Time,
 };
 
 use super::accecn::Marks;
@@ -329,6 +329,7 @@ fn ack(next: u32, ace: u8, sent: u64) -> Packet {
             dsack: false,
             ecn: bits(ace),
             ce_bytes: None,
+            kind: AckKind::Ack,
         }),
     }
 }

@@ -9,26 +9,22 @@ use super::digest::Digest;
 use super::frames::Frames;
 use super::phases::Phases;
 use super::transfers::Transfers;
-use crate::histogram::{Histogram, Row};
+use crate::delays::{Delays, Row};
+use crate::histogram::{Histogram, Summary};
 use crate::outcome::{Counts, FlowMetrics, Numbered};
 use crate::qoe::{EmptyPath, Jitter};
-use crate::series::{FlowSeries, StepDelay, inflight};
+use crate::series::{FlowSeries, inflight};
 
 /// The fields used for every data segment come first.
 #[derive(Clone, Debug)]
 pub(super) struct FlowState {
     digest: Digest,
     total: Counts,
-    rtt_max_in_row: u64,
-    rtt: Histogram,
-    owd: Histogram,
+    rtt: Delays,
+    owd: Delays,
 
     at_warmup: Counts,
     at_row: Counts,
-    /// Count and sum of `rtt` when the row began.
-    rtt_at_row: (u64, u128),
-    /// Values of `rtt`, `owd` and `ping` in this row.
-    in_row: [Row; 3],
     warmup: Time,
 
     srtt: Histogram,
@@ -58,7 +54,9 @@ pub(super) struct FlowState {
 
     pings: Gaps,
     ping: Histogram,
-    ping_in_row: StepDelay,
+    ping_in_row: Summary,
+    /// Those that were asked after the warm-up.
+    pings_in_row: Row,
 }
 
 impl FlowState {
@@ -66,13 +64,10 @@ impl FlowState {
         Self {
             digest: Digest::default(),
             total: Counts::default(),
-            rtt_max_in_row: 0,
-            rtt: Histogram::new(),
-            owd: Histogram::new(),
+            rtt: Delays::default(),
+            owd: Delays::default(),
             at_warmup: Counts::default(),
             at_row: Counts::default(),
-            rtt_at_row: (0, 0),
-            in_row: Default::default(),
             warmup,
             srtt: Histogram::new(),
             cwnd: Histogram::new(),
@@ -96,7 +91,8 @@ impl FlowState {
             frames: Frames::default(),
             pings: Gaps::default(),
             ping: Histogram::new(),
-            ping_in_row: NO_DELAY,
+            ping_in_row: Summary::NOTHING,
+            pings_in_row: Row::default(),
         }
     }
 
@@ -138,21 +134,14 @@ impl FlowState {
 
     #[inline]
     pub(super) fn on_rtt(&mut self, rtt: Span) {
-        let rtt = rtt.as_nanos();
-        self.rtt.record(rtt);
-        self.in_row[0].record(rtt);
-        if rtt > self.rtt_max_in_row {
-            self.rtt_max_in_row = rtt;
-        }
+        self.rtt.record(rtt.as_nanos());
     }
 
     pub(super) fn on_ping(&mut self, now: Time, rtt: Span) {
-        self.ping_in_row.count += 1;
-        self.ping_in_row.sum += u128::from(rtt.as_nanos());
-        self.ping_in_row.max = self.ping_in_row.max.max(rtt.as_nanos());
+        self.ping_in_row.merge(&Summary::of_one(rtt.as_nanos()));
         if now - rtt >= self.warmup {
             self.ping.record(rtt.as_nanos());
-            self.in_row[2].record(rtt.as_nanos());
+            self.pings_in_row.record(rtt.as_nanos());
         }
     }
 
@@ -200,11 +189,9 @@ impl FlowState {
     /// Distributions count from here on.
     pub(super) fn end_warmup(&mut self, warmup: Time) {
         self.at_warmup = self.total;
-        self.rtt_at_row.0 = self.rtt_at_row.0.wrapping_sub(self.rtt.count());
-        self.rtt_at_row.1 = self.rtt_at_row.1.wrapping_sub(self.rtt.sum());
-        self.in_row.iter_mut().for_each(Row::clear);
-        self.rtt.clear();
-        self.owd.clear();
+        self.rtt.end_warmup();
+        self.owd.end_warmup();
+        self.pings_in_row.clear();
         self.ipdv.clear();
         self.jitter_sum = 0.0;
         self.jitter_count = 0;
@@ -217,23 +204,17 @@ impl FlowState {
 
     pub(super) fn close_row(&mut self, length: Span, row: &mut FlowSeries) {
         let delta = self.total - self.at_row;
-        let rtt = StepDelay {
-            count: self.rtt.count().wrapping_sub(self.rtt_at_row.0) + self.ping_in_row.count,
-            sum: self.rtt.sum().wrapping_sub(self.rtt_at_row.1) + self.ping_in_row.sum,
-            max: self.rtt_max_in_row.max(self.ping_in_row.max),
-        };
-        row.push(mbps(delta.delivered_bytes, length), rtt, delta.retransmits);
-        let [rtts, owds, pings] = &mut self.in_row;
-        let rtt = rtts.close([0.5, 0.95]).or_else(|| pings.close([0.5, 0.95]));
-        let owd = owds.close([0.5, 0.95, 1.0]);
+        let (mut rtt, rtts) = self.rtt.close_row([0.5, 0.95]);
+        rtt.merge(&self.ping_in_row);
+        row.push(mbps(delta.delivered_bytes, length), &rtt, delta.retransmits);
+        let rtts = rtts.or_else(|| self.pings_in_row.close([0.5, 0.95]));
+        let (_, owds) = self.owd.close_row([0.5, 0.95, 1.0]);
         // What is dropped in this row may have been sent in the row before.
         let sent = delta.sent_packets.max(delta.dropped_packets);
-        row.push_delays(rtt, owd, self.frames.delays_in_row());
+        row.push_delays(rtts, owds, self.frames.delays_in_row());
         row.push_losses(delta.dropped_packets, sent);
         self.at_row = self.total;
-        self.rtt_at_row = (self.rtt.count(), self.rtt.sum());
-        self.rtt_max_in_row = 0;
-        self.ping_in_row = NO_DELAY;
+        self.ping_in_row = Summary::NOTHING;
     }
 
     pub(super) fn mix(&self, digest: &mut Digest) {
@@ -361,9 +342,7 @@ impl FlowState {
         if packet.ecn == Ecn::Ce {
             self.total.ce_packets += u64::from(packet.segments);
         }
-        let owd = now.after(packet.sent).as_nanos();
-        self.owd.record(owd);
-        self.in_row[1].record(owd);
+        self.owd.record(now.after(packet.sent).as_nanos());
     }
 
     fn on_datagram(&mut self, now: Time, sent: Time, number: u32) {
@@ -440,8 +419,6 @@ fn numbered(sent: u64, arrived: u64, end: u64) -> Numbered {
     let until = if arrived == 0 { sent } else { end };
     Numbered { sent, arrived, lost: until.saturating_sub(arrived) }
 }
-
-const NO_DELAY: StepDelay = StepDelay { count: 0, sum: 0, max: 0 };
 
 /// Megabits per second; zero over no time.
 pub(super) fn mbps(bytes: u64, time: Span) -> f64 {

@@ -5,7 +5,8 @@ use alloc::collections::VecDeque;
 
 use sojourn_core::{Span, Time};
 
-use crate::histogram::{Histogram, Row};
+use crate::delays::Row;
+use crate::histogram::Histogram;
 use crate::outcome::{FrameMetrics, STALL_THRESHOLDS_MS, Stall};
 use crate::qoe::{FreezeDetector, FreezeRule, Freezes};
 

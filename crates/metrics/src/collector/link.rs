@@ -9,9 +9,9 @@ use sojourn_core::{DropReason, Packet, QueueSample, Queued, Span, Time};
 use super::digest::{Digest, Kind};
 use super::flow::mbps;
 use super::held::Held;
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, Summary};
 use crate::outcome::{FlowAtLink, LinkCounts, LinkMetrics};
-use crate::series::{LinkSeries, StepDelay};
+use crate::series::LinkSeries;
 
 /// The fields used for every packet come first.
 #[derive(Clone, Debug)]
@@ -21,6 +21,8 @@ pub(super) struct LinkState {
     backlog_max_in_row: u32,
     sojourn_max_in_row: u64,
     sojourn: Histogram,
+    /// Packets that did not wait, and are not counted in `sojourn` yet.
+    unhindered: u64,
 
     backlog_max: u32,
     /// The largest backlog in the part before the end of the warm-up of the row in which it ended.
@@ -48,6 +50,7 @@ impl LinkState {
             backlog_max_in_row: 0,
             sojourn_max_in_row: 0,
             sojourn: Histogram::new(),
+            unhindered: 0,
             backlog_max: 0,
             backlog_max_before_warmup: 0,
             at_warmup: LinkCounts::default(),
@@ -74,6 +77,10 @@ impl LinkState {
     pub(super) fn on_dequeued(&mut self, packet: &Packet, sojourn: Span) {
         self.total.sent_packets += u64::from(packet.segments);
         self.total.sent_bytes += u64::from(packet.wire_len());
+        if sojourn.is_zero() {
+            self.unhindered += 1;
+            return;
+        }
         let sojourn = sojourn.as_nanos();
         self.sojourn.record(sojourn);
         if sojourn > self.sojourn_max_in_row {
@@ -114,8 +121,13 @@ impl LinkState {
         self.medium[1] = medium;
     }
 
+    fn count_unhindered(&mut self) {
+        self.sojourn.record_times(0, core::mem::take(&mut self.unhindered));
+    }
+
     /// Distributions count from here on.
     pub(super) fn end_warmup(&mut self) {
+        self.count_unhindered();
         self.at_warmup = self.total;
         self.sojourn_at_row.0 = self.sojourn_at_row.0.wrapping_sub(self.sojourn.count());
         self.sojourn_at_row.1 = self.sojourn_at_row.1.wrapping_sub(self.sojourn.sum());
@@ -127,15 +139,17 @@ impl LinkState {
     }
 
     pub(super) fn close_row(&mut self, length: Span, row: &mut LinkSeries) {
+        self.count_unhindered();
         let delta = self.total - self.at_row;
-        let sojourn = StepDelay {
+        let sojourn = Summary {
             count: self.sojourn.count().wrapping_sub(self.sojourn_at_row.0),
             sum: self.sojourn.sum().wrapping_sub(self.sojourn_at_row.1),
             max: self.sojourn_max_in_row,
+            ..Summary::NOTHING
         };
         let throughput = mbps(delta.sent_bytes, length);
         let peak = self.backlog_max_in_row.max(self.backlog_max_before_warmup);
-        row.push(throughput, sojourn, peak, delta.drops(), delta.marks);
+        row.push(throughput, &sojourn, peak, delta.drops(), delta.marks);
         self.at_row = self.total;
         self.sojourn_at_row = (self.sojourn.count(), self.sojourn.sum());
         self.sojourn_max_in_row = 0;
@@ -158,7 +172,8 @@ impl LinkState {
         (could > 0.0).then(|| (after.carried - before.carried) as f64 / could)
     }
 
-    pub(super) fn finish(self, name: String, end: Time, window: Span) -> LinkMetrics {
+    pub(super) fn finish(mut self, name: String, end: Time, window: Span) -> LinkMetrics {
+        self.count_unhindered();
         LinkMetrics {
             name,
             whole: self.total,

@@ -1,5 +1,5 @@
 use sojourn_core::{
-    AckBody, DropReason, Ecn, FlowId, HostId, SackBlock, SegmentBody, Span, TcpEcn,
+    AckBody, AckKind, DropReason, Ecn, FlowId, HostId, SackBlock, SegmentBody, Span, TcpEcn,
 };
 
 use super::*;
@@ -50,6 +50,7 @@ fn ack(at: u64, ack: u32, sack: &[(u32, u32)]) -> Packet {
         dsack: false,
         ecn: TcpEcn::NONE,
         ce_bytes: None,
+        kind: AckKind::Ack,
     };
     let options = if sack.is_empty() { 0 } else { 4 + 8 * sack.len() as u32 };
     packet(0, Direction::Reverse, at, 52 + options, Body::Ack(body))

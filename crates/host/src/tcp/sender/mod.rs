@@ -446,12 +446,12 @@ impl Sender {
 
         let lost = (self.total_lost - prior_lost) as u32;
         let min_rtt = self.rtt.min();
-        let rate = self.rate.sample(now, outcome.delivered, self.total_lost, min_rtt, &self.board);
+        self.rate.on_ack(now, outcome.delivered);
         let in_flight = self.in_flight();
         if let Some(prr) = &mut self.prr {
             prr.on_ack(outcome.delivered, in_flight, outcome.advanced && lost == 0);
         }
-        self.cca.on_ack(&Ack {
+        let mut told = Ack {
             now,
             delivered: outcome.delivered,
             cumulative: outcome.cumulative,
@@ -460,7 +460,7 @@ impl Sender {
             ece: outcome.ece,
             rtt,
             is_delayed,
-            rate,
+            rate: None,
             prior_in_flight,
             in_flight,
             snd_una: self.board.first(),
@@ -476,10 +476,13 @@ impl Sender {
             app_limited_until: self.rate.app_limited,
             earliest_departure: self.pacer.stamp,
             packets_out: self.packets_out(),
-        });
+        };
+        self.rate.sample(now, self.total_lost, min_rtt, &self.board, &mut told.rate);
+        self.cca.on_ack(&told);
         self.update_pacing_rate();
         self.tell_phase(now, observer);
-        if outcome.advanced {
+        // A transfer is complete when everything sent has arrived.
+        if self.board.is_empty() && outcome.advanced {
             self.check_completion(now, observer);
         }
     }
@@ -671,6 +674,7 @@ impl Sender {
         (for_controller, is_delayed)
     }
 
+    #[inline(never)]
     fn check_completion<O: Observer>(&mut self, now: Time, observer: &mut O) {
         if let SourceState::Until(bytes) = self.source.state(now)
             && self.una_byte >= bytes

@@ -448,6 +448,7 @@ impl Sender {
 
     /// Requests a tail loss probe (RFC 8985 section 7.2) unless repair is under way. Several bursts
     /// and acknowledgements of one moment set the timer once, at their end.
+    #[inline(always)]
     pub(super) fn schedule_probe(&mut self) -> bool {
         let is_quiet = matches!(self.state, RecoveryState::Open | RecoveryState::Cwr);
         self.probe_due =

@@ -107,8 +107,8 @@ impl Sender {
     #[inline(always)]
     fn plan_new(&mut self, now: Time, in_flight: u32, cwnd: u32) -> Result<(), Hold> {
         let mss = u64::from(self.config.mss);
-        let available = self.available(now);
-        if available == 0 {
+        let (written, left) = (self.written(now), self.left_of_send_buffer());
+        if written == 0 || left == 0 {
             return Err(Hold::NothingToSend);
         }
         if in_flight >= cwnd {
@@ -120,6 +120,9 @@ impl Sender {
         if self.board.is_empty() && self.totals.segments_sent > 0 {
             self.restart(now, self.pacer.stamp.min(now));
         }
+        // Whole segments are what counts, and nothing does that is beyond the window.
+        let is_beyond = left > u64::from(cwnd - in_flight) * mss;
+        let available = written.min(if is_beyond { left } else { left.next_multiple_of(mss) });
         let room = self.window_end.saturating_sub(self.nxt_byte);
         if room < mss.min(available) {
             return Err(Hold::Receiver);
@@ -142,33 +145,34 @@ impl Sender {
         Ok(())
     }
 
-    /// Bytes that the application has written, that are unsent, and that the send buffer holds. The
-    /// segment that fills the buffer is a whole one.
+    /// Bytes that the application has written and that are unsent; all there are if it never stops.
     #[inline(always)]
-    fn available(&self, now: Time) -> u64 {
-        let written = match self.source.state(now) {
+    fn written(&self, now: Time) -> u64 {
+        match self.source.state(now) {
             SourceState::Endless => u64::MAX,
             SourceState::Until(bytes) | SourceState::SoFar(bytes) => {
                 bytes.saturating_sub(self.nxt_byte)
             }
-            SourceState::Paused => return 0,
-        };
+            SourceState::Paused => 0,
+        }
+    }
+
+    /// What the send buffer has room for beside what is not acknowledged. The segment that fills it
+    /// is a whole one.
+    #[inline(always)]
+    fn left_of_send_buffer(&self) -> u64 {
         if self.config.send_buffer == 0 {
-            return written;
+            return u64::MAX;
         }
-        let held = self.nxt_byte - self.una_byte;
-        if held >= self.config.send_buffer {
-            return 0;
-        }
-        let mss = u64::from(self.config.mss);
-        written.min((self.config.send_buffer - held).next_multiple_of(mss))
+        self.config.send_buffer.saturating_sub(self.nxt_byte - self.una_byte)
     }
 
     /// A tail loss probe prefers new data, even if the window is full. False if there is none that
     /// the receiver would accept.
     pub(super) fn send_probe_of_new_data(&mut self, now: Time) -> bool {
         let mss = u64::from(self.config.mss);
-        let available = self.available(now).min(mss);
+        let fits = if self.left_of_send_buffer() == 0 { 0 } else { mss };
+        let available = self.written(now).min(fits);
         let room = self.window_end.saturating_sub(self.nxt_byte);
         if available == 0 || room < available {
             return false;
