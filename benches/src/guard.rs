@@ -72,8 +72,8 @@ impl Guarded {
         let mut said = Vec::new();
         if self.is_too_many() {
             said.push("too many".to_owned());
-        } else if self.instructions * 106 < self.ceiling * 100 {
-            said.push(format!("the ceiling can come down to {}", self.instructions * 103 / 100));
+        } else if self.instructions * 103 < self.ceiling * 100 {
+            said.push(format!("the ceiling can come down to {}", self.instructions * 203 / 200));
         }
         if self.instructions > self.goal {
             said.push("the goal is not reached".to_owned());
@@ -132,7 +132,7 @@ mod tests {
         let of = |instructions| Guarded { instructions, ceiling: 1_000, goal: 1_200 };
         assert_eq!((of(1_000).is_too_many(), of(1_000).verdict()), (false, String::new()));
         assert_eq!((of(1_001).is_too_many(), of(1_001).verdict()), (true, "too many".to_owned()));
-        assert_eq!(of(900).verdict(), "the ceiling can come down to 927");
+        assert_eq!(of(900).verdict(), "the ceiling can come down to 913");
         assert_eq!(of(1_300).verdict(), "too many; the goal is not reached");
     }
 }

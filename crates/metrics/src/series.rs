@@ -333,8 +333,11 @@ pub(crate) fn inflight(sample: &FlowSample) -> u32 {
 
 /// Of nanoseconds; of nothing not-a-number.
 fn mean_ms(delays: &Summary) -> f32 {
-    // The same number, with less work.
-    let sum = u64::try_from(delays.sum).map_or(delays.sum as f64, |sum| sum as f64);
+    // The same number, with less work where it fits.
+    let sum = match u64::try_from(delays.sum) {
+        Ok(sum) => sum as f64,
+        Err(_) => delays.sum as f64,
+    };
     (sum / delays.count as f64 / 1e6) as f32
 }
 
