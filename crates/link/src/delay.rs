@@ -3,18 +3,19 @@ use alloc::vec::Vec;
 
 use sojourn_core::Time;
 
-/// Things under way, delivered in the order in which they were sent, and behind them things that
-/// wait to be sent: a first-in-first-out queue and the line after it can be one ring, in which
-/// nothing moves but the border between the two.
+/// Items under way, delivered in the order in which they were sent, and behind them items that wait
+/// to be sent. So a first-in-first-out queue and the line after it are one ring, in which only the
+/// border between the two moves.
 ///
-/// A ring of its own, because every packet passes one: a power of two long, so that a place is
-/// found with one mask, and of plain copies, so that nothing is moved by way of an `Option`.
+/// It is a ring of its own, because every packet passes one. Its length is a power of two, so that
+/// one mask finds a place, and items are plain copies, so that nothing is moved through an
+/// `Option`.
 #[derive(Clone, Debug)]
 pub struct DelayLine<T> {
-    /// With the time of arrival, or since when it waits.
+    /// Each item with its time of arrival or, while it waits, the time since when.
     slots: Vec<(Time, T)>,
-    /// Items ever taken out, ever sent and ever put in; the places are these, modulo the ring's
-    /// length.
+    /// How many items were ever taken out, sent and put in; modulo the ring's length these are
+    /// places.
     taken: usize,
     sent: usize,
     put: usize,
@@ -25,8 +26,8 @@ impl<T: Copy> DelayLine<T> {
         Self { slots: Vec::new(), taken: 0, sent: 0, put: 0 }
     }
 
-    /// Lets `item` arrive at `at`; nothing may wait. On a line nothing overtakes: a time before
-    /// that of the item ahead counts as the same.
+    /// Lets `item` arrive at `at`; nothing may wait. Nothing overtakes on a line: a time before
+    /// that of the item ahead counts as that item's.
     #[inline]
     pub fn push(&mut self, at: Time, item: T) {
         debug_assert!(self.first_waiting().is_none(), "what waits comes first");
@@ -35,7 +36,7 @@ impl<T: Copy> DelayLine<T> {
         self.sent = self.put;
     }
 
-    /// Lets `item` arrive at `at`, before whatever arrives later; nothing may wait.
+    /// Lets `item` arrive at `at`, before items that arrive later; nothing may wait.
     pub fn insert(&mut self, at: Time, item: T) {
         debug_assert!(self.first_waiting().is_none(), "what waits comes first");
         self.wait(at, item);
@@ -43,7 +44,7 @@ impl<T: Copy> DelayLine<T> {
         self.sort_last();
     }
 
-    /// Takes `item` in, to wait from `now` on behind all that wait already.
+    /// Adds `item`, to wait from `now` on behind all that wait already.
     #[inline]
     pub fn wait(&mut self, now: Time, item: T) {
         if self.put - self.taken == self.slots.len() {
@@ -54,7 +55,7 @@ impl<T: Copy> DelayLine<T> {
         self.slots[place] = (now, item);
     }
 
-    /// What waits first, and since when.
+    /// The item that waits first, and since when.
     #[inline]
     pub fn first_waiting(&self) -> Option<&(Time, T)> {
         if self.sent == self.put {
@@ -72,8 +73,8 @@ impl<T: Copy> DelayLine<T> {
         self.slots.get_mut(place)
     }
 
-    /// Sends what waits first, once its time is set to that of its arrival. If that is before the
-    /// item ahead, [`DelayLine::sort_last`] must follow.
+    /// Sends the first waiting item, after its time was set to that of its arrival. If that is
+    /// before the item ahead, [`DelayLine::sort_last`] must follow.
     #[inline]
     pub fn send(&mut self) {
         debug_assert!(self.sent < self.put);
@@ -94,7 +95,7 @@ impl<T: Copy> DelayLine<T> {
         }
     }
 
-    /// Takes the item that entered last out again, before it is sorted.
+    /// Removes the item that entered last, before it is sorted.
     pub fn withdraw(&mut self) -> Option<(Time, T)> {
         let last = *self.back()?;
         self.put -= 1;
@@ -102,7 +103,7 @@ impl<T: Copy> DelayLine<T> {
         Some(last)
     }
 
-    /// When the next item arrives; [`Time::NEVER`] when nothing is under way.
+    /// When the next item arrives; [`Time::NEVER`] if nothing is under way.
     #[inline]
     pub fn next(&self) -> Time {
         self.front().map_or(Time::NEVER, |(at, _)| *at)
@@ -117,7 +118,7 @@ impl<T: Copy> DelayLine<T> {
         self.slots.get(self.taken & (self.slots.len() - 1))
     }
 
-    /// What entered last.
+    /// The item that entered last.
     pub fn back(&self) -> Option<&(Time, T)> {
         if self.put == self.taken {
             return None;
@@ -144,18 +145,18 @@ impl<T: Copy> DelayLine<T> {
         self.slots[place].1
     }
 
-    /// Nothing is under way.
+    /// Whether nothing is under way.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.sent == self.taken
     }
 
-    /// What is under way, the next to arrive first.
+    /// The items under way, the next to arrive first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         (self.taken..self.sent).map(|place| &self.slots[place & (self.slots.len() - 1)].1)
     }
 
-    /// Doubles the ring; `filler` stands in the places that hold nothing.
+    /// Doubles the ring; `filler` fills the places that hold nothing.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, filler: T) {

@@ -1,4 +1,5 @@
-//! What carries packets: transmitters of fixed and changing rate, delay, loss and jitter.
+//! What carries packets: transmitters of fixed and changing rate, delay, loss, jitter, reordering
+//! and policers.
 //!
 //! Every machine here is a plain value that is told the time. A user writes a spec; it becomes a
 //! config, checked and complete, and the config builds the machine that one run changes.
@@ -34,7 +35,7 @@ pub use transmitter::{
 
 use sojourn_core::Param;
 
-/// A name under which a rate, a loss process or a jitter can be asked for.
+/// A name by which users write a rate, a loss process, a jitter, a reordering or a policer.
 #[derive(Clone, Copy, Debug)]
 pub struct Model {
     pub name: &'static str,
@@ -42,7 +43,7 @@ pub struct Model {
     pub params: &'static [Param],
 }
 
-/// Everything a link's rate can be, in the order of the documentation.
+/// Every kind of rate, in the order of the documentation.
 pub fn rates() -> &'static [Model] {
     rate::MODELS
 }

@@ -1,4 +1,4 @@
-//! Values that follow one another: `steps 0% 10s 5% 2s`.
+//! Values that follow one another in time: `steps 0% 10s 5% 2s`.
 
 use alloc::format;
 use alloc::sync::Arc;
@@ -9,7 +9,7 @@ use sojourn_core::{Span, SpecError, Time, Words};
 
 use crate::OnEnd;
 
-/// Values, each for its time; after the last one they begin again, or it stays.
+/// Values, each for its time; after the last one they begin again, or the last one stays.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steps<T> {
     /// Each value, and when it ends, counted from the beginning of the first.
@@ -17,7 +17,7 @@ pub struct Steps<T> {
     on_end: OnEnd,
 }
 
-/// What follows the word in an error.
+/// How an error describes what follows the word.
 const FORM: &str = "steps VALUE TIME VALUE TIME …, and 'end hold' for a last value that stays";
 const MOST: usize = 100_000;
 const LONGEST: Span = Span::from_secs(10_000_000);
@@ -75,7 +75,7 @@ impl<T: Copy + fmt::Display> Steps<T> {
         self.steps[place].0
     }
 
-    /// Every value with the share of the time that it has, while the steps repeat.
+    /// Every value with its share of the time, if the steps repeat.
     pub(crate) fn shares(&self) -> impl Iterator<Item = (T, f64)> {
         let period = self.steps[self.steps.len() - 1].1.as_secs_f64();
         self.lengths().map(move |(value, length)| (value, length.as_secs_f64() / period))

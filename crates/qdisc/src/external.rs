@@ -1,7 +1,7 @@
 //! Disciplines from outside this crate.
 //!
-//! They queue tickets: what a discipline may know of a packet, without the packet. So one that was
-//! written once serves the simulator's packets and real bytes.
+//! They queue tickets: what a discipline may know of a packet, without the packet itself. So a
+//! discipline that is written once serves both simulated packets and real bytes.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -16,12 +16,12 @@ use sojourn_core::{
 
 use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink};
 
-/// A discipline by its parameters: what a crate of its own implements to register one with
-/// [`external`](crate::external).
+/// A discipline, given by its parameters. A crate outside this one implements it to register a
+/// discipline with [`external`](crate::external).
 pub trait Discipline: Params + Send + Sync + 'static {
     type Queue: Qdisc<Ticket> + 'static;
 
-    /// An empty queue. `random` is what it may draw from.
+    /// An empty queue. It draws its random numbers from `random`.
     fn build(&self, random: Stream) -> Self::Queue;
 
     /// The rate that it holds packets back to, if it shapes.
@@ -30,7 +30,7 @@ pub trait Discipline: Params + Send + Sync + 'static {
     }
 }
 
-/// A discipline that is not of this crate.
+/// A discipline of another crate.
 #[derive(Clone, Debug)]
 pub struct External(Arc<dyn AnyDiscipline>);
 
@@ -110,8 +110,8 @@ impl<D: Discipline> AnyDiscipline for D {
     }
 }
 
-/// What stands for a packet in a discipline from outside. Each that was taken in must be given back
-/// once: sent, refused or dropped.
+/// Represents a packet in a discipline from outside. The discipline must give back each ticket that
+/// it took exactly once: sent, refused or dropped.
 #[derive(Clone, Copy, Debug)]
 pub struct Ticket {
     place: u32,
@@ -163,7 +163,7 @@ impl Queued for Ticket {
     }
 }
 
-/// A discipline from outside with the packets that its tickets stand for.
+/// A discipline from outside, with the packets that its tickets represent.
 pub struct Foreign<P> {
     queue: Box<dyn Qdisc<Ticket>>,
     packets: Places<P>,
@@ -201,7 +201,7 @@ impl<P: Queued> Places<P> {
         ticket
     }
 
-    /// The packet of `ticket`, with the mark that the ticket was given.
+    /// The packet of `ticket`, with the mark that the discipline gave the ticket.
     fn take(&mut self, ticket: &Ticket) -> P {
         let packet = self.places[ticket.place as usize].take();
         let mut packet = packet.expect("a discipline gives a packet back once");
@@ -213,7 +213,7 @@ impl<P: Queued> Places<P> {
     }
 }
 
-/// Tells the sink of packets what the discipline tells of tickets.
+/// Reports to the sink of packets what the discipline reports of tickets.
 struct Through<'a, P> {
     packets: &'a mut Places<P>,
     sink: &'a mut dyn Sink<P>,

@@ -1,10 +1,10 @@
-//! Which flow and which hosts a packet belongs to, as numbers that differ from run to run.
+//! Hashes of flows and hosts, which differ from run to run.
 
 use sojourn_core::random::mix;
 use sojourn_core::{FlowKey, Stream};
 
-/// A keyed hash of flows. The key comes from the discipline's stream, as the kernel's does from
-/// the boot; so two disciplines, and two runs, collide in different places.
+/// A keyed hash of flows. The key comes from the discipline's stream, as the kernel's is drawn at
+/// boot; so two disciplines, and two runs, have different collisions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowHash {
     keys: [u64; 2],
@@ -15,7 +15,8 @@ impl FlowHash {
         Self { keys: [random.next_u64(), random.next_u64()] }
     }
 
-    /// Halves of a long product, folded: a multiplication mixes what two random keys made random.
+    /// Folds the halves of a long product: after two random keys are added, one multiplication
+    /// mixes enough.
     #[inline]
     pub(crate) fn flow(self, key: &FlowKey) -> u32 {
         let hosts = u64::from(key.src) << 32 | u64::from(key.dst);

@@ -1,11 +1,10 @@
 //! Queue disciplines as state machines that are told the time and never ask for it.
 //!
-//! A [`Qdisc`] is generic over what it queues, so that the simulator's packets and real bytes go
-//! through the same code. Written and parameterised as `tc` writes them; where the kernel departs
+//! A [`Qdisc`] is generic over what it queues, so that simulated packets and real bytes go through
+//! the same code. Disciplines are written and parameterised as in `tc`; where the kernel departs
 //! from the RFC, the kernel's behaviour is the default.
 //!
-//! One algorithm, one folder. [`AnyQdisc`] is the registry of the built-in ones and holds any
-//! other discipline behind a box.
+//! One algorithm, one folder. [`AnyQdisc`] is one of the built-in disciplines or, boxed, any other.
 
 #![cfg_attr(not(test), no_std)]
 
@@ -44,13 +43,13 @@ use alloc::vec::Vec;
 
 use sojourn_core::{DropReason, Queued, Span, Time};
 
-/// Told of drops and marks that a discipline makes.
+/// Receives the drops and marks that a discipline makes.
 pub trait Sink<P> {
     fn dropped(&mut self, now: Time, packet: P, why: DropReason);
     fn marked(&mut self, now: Time, packet: &P);
 }
 
-/// Marks the packet and tells the sink, if the packet may be marked. True if it was.
+/// If the packet may be marked, marks it, reports that to the sink, and returns true.
 #[inline]
 pub(crate) fn mark_if_capable<P: Queued>(
     now: Time,
@@ -65,9 +64,9 @@ pub(crate) fn mark_if_capable<P: Queued>(
     is_capable
 }
 
-/// What became of an arrival. A refused packet comes back; packets dropped from inside to make
-/// room go to the [`Sink`], even if the arrival itself is one of them. Its tag lies beside the
-/// packet, not in it, so that a packet is copied whole.
+/// What happened to an arrival. A refused packet comes back; packets dropped from inside to make
+/// room go to the [`Sink`], even if the arrival itself is one of them. The tag is stored beside the
+/// packet, not inside it, so that a packet is copied as a whole.
 #[derive(Debug)]
 #[repr(u8)]
 pub enum Enqueue<P> {
@@ -75,7 +74,7 @@ pub enum Enqueue<P> {
     Dropped(P, DropReason),
 }
 
-/// What a discipline gives the transmitter. Tagged as [`Enqueue`] is.
+/// What a discipline gives the transmitter. Its tag is stored as in [`Enqueue`].
 #[derive(Debug)]
 #[repr(u8)]
 pub enum Dequeue<P> {
@@ -89,7 +88,7 @@ pub enum Dequeue<P> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     pub packets: u32,
-    /// As Linux counts: Ethernet headers included.
+    /// With Ethernet headers, as Linux counts.
     pub bytes: u64,
 }
 
@@ -113,7 +112,7 @@ pub trait Qdisc<P: Queued>: Send {
 
     fn backlog(&self) -> Backlog;
 
-    /// When the packet that has waited longest at a head arrived, if the discipline can tell.
+    /// When the oldest of the heads arrived, if the discipline can tell.
     fn oldest(&self) -> Option<Time>;
 
     /// The lines that `tc -s qdisc` would print below the counters that every discipline has.
@@ -123,6 +122,6 @@ pub trait Qdisc<P: Queued>: Send {
     }
 }
 
-/// Length of a full packet on Ethernet, which the kernel takes for quanta and CoDel's guard
+/// Length of a full packet on Ethernet, which the kernel uses for quanta and CoDel's guard
 /// (`psched_mtu`).
 pub(crate) const DEVICE_MTU: u32 = 1514;

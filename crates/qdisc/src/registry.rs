@@ -1,10 +1,11 @@
-//! The built-in disciplines by the names `tc` gives them, a line each, and those from outside.
+//! The built-in disciplines by the names that `tc` gives them, a line each, and those from other
+//! crates.
 
 #[cfg(test)]
 mod tests;
 
-/// Makes the enumerations of configurations and disciplines, and the choice between them, of a line
-/// for each module.
+/// Makes the enumerations of configurations and disciplines, and the choice between them, from one
+/// line for each module.
 macro_rules! built_in {
     (($d:tt) $($variant:ident($module:ident: $($written:ident),+),)+) => {
         /// Every built-in kind, in the order of the documentation.
@@ -64,8 +65,8 @@ macro_rules! built_in {
 
         /// A discipline: a built-in one, called directly, or any other behind a box.
         ///
-        /// Only a FIFO is inlined into the choice between them; it would pay for what the others need
-        /// on the stack.
+        /// Only a FIFO is inlined into the choice; otherwise it would pay for the stack space of
+        /// the others.
         pub enum AnyQdisc<P: Queued> {
             $($variant($module::$variant<P>),)+
             External(Foreign<P>),
@@ -94,8 +95,8 @@ use crate::external::{Discipline, External, Foreign};
 use crate::{Backlog, Dequeue, Enqueue, Qdisc, Reshape, Sink};
 use crate::{cake, codel, dualpi2, fifo, fq, fq_codel, fq_pie, pie, red, tbf};
 
-// In the order of the documentation. Name, description and parameters are those of the module's type
-// that is named.
+// In the order of the documentation. The named type of each module has name, description and
+// parameters.
 built_in! {
     ($)
     Fifo(fifo: Pfifo, Bfifo),
@@ -133,7 +134,7 @@ impl Config {
         Self::parse_of(&kinds(), text)
     }
 
-    /// The same for the kinds that somebody knows.
+    /// The same, for the kinds in `kinds`.
     ///
     /// # Errors
     /// As [`Config::parse`].
@@ -146,7 +147,8 @@ impl Config {
         kinds.parse(text)
     }
 
-    /// Refuses values out of bounds, which code may have set: what is printed must read back.
+    /// Refuses values out of bounds, which code may have set; otherwise the printed text would not
+    /// read back.
     ///
     /// # Errors
     /// Names the parameter, its value and what is allowed.
@@ -163,7 +165,7 @@ impl Config {
     }
 }
 
-/// Says where to find a discipline of `tc` that is no queue here.
+/// For names that `tc` knows and that are no queue here, says where to find them.
 fn refuse_what_links_do(name: &str) -> Result<(), SpecError> {
     let instead = match name {
         "netem" => "loss, delay, jitter and rate are the link's",

@@ -2,11 +2,11 @@
 
 use sojourn_core::{Body, ETHERNET_HEADER, Packet, Queued, TcpEcn};
 
-/// A packet that can be cut into its segments and stripped of its class. A plain copy, as all that
-/// is queued: whoever carries more than fits into one queues a handle to it.
+/// A packet that can be cut into its segments and stripped of its class. It is a plain copy, as
+/// everything that is queued: code whose packets do not fit into one queues a handle.
 pub trait Reshape: Queued + Copy {
-    /// Takes the first segment off a packet that stands for several, with its share of the bytes;
-    /// `None` if it stands for one only.
+    /// Removes the first segment from a packet of several, with its share of the bytes; `None` if
+    /// the packet is one segment.
     fn split_first(&mut self) -> Option<Self>;
 
     /// Sets the differentiated services code point to zero (`wash`).
@@ -14,9 +14,9 @@ pub trait Reshape: Queued + Copy {
 }
 
 impl Reshape for Packet {
-    /// The payload is taken to be spread evenly: each segment but the last takes the rounded-up
-    /// share. `push` stays with the last segment and CWR goes with the first, as segmentation
-    /// offload does it (RFC 3168 section 6.1.2 wants CWR once); a counter of marks is on all.
+    /// The payload is assumed to be spread evenly: each segment but the last takes the rounded-up
+    /// share. `push` stays with the last segment and CWR goes with the first, as in segmentation
+    /// offload (RFC 3168 section 6.1.2 wants CWR once); a counter of marks is on all segments.
     fn split_first(&mut self) -> Option<Self> {
         if self.segments < 2 {
             return None;

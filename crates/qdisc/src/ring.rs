@@ -1,4 +1,5 @@
-//! A first-in-first-out queue that keeps its own count, for disciplines with a queue or two.
+//! A first-in-first-out queue that counts its packets and bytes, for disciplines with one or two
+//! queues.
 
 use alloc::collections::VecDeque;
 
@@ -6,7 +7,7 @@ use sojourn_core::{Queued, Time};
 
 use crate::Backlog;
 
-/// Packets, each with a note made when it arrived: the time, unless more is to be remembered.
+/// Packets, each with a note made when it arrived: by default the time.
 #[derive(Debug)]
 pub(crate) struct Ring<P, N = Time> {
     waiting: VecDeque<(N, P)>,

@@ -14,8 +14,8 @@ pub(crate) const FLOWS: Param =
 
 const NONE: u32 = u32::MAX;
 
-/// Flows that take turns. A flow is in one of two rings or in none: among the new ones, which are
-/// served first, until its first quantum is used up, then among the old ones.
+/// Flows that take turns. A flow is in one of two rings or in none. It begins among the new ones,
+/// which are served first, and moves to the old ones when its first quantum is used up.
 #[derive(Debug)]
 pub(crate) struct Rounds<F> {
     turns: Vec<Turn<F>>,
@@ -29,11 +29,11 @@ struct Turn<F> {
     flow: F,
     /// Bytes that the flow may still send.
     deficit: i32,
-    /// The one behind in its ring; none if it is in no ring.
+    /// The next flow in its ring; meaningless if it is in no ring.
     next: u32,
 }
 
-/// The last one's next is the first, so that sending the first to the back changes no flow.
+/// The last flow's `next` is the first, so sending the first to the back changes no flow.
 #[derive(Clone, Copy, Debug)]
 struct Ring {
     first: u32,
@@ -78,14 +78,14 @@ impl<F> Rounds<F> {
         &mut self.turns[index as usize].flow
     }
 
-    /// The flow and its deficit, which a packet sent is taken from.
+    /// The flow and its deficit, from which the caller takes the bytes of a packet that was sent.
     #[inline]
     pub(crate) fn turn_mut(&mut self, index: u32) -> (&mut F, &mut i32) {
         let Turn { flow, deficit, .. } = &mut self.turns[index as usize];
         (flow, deficit)
     }
 
-    /// The flow has got a packet. If it was in no ring it joins the new ones; true if so.
+    /// The flow got a packet. If it was in no ring it joins the new ones, and this returns true.
     #[inline]
     pub(crate) fn join(&mut self, index: u32) -> bool {
         let turn = &mut self.turns[index as usize];
@@ -97,8 +97,8 @@ impl<F> Rounds<F> {
         true
     }
 
-    /// The flow whose turn it is was found empty. A new one passes through the old ones, so that
-    /// it can't come back as new at once and starve them.
+    /// The flow whose turn it is was found empty. A new flow passes through the old ones, so that
+    /// it can't return as new at once and starve them.
     pub(crate) fn leave(&mut self, index: u32) {
         let is_new = self.new.first == index;
         if is_new {
@@ -117,7 +117,7 @@ impl<F> Rounds<F> {
         self.turns.iter().map(|turn| &turn.flow)
     }
 
-    /// Flows in a ring, of which some may be empty: new ones, then old ones.
+    /// The flows in the rings, new ones first; some may be empty.
     pub(crate) fn active(&self) -> impl Iterator<Item = &F> {
         self.new.iter(&self.turns).chain(self.old.iter(&self.turns))
     }
@@ -172,7 +172,7 @@ mod tests {
 
     const QUANTUM: i32 = 1000;
 
-    /// The same by two plain lists, to compare with.
+    /// The same with two plain lists, for comparison.
     #[derive(Default)]
     struct Oracle {
         new: VecDeque<u32>,

@@ -21,14 +21,14 @@ impl Fifo {
         self.head == NONE
     }
 
-    /// Whether there is more than the head.
+    /// Whether it holds more packets than the head.
     pub(crate) fn holds_several(self) -> bool {
         self.head != NONE && self.head != self.tail
     }
 }
 
-/// Packets are plain copies, so that none is moved by way of an `Option`; what a slot held stays
-/// there until the slot is used again.
+/// Packets are plain copies, so none is moved through an `Option`. What a slot held stays there
+/// until the slot is used again.
 #[derive(Debug)]
 pub(crate) struct Slab<P> {
     slots: Vec<Slot<P>>,
@@ -40,12 +40,12 @@ pub(crate) struct Slab<P> {
 pub(crate) struct Slot<P> {
     pub(crate) packet: P,
     pub(crate) arrived: Time,
-    /// The packet's, kept because working it out takes longer.
+    /// The packet's `truesize`, stored because computing it takes longer.
     pub(crate) truesize: u32,
     next: u32,
 }
 
-/// A slot between the queues and the outside: to be filled, or copied from, at once.
+/// A slot that the caller must fill or copy from at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place(u32);
 
@@ -54,14 +54,14 @@ impl Place {
     pub(crate) const NOWHERE: Self = Self(NONE);
 }
 
-/// The head of a queue, to be looked at and perhaps taken out.
+/// The head of a queue, to be inspected and perhaps taken out.
 pub(crate) struct Head<'a, P> {
     pub(crate) slot: &'a mut Slot<P>,
     free: &'a mut u32,
 }
 
 impl<P> Head<'_, P> {
-    /// Takes it out, to be copied by [`Slab::taken`] before anything else is done.
+    /// Takes it out; it must be copied by [`Slab::taken`] before anything else is done.
     #[inline]
     pub(crate) fn take(self, fifo: &mut Fifo) -> Place {
         let index = core::mem::replace(&mut fifo.head, self.slot.next);
@@ -81,7 +81,7 @@ impl<P: Queued + Copy> Slab<P> {
         self.fill(place, arrived, packet);
     }
 
-    /// Makes room at the end of a queue, to be filled before anything else is done.
+    /// Makes room at the end of a queue, which must be filled before anything else is done.
     #[inline]
     pub(crate) fn append(&mut self, fifo: &mut Fifo) -> Place {
         let mut index = self.free;
@@ -89,7 +89,7 @@ impl<P: Queued + Copy> Slab<P> {
             Some(slot) => self.free = slot.next,
             None => index = self.slots.len() as u32,
         }
-        // No slot has the number NONE, which an empty queue's tail may have.
+        // No slot has the number NONE, which is the tail of an empty queue.
         match self.slots.get_mut(fifo.tail as usize) {
             Some(tail) if fifo.head != NONE => tail.next = index,
             _ => fifo.head = index,
@@ -122,7 +122,7 @@ impl<P: Queued + Copy> Slab<P> {
         self.taken(place).copied()
     }
 
-    /// What a place held that was taken just now; nothing was [`Place::NOWHERE`].
+    /// The content of a place that was just taken; `None` for [`Place::NOWHERE`].
     #[inline]
     pub(crate) fn taken(&self, place: Place) -> Option<&Slot<P>> {
         self.slots.get(place.0 as usize)

@@ -119,7 +119,7 @@ impl Reshape for TestPacket {
     }
 }
 
-/// Keeps what it is told.
+/// Records what it is told.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     pub(crate) dropped: Vec<(Time, TestPacket, DropReason)>,
@@ -188,7 +188,7 @@ impl Bench {
     }
 
     /// A link of `rate` drains the queue for `span`, while `arrivals` offers packets before each
-    /// departure; gives what left.
+    /// departure; returns what left.
     pub(crate) fn drain(
         &mut self,
         rate: Rate,
@@ -222,7 +222,7 @@ impl Bench {
     }
 }
 
-/// What `text` is shown as, after checking that the shown text means the same.
+/// How `text` is printed, after checking that the printed text means the same.
 pub(crate) fn text_reads_back(text: &str) -> String {
     let config = Config::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let shown = config.to_string();
@@ -557,12 +557,12 @@ const WORDS: &[&str] = &[
     "1023us",
 ];
 
-/// Flows that share none of 1024 queues, with the seed of the bench.
+/// Flows of which no two share one of 1024 queues, with the seed of the bench.
 pub(crate) fn flows_apart(count: usize) -> Vec<u64> {
     flows_apart_by(count, |hash| bucket(hash, 1024))
 }
 
-/// The same where a hash finds its queue otherwise.
+/// The same with another way from a hash to its queue.
 pub(crate) fn flows_apart_by(count: usize, queue: impl Fn(u32) -> u32) -> Vec<u64> {
     let hash = FlowHash::new(&mut stream(1));
     let mut taken = Vec::new();

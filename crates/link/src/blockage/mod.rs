@@ -1,10 +1,10 @@
-//! A synthetic 60 GHz link: the capacity of an 802.11ad connection whose line of sight is blocked
-//! now and then by somebody walking through it.
+//! A synthetic 60 GHz link: the capacity of an 802.11ad connection whose line of sight people now
+//! and then block.
 //!
-//! The transmitter settles on one modulation and coding scheme, and the capacity stays at its
-//! level, or somewhat below with the signal's quality, for a few seconds. A blockage takes it down
-//! to a low scheme for some steps, and up again by way of the schemes between. The parameters were
-//! fitted to statistics of four measured traces (see `presets`); no measured value is contained.
+//! The transmitter settles on one modulation and coding scheme. The capacity stays at the scheme's
+//! level, or somewhat below by the signal's quality, for a few seconds. A blockage takes it down to
+//! a low scheme for some steps, and up again over the schemes between. The parameters were fitted
+//! to statistics of four measured traces (see `presets`); no measured value is contained.
 
 mod presets;
 
@@ -27,13 +27,13 @@ pub const LEVELS_KBPS: [u64; 9] =
 /// What happens between the two ends of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
-    /// Both ends at rest, nobody in between.
+    /// Both ends at rest, and nobody blocks the line of sight.
     Static,
-    /// Somebody crosses every 15 s, for 0.6 to 2.1 s.
+    /// Somebody crosses the line of sight every 15 s, for 0.6 to 2.1 s.
     ShortBlockages,
-    /// Somebody stands in between every 21 s, for about 6 s.
+    /// Somebody stands in the line of sight every 21 s, for about 6 s.
     LongBlockages,
-    /// One end is carried about, so that blockages are frequent, short and irregular.
+    /// One end is carried around, so that blockages are frequent, short and irregular.
     MobilityAndBlockages,
 }
 
@@ -90,7 +90,7 @@ impl Blockage {
         Ok(Self { duration, ..self })
     }
 
-    /// Leaves the lowest scheme's capacity where there would be none.
+    /// Uses the lowest scheme's capacity in steps that would have none.
     pub const fn without_outages(self) -> Self {
         Self { outages: false, ..self }
     }
@@ -131,7 +131,7 @@ impl fmt::Display for Blockage {
     }
 }
 
-/// A trace in the making.
+/// A trace that is being drawn.
 struct Capacity {
     shape: &'static Shape,
     rates: Vec<Rate>,
@@ -155,7 +155,7 @@ impl Capacity {
             self.block(blocked, random, outages);
             let period =
                 random.uniform(blocked.period - blocked.spread, blocked.period + blocked.spread);
-            // One step of sight at least separates two blockages.
+            // At least one step of clear sight separates two blockages.
             onset = (onset + self.steps_in(period)).max(self.rates.len() + 1);
             if random.chance(blocked.recovery_chance) {
                 let steps = between(blocked.recovery, random).min(onset - self.rates.len());
@@ -176,7 +176,7 @@ impl Capacity {
         }
     }
 
-    /// One step, or down a ramp, along one or several plateaus, and up a ramp.
+    /// A single step; or down a ramp, along one or several plateaus, and up a ramp.
     fn block(&mut self, blocked: &Blocked, random: &mut Stream, outages: bool) {
         if random.chance(blocked.graze_chance) {
             let view = View { weight: 1, level_mbps: RECOVERED.as_mbps(), quality: Some(GRAZED) };
@@ -233,10 +233,10 @@ impl Capacity {
     }
 }
 
-/// What a link recovers to first, before it tries a faster scheme.
+/// The rate to which a link returns at first, before it tries a faster scheme.
 const RECOVERED: Rate = Rate::from_bps(2_310_000_000);
 
-/// How far a person who only grazes the line of sight takes it down.
+/// How far the capacity falls if a person only grazes the line of sight.
 const GRAZED: Quality = Quality { best: 0.005, worst: 0.03, skew: 1.0 };
 
 /// The `step`-th of `steps` between a blockage's rate and clear sight, over the levels between.
@@ -266,7 +266,7 @@ impl View {
     }
 }
 
-/// A share of one, not above x with probability x to `power`.
+/// A random share of one, which is at most x with probability x to `power`.
 fn late(power: f64, random: &mut Stream) -> f64 {
     libm::pow(random.unit(), 1.0 / power)
 }

@@ -2,7 +2,7 @@
 //!
 //! Four traces of about two minutes each, published with a study of TCP over 60 GHz links (2020),
 //! were reduced to statistics: shares of time at each scheme, quantiles of the values between
-//! schemes, lengths of what stays equal, onsets and lengths of blockages.
+//! schemes, lengths of constant stretches, onsets and lengths of blockages.
 
 use sojourn_core::Span;
 
@@ -11,9 +11,9 @@ use super::Preset;
 /// How capacity behaves under a preset. Lengths are in steps.
 pub(super) struct Shape {
     pub(super) step: Span,
-    /// How long the capacity stays equal while sight is clear.
+    /// How long the capacity stays the same in clear sight.
     pub(super) dwell: (u32, u32),
-    /// What it is then.
+    /// The capacities of clear sight.
     pub(super) views: &'static [View],
     pub(super) blocked: Option<Blocked>,
 }
@@ -22,12 +22,12 @@ pub(super) struct Shape {
 pub(super) struct View {
     pub(super) weight: u32,
     pub(super) level_mbps: f64,
-    /// `None` when the level is met exactly.
+    /// `None` if the capacity is exactly the level.
     pub(super) quality: Option<Quality>,
 }
 
-/// How far the signal's quality leaves the capacity below its level: from `best` to `worst` as a
-/// share of the level, and the more often near `best` the greater `skew` is.
+/// How far the signal's quality keeps the capacity below its level: a share of the level between
+/// `best` and `worst`, more often near `best` the greater `skew` is.
 pub(super) struct Quality {
     pub(super) best: f64,
     pub(super) worst: f64,
@@ -37,22 +37,22 @@ pub(super) struct Quality {
 pub(super) struct Blocked {
     /// When the first one begins, in seconds.
     pub(super) lead: (f64, f64),
-    /// From onset to onset, `spread` more or less, in seconds.
+    /// From onset to onset, in seconds, plus or minus `spread`.
     pub(super) period: f64,
     pub(super) spread: f64,
-    /// That sight is only grazed: a single step a little below 2310 Mbit/s.
+    /// The chance that sight is only grazed: a single step a little below 2310 Mbit/s.
     pub(super) graze_chance: f64,
     /// Ramps included.
     pub(super) length: (u32, u32),
     pub(super) ramp_down: (u32, u32),
     pub(super) ramp_up: (u32, u32),
     pub(super) plateaus: &'static [Plateau],
-    /// Where what is below [`DEEP_MBPS`] lies in a blockage: not after the share x of it with
-    /// probability x to this power. `None` is anywhere.
+    /// Where capacities below [`DEEP_MBPS`] lie in a blockage: within the first share x of it with
+    /// probability x to this power. With `None` they lie anywhere.
     pub(super) deep_late: Option<f64>,
-    /// That one step of it has no capacity at all.
+    /// The chance that one step of it has no capacity at all.
     pub(super) outage_chance: f64,
-    /// That the link stays at 2310 Mbit/s for a while afterwards, and for how long.
+    /// The chance that the link stays at 2310 Mbit/s for a while afterwards, and for how long.
     pub(super) recovery_chance: f64,
     pub(super) recovery: (u32, u32),
 }
@@ -62,8 +62,8 @@ pub(super) struct Plateau {
     pub(super) steps: (u32, u32),
 }
 
-/// In the recording of long blockages seven steps were below this; the others below 1500 Mbit/s
-/// were anywhere.
+/// In the recording of long blockages seven steps were below this; the others below 1500 Mbit/s lay
+/// anywhere.
 pub(super) const DEEP_MBPS: f64 = 800.0;
 
 impl Preset {

@@ -1,8 +1,8 @@
 //! A synthetic cellular link: delivery opportunities that come as a Poisson process whose rate
 //! wanders as Brownian motion, with outages that hold it for a while.
 //!
-//! The model that Sprout (Winstein, Sivaraman and Balakrishnan, NSDI 2013, section 3.1) has of the
-//! links which Saturator measured, used here to make links instead of predicting them.
+//! Sprout (Winstein, Sivaraman and Balakrishnan, NSDI 2013, section 3.1) uses this model to predict
+//! cellular links; here it generates them.
 
 #[cfg(test)]
 mod tests;
@@ -21,7 +21,7 @@ pub struct Brownian {
     max: Rate,
     /// How far the rate wanders in a second, as a standard deviation.
     sigma: Rate,
-    /// How long an outage lasts on average; zero where there are none.
+    /// How long an outage lasts on average; zero if there are none.
     outage: Span,
     duration: Span,
 }
@@ -120,7 +120,7 @@ impl Brownian {
     fn checked(self) -> Result<Self, SpecError> {
         let Self { max, duration, .. } = self;
         let most = max.as_bps() as f64 / BITS * duration.as_secs_f64();
-        // Twice the mean, which chance never reaches when there are so many.
+        // Twice the mean, which chance never reaches with that many.
         if most > MAX_STEPS as f64 / 2.0 {
             return Err(SpecError::new(format!(
                 "brownian: {duration} at {max} are too many opportunities of {OPPORTUNITY_BYTES} bytes"
@@ -130,7 +130,7 @@ impl Brownian {
         Ok(self)
     }
 
-    /// Draws a trace. Its last opportunity stands at its end, because it gives the period.
+    /// Draws a trace. Its last opportunity is at its end, because it sets the period.
     pub fn generate(&self, random: &mut Stream) -> Schedule {
         let tick = TICK_MS as f64 / 1000.0;
         let max = self.max.as_bps() as f64 / BITS;
@@ -141,7 +141,7 @@ impl Brownian {
         };
         let period = self.duration.as_nanos().div_ceil(1_000_000);
         let mut millis = Vec::new();
-        // A rate that only wanders is as likely in one place as in another, so it begins anywhere.
+        // A rate that only wanders is equally likely everywhere, so it begins anywhere.
         let mut rate = random.uniform(0.0, max);
         let mut start = 0;
         while start < period {
@@ -151,7 +151,7 @@ impl Brownian {
                 true => 0.0,
                 false => {
                     let next = rate + random.normal(0.0, step);
-                    // It comes back from the edges, but stops at zero if there are outages.
+                    // The edges reflect it, but it stops at zero if there are outages.
                     let above = if stays > 0.0 && rate > 0.0 { next.max(0.0) } else { next.abs() };
                     fold(above, max)
                 }
@@ -167,12 +167,13 @@ impl Brownian {
 
 const MIN_DURATION: Span = Span::from_millis(1);
 
-/// Higher rates are no cellular links, and their opportunities would fill the memory.
+/// Higher rates are not cellular, and their opportunities would fill the memory.
 const MAX_RATE: Rate = Rate::from_bps(10_000_000_000);
 
 const BITS: f64 = OPPORTUNITY_BYTES as f64 * 8.0;
 
-/// Poisson arrivals of `rate` a second between two milliseconds, each at the end of its own.
+/// Poisson arrivals of `rate` a second between two milliseconds, each at the end of its
+/// millisecond.
 fn arrivals(rate: f64, start: u64, end: u64, random: &mut Stream, millis: &mut Vec<u32>) {
     if rate <= 0.0 {
         return;
@@ -184,7 +185,7 @@ fn arrivals(rate: f64, start: u64, end: u64, random: &mut Stream, millis: &mut V
     }
 }
 
-/// A value above `max`, mirrored to as far below it.
+/// A value above `max` is mirrored to as far below it.
 fn fold(rate: f64, max: f64) -> f64 {
     match rate > max {
         true => (2.0 * max - rate).max(0.0),

@@ -1,7 +1,7 @@
 //! Delay variation that does not reorder: RFC 8868, "approximately random subject to
 //! no-reordering bounded PDV".
 //!
-//! Each packet draws its own added delay. One that would arrive before the packet ahead of it
+//! Each packet draws its own added delay. A packet that would arrive before the one ahead of it
 //! arrives together with that one.
 
 #[cfg(test)]
@@ -24,14 +24,14 @@ pub enum JitterConfig {
     Normal { std: Span },
     /// Between 0 and `max`.
     Uniform { max: Span },
-    /// What is added changes at stated times.
+    /// The added delay changes at stated times.
     Steps(Steps<Span>),
 }
 
 /// RFC 8868: where the Gaussian is cut, in standard deviations.
 const N_STD: f64 = 3.0;
 
-/// Longer than any network's, and sums of it cannot wrap.
+/// Longer than any network's, and small enough that sums do not overflow.
 const MAX_JITTER: Span = Span::from_secs(3600);
 
 /// The names by which [`JitterConfig::parse`] knows them.
@@ -118,7 +118,7 @@ impl fmt::Display for JitterConfig {
     }
 }
 
-/// A jitter under way.
+/// The state of a jitter.
 #[derive(Clone, Debug)]
 pub struct Jitter {
     config: JitterConfig,
@@ -126,7 +126,7 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// When a packet that would arrive at `due` arrives; never before the one asked for last.
+    /// When a packet that is due at `due` arrives; never before the one asked for last.
     #[inline]
     pub fn delay(&mut self, due: Time, random: &mut Stream) -> Time {
         let added = match &self.config {

@@ -1,8 +1,8 @@
 //! Loss on the medium, decided packet by packet.
 //!
-//! The processes of Linux's `netem`, described by their documented behaviour: independent loss,
-//! loss with its correlated random numbers, the four-state chain (`state`) and Gilbert–Elliott
-//! (`gemodel`). And the loss of every n-th packet, which makes tests exact.
+//! The processes of Linux's `netem`, by their documented behaviour: independent loss, loss with
+//! correlated random numbers, the four-state chain (`state`) and Gilbert–Elliott (`gemodel`). And
+//! the loss of every n-th packet, which makes tests exact.
 
 #[cfg(test)]
 mod tests;
@@ -35,8 +35,8 @@ impl Percent {
         Self(100.0 - self.0)
     }
 
-    /// Reads parameter `name`. `tc` reads a number without `%` as percent and others as a share,
-    /// so it is refused rather than guessed at.
+    /// Reads parameter `name`. `tc` reads a number without `%` as percent and others read it as a
+    /// share, so it is refused.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, SpecError> {
         let number = text.strip_suffix('%').unwrap_or(text).parse().ok();
         match number.and_then(Self::new) {
@@ -51,7 +51,7 @@ impl Percent {
     }
 }
 
-/// What a sum of two shares may be off by.
+/// The rounding error that a sum of two shares may have.
 const ROUNDING: f64 = 1e-9;
 
 const ALLOWED: &str = "a number from 0% to 100%";
@@ -88,7 +88,7 @@ pub enum LossConfig {
 /// The four-state model in `netem`'s letters: state 1 delivers within a gap, 2 delivers within a
 /// burst, 3 loses within a burst, 4 loses a single packet within a gap and returns to 1.
 ///
-/// What leaves one state adds up to at most 100 %.
+/// The probabilities of leaving one state add up to at most 100 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FourState {
     /// From the gap to a loss in a burst.
@@ -279,7 +279,7 @@ impl LossConfig {
         }
     }
 
-    /// The share of packets lost in the long run, where a closed form exists.
+    /// The share of packets lost in the long run, if there is a closed form.
     pub fn stationary(&self) -> Option<f64> {
         match self {
             Self::None => Some(0.0),
@@ -317,15 +317,15 @@ impl FourState {
         Ok(model)
     }
 
-    /// From the flows between the states, which balance: 1 and 3 by way of p13 and p31, 2 and 3 by
-    /// way of p23 and p32, 1 and 4 by way of p14 and a certain return.
+    /// From the balance of transitions between the states: 1 and 3 through p13 and p31, 2 and 3
+    /// through p23 and p32, 1 and 4 through p14 and the certain return.
     fn stationary(&self) -> f64 {
         let Self { p13, p31, p32, p23, p14 } = *self;
         let [p13, p31, p32, p23, p14] = [p13, p31, p32, p23, p14].map(Percent::share);
         if p13 == 0.0 {
             return p14 / (1.0 + p14);
         }
-        // A chain ends in states that it cannot leave.
+        // A chain ends in states that it can't leave.
         if p32 > 0.0 && p23 == 0.0 {
             return 0.0;
         }
@@ -354,7 +354,7 @@ impl Gemodel {
     }
 
     fn stationary(&self) -> f64 {
-        // A chain that never moves stays in the good state, in which it begins.
+        // A chain that never moves stays in the good state, where it begins.
         let (p, r) = (self.p.share(), self.r.share());
         let bad = if p == 0.0 { 0.0 } else { p / (p + r) };
         bad * self.loss_bad.share() + (1.0 - bad) * self.loss_good.share()
@@ -379,7 +379,7 @@ impl fmt::Display for LossConfig {
     }
 }
 
-/// A loss process under way.
+/// The state of a loss process.
 #[derive(Clone, Debug)]
 pub enum Loss {
     None,
@@ -439,7 +439,7 @@ impl Loss {
     /// Whether a packet that crosses at `now` is lost.
     #[inline(always)]
     pub fn loses(&mut self, now: Time, random: &mut Stream) -> bool {
-        // Most links lose nothing: that costs a comparison and no call.
+        // Most links lose nothing; for them this is one comparison and no call.
         !matches!(self, Self::None) && self.draw(now, random)
     }
 

@@ -1,4 +1,4 @@
-//! A policer, as `tc`'s `police`: what exceeds a token bucket is dropped before the queue.
+//! A policer, as `tc`'s `police`: it drops packets beyond a token bucket, before the queue.
 
 use alloc::format;
 use core::fmt;
@@ -105,7 +105,8 @@ impl fmt::Display for PolicerConfig {
     }
 }
 
-/// A byte in bits times nanoseconds a second: then what a rate brings in a time is a product.
+/// A byte in bits times nanoseconds per second. In this unit, what a rate brings in a time is a
+/// product.
 const BIT_NANOS_A_BYTE: u128 = 8 * Span::from_secs(1).as_nanos() as u128;
 
 /// A bucket that is full at first.
@@ -119,7 +120,7 @@ pub struct Policer {
 }
 
 impl Policer {
-    /// Whether a packet of `bytes` on the wire may pass at `now`; then its tokens are gone.
+    /// Whether a packet of `bytes` on the wire may pass at `now`; if so, its tokens are taken.
     pub fn passes(&mut self, now: Time, bytes: u32) -> bool {
         let elapsed = u128::from(now.since(self.at).as_nanos());
         self.tokens = self.full.min(self.tokens + self.rate * elapsed);

@@ -25,7 +25,7 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// What a user wrote. A trace is only named: [`RateSpec::complete`] wants its text.
+/// A rate as the user wrote it. If it names a trace, [`RateSpec::complete`] needs the trace's text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RateSpec {
     Unlimited,
@@ -39,7 +39,7 @@ pub enum RateSpec {
     Brownian { process: Brownian },
 }
 
-/// What a link makes of capacity that changes in steps.
+/// How a link serves capacity that changes in steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Serving {
     pub on_end: OnEnd,
@@ -51,19 +51,19 @@ pub struct Serving {
 /// How the capacity is imposed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shaper {
-    /// By the link itself, which takes that long for a packet.
+    /// The link itself serialises packets at that capacity.
     #[default]
     None,
-    /// By a class of Linux's `htb` in front of a fast wire, whose rate a script changes.
+    /// A class of Linux's `htb` in front of a fast wire; a script changes the class's rate.
     Htb,
 }
 
-/// How the file of a trace is to be read.
+/// How to read the file of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// `None`: what it looks like.
+    /// With `None` the format is detected.
     pub format: Option<Format>,
-    /// What to take as the rate, in a format where that has a name.
+    /// The name of the rate, in a format where rates have names.
     pub column: Option<String>,
 }
 
@@ -298,7 +298,7 @@ impl RateSpec {
             "blockage" => parse_blockage(&mut words),
             "brownian" => Ok(Self::Brownian { process: Brownian::parse(&mut words)? }),
             _ if name.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) => {
-                // The unit may stand apart: '10 Mbps'.
+                // The unit may be a word of its own: '10 Mbps'.
                 let (rate, mut words) = match positive_rate(name) {
                     Ok(rate) => (rate, words),
                     Err(error) => {
@@ -323,10 +323,10 @@ impl RateSpec {
         }
     }
 
-    /// Checks and completes it; `text` is what the file of [`RateSpec::path`] holds.
+    /// Checks and completes it; `text` is the content of the file of [`RateSpec::path`].
     ///
     /// # Errors
-    /// The text is missing, or is no trace of this kind; names its line. Who read the file names it.
+    /// The text is missing, or is no trace of this kind; names its line. The caller names the file.
     pub fn complete(&self, text: Option<&str>) -> Result<RateConfig, SpecError> {
         let content = || text.ok_or_else(|| SpecError::new("the trace has not been read"));
         Ok(match self {
@@ -396,7 +396,7 @@ fn parse_fixed(rate: Rate, words: &mut Words<'_>) -> Result<RateSpec, SpecError>
         }
     }
     let framing = framing.of_link()?;
-    // 'unlimited' after 'fixed' is no rate that could be serialised at.
+    // 'unlimited' after 'fixed' is no rate at which packets could be serialised.
     if rate.is_unlimited() {
         return Ok(RateSpec::Unlimited);
     }
@@ -793,8 +793,8 @@ impl RateConfig {
         }
     }
 
-    /// The text that stands for it in a run's identity. What a file says is in it whole, for a path
-    /// is no name for what was read.
+    /// The text that represents it in a run's identity. It contains the whole content of a file,
+    /// because a path does not identify what was read.
     pub fn canonical(&self) -> String {
         match self {
             Self::Unlimited => "unlimited".to_owned(),
@@ -819,8 +819,8 @@ impl RateConfig {
         }
     }
 
-    /// No packet is serialised faster than this. Unlimited for token buckets and for
-    /// opportunities, whose bytes leave at once.
+    /// No packet is serialised faster than this. Unlimited for token buckets and for opportunities,
+    /// whose bytes leave at once.
     pub fn peak(&self) -> Rate {
         match self {
             Self::Unlimited | Self::Htb { .. } | Self::Mahimahi { .. } | Self::Brownian { .. } => {
@@ -837,8 +837,8 @@ impl RateConfig {
         }
     }
 
-    /// The mean rate, for the size of buffers in bandwidth-delay products; none while a synthetic
-    /// link is not drawn.
+    /// The mean rate, for the size of buffers in bandwidth-delay products; `None` for a synthetic
+    /// link that has not been drawn.
     pub fn mean(&self) -> Option<Rate> {
         match self {
             Self::Unlimited => Some(Rate::UNLIMITED),

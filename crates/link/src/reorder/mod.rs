@@ -1,5 +1,5 @@
-//! Reordering as `netem` has it: some packets do not wait for the propagation delay, and so
-//! overtake those that do.
+//! Reordering as in `netem`: some packets do not wait for the propagation delay, and so overtake
+//! those that do.
 
 use alloc::format;
 use core::fmt;
@@ -14,8 +14,8 @@ use crate::loss::Percent;
 pub enum ReorderConfig {
     #[default]
     None,
-    /// Of every `gap` packets the last may be sent at once, with chance `p`; each random number
-    /// carries the share `rho` of the one before.
+    /// The last of every `gap` packets may arrive at once, with probability `p`; each random number
+    /// includes the share `rho` of the one before.
     Random { p: Percent, rho: Percent, gap: u32 },
 }
 
@@ -89,7 +89,7 @@ impl fmt::Display for ReorderConfig {
     }
 }
 
-/// A reordering under way.
+/// The state of a reordering.
 #[derive(Clone, Debug)]
 pub struct Reorder {
     p: f64,
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn the_share_is_that_of_the_candidates() {
         assert!((share("25%") - 0.25).abs() < 0.005);
-        // Of five packets the last one always; with half a chance six on average.
+        // Always the last of five packets; with half a chance every tenth packet on average.
         assert!((share("100% gap 5") - 0.2).abs() < 1e-4);
         assert!((share("50% gap 5") - 1.0 / 6.0).abs() < 0.002);
     }

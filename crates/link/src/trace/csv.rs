@@ -1,5 +1,5 @@
-//! Columns under a head, found by their names: what G-NetTrack (the Irish 5G measurements) and the
-//! Lumos5G data set write, and tables with a unit in their heads.
+//! Tables with a head, whose columns are found by name: G-NetTrack's (the Irish 5G measurements),
+//! those of the Lumos5G data set, and tables with units in their heads.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -13,7 +13,7 @@ use super::samples::{MAX_TIME_S, Samples};
 use super::text::{BYTE_ORDER_MARK, Decimal, excerpt, number, place};
 use super::{MAX_RATE, MAX_STEP, MAX_STEPS, Step, Trace, too_many};
 
-/// Columns of rates, the best first, and how many bit/s one of their units is.
+/// Names of columns of rates, the preferred one first, and how many bit/s their unit is.
 const RATES: &[(&str, f64)] = &[
     ("rate_mbps", 1e6),
     ("rate_kbps", 1e3),
@@ -29,11 +29,11 @@ const RATES: &[(&str, f64)] = &[
     ("ul_bitrate", 1e3),
 ];
 
-/// Columns of how long a rate lasts, and how many nanoseconds one of their units is.
+/// Names of columns of durations, and how many nanoseconds their unit is.
 const INTERVALS: &[(&str, f64)] =
     &[("interval_s", 1e9), ("duration_s", 1e9), ("interval_ms", 1e6), ("duration_ms", 1e6)];
 
-/// Columns of when a rate was measured.
+/// Names of columns of times of measurement.
 const TIMES: &[(&str, f64)] = &[
     ("time_s", 1e9),
     ("t_s", 1e9),
@@ -45,10 +45,10 @@ const TIMES: &[(&str, f64)] = &[
     ("seq_num", 1e9),
 ];
 
-/// Lumos5G: times begin again when this changes.
+/// Lumos5G: when this changes, times begin again.
 const RUN: &str = "run_num";
 
-/// Whether a line names columns that are known.
+/// Whether a line names known columns.
 pub(super) fn is_head(line: &str) -> bool {
     let names: Vec<_> = cells(line, cut_of(line)).collect();
     names.len() > 1
@@ -58,7 +58,7 @@ pub(super) fn is_head(line: &str) -> bool {
             .any(|(name, _)| names.iter().any(|cell| cell.eq_ignore_ascii_case(name)))
 }
 
-/// Reads rows under a head. `column` names the rate if not the best known one is meant.
+/// Reads rows under a head. `column` names the rate if it is not the preferred one.
 pub(super) fn parse(text: &str, column: Option<&str>) -> Result<Trace, SpecError> {
     let mut rows = rows(text);
     let (line, head) = rows.next().ok_or_else(no_lines)?;
@@ -122,7 +122,7 @@ fn no_lines() -> SpecError {
     SpecError::new("the trace has no lines").allow(["a head such as Timestamp,DL_bitrate and rows"])
 }
 
-/// Numbered lines with something on them; what stands after a `#` is no comment but a cell.
+/// Numbered lines that are not blank. A `#` inside a line begins no comment here.
 fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.trim_start_matches(BYTE_ORDER_MARK)
         .lines()
@@ -131,12 +131,12 @@ fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// What cuts the cells of a table with this head.
+/// The separator of a table with this head.
 fn cut_of(head: &str) -> char {
     [',', ';', '\t'].into_iter().find(|cut| head.contains(*cut)).unwrap_or(' ')
 }
 
-/// The cells of a row. One in double quotes may hold what cuts them.
+/// The cells of a row. A cell in double quotes may contain the separator.
 fn cells(row: &str, cut: char) -> impl Iterator<Item = &str> {
     let mut rest = Some(row);
     core::iter::from_fn(move || {
@@ -165,7 +165,7 @@ enum When {
     Time(Column),
 }
 
-/// Where it is, its name, and the scale of its numbers.
+/// A column's position, its name, and the scale of its numbers.
 struct Column {
     index: usize,
     name: String,
@@ -235,7 +235,7 @@ impl Column {
     }
 }
 
-/// Bits per second in one of the unit of a column.
+/// How many bits per second the unit of a column is.
 fn scale_of(name: &str) -> f64 {
     let known = RATES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
     let lower = name.to_ascii_lowercase();
@@ -248,8 +248,8 @@ fn scale_of(name: &str) -> f64 {
     }
 }
 
-/// Nanoseconds from 1970 to a date and a time of day, with anything between their six or seven
-/// numbers: `2019.12.16_13.40.04`, `2019-12-16T13:40:04.250Z`.
+/// Nanoseconds from 1970 to a date and a time of day, whose six or seven numbers may have anything
+/// between them: `2019.12.16_13.40.04`, `2019-12-16T13:40:04.250Z`.
 fn stamp(text: &str) -> Option<u64> {
     let groups: Vec<&str> =
         text.split(|c: char| !c.is_ascii_digit()).filter(|group| !group.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! The formats that traces come in, and which one a text is in.
+//! The formats of traces, and how to detect them.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -9,7 +9,7 @@ use sojourn_core::SpecError;
 use super::text::{excerpt, fields, lines};
 use super::{Trace, csv, gym, samples};
 
-/// What a text holds.
+/// The format of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Lines of a rate in Mbit/s and how many seconds it lasts.
@@ -24,7 +24,7 @@ pub enum Format {
     Mahimahi,
 }
 
-/// Lines that are looked at to tell samples from steps.
+/// How many lines are inspected to distinguish samples from steps.
 const LOOKED_AT: usize = 100;
 
 impl Format {
@@ -51,11 +51,11 @@ impl Format {
         })
     }
 
-    /// The format that the first lines of a text look like.
+    /// The format of a text, judging by its first lines.
     ///
-    /// Two numbers cut by a comma are a step. Cut by blanks they are a step too, unless the first
-    /// of them are 0 and then something above, as times are, or there is one line, which as a step
-    /// would have no capacity.
+    /// Two numbers separated by a comma are a step. Separated by blanks they are a step too, unless
+    /// the first numbers are 0 and then something above, as times are, or there is a single line,
+    /// which as a step would have no capacity.
     pub fn detect(text: &str) -> Self {
         let Some((_, first)) = lines(text).next() else {
             return Self::Steps;
@@ -92,8 +92,8 @@ impl fmt::Display for Format {
 }
 
 impl Trace {
-    /// Reads a trace in `format`. `column` names what to take as the rate where there are several:
-    /// a column of [`Format::Csv`], or `uplink` or `downlink` of [`Format::Gym`].
+    /// Reads a trace in `format`. `column` names the rate if there are several: a column of
+    /// [`Format::Csv`], or `uplink` or `downlink` of [`Format::Gym`].
     ///
     /// # Errors
     /// Names the line and what is allowed there; or what [`Trace::new`] refuses; or a `column` in
@@ -116,8 +116,8 @@ impl Trace {
         }
     }
 
-    /// Writes what [`Trace::parse_as`] reads back: exactly, but that [`Format::Samples`] cannot say
-    /// how long the last step is.
+    /// Writes what [`Trace::parse_as`] reads back: exactly, except that [`Format::Samples`] can't
+    /// express how long the last step is.
     ///
     /// # Errors
     /// [`Format::Mahimahi`], for which see [`Schedule::from_trace`](super::Schedule::from_trace).

@@ -1,6 +1,6 @@
 //! The JSON of `OpenNetLab/gym`: under `uplink` or `downlink` a `trace_pattern`, a list of objects
 //! with a `capacity` in kbit/s and a `duration` in milliseconds. Their `loss`, `rtt` and `jitter`
-//! are passed over.
+//! are skipped.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -15,7 +15,8 @@ use super::{MAX_RATE, MAX_STEP, MAX_STEPS, Step, Trace, too_many};
 
 const SIDES: [&str; 2] = ["uplink", "downlink"];
 
-/// Reads the side that `column` names; else the uplink, or the downlink if that has no pattern.
+/// Reads the side that `column` names; otherwise the uplink, or the downlink if the uplink has no
+/// pattern.
 pub(super) fn parse(text: &str, column: Option<&str>) -> Result<Trace, SpecError> {
     let root = Json::parse(text)?;
     let pattern = |side: &str| root.member(side)?.member("trace_pattern");
@@ -88,11 +89,11 @@ enum Value<'a> {
     Object(Vec<(&'a str, Json<'a>)>),
     List(Vec<Json<'a>>),
     Number(&'a str),
-    /// A text, `true`, `false` or `null`: nothing that is looked at here.
+    /// A text, `true`, `false` or `null`, whose value is not needed.
     Other,
 }
 
-/// Deeper values are no traces; the reader calls itself for each level.
+/// No trace is nested deeper; the reader calls itself for each level.
 const MAX_DEPTH: usize = 16;
 
 impl<'a> Json<'a> {
@@ -176,7 +177,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What stands between quotation marks, with its escapes as they are: no name here has any.
+    /// The text between quotation marks, with escapes left in; no name here has any.
     fn string(&mut self) -> Result<&'a str, SpecError> {
         self.take('"')?;
         let mut is_escaped = false;
@@ -194,7 +195,7 @@ impl<'a> Reader<'a> {
         Ok(string)
     }
 
-    /// What stands before the next mark or blank.
+    /// The text up to the next punctuation mark or blank.
     fn word(&mut self) -> &'a str {
         let end = self.rest.find(|c: char| c.is_whitespace() || ",:[]{}\"".contains(c));
         let (word, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
@@ -217,7 +218,7 @@ impl<'a> Reader<'a> {
         is_next
     }
 
-    /// What comes next, after blanks.
+    /// The next character that is not blank.
     fn peek(&mut self) -> Option<char> {
         let rest = self.rest.trim_start();
         let passed = &self.rest[..self.rest.len() - rest.len()];

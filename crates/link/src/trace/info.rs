@@ -4,7 +4,7 @@ use sojourn_core::{Rate, Span};
 
 use super::Trace;
 
-/// What `sojourn trace info` shows. Everything weighs a step by its duration.
+/// The content of `sojourn trace info`. Each step is weighted by its duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     pub steps: usize,
@@ -13,7 +13,7 @@ pub struct Info {
     pub min: Rate,
     /// The lowest rate that is not an outage.
     pub min_above_zero: Rate,
-    /// Half of the time the rate is this or lower.
+    /// For half of the time the rate is at most this.
     pub median: Rate,
     pub max: Rate,
     /// Time without capacity.

@@ -1,5 +1,5 @@
 //! Capacity over time: as steps of a rate ([`Trace`]) or as Mahimahi's delivery opportunities
-//! ([`Schedule`]), in several [`Format`]s. Text comes in and goes out; no file is touched here.
+//! ([`Schedule`]), in several [`Format`]s. It reads and writes text, never files.
 
 mod csv;
 mod format;
@@ -32,7 +32,7 @@ pub struct Step {
     pub duration: Span,
 }
 
-/// What follows the end of a trace.
+/// What happens at the end of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnEnd {
     /// It begins again, as Mahimahi's do.
@@ -42,8 +42,8 @@ pub enum OnEnd {
     Hold,
 }
 
-/// Capacity that is constant in steps: at least one step, none without duration, and at least one
-/// with capacity.
+/// Capacity that is constant in steps: at least one step, every step with a duration, and at least
+/// one with capacity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     segments: Vec<Segment>,
@@ -123,7 +123,8 @@ impl Trace {
         Span::from_nanos(self.last().end)
     }
 
-    /// Bits times 10⁹ that it carries in its first `offset` nanoseconds, which its end bounds.
+    /// Bits times 10⁹ that it carries in its first `offset` nanoseconds; `offset` is at most its
+    /// end.
     pub(crate) fn work_until(&self, offset: u64) -> u128 {
         let (mut work, mut start) = (0, 0);
         for segment in &self.segments {

@@ -11,12 +11,12 @@ pub enum Playback {
     #[default]
     Nominal,
     /// As the script of a 2020 testbed did, whose results were published: it cut the last digit of
-    /// each interval (written with two decimals), spent `step_overhead` on each change, and its
+    /// each interval (written with two decimals), each change of rate took `step_overhead`, and its
     /// shaper refused rate zero, so the rate before stayed.
     Witest2020 { step_overhead: Span },
 }
 
-/// What a change of rate took that testbed, as fitted to its published goodput.
+/// How long a change of rate took in that testbed, fitted to its published goodput.
 pub const WITEST_STEP_OVERHEAD: Span = Span::from_millis(16);
 
 impl Playback {
@@ -26,7 +26,7 @@ impl Playback {
         let Self::Witest2020 { step_overhead } = self else {
             return Ok(trace.clone());
         };
-        // Before the first rate that is accepted, the shaper has none that the trace tells of.
+        // The trace does not say which rate the shaper had before the first one that it accepted.
         let first = trace.steps().find(|step| step.rate > Rate::ZERO);
         let mut rate = first.map_or(Rate::ZERO, |step| step.rate);
         let steps = trace.steps().map(|step| {

@@ -1,5 +1,5 @@
-//! How the capacity of the path changes in the test cases of RFC 8867: a reference and multiples
-//! of it over time.
+//! How the capacity of the path changes in the test cases of RFC 8867: a reference rate and
+//! multiples of it over time.
 
 use alloc::format;
 use core::fmt;
@@ -22,14 +22,14 @@ struct Case {
     section: &'static str,
     seconds: u64,
     reference_kbps: u64,
-    /// The ways that are limited. Where the user names none, the first is meant, if it is forward.
+    /// The ways that are limited. If the user names none, it is the first, if that is forward.
     ways: &'static [Way],
 }
 
 #[derive(Debug, PartialEq, Eq)]
 struct Way {
     name: &'static str,
-    /// From which second on, and which share of the reference in percent.
+    /// Each second from which a share of the reference holds, and that share in percent.
     schedule: &'static [(u64, u64)],
 }
 
@@ -171,7 +171,7 @@ impl Rfc8867 {
     }
 }
 
-/// Whether some test case has such a way; forward need not be said.
+/// Whether some test case has this way; forward need not be named.
 fn is_way(word: &str) -> bool {
     let mut ways = CASES.iter().flat_map(|case| case.ways);
     word != FORWARD && ways.any(|way| way.name == word)

@@ -1,5 +1,6 @@
-//! Rates that were measured at given times. A rate lasts until the next time; the last one as long
-//! as the one before it, or a second if it is alone. Rates of one time share what it lasts.
+//! Rates that were measured at given times. A rate lasts until the next time; the last one lasts as
+//! long as the one before it, or a second if it is alone. Rates with the same time share its
+//! duration.
 
 use alloc::format;
 use alloc::string::String;
@@ -51,17 +52,17 @@ fn sample(content: &str) -> Result<(u64, Rate), SpecError> {
 /// The latest time that a sample may have: the year 2286, if it counts from 1970.
 pub(super) const MAX_TIME_S: u64 = 10_000_000_000;
 
-/// How long a sample that is alone lasts, and one that is the last of its run.
+/// How long a sample lasts that is the only one of its run.
 const ALONE: u64 = 1_000_000_000;
 
-/// Samples on their way to a trace.
+/// Samples from which a trace is being made.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     steps: Vec<Step>,
     /// The time of the last samples in nanoseconds, and their rates.
     time: u64,
     rates: Vec<Rate>,
-    /// From the samples before to these.
+    /// The time between the samples before and these.
     gap: Option<u64>,
 }
 
@@ -70,7 +71,7 @@ impl Samples {
         self.steps.is_empty() && self.rates.is_empty()
     }
 
-    /// Takes the next sample, at `time` in nanoseconds.
+    /// Adds the next sample, at `time` in nanoseconds.
     pub(super) fn push(&mut self, time: u64, rate: Rate) -> Result<(), SpecError> {
         if self.steps.len() + self.rates.len() >= MAX_STEPS {
             return Err(too_many("lines"));
@@ -107,11 +108,11 @@ impl Samples {
         Trace::new(self.steps)
     }
 
-    /// Lets the rates of one time share what it lasts.
+    /// Divides a duration among the rates of one time.
     fn share(&mut self, gap: u64) {
         let count = self.rates.len() as u64;
         for (index, rate) in self.rates.drain(..).enumerate() {
-            // Rounded so that they add up; without duration when there are too many.
+            // Rounded so that they add up; with very many rates some have no duration.
             let end = |index: u64| (u128::from(gap) * u128::from(index) / u128::from(count)) as u64;
             let index = index as u64;
             let duration = Span::from_nanos(end(index + 1) - end(index));

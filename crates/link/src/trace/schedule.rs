@@ -54,8 +54,8 @@ impl Schedule {
     }
 
     /// The opportunities of a link with the capacity of `trace`, `bytes` each: one in the
-    /// millisecond in which the capacity for it is complete. The last one is set at the end of
-    /// the trace, if none is there, because it gives the period.
+    /// millisecond in which the capacity for it is complete. There is always one at the end of the
+    /// trace, because the last one sets the period.
     ///
     /// # Errors
     /// More opportunities than a schedule may have, or too long a trace.
@@ -120,7 +120,7 @@ impl Schedule {
         }))
     }
 
-    /// When the opportunities are, in milliseconds from the start of the schedule.
+    /// The times of the opportunities, in milliseconds from the start of the schedule.
     pub fn millis(&self) -> &[u32] {
         &self.millis
     }

@@ -1,5 +1,5 @@
-//! Lines of `rate_mbps,interval_s`: a rate in Mbit/s and how many seconds it lasts, cut by comma,
-//! blank or tab. Blank lines, and what follows a `#`, are passed over.
+//! Lines of `rate_mbps,interval_s`: a rate in Mbit/s and how many seconds it lasts, separated by
+//! comma, blank or tab. Blank lines, and what follows a `#`, are skipped.
 
 use alloc::format;
 use alloc::string::String;
@@ -41,7 +41,7 @@ impl fmt::Display for Trace {
     }
 }
 
-/// Numbered lines with something on them.
+/// Numbered lines that are not blank.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.trim_start_matches(BYTE_ORDER_MARK)
         .lines()
@@ -50,10 +50,10 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .filter(|(_, content)| !content.is_empty())
 }
 
-/// What some editors put before a text in UTF-8.
+/// Some editors put this at the beginning of a UTF-8 text.
 pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// What stands between commas, blanks and tabs.
+/// The fields between commas, blanks and tabs.
 pub(super) fn fields(content: &str) -> impl Iterator<Item = &str> {
     content.split(|c: char| c == ',' || c.is_whitespace()).filter(|field| !field.is_empty())
 }
@@ -76,7 +76,7 @@ fn step(content: &str) -> Result<Step, SpecError> {
     Ok(Step { rate: Rate::from_bps(rate), duration: Span::from_nanos(interval) })
 }
 
-/// Reads a number of `unit`, of which one is `scale` of what is returned.
+/// Reads a number in `unit`; one of the unit is `scale` in the result.
 pub(super) fn number(
     what: &str,
     text: &str,
@@ -101,7 +101,7 @@ pub(super) fn number(
     if value < 0.0 {
         return refuse("is negative");
     }
-    // Saturates, and is then too large.
+    // Saturates; the result is then refused as too large.
     let scaled = (value * scale + 0.5) as u64;
     if scaled < least {
         return refuse("is zero");

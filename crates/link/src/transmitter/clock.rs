@@ -1,6 +1,6 @@
 /// Turns bytes into nanoseconds at a rate, without losing the remainder.
 ///
-/// Most packets have the size of the one before, so the last division is remembered.
+/// Most packets have the same size as the one before, so the last division is cached.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
     /// Bits per second, not zero.
@@ -48,12 +48,12 @@ impl Clock {
     }
 }
 
-/// What [`work`] is done for.
+/// The bytes whose transmission takes this [`work`].
 pub(super) fn bytes_of(work: u128) -> f64 {
     work as f64 / 8e9
 }
 
-/// Bits times 10⁹: what is done at `rate` a nanosecond.
+/// Bits times 10⁹; a link does `rate` of it in a nanosecond.
 #[inline]
 pub(super) fn work(bytes: u32) -> u64 {
     // Saturates above 2.3 GB, which no packet has.

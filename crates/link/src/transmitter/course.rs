@@ -5,7 +5,7 @@ use sojourn_core::{Rate, Time};
 use super::clock::bytes_of;
 use crate::trace::{OnEnd, Trace};
 
-/// The step of a trace that is under way.
+/// The present step of a trace.
 #[derive(Clone, Debug)]
 pub(super) struct Course {
     trace: Arc<Trace>,
@@ -30,27 +30,27 @@ impl Course {
         self.rate
     }
 
-    /// When the step ends; `u64::MAX` for one that stays.
+    /// When the step ends; `u64::MAX` for a step that stays.
     #[inline]
     pub(super) fn end(&self) -> u64 {
         self.end
     }
 
-    /// Goes on to the step that holds `at`, which is not before the one under way.
+    /// Goes to the step at `at`, which is not before the present one.
     pub(super) fn seek(&mut self, at: u64) {
         if at < self.end {
             return;
         }
         let length = self.trace.duration().as_nanos();
-        // Repetitions in which nothing was sent are passed at once.
+        // Repetitions in which nothing was sent are skipped at once.
         if self.on_end == OnEnd::Wrap && at - self.lap >= length {
             self.lap += (at - self.lap) / length * length;
         }
         self.enter(self.trace.step_at(at - self.lap));
     }
 
-    /// Goes on to the first moment from `at` on at which there is capacity, and names it;
-    /// `u64::MAX` when there is none any more.
+    /// Goes to the first moment from `at` on at which there is capacity, and returns it; `u64::MAX`
+    /// if there is none any more.
     pub(super) fn seek_capacity(&mut self, mut at: u64) -> u64 {
         self.seek(at);
         while self.rate == Rate::ZERO && at != u64::MAX {
@@ -75,7 +75,7 @@ impl Course {
         };
     }
 
-    /// Bytes that pass until `now` when nothing is left unused.
+    /// Bytes that could pass until `now`.
     pub(super) fn bytes_until(&self, now: Time) -> f64 {
         let (now, length) = (now.as_nanos(), self.trace.duration().as_nanos());
         let work = match self.on_end {
@@ -92,7 +92,7 @@ impl Course {
         bytes_of(work)
     }
 
-    /// The capacity at `now`, whatever step is under way.
+    /// The capacity at `now`, independent of the present step.
     pub(super) fn capacity(&self, now: Time) -> Rate {
         let (now, length) = (now.as_nanos(), self.trace.duration().as_nanos());
         match self.on_end {

@@ -4,8 +4,8 @@ use super::Departure;
 use super::clock::{Clock, bytes_of};
 use super::medium::Medium;
 
-/// One rate for ever. A packet that follows another starts where that one ended, to the fraction
-/// of a nanosecond, so the long-run rate is exact.
+/// One constant rate. A packet that directly follows another starts at the fraction of a nanosecond
+/// at which that one ended, so the long-run rate is exact.
 #[derive(Clone, Debug)]
 pub struct Fixed {
     clock: Clock,
@@ -16,7 +16,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// `framing` is what the medium makes of a packet.
+    /// `framing` determines the length of packets on the medium.
     ///
     /// # Panics
     /// When the rate is zero.

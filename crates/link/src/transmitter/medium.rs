@@ -1,12 +1,12 @@
 use sojourn_core::{Framing, Queued};
 
-/// What packets become on the medium.
+/// The length of packets on the medium.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Medium {
     framing: Framing,
-    /// A packet is as long as on Ethernet.
+    /// Packets have the same length as on Ethernet.
     is_plain: bool,
-    /// Bytes that all packets have taken, if they are not plain.
+    /// Bytes that all packets took so far, unless they are plain.
     taken: u64,
 }
 
@@ -15,7 +15,7 @@ impl Medium {
         Self { framing, is_plain: framing == Framing::default(), taken: 0 }
     }
 
-    /// Bytes that a packet takes which is sent now.
+    /// The bytes that a packet takes; it counts as sent.
     #[inline(always)]
     pub(super) fn take(&mut self, packet: &impl Queued) -> u32 {
         if self.is_plain { packet.wire_len() } else { self.take_framed(packet) }
@@ -28,7 +28,7 @@ impl Medium {
         bytes
     }
 
-    /// Bytes that all packets have taken, which have `wire_bytes` on Ethernet.
+    /// The bytes that all packets took; on Ethernet they had `wire_bytes`.
     pub(super) fn taken(&self, wire_bytes: u64) -> u64 {
         if self.is_plain { wire_bytes } else { self.taken }
     }

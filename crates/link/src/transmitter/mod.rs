@@ -1,7 +1,7 @@
 //! Transmitters: when a packet's last bit is out, and when the next packet may start.
 //!
-//! A transmitter holds no packets. The queue in front of it is asked for one whenever
-//! [`Transmitter::ready_at`] or the `ready` of the last [`Departure`] has come; what cannot start
+//! A transmitter holds no packets. It is offered a packet from the queue when
+//! [`Transmitter::ready_at`] or the `ready` of the last [`Departure`] has come. What cannot start
 //! yet stays in the queue, where its discipline sees it.
 
 mod clock;
@@ -24,13 +24,13 @@ pub use shaped_trace::ShapedTrace;
 pub use token_bucket::TokenBucket;
 pub use trace_driven::TraceDriven;
 
-/// What became of a packet that was sent. Both are [`Time::NEVER`] when a trace has ended without
+/// The times of a packet that was sent. Both are [`Time::NEVER`] if a trace has ended without
 /// capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// Its last bit is out; fractions of a nanosecond are cut here but kept inside.
+    /// When its last bit is out; fractions of a nanosecond are cut here but kept inside.
     pub out: Time,
-    /// The next packet may start; never before `out`.
+    /// When the next packet may start; never before `out`.
     pub ready: Time,
 }
 
@@ -47,10 +47,11 @@ pub enum Transmitter {
 }
 
 impl Transmitter {
-    /// Sends a packet that was taken from the queue at `now`. One sent before its time waits.
+    /// Sends a packet that was taken from the queue at `now`. If that is too early, the packet
+    /// waits.
     #[inline]
     pub fn send(&mut self, now: Time, packet: &impl Queued) -> Departure {
-        // The commonest kind comes first: it then costs a comparison instead of a jump table.
+        // The commonest kind comes first, which costs a comparison instead of a jump table.
         if let Self::Fixed(fixed) = self {
             return fixed.send(now, packet);
         }
@@ -103,8 +104,8 @@ impl Transmitter {
         }
     }
 
-    /// Bytes that it could have carried by `now`, had there always been something to send; `None`
-    /// without a limit. Exact, however fast the capacity changes.
+    /// Bytes that it could have carried by `now` if there had always been something to send; `None`
+    /// without a limit. It is exact, however fast the capacity changes.
     pub fn capacity_until(&self, now: Time) -> Option<f64> {
         Some(match self {
             Self::Unlimited => return None,
@@ -116,8 +117,8 @@ impl Transmitter {
         })
     }
 
-    /// Bytes that packets took on the medium, of `wire_bytes` on Ethernet in so many `packets` and
-    /// `segments` in all.
+    /// Bytes that packets took on the medium; on Ethernet they had `wire_bytes`, in this many
+    /// `packets` and `segments`.
     pub fn bytes_on_medium(&self, wire_bytes: u64, packets: u64, segments: u64) -> u64 {
         match self {
             Self::Unlimited => wire_bytes,

@@ -6,21 +6,21 @@ use super::Departure;
 use crate::trace::Schedule;
 
 /// Mahimahi's link: at given milliseconds a fixed number of bytes may leave, all at once. Small
-/// packets share an opportunity, a packet may span several, and what nobody uses is lost.
+/// packets share an opportunity, a packet may need several, and what is not used is lost.
 #[derive(Clone, Debug)]
 pub struct Opportunities {
     schedule: Arc<Schedule>,
     size: OpportunitySize,
     /// When the schedule's present repetition began, in milliseconds.
     lap: u64,
-    /// The first opportunity not yet taken or passed.
+    /// The first opportunity that was neither used nor lost.
     next: usize,
-    /// The opportunity taken last: when, and what it still carries.
+    /// The opportunity used last: when it was, and how many bytes it still carries.
     at: u64,
     left: u32,
 }
 
-/// What one opportunity carries, and how packets are measured against it.
+/// How much one opportunity carries, and which bytes of packets count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OpportunitySize {
     /// 1500 bytes, counting IP packets.
@@ -50,7 +50,7 @@ impl OpportunitySize {
 
 const MILLI: u64 = 1_000_000;
 
-/// Over how long the capacity shown in plots is averaged.
+/// The time over which the capacity for plots is averaged.
 const CAPACITY_WINDOW_MS: u64 = 100;
 
 impl Opportunities {
@@ -90,12 +90,12 @@ impl Opportunities {
         Rate::from_bps(count * u64::from(self.size.bytes()) * 8 * 1000 / CAPACITY_WINDOW_MS)
     }
 
-    /// Bytes of all opportunities up to and at `now`.
+    /// Bytes of all opportunities up to and including `now`.
     pub fn capacity_until(&self, now: Time) -> f64 {
         self.count_until(now.as_nanos() / MILLI) as f64 * f64::from(self.size.bytes())
     }
 
-    /// What packets of `wire_bytes` take, `segments` in all.
+    /// Bytes that count for packets of `wire_bytes`, `segments` in all.
     pub(super) fn bytes_taken(&self, wire_bytes: u64, segments: u64) -> u64 {
         let per_segment = match self.size {
             OpportunitySize::Ip1500 => u64::from(ETHERNET_HEADER),
@@ -104,7 +104,7 @@ impl Opportunities {
         wire_bytes - per_segment * segments
     }
 
-    /// When the first opportunity is that lies at or after `now` and was not taken.
+    /// When the first unused opportunity at or after `now` is.
     #[inline]
     fn upcoming(&mut self, now: u64) -> u64 {
         if let Some(milli) = self.schedule.millis().get(self.next) {
@@ -124,8 +124,8 @@ impl Opportunities {
             self.next = 0;
         }
         let offset = now.div_ceil(MILLI).saturating_sub(self.lap);
-        // Repetitions in which nothing was sent are passed at once. The last opportunity of one
-        // lies at its very end.
+        // Repetitions in which nothing was sent are skipped at once. The last opportunity of a
+        // repetition is at its very end.
         if offset > period {
             self.lap += (offset - 1) / period * period;
             self.next = 0;
@@ -136,7 +136,7 @@ impl Opportunities {
         (self.lap + u64::from(millis[self.next])) * MILLI
     }
 
-    /// Opportunities from the start of the run up to and at `milli`.
+    /// Opportunities from the start of the run up to and including `milli`.
     fn count_until(&self, milli: u64) -> u64 {
         let (millis, period) = (self.schedule.millis(), self.schedule.period_millis());
         let (laps, offset) = (milli / period, milli % period);

@@ -7,21 +7,21 @@ use super::medium::Medium;
 use super::{Departure, TokenBucket};
 use crate::trace::{OnEnd, Trace};
 
-/// A class of Linux's `htb` in front of a fast wire, whose rate a script changes: a packet leaves at
-/// once and the next one waits. What is owed is owed as time, so a change of rate does not alter it,
-/// as in Linux. Linux refuses a rate of zero; here nothing leaves until capacity returns.
+/// A class of Linux's `htb` in front of a fast wire; a script changes the class's rate. A packet
+/// leaves at once and the next one waits. A debt is kept as time, so a change of rate does not
+/// alter it, as in Linux. Linux refuses a rate of zero; here nothing leaves until capacity returns.
 #[derive(Clone, Debug)]
 pub struct ShapedTrace {
     course: Course,
     bucket: TokenBucket,
     medium: Medium,
-    /// Nothing leaves before; the course has been followed up to here.
+    /// Nothing leaves before this; the course was followed up to here.
     from: u64,
 }
 
 impl ShapedTrace {
-    /// `framing` is what the medium makes of a packet. The burst is what
-    /// `tc` derives.
+    /// `framing` determines the length of packets on the medium. The burst is the one that `tc`
+    /// derives.
     pub fn new(trace: Arc<Trace>, on_end: OnEnd, framing: Framing) -> Self {
         let mut course = Course::new(trace, on_end);
         let from = course.seek_capacity(0);

@@ -5,14 +5,14 @@ use super::clock::{Clock, bytes_of};
 
 /// A single class of Linux's `htb`, ceil equal to rate.
 ///
-/// A packet may leave while the tokens are not negative and is then charged its whole length, so
-/// it leaves at once and the *next* one waits. Tokens are kept as the moment at which they are
-/// zero; `now - zero` is their number, at most `burst`.
+/// A packet may leave while the tokens are not negative and is then charged its whole length. So it
+/// leaves at once and the *next* one waits. Tokens are stored as the moment at which they are zero;
+/// `now - zero` is their number, at most `burst`.
 #[derive(Clone, Debug)]
 pub struct TokenBucket {
     clock: Clock,
     overhead: u32,
-    /// What the bucket holds when full, in nanoseconds at the rate.
+    /// The size of the bucket, in nanoseconds at the rate.
     burst: i64,
     /// `zero` and `rest / rate` of a nanosecond. Before the run began while the bucket is full.
     zero: i64,
@@ -26,8 +26,8 @@ const TICK_NS: u64 = 64;
 const MAX_DEBT_NS: i64 = 60_000_000_000;
 
 impl TokenBucket {
-    /// A class that begins with a full bucket. `overhead` bytes are added once to what the queue
-    /// holds as one packet, also when it stands for several segments.
+    /// A class that begins with a full bucket. `overhead` bytes are added once to each packet of
+    /// the queue, even if it stands for several segments.
     ///
     /// # Panics
     /// When the rate is zero.
@@ -37,7 +37,7 @@ impl TokenBucket {
         Self { clock, overhead, burst, zero: -burst, rest: 0 }
     }
 
-    /// The class gets another rate. What it owes stays, as a time.
+    /// Gives the class another rate. Its debt stays, as a time.
     ///
     /// # Panics
     /// When the rate is zero.
@@ -48,17 +48,17 @@ impl TokenBucket {
         self.burst = time_of(burst, &self.clock);
     }
 
-    /// `tc`'s `mtu` and the kernel's `r2q` for classes that name none.
+    /// `tc`'s `mtu` and the kernel's `r2q` for classes that set none.
     pub const DEFAULT_MTU: Bytes = Bytes::new(1600);
     pub const DEFAULT_R2Q: u32 = 10;
 
-    /// The burst that `tc` gives a class without one, where the kernel has a high-resolution
-    /// clock: what the rate passes in a nanosecond, and `mtu`.
+    /// The burst that `tc` gives a class that sets none, if the kernel has a high-resolution clock:
+    /// what the rate passes in a nanosecond, plus `mtu`.
     pub const fn default_burst(rate: Rate, mtu: Bytes) -> Bytes {
         Bytes::new(rate.as_bytes_per_sec() / 1_000_000_000 + mtu.as_u64())
     }
 
-    /// The quantum in bytes that the kernel gives a class without one, from 1000 to 200 000.
+    /// The quantum in bytes that the kernel gives a class that sets none, from 1000 to 200 000.
     pub const fn default_quantum(rate: Rate, r2q: u32) -> u32 {
         match rate.as_bytes_per_sec() / r2q as u64 {
             0..1000 => 1000,
@@ -73,7 +73,7 @@ impl TokenBucket {
         Departure { out, ready: self.charge(out, packet.wire_len() + self.overhead) }
     }
 
-    /// `bytes` leave at `out`, which is not before the bucket is ready; the time from which others may.
+    /// `bytes` leave at `out`, when the bucket is ready; returns the time from which others may.
     #[inline]
     pub(super) fn charge(&mut self, out: Time, bytes: u32) -> Time {
         let taken = self.clock.time_for(bytes);
@@ -101,7 +101,7 @@ impl TokenBucket {
         now.max(Time::from_nanos(whole.max(0) as u64))
     }
 
-    /// What fills the bucket, not what it begins with.
+    /// What filled the bucket, without what it began with.
     pub fn capacity_until(&self, now: Time) -> f64 {
         bytes_of(u128::from(self.clock.rate()) * u128::from(now.as_nanos()))
     }
@@ -115,7 +115,7 @@ impl TokenBucket {
     }
 }
 
-/// What the bucket holds, in nanoseconds at its rate.
+/// The size of the bucket, in nanoseconds at its rate.
 fn time_of(burst: Bytes, clock: &Clock) -> i64 {
     let work = u128::from(burst.as_u64()) * 8_000_000_000;
     let ticks = work.div_ceil(u128::from(TICK_NS) * u128::from(clock.rate()));

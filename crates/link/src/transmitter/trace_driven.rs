@@ -8,13 +8,13 @@ use super::course::Course;
 use super::medium::Medium;
 use crate::trace::{OnEnd, Trace};
 
-/// Capacity that changes in steps. A packet that meets a change is finished at the new rate; at
+/// Capacity that changes in steps. A packet under way at a change is finished at the new rate; at
 /// rate zero nothing moves until capacity returns.
 #[derive(Clone, Debug)]
 pub struct TraceDriven {
     course: Course,
     medium: Medium,
-    /// Of the step under way, when it has capacity.
+    /// The clock of the present step, if it has capacity.
     clock: Clock,
     idle: bool,
     /// Bits flow again from `at` and `rest / rate` of a nanosecond.
@@ -23,7 +23,7 @@ pub struct TraceDriven {
 }
 
 impl TraceDriven {
-    /// `framing` is what the medium makes of a packet.
+    /// `framing` determines the length of packets on the medium.
     pub fn new(trace: Arc<Trace>, on_end: OnEnd, framing: Framing) -> Self {
         let course = Course::new(trace, on_end);
         let medium = Medium::new(framing);
@@ -63,7 +63,7 @@ impl TraceDriven {
                 self.rest = rest;
                 break;
             }
-            // No more than `total`, since `ns` reaches the end of the step.
+            // At most `total`, because `ns` reaches the end of the step.
             work = total - rate * left;
             self.at = self.course.end();
             self.rest = 0;

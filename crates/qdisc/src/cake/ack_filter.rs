@@ -1,4 +1,4 @@
-//! Acknowledgements that a newer one in the same queue makes superfluous.
+//! Drops acknowledgements that a newer one in the same queue makes superfluous.
 
 use core::cmp::Ordering;
 use core::fmt;
@@ -11,15 +11,16 @@ use crate::slab::{Fifo, Slab};
 pub enum AckFilter {
     #[default]
     Off,
-    /// Keeps the newest two of a run: an older acknowledgement goes when two are eligible.
+    /// Keeps the newest two of a run: when two older acknowledgements are superseded, the oldest
+    /// goes.
     Filter,
-    /// Keeps one: the acknowledgement right before the newest may go too.
+    /// Keeps one: a single one that is directly before the newest may go, too.
     Aggressive,
 }
 
 impl AckFilter {
-    /// The position, from the head, of the acknowledgement that the packet at the tail allows to
-    /// drop: the oldest eligible one.
+    /// The position, from the head, of the acknowledgement that can be dropped because of the
+    /// packet at the tail: the oldest that is superseded.
     pub(crate) fn superseded<P: Queued + Copy>(
         self,
         packets: &Slab<P>,
@@ -41,7 +42,7 @@ impl AckFilter {
                 continue;
             }
             let Some(ack) = packet.pure_ack() else { continue };
-            // Dropping the one before would lose a change of the ECN flags.
+            // Dropping the earlier one would lose a change of the ECN flags.
             if eligible.is_some_and(|(_, flags)| flags != ack.ecn_flags) {
                 eligible = None;
                 found -= 1;
@@ -71,7 +72,7 @@ impl fmt::Display for AckFilter {
     }
 }
 
-/// `newest` says all that `older` says, and more.
+/// Whether `newest` says everything that `older` says, and more.
 fn supersedes(newest: &PureAck, older: &PureAck) -> bool {
     if older.ack > newest.ack || older.timestamp > newest.timestamp {
         return false;

@@ -1,6 +1,6 @@
-//! COBALT: CoDel for flows that listen and BLUE for those that don't, on every flow queue.
+//! COBALT on every flow queue: CoDel for responsive flows and BLUE for unresponsive ones.
 //!
-//! Unlike CoDel it has no memory of sixteen intervals: while the delay is below target the count
+//! Unlike CoDel it has no memory of sixteen intervals. While the delay is below target the count
 //! decays by the schedule by which it grew.
 
 use sojourn_core::{Span, Stream, Time};
@@ -14,14 +14,14 @@ pub(crate) struct Params {
     pub(crate) mtu_time: Span,
 }
 
-/// What COBALT remembers of a queue. A queue never used before has `rec_inv_sqrt` zero, as the
-/// kernel's has, so that its first signal does not wait for an interval.
+/// COBALT's state of a queue. A queue that was never used has a `rec_inv_sqrt` of zero, as in the
+/// kernel, so its first signal does not wait for an interval.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cobalt {
     pub(crate) count: u32,
     rec_inv_sqrt: u32,
     pub(crate) drop_next: Time,
-    /// When BLUE last moved; never until then.
+    /// When BLUE last changed its probability; `None` before the first change.
     blue_timer: Option<Time>,
     /// BLUE's probability, in fractions of 2^32.
     pub(crate) p_drop: u32,
@@ -43,8 +43,8 @@ const P_INC: u32 = 1 << 24;
 const P_DEC: u32 = 1 << 20;
 
 impl Cobalt {
-    /// A packet has come to the head: mark it, drop it or let it go. With `bulk_flows` its delay
-    /// may be of two packets of each.
+    /// A packet has come to the head: marks it, drops it or lets it go. With `bulk_flows` a delay
+    /// of two packets of each of those flows is allowed.
     #[inline]
     pub(crate) fn on_dequeue(
         &mut self,
@@ -71,7 +71,7 @@ impl Cobalt {
         self.decide(over_target, params, now, is_ecn_capable, random)
     }
 
-    /// Something is due, begins or ends, or BLUE acts.
+    /// Handles a head for which something is due, begins or ends, or for which BLUE acts.
     #[inline(never)]
     fn decide(
         &mut self,
@@ -106,11 +106,11 @@ impl Cobalt {
                 next_due = self.count > 0 && now >= self.drop_next;
             }
         }
-        // BLUE has no regard for ECN: it is there for flows that ignore signals.
+        // BLUE ignores ECN, because it acts on flows that ignore signals.
         if self.p_drop > 0 && !signal.drop {
             signal.drop = random.next_u32() < self.p_drop;
         }
-        // While the count rests, drop_next says how long the queue has been quiet.
+        // While the count is zero, drop_next tells how long the queue has been quiet.
         if self.count == 0 {
             self.drop_next = now + params.interval;
         } else if is_past && !signal.drop {
@@ -119,7 +119,7 @@ impl Cobalt {
         signal
     }
 
-    /// The buffer is full and this queue is the longest. True if BLUE was at rest until now.
+    /// The buffer is full and this queue is the longest. True if BLUE was at rest before.
     pub(crate) fn on_overflow(&mut self, params: &Params, now: Time) -> bool {
         let mut has_woken = false;
         if self.may_move_blue(params, now) {
@@ -133,7 +133,7 @@ impl Cobalt {
         has_woken
     }
 
-    /// The queue was served and found empty. True if BLUE came to rest by that.
+    /// The queue was served and found empty. True if BLUE came to rest now.
     #[inline]
     pub(crate) fn on_empty(&mut self, params: &Params, now: Time) -> bool {
         let mut has_rested = false;
@@ -154,7 +154,7 @@ impl Cobalt {
         self.p_drop == 0 && self.count == 0 && now >= self.drop_next
     }
 
-    /// BLUE moves at most once within `target`.
+    /// BLUE changes its probability at most once within `target`.
     fn may_move_blue(&self, params: &Params, now: Time) -> bool {
         self.blue_timer.is_none_or(|moved| now.since(moved) > params.target)
     }
@@ -180,8 +180,8 @@ impl Cobalt {
     }
 }
 
-/// 1/sqrt(count) for small counts, where a single Newton step from one to the next is far off:
-/// without it the second signal comes after half an interval instead of 71 %.
+/// 1/sqrt(count) for small counts, where a single Newton step from one to the next is inaccurate:
+/// without the table the second signal would come after half an interval instead of 71 %.
 const REC_INV_SQRT: [u32; 16] = {
     let mut table = [u32::MAX; 16];
     let mut count = 2;
@@ -250,7 +250,7 @@ mod tests {
     fn signals_are_spaced_by_the_square_root_law() {
         let mut cobalt = Cobalt::default();
         let when = signals(&mut cobalt, 1000, 1500);
-        // A queue never used before is signalled with its second late packet; then after 70.7,
+        // A queue that was never used is signalled at its second late packet; then after 70.7,
         // 57.7, 50.0, 44.7 … ms.
         assert_eq!(when[..5], [1001, 1071, 1129, 1179, 1224], "{when:?}");
     }

@@ -1,4 +1,4 @@
-//! Which packets share a queue, and between whom bandwidth is shared.
+//! Which packets share a queue, and who shares bandwidth with whom.
 
 use core::fmt;
 

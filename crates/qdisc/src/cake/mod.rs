@@ -2,9 +2,9 @@
 //! and Morton, "Piece of CAKE", LANMAN 2018).
 //!
 //! From the outside in: a shaper without bursts (`shaper`) that knows the link's framing
-//! (`sojourn_core::framing`); tins by code point, each with a threshold rate (`priority`, `tin`); in a tin
-//! eight-way associative flow queues with fairness between hosts (`isolation`); on every queue
-//! COBALT (`cobalt`); and a filter for acknowledgements (`ack_filter`).
+//! (`sojourn_core::framing`); tins by code point, each with a threshold rate (`priority`, `tin`);
+//! in a tin, eight-way associative flow queues with fairness between hosts (`isolation`); on every
+//! queue COBALT (`cobalt`); and a filter for acknowledgements (`ack_filter`).
 
 mod ack_filter;
 mod cobalt;
@@ -74,10 +74,10 @@ pub struct Cake<P> {
     dither: Dither,
 }
 
-/// Largest buffer when none is configured, in full packets (`sch->limit`).
+/// The largest buffer if none is configured, in full packets (`sch->limit`).
 const LIMIT_PACKETS: u64 = 10_240;
 
-/// Smallest buffer that a shaped CAKE gives itself.
+/// The smallest buffer of a shaped CAKE if none is configured.
 const BUFFER_LEAST: u64 = 4 << 20;
 
 impl<P: Queued + Copy> Cake<P> {
@@ -97,8 +97,8 @@ impl<P: Queued + Copy> Cake<P> {
         }
     }
 
-    /// The tin to serve: when shaped, the highest one that is within its own schedule, else the
-    /// one that is due first; when not, by deficit round robin.
+    /// The tin to serve. If shaped: the highest one that is within its own schedule, or else the
+    /// one that is due first. If not: by deficit round robin.
     #[inline]
     fn choose_tin(&mut self, now: Time) -> Option<usize> {
         self.cur_tin = if !self.shaper.is_shaping() {
@@ -176,7 +176,7 @@ impl<P: Queued + Copy> Cake<P> {
         true
     }
 
-    /// The acknowledgement that the newest packet of the flow makes superfluous goes.
+    /// Drops an acknowledgement that the newest packet of the flow makes superfluous.
     #[inline(never)]
     fn filter_acks(&mut self, tin: usize, flow: u32, now: Time, sink: &mut dyn Sink<P>) {
         let tin = &mut self.tins[tin];
@@ -192,8 +192,8 @@ impl<P: Queued + Copy> Cake<P> {
         sink.dropped(now, packet, DropReason::AckFiltered);
     }
 
-    /// Takes the next packet out, to be copied at once, and how long it waited; or how long the
-    /// shaper holds what waits, if it does.
+    /// Takes the next packet out, which must be copied at once, and how long it waited; or how long
+    /// the shaper holds the packets that wait.
     #[inline(always)]
     fn choose(&mut self, now: Time, sink: &mut dyn Sink<P>) -> (Place, Span) {
         let mut look_at_decaying = true;
@@ -211,8 +211,8 @@ impl<P: Queued + Copy> Cake<P> {
         (Place::NOWHERE, Span::ZERO)
     }
 
-    /// Serves the chosen tin until a packet may go. `None` when a queue turned out to be empty and
-    /// the tins have to be looked at again.
+    /// Serves the chosen tin until a packet may go. `None` if a queue turned out to be empty, so
+    /// that a tin must be chosen again.
     #[inline(always)]
     fn serve(
         &mut self,
@@ -270,7 +270,7 @@ impl<P: Queued + Copy> Cake<P> {
     }
 }
 
-/// Cuts a super packet into its segments and queues them; the last one is left.
+/// Cuts a super packet into its segments and queues all but the last, which is left.
 #[inline(never)]
 fn push_all_but_last<P: Reshape>(
     packet: &mut P,
@@ -284,7 +284,7 @@ fn push_all_but_last<P: Reshape>(
     }
 }
 
-/// COBALT drops the head of a flow, which pays for it if the bottleneck lies before this queue.
+/// COBALT drops the head of a flow. With a bottleneck before this queue, the flow pays for it.
 #[cold]
 #[inline(never)]
 fn drop_head<P: Queued + Copy>(
@@ -305,7 +305,7 @@ fn drop_head<P: Queued + Copy>(
     sink.dropped(now, packet, DropReason::Aqm);
 }
 
-/// The packets of all flows and what they add up to.
+/// The packets of all flows, and their totals.
 #[derive(Debug)]
 struct Store<P> {
     packets: Slab<P>,
@@ -315,7 +315,7 @@ struct Store<P> {
 #[derive(Debug, Default)]
 struct Totals {
     backlog: Backlog,
-    /// Memory charged for what waits.
+    /// Memory charged for the packets that wait.
     buffer_used: u64,
     buffer_max_used: u64,
 }
@@ -367,8 +367,8 @@ impl<P: Queued + Copy> Store<P> {
     }
 }
 
-/// Four times the bandwidth-delay product, at least 4 MiB and at most 10240 full packets; what the
-/// user says is not limited.
+/// Four times the bandwidth-delay product, at least 4 MiB and at most 10240 full packets. A limit
+/// that the user sets is not changed.
 fn buffer_limit(config: &Config) -> u64 {
     let most = LIMIT_PACKETS * u64::from(DEVICE_MTU);
     if let Some(limit) = config.memlimit {

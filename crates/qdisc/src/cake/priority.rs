@@ -60,7 +60,7 @@ const PRECEDENCE: Table = {
     table
 };
 
-// In diffserv3 and diffserv4 tin 0 is best effort and tin 1 is bulk: a tin of a higher number is
+// In diffserv3 and diffserv4 tin 0 is best effort and tin 1 is bulk. A tin with a higher number is
 // served first while it keeps within its threshold.
 const DIFFSERV3: Table = {
     let table = assign([0; 64], 1, &[LE, cs(1)]);

@@ -1,5 +1,5 @@
-//! The shaper: a clock of when the next packet may go, without credit for idle time and so
-//! without bursts.
+//! The shaper: a clock that says when the next packet may go. Idle time earns no credit, so there
+//! are no bursts.
 
 use sojourn_core::{Queued, Rate, Span, Time};
 
@@ -14,13 +14,13 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// No time at all: not shaped.
+    /// Every packet takes no time: not shaped.
     pub(crate) const UNLIMITED: Self = Self { ns_per_byte: 0, shift: 0 };
 
-    /// Bits of the fraction before it is normalised, and the width it is normalised to.
+    /// Bits of the fraction before it is normalised, and after.
     const FRACTION: u32 = 34;
 
-    /// Bytes per second that any rate amounts to at least.
+    /// The least bytes per second of any rate.
     const LEAST_RATE: u64 = 64;
 
     pub(crate) fn new(rate: Rate) -> Self {
@@ -60,11 +60,11 @@ impl Schedule {
 pub(crate) struct Shaper {
     pace: Pace,
     framing: Framing,
-    /// The framing leaves the length of single packets on Ethernet as it is.
+    /// The framing does not change the length of single packets on Ethernet.
     is_plain: bool,
     is_shaping: bool,
     time_next_packet: Time,
-    /// Runs at two thirds of the rate and is not charged for drops, so that dropping alone can't
+    /// A clock at two thirds of the rate that is not charged for drops, so that drops alone can't
     /// keep the link idle for long.
     failsafe_next_packet: Time,
     pub(crate) overlimits: u64,
@@ -88,7 +88,7 @@ impl Shaper {
         self.is_shaping
     }
 
-    /// A packet came to an empty queue: idle time earns nothing.
+    /// A packet came to an empty queue, so the clock starts now: idle time earns nothing.
     #[inline]
     pub(crate) fn wake(&mut self, now: Time) {
         if self.time_next_packet < now {
@@ -107,7 +107,7 @@ impl Shaper {
         None
     }
 
-    /// Charges the link and the tin for a packet that goes out; gives its length on the link.
+    /// Charges the link and the tin for a packet that goes out; returns its length on the link.
     #[inline(always)]
     pub(crate) fn charge<P: Queued>(&mut self, tin: &mut Schedule, packet: &P, now: Time) -> u32 {
         let len = if self.is_plain && packet.segments() == 1 {
@@ -125,7 +125,7 @@ impl Shaper {
         len
     }
 
-    /// Charges for a packet that was dropped, which the failsafe clock does not know of.
+    /// Charges for a packet that was dropped; the failsafe clock is not charged.
     #[inline(never)]
     pub(crate) fn charge_dropped<P: Queued>(
         &mut self,

@@ -21,7 +21,7 @@ const FLOW_QUANTUM_LEAST: u64 = 300;
 
 #[derive(Debug)]
 pub(crate) struct Tin {
-    /// Threshold below which the tin goes before lower ones; zero stands for unlimited.
+    /// The rate up to which the tin goes before lower ones; zero stands for unlimited.
     pub(crate) rate: Rate,
     pub(crate) schedule: Schedule,
     /// Weight and credit of the tin's rotation when unshaped.
@@ -29,8 +29,8 @@ pub(crate) struct Tin {
     pub(crate) deficit: i64,
     pub(crate) cobalt: Params,
     pub(crate) flows: Box<[Flow; QUEUES as usize]>,
-    /// Bytes waiting in each flow, apart from the flows so that the search for the longest is one
-    /// sweep.
+    /// Bytes waiting in each flow, stored apart from the flows so that the longest is found in one
+    /// pass.
     pub(crate) backlogs: Box<[u32; QUEUES as usize]>,
     pub(crate) backlog: u64,
     hosts: Box<[Host; QUEUES as usize]>,
@@ -46,7 +46,7 @@ pub(crate) struct Tin {
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     pub(crate) fifo: Fifo,
-    /// The hash of whom it belongs to.
+    /// The hash of the flow that owns it.
     tag: u32,
     pub(crate) set: Set,
     srchost: u16,
@@ -60,13 +60,13 @@ pub(crate) enum Set {
     /// In no list.
     None,
     Sparse,
-    /// Empty, but waiting among the bulk flows for its deficit to be paid.
+    /// Empty, but in the bulk rotation until its deficit is paid.
     SparseWait,
     Bulk,
     Decaying,
 }
 
-/// Two independent tables in one: of source hosts and of destination hosts.
+/// One entry of two independent tables: of source hosts and of destination hosts.
 #[derive(Clone, Copy, Debug, Default)]
 struct Host {
     source_tag: u32,
@@ -104,7 +104,7 @@ impl Stats {
     }
 }
 
-/// A call, so that it is not worked out for nothing: it is seldom that a delay is a new extreme.
+/// Not inlined, because it is needed seldom: only if a delay is a new extreme.
 #[cold]
 #[inline(never)]
 fn fast(average: u64, delay: u64) -> u64 {
@@ -200,7 +200,7 @@ impl Tin {
         queue
     }
 
-    /// Notes the hosts of a queue's new owner, and counts them if the queue is a bulk flow.
+    /// Records the hosts of a queue's new owner, and counts them if the queue is a bulk flow.
     fn assign_hosts(&mut self, queue: u32, key: &FlowKey, isolation: Isolation, hash: FlowHash) {
         if isolation.is_fair_to_sources() {
             let tag = hash.host(key.src);
@@ -226,7 +226,7 @@ impl Tin {
         self.count_hosts(queue, isolation);
     }
 
-    /// Counts a bulk flow with its hosts.
+    /// Adds a bulk flow to its hosts' counts.
     fn count_hosts(&mut self, queue: u32, isolation: Isolation) {
         let flow = &self.flows[at(queue)];
         if flow.set != Set::Bulk {
@@ -241,7 +241,7 @@ impl Tin {
         }
     }
 
-    /// Takes a bulk flow off its hosts' counts.
+    /// Removes a bulk flow from its hosts' counts.
     fn uncount_hosts(&mut self, queue: u32, isolation: Isolation) {
         let flow = &self.flows[at(queue)];
         if flow.set != Set::Bulk {
@@ -258,7 +258,7 @@ impl Tin {
         }
     }
 
-    /// A packet was queued: an idle flow becomes sparse, one that owes becomes bulk.
+    /// A packet was queued: an idle flow becomes sparse, and one that owes becomes bulk.
     #[inline]
     pub(crate) fn rouse(&mut self, queue: u32, isolation: Isolation, dither: &mut Dither) {
         let set = self.flows[at(queue)].set;
@@ -286,8 +286,9 @@ impl Tin {
         self.turns.begin(queue, host_load, dither);
     }
 
-    /// The flow whose turn it is: of the decaying ones at most one a packet, then the sparse, then
-    /// the bulk ones. A flow without deficit gets a quantum and goes to the back of the bulk ones.
+    /// The flow whose turn it is: first at most one decaying flow for each packet, then the sparse
+    /// flows, then the bulk flows. A flow without deficit gets a quantum and goes to the back of
+    /// the bulk flows.
     #[inline(always)]
     pub(crate) fn next_flow(
         &mut self,
@@ -394,7 +395,7 @@ fn host_load(flow: &Flow, hosts: &[Host; QUEUES as usize], isolation: Isolation)
     host_load
 }
 
-/// At low rates the target is one and a half packet times, and the interval keeps its distance.
+/// At low rates the target is one and a half packet times, and the interval stays as far above it.
 fn cobalt_params(config: &Config, pace: Pace) -> Params {
     let base_target = config.target();
     let mtu_time = pace.time_for(DEVICE_MTU);

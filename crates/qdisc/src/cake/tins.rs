@@ -1,4 +1,4 @@
-//! What each tin of a priority scheme gets.
+//! The rates and weights of a priority scheme's tins.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,10 +1,10 @@
 //! Whose turn it is in a tin: lists of flows, their deficits, and the rounds in which bulk flows
 //! earn what they may send.
 //!
-//! A bulk flow without a deficit left gets a quantum whenever the rotation comes to it, until it has
-//! its turn. When hosts share, a quantum is a fraction of a packet, and that takes many rounds. So
-//! the round in which a flow will have its turn, and what it will have earned by then, is worked out
-//! at once, and rounds in which nobody has his turn are not made.
+//! A bulk flow without a deficit gets a quantum each time that the rotation comes to it, until its
+//! deficit allows it to send. When hosts share, a quantum is a fraction of a packet, so that takes
+//! many rounds. Therefore the round of a flow's next turn, and its deficit by then, are computed at
+//! once, and rounds in which no flow can send are skipped.
 
 use alloc::boxed::Box;
 
@@ -24,17 +24,17 @@ pub(crate) enum List {
     Decaying,
 }
 
-/// The lists are rings: the first one's previous is the last.
+/// The lists are rings: the first element's predecessor is the last.
 #[derive(Debug)]
 pub(crate) struct Turns {
     turns: Box<[Turn; QUEUES as usize]>,
     first: [u32; 3],
-    /// Rounds of the bulk flows so far; one ends behind the flow `last`.
+    /// Rounds of the bulk flows so far; a round ends after the flow `last`.
     round: u64,
     last: u32,
-    /// Quantum of a flow alone on its hosts.
+    /// The quantum of a flow that is alone on its hosts.
     quantum: u32,
-    /// The load of a host has changed since the bulk flows' shares were worked out.
+    /// The load of a host has changed since the bulk flows' shares were computed.
     are_shares_old: bool,
 }
 
@@ -46,9 +46,9 @@ struct Turn {
     previous: u32,
     list: Option<List>,
     share: Share,
-    /// Of a bulk flow that waits for its turn: what it will have then.
+    /// For a bulk flow that waits for its turn: its deficit at that turn.
     deficit: i64,
-    /// The round in which a bulk flow has its turn, or had it.
+    /// The round of a bulk flow's next or last turn.
     turn_in: u64,
 }
 
@@ -62,7 +62,7 @@ impl Turn {
         turn_in: 0,
     };
 
-    /// The rotation comes to the flow in `round`, and then again in each round until its turn.
+    /// The rotation comes to the flow in `round`, and then in each round until its turn.
     #[inline]
     fn wait(&mut self, round: u64, dither: &mut Dither) {
         self.turn_in = round;
@@ -74,7 +74,8 @@ impl Turn {
     }
 }
 
-/// What a flow earns in a round: its quantum divided by the bulk flows of the busier of its hosts.
+/// What a flow earns in a round: its quantum divided by the number of bulk flows of the busier of
+/// its hosts.
 #[derive(Clone, Copy, Debug)]
 struct Share {
     /// In fractions of 2^16 of a byte.
@@ -87,7 +88,7 @@ impl Share {
         Self { bytes: quantum * (65_535 / host_load), host_load }
     }
 
-    /// Rounds that earn at least `bytes`, and what they do earn.
+    /// The rounds that earn at least `bytes`, and what they earn.
     #[inline]
     fn rounds_for(self, bytes: i64, fraction: u16) -> (u64, i64) {
         let (share, fraction) = (u64::from(self.bytes), u64::from(fraction));
@@ -96,12 +97,12 @@ impl Share {
     }
 }
 
-/// Random fractions of 2^16 of a byte, one of which is added to what rounds earn before it is cut to
-/// whole bytes, so that on average nothing is lost.
+/// Random fractions of 2^16 of a byte. One of them is added to what rounds earn before that is cut
+/// to whole bytes, so that nothing is lost on average.
 #[derive(Clone, Debug)]
 pub(crate) struct Dither {
     random: Stream,
-    /// Those left of the last draw, below a one that marks their end.
+    /// The bits left of the last draw, below a one that marks their end.
     bits: u64,
 }
 
@@ -161,7 +162,7 @@ impl Turns {
         self.turns[at(flow)].deficit -= i64::from(bytes);
     }
 
-    /// Moves the flow to the end of the list, from wherever it was.
+    /// Moves the flow to the end of the list, from any list.
     pub(crate) fn move_to_back(&mut self, list: List, flow: u32) {
         self.unlink(flow);
         let first = self.first[list as usize];
@@ -221,8 +222,8 @@ impl Turns {
         turn.deficit += i64::from((turn.share.bytes + u32::from(dither.next())) >> 16);
     }
 
-    /// The first bulk flow, of which there must be one, that has a deficit left: a flow without
-    /// gets a quantum and goes to the end.
+    /// The first bulk flow that has a deficit left; there must be a bulk flow. A flow without a
+    /// deficit gets a quantum and goes to the end.
     #[inline(always)]
     pub(crate) fn next_bulk(&mut self, dither: &mut Dither, host_load: impl Fn(u32) -> u32) -> u32 {
         if self.are_shares_old {
@@ -236,7 +237,7 @@ impl Turns {
         self.soonest_bulk(first)
     }
 
-    /// Of the bulk flows, from `first` on, the one whose turn comes next.
+    /// The bulk flow whose turn comes next, searched from `first` on.
     #[inline]
     fn soonest_bulk(&mut self, first: u32) -> u32 {
         let mut round = self.round;
@@ -263,7 +264,7 @@ impl Turns {
         soonest
     }
 
-    /// Of all bulk flows. One that waits keeps what it has earned, to a byte.
+    /// For all bulk flows. A flow that waits keeps what it has earned, to within a byte.
     #[inline(never)]
     fn work_out_shares(&mut self, dither: &mut Dither, host_load: impl Fn(u32) -> u32) {
         self.are_shares_old = false;
@@ -300,7 +301,7 @@ impl Turns {
     }
 }
 
-/// A queue's place in the arrays, which the compiler then sees to be inside them.
+/// A queue's index in the arrays; the mask lets the compiler omit bounds checks.
 #[inline]
 pub(crate) fn at(queue: u32) -> usize {
     (queue % QUEUES) as usize
@@ -355,7 +356,7 @@ mod tests {
             prop_assert!(earned >= bytes && earn(rounds as i64 - 1) < bytes);
         }
 
-        /// Against a rotation made step by step, in which flows come, send and go.
+        /// Compared with a rotation made step by step, in which flows come, send and go.
         #[test]
         fn turns_are_those_of_a_rotation_made_step_by_step(
             steps in prop::collection::vec((0u32..8, 60u32..4000), 1..200),
@@ -397,7 +398,7 @@ mod tests {
     #[derive(Default)]
     struct Earning {
         deficit: i64,
-        /// Fractions of bytes earned since it began to wait.
+        /// Fractions of bytes earned since the flow began to wait.
         fraction: Option<u32>,
     }
 
@@ -438,7 +439,7 @@ mod tests {
             assert_eq!(turns.next_bulk(&mut dither, |_| 2), flow);
             turns.pay(flow, 4000);
         }
-        // Flow 0 has its turn after some 26 rounds of 152 bytes; then flow 1 is as far.
+        // Flow 0 has its turn after some 26 rounds of 152 bytes; flow 1 is then equally far.
         assert_eq!(turns.next_bulk(&mut dither, |_| 2), 0);
         turns.pay(0, 8000);
         turns.hosts_changed();

@@ -15,8 +15,8 @@ use crate::{DEVICE_MTU, Sink, mark_if_capable};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Ticks of 1024 ns; a 16-bit reciprocal square root, one Newton step a drop; in a system of
-    /// queues the guard looks at the backlog of all of them.
+    /// Ticks of 1024 ns; a 16-bit reciprocal square root with one Newton step a drop; in `fq_codel`
+    /// the guard sees the backlog of all flows.
     #[default]
     Linux,
     /// RFC 8289 and RFC 8290 to the letter.
@@ -88,7 +88,7 @@ impl fmt::Display for Selector {
     }
 }
 
-/// The queue under the law. The law looks at the head and takes it off only to drop it, so that a
+/// The queue that the law controls. The law inspects the head and removes it only to drop it, so a
 /// packet moves once, from the queue to the transmitter.
 pub trait Source<P> {
     /// The packet at the head and when it arrived.
@@ -98,7 +98,8 @@ pub trait Source<P> {
 
     fn pop(&mut self) -> Option<P>;
 
-    /// Bytes that keep a packet from being dropped when they are few, the head included.
+    /// The backlog that the guard checks: if it is small, no packet is dropped. It includes the
+    /// head.
     fn backlog(&self) -> u64;
 }
 
@@ -106,7 +107,7 @@ pub trait Source<P> {
 pub(crate) struct Head {
     pub(crate) bytes: u32,
     pub(crate) arrived: Time,
-    /// What [`Source::backlog`] says.
+    /// The value of [`Source::backlog`].
     pub(crate) backlog: u64,
 }
 
@@ -118,11 +119,11 @@ impl Head {
     }
 }
 
-/// What the law decides when it looks at the head.
+/// The law's decision on the head.
 pub(crate) enum Look {
     /// It may go, and nothing changes.
     Pass,
-    /// Whether the delay was above target for an interval, for [`Law::act`].
+    /// The law must act; `ok_to_drop` says whether the delay was above target for an interval.
     Act { ok_to_drop: bool },
 }
 
@@ -132,19 +133,18 @@ pub struct Law {
     mode: Mode,
     /// A tick is 2 to this power nanoseconds.
     tick_shift: u32,
-    /// A run begins long after the clock did, so that a queue's zero `drop_next` lies in the past.
+    /// A run begins long after time zero, so that a queue's zero `drop_next` lies in the past.
     epoch: u64,
     target: u64,
     interval: u64,
-    /// Time above target that is not too long yet: the interval, which in the RFC ends a tick
-    /// sooner.
+    /// How long the delay may be above target: the interval, which in the RFC ends a tick sooner.
     patience: u64,
     ecn: bool,
     ce_threshold: u64,
     ce_threshold_selector: Option<Selector>,
 }
 
-/// What the law remembers of a queue; times in ticks, zero for none.
+/// The law's state of a queue; times in ticks, zero for none.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     pub(crate) count: u32,
@@ -200,8 +200,8 @@ impl Law {
         ticks << self.tick_shift
     }
 
-    /// How long the head has waited that may now be transmitted, after dropping or marking what is
-    /// due; `None` if the queue is empty. The caller takes the head off.
+    /// Drops or marks what is due, and returns how long the head has waited that may now be
+    /// transmitted; `None` if the queue is empty. The caller removes the head.
     #[inline]
     pub fn judge<P: Queued>(
         &self,
@@ -249,8 +249,8 @@ impl Law {
         }
     }
 
-    /// Enters, stays in or leaves the dropping state, and drops or marks what is due. Gives what
-    /// [`Law::judge`] gives.
+    /// Enters, stays in or leaves the dropping state, and drops or marks what is due. Returns what
+    /// [`Law::judge`] returns.
     #[inline(never)]
     pub(crate) fn act<P: Queued>(
         &self,
@@ -295,7 +295,7 @@ impl Law {
         Some(now.since(arrived))
     }
 
-    /// Looks at the head after the one before it was dropped.
+    /// Checks the head after the one before it was dropped.
     fn next_is_ok_to_drop<P: Queued>(
         &self,
         state: &mut State,
@@ -317,8 +317,8 @@ impl Law {
         (time.as_nanos() >> self.tick_shift) + self.epoch
     }
 
-    /// RFC 8289 section 5.6, `dodequeue`: has the delay been above target for an interval? The
-    /// guard counts the backlog without the head.
+    /// RFC 8289 section 5.6, `dodequeue`: whether the delay has been above target for an interval.
+    /// The guard counts the backlog without the head.
     #[inline]
     fn ok_to_drop(&self, state: &mut State, head: &Head, now: Time, stats: &mut Stats) -> bool {
         if head.bytes > stats.maxpacket {
@@ -337,8 +337,8 @@ impl Law {
         now > state.first_above_time
     }
 
-    /// RFC 8289 section 5.5: start at the rate that controlled the queue last time, if that was
-    /// not long ago.
+    /// RFC 8289 section 5.5: starts at the rate that controlled the queue last time, if that was
+    /// recent.
     fn enter_dropping(&self, state: &mut State, now: u64) {
         state.dropping = true;
         let delta = state.count.wrapping_sub(state.lastcount);
@@ -355,8 +355,8 @@ impl Law {
     }
 
     /// One Newton step towards 1/sqrt(count) in fractions of 2^32, of which the upper 16 bits are
-    /// kept. Far from the root, as after an overflow raised the count, it wraps as the kernel's
-    /// does.
+    /// kept. Far from the root, for example after an overflow raised the count, it wraps as in the
+    /// kernel.
     fn refine_rec_inv_sqrt(&self, state: &mut State) {
         let root = u64::from(state.rec_inv_sqrt) << 16;
         let square = (root * root) >> 32;
@@ -388,7 +388,7 @@ impl Law {
         is_marked
     }
 
-    /// Marks the head, which waited longer than `ce_threshold`, if it is of those to be marked.
+    /// Marks the head, which waited longer than `ce_threshold`, if the selector allows it.
     #[cold]
     fn mark_above_threshold<P: Queued>(
         &self,

@@ -16,12 +16,12 @@ pub(super) struct Controller {
     coupling_factor: u32,
     overload: Overload,
     next_update: Time,
-    /// p', of which the others are made, in fractions of 2^32.
+    /// p', from which the other probabilities follow, in fractions of 2^32.
     pub(super) prob: u32,
     last_qdelay: Span,
 }
 
-/// Bits that the gains keep below the probability's.
+/// Bits of the gains below the probability's unit.
 const GRANULARITY: u32 = 6;
 
 const MAX_PROB: u32 = u32::MAX;
@@ -53,8 +53,8 @@ impl Controller {
         now >= self.next_update
     }
 
-    /// Makes the updates that were due up to `now`, at the multiples of `tupdate`. The queues have
-    /// had these heads, by their times of arrival, since the last call.
+    /// Computes the updates that were due up to `now`, at multiples of `tupdate`. Since the last
+    /// call the queues have had these heads, given by their times of arrival.
     #[inline(never)]
     pub(super) fn update_until(&mut self, now: Time, c_head: Option<Time>, l_head: Option<Time>) {
         while now >= self.next_update {
@@ -62,7 +62,7 @@ impl Controller {
             let delay = |head: Option<Time>| head.map_or(Span::ZERO, |arrived| at.since(arrived));
             let before = (self.prob, self.last_qdelay);
             self.update(delay(c_head).max(delay(l_head)));
-            // An update that changed nothing is followed by others that change nothing, unless a
+            // After an update that changed nothing, the next ones change nothing either, unless a
             // head grows older.
             if before == (self.prob, self.last_qdelay) && c_head.or(l_head).is_none() {
                 let missed = now.since(at).as_nanos() / self.tupdate.as_nanos();
@@ -83,7 +83,7 @@ impl Controller {
         let prob = i128::from(self.prob) + delta / (1 << GRANULARITY);
         self.prob = prob.clamp(0, i128::from(MAX_PROB)) as u32;
         if self.overload == Overload::Overflow {
-            // L's probability ends at one, so that both kinds of flow keep their shares.
+            // L's probability is held at one, so that both kinds of flow keep their shares.
             self.prob = self.prob.min(MAX_PROB / self.coupling_factor.max(1));
         }
     }
@@ -93,12 +93,12 @@ impl Controller {
         u64::from(self.prob) * u64::from(self.coupling_factor)
     }
 
-    /// RFC 9332 section 2.5.1.1: more than L can be signalled by marking.
+    /// RFC 9332 section 2.5.1.1: L would need more signals than marking every packet.
     fn is_overloaded(&self) -> bool {
         self.coupled_prob() > u64::from(MAX_PROB)
     }
 
-    /// p_C is the square of p': two throws have to hit.
+    /// p_C is the square of p': two random numbers must both be below p'.
     #[inline]
     pub(super) fn judge_classic(&self, ecn: Ecn, random: &mut Stream) -> Verdict {
         if !(roll(self.prob, random) && roll(self.prob, random)) {

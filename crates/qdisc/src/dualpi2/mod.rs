@@ -1,10 +1,10 @@
 //! DualPI2, the coupled dual-queue AQM for L4S (RFC 9332), as Linux has it (`sch_dualpi2`).
 //!
 //! Arrivals that carry L4S's identifier (RFC 9331) wait in the L queue, all others in the C queue.
-//! One controller (`controller.rs`) steers the delay of both: its probability squared drops or
+//! One controller (`controller.rs`) controls the delay of both: its probability squared drops or
 //! marks in C, and `coupling_factor` times the probability marks in L, where a step at a shallow
-//! threshold marks besides. `schedule.rs` decides which queue is served. The controller's timer is
-//! not scheduled: the updates that were due since the last call are made up for at the next.
+//! threshold marks as well. `schedule.rs` decides which queue is served. The controller has no
+//! timer: updates that were due since the last call are computed at the next one.
 
 mod config;
 mod controller;
@@ -53,7 +53,7 @@ pub struct DualPi2<P> {
     stats: Stats,
 }
 
-/// What is remembered of a packet in the L queue.
+/// What is stored with a packet in the L queue.
 #[derive(Clone, Copy, Debug)]
 struct LNote {
     arrived: Time,
@@ -137,15 +137,15 @@ impl<P: Queued> DualPi2<P> {
         Enqueue::Queued
     }
 
-    /// A segment of a packet that counts as queued.
+    /// Queues a segment of a packet, which counts as a packet of its own.
     fn offer_segment(&mut self, now: Time, segment: P, sink: &mut dyn Sink<P>) {
         if let Enqueue::Dropped(segment, why) = self.offer(now, segment, sink) {
             sink.dropped(now, segment, why);
         }
     }
 
-    /// What the controller does to a packet, when `backlog` wait besides it. Below two full
-    /// packets it leaves the queue alone.
+    /// The controller's verdict on a packet when `backlog` wait besides it. Below two full packets
+    /// the controller does nothing.
     #[inline]
     fn judge(&mut self, queue: Queue, ecn: Ecn, backlog: Backlog) -> Verdict {
         if backlog.bytes < 2 * u64::from(DEVICE_MTU) {
@@ -169,7 +169,7 @@ impl<P: Queued> DualPi2<P> {
         self.stats.ecn_mark += 1;
     }
 
-    /// Whether a packet of the L queue, just taken off, is to be marked for waiting too long.
+    /// Whether a packet that was just taken from the L queue waited too long and must be marked.
     #[inline]
     fn is_over_step(&self, note: LNote, now: Time) -> bool {
         note.apply_step

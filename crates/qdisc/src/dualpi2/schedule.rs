@@ -1,7 +1,7 @@
 //! Which queue is served: L, as far as `classic_protection` allows (RFC 9332 section 4.2.2).
 //!
-//! While both wait, a byte from L earns C credit in proportion to C's weight, a byte from C costs
-//! credit in proportion to L's, and C is served while it has credit.
+//! While both queues have packets, a byte from L earns C credit in proportion to C's weight, a byte
+//! from C costs credit in proportion to L's, and C is served while it has credit.
 
 use crate::DEVICE_MTU;
 
@@ -26,7 +26,7 @@ impl Schedule {
         Self { c_weight, l_weight, credit: Self::fresh_credit(c_weight, l_weight) }
     }
 
-    /// The queue of the larger weight begins.
+    /// The queue with the larger weight begins.
     fn fresh_credit(c_weight: i64, l_weight: i64) -> i64 {
         i64::from(DEVICE_MTU) * (c_weight - l_weight)
     }
@@ -44,7 +44,8 @@ impl Schedule {
         }
     }
 
-    /// Accounts for a packet of `bytes` that left its queue while the other waited, or not.
+    /// Accounts for a packet of `bytes` that left its queue; `both_wait` says whether the other
+    /// queue had packets.
     #[inline]
     pub(super) fn charge(&mut self, queue: Queue, both_wait: bool, bytes: u32) {
         if both_wait {

@@ -1,6 +1,6 @@
 //! `pfifo` and `bfifo`: first in first out with a tail drop, as in Linux `sch_fifo`.
 //!
-//! The limit counts waiting packets only: one that the link is serialising has left the queue.
+//! The limit counts waiting packets only: a packet that the link is serialising has left the queue.
 
 #[cfg(test)]
 mod tests;
@@ -69,7 +69,7 @@ impl fmt::Display for Config {
     }
 }
 
-/// What a first-in-first-out queue decides and counts, for whoever keeps the packets.
+/// What a first-in-first-out queue decides and counts; the caller keeps the packets.
 #[derive(Clone, Debug)]
 pub struct Admission {
     config: Config,
@@ -81,7 +81,7 @@ impl Admission {
         Self { config: *config, backlog: Backlog::default() }
     }
 
-    /// Whether a packet of `wire_len` bytes may wait; then it counts until it is released.
+    /// Whether a packet of `wire_len` bytes may wait; if so, it counts until it is released.
     #[inline]
     pub fn admits(&mut self, wire_len: u32) -> bool {
         let is_full = match self.config {

@@ -2,7 +2,7 @@
 //! flows first, a limit on each flow's packets and, with `maxrate`, pacing of each flow.
 //!
 //! Packets come from the network here, not from a socket, so no socket's pacing rate or departure
-//! time is known; as the kernel does for such packets, a flow is a hash cut to `orphan_mask`.
+//! time is known. As for such packets in the kernel, a flow is a hash cut to `orphan_mask`.
 
 mod config;
 #[cfg(test)]
@@ -43,7 +43,7 @@ impl BuiltIn for Config {
 pub struct Fq<P> {
     config: Config,
     hash: FlowHash,
-    /// The first flow of each bucket; more hang on it.
+    /// The first flow of each bucket; the others are linked from it.
     buckets: Vec<Option<u32>>,
     flows: Vec<Flow>,
     packets: Slab<P>,
@@ -70,7 +70,7 @@ struct Flow {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// In no list, since then.
+    /// In no list, since this time.
     Detached(Time),
     /// In a rotation, or throttled.
     Attached,
@@ -85,7 +85,7 @@ struct Stats {
     pkts_too_long: u64,
 }
 
-/// No flow is held back for longer.
+/// No flow waits longer.
 const DELAY_MOST: Span = Span::from_secs(1);
 
 impl<P: Queued + Copy> Fq<P> {
@@ -104,7 +104,7 @@ impl<P: Queued + Copy> Fq<P> {
         }
     }
 
-    /// The packet's flow, made anew with the initial credit if it was never seen.
+    /// The packet's flow, created with the initial credit if it was never seen.
     #[inline]
     fn classify(&mut self, now: Time, packet: &P) -> u32 {
         let hash = self.hash.flow(&packet.flow_key()) & self.config.orphan_mask;
@@ -130,7 +130,7 @@ impl<P: Queued + Copy> Fq<P> {
         index
     }
 
-    /// Flows whose time has come go to the end of the rotation.
+    /// Moves flows whose time has come to the end of the rotation.
     #[inline]
     fn release_throttled(&mut self, now: Time) {
         while let Some(Reverse((time, index))) = self.throttled.peek().copied()
@@ -142,7 +142,7 @@ impl<P: Queued + Copy> Fq<P> {
     }
 
     /// Sets when the flow may send again, after a packet of `bytes`. A pace above
-    /// `low_rate_threshold` is kept by whole credits, a slower one by single packets.
+    /// `low_rate_threshold` is kept by whole credits, a slower one packet by packet.
     #[inline]
     fn pace(&mut self, index: u32, bytes: u32, now: Time) {
         let rate = self.config.maxrate;
@@ -164,7 +164,7 @@ impl<P: Queued + Copy> Fq<P> {
             delay = DELAY_MOST;
             self.stats.pkts_too_long += 1;
         }
-        // A late start is made up for, up to half of the delay.
+        // A late packet shortens the next wait by its delay, by up to half.
         if let Some(due) = flow.time_next_packet {
             delay = delay - now.since(due).min(delay / 2);
         }
@@ -222,7 +222,8 @@ impl<P: Queued + Copy + Send> Qdisc<P> for Fq<P> {
             }
             let Some(head) = self.packets.head_mut(flow.fifo) else {
                 turns.pop_front();
-                // A pass through the old flows, so that no flow starves them by coming back as new.
+                // An emptied new flow passes through the old flows, so that it can't starve them by
+                // returning as new.
                 if is_new && !self.old_flows.is_empty() {
                     self.old_flows.push_back(index);
                 } else {

@@ -1,8 +1,8 @@
 //! FlowQueue-CoDel (RFC 8290) as Linux has it (`sch_fq_codel`), or with the RFC's CoDel.
 //!
 //! Flows are hashed to queues, deficit round robin serves the queues, new ones first, and each
-//! queue has a CoDel of its own. A queue that became empty keeps its CoDel state for whoever
-//! hashes there next.
+//! queue has a CoDel of its own. A queue that became empty keeps its CoDel state for the next flow
+//! that is hashed to it.
 
 #[cfg(test)]
 mod tests;
@@ -161,7 +161,7 @@ struct Flow {
     codel: State,
 }
 
-/// The packets of all flows and what they add up to.
+/// The packets of all flows, and their totals.
 #[derive(Debug)]
 struct Store<P> {
     packets: Slab<P>,
@@ -206,7 +206,7 @@ impl<P: Queued + Copy> Source<P> for FlowSource<'_, P> {
     }
 }
 
-/// The bytes that CoDel's guard looks at.
+/// The backlog that CoDel's guard checks.
 #[inline]
 fn guarding_backlog(mode: Mode, all: Backlog, flow: u64) -> u64 {
     match mode {
@@ -231,7 +231,7 @@ impl<P: Queued + Copy> FqCodel<P> {
         }
     }
 
-    /// Counts an arrival and makes room for it, to be filled at once.
+    /// Counts an arrival and makes room for it, which must be filled at once.
     #[inline(always)]
     fn admit(&mut self, index: u32, bytes: u32, truesize: u32) -> Place {
         self.store.backlog.add(bytes);
@@ -253,8 +253,8 @@ impl<P: Queued + Copy> FqCodel<P> {
         self.store.backlog.packets > self.config.limit || self.is_over_memory()
     }
 
-    /// Drops from the head of the flow with most bytes: `drop_batch` packets or half of its bytes,
-    /// whichever comes first. Its CoDel is told by a higher count.
+    /// Drops from the head of the flow with the most bytes: `drop_batch` packets or half of its
+    /// bytes, whichever comes first, and raises its CoDel's count.
     #[cold]
     fn drop_from_fattest(&mut self, now: Time, sink: &mut dyn Sink<P>) {
         let is_over_memory = self.is_over_memory();
@@ -277,13 +277,13 @@ impl<P: Queued + Copy> FqCodel<P> {
         }
     }
 
-    /// The first of the flows with most bytes.
+    /// The first of the flows with the most bytes.
     fn fattest(&self) -> u32 {
         let most = self.rounds.iter().map(|flow| flow.backlog).max().unwrap_or(0);
         self.rounds.iter().position(|flow| flow.backlog == most).unwrap_or(0) as u32
     }
 
-    /// Takes the next packet out, to be copied at once; and how long it waited.
+    /// Takes the next packet out, which must be copied at once, and how long it waited.
     #[inline(always)]
     fn choose(&mut self, now: Time, sink: &mut dyn Sink<P>) -> (Place, Span) {
         loop {

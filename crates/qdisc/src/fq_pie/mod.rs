@@ -1,7 +1,7 @@
 //! FlowQueue-PIE as Linux has it (`sch_fq_pie`): flows hashed to queues, deficit round robin, new
 //! flows first, and a PIE controller (RFC 8033) on each queue, which drops on arrival.
 //!
-//! Each queue's updates are made up for when the queue is touched, so idle queues cost nothing.
+//! A queue's updates are computed when the queue is used, so idle queues cost nothing.
 
 #[cfg(test)]
 mod tests;

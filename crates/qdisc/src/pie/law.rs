@@ -1,4 +1,4 @@
-//! The drop probability: how it is updated, and what becomes of an arrival (RFC 8033 sections 4
+//! The drop probability: how it is updated, and how it decides on an arrival (RFC 8033 sections 4
 //! and 5; Linux `pie.h`, `sch_pie.c`).
 
 use sojourn_core::{Span, Stream, Time};
@@ -22,13 +22,14 @@ pub(crate) const MAX_PROB: u64 = u64::MAX >> 8;
 /// `MAX_BURST`: the time after rest in which nothing is dropped (RFC 8033 section 4.4).
 const MAX_BURST: Ticks = ticks(150_000_000);
 
-/// Delay above which the probability rises by 2 % more an update (section 5.5).
+/// Above this delay each update raises the probability by 2 % more (section 5.5).
 const HIGH_DELAY: Ticks = ticks(250_000_000);
 
 /// The largest rise in one update once the probability is 10 % (section 5.5).
 const DELTA_MOST: u64 = MAX_PROB / 50;
 
-/// Backlog in bytes that a measurement of the departure rate needs, and its length (section 5.2).
+/// The backlog in bytes that a measurement of the departure rate needs, and the bytes it covers
+/// (section 5.2).
 const DQ_THRESHOLD: u64 = 1 << 14;
 
 /// Bits of the fraction of the departure rate, in bytes a tick.
@@ -42,13 +43,14 @@ pub(crate) struct Law {
     /// Per tick of delay, in fractions of [`MAX_PROB`].
     alpha: u64,
     beta: u64,
-    /// Probability up to which arrivals are marked instead of dropped; none if not at all.
+    /// The probability up to which arrivals are marked instead of dropped; `None` if they never
+    /// are.
     mark_up_to: Option<u64>,
     bytemode: bool,
     dq_rate_estimator: bool,
 }
 
-/// What the controller remembers of a queue.
+/// The controller's state of a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct State {
     next_update: Time,
@@ -79,7 +81,7 @@ impl State {
         Span::from_nanos(self.qdelay << TICK_SHIFT)
     }
 
-    /// A queue at rest has its burst allowance back.
+    /// A queue at rest gets its burst allowance back.
     fn come_to_rest(&mut self) {
         self.burst_time = MAX_BURST;
         self.dq_tstamp = None;
@@ -118,7 +120,7 @@ impl Law {
         }
     }
 
-    /// Makes the updates that were due up to `now`, at the multiples of `tupdate`. The queue has
+    /// Computes the updates that were due up to `now`, at multiples of `tupdate`. The queue has
     /// held `backlog` bytes since the last call.
     #[inline]
     pub(crate) fn catch_up(&self, state: &mut State, backlog: u64, now: Time) {
@@ -132,7 +134,7 @@ impl Law {
         while now >= state.next_update {
             let before = state.clone();
             self.update(state, backlog);
-            // An update that changed nothing is followed by others that change nothing.
+            // After an update that changed nothing, the next ones change nothing either.
             if *state == before {
                 let missed = now.since(state.next_update).as_nanos() / self.tupdate.as_nanos();
                 state.next_update += self.tupdate * missed;
@@ -149,7 +151,7 @@ impl Law {
         } else {
             (state.qdelay, state.qdelay_old)
         };
-        // Too small a backlog to tell a delay from.
+        // The backlog is too small for a delay to be computed.
         let mut may_decay = qdelay != 0 || backlog == 0;
         let (alpha, beta) = self.scaled_gains(state.prob);
         let times = |gain: u64, from: Ticks, to: Ticks| gain as i128 * (to as i128 - from as i128);
@@ -160,7 +162,7 @@ impl Law {
         if qdelay > HIGH_DELAY {
             delta += i128::from(DELTA_MOST);
         }
-        // As in the kernel nothing stops the probability at one, up to what the number holds.
+        // As in the kernel, the probability is not bounded by one but by the number's type.
         state.prob = match u64::try_from(i128::from(state.prob) + delta) {
             Ok(prob) => prob,
             Err(_) if delta > 0 => {
@@ -235,7 +237,7 @@ impl Law {
         false
     }
 
-    /// RFC 8033 section 5.1: marking makes way for dropping when the probability is high.
+    /// RFC 8033 section 5.1: at a high probability packets are dropped instead of marked.
     #[inline]
     pub(crate) fn may_mark(&self, state: &State) -> bool {
         self.mark_up_to.is_some_and(|most| state.prob <= most)

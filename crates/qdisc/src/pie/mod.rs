@@ -1,7 +1,7 @@
 //! PIE, proportional integral controller enhanced (RFC 8033), as Linux has it (`sch_pie`).
 //!
-//! The controller is in `law.rs` and serves FlowQueue-PIE too. Its timer is not scheduled: the
-//! updates that were due since the last call are made up for at the next.
+//! The controller is in `law.rs` and serves FlowQueue-PIE too. It has no timer: updates that were
+//! due since the last call are computed at the next one.
 
 mod law;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The moving average of the backlog, by arrivals and through idle times (Floyd and Jacobson 1993,
+//! The moving average of the backlog, over arrivals and idle times (Floyd and Jacobson 1993,
 //! sections 4 and 11).
 
 use alloc::boxed::Box;
@@ -20,7 +20,7 @@ pub(super) struct Average {
 
 const STAB: usize = 256;
 
-/// Beyond this shift nothing is left.
+/// A larger shift leaves nothing.
 const SHIFT_MOST: u8 = 31;
 
 impl Average {
@@ -45,7 +45,7 @@ impl Average {
         self.qavg
     }
 
-    /// A packet arrives and finds `backlog` bytes.
+    /// Updates the average for an arrival that finds `backlog` bytes.
     #[inline]
     pub(super) fn observe(&mut self, now: Time, backlog: u64) {
         if self.idle_since.is_some() {
@@ -56,15 +56,14 @@ impl Average {
         }
     }
 
-    /// Nothing waits from now on.
+    /// The queue is empty from now on.
     #[inline]
     pub(super) fn rest(&mut self, now: Time) {
         self.idle_since.get_or_insert(now);
     }
 
-    /// The average at `now`, less what an idle time takes off. `tc` makes the table for ticks of
-    /// 64 ns and the kernel looks it up by microseconds, so it takes off a sixteenth of what was
-    /// meant.
+    /// The average at `now`, lowered for idle time. `tc` makes the table for ticks of 64 ns and the
+    /// kernel looks it up by microseconds, so it is lowered by a sixteenth of what was intended.
     pub(super) fn decayed(&self, now: Time) -> u64 {
         let Some(since) = self.idle_since else { return self.qavg };
         let most = (STAB as u64 - 1) << self.scell_log;

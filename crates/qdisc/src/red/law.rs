@@ -1,5 +1,5 @@
-//! Which arrivals are signalled (Floyd and Jacobson 1993, section 7, method 2), and the adaptation
-//! of the probability (Floyd, Gummadi and Shenker, "Adaptive RED", 2001).
+//! Which arrivals get a signal (Floyd and Jacobson 1993, section 7, method 2), and how the
+//! probability adapts (Floyd, Gummadi and Shenker, "Adaptive RED", 2001).
 
 use sojourn_core::{Span, Stream, Time};
 
@@ -14,16 +14,17 @@ pub(super) struct Law {
     qth_max: u64,
     /// Between the thresholds, in bytes.
     qth_delta: u64,
-    /// Where adaptation keeps the average, in bytes.
+    /// The range in which adaptation keeps the average, in bytes.
     target_min: u64,
     target_max: u64,
     /// The probability at `qth_max`, in fractions of 2^32.
     max_p: u64,
     /// How much the probability rises for each byte above `qth_min`.
     max_p_delta: u64,
-    /// Arrivals since the last signal; none yet between the thresholds.
+    /// Arrivals since the last signal; `None` if there was none since the average came between the
+    /// thresholds.
     qcount: Option<u64>,
-    /// How far `qcount` times the distance from `qth_min` goes before the next signal.
+    /// The next signal comes when `qcount` times the distance from `qth_min` reaches this.
     q_r: u64,
     next_adaptation: Option<Time>,
 }
@@ -40,10 +41,10 @@ pub(super) enum Action {
 /// Time between adaptations.
 const ADAPTATION: Span = Span::from_millis(500);
 
-/// The probability of 1 %, the least that adaptation goes down from.
+/// The probability of 1 %; adaptation lowers only larger ones.
 const MAX_P_LEAST: u64 = 42_949_673;
 
-/// The probability of 50 %, the most that adaptation goes up from.
+/// The probability of 50 %; adaptation raises only smaller ones.
 const MAX_P_MOST: u64 = 50 * MAX_P_LEAST;
 
 impl Law {
@@ -93,12 +94,12 @@ impl Law {
         Action::Signal
     }
 
-    /// Uniform up to what makes a signal sure, in arrivals times bytes.
+    /// Uniform up to the value at which a signal is certain, in arrivals times bytes.
     fn draw(&self, random: &mut Stream) -> u64 {
         u64::from(random.next_u32()) / self.max_p_delta
     }
 
-    /// Makes the adaptations that were due up to `now`.
+    /// Computes the adaptations that were due up to `now`.
     #[inline]
     pub(super) fn adapt(&mut self, average: &Average, now: Time) {
         if self.next_adaptation.is_some_and(|next| now >= next) {
@@ -116,7 +117,7 @@ impl Law {
         }
     }
 
-    /// Steps up by a quarter, but by 1 % at most, and down by a tenth.
+    /// Raises the probability by a quarter, but at most by 1 %, or lowers it by a tenth.
     pub(super) fn adapt_to(&mut self, qavg: u64) {
         if qavg > self.target_max && self.max_p <= MAX_P_MOST {
             self.max_p += MAX_P_LEAST.min(self.max_p / 4);

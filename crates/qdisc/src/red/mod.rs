@@ -69,7 +69,7 @@ impl<P: Queued> Red<P> {
         }
     }
 
-    /// Whether RED refuses the packet, which it may mark instead.
+    /// Whether RED refuses the packet; it may mark it instead.
     fn refuses(&mut self, now: Time, packet: &mut P, sink: &mut dyn Sink<P>) -> bool {
         let Self { config, stats, .. } = self;
         let (may_mark, marks, drops) = match self.law.action(&self.average, &mut self.random) {
@@ -117,7 +117,8 @@ impl<P: Queued + Send> Qdisc<P> for Red<P> {
             self.average.rest(now);
             return Dequeue::Empty;
         };
-        // The kernel's caller asks once more and finds the queue empty; ours may not.
+        // The kernel's caller asks once more and finds the queue empty; the caller here may not
+        // ask.
         if self.ring.backlog().packets == 0 {
             self.average.rest(now);
         }

@@ -1,7 +1,7 @@
 //! TBF, the token bucket filter, as Linux has it (`sch_tbf`): a shaper that lets bursts pass, over a
 //! FIFO that is limited in bytes.
 //!
-//! Tokens are times: a packet needs the time that it takes at `rate`, framing included
+//! Tokens are counted as time: a packet needs the time that it takes at `rate`, framing included
 //! (`rate.rs`), and the bucket holds the time that `burst` bytes take. A second bucket of one `mtu`
 //! bounds the peak.
 
@@ -59,7 +59,7 @@ pub struct Tbf<P> {
 #[derive(Debug)]
 struct Bucket {
     pace: Pace,
-    /// What the bucket holds, in nanoseconds.
+    /// The size of the bucket, in nanoseconds.
     depth: i64,
     tokens: i64,
 }

@@ -1,4 +1,4 @@
-//! The time that a packet takes on the link, as the kernel reckons it for its shapers
+//! The time that a packet takes on the link, as the kernel computes it for its shapers
 //! (`psched_ratecfg`): framing, then a multiplication and a shift.
 
 use sojourn_core::Rate;
@@ -41,7 +41,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Bits that `mult` has at least, if the rate allows.
+    /// The bits that `mult` has at least, if the rate allows.
     const PRECISION: u32 = 32;
 
     pub(super) fn new(rate: Rate, framing: Framing) -> Self {
