@@ -14,8 +14,9 @@ use crate::loss::Percent;
 pub enum ReorderConfig {
     #[default]
     None,
-    /// The last of every `gap` packets may arrive at once, with probability `p`; each random number
-    /// includes the share `rho` of the one before.
+    /// Beginning with the `gap`-th packet after the last one that arrived at once, each packet
+    /// arrives at once with probability `p`; each random number includes the share `rho` of the one
+    /// before.
     Random { p: Percent, rho: Percent, gap: u32 },
 }
 
@@ -95,7 +96,7 @@ pub struct Reorder {
     p: f64,
     rho: f64,
     gap: u32,
-    /// Packets since the last candidate.
+    /// Packets since the last one that arrived at once.
     passed: u32,
     last: Option<f64>,
 }
@@ -136,7 +137,7 @@ mod tests {
     #[test]
     fn the_share_is_that_of_the_candidates() {
         assert!((share("25%") - 0.25).abs() < 0.005);
-        // Always the last of five packets; with half a chance every tenth packet on average.
+        // One of five packets; with half a chance one of six on average.
         assert!((share("100% gap 5") - 0.2).abs() < 1e-4);
         assert!((share("50% gap 5") - 1.0 / 6.0).abs() < 0.002);
     }
