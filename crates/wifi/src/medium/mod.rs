@@ -331,7 +331,7 @@ impl<P: Reshape + Send> Medium<P> {
         self.note(now, node, ac, taken, None, listener);
     }
 
-    /// `count` more packets may be sent; `station` is set if they all belong to one station.
+    /// `taken` more packets may be sent; `station` is set if they all belong to one station.
     fn note(
         &mut self,
         now: Time,
