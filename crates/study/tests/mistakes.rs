@@ -607,7 +607,7 @@ fn files_that_are_no_studies_are_refused() {
         load("latin1.toml", b"schema = 1\ntitle = \"caf\xe9\"\n"),
         ":2:13: byte 0xe9 is no text (allowed: text in UTF-8)"
     );
-    // What may have been meant is beside it.
+    // The nearest match is named.
     let error = Study::load(&folder.join("latin2.toml"), &Overrides::default()).unwrap_err();
     assert!(
         error.to_string().contains("did you mean 'latin1.toml'? (allowed: a study file, a"),
@@ -717,7 +717,7 @@ fn all_mistakes_are_told_at_once_in_the_order_of_the_file() {
     assert_eq!(lines.len(), 10, "{error}");
 }
 
-/// Any two of them: no mistake hides another, and none is told that is not there.
+/// Any two of them: no mistake hides another, and no mistake is reported that is not there.
 #[test]
 fn two_mistakes_are_two_lines() {
     for (one, first) in SEVERAL.iter().enumerate() {

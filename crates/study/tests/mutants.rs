@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use sojourn_study::{Overrides, Study};
 
-/// Files that are read in a moment.
+/// Files that are read quickly.
 const STUDIES: [&str; 5] = [
     "studies/mmwave-web/study.toml",
     "studies/mmwave-moving-bottleneck/study.toml",
@@ -16,7 +16,7 @@ const STUDIES: [&str; 5] = [
     "studies/wifi6-aqm/both-ways.toml",
 ];
 
-/// Words that have made parsers stumble.
+/// Words that are hard for parsers.
 const ODD: [&str; 24] = [
     "",
     "\"",

@@ -94,7 +94,8 @@ fn claims_can_be_changed_without_running_again() {
     assert_eq!(ended.json()["claims"][0]["verdict"], "fails");
 }
 
-/// No file may grow beyond so many blocks; what a full disk does, for any user and file system.
+/// Limits the size of files to this many blocks, which has the effect of a full disk for any user
+/// and file system.
 fn with_little_room(scratch: &Scratch, blocks: u32, words: &[&str]) -> Ended {
     let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
     let output = Command::new("sh")
@@ -112,11 +113,11 @@ fn a_full_disk_leaves_what_was_finished() {
     scratch.must(&["run", "study.toml", "--out", "whole"]);
     let words = ["run", "study.toml", "--out", "full", "--jobs", "1"];
 
-    // Room for the plan and a few runs; the journal of all is larger.
+    // Room for the plan and a few runs; the journal of all runs is larger.
     let plan = std::fs::metadata(scratch.path("whole/plan.json")).expect("it is there").len();
     let mut stopped = None;
     for kib in (plan / 1024 + 2)..(plan / 1024 + 200) {
-        // POSIX counts in 512 bytes, some shells in 1024; either way there is some such number.
+        // A block is 512 bytes in POSIX and 1024 in some shells; the number suits both.
         let _ = std::fs::remove_dir_all(scratch.path("full"));
         let ended = with_little_room(&scratch, kib as u32, &words);
         if ended.code == Some(0) {
@@ -184,11 +185,11 @@ fn a_damaged_folder_is_refused_by_all_that_read_it() {
             &["run", "study.toml", "--out", "out"],
         ] {
             if name == "series.parquet" && words[0] == "compare" {
-                // It reads no series.
+                // `compare` reads no series.
                 continue;
             }
             if matches!(name, "claims.json" | "study.toml") && words[0] == "run" {
-                // It writes them anew.
+                // `run` writes them again.
                 continue;
             }
             let ended = scratch.sojourn(words);

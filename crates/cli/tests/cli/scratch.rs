@@ -128,7 +128,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What a failed test left is worth a look.
+        // After a failed test the folder is kept for inspection.
         self.folder.disable_cleanup(std::thread::panicking());
     }
 }

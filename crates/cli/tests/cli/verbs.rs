@@ -116,7 +116,8 @@ fn the_line_that_repeats_a_run_repeats_it() {
     assert_is_repeated_by_its_line(&scratch, "4");
 }
 
-/// The line that `show` gives for a run of the folder 'all', given to a shell, makes that run.
+/// The command that `show` prints for a run of the folder 'all', given to a shell, makes that run
+/// again.
 fn assert_is_repeated_by_its_line(scratch: &Scratch, run: &str) {
     let shown = scratch.must(&["show", "all", run, "--format", "json"]).json();
     let line = shown["repeat"].as_str().expect("a line");
@@ -227,7 +228,7 @@ fn the_list_is_a_summary_and_every_heading_of_it_can_be_asked_for() {
         // And by its plural.
         assert_eq!(scratch.must(&["list", &format!("{kind}s").replace("ss", "s")]).stdout, listed);
     }
-    // What a program reads holds everything.
+    // Output for programs holds everything.
     let json = scratch.must(&["list", "--format", "json"]).json();
     assert!(json.as_array().expect("a list").len() > 150);
 }
@@ -266,7 +267,7 @@ fn what_people_call_something_finds_it() {
         ("qdisc", &["fq_codel", "cake"]),
         ("tcp", &["cubic", "prague"]),
         ("link", &["mahimahi", "gemodel", "normal"]),
-        // Only described so.
+        // Only the description has that word.
         ("cellular", &["brownian"]),
     ] {
         let found = scratch.must(&["list", word]).stdout;

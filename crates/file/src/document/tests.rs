@@ -11,7 +11,7 @@ fn place(document: &Document, key: &str) -> String {
     document.place(document.locate(key)).to_string()
 }
 
-/// Writes a file that is gone when the test is.
+/// Writes a file that is removed when the test ends.
 fn write(folder: &TempDir, name: &str, text: &str) -> PathBuf {
     let path = folder.path().join(name);
     std::fs::write(&path, text).expect("the temporary folder can be written to");
@@ -25,7 +25,7 @@ fn keys_and_values_know_their_lines_and_columns() {
     assert_eq!(place(&document, "b.c"), "t.toml:3:7");
     assert_eq!(place(&document, "d.0.e.1"), "t.toml:5:9");
     assert_eq!(place(&document, "d.1.e.1"), "t.toml:8:3");
-    // What is not there is sought where it would be.
+    // A missing file is reported under the path where it was looked for.
     assert_eq!(place(&document, "b.nothing"), "t.toml:2:2");
     assert_eq!(place(&document, "nothing"), "t.toml:1:1");
 }

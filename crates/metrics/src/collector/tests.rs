@@ -220,7 +220,8 @@ fn fairness_is_parted_by_falls_of_the_capacity_and_dips_show_in_seconds_and_step
     let run = collector.finish(at(20_000));
     assert_eq!((run.value("jain_1s_min"), run.value("jain_1s_p50")), (Some(0.5), Some(1.0)));
     let [after, apart] = &run.totals.jain_1s_by_drop;
-    // The fall is in the row that ends at 8.0 s; five more seconds are said to follow it.
+    // The fall is in the row that ends at 8.0 s; the five seconds after it count as following the
+    // fall.
     assert_eq!((after.len(), apart.len()), (6, 12));
     assert!(after.contains(&0.5) && !apart.contains(&0.5));
     assert_eq!(run.flows[1].value("goodput_1s_min_mbps"), Some(0.0));
@@ -686,7 +687,7 @@ fn rows_follow_the_step_to_the_end_of_the_run() {
         step,
     };
     let mut collector = Collector::new(shape(ms_span(100)));
-    // At the very end of a row counts for the next one.
+    // An event at the very end of a row counts for the next one.
     collector.record(at(100), A, &Event::Delivered { bytes: 100_000 });
     collector.record(at(249), A, &Event::Delivered { bytes: 50_000 });
     let run = collector.finish(at(250));

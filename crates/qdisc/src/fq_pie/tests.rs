@@ -71,7 +71,7 @@ fn memory_above_the_limit_is_counted_and_not_refused() {
     for id in 0..20 {
         bench.offer(packet(id));
     }
-    // 2432 bytes each: refused would be the sixth, if it were.
+    // 2432 bytes each: if the limit were enforced, the sixth would be refused.
     assert_eq!(bench.qdisc.backlog().packets, 20);
     assert!(bench.detail("overmemory") > 10);
 }

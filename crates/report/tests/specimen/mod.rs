@@ -16,7 +16,7 @@ pub(crate) const RTTS: [&str; 3] = ["10ms", "40ms", "160ms"];
 pub(crate) const SEEDS: u64 = 5;
 const STEPS: usize = 600;
 
-/// Repeats itself, unlike the world.
+/// Pseudo-random numbers, the same in every run of the tests.
 pub(crate) struct Noise(pub(crate) u64);
 
 impl Noise {
@@ -27,14 +27,15 @@ impl Noise {
     }
 }
 
-/// Neighbours become strangers (the last step of SplitMix64), so that seeds are independent.
+/// Mixes the bits (the last step of SplitMix64), so that neighbouring seeds give independent
+/// numbers.
 fn scrambled(seed: u64) -> u64 {
     let a = (seed ^ seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let b = (a ^ a >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     b ^ b >> 31
 }
 
-/// What a flow met in a run: goodput, and the wait it saw in the queue.
+/// The results of a flow in a run: goodput, and the wait in the queue.
 fn outcome(scenario: usize, seed: u64, flow: usize) -> (f64, f64) {
     let mut noise = Noise(scrambled(seed * 7919 + scenario as u64 * 104_729 + flow as u64 * 31));
     noise.next();

@@ -334,7 +334,7 @@ proptest! {
             let mut claim = claim("goodput(a) > 0", &[]);
             claim.expect = vec![expectation];
             let report = check(&[claim], &plan, &table(&plan));
-            // What is divided by nothing fails or cannot be tested, but has its reason.
+            // A division by zero fails or cannot be tested, but a reason is given.
             for check in &report.claims[0].checks {
                 prop_assert_eq!(check.verdict == Verdict::Untestable, check.reason.is_some());
             }
