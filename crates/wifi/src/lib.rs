@@ -13,6 +13,7 @@ pub mod phy;
 mod port;
 pub mod queueing;
 mod radio;
+pub mod rate;
 
 pub use port::{Listener, Port};
 pub use radio::{Radio, RadioConfig};

@@ -10,6 +10,7 @@ use crate::mac::edca::{AccessCategory, Countdown, Parameters};
 use crate::ofdma::Ofdma;
 use crate::phy::{Format, Mode};
 use crate::queueing::{DriverConfig, QueueConfig};
+use crate::rate::Rates;
 
 /// What a transmitter does if a BlockAck does not come (section 10.25.6.7 leaves this open).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub struct Config {
     pub collisions_are_detected: bool,
     /// Several stations of 802.11ax at once; none for EDCA alone.
     pub ofdma: Option<Ofdma>,
+    /// Stations whose modes change; the others keep those that they have.
+    pub rates: Vec<Rates>,
     /// Of the access point.
     pub queue: QueueConfig,
     pub stations: Vec<Station>,
@@ -80,6 +83,7 @@ impl Config {
             cf_end: false,
             collisions_are_detected: false,
             ofdma: None,
+            rates: Vec::new(),
             queue: queue.into(),
             stations,
         }
@@ -103,6 +107,13 @@ impl Config {
                 limits.window, limits.mpdus
             ))
             .allow(["1 to 1024 frames"]));
+        }
+        for (number, rates) in self.rates.iter().enumerate() {
+            rates.check(count)?;
+            if self.rates[..number].iter().any(|before| before.station == rates.station) {
+                let station = rates.station;
+                return Err(SpecError::new(format!("rates of station {station} are given twice")));
+            }
         }
         if let Some(ofdma) = &self.ofdma {
             self.check_ofdma(ofdma)?;

@@ -19,6 +19,8 @@ use crate::port::{Listener, Port};
 pub(crate) struct Ppdu {
     pub(crate) link: u32,
     pub(crate) number: u32,
+    /// The mode that it was put together for, of those that its port chooses from.
+    pub(crate) choice: u16,
     pub(crate) psdu: Psdu,
 }
 
@@ -118,6 +120,9 @@ impl<P: Reshape + Send> Medium<P> {
     ) -> Option<Attempt> {
         let (node, ac) = (usize::from(index) / CATEGORIES, usize::from(index) % CATEGORIES);
         let sifs = self.config.sifs;
+        if node > 0 && !self.is_present(node - 1, now) {
+            return None;
+        }
         if let Some(station) = self.choose_request(node, ac) {
             let number = Self::link_index(node, station, ac);
             let sending = self.links[number].sending;
@@ -133,7 +138,8 @@ impl<P: Reshape + Send> Medium<P> {
             return Some(attempt);
         }
         let ppdu = if self.is_prepared(node) {
-            let first = self.prepared[ac].front()?;
+            let first = *self.prepared[ac].front()?;
+            self.use_choice(&first.ppdu);
             let sending = self.links[first.ppdu.link as usize].sending;
             if !is_first && first.airtime + sifs + sending.block_ack > left {
                 return None;
@@ -162,6 +168,7 @@ impl<P: Reshape + Send> Medium<P> {
         // CoDel may have dropped all packets of a station.
         for _ in 0..=self.config.stations.len() {
             let station = self.choose(node, ac)?;
+            self.adapt(now, Self::link_index(node, station, ac));
             let sending = self.links[Self::link_index(node, station, ac)].sending;
             let is_aggregating = self.config.limits.is_aggregating();
             let response = if is_aggregating { sending.block_ack } else { sending.ack };
@@ -428,9 +435,11 @@ impl<P: Reshape + Send> Medium<P> {
         let index = self.edcaf_of(link);
         let retry_limit = self.config.retry_limit;
         let random = &mut self.random;
+        let mut adaptive = self.rates.get_mut(link / CATEGORIES).and_then(Option::as_deref_mut);
+        let (mut error, mut octets) = (error, 0);
         let (mut on_air, mut at) = (Psdu::default(), end);
         let agreement = &mut self.links[link].agreement;
-        let (mut received, mut done, mut repeat) = (0, 0, 0);
+        let (mut received, mut done, mut repeat, mut failed) = (0, 0, 0, 0);
         let mut fate = Fate::Open;
         for msdu in agreement.iter_mut() {
             if msdu.ppdu != ppdu.number {
@@ -438,6 +447,12 @@ impl<P: Reshape + Send> Medium<P> {
             }
             if msdu.mpdu_octets > 0 {
                 msdu.attempts = msdu.attempts.saturating_add(1);
+                if let Some(adaptive) = &mut adaptive
+                    && octets != msdu.mpdu_octets
+                {
+                    octets = msdu.mpdu_octets;
+                    error = adaptive.error(start, &mode, octets);
+                }
                 fate = match error > 0.0 && random.chance(error) {
                     true if u16::from(msdu.attempts) >= retry_limit => Fate::Discarded,
                     true => Fate::Open,
@@ -446,6 +461,7 @@ impl<P: Reshape + Send> Medium<P> {
                 on_air.add(msdu.mpdu_octets);
                 at = end.min(start + mode.txtime(on_air.octets(&mode)));
                 received += u32::from(fate == Fate::Received);
+                failed += u64::from(fate != Fate::Received);
                 repeat += u32::from(fate == Fate::Open);
             }
             (msdu.fate, msdu.received) = (fate, at);
@@ -453,8 +469,8 @@ impl<P: Reshape + Send> Medium<P> {
             msdu.ppdu = 0;
         }
         agreement.to_repeat += repeat;
-        let failed = ppdu.psdu.mpdus - received;
-        self.counts[link / CATEGORIES].failed += u64::from(failed);
+        self.counts[link / CATEGORIES].failed += failed;
+        self.report(ppdu, received);
         self.pending[index] -= done;
         self.complete(ppdu, done > 0, end);
         received
@@ -485,6 +501,7 @@ impl<P: Reshape + Send> Medium<P> {
             msdu.ppdu = 0;
         }
         agreement.to_repeat += repeat;
+        self.report(ppdu, 0);
         self.pending[index] -= discarded;
         self.complete(ppdu, discarded > 0, end);
     }

@@ -11,6 +11,8 @@ use crate::queueing::Addressed;
 
 pub(crate) struct Link<P> {
     pub(crate) sending: Sending,
+    /// Which of the modes that its port chooses from this is.
+    pub(crate) choice: u16,
     pub(crate) agreement: Agreement<P>,
 }
 
@@ -28,7 +30,7 @@ pub(crate) struct Sending {
 
 impl<P: Copy> Link<P> {
     pub(crate) fn new(radio: Radio, config: &Config) -> Self {
-        Self { sending: Sending::new(radio, config), agreement: Agreement::new() }
+        Self { sending: Sending::new(radio, config), choice: 0, agreement: Agreement::new() }
     }
 
     /// When the oldest frame arrived that has been sent before and must be sent again.

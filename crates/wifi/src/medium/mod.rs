@@ -10,6 +10,7 @@ mod counts;
 mod exchange;
 mod link;
 mod multi_user;
+mod rates;
 #[cfg(test)]
 mod tests;
 
@@ -24,7 +25,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use sojourn_core::{Purpose, Span, SpecError, Stream, StreamAddress, Time};
+use sojourn_core::{DropReason, Purpose, Span, SpecError, Stream, StreamAddress, Time};
 use sojourn_qdisc::Reshape;
 
 use crate::mac::aggregation::Psdu;
@@ -73,6 +74,10 @@ pub struct Medium<P: Reshape + Send> {
     attempts: Vec<exchange::Attempt>,
     /// What OFDMA needs, where it is used.
     multi: Option<Box<MultiUser>>,
+    /// By port, where modes change.
+    rates: Vec<Option<Box<rates::Adaptive>>>,
+    /// When a station comes that was away.
+    arrival_at: Time,
     arrivals: u64,
     ppdus: u32,
     random: Stream,
@@ -120,7 +125,7 @@ impl<P: Reshape + Send> Medium<P> {
                 }
             }
         }
-        Ok(Self {
+        let mut medium = Self {
             countdown: config.countdown(),
             pending: alloc::vec![0; edcafs.len()],
             active: Vec::new(),
@@ -141,11 +146,15 @@ impl<P: Reshape + Send> Medium<P> {
             winners: Vec::new(),
             attempts: Vec::new(),
             multi: MultiUser::new(&config, &mut queue_random),
+            rates: rates::adaptive(&config, &mut queue_random),
+            arrival_at: Time::NEVER,
             arrivals: 0,
             ppdus: 0,
             random: address.stream(entity, Purpose::Loss),
             config,
-        })
+        };
+        medium.arrival_at = medium.next_arrival(Time::ZERO);
+        Ok(medium)
     }
 
     /// A packet enters at `port`; the listener is told if it or another one is dropped.
@@ -153,6 +162,10 @@ impl<P: Reshape + Send> Medium<P> {
     pub fn offer(&mut self, now: Time, port: Port, packet: P, listener: &mut dyn Listener<P>) {
         let ac =
             if self.config.is_qos { access_category(packet.dscp()) } else { AccessCategory::Be };
+        if !self.is_present(port.station(), now) {
+            listener.refused(now, port, packet, DropReason::Medium);
+            return;
+        }
         let node = if port.is_up() { port.station() + 1 } else { 0 };
         let station = if port.is_up() { 0 } else { port.station() as u16 };
         self.arrivals += 1;
@@ -172,7 +185,7 @@ impl<P: Reshape + Send> Medium<P> {
     fn next_event(&self) -> Time {
         let held_back = self.queues[0].held_back_until();
         let trigger = self.multi.as_ref().map_or(Time::NEVER, |multi| multi.trigger_at());
-        self.next_access.min(self.arrive_at).min(held_back).min(trigger)
+        self.next_access.min(self.arrive_at).min(held_back).min(trigger).min(self.arrival_at)
     }
 
     /// Does everything that is due.
@@ -185,6 +198,9 @@ impl<P: Reshape + Send> Medium<P> {
             for ac in AccessCategory::ALL {
                 self.refill(now, 0, ac, listener);
             }
+        }
+        if self.arrival_at <= now {
+            self.welcome(now);
         }
         if let Some(multi) = &mut self.multi
             && multi.trigger_at() <= now
@@ -281,6 +297,9 @@ impl<P: Reshape + Send> Medium<P> {
         let is_answering = (index / CATEGORIES) as u16 == self.answering.0
             && self.answering.1 <= now
             && now < self.answering.1 + self.config.sifs;
+        if index >= CATEGORIES && !self.is_present(index / CATEGORIES - 1, now) {
+            return;
+        }
         let is_busy = (now < self.idle_since || self.txop.is_some()) && !is_answering;
         let edcaf = &mut self.edcafs[index];
         if edcaf.has_frames {
@@ -400,6 +419,7 @@ impl<P: Reshape + Send> Medium<P> {
             }
             let Some(station) = self.choose(0, ac as usize) else { return };
             let link = Self::link_index(0, station, ac as usize);
+            self.adapt(now, link);
             let sending = self.links[link].sending;
             let room = limit.saturating_sub(self.config.sifs + sending.block_ack);
             let Some(ppdu) = self.build(now, 0, station, ac as usize, room, true, listener) else {
@@ -512,6 +532,7 @@ impl<P: Reshape + Send> Medium<P> {
     ) -> Option<exchange::Ppdu> {
         let index = Self::link_index(node, station, ac);
         let link = &mut self.links[index];
+        let choice = link.choice;
         let queue = &mut self.queues[node];
         let limits = &self.config.limits;
         let category = AccessCategory::ALL[ac];
@@ -547,7 +568,12 @@ impl<P: Reshape + Send> Medium<P> {
             link.agreement.to_repeat -= repeated;
             if link.agreement.to_repeat > 0 {
                 let link = index as u32;
-                return (psdu.mpdus > 0).then_some(exchange::Ppdu { link, number: ppdu, psdu });
+                return (psdu.mpdus > 0).then_some(exchange::Ppdu {
+                    link,
+                    number: ppdu,
+                    choice,
+                    psdu,
+                });
             }
         }
         while link.agreement.has_room(limits.window()) {
@@ -583,6 +609,11 @@ impl<P: Reshape + Send> Medium<P> {
             }
         }
         self.forget_dropped(node);
-        (psdu.mpdus > 0).then_some(exchange::Ppdu { link: index as u32, number: ppdu, psdu })
+        (psdu.mpdus > 0).then_some(exchange::Ppdu {
+            link: index as u32,
+            number: ppdu,
+            choice,
+            psdu,
+        })
     }
 }

@@ -117,12 +117,14 @@ impl<P: Reshape + Send> Medium<P> {
         // Downlink and uplink take turns.
         let mut attempt = None;
         if ac == AccessCategory::Be as usize && (multi.was_down || self.pending[ac] == 0) {
-            attempt = self.plan_uplink(&mut multi);
+            attempt = self.plan_uplink(&mut multi, now);
         }
         attempt = attempt.or_else(|| self.plan_downlink(&mut multi, now, ac, left, listener));
         if attempt.is_none() && ac == AccessCategory::Be as usize && multi.is_trigger_due {
-            attempt = self.plan_uplink(&mut multi);
+            attempt = self.plan_uplink(&mut multi, now);
         }
+        // Who was waited for has gone, or has sent by itself.
+        multi.is_trigger_due &= attempt.is_some() || ac != AccessCategory::Be as usize;
         self.multi = Some(multi);
         attempt
     }
@@ -143,7 +145,9 @@ impl<P: Reshape + Send> Medium<P> {
         let width = self.width()?;
         multi.chosen.clear();
         for station in 0..self.config.stations.len() {
-            let link = &self.links[Self::link_index(0, station, ac)];
+            let number = Self::link_index(0, station, ac);
+            self.adapt(now, number);
+            let link = &self.links[number];
             let has_frames =
                 link.agreement.to_repeat > 0 || self.queues[0].has_packets(station, category);
             if has_frames && !link.agreement.bar_due && is_he(&link.sending.mode) {
@@ -214,8 +218,8 @@ impl<P: Reshape + Send> Medium<P> {
         let together = || {
             let block_ack = ASKED_BLOCK_ACK + crate::mac::frames::block_ack(window);
             let last = multi.chosen.iter().map(|station| {
-                let up = &self.config.stations[usize::from(*station)].up.mode;
-                self.asked(multi, up, ru).txtime(block_ack)
+                let up = self.up_mode(usize::from(*station));
+                self.asked(multi, &up, ru).txtime(block_ack)
             });
             sifs + last.max().unwrap_or(Span::ZERO)
         };
@@ -270,13 +274,16 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// What a station has most urgent, as its function's number.
-    fn most_urgent(&self, station: usize) -> Option<usize> {
+    fn most_urgent(&self, station: usize, now: Time) -> Option<usize> {
+        if !self.is_present(station, now) {
+            return None;
+        }
         (0..CATEGORIES).rev().find(|ac| self.pending[(station + 1) * CATEGORIES + ac] > 0)
     }
 
     /// Trigger frames, and what is asked for. Only the first frame is settled before it is known
     /// whether it collides.
-    fn plan_uplink(&mut self, multi: &mut MultiUser) -> Option<Attempt> {
+    fn plan_uplink(&mut self, multi: &mut MultiUser, now: Time) -> Option<Attempt> {
         if !multi.config.uplink {
             return None;
         }
@@ -284,7 +291,7 @@ impl<P: Reshape + Send> Medium<P> {
         let sifs = self.config.sifs;
         let stations = self.config.stations.len();
         let asks_status = multi.config.status && multi.config.stations > 0;
-        let is_pending = |station: usize| self.most_urgent(station).is_some();
+        let is_pending = |station: usize| self.most_urgent(station, now).is_some();
         if !(0..stations).any(is_pending) {
             return None;
         }
@@ -296,8 +303,7 @@ impl<P: Reshape + Send> Medium<P> {
                 multi.chosen.push(station as u16);
             }
         }
-        let rate =
-            |station: u16| self.config.stations[usize::from(station)].up.mode.rate().as_mbps();
+        let rate = |station: u16| self.up_mode(usize::from(station)).rate().as_mbps();
         multi.up.order(&mut multi.chosen, rate);
         let random_units = multi.config.random_units;
         let most = Ru::Tones26.per_channel(width) - random_units;
@@ -309,8 +315,8 @@ impl<P: Reshape + Send> Medium<P> {
         if asks_status {
             time = self.trigger_time(multi, Trigger::BufferStatus, 0);
             let reports = multi.chosen.iter().map(|station| {
-                let mode = &self.config.stations[usize::from(*station)].up.mode;
-                self.asked(multi, mode, ru).txtime(STATUS_REPORT)
+                let mode = self.up_mode(usize::from(*station));
+                self.asked(multi, &mode, ru).txtime(STATUS_REPORT)
             });
             status = time + sifs + reports.max().unwrap_or(Span::ZERO);
         }
@@ -341,8 +347,8 @@ impl<P: Reshape + Send> Medium<P> {
         multi.was_down = matches!(several, Several::Down { .. });
         // The next request for the medium counts from here.
         if multi.config.uplink {
-            let is_pending =
-                (0..self.config.stations.len()).any(|station| self.most_urgent(station).is_some());
+            let is_pending = (0..self.config.stations.len())
+                .any(|station| self.most_urgent(station, now).is_some());
             multi.is_trigger_due &= multi.was_down && is_pending;
             if !multi.is_trigger_due {
                 multi.trigger_at =
@@ -446,10 +452,7 @@ impl<P: Reshape + Send> Medium<P> {
             let asked = self.trigger_time(multi, Trigger::BufferStatus, 0);
             self.air.trigger += asked + (status - asked - sifs);
             at += status;
-            multi.chosen.retain(|station| {
-                let functions = (usize::from(*station) + 1) * CATEGORIES;
-                self.pending[functions..functions + CATEGORIES].iter().any(|pending| *pending > 0)
-            });
+            multi.chosen.retain(|station| self.most_urgent(usize::from(*station), now).is_some());
             if multi.chosen.is_empty() && random_units == 0 {
                 return (at, at, true);
             }
@@ -471,7 +474,7 @@ impl<P: Reshape + Send> Medium<P> {
         }
         let scheduled = multi.chosen.len();
         if random_units > 0 {
-            self.contend_for_units(multi, random_units);
+            self.contend_for_units(multi, now, random_units);
         }
         let mut time = Span::ZERO;
         let mut random_unit = None;
@@ -550,13 +553,13 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// Adds the stations that may contend for units: those with something to send who have no unit.
-    fn contend_for_units(&self, multi: &mut MultiUser, random_units: u32) {
+    fn contend_for_units(&self, multi: &mut MultiUser, now: Time, random_units: u32) {
         let scheduled = multi.chosen.len();
         for station in 0..self.config.stations.len() {
             let has_unit = multi.chosen[..scheduled].contains(&(station as u16));
             if !has_unit
                 && random_units > 0
-                && self.most_urgent(station).is_some()
+                && self.most_urgent(station, now).is_some()
                 && is_he(&self.config.stations[station].up.mode)
             {
                 multi.chosen.push(station as u16);
@@ -574,9 +577,11 @@ impl<P: Reshape + Send> Medium<P> {
         room: Span,
         listener: &mut dyn Listener<P>,
     ) -> Option<(MuPsdu, Span)> {
-        let ac = self.most_urgent(station)?;
-        let mode = self.asked(multi, &self.config.stations[station].up.mode, ru);
+        let ac = self.most_urgent(station, now)?;
         let node = station + 1;
+        let link = Self::link_index(node, 0, ac);
+        self.adapt(now, link);
+        let mode = self.asked(multi, &self.links[link].sending.mode, ru);
         let ppdu = self.build_in(now, (node, 0, ac), &mode, room, 0, false, listener)?;
         let agreement = &self.links[ppdu.link as usize].agreement;
         let has_more =

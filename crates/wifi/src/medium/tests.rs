@@ -1,6 +1,7 @@
 //! Saturated cells against Bianchi's published figures, and what must hold in every cell.
 
 mod ofdma;
+mod rates;
 
 use proptest::prelude::*;
 use sojourn_core::{DropReason, Ecn, FlowKey, PureAck, Queued};

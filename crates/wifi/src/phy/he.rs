@@ -175,6 +175,23 @@ impl Mode {
     }
 }
 
+impl Mode {
+    /// The same with another MCS and number of streams.
+    pub(super) fn sibling(&self, mcs: u8, streams: u8) -> Option<Self> {
+        let front = NON_HT_PREAMBLE + RL_SIG + HE_SIG_A + HE_STF;
+        let training = self.preamble.saturating_sub(front) / training_symbols(self.streams);
+        let modulation = *MODULATIONS.get(usize::from(mcs))?;
+        Some(Self {
+            mcs,
+            streams,
+            modulation,
+            data_bits: modulation.data_bits(self.ru?.data_tones(), u32::from(streams)),
+            preamble: front + training * training_symbols(streams),
+            ..*self
+        })
+    }
+}
+
 /// N_HE-LTF by the number of streams (table 27-12).
 fn training_symbols(streams: u8) -> u64 {
     match streams {

@@ -15,6 +15,7 @@ mod tests;
 pub use he::{HeLtf, Scheduled};
 pub use ru::Ru;
 
+use alloc::vec::Vec;
 use core::fmt;
 
 use sojourn_core::{Rate, Span, SpecError};
@@ -160,6 +161,39 @@ impl Mode {
     pub(crate) fn whole_symbols(&self, limit: Span) -> Span {
         let data = limit.saturating_sub(self.preamble).as_nanos();
         self.preamble + Span::from_nanos(data - data % self.grid.as_nanos())
+    }
+
+    /// This mode and those of the same format, width and guard interval with no higher MCS and no more
+    /// streams.
+    pub(crate) fn not_above(&self) -> Vec<Self> {
+        let all =
+            (1..=self.streams).flat_map(|streams| (0..=self.mcs).map(move |mcs| (mcs, streams)));
+        all.filter_map(|(mcs, streams)| match self.format {
+            Format::NonHt => Self::non_ht(ofdm::RATES[usize::from(mcs)].0).ok(),
+            Format::HtMixed => Self::ht(mcs + 8 * (streams - 1), self.width, self.guard).ok(),
+            _ => self.sibling(mcs, streams),
+        })
+        .collect()
+    }
+
+    /// Signal-to-noise ratio in dB at which one in ten frames of 4096 octets is lost.
+    pub(crate) fn required_snr(&self) -> f64 {
+        let Modulation { bits, numerator, denominator } = self.modulation;
+        match (bits, numerator, denominator) {
+            (1, 1, 2) => 4.0,
+            (1, ..) => 5.0,
+            (2, 1, 2) => 7.0,
+            (2, ..) => 9.0,
+            (4, 1, 2) => 12.0,
+            (4, ..) => 16.0,
+            (6, 2, 3) => 20.0,
+            (6, 3, 4) => 21.0,
+            (6, ..) => 22.0,
+            (8, 3, 4) => 27.0,
+            (8, ..) => 29.0,
+            (_, 3, 4) => 32.0,
+            _ => 34.0,
+        }
     }
 
     /// Bits a second of the data symbols.

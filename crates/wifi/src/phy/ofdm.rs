@@ -5,7 +5,7 @@ use sojourn_core::{Span, SpecError};
 use super::{Format, GuardInterval, Mode, Modulation, TAIL_BITS, Width, impossible};
 
 /// Data rate in Mbit/s with its modulation (table 17-4).
-const RATES: [(u32, Modulation); 8] = [
+pub(super) const RATES: [(u32, Modulation); 8] = [
     (6, Modulation::new(1, 1, 2)),
     (9, Modulation::new(1, 3, 4)),
     (12, Modulation::new(2, 1, 2)),

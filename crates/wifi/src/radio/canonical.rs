@@ -12,6 +12,7 @@ use crate::medium::{Config, LostBlockAck, Radio, Station};
 use crate::queueing::{
     Airtime, DriverConfig, FqConfig, Hardware, Order, QueueConfig, QueueKind, Schedule,
 };
+use crate::rate::{Control, Fading, Place, Presence, Rates, Step};
 
 /// Destructured by name, so that a new field can't be forgotten here.
 pub(super) fn write_cell(f: &mut String, cell: &Config) -> fmt::Result {
@@ -28,6 +29,7 @@ pub(super) fn write_cell(f: &mut String, cell: &Config) -> fmt::Result {
         cf_end,
         collisions_are_detected,
         ofdma,
+        rates,
         queue,
         stations: _,
     } = cell;
@@ -42,6 +44,9 @@ pub(super) fn write_cell(f: &mut String, cell: &Config) -> fmt::Result {
     write!(f, " lost_block_ack={lost} cf_end={cf_end} eifs={collisions_are_detected}")?;
     if let Some(ofdma) = ofdma {
         write!(f, " [{}]", ofdma.written(Style::Canonical))?;
+    }
+    for rates in rates {
+        write_rates(f, rates)?;
     }
     write_edca(f, "ap_edca", access_point)?;
     write_edca(f, "station_edca", station)?;
@@ -61,6 +66,31 @@ pub(super) fn write_station(f: &mut String, station: &Station) -> fmt::Result {
     }
     f.write_str("queue=[")?;
     write_driver(f, queue)?;
+    f.write_char(']')
+}
+
+fn write_rates(f: &mut String, rates: &Rates) -> fmt::Result {
+    let Rates { station, signal, places, fading, present, control } = rates;
+    write!(f, " rates=[{station} {}", signal.written(Style::Canonical))?;
+    for Place { at, metres } in places {
+        write!(f, " at {at} {metres}")?;
+    }
+    if let Some(Fading { depth, mean_clear, mean_faded }) = fading {
+        write!(f, " fading {depth} {mean_clear} {mean_faded}")?;
+    }
+    for Presence { from, to } in present {
+        write!(f, " there {from} {to}")?;
+    }
+    match control {
+        Control::Fixed => f.write_str(" fixed")?,
+        Control::Ideal => f.write_str(" ideal")?,
+        Control::Minstrel(minstrel) => write!(f, " {}", minstrel.written(Style::Canonical))?,
+        Control::Trace(steps) => {
+            for Step { from, to, mode } in steps {
+                write!(f, " step {from} {to} [{mode} preamble {}]", mode.preamble())?;
+            }
+        }
+    }
     f.write_char(']')
 }
 

@@ -1,0 +1,119 @@
+//! Rates that change: how strong a signal is, what part of the frames it lets through, and which
+//! mode a transmitter chooses.
+
+mod control;
+mod minstrel;
+mod signal;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use control::PortRate;
+pub use minstrel::MinstrelConfig;
+pub use signal::{Fading, Place, Presence, SignalConfig, error_rate, snr_at};
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use sojourn_core::{Params, Span, SpecError};
+
+use crate::phy::Mode;
+
+/// How the modes of a station's link change, in both directions alike. The modes in its
+/// [`Station`](crate::medium::Station) are the best that it has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rates {
+    pub station: u16,
+    pub signal: SignalConfig,
+    /// Where the station is, piecewise linear.
+    pub places: Vec<Place>,
+    pub fading: Option<Fading>,
+    /// When it is there; always if empty.
+    pub present: Vec<Presence>,
+    pub control: Control,
+}
+
+/// Who chooses the mode.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Control {
+    /// Nobody: it is the station's.
+    Fixed,
+    /// Somebody who knows the signal and takes what most gets through with.
+    Ideal,
+    Minstrel(MinstrelConfig),
+    /// One after the other.
+    Trace(Vec<Step>),
+}
+
+/// A mode for a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    pub from: Span,
+    pub to: Span,
+    pub mode: Mode,
+}
+
+impl Rates {
+    /// A station that stays at a distance.
+    pub fn at(station: u16, metres: f64, control: Control) -> Self {
+        Self {
+            station,
+            signal: SignalConfig::default(),
+            places: alloc::vec![Place { at: Span::ZERO, metres }],
+            fading: None,
+            present: Vec::new(),
+            control,
+        }
+    }
+
+    /// # Errors
+    /// A station that there is not, places or times out of order, a trace with gaps, or a parameter
+    /// out of bounds.
+    pub fn check(&self, stations: usize) -> Result<(), SpecError> {
+        let within = |error: SpecError| error.within(&format!("rates of station {}", self.station));
+        if usize::from(self.station) >= stations {
+            return Err(SpecError::new(format!("rates of station {}", self.station))
+                .allow([format!("stations 0 to {}", stations - 1)]));
+        }
+        self.signal.check().map_err(within)?;
+        signal::check_places(&self.places).map_err(within)?;
+        signal::check_presence(&self.present).map_err(within)?;
+        if let Some(fading) = &self.fading {
+            fading.check().map_err(within)?;
+        }
+        match &self.control {
+            Control::Fixed | Control::Ideal => Ok(()),
+            Control::Minstrel(minstrel) => minstrel.check().map_err(within),
+            Control::Trace(steps) => check_steps(steps).map_err(within),
+        }
+    }
+}
+
+fn check_steps(steps: &[Step]) -> Result<(), SpecError> {
+    let mut end = Span::ZERO;
+    for (number, step) in steps.iter().enumerate() {
+        let number = number + 1;
+        if step.from > end {
+            return Err(SpecError::new(format!(
+                "a gap from {end} to {} before step {number} of the trace",
+                step.from
+            ))
+            .allow(["steps that begin at 0s and follow one another"]));
+        }
+        if step.from < end {
+            return Err(SpecError::new(format!(
+                "step {number} of the trace begins at {}, before the one before it ends at {end}",
+                step.from
+            ))
+            .allow(["steps that follow one another"]));
+        }
+        if step.to <= step.from {
+            return Err(SpecError::new(format!("step {number} of the trace ends when it begins"))
+                .allow(["a later end"]));
+        }
+        end = step.to;
+    }
+    if steps.is_empty() {
+        return Err(SpecError::new("a trace without steps").allow(["one step or more"]));
+    }
+    Ok(())
+}
