@@ -79,10 +79,11 @@ impl Minstrel {
             self.move_averages();
             self.moves_at = now + self.config.interval;
         }
-        if self.unanswered == 0 && self.random.chance(self.config.look_around) {
-            if let Some(other) = self.look_around() {
-                return other;
-            }
+        if self.unanswered == 0
+            && self.random.chance(self.config.look_around)
+            && let Some(other) = self.look_around()
+        {
+            return other;
         }
         let step = (self.unanswered / self.config.tries).min(3) as usize;
         self.chain[step]
