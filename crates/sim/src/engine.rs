@@ -314,16 +314,16 @@ impl<'a, O: Observer> Engine<'a, O> {
     pub fn run_until(&mut self, time: Time) -> Result<(), Violation> {
         self.begin();
         let mut at_once = self.at_once;
-        if self.awaited.is_empty() {
-            let until = time.min(self.end);
-            while self.turn(until, &mut at_once)? {}
-        } else {
-            while self.turn(time.min(self.end), &mut at_once)? {
+        // One loop, so that everything that a wake does is inlined into it.
+        let awaits = !self.awaited.is_empty();
+        let mut until = time.min(self.end);
+        while self.turn(until, &mut at_once)? {
+            if awaits {
                 self.look_for_end();
+                until = time.min(self.end);
             }
         }
         self.at_once = at_once;
-        let until = time.min(self.end);
         self.now = self.now.max(until);
         if until == self.end {
             self.finish()?;
@@ -394,7 +394,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         Ok(true)
     }
 
-    #[inline]
+    #[inline(always)]
     fn wake(&mut self, place: Place) -> Result<(), Violation> {
         let index = place.0;
         if (index as usize) < self.links.len() {

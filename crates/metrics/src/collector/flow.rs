@@ -335,7 +335,7 @@ impl FlowState {
         self.total.sent_bytes += u64::from(packet.ip_len());
     }
 
-    #[inline]
+    #[inline(always)]
     fn count_arrived(&mut self, now: Time, packet: &Packet) {
         self.total.arrived_packets += u64::from(packet.segments);
         self.total.arrived_bytes += u64::from(packet.ip_len());

@@ -273,6 +273,7 @@ impl Sender {
         self.next_segment(now)
     }
 
+    #[inline(always)]
     pub fn next_wake(&self) -> Time {
         match self.connection {
             // If the application writes meanwhile, its data counts from the moment of writing.
