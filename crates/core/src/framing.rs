@@ -2,8 +2,9 @@
 //! are those of `cake`, whose shaper counts so; the rates of links have the same ones.
 
 use alloc::format;
-use core::fmt;
+use core::fmt::{self, Display};
 
+use crate::param::{Form, Keyword, Style};
 use crate::{Param, ParamKind, Queued, SpecError, Words};
 
 /// How the link cuts packets.
@@ -202,6 +203,61 @@ fn overhead(text: &str) -> Result<i32, SpecError> {
 const fn flag(name: &'static str, default: &'static str, doc: &'static str) -> Param {
     Param::new(name, ParamKind::Flag, default, doc)
 }
+
+/// Two that ask a shaper for the same are the same, whatever the words were.
+impl PartialEq for FramingWords {
+    fn eq(&self, other: &Self) -> bool {
+        self.framing() == other.framing()
+    }
+}
+
+impl Form for FramingWords {
+    type Value = Self;
+    const KIND: ParamKind = ParamKind::Text;
+    const KEYWORDS: &'static [Keyword] = &KEYWORDS;
+
+    fn read(_text: &str, _param: &Param) -> Result<Self, SpecError> {
+        Ok(Self::default())
+    }
+
+    fn absorb(
+        value: &mut Self,
+        words: &mut Words<'_>,
+        word: &str,
+        _param: &Param,
+    ) -> Result<(), SpecError> {
+        value.accept(word, words).map(|_| ())
+    }
+
+    fn check(value: &Self, _param: &Param) -> Result<(), SpecError> {
+        value.framing().map(|_| ())
+    }
+
+    fn show(value: &Self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        value.framing().unwrap_or_default().fmt(f)
+    }
+
+    fn write(
+        value: &Self,
+        _param: &Param,
+        _style: Style,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
+        f.write_str(" ")?;
+        Self::show(value, f)
+    }
+}
+
+const KEYWORDS: [Keyword; PARAMS.len()] = {
+    let mut all = [Keyword::flag("", ""); PARAMS.len()];
+    let mut at = 0;
+    while at < all.len() {
+        let Param { name, kind, doc, .. } = PARAMS[at];
+        all[at] = Keyword { word: name, kind, doc };
+        at += 1;
+    }
+    all
+};
 
 /// The words, for lists and documents.
 pub const PARAMS: &[Param] = &[

@@ -20,22 +20,7 @@ pub use bounds::{Bounds, number, rate, size, time, whole, words};
 pub use form::{Choice, Flag, Form, Keyword, Maybe, Needed, Octets, Switch, Truth};
 pub use style::Style;
 pub use table::Params;
-pub use unknown::{unknown_param, unknown_value};
-
-/// Two tables as one, of `N` parameters.
-///
-/// # Panics
-/// They have another number, or none.
-pub const fn joined<const N: usize>(first: &[Param], second: &[Param]) -> [Param; N] {
-    assert!(first.len() + second.len() == N, "the number of both");
-    let mut all = [first[0]; N];
-    let mut at = 1;
-    while at < N {
-        all[at] = if at < first.len() { first[at] } else { second[at - first.len()] };
-        at += 1;
-    }
-    all
-}
+pub use unknown::{missing_param, unknown_param, unknown_value};
 
 /// One parameter.
 #[derive(Clone, Copy, Debug)]
@@ -127,6 +112,11 @@ impl Param {
         Self { default, ..self }
     }
 
+    /// The parameter under another name.
+    pub const fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
+    }
+
     /// The parameter with another description.
     pub const fn saying(self, doc: &'static str) -> Self {
         Self { doc, ..self }
@@ -181,8 +171,12 @@ impl Param {
         }
         let row = |keyword: &Keyword| Self {
             name: keyword.word,
-            kind: ParamKind::Flag,
-            default: if keyword.word == self.default { "on" } else { "" },
+            kind: keyword.kind,
+            default: match keyword.kind {
+                ParamKind::Flag if keyword.word == self.default => "on",
+                ParamKind::Flag => "",
+                _ => self.default,
+            },
             keywords: &[],
             doc: keyword.doc,
             ..*self

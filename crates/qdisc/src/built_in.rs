@@ -1,38 +1,41 @@
 //! What the folder of a discipline tells the registry.
 
-use sojourn_core::{Param, Params, Rate, SpecError, Words};
+use core::fmt;
 
-/// A discipline's name with the parameters that follow it, as they are written. They become the
-/// discipline's `Config` by `TryFrom`.
-pub(crate) trait Written: Sized {
-    const NAME: &'static str;
-    const DOC: &'static str;
-    const PARAMS: &'static [Param];
+use sojourn_core::Rate;
 
-    /// Reads the parameters up to the end of `words`.
-    ///
-    /// # Errors
-    /// An unknown parameter, or a value missing or out of bounds.
-    fn read(words: &mut Words<'_>) -> Result<Self, SpecError>;
-}
-
-impl<P: Params> Written for P {
-    const NAME: &'static str = <P as Params>::NAME;
-    const DOC: &'static str = <P as Params>::DOC;
-    const PARAMS: &'static [Param] = <P as Params>::PARAMS;
-
-    fn read(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        Params::parse(words)
-    }
-}
-
-/// What is asked of a discipline's complete parameters.
+/// What is asked of a discipline's checked and complete parameters. They come from what is written
+/// by `TryFrom`.
 pub(crate) trait BuiltIn {
     /// The name that stands before them.
     fn name(&self) -> &'static str;
+
+    /// As `tc` prints them, each after a blank.
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 
     /// The rate that it holds packets back to, if it shapes.
     fn shaped_rate(&self) -> Option<Rate> {
         None
     }
 }
+
+/// Of a `Config` that is what is written.
+macro_rules! written_as_it_is {
+    ($config:ty $(, shapes to $rate:ident)?) => {
+        impl crate::built_in::BuiltIn for $config {
+            fn name(&self) -> &'static str {
+                <Self as sojourn_core::Params>::NAME
+            }
+
+            fn write(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                sojourn_core::Params::write(self, sojourn_core::param::Style::Blank, f)
+            }
+
+            $(fn shaped_rate(&self) -> Option<sojourn_core::Rate> {
+                Some(self.$rate)
+            })?
+        }
+    };
+}
+
+pub(crate) use written_as_it_is;

@@ -2,74 +2,10 @@
 
 use alloc::format;
 use alloc::string::ToString;
-use core::fmt;
+use core::fmt::{self, Display};
 
-use sojourn_core::param::{self, Bounds, Form, unknown_param};
-use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Words};
-
-/// A row of a table of parameters.
-pub(crate) const fn param(
-    name: &'static str,
-    kind: ParamKind,
-    default: &'static str,
-    doc: &'static str,
-) -> Param {
-    Param::new(name, kind, default, doc)
-}
-
-/// The same for a word that stands alone.
-pub(crate) const fn flag(name: &'static str, default: &'static str, doc: &'static str) -> Param {
-    param(name, ParamKind::Flag, default, doc)
-}
-
-/// Reads the parameters of `discipline` to the end. `accept` takes in a word with its value, unless
-/// it is none of them.
-pub(crate) fn read_params<'a>(
-    words: &mut Words<'a>,
-    discipline: &str,
-    params: &[Param],
-    mut accept: impl FnMut(&'a str, &mut Words<'a>) -> Result<bool, SpecError>,
-) -> Result<(), SpecError> {
-    while let Some(word) = words.next() {
-        if !accept(word, words)? {
-            return Err(unknown_param(discipline, word, params));
-        }
-    }
-    Ok(())
-}
-
-/// A limit in packets: `1000`, or `1000p` as `tc` prints it.
-pub(crate) fn packets(words: &mut Words<'_>, name: &str) -> Result<u32, SpecError> {
-    let text = words.value(name)?;
-    match text.strip_suffix('p').unwrap_or(text).parse::<u32>() {
-        Ok(count) if count > 0 => Ok(count),
-        _ => Err(SpecError::new(format!("'{name}' is '{text}'"))
-            .allow([format!("a number of packets from 1 to {}", u32::MAX)])),
-    }
-}
-
-/// A size of at least one byte and at most `most`.
-pub(crate) fn size(words: &mut Words<'_>, name: &str, most: u64) -> Result<Bytes, SpecError> {
-    let size = words.parse(name, Bytes::parse_tc)?;
-    if (1..=most).contains(&size.as_u64()) {
-        Ok(size)
-    } else {
-        Err(SpecError::new(format!("'{name}' is {} bytes", size.as_u64()))
-            .allow([format!("1 to {most} bytes")]))
-    }
-}
-
-/// A time from `least` up to what the kernel's interface holds: 2³² − 1 microseconds.
-pub(crate) fn span(words: &mut Words<'_>, name: &str, least: Span) -> Result<Span, SpecError> {
-    let most = Span::from_micros(u64::from(u32::MAX));
-    let span = words.parse(name, Span::parse_tc)?;
-    if (least..=most).contains(&span) {
-        Ok(span)
-    } else {
-        Err(SpecError::new(format!("'{name}' is {span}"))
-            .allow([format!("a time from {least} to {most}")]))
-    }
-}
+use sojourn_core::param::{self, Bounds, Form};
+use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError};
 
 /// Sizes of at least one byte.
 pub(crate) const fn at_most(most: u32) -> Bounds {
@@ -102,30 +38,137 @@ impl Form for Packets {
     }
 }
 
-/// A size as `tc` reads and prints it, in powers of 1024.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Size;
+/// A size as `tc` reads it, in powers of 1024, and prints it by `$show`.
+macro_rules! size {
+    ($(#[$outer:meta])* $form:ident, $show:expr) => {
+        $(#[$outer])*
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct $form;
 
-impl Form for Size {
-    type Value = Bytes;
-    const KIND: ParamKind = ParamKind::Size;
+        impl Form for $form {
+            type Value = Bytes;
+            const KIND: ParamKind = ParamKind::Size;
+            const BOUNDS: Bounds = at_most(u32::MAX);
+            const EXAMPLES: &'static [&'static str] = &["64kb"];
 
-    fn read(text: &str, param: &Param) -> Result<Bytes, SpecError> {
-        let size = Bytes::parse_tc(text).map_err(|error| error.within(param.name))?;
-        Self::check(&size, param)?;
-        Ok(size)
-    }
+            fn read(text: &str, param: &Param) -> Result<Bytes, SpecError> {
+                let size = Bytes::parse_tc(text).map_err(|error| error.within(param.name))?;
+                Self::check(&size, param)?;
+                Ok(size)
+            }
 
-    fn check(value: &Bytes, param: &Param) -> Result<(), SpecError> {
-        if param.bounds.hold_size(*value) {
-            return Ok(());
+            fn check(value: &Bytes, param: &Param) -> Result<(), SpecError> {
+                if param.bounds.hold_size(*value) {
+                    return Ok(());
+                }
+                Err(SpecError::new(format!("'{}' is {} bytes", param.name, value.as_u64()))
+                    .allow(param.bounds.allowed()))
+            }
+
+            fn show(value: &Bytes, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let show: fn(Bytes, &mut fmt::Formatter<'_>) -> fmt::Result = $show;
+                show(*value, f)
+            }
         }
-        Err(SpecError::new(format!("'{}' is {} bytes", param.name, value.as_u64()))
-            .allow(param.bounds.allowed()))
+    };
+}
+
+size!(
+    /// Printed as `32Mb`.
+    Size,
+    |size, f| TcSize(size).fmt(f)
+);
+size!(
+    /// Printed as `1514b`, however large.
+    Length,
+    |size, f| write!(f, "{}b", size.as_u64())
+);
+size!(
+    /// Printed as `1000`.
+    Count,
+    |size, f| size.as_u64().fmt(f)
+);
+
+/// A time as `tc` reads it: a bare number counts microseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lapse;
+
+/// Times from `least` to what the kernel's interface holds: 2³² − 1 microseconds.
+pub(crate) const fn from(least: Span) -> Bounds {
+    param::time(least, Span::from_micros(u32::MAX as u64))
+}
+
+/// At least a microsecond.
+pub(crate) const SOME: Bounds = from(Span::from_micros(1));
+
+impl Form for Lapse {
+    type Value = Span;
+    const KIND: ParamKind = ParamKind::Span;
+    const BOUNDS: Bounds = from(Span::ZERO);
+
+    fn read(text: &str, param: &Param) -> Result<Span, SpecError> {
+        let span = Span::parse_tc(text).map_err(|error| error.within(param.name))?;
+        Span::check(&span, param)?;
+        Ok(span)
     }
 
-    fn show(value: &Bytes, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", TcSize(*value))
+    fn check(value: &Span, param: &Param) -> Result<(), SpecError> {
+        Span::check(value, param)
+    }
+
+    fn show(value: &Span, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        value.fmt(f)
+    }
+}
+
+/// A rate as `tc` reads and prints it: `10Mbit`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Speed;
+
+/// Rates from `least` on.
+pub(crate) const fn at_least(least: Rate) -> Bounds {
+    param::rate(least, Rate::UNLIMITED)
+}
+
+impl Form for Speed {
+    type Value = Rate;
+    const KIND: ParamKind = ParamKind::Rate;
+    const EXAMPLES: &'static [&'static str] = &["10mbit"];
+
+    fn read(text: &str, param: &Param) -> Result<Rate, SpecError> {
+        let rate = Rate::parse_tc(text).map_err(|error| error.within(param.name))?;
+        Rate::check(&rate, param)?;
+        Ok(rate)
+    }
+
+    fn check(value: &Rate, param: &Param) -> Result<(), SpecError> {
+        Rate::check(value, param)
+    }
+
+    fn show(value: &Rate, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        TcRate(*value).fmt(f)
+    }
+}
+
+/// A whole number of per cent: `10%`, or `10`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Percent;
+
+impl Form for Percent {
+    type Value = u32;
+    const KIND: ParamKind = ParamKind::Share;
+    const BOUNDS: Bounds = param::whole(0, 100);
+
+    fn read(text: &str, param: &Param) -> Result<u32, SpecError> {
+        u32::read(text.strip_suffix('%').unwrap_or(text), param)
+    }
+
+    fn check(value: &u32, param: &Param) -> Result<(), SpecError> {
+        u32::check(value, param)
+    }
+
+    fn show(value: &u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{value}%")
     }
 }
 

@@ -10,8 +10,8 @@ macro_rules! built_in {
     (($d:tt) $($variant:ident($module:ident: $($written:ident),+),)+) => {
         /// Every built-in kind, in the order of the documentation.
         pub fn disciplines() -> &'static [Kind<Config>] {
-            const ALL: &[Kind<Config>] = &[$($(kind::<$module::$written>(|words| {
-                let written = <$module::$written as Written>::read(words)?;
+            const ALL: &[Kind<Config>] = &[$($(Kind::of::<$module::$written>(|words| {
+                let written = <$module::$written as Params>::parse(words)?;
                 let config = $module::Config::try_from(written)?;
                 Ok(Config::$variant(config))
             }),)+)+];
@@ -57,7 +57,7 @@ macro_rules! built_in {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(self.name())?;
                 match self {
-                    $(Self::$variant(config) => write!(f, " {config}"),)+
+                    $(Self::$variant(config) => BuiltIn::write(config, f),)+
                     Self::External(config) => config.fmt(f),
                 }
             }
@@ -88,9 +88,9 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::fmt;
 
-use sojourn_core::{Kind, Kinds, Queued, Rate, SpecError, Stream, Time, Words};
+use sojourn_core::{Kind, Kinds, Params, Queued, Rate, SpecError, Stream, Time, Words};
 
-use crate::built_in::{BuiltIn, Written};
+use crate::built_in::BuiltIn;
 use crate::external::{Discipline, External, Foreign};
 use crate::{Backlog, Dequeue, Enqueue, Qdisc, Reshape, Sink};
 use crate::{cake, codel, dualpi2, fifo, fq, fq_codel, fq_pie, pie, red, tbf};
@@ -105,10 +105,10 @@ built_in! {
     Cake(cake: Config),
     Pie(pie: Config),
     FqPie(fq_pie: Config),
-    DualPi2(dualpi2: Config),
-    Red(red: Config),
+    DualPi2(dualpi2: Written),
+    Red(red: Written),
     Fq(fq: Config),
-    Tbf(tbf: Config),
+    Tbf(tbf: Written),
 }
 
 /// The built-in kinds, to which others can be added.
@@ -119,10 +119,6 @@ pub fn kinds() -> Kinds<Config> {
 /// A kind from outside this crate, for [`Kinds::add`].
 pub const fn external<D: Discipline>() -> Kind<Config> {
     Kind::of::<D>(|words| Ok(Config::External(External::new(D::parse(words)?))))
-}
-
-const fn kind<W: Written>(read: fn(&mut Words<'_>) -> Result<Config, SpecError>) -> Kind<Config> {
-    Kind::new(W::NAME, W::DOC, W::PARAMS, read)
 }
 
 impl Config {

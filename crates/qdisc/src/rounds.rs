@@ -2,15 +2,16 @@
 
 use alloc::vec::Vec;
 
-use sojourn_core::{Param, ParamKind};
+use sojourn_core::Param;
+use sojourn_core::param::whole;
 
-use crate::notation::param;
+use crate::notation::Packets;
 
 /// What all disciplines of hashed flows share.
 pub(crate) const LIMIT: Param =
-    param("limit", ParamKind::Count, "10240", "packets that may wait, all flows together");
+    Param::of::<Packets>("limit", "10240", "packets that may wait, all flows together");
 pub(crate) const FLOWS: Param =
-    param("flows", ParamKind::Count, "1024", "queues that flows are hashed to, at most 65536");
+    Param::of::<u32>("flows", "1024", "queues that flows are hashed to").within(whole(1, 65_536));
 
 const NONE: u32 = u32::MAX;
 

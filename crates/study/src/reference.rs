@@ -243,10 +243,12 @@ fn registry(page: &mut String, title: &str, entries: &[Entry]) {
 fn table<'a>(page: &mut String, params: impl IntoIterator<Item = &'a Param>) {
     page.push_str("| parameter | type | default | allowed | meaning |\n|---|---|---|---|---|\n");
     for param in params.into_iter().flat_map(Param::rows) {
+        let names = std::iter::once(&param.name).chain(param.aliases);
+        let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
         let _ = writeln!(
             page,
-            "| `{}` | {} | {} | {} | {} |",
-            param.name,
+            "| {} | {} | {} | {} | {} |",
+            names.join(", "),
             param.kind,
             cell(param.said_default()),
             cell(&param.allowed()),

@@ -132,7 +132,7 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
         (
             "app = \"ping\"",
             "app = \"udp\"",
-            "t.toml:18:1: scenario.flow.1.rate: 'rate' is missing (allowed: rate = ",
+            "t.toml:18:1: scenario.flow.1.rate: udp needs 'rate' (allowed: rate = ",
         ),
         (
             "name = \"echo\"",

@@ -411,7 +411,7 @@ impl Entry {
             kind: param.kind.to_string(),
             default: param.said_default().to_owned(),
             allowed: param.allowed(),
-            doc: one_line(param.doc),
+            doc: with_aliases(&param),
         };
         Self {
             kind: heading.word(),
@@ -513,6 +513,14 @@ fn records(sections: &[Section]) -> Records {
         }
     }
     records
+}
+
+/// What a parameter does, and its other names.
+fn with_aliases(param: &Param) -> String {
+    match param.aliases {
+        [] => one_line(param.doc),
+        aliases => format!("{}; also written {}", one_line(param.doc), aliases.join(", ")),
+    }
 }
 
 fn plain(value: &Value) -> String {

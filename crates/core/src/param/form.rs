@@ -45,7 +45,21 @@ pub trait Form {
         Self::read(words.value(word)?, &Param { name, ..*param })
     }
 
-    /// The value if nothing is written.
+    /// Takes in the parameter that `word` begins, after whatever was written of it before.
+    ///
+    /// # Errors
+    /// As [`Form::take`].
+    fn absorb(
+        value: &mut Self::Value,
+        words: &mut Words<'_>,
+        word: &str,
+        param: &Param,
+    ) -> Result<(), SpecError> {
+        *value = Self::take(words, word, param)?;
+        Ok(())
+    }
+
+    /// The value where nothing is written.
     fn by_default(param: &Param) -> Self::Value {
         Self::read(param.default, param).expect("a default is written as its form wants it")
     }
@@ -73,11 +87,20 @@ pub trait Form {
     }
 }
 
-/// A word that stands alone for a value.
+/// A word that stands for a value, alone or with one of its own after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Keyword {
     pub word: &'static str,
+    /// What follows it; a flag has nothing.
+    pub kind: ParamKind,
     pub doc: &'static str,
+}
+
+impl Keyword {
+    /// One that stands alone.
+    pub const fn flag(word: &'static str, doc: &'static str) -> Self {
+        Self { word, kind: ParamKind::Flag, doc }
+    }
 }
 
 /// Defines a form in which a word stands alone for each value.
@@ -106,7 +129,7 @@ macro_rules! keywords {
             const KIND: $crate::ParamKind = $crate::ParamKind::Flag;
             const BOUNDS: $crate::param::Bounds = $crate::param::words(&[$($word),+]);
             const KEYWORDS: &'static [$crate::param::Keyword] =
-                &[$($crate::param::Keyword { word: $word, doc: $doc }),+];
+                &[$($crate::param::Keyword::flag($word, $doc)),+];
 
             fn read(text: &str, param: &$crate::Param) -> Result<$value, $crate::SpecError> {
                 match text {
@@ -482,14 +505,7 @@ where
     }
 
     fn check(value: &Self::Value, param: &Param) -> Result<(), SpecError> {
-        if *value != F::Value::default() {
-            return F::check(value, param);
-        }
-        let name = param.name;
-        let quote = if matches!(F::KIND, ParamKind::Count | ParamKind::Number) { "" } else { "\"" };
-        let example =
-            param.examples.first().map(|example| format!("{name} = {quote}{example}{quote}"));
-        Err(SpecError::new(format!("'{name}' is missing")).allow(example))
+        F::check(value, param)
     }
 
     fn show(value: &Self::Value, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -166,8 +166,12 @@ macro_rules! params {
                     const PARAM: $crate::Param =
                         $crate::params!(@param $field, [$value $(, $form)?], $($part),+);
                     if PARAM.is_meant_by(word) {
-                        self.$field = <$crate::params!(@form $value $(, $form)?)
-                            as $crate::param::Form>::take(words, word, &PARAM)?;
+                        <$crate::params!(@form $value $(, $form)?) as $crate::param::Form>::absorb(
+                            &mut self.$field,
+                            words,
+                            word,
+                            &PARAM,
+                        )?;
                         return Ok(true);
                     }
                 })*
@@ -176,13 +180,16 @@ macro_rules! params {
 
             fn check(&self) -> Result<(), $crate::SpecError> {
                 $({
+                    type Form = $crate::params!(@form $value $(, $form)?);
                     const PARAM: $crate::Param =
                         $crate::params!(@param $field, [$value $(, $form)?], $($part),+);
-                    <$crate::params!(@form $value $(, $form)?) as $crate::param::Form>::check(
-                        &self.$field,
-                        &PARAM,
-                    )
-                    .map_err(|error| error.about(PARAM.name))?;
+                    if PARAM.is_needed
+                        && self.$field == <Form as $crate::param::Form>::by_default(&PARAM)
+                    {
+                        return Err($crate::param::missing_param($name, &PARAM));
+                    }
+                    <Form as $crate::param::Form>::check(&self.$field, &PARAM)
+                        .map_err(|error| error.about(PARAM.name))?;
                 })*
                 $($check(self)?;)?
                 Ok(())

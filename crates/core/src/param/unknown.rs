@@ -14,6 +14,11 @@ pub fn unknown_param(algorithm: &str, written: &str, params: &[Param]) -> SpecEr
         .allow(rows())
 }
 
+/// The error for a parameter that must be given and is not.
+pub fn missing_param(algorithm: &str, param: &Param) -> SpecError {
+    SpecError::new(format!("{algorithm} needs '{}'", param.name)).about(param.name)
+}
+
 /// The error for a value that is none of a parameter's words.
 pub fn unknown_value(written: &str, param: &Param) -> SpecError {
     let allowed = param.bounds.allowed();

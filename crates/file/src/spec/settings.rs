@@ -4,6 +4,7 @@
 use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use sojourn_core::param::missing_param;
 use sojourn_core::{Bytes, Param, ParamKind, Params, Rate, Span, SpecError, Words};
 
 use super::Notation;
@@ -45,6 +46,14 @@ impl Settings {
             let wrong = |error: SpecError| (param.name, error.outside(param.name));
             let text = setting.text(param).map_err(wrong)?;
             params.accept(param.name, &mut Words::one(&text)).map_err(wrong)?;
+        }
+        let is_missing = |param: &&Param| param.is_needed && !self.has(param.name);
+        if let Some(param) = P::PARAMS.iter().find(is_missing) {
+            let example = param.examples.first().copied().unwrap_or_default();
+            let quote =
+                if matches!(param.kind, ParamKind::Count | ParamKind::Number) { "" } else { "\"" };
+            let example = format!("{} = {quote}{example}{quote}", param.name);
+            return Err((param.name, missing_param(P::NAME, param).allow([example])));
         }
         match params.check() {
             Ok(()) => Ok(params),

@@ -293,15 +293,12 @@ fn values_that_no_application_can_live_with_are_refused() {
             "app = \"udp\"\nrate = \"1Mbps\"\nsize = \"0B\"",
             "flow.0.size: 'size' is 0 bytes (allowed: 1 to 65507 bytes)",
         ),
-        (
-            "app = \"frames\"\nsize = \"1kB\"",
-            "flow.0.frames_per_second: 'frames_per_second' is missing",
-        ),
+        ("app = \"frames\"\nsize = \"1kB\"", "frames needs 'frames_per_second'"),
         (
             "app = \"frames\"\nsize = \"2B\"\nframes_per_second = 60\ndatagrams = 3",
             "cannot be cut into 3",
         ),
-        ("app = \"on_off\"\non = \"1s\"", "flow.0.off: 'off' is missing (allowed: off = "),
+        ("app = \"on_off\"\non = \"1s\"", "flow.0.off: on_off needs 'off' (allowed: off = "),
         (
             "app = \"on_off\"\non = \"0s\"\noff = \"1s\"",
             "scenario.flow.0.on: 'on' is 0s (allowed: a time from 1ns",
@@ -359,7 +356,7 @@ fn arrivals_are_given_by_their_number_or_by_the_load_they_bring() {
 #[test]
 fn arrivals_that_cannot_be_are_refused() {
     for (keys, words) in [
-        ("load = \"1Mbps\"", "scenario.flow.0.sizes: 'sizes' is missing (allowed: sizes = "),
+        ("load = \"1Mbps\"", "scenario.flow.0.sizes: arrivals needs 'sizes' (allowed: sizes = "),
         ("sizes = \"1kB\"", "scenario.flow.0.app: arrivals needs 'arrivals_per_second' or 'load'"),
         (
             "load = \"1Mbps\"\narrivals_per_second = 1\nsizes = \"1kB\"",

@@ -1,21 +1,28 @@
 //! Drops acknowledgements that a newer one in the same queue makes superfluous.
 
 use core::cmp::Ordering;
-use core::fmt;
 
 use sojourn_core::{PureAck, Queued, SackBlock};
 
 use crate::slab::{Fifo, Slab};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckFilter {
-    #[default]
     Off,
     /// Keeps the newest two of a run: when two older acknowledgements are superseded, the oldest
     /// goes.
     Filter,
     /// Keeps one: a single one that is directly before the newest may go, too.
     Aggressive,
+}
+
+sojourn_core::keywords! {
+    pub(crate) AckFilterWord for AckFilter {
+        "ack-filter" = AckFilter::Filter, "drop an acknowledgement that two newer ones supersede";
+        "ack-filter-aggressive" = AckFilter::Aggressive,
+            "drop an acknowledgement that a newer one supersedes";
+        "no-ack-filter" = AckFilter::Off, "keep acknowledgements";
+    }
 }
 
 impl AckFilter {
@@ -62,17 +69,7 @@ impl AckFilter {
     }
 }
 
-impl fmt::Display for AckFilter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Off => "no-ack-filter",
-            Self::Filter => "ack-filter",
-            Self::Aggressive => "ack-filter-aggressive",
-        })
-    }
-}
-
-/// Whether `newest` says everything that `older` says, and more.
+/// `newest` says all that `older` says, and more.
 fn supersedes(newest: &PureAck, older: &PureAck) -> bool {
     if older.ack > newest.ack || older.timestamp > newest.timestamp {
         return false;

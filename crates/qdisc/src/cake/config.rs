@@ -1,125 +1,166 @@
 //! `cake`'s parameters in `tc`'s notation.
 
 use alloc::format;
-use core::fmt;
+use core::fmt::{self, Display};
 
-use sojourn_core::framing::PARAMS as FRAMING;
-use sojourn_core::param::joined;
+use sojourn_core::param::{Form, Keyword, Maybe};
 use sojourn_core::{Bytes, Framing, FramingWords, Param, ParamKind, Rate, Span, SpecError, Words};
 
+use super::ack_filter::AckFilterWord;
+use super::isolation::IsolationWord;
+use super::priority::PriorityWord;
 use super::{AckFilter, Isolation, Priority};
-use crate::notation::{TcRate, TcSize, flag, param, read_params, size, span};
+use crate::built_in;
+use crate::notation::{Lapse, SOME, Size, Speed};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
-    pub bandwidth: Rate,
-    pub priority: Priority,
-    pub isolation: Isolation,
-    /// Clear code points after they were used.
-    pub wash: bool,
-    /// The bottleneck lies before this queue: charge the shaper for what is dropped.
-    pub is_ingress: bool,
-    pub ack_filter: AckFilter,
-    /// Cut super packets into their segments.
-    pub split_gso: bool,
-    pub rtt: Span,
-    pub framing: Framing,
-    /// `None` derives it from bandwidth and `rtt`.
-    pub memlimit: Option<Bytes>,
-}
-
-/// Round-trip times by name.
-const RTT_PRESETS: [(&str, Span); 8] = [
-    ("datacentre", Span::from_micros(100)),
-    ("lan", Span::from_millis(1)),
-    ("metro", Span::from_millis(10)),
-    ("regional", Span::from_millis(30)),
-    ("internet", Span::from_millis(100)),
-    ("oceanic", Span::from_millis(300)),
-    ("satellite", Span::from_secs(1)),
-    ("interplanetary", Span::from_secs(3600)),
-];
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            bandwidth: Rate::UNLIMITED,
-            priority: Priority::default(),
-            isolation: Isolation::default(),
-            wash: false,
-            is_ingress: false,
-            ack_filter: AckFilter::default(),
-            split_gso: true,
-            rtt: Span::from_millis(100),
-            framing: Framing::default(),
-            memlimit: None,
-        }
+sojourn_core::params! {
+    /// `cake`'s parameters.
+    pub struct Config:
+        "cake", "CAKE: shaper, tins, host and flow isolation, COBALT, as Linux has it",
+        refuse refuse_left_out
+    {
+        pub bandwidth: Rate as Bandwidth = "unlimited", "";
+        pub priority: Priority as PriorityWord = "diffserv3", "";
+        pub isolation: Isolation as IsolationWord = "triple-isolate", "";
+        pub nat: Nat as NatWord = "nonat", "";
+        /// Clear code points after they were used.
+        pub wash: bool as Wash = "nowash", "";
+        /// The bottleneck lies before this queue: charge the shaper for what is dropped.
+        pub ingress: bool as Ingress = Param::of::<Ingress>("ingress", "egress", "").quiet();
+        pub ack_filter: AckFilter as AckFilterWord = "no-ack-filter", "";
+        /// Cut super packets into their segments.
+        pub split_gso: bool as SplitGso = "split-gso", "";
+        pub rtt: Span as RoundTrip = "100ms", SOME, "";
+        pub link: FramingWords = "raw", "";
+        /// Without it, bandwidth and `rtt` say how much.
+        pub memlimit: Option<Bytes> as Maybe<Size> = "",
+            "memory that may be held; by default four bandwidth-delay products, at least 4Mb";
     }
 }
+
+built_in::written_as_it_is!(Config, shapes to bandwidth);
 
 impl Config {
-    pub fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        let mut config = Self::default();
-        let mut framing = FramingWords::default();
-        read_params(words, "cake", PARAMS, |word, words| {
-            let is_known = config.accept_policy(word, words)? || framing.accept(word, words)?;
-            if !is_known {
-                refuse_left_out(word)?;
-            }
-            Ok(is_known)
-        })?;
-        config.framing = framing.framing()?;
-        Ok(config)
-    }
-
     /// Standing delay that is acceptable: a twentieth of the round-trip time.
     pub fn target(&self) -> Span {
         Span::from_micros((self.rtt.as_micros() / 20).max(1))
     }
 
-    fn accept_policy(&mut self, word: &str, words: &mut Words<'_>) -> Result<bool, SpecError> {
-        match word {
-            "bandwidth" => self.bandwidth = words.parse(word, bandwidth)?,
-            "unlimited" => self.bandwidth = Rate::UNLIMITED,
-            "wash" => self.wash = true,
-            "nowash" => self.wash = false,
-            "ingress" => self.is_ingress = true,
-            "egress" => self.is_ingress = false,
-            "ack-filter" => self.ack_filter = AckFilter::Filter,
-            "ack-filter-aggressive" => self.ack_filter = AckFilter::Aggressive,
-            "no-ack-filter" => self.ack_filter = AckFilter::Off,
-            "split-gso" => self.split_gso = true,
-            "no-split-gso" => self.split_gso = false,
-            "rtt" => self.rtt = span(words, word, Span::from_micros(1))?,
-            "memlimit" => self.memlimit = Some(size(words, word, u64::from(u32::MAX))?),
-            // The default, and the only choice here.
-            "nonat" => {}
-            _ => return Ok(self.accept_named(word)),
-        }
-        Ok(true)
-    }
-
-    fn accept_named(&mut self, word: &str) -> bool {
-        if let Some(priority) = Priority::ALL.into_iter().find(|choice| choice.name() == word) {
-            self.priority = priority;
-        } else if let Some(isolation) =
-            Isolation::ALL.into_iter().find(|choice| choice.name() == word)
-        {
-            self.isolation = isolation;
-        } else if let Some((_, rtt)) = RTT_PRESETS.into_iter().find(|(name, _)| *name == word) {
-            self.rtt = rtt;
-        } else {
-            return false;
-        }
-        true
+    /// Overheads that add up to too much are refused by the check.
+    pub(super) fn framing(&self) -> Framing {
+        self.link.framing().unwrap_or_default()
     }
 }
 
-fn bandwidth(text: &str) -> Result<Rate, SpecError> {
-    if text.eq_ignore_ascii_case("unlimited") {
-        return Ok(Rate::UNLIMITED);
+/// Which addresses hosts have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nat {
+    /// Those in the packet: the only choice here.
+    Off,
+}
+
+sojourn_core::keywords! {
+    NatWord for Nat {
+        "nonat" = Nat::Off, "hosts are those of the packet; 'nat' is left out";
     }
-    Rate::parse_tc(text).map(|rate| if rate == Rate::ZERO { Rate::UNLIMITED } else { rate })
+}
+
+sojourn_core::keywords! {
+    Wash for bool {
+        "wash" = true, "clear the code point once the tin is chosen";
+        "nowash" = false, "keep the code point";
+    }
+}
+
+sojourn_core::keywords! {
+    Ingress for bool {
+        "ingress" = true, "charge the shaper for dropped packets, which came over the bottleneck";
+        "egress" = false, "charge the shaper for sent packets only";
+    }
+}
+
+sojourn_core::keywords! {
+    SplitGso for bool {
+        "split-gso" = true, "cut super packets into their segments";
+        "no-split-gso" = false, "queue super packets whole";
+    }
+}
+
+/// A rate, or none.
+#[derive(Clone, Copy, Debug)]
+struct Bandwidth;
+
+impl Form for Bandwidth {
+    type Value = Rate;
+    const KIND: ParamKind = ParamKind::Rate;
+    const KEYWORDS: &'static [Keyword] = &[
+        Keyword { word: "bandwidth", kind: ParamKind::Rate, doc: "rate of the shaper" },
+        Keyword::flag("unlimited", "no shaper"),
+    ];
+
+    fn read(text: &str, param: &Param) -> Result<Rate, SpecError> {
+        if text.eq_ignore_ascii_case("unlimited") {
+            return Ok(Rate::UNLIMITED);
+        }
+        let rate = Speed::read(text, param)?;
+        Ok(if rate == Rate::ZERO { Rate::UNLIMITED } else { rate })
+    }
+
+    fn take(words: &mut Words<'_>, word: &str, param: &Param) -> Result<Rate, SpecError> {
+        match word {
+            "unlimited" => Ok(Rate::UNLIMITED),
+            _ => Self::read(words.value(word)?, param),
+        }
+    }
+
+    fn show(value: &Rate, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if value.is_unlimited() { f.write_str("unlimited") } else { Speed::show(value, f) }
+    }
+}
+
+/// A time, or the name of one.
+#[derive(Clone, Copy, Debug)]
+struct RoundTrip;
+
+impl Form for RoundTrip {
+    type Value = Span;
+    const KIND: ParamKind = ParamKind::Span;
+    const KEYWORDS: &'static [Keyword] = &[
+        Keyword {
+            word: "rtt",
+            kind: ParamKind::Span,
+            doc: "round-trip time to tune for: the interval, and twenty times the target",
+        },
+        Keyword::flag("datacentre", "rtt 100us"),
+        Keyword::flag("lan", "rtt 1ms"),
+        Keyword::flag("metro", "rtt 10ms"),
+        Keyword::flag("regional", "rtt 30ms"),
+        Keyword::flag("internet", "rtt 100ms"),
+        Keyword::flag("oceanic", "rtt 300ms"),
+        Keyword::flag("satellite", "rtt 1s"),
+        Keyword::flag("interplanetary", "rtt 3600s"),
+    ];
+
+    fn read(text: &str, param: &Param) -> Result<Span, SpecError> {
+        Lapse::read(text, param)
+    }
+
+    fn take(words: &mut Words<'_>, word: &str, param: &Param) -> Result<Span, SpecError> {
+        // What a preset does is what its description says.
+        let preset = Self::KEYWORDS.iter().find(|preset| preset.word == word);
+        match preset.and_then(|preset| preset.doc.strip_prefix("rtt ")) {
+            Some(rtt) => Self::read(rtt, param),
+            None => Self::read(words.value(word)?, param),
+        }
+    }
+
+    fn check(value: &Span, param: &Param) -> Result<(), SpecError> {
+        Lapse::check(value, param)
+    }
+
+    fn show(value: &Span, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        value.fmt(f)
+    }
 }
 
 /// Says why a word that `tc` knows is not known here.
@@ -132,79 +173,3 @@ fn refuse_left_out(word: &str) -> Result<(), SpecError> {
     };
     Err(SpecError::new(format!("cake's '{word}' is left out: {why}")))
 }
-
-impl fmt::Display for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.bandwidth.is_unlimited() {
-            f.write_str("bandwidth unlimited")?;
-        } else {
-            write!(f, "bandwidth {}", TcRate(self.bandwidth))?;
-        }
-        write!(f, " {} {} nonat", self.priority, self.isolation)?;
-        f.write_str(if self.wash { " wash" } else { " nowash" })?;
-        if self.is_ingress {
-            f.write_str(" ingress")?;
-        }
-        write!(f, " {}", self.ack_filter)?;
-        f.write_str(if self.split_gso { " split-gso" } else { " no-split-gso" })?;
-        write!(f, " rtt {} {}", self.rtt, self.framing)?;
-        match self.memlimit {
-            Some(limit) => write!(f, " memlimit {}", TcSize(limit)),
-            None => Ok(()),
-        }
-    }
-}
-
-pub const PARAMS: &[Param] = &joined::<{ OWN.len() + FRAMING.len() }>(OWN, FRAMING);
-
-const OWN: &[Param] = &[
-    param("bandwidth", ParamKind::Rate, "unlimited", "rate of the shaper"),
-    flag("unlimited", "on", "no shaper"),
-    flag("besteffort", "", "one tin"),
-    flag("diffserv3", "on", "tins for bulk, best effort and voice"),
-    flag("diffserv4", "", "tins for bulk, best effort, video and voice"),
-    flag("diffserv8", "", "eight tins"),
-    flag("precedence", "", "a tin for each class selector; obsolete"),
-    flag("flowblind", "", "one queue for all flows"),
-    flag("srchost", "", "a queue for each source host"),
-    flag("dsthost", "", "a queue for each destination host"),
-    flag("hosts", "", "a queue for each pair of hosts"),
-    flag("flows", "", "a queue for each flow"),
-    flag("dual-srchost", "", "flows share evenly within source hosts, and these with each other"),
-    flag(
-        "dual-dsthost",
-        "",
-        "flows share evenly within destination hosts, and these with each other",
-    ),
-    flag("triple-isolate", "on", "as both dual modes at once"),
-    flag("nonat", "on", "hosts are those of the packet; 'nat' is left out"),
-    flag("wash", "", "clear the code point once the tin is chosen"),
-    flag("nowash", "on", "keep the code point"),
-    flag("ingress", "", "charge the shaper for dropped packets, which came over the bottleneck"),
-    flag("egress", "on", "charge the shaper for sent packets only"),
-    flag("ack-filter", "", "drop an acknowledgement that two newer ones supersede"),
-    flag("ack-filter-aggressive", "", "drop an acknowledgement that a newer one supersedes"),
-    flag("no-ack-filter", "on", "keep acknowledgements"),
-    flag("split-gso", "on", "cut super packets into their segments"),
-    flag("no-split-gso", "", "queue super packets whole"),
-    param(
-        "rtt",
-        ParamKind::Span,
-        "100ms",
-        "round-trip time to tune for: the interval, and twenty times the target",
-    ),
-    flag("datacentre", "", "rtt 100us"),
-    flag("lan", "", "rtt 1ms"),
-    flag("metro", "", "rtt 10ms"),
-    flag("regional", "", "rtt 30ms"),
-    flag("internet", "on", "rtt 100ms"),
-    flag("oceanic", "", "rtt 300ms"),
-    flag("satellite", "", "rtt 1s"),
-    flag("interplanetary", "", "rtt 3600s"),
-    param(
-        "memlimit",
-        ParamKind::Size,
-        "",
-        "memory that may be held; by default four bandwidth-delay products, at least 4Mb",
-    ),
-];

@@ -1,12 +1,10 @@
 //! Which packets share a queue, and who shares bandwidth with whom.
 
-use core::fmt;
-
 use sojourn_core::FlowKey;
 
 use crate::hash::FlowHash;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
     /// One queue for all.
     Flowblind,
@@ -23,35 +21,23 @@ pub enum Isolation {
     /// A queue for each flow; destination hosts share evenly.
     DualDsthost,
     /// A queue for each flow; hosts at both ends share evenly.
-    #[default]
     TripleIsolate,
 }
 
-impl Isolation {
-    pub(crate) const ALL: [Self; 8] = [
-        Self::Flowblind,
-        Self::Srchost,
-        Self::Dsthost,
-        Self::Hosts,
-        Self::Flows,
-        Self::DualSrchost,
-        Self::DualDsthost,
-        Self::TripleIsolate,
-    ];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Flowblind => "flowblind",
-            Self::Srchost => "srchost",
-            Self::Dsthost => "dsthost",
-            Self::Hosts => "hosts",
-            Self::Flows => "flows",
-            Self::DualSrchost => "dual-srchost",
-            Self::DualDsthost => "dual-dsthost",
-            Self::TripleIsolate => "triple-isolate",
-        }
+sojourn_core::keywords! {
+    pub(crate) IsolationWord for Isolation {
+        "flowblind" = Isolation::Flowblind, "one queue for all flows";
+        "srchost" = Isolation::Srchost, "a queue for each source host";
+        "dsthost" = Isolation::Dsthost, "a queue for each destination host";
+        "hosts" = Isolation::Hosts, "a queue for each pair of hosts";
+        "flows" = Isolation::Flows, "a queue for each flow";
+        "dual-srchost" = Isolation::DualSrchost, "flows share evenly within source hosts, and these with each other";
+        "dual-dsthost" = Isolation::DualDsthost, "flows share evenly within destination hosts, and these with each other";
+        "triple-isolate" = Isolation::TripleIsolate, "as both dual modes at once";
     }
+}
 
+impl Isolation {
     #[inline]
     pub(crate) fn flow_hash(self, key: &FlowKey, hash: FlowHash) -> u32 {
         match self {
@@ -84,11 +70,5 @@ impl Isolation {
     #[inline]
     pub(crate) const fn is_fair_to_destinations(self) -> bool {
         matches!(self, Self::DualDsthost | Self::TripleIsolate)
-    }
-}
-
-impl fmt::Display for Isolation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }

@@ -20,42 +20,20 @@ mod tins;
 mod turns;
 
 pub use ack_filter::AckFilter;
-pub use config::{Config, PARAMS};
+pub use config::Config;
 pub use isolation::Isolation;
 pub use priority::Priority;
 
 use alloc::vec::Vec;
 
-use sojourn_core::{DropReason, Param, Queued, Rate, Span, SpecError, Stream, Time, Words};
+use sojourn_core::{DropReason, Queued, Span, Stream, Time};
 
-use crate::built_in::{BuiltIn, Written};
 use crate::hash::FlowHash;
 use crate::slab::{Place, Slab};
 use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Reshape, Sink};
 use shaper::Shaper;
 use tin::Tin;
 use turns::{Dither, at};
-
-impl Written for Config {
-    const NAME: &'static str = "cake";
-    const DOC: &'static str =
-        "CAKE: shaper, tins, host and flow isolation, COBALT, as Linux has it";
-    const PARAMS: &'static [Param] = PARAMS;
-
-    fn read(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        Self::parse(words)
-    }
-}
-
-impl BuiltIn for Config {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn shaped_rate(&self) -> Option<Rate> {
-        Some(self.bandwidth)
-    }
-}
 
 #[derive(Debug)]
 pub struct Cake<P> {
@@ -164,7 +142,7 @@ impl<P: Queued + Copy> Cake<P> {
         let (tin, flow, _) = longest;
         let tin = &mut self.tins[tin];
         let Some(packet) = self.store.pop(tin, flow) else { return false };
-        if self.config.is_ingress {
+        if self.config.ingress {
             self.shaper.charge_dropped(&mut tin.schedule, &packet, now);
         }
         if tin.flows[at(flow)].cobalt.on_overflow(&tin.cobalt, now) {
@@ -186,7 +164,7 @@ impl<P: Queued + Copy> Cake<P> {
         let packet = self.store.remove(tin, flow, position);
         let packet = packet.expect("the position is inside the queue");
         tin.stats.ack_drops += 1;
-        if self.config.is_ingress {
+        if self.config.ingress {
             self.shaper.charge_dropped(&mut tin.schedule, &packet, now);
         }
         sink.dropped(now, packet, DropReason::AckFiltered);
@@ -222,7 +200,7 @@ impl<P: Queued + Copy> Cake<P> {
         sink: &mut dyn Sink<P>,
     ) -> Option<(Place, Span)> {
         let isolation = self.config.isolation;
-        let is_ingress = self.config.is_ingress;
+        let is_ingress = self.config.ingress;
         let tin = &mut self.tins[index];
         'next_flow: loop {
             let look = core::mem::take(&mut look_at_decaying);

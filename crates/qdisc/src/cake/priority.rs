@@ -1,15 +1,12 @@
 //! Tins: which code points go where, and what each tin gets.
 
-use core::fmt;
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
     /// One tin.
     Besteffort,
     /// A tin for each of the eight class selectors; obsolete.
     Precedence,
     /// Bulk, best effort, voice.
-    #[default]
     Diffserv3,
     /// Bulk, best effort, video, voice.
     Diffserv4,
@@ -84,20 +81,17 @@ const DIFFSERV8: Table = {
     assign(table, 7, &[cs(6), cs(7)])
 };
 
-impl Priority {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Besteffort, Self::Precedence, Self::Diffserv3, Self::Diffserv4, Self::Diffserv8];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Besteffort => "besteffort",
-            Self::Precedence => "precedence",
-            Self::Diffserv3 => "diffserv3",
-            Self::Diffserv4 => "diffserv4",
-            Self::Diffserv8 => "diffserv8",
-        }
+sojourn_core::keywords! {
+    pub(crate) PriorityWord for Priority {
+        "besteffort" = Priority::Besteffort, "one tin";
+        "diffserv3" = Priority::Diffserv3, "tins for bulk, best effort and voice";
+        "diffserv4" = Priority::Diffserv4, "tins for bulk, best effort, video and voice";
+        "diffserv8" = Priority::Diffserv8, "eight tins";
+        "precedence" = Priority::Precedence, "a tin for each class selector; obsolete";
     }
+}
 
+impl Priority {
     /// The tin of each code point.
     pub(crate) fn table(self) -> &'static Table {
         match self {
@@ -126,11 +120,5 @@ impl Priority {
                 (7, "Tin 7"),
             ],
         }
-    }
-}
-
-impl fmt::Display for Priority {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }

@@ -74,8 +74,8 @@ impl Shaper {
     pub(crate) fn new(pace: Pace, config: &Config) -> Self {
         Self {
             pace,
-            framing: config.framing,
-            is_plain: config.framing == Framing::default(),
+            framing: config.framing(),
+            is_plain: config.framing() == Framing::default(),
             is_shaping: !config.bandwidth.is_unlimited(),
             time_next_packet: Time::ZERO,
             failsafe_next_packet: Time::ZERO,

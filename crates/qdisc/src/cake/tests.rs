@@ -59,7 +59,7 @@ fn saturate(text: &str, kinds: &[TestPacket]) -> Vec<TestPacket> {
 
 #[test]
 fn packets_get_the_length_that_the_link_gives_them() {
-    let length = |text: &str, ip_len| config(text).framing.length_of(&packet(0).ip_len(ip_len));
+    let length = |text: &str, ip_len| config(text).framing().length_of(&packet(0).ip_len(ip_len));
     for (text, ip_len, expected) in [
         ("cake overhead 44 atm", 1500, 1749),
         ("cake overhead 44 atm", 1492, 1696),
@@ -105,9 +105,9 @@ fn link_keywords_are_what_the_manual_says_they_are() {
 
 #[test]
 fn an_unsplit_super_packet_pays_for_every_segment() {
-    let framing = config("cake ethernet").framing;
+    let framing = config("cake ethernet").framing();
     assert_eq!(framing.length_of(&packet(0).segments(10)), 15_380);
-    let framing = config("cake overhead 44 atm").framing;
+    let framing = config("cake overhead 44 atm").framing();
     assert_eq!(framing.length_of(&packet(0).segments(3)), 3 * 1749);
 }
 
@@ -165,7 +165,7 @@ fn code_points_find_their_tins() {
         (Priority::Precedence, [0, 1, 0, 2, 4, 5, 5, 6, 0]),
     ] {
         let tins = code_points.map(|dscp: usize| priority.table()[dscp]);
-        assert_eq!(tins, expected, "{priority}");
+        assert_eq!(tins, expected, "{priority:?}");
     }
 }
 

@@ -6,9 +6,9 @@
 
 use alloc::format;
 use core::fmt;
-use core::str::FromStr;
 
-use sojourn_core::{DropReason, Ecn, Queued, Span, SpecError, Time};
+use sojourn_core::param::Form;
+use sojourn_core::{DropReason, Ecn, Param, ParamKind, Queued, Span, SpecError, Time};
 
 use super::LawConfig;
 use crate::{DEVICE_MTU, Sink, mark_if_capable};
@@ -23,27 +23,7 @@ pub enum Mode {
     Rfc,
 }
 
-impl Mode {
-    pub(crate) fn fmt_unless_default(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Linux => Ok(()),
-            Self::Rfc => f.write_str(" mode rfc"),
-        }
-    }
-}
-
-impl FromStr for Mode {
-    type Err = SpecError;
-    fn from_str(text: &str) -> Result<Self, SpecError> {
-        match text {
-            "linux" => Ok(Self::Linux),
-            "rfc" => Ok(Self::Rfc),
-            _ => Err(SpecError::new(format!("unknown mode '{text}'"))
-                .near(text, ["linux", "rfc"])
-                .allow(["linux", "rfc"])),
-        }
-    }
-}
+sojourn_core::choice!(Mode { "linux" = Mode::Linux, "rfc" = Mode::Rfc });
 
 /// A pattern of the former TOS byte: `value/mask`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,9 +44,12 @@ impl Selector {
     }
 }
 
-impl FromStr for Selector {
-    type Err = SpecError;
-    fn from_str(text: &str) -> Result<Self, SpecError> {
+impl Form for Selector {
+    type Value = Self;
+    const KIND: ParamKind = ParamKind::Text;
+    const EXAMPLES: &'static [&'static str] = &["0x1/0x3"];
+
+    fn read(text: &str, param: &Param) -> Result<Self, SpecError> {
         let byte = |text: &str| {
             let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
             match hex {
@@ -77,14 +60,13 @@ impl FromStr for Selector {
         text.split_once('/')
             .and_then(|(value, mask)| Some(Self { value: byte(value)?, mask: byte(mask)? }))
             .ok_or_else(|| {
-                SpecError::new(format!("'{text}' is not VALUE/MASK")).allow(["such as 0x1/0x3"])
+                SpecError::new(format!("'{}' is '{text}'", param.name))
+                    .allow(["VALUE/MASK such as 0x1/0x3"])
             })
     }
-}
 
-impl fmt::Display for Selector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#x}/{:#x}", self.value, self.mask)
+    fn show(value: &Self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}/{:#x}", value.value, value.mask)
     }
 }
 
@@ -418,7 +400,7 @@ mod tests {
 
     #[test]
     fn the_reciprocal_square_root_is_the_kernels_to_the_bit() {
-        let law = Law::new(&LawConfig::new(false));
+        let law = Law::new(&crate::codel::Config::default().law());
         let mut state = State { count: 1, rec_inv_sqrt: REC_INV_SQRT_ONE, ..State::default() };
         let mut values = vec![state.rec_inv_sqrt];
         for count in 2..=10 {
@@ -433,7 +415,7 @@ mod tests {
 
     #[test]
     fn kernel_time_runs_in_units_of_1024_ns() {
-        let law = Law::new(&LawConfig::new(false));
+        let law = Law::new(&crate::codel::Config::default().law());
         assert_eq!((law.target, law.interval), (4882, 97_656));
         assert_eq!(law.to_nanos(law.target), 4_999_168);
     }

@@ -12,51 +12,53 @@ pub use law::{Law, Mode, Selector, Source, State, Stats};
 
 use alloc::vec;
 use alloc::vec::Vec;
-use core::fmt;
 
-use sojourn_core::{DropReason, Param, ParamKind, Queued, Span, SpecError, Stream, Time, Words};
+use sojourn_core::param::Maybe;
+use sojourn_core::{DropReason, Param, Queued, Span, Stream, Time};
 
-use crate::built_in::{BuiltIn, Written};
-use crate::notation::{flag, packets, param, read_params, span};
+use crate::built_in;
+use crate::notation::{Lapse, Packets, SOME};
 use crate::ring::Ring;
 use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink};
 
-pub const PARAMS: &[Param] = &[
-    param("limit", ParamKind::Count, "1000", "packets that may wait; more are dropped on arrival"),
-    TARGET,
-    INTERVAL,
-    ECN,
-    NOECN,
-    CE_THRESHOLD,
-    param(
-        "mode",
-        ParamKind::Choice,
-        "linux",
-        "linux: the kernel's clock, arithmetic and guard; rfc: RFC 8289 to the letter",
-    ),
-];
-
-pub(crate) const TARGET: Param =
-    param("target", ParamKind::Span, "5ms", "standing delay that is acceptable");
-pub(crate) const INTERVAL: Param = param(
-    "interval",
-    ParamKind::Span,
-    "100ms",
-    "how long the delay must stay above target, about the worst round-trip time",
-);
-pub(crate) const ECN: Param = flag("ecn", "", "mark instead of dropping");
-pub(crate) const NOECN: Param = flag("noecn", "on", "drop only");
-pub(crate) const CE_THRESHOLD: Param =
-    param("ce_threshold", ParamKind::Span, "", "mark every packet that waited longer than this");
-
-/// `codel`'s parameters.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
-    pub limit: u32,
-    pub law: LawConfig,
+sojourn_core::params! {
+    /// `codel`'s parameters.
+    pub struct Config: "codel", "CoDel (RFC 8289), as Linux has it or to the letter" {
+        pub limit: u32 as Packets = "1000", "packets that may wait; more are dropped on arrival";
+        pub target: Span as Lapse = TARGET;
+        pub interval: Span as Lapse = INTERVAL;
+        pub ce_threshold: Option<Span> as Maybe<Lapse> = CE_THRESHOLD;
+        pub ecn: bool as Marking = ECN.by_default("noecn").quiet();
+        pub mode: Mode = Param::of::<Mode>(
+            "mode", "linux",
+            "linux: the kernel's clock, arithmetic and guard; rfc: RFC 8289 to the letter",
+        ).quiet();
+    }
 }
 
-/// The parameters of CoDel's control law, wherever it is used.
+pub(crate) const TARGET: Param =
+    Param::of::<Lapse>("target", "5ms", "standing delay that is acceptable");
+pub(crate) const INTERVAL: Param = Param::of::<Lapse>(
+    "interval",
+    "100ms",
+    "how long the delay must stay above target, about the worst round-trip time",
+)
+.within(SOME);
+pub(crate) const ECN: Param = Param::of::<Marking>("ecn", "", "");
+pub(crate) const CE_THRESHOLD: Param =
+    Param::of::<Lapse>("ce_threshold", "", "mark every packet that waited longer than this");
+
+sojourn_core::keywords! {
+    /// Whether an AQM marks.
+    pub(crate) Marking for bool {
+        "ecn" = true, "mark instead of dropping";
+        "noecn" = false, "drop only";
+    }
+}
+
+built_in::written_as_it_is!(Config);
+
+/// What CoDel's control law is told, wherever it is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LawConfig {
     pub target: Span,
@@ -69,80 +71,10 @@ pub struct LawConfig {
     pub mode: Mode,
 }
 
-impl LawConfig {
-    pub(crate) const fn new(ecn: bool) -> Self {
-        Self {
-            target: Span::from_millis(5),
-            interval: Span::from_millis(100),
-            ecn,
-            ce_threshold: None,
-            ce_threshold_selector: None,
-            mode: Mode::Linux,
-        }
-    }
-
-    /// Reads the parameter `word`, if it is one of the law's.
-    pub(crate) fn accept(&mut self, word: &str, words: &mut Words<'_>) -> Result<bool, SpecError> {
-        match word {
-            "target" => self.target = span(words, word, Span::ZERO)?,
-            "interval" => self.interval = span(words, word, Span::from_micros(1))?,
-            "ecn" => self.ecn = true,
-            "noecn" => self.ecn = false,
-            "ce_threshold" => self.ce_threshold = Some(span(words, word, Span::ZERO)?),
-            "mode" => self.mode = words.parse(word, str::parse)?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// What `tc` prints between the limits and the rest.
-    pub(crate) fn fmt_times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "target {} interval {}", self.target, self.interval)?;
-        match self.ce_threshold {
-            Some(threshold) => write!(f, " ce_threshold {threshold}"),
-            None => Ok(()),
-        }
-    }
-}
-
 impl Config {
-    pub fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        let mut config = Self { limit: 1000, law: LawConfig::new(false) };
-        read_params(words, "codel", PARAMS, |word, words| {
-            match word {
-                "limit" => config.limit = packets(words, word)?,
-                _ => return config.law.accept(word, words),
-            }
-            Ok(true)
-        })?;
-        Ok(config)
-    }
-}
-
-impl fmt::Display for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "limit {}p ", self.limit)?;
-        self.law.fmt_times(f)?;
-        if self.law.ecn {
-            f.write_str(" ecn")?;
-        }
-        self.law.mode.fmt_unless_default(f)
-    }
-}
-
-impl Written for Config {
-    const NAME: &'static str = "codel";
-    const DOC: &'static str = "CoDel (RFC 8289), as Linux has it or to the letter";
-    const PARAMS: &'static [Param] = PARAMS;
-
-    fn read(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        Self::parse(words)
-    }
-}
-
-impl BuiltIn for Config {
-    fn name(&self) -> &'static str {
-        Self::NAME
+    pub(crate) fn law(&self) -> LawConfig {
+        let Self { target, interval, ecn, ce_threshold, mode, .. } = *self;
+        LawConfig { target, interval, ecn, ce_threshold, ce_threshold_selector: None, mode }
     }
 }
 
@@ -181,7 +113,7 @@ impl<P: Queued> Codel<P> {
     pub fn new(config: &Config, _random: Stream) -> Self {
         Self {
             limit: config.limit,
-            law: Law::new(&config.law),
+            law: Law::new(&config.law()),
             state: State::default(),
             stats: Stats::default(),
             drop_overlimit: 0,

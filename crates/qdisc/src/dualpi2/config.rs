@@ -1,13 +1,14 @@
 //! `dualpi2`'s parameters in `tc`'s notation, and how `tc` derives them from round-trip times.
 
 use alloc::format;
-use core::fmt;
-use core::str::FromStr;
+use core::fmt::{self, Display};
 
-use sojourn_core::{Bytes, Param, ParamKind, Span, SpecError, Words};
+use sojourn_core::param::{Bounds, Form, Maybe, Style, number, whole};
+use sojourn_core::{Bytes, Param, ParamKind, Params, Span, SpecError};
 
 use crate::DEVICE_MTU;
-use crate::notation::{TcSize, flag, packets, param, read_params, size, span};
+use crate::built_in::BuiltIn;
+use crate::notation::{Lapse, Packets, Percent, SOME, Size};
 use crate::pie;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,75 +66,125 @@ pub enum DropAt {
     Dequeue,
 }
 
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            limit: 10_000,
-            memlimit: None,
-            target: Span::from_millis(15),
-            tupdate: Span::from_millis(16),
-            alpha: Gain(41),
-            beta: Gain(819),
-            l4s_ect: L4sEct::Ect1,
-            coupling_factor: 2,
-            overload: Overload::Drop,
-            step_threshold: StepThreshold::Time(Span::from_millis(1)),
-            min_qlen_step: 0,
-            drop_at: DropAt::Dequeue,
-            split_gso: true,
-            classic_protection_percent: 10,
-        }
+sojourn_core::params! {
+    /// `dualpi2` as it is written.
+    pub struct Written:
+        "dualpi2", "DualPI2 (RFC 9332): the coupled dual queue for L4S, as Linux has it"
+    {
+        limit: u32 as Packets = "10000", "packets that may wait in both queues";
+        memlimit: Option<Bytes> as Maybe<Size> = "",
+            "memory that may be held; by default two full packets for each of 'limit'";
+        target: Option<Span> as Maybe<Lapse> = pie::TARGET;
+        tupdate: Option<Span> as Maybe<Lapse> = TUPDATE;
+        alpha: Option<Gain> as Maybe<Gain> = ALPHA;
+        beta: Option<Gain> as Maybe<Gain> = BETA;
+        max_rtt: Option<Span> as Maybe<Lapse> = "", SOME,
+            "largest round-trip time; sets target, tupdate, alpha and beta";
+        typical_rtt: Option<Span> as Maybe<Lapse> = "", SOME,
+            "typical round-trip time, likewise; by default a sixth of 'max_rtt'";
+        l4s_ect: L4sEct as L4sEctWord = "l4s_ect", "";
+        coupling_factor: u32 = "2", whole(0, 255), "L's probability for the square root of C's";
+        overload: Overload as OverloadWord = "drop_on_overload", "";
+        step_thresh: StepThreshold = "1ms", "a time, or packets as in 5pkt, above which L is marked";
+        min_qlen_step: u32 as Before = "0",
+            "the step marks packets that found as many before them in L";
+        drop_at: DropAt as DropAtWord = "drop_dequeue", "";
+        split_gso: bool as SplitGso = "split_gso", "";
+        classic_protection: u32 as Percent = "10%",
+            "share of C while both queues wait, in whole percent";
+    }
+}
+
+const TUPDATE: Param = pie::TUPDATE.by_default("16ms");
+const ALPHA: Param = Param::of::<Gain>(
+    "alpha",
+    "0.16015625",
+    "weight of the distance from target, in hertz, in steps of 1/256",
+);
+const BETA: Param =
+    Param::of::<Gain>("beta", "3.19921875", "weight of the trend of the delay, likewise");
+
+sojourn_core::keywords! {
+    L4sEctWord for L4sEct {
+        "l4s_ect" = L4sEct::Ect1, "ECT(1) goes to the L queue";
+        "any_ect" = L4sEct::Any, "ECT(0) goes to the L queue too";
+    }
+}
+
+sojourn_core::keywords! {
+    OverloadWord for Overload {
+        "drop_on_overload" = Overload::Drop, "drop from both queues when marking all is not enough";
+        "overflow" = Overload::Overflow, "mark all and let the queue overflow instead";
+    }
+}
+
+sojourn_core::keywords! {
+    DropAtWord for DropAt {
+        "drop_enqueue" = DropAt::Enqueue, "the controller acts on arrivals";
+        "drop_dequeue" = DropAt::Dequeue, "the controller acts on departures";
+    }
+}
+
+sojourn_core::keywords! {
+    SplitGso for bool {
+        "split_gso" = true, "cut super packets into their segments";
+        "no_split_gso" = false, "queue super packets whole";
+    }
+}
+
+impl TryFrom<Written> for Config {
+    type Error = SpecError;
+
+    fn try_from(written: Written) -> Result<Self, SpecError> {
+        let (target, tupdate, alpha, beta) = controller(&written)?;
+        Ok(Self {
+            limit: written.limit,
+            memlimit: written.memlimit,
+            target,
+            tupdate,
+            alpha,
+            beta,
+            l4s_ect: written.l4s_ect,
+            coupling_factor: written.coupling_factor,
+            overload: written.overload,
+            step_threshold: written.step_thresh,
+            min_qlen_step: written.min_qlen_step,
+            drop_at: written.drop_at,
+            split_gso: written.split_gso,
+            classic_protection_percent: written.classic_protection,
+        })
+    }
+}
+
+impl BuiltIn for Config {
+    fn name(&self) -> &'static str {
+        Written::NAME
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let written = Written {
+            limit: self.limit,
+            memlimit: self.memlimit,
+            target: Some(self.target),
+            tupdate: Some(self.tupdate),
+            alpha: Some(self.alpha),
+            beta: Some(self.beta),
+            max_rtt: None,
+            typical_rtt: None,
+            l4s_ect: self.l4s_ect,
+            coupling_factor: self.coupling_factor,
+            overload: self.overload,
+            step_thresh: self.step_threshold,
+            min_qlen_step: self.min_qlen_step,
+            drop_at: self.drop_at,
+            split_gso: self.split_gso,
+            classic_protection: self.classic_protection_percent,
+        };
+        written.write(Style::Blank, f)
     }
 }
 
 impl Config {
-    pub fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        let mut config = Self::default();
-        let mut round_trips = RoundTrips::default();
-        read_params(words, "dualpi2", PARAMS, |word, words| {
-            match word {
-                "limit" => config.limit = packets(words, word)?,
-                "memlimit" => config.memlimit = Some(size(words, word, u64::from(u32::MAX))?),
-                "target" => config.target = round_trips.given(word, span(words, word, Span::ZERO)?),
-                "tupdate" => {
-                    let least = Span::from_micros(1);
-                    config.tupdate = round_trips.given(word, span(words, word, least)?);
-                }
-                "alpha" => config.alpha = round_trips.given(word, words.parse(word, str::parse)?),
-                "beta" => config.beta = round_trips.given(word, words.parse(word, str::parse)?),
-                "max_rtt" => round_trips.max = Some(span(words, word, Span::from_micros(1))?),
-                "typical_rtt" => {
-                    round_trips.typical = Some(span(words, word, Span::from_micros(1))?);
-                }
-                "coupling_factor" => config.coupling_factor = words.count(word, 0, 255)? as u32,
-                "step_thresh" => config.step_threshold = words.parse(word, str::parse)?,
-                "min_qlen_step" => config.min_qlen_step = words.parse(word, packets_or_none)?,
-                "classic_protection" => {
-                    config.classic_protection_percent = words.parse(word, percent)?;
-                }
-                _ => return Ok(config.accept_flag(word)),
-            }
-            Ok(true)
-        })?;
-        round_trips.apply(&mut config)?;
-        Ok(config)
-    }
-
-    fn accept_flag(&mut self, word: &str) -> bool {
-        match word {
-            "l4s_ect" => self.l4s_ect = L4sEct::Ect1,
-            "any_ect" => self.l4s_ect = L4sEct::Any,
-            "drop_on_overload" => self.overload = Overload::Drop,
-            "overflow" => self.overload = Overload::Overflow,
-            "drop_enqueue" => self.drop_at = DropAt::Enqueue,
-            "drop_dequeue" => self.drop_at = DropAt::Dequeue,
-            "split_gso" => self.split_gso = true,
-            "no_split_gso" => self.split_gso = false,
-            _ => return false,
-        }
-        true
-    }
-
     /// Memory that may be held, as Linux charges it: two full packets for each that may wait.
     pub(super) fn memory_limit(&self) -> u64 {
         let derived = u64::from(self.limit) * u64::from(DEVICE_MTU) * 2;
@@ -141,53 +192,51 @@ impl Config {
     }
 }
 
-/// `max_rtt` and `typical_rtt`, from which `tc` derives what the controller needs.
-#[derive(Default)]
-struct RoundTrips<'a> {
-    max: Option<Span>,
-    typical: Option<Span>,
-    /// A parameter that would be derived but was given.
-    given: Option<&'a str>,
-}
-
 /// The largest round-trip time for a typical one, where only one is given.
 const MAX_TO_TYPICAL: u64 = 6;
 
-impl<'a> RoundTrips<'a> {
-    fn given<T>(&mut self, name: &'a str, value: T) -> T {
-        self.given = Some(name);
-        value
+/// Target, tupdate, alpha and beta, as given or as `tc` derives them from round-trip times (RFC 9332
+/// appendix A.1): target the typical round-trip time, alpha = 0.1 · tupdate / max_rtt² and
+/// beta = 0.3 / max_rtt.
+fn controller(written: &Written) -> Result<(Span, Span, Gain, Gain), SpecError> {
+    let Written { target, tupdate, alpha, beta, max_rtt, typical_rtt, .. } = *written;
+    let (max, typical) = match (max_rtt, typical_rtt) {
+        (None, None) => {
+            return Ok((
+                target.unwrap_or_else(|| Lapse::by_default(&pie::TARGET)),
+                tupdate.unwrap_or_else(|| Lapse::by_default(&TUPDATE)),
+                alpha.unwrap_or_else(|| Gain::by_default(&ALPHA)),
+                beta.unwrap_or_else(|| Gain::by_default(&BETA)),
+            ));
+        }
+        (Some(max), Some(typical)) => (max, typical),
+        (Some(max), None) => (max, whole_micros(max / MAX_TO_TYPICAL)),
+        (None, Some(typical)) => (typical * MAX_TO_TYPICAL, typical),
+    };
+    let given = [
+        ("target", target.is_some()),
+        ("tupdate", tupdate.is_some()),
+        ("alpha", alpha.is_some()),
+        ("beta", beta.is_some()),
+    ];
+    if let Some((name, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+        return Err(SpecError::new(format!(
+            "'max_rtt' and 'typical_rtt' set target, tupdate, alpha and beta; so '{name}' has no place"
+        )));
     }
-
-    /// RFC 9332 appendix A.1: target the typical round-trip time,
-    /// alpha = 0.1 · tupdate / max_rtt² and beta = 0.3 / max_rtt.
-    fn apply(self, config: &mut Config) -> Result<(), SpecError> {
-        let (max, typical) = match (self.max, self.typical) {
-            (None, None) => return Ok(()),
-            (Some(max), Some(typical)) => (max, typical),
-            (Some(max), None) => (max, whole_micros(max / MAX_TO_TYPICAL)),
-            (None, Some(typical)) => (typical * MAX_TO_TYPICAL, typical),
-        };
-        if let Some(name) = self.given {
-            return Err(SpecError::new(format!(
-                "'max_rtt' and 'typical_rtt' set target, tupdate, alpha and beta; so '{name}' has no place"
-            )));
-        }
-        if typical > max {
-            return Err(SpecError::new(format!("typical_rtt {typical} is above max_rtt {max}")));
-        }
-        config.target = typical;
-        config.tupdate = typical.min(whole_micros(max / 3)).max(Span::from_micros(1));
-        let seconds = max.as_secs_f64();
-        let alpha = 0.1 * config.tupdate.as_secs_f64() / (seconds * seconds);
-        let beta = 0.3 / seconds;
-        config.alpha = Gain::from_hertz(alpha).map_err(|error| error.within("alpha of max_rtt"))?;
-        config.beta = Gain::from_hertz(beta).map_err(|error| error.within("beta of max_rtt"))?;
-        if config.alpha.0 == 0 || config.beta.0 == 0 {
-            return Err(SpecError::new(format!("max_rtt {max} is so large that a gain is zero")));
-        }
-        Ok(())
+    if typical > max {
+        return Err(SpecError::new(format!("typical_rtt {typical} is above max_rtt {max}")));
     }
+    let tupdate = typical.min(whole_micros(max / 3)).max(Span::from_micros(1));
+    let seconds = max.as_secs_f64();
+    let alpha = 0.1 * tupdate.as_secs_f64() / (seconds * seconds);
+    let beta = 0.3 / seconds;
+    let alpha = Gain::from_hertz(alpha).map_err(|error| error.within("alpha of max_rtt"))?;
+    let beta = Gain::from_hertz(beta).map_err(|error| error.within("beta of max_rtt"))?;
+    if alpha.0 == 0 || beta.0 == 0 {
+        return Err(SpecError::new(format!("max_rtt {max} is so large that a gain is zero")));
+    }
+    Ok((typical, tupdate, alpha, beta))
 }
 
 /// `tc` counts times in whole microseconds, one at least.
@@ -225,149 +274,65 @@ impl Gain {
     }
 }
 
-impl FromStr for Gain {
-    type Err = SpecError;
-    fn from_str(text: &str) -> Result<Self, SpecError> {
-        let gain: f64 =
-            text.parse().map_err(|_| SpecError::new(format!("'{text}' is not a number")))?;
-        Self::from_hertz(gain)
+impl Form for Gain {
+    type Value = Self;
+    const KIND: ParamKind = ParamKind::Number;
+    const BOUNDS: Bounds = number(0.0, Self::MOST);
+
+    fn read(text: &str, param: &Param) -> Result<Self, SpecError> {
+        Self::from_hertz(f64::read(text, param)?).map_err(|error| error.within(param.name))
+    }
+
+    fn show(value: &Self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (f64::from(value.0) / Self::UNITS).fmt(f)
     }
 }
 
-impl fmt::Display for Gain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (f64::from(self.0) / Self::UNITS).fmt(f)
-    }
+/// `packets`, or one of its shorter forms.
+fn counted(text: &str) -> Option<&str> {
+    ["packets", "packet", "pkt", "p"].iter().find_map(|unit| text.strip_suffix(unit))
 }
 
-impl FromStr for StepThreshold {
-    type Err = SpecError;
-    fn from_str(text: &str) -> Result<Self, SpecError> {
-        for unit in ["packets", "packet", "pkt", "p"] {
-            if let Some(Ok(count)) = text.strip_suffix(unit).map(str::parse) {
-                return Ok(Self::Packets(count));
-            }
+impl Form for StepThreshold {
+    type Value = Self;
+    const KIND: ParamKind = ParamKind::Text;
+    const EXAMPLES: &'static [&'static str] = &["1ms", "5pkt"];
+
+    fn read(text: &str, param: &Param) -> Result<Self, SpecError> {
+        if let Some(Ok(count)) = counted(text).map(str::parse) {
+            return Ok(Self::Packets(count));
         }
-        let most = Span::from_micros(u64::from(u32::MAX));
-        match Span::parse_tc(text) {
-            Ok(span) if span <= most => Ok(Self::Time(span)),
-            _ => Err(SpecError::new(format!("'{text}' is no threshold"))
-                .allow(["a time such as 1ms", "a number of packets such as 5pkt"])),
-        }
+        Span::parse_tc(text)
+            .and_then(|span| Lapse::check(&span, &param.within(Lapse::BOUNDS)).map(|()| span))
+            .map(Self::Time)
+            .map_err(|_| {
+                SpecError::new(format!("'{}' is '{text}'", param.name))
+                    .allow(["a time such as 1ms", "a number of packets such as 5pkt"])
+            })
     }
-}
 
-impl fmt::Display for StepThreshold {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
+    fn show(value: &Self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match value {
             Self::Time(span) => span.fmt(f),
             Self::Packets(count) => write!(f, "{count}pkt"),
         }
     }
 }
 
-fn packets_or_none(text: &str) -> Result<u32, SpecError> {
-    let count = ["packets", "packet", "pkt", "p"].iter().find_map(|unit| text.strip_suffix(unit));
-    count
-        .unwrap_or(text)
-        .parse()
-        .map_err(|_| SpecError::new(format!("'{text}' is not a number of packets")))
-}
+/// A number of packets that may be zero.
+#[derive(Clone, Copy, Debug)]
+struct Before;
 
-fn percent(text: &str) -> Result<u32, SpecError> {
-    match text.strip_suffix('%').unwrap_or(text).parse() {
-        Ok(percent) if percent <= 100 => Ok(percent),
-        _ => Err(SpecError::new(format!("'{text}' is no percentage"))
-            .allow(["a whole number from 0 to 100"])),
+impl Form for Before {
+    type Value = u32;
+    const KIND: ParamKind = ParamKind::Count;
+    const BOUNDS: Bounds = whole(0, u32::MAX as i64);
+
+    fn read(text: &str, param: &Param) -> Result<u32, SpecError> {
+        u32::read(counted(text).unwrap_or(text), param)
+    }
+
+    fn show(value: &u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{value}p")
     }
 }
-
-impl fmt::Display for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "limit {}p", self.limit)?;
-        if let Some(memlimit) = self.memlimit {
-            write!(f, " memlimit {}", TcSize(memlimit))?;
-        }
-        let Self { target, tupdate, alpha, beta, .. } = self;
-        write!(f, " target {target} tupdate {tupdate} alpha {alpha} beta {beta}")?;
-        f.write_str(match self.l4s_ect {
-            L4sEct::Ect1 => " l4s_ect",
-            L4sEct::Any => " any_ect",
-        })?;
-        write!(f, " coupling_factor {}", self.coupling_factor)?;
-        f.write_str(match self.overload {
-            Overload::Drop => " drop_on_overload",
-            Overload::Overflow => " overflow",
-        })?;
-        write!(f, " step_thresh {} min_qlen_step {}p", self.step_threshold, self.min_qlen_step)?;
-        f.write_str(match self.drop_at {
-            DropAt::Enqueue => " drop_enqueue",
-            DropAt::Dequeue => " drop_dequeue",
-        })?;
-        f.write_str(if self.split_gso { " split_gso" } else { " no_split_gso" })?;
-        write!(f, " classic_protection {}%", self.classic_protection_percent)
-    }
-}
-
-pub const PARAMS: &[Param] = &[
-    param("limit", ParamKind::Count, "10000", "packets that may wait in both queues"),
-    param(
-        "memlimit",
-        ParamKind::Size,
-        "",
-        "memory that may be held; by default two full packets for each of 'limit'",
-    ),
-    pie::TARGET,
-    param("tupdate", ParamKind::Span, "16ms", "time between updates of the probability"),
-    param(
-        "alpha",
-        ParamKind::Number,
-        "0.16015625",
-        "weight of the distance from target, in hertz, 0 to 256 in steps of 1/256",
-    ),
-    param("beta", ParamKind::Number, "3.19921875", "weight of the trend of the delay, likewise"),
-    param(
-        "max_rtt",
-        ParamKind::Span,
-        "",
-        "largest round-trip time; sets target, tupdate, alpha and beta",
-    ),
-    param(
-        "typical_rtt",
-        ParamKind::Span,
-        "",
-        "typical round-trip time, likewise; by default a sixth of 'max_rtt'",
-    ),
-    flag("l4s_ect", "on", "ECT(1) goes to the L queue"),
-    flag("any_ect", "", "ECT(0) goes to the L queue too"),
-    param(
-        "coupling_factor",
-        ParamKind::Count,
-        "2",
-        "L's probability for the square root of C's, 0 to 255",
-    ),
-    flag("drop_on_overload", "on", "drop from both queues when marking all is not enough"),
-    flag("overflow", "", "mark all and let the queue overflow instead"),
-    param(
-        "step_thresh",
-        ParamKind::Choice,
-        "1ms",
-        "a time, or packets as in 5pkt, above which L is marked",
-    ),
-    param(
-        "min_qlen_step",
-        ParamKind::Count,
-        "0",
-        "the step marks packets that found as many before them in L",
-    ),
-    flag("drop_enqueue", "", "the controller acts on arrivals"),
-    flag("drop_dequeue", "on", "the controller acts on departures"),
-    flag("split_gso", "on", "cut super packets into their segments"),
-    flag("no_split_gso", "", "queue super packets whole"),
-    param(
-        "classic_protection",
-        ParamKind::Share,
-        "10%",
-        "share of C while both queues wait, in whole percent",
-    ),
-];

@@ -12,34 +12,17 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, DropAt, Gain, L4sEct, Overload, PARAMS, StepThreshold};
+pub use config::{Config, DropAt, Gain, L4sEct, Overload, StepThreshold, Written};
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use sojourn_core::{DropReason, Ecn, Param, Queued, SpecError, Stream, Time, Words};
+use sojourn_core::{DropReason, Ecn, Queued, Stream, Time};
 
-use crate::built_in::{BuiltIn, Written};
 use crate::ring::Ring;
 use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Reshape, Sink};
 use controller::{Controller, Verdict};
 use schedule::{Queue, Schedule};
-
-impl Written for Config {
-    const NAME: &'static str = "dualpi2";
-    const DOC: &'static str = "DualPI2 (RFC 9332): the coupled dual queue for L4S, as Linux has it";
-    const PARAMS: &'static [Param] = PARAMS;
-
-    fn read(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        Self::parse(words)
-    }
-}
-
-impl BuiltIn for Config {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-}
 
 #[derive(Debug)]
 pub struct DualPi2<P> {

@@ -292,7 +292,7 @@ fn every_parameter_is_shown_and_reads_back() {
 fn bad_parameters_say_what_is_allowed() {
     for (text, part) in [
         ("dualpi2 alpha 300", "0 to 256"),
-        ("dualpi2 alpha x", "not a number"),
+        ("dualpi2 alpha x", "a number from 0 to 256"),
         ("dualpi2 max_rtt 100ms alpha 1", "'alpha' has no place"),
         ("dualpi2 max_rtt 10ms typical_rtt 20ms", "above max_rtt"),
         ("dualpi2 max_rtt 1000s", "a gain is zero"),

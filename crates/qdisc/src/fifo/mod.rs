@@ -8,10 +8,11 @@ mod tests;
 use alloc::collections::VecDeque;
 use core::fmt;
 
+use sojourn_core::param::Style;
 use sojourn_core::{Bytes, DropReason, Params, Queued, Stream, Time};
 
 use crate::built_in::BuiltIn;
-use crate::notation::{Packets, Size, at_most};
+use crate::notation::{Length, Packets, at_most};
 use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +35,7 @@ sojourn_core::params! {
     /// `bfifo` as it is written. Linux derives the default from the same 1000 packets of a device's
     /// transmit queue.
     pub struct Bfifo: "bfifo", "first in first out, limited in bytes" {
-        limit: Bytes as Size =
+        limit: Bytes as Length =
             "1514000", at_most(u32::MAX), "bytes that may wait, Ethernet headers included";
     }
 }
@@ -58,13 +59,11 @@ impl BuiltIn for Config {
             Self::Bytes(_) => Bfifo::NAME,
         }
     }
-}
 
-impl fmt::Display for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Packets(limit) => write!(f, "limit {limit}p"),
-            Self::Bytes(limit) => write!(f, "limit {}b", limit.as_u64()),
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Packets(limit) => Pfifo { limit }.write(Style::Blank, f),
+            Self::Bytes(limit) => Bfifo { limit }.write(Style::Blank, f),
         }
     }
 }

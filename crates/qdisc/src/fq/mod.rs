@@ -8,36 +8,18 @@ mod config;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, PARAMS};
+pub use config::Config;
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use sojourn_core::{DropReason, Param, Queued, Span, SpecError, Stream, Time, Words};
+use sojourn_core::{DropReason, Queued, Rate, Span, Stream, Time};
 
-use crate::built_in::{BuiltIn, Written};
 use crate::hash::FlowHash;
 use crate::slab::{Fifo, Slab};
 use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink, mark_if_capable};
-
-impl Written for Config {
-    const NAME: &'static str = "fq";
-    const DOC: &'static str =
-        "FQ: a queue and a limit for each flow, as Linux has it for packets from outside";
-    const PARAMS: &'static [Param] = PARAMS;
-
-    fn read(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        Self::parse(words)
-    }
-}
-
-impl BuiltIn for Config {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-}
 
 #[derive(Debug)]
 pub struct Fq<P> {
@@ -123,7 +105,7 @@ impl<P: Queued + Copy> Fq<P> {
             next_in_bucket: self.buckets[bucket].replace(index),
             fifo: Fifo::EMPTY,
             qlen: 0,
-            credit: i64::from(self.config.initial_quantum),
+            credit: self.config.initial_quantum.as_u64() as i64,
             time_next_packet: None,
             place: Place::Detached(now),
         });
@@ -145,13 +127,13 @@ impl<P: Queued + Copy> Fq<P> {
     /// `low_rate_threshold` is kept by whole credits, a slower one packet by packet.
     #[inline]
     fn pace(&mut self, index: u32, bytes: u32, now: Time) {
-        let rate = self.config.maxrate;
+        let rate = self.config.maxrate.unwrap_or(Rate::UNLIMITED);
         let flow = &mut self.flows[index as usize];
         let mut bytes = bytes;
         if rate <= self.config.low_rate_threshold {
             flow.credit = 0;
         } else {
-            bytes = bytes.max(self.config.quantum);
+            bytes = bytes.max(self.config.quantum.as_u64() as u32);
             if flow.credit > 0 {
                 return;
             }
@@ -187,7 +169,7 @@ impl<P: Queued + Copy + Send> Qdisc<P> for Fq<P> {
         }
         if let Place::Detached(since) = flow.place {
             if now.since(since) > self.config.refill_delay {
-                flow.credit = flow.credit.max(i64::from(self.config.quantum));
+                flow.credit = flow.credit.max(self.config.quantum.as_u64() as i64);
             }
             flow.place = Place::Attached;
             self.new_flows.push_back(index);
@@ -215,7 +197,7 @@ impl<P: Queued + Copy + Send> Qdisc<P> for Fq<P> {
             };
             let flow = &mut self.flows[index as usize];
             if flow.credit <= 0 {
-                flow.credit += i64::from(self.config.quantum);
+                flow.credit += self.config.quantum.as_u64() as i64;
                 turns.pop_front();
                 self.old_flows.push_back(index);
                 continue;

@@ -183,7 +183,7 @@ fn what_is_left_out_says_so() {
     for (text, part) in [
         ("fq horizon 2s", "departure times"),
         ("fq priomap 1 2 2", "no priority"),
-        ("fq maxrate 0", "zero"),
+        ("fq maxrate 0", "from 1bit"),
         ("fq buckets 0", "1 to 262144"),
         ("fq flow_limt 5", "did you mean 'flow_limit'?"),
     ] {

@@ -11,132 +11,74 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use sojourn_core::{
-    Bytes, DropReason, Param, ParamKind, Queued, Span, SpecError, Stream, Time, Words,
-};
+use sojourn_core::param::{Bounds, Form, Maybe, whole};
+use sojourn_core::{Bytes, DropReason, Param, ParamKind, Queued, Span, SpecError, Stream, Time};
 
-use crate::built_in::{BuiltIn, Written};
-use crate::codel::{self, Head, Law, LawConfig, Look, Mode, Source, State, Stats};
+use crate::built_in;
+use crate::codel::{
+    self, Head, Law, LawConfig, Look, Marking, Mode, Selector, Source, State, Stats,
+};
 use crate::hash::{FlowHash, bucket};
-use crate::notation::{TcSize, flag, packets, param, read_params, size};
+use crate::notation::{Lapse, Packets, Size, at_most};
 use crate::rounds::{self, Rounds};
 use crate::slab::{Fifo, Place, Slab};
-use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Sink};
+use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink};
 
-pub const PARAMS: &[Param] = &[
-    rounds::LIMIT,
-    rounds::FLOWS,
-    param(
-        "quantum",
-        ParamKind::Count,
-        "1514",
-        "bytes that a queue may send a round; below 256 counts as 256",
-    ),
-    codel::TARGET,
-    codel::INTERVAL,
-    codel::CE_THRESHOLD,
-    param(
-        "ce_threshold_selector",
-        ParamKind::Choice,
-        "",
-        "VALUE/MASK: apply ce_threshold to packets whose TOS byte matches only",
-    ),
-    param(
-        "memory_limit",
-        ParamKind::Size,
-        "32Mb",
-        "memory that may be held, counted as Linux charges it",
-    ),
-    flag("ecn", "on", "mark instead of dropping"),
-    flag("noecn", "", "drop only"),
-    param(
-        "drop_batch",
-        ParamKind::Count,
-        "64",
-        "packets dropped at once when a limit is exceeded, at most",
-    ),
-    param(
-        "mode",
-        ParamKind::Choice,
-        "linux",
-        "linux: the kernel's CoDel, whose guard sees all flows; rfc: RFC 8289 per flow",
-    ),
-];
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
-    pub limit: u32,
-    pub flows: u32,
-    pub quantum: u32,
-    pub memory_limit: Bytes,
-    pub drop_batch: u32,
-    pub law: LawConfig,
+sojourn_core::params! {
+    /// `fq_codel`'s parameters.
+    pub struct Config: "fq_codel", "FlowQueue-CoDel (RFC 8290), as Linux has it or to the letter" {
+        pub limit: u32 as Packets = rounds::LIMIT;
+        pub flows: u32 = rounds::FLOWS;
+        pub quantum: u32 as Quantum =
+            "1514", "bytes that a queue may send a round; below 256 counts as 256";
+        pub target: Span as Lapse = codel::TARGET;
+        pub interval: Span as Lapse = codel::INTERVAL;
+        pub ce_threshold: Option<Span> as Maybe<Lapse> = codel::CE_THRESHOLD;
+        pub ce_threshold_selector: Option<Selector> as Maybe<Selector> =
+            "", "VALUE/MASK: apply ce_threshold to packets whose TOS byte matches only";
+        pub memory_limit: Bytes as Size =
+            "32Mb", at_most(1 << 31), "memory that may be held, counted as Linux charges it";
+        pub ecn: bool as Marking = codel::ECN.by_default("ecn");
+        pub drop_batch: u32 = "64", whole(1, u32::MAX as i64),
+            "packets dropped at once when a limit is exceeded, at most";
+        pub mode: Mode = Param::of::<Mode>(
+            "mode", "linux",
+            "linux: the kernel's CoDel, whose guard sees all flows; rfc: RFC 8289 per flow",
+        ).quiet();
+    }
 }
 
-/// Smallest quantum the kernel uses, and the largest it accepts.
+/// A number of bytes, which the kernel raises to its least.
+#[derive(Clone, Copy, Debug)]
+struct Quantum;
+
+/// Smallest quantum that the kernel uses.
 const QUANTUM_LEAST: u32 = 256;
-const QUANTUM_MOST: u64 = 1 << 20;
+
+impl Form for Quantum {
+    type Value = u32;
+    const KIND: ParamKind = ParamKind::Count;
+    const BOUNDS: Bounds = whole(1, 1 << 20);
+
+    fn read(text: &str, param: &Param) -> Result<u32, SpecError> {
+        u32::read(text, param).map(|bytes| bytes.max(QUANTUM_LEAST))
+    }
+
+    fn check(value: &u32, param: &Param) -> Result<(), SpecError> {
+        u32::check(value, &param.within(whole(QUANTUM_LEAST.into(), 1 << 20)))
+    }
+
+    fn show(value: &u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        u32::show(value, f)
+    }
+}
+
+built_in::written_as_it_is!(Config);
 
 impl Config {
-    pub fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        let mut config = Self {
-            limit: 10_240,
-            flows: 1024,
-            quantum: DEVICE_MTU,
-            memory_limit: Bytes::new(32 << 20),
-            drop_batch: 64,
-            law: LawConfig::new(true),
-        };
-        read_params(words, "fq_codel", PARAMS, |word, words| {
-            match word {
-                "limit" => config.limit = packets(words, word)?,
-                "flows" => config.flows = words.count(word, 1, 65_536)? as u32,
-                "quantum" => {
-                    config.quantum =
-                        (words.count(word, 1, QUANTUM_MOST)? as u32).max(QUANTUM_LEAST);
-                }
-                "ce_threshold_selector" => {
-                    config.law.ce_threshold_selector = Some(words.parse(word, str::parse)?);
-                }
-                "memory_limit" => config.memory_limit = size(words, word, 1 << 31)?,
-                "drop_batch" => {
-                    config.drop_batch = words.count(word, 1, u64::from(u32::MAX))? as u32;
-                }
-                _ => return config.law.accept(word, words),
-            }
-            Ok(true)
-        })?;
-        Ok(config)
-    }
-}
-
-impl fmt::Display for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "limit {}p flows {} quantum {} ", self.limit, self.flows, self.quantum)?;
-        self.law.fmt_times(f)?;
-        if let Some(selector) = self.law.ce_threshold_selector {
-            write!(f, " ce_threshold_selector {selector}")?;
-        }
-        write!(f, " memory_limit {}", TcSize(self.memory_limit))?;
-        f.write_str(if self.law.ecn { " ecn" } else { " noecn" })?;
-        write!(f, " drop_batch {}", self.drop_batch)?;
-        self.law.mode.fmt_unless_default(f)
-    }
-}
-
-impl Written for Config {
-    const NAME: &'static str = "fq_codel";
-    const DOC: &'static str = "FlowQueue-CoDel (RFC 8290), as Linux has it or to the letter";
-    const PARAMS: &'static [Param] = PARAMS;
-
-    fn read(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        Self::parse(words)
-    }
-}
-
-impl BuiltIn for Config {
-    fn name(&self) -> &'static str {
-        Self::NAME
+    fn law(&self) -> LawConfig {
+        let Self { target, interval, ecn, ce_threshold, ce_threshold_selector, mode, .. } = *self;
+        LawConfig { target, interval, ecn, ce_threshold, ce_threshold_selector, mode }
     }
 }
 
@@ -219,7 +161,7 @@ impl<P: Queued + Copy> FqCodel<P> {
     pub fn new(config: &Config, mut random: Stream) -> Self {
         let flow = |_| Flow { fifo: Fifo::EMPTY, backlog: 0, codel: State::default() };
         Self {
-            law: Law::new(&config.law),
+            law: Law::new(&config.law()),
             hash: FlowHash::new(&mut random),
             rounds: Rounds::new((0..config.flows).map(flow), config.quantum),
             store: Store { packets: Slab::new(), backlog: Backlog::default(), memory_usage: 0 },

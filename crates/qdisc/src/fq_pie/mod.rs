@@ -8,114 +8,53 @@ mod tests;
 
 use alloc::vec;
 use alloc::vec::Vec;
-use core::fmt;
 
-use sojourn_core::{Bytes, DropReason, Param, ParamKind, Queued, SpecError, Stream, Time, Words};
+use sojourn_core::param::whole;
+use sojourn_core::{Bytes, DropReason, Param, Queued, Span, Stream, Time};
 
-use crate::built_in::{BuiltIn, Written};
-use crate::codel;
+use crate::built_in;
 use crate::hash::{FlowHash, bucket};
-use crate::notation::{TcSize, flag, packets, param, read_params, size};
-use crate::pie::{self, Law, LawConfig, State};
+use crate::notation::{Lapse, Length, Packets, Size, at_most};
+use crate::pie::{self, ByteMode, Law, LawConfig, RateEstimator, State};
 use crate::rounds::{self, Rounds};
 use crate::slab::{Fifo, Slab, Slot};
-use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Sink, mark_if_capable};
+use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink, mark_if_capable};
 
-pub const PARAMS: &[Param] = &[
-    rounds::LIMIT,
-    rounds::FLOWS,
-    pie::TARGET,
-    pie::TUPDATE,
-    pie::ALPHA,
-    pie::BETA,
-    param("quantum", ParamKind::Size, "1514", "bytes that a queue may send a round"),
-    param(
-        "memory_limit",
-        ParamKind::Size,
-        "32Mb",
-        "memory, as Linux charges it, above which arrivals are counted but not refused",
-    ),
-    param(
-        "ecn_prob",
-        ParamKind::Count,
-        "10",
-        "probability in percent up to which 'ecn' marks instead of dropping",
-    ),
-    flag("ecn", "", "mark instead of dropping while the probability is at most 'ecn_prob'"),
-    codel::NOECN,
-    pie::BYTEMODE,
-    pie::NOBYTEMODE,
-    pie::DQ_RATE_ESTIMATOR,
-    pie::NO_DQ_RATE_ESTIMATOR,
-];
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
-    pub limit: u32,
-    pub flows: u32,
-    pub quantum: u32,
-    pub memory_limit: Bytes,
-    pub ecn_prob_percent: u32,
-    pub law: LawConfig,
+sojourn_core::params! {
+    /// `fq_pie`'s parameters.
+    pub struct Config:
+        "fq_pie", "FlowQueue-PIE: PIE on each queue of a deficit round robin, as Linux has it"
+    {
+        pub limit: u32 as Packets = rounds::LIMIT;
+        pub flows: u32 = rounds::FLOWS;
+        pub target: Span as Lapse = pie::TARGET;
+        pub tupdate: Span as Lapse = pie::TUPDATE;
+        pub alpha: u32 = pie::ALPHA;
+        pub beta: u32 = pie::BETA;
+        pub quantum: Bytes as Length = "1514", at_most(1 << 20), "bytes that a queue may send a round";
+        pub memory_limit: Bytes as Size = "32Mb",
+            "memory, as Linux charges it, above which arrivals are counted but not refused";
+        pub ecn_prob: u32 = "10", whole(0, 100),
+            "probability in percent up to which 'ecn' marks instead of dropping";
+        pub ecn: bool as Marking = Param::of::<Marking>("ecn", "noecn", "").quiet();
+        pub bytemode: bool as ByteMode = pie::BYTEMODE;
+        pub dq_rate_estimator: bool as RateEstimator = pie::DQ_RATE_ESTIMATOR;
+    }
 }
 
-/// The largest quantum that the kernel accepts.
-const QUANTUM_MOST: u64 = 1 << 20;
+sojourn_core::keywords! {
+    Marking for bool {
+        "ecn" = true, "mark instead of dropping while the probability is at most 'ecn_prob'";
+        "noecn" = false, "drop only";
+    }
+}
+
+built_in::written_as_it_is!(Config);
 
 impl Config {
-    pub fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        let mut config = Self {
-            limit: 10_240,
-            flows: 1024,
-            quantum: DEVICE_MTU,
-            memory_limit: Bytes::new(32 << 20),
-            ecn_prob_percent: 10,
-            law: LawConfig::DEFAULT,
-        };
-        read_params(words, "fq_pie", PARAMS, |word, words| {
-            match word {
-                "limit" => config.limit = packets(words, word)?,
-                "flows" => config.flows = words.count(word, 1, 65_536)? as u32,
-                "quantum" => config.quantum = size(words, word, QUANTUM_MOST)?.as_u64() as u32,
-                "memory_limit" => config.memory_limit = size(words, word, u64::from(u32::MAX))?,
-                "ecn_prob" => config.ecn_prob_percent = words.count(word, 0, 100)? as u32,
-                _ => return config.law.accept(word, words),
-            }
-            Ok(true)
-        })?;
-        Ok(config)
-    }
-}
-
-impl fmt::Display for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "limit {}p flows {} ", self.limit, self.flows)?;
-        self.law.fmt_gains(f)?;
-        write!(
-            f,
-            " quantum {}b memory_limit {} ecn_prob {}",
-            self.quantum,
-            TcSize(self.memory_limit),
-            self.ecn_prob_percent
-        )?;
-        self.law.fmt_flags(f)
-    }
-}
-
-impl Written for Config {
-    const NAME: &'static str = "fq_pie";
-    const DOC: &'static str =
-        "FlowQueue-PIE: PIE on each queue of a deficit round robin, as Linux has it";
-    const PARAMS: &'static [Param] = PARAMS;
-
-    fn read(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        Self::parse(words)
-    }
-}
-
-impl BuiltIn for Config {
-    fn name(&self) -> &'static str {
-        Self::NAME
+    fn law(&self) -> LawConfig {
+        let Self { target, tupdate, alpha, beta, ecn, bytemode, dq_rate_estimator, .. } = *self;
+        LawConfig { target, tupdate, alpha, beta, ecn, bytemode, dq_rate_estimator }
     }
 }
 
@@ -151,11 +90,11 @@ struct Stats {
 
 impl<P: Queued + Copy> FqPie<P> {
     pub fn new(config: &Config, mut random: Stream) -> Self {
-        let law = Law::new(&config.law, u64::from(config.ecn_prob_percent));
+        let law = Law::new(&config.law(), u64::from(config.ecn_prob));
         let flow = |_| Flow { fifo: Fifo::EMPTY, backlog: 0, pie: law.fresh_state() };
         Self {
             hash: FlowHash::new(&mut random),
-            rounds: Rounds::new((0..config.flows).map(flow), config.quantum),
+            rounds: Rounds::new((0..config.flows).map(flow), config.quantum.as_u64() as u32),
             law,
             packets: Slab::new(),
             backlog: Backlog::default(),

@@ -11,63 +11,71 @@ pub(crate) use law::{Law, State};
 
 use alloc::vec;
 use alloc::vec::Vec;
-use core::fmt;
 
-use sojourn_core::{DropReason, Param, ParamKind, Queued, Span, SpecError, Stream, Time, Words};
+use sojourn_core::param::{Bounds, whole};
+use sojourn_core::{DropReason, Param, Queued, Span, Stream, Time};
 
-use crate::built_in::{BuiltIn, Written};
-use crate::codel;
-use crate::notation::{flag, packets, param, read_params, span};
+use crate::built_in;
+use crate::notation::{Lapse, Packets, SOME};
 use crate::ring::Ring;
 use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink, mark_if_capable};
 
-pub const PARAMS: &[Param] = &[
-    param("limit", ParamKind::Count, "1000", "packets that may wait; more are dropped on arrival"),
-    TARGET,
-    TUPDATE,
-    ALPHA,
-    BETA,
-    flag("ecn", "", "mark instead of dropping while the probability is at most 10 %"),
-    codel::NOECN,
-    BYTEMODE,
-    NOBYTEMODE,
-    DQ_RATE_ESTIMATOR,
-    NO_DQ_RATE_ESTIMATOR,
-];
-
-pub(crate) const TARGET: Param =
-    param("target", ParamKind::Span, "15ms", "delay that the controller steers to");
-pub(crate) const TUPDATE: Param =
-    param("tupdate", ParamKind::Span, "15ms", "time between updates of the drop probability");
-pub(crate) const ALPHA: Param = param(
-    "alpha",
-    ParamKind::Count,
-    "2",
-    "weight of the distance from target, in sixteenths per second, 0 to 32",
-);
-pub(crate) const BETA: Param = param(
-    "beta",
-    ParamKind::Count,
-    "20",
-    "weight of the trend of the delay, in sixteenths per second, 0 to 32",
-);
-pub(crate) const BYTEMODE: Param =
-    flag("bytemode", "", "scale the probability by the packet's length");
-pub(crate) const NOBYTEMODE: Param =
-    flag("nobytemode", "on", "the same probability for every packet");
-pub(crate) const DQ_RATE_ESTIMATOR: Param =
-    flag("dq_rate_estimator", "", "estimate the delay from the backlog and the departure rate");
-pub(crate) const NO_DQ_RATE_ESTIMATOR: Param =
-    flag("no_dq_rate_estimator", "on", "measure the delay by each packet's time of arrival");
-
-/// `pie`'s parameters.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
-    pub limit: u32,
-    pub law: LawConfig,
+sojourn_core::params! {
+    /// `pie`'s parameters.
+    pub struct Config: "pie", "PIE (RFC 8033), as Linux has it" {
+        pub limit: u32 as Packets = "1000", "packets that may wait; more are dropped on arrival";
+        pub target: Span as Lapse = TARGET;
+        pub tupdate: Span as Lapse = TUPDATE;
+        pub alpha: u32 = ALPHA;
+        pub beta: u32 = BETA;
+        pub ecn: bool as Marking = Param::of::<Marking>("ecn", "noecn", "").quiet();
+        pub bytemode: bool as ByteMode = BYTEMODE;
+        pub dq_rate_estimator: bool as RateEstimator = DQ_RATE_ESTIMATOR;
+    }
 }
 
-/// The parameters of PIE's controller, wherever it is used.
+pub(crate) const TARGET: Param =
+    Param::of::<Lapse>("target", "15ms", "delay that the controller steers to");
+pub(crate) const TUPDATE: Param =
+    Param::of::<Lapse>("tupdate", "15ms", "time between updates of the drop probability")
+        .within(SOME);
+pub(crate) const ALPHA: Param =
+    Param::of::<u32>("alpha", "2", "weight of the distance from target, in sixteenths per second")
+        .within(GAINS);
+pub(crate) const BETA: Param =
+    Param::of::<u32>("beta", "20", "weight of the trend of the delay, in sixteenths per second")
+        .within(GAINS);
+pub(crate) const BYTEMODE: Param = Param::of::<ByteMode>("bytemode", "nobytemode", "").quiet();
+pub(crate) const DQ_RATE_ESTIMATOR: Param =
+    Param::of::<RateEstimator>("dq_rate_estimator", "no_dq_rate_estimator", "").quiet();
+
+/// What `tc` takes.
+const GAINS: Bounds = whole(0, 32);
+
+sojourn_core::keywords! {
+    Marking for bool {
+        "ecn" = true, "mark instead of dropping while the probability is at most 10 %";
+        "noecn" = false, "drop only";
+    }
+}
+
+sojourn_core::keywords! {
+    pub(crate) ByteMode for bool {
+        "bytemode" = true, "scale the probability by the packet's length";
+        "nobytemode" = false, "the same probability for every packet";
+    }
+}
+
+sojourn_core::keywords! {
+    pub(crate) RateEstimator for bool {
+        "dq_rate_estimator" = true, "estimate the delay from the backlog and the departure rate";
+        "no_dq_rate_estimator" = false, "measure the delay by each packet's time of arrival";
+    }
+}
+
+built_in::written_as_it_is!(Config);
+
+/// What PIE's controller is told, wherever it is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LawConfig {
     pub target: Span,
@@ -80,92 +88,10 @@ pub struct LawConfig {
     pub dq_rate_estimator: bool,
 }
 
-/// Largest `alpha` and `beta` that `tc` takes.
-const GAIN_MOST: u64 = 32;
-
-impl LawConfig {
-    pub(crate) const DEFAULT: Self = Self {
-        target: Span::from_millis(15),
-        tupdate: Span::from_millis(15),
-        alpha: 2,
-        beta: 20,
-        ecn: false,
-        bytemode: false,
-        dq_rate_estimator: false,
-    };
-
-    /// Reads the parameter `word`, if it is one of the controller's.
-    pub(crate) fn accept(&mut self, word: &str, words: &mut Words<'_>) -> Result<bool, SpecError> {
-        match word {
-            "target" => self.target = span(words, word, Span::ZERO)?,
-            "tupdate" => self.tupdate = span(words, word, Span::from_micros(1))?,
-            "alpha" => self.alpha = words.count(word, 0, GAIN_MOST)? as u32,
-            "beta" => self.beta = words.count(word, 0, GAIN_MOST)? as u32,
-            "ecn" => self.ecn = true,
-            "noecn" => self.ecn = false,
-            "bytemode" => self.bytemode = true,
-            "nobytemode" => self.bytemode = false,
-            "dq_rate_estimator" => self.dq_rate_estimator = true,
-            "no_dq_rate_estimator" => self.dq_rate_estimator = false,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    pub(crate) fn fmt_gains(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { target, tupdate, alpha, beta, .. } = self;
-        write!(f, "target {target} tupdate {tupdate} alpha {alpha} beta {beta}")
-    }
-
-    pub(crate) fn fmt_flags(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (flag, word) in [
-            (self.ecn, " ecn"),
-            (self.bytemode, " bytemode"),
-            (self.dq_rate_estimator, " dq_rate_estimator"),
-        ] {
-            if flag {
-                f.write_str(word)?;
-            }
-        }
-        Ok(())
-    }
-}
-
 impl Config {
-    pub fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        let mut config = Self { limit: 1000, law: LawConfig::DEFAULT };
-        read_params(words, "pie", PARAMS, |word, words| {
-            match word {
-                "limit" => config.limit = packets(words, word)?,
-                _ => return config.law.accept(word, words),
-            }
-            Ok(true)
-        })?;
-        Ok(config)
-    }
-}
-
-impl fmt::Display for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "limit {}p ", self.limit)?;
-        self.law.fmt_gains(f)?;
-        self.law.fmt_flags(f)
-    }
-}
-
-impl Written for Config {
-    const NAME: &'static str = "pie";
-    const DOC: &'static str = "PIE (RFC 8033), as Linux has it";
-    const PARAMS: &'static [Param] = PARAMS;
-
-    fn read(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        Self::parse(words)
-    }
-}
-
-impl BuiltIn for Config {
-    fn name(&self) -> &'static str {
-        Self::NAME
+    pub(crate) fn law(&self) -> LawConfig {
+        let Self { target, tupdate, alpha, beta, ecn, bytemode, dq_rate_estimator, .. } = *self;
+        LawConfig { target, tupdate, alpha, beta, ecn, bytemode, dq_rate_estimator }
     }
 }
 
@@ -193,7 +119,7 @@ const ECN_PROB_PERCENT: u64 = 10;
 
 impl<P: Queued> Pie<P> {
     pub fn new(config: &Config, random: Stream) -> Self {
-        let law = Law::new(&config.law, ECN_PROB_PERCENT);
+        let law = Law::new(&config.law(), ECN_PROB_PERCENT);
         Self {
             limit: config.limit,
             state: law.fresh_state(),

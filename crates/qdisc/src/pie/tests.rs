@@ -1,4 +1,4 @@
-use sojourn_core::{DropReason, Ecn, Rate, Span};
+use sojourn_core::{DropReason, Ecn, Params, Rate, Span, Words};
 
 use super::law::MAX_PROB;
 use super::*;
@@ -9,8 +9,8 @@ const RATE: Rate = Rate::from_bps(10_000_000);
 const TICK: u64 = 64;
 
 fn law(text: &str) -> Law {
-    let config = Config::parse(&mut Words::new(text)).expect("a good text");
-    Law::new(&config.law, ECN_PROB_PERCENT)
+    let config = <Config as Params>::parse(&mut Words::new(text)).expect("a good text");
+    Law::new(&config.law(), ECN_PROB_PERCENT)
 }
 
 /// A controller past its burst allowance.

@@ -3,10 +3,35 @@
 use alloc::format;
 use core::fmt;
 
-use sojourn_core::{Bytes, Param, ParamKind, Rate, SpecError, Words};
+use sojourn_core::param::{Flag, Maybe, Needed, Style, number, whole};
+use sojourn_core::{Bytes, Param, Params, Rate, SpecError};
 
-use crate::codel;
-use crate::notation::{TcRate, TcSize, flag, param, read_params, size};
+use crate::built_in::BuiltIn;
+use crate::notation::{Count, Size, Speed};
+
+sojourn_core::params! {
+    /// `red` as it is written.
+    pub struct Written: "red", "RED: random early detection, also adaptive, as Linux has it" {
+        limit: Bytes as Needed<Size> = "", "bytes that may wait";
+        min: Option<Bytes> as Maybe<Size> = "",
+            "average in bytes below which nothing is signalled; by default a third of 'max'";
+        max: Option<Bytes> as Maybe<Size> = "",
+            "average above which all is signalled; by default three times 'min', else a quarter of \
+             'limit'";
+        ecn: bool as Flag = "", "mark instead of dropping";
+        harddrop: bool as Flag = "", "drop above 'max' even what could be marked";
+        adaptive: bool as Flag = Param::of::<Flag>(
+            "adaptive", "",
+            "adapt the probability, every 500 ms, to keep the average in the middle",
+        ).or(&["adaptative"]);
+        nodrop: bool as Flag = "", "with 'ecn': let early pass what can't be marked";
+        avpkt: Bytes as Needed<Count> = "", "bytes of an average packet";
+        burst: Option<u32> as Maybe<u32> = "", whole(1, u32::MAX as i64),
+            "packets of a burst that is let pass; by default (2 min + max) / (3 avpkt)";
+        probability: f64 = "0.02", number(0.0, 1.0), "probability of a signal at 'max'";
+        bandwidth: Rate as Speed = "10mbit", "rate by which the average decays while nothing waits";
+    }
+}
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -51,29 +76,6 @@ const DECAY_MOST: f64 = 31.0;
 const THRESHOLD_BITS: u32 = 32;
 
 impl Config {
-    pub fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        let mut spec = Spec::default();
-        let bytes = |words: &mut Words<'_>, word| size(words, word, u64::from(u32::MAX));
-        read_params(words, "red", PARAMS, |word, words| {
-            match word {
-                "limit" => spec.limit = Some(bytes(words, word)?),
-                "min" => spec.min = Some(bytes(words, word)?),
-                "max" => spec.max = Some(bytes(words, word)?),
-                "avpkt" => spec.avpkt = Some(bytes(words, word)?.as_u64() as u32),
-                "burst" => spec.burst = Some(words.count(word, 1, u64::from(u32::MAX))? as u32),
-                "probability" => spec.probability = Some(words.number(word, 0.0, 1.0)?),
-                "bandwidth" => spec.bandwidth = Some(words.parse(word, Rate::parse_tc)?),
-                "ecn" => spec.ecn = true,
-                "harddrop" => spec.harddrop = true,
-                "nodrop" => spec.nodrop = true,
-                "adaptive" | "adaptative" => spec.adaptive = true,
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
-        spec.complete()
-    }
-
     /// `None` where no value serves.
     fn try_derive(&self) -> Option<Derived> {
         let wlog = self.wlog()?;
@@ -105,48 +107,34 @@ impl Config {
     }
 }
 
-/// The words in the order in which they were written.
-#[derive(Default)]
-struct Spec {
-    limit: Option<Bytes>,
-    min: Option<Bytes>,
-    max: Option<Bytes>,
-    avpkt: Option<u32>,
-    burst: Option<u32>,
-    probability: Option<f64>,
-    bandwidth: Option<Rate>,
-    ecn: bool,
-    harddrop: bool,
-    nodrop: bool,
-    adaptive: bool,
-}
+impl TryFrom<Written> for Config {
+    type Error = SpecError;
 
-impl Spec {
-    fn complete(self) -> Result<Config, SpecError> {
-        let missing = |name: &str| SpecError::new(format!("red needs '{name}'"));
-        let limit = self.limit.ok_or_else(|| missing("limit"))?;
-        let avpkt = self.avpkt.ok_or_else(|| missing("avpkt"))?;
-        let default_max = || match self.min {
+    fn try_from(written: Written) -> Result<Self, SpecError> {
+        let Written { limit, avpkt, probability, bandwidth, .. } = written;
+        let Written { ecn, harddrop, nodrop, adaptive, .. } = written;
+        let avpkt = avpkt.as_u64() as u32;
+        let default_max = || match written.min {
             Some(min) => Bytes::new(min.as_u64().saturating_mul(3)),
             None => Bytes::new(limit.as_u64() / 4),
         };
-        let max = self.max.unwrap_or_else(default_max);
-        let min = self.min.unwrap_or(Bytes::new(max.as_u64() / 3));
-        let burst = self.burst.unwrap_or_else(|| {
+        let max = written.max.unwrap_or_else(default_max);
+        let min = written.min.unwrap_or(Bytes::new(max.as_u64() / 3));
+        let burst = written.burst.unwrap_or_else(|| {
             ((2 * min.as_u64() + max.as_u64()) / (3 * u64::from(avpkt))).max(1) as u32
         });
-        let config = Config {
+        let config = Self {
             limit,
             min,
             max,
             avpkt,
             burst,
-            probability: self.probability.unwrap_or(0.02),
-            bandwidth: self.bandwidth.unwrap_or(Rate::from_bps(10_000_000)),
-            ecn: self.ecn,
-            harddrop: self.harddrop,
-            nodrop: self.nodrop,
-            adaptive: self.adaptive,
+            probability,
+            bandwidth,
+            ecn,
+            harddrop,
+            nodrop,
+            adaptive,
         };
         if config.min == Bytes::ZERO || config.min >= config.max {
             return Err(SpecError::new(format!(
@@ -184,62 +172,27 @@ impl Spec {
     }
 }
 
-impl fmt::Display for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { limit, min, max, .. } = self;
-        write!(f, "limit {} min {} max {}", TcSize(*limit), TcSize(*min), TcSize(*max))?;
-        for (flag, word) in [
-            (self.ecn, " ecn"),
-            (self.harddrop, " harddrop"),
-            (self.adaptive, " adaptive"),
-            (self.nodrop, " nodrop"),
-        ] {
-            if flag {
-                f.write_str(word)?;
-            }
-        }
-        write!(
-            f,
-            " avpkt {} burst {} probability {} bandwidth {}",
-            self.avpkt,
-            self.burst,
-            self.probability,
-            TcRate(self.bandwidth)
-        )
+impl BuiltIn for Config {
+    fn name(&self) -> &'static str {
+        Written::NAME
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { limit, min, max, avpkt, burst, probability, bandwidth, .. } = *self;
+        let Self { ecn, harddrop, nodrop, adaptive, .. } = *self;
+        let written = Written {
+            limit,
+            min: Some(min),
+            max: Some(max),
+            ecn,
+            harddrop,
+            adaptive,
+            nodrop,
+            avpkt: Bytes::new(avpkt.into()),
+            burst: Some(burst),
+            probability,
+            bandwidth,
+        };
+        written.write(Style::Blank, f)
     }
 }
-
-pub const PARAMS: &[Param] = &[
-    param("limit", ParamKind::Size, "", "bytes that may wait; must be given"),
-    param(
-        "min",
-        ParamKind::Size,
-        "",
-        "average in bytes below which nothing is signalled; by default a third of 'max'",
-    ),
-    param(
-        "max",
-        ParamKind::Size,
-        "",
-        "average above which all is signalled; by default three times 'min', else a quarter of 'limit'",
-    ),
-    param("avpkt", ParamKind::Size, "", "bytes of an average packet; must be given"),
-    param(
-        "burst",
-        ParamKind::Count,
-        "",
-        "packets of a burst that is let pass; by default (2 min + max) / (3 avpkt)",
-    ),
-    param("probability", ParamKind::Number, "0.02", "probability of a signal at 'max'"),
-    param(
-        "bandwidth",
-        ParamKind::Rate,
-        "10mbit",
-        "rate by which the average decays while nothing waits",
-    ),
-    codel::ECN,
-    flag("harddrop", "", "drop above 'max' even what could be marked"),
-    flag("nodrop", "", "with 'ecn': let early pass what can't be marked"),
-    flag("adaptive", "", "adapt the probability, every 500 ms, to keep the average in the middle"),
-    flag("adaptative", "", "the same, in the spelling tc began with"),
-];

@@ -9,34 +9,17 @@ mod law;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, PARAMS};
+pub use config::{Config, Written};
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use sojourn_core::{DropReason, Param, Queued, SpecError, Stream, Time, Words};
+use sojourn_core::{DropReason, Queued, Stream, Time};
 
-use crate::built_in::{BuiltIn, Written};
 use crate::ring::Ring;
 use crate::{Backlog, Dequeue, Enqueue, Qdisc, Sink, mark_if_capable};
 use average::Average;
 use law::{Action, Law};
-
-impl Written for Config {
-    const NAME: &'static str = "red";
-    const DOC: &'static str = "RED: random early detection, also adaptive, as Linux has it";
-    const PARAMS: &'static [Param] = PARAMS;
-
-    fn read(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        Self::parse(words)
-    }
-}
-
-impl BuiltIn for Config {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-}
 
 #[derive(Debug)]
 pub struct Red<P> {

@@ -1,11 +1,13 @@
-use sojourn_core::{Bytes, DropReason, Ecn, Rate, Span, Words};
+use sojourn_core::{Bytes, DropReason, Ecn, Params, Rate, Span, Words};
 
 use super::*;
 use crate::Config as AnyConfig;
 use crate::testing::{Bench, TestPacket, packet, stream, text_reads_back};
 
 fn config(text: &str) -> Config {
-    Config::parse(&mut Words::new(text)).unwrap_or_else(|error| panic!("{text}: {error}"))
+    Written::parse(&mut Words::new(text))
+        .and_then(Config::try_from)
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 /// An average that has seen `bytes` for long.

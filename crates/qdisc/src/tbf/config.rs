@@ -2,12 +2,47 @@
 
 use alloc::format;
 use core::fmt;
-use core::str::FromStr;
 
-use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Words};
+use sojourn_core::param::{Bounds, Maybe, Needed, Style, whole};
+use sojourn_core::{Bytes, Param, Params, Rate, Span, SpecError};
 
 use super::rate::{Framing, LinkLayer};
-use crate::notation::{TcRate, TcSize, param, read_params, size, span};
+use crate::built_in::BuiltIn;
+use crate::notation::{Lapse, Size, Speed, TcRate, at_least};
+
+sojourn_core::params! {
+    /// `tbf` as it is written.
+    pub struct Written: "tbf", "TBF: token bucket shaper over a FIFO, as Linux has it" {
+        rate: Rate as Needed<Speed> = "", BYTE, "rate that is kept over time";
+        burst: Bytes as Needed<Size> = Param::of::<Needed<Size>>(
+            "burst", "", "bytes that may pass at once, at least a packet's",
+        ).or(&["buffer", "maxburst"]);
+        peakrate: Option<Rate> as Maybe<Speed> = "", BYTE,
+            "rate that a burst does not exceed; needs 'mtu'";
+        mtu: Option<Bytes> as Maybe<Size> = Param::of::<Size>(
+            "mtu", "", "bytes that may pass at once even at 'peakrate', at least a packet's",
+        ).or(&["minburst"]);
+        lat: Option<Span> as Maybe<Lapse> = Param::of::<Lapse>(
+            "lat", "", "time for which a packet may wait; this or 'limit' must be given",
+        ).or(&["latency"]);
+        limit: Option<Bytes> as Maybe<Size> = "", "bytes that may wait, in place of 'lat'";
+        overhead: u32 = LENGTH.named("overhead").saying("bytes that the link adds to a packet");
+        mpu: u32 = LENGTH.named("mpu").saying("smallest length on the link, overhead included");
+        linklayer: LinkLayer = Param::of::<LinkLayer>(
+            "linklayer", "ethernet", "ethernet, or atm (adsl): 48 bytes take 53",
+        ).quiet();
+    }
+}
+
+/// What a byte a second takes.
+const BYTE: Bounds = at_least(Rate::from_bps(8));
+const LENGTH: Param = Param::of::<u32>("", "0", "").within(whole(0, 65_535)).quiet();
+
+sojourn_core::choice!(LinkLayer {
+    "ethernet" = LinkLayer::Ethernet,
+    "atm" = LinkLayer::Atm,
+    "adsl" = LinkLayer::Atm,
+});
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -31,28 +66,6 @@ pub struct Peak {
 const BYTES_MOST: u64 = u32::MAX as u64;
 
 impl Config {
-    pub fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        let mut spec = Spec::default();
-        read_params(words, "tbf", PARAMS, |word, words| {
-            match word {
-                "rate" => spec.rate = Some(words.parse(word, positive_rate)?),
-                "burst" | "buffer" | "maxburst" => {
-                    spec.burst = Some(size(words, word, BYTES_MOST)?);
-                }
-                "limit" => spec.limit = Some(size(words, word, BYTES_MOST)?),
-                "latency" | "lat" => spec.latency = Some(span(words, word, Span::ZERO)?),
-                "peakrate" => spec.peakrate = Some(words.parse(word, positive_rate)?),
-                "mtu" | "minburst" => spec.mtu = Some(size(words, word, BYTES_MOST)?),
-                "overhead" => spec.framing.overhead = words.count(word, 0, 65_535)? as u32,
-                "mpu" => spec.framing.mpu = words.count(word, 0, 65_535)? as u32,
-                "linklayer" => spec.framing.link_layer = words.parse(word, str::parse)?,
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
-        spec.complete()
-    }
-
     /// The bucket in bytes on the link, framing included, which is what `tc` shows as the burst.
     pub fn burst_shown_by_tc(&self) -> Bytes {
         Bytes::new(self.framing.length(self.burst.as_u64() as u32))
@@ -76,24 +89,14 @@ fn limit_of(latency: Span, rate: Rate, burst: Bytes) -> Option<Bytes> {
     u32::try_from(limit).ok().filter(|limit| *limit > 0).map(|limit| Bytes::new(limit.into()))
 }
 
-/// The words in the order in which they were written.
-#[derive(Default)]
-struct Spec {
-    rate: Option<Rate>,
-    burst: Option<Bytes>,
-    limit: Option<Bytes>,
-    latency: Option<Span>,
-    peakrate: Option<Rate>,
-    mtu: Option<Bytes>,
-    framing: Framing,
-}
+impl TryFrom<Written> for Config {
+    type Error = SpecError;
 
-impl Spec {
-    fn complete(self) -> Result<Config, SpecError> {
-        let missing = |name: &str| SpecError::new(format!("tbf needs '{name}'"));
-        let rate = self.rate.ok_or_else(|| missing("rate"))?;
-        let burst = self.burst.ok_or_else(|| missing("burst"))?;
-        let peak = match (self.peakrate, self.mtu) {
+    fn try_from(written: Written) -> Result<Self, SpecError> {
+        let Written { rate, burst, peakrate, mtu, lat, limit, .. } = written;
+        let Written { overhead, mpu, linklayer, .. } = written;
+        let framing = Framing { overhead, mpu, link_layer: linklayer };
+        let peak = match (peakrate, mtu) {
             (Some(peakrate), Some(mtu)) if peakrate > rate => Some(Peak { rate: peakrate, mtu }),
             (Some(peakrate), Some(_)) => {
                 return Err(SpecError::new(format!(
@@ -106,7 +109,7 @@ impl Spec {
             (None, Some(_)) => return Err(SpecError::new("tbf's 'mtu' needs 'peakrate'")),
             (None, None) => None,
         };
-        let limit = match (self.limit, self.latency) {
+        let limit = match (limit, lat) {
             (Some(limit), None) => limit,
             (None, Some(latency)) => {
                 let limits = [(rate, burst)]
@@ -124,79 +127,33 @@ impl Spec {
             }
             (None, None) => return Err(SpecError::new("tbf needs 'limit' or 'latency'")),
         };
-        Ok(Config { rate, burst, limit, peak, framing: self.framing })
+        Ok(Self { rate, burst, limit, peak, framing })
     }
 }
 
-fn positive_rate(text: &str) -> Result<Rate, SpecError> {
-    let rate = Rate::parse_tc(text)?;
-    if rate.as_bytes_per_sec() == 0 {
-        return Err(
-            SpecError::new(format!("'{text}' is no rate to shape to")).allow(["8bit or more"])
-        );
+impl BuiltIn for Config {
+    fn name(&self) -> &'static str {
+        Written::NAME
     }
-    Ok(rate)
-}
 
-impl FromStr for LinkLayer {
-    type Err = SpecError;
-    fn from_str(text: &str) -> Result<Self, SpecError> {
-        match text {
-            "ethernet" => Ok(Self::Ethernet),
-            "atm" | "adsl" => Ok(Self::Atm),
-            _ => Err(SpecError::new(format!("unknown link layer '{text}'"))
-                .near(text, ["ethernet", "atm", "adsl"])
-                .allow(["ethernet", "atm", "adsl"])),
-        }
-    }
-}
-
-impl fmt::Display for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rate {} burst {}", TcRate(self.rate), TcSize(self.burst))?;
-        if let Some(peak) = &self.peak {
-            write!(f, " peakrate {} mtu {}", TcRate(peak.rate), TcSize(peak.mtu))?;
-        }
-        match self.latency() {
-            Some(latency) => write!(f, " lat {latency}")?,
-            None => write!(f, " limit {}", TcSize(self.limit))?,
-        }
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Framing { overhead, mpu, link_layer } = self.framing;
-        if overhead > 0 {
-            write!(f, " overhead {overhead}")?;
-        }
-        if mpu > 0 {
-            write!(f, " mpu {mpu}")?;
-        }
-        match link_layer {
-            LinkLayer::Ethernet => Ok(()),
-            LinkLayer::Atm => f.write_str(" linklayer atm"),
-        }
+        let lat = self.latency();
+        let written = Written {
+            rate: self.rate,
+            burst: self.burst,
+            peakrate: self.peak.as_ref().map(|peak| peak.rate),
+            mtu: self.peak.as_ref().map(|peak| peak.mtu),
+            lat,
+            limit: lat.is_none().then_some(self.limit),
+            overhead,
+            mpu,
+            linklayer: link_layer,
+        };
+        written.write(Style::Blank, f)
+    }
+
+    fn shaped_rate(&self) -> Option<Rate> {
+        Some(self.rate)
     }
 }
-
-pub const PARAMS: &[Param] = &[
-    param("rate", ParamKind::Rate, "", "rate that is kept over time; must be given"),
-    param(
-        "burst",
-        ParamKind::Size,
-        "",
-        "bytes that may pass at once, at least a packet's; must be given",
-    ),
-    param("buffer", ParamKind::Size, "", "another word for 'burst'"),
-    param("maxburst", ParamKind::Size, "", "another word for 'burst'"),
-    param("limit", ParamKind::Size, "", "bytes that may wait; this or 'latency' must be given"),
-    param("latency", ParamKind::Span, "", "time for which a packet may wait, in place of 'limit'"),
-    param("lat", ParamKind::Span, "", "the same, as tc prints it"),
-    param("peakrate", ParamKind::Rate, "", "rate that a burst does not exceed; needs 'mtu'"),
-    param(
-        "mtu",
-        ParamKind::Size,
-        "",
-        "bytes that may pass at once even at 'peakrate', at least a packet's",
-    ),
-    param("minburst", ParamKind::Size, "", "another word for 'mtu'"),
-    param("overhead", ParamKind::Count, "0", "bytes that the link adds to a packet"),
-    param("mpu", ParamKind::Count, "0", "smallest length on the link, overhead included"),
-    param("linklayer", ParamKind::Choice, "ethernet", "ethernet, or atm (adsl): 48 bytes take 53"),
-];

@@ -10,38 +10,17 @@ mod rate;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, PARAMS, Peak};
+pub use config::{Config, Peak, Written};
 pub use rate::{Framing, LinkLayer};
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use sojourn_core::{DropReason, Param, Queued, Rate, Span, SpecError, Stream, Time, Words};
+use sojourn_core::{DropReason, Queued, Span, Stream, Time};
 
-use crate::built_in::{BuiltIn, Written};
 use crate::ring::Ring;
 use crate::{Backlog, Dequeue, Enqueue, Qdisc, Reshape, Sink};
 use rate::Pace;
-
-impl Written for Config {
-    const NAME: &'static str = "tbf";
-    const DOC: &'static str = "TBF: token bucket shaper over a FIFO, as Linux has it";
-    const PARAMS: &'static [Param] = PARAMS;
-
-    fn read(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        Self::parse(words)
-    }
-}
-
-impl BuiltIn for Config {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn shaped_rate(&self) -> Option<Rate> {
-        Some(self.rate)
-    }
-}
 
 #[derive(Debug)]
 pub struct Tbf<P> {

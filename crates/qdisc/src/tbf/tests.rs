@@ -1,12 +1,14 @@
 use proptest::prelude::*;
-use sojourn_core::{Bytes, DropReason, Rate, Span, Words};
+use sojourn_core::{Bytes, DropReason, Params, Rate, Span, Words};
 
 use super::*;
 use crate::Config as AnyConfig;
 use crate::testing::{Bench, packet, text_reads_back};
 
 fn config(text: &str) -> Config {
-    Config::parse(&mut Words::new(text)).unwrap_or_else(|error| panic!("{text}: {error}"))
+    Written::parse(&mut Words::new(text))
+        .and_then(Config::try_from)
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 /// As `tc` shows them (the kernel's own tests of `overhead` and `linklayer`).
@@ -184,7 +186,7 @@ fn bad_parameters_say_what_is_allowed() {
         ("tbf rate 1mbit burst 5kb limit 10kb peakrate 2mbit", "needs 'mtu'"),
         ("tbf rate 1mbit burst 5kb limit 10kb mtu 1514", "needs 'peakrate'"),
         ("tbf rate 2mbit burst 5kb limit 10kb peakrate 1mbit mtu 1514", "not above"),
-        ("tbf rate 0 burst 5kb limit 10kb", "8bit or more"),
+        ("tbf rate 0 burst 5kb limit 10kb", "a rate from 8bit"),
         ("tbf rate 1mbps burst 5kb limit 10kb", "bytes per second"),
         ("tbf rate 1gbit burst 5kb latency 1000s", "too long"),
         ("tbf rate 1mbit burst 5kb limit 10kb linklayer atn", "did you mean 'atm'?"),
