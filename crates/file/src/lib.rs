@@ -15,6 +15,7 @@
 
 mod at;
 pub mod document;
+mod engine;
 mod error;
 pub mod factors;
 pub mod numbers;
@@ -26,6 +27,7 @@ pub mod study_file;
 pub mod text_file;
 pub mod world;
 
+pub use engine::NamedEngine;
 pub use error::{Mistake, Place, StudyError};
 pub use registry::Registry;
 pub use study_file::{FILE_NAME, Overrides, StudyFile, StudyScenario, file_of};

@@ -1,9 +1,12 @@
 //! What a study file can name.
 
+use std::sync::Arc;
+
 use sojourn_core::{Kind, Kinds, Params, SpecError, Words};
 use sojourn_host::{AppModel, ExternalApp};
 use sojourn_wire::{CarrierKind, NamedCarrier};
 
+use crate::engine::NamedEngine;
 use crate::spec::AppKind;
 
 /// The kinds that a study file can name: the built-in ones, and those that a program adds before it
@@ -13,6 +16,8 @@ pub struct Registry {
     controllers: Kinds<sojourn_cca::Config>,
     queues: Kinds<sojourn_qdisc::Config>,
     carriers: Kinds<NamedCarrier>,
+    /// None at first: the study's room has them.
+    engines: Kinds<Arc<dyn NamedEngine>>,
     /// Kinds from outside only: built-in applications have keys of their own in the file.
     applications: Kinds<ExternalApp>,
 }
@@ -24,6 +29,7 @@ impl Default for Registry {
             controllers: sojourn_cca::kinds(),
             queues: sojourn_qdisc::kinds(),
             carriers: sojourn_wire::kinds(),
+            engines: Kinds::new("engine", Vec::<Kind<Arc<dyn NamedEngine>>>::new()),
             applications: Kinds::new("application", Vec::<Kind<ExternalApp>>::new()),
         }
     }
@@ -54,6 +60,14 @@ impl Registry {
         self.carriers.add(sojourn_wire::external::<K>())
     }
 
+    /// Lets scenarios have `engine = "NAME"`.
+    ///
+    /// # Errors
+    /// The name is taken, or is none.
+    pub fn add_engine(&mut self, engine: Kind<Arc<dyn NamedEngine>>) -> Result<(), SpecError> {
+        self.engines.add(engine)
+    }
+
     /// Lets flows have `app = "NAME"`, with the parameters of `A` after the name.
     ///
     /// # Errors
@@ -68,6 +82,10 @@ impl Registry {
 
     pub(crate) fn controller(&self, text: &str) -> Result<sojourn_cca::Config, SpecError> {
         self.controllers.parse(text)
+    }
+
+    pub(crate) fn engine(&self, text: &str) -> Result<Arc<dyn NamedEngine>, SpecError> {
+        self.engines.parse(text)
     }
 
     pub(crate) fn queues(&self) -> &Kinds<sojourn_qdisc::Config> {

@@ -17,4 +17,4 @@ mod source;
 pub mod tcp;
 
 pub use contents::Contents;
-pub use endpoint::{AppModel, Around, Endpoint, ExternalApp, FlowSetup, external};
+pub use endpoint::{AppModel, Around, Endpoint, Endpoints, ExternalApp, FlowSetup, external};

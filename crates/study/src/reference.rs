@@ -28,6 +28,8 @@ pub fn markdown() -> String {
     let algorithms = sojourn_cca::algorithms();
     let queues: Vec<Entry> = disciplines.iter().map(|d| (d.name, d.doc, d.params)).collect();
     let ccas: Vec<Entry> = algorithms.iter().map(|a| (a.name, a.doc, a.params)).collect();
+    let engines = crate::engine::engines().iter().map(|e| (e.name, e.doc, e.params));
+    registry(&mut page, "Engines", &engines.collect::<Vec<_>>());
     registry(&mut page, "Link rates", &models(sojourn_link::rates()));
     registry(&mut page, "Losses", &models(sojourn_link::losses()));
     registry(&mut page, "Jitters", &models(sojourn_link::jitters()));

@@ -18,6 +18,7 @@ use sojourn_scenario::Until;
 
 use crate::claims::{Claim, Expectation, Names, check_factor, find_factor};
 use crate::digest::Digest;
+use crate::engine;
 use crate::metrics;
 use crate::results::{Axis, Kind, Numbers, Plan, PlannedRun, PlannedScenario, View, Where};
 
@@ -112,7 +113,9 @@ impl Study {
             metrics: metrics::columns(),
         };
         for (index, scenario) in self.scenarios.iter().enumerate() {
-            let canonical = scenario.scenario.canonical();
+            let mut canonical = scenario.scenario.canonical();
+            let engine = scenario.engine.as_ref().and_then(|engine| engine.canonical());
+            canonical.extend(engine.map(|engine| format!("engine [{engine}]\n")));
             for seed in &self.seeds {
                 let id = run_id(&canonical, self.study_seed, *seed, &plan.model);
                 let run = PlannedRun { id: id.to_string(), scenario: index as u32, seed: *seed };
@@ -164,8 +167,9 @@ impl Study {
         path: PathBuf,
         overrides: &Overrides,
     ) -> Result<Self, StudyError> {
+        let registry = engine::with_built_in(registry);
         let read = |document: Document| {
-            Self::from_file(StudyFile::of(document, registry, path.clone(), overrides)?)
+            Self::from_file(StudyFile::of(document, &registry, path.clone(), overrides)?)
         };
         read(document.clone())
             .map_err(|first| mistakes::all(first, document, &|document| read(document).map(|_| ())))

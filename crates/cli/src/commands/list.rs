@@ -118,6 +118,7 @@ enum Heading {
     Carrier,
     App,
     Sizes,
+    Engine,
     Rate,
     Loss,
     Jitter,
@@ -128,12 +129,13 @@ enum Heading {
 }
 
 impl Heading {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Cca,
         Self::Queue,
         Self::Carrier,
         Self::App,
         Self::Sizes,
+        Self::Engine,
         Self::Rate,
         Self::Loss,
         Self::Jitter,
@@ -151,6 +153,7 @@ impl Heading {
             Self::Carrier => "carrier",
             Self::App => "app",
             Self::Sizes => "sizes",
+            Self::Engine => "engine",
             Self::Rate => "rate",
             Self::Loss => "loss",
             Self::Jitter => "jitter",
@@ -168,6 +171,7 @@ impl Heading {
             Self::Carrier => "Carriers",
             Self::App => "Applications",
             Self::Sizes => "Sizes of transfers",
+            Self::Engine => "Engines",
             Self::Rate => "Link rates",
             Self::Loss => "Losses of links",
             Self::Jitter => "Jitters of links",
@@ -200,6 +204,10 @@ impl Heading {
             Self::Sizes => {
                 let sizes = sojourn_host::apps::arrivals::sizes().iter();
                 sizes.map(|s| Entry::new(self, s.name, s.doc, s.params)).collect()
+            }
+            Self::Engine => {
+                let engines = sojourn_study::engine::engines().iter();
+                engines.map(|e| Entry::new(self, e.name, e.doc, e.params)).collect()
             }
             Self::Rate => models(sojourn_link::rates()),
             Self::Loss => models(sojourn_link::losses()),

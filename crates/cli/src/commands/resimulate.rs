@@ -5,7 +5,7 @@ use std::path::Path;
 use sojourn_core::Observer;
 use sojourn_metrics::Collector;
 use sojourn_study::results::{Plan, PlannedRun, Results};
-use sojourn_study::{Overrides, Study, runner};
+use sojourn_study::{Overrides, Study, engine, runner};
 
 use crate::failure::Failure;
 
@@ -34,7 +34,12 @@ pub(super) fn resimulate(
     observer: &mut impl Observer,
 ) -> Result<(), Failure> {
     let PlannedRun { scenario, seed, .. } = &plan.runs[run as usize];
-    let scenario = &study.scenarios[*scenario as usize].scenario;
+    let scenario = &study.scenarios[*scenario as usize];
+    if !engine::is_simulated(scenario) {
+        let problem = format!("run {run}: its engine simulates no packets that could be shown");
+        return Err(Failure::Input(problem));
+    }
+    let scenario = &scenario.scenario;
     let mut both = (Collector::new(runner::shape(scenario)), observer);
     let outcome = sojourn_sim::run(scenario, study.address(*seed), &mut both)
         .map_err(|violation| Failure::Machine(format!("run {run}: {violation}")))?;

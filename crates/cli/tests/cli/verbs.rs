@@ -217,8 +217,10 @@ fn the_list_is_a_summary_and_every_heading_of_it_can_be_asked_for() {
         .take_while(|line| !line.is_empty())
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    let expected =
-        ["cca", "queue", "app", "sizes", "rate", "loss", "jitter", "reorder", "policer", "metric"];
+    let expected = [
+        "cca", "queue", "carrier", "app", "sizes", "engine", "rate", "loss", "jitter", "reorder",
+        "policer", "metric",
+    ];
     assert_eq!(kinds, expected);
     for kind in kinds {
         let listed = scratch.must(&["list", kind]).stdout;

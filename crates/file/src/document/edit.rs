@@ -38,7 +38,7 @@ impl Document {
 ///
 /// | address | is |
 /// |---|---|
-/// | `duration`, `until`, `warmup`, `step` | a key of the scenario |
+/// | `engine`, `duration`, `until`, `warmup`, `step` | a key of the scenario |
 /// | `path.KEY`, `gateway.KEY`, `parking_lot.KEY` | a key of the shape |
 /// | `flow.NAME.KEY`, `link.NAME.KEY` | a key of the flow or link of that name |
 /// | `carrier.NAME.KEY` | a key of the carrier of that name |
@@ -102,7 +102,7 @@ fn visit(
     let steps: Vec<&str> = address.split('.').collect();
     match steps[..] {
         ["cca"] => visit_all_cca(scenario, act),
-        [key @ ("duration" | "until" | "warmup" | "step")] => {
+        [key @ ("engine" | "duration" | "until" | "warmup" | "step")] => {
             act(scenario, key);
             Ok(())
         }
@@ -133,10 +133,11 @@ fn visit(
             "one flow of a group cannot be set alone; 'flow.{name}.{key}' sets them all"
         ))),
         _ => Err(SpecError::new(format!("'{address}' is no address in a scenario"))
-            .near(address, ["duration", "until", "warmup", "step", "cca"])
+            .near(address, ["engine", "duration", "until", "warmup", "step", "cca"])
             .allow([
                 "duration",
                 "until",
+                "engine",
                 "warmup",
                 "step",
                 "path.KEY",

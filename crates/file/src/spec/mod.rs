@@ -78,6 +78,9 @@ pub struct StudySpec {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioSpec {
+    /// The engine that computes it, with its parameters.
+    #[schemars(extend("default" = "sim"))]
+    pub engine: Option<Text<text::EngineName>>,
     /// How long a run lasts, in virtual time; with `until`, the longest that it lasts.
     pub duration: Text<Span>,
     /// What ends a run. `transfers done`: the end of the last transfer, or `duration`, whichever

@@ -71,7 +71,11 @@ impl<T: Notation> JsonSchema for Text<T> {
     }
 }
 
-/// A carrier by its name. Which there are, the registry knows that a file is read with.
+/// An engine by its name. Which there are, the registry knows that a file is read with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineName;
+
+/// A carrier by its name, likewise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CarrierName;
 
@@ -124,6 +128,7 @@ notation!(
     ["50ms", "0.5bdp", "64kB", "100"],
     Buffer::parse
 );
+notation!(EngineName, "engine", "an engine such as sim", ["sim"], |_text| Ok(EngineName));
 notation!(
     CarrierName,
     "carrier",

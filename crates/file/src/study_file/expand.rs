@@ -63,6 +63,7 @@ impl Builder<'_> {
         Ok(StudyScenario {
             factors: combination.values.iter().map(|value| (*value).to_owned()).collect(),
             scenario: world.scenario,
+            engine: world.engine,
             flows: world.flows,
             queues: world.queues,
             notices: world.notices,

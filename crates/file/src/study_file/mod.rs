@@ -6,11 +6,13 @@ mod expand;
 mod tests;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sojourn_core::{Span, SpecError};
 use sojourn_scenario::Checked;
 
 use crate::document::{self, Assignment, At, Document, Node, Table, Value};
+use crate::engine::NamedEngine;
 use crate::error::StudyError;
 use crate::factors::{Combination, Factors};
 use crate::plan::{PlannedFlow, PlannedQueue};
@@ -47,6 +49,8 @@ pub struct StudyScenario {
     /// A value for each factor.
     pub factors: Vec<String>,
     pub scenario: Checked,
+    /// What computes its runs; `None` where the file names none.
+    pub engine: Option<Arc<dyn NamedEngine>>,
     pub flows: Vec<PlannedFlow>,
     pub queues: Vec<PlannedQueue>,
     /// What is no mistake, but seldom intended.
@@ -166,6 +170,7 @@ impl StudyScenario {
             flow.stop = flow.stop.map(part);
         }
         self.scenario = scenario.checked()?;
+        self.engine.iter().try_for_each(|engine| engine.check(&self.scenario))?;
         Ok(())
     }
 }

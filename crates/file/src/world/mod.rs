@@ -16,12 +16,15 @@ mod tests;
 
 pub use traces::Traces;
 
+use std::sync::Arc;
+
 use sources::Sources;
 
 use sojourn_core::{Span, SpecError};
 use sojourn_scenario::{Checked, Scenario, Until};
 
 use crate::document::Document;
+use crate::engine::NamedEngine;
 use crate::error::StudyError;
 use crate::plan::{PlannedFlow, PlannedQueue};
 use crate::registry::Registry;
@@ -34,6 +37,8 @@ pub const DEFAULT_STEP: Span = Span::from_millis(100);
 #[derive(Clone, Debug)]
 pub struct World {
     pub scenario: Checked,
+    /// `None` where the scenario names none.
+    pub engine: Option<Arc<dyn NamedEngine>>,
     pub flows: Vec<PlannedFlow>,
     pub queues: Vec<PlannedQueue>,
     /// What is no mistake, but seldom intended.
@@ -101,8 +106,14 @@ fn assemble(spec: &ScenarioSpec, sources: &mut Sources<'_>) -> Result<World, Wro
     };
     let key = key_of(&scenario);
     let scenario = scenario.checked().map_err(|problem| Wrong::new(key, problem))?;
+    let wrong = |problem| Wrong::new("engine", problem);
+    let engine = match &spec.engine {
+        Some(engine) => Some(sources.registry.engine(&engine.text).map_err(wrong)?),
+        None => None,
+    };
+    engine.iter().try_for_each(|engine| engine.check(&scenario)).map_err(wrong)?;
     let notices = notices::notices(&scenario);
-    Ok(World { scenario, flows: planned, queues: shape.queues, notices })
+    Ok(World { scenario, engine, flows: planned, queues: shape.queues, notices })
 }
 
 /// The key that causes a problem of the whole.

@@ -1,15 +1,10 @@
 //! One run: from a scenario and a seed to rows and series.
 
-use sojourn_core::{PortId, Rate, StreamAddress};
-use sojourn_host::tcp;
-use sojourn_metrics::{
-    Collector, Distribution, FLOW_COLUMNS, FlowShape, LINK_COLUMNS, LinkShape, Metric, RunMetrics,
-    Scope, Shape, qoe::EmptyPath,
-};
-use sojourn_scenario::{App, Checked, Flow, PortShape, Scenario, Traffic};
-use sojourn_sim::Outcome;
+use sojourn_core::StreamAddress;
+use sojourn_file::StudyScenario;
+use sojourn_metrics::{Distribution, FLOW_COLUMNS, LINK_COLUMNS, Metric, RunMetrics, Scope};
 
-use super::end_state;
+use crate::engine::{self, Measured};
 use crate::results::{Bucket, Delays, Kind, MetricColumn, Row, RunResult, Series, SeriesColumn};
 
 /// Which run it is.
@@ -21,21 +16,17 @@ pub(super) struct Named {
     pub(super) seed: u64,
 }
 
-/// Simulates; an error is a fault of the model, not of the scenario.
+/// Computes the run with the engine of its scenario.
 pub(super) fn execute(
-    scenario: &Checked,
+    scenario: &StudyScenario,
     address: StreamAddress,
     named: Named,
     columns: &[MetricColumn],
 ) -> Result<RunResult, String> {
-    let mut collector = Collector::new(shape(scenario));
-    let outcome = sojourn_sim::run(scenario, address, &mut collector)
-        .map_err(|violation| format!("an invariant was broken: {violation}"))?;
-    let metrics = collector.finish(outcome.end);
+    let Measured { metrics, end_states } = engine::run(scenario, address)?;
     let mut rows = rows(&metrics, named, columns);
-    let ends = end_states(scenario, &outcome, &metrics);
     // The first row is that of the run as a whole.
-    for (row, end_state) in rows.iter_mut().skip(1).zip(ends) {
+    for (row, end_state) in rows.iter_mut().skip(1).zip(end_states) {
         row.end_state = end_state;
     }
     Ok(RunResult {
@@ -44,18 +35,6 @@ pub(super) fn execute(
         series: series(&metrics, named),
         delays: delays(&metrics, named.run),
     })
-}
-
-/// For every flow, then for every queue.
-fn end_states(scenario: &Scenario, outcome: &Outcome, metrics: &RunMetrics) -> Vec<String> {
-    let flows =
-        scenario.flows.iter().zip(&outcome.flows).map(|(flow, sample)| match (&flow.app, sample) {
-            (App::Tcp { transport, .. }, Some(sample)) => end_state::ss(sample, transport.mss),
-            _ => String::new(),
-        });
-    let links = metrics.links.iter().zip(&outcome.links).zip(&outcome.queue_details);
-    let links = links.map(|((link, sample), details)| end_state::tc(link, sample, details));
-    flows.chain(links).collect()
 }
 
 /// For every flow, then for every queue.
@@ -79,47 +58,6 @@ fn delays(metrics: &RunMetrics, run: u32) -> Vec<Delays> {
         .iter()
         .flat_map(|link| link.delays().map(|delay| of(Kind::Queue, &link.name, delay)));
     flows.chain(links).filter(|delays| !delays.buckets.is_empty()).collect()
-}
-
-/// What there is to observe in a scenario.
-pub fn shape(scenario: &Scenario) -> Shape {
-    let ports = scenario.ports();
-    Shape {
-        flows: scenario
-            .flows
-            .iter()
-            .map(|flow| match &flow.app {
-                App::Tcp { traffic, transport, .. } => FlowShape {
-                    empty: Some(empty_path(&ports, flow, transport)),
-                    transfer: match traffic {
-                        Traffic::Bulk(config) => config.bytes,
-                        Traffic::OnOff(_) | Traffic::Arrivals(_) => None,
-                    },
-                    ..match traffic {
-                        Traffic::Arrivals(_) => FlowShape::arrivals(&flow.name),
-                        Traffic::Bulk(_) | Traffic::OnOff(_) => FlowShape::tcp(&flow.name),
-                    }
-                },
-                App::Ping(_) => FlowShape::ping(&flow.name),
-                App::Udp(_) | App::External(_) => FlowShape::udp(&flow.name),
-            })
-            .collect(),
-        links: ports.iter().map(|port| LinkShape { name: port.name.clone() }).collect(),
-        duration: scenario.duration,
-        warmup: scenario.warmup,
-        step: scenario.step,
-    }
-}
-
-/// The path of a flow's transfers without other traffic.
-fn empty_path(ports: &[PortShape], flow: &Flow, transport: &tcp::Config) -> EmptyPath {
-    let port = |id: &PortId| &ports[id.index()];
-    let of_links = flow.forward.iter().chain(&flow.reverse).map(|id| port(id).delay);
-    EmptyPath {
-        rtt: of_links.fold(flow.forward_delay + flow.reverse_delay, |sum, delay| sum + delay),
-        rate: flow.forward.iter().map(|id| port(id).rate).min().unwrap_or(Rate::UNLIMITED),
-        initial_window: u64::from(transport.initial_cwnd) * u64::from(transport.mss),
-    }
 }
 
 fn rows(metrics: &RunMetrics, named: Named, columns: &[MetricColumn]) -> Vec<Row> {

@@ -3,14 +3,13 @@
 //! Every finished run is appended to a journal. When all are there, they are sorted by position and
 //! become the tables of the result folder; so the tables do not depend on threads, shards or kills.
 
-mod end_state;
 mod execute;
 
 #[cfg(test)]
 mod tests;
 
+pub use crate::shape::shape;
 pub use crate::shard::Shard;
-pub use execute::shape;
 
 use std::any::Any;
 use std::io;
@@ -361,7 +360,7 @@ fn work(
 
 /// If one run panics, the others go on.
 fn attempt(study: &Study, plan: &Plan, named: Named) -> Result<RunResult, String> {
-    let scenario = &study.scenarios[named.scenario as usize].scenario;
+    let scenario = &study.scenarios[named.scenario as usize];
     catch_unwind(AssertUnwindSafe(|| {
         execute(scenario, study.address(named.seed), named, &plan.metrics)
     }))

@@ -3,11 +3,15 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 
 use super::*;
+use crate::engine::{self, Engine, Measured};
 use crate::results::{Results, Verdict};
 use crate::testing::Scratch;
+use sojourn_core::{SpecError, StreamAddress, Time};
 use sojourn_file::Overrides;
+use sojourn_file::Registry;
 use sojourn_host::{AppModel, Endpoint, FlowSetup};
-use sojourn_scenario::{App, ExternalApp};
+use sojourn_metrics::Collector;
+use sojourn_scenario::{App, Checked, ExternalApp};
 
 const STUDY_TEXT: &str = r#"
 schema = 1
@@ -330,4 +334,91 @@ fn the_same_seed_meets_the_same_chances_in_every_scenario() {
         count.set(count.get() + usize::from(ids[..index].contains(id)));
     });
     assert_eq!(count.get(), 0, "every run has a name of its own");
+}
+
+sojourn_core::params! {
+    /// An engine that simulates nothing: flows get a share of a rate.
+    struct Shares: "shares", "every flow gets the same share of a rate" {
+        rate: sojourn_core::Rate = "10mbit", "what is shared";
+    }
+}
+
+impl Engine for Shares {
+    const VERSION: u32 = 3;
+
+    fn check_scenario(&self, scenario: &Checked) -> Result<(), SpecError> {
+        match scenario.flows.iter().any(|flow| matches!(flow.app, App::Ping(_))) {
+            true => Err(SpecError::new("a ping has no share").allow(["flows over TCP"])),
+            false => Ok(()),
+        }
+    }
+
+    fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {
+        if address.run == 3 {
+            return Err("it can't do seed 3".into());
+        }
+        let mut metrics = Collector::new(shape(scenario)).finish(Time::ZERO + scenario.duration);
+        let share = self.rate.as_bps() as f64 / 1e6 / scenario.flows.len() as f64;
+        metrics.totals.tcp_goodput_sum_mbps = share * scenario.flows.len() as f64;
+        Ok(Measured { metrics, end_states: Vec::new() })
+    }
+}
+
+fn with_engines(text: &str) -> Result<Study, String> {
+    let mut registry = Registry::default();
+    engine::add::<Shares>(&mut registry).expect("its name is free");
+    engine::add::<Shares>(&mut registry).expect_err("it is taken now");
+    let scratch = Scratch::new("engines");
+    let file = scratch.write("study.toml", text);
+    Study::load_with(&registry, &file, &Overrides::default()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn an_engine_is_a_factor_and_a_part_of_what_a_run_is() {
+    let ids = |study: &Study| -> Vec<String> {
+        study.plan().runs.into_iter().map(|run| run.id).collect()
+    };
+    let factor = "[factors]\nengine = [\"sim\", \"shares\", \"shares rate=20mbit\"]\n";
+    let text = STUDY_TEXT.replace("[factors]\n", factor);
+    let study = with_engines(&text).expect("both engines are known");
+    let (usual, all) = (ids(&self::study()), ids(&study));
+    assert_eq!(all.len(), 18);
+    assert_eq!(all[..6], usual[..], "the usual engine renames no run");
+    assert!(all[6..].iter().all(|id| !usual.contains(id)));
+    assert!(all[6..12].iter().all(|id| !all[12..].contains(id)), "parameters are part of it");
+    let explicit = STUDY_TEXT.replace("duration =", "engine = \"sim\"\nduration =");
+    assert_eq!(ids(&with_engines(&explicit).expect("it is built in")), usual);
+
+    let scratch = Scratch::new("engines");
+    let summary = run(&study, &options(scratch.path("out"), 2, "1/1"), &|_| {}).expect("it runs");
+    let failed: Vec<_> = summary.failed.iter().map(|failed| &failed.problem[..]).collect();
+    assert_eq!(failed, ["it can't do seed 3"; 4]);
+    let results = Folder::open(scratch.path("out")).unwrap();
+    let goodput = |run: u32| {
+        let row = &results.table.run(run)[0];
+        results.table.value(row, "tcp_goodput_sum_mbps").expect("it was measured")
+    };
+    assert!((8.0..10.0).contains(&goodput(0)));
+    assert_eq!((goodput(6), goodput(12)), (10.0, 20.0));
+}
+
+#[test]
+fn an_engine_that_is_not_there_or_cannot_is_answered_with_what_is_allowed() {
+    let error = |engine: &str, more: &str| {
+        let key = format!("engine = \"{engine}\"\nduration =");
+        with_engines(&(STUDY_TEXT.replace("duration =", &key) + more)).map(|_| ()).unwrap_err()
+    };
+    let said = error("fluid", "");
+    assert!(
+        said.contains("scenario.engine: unknown engine 'fluid' (allowed: sim, shares)"),
+        "{said}"
+    );
+    let said = error("shares rat=1mbit", "");
+    assert!(said.contains("shares has no parameter 'rat'; did you mean 'rate'?"), "{said}");
+    let ping = "[[scenario.flow]]\nname = \"p\"\napp = \"ping\"\n";
+    let said = error("shares", ping);
+    assert!(
+        said.contains("scenario.engine: a ping has no share (allowed: flows over TCP)"),
+        "{said}"
+    );
 }

@@ -1,0 +1,143 @@
+//! Engines: what makes numbers of a scenario and a seed.
+//!
+//! The built-in engine simulates packets. Another may solve equations or drive real machines: it is given
+//! a checked scenario and gives back the same metrics, so claims and reports need not know which
+//! engine it was.
+
+mod end_state;
+mod sim;
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use sojourn_core::param::Style;
+use sojourn_core::{Kind, Params, SpecError, StreamAddress};
+use sojourn_file::{NamedEngine, Registry, StudyScenario};
+use sojourn_metrics::RunMetrics;
+use sojourn_scenario::Checked;
+
+pub use sim::Sim;
+
+/// An engine by its parameters: what a crate of its own implements to register one with [`add`].
+pub trait Engine: Params + Send + Sync + 'static {
+    /// Raised whenever the same scenario and seed would give other numbers.
+    const VERSION: u32;
+
+    /// Refuses a world that this engine can't compute.
+    ///
+    /// # Errors
+    /// What it can't compute, and what it can.
+    fn check_scenario(&self, scenario: &Checked) -> Result<(), SpecError> {
+        let _ = scenario;
+        Ok(())
+    }
+
+    /// Computes one run. The same arguments give the same numbers, if the engine promises to be
+    /// deterministic; several runs may be under way at once.
+    ///
+    /// # Errors
+    /// The run failed, and why. The other runs of the study go on.
+    fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String>;
+}
+
+/// What an engine found out in a run.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Flows and links in the order of the scenario's flows and ports.
+    pub metrics: RunMetrics,
+    /// What `ss` and `tc` would print at the end, of every flow and then of every port. May be empty.
+    pub end_states: Vec<String>,
+}
+
+/// Every built-in engine, in the order of the documentation. Scenarios that name none have the first.
+pub fn engines() -> &'static [Kind<Arc<dyn NamedEngine>>] {
+    const ALL: &[Kind<Arc<dyn NamedEngine>>] = &[kind::<Sim>()];
+    ALL
+}
+
+/// Lets scenarios have `engine = "NAME"`, with the parameters of `E` after the name.
+///
+/// # Errors
+/// The name is taken, or is none.
+pub fn add<E: Engine>(registry: &mut Registry) -> Result<(), SpecError> {
+    let mut all = with_built_in(registry);
+    all.add_engine(kind::<E>())?;
+    *registry = all;
+    Ok(())
+}
+
+/// The same registry, with the built-in engines.
+pub(crate) fn with_built_in(registry: &Registry) -> Registry {
+    let mut all = registry.clone();
+    for engine in engines() {
+        // It may be there already.
+        let _ = all.add_engine(*engine);
+    }
+    all
+}
+
+const fn kind<E: Engine>() -> Kind<Arc<dyn NamedEngine>> {
+    Kind::of::<E>(|words| Ok(Arc::new(Chosen(Box::new(E::parse(words)?)))))
+}
+
+/// Computes one run of `scenario` with the engine that it names.
+///
+/// # Errors
+/// As [`Engine::run`].
+pub(crate) fn run(scenario: &StudyScenario, address: StreamAddress) -> Result<Measured, String> {
+    match &scenario.engine {
+        None => Engine::run(&Sim::default(), &scenario.scenario, address),
+        Some(engine) => chosen(&**engine)?.0.run(&scenario.scenario, address),
+    }
+}
+
+/// Whether the runs of `scenario` are simulated packet by packet, so that packets can be shown.
+pub fn is_simulated(scenario: &StudyScenario) -> bool {
+    scenario.engine.as_ref().is_none_or(|engine| engine.canonical().is_none())
+}
+
+fn chosen(engine: &dyn NamedEngine) -> Result<&Chosen, String> {
+    let engine: &dyn Any = engine;
+    engine
+        .downcast_ref()
+        .ok_or_else(|| "the engine was not registered as one of a study".to_owned())
+}
+
+/// An engine that a scenario names.
+#[derive(Debug)]
+struct Chosen(Box<dyn AnyEngine>);
+
+impl NamedEngine for Chosen {
+    fn canonical(&self) -> Option<String> {
+        self.0.canonical()
+    }
+
+    fn check(&self, scenario: &Checked) -> Result<(), SpecError> {
+        self.0.check(scenario)
+    }
+}
+
+/// An [`Engine`] whose type is not known here.
+trait AnyEngine: fmt::Debug + Send + Sync {
+    fn canonical(&self) -> Option<String>;
+    fn check(&self, scenario: &Checked) -> Result<(), SpecError>;
+    fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String>;
+}
+
+impl<E: Engine> AnyEngine for E {
+    fn canonical(&self) -> Option<String> {
+        // The version of the simulator's models is part of every run's name, and a scenario that
+        // names it is the same as one that names no engine.
+        let is_usual = E::NAME == Sim::NAME;
+        (!is_usual).then(|| format!("{} version={}", self.written(Style::Canonical), E::VERSION))
+    }
+
+    fn check(&self, scenario: &Checked) -> Result<(), SpecError> {
+        self.check_scenario(scenario)
+    }
+
+    fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {
+        Engine::run(self, scenario, address)
+    }
+}

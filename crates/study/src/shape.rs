@@ -1,0 +1,48 @@
+//! What there is to observe in a scenario.
+
+use sojourn_core::{PortId, Rate};
+use sojourn_host::tcp;
+use sojourn_metrics::qoe::EmptyPath;
+use sojourn_metrics::{FlowShape, LinkShape, Shape};
+use sojourn_scenario::{App, Flow, PortShape, Scenario, Traffic};
+
+/// What there is to observe in a scenario.
+pub fn shape(scenario: &Scenario) -> Shape {
+    let ports = scenario.ports();
+    Shape {
+        flows: scenario
+            .flows
+            .iter()
+            .map(|flow| match &flow.app {
+                App::Tcp { traffic, transport, .. } => FlowShape {
+                    empty: Some(empty_path(&ports, flow, transport)),
+                    transfer: match traffic {
+                        Traffic::Bulk(config) => config.bytes,
+                        Traffic::OnOff(_) | Traffic::Arrivals(_) => None,
+                    },
+                    ..match traffic {
+                        Traffic::Arrivals(_) => FlowShape::arrivals(&flow.name),
+                        Traffic::Bulk(_) | Traffic::OnOff(_) => FlowShape::tcp(&flow.name),
+                    }
+                },
+                App::Ping(_) => FlowShape::ping(&flow.name),
+                App::Udp(_) | App::External(_) => FlowShape::udp(&flow.name),
+            })
+            .collect(),
+        links: ports.iter().map(|port| LinkShape { name: port.name.clone() }).collect(),
+        duration: scenario.duration,
+        warmup: scenario.warmup,
+        step: scenario.step,
+    }
+}
+
+/// The path of a flow's transfers without other traffic.
+fn empty_path(ports: &[PortShape], flow: &Flow, transport: &tcp::Config) -> EmptyPath {
+    let port = |id: &PortId| &ports[id.index()];
+    let of_links = flow.forward.iter().chain(&flow.reverse).map(|id| port(id).delay);
+    EmptyPath {
+        rtt: of_links.fold(flow.forward_delay + flow.reverse_delay, |sum, delay| sum + delay),
+        rate: flow.forward.iter().map(|id| port(id).rate).min().unwrap_or(Rate::UNLIMITED),
+        initial_window: u64::from(transport.initial_cwnd) * u64::from(transport.mss),
+    }
+}
