@@ -108,6 +108,27 @@ pub fn rates_in_turn(stations: &[Station]) -> Vec<f64> {
         .collect()
 }
 
+/// Stations below a FIFO that is always full and to which all are offered packets alike: every packet
+/// that leaves lets one in, of whichever station, so all get packets at one rate, whoever sends how
+/// many at a time. Equation 4, in which all send aggregates at one rate, gives those with longer
+/// aggregates more packets than come in for them.
+pub fn predict_in_fifo(stations: &[Station]) -> Vec<Prediction> {
+    let per_octet = |time: f64, station: &Station| time / station.aggregate;
+    let on_air: f64 = stations.iter().map(|s| per_octet(s.data_time(), s)).sum();
+    let whole: f64 = stations.iter().map(|s| per_octet(s.data_time() + s.overhead.access, s)).sum();
+    stations
+        .iter()
+        .map(|station| {
+            let Overhead { packet, framing, .. } = station.overhead;
+            Prediction {
+                airtime: per_octet(station.data_time(), station) / on_air,
+                base: station.base_rate(),
+                rate: 8.0 * packet / (packet + framing) / whole,
+            }
+        })
+        .collect()
+}
+
 /// The stations of Table 1: two fast ones and a slow one, with the aggregates that were measured
 /// under a FIFO or under fair airtime.
 pub fn table_1(is_fair: bool) -> [Station; 3] {
@@ -152,6 +173,21 @@ mod tests {
         let rates = rates_in_turn(&stations);
         for (rate, prediction) in rates.iter().zip(predict(&stations, false)) {
             assert!((rate / prediction.rate - 1.0).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn a_fifo_gives_all_one_rate_and_is_a_turn_each_when_aggregates_are_alike() {
+        let rates: Vec<f64> =
+            predict_in_fifo(&table_1(false)).iter().map(|station| station.rate).collect();
+        assert!((rates[0] / rates[2] - 1.0).abs() < 1e-9, "{rates:?}");
+        // The mean of the measured 7.1, 6.3 and 5.3.
+        assert!((rates[0] / 6.23 - 1.0).abs() < 0.1, "{rates:?}");
+        let alike = [table_1(true)[0]; 3];
+        let in_turn = rates_in_turn(&alike);
+        for (station, rate) in predict_in_fifo(&alike).iter().zip(in_turn) {
+            assert!((station.rate / rate - 1.0).abs() < 1e-9);
+            assert!((station.airtime - 1.0 / 3.0).abs() < 1e-9);
         }
     }
 

@@ -65,6 +65,22 @@ pub struct Radio {
     pub mode: Mode,
     /// Share of data MPDUs that are lost.
     pub error: f64,
+    /// The slowest mode to which a driver falls back when an attempt fails. Its aggregates must fit the limit of
+    /// time in that mode too.
+    pub fallback: Option<Mode>,
+}
+
+impl Radio {
+    /// That loses nothing and never falls back.
+    pub const fn new(mode: Mode) -> Self {
+        Self { mode, error: 0.0, fallback: None }
+    }
+
+    /// The longest PSDU that the limits allow, whatever its mode.
+    pub(crate) fn longest(&self, limits: &Limits) -> u32 {
+        let slowest = self.fallback.map(|mode| mode.largest_psdu(limits.ppdu_time));
+        limits.ampdu_octets.min(slowest.unwrap_or(u32::MAX))
+    }
 }
 
 impl Config {

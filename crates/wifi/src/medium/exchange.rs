@@ -510,9 +510,6 @@ impl<P: Reshape + Send> Medium<P> {
     fn complete(&mut self, ppdu: &Ppdu, is_done: bool, end: Time) {
         let index = self.edcaf_of(ppdu.link as usize);
         let is_prepared = self.is_prepared(index / CATEGORIES);
-        if is_prepared {
-            self.prepared[index % CATEGORIES].pop_front();
-        }
         if is_done {
             let port = Port::new((ppdu.link as usize / CATEGORIES) as u16);
             let (outbox, agreement) =

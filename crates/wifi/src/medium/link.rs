@@ -21,6 +21,8 @@ pub(crate) struct Link<P> {
 pub(crate) struct Sending {
     pub(crate) mode: Mode,
     pub(crate) error: f64,
+    /// Octets of the longest PSDU.
+    pub(crate) longest: u32,
     pub(crate) ack: Span,
     pub(crate) block_ack: Span,
     pub(crate) block_ack_req: Span,
@@ -49,6 +51,7 @@ impl Sending {
         Self {
             mode: radio.mode,
             error: radio.error,
+            longest: radio.longest(&config.limits),
             ack: control.txtime(frames::ACK),
             block_ack: control.txtime(frames::block_ack(window)),
             block_ack_req: control.txtime(frames::BLOCK_ACK_REQ),

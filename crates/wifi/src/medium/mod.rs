@@ -346,8 +346,9 @@ impl<P: Reshape + Send> Medium<P> {
         ac: AccessCategory,
         listener: &mut dyn Listener<P>,
     ) {
-        let taken = self.queues[node].refill(now, ac, listener);
-        self.note(now, node, ac, taken, None, listener);
+        while self.queues[node].refill(now, ac, listener) > 0 {
+            self.note(now, node, ac, 1, None, listener);
+        }
     }
 
     /// `taken` more packets may be sent; `station` is set if they all belong to one station.
@@ -415,6 +416,9 @@ impl<P: Reshape + Send> Medium<P> {
             if let Hardware::Aggregates(most) = self.config.queue.hardware
                 && self.prepared[ac as usize].len() >= usize::from(most)
             {
+                let links = &self.links;
+                let started = |s| links[Self::link_index(0, s, ac as usize)].first_to_send();
+                self.queues[0].pass_over(ac, started);
                 return;
             }
             let Some(station) = self.choose(0, ac as usize) else { return };
@@ -468,6 +472,11 @@ impl<P: Reshape + Send> Medium<P> {
                     listener.given_up(now, Port::new(port as u16), msdu.packet);
                 }
             }
+            if self.is_prepared(node) {
+                self.prepared[ac as usize].pop_front();
+            }
+            // What the driver has comes before what it takes from above.
+            self.note(now, node, ac, 0, None, listener);
             self.refill(now, node, ac, listener);
         }
         self.arriving.clear();
@@ -537,7 +546,7 @@ impl<P: Reshape + Send> Medium<P> {
         let limits = &self.config.limits;
         let category = AccessCategory::ALL[ac];
         let limit = limit.min(limits.ppdu_time);
-        let most = mode.largest_psdu(limit).min(limits.ampdu_octets).saturating_sub(reserved);
+        let most = mode.largest_psdu(limit).min(link.sending.longest).saturating_sub(reserved);
         self.ppdus = self.ppdus.wrapping_add(1).max(1);
         let ppdu = self.ppdus;
         let mut psdu = Psdu::default();

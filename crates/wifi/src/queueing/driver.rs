@@ -19,6 +19,10 @@ pub enum Order {
     RoundRobin,
     /// The station whose first packet has waited longest.
     OldestFirst,
+    /// One aggregate each, but a station whose turn comes while the hardware is full loses it: it goes to the
+    /// end of the round. That happens with every packet that comes in, so that the order is nearly
+    /// random (ath9k before Linux 4.10).
+    LosesTurns,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +47,8 @@ pub(crate) struct Driver<P: Reshape + Send> {
     waiting: Vec<VecDeque<Addressed<P>>>,
     /// By access category, the station that was served last.
     served: [usize; AccessCategory::COUNT],
+    /// By access category, who is to be served, where turns are lost.
+    round: [VecDeque<u16>; AccessCategory::COUNT],
 }
 
 impl<P: Reshape + Send> Driver<P> {
@@ -59,6 +65,7 @@ impl<P: Reshape + Send> Driver<P> {
             held: [0; AccessCategory::COUNT],
             waiting,
             served: [0; AccessCategory::COUNT],
+            round: Default::default(),
         }
     }
 
@@ -89,29 +96,28 @@ impl<P: Reshape + Send> Driver<P> {
         1
     }
 
-    /// Takes packets from the discipline above, as far as the buffer has room.
+    /// Takes a packet from the discipline above if the buffer has room. Gives how many came.
     pub(crate) fn refill(
         &mut self,
         now: Time,
         ac: AccessCategory,
         listener: &mut dyn Listener<P>,
     ) -> u32 {
-        let mut taken = 0;
-        while self.held[ac as usize] < self.limit {
-            let Some(upper) = self.upper.get_mut(ac as usize) else { break };
-            match upper.dequeue(now, &mut PassedOn(&mut *listener)) {
-                Dequeue::Packet(packet, _) => {
-                    self.take(ac, packet);
-                    taken += 1;
-                }
-                Dequeue::Empty => break,
-                Dequeue::NotBefore(at) => {
-                    self.held_back_until = self.held_back_until.min(at);
-                    break;
-                }
+        if self.held[ac as usize] >= self.limit {
+            return 0;
+        }
+        let Some(upper) = self.upper.get_mut(ac as usize) else { return 0 };
+        match upper.dequeue(now, &mut PassedOn(listener)) {
+            Dequeue::Packet(packet, _) => {
+                self.take(ac, packet);
+                1
+            }
+            Dequeue::Empty => 0,
+            Dequeue::NotBefore(at) => {
+                self.held_back_until = self.held_back_until.min(at);
+                0
             }
         }
-        taken
     }
 
     /// When a shaper above releases the next packet.
@@ -147,6 +153,16 @@ impl<P: Reshape + Send> Driver<P> {
         started: impl Fn(usize) -> Option<u64>,
         is_held: impl Fn(usize) -> bool,
     ) -> Option<usize> {
+        if self.order == Order::LosesTurns {
+            while let Some(first) = self.round[ac as usize].pop_front() {
+                let station = usize::from(first);
+                if started(station).is_some() || self.first(station, ac).is_some() {
+                    self.round[ac as usize].push_back(first);
+                    return Some(station);
+                }
+            }
+            return None;
+        }
         let oldest = |s: usize| {
             let oldest = started(s).or_else(|| Some(self.first(s, ac)?.order));
             oldest.filter(|_| !is_held(s))
@@ -155,13 +171,30 @@ impl<P: Reshape + Send> Driver<P> {
             Order::OldestFirst => {
                 (0..stations).filter_map(|s| Some((oldest(s)?, s))).min().map(|(_, s)| s)
             }
-            Order::RoundRobin => {
+            Order::RoundRobin | Order::LosesTurns => {
                 let last = self.served[ac as usize];
                 (1..=stations).map(|step| (last + step) % stations).find(|s| oldest(*s).is_some())
             }
         }?;
         self.served[ac as usize] = chosen;
         Some(chosen)
+    }
+
+    /// The hardware is full when it is somebody's turn.
+    pub(crate) fn pass_over(&mut self, ac: AccessCategory, started: impl Fn(usize) -> Option<u64>) {
+        if self.order == Order::LosesTurns {
+            // Whose turn it is goes to the end of the round.
+            let _ = self.choose(ac, 0, started, |_| false);
+        }
+    }
+
+    /// The station has frames to send.
+    #[inline]
+    pub(crate) fn join(&mut self, ac: AccessCategory, station: usize) {
+        let round = &mut self.round[ac as usize];
+        if self.order == Order::LosesTurns && !round.contains(&(station as u16)) {
+            round.push_back(station as u16);
+        }
     }
 
     pub(crate) fn backlog(&self) -> u64 {
@@ -189,5 +222,6 @@ impl<P: Reshape + Send> Driver<P> {
         self.held[ac as usize] += 1;
         let index = usize::from(packet.station) * AccessCategory::COUNT + ac as usize;
         self.waiting[index].push_back(packet);
+        self.join(ac, usize::from(packet.station));
     }
 }

@@ -35,7 +35,7 @@ pub enum QueueKind {
     Managed(FqConfig),
 }
 
-/// How many aggregates are ready before they are sent.
+/// Aggregates that are ready before they are sent, and that which is on the air.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hardware {
     /// None: an aggregate is put together when it is sent.
@@ -65,10 +65,10 @@ impl From<DriverConfig> for QueueConfig {
 }
 
 impl QueueConfig {
-    /// A driver that keeps two aggregates ready and serves stations in turn, with at most 123
-    /// packets, below a discipline: ath9k before Linux 4.10.
+    /// A driver with two aggregates in the hardware and at most 123 packets, below a discipline: ath9k
+    /// before Linux 4.10.
     pub fn below(upper: sojourn_qdisc::Config) -> Self {
-        let driver = DriverConfig { limit: 123, order: Order::RoundRobin, upper: Some(upper) };
+        let driver = DriverConfig { limit: 123, order: Order::LosesTurns, upper: Some(upper) };
         Self { kind: QueueKind::Driver(driver), hardware: Hardware::Aggregates(2) }
     }
 
@@ -117,7 +117,7 @@ impl<P: Reshape + Send> Queue<P> {
         }
     }
 
-    /// Takes packets from a discipline above, as far as the buffer has room.
+    /// Takes a packet from a discipline above if the buffer has room.
     pub(crate) fn refill(
         &mut self,
         now: Time,
@@ -199,10 +199,18 @@ impl<P: Reshape + Send> Queue<P> {
         }
     }
 
+    /// The hardware is full when it is somebody's turn.
+    pub(crate) fn pass_over(&mut self, ac: AccessCategory, started: impl Fn(usize) -> Option<u64>) {
+        if let Self::Driver(driver) = self {
+            driver.pass_over(ac, started);
+        }
+    }
+
     /// The station has frames to send again.
     pub(crate) fn rejoin(&mut self, ac: AccessCategory, station: usize) {
-        if let Self::Managed(queue) = self {
-            queue.rejoin(ac, station);
+        match self {
+            Self::Driver(driver) => driver.join(ac, station),
+            Self::Managed(queue) => queue.rejoin(ac, station),
         }
     }
 

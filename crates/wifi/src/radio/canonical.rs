@@ -60,9 +60,13 @@ pub(super) fn write_cell(f: &mut String, cell: &Config) -> fmt::Result {
 pub(super) fn write_station(f: &mut String, station: &Station) -> fmt::Result {
     let Station { down, up, queue } = station;
     for (name, radio) in [("down", down), ("up", up)] {
-        let Radio { mode, error } = radio;
-        // The preamble shows which training fields a mode has.
-        write!(f, "{name}=[{mode} preamble {} error {error}] ", mode.preamble())?;
+        let Radio { mode, error, fallback } = radio;
+        // The preamble tells which training fields a mode has.
+        write!(f, "{name}=[{mode} preamble {} error {error}", mode.preamble())?;
+        if let Some(mode) = fallback {
+            write!(f, " fallback {mode} preamble {}", mode.preamble())?;
+        }
+        f.write_str("] ")?;
     }
     f.write_str("queue=[")?;
     write_driver(f, queue)?;
@@ -126,6 +130,7 @@ fn write_driver(f: &mut String, driver: &DriverConfig) -> fmt::Result {
     let order = match order {
         Order::RoundRobin => "in turn",
         Order::OldestFirst => "oldest first",
+        Order::LosesTurns => "losing turns",
     };
     write!(f, "driver limit {limit} {order}")?;
     match upper {

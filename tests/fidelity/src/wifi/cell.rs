@@ -49,8 +49,8 @@ fn cell(setup: &Value) -> Result<Config, Waits> {
         .into_iter()
         .zip(up)
         .map(|(down, up)| Station {
-            down: Radio { mode: down, error },
-            up: Radio { mode: up, error },
+            down: Radio { error, ..Radio::new(down) },
+            up: Radio { error, ..Radio::new(up) },
             queue: DriverConfig { upper: None, ..queue.clone() },
         })
         .collect();
