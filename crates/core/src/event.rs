@@ -196,6 +196,26 @@ pub struct QueueSample {
     /// Bytes that the medium could have carried: the exact integral of the capacity; `None` without
     /// a limit.
     pub capacity_bytes: Option<f64>,
+    /// Of a port of a radio.
+    pub air: Option<AirSample>,
+}
+
+/// What a port of a radio has sent, counted from the start of the run. Names are those of IEEE 802.11.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AirSample {
+    /// The first port of its medium.
+    pub cell: PortId,
+    /// Which station of the cell sends here, or receives.
+    pub station: u16,
+    /// Time on the air of data, preambles included.
+    pub airtime: Span,
+    pub ppdus: u64,
+    pub mpdus: u64,
+    /// MPDUs sent that did not arrive.
+    pub failed: u64,
+    /// Attempts to send data, or an RTS before it, and those of them that collided.
+    pub attempts: u64,
+    pub collided: u64,
 }
 
 /// An observer is told of every event.

@@ -42,7 +42,7 @@ mod table;
 pub use collector::{Collector, FlowShape, LinkShape, Shape};
 pub use histogram::{Distribution, Histogram};
 pub use outcome::{
-    Counts, DELAYS, FlowAtLink, FlowKind, FlowMetrics, FrameMetrics, LinkCounts, LinkMetrics,
+    AirMetrics, Counts, DELAYS, FlowAtLink, FlowKind, FlowMetrics, FrameMetrics, LinkCounts, LinkMetrics,
     Numbered, OPEN, PhaseTime, RunMetrics, STALL_THRESHOLDS_MS, Stall, Totals, TransferCounts,
     TransferMetrics,
 };

@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Sub;
 
-use sojourn_core::{DropReason, FlowSample, Span, Time};
+use sojourn_core::{DropReason, FlowSample, PortId, Span, Time};
 
 use crate::histogram::Distribution;
 use crate::qoe;
@@ -332,8 +332,31 @@ pub struct LinkMetrics {
     /// What left the queue after the warm-up, over what the medium could have carried; `None` when
     /// that is without a limit or nothing, or was never sampled.
     pub utilisation: Option<f64>,
+    /// Of a port of a radio.
+    pub air: Option<AirMetrics>,
     /// What each flow met here in the whole run, in the order of the flows.
     pub flows: Vec<FlowAtLink>,
+}
+
+/// What a port of a radio had of its medium after the warm-up.
+#[derive(Clone, Copy, Debug)]
+pub struct AirMetrics {
+    /// The first port of the medium, and which station of it this is.
+    pub cell: PortId,
+    pub station: u16,
+    /// Time on the air of data.
+    pub airtime: Span,
+    pub ppdus: u64,
+    pub mpdus: u64,
+    pub failed: u64,
+    pub attempts: u64,
+    pub collided: u64,
+    /// Part of the airtime of all ports, and of the station in both directions; `None` if nothing
+    /// was sent.
+    pub share: Option<f64>,
+    pub station_share: Option<f64>,
+    /// Jain's index of the airtime of all stations.
+    pub jain: Option<f64>,
 }
 
 impl LinkMetrics {

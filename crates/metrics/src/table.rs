@@ -517,6 +517,20 @@ const GROUPS: &[&[Metric]] = &[
         "queue_max_bytes", "bytes", "Largest backlog, over samples at the step",
             |link| link.queue_bytes.max().map(|bytes| bytes as f64);
     },
+    group! { Link;
+        "airtime_share", "", "radio: part of this port in the time on the air of all data after the warm-up",
+            |link| link.air?.share;
+        "station_airtime_share", "", "radio: the same of its station, in both directions",
+            |link| link.air?.station_share;
+        "jain_airtime", "", "radio: Jain's index of the airtime of all stations",
+            |link| link.air?.jain;
+        "mpdus_per_ppdu", "", "radio: frames in an aggregate, as sent after the warm-up",
+            |link| link.air.and_then(|air| part(air.mpdus, air.ppdus));
+        "collision_share", "", "radio: attempts to send after the warm-up that collided",
+            |link| link.air.and_then(|air| part(air.collided, air.attempts));
+        "retry_share", "", "radio: frames sent after the warm-up that did not arrive",
+            |link| link.air.and_then(|air| part(air.failed, air.mpdus));
+    },
     group! { Run;
         "end_ms", "ms", "When the run ended",
             |run| Some(run.end.since(Time::ZERO).as_millis_f64());

@@ -320,6 +320,7 @@ impl<P: Carried> Wire<P> {
                 self.line.counts.sent_segments,
             ),
             capacity_bytes: self.line.transmitter.capacity_until(now),
+            air: None,
         }
     }
 

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use sojourn_core::{DropReason, Packet, QueueSample, Queued, Span, Time};
 
+use super::air::Air;
 use super::digest::{Digest, Kind};
 use super::flow::mbps;
 use super::held::Held;
@@ -40,6 +41,7 @@ pub(super) struct LinkState {
     backlog_bytes: Held,
     /// At the end of the warm-up, and at the last sample.
     medium: [Medium; 2],
+    air: Air,
 }
 
 impl LinkState {
@@ -63,6 +65,7 @@ impl LinkState {
             backlog: Held::new(warmup),
             backlog_bytes: Held::new(warmup),
             medium: [Medium::default(); 2],
+            air: Air::default(),
         }
     }
 
@@ -119,6 +122,7 @@ impl LinkState {
             self.medium[0] = medium;
         }
         self.medium[1] = medium;
+        self.air.set(sample.air, now > self.warmup);
     }
 
     fn count_unhindered(&mut self) {
@@ -186,6 +190,7 @@ impl LinkState {
             queue_mean_bytes: self.backlog_bytes.mean(end),
             queue_max_pkts: self.backlog_max.max(self.backlog_max_in_row),
             utilisation: self.utilisation(),
+            air: self.air.finish(),
             flows: self.flows,
         }
     }

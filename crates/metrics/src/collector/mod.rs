@@ -5,6 +5,7 @@
 //! over the whole run and are copied when the warm-up ends; histograms are emptied then. Memory is
 //! bounded by steps and flows, not by packets.
 
+mod air;
 mod digest;
 mod flow;
 mod frames;
@@ -144,12 +145,13 @@ impl Collector {
             .zip(self.names.flows)
             .map(|(state, shape)| state.finish(shape, end, window))
             .collect();
-        let links: Vec<LinkMetrics> = self
+        let mut links: Vec<LinkMetrics> = self
             .links
             .into_iter()
             .zip(self.names.links)
             .map(|(state, shape)| state.finish(shape.name, end, window))
             .collect();
+        air::share_out(&mut links);
         let mut run = RunMetrics {
             totals: Totals::default(),
             flows,

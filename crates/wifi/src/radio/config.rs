@@ -59,10 +59,10 @@ impl RadioConfig {
         address.stream_named(&self.name, Purpose::Backoff).next_u64()
     }
 
-    /// The names of its ports: `wifi.laptop.down` and `wifi.laptop.up` of the station `laptop`.
+    /// The names of its ports: `wifi.laptop-down` and `wifi.laptop-up` of the station `laptop`.
     fn port_name(&self, port: Port) -> String {
         let direction = if port.is_up() { "up" } else { "down" };
-        format!("{}.{}.{direction}", self.name, self.stations[port.station()])
+        format!("{}.{}-{direction}", self.name, self.stations[port.station()])
     }
 }
 

@@ -16,7 +16,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use sojourn_core::{
-    DropReason, Event, Observer, PortId, QueueSample, Span, StreamAddress, Time, Who,
+    AirSample, DropReason, Event, Observer, PortId, QueueSample, Span, StreamAddress, Time, Who,
 };
 use sojourn_wire::{Books, Carried, Carrier};
 
@@ -53,6 +53,13 @@ impl<P: Carried> Radio<P> {
     /// What was on the air for one port.
     pub fn counts(&self, port: PortId) -> LinkCounts {
         self.medium.counts(self.own(port))
+    }
+
+    fn air_sample(&self, port: Port) -> AirSample {
+        let LinkCounts { airtime, ppdus, mpdus, failed, attempts, collided, .. } =
+            self.medium.counts(port);
+        let (cell, station) = (self.first, port.station() as u16);
+        AirSample { cell, station, airtime, ppdus, mpdus, failed, attempts, collided }
     }
 
     fn own(&self, port: PortId) -> Port {
@@ -171,6 +178,7 @@ impl<P: Carried> Carrier<P> for Radio<P> {
             capacity: rate,
             medium_bytes: bytes_in(used) as u64,
             capacity_bytes: Some(bytes_in(now.since(Time::ZERO))),
+            air: Some(self.air_sample(own)),
             ..ledger.sample()
         }
     }

@@ -1,0 +1,71 @@
+//! Ports that share a medium: what each had of it after the warm-up.
+
+use alloc::vec::Vec;
+
+use sojourn_core::{AirSample, PortId, Span};
+
+use crate::outcome::{AirMetrics, LinkMetrics};
+use crate::stats;
+
+/// What a port's counters were when the warm-up ended, and last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Air {
+    before: Option<AirSample>,
+    after: Option<AirSample>,
+}
+
+impl Air {
+    pub(super) fn set(&mut self, sample: Option<AirSample>, is_warm: bool) {
+        if !is_warm {
+            self.before = sample;
+        }
+        self.after = sample;
+    }
+
+    /// What was counted in between; whose shares are not known yet.
+    pub(super) fn finish(self) -> Option<AirMetrics> {
+        let after = self.after?;
+        let before = self.before.unwrap_or(AirSample { cell: after.cell, ..AirSample::default() });
+        Some(AirMetrics {
+            cell: after.cell,
+            station: after.station,
+            airtime: after.airtime.saturating_sub(before.airtime),
+            ppdus: after.ppdus - before.ppdus,
+            mpdus: after.mpdus - before.mpdus,
+            failed: after.failed - before.failed,
+            attempts: after.attempts - before.attempts,
+            collided: after.collided - before.collided,
+            share: None,
+            station_share: None,
+            jain: None,
+        })
+    }
+}
+
+/// Finds the shares of all ports of each medium.
+pub(super) fn share_out(links: &mut [LinkMetrics]) {
+    let mut cells: Vec<PortId> = links.iter().filter_map(|link| Some(link.air?.cell)).collect();
+    cells.dedup();
+    for cell in cells {
+        let mut stations: Vec<Span> = Vec::new();
+        for air in links.iter().filter_map(|link| link.air.filter(|air| air.cell == cell)) {
+            let station = usize::from(air.station);
+            stations.resize(stations.len().max(station + 1), Span::ZERO);
+            stations[station] += air.airtime;
+        }
+        let whole: Span = stations.iter().fold(Span::ZERO, |sum, time| sum + *time);
+        if whole.is_zero() {
+            continue;
+        }
+        let part = |time: Span| time.as_secs_f64() / whole.as_secs_f64();
+        let shares: Vec<f64> = stations.iter().map(|time| part(*time)).collect();
+        let jain = stats::jain(&shares);
+        for air in links.iter_mut().filter_map(|link| link.air.as_mut()) {
+            if air.cell == cell {
+                air.share = Some(part(air.airtime));
+                air.station_share = Some(shares[usize::from(air.station)]);
+                air.jain = jain;
+            }
+        }
+    }
+}
