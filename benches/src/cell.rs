@@ -110,7 +110,7 @@ impl Cell {
                 false => "ht mcs 15 sgi",
             };
             let mode = Mode::parse(mode).expect("a mode of the standard");
-            let radio = Radio { mode, error: 0.0 };
+            let radio = Radio::new(mode);
             Station { down: radio, up: radio, queue: buffer.clone() }
         };
         let limits = if self.is_he { Limits::HE } else { Limits::HT };

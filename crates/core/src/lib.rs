@@ -23,7 +23,9 @@ pub mod units;
 pub mod words;
 
 pub use error::{SpecError, nearest};
-pub use event::{AirSample, DropReason, EcnMode, Event, FlowSample, NoObserver, Observer, QueueSample, Who};
+pub use event::{
+    AirSample, DropReason, EcnMode, Event, FlowSample, NoObserver, Observer, QueueSample, Who,
+};
 pub use framing::{Cells, Framing, FramingWords};
 pub use ids::{ContentId, FlowId, HostId, PortId};
 pub use packet::{

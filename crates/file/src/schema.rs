@@ -117,7 +117,7 @@ fn allow_what_stands_elsewhere(schema: &mut Value) {
             .unwrap_or_else(|| json!([]))
     };
     let [study, view] = ["", "ViewSpec"].map(&mut required_of);
-    let [scenario, path, gateway, parking_lot, link, carrier, port, flow] = [
+    let [scenario, path, gateway, parking_lot, link, carrier, port, radio, station, flow] = [
         "ScenarioSpec",
         "PathSpec",
         "GatewaySpec",
@@ -125,6 +125,8 @@ fn allow_what_stands_elsewhere(schema: &mut Value) {
         "LinkSpec",
         "CarrierSpec",
         "PortSpec",
+        "RadioSpec",
+        "StationSpec",
         "FlowSpec",
     ]
     .map(required_of);
@@ -157,6 +159,12 @@ fn allow_what_stands_elsewhere(schema: &mut Value) {
                                     "properties": { "port": { "items": { "required": port } } },
                                 },
                             },
+                            "radio": {
+                                "items": {
+                                    "required": radio,
+                                    "properties": { "station": { "items": { "required": station } } },
+                                },
+                            },
                             "flow": { "items": { "required": flow } },
                         },
                     },
@@ -165,7 +173,9 @@ fn allow_what_stands_elsewhere(schema: &mut Value) {
         },
     ]);
     // Factors find these by their names.
-    for definition in ["LinkSpec", "CarrierSpec", "PortSpec", "FlowSpec"] {
+    for definition in
+        ["LinkSpec", "CarrierSpec", "PortSpec", "RadioSpec", "StationSpec", "FlowSpec"]
+    {
         schema["$defs"][definition]["required"] = json!(["name"]);
     }
 }

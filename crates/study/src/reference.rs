@@ -98,7 +98,7 @@ fn entries() -> impl Iterator<Item = (&'static str, &'static [Param])> {
 type Entry = (&'static str, &'static str, &'static [Param]);
 
 /// Tables of the file, in the order in which they are explained, with the type that describes them.
-const TABLES: [(&str, &str); 14] = [
+const TABLES: [(&str, &str); 16] = [
     ("Top level", ""),
     ("`[scenario]`", "ScenarioSpec"),
     ("`[scenario.path]`", "PathSpec"),
@@ -108,6 +108,8 @@ const TABLES: [(&str, &str); 14] = [
     ("`[[scenario.link]]`", "LinkSpec"),
     ("`[[scenario.carrier]]`", "CarrierSpec"),
     ("`[[scenario.carrier.port]]`", "PortSpec"),
+    ("`[[scenario.radio]]`", "RadioSpec"),
+    ("`[[scenario.radio.station]]`", "StationSpec"),
     ("`[[scenario.flow]]`", "FlowSpec"),
     ("`[factors]`", "FactorsSchema"),
     ("`[repeat]`", "RepeatSpec"),

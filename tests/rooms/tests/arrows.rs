@@ -16,7 +16,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("host", &["core", "cca"]),
     ("scenario", &["core", "cca", "qdisc", "link", "wire", "host"]),
     ("sim", &["core", "cca", "qdisc", "link", "wire", "host", "scenario"]),
-    ("file", &["core", "cca", "qdisc", "link", "wire", "host", "scenario"]),
+    ("file", &["core", "cca", "qdisc", "link", "wire", "wifi", "host", "scenario"]),
     (
         "study",
         &["core", "cca", "qdisc", "link", "wire", "host", "scenario", "sim", "metrics", "file"],

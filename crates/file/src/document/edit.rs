@@ -43,6 +43,7 @@ impl Document {
 /// | `flow.NAME.KEY`, `link.NAME.KEY` | a key of the flow or link of that name |
 /// | `carrier.NAME.KEY` | a key of the carrier of that name |
 /// | `carrier.NAME.port.PORT.KEY` | a key of one of its ports |
+/// | `radio.NAME.KEY`, `radio.NAME.station.STATION.KEY` | a key of a radio, or of one of its stations |
 /// | `flow.*.KEY`, `link.*.KEY`, `carrier.*.port.*.KEY` | the same for all of them |
 /// | `cca` | the congestion control of every flow over TCP |
 ///
@@ -114,15 +115,16 @@ fn visit(
             None => Err(SpecError::new(format!("the study has no [scenario.{shape}]"))
                 .allow(shapes(scenario))),
         },
-        [list @ ("flow" | "link" | "carrier"), name, key] => {
+        [list @ ("flow" | "link" | "carrier" | "radio"), name, key] => {
             visit_named(scenario, list, name, &mut |table| {
                 act(table, key);
                 Ok(())
             })
         }
-        ["carrier", name, "port", port, key] => {
-            visit_named(scenario, "carrier", name, &mut |table| {
-                visit_named(table, "port", port, &mut |table| {
+        [list @ "carrier", name, part @ "port", own, key]
+        | [list @ "radio", name, part @ "station", own, key] => {
+            visit_named(scenario, list, name, &mut |table| {
+                visit_named(table, part, own, &mut |table| {
                     act(table, key);
                     Ok(())
                 })
@@ -147,6 +149,8 @@ fn visit(
                 "link.NAME.KEY",
                 "carrier.NAME.KEY",
                 "carrier.NAME.port.PORT.KEY",
+                "radio.NAME.KEY",
+                "radio.NAME.station.STATION.KEY",
                 "cca",
             ])),
     }
@@ -160,6 +164,7 @@ fn shapes(scenario: &Table) -> Vec<&'static str> {
         ("parking_lot", "parking_lot.KEY"),
         ("link", "link.NAME.KEY"),
         ("carrier", "carrier.NAME.KEY"),
+        ("radio", "radio.NAME.KEY"),
     ]
     .into_iter()
     .filter_map(|(key, address)| scenario.entry(key).map(|_| address))
@@ -190,6 +195,7 @@ fn visit_named(
     if names.is_empty() {
         return Err(match list {
             "port" => SpecError::new("the carrier has no [[scenario.carrier.port]]"),
+            "station" => SpecError::new("the radio has no [[scenario.radio.station]]"),
             _ => SpecError::new(format!("the study has no [[scenario.{list}]]"))
                 .allow(shapes(within)),
         });

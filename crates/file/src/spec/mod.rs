@@ -7,6 +7,7 @@ mod gateway;
 mod line;
 mod list;
 mod queue;
+mod radio;
 mod settings;
 mod text;
 
@@ -16,6 +17,7 @@ pub use gateway::GatewaySpec;
 pub use line::{DirectionParts, LineParts, LinkSpec, ParkingLotSpec, PathSpec};
 pub use list::{OneOrMany, Plain, Seeds, Selection};
 pub use queue::{Buffer, QueueSpec};
+pub use radio::{Queueing, RadioSpec, StationSpec};
 pub use settings::{Settings, WrongSetting};
 pub use text::{Notation, Text};
 
@@ -74,7 +76,8 @@ pub struct StudySpec {
     pub claim: Vec<ClaimSpec>,
 }
 
-/// One world. It has one shape: `path`, `gateway`, `parking_lot`, or `node`, `link` and `carrier`.
+/// One world. It has one shape: `path`, `gateway`, `parking_lot`, or `node`, `link`,
+/// `carrier` and `radio`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioSpec {
@@ -111,6 +114,9 @@ pub struct ScenarioSpec {
     /// What joins several nodes of a free topology: a switch, or a medium that they share.
     #[serde(default)]
     pub carrier: Vec<CarrierSpec>,
+    /// A radio cell of a free topology. Its stations are nodes.
+    #[serde(default)]
+    pub radio: Vec<RadioSpec>,
     /// An application with its two ends.
     #[serde(default)]
     pub flow: Vec<FlowSpec>,

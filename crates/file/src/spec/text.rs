@@ -144,6 +144,20 @@ notation!(
     sojourn_link::RateSpec::parse
 );
 notation!(
+    sojourn_wifi::phy::Mode,
+    "radio mode",
+    "a mode of a radio, such as ht mcs 15 sgi",
+    ["ht mcs 15 sgi", "he mcs 11 nss 2 width 80MHz gi 0.8us", "ofdm 54"],
+    sojourn_wifi::phy::Mode::parse
+);
+notation!(
+    sojourn_wifi::mac::edca::Parameters,
+    "access parameters",
+    "parameters of an access category, such as cw 15 1023 aifsn 3",
+    ["cw 15 1023 aifsn 3", "cw 7 15 aifsn 2 txop 4096us"],
+    sojourn_wifi::mac::edca::Parameters::parse
+);
+notation!(
     sojourn_link::LossConfig,
     "loss",
     "a loss process, such as 1%",

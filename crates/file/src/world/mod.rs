@@ -5,6 +5,7 @@ mod carriers;
 mod flows;
 mod gateway;
 mod notices;
+mod radios;
 mod routes;
 mod shape;
 mod shapes;

@@ -7,7 +7,7 @@ use sojourn_scenario::Host;
 
 use super::routes::Graph;
 use super::shape::{Shape, Ways, check_name, reverse, taken};
-use super::{Sources, Wrong, carriers, gateway};
+use super::{Sources, Wrong, carriers, gateway, radios};
 use crate::spec::ScenarioSpec;
 
 const MAX_HOPS: u32 = 64;
@@ -17,7 +17,10 @@ const MAX_NODES: usize = 1_000;
 const MAX_LINKS: usize = 5_000;
 
 pub(super) fn build(spec: &ScenarioSpec, sources: &mut Sources<'_>) -> Result<Shape, Wrong> {
-    let is_free = !spec.node.is_empty() || !spec.link.is_empty() || !spec.carrier.is_empty();
+    let is_free = !spec.node.is_empty()
+        || !spec.link.is_empty()
+        || !spec.carrier.is_empty()
+        || !spec.radio.is_empty();
     match (&spec.path, &spec.gateway, &spec.parking_lot, is_free) {
         (Some(path), None, None, false) => {
             let mut shape = Shape::sides(row(0..1), None);
@@ -49,12 +52,13 @@ pub(super) fn build(spec: &ScenarioSpec, sources: &mut Sources<'_>) -> Result<Sh
                 "[scenario.parking_lot]",
                 "[[scenario.link]]",
                 "[[scenario.carrier]]",
+                "[[scenario.radio]]",
             ]),
         )),
         _ => Err(Wrong::new(
             "",
             SpecError::new("several shapes are defined")
-                .allow(["one of path, gateway, parking_lot, or node, link and carrier"]),
+                .allow(["one of path, gateway, parking_lot, or node, link, carrier and radio"]),
         )),
     }
 }
@@ -66,6 +70,7 @@ fn free(spec: &ScenarioSpec, sources: &mut Sources<'_>) -> Result<Shape, Wrong> 
         ("node", spec.node.len(), MAX_NODES),
         ("link", spec.link.len(), MAX_LINKS),
         ("carrier", spec.carrier.len(), MAX_NODES),
+        ("radio", spec.radio.len(), MAX_NODES),
     ] {
         if count > most {
             let problem = SpecError::new(format!("{count} {key}s are too many"));
@@ -81,6 +86,7 @@ fn free(spec: &ScenarioSpec, sources: &mut Sources<'_>) -> Result<Shape, Wrong> 
         graph.add_node(&node.name);
         shape.hosts.push(Host { name: node.name.clone() });
     }
+    radios::add_nodes(spec, &mut shape, &mut graph)?;
     for (index, link) in spec.link.iter().enumerate() {
         let key = format!("link.{index}");
         let wrong = |problem| Wrong::new(format!("{key}.name"), problem);
@@ -107,6 +113,7 @@ fn free(spec: &ScenarioSpec, sources: &mut Sources<'_>) -> Result<Shape, Wrong> 
         graph.add_edge(to, from, PortId(forward + 1));
     }
     carriers::build(spec, &mut shape, &mut graph, sources)?;
+    radios::build(spec, &mut shape, &mut graph, sources)?;
     shape.ways = Ways::Shortest(graph);
     Ok(shape)
 }

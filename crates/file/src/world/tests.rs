@@ -570,3 +570,96 @@ fn carriers_that_cannot_be_are_refused() {
     let error = error(&format!("{bare}{BULK}src = \"a\"\ndst = \"c\"\n"));
     assert!(error.contains("the switch 'lan' has no port"), "{error}");
 }
+
+const RADIO: &str = r#"
+[[scenario.node]]
+name = "server"
+[[scenario.node]]
+name = "router"
+[[scenario.link]]
+name = "wire"
+from = "server"
+to = "router"
+rate = "1Gbps"
+queue = "pfifo limit 1000"
+delay = "1ms"
+[[scenario.radio]]
+name = "wifi"
+ap = "router"
+queueing = "airtime"
+aggregate_frames = 32
+[[scenario.radio.station]]
+name = "fast"
+mode = "ht mcs 15 sgi"
+fallback = "ht mcs 5 sgi"
+[[scenario.radio.station]]
+name = "slow"
+mode = "ht mcs 0 sgi"
+error = 0.1
+[[scenario.flow]]
+name = "down"
+app = "bulk"
+src = "server"
+dst = "slow"
+"#;
+
+#[test]
+fn stations_of_a_radio_are_nodes_behind_its_access_point() {
+    let world = scenario(&format!(
+        "{RADIO}[[scenario.flow]]\nname = \"across\"\napp = \"ping\"\nsrc = \"fast\"\ndst = \"slow\"\n"
+    ));
+    let names: Vec<String> = world.ports().into_iter().map(|port| port.name).collect();
+    assert_eq!(
+        names[2..],
+        ["wifi.fast-down", "wifi.fast-up", "wifi.slow-down", "wifi.slow-up"].map(String::from)
+    );
+    let routes: Vec<_> =
+        world.flows.iter().map(|flow| (&flow.forward[..], &flow.reverse[..])).collect();
+    assert_eq!(routes[0], (&ports([0, 4])[..], &ports([5, 1])[..]));
+    assert_eq!(routes[1], (&ports([3, 4])[..], &ports([5, 2])[..]));
+    let text = world.canonical();
+    for words in ["mpdus=32", "airtime quantum 300us", "fallback ht mcs 5", "error 0.1"] {
+        assert!(text.contains(words), "{words} in {text}");
+    }
+}
+
+#[test]
+fn factors_reach_radios_and_their_stations() {
+    let factors = "[factors]\n\"radio.wifi.queueing\" = [\"fifo\", \"mac80211\"]\n\
+                   \"radio.wifi.station.*.mode\" = [\"ht mcs 7\", \"ht mcs 3\"]\n";
+    let study =
+        study_in(Path::new(""), &format!("{RADIO}{factors}")).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(study.scenarios.len(), 4);
+    let queue = |scenario: usize| &study.scenarios[scenario].queues[2];
+    assert_eq!((&queue(0).queue[..], &queue(0).rate[..]), ("fifo", "ht mcs 7"));
+    assert_eq!((&queue(3).queue[..], &queue(3).rate[..]), ("mac80211", "ht mcs 3"));
+}
+
+#[test]
+fn radios_that_cannot_be_are_refused() {
+    for (from, to, words) in [
+        ("ht mcs 15 sgi", "ht mcs 32", "radio.0.station.0.mode"),
+        ("ht mcs 15 sgi", "ht mcs 7 width 80MHz", "radio.0.station.0.mode: there is no"),
+        ("ht mcs 15 sgi", "he mcs 11 gi 0.4us", "radio.0.station.0.mode"),
+        ("error = 0.1", "error = 1.0", "radio.0.station.1.error: 1 of the frames are lost"),
+        ("ap = \"router\"", "ap = \"ruter\"", "radio.0.ap: no node is named 'ruter'"),
+        ("name = \"slow\"", "name = \"fast\"", "radio.0.station.1.name: another node is named"),
+        ("name = \"slow\"", "name = \"server\"", "another node is named 'server' already"),
+        ("\"airtime\"", "\"airtme\"", "airtme"),
+        ("\"airtime\"", "\"qdisc\"", "radio.0.queueing: the discipline above the driver"),
+        ("\"airtime\"", "\"fifo\"\nqueue = \"codel\"", "radio.0.queue: there is no place"),
+        ("\"airtime\"", "\"qdisc\"\nqueue = \"pfifo limit 1bdp\"", "radio.0.queue: "),
+        ("aggregate_frames = 32", "aggregate_frames = 0", "frames"),
+        ("aggregate_frames = 32", "be = \"cw 15 7\"", "radio.0.be: windows of 15 to 7"),
+        ("aggregate_frames = 32", "retries = 0", "retry limit"),
+    ] {
+        assert!(RADIO.contains(from), "{from}");
+        let error = error(&RADIO.replacen(from, to, 1));
+        assert!(error.contains(words), "\n  wanted: {words}\n  found:  {error}");
+    }
+    let alone = RADIO.split("[[scenario.radio.station]]").next().expect("there is a part before");
+    let flow =
+        "[[scenario.flow]]\nname = \"f\"\napp = \"bulk\"\nsrc = \"server\"\ndst = \"router\"\n";
+    let error = error(&format!("{alone}{flow}"));
+    assert!(error.contains("radio 'wifi' has 0 stations"), "{error}");
+}

@@ -93,7 +93,7 @@ impl Psdu {
     /// Octets on the air: an MPDU alone has a delimiter only in HE, whose PSDUs are A-MPDUs always.
     #[inline]
     pub(crate) fn octets(&self, mode: &Mode) -> u32 {
-        let is_bare = matches!(mode.format(), Format::NonHt | Format::HtMixed);
+        let is_bare = matches!(mode.format(), Format::Dsss | Format::NonHt | Format::HtMixed);
         match self.mpdus {
             1 if is_bare => self.last,
             _ => self.padded - frames::subframe(self.last) + frames::MPDU_DELIMITER + self.last,

@@ -1,7 +1,9 @@
 //! Enhanced distributed channel access (section 10.23.2), and DCF (section 10.3.4) for stations
 //! without QoS.
 
-use sojourn_core::{Span, Stream, Time};
+use alloc::format;
+
+use sojourn_core::{Span, SpecError, Stream, Time, Words};
 
 /// In rising order of priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,6 +47,47 @@ impl Parameters {
     pub const EDCA: [Self; AccessCategory::COUNT] =
         [Self::new(15, 1023, 7), Self::new(15, 1023, 3), Self::new(7, 15, 2), Self::new(3, 7, 2)];
 }
+
+impl Parameters {
+    /// Reads `cw 15 1023 aifsn 3 txop 2.528ms`; what is left out is as in BE.
+    ///
+    /// # Errors
+    /// An unknown word or a number out of range; names what is allowed.
+    pub fn parse(text: &str) -> Result<Self, SpecError> {
+        let words = &mut Words::new(text);
+        let mut parameters = Self::EDCA[AccessCategory::Be as usize];
+        while let Some(word) = words.next() {
+            match word {
+                "cw" => {
+                    parameters.cw_min = words.count(word, 0, 32_767)? as u16;
+                    parameters.cw_max = words.count(word, 0, 32_767)? as u16;
+                }
+                "aifsn" => parameters.aifsn = words.count(word, 1, 15)? as u8,
+                "txop" => parameters.txop_limit = words.parse(word, str::parse)?,
+                _ => {
+                    return Err(SpecError::new(format!("access parameters have no '{word}'"))
+                        .near(word, ["cw", "aifsn", "txop"])
+                        .allow(["cw MIN MAX", "aifsn N", "txop TIME"]));
+                }
+            }
+        }
+        let Self { cw_min, cw_max, txop_limit, .. } = parameters;
+        let is_window = |cw: u16| (u32::from(cw) + 1).is_power_of_two();
+        if cw_min > cw_max || !is_window(cw_min) || !is_window(cw_max) {
+            return Err(SpecError::new(format!("windows of {cw_min} to {cw_max}"))
+                .allow(["two powers of two less one, the smaller one first: cw 15 1023"]));
+        }
+        if txop_limit > MOST_TXOP {
+            return Err(SpecError::new(format!("a TXOP of {txop_limit}"))
+                .allow([format!("at most {MOST_TXOP}")]));
+        }
+        Ok(parameters)
+    }
+}
+
+/// The field of an EDCA parameter record has 16 bits of 32 µs each (section 9.4.2.28); this is what the
+/// default sets of table 9-155 stay below.
+const MOST_TXOP: Span = Span::from_millis(10);
 
 /// When counters step down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -199,6 +242,17 @@ mod tests {
 
     fn at(micros: u64) -> Time {
         Time::from_nanos(1000 * micros)
+    }
+
+    #[test]
+    fn access_parameters_are_read_or_refused() {
+        let read = Parameters::parse("cw 7 15 aifsn 2 txop 4096us").unwrap();
+        let txop_limit = Span::from_micros(4096);
+        assert_eq!(read, Parameters { txop_limit, ..Parameters::new(7, 15, 2) });
+        assert_eq!(Parameters::parse(""), Ok(Parameters::EDCA[1]));
+        for wrong in ["cw 15", "cw 15 7", "cw 10 20", "aifsn 0", "txop 1s", "cwmin 7", "txop"] {
+            assert!(Parameters::parse(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

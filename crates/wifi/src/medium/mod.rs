@@ -32,7 +32,7 @@ use crate::mac::aggregation::Psdu;
 use crate::mac::block_ack::Fate;
 use crate::mac::classify::access_category;
 use crate::mac::edca::{AccessCategory, Countdown, Edcaf};
-use crate::phy::Mode;
+use crate::phy::{Format, Mode};
 use crate::port::{Listener, Port};
 use crate::queueing::{Addressed, Hardware, Queue, QueueKind};
 
@@ -550,9 +550,11 @@ impl<P: Reshape + Send> Medium<P> {
         self.ppdus = self.ppdus.wrapping_add(1).max(1);
         let ppdu = self.ppdus;
         let mut psdu = Psdu::default();
+        // The formats before 802.11n have no aggregates.
+        let frames = if mode.format() <= Format::NonHt { 1 } else { u32::from(limits.mpdus) };
         let fits = |psdu: &Psdu, mpdu: u32| {
             if psdu.mpdus > 0 {
-                return psdu.mpdus < u32::from(limits.mpdus) && psdu.octets_with(mpdu) <= most;
+                return psdu.mpdus < frames && psdu.octets_with(mpdu) <= most;
             }
             let mut alone = Psdu::default();
             alone.add(mpdu);

@@ -7,7 +7,8 @@ use sojourn_core::{Span, SpecError};
 
 use super::ofdm::NON_HT_PREAMBLE;
 use super::{
-    Format, GuardInterval, MODULATIONS, Mode, Modulation, Ru, TAIL_BITS, Width, impossible,
+    Format, GuardInterval, MODULATIONS, Mode, Modulation, Ru, SERVICE_BITS, TAIL_BITS, Width,
+    impossible,
 };
 
 const RL_SIG: Span = Span::from_micros(4);
@@ -167,7 +168,7 @@ impl Mode {
             ru: Some(ru),
             modulation,
             data_bits: modulation.data_bits(ru.data_tones(), u32::from(streams)),
-            tail_bits: TAIL_BITS,
+            other_bits: SERVICE_BITS + TAIL_BITS,
             preamble: front + ltf.span(guard)? * training_symbols(streams),
             symbol,
             grid: symbol,

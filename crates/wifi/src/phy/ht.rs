@@ -3,7 +3,7 @@
 use sojourn_core::{Span, SpecError};
 
 use super::ofdm::NON_HT_PREAMBLE;
-use super::{Format, GuardInterval, MODULATIONS, Mode, TAIL_BITS, Width, impossible};
+use super::{Format, GuardInterval, MODULATIONS, Mode, SERVICE_BITS, TAIL_BITS, Width, impossible};
 
 const HT_SIG: Span = Span::from_micros(8);
 const HT_STF: Span = Span::from_micros(4);
@@ -54,7 +54,7 @@ impl Mode {
             ru: None,
             modulation,
             data_bits,
-            tail_bits: TAIL_BITS * encoders,
+            other_bits: SERVICE_BITS + TAIL_BITS * encoders,
             preamble: NON_HT_PREAMBLE + HT_SIG + HT_STF + HT_LTF * training,
             symbol,
             // With the short guard interval the end is moved to a whole symbol of 4 µs, for

@@ -4,6 +4,7 @@
 //! A [`Mode`] is one way to send a PSDU, checked when it is made: a combination that the standard
 //! does not have can't be built. Its [`Mode::txtime`] is the standard's TXTIME.
 
+mod dsss;
 mod he;
 mod ht;
 mod notation;
@@ -54,8 +55,10 @@ impl GuardInterval {
 }
 
 /// The format of a PPDU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Format {
+    /// Clause 15, with the long preamble.
+    Dsss,
     /// Clause 17, also what control frames are sent in.
     NonHt,
     /// Clause 19, with the preamble that older stations understand.
@@ -125,8 +128,8 @@ pub struct Mode {
     modulation: Modulation,
     /// Data bits of a symbol (N_DBPS).
     data_bits: u32,
-    /// Tail bits of the PSDU, all encoders together.
-    tail_bits: u64,
+    /// Bits of SERVICE before the PSDU and of the tails behind it, all encoders together.
+    other_bits: u64,
     /// Before the first data symbol.
     preamble: Span,
     symbol: Span,
@@ -138,7 +141,7 @@ impl Mode {
     /// How long a PPDU is on the air whose PSDU has this many octets (TXTIME).
     #[inline]
     pub fn txtime(&self, psdu_octets: u32) -> Span {
-        let bits = SERVICE_BITS + 8 * u64::from(psdu_octets) + self.tail_bits;
+        let bits = 8 * u64::from(psdu_octets) + self.other_bits;
         self.preamble + self.data_time(bits.div_ceil(u64::from(self.data_bits)))
     }
 
@@ -153,7 +156,7 @@ impl Mode {
         let data = limit.saturating_sub(self.preamble).as_nanos();
         let data = data - data % self.grid.as_nanos();
         let bits = (data / self.symbol.as_nanos()) * u64::from(self.data_bits);
-        let octets = bits.saturating_sub(SERVICE_BITS + self.tail_bits) / 8;
+        let octets = bits.saturating_sub(self.other_bits) / 8;
         u32::try_from(octets).unwrap_or(u32::MAX)
     }
 

@@ -38,23 +38,29 @@ impl Mode {
     /// An unknown word or a combination that the standard does not have; names what is allowed.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         let mut words = Words::new(text);
-        let family = words
-            .next()
-            .ok_or_else(|| SpecError::new("no mode is named").allow(["ofdm", "ht", "he"]))?;
+        let family = words.next().ok_or_else(|| {
+            SpecError::new("no mode is named").allow(["dsss", "ofdm", "ht", "he"])
+        })?;
         match family {
-            "ofdm" => Self::parse_ofdm(&mut words),
+            "dsss" => Self::parse_rate(family, &mut words, 1, Self::dsss),
+            "ofdm" => Self::parse_rate(family, &mut words, 6, Self::non_ht),
             "ht" | "he" => Self::parse_mcs(family, &mut words),
             _ => Err(SpecError::new(alloc::format!("unknown mode '{family}'"))
-                .near(family, ["ofdm", "ht", "he"])
-                .allow(["ofdm", "ht", "he"])),
+                .near(family, ["dsss", "ofdm", "ht", "he"])
+                .allow(["dsss", "ofdm", "ht", "he"])),
         }
     }
 
-    fn parse_ofdm(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        let mbps = words.count("ofdm", 6, 54)?;
+    fn parse_rate(
+        family: &str,
+        words: &mut Words<'_>,
+        least: u64,
+        mode: fn(u32) -> Result<Self, SpecError>,
+    ) -> Result<Self, SpecError> {
+        let mbps = words.count(family, least, 54)?;
         match words.next() {
-            Some(word) => Err(SpecError::new(alloc::format!("'{word}' after a mode of 802.11a"))),
-            None => Self::non_ht(mbps as u32),
+            Some(word) => Err(SpecError::new(alloc::format!("'{word}' after the rate"))),
+            None => mode(mbps as u32),
         }
     }
 
@@ -94,6 +100,7 @@ impl fmt::Display for Mode {
         let guard = self.guard.span().as_nanos();
         let (micros, tenths) = (guard / 1000, guard % 1000 / 100);
         match self.format {
+            Format::Dsss => write!(f, "dsss {}", self.data_bits),
             Format::NonHt => write!(f, "ofdm {}", self.rate().as_bps() / 1_000_000),
             Format::HtMixed => {
                 let mcs = self.mcs + 8 * (self.streams - 1);

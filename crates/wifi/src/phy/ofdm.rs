@@ -2,7 +2,7 @@
 
 use sojourn_core::{Span, SpecError};
 
-use super::{Format, GuardInterval, Mode, Modulation, TAIL_BITS, Width, impossible};
+use super::{Format, GuardInterval, Mode, Modulation, SERVICE_BITS, TAIL_BITS, Width, impossible};
 
 /// Data rate in Mbit/s with its modulation (table 17-4).
 pub(super) const RATES: [(u32, Modulation); 8] = [
@@ -43,7 +43,7 @@ impl Mode {
             ru: None,
             modulation: *modulation,
             data_bits: modulation.data_bits(DATA_TONES, 1),
-            tail_bits: TAIL_BITS,
+            other_bits: SERVICE_BITS + TAIL_BITS,
             preamble: NON_HT_PREAMBLE,
             symbol: SYMBOL,
             grid: SYMBOL,

@@ -228,3 +228,12 @@ proptest! {
         let _ = Mode::parse(&text);
     }
 }
+
+#[test]
+fn dsss_frames_last_what_clause_15_says() {
+    let time = |mbps, octets| Mode::dsss(mbps).unwrap().txtime(octets).as_micros();
+    assert_eq!([time(1, 14), time(1, 1536), time(2, 14), time(2, 1536)], [304, 12_480, 248, 6336]);
+    assert!(Mode::dsss(3).is_err());
+    assert_eq!(Mode::parse("dsss 1"), Mode::dsss(1));
+    assert_eq!(Mode::parse("dsss 1").unwrap().to_string(), "dsss 1");
+}

@@ -254,7 +254,7 @@ proptest! {
         let mode = Mode::he_su(mcs, 1, width, GuardInterval::Ns800, HeLtf::EightMicros).unwrap();
         for station in &mut config.stations {
             let error = error / 2.0;
-            (station.down, station.up) = (Radio { mode, error }, Radio { mode, error });
+            (station.down, station.up) = (Radio { error, ..Radio::new(mode) }, Radio { error, ..Radio::new(mode) });
         }
         // One older station among the others.
         let old = Mode::ht(3, width, GuardInterval::Ns800).unwrap();

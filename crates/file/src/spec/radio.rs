@@ -1,0 +1,97 @@
+//! A radio cell: an access point, and stations that share its channel.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use sojourn_core::{Bytes, Span};
+use sojourn_wifi::mac::edca::Parameters;
+use sojourn_wifi::phy::Mode;
+
+use super::{QueueSpec, Text};
+
+/// A radio cell of a free topology. Its stations are nodes. Each has two ports, whose queues are
+/// NAME.STATION-down and NAME.STATION-up.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RadioSpec {
+    /// How factors and claims refer to it: letters, digits, `-` and `_`.
+    pub name: String,
+    /// The node that is the access point.
+    pub ap: String,
+    /// How packets wait in the access point. `fifo`: 1 000 packets above a driver that manages
+    /// nothing. `fq_codel`: that discipline there. `qdisc`: what `queue` says. `fq-mac`: queueing in the
+    /// MAC, stations in turn. `airtime`: the same, stations by airtime. `airtime-no-sparse`: without
+    /// its preference for stations that have little to send. `mac80211`: as Linux 6.18.
+    #[schemars(extend("default" = "mac80211"))]
+    pub queueing: Option<Queueing>,
+    /// The discipline above the driver, as `tc` writes it; for `queueing = "qdisc"`.
+    pub queue: Option<Text<QueueSpec>>,
+    /// Longest time of an aggregate on the air.
+    #[schemars(extend("default" = "5.484ms"))]
+    pub aggregate_time: Option<Text<Span>>,
+    /// Most frames in an aggregate; 1 for no aggregation.
+    #[schemars(extend("default" = "64, and 256 if all modes are of 802.11ax; 1 for 802.11a"))]
+    pub aggregate_frames: Option<u16>,
+    /// Most bytes of an A-MSDU inside an aggregate; 0 for none.
+    #[schemars(extend("default" = "0"))]
+    pub amsdu: Option<u32>,
+    /// Longer frames and aggregates are sent behind an RTS.
+    #[schemars(extend("default" = "never"))]
+    pub rts_threshold: Option<Text<Bytes>>,
+    /// Attempts before a frame is given up.
+    #[schemars(extend("default" = "7"))]
+    pub retries: Option<u16>,
+    /// Access parameters of the access category BK: `cw 15 1023 aifsn 7 txop 0us`. Which category a packet
+    /// is of follows from the `dscp` of its flow (RFC 8325).
+    #[schemars(extend("default" = "cw 15 1023 aifsn 7"))]
+    pub bk: Option<Text<Parameters>>,
+    /// Those of BE.
+    #[schemars(extend("default" = "cw 15 1023 aifsn 3"))]
+    pub be: Option<Text<Parameters>>,
+    /// Those of VI.
+    #[schemars(extend("default" = "cw 7 15 aifsn 2"))]
+    pub vi: Option<Text<Parameters>>,
+    /// Those of VO.
+    #[schemars(extend("default" = "cw 3 7 aifsn 2"))]
+    pub vo: Option<Text<Parameters>>,
+    /// Its stations.
+    #[serde(default)]
+    pub station: Vec<StationSpec>,
+}
+
+/// How packets wait in an access point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Queueing {
+    Fifo,
+    #[serde(rename = "fq_codel")]
+    FqCodel,
+    Qdisc,
+    FqMac,
+    Airtime,
+    AirtimeNoSparse,
+    #[default]
+    Mac80211,
+}
+
+/// A station of a radio cell, and a node of that name.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StationSpec {
+    /// Of the node.
+    pub name: String,
+    /// How the access point sends to it: `ht mcs 15 sgi`, `he mcs 11 nss 2 width 80MHz`, `ofdm 54`.
+    pub mode: Text<Mode>,
+    /// How it sends to the access point.
+    #[schemars(extend("default" = "as mode"))]
+    pub up_mode: Option<Text<Mode>>,
+    /// The slowest mode to which the access point falls back for a repetition; its aggregates keep
+    /// `aggregate_time` in that mode too.
+    #[schemars(extend("default" = "as mode"))]
+    pub fallback: Option<Text<Mode>>,
+    /// Share of data frames that are lost, in both directions.
+    #[schemars(extend("default" = "0"))]
+    pub error: Option<f64>,
+    /// Its own queue, above a driver that manages nothing.
+    #[schemars(extend("default" = "pfifo limit 1000"))]
+    pub queue: Option<Text<QueueSpec>>,
+}

@@ -1,0 +1,226 @@
+//! Radio cells of a free topology, whose stations are nodes.
+
+use sojourn_core::{PortId, Span, SpecError};
+use sojourn_qdisc::Config as Discipline;
+use sojourn_scenario::{CarrierConfig, Host};
+use sojourn_wifi::mac::aggregation::Limits;
+use sojourn_wifi::mac::edca::Parameters;
+use sojourn_wifi::medium::{Config, Radio, Station};
+use sojourn_wifi::phy::{Format, Mode};
+use sojourn_wifi::queueing::{Airtime, DriverConfig, Order, QueueConfig, Schedule};
+use sojourn_wifi::{Port, RadioConfig};
+
+use super::routes::Graph;
+use super::shape::{Shape, check_name, taken};
+use super::{Sources, Wrong};
+use crate::plan::PlannedQueue;
+use crate::spec::{QueueSpec, Queueing, RadioSpec, ScenarioSpec, StationSpec, Text};
+
+/// Of one cell: more could not be numbered as ports.
+const MAX_STATIONS: usize = 2_000;
+
+const STATION_QUEUE: &str = "pfifo limit 1000";
+
+/// Adds the nodes that are stations, so that links and carriers may name them too.
+pub(super) fn add_nodes(
+    spec: &ScenarioSpec,
+    shape: &mut Shape,
+    graph: &mut Graph,
+) -> Result<(), Wrong> {
+    for (index, radio) in spec.radio.iter().enumerate() {
+        for (place, station) in radio.station.iter().enumerate() {
+            let key = format!("radio.{index}.station.{place}.name");
+            let wrong = |problem| Wrong::new(&key, problem);
+            check_name(&station.name).map_err(wrong)?;
+            if graph.node(&station.name).is_ok() {
+                return Err(wrong(taken("node", &station.name)));
+            }
+            graph.add_node(&station.name);
+            shape.hosts.push(Host { name: station.name.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// Adds the cells, whose ports follow those of links and carriers.
+pub(super) fn build(
+    spec: &ScenarioSpec,
+    shape: &mut Shape,
+    graph: &mut Graph,
+    sources: &Sources<'_>,
+) -> Result<(), Wrong> {
+    for (index, radio) in spec.radio.iter().enumerate() {
+        let key = format!("radio.{index}");
+        let wrong = |problem| Wrong::new(format!("{key}.name"), problem);
+        check_name(&radio.name).map_err(wrong)?;
+        let is_taken = spec.radio[..index].iter().any(|other| other.name == radio.name)
+            || spec.carrier.iter().any(|other| other.name == radio.name);
+        if is_taken {
+            return Err(wrong(taken("carrier", &radio.name)));
+        }
+        add(radio, &key, shape, graph, sources)?;
+    }
+    Ok(())
+}
+
+fn add(
+    spec: &RadioSpec,
+    key: &str,
+    shape: &mut Shape,
+    graph: &mut Graph,
+    sources: &Sources<'_>,
+) -> Result<(), Wrong> {
+    let ap = graph.node(&spec.ap).map_err(|problem| Wrong::new(format!("{key}.ap"), problem))?;
+    let count = spec.station.len();
+    if !(1..=MAX_STATIONS).contains(&count) {
+        let problem = SpecError::new(format!("radio '{}' has {count} stations", spec.name));
+        let problem = problem.allow([format!("1 to {MAX_STATIONS}: [[scenario.radio.station]]")]);
+        return Err(Wrong::new(format!("{key}.name"), problem));
+    }
+    let mut stations = Vec::with_capacity(count);
+    for (index, station) in spec.station.iter().enumerate() {
+        stations.push(self::station(station, &format!("{key}.station.{index}"), sources)?);
+    }
+    let queue = queue(spec, key, sources)?;
+    let (text, limits) = (queue_text(spec), limits(spec, &stations));
+    let mut cell = Config::new(stations, limits, queue);
+    let parameters = parameters(spec);
+    (cell.access_point, cell.station) = (parameters, parameters);
+    cell.rts_threshold = spec
+        .rts_threshold
+        .as_ref()
+        .map_or(u32::MAX, |octets| u32::try_from(octets.value.as_u64()).unwrap_or(u32::MAX));
+    cell.retry_limit = spec.retries.unwrap_or(cell.retry_limit);
+    let names = spec.station.iter().map(|station| station.name.clone()).collect();
+    let radio = RadioConfig::new(&spec.name, names, cell);
+    let radio = radio.map_err(|problem| Wrong::new(format!("{key}.name"), problem))?;
+    let first = shape.ports();
+    for (index, station) in (0..).zip(&spec.station) {
+        let wrong = |problem| Wrong::new(format!("{key}.station.{index}.name"), problem);
+        let node = graph.node(&station.name).map_err(wrong)?;
+        let port = |port: Port| PortId((first + usize::from(port.index())) as u16);
+        graph.add_edge(ap, node, port(Port::down(index)));
+        graph.add_edge(node, ap, port(Port::up(index)));
+    }
+    let carrier = CarrierConfig::from(radio);
+    for (index, shape_of) in carrier.ports().into_iter().enumerate() {
+        let own = &spec.station[index / 2];
+        let (queue, mode) = match index % 2 {
+            0 => (text.clone(), &own.mode),
+            _ => {
+                let queue = own.queue.as_ref().map_or(STATION_QUEUE, |queue| &queue.text);
+                (queue.to_owned(), own.up_mode.as_ref().unwrap_or(&own.mode))
+            }
+        };
+        let rate = mode.text.clone();
+        shape.queues.push(PlannedQueue { name: shape_of.name.clone(), queue, rate });
+        shape.carrier_ports.push(shape_of);
+    }
+    shape.carriers.push(carrier);
+    Ok(())
+}
+
+fn station(spec: &StationSpec, key: &str, sources: &Sources<'_>) -> Result<Station, Wrong> {
+    let error = spec.error.unwrap_or(0.0);
+    if !(0.0..1.0).contains(&error) {
+        let problem = SpecError::new(format!("{error} of the frames are lost"));
+        let problem = problem.allow(["a share from 0 to below 1"]);
+        return Err(Wrong::new(format!("{key}.error"), problem));
+    }
+    let up = spec.up_mode.as_ref().unwrap_or(&spec.mode).value;
+    let fallback = spec.fallback.as_ref().map(|mode| mode.value);
+    let written = QueueSpec::parse(STATION_QUEUE).expect("the default is a queue");
+    let queue = spec.queue.as_ref().map_or(&written, |queue| &queue.value);
+    let upper = discipline(queue, &format!("{key}.queue"), sources)?;
+    let QueueConfig { kind, .. } = QueueConfig::below(upper);
+    let sojourn_wifi::queueing::QueueKind::Driver(driver) = kind else {
+        unreachable!("a driver is below a discipline");
+    };
+    Ok(Station {
+        down: Radio { error, fallback, ..Radio::new(spec.mode.value) },
+        up: Radio { error, ..Radio::new(up) },
+        queue: DriverConfig { order: Order::RoundRobin, ..driver },
+    })
+}
+
+fn discipline(queue: &QueueSpec, key: &str, sources: &Sources<'_>) -> Result<Discipline, Wrong> {
+    // What a station gets of the medium is not known, so no size can follow from it.
+    let queue = queue.complete(sources.registry.queues(), None, None, Span::ZERO);
+    queue.map_err(|problem| Wrong::new(key, problem))
+}
+
+fn queue(spec: &RadioSpec, key: &str, sources: &Sources<'_>) -> Result<QueueConfig, Wrong> {
+    let queueing = spec.queueing.unwrap_or_default();
+    let written = |text| QueueSpec::parse(text).expect("it is a queue");
+    let upper = match (queueing, &spec.queue) {
+        (Queueing::Qdisc, Some(queue)) => queue.value.clone(),
+        (Queueing::Qdisc, None) => {
+            let problem = SpecError::new("the discipline above the driver is not given");
+            let problem = problem.allow(["queue, such as cake bandwidth 10mbit"]);
+            return Err(Wrong::new(format!("{key}.queueing"), problem));
+        }
+        (_, Some(_)) => {
+            let problem = SpecError::new("there is no place for a discipline of its own");
+            let problem = problem.allow(["queueing = \"qdisc\""]);
+            return Err(Wrong::new(format!("{key}.queue"), problem));
+        }
+        (Queueing::Fifo, None) => written("pfifo limit 1000"),
+        (Queueing::FqCodel, None) => written("fq_codel"),
+        (Queueing::FqMac, None) => return Ok(QueueConfig::in_mac(Schedule::RoundRobin)),
+        (Queueing::Airtime, None) => return Ok(QueueConfig::in_mac(Schedule::PAPER)),
+        (Queueing::AirtimeNoSparse, None) => {
+            let schedule = match Schedule::PAPER {
+                Schedule::Airtime(airtime) => {
+                    Schedule::Airtime(Airtime { sparse_first: false, ..airtime })
+                }
+                Schedule::RoundRobin => Schedule::RoundRobin,
+            };
+            return Ok(QueueConfig::in_mac(schedule));
+        }
+        (Queueing::Mac80211, None) => return Ok(QueueConfig::mac80211()),
+    };
+    Ok(QueueConfig::below(discipline(&upper, &format!("{key}.queue"), sources)?))
+}
+
+/// As a report names it.
+fn queue_text(spec: &RadioSpec) -> String {
+    match (spec.queueing.unwrap_or_default(), &spec.queue) {
+        (_, Some(queue)) => queue.text.clone(),
+        (Queueing::Fifo, None) => "fifo".into(),
+        (Queueing::FqCodel | Queueing::Qdisc, None) => "fq_codel".into(),
+        (Queueing::FqMac, None) => "fq-mac".into(),
+        (Queueing::Airtime, None) => "airtime".into(),
+        (Queueing::AirtimeNoSparse, None) => "airtime-no-sparse".into(),
+        (Queueing::Mac80211, None) => "mac80211".into(),
+    }
+}
+
+/// What the standard of the modes allows, unless the file says less.
+fn limits(spec: &RadioSpec, stations: &[Station]) -> Limits {
+    let modes = || stations.iter().flat_map(|station| [station.down.mode, station.up.mode]);
+    let is = |wanted: fn(Format) -> bool| modes().all(|mode: Mode| wanted(mode.format()));
+    let mut limits = match spec.aggregate_frames {
+        _ if is(|format| format <= Format::NonHt) => Limits::NONE,
+        Some(1) => Limits::NONE,
+        _ if is(|format| format > Format::HtMixed) => Limits::HE,
+        _ => Limits::HT,
+    };
+    if let Some(frames) = spec.aggregate_frames {
+        limits.mpdus = frames.min(limits.mpdus);
+    }
+    if let Some(time) = &spec.aggregate_time {
+        limits.ppdu_time = time.value.min(limits.ppdu_time);
+    }
+    limits.amsdu_octets = spec.amsdu.unwrap_or(0);
+    limits
+}
+
+fn parameters(spec: &RadioSpec) -> [Parameters; 4] {
+    let written = [&spec.bk, &spec.be, &spec.vi, &spec.vo];
+    let mut all = Parameters::EDCA;
+    for (parameters, written) in all.iter_mut().zip(written) {
+        let own = |text: &Text<Parameters>| text.value;
+        *parameters = written.as_ref().map_or(*parameters, own);
+    }
+    all
+}
