@@ -84,6 +84,7 @@ impl QueueConfig {
     }
 }
 
+#[expect(clippy::large_enum_variant, reason = "one per node, and never moved")]
 pub(crate) enum Queue<P: Reshape + Send> {
     Driver(Driver<P>),
     Managed(Box<FqMac<P>>),
