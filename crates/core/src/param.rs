@@ -169,12 +169,16 @@ impl Param {
         if self.keywords.is_empty() {
             return vec![*self];
         }
+        let stands_for_default = |keyword: &Keyword| keyword.word == self.default;
+        let has_word = self.keywords.iter().any(stands_for_default);
         let row = |keyword: &Keyword| Self {
             name: keyword.word,
             kind: keyword.kind,
             default: match keyword.kind {
-                ParamKind::Flag if keyword.word == self.default => "on",
+                ParamKind::Flag if stands_for_default(keyword) => "on",
                 ParamKind::Flag => "",
+                // Where a word stands for the default, no value does.
+                _ if has_word => "",
                 _ => self.default,
             },
             keywords: &[],
