@@ -73,6 +73,9 @@ fn write_flow(f: &mut String, flow: &Flow) -> fmt::Result {
     if let Some(stop) = flow.stop {
         write!(f, " stop={stop}")?;
     }
+    if let Some(reads) = &flow.reads {
+        write!(f, " reads=[{reads}]")?;
+    }
     write!(f, " dscp={} app=[", flow.dscp)?;
     write_app(f, &flow.app)?;
     f.write_str("]\n")

@@ -82,6 +82,8 @@ pub struct Flow {
     /// The application offers no more from here on.
     pub stop: Option<Span>,
     pub dscp: u8,
+    /// How the application reads what arrives; `None` at once.
+    pub reads: Option<sojourn_host::tcp::Reading>,
 }
 
 impl Flow {
@@ -101,6 +103,7 @@ impl Flow {
             start_jitter: Span::ZERO,
             stop: None,
             dscp: 0,
+            reads: None,
         }
     }
 }
@@ -381,6 +384,11 @@ impl Scenario {
         }
         if flow.dscp > 63 {
             return Err(SpecError::new(format!("dscp {}", flow.dscp)).allow(["0 to 63"]));
+        }
+        if flow.reads.is_some()
+            && !matches!(&flow.app, App::Tcp { traffic, .. } if !matches!(traffic, Traffic::Arrivals(_)))
+        {
+            return Err(SpecError::new("only a lone TCP connection is read at a rate"));
         }
         let takes_no_time = |id: &PortId| {
             let port = &ports[id.index()];

@@ -88,7 +88,8 @@ impl Ends {
                 let random = address.stream_named(&flow.name, Purpose::Controller);
                 let config = transport.clone();
                 Self::Tcp {
-                    receiver: Receiver::new(config.clone(), cca.ecn_request(), ends),
+                    receiver: Receiver::new(config.clone(), cca.ecn_request(), ends)
+                        .read_as(flow.reads.clone()),
                     sender: Sender::new(config, cca.clone(), ends, source, start, random),
                 }
             }

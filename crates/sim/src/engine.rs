@@ -465,7 +465,11 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn wake_receiver(&mut self, flow: usize) {
         match &mut self.flows[flow].ends {
             Ends::Tcp { receiver, .. } => {
-                receiver.on_wake(self.now);
+                let bytes = receiver.on_wake(self.now);
+                if bytes > 0 {
+                    let who = Who::Flow(FlowId(flow as u32));
+                    self.observer.record(self.now, who, &Event::Delivered { bytes });
+                }
                 if let Some(answer) = &receiver.poll_transmit(self.now) {
                     self.depart(flow, answer);
                 }

@@ -7,6 +7,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 use sojourn_core::{Param, Params, Span};
 use sojourn_host::{apps, tcp};
+use sojourn_link::RateSpec;
 
 use super::{OneOrMany, Settings, Text};
 
@@ -64,6 +65,10 @@ pub struct FlowSpec {
     /// Differentiated services code point, 0 to 63.
     #[schemars(range(min = 0, max = 63), extend("default" = 0))]
     pub dscp: Option<u8>,
+    /// bulk, on_off: what the receiving application reads a second, as a rate in steps: `2Mbps`, `steps
+    /// 10Mbps 5s 0 3s` (nothing for 3 s), `trace FILE`. What it has not read closes the receive window.
+    #[schemars(extend("default" = "all at once"))]
+    pub reads: Option<Text<RateSpec>>,
 
     /// What the application and its transport have as keys.
     #[serde(flatten)]

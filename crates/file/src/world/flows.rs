@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use sojourn_core::{HostId, PortId, Span, SpecError};
+use sojourn_core::{Framing, HostId, PortId, Span, SpecError};
 use sojourn_host::apps::{FramesSpec, UdpSpec};
+use sojourn_host::tcp::Reading;
+use sojourn_link::{OnEnd, RateConfig, Serving};
 use sojourn_scenario::{App, Flow, Traffic};
 
 use super::routes::Graph;
@@ -110,6 +112,7 @@ fn one(
     if dscp > 63 {
         return Err(("dscp", SpecError::new(format!("{dscp} is out of range")).allow(["0 to 63"])));
     }
+    let reads = reads(flow, index, sources).map_err(|error| ("reads", error))?;
     Ok(Flow {
         name: String::new(),
         app: app(flow, index, shape, &forward, sources)?,
@@ -123,7 +126,39 @@ fn one(
         start_jitter,
         stop,
         dscp,
+        reads,
     })
+}
+
+/// How the receiving application reads; `None` at once.
+fn reads(
+    flow: &FlowSpec,
+    index: usize,
+    sources: &mut Sources<'_>,
+) -> Result<Option<Reading>, SpecError> {
+    let Some(written) = &flow.reads else { return Ok(None) };
+    if !matches!(flow.app, AppName::BuiltIn(AppKind::Bulk | AppKind::OnOff)) {
+        let problem = SpecError::new(format!("'{}' does not have it", flow.app.text()));
+        return Err(problem.allow(["bulk", "on_off"]));
+    }
+    let key = format!("flow.{index}.reads");
+    let completed =
+        sources.traces.complete(written, &key, sources.document).map_err(|wrong| wrong.problem)?;
+    let forever = Span::from_secs(1);
+    match completed {
+        RateConfig::Unlimited => Ok(None),
+        RateConfig::Fixed { rate, framing } if framing == Framing::default() => {
+            Reading::new(vec![(rate, forever)], false).map(Some)
+        }
+        RateConfig::Trace { trace, serving }
+            if serving == (Serving { on_end: serving.on_end, ..Serving::default() }) =>
+        {
+            let steps = trace.steps().map(|step| (step.rate, step.duration)).collect();
+            Reading::new(steps, serving.on_end == OnEnd::Wrap).map(Some)
+        }
+        _ => Err(SpecError::new(format!("an application does not read as '{}'", written.text))
+            .allow(["a rate", "steps", "trace FILE", "rfc8867"])),
+    }
 }
 
 /// Hosts and ways.

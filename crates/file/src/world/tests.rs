@@ -662,4 +662,26 @@ fn radios_that_cannot_be_are_refused() {
         "[[scenario.flow]]\nname = \"f\"\napp = \"bulk\"\nsrc = \"server\"\ndst = \"router\"\n";
     let error = error(&format!("{alone}{flow}"));
     assert!(error.contains("radio 'wifi' has 0 stations"), "{error}");
+
+#[test]
+fn an_application_reads_at_a_rate_in_steps() {
+    let reads = |text: &str| {
+        let world = on_path(&format!("{BULK}reads = \"{text}\"\n"));
+        world.flows[0].reads.as_ref().map(ToString::to_string)
+    };
+    assert_eq!(reads("2Mbps"), Some("steps 2mbit 1s end hold".into()));
+    assert_eq!(
+        reads("steps 10Mbps 5s 0 3s end hold"),
+        Some("steps 10mbit 5s 0bit 3s end hold".into())
+    );
+    assert_eq!(reads("unlimited"), None);
+    let ping = BULK.replace("bulk", "ping");
+    for (flow, text, says) in [
+        (&ping[..], "2Mbps", "'ping' does not have it"),
+        (BULK, "blockage static", "an application does not read as 'blockage static'"),
+        (BULK, "2Mbps overhead 4", "an application does not read as"),
+    ] {
+        let error = error(&format!("{PATH}{flow}reads = \"{text}\"\n"));
+        assert!(error.contains("scenario.flow.0.reads") && error.contains(says), "{error}");
+    }
 }

@@ -28,6 +28,7 @@ mod ecn;
 mod endpoint;
 mod prr;
 mod rate;
+mod reader;
 mod receiver;
 mod rtt;
 mod scoreboard;
@@ -39,6 +40,7 @@ mod window;
 pub use crate::endpoint::Endpoints;
 pub use config::Config;
 pub use ecn::{EcnOffer, EcnSupport};
+pub use reader::Reading;
 pub use receiver::Receiver;
 pub use sender::Sender;
 

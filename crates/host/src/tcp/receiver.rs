@@ -1,5 +1,6 @@
 //! The receiving end: puts segments in order, reports what has arrived, and decides when to report.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use sojourn_cca::EcnRequest;
@@ -10,6 +11,7 @@ use sojourn_core::{
 
 use super::accecn::Counters;
 use super::ecn::{self, Echo};
+use super::reader::{Reader, Reading};
 use super::window::ReceiveWindow;
 use super::{Config, Endpoints, on_tick};
 
@@ -39,6 +41,9 @@ pub struct Receiver {
     held: u64,
     duplicate: Option<SackBlock>,
     window: ReceiveWindow,
+    /// An application that does not read at once, and when it reads.
+    reader: Option<Box<Reader>>,
+    reads_at: Time,
     /// What to echo (`ts_recent`).
     echo: Time,
     quick: u32,
@@ -99,6 +104,8 @@ impl Receiver {
             held: 0,
             duplicate: None,
             window,
+            reader: None,
+            reads_at: Time::NEVER,
             echo: Time::ZERO,
             quick: 0,
             has_started: false,
@@ -123,6 +130,11 @@ impl Receiver {
             outgoing: None,
             config,
         }
+    }
+
+    /// The same with an application that reads so; `None` reads at once.
+    pub fn read_as(self, reading: Option<Reading>) -> Self {
+        Self { reader: reading.map(|reading| Box::new(Reader::new(reading))), ..self }
     }
 
     #[inline(always)]
@@ -160,7 +172,9 @@ impl Receiver {
         self.echo_of_marks
     }
 
-    pub fn on_wake(&mut self, now: Time) {
+    /// A time that [`Receiver::next_wake`] named has come. Returns how many bytes the application reads
+    /// then, if it does not read at once.
+    pub fn on_wake(&mut self, now: Time) -> u64 {
         if now >= self.delayed_at {
             self.delayed_at = Time::NEVER;
             // The wait was too long for this sender, so the next one starts from the minimum.
@@ -170,6 +184,45 @@ impl Receiver {
         if now >= self.compressed_at {
             self.compressed_at = Time::NEVER;
             self.must_ack |= self.compressed > 0;
+        }
+        if now >= self.reads_at { self.read(now) } else { 0 }
+    }
+
+    /// The application reads. If that at least doubles the window, the sender is told, as Linux does: so
+    /// small windows are kept from it (RFC 9293 section 3.8.6.2.2).
+    #[inline(never)]
+    fn read(&mut self, now: Time) -> u64 {
+        let Some(reader) = &mut self.reader else { return 0 };
+        let bytes = reader.read(now, self.next_byte);
+        let read = reader.read;
+        let unread = self.next_byte - read;
+        self.reads_at = if unread > 0 { Reader::next(now) } else { Time::NEVER };
+        if bytes > 0 {
+            self.window.on_taken(now, read, self.early());
+            let (now_offered, free) = self.window.room(self.next_byte, self.held, unread);
+            self.must_ack |= free > 0 && free >= 2 * now_offered;
+        }
+        bytes
+    }
+
+    /// Bytes beyond a gap, up to the last segment that has arrived.
+    #[inline]
+    fn early(&self) -> u64 {
+        self.ranges.back().map_or(0, |last| last.end_byte - self.next_byte)
+    }
+
+    #[inline]
+    fn unread(&self) -> u64 {
+        self.reader.as_ref().map_or(0, |reader| self.next_byte - reader.read)
+    }
+
+    #[inline(never)]
+    fn await_reader(&mut self, now: Time) {
+        if self.reads_at.is_never() {
+            self.reads_at = Reader::next(now);
+            if let Some(reader) = &mut self.reader {
+                reader.begin(now);
+            }
         }
     }
 
@@ -192,7 +245,7 @@ impl Receiver {
     }
 
     pub fn next_wake(&self) -> Time {
-        self.delayed_at.min(self.compressed_at)
+        self.delayed_at.min(self.compressed_at).min(self.reads_at)
     }
 
     /// The first segment not received.
@@ -221,9 +274,13 @@ impl Receiver {
         }
         self.owes_ack = true;
         if end <= self.next {
+            self.must_ack = true;
+            if segment.payload == 0 {
+                // A probe of the window.
+                return;
+            }
             self.quick = self.quick.max(MOST_QUICK_ACKS);
             self.duplicate = Some(SackBlock { start, end });
-            self.must_ack = true;
             return;
         }
         if start > self.next {
@@ -263,10 +320,13 @@ impl Receiver {
         self.on_arrival(now);
         self.window.on_in_order(now, self.next_byte);
         self.widen(packet, segment);
-        let early = self.ranges.back().map_or(0, |last| last.end_byte - self.next_byte);
-        self.window.on_taken(now, self.next_byte, early);
-        let delivered = Event::Delivered { bytes: self.next_byte - before };
-        observer.record(now, Who::Flow(self.ends.flow), &delivered);
+        if self.reader.is_none() {
+            self.window.on_taken(now, self.next_byte, self.early());
+            let delivered = Event::Delivered { bytes: self.next_byte - before };
+            observer.record(now, Who::Flow(self.ends.flow), &delivered);
+        } else {
+            self.await_reader(now);
+        }
         self.decide(now);
     }
 
@@ -519,7 +579,7 @@ impl Receiver {
         let options = if count > 0 { 4 + 8 * u32::from(count) } else { 0 };
         let body = Body::Ack(AckBody {
             ack: self.next,
-            window: self.window.advertise(self.next_byte, self.held),
+            window: self.window.advertise(self.next_byte, self.held, self.unread()),
             echo: self.echo,
             sack,
             sack_count: count,

@@ -188,10 +188,23 @@ impl ReceiveWindow {
     }
 
     /// The window to advertise when acknowledging `byte`, while segments that arrived out of order
-    /// take `held` bytes of memory.
+    /// take `held` bytes of memory and the application has not read `unread` bytes.
     #[inline(always)]
-    pub(super) fn advertise(&mut self, byte: u64, held: u64) -> u32 {
-        let free = match self.buffer {
+    pub(super) fn advertise(&mut self, byte: u64, held: u64, unread: u64) -> u32 {
+        let free = if unread == 0 { self.free(held) } else { self.free_beside(held, unread) };
+        self.edge = self.edge.max(byte + free);
+        self.offered = self.edge - byte;
+        u32::try_from(self.offered).unwrap_or(u32::MAX)
+    }
+
+    /// What of the window offered last is left for what comes after `byte`, and what could be offered.
+    pub(super) fn room(&self, byte: u64, held: u64, unread: u64) -> (u64, u64) {
+        (self.edge.saturating_sub(byte), self.free_beside(held, unread))
+    }
+
+    #[inline(always)]
+    fn free(&self, held: u64) -> u64 {
+        match self.buffer {
             ReceiveBuffer::Window(bytes) => bytes,
             _ => {
                 let free = self.space.saturating_sub(held) * self.ratio / 256;
@@ -200,10 +213,20 @@ impl ReceiveWindow {
                 let free = free.min(self.slow_start);
                 free - free % self.mss
             }
-        };
-        self.edge = self.edge.max(byte + free);
-        self.offered = self.edge - byte;
-        u32::try_from(self.offered).unwrap_or(u32::MAX)
+        }
+    }
+
+    /// The same beside what the application has not read. Less than a segment, or than half of a
+    /// smaller buffer, is none (RFC 9293 section 3.8.6.2.2).
+    #[inline(never)]
+    fn free_beside(&self, held: u64, unread: u64) -> u64 {
+        match self.buffer {
+            ReceiveBuffer::Window(bytes) => match bytes.saturating_sub(unread) {
+                free if free < self.mss.min(bytes / 2) => 0,
+                free => free,
+            },
+            _ => self.free(held + unread * 256 / self.ratio),
+        }
     }
 }
 
@@ -216,8 +239,8 @@ mod tests {
     #[test]
     fn the_right_edge_never_moves_back() {
         let mut window = ReceiveWindow::new(ReceiveBuffer::Locked(50_000), 1448);
-        let first = window.advertise(0, 0);
-        assert_eq!(window.advertise(1448, 90_000), first - 1448);
+        let first = window.advertise(0, 0, 0);
+        assert_eq!(window.advertise(1448, 90_000, 0), first - 1448);
     }
 
     #[test]
@@ -227,7 +250,7 @@ mod tests {
         window.on_echo(now, now - Span::from_millis(20));
         window.start(now);
         for _ in 0..200 {
-            byte += u64::from(window.advertise(byte, 0));
+            byte += u64::from(window.advertise(byte, 0, 0));
             now += Span::from_millis(21);
             (0..50).for_each(|_| {
                 window.on_packet(1448, 2432, 1);

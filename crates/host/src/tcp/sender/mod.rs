@@ -2,6 +2,7 @@
 
 mod burst;
 mod pacer;
+mod persist;
 mod rack;
 mod recovery;
 mod transmit;
@@ -24,6 +25,7 @@ use super::{Config, Endpoints, on_tick};
 use crate::source::{Source, SourceState};
 use burst::Burst;
 use pacer::Pacer;
+use persist::Persist;
 use rack::Rack;
 use undo::{Undoing, answers_older};
 use window_use::WindowUse;
@@ -65,6 +67,7 @@ pub struct Sender {
     /// A tail loss probe is out: recovery point, and whether it repeated old data.
     pub(super) probe: Option<Probe>,
     pub(super) timer: Timer,
+    persist: Persist,
     /// A probe timer must be set as soon as nothing more can leave at the moment.
     pub(super) probe_due: bool,
     pub(super) pacer: Pacer,
@@ -105,6 +108,8 @@ pub(super) enum TimerKind {
     Retransmit,
     LossProbe,
     Reorder,
+    /// The receiver's window is closed.
+    Persist,
 }
 
 /// One timer that has one meaning at a time, as in the kernel.
@@ -207,6 +212,7 @@ impl Sender {
             prefers_new_data: false,
             probe: None,
             timer: Timer::OFF,
+            persist: Persist::default(),
             probe_due: false,
             pacer: Pacer::new(config.pacing_slack, random.clone().next_u64()),
             usage: WindowUse::default(),
@@ -249,6 +255,7 @@ impl Sender {
                 TimerKind::Retransmit => self.on_retransmission_timeout(now),
                 TimerKind::LossProbe => self.on_probe_timeout(now),
                 TimerKind::Reorder => self.on_reorder_timeout(now),
+                TimerKind::Persist => self.on_persist_timeout(now),
             }
             self.tell_phase(now, observer);
         }
@@ -439,6 +446,11 @@ impl Sender {
             || outcome.ece
             || outcome.dsack;
         if is_dubious {
+            // Linux concludes nothing else from it, with nothing outstanding.
+            if self.timer.kind == TimerKind::Persist && self.board.is_empty() && !outcome.advanced {
+                self.on_persist_answer(now);
+                return;
+            }
             set_timer &= !self.on_dubious_ack(now, prior_una, &outcome);
         }
         if set_timer {

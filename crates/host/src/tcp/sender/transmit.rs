@@ -29,7 +29,7 @@ impl Sender {
             self.pacer.wake = Time::NEVER;
             if !self.plan_burst(now) {
                 self.set_probe_timer(now);
-                return None;
+                return self.take_window_probe(now);
             }
             debug_assert!(self.totals.segments_sent > sent_before, "a burst has segments");
         }
@@ -147,7 +147,7 @@ impl Sender {
 
     /// Bytes that the application has written and that are unsent; all there are if it never stops.
     #[inline(always)]
-    fn written(&self, now: Time) -> u64 {
+    pub(super) fn written(&self, now: Time) -> u64 {
         match self.source.state(now) {
             SourceState::Endless => u64::MAX,
             SourceState::Until(bytes) | SourceState::SoFar(bytes) => {
@@ -183,7 +183,7 @@ impl Sender {
 
     /// Sends `bytes` as `count` segments.
     #[inline(always)]
-    fn send_new(&mut self, now: Time, bytes: u64, count: u32) {
+    pub(super) fn send_new(&mut self, now: Time, bytes: u64, count: u32) {
         let mss = u64::from(self.config.mss);
         let prior_in_flight = self.in_flight();
         let was_empty = self.board.is_empty();
@@ -384,6 +384,7 @@ impl Sender {
             }
             Hold::Receiver => {
                 self.rate.rwnd_limited = (self.rate.delivered + u64::from(in_flight)).max(1);
+                self.persist(now);
             }
             Hold::Window | Hold::Deferred | Hold::Pacing => {}
         }

@@ -1,0 +1,87 @@
+//! A receiver that takes nothing more: the persist timer and its probes (RFC 9293 section 3.8.6.1), timed
+//! as Linux does.
+
+use sojourn_core::{Body, ETHERNET_HEADER, Packet, SegmentBody, Span, Time};
+
+use super::{Sender, Timer, TimerKind};
+
+/// The first probe comes no sooner (`TCP_RTO_MIN`), and none waits longer (`TCP_RTO_MAX`).
+const SOONEST: Span = Span::from_millis(200);
+const LATEST: Span = Span::from_secs(120);
+/// The wait doubles so often at most (`tcp_retries2`).
+const MOST_DOUBLINGS: u32 = 15;
+
+/// Probes of a closed window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Persist {
+    doublings: u32,
+    /// A probe is to leave.
+    is_due: bool,
+}
+
+impl Sender {
+    /// The receiver has no room. With nothing outstanding no acknowledgement will tell of room, so the
+    /// sender must ask.
+    #[inline(never)]
+    pub(super) fn persist(&mut self, now: Time) {
+        if self.board.is_empty() && self.timer.at.is_never() {
+            self.persist = Persist::default();
+            self.arm(TimerKind::Persist, now + self.persist_wait());
+        }
+    }
+
+    fn persist_wait(&self) -> Span {
+        let nanos = self.rtt.rto().max(SOONEST).as_nanos();
+        let most = LATEST.as_nanos();
+        Span::from_nanos(nanos.saturating_mul(1 << self.persist.doublings).min(most))
+    }
+
+    /// What fits of the next segment leaves, were it a byte; if nothing fits, an empty segment, which
+    /// the receiver answers.
+    pub(super) fn on_persist_timeout(&mut self, now: Time) {
+        let written = self.written(now);
+        if written == 0 || !self.board.is_empty() {
+            return;
+        }
+        let room = self.window_end.saturating_sub(self.nxt_byte);
+        if room > 0 {
+            self.send_new(now, room.min(written).min(u64::from(self.config.mss)), 1);
+            return;
+        }
+        self.persist.is_due = true;
+        self.persist.doublings = (self.persist.doublings + 1).min(MOST_DOUBLINGS);
+        self.arm(TimerKind::Persist, now + self.persist_wait());
+    }
+
+    /// An answer to a probe, or news of the window.
+    #[inline(never)]
+    pub(super) fn on_persist_answer(&mut self, now: Time) {
+        let room = self.window_end.saturating_sub(self.nxt_byte);
+        if room >= self.written(now).min(u64::from(self.config.mss)) {
+            self.timer = Timer::OFF;
+        } else {
+            self.arm(TimerKind::Persist, now + self.persist_wait());
+        }
+    }
+
+    /// The empty segment, if one is due.
+    #[inline]
+    pub(super) fn take_window_probe(&mut self, now: Time) -> Option<Packet> {
+        core::mem::take(&mut self.persist.is_due).then(|| self.window_probe(now))
+    }
+
+    /// Its number is the last one acknowledged, so it is not in the window.
+    #[cold]
+    fn window_probe(&self, now: Time) -> Packet {
+        let body = Body::Segment(SegmentBody {
+            first: self.board.first().saturating_sub(1),
+            byte: self.una_byte,
+            payload: 0,
+            retransmission: false,
+            ecn: self.ecn.flags,
+            push: false,
+            echo: self.echo,
+        });
+        self.ends.packet(now, self.config.header + ETHERNET_HEADER, body)
+    }
+}

@@ -1,0 +1,157 @@
+//! Receiving applications that read slowly, or not at all for a while.
+
+use sojourn_core::{Body, Direction, Event, Observer, Rate, Span, StreamAddress, Time, Who};
+use sojourn_host::apps::BulkConfig;
+use sojourn_host::tcp::{Config as Transport, Reading};
+use sojourn_link::{LossConfig, RateConfig};
+use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic, Until};
+
+const SECOND: Span = secs(1);
+
+const fn secs(seconds: u64) -> Span {
+    Span::from_secs(seconds)
+}
+
+#[derive(Default)]
+struct Log {
+    /// Payload of each data segment that left, and when; empty ones are probes.
+    sent: Vec<(Time, u32)>,
+    probes: Vec<Time>,
+    retransmissions: usize,
+    delivered: u64,
+    /// What acknowledgements that arrived offered.
+    windows: Vec<(Time, u32)>,
+}
+
+impl Observer for Log {
+    fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
+        let Who::Flow(_) = who else { return };
+        match event {
+            Event::Sent { packet } => {
+                if let Body::Segment(segment) = &packet.body {
+                    self.retransmissions += usize::from(segment.retransmission);
+                    match segment.payload {
+                        0 => self.probes.push(now),
+                        payload => self.sent.push((now, payload)),
+                    }
+                }
+            }
+            Event::Arrived { packet } if packet.direction == Direction::Reverse => {
+                if let Body::Ack(ack) = &packet.body {
+                    self.windows.push((now, ack.window));
+                }
+            }
+            Event::Delivered { bytes } => self.delivered += bytes,
+            _ => {}
+        }
+    }
+}
+
+fn reading(steps: &[(u64, Span)]) -> Reading {
+    let steps = steps.iter().map(|(mbit, span)| (Rate::from_bps(mbit * 1_000_000), *span));
+    Reading::new(steps.collect(), false).expect("good steps")
+}
+
+fn window(bytes: u64) -> Transport {
+    Transport { receive_window: Some(bytes), ..Transport::default() }
+}
+
+fn locked(bytes: u64) -> Transport {
+    Transport { receive_buffer: Some(bytes), ..Transport::default() }
+}
+
+fn run(reads: Option<Reading>, transport: Transport) -> Log {
+    run_with(reads, transport, None, "0%", 1)
+}
+
+fn run_with(
+    reads: Option<Reading>,
+    transport: Transport,
+    bytes: Option<u64>,
+    loss: &str,
+    seed: u64,
+) -> Log {
+    let link = |name: &str| {
+        let queue = sojourn_qdisc::Config::parse("pfifo limit 1000").expect("a discipline");
+        let rate = RateConfig::fixed(Rate::from_bps(20_000_000)).expect("a positive rate");
+        Link {
+            loss: LossConfig::parse(loss).expect("a share"),
+            ..Link::new(name, queue, rate, Span::from_millis(10))
+        }
+    };
+    let cca = sojourn_cca::Config::parse("cubic").expect("a controller");
+    let app = App::Tcp { traffic: Traffic::Bulk(BulkConfig { rate: None, bytes }), cca, transport };
+    let scenario = Scenario {
+        duration: secs(20),
+        until: Until::Duration,
+        warmup: Span::ZERO,
+        step: SECOND,
+        hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
+        links: vec![link("queue"), link("reverse")],
+        carriers: Vec::new(),
+        flows: vec![Flow { reads, ..Flow::new("flow", app, &[0], &[1]) }],
+    };
+    let mut log = Log::default();
+    let scenario = scenario.checked().expect("a sound world");
+    sojourn_sim::run(&scenario, StreamAddress { seed, run: 1 }, &mut log)
+        .unwrap_or_else(|violation| panic!("{violation}"));
+    log
+}
+
+#[test]
+fn a_slow_reader_gets_what_it_reads_in_whole_segments() {
+    for buffer in [Transport::default(), locked(100_000), window(64_000)] {
+        let log = run(Some(reading(&[(2, SECOND)])), buffer.clone());
+        let mbps = log.delivered as f64 * 8e-6 / 20.0;
+        assert!((1.95..2.001).contains(&mbps), "{mbps} Mbit/s");
+        assert!(log.sent.iter().all(|(_, payload)| *payload == 1448));
+        assert_eq!(log.retransmissions, 0);
+    }
+}
+
+#[test]
+fn a_receiver_that_stops_is_probed_ever_more_rarely_and_tells_when_it_goes_on() {
+    // Reads for 2 s, nothing for 8, then again.
+    let stops = reading(&[(100, secs(2)), (0, secs(8)), (100, SECOND)]);
+    for buffer in [Transport::default(), window(64_000)] {
+        let log = run(Some(stops.clone()), buffer.clone());
+        let closed = log.windows.iter().find(|(_, window)| *window == 0).expect("it closes").0;
+        assert!(closed < Time::ZERO + secs(5), "{closed}");
+        let waits: Vec<f64> =
+            log.probes.windows(2).map(|pair| pair[1].since(pair[0]).as_secs_f64()).collect();
+        assert!(waits.len() >= 2, "{:?}", log.probes);
+        // An answer takes a round trip, and the wait begins again with it.
+        for pair in waits.windows(2) {
+            let doubled = pair[1] / pair[0];
+            assert!((1.7..2.1).contains(&doubled), "{waits:?}");
+        }
+        assert!(log.probes.iter().all(|at| *at < Time::ZERO + secs(10) + SECOND));
+        // The reader reads at 10.01 s, tells of it, and data leaves 10 ms later.
+        let again = log.sent.iter().find(|(at, _)| *at > Time::ZERO + secs(9)).expect("data");
+        let late = again.0.since(Time::ZERO + secs(10)).as_millis_f64();
+        assert!((19.9..25.0).contains(&late), "{late} ms");
+        assert_eq!(log.retransmissions, 0);
+    }
+}
+
+#[test]
+fn a_lost_update_of_the_window_is_made_up_for_by_a_probe() {
+    let stops = reading(&[(100, SECOND), (0, secs(2)), (100, SECOND)]);
+    let mut probed_after_it_read = 0;
+    for seed in 1..=20 {
+        let log = run_with(Some(stops.clone()), window(64_000), Some(2_000_000), "5%", seed);
+        assert_eq!(log.delivered, 2_000_000, "seed {seed}");
+        let reads_again = Time::ZERO + secs(3) + Span::from_millis(20);
+        probed_after_it_read += usize::from(log.probes.iter().any(|at| *at > reads_again));
+    }
+    assert!(probed_after_it_read > 0, "no update was lost");
+}
+
+#[test]
+fn who_reads_faster_than_the_link_changes_nothing_but_when_it_reads() {
+    let at_once = run(None, window(200_000));
+    let fast = run(Some(reading(&[(1000, SECOND)])), window(400_000));
+    assert!(fast.probes.is_empty());
+    let share = fast.delivered as f64 / at_once.delivered as f64;
+    assert!((0.999..1.001).contains(&share), "{share}");
+}
