@@ -662,6 +662,7 @@ fn radios_that_cannot_be_are_refused() {
         "[[scenario.flow]]\nname = \"f\"\napp = \"bulk\"\nsrc = \"server\"\ndst = \"router\"\n";
     let error = error(&format!("{alone}{flow}"));
     assert!(error.contains("radio 'wifi' has 0 stations"), "{error}");
+}
 
 #[test]
 fn an_application_reads_at_a_rate_in_steps() {
