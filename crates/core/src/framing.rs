@@ -36,8 +36,8 @@ impl Framing {
         Self { overhead, mpu: 0, cells: Cells::None, from_ip: false }
     }
 
-    /// Length on the link, all segments together. Segments of an unsplit super packet are taken
-    /// to be even but for the last.
+    /// Length on the link, all segments together. The segments of a packet that is not cut yet are taken
+    /// to be equally long but for the last, which is shorter, or longer where that leaves it nothing.
     #[inline]
     pub fn length_of<P: Queued>(&self, packet: &P) -> u32 {
         let len = if self.from_ip { packet.ip_len() } else { packet.wire_len() };
@@ -45,8 +45,11 @@ impl Framing {
         if segments <= 1 {
             return self.length(len);
         }
-        let full = len.div_ceil(segments);
-        let last = len.saturating_sub(full * (segments - 1));
+        let mut full = len.div_ceil(segments);
+        if full * (segments - 1) >= len {
+            full = len / segments;
+        }
+        let last = len - full * (segments - 1);
         self.length(full) * (segments - 1) + self.length(last)
     }
 

@@ -57,7 +57,7 @@ struct Healing {
 const TIMES: [&str; 6] = ["duration", "warmup", "step", "start", "stop", "start_jitter"];
 
 /// Valid values of required keys.
-const SOUND: [(&str, &str); 15] = [
+const SOUND: [(&str, &str); 16] = [
     ("schema", "1"),
     ("title", "'x'"),
     ("duration", "'100s'"),
@@ -73,6 +73,7 @@ const SOUND: [(&str, &str); 15] = [
     ("size", "'1kB'"),
     ("sizes", "'100kB'"),
     ("frames_per_second", "60"),
+    ("transfers", "1"),
 ];
 
 impl Healing {

@@ -4,8 +4,8 @@
 use sojourn_core::{Span, Time};
 use sojourn_qdisc::Reshape;
 
+use super::attempt::{Attempt, Ppdu, What};
 use super::link::Sending;
-use super::multi_user::Several;
 use super::{CATEGORIES, Medium, Txop};
 use crate::mac::aggregation::Psdu;
 use crate::mac::block_ack::Fate;
@@ -13,39 +13,6 @@ use crate::mac::edca::AccessCategory;
 use crate::mac::frames;
 use crate::phy::Mode;
 use crate::port::{Listener, Port};
-
-/// A data PPDU that has been put together.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ppdu {
-    pub(crate) link: u32,
-    pub(crate) number: u32,
-    /// The mode that it was put together for, of those that its port chooses from.
-    pub(crate) choice: u16,
-    pub(crate) psdu: Psdu,
-}
-
-/// What a winner of the contention sends.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Attempt {
-    pub(super) edcaf: u16,
-    pub(super) what: What,
-    /// Of its first frame.
-    pub(super) time: Span,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum What {
-    Data {
-        ppdu: Ppdu,
-        has_rts: bool,
-    },
-    /// A BlockAckReq on this link.
-    BlockAckReq {
-        link: u32,
-    },
-    /// From the access point to several stations, or a Trigger frame for them.
-    Several(Several),
-}
 
 /// From the end of a frame until the PHY has detected the beginning of a response (aRxPHYStartDelay
 /// of clause 17, in which responses are sent).

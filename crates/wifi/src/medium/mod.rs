@@ -5,6 +5,7 @@
 //! counters of the others are advanced, and the whole exchange up to its acknowledgement is
 //! computed.
 
+mod attempt;
 mod config;
 mod counts;
 mod exchange;
@@ -71,7 +72,7 @@ pub struct Medium<P: Reshape + Send> {
     /// Packets that have come out, or will at these times, in order.
     outbox: VecDeque<(Time, Port, P)>,
     winners: Vec<u16>,
-    attempts: Vec<exchange::Attempt>,
+    attempts: Vec<attempt::Attempt>,
     /// What OFDMA needs, where it is used.
     multi: Option<Box<MultiUser>>,
     /// By port, where modes change.
@@ -86,7 +87,7 @@ pub struct Medium<P: Reshape + Send> {
 /// An aggregate that waits in the hardware.
 #[derive(Clone, Copy, Debug)]
 struct Prepared {
-    ppdu: exchange::Ppdu,
+    ppdu: attempt::Ppdu,
     station: u16,
     airtime: Span,
 }
@@ -522,7 +523,7 @@ impl<P: Reshape + Send> Medium<P> {
         limit: Span,
         is_exempt: bool,
         listener: &mut dyn Listener<P>,
-    ) -> Option<exchange::Ppdu> {
+    ) -> Option<attempt::Ppdu> {
         let mode = self.links[Self::link_index(node, station, ac)].sending.mode;
         self.build_in(now, (node, station, ac), &mode, limit, 0, is_exempt, listener)
     }
@@ -538,7 +539,7 @@ impl<P: Reshape + Send> Medium<P> {
         reserved: u32,
         is_exempt: bool,
         listener: &mut dyn Listener<P>,
-    ) -> Option<exchange::Ppdu> {
+    ) -> Option<attempt::Ppdu> {
         let index = Self::link_index(node, station, ac);
         let link = &mut self.links[index];
         let choice = link.choice;
@@ -579,7 +580,7 @@ impl<P: Reshape + Send> Medium<P> {
             link.agreement.to_repeat -= repeated;
             if link.agreement.to_repeat > 0 {
                 let link = index as u32;
-                return (psdu.mpdus > 0).then_some(exchange::Ppdu {
+                return (psdu.mpdus > 0).then_some(attempt::Ppdu {
                     link,
                     number: ppdu,
                     choice,
@@ -620,11 +621,6 @@ impl<P: Reshape + Send> Medium<P> {
             }
         }
         self.forget_dropped(node);
-        (psdu.mpdus > 0).then_some(exchange::Ppdu {
-            link: index as u32,
-            number: ppdu,
-            choice,
-            psdu,
-        })
+        (psdu.mpdus > 0).then_some(attempt::Ppdu { link: index as u32, number: ppdu, choice, psdu })
     }
 }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use sojourn_core::{Span, Stream, Time};
 use sojourn_qdisc::Reshape;
 
-use super::exchange::{Attempt, Ppdu, What};
+use super::attempt::{Attempt, Ppdu, Several, What};
 use super::{CATEGORIES, Config, Medium, Txop};
 use crate::mac::edca::{AccessCategory, Parameters};
 use crate::mac::response::control_mode;
@@ -48,15 +48,6 @@ struct MuPsdu {
     mode: Mode,
     /// The unit of random access.
     random_unit: Option<u32>,
-}
-
-/// What is sent for, or asked of, several stations.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Several {
-    /// The PPDU lasts so long, and its acknowledgements.
-    Down { response: Span },
-    /// Buffer status, if it is asked for, and data on units of this size, of which there are so many.
-    Up { status: Span, ru: Ru, units: u32 },
 }
 
 impl MultiUser {

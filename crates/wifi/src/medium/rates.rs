@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use sojourn_core::{Stream, Time};
 use sojourn_qdisc::Reshape;
 
-use super::exchange::Ppdu;
+use super::attempt::Ppdu;
 use super::link::Sending;
 use super::{CATEGORIES, Config, Medium, Radio};
 use crate::mac::edca::AccessCategory;

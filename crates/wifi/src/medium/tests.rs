@@ -17,6 +17,7 @@ struct Numbered {
     number: u64,
     ip_len: u32,
     dscp: u8,
+    flow: u64,
 }
 
 impl Queued for Numbered {
@@ -33,7 +34,7 @@ impl Queued for Numbered {
     }
 
     fn flow_key(&self) -> FlowKey {
-        FlowKey::default()
+        FlowKey { ports: self.flow, ..FlowKey::default() }
     }
 
     fn ecn(&self) -> Ecn {
@@ -108,7 +109,7 @@ fn saturated(mut config: Config, seconds: u64) -> f64 {
     config.retry_limit = u16::MAX;
     let stations = config.stations.len() as u16;
     let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
-    let packet = Numbered { number: 0, ip_len: 1500, dscp: 0 };
+    let packet = Numbered { number: 0, ip_len: 1500, dscp: 0, flow: 0 };
     let mut drops = Drops::default();
     for station in 0..stations {
         for _ in 0..3 {
@@ -205,7 +206,7 @@ fn an_exchange_takes_two_events_at_most() {
     let mut medium = Medium::new(cell(mode, 1, Limits::HT), ADDRESS, 1).unwrap();
     let mut drops = Drops::default();
     for number in 0..10 {
-        let packet = Numbered { number, ip_len: 1500, dscp: 0 };
+        let packet = Numbered { number, ip_len: 1500, dscp: 0, flow: 0 };
         medium.offer(Time::ZERO, Port::down(0), packet, &mut drops);
     }
     let mut wakes = 0;
@@ -295,7 +296,11 @@ fn in_order(config: Config, arrivals: &[(u64, u16, u8, u32)]) -> Result<(), Test
         if next <= now {
             let (_, port, category, ip_len) = *offered.next().unwrap();
             number += 1;
-            let packet = Numbered { number, ip_len, dscp: [8, 0, 40, 46][usize::from(category)] };
+            // A flow for each station and category. Algorithm 1 moves a flow from its overflow queue to a
+            // hashed one when that becomes free, so packets of flows that share a queue overtake.
+            let flow = u64::from(port) * 4 + u64::from(category);
+            let dscp = [8, 0, 40, 46][usize::from(category)];
+            let packet = Numbered { number, ip_len, dscp, flow };
             medium.offer(now, Port::new(port), packet, &mut drops);
         }
     }
@@ -346,7 +351,7 @@ fn anomaly(queue: QueueConfig, offered_mbps: f64) -> Anomaly {
         }
         if next <= now {
             number += 1;
-            let packet = Numbered { number, ip_len: 1500, dscp: 0 };
+            let packet = Numbered { number, ip_len: 1500, dscp: 0, flow: 0 };
             // What a program sends that wakes up once a millisecond.
             let (port, packets) = (Port::down(random.below(3) as u16), offered_mbps / 12.0);
             for _ in 0..packets as u32 {

@@ -21,7 +21,7 @@ fn cell_with(ofdma: &str, stations: usize) -> Config {
 
 fn offer(medium: &mut Medium<Numbered>, port: Port, packets: u64) {
     for number in 0..packets {
-        let packet = Numbered { number, ip_len: 1500, dscp: 0 };
+        let packet = Numbered { number, ip_len: 1500, dscp: 0, flow: 0 };
         medium.offer(Time::ZERO, port, packet, &mut Drops::default());
     }
 }
@@ -130,7 +130,7 @@ fn random_access(stations: u16, units: u32, restart_after: u32) -> (f64, f64) {
     config.retry_limit = u16::MAX;
     config.limits = Limits { mpdus: 1, ..Limits::HE };
     let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
-    let packet = Numbered { number: 0, ip_len: 60, dscp: 0 };
+    let packet = Numbered { number: 0, ip_len: 60, dscp: 0, flow: 0 };
     let mut drops = Drops::default();
     for station in 0..stations {
         for _ in 0..3 {

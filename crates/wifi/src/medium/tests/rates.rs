@@ -31,7 +31,7 @@ fn down(rates: Rates, seconds: u64) -> Vec<u64> {
             *counts.last_mut().unwrap() += 1;
         }
         if next <= now {
-            let packet = Numbered { number: 0, ip_len: 1500, dscp: 0 };
+            let packet = Numbered { number: 0, ip_len: 1500, dscp: 0, flow: 0 };
             medium.offer(now, Port::down(0), packet, &mut drops);
             next += gap;
         }
@@ -116,7 +116,7 @@ fn a_station_that_comes_back_sends_what_it_had_left() {
     rates.present = alloc::vec![there(0, 5), there(300, 1000)];
     config.rates = alloc::vec![rates];
     let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
-    let packet = Numbered { number: 1, ip_len: 1500, dscp: 0 };
+    let packet = Numbered { number: 1, ip_len: 1500, dscp: 0, flow: 0 };
     for _ in 0..10 {
         medium.offer(Time::ZERO, Port::up(0), packet, &mut Drops::default());
     }

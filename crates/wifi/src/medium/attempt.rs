@@ -1,0 +1,48 @@
+//! What the winner of a contention sends.
+
+use sojourn_core::Span;
+
+use crate::mac::aggregation::Psdu;
+use crate::phy::Ru;
+
+/// A data PPDU that has been put together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ppdu {
+    pub(crate) link: u32,
+    pub(crate) number: u32,
+    /// The mode that it was put together for, of those that its port chooses from.
+    pub(crate) choice: u16,
+    pub(crate) psdu: Psdu,
+}
+
+/// What a winner of the contention sends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempt {
+    pub(super) edcaf: u16,
+    pub(super) what: What,
+    /// Of its first frame.
+    pub(super) time: Span,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum What {
+    Data {
+        ppdu: Ppdu,
+        has_rts: bool,
+    },
+    /// A BlockAckReq on this link.
+    BlockAckReq {
+        link: u32,
+    },
+    /// From the access point to several stations, or a Trigger frame for them.
+    Several(Several),
+}
+
+/// What is sent for, or asked of, several stations.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Several {
+    /// The PPDU lasts so long, and its acknowledgements.
+    Down { response: Span },
+    /// Buffer status, if it is asked for, and data on units of this size, of which there are so many.
+    Up { status: Span, ru: Ru, units: u32 },
+}
