@@ -32,22 +32,23 @@ impl<P: Reshape + Send> Medium<P> {
                 winners.push(*index);
             }
         }
-        // Inside a station the higher priority wins (section 10.23.2.2), and equal categories of
-        // different stations collide.
+        // Inside a station the higher priority wins (section 10.23.2.2) if it has something to send
+        // after all, and equal categories of different stations collide.
         winners.sort_unstable();
-        for position in 0..winners.len() {
-            let winner = winners[position];
-            let station = usize::from(winner) / CATEGORIES;
-            let is_beaten = winners[position + 1..]
-                .first()
-                .is_some_and(|next| usize::from(*next) / CATEGORIES == station);
-            if is_beaten {
-                continue;
+        let mut first = 0;
+        while first < winners.len() {
+            let station = winners[first] / CATEGORIES as u16;
+            let is_same = |winner: &&u16| **winner / CATEGORIES as u16 == station;
+            let end = first + winners[first..].iter().take_while(is_same).count();
+            for position in (first..end).rev() {
+                let winner = winners[position];
+                if let Some(attempt) = self.attempt(now, winner, listener) {
+                    attempts.push(attempt);
+                    break;
+                }
+                self.edcafs[usize::from(winner)].has_frames = false;
             }
-            match self.attempt(now, winner, listener) {
-                Some(attempt) => attempts.push(attempt),
-                None => self.edcafs[usize::from(winner)].has_frames = false,
-            }
+            first = end;
         }
         winners.retain(|winner| self.edcafs[usize::from(*winner)].has_frames);
         match attempts.as_slice() {
