@@ -467,8 +467,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             Ends::Tcp { receiver, .. } => {
                 let bytes = receiver.on_wake(self.now);
                 if bytes > 0 {
-                    let who = Who::Flow(FlowId(flow as u32));
-                    self.observer.record(self.now, who, &Event::Delivered { bytes });
+                    report_read(self.observer, self.now, flow, bytes);
                 }
                 if let Some(answer) = &receiver.poll_transmit(self.now) {
                     self.depart(flow, answer);
@@ -914,6 +913,13 @@ impl<'a, O: Observer> Engine<'a, O> {
             wakes: self.wakes,
         }
     }
+}
+
+/// Few applications read so; out of line, because what is inlined into the loop of a run is all its speed.
+#[cold]
+#[inline(never)]
+fn report_read<O: Observer>(observer: &mut O, now: Time, flow: usize, bytes: u64) {
+    observer.record(now, Who::Flow(FlowId(flow as u32)), &Event::Delivered { bytes });
 }
 
 #[cfg(test)]

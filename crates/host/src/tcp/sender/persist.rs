@@ -67,12 +67,14 @@ impl Sender {
     /// The empty segment, if one is due.
     #[inline]
     pub(super) fn take_window_probe(&mut self, now: Time) -> Option<Packet> {
-        core::mem::take(&mut self.persist.is_due).then(|| self.window_probe(now))
+        if self.persist.is_due { Some(self.window_probe(now)) } else { None }
     }
 
     /// Its number is the last one acknowledged, so it is not in the window.
     #[cold]
-    fn window_probe(&self, now: Time) -> Packet {
+    #[inline(never)]
+    fn window_probe(&mut self, now: Time) -> Packet {
+        self.persist.is_due = false;
         let body = Body::Segment(SegmentBody {
             first: self.board.first().saturating_sub(1),
             byte: self.una_byte,
