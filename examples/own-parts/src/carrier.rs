@@ -184,6 +184,7 @@ impl Carrier<Packet> for State {
             capacity: self.cable.rate,
             medium_bytes: node.books.sent,
             capacity_bytes: Some(self.cable.rate.as_bps() as f64 / 8.0 * now.as_secs_f64()),
+            air: None,
         }
     }
 
