@@ -218,6 +218,21 @@ pub struct AirSample {
     pub collided: u64,
 }
 
+impl AirSample {
+    /// What was sent since an earlier sample of the same port.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            airtime: self.airtime.saturating_sub(earlier.airtime),
+            ppdus: self.ppdus - earlier.ppdus,
+            mpdus: self.mpdus - earlier.mpdus,
+            failed: self.failed - earlier.failed,
+            attempts: self.attempts - earlier.attempts,
+            collided: self.collided - earlier.collided,
+            ..*self
+        }
+    }
+}
+
 /// An observer is told of every event.
 ///
 /// Events of the ends of all flows come in order of time, and so do those of each link. A link may

@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Sub;
 
-use sojourn_core::{DropReason, FlowSample, PortId, Span, Time};
+use sojourn_core::{AirSample, DropReason, FlowSample, Span, Time};
 
 use crate::histogram::Distribution;
 use crate::qoe;
@@ -341,16 +341,7 @@ pub struct LinkMetrics {
 /// What a port of a radio had of its medium after the warm-up.
 #[derive(Clone, Copy, Debug)]
 pub struct AirMetrics {
-    /// The first port of the medium, and which station of it this is.
-    pub cell: PortId,
-    pub station: u16,
-    /// Time on the air of data.
-    pub airtime: Span,
-    pub ppdus: u64,
-    pub mpdus: u64,
-    pub failed: u64,
-    pub attempts: u64,
-    pub collided: u64,
+    pub sent: AirSample,
     /// Part of the airtime of all ports, and of the station in both directions; `None` if nothing
     /// was sent.
     pub share: Option<f64>,

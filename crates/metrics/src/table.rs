@@ -525,11 +525,11 @@ const GROUPS: &[&[Metric]] = &[
         "jain_airtime", "", "radio: Jain's index of the airtime of all stations",
             |link| link.air?.jain;
         "mpdus_per_ppdu", "", "radio: frames in an aggregate, as sent after the warm-up",
-            |link| link.air.and_then(|air| part(air.mpdus, air.ppdus));
+            |link| link.air.and_then(|air| part(air.sent.mpdus, air.sent.ppdus));
         "collision_share", "", "radio: attempts to send after the warm-up that collided",
-            |link| link.air.and_then(|air| part(air.collided, air.attempts));
+            |link| link.air.and_then(|air| part(air.sent.collided, air.sent.attempts));
         "retry_share", "", "radio: frames sent after the warm-up that did not arrive",
-            |link| link.air.and_then(|air| part(air.failed, air.mpdus));
+            |link| link.air.and_then(|air| part(air.sent.failed, air.sent.mpdus));
     },
     group! { Run;
         "end_ms", "ms", "When the run ended",

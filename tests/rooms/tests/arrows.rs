@@ -1,7 +1,6 @@
 //! Rooms depend on each other in one direction only.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
 /// The rooms that each room may use. A room that is not listed here is not allowed.
 const ROOMS: &[(&str, &[&str])] = &[
@@ -84,15 +83,7 @@ fn walled_rooms_are_built_without_the_standard_library() {
 
 /// Rooms of the workspace with what they need when they are built, tests left out.
 fn dependencies() -> Vec<(String, Vec<String>)> {
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output()
-        .expect("cargo runs");
-    let metadata: serde_json::Value =
-        serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
-    let packages = metadata["packages"].as_array().expect("there are packages");
-    packages
+    sojourn_rooms::packages(&["--no-deps"])
         .iter()
         .map(|package| {
             let name = package["name"].as_str().expect("a package has a name");

@@ -1,7 +1,6 @@
 //! What is built in from outside: under which licences, from where, and each once.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
 
 /// Licences that ask for no more than to be named, and none that reaches beyond its own files.
 const ALLOWED: &[&str] = &[
@@ -181,18 +180,8 @@ fn locked() -> Vec<Package> {
 
 /// Of all that the workspace and its tests need on Linux; to build them, cargo has fetched them.
 fn licences_on_linux() -> BTreeMap<String, String> {
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version=1", "--offline", "--locked"])
-        .args(["--filter-platform", "x86_64-unknown-linux-gnu"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output()
-        .expect("cargo runs");
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "'cargo fetch' first: {complaint}");
-    let metadata: serde_json::Value =
-        serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
-    let packages = metadata["packages"].as_array().expect("there are packages");
-    packages
+    let linux = ["--locked", "--filter-platform", "x86_64-unknown-linux-gnu"];
+    sojourn_rooms::packages(&linux)
         .iter()
         .map(|package| {
             let name = package["name"].as_str().expect("a package has a name");

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use sojourn_core::Span;
 use sojourn_link::{JitterConfig, LossConfig, PolicerConfig, RateSpec, ReorderConfig};
 
-use super::line::DirectionParts;
+use super::line::{DirectionParts, direction};
 use super::text::CarrierName;
 use super::{Buffer, OneOrMany, QueueSpec, Text};
 
@@ -67,17 +67,6 @@ pub struct PortSpec {
 
 impl PortSpec {
     pub fn parts(&self) -> DirectionParts<'_> {
-        DirectionParts {
-            rate: &self.rate,
-            rate_key: "rate",
-            queue: &self.queue,
-            queue_key: if self.buffer.is_some() { "buffer" } else { "queue" },
-            buffer: self.buffer.as_ref().map(|buffer| buffer.value),
-            entry_loss: Text::value_or_default(&self.entry_loss),
-            loss: Text::value_or_default(&self.loss),
-            jitter: Text::value_or_default(&self.jitter),
-            reorder: Text::value_or_default(&self.reorder),
-            policer: Text::value_or_default(&self.policer),
-        }
+        direction!(self)
     }
 }

@@ -34,6 +34,26 @@ pub struct DirectionParts<'a> {
     pub policer: PolicerConfig,
 }
 
+/// The direction whose keys have no prefix, of any table that has them.
+macro_rules! direction {
+    ($table:expr) => {
+        DirectionParts {
+            rate: &$table.rate,
+            rate_key: "rate",
+            queue: &$table.queue,
+            queue_key: if $table.buffer.is_some() { "buffer" } else { "queue" },
+            buffer: $table.buffer.as_ref().map(|buffer| buffer.value),
+            entry_loss: Text::value_or_default(&$table.entry_loss),
+            loss: Text::value_or_default(&$table.loss),
+            jitter: Text::value_or_default(&$table.jitter),
+            reorder: Text::value_or_default(&$table.reorder),
+            policer: Text::value_or_default(&$table.policer),
+        }
+    };
+}
+
+pub(super) use direction;
+
 macro_rules! line {
     (
         $(#[$meta:meta])*
@@ -110,18 +130,7 @@ macro_rules! line {
                     rtt: self.rtt.as_ref(),
                     delay: self.delay.as_ref(),
                     reverse_delay: self.reverse_delay.as_ref(),
-                    forward: DirectionParts {
-                        rate: &self.rate,
-                        rate_key: "rate",
-                        queue: &self.queue,
-                        queue_key: if self.buffer.is_some() { "buffer" } else { "queue" },
-                        buffer: self.buffer.as_ref().map(|buffer| buffer.value),
-                        entry_loss: Text::value_or_default(&self.entry_loss),
-                        loss: Text::value_or_default(&self.loss),
-                        jitter: Text::value_or_default(&self.jitter),
-                        reorder: Text::value_or_default(&self.reorder),
-                        policer: Text::value_or_default(&self.policer),
-                    },
+                    forward: direction!(self),
                     reverse: DirectionParts {
                         rate: self.reverse_rate.as_ref().unwrap_or(&self.rate),
                         rate_key: if self.reverse_rate.is_some() { "reverse_rate" } else { "rate" },

@@ -24,6 +24,20 @@ fn error(text: &str) -> String {
     study_in(Path::new(""), text).map(|_| ()).expect_err("the study is wrong")
 }
 
+/// The error of `text` has these words.
+#[track_caller]
+fn is_refused(text: &str, words: &str) {
+    let error = error(text);
+    assert!(error.contains(words), "\n  wanted: {words}\n  found:  {error}");
+}
+
+/// `base` with another text in one place.
+#[track_caller]
+fn changed(base: &str, from: &str, to: &str) -> String {
+    assert!(base.contains(from), "{from}");
+    base.replacen(from, to, 1)
+}
+
 const PATH: &str =
     "[scenario.path]\nrate = \"10Mbps\"\nrtt = \"20ms\"\nqueue = \"pfifo limit 50\"\n";
 
@@ -330,8 +344,7 @@ fn values_that_no_application_can_live_with_are_refused() {
         ("app = \"bulk\"\nsrc = \"x\"\ndst = \"x\"", "dst: 'x' is both ends"),
         ("app = \"bulk\"\nhop = 1", "hop: only a parking lot"),
     ] {
-        let error = error(&format!("{PATH}[[scenario.flow]]\nname = \"a\"\n{flow}\n"));
-        assert!(error.contains(words), "\n  wanted: {words}\n  found:  {error}");
+        is_refused(&format!("{PATH}[[scenario.flow]]\nname = \"a\"\n{flow}\n"), words);
     }
 }
 
@@ -381,8 +394,7 @@ fn arrivals_that_cannot_be_are_refused() {
         ),
     ] {
         let flow = format!("[[scenario.flow]]\nname = \"a\"\napp = \"arrivals\"\n{keys}\n");
-        let error = error(&format!("{PATH}{flow}"));
-        assert!(error.contains(words), "\n  wanted: {words}\n  found:  {error}");
+        is_refused(&format!("{PATH}{flow}"), words);
     }
     let blocked = PATH.replace("10Mbps", "blockage static");
     let flow =
@@ -529,8 +541,7 @@ fn a_route_names_the_queues_that_a_flow_crosses() {
         ("route = [\"lan.to-b\"]", "the route ends at 'b' (allowed: queues that lead to 'c')"),
         ("route = []", "the route ends at 'a'"),
     ] {
-        let error = error(&routed(&format!("{route}\n{two}")));
-        assert!(error.contains(words), "\n  wanted: {words}\n  found:  {error}");
+        is_refused(&routed(&format!("{route}\n{two}")), words);
     }
     let error = error(&format!("{PATH}{BULK}route = \"queue\"\n"));
     assert!(error.contains("flow.0.route: only between free nodes"), "{error}");
@@ -562,9 +573,7 @@ fn carriers_that_cannot_be_are_refused() {
         ),
         ("fq_codel", "fq_coddel", "carrier.0.port.1.queue: unknown queue discipline 'fq_coddel'"),
     ] {
-        assert!(SWITCH.contains(from), "{from}");
-        let error = error(&SWITCH.replacen(from, to, 1));
-        assert!(error.contains(words), "\n  wanted: {words}\n  found:  {error}");
+        is_refused(&changed(SWITCH, from, to), words);
     }
     let bare = SWITCH.split("[[scenario.carrier.port]]").next().unwrap_or_default();
     let error = error(&format!("{bare}{BULK}src = \"a\"\ndst = \"c\"\n"));
@@ -653,9 +662,7 @@ fn radios_that_cannot_be_are_refused() {
         ("aggregate_frames = 32", "be = \"cw 15 7\"", "radio.0.be: windows of 15 to 7"),
         ("aggregate_frames = 32", "retries = 0", "retry limit"),
     ] {
-        assert!(RADIO.contains(from), "{from}");
-        let error = error(&RADIO.replacen(from, to, 1));
-        assert!(error.contains(words), "\n  wanted: {words}\n  found:  {error}");
+        is_refused(&changed(RADIO, from, to), words);
     }
     let alone = RADIO.split("[[scenario.radio.station]]").next().expect("there is a part before");
     let flow =

@@ -25,16 +25,9 @@ impl Air {
     /// What was counted in between; whose shares are not known yet.
     pub(super) fn finish(self) -> Option<AirMetrics> {
         let after = self.after?;
-        let before = self.before.unwrap_or(AirSample { cell: after.cell, ..AirSample::default() });
+        let before = self.before.unwrap_or_default();
         Some(AirMetrics {
-            cell: after.cell,
-            station: after.station,
-            airtime: after.airtime.saturating_sub(before.airtime),
-            ppdus: after.ppdus - before.ppdus,
-            mpdus: after.mpdus - before.mpdus,
-            failed: after.failed - before.failed,
-            attempts: after.attempts - before.attempts,
-            collided: after.collided - before.collided,
+            sent: after.since(&before),
             share: None,
             station_share: None,
             jain: None,
@@ -44,14 +37,15 @@ impl Air {
 
 /// Finds the shares of all ports of each medium.
 pub(super) fn share_out(links: &mut [LinkMetrics]) {
-    let mut cells: Vec<PortId> = links.iter().filter_map(|link| Some(link.air?.cell)).collect();
+    let mut cells: Vec<PortId> =
+        links.iter().filter_map(|link| Some(link.air?.sent.cell)).collect();
     cells.dedup();
     for cell in cells {
         let mut stations: Vec<Span> = Vec::new();
-        for air in links.iter().filter_map(|link| link.air.filter(|air| air.cell == cell)) {
-            let station = usize::from(air.station);
+        for air in links.iter().filter_map(|link| link.air.filter(|air| air.sent.cell == cell)) {
+            let station = usize::from(air.sent.station);
             stations.resize(stations.len().max(station + 1), Span::ZERO);
-            stations[station] += air.airtime;
+            stations[station] += air.sent.airtime;
         }
         let whole: Span = stations.iter().fold(Span::ZERO, |sum, time| sum + *time);
         if whole.is_zero() {
@@ -61,9 +55,9 @@ pub(super) fn share_out(links: &mut [LinkMetrics]) {
         let shares: Vec<f64> = stations.iter().map(|time| part(*time)).collect();
         let jain = stats::jain(&shares);
         for air in links.iter_mut().filter_map(|link| link.air.as_mut()) {
-            if air.cell == cell {
-                air.share = Some(part(air.airtime));
-                air.station_share = Some(shares[usize::from(air.station)]);
+            if air.sent.cell == cell {
+                air.share = Some(part(air.sent.airtime));
+                air.station_share = Some(shares[usize::from(air.sent.station)]);
                 air.jain = jain;
             }
         }

@@ -337,9 +337,11 @@ impl Arrived {
     }
 }
 
-fn difference(after: LinkCounts, before: LinkCounts) -> LinkCounts {
+pub(super) fn difference(after: LinkCounts, before: LinkCounts) -> LinkCounts {
     LinkCounts {
         airtime: after.airtime - before.airtime,
+        attempts: after.attempts - before.attempts,
+        collided: after.collided - before.collided,
         ppdus: after.ppdus - before.ppdus,
         mpdus: after.mpdus - before.mpdus,
         psdu_octets: after.psdu_octets - before.psdu_octets,

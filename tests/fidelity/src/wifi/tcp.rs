@@ -11,7 +11,7 @@ use sojourn_sim::{Engine, Outcome};
 use sojourn_wifi::medium::{Config, LinkCounts};
 use sojourn_wifi::{Port, RadioConfig};
 
-use super::cell::{Arrived, results};
+use super::cell::{Arrived, difference, results};
 
 /// The wire towards the access point and the one back are the first two ports.
 const WIRE: [u16; 2] = [0, 1];
@@ -32,7 +32,7 @@ pub(super) fn run(setup: &Value, config: &Config, seed: u64) -> BTreeMap<String,
     };
     let (before, after) = (count_until(from), count_until(to));
     let counts: Vec<LinkCounts> =
-        after.iter().zip(&before).map(|(after, before)| difference(after, before)).collect();
+        after.iter().zip(&before).map(|(after, before)| difference(*after, *before)).collect();
     let attempts = counts.iter().map(|counts| counts.attempts).sum();
     let collided = counts.iter().map(|counts| counts.collided).sum();
     let arrived = Arrived::of(watch.bulk);
@@ -107,17 +107,6 @@ fn counts(outcome: &Outcome, stations: u16) -> Vec<LinkCounts> {
             }
         })
         .collect()
-}
-
-fn difference(after: &LinkCounts, before: &LinkCounts) -> LinkCounts {
-    LinkCounts {
-        airtime: after.airtime - before.airtime,
-        attempts: after.attempts - before.attempts,
-        collided: after.collided - before.collided,
-        ppdus: after.ppdus - before.ppdus,
-        mpdus: after.mpdus - before.mpdus,
-        ..LinkCounts::default()
-    }
 }
 
 /// Stream octets that reached the applications in the window, by port.
