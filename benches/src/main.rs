@@ -15,8 +15,8 @@ usage: yardstick [--seconds S] [--count | --guard FILE] [NAME...]
 
 /// Columns, with their units below.
 const HEADING: &str = "\
-yardstick      simulated   segments   goodput   retrans      cpu  wakes     peak    series      speed  digest
-                       s               Mbit/s                  s   /seg      MiB       MiB  seg/cpu-s";
+yardstick           simulated   segments   goodput   retrans      cpu  wakes     peak    series      speed  of ns-3  digest
+                            s               Mbit/s                  s   /seg      MiB       MiB  seg/cpu-s    times";
 
 fn main() -> ExitCode {
     let arguments = match Arguments::parse(std::env::args().skip(1)) {
@@ -51,8 +51,10 @@ fn main() -> ExitCode {
             }
         };
         let segments = figures.segments as f64;
+        let speed = segments / figures.processor_s;
+        let ratio = yardstick.ns3.map_or("-".to_owned(), |ns3| format!("{:.0}", speed / ns3));
         println!(
-            "{:<14} {:>9.1} {:>10} {:>9.1} {:>9} {:>8.3} {:>6.2} {:>8.1} {:>9.2} {:>10.0}  {:016x}",
+            "{:<19} {:>9.1} {:>10} {:>9.1} {:>9} {:>8.3} {:>6.2} {:>8.1} {:>9.2} {:>10.0} {:>8}  {:016x}",
             yardstick.name,
             duration.as_secs_f64(),
             figures.segments,
@@ -62,7 +64,8 @@ fn main() -> ExitCode {
             figures.wakes as f64 / segments,
             figures.peak_mib,
             figures.series_mib,
-            segments / figures.processor_s,
+            speed,
+            ratio,
             figures.digest,
         );
     }

@@ -15,6 +15,7 @@ pub const YARDSTICKS: &[Yardstick] = &[
         rtt: Span::from_millis(20),
         ccas: &["cubic", "bbr"],
         duration: Span::from_secs(120),
+        ns3: Some(33_100.0),
     },
     Yardstick {
         name: "2-10M-fqcodel",
@@ -22,6 +23,7 @@ pub const YARDSTICKS: &[Yardstick] = &[
         rtt: Span::from_millis(20),
         ccas: &["cubic", "bbr"],
         duration: Span::from_secs(120),
+        ns3: Some(28_900.0),
     },
     Yardstick {
         name: "2-10M-cake",
@@ -29,6 +31,7 @@ pub const YARDSTICKS: &[Yardstick] = &[
         rtt: Span::from_millis(20),
         ccas: &["cubic", "bbr"],
         duration: Span::from_secs(120),
+        ns3: None,
     },
     Yardstick {
         name: "3-1G-cubic10",
@@ -36,6 +39,7 @@ pub const YARDSTICKS: &[Yardstick] = &[
         rtt: Span::from_millis(20),
         ccas: &["cubic"; 10],
         duration: Span::from_secs(20),
+        ns3: Some(12_600.0),
     },
     Yardstick {
         name: "4-3G-bbr10",
@@ -43,29 +47,38 @@ pub const YARDSTICKS: &[Yardstick] = &[
         rtt: Span::from_millis(1),
         ccas: &["bbr"; 10],
         duration: Span::from_secs(5),
+        ns3: Some(17_400.0),
     },
-    cell("5a-ax-2up", Cell::HE.of(2).up(), Some(&["cubic", "bbr"]), 10),
-    cell("5b-ax-2up-ofdma", Cell::HE.of(2).up().with_ofdma(), Some(&["cubic", "bbr"]), 10),
-    cell("5c-n-3down-udp", Cell::HT.of(3).udp(50_000_000), None, 30),
-    cell("5d-n-3down-tcp", Cell::HT.of(3), Some(&["cubic"]), 30),
-    cell("5e-n-3down-mac80211", Cell::HT.of(3).in_mac(), Some(&["cubic"]), 30),
-    cell("6a-ax-30up", Cell::HE.of(30).up(), Some(&["cubic", "bbr"]), 10),
-    cell("6b-n-30down-udp", Cell::HT.of(30).udp(5_000_000), None, 30),
-    cell("6c-n-30down-tcp", Cell::HT.of(30), Some(&["cubic"]), 30),
+    cell("5a-ax-2up", Cell::HE.of(2).up(), Some(&["cubic", "bbr"]), 10, Some(8_470.0)),
+    cell(
+        "5b-ax-2up-ofdma",
+        Cell::HE.of(2).up().with_ofdma(),
+        Some(&["cubic", "bbr"]),
+        10,
+        Some(7_925.0),
+    ),
+    cell("5c-n-3down-udp", Cell::HT.of(3).udp(50_000_000), None, 30, Some(4_740.0)),
+    cell("5d-n-3down-tcp", Cell::HT.of(3), Some(&["cubic"]), 30, Some(6_100.0)),
+    cell("5e-n-3down-mac80211", Cell::HT.of(3).in_mac(), Some(&["cubic"]), 30, None),
+    cell("6a-ax-30up", Cell::HE.of(30).up(), Some(&["cubic", "bbr"]), 10, Some(1_955.0)),
+    cell("6b-n-30down-udp", Cell::HT.of(30).udp(5_000_000), None, 30, Some(4_568.0)),
+    cell("6c-n-30down-tcp", Cell::HT.of(30), Some(&["cubic"]), 30, Some(2_985.0)),
 ];
 
+/// With what ns-3 delivers.
 const fn cell(
     name: &'static str,
     cell: Cell,
     ccas: Option<&'static [&'static str]>,
     seconds: u64,
+    ns3: Option<f64>,
 ) -> Yardstick {
     let ccas = match ccas {
         Some(ccas) => ccas,
         None => &[],
     };
     let duration = Span::from_secs(seconds);
-    Yardstick { name, world: World::Cell(cell), rtt: Span::from_millis(20), ccas, duration }
+    Yardstick { name, world: World::Cell(cell), rtt: Span::from_millis(20), ccas, duration, ns3 }
 }
 
 /// A world whose flows always have something to send.
@@ -79,6 +92,9 @@ pub struct Yardstick {
     pub ccas: &'static [&'static str],
     /// Simulated, unless asked otherwise.
     pub duration: Span,
+    /// Segments that ns-3 3.44 delivers in a second of processor time; none if it can't run this.
+    /// Measured as docs/speed.md says.
+    pub ns3: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug)]

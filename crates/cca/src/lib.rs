@@ -15,6 +15,7 @@ pub mod bbr;
 pub mod bbr2;
 pub mod bbr3;
 pub mod bbr3_linux;
+pub mod bbr_n_plus;
 pub mod cubic;
 pub mod dctcp;
 pub mod prague;
@@ -196,6 +197,8 @@ pub struct Ack {
     pub earliest_departure: Time,
     /// Segments sent and not cumulatively acknowledged.
     pub packets_out: u32,
+    /// Bytes from `snd_una` on that the receiver allows.
+    pub receive_window: u64,
 }
 
 /// One segment deemed lost.
@@ -330,6 +333,15 @@ pub trait Controller: Send {
             send_quantum: self.send_quantum(),
             phase: self.phase(),
         }
+    }
+
+    /// [`Controller::on_ack`], then stores the answers in `says`, because the transport needs them
+    /// after every acknowledgement. A function of each controller, so that the choice between them
+    /// saves no registers for all.
+    #[inline(never)]
+    fn answer(&mut self, ack: &Ack, says: &mut Outputs) {
+        self.on_ack(ack);
+        *says = self.outputs();
     }
 
     /// Bandwidth estimate, if the controller has one.

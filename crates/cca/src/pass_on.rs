@@ -15,6 +15,11 @@ macro_rules! pass_on {
             $each!(self, inner => inner.on_ack(ack));
         }
 
+        #[inline(always)]
+        fn answer(&mut self, ack: &$crate::Ack, says: &mut $crate::Outputs) {
+            $each!(self, inner => inner.answer(ack, says));
+        }
+
         fn on_lost(&mut self, lost: &$crate::Lost) {
             $each!(self, inner => inner.on_lost(lost));
         }

@@ -94,7 +94,7 @@ use sojourn_core::{Kind, Kinds, Params, SpecError};
 
 use crate::pass_on::pass_on;
 use crate::{
-    Ack, Algorithm, Controller, EcnRequest, Outputs, Setup, bbr, bbr2, bbr3, bbr3_linux, cubic,
+    Algorithm, Controller, EcnRequest, Setup, bbr, bbr_n_plus, bbr2, bbr3, bbr3_linux, cubic,
     dctcp, prague, reno,
 };
 
@@ -108,6 +108,7 @@ built_in! {
     Bbr2(bbr2),
     Bbr3(bbr3),
     Bbr3Linux(bbr3_linux),
+    BbrNPlus(bbr_n_plus),
     Dctcp(dctcp),
     Prague(prague),
     PragueLinux(prague::linux),
@@ -204,18 +205,6 @@ impl<A: Algorithm> AnyAlgorithm for A {
 
     fn equals(&self, other: &dyn Any) -> bool {
         other.downcast_ref::<A>() == Some(self)
-    }
-}
-
-impl Cca {
-    /// [`Controller::on_ack`], then stores the controller's answers in `says`, because the
-    /// transport needs them after every acknowledgement.
-    #[inline]
-    pub fn answer(&mut self, ack: &Ack, says: &mut Outputs) {
-        each!(self, inner => {
-            inner.on_ack(ack);
-            *says = inner.outputs();
-        });
     }
 }
 

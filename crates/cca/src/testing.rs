@@ -58,6 +58,7 @@ pub(crate) fn plain_ack(now: Time, delivered: u32, snd_una: u32) -> Ack {
         app_limited_until: 0,
         earliest_departure: now,
         packets_out: 0,
+        receive_window: u64::MAX,
     }
 }
 
@@ -396,6 +397,7 @@ impl<C: Controller> Connection<C> {
             app_limited_until: self.app_limited_until,
             earliest_departure: self.earliest_departure,
             packets_out: self.flight.len() as u32,
+            receive_window: u64::MAX,
         };
         self.controller.on_ack(&ack);
     }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sojourn_core::{Bytes, Rate, Span};
 use sojourn_study::runner::Shard;
-use sojourn_study::{Overrides, Study};
+use sojourn_study::{Overrides, Registry, Study};
 
 use crate::failure::Failure;
 
@@ -479,7 +479,7 @@ pub(crate) enum PlaybackName {
 }
 
 impl StudyArgs {
-    pub(crate) fn load(&self) -> Result<Study, Failure> {
+    pub(crate) fn load(&self, registry: &Registry) -> Result<Study, Failure> {
         let mut set = self.set.clone();
         let mut seeds = None;
         match (&self.seeds, self.seed) {
@@ -488,7 +488,8 @@ impl StudyArgs {
             (None, Some(seed)) => set.push(set_seeds(&[seed])),
             (None, None) => {}
         }
-        Ok(Study::load(&self.study, &Overrides { set, seeds, shorten: self.shorten })?)
+        let overrides = Overrides { set, seeds, shorten: self.shorten };
+        Ok(Study::load_with(registry, &self.study, &overrides)?)
     }
 }
 

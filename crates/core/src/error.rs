@@ -55,9 +55,11 @@ impl SpecError {
         self.about
     }
 
-    /// The same error where `place` is named anyhow: takes back [`SpecError::within`].
+    /// The same error where `place` is named anyhow: takes back [`SpecError::within`], and leaves out
+    /// the name with which the error begins (`'mss' is 7`).
     pub fn outside(mut self, place: &str) -> Self {
-        let rest = self.problem.strip_prefix(place).and_then(|rest| rest.strip_prefix(": "));
+        let after = |name: &str, then: &str| self.problem.strip_prefix(name)?.strip_prefix(then);
+        let rest = after(place, ": ").or_else(|| after(&format!("'{place}'"), " "));
         if let Some(rest) = rest {
             self.problem = rest.to_owned();
         }

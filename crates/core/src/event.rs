@@ -106,12 +106,63 @@ pub enum Event<'a> {
         bytes: u64,
         took: Span,
     },
+    /// A frame of a call's video comes to a stage of its way.
+    Frame(&'a FrameEvent),
+    /// The receiver of a call asks for `packets` to be sent again.
+    Nack {
+        packets: u32,
+    },
+    /// The receiver of a call asks for a key frame.
+    KeyRequest,
+    /// What the rate controller of a call wants, when that changes.
+    RateControl(&'a RateControl),
     /// The state of a sender, at every step of the time series.
     FlowSample(&'a FlowSample),
     /// The state of a queue, at every step of the time series.
     QueueSample(&'a QueueSample),
     /// The same when the warm-up ends between two steps.
     WarmQueueSample(&'a QueueSample),
+}
+
+/// A frame of video at a stage of its way.
+#[derive(Clone, Copy, Debug)]
+pub struct FrameEvent {
+    pub stage: FrameStage,
+    pub captured: Time,
+    /// Bytes of its payload.
+    pub bytes: u32,
+    pub is_key: bool,
+    /// How long the receiver had it, from its first packet on.
+    pub buffered: Span,
+}
+
+/// Where a frame is. Times are those of the events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameStage {
+    /// It left the encoder.
+    Encoded,
+    /// Its last packet was sent for the first time.
+    Sent,
+    /// All its packets have arrived.
+    Received,
+    Decoded,
+    Rendered,
+    /// The receiver will never decode it.
+    Dropped,
+}
+
+/// What the rate controller of a call wants and thinks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RateControl {
+    pub target: Rate,
+    pub pacing: Option<Rate>,
+    /// Estimates, in bit/s, for controllers that have them.
+    pub delay_based: Option<f64>,
+    pub loss_based: Option<f64>,
+    pub acknowledged: Option<f64>,
+    /// The delay signal and what it is compared with, in milliseconds.
+    pub signal: Option<f64>,
+    pub threshold: Option<f64>,
 }
 
 /// What `ss -tin` shows of a sender. Counts are segments unless the name says bytes.

@@ -36,6 +36,21 @@ impl Framing {
         Self { overhead, mpu: 0, cells: Cells::None, from_ip: false }
     }
 
+    /// # Errors
+    /// An overhead or a smallest length out of range.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let Self { overhead, mpu, .. } = *self;
+        if !(OVERHEAD_LEAST..=OVERHEAD_MOST).contains(&overhead) {
+            return Err(SpecError::new(format!("the overheads add up to {overhead} bytes"))
+                .allow([format!("{OVERHEAD_LEAST} to {OVERHEAD_MOST} bytes")]));
+        }
+        if mpu > OVERHEAD_MOST as u32 {
+            return Err(SpecError::new(format!("'mpu' is {mpu}"))
+                .allow([format!("0 to {OVERHEAD_MOST} bytes")]));
+        }
+        Ok(())
+    }
+
     /// Length on the link, all segments together. The segments of a packet that is not cut yet are taken
     /// to be equally long but for the last, which is shorter, or longer where that leaves it nothing.
     #[inline]
@@ -159,6 +174,11 @@ impl FramingWords {
         Ok(true)
     }
 
+    /// The words that ask a link for `framing`.
+    pub const fn of_link_with(framing: Framing) -> Self {
+        Self { framing, is_raw: !framing.from_ip, is_named: true }
+    }
+
     fn set_overhead(&mut self, overhead: i32) {
         self.framing.overhead = overhead;
         self.framing.from_ip = true;
@@ -174,11 +194,7 @@ impl FramingWords {
     /// # Errors
     /// Overheads that add up to too much.
     pub fn framing(mut self) -> Result<Framing, SpecError> {
-        let overhead = self.framing.overhead;
-        if !(OVERHEAD_LEAST..=OVERHEAD_MOST).contains(&overhead) {
-            return Err(SpecError::new(format!("the overheads add up to {overhead} bytes"))
-                .allow([format!("{OVERHEAD_LEAST} to {OVERHEAD_MOST} bytes")]));
-        }
+        self.framing.check()?;
         self.framing.from_ip &= !self.is_raw;
         Ok(self.framing)
     }

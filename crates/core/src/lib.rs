@@ -24,13 +24,14 @@ pub mod words;
 
 pub use error::{SpecError, nearest};
 pub use event::{
-    AirSample, DropReason, EcnMode, Event, FlowSample, NoObserver, Observer, QueueSample, Who,
+    AirSample, DropReason, EcnMode, Event, FlowSample, FrameEvent, FrameStage, NoObserver,
+    Observer, QueueSample, RateControl, Who,
 };
 pub use framing::{Cells, Framing, FramingWords};
 pub use ids::{ContentId, FlowId, HostId, PortId};
 pub use packet::{
     AckBody, AckKind, Body, CeBytes, Direction, ETHERNET_HEADER, Ecn, FlowKey, MAX_SACK_BLOCKS,
-    Packet, PureAck, Queued, SackBlock, SegmentBody, TcpEcn,
+    Packet, PureAck, Queued, RtpBody, RtpStream, SackBlock, SegmentBody, TcpEcn,
 };
 pub use param::{Param, ParamKind, Params};
 pub use random::{Purpose, Stream, StreamAddress};

@@ -180,8 +180,43 @@ pub enum Body {
     Echo { number: u32, asked: Time },
     /// TCP connection request (forward) or its answer (reverse); `asked` as above.
     Handshake { asked: Time, ecn: TcpEcn },
+    /// Real-time media.
+    Rtp(RtpBody),
     /// Anything else: the bytes are kept elsewhere. `number` counts the packets of a direction.
     Opaque { number: u32, content: ContentId },
+}
+
+/// A packet of a call's media (RFC 3550), without the bits. Numbers are whole where the wire has their
+/// lowest 16 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct RtpBody {
+    /// Counts the packets of the direction, reports among them.
+    pub number: u32,
+    /// The transport-wide sequence number, over all streams.
+    pub transport: u32,
+    /// The sequence number in its stream; of a retransmission, the one that it repeats.
+    pub sequence: u32,
+    /// Which frame of its stream it carries.
+    pub frame: u32,
+    /// When that was captured; the timestamp on the wire is this moment in ticks of the stream's clock.
+    pub captured: Time,
+    /// Which part of the frame, and of how many.
+    pub part: u16,
+    pub parts: u16,
+    pub stream: RtpStream,
+    /// The frame can be decoded without another.
+    pub is_key: bool,
+}
+
+/// Which stream of a call a packet belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RtpStream {
+    Video,
+    Audio,
+    /// Retransmissions of video (RFC 4588).
+    Repair,
+    /// Load without content, for a probe or to keep the rate up.
+    Padding,
 }
 
 #[derive(Clone, Copy, Debug)]

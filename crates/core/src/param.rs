@@ -8,6 +8,7 @@ mod bounds;
 mod form;
 mod style;
 mod table;
+mod tc;
 mod unknown;
 
 use alloc::string::String;
@@ -17,9 +18,10 @@ use alloc::vec::Vec;
 use core::fmt;
 
 pub use bounds::{Bounds, number, rate, size, time, whole, words};
-pub use form::{Choice, Flag, Form, Keyword, Maybe, Needed, Octets, Switch, Truth};
+pub use form::{Choice, Flag, Form, Given, Keyword, Maybe, Needed, Octets, Switch, Truth};
 pub use style::Style;
-pub use table::Params;
+pub use table::{Params, join};
+pub use tc::{TcRate, TcSize};
 pub use unknown::{missing_param, unknown_param, unknown_value};
 
 /// One parameter.
@@ -41,6 +43,8 @@ pub struct Param {
     pub is_quiet: bool,
     /// It must be given.
     pub is_needed: bool,
+    /// Lists have one row for all of its keywords, as they are explained elsewhere.
+    pub is_known: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +98,7 @@ impl Param {
             examples,
             is_quiet: false,
             is_needed: false,
+            is_known: false,
         }
     }
 
@@ -132,6 +137,11 @@ impl Param {
         Self { is_quiet: true, ..self }
     }
 
+    /// The same in one row of a list, whose keywords are explained elsewhere.
+    pub const fn known(self) -> Self {
+        Self { is_known: true, ..self }
+    }
+
     /// Its default in a table.
     pub const fn said_default(&self) -> &'static str {
         if self.is_needed { "required" } else { self.default }
@@ -166,8 +176,8 @@ impl Param {
     /// A row for each word that may begin it, without aliases: the parameter itself, or its
     /// keywords as flags.
     pub fn rows(&self) -> Vec<Self> {
-        if self.keywords.is_empty() {
-            return vec![*self];
+        if self.keywords.is_empty() || self.is_known {
+            return vec![Self { keywords: &[], ..*self }];
         }
         let stands_for_default = |keyword: &Keyword| keyword.word == self.default;
         let has_word = self.keywords.iter().any(stands_for_default);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use sojourn_core::{Kind, Kinds, Params, SpecError, Words};
 use sojourn_host::{AppModel, ExternalApp};
+use sojourn_media::{control, source};
 use sojourn_wire::{CarrierKind, NamedCarrier};
 
 use crate::engine::NamedEngine;
@@ -15,6 +16,8 @@ use crate::spec::AppKind;
 pub struct Registry {
     controllers: Kinds<sojourn_cca::Config>,
     queues: Kinds<sojourn_qdisc::Config>,
+    sources: Kinds<source::Config>,
+    rate_controllers: Kinds<control::Config>,
     carriers: Kinds<NamedCarrier>,
     /// None at first: the study's room has them.
     engines: Kinds<Arc<dyn NamedEngine>>,
@@ -28,6 +31,8 @@ impl Default for Registry {
         Self {
             controllers: sojourn_cca::kinds(),
             queues: sojourn_qdisc::kinds(),
+            sources: source::kinds(),
+            rate_controllers: control::kinds(),
             carriers: sojourn_wire::kinds(),
             engines: Kinds::new("engine", Vec::<Kind<Arc<dyn NamedEngine>>>::new()),
             applications: Kinds::new("application", Vec::<Kind<ExternalApp>>::new()),
@@ -50,6 +55,22 @@ impl Registry {
     /// The name is taken, or is none.
     pub fn add_queue<D: sojourn_qdisc::Discipline>(&mut self) -> Result<(), SpecError> {
         self.queues.add(sojourn_qdisc::external::<D>())
+    }
+
+    /// Lets calls have `source = "NAME"`, with the parameters of `S` after the name.
+    ///
+    /// # Errors
+    /// The name is taken, or is none.
+    pub fn add_source<S: source::SourceModel>(&mut self) -> Result<(), SpecError> {
+        self.sources.add(source::external::<S>())
+    }
+
+    /// Lets calls have `control = "NAME"`, with the parameters of `A` after the name.
+    ///
+    /// # Errors
+    /// The name is taken, or is none.
+    pub fn add_rate_controller<A: control::Algorithm>(&mut self) -> Result<(), SpecError> {
+        self.rate_controllers.add(control::external::<A>())
     }
 
     /// Lets carriers have `kind = "NAME"`, with the parameters of `K` after the name.
@@ -80,6 +101,27 @@ impl Registry {
         self.applications.add(sojourn_host::external::<A>())
     }
 
+    pub fn controllers(&self) -> &Kinds<sojourn_cca::Config> {
+        &self.controllers
+    }
+
+    pub fn queues(&self) -> &Kinds<sojourn_qdisc::Config> {
+        &self.queues
+    }
+
+    pub fn carriers(&self) -> &Kinds<NamedCarrier> {
+        &self.carriers
+    }
+
+    pub fn engines(&self) -> &Kinds<Arc<dyn NamedEngine>> {
+        &self.engines
+    }
+
+    /// Those from outside.
+    pub fn applications(&self) -> &Kinds<ExternalApp> {
+        &self.applications
+    }
+
     pub(crate) fn controller(&self, text: &str) -> Result<sojourn_cca::Config, SpecError> {
         self.controllers.parse(text)
     }
@@ -88,8 +130,12 @@ impl Registry {
         self.engines.parse(text)
     }
 
-    pub(crate) fn queues(&self) -> &Kinds<sojourn_qdisc::Config> {
-        &self.queues
+    pub(crate) fn source(&self, text: &str) -> Result<source::Config, SpecError> {
+        self.sources.parse(text)
+    }
+
+    pub(crate) fn rate_controller(&self, text: &str) -> Result<control::Config, SpecError> {
+        self.rate_controllers.parse(text)
     }
 
     pub(crate) fn carrier(&self, text: &str) -> Result<NamedCarrier, SpecError> {

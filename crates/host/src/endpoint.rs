@@ -47,6 +47,32 @@ pub trait Endpoint: Send {
     }
 }
 
+impl<E: Endpoint + ?Sized> Endpoint for Box<E> {
+    fn on_packet(&mut self, now: Time, packet: &Packet, around: &mut Around<'_>) {
+        (**self).on_packet(now, packet, around);
+    }
+
+    fn on_wake(&mut self, now: Time, around: &mut Around<'_>) {
+        (**self).on_wake(now, around);
+    }
+
+    fn poll_transmit(&mut self, now: Time, around: &mut Around<'_>) -> Option<Packet> {
+        (**self).poll_transmit(now, around)
+    }
+
+    fn next_wake(&self) -> Time {
+        (**self).next_wake()
+    }
+
+    fn sample(&self, now: Time) -> Option<FlowSample> {
+        (**self).sample(now)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        (**self).check()
+    }
+}
+
 /// What an endpoint can use beside its own state.
 pub struct Around<'a> {
     pub contents: &'a mut Contents,

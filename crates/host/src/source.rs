@@ -44,6 +44,19 @@ impl Source {
         Self::Paced { write, every: rate.time_for(write), bytes, written: 0, next: start, stop }
     }
 
+    /// Writes when it is told ([`Source::write`]), and never ends.
+    pub fn when_told() -> Self {
+        let (next, stop) = (Time::NEVER, Time::NEVER);
+        Self::Paced { write: 0, every: Span::ZERO, bytes: None, written: 0, next, stop }
+    }
+
+    /// The application writes so many bytes more, if it has no plan of its own.
+    pub fn write(&mut self, more: u64) {
+        if let Self::Paced { write: 0, written, .. } = self {
+            *written += more;
+        }
+    }
+
     /// What there is to send at `now`.
     #[inline]
     pub fn state(&self, now: Time) -> SourceState {

@@ -13,6 +13,8 @@ pub mod brownian;
 mod delay;
 pub mod jitter;
 pub mod loss;
+mod notation;
+mod percent;
 pub mod policer;
 mod rate;
 pub mod reorder;
@@ -23,8 +25,12 @@ mod transmitter;
 pub use delay::DelayLine;
 pub use jitter::{Jitter, JitterConfig};
 pub use loss::{Loss, LossConfig};
+pub use percent::Percent;
 pub use policer::{Policer, PolicerConfig};
-pub use rate::{RateConfig, RateSpec, Reading, Serving, Shaper};
+pub use rate::{
+    BlockageSpec, FixedSpec, HtbClass, HtbSpec, MahimahiSpec, RateConfig, RateSpec, Reading,
+    Rfc8867Spec, Serving, Shaper, StepsSpec, TraceSpec,
+};
 pub use reorder::{Reorder, ReorderConfig};
 pub use steps::Steps;
 pub use trace::{OnEnd, Playback, Schedule, Step, Trace};
@@ -33,7 +39,7 @@ pub use transmitter::{
     Transmitter,
 };
 
-use sojourn_core::Param;
+use sojourn_core::{Param, Params};
 
 /// A name by which users write a rate, a loss process, a jitter, a reordering or a policer.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +47,18 @@ pub struct Model {
     pub name: &'static str,
     pub doc: &'static str,
     pub params: &'static [Param],
+}
+
+impl Model {
+    /// One with the parameters of `P`, and their name.
+    pub(crate) const fn of<P: Params>() -> Self {
+        Self { name: P::NAME, doc: P::DOC, params: P::PARAMS }
+    }
+
+    /// One without parameters.
+    pub(crate) const fn bare(name: &'static str, doc: &'static str) -> Self {
+        Self { name, doc, params: &[] }
+    }
 }
 
 /// Every kind of rate, in the order of the documentation.

@@ -5,9 +5,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use sojourn_core::{Span, SpecError, Time, Words};
+use sojourn_core::param::Form;
+use sojourn_core::{Param, Span, SpecError, Time, Words};
 
-use crate::OnEnd;
+use crate::{Model, OnEnd};
 
 /// Values, each for its time; after the last one they begin again, or the last one stays.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +16,18 @@ pub struct Steps<T> {
     /// Each value, and when it ends, counted from the beginning of the first.
     steps: Arc<[(T, Span)]>,
     on_end: OnEnd,
+}
+
+/// What follows the last value.
+const END: Param = Param::of::<OnEnd>(
+    "end",
+    "wrap",
+    "What follows the end: 'wrap' begins again, 'hold' keeps the last one",
+);
+
+/// The entry of values that follow one another, in the list of what can take them.
+pub(crate) const fn model(doc: &'static str) -> Model {
+    Model { name: "steps", doc, params: &[END] }
 }
 
 /// How an error describes what follows the word.
@@ -36,7 +49,7 @@ impl<T: Copy + fmt::Display> Steps<T> {
         let mut end = Span::ZERO;
         while let Some(word) = words.next() {
             if word == "end" {
-                on_end = words.choice("end", &[("wrap", OnEnd::Wrap), ("hold", OnEnd::Hold)])?;
+                on_end = OnEnd::take(words, word, &END)?;
                 if let Some(surplus) = words.next() {
                     let problem = format!("'{surplus}' follows a complete list of steps");
                     return Err(SpecError::new(problem).allow([FORM]));

@@ -54,7 +54,8 @@ impl Delays {
 
     fn count(&mut self) -> Summary {
         let fresh = &self.batch[..self.fresh];
-        let summary = self.whole.record_all(fresh);
+        let summary = Summary::of(fresh);
+        self.whole.record_all(fresh, &summary);
         self.in_row.merge(&summary);
         summary
     }
@@ -66,11 +67,11 @@ impl Delays {
         qs: [f64; N],
     ) -> (Summary, Option<[f64; N]>) {
         let summary = self.count();
-        let fresh = &mut self.batch[..self.fresh];
+        let fresh = &self.batch[..self.fresh];
         self.fresh = 0;
         // Mostly a row is not longer than a batch.
         let quantiles = if self.row.is_empty() {
-            quantiles(fresh, summary.max, qs)
+            quantiles(fresh, &summary, qs)
         } else {
             self.row.extend(fresh, &summary);
             self.row.close(qs)
@@ -101,12 +102,13 @@ pub(crate) struct Row {
     /// One of this many values is kept.
     stride: usize,
     skipped: usize,
-    max: u64,
+    /// Of all values.
+    summary: Summary,
 }
 
 impl Default for Row {
     fn default() -> Self {
-        Self { values: Vec::new(), stride: 1, skipped: 0, max: 0 }
+        Self { values: Vec::new(), stride: 1, skipped: 0, summary: Summary::NOTHING }
     }
 }
 
@@ -119,7 +121,7 @@ impl Row {
 
     /// Takes in `values`, of which `summary` is the summary.
     fn extend(&mut self, mut values: &[u64], summary: &Summary) {
-        self.max = self.max.max(summary.max);
+        self.summary.merge(summary);
         if self.stride == 1 && self.values.len() + values.len() <= Self::MOST {
             self.values.extend_from_slice(values);
             return;
@@ -152,7 +154,7 @@ impl Row {
     /// Quantiles of the kept values, for `qs` in ascending order; 1 is the largest value of all.
     /// `None` without values. The next row begins.
     pub(crate) fn close<const N: usize>(&mut self, qs: [f64; N]) -> Option<[f64; N]> {
-        let found = quantiles(&mut self.values, self.max, qs);
+        let found = quantiles(&self.values, &self.summary, qs);
         self.clear();
         found
     }
@@ -163,41 +165,96 @@ impl Row {
     }
 }
 
-/// The values of `N` ranks in ascending order; 1 is `max`. `values` are in another order then.
-fn quantiles<const N: usize>(values: &mut [u64], max: u64, qs: [f64; N]) -> Option<[f64; N]> {
-    let last = values.len().checked_sub(1)?;
-    let mut from = 0;
-    Some(qs.map(|q| {
-        if q >= 1.0 {
-            return max as f64;
-        }
-        let rank = (q * last as f64 + 0.5) as usize;
-        let rest = &mut values[from..];
-        let value = among_largest(rest, rank - from).unwrap_or_else(|| {
-            let value = *rest.select_nth_unstable(rank - from).1;
-            from = rank;
-            value
-        });
-        value as f64
-    }))
+/// The values of `N` ranks in ascending order; 1 is the largest. `summary` may be of more values.
+fn quantiles<const N: usize>(values: &[u64], summary: &Summary, qs: [f64; N]) -> Option<[f64; N]> {
+    match values.len() {
+        0 => None,
+        1..=64 => Some(Bins::<64, 32>::quantiles(values, summary, qs)),
+        _ => Some(Bins::<{ Row::MOST }, 128>::quantiles(values, summary, qs)),
+    }
 }
 
-/// The value of a rank, if it is one of the highest: then one look at each value finds it.
-fn among_largest(values: &[u64], rank: usize) -> Option<u64> {
-    const FEW: usize = 6;
-    let mut largest = [0; FEW];
-    let largest = largest.get_mut(..values.len() - rank)?;
-    for value in values {
-        if *value > largest[0] {
-            let mut at = 0;
-            while at + 1 < largest.len() && *value > largest[at + 1] {
-                largest[at] = largest[at + 1];
-                at += 1;
+/// Up to `MOST` values sorted roughly: into bins of equal width, a power of two of them, each a chain
+/// of positions. Only a bin in which a wanted rank lies is looked at more closely.
+struct Bins<const MOST: usize, const BINS: usize> {
+    counts: [u16; BINS],
+    /// The newest value of each bin, and for each value the one before it in its bin.
+    newest: [u16; BINS],
+    before: [u16; MOST],
+}
+
+impl<const MOST: usize, const BINS: usize> Bins<MOST, BINS> {
+    #[inline(never)]
+    fn quantiles<const N: usize>(values: &[u64], summary: &Summary, qs: [f64; N]) -> [f64; N] {
+        let mut bins = Self { counts: [0; BINS], newest: [0; BINS], before: [0; MOST] };
+        bins.sort(values, summary);
+        let last = values.len() - 1;
+        let (mut bin, mut before) = (0, 0);
+        qs.map(|q| {
+            if q >= 1.0 {
+                return summary.max as f64;
             }
-            largest[at] = *value;
+            let rank = (q * last as f64 + 0.5) as usize;
+            while before + bins.count(bin) <= rank {
+                before += bins.count(bin);
+                bin += 1;
+            }
+            bins.ranked(values, bin, rank - before) as f64
+        })
+    }
+
+    #[inline(always)]
+    fn sort(&mut self, values: &[u64], summary: &Summary) {
+        let bits = (summary.max - summary.min).checked_ilog2().map_or(0, |log| log + 1);
+        let shift = bits.saturating_sub(BINS.ilog2());
+        for ((value, before), at) in values.iter().zip(&mut self.before).zip(0..) {
+            let bin = ((value - summary.min) >> shift) as usize % BINS;
+            self.counts[bin] += 1;
+            *before = self.newest[bin];
+            self.newest[bin] = at;
         }
     }
-    Some(largest[0])
+
+    #[inline(always)]
+    fn count(&self, bin: usize) -> usize {
+        usize::from(self.counts[bin % BINS])
+    }
+
+    /// The value of that rank within a bin.
+    #[inline(always)]
+    fn ranked(&self, values: &[u64], bin: usize, rank: usize) -> u64 {
+        const FEW: usize = 16;
+        if self.count(bin) > FEW {
+            return self.ranked_of_many(values, bin, rank);
+        }
+        let mut sorted = [0; FEW];
+        for (len, value) in self.chain(values, bin).enumerate() {
+            let mut place = len;
+            while place > 0 && sorted[place - 1] > value {
+                sorted[place] = sorted[place - 1];
+                place -= 1;
+            }
+            sorted[place] = value;
+        }
+        sorted[rank]
+    }
+
+    #[inline(never)]
+    fn ranked_of_many(&self, values: &[u64], bin: usize, rank: usize) -> u64 {
+        let mut chain: Vec<u64> = self.chain(values, bin).collect();
+        *chain.select_nth_unstable(rank).1
+    }
+
+    /// The values of a bin.
+    #[inline(always)]
+    fn chain(&self, values: &[u64], bin: usize) -> impl Iterator<Item = u64> {
+        let mut at = self.newest[bin];
+        (0..self.counts[bin]).map(move |_| {
+            let value = values[usize::from(at)];
+            at = self.before[usize::from(at)];
+            value
+        })
+    }
 }
 
 #[cfg(test)]
@@ -261,9 +318,7 @@ mod tests {
                     _ => sorted[(q * (sorted.len() - 1) as f64 + 0.5) as usize] as f64,
                 })
             });
-            let mut values = values;
-            let max = sorted.last().copied().unwrap_or(0);
-            prop_assert_eq!(quantiles(&mut values, max, qs), exact);
+            prop_assert_eq!(quantiles(&values, &Summary::of(&values), qs), exact);
         }
 
         /// However many rows and however long, and wherever the warm-up ends.
@@ -292,7 +347,7 @@ mod tests {
                     let max = of_quantiles.iter().max().expect("there is one");
                     [middle as f64, *max as f64]
                 });
-                let exact = (Histogram::new().record_all(row), median);
+                let exact = (Summary::of(row), median);
                 prop_assert_eq!(delays.close_row([0.5, 1.0]), exact);
             }
             let mut whole = Histogram::new();

@@ -17,6 +17,8 @@ pub enum FlowKind {
     Tcp,
     /// Transfers that come and go, each over a TCP connection of its own.
     Arrivals,
+    /// Pages, one after another, each over several TCP connections.
+    Page,
     Udp,
     Ping,
 }
@@ -26,13 +28,14 @@ impl FlowKind {
         match self {
             Self::Tcp => "tcp",
             Self::Arrivals => "arrivals",
+            Self::Page => "page",
             Self::Udp => "udp",
             Self::Ping => "ping",
         }
     }
 
     pub const fn is_tcp(self) -> bool {
-        matches!(self, Self::Tcp | Self::Arrivals)
+        matches!(self, Self::Tcp | Self::Arrivals | Self::Page)
     }
 }
 
@@ -125,6 +128,7 @@ pub struct FlowMetrics {
     pub jitter: Option<f64>,
     pub jitter_mean: Option<f64>,
     pub frames: FrameMetrics,
+    pub media: MediaMetrics,
     /// How long transfers of a limited size took; of the whole run.
     pub completion: Distribution,
     pub transfers: TransferMetrics,
@@ -256,6 +260,61 @@ pub struct FrameMetrics {
     pub freezes_w3c: qoe::Freezes,
     /// Sum of gaps over sum of their squares, per second; counts long gaps more.
     pub harmonic_fps: Option<f64>,
+}
+
+/// A call's frames and packets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MediaMetrics {
+    /// The flow is a call.
+    pub is_call: bool,
+    pub whole: MediaCounts,
+    pub after_warmup: MediaCounts,
+    /// What the rate controller wanted, in bit/s, over samples at the step.
+    pub target: Distribution,
+    /// How long decoded frames were at the receiver before, from their first packet on.
+    pub buffered: Distribution,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MediaCounts {
+    /// Frames by the stages that they came to.
+    pub encoded: u64,
+    pub sent: u64,
+    pub received: u64,
+    pub decoded: u64,
+    pub rendered: u64,
+    pub dropped: u64,
+    /// Of the encoded ones, key frames; and their payload.
+    pub key: u64,
+    pub encoded_bytes: u64,
+    /// Messages that ask for packets again, and those packets.
+    pub nacks: u64,
+    pub nacked_packets: u64,
+    pub key_requests: u64,
+    /// Packets sent again, and packets without content.
+    pub repair_packets: u64,
+    pub padding_packets: u64,
+}
+
+impl Sub for MediaCounts {
+    type Output = Self;
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            encoded: self.encoded - earlier.encoded,
+            sent: self.sent - earlier.sent,
+            received: self.received - earlier.received,
+            decoded: self.decoded - earlier.decoded,
+            rendered: self.rendered - earlier.rendered,
+            dropped: self.dropped - earlier.dropped,
+            key: self.key - earlier.key,
+            encoded_bytes: self.encoded_bytes - earlier.encoded_bytes,
+            nacks: self.nacks - earlier.nacks,
+            nacked_packets: self.nacked_packets - earlier.nacked_packets,
+            key_requests: self.key_requests - earlier.key_requests,
+            repair_packets: self.repair_packets - earlier.repair_packets,
+            padding_packets: self.padding_packets - earlier.padding_packets,
+        }
+    }
 }
 
 /// Transfers of a limited size that began after the warm-up.

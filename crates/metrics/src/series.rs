@@ -26,52 +26,6 @@ pub struct Series {
     pub phases: Vec<&'static str>,
 }
 
-/// Columns of a flow.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct FlowSeries {
-    pub goodput_mbps: Vec<f32>,
-    pub rtt_mean_ms: Vec<f32>,
-    pub rtt_max_ms: Vec<f32>,
-    pub retransmits: Vec<f32>,
-    pub rtt_p50_ms: Vec<f32>,
-    pub rtt_p95_ms: Vec<f32>,
-    pub owd_p50_ms: Vec<f32>,
-    pub owd_p95_ms: Vec<f32>,
-    pub owd_max_ms: Vec<f32>,
-    pub frame_delay_p50_ms: Vec<f32>,
-    pub frame_delay_max_ms: Vec<f32>,
-    pub dropped_pkts: Vec<f32>,
-    pub dropped_share: Vec<f32>,
-    pub srtt_ms: Vec<f32>,
-    pub cwnd_pkts: Vec<f32>,
-    pub ssthresh_pkts: Vec<f32>,
-    pub inflight_pkts: Vec<f32>,
-    pub pacing_mbps: Vec<f32>,
-    pub delivery_mbps: Vec<f32>,
-    pub bw_mbps: Vec<f32>,
-    pub min_rtt_ms: Vec<f32>,
-    pub extra_acked_pkts: Vec<f32>,
-    pub inflight_longterm_pkts: Vec<f32>,
-    pub rounds: Vec<f32>,
-    pub rwnd_bytes: Vec<f32>,
-    /// Position in [`Series::phases`]; not-a-number before the first sample.
-    pub phase: Vec<f32>,
-}
-
-/// Columns of a link.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LinkSeries {
-    pub throughput_mbps: Vec<f32>,
-    pub sojourn_mean_ms: Vec<f32>,
-    pub sojourn_max_ms: Vec<f32>,
-    pub queue_peak_pkts: Vec<f32>,
-    pub drops: Vec<f32>,
-    pub marks: Vec<f32>,
-    pub queue_pkts: Vec<f32>,
-    pub queue_bytes: Vec<f32>,
-    pub capacity_mbps: Vec<f32>,
-}
-
 /// A column by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Column<S> {
@@ -81,19 +35,46 @@ pub struct Column<S> {
     pub of: fn(&S) -> &[f32],
 }
 
+/// A row while the run goes on, the columns that rows become at its end, and the list of the columns.
 macro_rules! columns {
-    ($series:ty, $($name:ident $unit:literal $doc:literal,)*) => {
-        &[$(Column {
+    (
+        $(#[$attribute:meta])*
+        $series:ident, $row:ident, $list:ident: $($name:ident $unit:literal $doc:literal,)*
+    ) => {
+        $(#[$attribute])*
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct $series {
+            $(#[doc = $doc] pub $name: Vec<f32>,)*
+        }
+
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct $row {
+            $(pub(crate) $name: f32,)*
+        }
+
+        impl $row {
+            pub(crate) const UNKNOWN: Self = Self { $($name: f32::NAN,)* };
+        }
+
+        impl $series {
+            fn of(rows: &[$row]) -> Self {
+                Self { $($name: rows.iter().map(|row| row.$name).collect(),)* }
+            }
+        }
+
+        #[doc = concat!("Every column of [`", stringify!($series), "`].")]
+        pub const $list: &[Column<$series>] = &[$(Column {
             name: stringify!($name),
             unit: $unit,
             doc: $doc,
-            of: |series: &$series| series.$name.as_slice(),
-        },)*]
+            of: |series| series.$name.as_slice(),
+        },)*];
     };
 }
 
-/// Every column of [`FlowSeries`].
-pub const FLOW_COLUMNS: &[Column<FlowSeries>] = columns! { FlowSeries,
+columns! {
+    /// Columns of a flow. A phase is a position in [`Series::phases`].
+    FlowSeries, FlowRow, FLOW_COLUMNS:
     goodput_mbps "Mbit/s" "Bytes that reached the application in order, in the step",
     rtt_mean_ms "ms" "Mean of the sender's round-trip samples (a ping's replies) in the step",
     rtt_max_ms "ms" "Largest round-trip sample (a ping's reply) in the step",
@@ -105,6 +86,15 @@ pub const FLOW_COLUMNS: &[Column<FlowSeries>] = columns! { FlowSeries,
     owd_max_ms "ms" "Largest of it",
     frame_delay_p50_ms "ms" "Median delay of the frames that became complete in the step",
     frame_delay_max_ms "ms" "Largest of it",
+    target_mbps "Mbit/s" "call: what its rate controller lets it send, headers included",
+    sent_mbps "Mbit/s" "call: IP bytes of media packets sent in the step",
+    received_mbps "Mbit/s" "call: IP bytes of media packets that arrived in the step",
+    delay_based_mbps "Mbit/s" "call: the controller's estimate from delays",
+    loss_based_mbps "Mbit/s" "call: the controller's estimate from losses",
+    acknowledged_mbps "Mbit/s" "call: what the controller thinks arrives",
+    frames_encoded "" "call: frames that left the encoder in the step",
+    frames_rendered "" "call: frames shown in the step",
+    frames_dropped "" "call: frames in the step that the receiver gave up",
     dropped_pkts "packets" "Data packets, datagrams and echoes of this flow that links dropped or lost in the step",
     dropped_share "" "The same as part of what was sent in the step, at most 1",
     srtt_ms "ms" "Smoothed round-trip time",
@@ -117,13 +107,14 @@ pub const FLOW_COLUMNS: &[Column<FlowSeries>] = columns! { FlowSeries,
     min_rtt_ms "ms" "Smallest round-trip time in the controller's model, else in the transport's",
     extra_acked_pkts "packets" "What a BBR allows for aggregated acknowledgements",
     inflight_longterm_pkts "packets" "Bound on what is in flight that a BBR found by probing; missing while there is none",
-    rounds "" "Rounds that a BBR has counted; not of 'bbr2' and 'bbr3-linux', which count none",
+    rounds "" "Rounds that a BBR has counted",
     rwnd_bytes "bytes" "Receive window last advertised",
     phase "" "Phase of the congestion controller, a position in the list of phases",
-};
+}
 
-/// Every column of [`LinkSeries`].
-pub const LINK_COLUMNS: &[Column<LinkSeries>] = columns! { LinkSeries,
+columns! {
+    /// Columns of a link.
+    LinkSeries, LinkRow, LINK_COLUMNS:
     throughput_mbps "Mbit/s" "Ethernet bytes that left the queue in the step",
     sojourn_mean_ms "ms" "Mean wait of the packets that left the queue in the step",
     sojourn_max_ms "ms" "Longest wait of a packet that left the queue in the step",
@@ -133,7 +124,7 @@ pub const LINK_COLUMNS: &[Column<LinkSeries>] = columns! { LinkSeries,
     queue_pkts "packets" "Backlog",
     queue_bytes "bytes" "Backlog",
     capacity_mbps "Mbit/s" "Capacity of the link; missing when it is unlimited",
-};
+}
 
 impl Series {
     /// Jain's index of the goodput of `flows` in each whole `window` after `from`; windows in
@@ -213,117 +204,88 @@ impl Series {
         }
         is_low
     }
+}
 
-    /// The number of a phase, which is added if it is new.
-    fn phase_number(&mut self, phase: &'static str) -> f32 {
-        let known = self.phases.iter().position(|known| *known == phase);
-        known.unwrap_or_else(|| {
-            self.phases.push(phase);
-            self.phases.len() - 1
-        }) as f32
+/// The rows of a run that goes on.
+#[derive(Clone, Debug)]
+pub(crate) struct Rows {
+    ends: Vec<f64>,
+    flows: Vec<Vec<FlowRow>>,
+    links: Vec<Vec<LinkRow>>,
+    phases: Vec<&'static str>,
+}
+
+impl Rows {
+    pub(crate) fn new(flows: usize, links: usize) -> Self {
+        Self {
+            ends: Vec::new(),
+            flows: vec![Vec::new(); flows],
+            links: vec![Vec::new(); links],
+            phases: Vec::new(),
+        }
+    }
+
+    /// A row ends; those of flows and links follow.
+    pub(crate) fn end(&mut self, t_s: f64) {
+        self.ends.push(t_s);
+    }
+
+    pub(crate) fn push_flow(&mut self, flow: usize, row: FlowRow) {
+        self.flows[flow].push(row);
+    }
+
+    pub(crate) fn push_link(&mut self, link: usize, row: LinkRow) {
+        self.links[link].push(row);
     }
 
     /// Sets the state at the end of the last row; it replaces earlier states of the same row.
     pub(crate) fn set_flow(&mut self, flow: usize, sample: &FlowSample) {
-        let phase =
-            if sample.phase.is_empty() { f32::NAN } else { self.phase_number(sample.phase) };
-        let row = &mut self.flows[flow];
-        set(&mut row.srtt_ms, if sample.srtt.is_zero() { None } else { Some(ms(sample.srtt)) });
-        set(&mut row.cwnd_pkts, Some(sample.cwnd as f32));
-        set(&mut row.ssthresh_pkts, sample.ssthresh.map(|ssthresh| ssthresh as f32));
-        set(&mut row.inflight_pkts, Some(inflight(sample) as f32));
-        set(&mut row.pacing_mbps, sample.pacing_rate.and_then(mbps));
-        set(&mut row.delivery_mbps, mbps(sample.delivery_rate));
-        set(&mut row.bw_mbps, sample.bw.and_then(mbps));
-        set(&mut row.min_rtt_ms, sample.model_min_rtt.or(sample.min_rtt).map(ms));
-        set(&mut row.extra_acked_pkts, sample.extra_acked.map(|extra| extra as f32));
-        set(&mut row.inflight_longterm_pkts, sample.inflight_longterm.map(|most| most as f32));
-        set(&mut row.rounds, sample.rounds.map(|rounds| rounds as f32));
-        set(&mut row.rwnd_bytes, Some(sample.rwnd as f32));
-        set(&mut row.phase, Some(phase));
+        let Some(row) = self.flows[flow].last_mut() else { return };
+        let or_unknown = |value: Option<f32>| value.unwrap_or(f32::NAN);
+        row.srtt_ms = if sample.srtt.is_zero() { f32::NAN } else { ms(sample.srtt) };
+        row.cwnd_pkts = sample.cwnd as f32;
+        row.ssthresh_pkts = or_unknown(sample.ssthresh.map(|ssthresh| ssthresh as f32));
+        row.inflight_pkts = inflight(sample) as f32;
+        row.pacing_mbps = or_unknown(sample.pacing_rate.and_then(mbps));
+        row.delivery_mbps = or_unknown(mbps(sample.delivery_rate));
+        row.bw_mbps = or_unknown(sample.bw.and_then(mbps));
+        row.min_rtt_ms = or_unknown(sample.model_min_rtt.or(sample.min_rtt).map(ms));
+        row.extra_acked_pkts = or_unknown(sample.extra_acked.map(|extra| extra as f32));
+        let most = sample.inflight_longterm;
+        row.inflight_longterm_pkts = or_unknown(most.map(|most| most as f32));
+        row.rounds = or_unknown(sample.rounds.map(|rounds| rounds as f32));
+        row.rwnd_bytes = sample.rwnd as f32;
+        row.phase = match sample.phase {
+            "" => f32::NAN,
+            phase => number(&mut self.phases, phase),
+        };
     }
 
     pub(crate) fn set_link(&mut self, link: usize, sample: &QueueSample) {
-        let row = &mut self.links[link];
-        set(&mut row.queue_pkts, Some(sample.packets as f32));
-        set(&mut row.queue_bytes, Some(sample.bytes as f32));
-        set(&mut row.capacity_mbps, mbps(sample.capacity));
+        let Some(row) = self.links[link].last_mut() else { return };
+        row.queue_pkts = sample.packets as f32;
+        row.queue_bytes = sample.bytes as f32;
+        row.capacity_mbps = mbps(sample.capacity).unwrap_or(f32::NAN);
+    }
+
+    pub(crate) fn finish(self, step: Span) -> Series {
+        Series {
+            step,
+            t_s: self.ends,
+            flows: self.flows.iter().map(|rows| FlowSeries::of(rows)).collect(),
+            links: self.links.iter().map(|rows| LinkSeries::of(rows)).collect(),
+            phases: self.phases,
+        }
     }
 }
 
-impl FlowSeries {
-    /// Begins a row whose state is unknown.
-    pub(crate) fn push(&mut self, goodput_mbps: f64, rtt: &Summary, retransmits: u64) {
-        self.goodput_mbps.push(goodput_mbps as f32);
-        self.rtt_mean_ms.push(mean_ms(rtt));
-        self.rtt_max_ms.push(max_ms(rtt));
-        self.retransmits.push(retransmits as f32);
-        for column in [
-            &mut self.srtt_ms,
-            &mut self.cwnd_pkts,
-            &mut self.ssthresh_pkts,
-            &mut self.inflight_pkts,
-            &mut self.pacing_mbps,
-            &mut self.delivery_mbps,
-            &mut self.bw_mbps,
-            &mut self.min_rtt_ms,
-            &mut self.extra_acked_pkts,
-            &mut self.inflight_longterm_pkts,
-            &mut self.rounds,
-            &mut self.rwnd_bytes,
-            &mut self.phase,
-        ] {
-            column.push(f32::NAN);
-        }
-    }
-
-    /// Delays of the row in nanoseconds: median and 95th percentile of the round trip, the same and
-    /// the largest one way, median and largest of frames.
-    pub(crate) fn push_delays(
-        &mut self,
-        rtt: Option<[f64; 2]>,
-        owd: Option<[f64; 3]>,
-        frames: Option<[f64; 2]>,
-    ) {
-        let ms = |ns: f64| (ns / 1e6) as f32;
-        let [rtt_p50, rtt_p95] = rtt.unwrap_or([f64::NAN; 2]);
-        self.rtt_p50_ms.push(ms(rtt_p50));
-        self.rtt_p95_ms.push(ms(rtt_p95));
-        let [owd_p50, owd_p95, owd_max] = owd.unwrap_or([f64::NAN; 3]);
-        self.owd_p50_ms.push(ms(owd_p50));
-        self.owd_p95_ms.push(ms(owd_p95));
-        self.owd_max_ms.push(ms(owd_max));
-        let [frame_p50, frame_max] = frames.unwrap_or([f64::NAN; 2]);
-        self.frame_delay_p50_ms.push(ms(frame_p50));
-        self.frame_delay_max_ms.push(ms(frame_max));
-    }
-
-    pub(crate) fn push_losses(&mut self, drops: u64, sent: u64) {
-        self.dropped_pkts.push(drops as f32);
-        self.dropped_share.push(if sent == 0 { f32::NAN } else { drops as f32 / sent as f32 });
-    }
-}
-
-impl LinkSeries {
-    /// Begins a row whose state is unknown.
-    pub(crate) fn push(
-        &mut self,
-        throughput_mbps: f64,
-        sojourn: &Summary,
-        peak: u32,
-        drops: u64,
-        marks: u64,
-    ) {
-        self.throughput_mbps.push(throughput_mbps as f32);
-        self.sojourn_mean_ms.push(mean_ms(sojourn));
-        self.sojourn_max_ms.push(max_ms(sojourn));
-        self.queue_peak_pkts.push(peak as f32);
-        self.drops.push(drops as f32);
-        self.marks.push(marks as f32);
-        for column in [&mut self.queue_pkts, &mut self.queue_bytes, &mut self.capacity_mbps] {
-            column.push(f32::NAN);
-        }
-    }
+/// The number of a phase, which is added if it is new.
+fn number(phases: &mut Vec<&'static str>, phase: &'static str) -> f32 {
+    let known = phases.iter().position(|known| *known == phase);
+    known.unwrap_or_else(|| {
+        phases.push(phase);
+        phases.len() - 1
+    }) as f32
 }
 
 /// Packets that Linux counts as in the network (`tcp_packets_in_flight`).
@@ -332,7 +294,7 @@ pub(crate) fn inflight(sample: &FlowSample) -> u32 {
 }
 
 /// Of nanoseconds; of nothing not-a-number.
-fn mean_ms(delays: &Summary) -> f32 {
+pub(crate) fn mean_ms(delays: &Summary) -> f32 {
     // The same number, with less work where it fits.
     let sum = match u64::try_from(delays.sum) {
         Ok(sum) => sum as f64,
@@ -341,14 +303,8 @@ fn mean_ms(delays: &Summary) -> f32 {
     (sum / delays.count as f64 / 1e6) as f32
 }
 
-fn max_ms(delays: &Summary) -> f32 {
+pub(crate) fn max_ms(delays: &Summary) -> f32 {
     if delays.count == 0 { f32::NAN } else { (delays.max as f64 / 1e6) as f32 }
-}
-
-fn set(column: &mut [f32], value: Option<f32>) {
-    if let Some(last) = column.last_mut() {
-        *last = value.unwrap_or(f32::NAN);
-    }
 }
 
 fn ms(span: Span) -> f32 {

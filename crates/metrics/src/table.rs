@@ -4,7 +4,7 @@ use sojourn_core::{DropReason, FlowSample, Span, Time};
 
 use crate::histogram::Distribution;
 use crate::outcome::{FlowMetrics, LinkMetrics, Numbered, RunMetrics};
-use crate::qoe;
+use crate::qoe::{self, Scorer};
 use crate::stats;
 
 /// A number with a name.
@@ -356,10 +356,13 @@ const GROUPS: &[&[Metric]] = &[
             |flow| pdv(flow, 0.99);
         "mos", "",
             "Opinion score of a call with the datagrams' delay, jitter and loss (ITU-T G.107)",
-            mos;
-        "frames_complete", "", "Frames of which every datagram arrived, after the warm-up",
+            |flow| mos(flow, Scorer::G107);
+        "mos_flent2016", "",
+            "The same as flent computed it from 2016 to 2018, with two mistakes",
+            |flow| mos(flow, Scorer::Flent2016);
+        "frames_complete", "", "Frames of which every datagram arrived, after the warm-up; of a call those that were shown",
             |flow| some_if(has_frames(flow), flow.frames.complete as f64);
-        "frames_lost", "", "Frames of which a datagram was lost, after the warm-up",
+        "frames_lost", "", "Frames of which a datagram was lost, after the warm-up; of a call those that the receiver gave up",
             |flow| some_if(has_frames(flow), flow.frames.lost as f64);
         "frame_delay_n", "", "Frames that became complete after the warm-up: what frame_delay_* is of",
             |flow| some_if(has_frames(flow), flow.frames.complete as f64);
@@ -374,11 +377,54 @@ const GROUPS: &[&[Metric]] = &[
         "_ms",
         "ms",
         NS,
-        "time from a frame's departure until it was complete",
+        "time from a frame's departure until it was complete; of a call from capture until it was shown",
         frames.delay
     ),
     quantiles!(Flow, "frame_gap", "_ms", "ms", NS, "time between complete frames", frames.gap),
     stalls!(0 "33" 1 "50" 2 "100" 3 "150" 4 "200" 5 "500"),
+    group! { Flow;
+        "frames_encoded", "", "call: frames that left the encoder after the warm-up (W3C framesEncoded)",
+            |flow| of_call(flow, flow.media.after_warmup.encoded as f64);
+        "frames_sent", "", "call: frames of which the last packet was sent after the warm-up (framesSent)",
+            |flow| of_call(flow, flow.media.after_warmup.sent as f64);
+        "frames_received", "", "call: frames of which all packets had arrived (framesReceived)",
+            |flow| of_call(flow, flow.media.after_warmup.received as f64);
+        "frames_decoded", "", "call: frames decoded after the warm-up (framesDecoded)",
+            |flow| of_call(flow, flow.media.after_warmup.decoded as f64);
+        "frames_rendered", "", "call: frames shown after the warm-up (framesRendered)",
+            |flow| of_call(flow, flow.media.after_warmup.rendered as f64);
+        "frames_dropped", "", "call: frames that the receiver gave up after the warm-up (framesDropped)",
+            |flow| of_call(flow, flow.media.after_warmup.dropped as f64);
+        "rendered_fps", "frames/s", "call: frames shown after the warm-up, over that time (framesPerSecond)",
+            |flow| of_call(flow, flow.media.after_warmup.rendered as f64 / flow.window.as_secs_f64());
+        "key_frames", "", "call: of the encoded frames, key frames (keyFramesEncoded)",
+            |flow| of_call(flow, flow.media.after_warmup.key as f64);
+        "encoded_mbps", "Mbit/s", "call: payload that the encoder made after the warm-up, over that time",
+            |flow| rate(flow.media.after_warmup.encoded_bytes, flow.window).and_then(|mbps| of_call(flow, mbps));
+        "target_mean_mbps", "Mbit/s", "call: mean of what the rate controller let it send, headers included, over samples at the step after the warm-up",
+            |flow| flow.media.target.mean().map(|bps| bps * BPS);
+        "target_p50_mbps", "Mbit/s", "Median of it",
+            |flow| quantile(&flow.media.target, 0.5, BPS);
+        "nacks", "", "call: messages after the warm-up that ask for packets again (nackCount)",
+            |flow| of_call(flow, flow.media.after_warmup.nacks as f64);
+        "nacked_packets", "packets", "call: packets that they ask for",
+            |flow| of_call(flow, flow.media.after_warmup.nacked_packets as f64);
+        "key_requests", "", "call: requests for a key frame after the warm-up (pliCount)",
+            |flow| of_call(flow, flow.media.after_warmup.key_requests as f64);
+        "repair_packets", "packets", "call: packets sent again after the warm-up (retransmittedPacketsSent)",
+            |flow| of_call(flow, flow.media.after_warmup.repair_packets as f64);
+        "padding_packets", "packets", "call: packets without content sent after the warm-up",
+            |flow| of_call(flow, flow.media.after_warmup.padding_packets as f64);
+    },
+    quantiles!(
+        Flow,
+        "buffered",
+        "_ms",
+        "ms",
+        NS,
+        "time that a decoded frame of a call was at the receiver, from its first packet on (jitterBufferDelay)",
+        media.buffered
+    ),
     group! { Flow;
         "freeze_count", "", "Freezes by libwebrtc's rule",
             |flow| of_frames(flow, flow.frames.freezes.count as f64);
@@ -591,7 +637,11 @@ fn tcp(flow: &FlowMetrics, value: f64) -> Option<f64> {
 }
 
 fn has_frames(flow: &FlowMetrics) -> bool {
-    flow.datagrams.sent > 0
+    flow.datagrams.sent > 0 || flow.media.is_call
+}
+
+fn of_call(flow: &FlowMetrics, value: f64) -> Option<f64> {
+    some_if(flow.media.is_call, value)
 }
 
 /// A number about gaps between frames; needs a frame.
@@ -612,12 +662,12 @@ fn pdv(flow: &FlowMetrics, q: f64) -> Option<f64> {
     flow.owd.quantile(q).map(|delay| (delay - least) * NS)
 }
 
-fn mos(flow: &FlowMetrics) -> Option<f64> {
+fn mos(flow: &FlowMetrics, scorer: Scorer) -> Option<f64> {
     let loss = flow.datagrams_after_warmup.loss_share()?;
     // If nothing of a call arrives, it has the lowest score.
     let Some(owd) = flow.owd.mean() else { return Some(qoe::mos_of_r(0.0)) };
     let delay = qoe::voice_delay_ms(owd * NS, flow.ipdv.mean().unwrap_or(0.0) * NS);
-    Some(qoe::mos_g107(delay, loss))
+    Some(qoe::mos(scorer, delay, loss))
 }
 
 fn drop_share(link: &LinkMetrics) -> Option<f64> {
@@ -644,9 +694,10 @@ fn of_fct(flow: &FlowMetrics) -> f64 {
 }
 
 /// The two metrics that say how many samples a mean or quantile has, and how many began or were
-/// sent; `None` for a metric that leaves nothing out, or allows for it.
+/// sent; `None` for a metric that leaves nothing out, or allows for it. A packet that a queue drops
+/// does not wait, so the waits of the others are complete.
 pub fn sample_columns(metric: &str) -> Option<(&'static str, &'static str)> {
-    const FAMILIES: [(&str, &str, &str); 13] = [
+    const FAMILIES: [(&str, &str, &str); 12] = [
         ("completion", "completion_n", "completion_of"),
         ("fct_small", "fct_small_n", "fct_small_of"),
         ("fct_medium", "fct_medium_n", "fct_medium_of"),
@@ -659,7 +710,6 @@ pub fn sample_columns(metric: &str) -> Option<(&'static str, &'static str)> {
         ("owd", "owd_n", "owd_of"),
         ("ipdv", "owd_n", "owd_of"),
         ("pdv", "owd_n", "owd_of"),
-        ("sojourn", "sojourn_n", "sojourn_of"),
     ];
     if metric == "connect_ms" {
         return Some(("connect_n", "connect_of"));
@@ -725,7 +775,9 @@ mod tests {
         }
         assert_eq!(sample_columns("fct_small_p95_ms"), Some(("fct_small_n", "fct_small_of")));
         assert_eq!(sample_columns("slowdown_mean"), Some(("fct_n", "fct_of")));
-        for complete in ["ping_sent", "completions", "completion_km_p50_ms", "goodput_mbps"] {
+        for complete in
+            ["ping_sent", "completions", "completion_km_p50_ms", "goodput_mbps", "sojourn_p95_ms"]
+        {
             assert_eq!(sample_columns(complete), None);
         }
     }

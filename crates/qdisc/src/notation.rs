@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::ToString;
 use core::fmt::{self, Display};
 
-use sojourn_core::param::{self, Bounds, Form};
+use sojourn_core::param::{self, Bounds, Form, TcRate, TcSize};
 use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError};
 
 /// Sizes of at least one byte.
@@ -49,20 +49,14 @@ macro_rules! size {
             type Value = Bytes;
             const KIND: ParamKind = ParamKind::Size;
             const BOUNDS: Bounds = at_most(u32::MAX);
-            const EXAMPLES: &'static [&'static str] = &["64kb"];
+            const EXAMPLES: &'static [&'static str] = TcSize::EXAMPLES;
 
             fn read(text: &str, param: &Param) -> Result<Bytes, SpecError> {
-                let size = Bytes::parse_tc(text).map_err(|error| error.within(param.name))?;
-                Self::check(&size, param)?;
-                Ok(size)
+                TcSize::read(text, param)
             }
 
             fn check(value: &Bytes, param: &Param) -> Result<(), SpecError> {
-                if param.bounds.hold_size(*value) {
-                    return Ok(());
-                }
-                Err(SpecError::new(format!("'{}' is {} bytes", param.name, value.as_u64()))
-                    .allow(param.bounds.allowed()))
+                TcSize::check(value, param)
             }
 
             fn show(value: &Bytes, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -76,17 +70,12 @@ macro_rules! size {
 size!(
     /// Printed as `32Mb`.
     Size,
-    |size, f| TcSize(size).fmt(f)
+    |size, f| ShownSize(size).fmt(f)
 );
 size!(
     /// Printed as `1514b`, however large.
     Length,
     |size, f| write!(f, "{}b", size.as_u64())
-);
-size!(
-    /// Printed as `1000`.
-    Count,
-    |size, f| size.as_u64().fmt(f)
 );
 
 /// A time as `tc` reads it: a bare number counts microseconds.
@@ -133,12 +122,10 @@ pub(crate) const fn at_least(least: Rate) -> Bounds {
 impl Form for Speed {
     type Value = Rate;
     const KIND: ParamKind = ParamKind::Rate;
-    const EXAMPLES: &'static [&'static str] = &["10mbit"];
+    const EXAMPLES: &'static [&'static str] = TcRate::EXAMPLES;
 
     fn read(text: &str, param: &Param) -> Result<Rate, SpecError> {
-        let rate = Rate::parse_tc(text).map_err(|error| error.within(param.name))?;
-        Rate::check(&rate, param)?;
-        Ok(rate)
+        TcRate::read(text, param)
     }
 
     fn check(value: &Rate, param: &Param) -> Result<(), SpecError> {
@@ -146,7 +133,7 @@ impl Form for Speed {
     }
 
     fn show(value: &Rate, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        TcRate(*value).fmt(f)
+        ShownRate(*value).fmt(f)
     }
 }
 
@@ -173,9 +160,9 @@ impl Form for Percent {
 }
 
 /// A rate as `tc` prints it: `10Mbit`.
-pub(crate) struct TcRate(pub(crate) Rate);
+pub(crate) struct ShownRate(pub(crate) Rate);
 
-impl fmt::Display for TcRate {
+impl fmt::Display for ShownRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut number = self.0.as_bps();
         let mut units = ["", "K", "M", "G", "T"].into_iter();
@@ -189,9 +176,9 @@ impl fmt::Display for TcRate {
 }
 
 /// A size as `tc` prints it: `32Mb`, in powers of 1024.
-pub(crate) struct TcSize(pub(crate) Bytes);
+pub(crate) struct ShownSize(pub(crate) Bytes);
 
-impl fmt::Display for TcSize {
+impl fmt::Display for ShownSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_u64() {
             bytes if bytes > 0 && bytes.is_multiple_of(1 << 20) => write!(f, "{}Mb", bytes >> 20),

@@ -114,12 +114,18 @@ impl<F> Rounds<F> {
         }
     }
 
+    #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &F> {
         self.turns.iter().map(|turn| &turn.flow)
     }
 
     /// The flows in the rings, new ones first; some may be empty.
     pub(crate) fn active(&self) -> impl Iterator<Item = &F> {
+        self.active_by_number().map(|(_, flow)| flow)
+    }
+
+    /// The same with their numbers.
+    pub(crate) fn active_by_number(&self) -> impl Iterator<Item = (u32, &F)> {
         self.new.iter(&self.turns).chain(self.old.iter(&self.turns))
     }
 
@@ -152,13 +158,13 @@ impl Ring {
         }
     }
 
-    fn iter<F>(self, turns: &[Turn<F>]) -> impl Iterator<Item = &F> {
+    fn iter<F>(self, turns: &[Turn<F>]) -> impl Iterator<Item = (u32, &F)> {
         let mut next = (self.first != NONE).then_some(self.first);
         core::iter::from_fn(move || {
             let index = next?;
             let turn = &turns[index as usize];
             next = (index != self.last).then_some(turn.next);
-            Some(&turn.flow)
+            Some((index, &turn.flow))
         })
     }
 }

@@ -152,6 +152,9 @@ const matrix = async () => {
       const [back, front] = v === null ? ['', ''] : shade(high > low ? (asPrinted(v) - low) / (high - low) : 0);
       cell.style.background = back;
       cell.style.color = front;
+      const counted = metric[4]?.[cell.dataset.s];
+      cell.querySelector('.counted')?.remove();
+      if (counted) cell.append(Object.assign(document.createElement('small'), { className: 'counted', textContent: 'over ' + counted }));
     });
     legend.querySelector('.low').textContent = number(low);
     legend.querySelector('.high').textContent = number(high);
@@ -168,17 +171,29 @@ matrix();
 /* Over time */
 const PANELS = [
   ['rate (Mbit/s)', ['goodput_mbps', 1], ['capacity_mbps', 1], ['throughput_mbps', 0], ['delivery_mbps', 0], ['pacing_mbps', 0], ['bw_mbps', 0]],
-  ['RTT (ms)', ['rtt_max_ms', 1], ['rtt_mean_ms', 0], ['srtt_ms', 0]],
+  ['RTT (ms)', ['rtt_max_ms', 1], ['rtt_p95_ms', 0], ['rtt_p50_ms', 0], ['rtt_mean_ms', 0], ['srtt_ms', 0], ['min_rtt_ms', 0]],
+  ['one-way delay (ms)', ['owd_max_ms', 0], ['owd_p95_ms', 0], ['owd_p50_ms', 0]],
+  ['frame delay (ms)', ['frame_delay_max_ms', 1], ['frame_delay_p50_ms', 0]],
   ['queue sojourn (ms)', ['sojourn_max_ms', 1], ['sojourn_mean_ms', 0]],
   ['queue (packets)', ['queue_peak_pkts', 1], ['queue_pkts', 0]],
-  ['cwnd and in flight (packets)', ['cwnd_pkts', 1], ['inflight_pkts', 0], ['ssthresh_pkts', 0]],
-  ['drops, marks and retransmissions in each step (packets)', ['drops', 1], ['marks', 1], ['retransmits', 1]],
+  ['queue (bytes)', ['queue_bytes', 0]],
+  ['cwnd and in flight (packets)', ['cwnd_pkts', 1], ['inflight_pkts', 0], ['ssthresh_pkts', 0], ['inflight_longterm_pkts', 0], ['extra_acked_pkts', 0]],
+  ["a call's rates (Mbit/s)", ['target_mbps', 1], ['received_mbps', 1], ['sent_mbps', 0], ['delay_based_mbps', 0], ['loss_based_mbps', 0], ['acknowledged_mbps', 0]],
+  ['frames in each step', ['frames_rendered', 1], ['frames_encoded', 0], ['frames_dropped', 0]],
+  ['rounds', ['rounds', 0]],
+  ['receive window (bytes)', ['rwnd_bytes', 0]],
+  ['drops, marks and retransmissions in each step (packets)', ['drops', 1], ['marks', 1], ['retransmits', 1], ['dropped_pkts', 0]],
+  ['part of a flow that was dropped', ['dropped_share', 0]],
 ];
 const SHORT = {
   goodput_mbps: 'goodput', capacity_mbps: 'capacity', throughput_mbps: 'throughput', delivery_mbps: 'delivery rate',
   pacing_mbps: 'pacing rate', bw_mbps: 'bandwidth estimate', rtt_max_ms: 'largest', rtt_mean_ms: 'mean', srtt_ms: 'srtt',
   sojourn_max_ms: 'largest', sojourn_mean_ms: 'mean', queue_peak_pkts: 'peak', queue_pkts: 'at step', cwnd_pkts: 'cwnd',
-  inflight_pkts: 'in flight', ssthresh_pkts: 'ssthresh',
+  inflight_pkts: 'in flight', ssthresh_pkts: 'ssthresh', inflight_longterm_pkts: 'inflight_longterm', extra_acked_pkts: 'extra_acked',
+  rtt_p95_ms: '95th percentile', rtt_p50_ms: 'median', min_rtt_ms: 'least known', owd_max_ms: 'largest', owd_p95_ms: '95th percentile',
+  owd_p50_ms: 'median', frame_delay_max_ms: 'largest', frame_delay_p50_ms: 'median', dropped_pkts: 'dropped', dropped_share: 'share',
+  target_mbps: 'target', sent_mbps: 'sent', received_mbps: 'received', delay_based_mbps: 'by delay', loss_based_mbps: 'by loss',
+  acknowledged_mbps: 'acknowledged', frames_encoded: 'encoded', frames_rendered: 'shown', frames_dropped: 'given up',
 };
 const DASH = [[], [7, 4], [2, 3], [9, 3, 2, 3]];
 const WIDE = 8;
@@ -365,7 +380,9 @@ const explorer = async () => {
     grid.classList.toggle('two', shown.length > 1);
     for (const [title, ...wanted] of PANELS) {
       const panel = { plots: [], range: [0, 1] };
-      const any = shown.some(d => d.series.some(s => wanted.some(([name]) => s.columns[name])));
+      /* What is not usual is drawn when a view asks for it. */
+      const any = shown.some(d => d.series.some(s => wanted.some(([name]) => s.columns[name])))
+        && wanted.some(([name, on]) => on || asked && asked.includes(name));
       if (!any) continue;
       for (const data of shown) panel.plots.push(plotOf(panel, title, wanted, data, grid));
       panels.push(panel);

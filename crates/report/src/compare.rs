@@ -14,10 +14,10 @@ use std::fmt::Write;
 use sojourn_metrics::stats;
 use sojourn_study::results::{Kind, Results};
 
-use crate::data::{Data, Point, Subject};
+use crate::data::{Counted, Data, Point, Subject};
 use crate::markup::{Esc, plain_text};
 use crate::number::{number, percent, told};
-use crate::page::{Shell, USUAL};
+use crate::page::{Shell, USUAL, shows};
 use crate::{names, terminal};
 
 /// What changed between two result folders.
@@ -50,6 +50,9 @@ pub struct Change {
     pub unit: String,
     pub before: f64,
     pub after: f64,
+    /// Of how many samples the values are, `10 of 20`; `None` if none is missing.
+    pub before_counted: Option<String>,
+    pub after_counted: Option<String>,
     /// Mean of the differences, after minus before.
     pub difference: f64,
     /// Half the width of its 95 % interval (Student's t over pairs, or Welch's over two samples);
@@ -70,6 +73,9 @@ pub enum Judgement {
     /// It changed, and the reader's aim decides whether that is good.
     Different,
     Better,
+    /// Another share of the transfers ended, so their times are of other transfers: a mean may fall
+    /// because the slow ones end no longer.
+    Incomparable,
     /// It changed, by too little to act on.
     Slight,
     /// Chance explains it, or there is only one pair.
@@ -83,6 +89,7 @@ impl Judgement {
             Self::Worse => "worse",
             Self::Different => "different",
             Self::Better => "better",
+            Self::Incomparable => "not comparable",
             Self::Slight => "too small to matter",
             Self::Unsure => "not sure",
             Self::Same => "the same",
@@ -91,6 +98,19 @@ impl Judgement {
 }
 
 impl Change {
+    /// Means over samples of which some are missing.
+    fn counted(mut self, [before, after]: [Counted; 2]) -> Self {
+        let is_time_of_transfers = ["completion_", "fct_", "slowdown_"]
+            .iter()
+            .any(|family| self.metric.starts_with(family) && !self.metric.contains("_km_"));
+        if is_time_of_transfers && !before.is_same_share(after) {
+            self.judgement = Judgement::Incomparable;
+        }
+        self.before_counted = before.lacking();
+        self.after_counted = after.lacking();
+        self
+    }
+
     /// The difference as a share of what was before; `None` where that was zero.
     pub fn share(&self) -> Option<f64> {
         (self.before != 0.0).then(|| self.difference / self.before.abs())
@@ -113,7 +133,7 @@ pub fn floor(metric: &str, unit: &str, before: f64) -> f64 {
         "ms" => (0.05, 0.1),
         "Mbit/s" => (0.02, 0.01),
         "packets" | "bytes" => (0.10, 10.0),
-        _ if metric == "mos" => (0.0, 0.1),
+        _ if metric.starts_with("mos") => (0.0, 0.1),
         // Shares, utilisation and indices run from 0 to 1; small losses matter too.
         _ if metric.contains("loss") || metric.contains("drop") => (0.10, 0.0005),
         _ if metric.contains("retransmit") || metric.contains("transfers") => (0.10, 10.0),
@@ -196,8 +216,10 @@ fn pair_runs(comparison: &mut Comparison, old: &Data<'_>, a: usize, new: &Data<'
     }
     for subject in &old.subjects {
         let mut found: Vec<(Samples, Change)> = Vec::new();
-        for metric in USUAL.iter().filter(|metric| old.has(subject, metric)) {
+        let is_shown = |metric: &&&str| shows(old, subject, metric) || shows(new, subject, metric);
+        for metric in USUAL.iter().filter(is_shown) {
             let points = (old.points(a, subject, metric), new.points(b, subject, metric));
+            let counted = [points.0.counted(), points.1.counted()];
             let Some(samples) = Samples::of(&points.0, &points.1, paired > 0) else { continue };
             let unit = names::unit(old.plan, metric);
             // Two names for one quantity would be reported twice and count as two questions.
@@ -208,7 +230,7 @@ fn pair_runs(comparison: &mut Comparison, old: &Data<'_>, a: usize, new: &Data<'
                 Some((_, change)) => change.also.push((*metric).to_owned()),
                 None => {
                     let change = change(old.label(a), subject, metric, unit, &samples);
-                    found.push((samples, change));
+                    found.push((samples, change.counted(counted)));
                 }
             }
         }
@@ -295,6 +317,8 @@ fn change(
         unit: unit.to_owned(),
         before,
         after,
+        before_counted: None,
+        after_counted: None,
         difference: after - before,
         half_width: tested.map(|(half, _)| half),
         pairs: samples.before.len().min(samples.after.len()),
@@ -305,12 +329,12 @@ fn change(
 }
 
 /// Corrects the p values for their number, and sets the verdicts. Numbers that are the same in
-/// every run of both folders do not count as questions.
+/// every run of both folders do not count as questions, nor do those that cannot be compared.
 fn correct(changes: &mut [Change]) {
     let mut asked: Vec<(usize, f64)> = changes
         .iter()
         .enumerate()
-        .filter(|(_, change)| change.judgement != Judgement::Same)
+        .filter(|(_, change)| change.judgement == Judgement::Unsure)
         .filter_map(|(at, change)| Some((at, change.p?)))
         .collect();
     asked.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -320,7 +344,7 @@ fn correct(changes: &mut [Change]) {
         least = least.min(p * all / (rank + 1) as f64);
         changes[*at].corrected_p = Some(least);
     }
-    for change in changes.iter_mut().filter(|change| change.judgement != Judgement::Same) {
+    for change in changes.iter_mut().filter(|change| change.judgement == Judgement::Unsure) {
         let sure = change.corrected_p.is_some_and(|p| p <= FALSE_ALARMS);
         let matters = change.difference.abs() > floor(&change.metric, &change.unit, change.before);
         change.judgement = match (sure, matters, names::more_is_better(&change.metric)) {
@@ -369,9 +393,13 @@ impl Comparison {
         } else {
             format!("{} of {} runs are the same, event by event", self.identical, self.paired)
         };
+        let incomparable = match count(Judgement::Incomparable) {
+            0 => String::new(),
+            n => format!("{n} are times of transfers of which another share ended, "),
+        };
         format!(
-            "{changed} Of {} numbers, {} changed too little to matter, {} no more than chance \
-             explains, and {} are the same. {runs}.",
+            "{changed} Of {} numbers, {incomparable}{} changed too little to matter, {} no more than \
+             chance explains, and {} are the same. {runs}.",
             self.changes.len(),
             count(Judgement::Slight),
             count(Judgement::Unsure),
@@ -391,8 +419,8 @@ impl Comparison {
                 plain_text(&change.scenario),
                 plain_text(&change.subject),
                 change.metrics(),
-                number(change.before),
-                number(change.after),
+                counted(change.before, change.before_counted.as_deref()),
+                counted(change.after, change.after_counted.as_deref()),
                 told(change.difference, change.half_width, &change.unit),
                 change.share().map_or(String::new(), percent),
             ]);
@@ -469,8 +497,8 @@ impl Comparison {
                 Esc(&change.scenario),
                 Esc(&change.subject),
                 Esc(&change.metrics()),
-                number(change.before),
-                number(change.after),
+                counted(change.before, change.before_counted.as_deref()),
+                counted(change.after, change.after_counted.as_deref()),
                 Esc(&told(change.difference, change.half_width, &change.unit)),
                 change.share().map_or(String::new(), percent)
             );
@@ -480,4 +508,9 @@ impl Comparison {
             let _ = write!(out, "<p class=\"note\">And {} rows more.</p>", rows.len() - MOST_ROWS);
         }
     }
+}
+
+/// `12.3 (10 of 20)`.
+fn counted(value: f64, counted: Option<&str>) -> String {
+    counted.map_or_else(|| number(value), |counted| format!("{} ({counted})", number(value)))
 }

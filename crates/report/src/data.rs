@@ -1,6 +1,8 @@
 //! Results arranged as figures need them: by scenario, subject and metric.
 
-use sojourn_metrics::stats;
+use std::ops::{Deref, DerefMut};
+
+use sojourn_metrics::{sample_columns, stats};
 use sojourn_study::metrics::{self, Pooling};
 use sojourn_study::results::{Kind, Plan, Results, Row, Table};
 
@@ -30,8 +32,9 @@ pub(crate) struct Point {
     pub(crate) counted: Counted,
 }
 
-/// How many of the flows (or queues, or runs) that a number covers had a value. A transfer that
-/// never ended has no completion time, and a mean that leaves it out must say so.
+/// Of how many samples a number is, and of how many it would be if none were missing: transfers
+/// that had not ended, echoes that were lost. Where samples are not counted, flows are. A mean that
+/// leaves some out says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub(crate) known: usize,
@@ -42,13 +45,68 @@ impl Counted {
     #[cfg(test)]
     pub(crate) const ONE: Self = Self { known: 1, of: 1 };
 
-    /// `10 of 20`, unless all of them had a value.
+    /// `10 of 20`, of many samples `99.8 %`; `None` if none is missing.
     pub(crate) fn lacking(self) -> Option<String> {
-        (self.known < self.of).then(|| format!("{} of {}", self.known, self.of))
+        let Self { known, of } = self;
+        match known < of {
+            false => None,
+            true if of < 1000 => Some(format!("{known} of {of}")),
+            true => {
+                // Rounded down, so that it is never all of them.
+                let tenths = (known as u128 * 1000 / of as u128) as f64;
+                Some(format!("{:.1} %", tenths / 10.0))
+            }
+        }
+    }
+
+    /// Whether the same share of the samples is known.
+    pub(crate) fn is_same_share(self, other: Self) -> bool {
+        self.known as u128 * other.of as u128 == other.known as u128 * self.of as u128
     }
 
     fn and(self, other: Self) -> Self {
         Self { known: self.known + other.known, of: self.of + other.of }
+    }
+}
+
+/// A number of each run that has one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Points {
+    pub(crate) points: Vec<Point>,
+    /// The samples that the other runs lack.
+    without: Counted,
+}
+
+impl Points {
+    /// Over all runs, also those without a number.
+    pub(crate) fn counted(&self) -> Counted {
+        self.points.iter().fold(self.without, |sum, point| sum.and(point.counted))
+    }
+
+    /// Whether anything was there to be measured, with or without success.
+    pub(crate) fn were_asked(&self) -> bool {
+        self.counted().of > 0
+    }
+}
+
+impl Deref for Points {
+    type Target = Vec<Point>;
+
+    fn deref(&self) -> &Vec<Point> {
+        &self.points
+    }
+}
+
+impl DerefMut for Points {
+    fn deref_mut(&mut self) -> &mut Vec<Point> {
+        &mut self.points
+    }
+}
+
+#[cfg(test)]
+impl From<Vec<Point>> for Points {
+    fn from(points: Vec<Point>) -> Self {
+        Self { points, without: Counted::default() }
     }
 }
 
@@ -61,12 +119,12 @@ pub(crate) struct Mean {
 }
 
 impl Mean {
-    pub(crate) fn of(points: &[Point]) -> Option<Self> {
+    pub(crate) fn of(points: &Points) -> Option<Self> {
         let values: Vec<f64> = points.iter().map(|point| point.value).collect();
         Some(Self {
             mean: stats::mean(&values)?,
             half_width: stats::mean_interval(&values, 0.95).map(|interval| interval.half_width()),
-            counted: points.iter().fold(Counted::default(), |sum, point| sum.and(point.counted)),
+            counted: points.counted(),
         })
     }
 }
@@ -152,7 +210,7 @@ impl<'a> Data<'a> {
     /// Whether the subject has this metric in any run.
     pub(crate) fn has(&self, subject: &Subject, metric: &str) -> bool {
         let subject = self.subjects.iter().position(|s| s == subject);
-        let metric = self.table.metrics.iter().position(|m| m == metric);
+        let metric = self.column(metric);
         matches!((subject, metric), (Some(subject), Some(metric)) if self.has[subject][metric])
     }
 
@@ -172,6 +230,12 @@ impl<'a> Data<'a> {
         }
     }
 
+    /// Whether its packets are of equal size and distance, as a voice's are; the opinion score is of
+    /// voices.
+    pub(crate) fn is_call(&self, subject: &Subject) -> bool {
+        self.app(subject) == "udp"
+    }
+
     pub(crate) fn metrics_of(&self, subject: &Subject) -> impl Iterator<Item = &'a str> {
         let at = self.subjects.iter().position(|s| s == subject);
         let has = at.map_or(&[][..], |at| &self.has[at][..]);
@@ -188,40 +252,75 @@ impl<'a> Data<'a> {
             .map(|(row, subject)| (row, subject.map(|at| &self.subjects[at])))
     }
 
+    fn column(&self, metric: &str) -> Option<usize> {
+        self.table.metrics.iter().position(|name| name == metric)
+    }
+
     /// The metric in each finished run of a scenario. The flows of a group give one number, as in
     /// claims.
-    /// in claims.
-    pub(crate) fn points(&self, scenario: usize, subject: &Subject, metric: &str) -> Vec<Point> {
-        let Some(column) = self.table.metrics.iter().position(|name| name == metric) else {
-            return Vec::new();
-        };
-        let mut points = Vec::new();
+    pub(crate) fn points(&self, scenario: usize, subject: &Subject, metric: &str) -> Points {
+        let mut points = Points::default();
+        let Some(column) = self.column(metric) else { return points };
+        let counts =
+            sample_columns(metric).and_then(|(n, of)| Some((self.column(n)?, self.column(of)?)));
         let pooling = metrics::find(metric, &[subject.kind]).map_or(Pooling::Mean, Pooling::of);
+        let mut flows_without = 0;
         for run in &self.done[scenario] {
             let rows = self.rows(*run).filter(|(_, of)| *of == Some(subject));
-            let all: Vec<Option<f64>> =
-                rows.map(|(row, _)| row.values.get(column).copied().flatten()).collect();
-            let values: Vec<f64> =
-                all.iter().flatten().copied().filter(|value| value.is_finite()).collect();
-            if let Some(value) = pool(&values, pooling) {
-                let counted = Counted { known: values.len(), of: all.len() };
-                let seed = self.plan.runs[*run as usize].seed;
-                points.push(Point { run: *run, seed, value, counted });
+            let rows: Vec<&Row> = rows.map(|(row, _)| row).collect();
+            let known = |column: usize| {
+                rows.iter().filter_map(move |row| row.values[column].filter(|v| v.is_finite()))
+            };
+            let values: Vec<f64> = known(column).collect();
+            let samples = counts
+                .filter(|(_, of)| known(*of).next().is_some())
+                .map(|(n, of)| [n, of].map(|column| known(column).sum::<f64>() as usize))
+                .map(|[known, of]| Counted { known, of });
+            match (pool(&values, pooling), samples) {
+                (Some(value), _) => {
+                    let flows = Counted { known: values.len(), of: rows.len() };
+                    let seed = self.plan.runs[*run as usize].seed;
+                    let counted = samples.unwrap_or(flows);
+                    points.push(Point { run: *run, seed, value, counted });
+                }
+                (None, Some(samples)) => points.without = points.without.and(samples),
+                (None, None) => flows_without += rows.len(),
             }
+        }
+        // What has no value in any run does not apply.
+        if !points.is_empty() {
+            points.without.of += flows_without;
         }
         points
     }
 
-    /// Over the finished runs of a scenario, including those without any value.
+    /// Over the finished runs of a scenario.
     pub(crate) fn mean(&self, scenario: usize, subject: &Subject, metric: &str) -> Option<Mean> {
-        let points = self.points(scenario, subject, metric);
-        let mean = Mean::of(&points)?;
-        let without: usize = self.done[scenario]
-            .iter()
-            .filter(|run| !points.iter().any(|point| point.run == **run))
-            .map(|run| self.rows(*run).filter(|(_, of)| *of == Some(subject)).count())
-            .sum();
-        Some(Mean { counted: mean.counted.and(Counted { known: 0, of: without }), ..mean })
+        Mean::of(&self.points(scenario, subject, metric))
+    }
+
+    /// Whether the subject has this metric in any run, or would have it if any of its samples were
+    /// there.
+    pub(crate) fn was_asked(&self, subject: &Subject, metric: &str) -> bool {
+        self.has(subject, metric)
+            || sample_columns(metric).is_some_and(|(_, of)| self.has(subject, of))
+                && self.points_of_all(subject, metric).any(|points| points.were_asked())
+    }
+
+    /// Whether samples of the metric are missing in any scenario.
+    pub(crate) fn lacks(&self, subject: &Subject, metric: &str) -> bool {
+        self.points_of_all(subject, metric).any(|points| points.counted().lacking().is_some())
+    }
+
+    fn points_of_all(&self, subject: &Subject, metric: &str) -> impl Iterator<Item = Points> {
+        (0..self.plan.scenarios.len()).map(move |s| self.points(s, subject, metric))
+    }
+
+    /// Whether the value of `other` follows from that of `factor` in every scenario.
+    pub(crate) fn follows(&self, other: usize, factor: usize) -> bool {
+        let values = &self.plan.factors[factor].values;
+        other != factor
+            && values.iter().all(|value| self.plan.companion(factor, value, other).is_some())
     }
 
     /// The factor values that distinguish a scenario from others: `queue fq_codel · rate 10Mbps`.

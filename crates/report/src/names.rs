@@ -131,6 +131,8 @@ fn known(stem: &str) -> Option<&'static str> {
         "freeze" => "time frozen",
         "stall100" => "gaps between frames above 100 ms",
         "completion" => "completion time",
+        "completion_km" => "completion time by Kaplan–Meier",
+        "fct_km" => "flow completion time by Kaplan–Meier",
         "transfers_unfinished" => "transfers not finished",
         "jain" => "Jain's index",
         "jain_1s" => "Jain's index of single seconds",

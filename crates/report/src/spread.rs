@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use sojourn_metrics::stats::product_limit;
 use sojourn_study::results::{Bucket, Delays, Kind, PlannedScenario};
 
 use crate::data::Subject;
 
-/// How many samples there are between the ends of a bucket, nanoseconds, the upper one first.
+/// How many samples there are between the ends of a bucket, nanoseconds, the upper one first, in
+/// ascending order.
 type Samples = BTreeMap<(u64, u64), u64>;
 
 /// Points of a distribution: a value in milliseconds and the share of samples up to it, from the
-/// least sample with share 0 to the largest with share 1.
+/// least sample with share 0 to the largest, with share 1 unless some had not ended.
 pub(crate) type Shares = Vec<(f64, f64)>;
 
 /// A delay of a flow, group or queue in one scenario.
@@ -20,18 +22,29 @@ pub(crate) struct Spread {
     /// The word with which the names of its quantiles begin.
     pub(crate) metric: String,
     pub(crate) runs: Vec<(u32, Shares)>,
-    /// Samples by the ends of their bucket, largest value first.
-    pooled: Samples,
+    pooled: Durations,
+}
+
+/// Delays, and the ages of what had not ended, such as transfers.
+#[derive(Default)]
+struct Durations {
+    known: Samples,
+    open: Samples,
 }
 
 impl Spread {
     /// Over the samples of all runs together.
     pub(crate) fn pooled(&self) -> Shares {
-        shares(&self.pooled)
+        self.pooled.shares()
     }
 
     pub(crate) fn samples(&self) -> u64 {
-        self.pooled.values().sum()
+        self.pooled.known.values().sum()
+    }
+
+    /// How many had not ended.
+    pub(crate) fn open(&self) -> u64 {
+        self.pooled.open.values().sum()
     }
 }
 
@@ -51,7 +64,7 @@ impl Spreads {
         delays: &[Delays],
     ) {
         // The flows of a group have one distribution together.
-        let mut of_run: Vec<(Subject, &str, Samples)> = Vec::new();
+        let mut of_run: Vec<(Subject, &str, Durations)> = Vec::new();
         for delays in delays {
             let name = match delays.kind {
                 Kind::Flow => match planned.flows.iter().find(|flow| flow.name == delays.name) {
@@ -60,19 +73,25 @@ impl Spreads {
                 },
                 Kind::Queue | Kind::Run => &delays.name,
             };
-            let same = |(subject, metric, _): &(Subject, &str, _)| {
-                subject.kind == delays.kind && subject.name == *name && *metric == delays.metric
+            let (metric, is_open) = match delays.metric.strip_suffix("_open") {
+                Some(metric) => (metric, true),
+                None => (&delays.metric[..], false),
+            };
+            let same = |(subject, other, _): &(Subject, &str, _)| {
+                subject.kind == delays.kind && subject.name == *name && *other == metric
             };
             let at = of_run.iter().position(same).unwrap_or_else(|| {
                 let subject = Subject { kind: delays.kind, name: name.clone() };
-                of_run.push((subject, &delays.metric, BTreeMap::new()));
+                of_run.push((subject, metric, Durations::default()));
                 of_run.len() - 1
             });
+            let of_run = &mut of_run[at].2;
+            let samples_of = if is_open { &mut of_run.open } else { &mut of_run.known };
             for Bucket { low_ns, high_ns, samples } in &delays.buckets {
-                *of_run[at].2.entry((*high_ns, *low_ns)).or_default() += samples;
+                *samples_of.entry((*high_ns, *low_ns)).or_default() += samples;
             }
         }
-        for (subject, metric, buckets) in of_run {
+        for (subject, metric, durations) in of_run {
             let same = |spread: &Spread| {
                 spread.scenario == scenario && spread.metric == metric && spread.subject == subject
             };
@@ -82,14 +101,17 @@ impl Spreads {
                     subject,
                     metric: metric.to_owned(),
                     runs: Vec::new(),
-                    pooled: BTreeMap::new(),
+                    pooled: Durations::default(),
                 });
                 self.all.len() - 1
             });
             let spread = &mut self.all[at];
-            spread.runs.push((run, shares(&buckets)));
-            for (ends, samples) in buckets {
-                *spread.pooled.entry(ends).or_default() += samples;
+            spread.runs.push((run, durations.shares()));
+            let Durations { known, open } = &mut spread.pooled;
+            for (pooled, of_run) in [(known, durations.known), (open, durations.open)] {
+                for (ends, samples) in of_run {
+                    *pooled.entry(ends).or_default() += samples;
+                }
             }
         }
     }
@@ -106,19 +128,22 @@ impl Spreads {
     }
 }
 
-fn shares(buckets: &Samples) -> Shares {
-    let all: u64 = buckets.values().sum();
-    let ms = |ns: u64| ns as f64 / 1e6;
-    let mut out = Vec::with_capacity(buckets.len() + 1);
-    if let Some((_, low)) = buckets.keys().next() {
-        out.push((ms(*low), 0.0));
+impl Durations {
+    /// By Kaplan and Meier: of what had not ended, a part ended later than its age. If nothing is
+    /// open, these are the shares of the samples.
+    fn shares(&self) -> Shares {
+        let buckets = |samples: &Samples| -> Vec<(u64, u64, u64)> {
+            samples.iter().map(|((high, low), count)| (*low, *high, *count)).collect()
+        };
+        let (known, open) = (buckets(&self.known), buckets(&self.open));
+        let all = known.iter().chain(&open).map(|(_, _, count)| count).sum();
+        let ms = |ns: u64| ns as f64 / 1e6;
+        let mut out: Shares = Vec::with_capacity(known.len() + 1);
+        out.extend(known.first().map(|(low, ..)| (ms(*low), 0.0)));
+        let curve = product_limit(known.into_iter(), open.into_iter(), all);
+        out.extend(curve.map(|(_, high, share)| (ms(high), share)));
+        out
     }
-    let mut up_to = 0;
-    for ((high, _), samples) in buckets {
-        up_to += samples;
-        out.push((ms(*high), up_to as f64 / all as f64));
-    }
-    out
 }
 
 /// The least value such that at least `share` of the samples are up to it.
@@ -145,6 +170,7 @@ mod tests {
             factors: vec![],
             duration_s: 1.0,
             until: None,
+            engine: None,
             warmup_s: 0.0,
             step_s: 0.1,
             flows: vec![flow("b.1"), flow("b.2")],
@@ -171,5 +197,19 @@ mod tests {
         assert_eq!(quantile(&spread.pooled(), 0.6), Some(10.01));
         assert_eq!(spread.samples(), 8);
         assert!(spreads.has(&subject, "rtt") && !spreads.has(&subject, "owd"));
+        // Of five transfers one had not ended after 15 ms, so a median among 20 ms and more.
+        let open = Delays { metric: "rtt_open".into(), ..delays(2, "b.1", 15, 1) };
+        spreads.add(0, &planned, 2, &[delays(2, "b.1", 10, 1), delays(2, "b.2", 20, 3), open]);
+        let spread = spreads.of(0, &subject, "rtt").unwrap();
+        let one_in_five = spread.runs[2].1[1];
+        assert!(one_in_five.0 == 10.01 && (one_in_five.1 - 0.2).abs() < 1e-9, "{one_in_five:?}");
+        assert_eq!(spread.runs[2].1[2], (20.01, 1.0));
+        assert_eq!((spread.samples(), spread.open()), (12, 1));
+        // One that is open at the end leaves the curve below 100 %.
+        let open = Delays { metric: "rtt_open".into(), ..delays(3, "b.1", 30, 1) };
+        spreads.add(0, &planned, 3, &[delays(3, "b.1", 10, 1), open]);
+        let spread = spreads.of(0, &subject, "rtt").unwrap();
+        assert_eq!(spread.runs[3].1, [(10.0, 0.0), (10.01, 0.5)]);
+        assert_eq!(quantile(&spread.runs[3].1, 0.9), None);
     }
 }

@@ -2,14 +2,18 @@
 
 use std::fmt::Write;
 
-use sojourn_study::results::{Check, Results, Series, Verdict};
+use sojourn_study::results::{Check, Kind, Results, Series, Verdict};
 
-use crate::data::{Data, Mean};
+use crate::data::{Data, Mean, Points};
 use crate::ending;
 use crate::markup::plain_text;
 use crate::names;
 use crate::number::{estimate, number, percent};
 use crate::page::{self, USUAL};
+
+/// What the numbers in brackets are.
+pub const LACKING: &str =
+    "(n of N), (%): of so many samples; the others were lost, or had not ended\n";
 
 /// The claims: verdict, text, and what was measured where.
 pub fn claims(results: &Results) -> String {
@@ -58,7 +62,7 @@ pub fn metrics(results: &Results) -> String {
             for subject in &block.subjects {
                 let values: Vec<String> = columns
                     .iter()
-                    .map(|metric| data.mean(scenario, subject, metric).map_or("-".into(), cell))
+                    .map(|metric| cell(&data.points(scenario, subject, metric), ""))
                     .collect();
                 if values.iter().all(|value| value == "-") {
                     continue;
@@ -68,7 +72,10 @@ pub fn metrics(results: &Results) -> String {
                 table.push(row);
             }
         }
+        let is_lacking = |row: &Vec<String>| row.iter().skip(2).any(|cell| cell.ends_with(')'));
+        let note = if table.iter().skip(1).any(is_lacking) { LACKING } else { "" };
         out += &aligned(&table, 2);
+        out += note;
         out.push('\n');
     }
     for scenario in 0..data.plan.scenarios.len() {
@@ -85,9 +92,41 @@ pub fn ending(results: &Results, run: u32) -> Option<String> {
     ending::of_run(results, run)
 }
 
-fn cell(mean: Mean) -> String {
-    let counted = mean.counted.lacking().map_or(String::new(), |n| format!(" ({n})"));
-    estimate(mean.mean, mean.half_width, "") + &counted
+/// Means over seeds of some metrics, for a scenario and a group of flows, a queue, or a run.
+pub struct Means {
+    pub scenario: u32,
+    pub of: String,
+    /// `12.3 ± 0.4 (10 of 20)`; empty where there is no value.
+    pub cells: Vec<String>,
+}
+
+/// What has a value of any of the `metrics`, scenario by scenario.
+pub fn means(results: &Results, kind: Kind, metrics: &[String]) -> Vec<Means> {
+    let data = Data::new(results);
+    let mut means = Vec::new();
+    for scenario in 0..data.plan.scenarios.len() {
+        for subject in data.of_kind(kind) {
+            let cell = |metric: &String| match cell(&data.points(scenario, subject, metric), "") {
+                text if text == "-" => String::new(),
+                text => text,
+            };
+            let cells: Vec<String> = metrics.iter().map(cell).collect();
+            if cells.iter().any(|cell| !cell.is_empty()) {
+                means.push(Means { scenario: scenario as u32, of: subject.name.clone(), cells });
+            }
+        }
+    }
+    means
+}
+
+/// The mean, and of how many samples it is if some are missing.
+fn cell(points: &Points, unit: &str) -> String {
+    let mean = Mean::of(points)
+        .map_or_else(|| "-".to_owned(), |mean| estimate(mean.mean, mean.half_width, unit));
+    match points.counted().lacking() {
+        Some(counted) => format!("{mean} ({counted})"),
+        None => mean,
+    }
 }
 
 /// What `ss -ti` and `tc -s qdisc` would have printed at the end of a run.
@@ -111,14 +150,16 @@ pub fn runs(results: &Results, scenario: usize) -> String {
     for subject in &data.subjects {
         for metric in USUAL.iter().filter(|metric| data.has(subject, metric)) {
             let points = data.points(scenario, subject, metric);
-            let Some(mean) = Mean::of(&points) else { continue };
+            if points.is_empty() {
+                continue;
+            }
             let values: Vec<Option<f64>> = points.iter().map(|point| Some(point.value)).collect();
             let low = points.iter().map(|point| point.value).fold(f64::INFINITY, f64::min);
             let high = points.iter().map(|point| point.value).fold(f64::NEG_INFINITY, f64::max);
             table.push(vec![
                 plain_text(subject.label()),
                 (*metric).to_owned(),
-                estimate(mean.mean, mean.half_width, names::unit(data.plan, metric)),
+                cell(&points, names::unit(data.plan, metric)),
                 number(low),
                 number(high),
                 sparkline(&values, values.len().min(40)),

@@ -3,7 +3,7 @@
 mod specimen;
 
 use sojourn_report::{Options, compare, export, html, repeat, terminal};
-use sojourn_study::results::{Results, View, ViewKind};
+use sojourn_study::results::{Kind, Results, View, ViewKind};
 
 fn page(results: &Results) -> String {
     html(results, &mut specimen::Made, &Options::default())
@@ -292,4 +292,144 @@ fn the_terminal_has_the_same_tables() {
     assert!(plot.lines().all(|line| line.chars().count() <= 120), "{plot}");
     assert!(terminal::runs(&results, 3).contains("seed by seed"));
     assert!(terminal::runs(&results, 99).is_empty());
+}
+
+/// The specimen, in which every `ping` is a flow of arriving transfers. `ended` of 20 have ended in
+/// each run, and take `took` milliseconds.
+fn with_transfers(ended: u64, took: f64) -> Results {
+    let mut results = specimen::results();
+    for flow in results.plan.scenarios.iter_mut().flat_map(|scenario| &mut scenario.flows) {
+        if flow.name == "ping" {
+            flow.app = "arrivals".into();
+        }
+    }
+    let numbers = [
+        ("fct_n", Some(ended as f64)),
+        ("fct_of", Some(20.0)),
+        ("fct_mean_ms", (ended > 0).then_some(took)),
+        ("fct_p50_ms", (ended > 0).then_some(took)),
+        ("fct_km_p50_ms", (ended >= 10).then_some(took * 2.0)),
+    ];
+    for (name, value) in numbers {
+        results.table.metrics.push(name.into());
+        for row in &mut results.table.rows {
+            let jitter = (row.seed % 5) as f64 * if name.ends_with("_ms") { 0.1 } else { 0.0 };
+            row.values.push(value.filter(|_| row.name == "ping").map(|value| value + jitter));
+        }
+    }
+    results
+}
+
+#[test]
+fn a_number_that_lacks_samples_says_of_how_many_it_is() {
+    let some = with_transfers(12, 800.0);
+    let terminal = terminal::metrics(&some);
+    assert!(terminal.contains("fct_km_p50_ms"), "the estimate stands beside it: {terminal}");
+    assert_eq!(terminal.matches("(60 of 100)").count(), 12, "{terminal}");
+    assert!(terminal.contains(terminal::LACKING));
+    let asked = terminal::means(&some, Kind::Flow, &["fct_p50_ms".to_owned()]);
+    assert_eq!(asked.len(), 12);
+    assert!(asked.iter().all(|means| means.cells[0].ends_with("(60 of 100)")));
+    let html = page(&some);
+    assert!(markup(&html).matches("<small>60 of 100</small>").count() >= 12);
+
+    // Where all ended, nothing is said.
+    let all = with_transfers(20, 800.0);
+    assert!(!terminal::metrics(&all).contains(" of 100") && !page(&all).contains(" of 100"));
+    assert!(!terminal::metrics(&all).contains("fct_km_p50_ms"));
+
+    // Where none ended, that is all there is to say.
+    let none = with_transfers(0, 800.0);
+    let terminal = terminal::metrics(&none);
+    assert_eq!(terminal.matches("- (0 of 100)").count(), 12, "{terminal}");
+}
+
+#[test]
+fn times_of_other_transfers_are_not_compared() {
+    let comparison = compare::compare(&with_transfers(20, 800.0), &with_transfers(12, 300.0));
+    let of = |metric: &str| {
+        let found = comparison.changes.iter().filter(|change| change.metric == metric);
+        found.map(|change| (change.judgement, change.after_counted.clone())).collect::<Vec<_>>()
+    };
+    let incomparable = (compare::Judgement::Incomparable, Some("60 of 100".to_owned()));
+    assert_eq!(of("fct_p50_ms"), vec![incomparable; 12]);
+    assert_eq!(of("fct_km_p50_ms"), vec![(compare::Judgement::Better, None); 12]);
+    assert!(comparison.terminal().contains("not comparable"));
+    assert!(
+        comparison.summary().contains("12 are times of transfers of which another share ended")
+    );
+}
+
+#[test]
+fn a_first_view_over_time_is_the_figure_of_the_answer() {
+    let mut results = specimen::results();
+    results.plan.views.push(View {
+        log: None,
+        name: "time".into(),
+        kind: ViewKind::Series,
+        title: Some("The window over time".into()),
+        caption: None,
+        x: None,
+        y: vec!["cwnd_pkts".into()],
+        split: None,
+        of: vec!["bbr3".into()],
+        filter: vec![],
+    });
+    let page = page(&results);
+    assert_eq!(page.matches("<figure id=\"view-0\">").count(), 1, "no figure is there twice");
+    let answer = page.split("<section id=\"answer\">").nth(1).expect("there is an answer");
+    let answer = answer.split("</section>").next().unwrap();
+    let figure = answer.split("<figure id=\"view-0\">").nth(1).expect("the view is in it");
+    // The first runs of four scenarios, as curves over each other, for a page and for a phone.
+    assert_eq!(figure.matches("<svg class=\"chart time fits\"").count(), 2);
+    assert_eq!(figure.matches("data-open=").count(), 4);
+    assert_eq!(figure.matches("<path class=\"line k").count(), 8, "{figure}");
+}
+
+#[test]
+fn a_factor_that_follows_from_another_makes_no_rows_of_its_own() {
+    let mut results = specimen::results();
+    let plan = &mut results.plan;
+    let mut ingress = plan.factors[0].clone();
+    ingress.name = "path.ingress".into();
+    ingress.together = vec![0];
+    plan.factors[0].together = vec![2];
+    plan.factors.push(ingress);
+    for scenario in &mut plan.scenarios {
+        scenario.factors.push(scenario.factors[0].clone());
+    }
+    let page = page(&results);
+    let matrix = page.split("<section id=\"matrix\">").nth(1).expect("there is a matrix");
+    let matrix = matrix.split("</section>").next().unwrap();
+    assert!(!matrix.contains("class=\"none\""), "every cell is a scenario: {matrix}");
+    assert_eq!(matrix.matches("<td data-s=").count(), 12);
+}
+
+#[test]
+fn a_view_of_all_flows_leaves_out_those_that_are_always_zero() {
+    let mut results = specimen::results();
+    let column = results.table.metrics.iter().position(|metric| metric == "goodput_mbps").unwrap();
+    for row in results.table.rows.iter_mut().filter(|row| row.name == "ping") {
+        row.values[column] = Some(0.0);
+    }
+    let figure = |of: &[&str]| {
+        let mut results = results.clone();
+        results.plan.views.push(View {
+            log: None,
+            name: "goodput".into(),
+            kind: ViewKind::Bars,
+            title: None,
+            caption: None,
+            x: Some("path.queue".into()),
+            y: vec!["goodput".into()],
+            split: Some("flow".into()),
+            of: of.iter().map(|name| (*name).to_owned()).collect(),
+            filter: vec![],
+        });
+        let page = page(&results);
+        let figure = page.split("<figure id=\"view-0\">").nth(1).expect("it is there").to_owned();
+        figure.split("</figure>").next().unwrap().to_owned()
+    };
+    assert!(!figure(&[]).contains(", ping"), "nobody asked for the ping's goodput");
+    assert!(figure(&["bbr3", "ping"]).contains(", ping"));
 }

@@ -88,6 +88,7 @@ fn write_app(f: &mut String, app: &App) -> fmt::Result {
                 Traffic::Bulk(config) => f.write_str(&config.written(Style::Canonical))?,
                 Traffic::OnOff(config) => f.write_str(&config.written(Style::Equals))?,
                 Traffic::Arrivals(config) => write!(f, "{config}")?,
+                Traffic::Page(config) => f.write_str(&config.written(Style::Canonical))?,
             }
             let transport = transport.values(Style::Canonical);
             write!(f, " cca=[{}] tcp=[{transport}]", cca.canonical())
@@ -143,7 +144,7 @@ mod tests {
         let transport = tcp::Config {
             mss: 1_000,
             ecn: Some(tcp::EcnOffer::Classic),
-            receive_window: Some(65_536),
+            receive_window: Some(65_536.into()),
             pacing: true,
             rto_min: Span::from_millis(50),
             ..tcp::Config::default()

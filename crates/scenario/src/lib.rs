@@ -14,7 +14,9 @@ use core::ops::Deref;
 
 use sojourn_core::{HostId, Params, PortId, Span, SpecError};
 pub use sojourn_host::ExternalApp;
-use sojourn_host::apps::{ArrivalsConfig, BulkConfig, OnOffConfig, PingConfig, UdpConfig};
+use sojourn_host::apps::{
+    ArrivalsConfig, BulkConfig, OnOffConfig, PageConfig, PingConfig, UdpConfig,
+};
 pub use sojourn_wire::{CarrierConfig, ExternalCarrier, Link, PortShape};
 
 /// Everything a run needs beside a seed.
@@ -150,6 +152,8 @@ pub enum Traffic {
     OnOff(OnOffConfig),
     /// Transfers that arrive at random, each over a connection of its own.
     Arrivals(ArrivalsConfig),
+    /// Pages, each over several connections of its own.
+    Page(PageConfig),
 }
 
 /// What a flow offers that can end.
@@ -174,7 +178,12 @@ impl Flow {
             {
                 Offer::Transfers
             }
-            Traffic::Arrivals(_) => Offer::TransfersForEver,
+            Traffic::Page(config)
+                if config.pages.is_some() || self.stop.is_some_and(|stop| stop < duration) =>
+            {
+                Offer::Transfers
+            }
+            Traffic::Arrivals(_) | Traffic::Page(_) => Offer::TransfersForEver,
             Traffic::Bulk(_) | Traffic::OnOff(_) => Offer::Nothing,
         }
     }
@@ -186,6 +195,7 @@ impl Traffic {
             Self::Bulk(config) => config.check(),
             Self::OnOff(config) => config.check(),
             Self::Arrivals(config) => config.check(),
+            Self::Page(config) => config.check_objects(),
         }
     }
 }
@@ -342,11 +352,14 @@ impl Scenario {
                 flow.name
             );
             return Err(SpecError::new(problem)
-                .allow(["for that flow 'transfers', or a 'stop' before the duration"]));
+                .allow(["for that flow 'transfers' or 'pages', or a 'stop' before the duration"]));
         }
         if !offers().any(|(_, offer)| offer == Offer::Transfers) {
-            return Err(SpecError::new("no flow has a transfer that could be done")
-                .allow(["a bulk flow with 'bytes'", "arrivals with 'transfers' or 'stop'"]));
+            return Err(SpecError::new("no flow has a transfer that could be done").allow([
+                "a bulk flow with 'bytes'",
+                "arrivals with 'transfers' or 'stop'",
+                "pages with 'pages' or 'stop'",
+            ]));
         }
         Ok(())
     }
@@ -386,7 +399,7 @@ impl Scenario {
             return Err(SpecError::new(format!("dscp {}", flow.dscp)).allow(["0 to 63"]));
         }
         if flow.reads.is_some()
-            && !matches!(&flow.app, App::Tcp { traffic, .. } if !matches!(traffic, Traffic::Arrivals(_)))
+            && !matches!(&flow.app, App::Tcp { traffic, .. } if !matches!(traffic, Traffic::Arrivals(_) | Traffic::Page(_)))
         {
             return Err(SpecError::new("only a lone TCP connection is read at a rate"));
         }

@@ -7,8 +7,10 @@ use sojourn_core::{
     Direction, ETHERNET_HEADER, FlowId, FlowSample, Observer, Packet, Purpose, StreamAddress, Time,
 };
 use sojourn_host::apps::arrivals::Draws;
-use sojourn_host::apps::{Arrivals, BulkConfig, Echo, OnOffConfig, Ping, Source, Udp, UdpSink};
-use sojourn_host::tcp::{Endpoints, Receiver, Sender};
+use sojourn_host::apps::{
+    Arrivals, BulkConfig, Echo, OnOffConfig, Page, Ping, Source, Udp, UdpSink,
+};
+use sojourn_host::tcp::{Endpoints, Reader, Reads, Receiver, Sender};
 use sojourn_host::{Around, Contents, Endpoint, FlowSetup};
 use sojourn_scenario::{App, Flow, Traffic};
 
@@ -25,16 +27,22 @@ pub(crate) enum Other {
     /// Connections one after another, and several at once. It is one value for both ends, because
     /// closing a connection frees both without a packet that would tell the other end.
     Arrivals(Arrivals),
+    /// Several connections with data in both directions; one value for the same reason.
+    Page(Page),
     /// The sending and the receiving end, and their addresses.
     Two([End; 2], Endpoints),
 }
 
 /// One end: a built-in one, called directly, or any other behind a box.
+#[expect(clippy::large_enum_variant, reason = "two per flow, and never moved")]
 pub(crate) enum End {
     Ping(Ping),
     Echo(Echo),
     Udp(Udp),
     UdpSink(UdpSink),
+    /// The ends of a connection whose application does not read at once.
+    Sender(Sender),
+    Reading(Receiver<Reader>),
     External(Box<dyn Endpoint>),
 }
 
@@ -45,6 +53,8 @@ macro_rules! each {
             End::Echo($inner) => $call,
             End::Udp($inner) => $call,
             End::UdpSink($inner) => $call,
+            End::Sender($inner) => $call,
+            End::Reading($inner) => $call,
             End::External($inner) => $call,
         }
     };
@@ -84,13 +94,30 @@ impl Ends {
                             config, cca, transport, ends, draws, start, stop,
                         )));
                     }
+                    Traffic::Page(config) => {
+                        let random = address.stream_named(&flow.name, Purpose::Controller);
+                        let (cca, transport) = (cca.clone(), transport.clone());
+                        return Self::Other(Other::Page(Page::new(
+                            config.clone(),
+                            cca,
+                            transport,
+                            ends,
+                            random,
+                            start,
+                            stop.min(end),
+                        )));
+                    }
                 };
                 let random = address.stream_named(&flow.name, Purpose::Controller);
                 let config = transport.clone();
-                Self::Tcp {
-                    receiver: Receiver::new(config.clone(), cca.ecn_request(), ends)
-                        .read_as(flow.reads.clone()),
-                    sender: Sender::new(config, cca.clone(), ends, source, start, random),
+                let sender = Sender::new(config.clone(), cca.clone(), ends, source, start, random);
+                let request = cca.ecn_request();
+                match flow.reads.clone() {
+                    None => Self::Tcp { sender, receiver: Receiver::new(config, request, ends) },
+                    Some(reading) => {
+                        let receiver = Receiver::read_as(reading, config, request, ends);
+                        Self::two([End::Sender(sender), End::Reading(receiver)], ends)
+                    }
                 }
             }
             App::Ping(config) => {
@@ -133,6 +160,8 @@ impl Ends {
         match self {
             Self::Tcp { sender, .. } => sender.is_complete(),
             Self::Other(Other::Arrivals(arrivals)) => arrivals.is_done(),
+            Self::Other(Other::Page(page)) => page.is_done(),
+            Self::Other(Other::Two([End::Sender(sender), _], _)) => sender.is_complete(),
             Self::Other(Other::Two(..)) => false,
         }
     }
@@ -142,7 +171,10 @@ impl Ends {
         match self {
             Self::Tcp { sender, .. } => Some(sender.sample(now)),
             Self::Other(Other::Arrivals(arrivals)) => Some(arrivals.sample(now)),
-            Self::Other(Other::Two([sender, _], _)) => each!(sender, end => end.sample(now)),
+            Self::Other(Other::Page(page)) => Some(page.sample(now)),
+            Self::Other(Other::Two([sender, _], _)) => {
+                each!(sender, end => Endpoint::sample(end, now))
+            }
         }
     }
 
@@ -152,6 +184,9 @@ impl Ends {
             Self::Tcp { sender, .. } => sender.has_counted_right(),
             Self::Other(Other::Arrivals(arrivals)) => {
                 arrivals.connections().all(|(sender, _)| sender.has_counted_right())
+            }
+            Self::Other(Other::Page(page)) => {
+                page.connections().all(|(sender, _)| sender.has_counted_right())
             }
             Self::Other(Other::Two(..)) => true,
         }
@@ -165,6 +200,12 @@ impl Ends {
             Self::Other(Other::Arrivals(arrivals)) => arrivals
                 .connections()
                 .find_map(|(sender, receiver)| out_of_sequence(sender, receiver)),
+            Self::Other(Other::Page(page)) => {
+                page.connections().find_map(|(sender, receiver)| out_of_sequence(sender, receiver))
+            }
+            Self::Other(Other::Two([End::Sender(sender), End::Reading(receiver)], _)) => {
+                out_of_sequence(sender, receiver)
+            }
             Self::Other(Other::Two(..)) => None,
         }
     }
@@ -173,9 +214,9 @@ impl Ends {
     pub(crate) fn check(&self) -> Result<(), String> {
         match self {
             Self::Other(Other::Two(both, _)) => {
-                both.iter().try_for_each(|end| each!(end, end => end.check()))
+                both.iter().try_for_each(|end| each!(end, end => Endpoint::check(end)))
             }
-            Self::Tcp { .. } | Self::Other(Other::Arrivals(_)) => Ok(()),
+            Self::Tcp { .. } | Self::Other(Other::Arrivals(_) | Other::Page(_)) => Ok(()),
         }
     }
 }
@@ -200,13 +241,14 @@ impl Other {
                     arrivals.poll_transmit(now)
                 }
             },
+            Self::Page(page) => {
+                page.on_packet(now, packet, observer);
+                page.poll_transmit(now, opposite(packet.direction))
+            }
             Self::Two(ends, _) => {
                 let around = &mut Around { contents, observer };
-                let (at, sends) = match packet.direction {
-                    Direction::Forward => (1, Direction::Reverse),
-                    Direction::Reverse => (0, Direction::Forward),
-                };
-                each!(&mut ends[at], end => end.on_packet(now, packet, around));
+                let sends = opposite(packet.direction);
+                each!(&mut ends[sends as usize], end => Endpoint::on_packet(end, now, packet, around));
                 self.poll_two(now, sends, around)
             }
         }
@@ -227,15 +269,19 @@ impl Other {
                     arrivals.wake_sender(now, observer);
                     arrivals.poll_transmit(now)
                 }
-                Direction::Reverse => arrivals.wake_receiver(now),
+                Direction::Reverse => arrivals.wake_receiver(now, observer),
             },
+            Self::Page(page) => {
+                page.on_wake(now, sends, observer);
+                page.poll_transmit(now, sends)
+            }
             Self::Two(ends, _) => {
                 let around = &mut Around { contents, observer };
                 let end = &mut ends[sends as usize];
-                if each!(&*end, end => end.next_wake()) > now {
+                if each!(&*end, end => Endpoint::next_wake(end)) > now {
                     return None;
                 }
-                each!(end, end => end.on_wake(now, around));
+                each!(end, end => Endpoint::on_wake(end, now, around));
                 self.poll_two(now, sends, around)
             }
         }
@@ -256,6 +302,7 @@ impl Other {
                 // Each receiver answers once, and is woken to send more.
                 Direction::Reverse => None,
             },
+            Self::Page(page) => page.poll_transmit(now, sends),
             Self::Two(..) => self.poll_two(now, sends, &mut Around { contents, observer }),
         }
     }
@@ -267,18 +314,27 @@ impl Other {
                 Direction::Forward => arrivals.next_sender_wake(),
                 Direction::Reverse => arrivals.next_receiver_wake(),
             },
-            Self::Two(ends, _) => each!(&ends[sends as usize], end => end.next_wake()),
+            Self::Page(page) => page.next_wake(sends),
+            Self::Two(ends, _) => each!(&ends[sends as usize], end => Endpoint::next_wake(end)),
         }
     }
 
     fn poll_two(&mut self, now: Time, sends: Direction, around: &mut Around<'_>) -> Option<Packet> {
         let Self::Two(both, ends) = self else { return None };
         let end = &mut both[sends as usize];
-        let packet = each!(&mut *end, end => end.poll_transmit(now, around))?;
+        let packet = each!(&mut *end, end => Endpoint::poll_transmit(end, now, around))?;
         match end {
             End::External(_) => Some(addressed(packet, now, sends, ends)),
             _ => Some(packet),
         }
+    }
+}
+
+/// The direction in which the end sends that a packet of this direction reaches.
+fn opposite(direction: Direction) -> Direction {
+    match direction {
+        Direction::Forward => Direction::Reverse,
+        Direction::Reverse => Direction::Forward,
     }
 }
 
@@ -293,7 +349,7 @@ fn addressed(packet: Packet, now: Time, direction: Direction, ends: &Endpoints) 
     Packet { flow: ends.flow, direction, hop: 0, src, dst, sent: now, segments, wire_len, ..packet }
 }
 
-fn out_of_sequence(sender: &Sender, receiver: &Receiver) -> Option<[u32; 3]> {
+fn out_of_sequence<R: Reads>(sender: &Sender, receiver: &Receiver<R>) -> Option<[u32; 3]> {
     let (una, sent) = sender.outstanding();
     let next = receiver.next_expected();
     (una > next || next > sent).then_some([una, next, sent])

@@ -4,7 +4,6 @@
 //! an end of a flow, has at most one pending wake. What can be computed when somebody needs it is
 //! no event of its own: a link takes packets from its queue late, when the next one arrives or the
 //! last one comes out at the far end, and takes each at the time at which it was due.
-//! was due, when the next one arrives or the last one comes out at the far end.
 
 #![cfg_attr(not(test), no_std)]
 
@@ -18,4 +17,4 @@ pub use engine::{Engine, Outcome, Violation, run};
 
 /// Raised whenever the same scenario and seed give other packets than before, so that results of
 /// different models are not mixed.
-pub const MODEL_VERSION: u32 = 7;
+pub const MODEL_VERSION: u32 = 8;

@@ -163,7 +163,7 @@ fn senders_count_what_queues_mark() {
         for queue in ["dualpi2", "fq_codel ce_threshold 1ms", "pie ecn"] {
             for (ecn_option, offload) in [(true, false), (true, true), (false, false)] {
                 // Sixteen times the BDP; more would let slow start lose thousands of segments.
-                let receive_window = Some(1_000_000);
+                let receive_window = Some(1_000_000.into());
                 let transport = Transport { ecn_option, offload, receive_window, ..accurate() };
                 let seen = run(&World { cca, queue, transport, seconds: 3, ..World::default() });
                 let unheard = unheard(&seen);

@@ -93,7 +93,7 @@ fn link(name: &str, rate: RateConfig) -> Link {
 
 fn run(cca: &str, outage: Span) -> (Log, Outcome) {
     let controller = sojourn_cca::Config::parse(cca).expect("a shipped controller");
-    let receive_window = Some(WINDOW);
+    let receive_window = Some(WINDOW.into());
     let app = App::bulk(controller, Transport { receive_window, ..Transport::default() });
     let rate = format!("steps {RATE} {DIES} 0 {outage} {RATE} 60s end hold");
     let rate = RateSpec::parse(&rate).expect("a good rate").complete(None).expect("no file");

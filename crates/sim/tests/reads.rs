@@ -1,8 +1,11 @@
 //! Receiving applications that read slowly, or not at all for a while.
 
-use sojourn_core::{Body, Direction, Event, Observer, Rate, Span, StreamAddress, Time, Who};
+use sojourn_core::param::Form;
+use sojourn_core::{
+    Body, Direction, Event, Observer, Params, Rate, Span, StreamAddress, Time, Who,
+};
 use sojourn_host::apps::BulkConfig;
-use sojourn_host::tcp::{Config as Transport, Reading};
+use sojourn_host::tcp::{Config as Transport, Reading, Windows};
 use sojourn_link::{LossConfig, RateConfig};
 use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic, Until};
 
@@ -53,7 +56,7 @@ fn reading(steps: &[(u64, Span)]) -> Reading {
 }
 
 fn window(bytes: u64) -> Transport {
-    Transport { receive_window: Some(bytes), ..Transport::default() }
+    Transport { receive_window: Some(bytes.into()), ..Transport::default() }
 }
 
 fn locked(bytes: u64) -> Transport {
@@ -132,6 +135,38 @@ fn a_receiver_that_stops_is_probed_ever_more_rarely_and_tells_when_it_goes_on() 
         assert!((19.9..25.0).contains(&late), "{late} ms");
         assert_eq!(log.retransmissions, 0);
     }
+}
+
+#[test]
+fn a_window_changes_at_its_times_and_bounds_the_rate() {
+    let param = Transport::PARAMS.iter().find(|param| param.name == "receive_window");
+    let windows = Windows::read("14480B at 0s 28960B at 8s 14480B at 14s", param.expect("a key"));
+    let receive_window = Some(windows.expect("windows"));
+    let log = run(None, Transport { receive_window, ..Transport::default() });
+    let offered = |from: u64, to: u64| {
+        let [from, to] = [from, to].map(|ms| Time::ZERO + Span::from_millis(ms));
+        let within = log.windows.iter().filter(move |(at, _)| (from..to).contains(at));
+        let mut sizes: Vec<u32> = within.map(|(_, window)| *window).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    };
+    assert_eq!(offered(0, 8_000), [14_480]);
+    assert_eq!(offered(8_050, 14_000), [28_960]);
+    // What was promised is taken back only as data comes, within a round trip.
+    assert_eq!(offered(14_050, 20_000), [14_480]);
+    let sent = |from: u64, to: u64| {
+        let [start, end] = [from, to].map(|s| Time::ZERO + secs(s));
+        let within = log.sent.iter().filter(|(at, _)| (start..end).contains(at));
+        within.map(|(_, payload)| f64::from(*payload)).sum::<f64>() / (to - from) as f64
+    };
+    // A window each round trip of 20 ms and what its first segment and the acknowledgement take on the links.
+    let expected = 14_480.0 / 0.020_63;
+    for (rate, windows) in [(sent(2, 8), 1.0), (sent(9, 14), 2.0), (sent(15, 20), 1.0)] {
+        let ratio = rate / (expected * windows);
+        assert!((0.97..1.03).contains(&ratio), "{ratio} of {windows} windows a round trip");
+    }
+    assert_eq!(log.retransmissions, 0);
 }
 
 #[test]

@@ -1,15 +1,23 @@
 //! Random worlds built in code: each is refused with a reason, or runs to its end, keeps every
-//! invariant and does not stall.
+//! invariant and does not stall. Some of their parts are as a crate outside would write them.
+
+mod outside;
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use sojourn_core::{Bytes, HostId, NoObserver, PortId, Rate, Span, StreamAddress, Time};
+use sojourn_core::{
+    Bytes, Event, Framing, HostId, NoObserver, Observer, PortId, Rate, Span, SpecError,
+    StreamAddress, Time, Who,
+};
 use sojourn_host::apps::{
     ArrivalsConfig, BulkConfig, OnOffConfig, PingConfig, SizesSpec, UdpConfig,
 };
 use sojourn_host::tcp::Config as Transport;
-use sojourn_link::{JitterConfig, LossConfig, RateConfig, RateSpec};
+use sojourn_link::{
+    HtbClass, JitterConfig, LossConfig, PolicerConfig, RateConfig, RateSpec, ReorderConfig, jitter,
+    loss,
+};
 use sojourn_scenario::{App, CarrierConfig, Flow, Host, Link, Scenario, Traffic, Until};
 use sojourn_sim::{Engine, run};
 use sojourn_wire::{Sharing, SwitchConfig};
@@ -49,28 +57,75 @@ fn link(name: String) -> impl Strategy<Value = Link> {
         "fq",
         "tbf rate 5mbit burst 10kb limit 100kb",
     ];
-    let rates =
-        ["64kbit", "1mbit", "50Mbps", "10Gbps", "unlimited", "outages 10Mbps off 50ms every 1s"];
-    let losses = ["none", "random 2%", "gemodel 1% 10% 70% 0.1%"];
-    let jitters = ["none", "normal 1ms", "uniform 3ms"];
+    let rates = [
+        "64kbit",
+        "1mbit",
+        "50Mbps",
+        "10Gbps overhead 20",
+        "unlimited",
+        "steps 10mbit 950ms 0 50ms",
+        "htb rate 3mbit",
+        "blockage mobility-and-blockages nooutages",
+        "brownian",
+    ];
+    let losses =
+        ["none", "random 2%", "gemodel 1% 10% 70% 0.1%", "periodic 50", "steps 0% 1s 9% 1s"];
+    let jitters = ["none", "normal 1ms", "uniform 3ms", "steps 0ms 1s 20ms 1s"];
+    let policers = ["none", "rate 8mbit burst 64kb"];
+    let reorderings = ["none", "5% 20% gap 3"];
     (
         prop::sample::select(queues.to_vec()),
-        prop::sample::select(rates.to_vec()),
+        rate(rates.map(read_rate).to_vec()),
         micros(0..20_000),
-        prop::sample::select(losses.to_vec()),
-        prop::sample::select(losses.to_vec()),
-        prop::sample::select(jitters.to_vec()),
+        loss(losses.map(read(LossConfig::parse)).to_vec()),
+        loss(losses.map(read(LossConfig::parse)).to_vec()),
+        jitter(jitters.map(read(JitterConfig::parse)).to_vec()),
+        prop::sample::select(policers.map(read(PolicerConfig::parse)).to_vec()),
+        prop::sample::select(reorderings.map(read(ReorderConfig::parse)).to_vec()),
     )
-        .prop_map(move |(queue, rate, delay, entry_loss, loss, jitter)| {
-            let rate = RateSpec::parse(rate).and_then(|rate| rate.complete(None));
+        .prop_map(move |(queue, rate, delay, entry_loss, loss, jitter, policer, reorder)| {
             let queue = sojourn_qdisc::Config::parse(queue).expect("a discipline");
             Link {
-                entry_loss: LossConfig::parse(entry_loss).expect("a loss"),
-                loss: LossConfig::parse(loss).expect("a loss"),
-                jitter: JitterConfig::parse(jitter).expect("a jitter"),
-                ..Link::new(&name, queue, rate.unwrap_or(RateConfig::Unlimited), delay)
+                entry_loss,
+                loss,
+                jitter,
+                policer,
+                reorder,
+                ..Link::new(&name, queue, rate, delay)
             }
         })
+}
+
+fn read<T>(parse: fn(&str) -> Result<T, SpecError>) -> impl Fn(&str) -> T {
+    move |text| parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn read_rate(text: &str) -> RateConfig {
+    read(RateSpec::parse)(text).complete(None).expect("no file")
+}
+
+/// Now and then one that code alone can build, and that a scenario must refuse.
+fn rate(good: Vec<RateConfig>) -> impl Strategy<Value = RateConfig> {
+    let (burst, framing) = (Bytes::new(1600), Framing::on_ethernet(-65));
+    let bad = vec![
+        RateConfig::Fixed { rate: Rate::ZERO, framing: Framing::default() },
+        RateConfig::Fixed { rate: Rate::from_bps(u64::MAX - 1), framing: Framing::default() },
+        RateConfig::Fixed { rate: Rate::from_bps(1_000_000), framing },
+        RateConfig::Htb(HtbClass { rate: Rate::ZERO, burst, overhead: 0 }),
+    ];
+    prop_oneof![250 => prop::sample::select(good), 1 => prop::sample::select(bad)]
+}
+
+/// Likewise.
+fn loss(good: Vec<LossConfig>) -> impl Strategy<Value = LossConfig> {
+    let bad = LossConfig::Periodic(loss::Periodic { n: 0 });
+    prop_oneof![250 => prop::sample::select(good), 1 => Just(bad)]
+}
+
+/// Likewise.
+fn jitter(good: Vec<JitterConfig>) -> impl Strategy<Value = JitterConfig> {
+    let bad = JitterConfig::Normal(jitter::Normal { std: Span::from_secs(1_000_000) });
+    prop_oneof![250 => prop::sample::select(good), 1 => Just(bad)]
 }
 
 fn transport() -> impl Strategy<Value = Transport> {
@@ -99,7 +154,7 @@ fn transport() -> impl Strategy<Value = Transport> {
                     mss,
                     header,
                     initial_cwnd,
-                    receive_window,
+                    receive_window: receive_window.map(Into::into),
                     receive_buffer,
                     initial_receive_buffer: tuned.0,
                     most_receive_buffer: tuned.1,
@@ -160,11 +215,12 @@ fn app() -> impl Strategy<Value = App> {
                 App::Udp(UdpConfig { interval, frame, datagrams, header })
             }
         ),
+        1 => (100u64..50_000).prop_map(|us| outside::ask(Span::from_micros(us))),
     ]
 }
 
 fn flow(number: usize) -> impl Strategy<Value = Flow> {
-    let route = || prop::collection::vec(prop_oneof![60 => 0u16..5, 1 => 5u16..8], 0..4);
+    let route = || prop::collection::vec(prop_oneof![60 => 0u16..6, 1 => 6u16..9], 0..4);
     (
         app().boxed(),
         route(),
@@ -195,19 +251,25 @@ fn world() -> impl Strategy<Value = Scenario> {
                 let sharing = Sharing { buffer: Bytes::new(buffer), alpha };
                 SwitchConfig::new(vec![a, b], sharing).ok()
             });
+    // Parts from outside are sound: they check themselves.
+    let tube = link("tube".into()).prop_map(|link| link.check().is_ok().then_some(link));
     let flows = (flow(0).boxed(), flow(1).boxed(), flow(2).boxed());
     let flows = flows.prop_map(<[Flow; 3]>::from).boxed();
     let until = prop_oneof![3 => Just(Until::Duration), 1 => Just(Until::TransfersDone)];
     let duration = (micros(200_000..1_000_000), until);
-    (links, switch, flows, duration, micros(0..200_000), micros(10_000..200_000)).prop_map(
-        |(links, switch, flows, (duration, until), warmup, step)| Scenario {
+    (links, (switch, tube), flows, duration, micros(0..200_000), micros(10_000..200_000)).prop_map(
+        |(links, (switch, tube), flows, (duration, until), warmup, step)| Scenario {
             duration,
             until,
             warmup,
             step,
             hosts: ["x", "y", "z"].map(|name| Host { name: name.into() }).into(),
             links: links.into(),
-            carriers: switch.into_iter().map(CarrierConfig::Switch).collect(),
+            carriers: switch
+                .into_iter()
+                .map(CarrierConfig::Switch)
+                .chain(tube.map(outside::tube))
+                .collect(),
             flows: flows.into(),
         },
     )
@@ -305,4 +367,47 @@ fn known_bad_values_are_refused() {
     let mut lost = world(App::Udp(udp));
     lost.flows[0].forward = vec![PortId(1)];
     assert!(lost.checked().is_err());
+}
+
+/// Every event, in words.
+#[derive(Default)]
+struct Story(Vec<String>);
+
+impl Observer for Story {
+    fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
+        self.0.push(format!("{now} {who:?} {event:?}"));
+    }
+}
+
+/// An application whose ends are behind boxes, over a carrier behind a box, beside built-in parts.
+#[test]
+fn parts_from_outside_live_in_the_same_world_twice() {
+    let rate = RateConfig::fixed(Rate::from_bps(5_000_000)).expect("a positive rate");
+    let queue = sojourn_qdisc::Config::parse("fq_codel").expect("a discipline");
+    let link = |name| Link::new(name, queue.clone(), rate.clone(), Span::from_millis(5));
+    let cca = sojourn_cca::Config::parse("cubic").expect("a controller");
+    let world = Scenario {
+        duration: Span::from_secs(2),
+        until: Until::Duration,
+        warmup: Span::ZERO,
+        step: Span::from_millis(100),
+        hosts: ["x", "y"].map(|name| Host { name: name.into() }).into(),
+        links: vec![link("there"), link("back")],
+        carriers: vec![outside::tube(link("tube"))],
+        flows: vec![
+            Flow::new("asks", outside::ask(Span::from_millis(3)), &[0, 2], &[1]),
+            Flow::new("bulk", App::bulk(cca, Transport::default()), &[0, 2], &[1]),
+        ],
+    };
+    let world = world.checked().expect("a sound world");
+    let tell = || {
+        let mut story = Story::default();
+        run(&world, ADDRESS, &mut story).expect("invariants hold");
+        story.0
+    };
+    let (first, second) = (tell(), tell());
+    let answered = first.iter().filter(|event| event.contains("Ping")).count();
+    assert!(answered > 500, "{answered} of 667");
+    let differs = first.iter().zip(&second).find(|(a, b)| a != b);
+    assert_eq!((differs, first.len()), (None, second.len()));
 }

@@ -41,9 +41,14 @@ pub fn markdown() -> String {
         .collect();
     registry(&mut page, "Sizes of transfers", &sizes);
     let carriers = sojourn_wire::carriers().iter().map(|c| (c.name, c.doc, c.params));
+    registry(&mut page, "Radios", &spec::RADIO);
     registry(&mut page, "Queues", &queues);
     registry(&mut page, "Carriers", &carriers.collect::<Vec<_>>());
     registry(&mut page, "Congestion controls", &ccas);
+    let sources = sojourn_media::source::models().iter().map(|s| (s.name, s.doc, s.params));
+    let rates = sojourn_media::control::algorithms().iter().map(|a| (a.name, a.doc, a.params));
+    registry(&mut page, "Sources of media", &sources.collect::<Vec<_>>());
+    registry(&mut page, "Rate controllers of media", &rates.collect::<Vec<_>>());
     metrics(&mut page);
     page
 }
@@ -77,8 +82,9 @@ pub fn with_parameters(page: &str) -> Result<String, String> {
     Ok(renewed + rest)
 }
 
-/// Names of controllers, queues, carriers, applications and transports that have parameters.
-pub fn parametrised() -> Vec<&'static str> {
+/// Names of controllers, queues, carriers, applications, transports, models of links, sources and rate
+/// controllers of media, and parts of radios that have parameters.
+pub fn parametrised() -> Vec<String> {
     entries().filter(|(_, params)| !params.is_empty()).map(|(name, _)| name).collect()
 }
 
@@ -86,13 +92,30 @@ fn params_of(name: &str) -> Option<&'static [Param]> {
     entries().find(|entry| entry.0 == name).map(|(_, params)| params)
 }
 
-fn entries() -> impl Iterator<Item = (&'static str, &'static [Param])> {
+/// A model of a link is named after what it is of: `loss random`.
+fn entries() -> impl Iterator<Item = (String, &'static [Param])> {
     let algorithms = sojourn_cca::algorithms().iter().map(|a| (a.name, a.params));
     let disciplines = sojourn_qdisc::disciplines().iter().map(|d| (d.name, d.params));
     let carriers = sojourn_wire::carriers().iter().map(|c| (c.name, c.params));
     let applications = AppKind::ALL.into_iter().map(|app| (app.name(), app.own_params()));
+    let sources = sojourn_media::source::models().iter().map(|s| (s.name, s.params));
+    let rates = sojourn_media::control::algorithms().iter().map(|a| (a.name, a.params));
+    let media = sources.chain(rates);
     let tcp = (tcp::Config::NAME, tcp::Config::PARAMS);
-    algorithms.chain(disciplines).chain(carriers).chain(applications).chain([tcp])
+    let radio = spec::RADIO.map(|(name, _, params)| (name, params));
+    let models = algorithms.chain(disciplines).chain(carriers).chain(applications);
+    let links = [
+        ("rate", sojourn_link::rates()),
+        ("loss", sojourn_link::losses()),
+        ("jitter", sojourn_link::jitters()),
+        ("reorder", sojourn_link::reorderings()),
+        ("policer", sojourn_link::policers()),
+    ];
+    let links = links.into_iter().flat_map(|(kind, models)| {
+        models.iter().map(move |model| (format!("{kind} {}", model.name), model.params))
+    });
+    let models = models.chain([tcp]).chain(media).chain(radio);
+    models.map(|(name, params)| (name.to_owned(), params)).chain(links)
 }
 
 type Entry = (&'static str, &'static str, &'static [Param]);

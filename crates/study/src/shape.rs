@@ -15,13 +15,16 @@ pub fn shape(scenario: &Scenario) -> Shape {
             .iter()
             .map(|flow| match &flow.app {
                 App::Tcp { traffic, transport, .. } => FlowShape {
-                    empty: Some(empty_path(&ports, flow, transport)),
+                    // A page is no transfer over one connection.
+                    empty: (!matches!(traffic, Traffic::Page(_)))
+                        .then(|| empty_path(&ports, flow, transport)),
                     transfer: match traffic {
                         Traffic::Bulk(config) => config.bytes,
-                        Traffic::OnOff(_) | Traffic::Arrivals(_) => None,
+                        Traffic::OnOff(_) | Traffic::Arrivals(_) | Traffic::Page(_) => None,
                     },
                     ..match traffic {
                         Traffic::Arrivals(_) => FlowShape::arrivals(&flow.name),
+                        Traffic::Page(_) => FlowShape::page(&flow.name),
                         Traffic::Bulk(_) | Traffic::OnOff(_) => FlowShape::tcp(&flow.name),
                     }
                 },

@@ -77,8 +77,22 @@ impl Study {
         folder: &Path,
         overrides: &Overrides,
     ) -> Result<Self, StudyError> {
+        Self::parse_with(&Registry::default(), name, text, folder, overrides)
+    }
+
+    /// The same, of a study that may name the kinds in `registry`.
+    ///
+    /// # Errors
+    /// As [`Study::load`].
+    pub fn parse_with(
+        registry: &Registry,
+        name: &str,
+        text: &str,
+        folder: &Path,
+        overrides: &Overrides,
+    ) -> Result<Self, StudyError> {
         let document = Document::parse(name, text, folder)?;
-        Self::of(document, &Registry::default(), PathBuf::from(name), overrides)
+        Self::of(document, registry, PathBuf::from(name), overrides)
     }
 
     /// What is no mistake, but seldom intended, and how many scenarios it concerns.
@@ -114,8 +128,8 @@ impl Study {
         };
         for (index, scenario) in self.scenarios.iter().enumerate() {
             let mut canonical = scenario.scenario.canonical();
-            let engine = scenario.engine.as_ref().and_then(|engine| engine.canonical());
-            canonical.extend(engine.map(|engine| format!("engine [{engine}]\n")));
+            let engine = &plan.scenarios[index].engine;
+            canonical.extend(engine.iter().map(|engine| format!("engine [{engine}]\n")));
             for seed in &self.seeds {
                 let id = run_id(&canonical, self.study_seed, *seed, &plan.model);
                 let run = PlannedRun { id: id.to_string(), scenario: index as u32, seed: *seed };
@@ -206,6 +220,7 @@ fn planned(scenario: &StudyScenario) -> PlannedScenario {
         duration_s: scenario.scenario.duration.as_secs_f64(),
         until: (scenario.scenario.until != Until::Duration)
             .then(|| scenario.scenario.until.name().to_owned()),
+        engine: scenario.engine.as_ref().and_then(|engine| engine.canonical()),
         warmup_s: scenario.scenario.warmup.as_secs_f64(),
         step_s: scenario.scenario.step.as_secs_f64(),
         flows: scenario.flows.clone(),

@@ -122,7 +122,7 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
         (
             "app = \"ping\"",
             "app = \"pong\"",
-            "t.toml:20:7: scenario.flow.1.app: unknown application 'pong'; did you mean 'ping'? (allowed: bulk, on_off, arrivals, ping, udp, frames",
+            "t.toml:20:7: scenario.flow.1.app: unknown application 'pong'; did you mean 'ping'? (allowed: bulk, on_off, arrivals, page, ping, udp, frames, call",
         ),
         (
             "app = \"ping\"",
@@ -278,7 +278,7 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
         (
             "app = \"ping\"\n\n[factors]",
             "app = \"ping\"\nsize = \"1MB\"\n\n[factors]\n\"flow.echo.size\" = [\"10B\", \"20B\"]",
-            "t.toml:21:8: scenario.flow.1.size: 'size' is 1000000 bytes (allowed: 0 to 65507 bytes)",
+            "t.toml:21:8: scenario.flow.1.size: is 1000000 bytes (allowed: 0 to 65507 bytes)",
         ),
         (
             "warmup = \"1s\"",
@@ -580,7 +580,7 @@ dst = "c"
             "dst = \"a\"",
             "t.toml:29:7: scenario.flow.0.dst: is the same as src (allowed: b, c)",
         ),
-        ("dst = \"c\"\n", "", "scenario.flow.0.dst: 'dst' is missing (allowed: a, b, c)"),
+        ("dst = \"c\"\n", "", "scenario.flow.0.dst: is missing (allowed: a, b, c)"),
         (
             "dst = \"c\"",
             "dst = \"c\"\nhop = 1",
@@ -750,4 +750,15 @@ fn mistakes_without_number_are_bounded() {
         .collect();
     let error = read(&format!("{GOOD}{claims}")).expect_err("a hundred mistakes");
     assert_eq!(error.lines().count(), 20);
+}
+
+#[test]
+fn the_value_of_a_key_with_another_name_is_no_second_mistake() {
+    // `on` is near `ecn`, whose values are others.
+    let said = mistake("cca = \"cubic\"", "cca = \"cubic\"\non = \"50ms\"");
+    assert!(
+        said.contains("scenario.flow.0.on: has no meaning for the application 'bulk'"),
+        "{said}"
+    );
+    assert!(!said.contains("'50ms'"), "{said}");
 }

@@ -14,6 +14,7 @@ mod port;
 pub mod queueing;
 mod radio;
 pub mod rate;
+mod store;
 
 pub use port::{Listener, Port};
 pub use radio::{Radio, RadioConfig};

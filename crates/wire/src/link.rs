@@ -2,7 +2,8 @@ use alloc::format;
 use alloc::string::String;
 use core::fmt::{self, Display};
 
-use sojourn_core::{Span, SpecError};
+use sojourn_core::param::Form;
+use sojourn_core::{Param, Span, SpecError};
 use sojourn_link::{JitterConfig, LossConfig, PolicerConfig, RateConfig, ReorderConfig};
 use sojourn_qdisc::Config;
 
@@ -25,6 +26,9 @@ pub struct Link {
     pub reorder: ReorderConfig,
 }
 
+/// Longer than any network's, and small enough that sums do not overflow.
+const DELAY: Param = Param::of::<Span>("delay", "0s", "");
+
 impl Link {
     /// A link that polices, loses and reorders nothing, and does not jitter.
     pub fn new(name: &str, queue: Config, rate: RateConfig, delay: Span) -> Self {
@@ -41,12 +45,23 @@ impl Link {
         }
     }
 
-    /// Refuses a queue whose values are out of bounds; code may have set them.
+    /// Refuses values out of bounds; code may have set them.
     ///
     /// # Errors
     /// Names the link, the parameter and what is allowed.
     pub fn check(&self) -> Result<(), SpecError> {
-        self.queue.check().map_err(|error| error.within(&format!("link '{}'", self.name)))
+        let Self { name, queue, rate, delay, policer, entry_loss, loss, jitter, reorder } = self;
+        let checked = || {
+            queue.check()?;
+            rate.check()?;
+            policer.check()?;
+            entry_loss.check()?;
+            loss.check()?;
+            jitter.check()?;
+            reorder.check()?;
+            Span::check(delay, &DELAY)
+        };
+        checked().map_err(|error| error.within(&format!("link '{name}'")))
     }
 
     /// The line that stands for it in a run's identity. Its keys are written here, and not after the

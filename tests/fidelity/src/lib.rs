@@ -7,6 +7,7 @@
 mod measured;
 mod simulated;
 mod verdict;
+pub mod webrtc;
 pub mod wifi;
 
 pub use measured::{Group, Situation, Statistic, situations};

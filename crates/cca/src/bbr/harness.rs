@@ -111,6 +111,8 @@ pub(crate) struct Lab<C> {
     /// The rate at which the application writes; without one it always has data.
     pub(crate) app_rate: Option<Rate>,
     pub(crate) paused: bool,
+    /// Segments that the receiver allows in flight.
+    pub(crate) rwnd: u32,
     pub(crate) rows: Vec<Row>,
     pub(crate) state: RecoveryState,
     pub(crate) delivered: u64,
@@ -125,6 +127,7 @@ pub(crate) struct Lab<C> {
     delivered_time: Time,
     first_sent_time: Time,
     app_limited_until: u64,
+    rwnd_limited_until: u64,
     cwnd_limited_until: u64,
     /// Recovery began in the flight that ended here; it ends when this is acknowledged.
     recovery_point: u64,
@@ -144,6 +147,7 @@ impl<C: Controller> Lab<C> {
             now: Time::ZERO,
             app_rate: None,
             paused: false,
+            rwnd: u32::MAX,
             rows: Vec::new(),
             state: RecoveryState::Open,
             delivered: 0,
@@ -156,6 +160,7 @@ impl<C: Controller> Lab<C> {
             delivered_time: Time::ZERO,
             first_sent_time: Time::ZERO,
             app_limited_until: 0,
+            rwnd_limited_until: 0,
             cwnd_limited_until: 0,
             recovery_point: 0,
             recovery_until: 0,
@@ -247,7 +252,7 @@ impl<C: Controller> Lab<C> {
             .iter()
             .find(|flying| !flying.acked.is_never())
             .map_or(Time::NEVER, |flying| flying.acked);
-        let send_at = self.send_time();
+        let send_at = self.send_time(ack_at);
         let at = ack_at.min(send_at);
         if at.is_never() && !self.flying.is_empty() && self.now + RTO <= end {
             self.now += RTO;
@@ -266,7 +271,8 @@ impl<C: Controller> Lab<C> {
         true
     }
 
-    fn send_time(&mut self) -> Time {
+    /// When the next segment leaves, if the acknowledgement at `ack_at` changes nothing.
+    fn send_time(&mut self, ack_at: Time) -> Time {
         if self.in_flight() >= self.cc.cwnd() {
             return Time::NEVER;
         }
@@ -275,7 +281,14 @@ impl<C: Controller> Lab<C> {
         if has_data > may {
             self.app_limited_until = (self.delivered + u64::from(self.in_flight())).max(1);
         }
-        may.max(has_data)
+        let at = may.max(has_data);
+        if self.in_flight() < self.rwnd {
+            return at;
+        }
+        if at <= ack_at && !at.is_never() {
+            self.rwnd_limited_until = (self.delivered + u64::from(self.in_flight())).max(1);
+        }
+        Time::NEVER
     }
 
     fn send(&mut self) {
@@ -302,7 +315,7 @@ impl<C: Controller> Lab<C> {
             first_sent_time: self.first_sent_time,
             in_flight: in_flight + 1,
             is_app_limited: self.app_limited_until > 0,
-            is_rwnd_limited: false,
+            is_rwnd_limited: self.rwnd_limited_until > 0,
         };
         let acked = self.cross();
         self.flying.push_back(Flying { number: self.next_number, sent: self.now, memo, acked });
@@ -373,6 +386,9 @@ impl<C: Controller> Lab<C> {
         if self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
+        if self.delivered > self.rwnd_limited_until {
+            self.rwnd_limited_until = 0;
+        }
         for flying in &lost {
             self.lose(flying);
         }
@@ -416,6 +432,7 @@ impl<C: Controller> Lab<C> {
             app_limited_until: self.app_limited_until,
             earliest_departure: self.next_departure.max(self.now),
             packets_out: self.in_flight(),
+            receive_window: u64::from(self.rwnd) * u64::from(MSS),
         };
         self.cc.on_ack(&ack);
         self.last_ack = Some(ack);
@@ -529,6 +546,7 @@ impl<C: Controller> Rounds<C> {
             app_limited_until: 0,
             earliest_departure: self.now,
             packets_out: 20,
+            receive_window: u64::MAX,
         });
     }
 }
@@ -559,6 +577,7 @@ pub(crate) fn torment(mut cc: impl Controller, bytes: &[u8]) {
                         first_sent_time: now,
                         in_flight,
                         is_app_limited: choice & 16 != 0,
+                        is_rwnd_limited: amount & 8 != 0,
                         ..Memo::default()
                     };
                     memos.push_back((now, memo));
@@ -607,6 +626,7 @@ pub(crate) fn torment(mut cc: impl Controller, bytes: &[u8]) {
                     app_limited_until: 0,
                     earliest_departure: now + Span::from_micros(u64::from(amount) * 10),
                     packets_out: in_flight,
+                    receive_window: u64::from(amount % 40) * u64::from(MSS),
                 });
                 if n > 0 && state == RecoveryState::Open {
                     assert!(cc.cwnd() >= 4, "window {} in {}", cc.cwnd(), cc.phase());

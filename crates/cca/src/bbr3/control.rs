@@ -17,7 +17,7 @@ const MIN_QUANTUM: u32 = 2;
 const QUANTA_IN_HOSTS: u32 = 3;
 
 impl Bbr3 {
-    pub(super) fn update_control_parameters(&mut self, ack: &Ack) {
+    pub(crate) fn update_control_parameters(&mut self, ack: &Ack) {
         if !self.has_seen_rtt && ack.srtt.is_some() {
             self.init_pacing_rate(ack.srtt);
         }
@@ -55,7 +55,7 @@ impl Bbr3 {
         self.quantization_budget(self.bdp_multiple(bw, gain))
     }
 
-    fn set_send_quantum(&mut self) {
+    pub(super) fn set_send_quantum(&mut self) {
         let quantum = self.pacing_rate.volume_in(QUANTUM) as u32;
         self.send_quantum = quantum.min(MAX_QUANTUM / self.smss).max(MIN_QUANTUM);
     }

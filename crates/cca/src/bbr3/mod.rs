@@ -10,6 +10,7 @@ mod drain;
 mod model;
 mod probe_bw;
 mod probe_rtt;
+mod receiver;
 mod recovery;
 mod startup;
 #[cfg(test)]
@@ -170,6 +171,15 @@ impl Bbr3 {
         bbr
     }
 
+    /// The first half of `UpdateOnACK`, section 5.2.3; [`Bbr3::update_control_parameters`] is the
+    /// second.
+    pub(crate) fn update_model(&mut self, ack: &Ack) {
+        self.delivered = ack.total_delivered;
+        self.follow_recovery(ack.state);
+        let rs = Sample::of(ack, &self.own_app_limit);
+        self.update_model_and_state(ack, &rs);
+    }
+
     /// `UpdateModelAndState`, section 5.2.3.
     fn update_model_and_state(&mut self, ack: &Ack, rs: &Sample) {
         self.update_latest_delivery_signals(rs);
@@ -188,10 +198,7 @@ impl Bbr3 {
 
 impl Controller for Bbr3 {
     fn on_ack(&mut self, ack: &Ack) {
-        self.delivered = ack.total_delivered;
-        self.follow_recovery(ack.state);
-        let rs = Sample::of(ack, &self.own_app_limit);
-        self.update_model_and_state(ack, &rs);
+        self.update_model(ack);
         self.update_control_parameters(ack);
     }
 

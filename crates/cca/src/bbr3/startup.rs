@@ -15,11 +15,13 @@ pub(super) struct FullBw {
     /// `full_bw`: the baseline that growth is measured from.
     pub(super) bw: Bandwidth,
     pub(super) count: u32,
+    /// Something else than the network is the limit, so rounds without growth don't count.
+    pub(super) is_held: bool,
 }
 
 impl Default for FullBw {
     fn default() -> Self {
-        Self { reached: false, now: false, bw: Bandwidth::ZERO, count: 0 }
+        Self { reached: false, now: false, bw: Bandwidth::ZERO, count: 0, is_held: false }
     }
 }
 
@@ -47,6 +49,9 @@ impl Bbr3 {
         let Some(delivery_rate) = rs.delivery_rate else { return };
         if delivery_rate >= self.full_bw.bw.times(self.config.full_bw_thresh) {
             self.full_bw.reset(delivery_rate);
+            return;
+        }
+        if self.full_bw.is_held {
             return;
         }
         self.full_bw.count += 1;

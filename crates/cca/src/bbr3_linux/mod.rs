@@ -154,6 +154,8 @@ pub struct Bbr3Linux {
     delivered: u64,
     round_start: bool,
     next_round_delivered: u64,
+    /// Whole rounds so far. The kernel keeps no such number; nothing follows from it.
+    rounds: u64,
 
     /// How acknowledgements relate to the last probe.
     ack_phase: AckPhase,
@@ -218,6 +220,7 @@ impl Bbr3Linux {
             delivered: 0,
             round_start: false,
             next_round_delivered: 0,
+            rounds: 0,
             ack_phase: AckPhase::Init,
             cycle_start: setup.now,
             probe_wait: Span::ZERO,
@@ -254,6 +257,7 @@ impl Bbr3Linux {
         self.round_start = sample.is_valid && sample.prior_delivered >= self.next_round_delivered;
         if self.round_start {
             self.start_round();
+            self.rounds += 1;
             self.rounds_since_probe = (self.rounds_since_probe + 1).min(255);
             self.update_ecn_alpha(ack);
         }
@@ -446,5 +450,9 @@ impl Controller for Bbr3Linux {
 
     fn inflight_longterm(&self) -> Option<u32> {
         self.bounds.lasting()
+    }
+
+    fn round_count(&self) -> Option<u64> {
+        Some(self.rounds)
     }
 }

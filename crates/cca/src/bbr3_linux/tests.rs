@@ -32,6 +32,8 @@ fn startup_ends_after_three_rounds_without_growth() {
     assert!((mbps(lab.cc.bandwidth()) / 100.0 - 1.0).abs() < 0.02);
     // Six rounds of doubling, three without growth, longer and longer with the queue.
     assert!((at(320)..at(560)).contains(&lab.now), "{}", lab.now);
+    let rounds = lab.cc.round_count().expect("it counts");
+    assert!((8..=11).contains(&rounds), "{rounds}");
     assert_eq!(lab.cc.bounds.inflight_hi, UNLIMITED);
 }
 

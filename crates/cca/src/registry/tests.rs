@@ -7,6 +7,7 @@ use proptest::test_runner::TestRunner;
 use sojourn_core::{Param, ParamKind, Rate};
 
 use super::*;
+use crate::Ack;
 
 #[test]
 fn a_controller_and_its_configuration_go_by_the_name_of_the_list() {

@@ -1,7 +1,7 @@
 //! `sojourn check`: everything that can be wrong with a study, without running it.
 
 use serde_json::json;
-use sojourn_study::{Overrides, Study};
+use sojourn_study::{Overrides, Registry, Study};
 
 use super::{count, run};
 use crate::args::{CheckArgs, Format};
@@ -9,14 +9,14 @@ use crate::failure::{Failure, told};
 use crate::output::Output;
 use crate::table::Records;
 
-pub(super) fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {
+pub(super) fn check(args: &CheckArgs, registry: &Registry, output: Output) -> Result<(), Failure> {
     let overrides = Overrides { set: args.set.clone(), ..Overrides::default() };
     let mut records =
         Records::new(["study", "scenarios", "seeds", "runs", "claims", "views", "digest"]);
     let mut text = String::new();
     let mut problems = Vec::new();
     for path in &args.study {
-        match Study::load(path, &overrides) {
+        match Study::load_with(registry, path, &overrides) {
             Ok(study) => {
                 let plan = study.plan();
                 records.row([

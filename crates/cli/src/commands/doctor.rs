@@ -9,7 +9,7 @@ use sojourn_file::spec::AppKind;
 use sojourn_metrics::{Collector, METRICS};
 use sojourn_study::runner;
 use sojourn_study::study::model_version;
-use sojourn_study::{Overrides, Study};
+use sojourn_study::{Overrides, Registry, Study};
 
 use super::new::TEMPLATE;
 use crate::args::DoctorArgs;
@@ -17,9 +17,13 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::table::{Fact, print_facts};
 
-pub(super) fn doctor(args: &DoctorArgs, output: Output) -> Result<(), Failure> {
+pub(super) fn doctor(
+    args: &DoctorArgs,
+    registry: &Registry,
+    output: Output,
+) -> Result<(), Failure> {
     let mut facts = machine();
-    facts.extend(build());
+    facts.extend(build(registry));
     facts.extend(trial()?);
     print_facts(output, args.format, &facts)
 }
@@ -53,10 +57,12 @@ fn memory(name: &str) -> Option<u64> {
     Some(kib / 1024)
 }
 
-fn build() -> Vec<Fact> {
-    let ccas = sojourn_cca::algorithms().iter().map(|algorithm| algorithm.name);
-    let queues = sojourn_qdisc::disciplines().iter().map(|discipline| discipline.name);
+fn build(registry: &Registry) -> Vec<Fact> {
+    let engines = registry.engines().iter().map(|engine| engine.name);
+    let ccas = registry.controllers().iter().map(|algorithm| algorithm.name);
+    let queues = registry.queues().iter().map(|discipline| discipline.name);
     let apps = AppKind::ALL.iter().map(|app| app.name());
+    let apps = apps.chain(registry.applications().iter().map(|app| app.name));
     let rates = sojourn_link::rates().iter().map(|model| model.name);
     let list =
         |names: &mut dyn Iterator<Item = &'static str>| json!(names.collect::<Vec<_>>().join(", "));
@@ -68,7 +74,7 @@ fn build() -> Vec<Fact> {
         Fact::plain("sojourn", json!(env!("CARGO_PKG_VERSION"))),
         Fact::plain("models", json!(model_version())),
         Fact::plain("build", json!(checks)),
-        Fact::plain("engines", json!("sim")),
+        Fact::plain("engines", list(&mut { engines })),
         Fact::plain("congestion controls", list(&mut { ccas })),
         Fact::plain("queues", list(&mut { queues })),
         Fact::plain("applications", list(&mut { apps })),

@@ -5,8 +5,8 @@ use std::path::Path;
 use sojourn_core::SpecError;
 use sojourn_report::export::{MahimahiLog, flent, iperf3, runs_csv, series_csv};
 use sojourn_report::pcap::{PcapConfig, PcapObserver, Taps};
-use sojourn_study::Study;
 use sojourn_study::results::{FailedRun, Plan, Results};
+use sojourn_study::{Registry, Study};
 
 use super::resimulate::{resimulate, study_of};
 use super::{find_run, open};
@@ -14,7 +14,11 @@ use crate::args::{ExportArgs, ExportFormat, Tapped};
 use crate::failure::Failure;
 use crate::output::{Output, Sink};
 
-pub(super) fn export(args: &ExportArgs, output: Output) -> Result<(), Failure> {
+pub(super) fn export(
+    args: &ExportArgs,
+    registry: &Registry,
+    output: Output,
+) -> Result<(), Failure> {
     let results = open(&args.folder, output)?;
     let out = args.out.as_deref();
     let run = match &args.run {
@@ -38,13 +42,13 @@ pub(super) fn export(args: &ExportArgs, output: Output) -> Result<(), Failure> {
         ExportFormat::Csv => output.to(out, series_csv(&series()?).as_bytes()),
         ExportFormat::Flent => output.to(out, &flent(&results, run, &series()?)),
         ExportFormat::Iperf3Json => output.to(out, iperf3(&results, run, &series()?).as_bytes()),
-        ExportFormat::Mahimahi => mahimahi_log(&results, run, &args.link, out),
+        ExportFormat::Mahimahi => mahimahi_log(registry, &results, run, &args.link, out),
         ExportFormat::Pcap => {
             let taps = match args.taps {
                 Tapped::Senders => Taps::default(),
                 Tapped::All => Taps::ALL,
             };
-            let study = study_of(&results)?;
+            let study = study_of(registry, &results)?;
             packets(&study, &results.plan, run, digest(&results, run), taps, out)
         }
     }
@@ -93,6 +97,7 @@ fn config(plan: &Plan, run: u32, taps: Taps) -> PcapConfig {
 }
 
 fn mahimahi_log(
+    registry: &Registry,
     results: &Results,
     run: u32,
     link: &str,
@@ -105,7 +110,7 @@ fn mahimahi_log(
         let error = SpecError::new(format!("--link {link}: is not in this run"));
         return Err(Failure::input(error.near(link, names()).allow(names())));
     };
-    let study = study_of(results)?;
+    let study = study_of(registry, results)?;
     let mut sink = Sink::create(out)?;
     let mut observer = match MahimahiLog::new(
         &mut sink,

@@ -4,12 +4,12 @@ use std::fmt::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sojourn_core::{Param, SpecError};
+use sojourn_core::{Kinds, Param, SpecError};
 use sojourn_file::FILE_NAME;
-use sojourn_file::spec::AppKind;
+use sojourn_file::spec::{self, AppKind};
 use sojourn_link::Model;
 use sojourn_metrics::{METRICS, Scope};
-use sojourn_study::{Overrides, Study};
+use sojourn_study::{Overrides, Registry, Study};
 
 use super::run;
 use crate::args::{Format, ListArgs};
@@ -20,7 +20,7 @@ use crate::table::{Grid, Records};
 /// Where shipped studies are, relative to the folder in which the command is run.
 const STUDIES: &str = "studies";
 
-pub(super) fn list(args: &ListArgs, output: Output) -> Result<(), Failure> {
+pub(super) fn list(args: &ListArgs, registry: &Registry, output: Output) -> Result<(), Failure> {
     let kind = args.kind.as_deref().map(|kind| (kind, Listed::of(kind)));
     let (headings, name) = match (kind, &args.name) {
         (None, _) => (Heading::ALL.to_vec(), None),
@@ -34,7 +34,7 @@ pub(super) fn list(args: &ListArgs, output: Output) -> Result<(), Failure> {
     };
     let mut sections = Vec::new();
     for heading in headings {
-        sections.push(heading.section()?);
+        sections.push(heading.section(registry)?);
     }
     let mut shown = Shown::Names;
     if let Some(name) = name {
@@ -50,6 +50,12 @@ pub(super) fn list(args: &ListArgs, output: Output) -> Result<(), Failure> {
                 sections.iter().flat_map(|section| &section.entries).find(|e| has_params(e));
             if let Some(entry) = hidden.filter(|_| shown == Shown::Names) {
                 let _ = write!(text, "\nParameters and defaults: sojourn list {}\n", entry.name);
+            }
+            if let (Some((_, Some(Listed::One(heading)))), None) = (kind, &args.name) {
+                let word = heading.word();
+                if metrics().iter().any(|metric| metric.name.split('_').any(|own| own == word)) {
+                    let _ = write!(text, "\nMetrics: sojourn list metric {word}\n");
+                }
             }
             output.data(&text)
         }
@@ -71,7 +77,7 @@ enum Listed {
 impl Listed {
     /// By the word of a heading, its plural, or an everyday word for it.
     fn of(word: &str) -> Option<Self> {
-        const OTHERS: [(&str, Listed); 16] = [
+        const OTHERS: [(&str, Listed); 18] = [
             ("link", Listed::Link),
             ("links", Listed::Link),
             ("tcp", Listed::One(Heading::Cca)),
@@ -88,6 +94,8 @@ impl Listed {
             ("losses", Listed::One(Heading::Loss)),
             ("reordering", Listed::One(Heading::Reorder)),
             ("size", Listed::One(Heading::Sizes)),
+            ("wifi", Listed::One(Heading::Radio)),
+            ("wi-fi", Listed::One(Heading::Radio)),
         ];
         let word = word.to_ascii_lowercase();
         let heading = Heading::ALL.into_iter().find(|heading| {
@@ -119,6 +127,7 @@ enum Heading {
     App,
     Sizes,
     Engine,
+    Radio,
     Rate,
     Loss,
     Jitter,
@@ -129,13 +138,14 @@ enum Heading {
 }
 
 impl Heading {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Cca,
         Self::Queue,
         Self::Carrier,
         Self::App,
         Self::Sizes,
         Self::Engine,
+        Self::Radio,
         Self::Rate,
         Self::Loss,
         Self::Jitter,
@@ -154,6 +164,7 @@ impl Heading {
             Self::App => "app",
             Self::Sizes => "sizes",
             Self::Engine => "engine",
+            Self::Radio => "radio",
             Self::Rate => "rate",
             Self::Loss => "loss",
             Self::Jitter => "jitter",
@@ -172,6 +183,7 @@ impl Heading {
             Self::App => "Applications",
             Self::Sizes => "Sizes of transfers",
             Self::Engine => "Engines",
+            Self::Radio => "Radios",
             Self::Rate => "Link rates",
             Self::Loss => "Losses of links",
             Self::Jitter => "Jitters of links",
@@ -182,32 +194,27 @@ impl Heading {
         }
     }
 
-    fn section(self) -> Result<Section, Failure> {
+    fn section(self, registry: &Registry) -> Result<Section, Failure> {
         let models = |models: &[Model]| -> Vec<Entry> {
             let entry = |model: &Model| Entry::new(self, model.name, model.doc, model.params);
             models.iter().map(entry).collect()
         };
         let entries = match self {
-            Self::Cca => {
-                let algorithms = sojourn_cca::algorithms().iter();
-                algorithms.map(|a| Entry::new(self, a.name, a.doc, a.params)).collect()
+            Self::Cca => self.kinds(registry.controllers()),
+            Self::Queue => self.kinds(registry.queues()),
+            Self::Carrier => self.kinds(registry.carriers()),
+            Self::App => {
+                let external = self.kinds(registry.applications());
+                applications().into_iter().chain(external).collect()
             }
-            Self::Queue => {
-                let disciplines = sojourn_qdisc::disciplines().iter();
-                disciplines.map(|d| Entry::new(self, d.name, d.doc, d.params)).collect()
-            }
-            Self::Carrier => {
-                let carriers = sojourn_wire::carriers().iter();
-                carriers.map(|c| Entry::new(self, c.name, c.doc, c.params)).collect()
-            }
-            Self::App => applications(),
             Self::Sizes => {
                 let sizes = sojourn_host::apps::arrivals::sizes().iter();
                 sizes.map(|s| Entry::new(self, s.name, s.doc, s.params)).collect()
             }
-            Self::Engine => {
-                let engines = sojourn_study::engine::engines().iter();
-                engines.map(|e| Entry::new(self, e.name, e.doc, e.params)).collect()
+            Self::Engine => self.kinds(registry.engines()),
+            Self::Radio => {
+                let parts = spec::RADIO.iter();
+                parts.map(|(name, doc, params)| Entry::new(self, name, doc, *params)).collect()
             }
             Self::Rate => models(sojourn_link::rates()),
             Self::Loss => models(sojourn_link::losses()),
@@ -215,9 +222,14 @@ impl Heading {
             Self::Reorder => models(sojourn_link::reorderings()),
             Self::Policer => models(sojourn_link::policers()),
             Self::Metric => metrics(),
-            Self::Study => studies()?,
+            Self::Study => studies(registry)?,
         };
         Ok(Section { heading: self, entries })
+    }
+
+    /// Built-in kinds and those from other crates.
+    fn kinds<C>(self, kinds: &Kinds<C>) -> Vec<Entry> {
+        kinds.iter().map(|kind| Entry::new(self, kind.name, kind.doc, kind.params)).collect()
     }
 }
 
@@ -258,7 +270,7 @@ struct Parameter {
 }
 
 /// Everyday words, and the words of names that mean the same.
-const CALLED: [(&[&str], &[&str]); 14] = [
+const CALLED: [(&[&str], &[&str]); 15] = [
     (
         &["latency", "delay", "lag", "bufferbloat"],
         &["rtt", "owd", "ping", "sojourn", "srtt", "delay"],
@@ -275,6 +287,7 @@ const CALLED: [(&[&str], &[&str]); 14] = [
     (&["utilization", "utilisation", "load"], &["utilisation", "busy"]),
     (&["video", "game", "gaming", "frame", "fps"], &["frame", "frames", "fps", "stall", "freeze"]),
     (&["stall", "stalls", "freeze", "freezes"], &["stall", "freeze"]),
+    (&["window", "windows"], &["cwnd", "rwnd", "inflight", "ssthresh"]),
     (&["voice", "voip", "call", "quality", "qoe"], &["mos", "ping", "pdv"]),
 ];
 
@@ -282,7 +295,8 @@ const CALLED: [(&[&str], &[&str]); 14] = [
 type IsMeant<'a> = &'a dyn Fn(&Entry) -> bool;
 
 /// Keeps the entries of that name; if there are none, those whose names contain that word or one
-/// that means the same; if there are none, those whose description contains it.
+/// that means the same; if there are none, those whose description contains it, or
+/// all of its words.
 fn select(sections: &mut Vec<Section>, name: &str, of_any_kind: bool) -> Result<Shown, Failure> {
     let names: Vec<String> =
         sections.iter().flat_map(|section| &section.entries).map(|e| e.name.clone()).collect();
@@ -299,8 +313,9 @@ fn select(sections: &mut Vec<Section>, name: &str, of_any_kind: bool) -> Result<
         words.any(|own| means.contains(&own.trim_end_matches(|c: char| c.is_ascii_digit())))
     };
     let is_described = |entry: &Entry| {
-        let mut words = entry.doc.split(|c: char| !c.is_alphanumeric() && c != '-');
-        words.any(|own| own.eq_ignore_ascii_case(&word))
+        let own = || entry.doc.split(|c: char| !c.is_alphanumeric() && c != '-');
+        let has = |word: &str| own().any(|own| own.eq_ignore_ascii_case(word));
+        word.split_whitespace().next().is_some() && word.split_whitespace().all(has)
     };
     let ways: [(IsMeant<'_>, Shown); 3] =
         [(&is_exact, Shown::Parameters), (&is_called, Shown::Names), (&is_described, Shown::Names)];
@@ -354,7 +369,7 @@ fn summary(sections: &[Section]) -> String {
     )
 }
 
-/// Applications with what their flows have as keys.
+/// Built-in applications with what their flows have as keys.
 fn applications() -> Vec<Entry> {
     let entry = |app: &AppKind| Entry::new(Heading::App, app.name(), app.doc(), app.params());
     AppKind::ALL.iter().map(entry).collect()
@@ -377,7 +392,7 @@ fn metrics() -> Vec<Entry> {
     METRICS.iter().map(entry).collect()
 }
 
-fn studies() -> Result<Vec<Entry>, Failure> {
+fn studies(registry: &Registry) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
     let folder = Path::new(STUDIES);
     if !folder.is_dir() {
@@ -392,7 +407,7 @@ fn studies() -> Result<Vec<Entry>, Failure> {
     }
     paths.sort();
     for path in paths {
-        let study = Study::load(&path, &Overrides::default())?;
+        let study = Study::load_with(registry, &path, &Overrides::default())?;
         entries.push(Entry {
             kind: Heading::Study.word(),
             name: path.display().to_string(),

@@ -15,38 +15,52 @@ mod run;
 mod show;
 mod trace;
 
-use std::path::Path;
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
 
+use sojourn_study::Registry;
 use sojourn_study::results::{Folder, Results};
 
 use crate::args::{Cli, Command};
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
 
-pub(crate) fn execute(command: &Command, output: Output) -> Result<Outcome, Failure> {
+pub(crate) fn execute(
+    command: &Command,
+    registry: &Registry,
+    output: Output,
+) -> Result<Outcome, Failure> {
     match command {
-        Command::Run(args) => return run::run(args, output),
-        Command::Check(args) => check::check(args, output)?,
+        Command::Run(args) => return run::run(args, registry, output),
+        Command::Check(args) => check::check(args, registry, output)?,
         Command::Join(args) => return join::join(args, output),
         Command::Report(args) => report::report(args, output)?,
         Command::Show(args) => show::show(args, output)?,
         Command::Compare(args) => return compare::compare(args, output),
-        Command::Export(args) => export::export(args, output)?,
-        Command::List(args) => list::list(args, output)?,
+        Command::Export(args) => export::export(args, registry, output)?,
+        Command::List(args) => list::list(args, registry, output)?,
         Command::Model(args) => model::model(args, output)?,
         Command::New(args) => new::new(args, output)?,
         Command::Trace(command) => trace::trace(command, output)?,
         Command::Schema => output.data(&sojourn_file::schema::json())?,
         Command::Completions { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "sojourn", &mut script);
+            clap_complete::generate(*shell, &mut Cli::command(), program(), &mut script);
             output.data(&String::from_utf8_lossy(&script))?;
         }
-        Command::Doctor(args) => doctor::doctor(args, output)?,
+        Command::Doctor(args) => doctor::doctor(args, registry, output)?,
     }
     Ok(Outcome::Fine)
+}
+
+/// What this program is called: `sojourn`, unless it is one with parts of its own.
+fn program() -> String {
+    let path = std::env::args_os().next().map(PathBuf::from);
+    let name = path.as_deref().and_then(Path::file_stem).map(OsStr::to_string_lossy);
+    name.map_or_else(|| "sojourn".to_owned(), Cow::into_owned)
 }
 
 /// Opens a result folder, and warns if damage to it would not be noticed.

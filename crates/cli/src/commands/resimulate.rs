@@ -5,17 +5,18 @@ use std::path::Path;
 use sojourn_core::Observer;
 use sojourn_metrics::Collector;
 use sojourn_study::results::{Plan, PlannedRun, Results};
-use sojourn_study::{Overrides, Study, engine, runner};
+use sojourn_study::{Overrides, Registry, Study, engine, runner};
 
 use crate::failure::Failure;
 
 /// The study of a result folder, as it was run.
-pub(super) fn study_of(results: &Results) -> Result<Study, Failure> {
+pub(super) fn study_of(registry: &Registry, results: &Results) -> Result<Study, Failure> {
     let name = results.folder.join("study.toml");
     // Relative paths start from the folder of the original.
     let folder = Path::new(&results.plan.path).parent().unwrap_or(Path::new(""));
     let name = name.display().to_string();
-    let study = Study::parse(&name, &results.study, folder, &Overrides::default())?;
+    let overrides = Overrides::default();
+    let study = Study::parse_with(registry, &name, &results.study, folder, &overrides)?;
     match study.plan().digest == results.plan.digest {
         true => Ok(study),
         false => Err(Failure::Input(format!(

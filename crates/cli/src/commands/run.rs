@@ -3,21 +3,23 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use sojourn_core::Params;
 use sojourn_file::FILE_NAME;
 use sojourn_report::terminal;
-use sojourn_study::Study;
+use sojourn_study::engine::Sim;
 use sojourn_study::results::{Folder, Plan, ResultsError};
 use sojourn_study::runner::{self, Options, Shard, Summary};
+use sojourn_study::{Registry, Study};
 
-use super::{claims, count, export, report};
+use super::{claims, count, export, program, report};
 use crate::args::{Format, RunArgs};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, shell_line};
 use crate::progress::Bar;
 use crate::table::{Grid, Records};
 
-pub(super) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
-    let study = args.study.load()?;
+pub(super) fn run(args: &RunArgs, registry: &Registry, output: Output) -> Result<Outcome, Failure> {
+    let study = args.study.load(registry)?;
     let plan = study.plan();
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&plan, shard));
@@ -174,8 +176,9 @@ fn dry_run(
                 grid.row([&number, &seed, state, &plan.label(planned.scenario)]);
             }
             let runs_done = mine.iter().filter(|run| is_done(run)).count();
+            let engines = engines(plan).map_or_else(String::new, |names| format!("{names}\n"));
             output.data(&format!(
-                "{grid}\n{}\n{} to run, {runs_done} done already, {virtual_s:.0} s of virtual time\n{}, {}\nresults would go to {}\n",
+                "{grid}\n{}\n{engines}{} to run, {runs_done} done already, {virtual_s:.0} s of virtual time\n{}, {}\nresults would go to {}\n",
                 amount(plan),
                 count(mine.len() - runs_done, "run"),
                 count(study.claims.len(), "claim"),
@@ -204,6 +207,18 @@ fn dry_run(
             output.data(&records.csv())
         }
     }
+}
+
+/// The engines of the scenarios, unless all have the usual one: `engines: sim, fluid version=1`.
+fn engines(plan: &Plan) -> Option<String> {
+    let mut names: Vec<&str> = Vec::new();
+    for scenario in &plan.scenarios {
+        let name = scenario.engine.as_deref().unwrap_or(Sim::NAME);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    (names != [Sim::NAME]).then(|| format!("engines: {}", names.join(", ")))
 }
 
 /// `9 scenarios × 5 seeds = 45 runs`.
@@ -239,5 +254,5 @@ fn study_name(path: &Path) -> String {
 /// The command as given.
 fn command() -> Vec<String> {
     let rest = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
-    std::iter::once("sojourn".to_owned()).chain(rest).collect()
+    std::iter::once(program()).chain(rest).collect()
 }

@@ -1,15 +1,14 @@
 //! `sojourn show`: results in the terminal.
 
 use serde_json::{Value, json};
-use sojourn_metrics::stats;
 use sojourn_report::terminal;
 use sojourn_study::metrics;
-use sojourn_study::results::{Kind, Plan, Results, Row, Series};
+use sojourn_study::results::{Kind, Results, Row, Series};
 
 use super::{find_run, open, run};
 use crate::args::{Format, ShowArgs};
 use crate::failure::Failure;
-use crate::number::{estimate, number};
+use crate::number::number;
 use crate::output::Output;
 use crate::table::{Grid, Records, print};
 
@@ -128,23 +127,8 @@ fn means(results: &Results, asked: &[String]) -> Result<String, Failure> {
 
 /// A line for each scenario and flow group or queue; empty if there is nothing to show.
 fn means_of(results: &Results, kind: Kind, metrics: &[String]) -> String {
-    let plan = &results.plan;
-    let mut lines: Vec<(u32, &str, Vec<Vec<f64>>)> = Vec::new();
-    for row in results.table.rows.iter().filter(|row| row.kind == kind) {
-        let name = subject(plan, row);
-        let line = match lines.iter().position(|(s, n, _)| (*s, *n) == (row.scenario, name)) {
-            Some(line) => line,
-            None => {
-                lines.push((row.scenario, name, vec![Vec::new(); metrics.len()]));
-                lines.len() - 1
-            }
-        };
-        for (values, metric) in lines[line].2.iter_mut().zip(metrics) {
-            values.extend(results.table.value(row, metric));
-        }
-    }
-    lines.sort_by_key(|(scenario, _, _)| *scenario);
-    let is_used = |column: &usize| lines.iter().any(|(_, _, values)| !values[*column].is_empty());
+    let lines = terminal::means(results, kind, metrics);
+    let is_used = |column: &usize| lines.iter().any(|line| !line.cells[*column].is_empty());
     let used: Vec<usize> = (0..metrics.len()).filter(is_used).collect();
     if used.is_empty() {
         return String::new();
@@ -153,17 +137,13 @@ fn means_of(results: &Results, kind: Kind, metrics: &[String]) -> String {
     let mut grid = Grid::new(
         [kind.name()].into_iter().chain(head.iter().map(String::as_str)).chain(["scenario"]),
     );
-    for (scenario, name, values) in &lines {
-        let cells = used.iter().map(|column| mean(&values[*column]));
-        let label = plan.label(*scenario);
-        grid.row([(*name).to_owned()].into_iter().chain(cells).chain([label]));
+    for line in &lines {
+        let cells = used.iter().map(|column| line.cells[*column].clone());
+        let label = results.plan.label(line.scenario);
+        grid.row([line.of.clone()].into_iter().chain(cells).chain([label]));
     }
-    grid.fitted()
-}
-
-fn mean(values: &[f64]) -> String {
-    let half = stats::mean_interval(values, 0.95).map(|interval| interval.half_width());
-    stats::mean(values).map_or_else(String::new, |mean| estimate(mean, half, ""))
+    let is_lacking = lines.iter().flat_map(|line| &line.cells).any(|cell| cell.ends_with(')'));
+    grid.fitted() + if is_lacking { terminal::LACKING } else { "" }
 }
 
 fn run_text(
@@ -290,11 +270,4 @@ fn chosen<'a>(asked: &'a [String], usual: &[&'a str]) -> Vec<&'a str> {
         true => usual.to_vec(),
         false => asked.iter().map(String::as_str).collect(),
     }
-}
-
-/// A queue, or the group of a flow.
-fn subject<'a>(plan: &'a Plan, row: &'a Row) -> &'a str {
-    let flows = &plan.scenarios[row.scenario as usize].flows;
-    let flow = flows.iter().find(|flow| row.kind == Kind::Flow && flow.name == row.name);
-    flow.map_or(&row.name, |flow| &flow.group)
 }

@@ -218,8 +218,8 @@ fn the_list_is_a_summary_and_every_heading_of_it_can_be_asked_for() {
         .filter_map(|line| line.split_whitespace().next())
         .collect();
     let expected = [
-        "cca", "queue", "carrier", "app", "sizes", "engine", "rate", "loss", "jitter", "reorder",
-        "policer", "metric",
+        "cca", "queue", "carrier", "app", "sizes", "engine", "radio", "rate", "loss", "jitter",
+        "reorder", "policer", "metric",
     ];
     assert_eq!(kinds, expected);
     for kind in kinds {
@@ -269,8 +269,12 @@ fn what_people_call_something_finds_it() {
         ("qdisc", &["fq_codel", "cake"]),
         ("tcp", &["cubic", "prague"]),
         ("link", &["mahimahi", "gemodel", "normal"]),
-        // Only the description has that word.
+        ("fct", &["fct_p95_ms", "completion_mean_ms"]),
+        ("bufferbloat", &["sojourn_p95_ms", "rtt_p95_ms"]),
+        ("window", &["cwnd_p50_pkts"]),
+        // Only the description has that word, or these.
         ("cellular", &["brownian"]),
+        ("kaplan meier", &["completion_km_p50_ms"]),
     ] {
         let found = scratch.must(&["list", word]).stdout;
         for name in names {
@@ -278,6 +282,10 @@ fn what_people_call_something_finds_it() {
             assert!(is_there, "list {word} has no {name}:\n{found}");
         }
     }
+    let jitters = scratch.must(&["list", "jitter"]).stdout;
+    assert!(jitters.ends_with("Metrics: sojourn list metric jitter\n"), "{jitters}");
+    let found = scratch.must(&["list", "metric", "jitter"]).stdout;
+    assert!(found.contains("jitter_mean_ms"), "{found}");
     let found = scratch.must(&["list", "metric", "latency"]).stdout;
     assert!(found.starts_with("Metrics (metric)"), "{found}");
 }

@@ -75,6 +75,11 @@ pub trait Form {
     /// The value as [`Form::read`] reads it.
     fn show(value: &Self::Value, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 
+    /// Whether it stands for a value that must be given and is not.
+    fn is_missing(_value: &Self::Value) -> bool {
+        false
+    }
+
     /// Name and value as [`Form::take`] reads them, with a blank in front.
     fn write(
         value: &Self::Value,
@@ -82,7 +87,10 @@ pub trait Form {
         style: Style,
         f: &mut fmt::Formatter<'_>,
     ) -> fmt::Result {
-        write!(f, " {}{}", param.name, style.sign())?;
+        f.write_str(" ")?;
+        if style != Style::InOrder {
+            write!(f, "{}{}", param.name, style.sign())?;
+        }
         Self::show(value, f)
     }
 }
@@ -481,37 +489,58 @@ impl<F: Form> Form for Maybe<F> {
     }
 }
 
-/// A value that must be given, in form `F`. Its bounds leave out the default of the type, which
-/// stands in until it is.
-#[derive(Clone, Copy, Debug)]
-pub struct Needed<F>(PhantomData<F>);
+/// A form whose values must be given. The default of the type stands in until they are.
+macro_rules! needed {
+    ($(#[$outer:meta])* $form:ident, $is_missing:expr) => {
+        $(#[$outer])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $form<F>(PhantomData<F>);
 
-impl<F: Form> Form for Needed<F>
-where
-    F::Value: Default,
-{
-    type Value = F::Value;
-    const KIND: ParamKind = F::KIND;
-    const BOUNDS: Bounds = F::BOUNDS;
-    const EXAMPLES: &'static [&'static str] = F::EXAMPLES;
-    const IS_NEEDED: bool = true;
+        impl<F: Form> Form for $form<F>
+        where
+            F::Value: Default,
+        {
+            type Value = F::Value;
+            const KIND: ParamKind = F::KIND;
+            const BOUNDS: Bounds = F::BOUNDS;
+            const EXAMPLES: &'static [&'static str] = F::EXAMPLES;
+            const IS_NEEDED: bool = true;
 
-    fn read(text: &str, param: &Param) -> Result<Self::Value, SpecError> {
-        F::read(text, param)
-    }
+            fn read(text: &str, param: &Param) -> Result<Self::Value, SpecError> {
+                F::read(text, param)
+            }
 
-    fn by_default(_param: &Param) -> Self::Value {
-        F::Value::default()
-    }
+            fn by_default(_param: &Param) -> Self::Value {
+                F::Value::default()
+            }
 
-    fn check(value: &Self::Value, param: &Param) -> Result<(), SpecError> {
-        F::check(value, param)
-    }
+            fn check(value: &Self::Value, param: &Param) -> Result<(), SpecError> {
+                F::check(value, param)
+            }
 
-    fn show(value: &Self::Value, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        F::show(value, f)
-    }
+            fn show(value: &Self::Value, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                F::show(value, f)
+            }
+
+            fn is_missing(value: &Self::Value) -> bool {
+                let is_missing: fn(&F::Value) -> bool = $is_missing;
+                is_missing(value)
+            }
+        }
+    };
 }
+
+needed!(
+    /// A value that must be given, in form `F`, and is not the default of its type: that one means
+    /// that nothing was given, in code too.
+    Needed,
+    |value| *value == F::Value::default()
+);
+needed!(
+    /// A value that must be written, in form `F`. It may be the default of its type, as 0 % is.
+    Given,
+    |_| false
+);
 
 /// The error for a text that is no value in the parameter's bounds.
 pub(crate) fn not_allowed(text: &str, param: &Param) -> SpecError {

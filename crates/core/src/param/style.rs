@@ -7,6 +7,8 @@ pub enum Style {
     Equals,
     /// `name value`, as `tc` writes.
     Blank,
+    /// Values alone, one after the other, as `netem` writes a loss.
+    InOrder,
     /// `name=value` for parameters that differ from their default: this form names a run.
     Canonical,
 }
@@ -15,7 +17,7 @@ impl Style {
     pub const fn sign(self) -> char {
         match self {
             Self::Equals | Self::Canonical => '=',
-            Self::Blank => ' ',
+            Self::Blank | Self::InOrder => ' ',
         }
     }
 

@@ -1,10 +1,12 @@
 //! A table of parameters and the struct that is made from it.
 
 use alloc::borrow::ToOwned;
+use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::fmt;
 
-use super::{Param, Style, unknown_param};
+use super::{Param, Style, missing_param, unknown_param};
 use crate::SpecError;
 use crate::words::Words;
 
@@ -68,15 +70,35 @@ pub trait Params: Clone + fmt::Debug + Default + PartialEq {
     /// # Errors
     /// An unknown parameter, or a value missing or out of bounds.
     fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        let mut params = Self::default();
+        let mut reading = Reading::<Self>::default();
         while let Some(word) = words.next() {
-            if !params.accept(word, words)? {
+            if !reading.accept(word, words)? {
                 Self::refuse(word)?;
                 return Err(unknown_param(Self::NAME, word, Self::PARAMS));
             }
         }
-        params.check()?;
-        Ok(params)
+        reading.complete()
+    }
+
+    /// Reads values in the order of the parameters, up to the end of `words`. Any of them may have its
+    /// name before it.
+    ///
+    /// # Errors
+    /// A value that is missing, out of bounds, or more than there are parameters.
+    fn parse_in_order(words: &mut Words<'_>) -> Result<Self, SpecError> {
+        let mut reading = Reading::<Self>::default();
+        let mut unnamed = Self::PARAMS.iter();
+        while let Some(word) = words.next() {
+            if reading.accept(word, words)? {
+                continue;
+            }
+            let Some(param) = unnamed.next() else {
+                let problem = format!("'{word}' follows a complete {}", Self::NAME);
+                return Err(SpecError::new(problem).allow(Self::PARAMS.iter().map(|p| p.name)));
+            };
+            reading.accept(param.name, &mut Words::one(word))?;
+        }
+        reading.complete()
     }
 
     /// The same with parameter `name` set to the value in `text`; both as in a file.
@@ -90,6 +112,49 @@ pub trait Params: Clone + fmt::Debug + Default + PartialEq {
         self.check()?;
         Ok(self)
     }
+}
+
+/// Parameters that are being read.
+struct Reading<P: Params> {
+    params: P,
+    /// Which of them were written, by their places in the table.
+    written: Vec<usize>,
+}
+
+impl<P: Params> Default for Reading<P> {
+    fn default() -> Self {
+        Self { params: P::default(), written: Vec::new() }
+    }
+}
+
+impl<P: Params> Reading<P> {
+    fn accept(&mut self, word: &str, words: &mut Words<'_>) -> Result<bool, SpecError> {
+        self.written.extend(P::PARAMS.iter().position(|param| param.is_meant_by(word)));
+        self.params.accept(word, words)
+    }
+
+    fn complete(self) -> Result<P, SpecError> {
+        let Self { params, written } = self;
+        let mut needed = P::PARAMS.iter().enumerate().filter(|(_, param)| param.is_needed);
+        if let Some((_, param)) = needed.find(|(place, _)| !written.contains(place)) {
+            return Err(missing_param(P::NAME, param));
+        }
+        params.check()?;
+        Ok(params)
+    }
+}
+
+/// Two tables as one, `N` parameters together: for what has the parameters of something else besides
+/// its own.
+pub const fn join<const N: usize>(first: &[Param], second: &[Param]) -> [Param; N] {
+    assert!(first.len() + second.len() == N, "N must be the sum of both");
+    let mut all = [if first.is_empty() { second[0] } else { first[0] }; N];
+    let mut i = 0;
+    while i < N {
+        all[i] = if i < first.len() { first[i] } else { second[i - first.len()] };
+        i += 1;
+    }
+    all
 }
 
 /// Makes a struct, and all that is derived from it, from a table of parameters.
@@ -183,9 +248,7 @@ macro_rules! params {
                     type Form = $crate::params!(@form $value $(, $form)?);
                     const PARAM: $crate::Param =
                         $crate::params!(@param $field, [$value $(, $form)?], $($part),+);
-                    if PARAM.is_needed
-                        && self.$field == <Form as $crate::param::Form>::by_default(&PARAM)
-                    {
+                    if <Form as $crate::param::Form>::is_missing(&self.$field) {
                         return Err($crate::param::missing_param($name, &PARAM));
                     }
                     <Form as $crate::param::Form>::check(&self.$field, &PARAM)

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer};
 use sojourn_core::{Param, Params, Span};
 use sojourn_host::{apps, tcp};
 use sojourn_link::RateSpec;
+use sojourn_media::call::CallSpec;
 
 use super::{OneOrMany, Settings, Text};
 
@@ -36,7 +37,8 @@ pub struct FlowSpec {
     #[schemars(extend("default" = "all of them"))]
     pub hop: Option<u32>,
     /// Between free nodes, the queues that data crosses in their order, instead of the way with the
-    /// fewest: NAME or `reverse_`NAME of a link, NAME.PORT of a carrier.
+    /// fewest: NAME or `reverse_`NAME of a link, NAME.PORT of a carrier. A text with blanks between the
+    /// names means the same as a list of them, and can be a factor's value.
     #[schemars(extend("default" = "the way with the fewest"))]
     pub route: Option<OneOrMany>,
     /// The same for what goes back to the sender.
@@ -85,6 +87,8 @@ pub enum AppKind {
     Udp,
     Frames,
     Arrivals,
+    Page,
+    Call,
 }
 
 /// What a flow has as `app`.
@@ -146,8 +150,16 @@ sojourn_core::params! {
 }
 
 impl AppKind {
-    pub const ALL: [Self; 6] =
-        [Self::Bulk, Self::OnOff, Self::Arrivals, Self::Ping, Self::Udp, Self::Frames];
+    pub const ALL: [Self; 8] = [
+        Self::Bulk,
+        Self::OnOff,
+        Self::Arrivals,
+        Self::Page,
+        Self::Ping,
+        Self::Udp,
+        Self::Frames,
+        Self::Call,
+    ];
 
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|app| app.name() == name)
@@ -167,7 +179,7 @@ impl AppKind {
     }
 
     pub const fn is_tcp(self) -> bool {
-        matches!(self, Self::Bulk | Self::OnOff | Self::Arrivals)
+        matches!(self, Self::Bulk | Self::OnOff | Self::Arrivals | Self::Page)
     }
 
     /// The keys that this application has beside those that all have.
@@ -189,6 +201,8 @@ impl AppKind {
             Self::Udp => About::of::<apps::UdpSpec>(),
             Self::Frames => About::of::<apps::FramesSpec>(),
             Self::Arrivals => About::of::<apps::ArrivalsSpec>(),
+            Self::Page => About::of::<apps::PageConfig>(),
+            Self::Call => About::of::<CallSpec>(),
         }
     }
 }

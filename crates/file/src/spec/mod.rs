@@ -17,9 +17,10 @@ pub use gateway::GatewaySpec;
 pub use line::{DirectionParts, LineParts, LinkSpec, ParkingLotSpec, PathSpec};
 pub use list::{OneOrMany, Plain, Seeds, Selection};
 pub use queue::{Buffer, QueueSpec};
-pub use radio::{Queueing, RadioSpec, StationSpec};
+pub use radio::{Queueing, RADIO, RadioSpec, StationSpec};
+pub(crate) use settings::blamed;
 pub use settings::{Settings, WrongSetting};
-pub use text::{Notation, Text};
+pub use text::{Notation, OfdmaSpec, Text};
 
 use std::collections::BTreeMap;
 
@@ -87,8 +88,8 @@ pub struct ScenarioSpec {
     /// How long a run lasts, in virtual time; with `until`, the longest that it lasts.
     pub duration: Text<Span>,
     /// What ends a run. `transfers done`: the end of the last transfer, or `duration`, whichever
-    /// comes first. Transfers are those of bulk flows with `bytes` and of arrivals, which then need
-    /// `transfers` or `stop`; other flows are not waited for. A transfer that never ends keeps the
+    /// comes first. Transfers are those of bulk flows with `bytes`, of arrivals, which then need
+    /// `transfers` or `stop`, and pages, which need `pages` or `stop`; other flows are not waited for. A transfer that never ends keeps the
     /// run going to `duration`, and counts as open.
     #[schemars(extend("default" = "duration"))]
     pub until: Option<Until>,

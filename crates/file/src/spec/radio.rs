@@ -2,11 +2,21 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use sojourn_core::{Bytes, Span};
+use sojourn_core::{Bytes, Param, Params, Span};
 use sojourn_wifi::mac::edca::Parameters;
+use sojourn_wifi::ofdma::Ofdma;
 use sojourn_wifi::phy::Mode;
+use sojourn_wifi::rate::{ControlSpec, Fading, MinstrelConfig, Place, Presence, SignalConfig};
 
-use super::{QueueSpec, Text};
+use super::{OfdmaSpec, QueueSpec, Text};
+
+/// What of a radio has parameters: name, what it is, parameters.
+pub const RADIO: [(&str, &str, &[Param]); 4] =
+    [entry::<Ofdma>(), entry::<SignalConfig>(), entry::<Fading>(), entry::<MinstrelConfig>()];
+
+const fn entry<P: Params>() -> (&'static str, &'static str, &'static [Param]) {
+    (P::NAME, P::DOC, P::PARAMS)
+}
 
 /// A radio cell of a free topology. Its stations are nodes. Each has two ports, whose queues are
 /// NAME.STATION-down and NAME.STATION-up.
@@ -29,7 +39,7 @@ pub struct RadioSpec {
     #[schemars(extend("default" = "5.484ms"))]
     pub aggregate_time: Option<Text<Span>>,
     /// Most frames in an aggregate; 1 for no aggregation.
-    #[schemars(extend("default" = "64, and 256 if all modes are of 802.11ax; 1 for 802.11a"))]
+    #[schemars(extend("default" = "64, for a mode of 802.11ax 256, for one of 802.11a 1"))]
     pub aggregate_frames: Option<u16>,
     /// Most bytes of an A-MSDU inside an aggregate; 0 for none.
     #[schemars(extend("default" = "0"))]
@@ -53,6 +63,14 @@ pub struct RadioSpec {
     /// Those of VO.
     #[schemars(extend("default" = "cw 3 7 aifsn 2"))]
     pub vo: Option<Text<Parameters>>,
+    /// Several stations in one PPDU: `off`, or `on` with parameters of `ofdma`. All stations of 802.11ax then have
+    /// one width.
+    #[schemars(extend("default" = "off"))]
+    pub ofdma: Option<Text<OfdmaSpec>>,
+    /// Transmit power, path loss and receivers, for stations that have a `distance`: parameters of
+    /// `signal`.
+    #[schemars(extend("default" = "power 20 loss 46.7 exponent 3 noise_figure 7 slope 1"))]
+    pub signal: Option<Text<SignalConfig>>,
     /// Its stations.
     #[serde(default)]
     pub station: Vec<StationSpec>,
@@ -88,9 +106,24 @@ pub struct StationSpec {
     /// `aggregate_time` in that mode too.
     #[schemars(extend("default" = "as mode"))]
     pub fallback: Option<Text<Mode>>,
-    /// Share of data frames that are lost, in both directions.
+    /// Share of data frames that are lost, in both directions, besides those that a weak signal loses.
     #[schemars(extend("default" = "0"))]
     pub error: Option<f64>,
+    /// How far it is from the access point: `8m`, or where it is when, in straight lines: `8m at 0s 40m at
+    /// 30s`. It decides which frames arrive; without it, no signal is too weak.
+    pub distance: Option<Text<Vec<Place>>>,
+    /// A signal that is weaker at times, for both directions at once: parameters of `fading`.
+    pub fading: Option<Text<Fading>>,
+    /// Who chooses the modes of both directions. `fixed`: they are `mode` and `up_mode`. The others choose
+    /// among these and slower ones. `ideal`: what most gets through with. `minstrel`: by what was
+    /// acknowledged, with parameters of `minstrel`. `trace FILE`: a line for each step, as
+    /// `0s 1.5s he mcs 11`; the last one stays.
+    #[schemars(extend("default" = "fixed"))]
+    pub rate_control: Option<Text<ControlSpec>>,
+    /// When the station is there: `0s to 20s 40s to end`. At other times it sends nothing, and what is
+    /// sent to it is lost.
+    #[schemars(extend("default" = "always"))]
+    pub present: Option<Text<Vec<Presence>>>,
     /// Its own queue, above a driver that manages nothing.
     #[schemars(extend("default" = "pfifo limit 1000"))]
     pub queue: Option<Text<QueueSpec>>,

@@ -57,8 +57,16 @@ impl Settings {
         }
         match params.check() {
             Ok(()) => Ok(params),
-            Err(error) => Err((error.parameter().unwrap_or("app"), error)),
+            Err(error) => Err(blamed(error)),
         }
+    }
+}
+
+/// With the key of the parameter that an error speaks of.
+pub(crate) fn blamed(error: SpecError) -> WrongSetting {
+    match error.parameter() {
+        Some(key) => (key, error.outside(key)),
+        None => ("app", error),
     }
 }
 

@@ -6,7 +6,9 @@ use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
-use sojourn_core::{Bytes, Rate, Span, SpecError};
+use sojourn_core::{Bytes, Params, Rate, Span, SpecError, Words};
+use sojourn_wifi::ofdma::Ofdma;
+use sojourn_wifi::rate::{ControlSpec, Fading, Place, Presence, SignalConfig};
 
 use super::{Buffer, QueueSpec};
 
@@ -70,6 +72,10 @@ impl<T: Notation> JsonSchema for Text<T> {
         json_schema!({ "type": "string", "title": T::NAME, "examples": T::EXAMPLES })
     }
 }
+
+/// OFDMA of a radio, or none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfdmaSpec(pub Option<Ofdma>);
 
 /// An engine by its name. Which there are, the registry knows that a file is read with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,6 +162,48 @@ notation!(
     "parameters of an access category, such as cw 15 1023 aifsn 3",
     ["cw 15 1023 aifsn 3", "cw 7 15 aifsn 2 txop 4096us"],
     sojourn_wifi::mac::edca::Parameters::parse
+);
+notation!(
+    OfdmaSpec,
+    "OFDMA",
+    "on or off, such as on proportional-fair",
+    ["on", "off", "on uplink off in-turn", "on proportional-fair random_units 2"],
+    |text| Ofdma::parse_switched(text).map(OfdmaSpec)
+);
+notation!(
+    SignalConfig,
+    "signal",
+    "a signal, such as power 20 exponent 3.5",
+    ["power 20 exponent 3.5"],
+    |text| SignalConfig::parse(&mut Words::new(text))
+);
+notation!(
+    Fading,
+    "fading",
+    "a fading, such as depth 15 clear 2s faded 100ms",
+    ["depth 15 clear 2s faded 100ms"],
+    |text| Fading::parse(&mut Words::new(text))
+);
+notation!(
+    ControlSpec,
+    "rate control",
+    "who chooses rates, such as minstrel",
+    ["fixed", "ideal", "minstrel", "minstrel interval 100ms", "trace rates.txt"],
+    ControlSpec::parse
+);
+notation!(
+    Vec<Place>,
+    "distance",
+    "a distance such as 8m",
+    ["8m", "8m at 0s 40m at 30s"],
+    Place::parse_all
+);
+notation!(
+    Vec<Presence>,
+    "times",
+    "times such as 0s to 20s",
+    ["0s to 20s", "0s to 20s 40s to end"],
+    Presence::parse_all
 );
 notation!(
     sojourn_link::LossConfig,

@@ -1,21 +1,24 @@
 //! Flows: which hosts, which way, which application.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use sojourn_core::{Framing, HostId, PortId, Span, SpecError};
-use sojourn_host::apps::{FramesSpec, UdpSpec};
+use sojourn_host::apps::{FramesSpec, PageConfig, UdpSpec};
 use sojourn_host::tcp::Reading;
 use sojourn_link::{OnEnd, RateConfig, Serving};
-use sojourn_scenario::{App, Flow, Traffic};
+use sojourn_scenario::{App, ExternalApp, Flow, Traffic};
 
 use super::routes::Graph;
 use super::shape::{Shape, Ways, check_name, taken};
 use super::shapes;
-use super::{Sources, Wrong, WrongKey, arrivals};
+use super::{Sources, Wrong, WrongKey, arrivals, call};
 use crate::plan::PlannedFlow;
 use crate::registry::Registry;
 use crate::schema;
-use crate::spec::{AppKind, AppName, Control, Direction, FlowSpec, OneOrMany, ScenarioSpec, Text};
+use crate::spec::{
+    AppKind, AppName, Control, Direction, FlowSpec, OneOrMany, ScenarioSpec, Text, blamed,
+};
 
 const MAX_COUNT: u32 = 10_000;
 /// The most flows of a scenario, of all kinds together.
@@ -210,10 +213,7 @@ fn ends(
                 }
             }
             let node = |key: &'static str, name: &Option<String>| {
-                let missing = || {
-                    let problem = SpecError::new(format!("'{key}' is missing"));
-                    (key, problem.allow(graph.nodes()))
-                };
+                let missing = || (key, SpecError::new("is missing").allow(graph.nodes()));
                 graph.node(name.as_deref().ok_or_else(missing)?).map_err(|error| (key, error))
             };
             let (src, dst) = (node("src", &flow.src)?, node("dst", &flow.dst)?);
@@ -235,7 +235,7 @@ fn ends(
     }
 }
 
-/// The way through the queues of these names.
+/// The way through the queues of these names, of which one text may hold several.
 fn route(
     names: &[String],
     shape: &Shape,
@@ -243,6 +243,7 @@ fn route(
     from: usize,
     to: usize,
 ) -> Result<Vec<PortId>, SpecError> {
+    let names: Vec<&str> = names.iter().flat_map(|names| names.split_whitespace()).collect();
     let ports: Vec<PortId> = names.iter().map(|name| shape.port(name)).collect::<Result<_, _>>()?;
     // Where a packet may be.
     let mut nodes = vec![from];
@@ -303,12 +304,20 @@ fn app(
     Ok(match kind {
         AppKind::Bulk => over_tcp(flow, Traffic::Bulk(settings.read()?), registry)?,
         AppKind::OnOff => over_tcp(flow, Traffic::OnOff(settings.read()?), registry)?,
+        AppKind::Page => {
+            let config: PageConfig = settings.read()?;
+            config.check_objects().map_err(blamed)?;
+            over_tcp(flow, Traffic::Page(config), registry)?
+        }
         AppKind::Ping => App::Ping(settings.read()?),
         AppKind::Udp => App::Udp(settings.read::<UdpSpec>()?.try_into().map_err(blamed)?),
         AppKind::Frames => App::Udp(settings.read::<FramesSpec>()?.try_into().map_err(blamed)?),
         AppKind::Arrivals => {
             let config = arrivals::config(settings.read()?, index, shape, forward, sources)?;
             over_tcp(flow, Traffic::Arrivals(config), registry)?
+        }
+        AppKind::Call => {
+            App::External(ExternalApp(Arc::new(call::config(settings.read()?, index, sources)?)))
         }
     })
 }
@@ -320,11 +329,6 @@ fn over_tcp(flow: &FlowSpec, traffic: Traffic, registry: &Registry) -> Result<Ap
 
 fn control(flow: &FlowSpec) -> Result<Control, WrongKey> {
     flow.settings.read()
-}
-
-/// With the key of the parameter that an error speaks of.
-fn blamed(error: SpecError) -> WrongKey {
-    (error.parameter().unwrap_or("app"), error)
 }
 
 fn span_or(span: &Option<Text<Span>>, default: Span) -> Span {

@@ -1,6 +1,7 @@
 //! From what a user wrote to a checked [`Scenario`].
 
 mod arrivals;
+mod call;
 mod carriers;
 mod flows;
 mod gateway;

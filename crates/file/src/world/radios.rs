@@ -8,11 +8,12 @@ use sojourn_wifi::mac::edca::Parameters;
 use sojourn_wifi::medium::{Config, Radio, Station};
 use sojourn_wifi::phy::{Format, Mode};
 use sojourn_wifi::queueing::{Airtime, DriverConfig, Order, QueueConfig, Schedule};
+use sojourn_wifi::rate::{Control, Rates, SignalConfig};
 use sojourn_wifi::{Port, RadioConfig};
 
 use super::routes::Graph;
 use super::shape::{Shape, check_name, taken};
-use super::{Sources, Wrong};
+use super::{Sources, Traces, Wrong};
 use crate::plan::PlannedQueue;
 use crate::spec::{QueueSpec, Queueing, RadioSpec, ScenarioSpec, StationSpec, Text};
 
@@ -91,6 +92,17 @@ fn add(
         .as_ref()
         .map_or(u32::MAX, |octets| u32::try_from(octets.value.as_u64()).unwrap_or(u32::MAX));
     cell.retry_limit = spec.retries.unwrap_or(cell.retry_limit);
+    cell.ofdma = spec.ofdma.as_ref().and_then(|ofdma| ofdma.value.0.clone());
+    cell.check_ofdma().map_err(|problem| Wrong::new(format!("{key}.ofdma"), problem))?;
+    for (index, own) in (0..).zip(&spec.station) {
+        let station_key = format!("{key}.station.{index}");
+        let rates = rates(own, index, spec.signal.as_ref(), &station_key, sources)?;
+        if let Some(rates) = &rates {
+            let wrong = |problem| Wrong::new(format!("{station_key}.{}", rates_key(own)), problem);
+            rates.check(cell.stations[usize::from(index)].modes()).map_err(wrong)?;
+        }
+        cell.rates.extend(rates);
+    }
     let names = spec.station.iter().map(|station| station.name.clone()).collect();
     let radio = RadioConfig::new(&spec.name, names, cell);
     let radio = radio.map_err(|problem| Wrong::new(format!("{key}.name"), problem))?;
@@ -141,6 +153,44 @@ fn station(spec: &StationSpec, key: &str, sources: &Sources<'_>) -> Result<Stati
         up: Radio { error, ..Radio::new(up) },
         queue: DriverConfig { order: Order::RoundRobin, ..driver },
     })
+}
+
+/// How the modes of a station change; nothing if it says nothing about it.
+fn rates(
+    spec: &StationSpec,
+    station: u16,
+    signal: Option<&Text<SignalConfig>>,
+    key: &str,
+    sources: &Sources<'_>,
+) -> Result<Option<Rates>, Wrong> {
+    let StationSpec { distance, fading, rate_control, present, .. } = spec;
+    let control = match rate_control {
+        None => Control::Fixed,
+        Some(control) => {
+            let key = format!("{key}.rate_control");
+            let complete = Traces::control(&control.value, &key, sources.document);
+            complete.map_err(|problem| Wrong::new(key, problem))?
+        }
+    };
+    let says_nothing =
+        distance.is_none() && fading.is_none() && present.is_none() && control == Control::Fixed;
+    Ok((!says_nothing).then(|| Rates {
+        station,
+        signal: Text::value_or_default(&signal.cloned()),
+        places: Text::value_or_default(distance),
+        fading: fading.as_ref().map(|fading| fading.value.clone()),
+        present: Text::value_or_default(present),
+        control,
+    }))
+}
+
+/// The key to blame if what is said does not fit together.
+fn rates_key(spec: &StationSpec) -> &'static str {
+    match (&spec.rate_control, &spec.fading) {
+        (Some(_), _) => "rate_control",
+        (None, Some(_)) => "fading",
+        (None, None) => "distance",
+    }
 }
 
 fn discipline(queue: &QueueSpec, key: &str, sources: &Sources<'_>) -> Result<Discipline, Wrong> {
@@ -202,8 +252,9 @@ fn limits(spec: &RadioSpec, stations: &[Station]) -> Limits {
     let mut limits = match spec.aggregate_frames {
         _ if is(|format| format <= Format::NonHt) => Limits::NONE,
         Some(1) => Limits::NONE,
-        _ if is(|format| format > Format::HtMixed) => Limits::HE,
-        _ => Limits::HT,
+        _ if is(|format| format <= Format::HtMixed) => Limits::HT,
+        // Stations of an older standard keep its own.
+        _ => Limits::HE,
     };
     if let Some(frames) = spec.aggregate_frames {
         limits.mpdus = frames.min(limits.mpdus);

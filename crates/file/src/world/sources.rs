@@ -42,11 +42,11 @@ impl Sources<'_> {
             queue,
             rate,
             delay,
-            policer: parts.policer,
+            policer: parts.policer.clone(),
             entry_loss: parts.entry_loss.clone(),
             loss: parts.loss.clone(),
             jitter: parts.jitter.clone(),
-            reorder: parts.reorder,
+            reorder: parts.reorder.clone(),
         })
     }
 }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use sojourn_core::SpecError;
 use sojourn_host::apps::{Sizes, SizesSpec};
 use sojourn_link::{RateConfig, RateSpec};
+use sojourn_media::source;
+use sojourn_wifi::rate::{Control, ControlSpec};
 
 use super::Wrong;
 use crate::document::Document;
@@ -42,6 +44,20 @@ impl Traces {
         Ok(config)
     }
 
+    /// Completes who chooses the rates at `key` of the scenario.
+    pub(super) fn control(
+        control: &ControlSpec,
+        key: &str,
+        document: &Document,
+    ) -> Result<Control, SpecError> {
+        let Some(path) = control.path() else {
+            return control.complete("");
+        };
+        let path = beside(document, &format!("scenario.{key}"), path);
+        let text = read("trace", &path)?;
+        control.complete(&text).map_err(|error| error.within(&path.display().to_string()))
+    }
+
     /// Completes the distribution at `key` of the file.
     pub(super) fn sizes(
         &mut self,
@@ -55,6 +71,23 @@ impl Traces {
         let path = beside(document, key, path);
         let text = read("distribution", &path)?;
         sizes.complete(Some(&text)).map_err(|error| error.within(&path.display().to_string()))
+    }
+
+    /// Gives the source at `key` of the file the frame sizes that it names.
+    pub(super) fn frames(
+        &mut self,
+        mut source: source::Config,
+        key: &str,
+        document: &Document,
+    ) -> Result<source::Config, SpecError> {
+        let names: Vec<String> = source.files().into_iter().map(str::to_owned).collect();
+        for name in names {
+            let path = beside(document, key, &name);
+            let text = read("frame trace", &path)?;
+            let read = source.with_file(&name, &text);
+            source = read.map_err(|error| error.within(&path.display().to_string()))?;
+        }
+        Ok(source)
     }
 }
 

@@ -4,12 +4,15 @@
 pub mod arrivals;
 mod bulk;
 mod on_off;
+pub mod page;
 mod ping;
+mod sum;
 mod udp;
 
 pub use crate::source::{Source, SourceState};
 pub use arrivals::{Arrivals, ArrivalsConfig, ArrivalsSpec, Sizes, SizesSpec};
 pub use bulk::BulkConfig;
 pub use on_off::OnOffConfig;
+pub use page::{Page, PageConfig};
 pub use ping::{Echo, Ping, PingConfig};
 pub use udp::{FramesSpec, Udp, UdpConfig, UdpSink, UdpSpec};

@@ -6,6 +6,7 @@ use sojourn_core::param::{Maybe, Octets, Truth, size, time, whole};
 use sojourn_core::{Span, SpecError};
 
 use super::window::ReceiveBuffer;
+use super::windows::Windows;
 use super::{EcnOffer, EcnSupport};
 
 sojourn_core::params! {
@@ -15,9 +16,9 @@ sojourn_core::params! {
             "payload of a full segment in bytes; 1448 leaves room for IPv4, TCP and timestamps in 1500";
         pub header: u32 = "52", whole(20, 535), "bytes of IP and TCP headers with options";
         pub initial_cwnd: u32 = "10", whole(1, 10_000), "initial window in segments (RFC 6928)";
-        pub receive_window: Option<u64> as Maybe<Octets> = "", BUFFERS,
-            "a receive window that never changes; either this or `receive_buffer`; without both it is \
-             tuned automatically";
+        pub receive_window: Option<Windows> as Maybe<Windows> = "", BUFFERS,
+            "a receive window that the application does not change, or changes at stated times of the run; \
+             either this or `receive_buffer`; without both it is tuned automatically";
         pub receive_buffer: Option<u64> as Maybe<Octets> = "", BUFFERS,
             "what the application asks for with `SO_RCVBUF`, which ends auto-tuning";
         pub initial_receive_buffer: u64 as Octets = "128KiB", BUFFERS,
@@ -117,8 +118,8 @@ fn fits_together(config: &Config) -> Result<(), SpecError> {
 
 impl Config {
     pub(super) fn window(&self) -> ReceiveBuffer {
-        match (self.receive_window, self.receive_buffer) {
-            (Some(bytes), _) => ReceiveBuffer::Window(bytes),
+        match (&self.receive_window, self.receive_buffer) {
+            (Some(windows), _) => ReceiveBuffer::Window(windows.first()),
             (None, Some(bytes)) => ReceiveBuffer::Locked(bytes),
             (None, None) => ReceiveBuffer::Auto {
                 initial: self.initial_receive_buffer,

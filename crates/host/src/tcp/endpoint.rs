@@ -2,6 +2,7 @@ use alloc::string::String;
 
 use sojourn_core::{FlowSample, Packet, Time};
 
+use super::reader::Reads;
 use super::{Receiver, Sender};
 use crate::{Around, Endpoint};
 
@@ -36,13 +37,13 @@ impl Endpoint for Sender {
     }
 }
 
-impl Endpoint for Receiver {
+impl<R: Reads + Send> Endpoint for Receiver<R> {
     fn on_packet(&mut self, now: Time, packet: &Packet, around: &mut Around<'_>) {
         Self::on_packet(self, now, packet, &mut around.observer);
     }
 
-    fn on_wake(&mut self, now: Time, _: &mut Around<'_>) {
-        Self::on_wake(self, now);
+    fn on_wake(&mut self, now: Time, around: &mut Around<'_>) {
+        Self::on_wake(self, now, &mut around.observer);
     }
 
     fn poll_transmit(&mut self, now: Time, _: &mut Around<'_>) -> Option<Packet> {

@@ -16,6 +16,7 @@
 //! | `rate` | delivery rate samples |
 //! | `rtt` | round-trip time and retransmission timeout |
 //! | `receiver` | the receiving end: order, SACK blocks, when to acknowledge |
+//! | `reader` | the application that takes what has arrived |
 //! | `window` | the receive window |
 //! | `ecn` | what both ends agree on, and what packets bear |
 //! | `accecn` | the counters of accurate feedback |
@@ -36,13 +37,15 @@ mod sender;
 #[cfg(test)]
 mod tests;
 mod window;
+mod windows;
 
 pub use crate::endpoint::Endpoints;
 pub use config::Config;
 pub use ecn::{EcnOffer, EcnSupport};
-pub use reader::Reading;
+pub use reader::{Reader, Reading, Reads};
 pub use receiver::Receiver;
 pub use sender::Sender;
+pub use windows::Windows;
 
 use sojourn_core::{Span, Time};
 

@@ -41,9 +41,50 @@ impl fmt::Display for Reading {
     }
 }
 
-/// Reads one connection's data.
+/// What the application does with data that has arrived in order. A receiver is compiled once for each
+/// kind, so that one whose application reads at once need not ask.
+pub trait Reads {
+    /// Nothing ever waits to be read, and nothing else is asked.
+    const AT_ONCE: bool;
+
+    /// Data has come.
+    fn on_data(&mut self, now: Time);
+
+    /// When it reads; [`Time::NEVER`] while there is nothing to read.
+    fn next_read(&self) -> Time;
+
+    /// Reads of what is there up to byte `arrived`; how many bytes.
+    fn read(&mut self, now: Time, arrived: u64) -> u64;
+
+    /// How many of the bytes up to `arrived` it has not read.
+    fn unread(&self, arrived: u64) -> u64;
+}
+
+/// Takes all data the moment it has arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct AtOnce;
+
+impl Reads for AtOnce {
+    const AT_ONCE: bool = true;
+
+    fn on_data(&mut self, _: Time) {}
+
+    fn next_read(&self) -> Time {
+        Time::NEVER
+    }
+
+    fn read(&mut self, _: Time, _: u64) -> u64 {
+        0
+    }
+
+    fn unread(&self, _: u64) -> u64 {
+        0
+    }
+}
+
+/// Reads one connection's data as a [`Reading`] says.
 #[derive(Clone, Debug)]
-pub(super) struct Reader {
+pub struct Reader {
     reading: Reading,
     step: usize,
     /// When the step ends; [`Time::NEVER`] for the last one if it stays.
@@ -53,7 +94,9 @@ pub(super) struct Reader {
     /// What it may read beyond whole bytes, in bits times nanoseconds.
     rest: u128,
     /// Byte position up to which it has read.
-    pub(super) read: u64,
+    read: u64,
+    /// When it reads next.
+    at: Time,
 }
 
 /// Bits times nanoseconds in a byte at one bit a second.
@@ -61,32 +104,23 @@ const BYTE: u128 = 8_000_000_000;
 
 impl Reader {
     pub(super) fn new(reading: Reading) -> Self {
-        let mut new =
-            Self { step: 0, step_ends: Time::ZERO, counted: Time::ZERO, rest: 0, read: 0, reading };
+        let mut new = Self {
+            step: 0,
+            step_ends: Time::ZERO,
+            counted: Time::ZERO,
+            rest: 0,
+            read: 0,
+            at: Time::NEVER,
+            reading,
+        };
         new.step_ends = new.end_of(0, Time::ZERO);
         new
     }
 
-    /// When it reads next, after data came at `now`.
-    pub(super) fn next(now: Time) -> Time {
+    /// When it reads next, if there is something to read at `now`.
+    fn after(now: Time) -> Time {
         let reads = READS.as_nanos();
         Time::from_nanos((now.as_nanos() / reads + 1) * reads)
-    }
-
-    /// It had nothing to read until `now`, and may not read the more for that.
-    pub(super) fn begin(&mut self, now: Time) {
-        let last = Time::from_nanos(now.as_nanos() / READS.as_nanos() * READS.as_nanos());
-        self.count(last);
-        self.rest = 0;
-    }
-
-    /// Reads of what is there up to byte `arrived`; how many bytes.
-    pub(super) fn read(&mut self, now: Time, arrived: u64) -> u64 {
-        let may = self.count(now) + self.rest;
-        let bytes = u64::try_from(may / BYTE).unwrap_or(u64::MAX).min(arrived - self.read);
-        self.read += bytes;
-        self.rest = may % BYTE;
-        bytes
     }
 
     /// Bits times nanoseconds from where it was counted up to until `now`.
@@ -108,6 +142,38 @@ impl Reader {
     fn end_of(&self, step: usize, begins: Time) -> Time {
         let stays = !self.reading.wraps && step + 1 == self.reading.steps.len();
         if stays { Time::NEVER } else { begins + self.reading.steps[step].1 }
+    }
+}
+
+impl Reads for Reader {
+    const AT_ONCE: bool = false;
+
+    fn on_data(&mut self, now: Time) {
+        if !self.at.is_never() {
+            return;
+        }
+        self.at = Self::after(now);
+        // It had nothing to read until now, and may not read the more for that.
+        let last = Time::from_nanos(now.as_nanos() / READS.as_nanos() * READS.as_nanos());
+        self.count(last);
+        self.rest = 0;
+    }
+
+    fn next_read(&self) -> Time {
+        self.at
+    }
+
+    fn read(&mut self, now: Time, arrived: u64) -> u64 {
+        let may = self.count(now) + self.rest;
+        let bytes = u64::try_from(may / BYTE).unwrap_or(u64::MAX).min(self.unread(arrived));
+        self.read += bytes;
+        self.rest = may % BYTE;
+        self.at = if self.unread(arrived) > 0 { Self::after(now) } else { Time::NEVER };
+        bytes
+    }
+
+    fn unread(&self, arrived: u64) -> u64 {
+        arrived - self.read
     }
 }
 
@@ -139,9 +205,11 @@ mod tests {
     #[test]
     fn it_reads_no_more_for_having_waited() {
         let mut reader = reader(true);
+        reader.on_data(at(3));
         assert_eq!(reader.read(at(10), 30), 30);
-        reader.begin(at(75));
-        assert_eq!(Reader::next(at(75)), at(80));
+        assert_eq!(reader.next_read(), Time::NEVER);
+        reader.on_data(at(75));
+        assert_eq!(reader.next_read(), at(80));
         assert_eq!(reader.read(at(80), 1_000_000), 100);
     }
 }

@@ -1,6 +1,5 @@
 //! The receiving end: puts segments in order, reports what has arrived, and decides when to report.
 
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use sojourn_cca::EcnRequest;
@@ -11,7 +10,7 @@ use sojourn_core::{
 
 use super::accecn::Counters;
 use super::ecn::{self, Echo};
-use super::reader::{Reader, Reading};
+use super::reader::{AtOnce, Reader, Reading, Reads};
 use super::window::ReceiveWindow;
 use super::{Config, Endpoints, on_tick};
 
@@ -23,8 +22,9 @@ const COMPRESSION_LIMIT: u32 = 44;
 const COMPRESSION_DELAY: Span = Span::from_millis(1);
 const DELAYED_ACK_MAX: Span = Span::from_millis(200);
 
-/// Receives one connection's data and acknowledges it.
-pub struct Receiver {
+/// Receives one connection's data and acknowledges it. The application reads at once or as a
+/// [`Reader`] does.
+pub struct Receiver<R = AtOnce> {
     config: Config,
     ends: Endpoints,
     /// Next segment expected, and its byte position.
@@ -41,9 +41,9 @@ pub struct Receiver {
     held: u64,
     duplicate: Option<SackBlock>,
     window: ReceiveWindow,
-    /// An application that does not read at once, and when it reads.
-    reader: Option<Box<Reader>>,
-    reads_at: Time,
+    application: R,
+    /// When the window that the application allows changes.
+    changes_at: Time,
     /// What to echo (`ts_recent`).
     echo: Time,
     quick: u32,
@@ -91,7 +91,21 @@ impl Receiver {
     /// `request` is the ECN feedback that the connection's congestion control asks for: on Linux
     /// both ends run it.
     pub fn new(config: Config, request: EcnRequest, ends: Endpoints) -> Self {
+        Self::of(config, request, ends, AtOnce)
+    }
+}
+
+impl Receiver<Reader> {
+    /// The same with an application that reads so.
+    pub fn read_as(reading: Reading, config: Config, request: EcnRequest, ends: Endpoints) -> Self {
+        Self::of(config, request, ends, Reader::new(reading))
+    }
+}
+
+impl<R: Reads> Receiver<R> {
+    fn of(config: Config, request: EcnRequest, ends: Endpoints, application: R) -> Self {
         let window = ReceiveWindow::new(config.window(), config.mss);
+        let windows = config.receive_window.as_ref();
         Self {
             ends,
             next: 0,
@@ -104,8 +118,8 @@ impl Receiver {
             held: 0,
             duplicate: None,
             window,
-            reader: None,
-            reads_at: Time::NEVER,
+            application,
+            changes_at: windows.map_or(Time::NEVER, |windows| windows.next_change(Time::ZERO)),
             echo: Time::ZERO,
             quick: 0,
             has_started: false,
@@ -130,11 +144,6 @@ impl Receiver {
             outgoing: None,
             config,
         }
-    }
-
-    /// The same with an application that reads so; `None` reads at once.
-    pub fn read_as(self, reading: Option<Reading>) -> Self {
-        Self { reader: reading.map(|reading| Box::new(Reader::new(reading))), ..self }
     }
 
     #[inline(always)]
@@ -172,9 +181,8 @@ impl Receiver {
         self.echo_of_marks
     }
 
-    /// A time that [`Receiver::next_wake`] named has come. Returns how many bytes the application reads
-    /// then, if it does not read at once.
-    pub fn on_wake(&mut self, now: Time) -> u64 {
+    /// A time that [`Receiver::next_wake`] named has come.
+    pub fn on_wake<O: Observer>(&mut self, now: Time, observer: &mut O) {
         if now >= self.delayed_at {
             self.delayed_at = Time::NEVER;
             // The wait was too long for this sender, so the next one starts from the minimum.
@@ -185,24 +193,34 @@ impl Receiver {
             self.compressed_at = Time::NEVER;
             self.must_ack |= self.compressed > 0;
         }
-        if now >= self.reads_at { self.read(now) } else { 0 }
+        if !R::AT_ONCE && now >= self.application.next_read() {
+            self.read(now, observer);
+        }
+        if now >= self.changes_at {
+            self.change_window(now);
+        }
+    }
+
+    #[cold]
+    fn change_window(&mut self, now: Time) {
+        if let Some(windows) = &self.config.receive_window {
+            self.window.change(windows.at(now));
+            self.changes_at = windows.next_change(now);
+        }
     }
 
     /// The application reads. If that at least doubles the window, the sender is told, as Linux does: so
     /// small windows are kept from it (RFC 9293 section 3.8.6.2.2).
-    #[inline(never)]
-    fn read(&mut self, now: Time) -> u64 {
-        let Some(reader) = &mut self.reader else { return 0 };
-        let bytes = reader.read(now, self.next_byte);
-        let read = reader.read;
-        let unread = self.next_byte - read;
-        self.reads_at = if unread > 0 { Reader::next(now) } else { Time::NEVER };
-        if bytes > 0 {
-            self.window.on_taken(now, read, self.early());
-            let (now_offered, free) = self.window.room(self.next_byte, self.held, unread);
-            self.must_ack |= free > 0 && free >= 2 * now_offered;
+    fn read<O: Observer>(&mut self, now: Time, observer: &mut O) {
+        let bytes = self.application.read(now, self.next_byte);
+        if bytes == 0 {
+            return;
         }
-        bytes
+        let unread = self.unread();
+        self.window.on_taken(now, self.next_byte - unread, self.early());
+        let (now_offered, free) = self.window.room(self.next_byte, self.held, unread);
+        self.must_ack |= free > 0 && free >= 2 * now_offered;
+        observer.record(now, Who::Flow(self.ends.flow), &Event::Delivered { bytes });
     }
 
     /// Bytes beyond a gap, up to the last segment that has arrived.
@@ -211,19 +229,9 @@ impl Receiver {
         self.ranges.back().map_or(0, |last| last.end_byte - self.next_byte)
     }
 
-    #[inline]
+    #[inline(always)]
     fn unread(&self) -> u64 {
-        self.reader.as_ref().map_or(0, |reader| self.next_byte - reader.read)
-    }
-
-    #[inline(never)]
-    fn await_reader(&mut self, now: Time) {
-        if self.reads_at.is_never() {
-            self.reads_at = Reader::next(now);
-            if let Some(reader) = &mut self.reader {
-                reader.begin(now);
-            }
-        }
+        self.application.unread(self.next_byte)
     }
 
     #[inline(always)]
@@ -245,7 +253,8 @@ impl Receiver {
     }
 
     pub fn next_wake(&self) -> Time {
-        self.delayed_at.min(self.compressed_at).min(self.reads_at)
+        let timers = self.delayed_at.min(self.compressed_at);
+        timers.min(self.application.next_read()).min(self.changes_at)
     }
 
     /// The first segment not received.
@@ -320,12 +329,12 @@ impl Receiver {
         self.on_arrival(now);
         self.window.on_in_order(now, self.next_byte);
         self.widen(packet, segment);
-        if self.reader.is_none() {
+        if R::AT_ONCE {
             self.window.on_taken(now, self.next_byte, self.early());
             let delivered = Event::Delivered { bytes: self.next_byte - before };
             observer.record(now, Who::Flow(self.ends.flow), &delivered);
         } else {
-            self.await_reader(now);
+            self.application.on_data(now);
         }
         self.decide(now);
     }

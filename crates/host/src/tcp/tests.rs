@@ -565,7 +565,7 @@ fn acknowledged(receiver: &mut Receiver, codepoints: &[Ecn]) -> Vec<(u32, u8)> {
             acks.push((body.ack, body.ecn.bits()));
             polled = None;
             if receiver.next_wake() <= now {
-                receiver.on_wake(now);
+                receiver.on_wake(now, &mut NoObserver);
                 polled = receiver.poll_transmit(now);
             }
         }

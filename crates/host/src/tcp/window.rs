@@ -5,7 +5,7 @@ use sojourn_core::{Span, Time};
 /// How much the receiver will hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReceiveBuffer {
-    /// A window of so many bytes, always.
+    /// A window of so many bytes, whatever is read.
     Window(u64),
     /// A buffer of this many bytes of memory (what `SO_RCVBUF` asks for; the kernel doubles it).
     Locked(u64),
@@ -114,6 +114,12 @@ impl ReceiveWindow {
             self.is_grown = self.slow_start >= most;
         }
         grows
+    }
+
+    /// The window has so many bytes from now on. What was advertised stays promised, so a smaller one
+    /// closes only as data comes (RFC 9293 section 3.8.6).
+    pub(super) fn change(&mut self, bytes: u64) {
+        self.buffer = ReceiveBuffer::Window(bytes);
     }
 
     /// The application is about to read the connection's first data.

@@ -13,8 +13,8 @@ mod tests;
 
 use alloc::format;
 use alloc::vec::Vec;
-use core::fmt;
 
+use sojourn_core::param::{Bounds, time};
 use sojourn_core::{Rate, Span, SpecError, Stream};
 
 use crate::trace::{MAX_STEP, Step, Trace};
@@ -64,6 +64,9 @@ impl Preset {
     }
 }
 
+/// How long a trace may be that is drawn.
+pub(crate) const DURATIONS: Bounds = time(Span::from_nanos(1), MAX_STEP);
+
 /// A blockage process, checked and complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blockage {
@@ -83,9 +86,9 @@ impl Blockage {
     /// # Errors
     /// Zero, or longer than eleven days.
     pub fn lasting(self, duration: Span) -> Result<Self, SpecError> {
-        if duration.is_zero() || duration > MAX_STEP {
+        if !DURATIONS.hold_time(duration) {
             return Err(SpecError::new(format!("duration {duration} is out of range"))
-                .allow([format!("a time above 0 and up to {MAX_STEP}")]));
+                .allow(DURATIONS.allowed()));
         }
         Ok(Self { duration, ..self })
     }
@@ -97,6 +100,16 @@ impl Blockage {
 
     pub const fn preset(&self) -> Preset {
         self.preset
+    }
+
+    /// Length of the trace that is drawn.
+    pub const fn duration(&self) -> Span {
+        self.duration
+    }
+
+    /// Whether some steps have no capacity.
+    pub const fn has_outages(&self) -> bool {
+        self.outages
     }
 
     /// The fastest scheme, without any shortfall.
@@ -118,16 +131,6 @@ impl Blockage {
             Step { rate: *rate, duration: Span::from_nanos(step.min(whole - start)) }
         });
         Trace::new(steps).expect("a trace begins in clear view, and its length was checked")
-    }
-}
-
-impl fmt::Display for Blockage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} duration {}", self.preset.name(), self.duration)?;
-        if !self.outages {
-            f.write_str(" nooutages")?;
-        }
-        Ok(())
     }
 }
 

@@ -11,19 +11,41 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
 
-use sojourn_core::{Param, ParamKind, Rate, Span, SpecError, Stream, Words};
+use sojourn_core::param::{Bounds, Style, rate, time};
+use sojourn_core::{Params, Rate, Span, SpecError, Stream};
 
 use crate::trace::{MAX_STEPS, Schedule};
 
-/// A wandering rate, checked and complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Brownian {
-    max: Rate,
-    /// How far the rate wanders in a second, as a standard deviation.
-    sigma: Rate,
-    /// How long an outage lasts on average; zero if there are none.
-    outage: Span,
-    duration: Span,
+sojourn_core::params! {
+    /// A wandering rate, checked and complete.
+    pub struct Brownian: "brownian",
+        "A synthetic cellular link: Poisson opportunities of 1500 bytes, their rate a Brownian motion",
+        check fits_a_trace
+    {
+        max: Rate = "12mbit", RATES,
+            "The rate wanders between 0 and this; Sprout's 1000 packets of 1500 bytes a second";
+        sigma: Rate = "2400kbit", RATES, "How far it wanders in a second (standard deviation)";
+        outage: Span = "1s", time(Span::ZERO, MAX_DURATION),
+            "How long it stays at 0 when it comes there, on average; 0s for not at all";
+        duration: Span = "120s", time(Span::from_millis(1), MAX_DURATION),
+            "Length of the trace that is drawn";
+    }
+}
+
+/// Higher rates are not cellular, and their opportunities would fill the memory.
+const RATES: Bounds = rate(Rate::from_bps(1), Rate::from_bps(10_000_000_000));
+
+fn fits_a_trace(this: &Brownian) -> Result<(), SpecError> {
+    let Brownian { max, duration, .. } = this;
+    let most = max.as_bps() as f64 / BITS * duration.as_secs_f64();
+    // Twice the mean, which chance never reaches with that many.
+    if most > MAX_STEPS as f64 / 2.0 {
+        return Err(SpecError::new(format!(
+            "brownian: {duration} at {max} are too many opportunities of {OPPORTUNITY_BYTES} bytes"
+        ))
+        .allow([format!("up to {}, such as 120s at 500mbit", MAX_STEPS / 2)]));
+    }
+    Ok(())
 }
 
 /// What one opportunity carries.
@@ -35,99 +57,15 @@ const TICK_MS: u64 = 20;
 /// A trace is in milliseconds, and this keeps it well below 2^32 of them.
 const MAX_DURATION: Span = Span::from_secs(100_000);
 
-pub(crate) const PARAMS: &[Param] = &[
-    Param::new(
-        "max",
-        ParamKind::Rate,
-        "12mbit",
-        "The rate wanders between 0 and this; Sprout's 1000 packets of 1500 bytes a second",
-    ),
-    Param::new(
-        "sigma",
-        ParamKind::Rate,
-        "2400kbit",
-        "How far it wanders in a second (standard deviation)",
-    ),
-    Param::new(
-        "outage",
-        ParamKind::Span,
-        "1s",
-        "How long it stays at 0 when it comes there, on average; 0s for not at all",
-    ),
-    Param::new("duration", ParamKind::Span, "120s", "Length of the trace that is drawn"),
-];
-
-impl Default for Brownian {
-    fn default() -> Self {
-        Self {
-            max: Rate::from_bps(12_000_000),
-            sigma: Rate::from_bps(2_400_000),
-            outage: Span::from_secs(1),
-            duration: Span::from_secs(120),
-        }
-    }
-}
-
 impl Brownian {
-    /// Reads `max RATE`, `sigma RATE`, `outage TIME` and `duration TIME` in any order.
-    ///
-    /// # Errors
-    /// An unknown parameter, a value out of range, or more opportunities than a trace may have.
-    pub(crate) fn parse(words: &mut Words<'_>) -> Result<Self, SpecError> {
-        let mut this = Self::default();
-        let rate = |text: &str| {
-            let rate: Rate = text.parse()?;
-            match rate == Rate::ZERO || rate > MAX_RATE {
-                true => Err(SpecError::new(format!("'{text}' is out of range"))
-                    .allow([format!("a rate above 0 and up to {MAX_RATE}")])),
-                false => Ok(rate),
-            }
-        };
-        let span = |text: &str, least: Span| {
-            let span: Span = text.parse()?;
-            match (least..=MAX_DURATION).contains(&span) {
-                true => Ok(span),
-                false => Err(SpecError::new(format!("'{text}' is out of range"))
-                    .allow([format!("a time from {least} to {MAX_DURATION}")])),
-            }
-        };
-        while let Some(word) = words.next() {
-            match word {
-                "max" => this.max = words.parse("max", rate)?,
-                "sigma" => this.sigma = words.parse("sigma", rate)?,
-                "outage" => this.outage = words.parse("outage", |text| span(text, Span::ZERO))?,
-                "duration" => {
-                    this.duration = words.parse("duration", |text| span(text, MIN_DURATION))?;
-                }
-                _ => return Err(sojourn_core::param::unknown_param("brownian", word, PARAMS)),
-            }
-        }
-        this.checked()
-    }
-
     /// Draws a trace of this length, rounded up to milliseconds.
     ///
     /// # Errors
     /// Shorter than a millisecond, longer than a day, or more opportunities than a trace may have.
     pub fn lasting(self, duration: Span) -> Result<Self, SpecError> {
-        if !(MIN_DURATION..=MAX_DURATION).contains(&duration) {
-            return Err(SpecError::new(format!("duration {duration} is out of range"))
-                .allow([format!("a time from {MIN_DURATION} to {MAX_DURATION}")]));
-        }
-        Self { duration, ..self }.checked()
-    }
-
-    fn checked(self) -> Result<Self, SpecError> {
-        let Self { max, duration, .. } = self;
-        let most = max.as_bps() as f64 / BITS * duration.as_secs_f64();
-        // Twice the mean, which chance never reaches with that many.
-        if most > MAX_STEPS as f64 / 2.0 {
-            return Err(SpecError::new(format!(
-                "brownian: {duration} at {max} are too many opportunities of {OPPORTUNITY_BYTES} bytes"
-            ))
-            .allow([format!("up to {}, such as 120s at 500mbit", MAX_STEPS / 2)]));
-        }
-        Ok(self)
+        let this = Self { duration, ..self };
+        this.check()?;
+        Ok(this)
     }
 
     /// Draws a trace. Its last opportunity is at its end, because it sets the period.
@@ -165,11 +103,6 @@ impl Brownian {
     }
 }
 
-const MIN_DURATION: Span = Span::from_millis(1);
-
-/// Higher rates are not cellular, and their opportunities would fill the memory.
-const MAX_RATE: Rate = Rate::from_bps(10_000_000_000);
-
 const BITS: f64 = OPPORTUNITY_BYTES as f64 * 8.0;
 
 /// Poisson arrivals of `rate` a second between two milliseconds, each at the end of its
@@ -195,7 +128,6 @@ fn fold(rate: f64, max: f64) -> f64 {
 
 impl fmt::Display for Brownian {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { max, sigma, outage, duration } = self;
-        write!(f, "max {max} sigma {sigma} outage {outage} duration {duration}")
+        f.write_str(&self.written(Style::Blank))
     }
 }

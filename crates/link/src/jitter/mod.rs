@@ -10,59 +10,52 @@ mod tests;
 use alloc::format;
 use core::fmt;
 
-use sojourn_core::{Param, ParamKind, Span, SpecError, Stream, Time, Words};
+use sojourn_core::param::{Bounds, Form, Given, Style, time};
+use sojourn_core::{Params, Span, SpecError, Stream, Time, Words};
 
-use crate::{Model, Steps};
+use crate::{Model, Steps, steps};
 
 /// A checked jitter. The added delay is never negative: the propagation delay is the least.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum JitterConfig {
     #[default]
     None,
-    /// Gaussian with standard deviation `std`, cut at three of them either side, and moved up by
-    /// three: between 0 and 6 `std`, on average 3 `std`.
-    Normal { std: Span },
-    /// Between 0 and `max`.
-    Uniform { max: Span },
+    Normal(Normal),
+    Uniform(Uniform),
     /// The added delay changes at stated times.
     Steps(Steps<Span>),
 }
 
+sojourn_core::params! {
+    /// Gaussian with standard deviation `std`, cut at three of them either side, and moved up by
+    /// three: between 0 and 6 `std`, on average 3 `std`.
+    pub struct Normal: "normal", "Truncated Gaussian without reordering (RFC 8868)" {
+        pub std: Span as Given<Span> = "", ADDED,
+            "Standard deviation; adds from 0 to 6 of these, 3 on average";
+    }
+}
+
+sojourn_core::params! {
+    pub struct Uniform: "uniform", "Uniform without reordering" {
+        pub max: Span as Given<Span> = "", ADDED, "Adds from 0 to this";
+    }
+}
+
+/// Longer than any network's, and small enough that sums do not overflow.
+const ADDED: Bounds = time(Span::ZERO, Span::from_secs(3600));
+
 /// RFC 8868: where the Gaussian is cut, in standard deviations.
 const N_STD: f64 = 3.0;
 
-/// Longer than any network's, and small enough that sums do not overflow.
-const MAX_JITTER: Span = Span::from_secs(3600);
-
 /// The names by which [`JitterConfig::parse`] knows them.
 pub(crate) const MODELS: &[Model] = &[
-    Model { name: "none", doc: "No delay variation", params: &[] },
-    Model {
-        name: "normal",
-        doc: "Truncated Gaussian without reordering (RFC 8868)",
-        params: &[Param::new(
-            "std",
-            ParamKind::Span,
-            "",
-            "Standard deviation; adds from 0 to 6 of these, 3 on average",
-        )],
-    },
-    Model {
-        name: "uniform",
-        doc: "Uniform without reordering",
-        params: &[Param::new("max", ParamKind::Span, "", "Adds from 0 to this")],
-    },
-    Model {
-        name: "steps",
-        doc: "Delays added at stated times, without reordering: steps 0ms 10s 80ms 5s; 'end hold' \
-              lets the last one stay",
-        params: &[Param::new(
-            "end",
-            ParamKind::Choice,
-            "wrap",
-            "What follows the end: 'wrap', 'hold'",
-        )],
-    },
+    Model::bare("none", "No delay variation"),
+    Model::of::<Normal>(),
+    Model::of::<Uniform>(),
+    steps::model(
+        "Delays added at stated times, without reordering: steps 0ms 10s 80ms 5s; 'end hold' \
+         lets the last one stay",
+    ),
 ];
 
 impl JitterConfig {
@@ -71,25 +64,39 @@ impl JitterConfig {
     /// # Errors
     /// An unknown jitter, a missing or surplus value, or one out of range.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
-        let mut words = Words::new(text);
+        let words = &mut Words::new(text);
         let names = || MODELS.iter().map(|model| model.name);
         let name = words
             .next()
             .ok_or_else(|| SpecError::new("no jitter is named; write 'none'").allow(names()))?;
-        let config = match name {
-            "none" => Self::None,
-            "normal" => Self::Normal { std: words.parse("std", span)? },
-            "uniform" => Self::Uniform { max: words.parse("max", span)? },
-            "steps" => Self::Steps(Steps::parse(&mut words, span)?),
+        Ok(match name {
+            "none" => match words.next() {
+                None => Self::None,
+                Some(surplus) => return Err(SpecError::new(format!("'{surplus}' follows 'none'"))),
+            },
+            "normal" => Self::Normal(Normal::parse_in_order(words)?),
+            "uniform" => Self::Uniform(Uniform::parse_in_order(words)?),
+            "steps" => {
+                let max = &Uniform::PARAMS[0];
+                Self::Steps(Steps::parse(words, |text| Span::read(text, max))?)
+            }
             _ => {
                 return Err(SpecError::new(format!("unknown jitter '{name}'"))
                     .near(name, names())
                     .allow(names()));
             }
-        };
-        match words.next() {
-            None => Ok(config),
-            Some(surplus) => Err(SpecError::new(format!("'{surplus}' follows a complete jitter"))),
+        })
+    }
+
+    /// Refuses values out of bounds; code may have set them.
+    ///
+    /// # Errors
+    /// Names the parameter and what is allowed.
+    pub fn check(&self) -> Result<(), SpecError> {
+        match self {
+            Self::None | Self::Steps(_) => Ok(()),
+            Self::Normal(normal) => normal.check(),
+            Self::Uniform(uniform) => uniform.check(),
         }
     }
 
@@ -98,21 +105,12 @@ impl JitterConfig {
     }
 }
 
-fn span(text: &str) -> Result<Span, SpecError> {
-    let span: Span = text.parse()?;
-    if span > MAX_JITTER {
-        return Err(SpecError::new(format!("'{text}' is too large"))
-            .allow([format!("a time from 0 to {MAX_JITTER}")]));
-    }
-    Ok(span)
-}
-
 impl fmt::Display for JitterConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => f.write_str("none"),
-            Self::Normal { std } => write!(f, "normal {std}"),
-            Self::Uniform { max } => write!(f, "uniform {max}"),
+            Self::Normal(normal) => f.write_str(&normal.written(Style::InOrder)),
+            Self::Uniform(uniform) => f.write_str(&uniform.written(Style::InOrder)),
             Self::Steps(steps) => steps.fmt(f),
         }
     }
@@ -131,8 +129,8 @@ impl Jitter {
     pub fn delay(&mut self, due: Time, random: &mut Stream) -> Time {
         let added = match &self.config {
             JitterConfig::None => Span::ZERO,
-            JitterConfig::Normal { std } => normal(*std, random),
-            JitterConfig::Uniform { max } => {
+            JitterConfig::Normal(Normal { std }) => normal(*std, random),
+            JitterConfig::Uniform(Uniform { max }) => {
                 Span::from_secs_f64(random.uniform(0.0, max.as_secs_f64()))
             }
             JitterConfig::Steps(steps) => steps.at(due),

@@ -71,10 +71,10 @@ fn bad_specs_say_what_is_allowed() {
     for (spec, says) in [
         ("", "write 'none'"),
         ("norml 5ms", "did you mean 'normal'"),
-        ("normal", "needs a value"),
+        ("normal", "normal needs 'std'"),
         ("normal 5", "no unit"),
         ("uniform -3ms", "negative"),
-        ("uniform 3h", "too large"),
+        ("uniform 3h", "'max' is 10800s (allowed: a time up to 3600s"),
         ("none 3ms", "'3ms' follows"),
     ] {
         let error = JitterConfig::parse(spec).expect_err(spec).to_string();
@@ -93,9 +93,14 @@ proptest! {
         let span = Span::from_nanos(ns);
         let config = match kind {
             0 => JitterConfig::None,
-            1 => JitterConfig::Normal { std: span },
-            _ => JitterConfig::Uniform { max: span },
+            1 => JitterConfig::Normal(Normal { std: span }),
+            _ => JitterConfig::Uniform(Uniform { max: span }),
         };
         prop_assert_eq!(JitterConfig::parse(&config.to_string()), Ok(config));
     }
+}
+
+#[test]
+fn a_jitter_built_in_code_is_checked_too() {
+    assert!(JitterConfig::Uniform(Uniform { max: Span::from_secs(3601) }).check().is_err());
 }

@@ -206,15 +206,16 @@ fn bad_specs_say_what_is_allowed() {
         ("-1%", "0% to 100%"),
         ("random nan%", "0% to 100%"),
         ("gemodl 1%", "did you mean 'gemodel'"),
-        ("gemodel", "needs a value"),
+        ("gemodel", "gemodel needs 'p'"),
         ("gemodel 1% 2% 3% 4% 5%", "'5%' follows"),
-        ("state", "needs a value"),
+        ("state", "state needs 'p13'"),
         ("state 1% 2% 3% 4% 5% 6%", "'6%' follows"),
         ("state 60% 40% 0% 100% 50%", "p13 and p14 are 60% and 50% (allowed: up to 100% together"),
         ("state 10% 60% 50%", "p31 and p32 are 60% and 50%"),
         ("state 1% 200%", "p31: '200%' is not a share"),
         ("loss", "write 'none'"),
         ("periodic 0", "from 1 to"),
+        ("periodic", "periodic needs 'n'"),
         ("none 1%", "'1%' follows"),
     ] {
         let error = LossConfig::parse(spec).expect_err(spec).to_string();
@@ -229,16 +230,38 @@ proptest! {
     }
 
     #[test]
-    fn what_is_printed_reads_back(kind in 0..6, a in 0.0..=100.0f64, b in 0.0..=100.0f64, every in 1u32..) {
-        let (p, r) = (Percent(a), Percent(b));
+    fn what_is_printed_reads_back(kind in 0..6, a in 0.0..=100.0f64, b in 0.0..=100.0f64, n in 1u32..) {
+        let percent = |number| Percent::new(number).expect("in range");
+        let (p, r) = (percent(a), percent(b));
         let config = match kind {
             0 => LossConfig::None,
-            1 => LossConfig::Random { p },
-            2 => LossConfig::Correlated { p, rho: r },
+            1 => LossConfig::Random(Random { p, rho: None }),
+            2 => LossConfig::Random(Random { p, rho: Some(r) }),
             3 => LossConfig::Gemodel(Gemodel { p, r, loss_bad: r.rest(), loss_good: p.rest() }),
             4 => LossConfig::State(FourState { p13: p, p31: r, p32: r.rest(), p23: p, p14: p.rest() }),
-            _ => LossConfig::Periodic { every },
+            _ => LossConfig::Periodic(Periodic { n }),
         };
+        prop_assert_eq!(config.check(), Ok(()));
         prop_assert_eq!(LossConfig::parse(&config.to_string()), Ok(config));
     }
+}
+
+#[test]
+fn values_may_have_their_names() {
+    for (named, in_order) in [
+        ("gemodel 1% 10% 1-k 0.1%", "gemodel 1% 10% 100% 0.1%"),
+        ("gemodel p=1% 1-h=70%", "gemodel 1% 99% 70% 0%"),
+        ("random p 1% rho 25%", "random 1% 25%"),
+    ] {
+        assert_eq!(LossConfig::parse(named), LossConfig::parse(in_order), "{named}");
+    }
+}
+
+#[test]
+fn a_loss_built_in_code_is_checked_too() {
+    let percent = |number| Percent::new(number).expect("in range");
+    assert!(LossConfig::Periodic(Periodic { n: 0 }).check().is_err());
+    let all = percent(100.0);
+    let state = FourState { p13: all, p31: all, p32: all, p23: all, p14: all };
+    assert!(LossConfig::State(state).check().is_err());
 }

@@ -1,46 +1,36 @@
 //! A policer, as `tc`'s `police`: it drops packets beyond a token bucket, before the queue.
 
-use alloc::format;
 use core::fmt;
 
-use sojourn_core::{Bytes, Param, ParamKind, Rate, Span, SpecError, Time, Words, param};
+use sojourn_core::param::{Needed, Style, TcRate, TcSize, size};
+use sojourn_core::{Bytes, Param, Params, Rate, Span, SpecError, Time, Words};
 
 use crate::Model;
+use crate::notation::POSITIVE;
 
 /// A checked policer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum PolicerConfig {
     #[default]
     None,
-    Bucket {
-        rate: Rate,
-        burst: Bytes,
-    },
+    Bucket(Bucket),
 }
 
-const PARAMS: &[Param] = &[
-    Param::new("rate", ParamKind::Rate, "", "Tokens that come in"),
-    Param::new(
-        "burst",
-        ParamKind::Size,
-        "",
-        "Tokens that the bucket holds; a full packet at least",
-    ),
-];
+sojourn_core::params! {
+    pub struct Bucket: "police",
+        "Drops what exceeds a token bucket: rate 8mbit burst 64kb; the word may be left out"
+    {
+        pub rate: Rate as Needed<TcRate> = "", POSITIVE, "Tokens that come in";
+        // A smaller bucket would never let a full packet pass.
+        pub burst: Bytes as Needed<TcSize> = Param::of::<Needed<TcSize>>(
+            "burst", "", "Tokens that the bucket holds; a full packet at least",
+        ).or(&["buffer", "maxburst"]).within(size(1514, u32::MAX as u64));
+    }
+}
 
 /// The names by which [`PolicerConfig::parse`] knows them.
-pub(crate) const MODELS: &[Model] = &[
-    Model { name: "none", doc: "Everything passes", params: &[] },
-    Model {
-        name: "police",
-        doc: "Drops what exceeds a token bucket: rate 8mbit burst 64kb; the word may be left out",
-        params: PARAMS,
-    },
-];
-
-/// A smaller bucket would never let a full packet pass.
-const LEAST_BURST: u64 = 1514;
-const MOST_BURST: u64 = u32::MAX as u64;
+pub(crate) const MODELS: &[Model] =
+    &[Model::bare("none", "Everything passes"), Model::of::<Bucket>()];
 
 impl PolicerConfig {
     /// Reads `none` or `rate 8mbit burst 64kb`.
@@ -48,42 +38,33 @@ impl PolicerConfig {
     /// # Errors
     /// A parameter that is missing, unknown or out of range.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
-        let mut words = Words::new(text);
-        let (mut rate, mut burst) = (None, None);
         if text.trim() == "none" {
             return Ok(Self::None);
         }
-        while let Some(word) = words.next() {
-            match word {
-                "police" if rate.is_none() && burst.is_none() => {}
-                "rate" => rate = Some(words.parse("rate", Rate::parse_tc)?),
-                "burst" | "buffer" | "maxburst" => {
-                    burst = Some(words.parse("burst", Bytes::parse_tc)?);
-                }
-                _ => return Err(param::unknown_param("police", word, PARAMS)),
-            }
+        let mut words = Words::new(text);
+        let mut all = words.clone();
+        if words.next() == Some(Bucket::NAME) {
+            all = words;
         }
-        let missing = |what: &str| {
-            SpecError::new(format!("a policer needs its {what}")).allow(["rate 8mbit burst 64kb"])
-        };
-        let rate = rate.ok_or_else(|| missing("rate"))?;
-        let burst = burst.ok_or_else(|| missing("burst"))?;
-        if rate == Rate::ZERO || rate.is_unlimited() {
-            return Err(SpecError::new(format!("a policer's rate of {rate} is out of range"))
-                .allow(["more than 0, such as 8mbit"]));
+        Ok(Self::Bucket(Bucket::parse(&mut all)?))
+    }
+
+    /// Refuses values out of bounds; code may have set them.
+    ///
+    /// # Errors
+    /// Names the parameter and what is allowed.
+    pub fn check(&self) -> Result<(), SpecError> {
+        match self {
+            Self::None => Ok(()),
+            Self::Bucket(bucket) => bucket.check(),
         }
-        if !(LEAST_BURST..=MOST_BURST).contains(&burst.as_u64()) {
-            return Err(SpecError::new(format!("a burst of {burst} is out of range"))
-                .allow([format!("{LEAST_BURST} to {MOST_BURST} bytes")]));
-        }
-        Ok(Self::Bucket { rate, burst })
     }
 
     /// `None` if everything passes.
     pub fn build(&self) -> Option<Policer> {
         match *self {
             Self::None => None,
-            Self::Bucket { rate, burst } => {
+            Self::Bucket(Bucket { rate, burst }) => {
                 let full = u128::from(burst.as_u64()) * BIT_NANOS_A_BYTE;
                 Some(Policer {
                     rate: u128::from(rate.as_bps()),
@@ -100,7 +81,7 @@ impl fmt::Display for PolicerConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => f.write_str("none"),
-            Self::Bucket { rate, burst } => write!(f, "rate {rate} burst {}", burst.as_u64()),
+            Self::Bucket(bucket) => f.write_str(&bucket.values(Style::Blank)),
         }
     }
 }

@@ -4,35 +4,36 @@
 use alloc::format;
 use core::fmt;
 
-use sojourn_core::{Param, ParamKind, SpecError, Stream, Words};
+use sojourn_core::param::{Given, whole};
+use sojourn_core::{Params, SpecError, Stream, Words};
 
-use crate::Model;
-use crate::loss::Percent;
+use crate::{Model, Percent};
 
 /// A checked reordering.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum ReorderConfig {
     #[default]
     None,
+    Random(Random),
+}
+
+sojourn_core::params! {
     /// Beginning with the `gap`-th packet after the last one that arrived at once, each packet
     /// arrives at once with probability `p`; each random number includes the share `rho` of the one
     /// before.
-    Random { p: Percent, rho: Percent, gap: u32 },
+    pub struct Random: "random",
+        "As netem's 'reorder': a share of the packets arrive at once; '25% 50% gap 5' alone means this"
+    {
+        pub p: Percent as Given<Percent> = "", "Share of the packets that arrive at once, of those that may";
+        pub rho: Percent = "0%", "Weight of the random number before";
+        pub gap: u32 = "1", whole(1, u32::MAX as i64),
+            "Packets from one that arrived at once to the first that may again";
+    }
 }
 
 /// The names by which [`ReorderConfig::parse`] knows them.
-pub(crate) const MODELS: &[Model] = &[
-    Model { name: "none", doc: "Every packet propagates", params: &[] },
-    Model {
-        name: "random",
-        doc: "As netem's 'reorder': a share of the packets arrive at once; '25% 50% gap 5' alone means this",
-        params: &[
-            Param::new("p", ParamKind::Share, "", "Share of the candidates that arrive at once"),
-            Param::new("rho", ParamKind::Share, "0%", "Weight of the random number before"),
-            Param::new("gap", ParamKind::Count, "1", "Every so many packets there is a candidate"),
-        ],
-    },
-];
+pub(crate) const MODELS: &[Model] =
+    &[Model::bare("none", "Every packet propagates"), Model::of::<Random>()];
 
 impl ReorderConfig {
     /// Reads `none`, `25%`, `25% 50%` or `25% 50% gap 5`.
@@ -40,41 +41,41 @@ impl ReorderConfig {
     /// # Errors
     /// No share, one out of range, or a word that has no meaning here.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
-        let mut words = Words::new(text);
-        let allowed = ["none", "25%", "25% 50% gap 5"];
-        let mut word = words.next();
-        if matches!(word, Some("reorder" | "random")) {
-            word = words.next();
+        let words = &mut Words::new(text);
+        let mut all = words.clone();
+        let mut first = words.next();
+        if matches!(first, Some("reorder" | "random")) {
+            all = words.clone();
+            first = words.next();
         }
-        let word = word.ok_or_else(|| SpecError::new("no share is given").allow(allowed))?;
-        if word == "none" {
-            return match words.next() {
-                None => Ok(Self::None),
-                Some(surplus) => Err(SpecError::new(format!("'{surplus}' follows 'none'"))),
-            };
-        }
-        let p = Percent::parse("p", word)?;
-        let (mut rho, mut gap) = (Percent::ZERO, 1);
-        let mut is_first = true;
-        while let Some(word) = words.next() {
-            match word {
-                "gap" => gap = Words::count(&mut words, "gap", 1, u32::MAX.into())? as u32,
-                _ if is_first => rho = Percent::parse("rho", word)?,
-                _ => {
-                    return Err(SpecError::new(format!("'{word}' has no meaning in a reordering"))
-                        .allow(allowed));
-                }
+        match (first, words.next()) {
+            (None, _) => {
+                Err(SpecError::new("no share is given").allow(["none", "25%", "25% 50% gap 5"]))
             }
-            is_first = false;
+            (Some("none"), None) => Ok(Self::None),
+            (Some("none"), Some(surplus)) => {
+                Err(SpecError::new(format!("'{surplus}' follows 'none'")))
+            }
+            _ => Ok(Self::Random(Random::parse_in_order(&mut all)?)),
         }
-        Ok(Self::Random { p, rho, gap })
+    }
+
+    /// Refuses values out of bounds; code may have set them.
+    ///
+    /// # Errors
+    /// Names the parameter and what is allowed.
+    pub fn check(&self) -> Result<(), SpecError> {
+        match self {
+            Self::None => Ok(()),
+            Self::Random(random) => random.check(),
+        }
     }
 
     /// `None` if nothing is ever reordered.
     pub fn build(&self) -> Option<Reorder> {
         match *self {
             Self::None => None,
-            Self::Random { p, rho, gap } => {
+            Self::Random(Random { p, rho, gap }) => {
                 Some(Reorder { p: p.share(), rho: rho.share(), gap, passed: 0, last: None })
             }
         }
@@ -85,7 +86,8 @@ impl fmt::Display for ReorderConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => f.write_str("none"),
-            Self::Random { p, rho, gap } => write!(f, "{p} {rho} gap {gap}"),
+            // As netem writes it.
+            Self::Random(Random { p, rho, gap }) => write!(f, "{p} {rho} gap {gap}"),
         }
     }
 }

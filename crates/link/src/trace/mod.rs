@@ -22,7 +22,7 @@ use sojourn_core::{Rate, Span, SpecError};
 pub use format::Format;
 pub use info::{Dip, Info};
 pub use playback::{Playback, WITEST_STEP_OVERHEAD};
-pub use rfc8867::Rfc8867;
+pub use rfc8867::{REFERENCES as RFC8867_REFERENCES, Rfc8867};
 pub use schedule::Schedule;
 
 /// A rate that lasts for a while; rate zero is an outage.
@@ -41,6 +41,8 @@ pub enum OnEnd {
     /// Its last rate stays.
     Hold,
 }
+
+sojourn_core::choice!(OnEnd { "wrap" = OnEnd::Wrap, "hold" = OnEnd::Hold });
 
 /// Capacity that is constant in steps: at least one step, every step with a duration, and at least
 /// one with capacity.

@@ -2,9 +2,9 @@
 //! multiples of it over time.
 
 use alloc::format;
-use core::fmt;
 
-use sojourn_core::{Rate, Span, SpecError, Words};
+use sojourn_core::param::{self, Bounds};
+use sojourn_core::{Rate, Span, SpecError};
 
 use super::text::excerpt;
 use super::{MAX_RATE, Step, Trace};
@@ -32,6 +32,10 @@ struct Way {
     /// Each second from which a share of the reference holds, and that share in percent.
     schedule: &'static [(u64, u64)],
 }
+
+/// What the reference rate may be: its multiples go from 0.5 to 4.
+pub const REFERENCES: Bounds =
+    param::rate(Rate::from_bps(100), Rate::from_bps(MAX_RATE.as_bps() / 4));
 
 const FORWARD: &str = "forward";
 const CONSTANT: &[Way] = &[way(FORWARD, &[(0, 100)])];
@@ -95,11 +99,19 @@ impl Rfc8867 {
     /// Another way of the test case: `backward` in 5.3; `A-B`, `B-C` or `C-D` in 6.3.
     ///
     /// # Errors
-    /// The test case has no such way, or does not limit it.
-    pub fn over(self, way: &str) -> Result<Self, SpecError> {
-        let Some(way) = self.case.ways.iter().find(|known| known.name == way) else {
+    /// The test case has no such way, or limits several and none is named.
+    pub fn over(self, way: Option<&str>) -> Result<Self, SpecError> {
+        let ways = self.case.ways;
+        let Some(name) = way else {
+            if ways[0].name == FORWARD {
+                return Ok(self);
+            }
+            let problem = format!("test case {} needs a link", self.case.section);
+            return Err(SpecError::new(problem).allow(ways.iter().map(|way| way.name)));
+        };
+        let Some(way) = ways.iter().find(|known| known.name == name) else {
             let problem =
-                format!("test case {} has no limit '{}'", self.case.section, excerpt(way));
+                format!("test case {} has no limit '{}'", self.case.section, excerpt(name));
             let known = CASES.iter().flat_map(|case| {
                 let named = case.ways.iter().filter(|way| way.name != FORWARD);
                 named.map(|way| format!("'{}' of {}", way.name, case.section))
@@ -114,11 +126,9 @@ impl Rfc8867 {
     /// # Errors
     /// A capacity would be zero, or above 10 Tbit/s.
     pub fn with_reference(self, reference: Rate) -> Result<Self, SpecError> {
-        // The multiples go from 0.5 to 4.
-        let most = Rate::from_bps(MAX_RATE.as_bps() / 4);
-        if reference.as_bps() < 100 || reference > most {
+        if !REFERENCES.hold_rate(reference) {
             return Err(SpecError::new(format!("reference {reference} is out of range"))
-                .allow([format!("a rate from 100bit to {most}")]));
+                .allow(REFERENCES.allowed()));
         }
         Ok(Self { reference, ..self })
     }
@@ -141,48 +151,16 @@ impl Rfc8867 {
         Trace::new(steps).expect("every case has capacity, and its reference was checked")
     }
 
-    /// Reads a section, then the way and `reference RATE`; anything else is left to `other`.
-    pub(crate) fn parse<'a>(
-        words: &mut Words<'a>,
-        mut other: impl FnMut(&'a str, &mut Words<'a>) -> Result<(), SpecError>,
-    ) -> Result<Self, SpecError> {
-        let section = words.next().ok_or_else(|| {
-            SpecError::new("rfc8867 needs the section of a test case").allow(Self::sections())
-        })?;
-        let mut this = Self::new(section).map_err(|error| error.within("rfc8867"))?;
-        let mut is_way_told = this.way.name == FORWARD;
-        while let Some(word) = words.next() {
-            match word {
-                word if is_way(word) => {
-                    this = this.over(word)?;
-                    is_way_told = true;
-                }
-                "reference" => {
-                    this = words.parse("reference", |text| this.with_reference(text.parse()?))?;
-                }
-                _ => other(word, words)?,
-            }
-        }
-        if !is_way_told {
-            let problem = format!("test case {} needs a link", this.case.section);
-            return Err(SpecError::new(problem).allow(this.case.ways.iter().map(|way| way.name)));
-        }
-        Ok(this)
+    pub const fn section(&self) -> &'static str {
+        self.case.section
     }
-}
 
-/// Whether some test case has this way; forward need not be named.
-fn is_way(word: &str) -> bool {
-    let mut ways = CASES.iter().flat_map(|case| case.ways);
-    word != FORWARD && ways.any(|way| way.name == word)
-}
+    /// The way that is not forward, if it is another.
+    pub fn way(&self) -> Option<&'static str> {
+        (self.way.name != FORWARD).then_some(self.way.name)
+    }
 
-impl fmt::Display for Rfc8867 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.case.section)?;
-        if self.way.name != FORWARD {
-            write!(f, " {}", self.way.name)?;
-        }
-        write!(f, " reference {}", self.reference)
+    pub const fn reference(&self) -> Rate {
+        self.reference
     }
 }

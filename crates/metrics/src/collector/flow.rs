@@ -2,18 +2,21 @@
 
 use alloc::vec::Vec;
 
-use sojourn_core::{AckBody, Body, Direction, Ecn, FlowSample, Packet, Queued, Span, Time};
+use sojourn_core::{
+    AckBody, Body, Direction, Ecn, FlowSample, FrameEvent, FrameStage, Packet, Queued, Span, Time,
+};
 
-use super::FlowShape;
 use super::digest::Digest;
 use super::frames::Frames;
+use super::media::Media;
 use super::phases::Phases;
 use super::transfers::Transfers;
+use super::{FlowShape, mbps};
 use crate::delays::{Delays, Row};
 use crate::histogram::{Histogram, Summary};
-use crate::outcome::{Counts, FlowMetrics, Numbered};
+use crate::outcome::{Counts, FlowKind, FlowMetrics, Numbered};
 use crate::qoe::{EmptyPath, Jitter};
-use crate::series::{FlowSeries, inflight};
+use crate::series::{FlowRow, inflight, max_ms, mean_ms};
 
 /// The fields used for every data segment come first.
 #[derive(Clone, Debug)]
@@ -40,10 +43,12 @@ pub(super) struct FlowState {
     empty: Option<EmptyPath>,
     /// Bytes of the flow's only transfer, if it has just one.
     transfer: Option<u64>,
-    /// The flow's first connection: its number, when it was asked for, how long the answer took.
-    first_request: Option<(u32, Time)>,
+    /// The flow's first connection: its number, who asked for it and when, how long the answer took.
+    first_request: Option<(u32, Direction, Time)>,
     connect: Option<Span>,
 
+    /// Its packets of other kinds are datagrams of an application, and no lookups.
+    has_datagrams: bool,
     datagrams: Gaps,
     ipdv: Histogram,
     last_datagram: Option<(u32, Span)>,
@@ -51,6 +56,7 @@ pub(super) struct FlowState {
     jitter_sum: f64,
     jitter_count: u64,
     frames: Frames,
+    pub(super) media: Media,
 
     pings: Gaps,
     ping: Histogram,
@@ -82,6 +88,7 @@ impl FlowState {
             transfer: shape.transfer,
             first_request: None,
             connect: None,
+            has_datagrams: shape.kind == FlowKind::Udp,
             datagrams: Gaps::default(),
             ipdv: Histogram::new(),
             last_datagram: None,
@@ -89,6 +96,7 @@ impl FlowState {
             jitter_sum: 0.0,
             jitter_count: 0,
             frames: Frames::default(),
+            media: Media::default(),
             pings: Gaps::default(),
             ping: Histogram::new(),
             ping_in_row: Summary::NOTHING,
@@ -149,6 +157,17 @@ impl FlowState {
         self.phases.on_change(now, from, to);
     }
 
+    /// A frame of a call's video; gaps and delays are those of the frames that are shown.
+    pub(super) fn on_frame(&mut self, now: Time, frame: &FrameEvent) {
+        self.media.on_frame(frame);
+        match frame.stage {
+            FrameStage::Rendered => self.frames.on_shown(now, now.since(frame.captured)),
+            FrameStage::Sent => self.frames.on_offered(now),
+            FrameStage::Dropped => self.frames.on_never_shown(),
+            FrameStage::Encoded | FrameStage::Received | FrameStage::Decoded => {}
+        }
+    }
+
     pub(super) fn on_completed(&mut self, now: Time, bytes: u64, took: Span) {
         self.completion.record(took.as_nanos());
         self.transfers.on_completed(now, bytes, took, self.warmup, self.empty.as_ref());
@@ -159,7 +178,7 @@ impl FlowState {
         match &packet.body {
             Body::Datagram { frame, .. } => self.frames.on_dropped(*frame),
             Body::Opaque { .. } if packet.direction == Direction::Reverse => return,
-            Body::Segment(_) | Body::Echo { .. } | Body::Opaque { .. } => {}
+            Body::Segment(_) | Body::Echo { .. } | Body::Opaque { .. } | Body::Rtp(_) => {}
             Body::Ack(_) | Body::Handshake { .. } => return,
         }
         self.total.dropped_packets += u64::from(packet.segments);
@@ -198,23 +217,43 @@ impl FlowState {
         self.datagrams.end_warmup();
         self.pings.end_warmup();
         self.frames.end_warmup();
+        self.media.end_warmup();
         self.transfers.end_warmup();
         self.phases.end_warmup(warmup);
     }
 
-    pub(super) fn close_row(&mut self, length: Span, row: &mut FlowSeries) {
+    pub(super) fn close_row(&mut self, length: Span) -> FlowRow {
         let delta = self.total - self.at_row;
         let (mut rtt, rtts) = self.rtt.close_row([0.5, 0.95]);
         rtt.merge(&self.ping_in_row);
-        row.push(mbps(delta.delivered_bytes, length), &rtt, delta.retransmits);
         let rtts = rtts.or_else(|| self.pings_in_row.close([0.5, 0.95]));
         let (_, owds) = self.owd.close_row([0.5, 0.95, 1.0]);
+        let [rtt_p50, rtt_p95] = rtts.unwrap_or([f64::NAN; 2]);
+        let [owd_p50, owd_p95, owd_max] = owds.unwrap_or([f64::NAN; 3]);
+        let [frame_p50, frame_max] = self.frames.delays_in_row().unwrap_or([f64::NAN; 2]);
         // What is dropped in this row may have been sent in the row before.
         let sent = delta.sent_packets.max(delta.dropped_packets);
-        row.push_delays(rtts, owds, self.frames.delays_in_row());
-        row.push_losses(delta.dropped_packets, sent);
+        let dropped = delta.dropped_packets as f32;
         self.at_row = self.total;
         self.ping_in_row = Summary::NOTHING;
+        let ms = |ns: f64| (ns / 1e6) as f32;
+        let row = FlowRow {
+            goodput_mbps: mbps(delta.delivered_bytes, length) as f32,
+            rtt_mean_ms: mean_ms(&rtt),
+            rtt_max_ms: max_ms(&rtt),
+            retransmits: delta.retransmits as f32,
+            rtt_p50_ms: ms(rtt_p50),
+            rtt_p95_ms: ms(rtt_p95),
+            owd_p50_ms: ms(owd_p50),
+            owd_p95_ms: ms(owd_p95),
+            owd_max_ms: ms(owd_max),
+            frame_delay_p50_ms: ms(frame_p50),
+            frame_delay_max_ms: ms(frame_max),
+            dropped_pkts: dropped,
+            dropped_share: if sent == 0 { f32::NAN } else { dropped / sent as f32 },
+            ..FlowRow::UNKNOWN
+        };
+        self.media.close_row(length, row)
     }
 
     pub(super) fn mix(&self, digest: &mut Digest) {
@@ -252,6 +291,7 @@ impl FlowState {
             jitter_mean: (self.jitter_count > 0)
                 .then(|| self.jitter_sum / self.jitter_count as f64),
             frames: self.frames.finish(),
+            media: self.media.finish(),
             completion: self.completion.distribution(),
             transfers: self.transfers.finish(self.warmup, end),
             connect: self.connect,
@@ -273,28 +313,30 @@ impl FlowState {
                 self.datagrams.sent += 1;
                 self.frames.on_sent(now, *frame, *last);
             }
-            Body::Opaque { .. } if packet.direction == Direction::Forward => {
+            Body::Opaque { .. } if packet.direction == Direction::Forward && self.has_datagrams => {
                 self.count_sent(packet);
                 self.datagrams.sent += 1;
+            }
+            Body::Rtp(rtp) => {
+                self.count_sent(packet);
+                self.datagrams.sent += 1;
+                self.media.on_sent(rtp.stream, packet.ip_len());
             }
             Body::Echo { .. } if packet.direction == Direction::Forward => {
                 self.count_sent(packet);
                 self.pings.sent += 1;
             }
-            Body::Handshake { asked, .. } if packet.direction == Direction::Forward => {
+            Body::Handshake { asked, .. } => {
                 // A repeated request does not count; the first request does, even if it was lost.
+                // It comes before any answer.
                 if self.first_request.is_none() {
-                    self.first_request = Some((packet.connection, *asked));
+                    self.first_request = Some((packet.connection, packet.direction, *asked));
                     if let Some(bytes) = self.transfer {
                         self.transfers.on_opened(*asked, bytes);
                     }
                 }
             }
-            Body::Echo { .. }
-            | Body::Handshake { .. }
-            | Body::Segment(_)
-            | Body::Ack(_)
-            | Body::Opaque { .. } => {}
+            Body::Echo { .. } | Body::Segment(_) | Body::Ack(_) | Body::Opaque { .. } => {}
         }
     }
 
@@ -307,25 +349,29 @@ impl FlowState {
                 self.on_datagram(now, packet.sent, *number);
                 self.frames.on_arrived(now, *frame);
             }
-            Body::Opaque { number, .. } if packet.direction == Direction::Forward => {
+            Body::Opaque { number, .. }
+                if packet.direction == Direction::Forward && self.has_datagrams =>
+            {
                 self.count_arrived(now, packet);
                 self.on_datagram(now, packet.sent, *number);
+            }
+            Body::Rtp(rtp) => {
+                self.count_arrived(now, packet);
+                self.on_datagram(now, packet.sent, rtp.number);
+                self.media.on_arrived(packet.ip_len());
             }
             Body::Echo { number, .. } if packet.direction == Direction::Reverse => {
                 self.pings.on_arrived(*number);
             }
-            Body::Handshake { .. } if packet.direction == Direction::Reverse => {
-                if let Some((connection, asked)) = self.first_request
+            Body::Handshake { .. } => {
+                if let Some((connection, direction, asked)) = self.first_request
                     && connection == packet.connection
+                    && direction != packet.direction
                 {
                     self.connect = self.connect.or(Some(now.since(asked)));
                 }
             }
-            Body::Echo { .. }
-            | Body::Handshake { .. }
-            | Body::Segment(_)
-            | Body::Ack(_)
-            | Body::Opaque { .. } => {}
+            Body::Echo { .. } | Body::Segment(_) | Body::Ack(_) | Body::Opaque { .. } => {}
         }
     }
 
@@ -373,6 +419,7 @@ fn other_number(body: &Body, connection: u32) -> u32 {
         Body::Datagram { number, .. } | Body::Echo { number, .. } | Body::Opaque { number, .. } => {
             *number
         }
+        Body::Rtp(rtp) => rtp.number,
         // Every connection begins with one, so its number tells the digest which connection
         // follows.
         Body::Handshake { .. } => connection,
@@ -418,9 +465,4 @@ impl Gaps {
 fn numbered(sent: u64, arrived: u64, end: u64) -> Numbered {
     let until = if arrived == 0 { sent } else { end };
     Numbered { sent, arrived, lost: until.saturating_sub(arrived) }
-}
-
-/// Megabits per second; zero over no time.
-pub(super) fn mbps(bytes: u64, time: Span) -> f64 {
-    if time.is_zero() { 0.0 } else { bytes as f64 * 8e3 / time.as_nanos() as f64 }
 }

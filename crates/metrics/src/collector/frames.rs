@@ -121,6 +121,21 @@ impl Frames {
         }
     }
 
+    /// A frame of a call is shown, so long after it was captured. Such frames are not followed packet by
+    /// packet here; the call's receiver tells what becomes of them.
+    pub(super) fn on_shown(&mut self, now: Time, delay: Span) {
+        self.on_complete(now, delay);
+    }
+
+    /// A frame of a call has left.
+    pub(super) fn on_offered(&mut self, now: Time) {
+        self.last_sent = now;
+    }
+
+    pub(super) fn on_never_shown(&mut self) {
+        self.lost += 1;
+    }
+
     /// Median and largest delay of the frames that became complete since the last call.
     pub(super) fn delays_in_row(&mut self) -> Option<[f64; 2]> {
         self.delays_in_row.close([0.5, 1.0])

@@ -8,11 +8,11 @@ use sojourn_core::{DropReason, Packet, QueueSample, Queued, Span, Time};
 
 use super::air::Air;
 use super::digest::{Digest, Kind};
-use super::flow::mbps;
 use super::held::Held;
+use super::mbps;
 use crate::histogram::{Histogram, Summary};
 use crate::outcome::{FlowAtLink, LinkCounts, LinkMetrics};
-use crate::series::LinkSeries;
+use crate::series::{LinkRow, max_ms, mean_ms};
 
 /// The fields used for every packet come first.
 #[derive(Clone, Debug)]
@@ -142,7 +142,7 @@ impl LinkState {
         self.backlog_max_in_row = 0;
     }
 
-    pub(super) fn close_row(&mut self, length: Span, row: &mut LinkSeries) {
+    pub(super) fn close_row(&mut self, length: Span) -> LinkRow {
         self.count_unhindered();
         let delta = self.total - self.at_row;
         let sojourn = Summary {
@@ -151,15 +151,23 @@ impl LinkState {
             max: self.sojourn_max_in_row,
             ..Summary::NOTHING
         };
-        let throughput = mbps(delta.sent_bytes, length);
         let peak = self.backlog_max_in_row.max(self.backlog_max_before_warmup);
-        row.push(throughput, &sojourn, peak, delta.drops(), delta.marks);
+        let row = LinkRow {
+            throughput_mbps: mbps(delta.sent_bytes, length) as f32,
+            sojourn_mean_ms: mean_ms(&sojourn),
+            sojourn_max_ms: max_ms(&sojourn),
+            queue_peak_pkts: peak as f32,
+            drops: delta.drops() as f32,
+            marks: delta.marks as f32,
+            ..LinkRow::UNKNOWN
+        };
         self.at_row = self.total;
         self.sojourn_at_row = (self.sojourn.count(), self.sojourn.sum());
         self.sojourn_max_in_row = 0;
         self.backlog_max = self.backlog_max.max(self.backlog_max_in_row);
         self.backlog_max_in_row = 0;
         self.backlog_max_before_warmup = 0;
+        row
     }
 
     pub(super) fn mix(&self, digest: &mut Digest) {

@@ -11,11 +11,11 @@ mod flow;
 mod frames;
 mod held;
 mod link;
+mod media;
 mod phases;
 mod transfers;
 
 use alloc::string::String;
-use alloc::vec;
 use alloc::vec::Vec;
 
 use sojourn_core::{DropReason, Event, FlowId, Observer, Packet, PortId, Span, Time, Who};
@@ -25,7 +25,7 @@ use self::flow::FlowState;
 use self::link::LinkState;
 use crate::outcome::{FlowKind, FlowMetrics, LinkMetrics, RunMetrics, Totals};
 use crate::qoe::EmptyPath;
-use crate::series::{FlowSeries, LinkSeries, Series};
+use crate::series::Rows;
 use crate::stats;
 
 /// What is to be observed.
@@ -61,6 +61,10 @@ impl FlowShape {
         Self::of(FlowKind::Arrivals, name.into())
     }
 
+    pub fn page(name: impl Into<String>) -> Self {
+        Self::of(FlowKind::Page, name.into())
+    }
+
     pub fn udp(name: impl Into<String>) -> Self {
         Self::of(FlowKind::Udp, name.into())
     }
@@ -90,7 +94,8 @@ pub struct Collector {
     is_warm: bool,
     row_began: Time,
     row_ends: Time,
-    series: Series,
+    step: Span,
+    rows: Rows,
     names: Names,
 }
 
@@ -113,12 +118,8 @@ impl Collector {
             is_warm,
             row_began: Time::ZERO,
             row_ends,
-            series: Series {
-                step: shape.step,
-                flows: vec![FlowSeries::default(); shape.flows.len()],
-                links: vec![LinkSeries::default(); shape.links.len()],
-                ..Series::default()
-            },
+            step: shape.step,
+            rows: Rows::new(shape.flows.len(), shape.links.len()),
             names: Names { flows: shape.flows, links: shape.links },
         }
     }
@@ -156,7 +157,7 @@ impl Collector {
             totals: Totals::default(),
             flows,
             links,
-            series: self.series,
+            series: self.rows.finish(self.step),
             digest: digest.value(),
             end,
             window,
@@ -183,7 +184,7 @@ impl Collector {
                 self.end_warmup();
             } else {
                 self.close_row(self.row_ends);
-                self.row_ends += self.series.step;
+                self.row_ends += self.step;
             }
             self.tick = if self.is_warm { self.row_ends } else { self.row_ends.min(self.warmup) };
             if self.tick.is_never() {
@@ -212,12 +213,12 @@ impl Collector {
 
     fn close_row(&mut self, end: Time) {
         let length = end.since(self.row_began);
-        self.series.t_s.push(end.as_secs_f64());
-        for (flow, row) in self.flows.iter_mut().zip(&mut self.series.flows) {
-            flow.close_row(length, row);
+        self.rows.end(end.as_secs_f64());
+        for (index, flow) in self.flows.iter_mut().enumerate() {
+            self.rows.push_flow(index, flow.close_row(length));
         }
-        for (link, row) in self.links.iter_mut().zip(&mut self.series.links) {
-            link.close_row(length, row);
+        for (index, link) in self.links.iter_mut().enumerate() {
+            self.rows.push_link(index, link.close_row(length));
         }
         self.row_began = end;
     }
@@ -243,9 +244,13 @@ impl Observer for Collector {
                     Event::Opened { bytes } => flow.transfers.on_opened(now, *bytes),
                     Event::Refused { .. } => flow.transfers.on_refused(),
                     Event::Completed { bytes, took } => flow.on_completed(now, *bytes, *took),
+                    Event::Frame(frame) => flow.on_frame(now, frame),
+                    Event::Nack { packets } => flow.media.on_nack(*packets),
+                    Event::KeyRequest => flow.media.on_key_request(),
+                    Event::RateControl(control) => flow.media.on_rate_control(control),
                     Event::FlowSample(sample) => {
                         flow.on_sample(now, sample);
-                        self.series.set_flow(id as usize, sample);
+                        self.rows.set_flow(id as usize, sample);
                     }
                     Event::Enqueued { .. }
                     | Event::Dequeued { .. }
@@ -264,7 +269,7 @@ impl Observer for Collector {
                     Event::Marked { packet } => self.on_marked(now, place, packet),
                     Event::QueueSample(sample) => {
                         link.on_sample(now, sample);
-                        self.series.set_link(place.index(), sample);
+                        self.rows.set_link(place.index(), sample);
                     }
                     Event::WarmQueueSample(sample) => link.on_medium(now, sample),
                     Event::Sent { .. }
@@ -276,6 +281,10 @@ impl Observer for Collector {
                     | Event::Opened { .. }
                     | Event::Refused { .. }
                     | Event::Completed { .. }
+                    | Event::Frame(_)
+                    | Event::Nack { .. }
+                    | Event::KeyRequest
+                    | Event::RateControl(_)
                     | Event::FlowSample(_) => debug_assert!(false, "{event:?} of a link"),
                 }
             }
@@ -313,6 +322,11 @@ fn totals(run: &RunMetrics, warmup: Time) -> Totals {
         transfers_done: run.flows.iter().map(|flow| flow.completion.count()).sum(),
         data_packets: tcp().map(|flow| flow.whole.arrived_packets).sum(),
     }
+}
+
+/// Megabits per second; zero over no time.
+fn mbps(bytes: u64, time: Span) -> f64 {
+    if time.is_zero() { 0.0 } else { bytes as f64 * 8e3 / time.as_nanos() as f64 }
 }
 
 #[cfg(test)]

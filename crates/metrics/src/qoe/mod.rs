@@ -10,4 +10,4 @@ mod voice;
 pub use freeze::{FreezeDetector, FreezeRule, Freezes, freezes, harmonic_fps, stall_ratio};
 pub use jitter::{Jitter, ipdv, jitter, pdv};
 pub use transfer::EmptyPath;
-pub use voice::{mos_g107, mos_of_r, r_g107, voice_delay_ms};
+pub use voice::{Scorer, mos, mos_g107, mos_of_r, r, voice_delay_ms};

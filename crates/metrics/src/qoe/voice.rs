@@ -1,12 +1,29 @@
 //! Voice quality by the E-model, ITU-T G.107 (06/2015), narrow band.
 //!
 //! Every input except delay and loss is at its default. flent's VoIP test does the same, so numbers
-//! can be compared. Names are the Recommendation's.
+//! can be compared: today's flent by [`Scorer::G107`], that of 2016 to 2018, with which papers of these
+//! years were written, by [`Scorer::Flent2016`]. Names are the Recommendation's.
+
+/// Whose computation of the E-model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scorer {
+    /// The Recommendation's.
+    G107,
+    /// flent's from September 2016 to July 2018, which departs from it twice. The second sixth root in
+    /// the impairment by delay is a sixth part, so a delay above 100 ms costs 62 points at once; and
+    /// loss is that of a codec with no robustness at all (Bpl 1).
+    Flent2016,
+}
 
 /// Mean opinion score, 1 to 4.5, of a call with this one-way delay (see [`voice_delay_ms`]) and
 /// this share of lost packets (0 to 1).
+pub fn mos(scorer: Scorer, delay_ms: f64, loss_share: f64) -> f64 {
+    mos_of_r(r(scorer, delay_ms, loss_share))
+}
+
+/// [`mos`] by the Recommendation.
 pub fn mos_g107(delay_ms: f64, loss_share: f64) -> f64 {
-    mos_of_r(r_g107(delay_ms, loss_share))
+    mos(Scorer::G107, delay_ms, loss_share)
 }
 
 /// The delay that a call effectively has with jitter: mean one-way delay and twice the mean |IPDV|.
@@ -15,9 +32,9 @@ pub fn voice_delay_ms(mean_owd_ms: f64, mean_abs_ipdv_ms: f64) -> f64 {
 }
 
 /// The rating factor R: R = Ro − Is − Id − Ie,eff, with no advantage factor.
-pub fn r_g107(delay_ms: f64, loss_share: f64) -> f64 {
+pub fn r(scorer: Scorer, delay_ms: f64, loss_share: f64) -> f64 {
     let ro = 15.0 - 1.5 * (SLR + NO);
-    ro - IS - id(ro, delay_ms) - ie_eff(loss_share)
+    ro - IS - id(scorer, ro, delay_ms) - ie_eff(scorer, loss_share)
 }
 
 /// Annex B: from R to a mean opinion score. Below R = 6.5 the Recommendation's cubic falls to 0.99,
@@ -45,11 +62,12 @@ const TELR: f64 = 65.0;
 /// Packet-loss robustness of G.711 without concealment; its own impairment Ie is 0, and losses
 /// are random (BurstR 1).
 const BPL: f64 = 4.3;
+const BPL_FLENT_2016: f64 = 1.0;
 /// Delay that is not noticed, ms.
 const MT: f64 = 100.0;
 
 /// Delay impairment: talker echo, listener echo, and delay without echo.
-fn id(ro: f64, t: f64) -> f64 {
+fn id(scorer: Scorer, ro: f64, t: f64) -> f64 {
     let (ta, tr) = (t, 2.0 * t);
 
     let terv = TELR - 40.0 * libm::log10((1.0 + t / 10.0) / (1.0 + t / 150.0))
@@ -72,16 +90,24 @@ fn id(ro: f64, t: f64) -> f64 {
     } else {
         let x = libm::log2(ta / MT);
         let sixth = |x: f64| libm::pow(1.0 + libm::pow(x, 6.0), 1.0 / 6.0);
-        25.0 * (sixth(x) - 3.0 * sixth(x / 3.0) + 2.0)
+        let second = match scorer {
+            Scorer::G107 => sixth(x / 3.0),
+            Scorer::Flent2016 => (1.0 + libm::pow(x / 3.0, 6.0)) / 6.0,
+        };
+        25.0 * (sixth(x) - 3.0 * second + 2.0)
     };
 
     idte + idle + idd
 }
 
 /// Effective equipment impairment of loss, which is in per cent here.
-fn ie_eff(loss_share: f64) -> f64 {
+fn ie_eff(scorer: Scorer, loss_share: f64) -> f64 {
     let ppl = 100.0 * loss_share;
-    95.0 * ppl / (ppl + BPL)
+    let bpl = match scorer {
+        Scorer::G107 => BPL,
+        Scorer::Flent2016 => BPL_FLENT_2016,
+    };
+    95.0 * ppl / (ppl + bpl)
 }
 
 #[cfg(test)]
@@ -118,6 +144,31 @@ mod tests {
     fn scores_are_those_of_the_recommendation_at_its_defaults() {
         for (delay, loss, expected) in EXPECTED {
             let score = mos_g107(*delay, *loss);
+            assert!((score - expected).abs() < 6e-4, "{delay} ms, {loss}: {score}, not {expected}");
+        }
+    }
+
+    /// The same, as flent's function of 2016 to 2018 gave them.
+    const EXPECTED_OF_FLENT_2016: &[(f64, f64, f64)] = &[
+        (5.0, 0.0, 4.406),
+        (50.0, 0.0, 4.380),
+        (100.0, 0.0, 4.355),
+        (101.0, 0.0, 1.534),
+        (150.0, 0.0, 1.491),
+        (200.0, 0.0, 1.357),
+        (250.0, 0.0, 1.162),
+        (300.0, 0.0, 1.037),
+        (400.0, 0.0, 1.000),
+        (5.0, 0.01, 2.343),
+        (50.0, 0.01, 2.277),
+        (100.0, 0.01, 2.222),
+        (400.0, 0.01, 1.000),
+    ];
+
+    #[test]
+    fn scores_of_flent_2016_fall_off_at_100_ms_and_with_the_first_loss() {
+        for (delay, loss, expected) in EXPECTED_OF_FLENT_2016 {
+            let score = mos(Scorer::Flent2016, *delay, *loss);
             assert!((score - expected).abs() < 6e-4, "{delay} ms, {loss}: {score}, not {expected}");
         }
     }

@@ -8,21 +8,30 @@ use crate::histogram::Distribution;
 /// estimate never reaches `q`, because too many are open. To pool samples of several runs, merge
 /// both distributions.
 pub fn kaplan_meier(ended: &Distribution, open: &Distribution, q: f64) -> Option<f64> {
-    let mut at_risk = ended.count() + open.count();
-    let mut left = 1.0;
-    let mut censored = open.buckets().peekable();
-    for (low, high, count) in ended.buckets() {
+    let mut curve = product_limit(ended.buckets(), open.buckets(), ended.count() + open.count());
+    curve
+        .find(|(_, _, share)| *share >= q - 1e-12)
+        .map(|(low, high, _)| (low + (high - low) / 2) as f64)
+}
+
+/// Kaplan and Meier's curve: for each bucket of the known durations its ends and the share that has
+/// ended by then. Buckets are the least value, the largest and how many, in ascending order; `all`
+/// is how many there are in both.
+pub fn product_limit(
+    ended: impl Iterator<Item = (u64, u64, u64)>,
+    open: impl Iterator<Item = (u64, u64, u64)>,
+    all: u64,
+) -> impl Iterator<Item = (u64, u64, f64)> {
+    let (mut at_risk, mut left, mut censored) = (all, 1.0, open.peekable());
+    ended.map(move |(low, high, count)| {
         // An open one that lasted exactly as long still counts as present.
         while let Some((_, _, gone)) = censored.next_if(|(_, last, _)| *last < low) {
             at_risk -= gone;
         }
         left *= 1.0 - count as f64 / at_risk as f64;
         at_risk -= count;
-        if left <= 1.0 - q + 1e-12 {
-            return Some((low + (high - low) / 2) as f64);
-        }
-    }
-    None
+        (low, high, 1.0 - left)
+    })
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod tests;
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 use core::fmt;
 
 use sojourn_core::param::{Bounds, Form, Maybe, whole};
@@ -219,10 +220,11 @@ impl<P: Queued + Copy> FqCodel<P> {
         }
     }
 
-    /// The first of the flows with the most bytes.
+    /// The flow with the most bytes, of several the one with the lowest number.
     fn fattest(&self) -> u32 {
-        let most = self.rounds.iter().map(|flow| flow.backlog).max().unwrap_or(0);
-        self.rounds.iter().position(|flow| flow.backlog == most).unwrap_or(0) as u32
+        let active = self.rounds.active_by_number();
+        let by_size = active.map(|(index, flow)| (flow.backlog, Reverse(index)));
+        by_size.max().map_or(0, |(_, Reverse(index))| index)
     }
 
     /// Takes the next packet out, which must be copied at once, and how long it waited.

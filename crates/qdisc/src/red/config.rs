@@ -3,11 +3,11 @@
 use alloc::format;
 use core::fmt;
 
-use sojourn_core::param::{Flag, Maybe, Needed, Style, number, whole};
+use sojourn_core::param::{Flag, Maybe, Needed, Style, TcSize, number, whole};
 use sojourn_core::{Bytes, Param, Params, Rate, SpecError};
 
 use crate::built_in::BuiltIn;
-use crate::notation::{Count, Size, Speed};
+use crate::notation::{Size, Speed, at_most};
 
 sojourn_core::params! {
     /// `red` as it is written.
@@ -25,7 +25,7 @@ sojourn_core::params! {
             "adapt the probability, every 500 ms, to keep the average in the middle",
         ).or(&["adaptative"]);
         nodrop: bool as Flag = "", "with 'ecn': let early pass what can't be marked";
-        avpkt: Bytes as Needed<Count> = "", "bytes of an average packet";
+        avpkt: Bytes as Needed<TcSize> = "", at_most(u32::MAX), "bytes of an average packet";
         burst: Option<u32> as Maybe<u32> = "", whole(1, u32::MAX as i64),
             "packets of a burst that is let pass; by default (2 min + max) / (3 avpkt)";
         probability: f64 = "0.02", number(0.0, 1.0), "probability of a signal at 'max'";

@@ -8,7 +8,7 @@ use sojourn_core::{Bytes, Param, Params, Rate, Span, SpecError};
 
 use super::rate::{Framing, LinkLayer};
 use crate::built_in::BuiltIn;
-use crate::notation::{Lapse, Size, Speed, TcRate, at_least};
+use crate::notation::{Lapse, ShownRate, Size, Speed, at_least};
 
 sojourn_core::params! {
     /// `tbf` as it is written.
@@ -101,8 +101,8 @@ impl TryFrom<Written> for Config {
             (Some(peakrate), Some(_)) => {
                 return Err(SpecError::new(format!(
                     "tbf's peakrate {} is not above its rate {}",
-                    TcRate(peakrate),
-                    TcRate(rate)
+                    ShownRate(peakrate),
+                    ShownRate(rate)
                 )));
             }
             (Some(_), None) => return Err(SpecError::new("tbf's 'peakrate' needs 'mtu'")),

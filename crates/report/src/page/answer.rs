@@ -374,7 +374,7 @@ fn findings(data: &Data<'_>) -> Vec<String> {
             asked.push((subject.clone(), metric.to_owned()));
         }
     };
-    for view in data.plan.views.iter().filter(|view| view.kind != ViewKind::Series) {
+    for view in &data.plan.views {
         let x = view.x.iter().filter(|_| view.kind == ViewKind::Scatter);
         for name in view.y.iter().chain(x) {
             let (metric, of) = resolve(data, name);
@@ -400,7 +400,9 @@ fn findings(data: &Data<'_>) -> Vec<String> {
         (Kind::Queue, &["utilisation"]),
         (Kind::Run, &["jain"]),
     ] {
-        for subject in data.of_kind(kind).take(3) {
+        for subject in
+            data.of_kind(kind).filter(|subject| metrics != ["mos"] || data.is_call(subject)).take(3)
+        {
             if let Some(metric) = data.first_metric(subject, metrics) {
                 add(subject, metric);
             }
@@ -463,7 +465,9 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
     }
     let times = most.mean / least.mean;
     let times = match times {
-        times if times.is_finite() && times >= 1.5 => format!(", {} times as much", number(times)),
+        // Beside next to nothing, how many times it is says nothing.
+        times if times >= 100.0 => String::new(),
+        times if times >= 1.5 => format!(", {} times as much", number(times)),
         _ => String::new(),
     };
     let sentence = format!(

@@ -26,8 +26,10 @@ pub(crate) const USUAL: &[&str] = &[
     "completion_mean_ms",
     "completion_p95_ms",
     "completions",
+    "completion_km_p50_ms",
     "fct_p50_ms",
     "fct_p95_ms",
+    "fct_km_p50_ms",
     "slowdown_p95",
     "transfers_unfinished",
     "throughput_mbps",
@@ -61,17 +63,18 @@ const FRAMES: &[&str] = &[
 ];
 const ARRIVALS: &[&str] = &[
     "fct_p50_ms",
+    "fct_km_p50_ms",
     "fct_p95_ms",
     "fct_small_p95_ms",
     "fct_large_p95_ms",
     "slowdown_p95",
-    "transfers_completed",
     "transfers_started",
     "goodput_mbps",
 ];
 /// A transfer of a limited size: when it was done comes first.
 const TRANSFER: &[&str] = &[
     "completion_mean_ms",
+    "completion_km_p50_ms",
     "completion_max_ms",
     "completions",
     "goodput_mbps",
@@ -125,11 +128,22 @@ pub(crate) fn blocks<'a>(data: &'a Data<'_>) -> Vec<Block<'a>> {
     }
     for block in &mut blocks {
         let subjects = &block.subjects;
-        block.metrics.retain(|metric| subjects.iter().any(|subject| data.has(subject, metric)));
+        block.metrics.retain(|metric| subjects.iter().any(|subject| shows(data, subject, metric)));
         block.metrics.truncate(MOST);
     }
     blocks.retain(|block| !block.metrics.is_empty());
     blocks
+}
+
+/// Whether the metric says something of the subject. By Kaplan and Meier's estimate, transfers that
+/// ended are no other than by plain counting; it is shown where some had not ended.
+pub(crate) fn shows(data: &Data<'_>, subject: &Subject, metric: &str) -> bool {
+    match metric.split_once("_km_") {
+        Some((family, _)) => {
+            data.has(subject, metric) && data.lacks(subject, &format!("{family}_mean_ms"))
+        }
+        None => data.was_asked(subject, metric),
+    }
 }
 
 fn wanted(data: &Data<'_>, subject: &Subject) -> (String, &'static [&'static str]) {
@@ -145,7 +159,7 @@ fn wanted(data: &Data<'_>, subject: &Subject) -> (String, &'static [&'static str
         "udp" => DATAGRAMS,
         "frames" => FRAMES,
         "arrivals" => ARRIVALS,
-        "bulk" | "on_off" if data.has(subject, "completion_mean_ms") => {
+        "bulk" | "on_off" if data.was_asked(subject, "completion_mean_ms") => {
             return ("transfer".to_owned(), TRANSFER);
         }
         "bulk" | "on_off" => BULK,

@@ -3,7 +3,7 @@
 use sojourn_study::results::ViewKind;
 
 use super::options::Options;
-use super::still::still;
+use super::still::{OverlaidRun, Overlay, still};
 use crate::data::Data;
 use crate::packed;
 use crate::read::ReadRuns;
@@ -26,6 +26,15 @@ pub(crate) struct SeriesView {
     pub(crate) view: usize,
     /// Run and figure.
     pub(crate) runs: Vec<(u32, String)>,
+    /// In place of these, if the view asks for one quantity of one flow or queue.
+    pub(crate) overlay: Option<Overlay>,
+}
+
+impl SeriesView {
+    /// Whether it is the study's first view, and so the figure of the answer.
+    pub(crate) fn leads(&self) -> bool {
+        self.view == 0 && self.runs.iter().any(|(_, svg)| !svg.is_empty())
+    }
 }
 
 pub(crate) struct RunDetails {
@@ -50,7 +59,9 @@ impl Details {
                     data.plan.is_selected(&data.plan.scenarios[scenario], &view.filter)
                 });
                 let runs = runs.take(MOST_VIEWED).map(|run| (*run, String::new())).collect();
-                views.push(SeriesView { view: at, runs });
+                let is_one = view.y.len() == 1 && view.of.len() == 1;
+                let overlay = is_one.then(|| Overlay { runs: Vec::new() });
+                views.push(SeriesView { view: at, runs, overlay });
             }
         }
         let mut left = options.series_budget;
@@ -80,6 +91,12 @@ impl Details {
                         let view = &data.plan.views[drawn.view];
                         for (of, svg) in drawn.runs.iter_mut().filter(|(of, _)| of == run) {
                             *svg = still(data, *of, &series, &view.y, &view.of);
+                            if let (Some(overlay), [column], [one]) =
+                                (&mut drawn.overlay, &view.y[..], &view.of[..])
+                            {
+                                let run = OverlaidRun::of(data, *of, &series, column, one);
+                                overlay.runs.extend(run);
+                            }
                         }
                     }
                     let timeline = if drawn.contains(run) {
@@ -99,6 +116,10 @@ impl Details {
             runs.push(details);
         }
         runs.sort_by_key(|run| run.run);
+        for view in &mut views {
+            // With a single run, its own figure has the same.
+            view.overlay.take_if(|overlay| overlay.runs.len() < view.runs.len().max(2));
+        }
         Self { runs, views, spreads }
     }
 

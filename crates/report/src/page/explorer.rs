@@ -12,7 +12,7 @@ pub(crate) fn write(out: &mut String, data: &Data<'_>, details: &Details) {
         return;
     }
     *out += "<section id=\"time\" data-print=\"no\"><h2>Over time</h2>";
-    for view in &details.views {
+    for view in details.views.iter().filter(|view| !view.leads()) {
         write_view(out, data, view);
     }
     *out += "<noscript><p>Zoom and linked cursors need script. Without it, each scenario below has a \
@@ -31,7 +31,7 @@ pub(crate) fn write(out: &mut String, data: &Data<'_>, details: &Details) {
 }
 
 /// A figure over time that the study asks for: still, with a button that opens it for zooming.
-fn write_view(out: &mut String, data: &Data<'_>, drawn: &SeriesView) {
+pub(crate) fn write_view(out: &mut String, data: &Data<'_>, drawn: &SeriesView) {
     let view = &data.plan.views[drawn.view];
     let _ = write!(
         out,
@@ -41,6 +41,21 @@ fn write_view(out: &mut String, data: &Data<'_>, drawn: &SeriesView) {
         Esc(view.title.as_deref().filter(|title| *title != "Over time").unwrap_or("First runs")),
         Esc(view.caption.as_deref().unwrap_or(""))
     );
+    if let Some(overlay) = &drawn.overlay {
+        *out += &overlay.draw(&view.y[0]);
+        *out += "<p class=\"script\">Zoom into ";
+        for run in &overlay.runs {
+            let _ = write!(
+                out,
+                "<button type=\"button\" class=\"open\" data-open=\"{}\" data-columns=\"{}\">{}</button> ",
+                run.run,
+                Esc(&view.y[0]),
+                Esc(&run.label)
+            );
+        }
+        *out += "</p></figure>";
+        return;
+    }
     if let Some((run, _)) = drawn.runs.first() {
         *out += &key(data, data.plan.runs[*run as usize].scenario as usize);
     }

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use sojourn_study::results::{Kind, ViewKind};
+use sojourn_study::results::Kind;
 
 use super::columns::{USUAL, resolve};
-use crate::data::{Data, Mean, Subject};
+use crate::data::{Data, Mean, Points, Subject};
 use crate::markup::Esc;
 use crate::names;
 use crate::number::{as_printed, number, stepped};
@@ -73,12 +73,22 @@ pub(crate) fn table(
         Some(factor) => distinct(scenarios.iter().map(|s| data.value(*s, factor))),
         None => vec![""],
     };
-    let without: Vec<usize> = column_factor.into_iter().collect();
+    // What follows from the column would only make a row of its own for each.
+    let mut without: Vec<usize> = column_factor.into_iter().collect();
+    without.extend(
+        column_factor
+            .iter()
+            .flat_map(|column| varying.iter().filter(|other| data.follows(**other, *column))),
+    );
     let row_of = |scenario: usize| data.label_without(scenario, &without);
     let rows: Vec<String> = distinct(scenarios.iter().map(|s| row_of(*s)));
-    let means: Vec<Option<Mean>> = (0..data.plan.scenarios.len())
-        .map(|s| scenarios.contains(&s).then(|| data.mean(s, subject, metric)).flatten())
+    let points: Vec<Points> = (0..data.plan.scenarios.len())
+        .map(|s| match scenarios.contains(&s) {
+            true => data.points(s, subject, metric),
+            false => Points::default(),
+        })
         .collect();
+    let means: Vec<Option<Mean>> = points.iter().map(Mean::of).collect();
     let largest = means.iter().flatten().map(|mean| mean.mean.abs()).fold(0.0, f64::max);
     let (factor, unit) = stepped(largest, names::unit(data.plan, metric));
     let shown: Vec<Option<f64>> =
@@ -89,7 +99,7 @@ pub(crate) fn table(
 
     let corner: Vec<&str> = varying
         .iter()
-        .filter(|factor| Some(**factor) != column_factor)
+        .filter(|factor| !without.contains(factor))
         .map(|factor| data.short_factor(*factor))
         .collect();
     let mut out = format!(
@@ -119,7 +129,7 @@ pub(crate) fn table(
             });
             match scenario {
                 Some(scenario) => {
-                    let counted = means[scenario].and_then(|mean| mean.counted.lacking());
+                    let counted = points[scenario].counted().lacking();
                     cell(&mut out, data, scenario, shown[scenario], counted, (low, high));
                 }
                 None => out += "<td class=\"none\">–</td>",
@@ -158,7 +168,7 @@ fn cell(
         String::new()
     };
     if let Some(counted) = counted {
-        let _ = write!(missing, "<small>over {counted}</small>");
+        let _ = write!(missing, "<small class=\"counted\">over {counted}</small>");
     }
     let (style, text) = match mean {
         Some(mean) => {
@@ -221,8 +231,11 @@ fn subject_label(subject: &Subject) -> String {
 /// [`USUAL`] that was measured.
 fn first_choice<'a>(data: &Data<'a>) -> Option<(Subject, &'a str)> {
     let columns = &data.table.metrics;
-    let of_views = data.plan.views.iter().filter(|view| view.kind != ViewKind::Series);
-    let wanted = of_views.flat_map(|view| view.y.iter().map(move |y| (view, resolve(data, y))));
+    let wanted = data
+        .plan
+        .views
+        .iter()
+        .flat_map(|view| view.y.iter().map(move |y| (view, resolve(data, y))));
     let mut found = wanted.filter_map(|(view, (name, of))| {
         // A view of a delay shows all its samples, but a cell only one number.
         let tail = format!("{name}_p95_ms");
@@ -256,10 +269,13 @@ pub(crate) fn numbers(data: &Data<'_>) -> Value {
                 .metrics_of(subject)
                 .filter(|metric| all <= MOST_NUMBERS || USUAL.contains(metric))
                 .map(|metric| {
-                    let means: Vec<Option<f64>> = (0..scenarios)
-                        .map(|scenario| data.mean(scenario, subject, metric))
-                        .map(|mean| mean.map(|mean| mean.mean))
+                    let points: Vec<Points> = (0..scenarios)
+                        .map(|scenario| data.points(scenario, subject, metric))
                         .collect();
+                    let means = points.iter().map(|points| Some(Mean::of(points)?.mean));
+                    let means: Vec<Option<f64>> = means.collect();
+                    let counted = points.iter().map(|points| points.counted().lacking());
+                    let counted: Vec<Option<String>> = counted.collect();
                     let largest = means.iter().flatten().copied().map(f64::abs).fold(0.0, f64::max);
                     let (factor, unit) = stepped(largest, names::unit(data.plan, metric));
                     let means: Vec<Option<f64>> =
@@ -269,7 +285,11 @@ pub(crate) fn numbers(data: &Data<'_>) -> Value {
                         Some(false) => "less is better",
                         None => "",
                     };
-                    json!([metric, names::axis_in(metric, unit), better, means])
+                    let axis = names::axis_in(metric, unit);
+                    match counted.iter().any(Option::is_some) {
+                        true => json!([metric, axis, better, means, counted]),
+                        false => json!([metric, axis, better, means]),
+                    }
                 })
                 .collect();
             json!({ "label": subject.label(), "metrics": metrics })

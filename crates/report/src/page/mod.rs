@@ -12,7 +12,7 @@ mod runs;
 mod shell;
 mod still;
 
-pub(crate) use columns::{USUAL, blocks};
+pub(crate) use columns::{USUAL, blocks, shows};
 pub use options::Options;
 pub(crate) use runs::end_state;
 pub(crate) use shell::Shell;
@@ -33,7 +33,12 @@ use crate::{number, packed};
 pub fn html(results: &Results, runs: &mut dyn ReadRuns, options: &Options) -> String {
     let data = Data::new(results);
     let details = Details::read(&data, runs, options);
-    let figures = figures::figures(&data, &details.spreads);
+    // The study's first view is the figure of the answer, whatever its kind.
+    let mut lead = String::new();
+    if let Some(view) = details.views.iter().find(|view| view.leads()) {
+        explorer::write_view(&mut lead, &data, view);
+    }
+    let figures = figures::figures(&data, &details.spreads, lead);
 
     let mut body = String::new();
     header(&mut body, &data);
@@ -91,7 +96,13 @@ fn flow_colours(data: &Data<'_>) -> serde_json::Value {
 
 fn header(out: &mut String, data: &Data<'_>) {
     let plan = data.plan;
-    let _ = write!(out, "<header><h1>{}</h1>", Esc(&plan.title));
+    // `Wi-Fi` is not divided at its hyphen.
+    let word = |word: &str| match word.contains('-') && word.len() < 20 {
+        true => format!("<span class=\"whole\">{}</span>", Esc(word)),
+        false => Esc(word).to_string(),
+    };
+    let title: Vec<String> = plan.title.split(' ').map(word).collect();
+    let _ = write!(out, "<header><h1>{}</h1>", title.join(" "));
     if let Some(question) = &plan.question {
         let _ = write!(out, "<p class=\"question\">{}</p>", Esc(question));
     }

@@ -8,7 +8,7 @@ use super::columns::blocks;
 use super::details::{Details, RunDetails};
 use super::options::Options;
 use super::still::key;
-use crate::data::{Data, Subject};
+use crate::data::{Data, Mean, Subject};
 use crate::markup::Esc;
 use crate::number::{estimate, number, stepped};
 use crate::{command, ending, names};
@@ -157,19 +157,18 @@ fn numbers(out: &mut String, data: &Data<'_>, scenario: usize) {
             }
             let _ = write!(rows, "<tr><th scope=\"row\">{}</th>", Esc(subject.label()));
             for (metric, factor, _) in &columns {
-                match mean(subject, metric) {
+                let points = data.points(scenario, subject, metric);
+                let counted = points.counted().lacking();
+                let counted = counted.map_or(String::new(), |n| format!(" <small>{n}</small>"));
+                match Mean::of(&points) {
                     Some(mean) => {
                         let half = mean.half_width.map(|half| half * factor);
-                        let _ = write!(
-                            rows,
-                            "<td>{}{}</td>",
-                            Esc(&estimate(mean.mean * factor, half, "")),
-                            mean.counted
-                                .lacking()
-                                .map_or(String::new(), |n| format!(" <small>{n}</small>"))
-                        );
+                        let text = estimate(mean.mean * factor, half, "");
+                        let _ = write!(rows, "<td>{}{counted}</td>", Esc(&text));
                     }
-                    None => rows += "<td class=\"none\">–</td>",
+                    None => {
+                        let _ = write!(rows, "<td class=\"none\">–{counted}</td>");
+                    }
                 }
             }
             rows += "</tr>";

@@ -6,7 +6,7 @@ use sojourn_study::results::{Kind, PlannedScenario, Series};
 
 use crate::data::Data;
 use crate::names;
-use crate::svg::{Panel, Trace, legend, timeline};
+use crate::svg::{Panel, Size, Trace, legend, timeline};
 
 /// Colours of flows and queues in still figures.
 pub(crate) fn key(data: &Data<'_>, scenario: usize) -> String {
@@ -56,16 +56,40 @@ const PANELS: &[Kindred] = &[
             "capacity_mbps",
         ],
     ),
-    lines("RTT (ms)", &["rtt_max_ms", "rtt_mean_ms", "srtt_ms"]),
+    lines(
+        "RTT (ms)",
+        &["rtt_max_ms", "rtt_p95_ms", "rtt_p50_ms", "rtt_mean_ms", "srtt_ms", "min_rtt_ms"],
+    ),
+    lines("one-way delay (ms)", &["owd_max_ms", "owd_p95_ms", "owd_p50_ms"]),
+    lines("frame delay (ms)", &["frame_delay_max_ms", "frame_delay_p50_ms"]),
     lines("queue sojourn (ms)", &["sojourn_max_ms", "sojourn_mean_ms"]),
     lines("queue (packets)", &["queue_peak_pkts", "queue_pkts"]),
     lines("queue (bytes)", &["queue_bytes"]),
     Kindred {
         title: "window (packets), and the controller's phase",
-        columns: &["cwnd_pkts", "inflight_pkts", "ssthresh_pkts"],
+        columns: &[
+            "cwnd_pkts",
+            "inflight_pkts",
+            "ssthresh_pkts",
+            "inflight_longterm_pkts",
+            "extra_acked_pkts",
+        ],
         impulses: false,
         ribbon: true,
     },
+    lines(
+        "a call's rates (Mbit/s)",
+        &[
+            "target_mbps",
+            "sent_mbps",
+            "received_mbps",
+            "delay_based_mbps",
+            "loss_based_mbps",
+            "acknowledged_mbps",
+        ],
+    ),
+    lines("frames in each step", &["frames_encoded", "frames_rendered", "frames_dropped"]),
+    lines("rounds that the controller has counted", &["rounds"]),
     lines("receive window (bytes)", &["rwnd_bytes"]),
     Kindred {
         title: "drops in each step (packets)",
@@ -73,6 +97,13 @@ const PANELS: &[Kindred] = &[
         impulses: true,
         ribbon: false,
     },
+    Kindred {
+        title: "packets of a flow that were dropped in each step",
+        columns: &["dropped_pkts"],
+        impulses: true,
+        ribbon: false,
+    },
+    lines("part of a flow's packets that was dropped", &["dropped_share"]),
     Kindred {
         title: "marks in each step (packets)",
         columns: &["marks"],
@@ -91,6 +122,10 @@ const PANELS: &[Kindred] = &[
 const USUAL: &[&str] = &[
     "goodput_mbps",
     "rtt_max_ms",
+    "frame_delay_max_ms",
+    "target_mbps",
+    "received_mbps",
+    "frames_rendered",
     "sojourn_max_ms",
     "queue_peak_pkts",
     "cwnd_pkts",
@@ -192,7 +227,88 @@ pub(crate) fn still(
     }
     let name =
         format!("{}, seed {}, over time", data.label(planned.scenario as usize), planned.seed);
-    timeline(&longest.t_s, &panels, &name)
+    timeline(&longest.t_s, &panels, &name, Size::RUN)
+}
+
+/// A quantity of one flow or queue in several runs, as curves over each other.
+pub(crate) struct Overlay {
+    pub(crate) runs: Vec<OverlaidRun>,
+}
+
+pub(crate) struct OverlaidRun {
+    pub(crate) run: u32,
+    /// Of its scenario.
+    pub(crate) label: String,
+    t_s: Vec<f64>,
+    values: Vec<Option<f64>>,
+}
+
+impl OverlaidRun {
+    /// The column of the one flow or queue that `of` names; `None` if there are several, or none.
+    pub(crate) fn of(
+        data: &Data<'_>,
+        run: u32,
+        series: &[Series],
+        column: &str,
+        of: &str,
+    ) -> Option<Self> {
+        let scenario = data.plan.runs[run as usize].scenario as usize;
+        let flows = &data.plan.scenarios[scenario].flows;
+        let is_meant = |one: &&Series| {
+            one.name == of || flows.iter().any(|flow| flow.name == one.name && flow.group == of)
+        };
+        let mut meant = series.iter().filter(is_meant).filter(|one| one.column(column).is_some());
+        let (one, other) = (meant.next()?, meant.next());
+        let values = one.column(column)?.to_vec();
+        let label = data.label(scenario);
+        other.is_none().then(|| Self { run, label, t_s: one.t_s.clone(), values })
+    }
+}
+
+impl Overlay {
+    /// The key and the figure, for a page and for a phone.
+    pub(crate) fn draw(&self, column: &str) -> String {
+        let colours: Vec<(Option<usize>, usize, String)> = (self.runs.iter().enumerate())
+            .map(|(at, run)| (Some(at), at, run.label.clone()))
+            .collect();
+        let Some(longest) = self.runs.iter().max_by_key(|run| run.t_s.len()) else {
+            return String::new();
+        };
+        let (stem, unit) = names::split_unit(column);
+        let title = names::axis_in(stem, unit);
+        let traces = || {
+            let trace = |(colour, run)| {
+                let OverlaidRun { label, values, .. }: &OverlaidRun = run;
+                let (member, dash) = (0, 0);
+                Trace { name: label, colour, member, dash, behind: false, values, impulses: false }
+            };
+            self.runs.iter().enumerate().map(trace).collect()
+        };
+        let drawn = |width: f64| {
+            let panel = Panel { title: title.clone(), traces: traces(), ribbons: Vec::new() };
+            let size = Size { width, height: 240.0, fits: true };
+            timeline(&longest.t_s, &[panel], &title, size)
+        };
+        let has_gap = |run: &OverlaidRun| {
+            let known = |value: &Option<f64>| value.is_some();
+            let first = run.values.iter().position(known).unwrap_or_default();
+            let last = run.values.iter().rposition(known).unwrap_or_default();
+            run.values.iter().take(last).skip(first).any(|value| value.is_none())
+        };
+        let gaps = match self.runs.iter().any(has_gap) {
+            true => {
+                "<p class=\"caption\">Where a curve is interrupted there was nothing to measure.</p>"
+            }
+            false => "",
+        };
+        format!(
+            "{}<div class=\"panels one\"><div class=\"panel\"><div class=\"broad\">{}</div><div \
+             class=\"narrow\">{}</div></div></div>{gaps}",
+            legend(&colours),
+            drawn(880.0),
+            drawn(380.0)
+        )
+    }
 }
 
 fn distinct(phases: &[String]) -> usize {
@@ -226,4 +342,23 @@ fn ribbon(series: &Series) -> Vec<(f64, String)> {
         from = series.t_s.get(at).copied().unwrap_or(from);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use sojourn_metrics::{FLOW_COLUMNS, LINK_COLUMNS};
+
+    use super::*;
+
+    #[test]
+    fn every_column_of_the_series_can_be_drawn() {
+        let flow = FLOW_COLUMNS.iter().map(|column| column.name);
+        let link = LINK_COLUMNS.iter().map(|column| column.name);
+        let script = include_str!("../../assets/report.js");
+        for name in flow.chain(link).filter(|name| *name != "phase") {
+            let is_drawn = PANELS.iter().any(|kindred| kindred.columns.contains(&name));
+            assert!(is_drawn, "no panel of the still figures has {name}");
+            assert!(script.contains(&format!("'{name}'")), "no panel of the script has {name}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sojourn_core::{
-    AckBody, Body, Direction, Ecn, HostId, Packet, Queued, SegmentBody, TcpEcn, Time,
+    AckBody, Body, Direction, Ecn, HostId, Packet, Queued, RtpBody, SegmentBody, TcpEcn, Time,
 };
 
 const ETHERNET: usize = 14;
@@ -92,7 +92,9 @@ impl Connection {
                 let length = bytes.len() as u32;
                 vec![whole(bytes, length, 0)]
             }
-            Body::Datagram { number, .. } | Body::Opaque { number, .. } => {
+            Body::Datagram { number, .. }
+            | Body::Opaque { number, .. }
+            | Body::Rtp(RtpBody { number, .. }) => {
                 let payload = (packet.ip_len() as usize).saturating_sub(IPV4 + UDP);
                 let (source, destination) = ports(packet);
                 let mut udp = Vec::new();

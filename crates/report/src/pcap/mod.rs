@@ -193,6 +193,7 @@ fn numbers(packet: &Packet) -> (u64, u64) {
         Body::Datagram { number, .. } | Body::Echo { number, .. } | Body::Opaque { number, .. } => {
             (u64::from(*number), 1)
         }
+        Body::Rtp(rtp) => (u64::from(rtp.number), 1),
         Body::Handshake { .. } => (0, 1),
     };
     (within_flow(packet, first), count)

@@ -7,7 +7,7 @@ use sojourn_metrics::stats;
 use super::parts::{beside_each_other, class, open, text_width};
 use super::scale::Scale;
 use super::symbol::symbol;
-use crate::data::{Mean, Point};
+use crate::data::{Mean, Points};
 use crate::markup::Esc;
 use crate::number::{estimate, number};
 
@@ -21,7 +21,7 @@ pub(crate) struct Category {
 pub(crate) struct Group {
     pub(crate) colour: usize,
     pub(crate) label: String,
-    pub(crate) points: Vec<Point>,
+    pub(crate) points: Points,
 }
 
 /// How the points of a row are summarised.
@@ -164,9 +164,10 @@ fn row(
     let Some(mean) = Mean::of(&group.points) else {
         let _ = write!(
             out,
-            "<text class=\"none\" x=\"{:.1}\" y=\"{:.1}\">no value</text>",
+            "<text class=\"none\" x=\"{:.1}\" y=\"{:.1}\">no value ({})</text>",
             scale.ticks().first().map_or(0.0, |(tick, _)| scale.at(*tick)) + 4.0,
-            y + 4.0
+            y + 4.0,
+            group.points.counted().lacking().unwrap_or_default()
         );
         return;
     };
@@ -315,7 +316,7 @@ fn x_axis(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Counted;
+    use crate::data::{Counted, Point};
 
     #[test]
     fn the_interval_of_two_seeds_does_not_stretch_the_axis() {
@@ -327,7 +328,7 @@ mod tests {
             value,
             counted: Counted::ONE,
         };
-        let points = points.map(point).collect();
+        let points = points.map(point).collect::<Vec<_>>().into();
         let group = Group { colour: 0, label: "bbr".into(), points };
         let categories = [Category { label: "fq".into(), groups: vec![group] }];
         let svg = bars(&categories, Layout::Bars, "delay (ms)", "ms", &[], 480.0);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::parts::{class, fitted, open, ticks_below, ticks_beside};
+use super::parts::{class, fitted, open, text_width, ticks_below, ticks_beside};
 use super::scale::Scale;
 use crate::markup::Esc;
 
@@ -116,13 +116,25 @@ pub(crate) fn curves(
             drawn.push((&curve.key, path));
         }
     }
-    for (at, alike) in alike(&drawn).iter().take(3).enumerate() {
+    let notes: Vec<String> = (alike(&drawn).iter().take(3))
+        .map(|alike| fitted(&format!("one curve: {}", alike.join(" = ")), right - left - 12.0))
+        .collect();
+    let widest = notes.iter().map(|note| text_width(note)).fold(0.0, f64::max);
+    let tall = notes.len() as f64 * 14.0 + 8.0;
+    // Curves rise from the lower left to the upper right, so one of the other corners is free.
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let place = |(value, share): &(f64, f64)| (x.clamped(*value), y.at(axis.place(*share)));
+    let is_crossed = points()
+        .any(|point| matches!(place(point), (px, py) if px > right - widest - 14.0 && py > bottom - tall));
+    for (at, note) in notes.iter().enumerate() {
+        let (px, py, anchor) = match is_crossed {
+            false => (right - 6.0, bottom - 8.0 - at as f64 * 14.0, "end"),
+            true => (left + 6.0, top + 14.0 + at as f64 * 14.0, "start"),
+        };
         let _ = write!(
             out,
-            "<text class=\"near\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            right - 6.0,
-            bottom - 8.0 - at as f64 * 14.0,
-            Esc(&fitted(&format!("one curve: {}", alike.join(" = ")), right - left - 12.0))
+            "<text class=\"near\" x=\"{px:.1}\" y=\"{py:.1}\" text-anchor=\"{anchor}\">{}</text>",
+            Esc(note)
         );
     }
     out + "</svg>"

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::parts::{class, fitted, open, text_width, ticks_below, ticks_beside};
 use super::scale::Scale;
 use super::symbol::symbol;
-use crate::data::{Mean, Point};
+use crate::data::{Mean, Points};
 use crate::markup::Esc;
 use crate::number::{estimate, number};
 
@@ -22,7 +22,7 @@ pub(crate) struct Spot {
     pub(crate) x: f64,
     /// The value as the study writes it.
     pub(crate) named: String,
-    pub(crate) points: Vec<Point>,
+    pub(crate) points: Points,
 }
 
 /// What all lines of a figure have in common.
@@ -156,7 +156,7 @@ fn stroke(out: &mut String, line: &Line, unit: &str, x: &Scale, y: &Scale) {
     }
     *out += "\"/>";
     for (spot, mean) in means {
-        for point in &spot.points {
+        for point in spot.points.iter() {
             let _ = write!(
                 out,
                 "<g class=\"pt\" data-run=\"{}\">{}<title>{}, {}, seed {}: {} {}</title></g>",
@@ -185,7 +185,7 @@ fn stroke(out: &mut String, line: &Line, unit: &str, x: &Scale, y: &Scale) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Counted;
+    use crate::data::{Counted, Point};
 
     fn line(values: &[(f64, f64)]) -> Line {
         let spots = values
@@ -202,7 +202,8 @@ mod tests {
                         value: y + off,
                         counted: Counted::ONE,
                     })
-                    .collect(),
+                    .collect::<Vec<_>>()
+                    .into(),
             })
             .collect();
         Line { colour: 0, label: "cubic".into(), spots }

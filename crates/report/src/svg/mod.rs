@@ -17,4 +17,4 @@ pub(crate) use curves::{Axis, Curve, curves};
 pub(crate) use lines::{Line, Spot, Spots, lines};
 pub(crate) use scatter::{Cloud, scatter};
 pub(crate) use symbol::legend;
-pub(crate) use timeline::{Panel, Trace, timeline};
+pub(crate) use timeline::{Panel, Size, Trace, timeline};

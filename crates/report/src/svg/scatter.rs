@@ -57,7 +57,8 @@ pub(crate) fn scatter(
     ticks_below(&mut out, &x, top, bottom);
     let marks = y.ticks().into_iter().map(|(tick, text)| (y.at(tick), text));
     ticks_beside(&mut out, marks, left, right);
-    let arrow = if reversed { " — better to the right" } else { "" };
+    // In a narrow panel the figure's caption has to do.
+    let arrow = if reversed && width > 420.0 { " — better to the right" } else { "" };
     let _ = write!(
         out,
         "<text class=\"axis\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}{arrow}</text><text \
@@ -68,10 +69,16 @@ pub(crate) fn scatter(
         f64::midpoint(top, bottom),
         Esc(y_title)
     );
-    // Two runs give a line, not an ellipse.
+    // Two runs give a line, not an ellipse. What reaches beyond the axes is cut off.
+    let (wide, high) = (right - left, bottom - top);
+    let _ = write!(
+        out,
+        "<svg x=\"{left}\" y=\"{top}\" width=\"{wide}\" height=\"{high}\" viewBox=\"{left} {top} {wide} {high}\">"
+    );
     for cloud in clouds.iter().filter(|cloud| cloud.points.len() > 2) {
         ellipse(&mut out, cloud, &x, &y);
     }
+    out += "</svg>";
     let mut labels = Vec::new();
     for cloud in clouds {
         let _ = write!(out, "<g class=\"{}\">", class(cloud.colour));

@@ -30,35 +30,55 @@ pub(crate) struct Trace<'a> {
     pub(crate) impulses: bool,
 }
 
-const WIDTH: f64 = 1040.0;
+/// How large a figure is drawn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size {
+    pub(crate) width: f64,
+    /// Of one panel.
+    pub(crate) height: f64,
+    /// Also on a phone; a wider one is moved under the finger.
+    pub(crate) fits: bool,
+}
+
+impl Size {
+    /// All quantities of a run, panel below panel.
+    pub(crate) const RUN: Self = Self { width: 1040.0, height: 84.0, fits: false };
+}
+
 const LEFT: f64 = 54.0;
-const PANEL: f64 = 84.0;
 const GAP: f64 = 24.0;
 const COLUMN: usize = 2;
 const RIBBON: f64 = 9.0;
 
-pub(crate) fn timeline(t_s: &[f64], panels: &[Panel<'_>], name: &str) -> String {
+pub(crate) fn timeline(t_s: &[f64], panels: &[Panel<'_>], name: &str, size: Size) -> String {
     let Some(end) = t_s.last().copied().filter(|end| *end > 0.0) else { return String::new() };
-    let heights: Vec<f64> =
-        panels.iter().map(|panel| PANEL + GAP + RIBBON * panel.ribbons.len() as f64).collect();
+    let heights: Vec<f64> = panels
+        .iter()
+        .map(|panel| size.height + GAP + RIBBON * panel.ribbons.len() as f64)
+        .collect();
     let height = heights.iter().sum::<f64>() + 26.0;
-    let right = WIDTH - 10.0;
+    let Size { width, fits, .. } = size;
+    let right = width - 10.0;
     let x = Scale::exact(0.0, end, LEFT, right);
     let mut out = format!(
-        "<svg class=\"chart time\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {WIDTH} {height:.0}\" \
-         width=\"{WIDTH}\" height=\"{height:.0}\">",
+        "<svg class=\"chart time{}\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {width} {height:.0}\" \
+         width=\"{width}\" height=\"{height:.0}\">",
+        if fits { " fits" } else { "" },
         Esc(name)
     );
     let mut top = 0.0;
     for (panel, height) in panels.iter().zip(&heights) {
-        draw(&mut out, panel, t_s, &x, top + 16.0);
+        draw(&mut out, panel, t_s, &x, top + 16.0, size);
         top += height;
     }
-    for (tick, text) in x.ticks() {
+    let ticks = x.ticks();
+    // A label takes about 60 pixels.
+    let most = ((right - LEFT) / 60.0).max(2.0) as usize;
+    for (tick, text) in ticks.iter().step_by(ticks.len().div_ceil(most).max(1)) {
         let _ = write!(
             out,
             "<text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
-            x.at(tick),
+            x.at(*tick),
             top + 8.0
         );
     }
@@ -70,8 +90,8 @@ pub(crate) fn timeline(t_s: &[f64], panels: &[Panel<'_>], name: &str) -> String 
     out
 }
 
-fn draw(out: &mut String, panel: &Panel<'_>, t_s: &[f64], x: &Scale, top: f64) {
-    let bottom = top + PANEL;
+fn draw(out: &mut String, panel: &Panel<'_>, t_s: &[f64], x: &Scale, top: f64, size: Size) {
+    let bottom = top + size.height;
     let (low, high, beyond) = range(&panel.traces);
     let y = Scale::linear([low, high], bottom, top);
     let paths: Vec<String> = panel.traces.iter().map(|trace| path(trace, t_s, x, &y)).collect();
@@ -96,7 +116,7 @@ fn draw(out: &mut String, panel: &Panel<'_>, t_s: &[f64], x: &Scale, top: f64) {
             out,
             "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{:.1}\"/><text class=\"tick\" x=\"{:.1}\" \
              y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            WIDTH - 10.0,
+            size.width - 10.0,
             LEFT - 6.0,
             at + 4.0,
             compact(*tick).as_ref().unwrap_or(text)
@@ -327,7 +347,7 @@ mod tests {
         let (one, other) = ([Some(10.0), Some(12.0)], [Some(10.0), Some(4.0)]);
         let traces = [trace("a", &one, false), trace("b", &other, false), trace("c", &one, false)];
         let panel = Panel { title: "RTT (ms)".into(), traces: traces.into(), ribbons: vec![] };
-        let svg = timeline(&[1.0, 2.0], &[panel], "run");
+        let svg = timeline(&[1.0, 2.0], &[panel], "run", Size::RUN);
         assert!(svg.contains("RTT (ms); one curve: a = c<"), "{svg}");
     }
 
@@ -338,7 +358,7 @@ mod tests {
         values[31_234] = Some(1000.0);
         let trace = trace("a", &values, false);
         let y = Scale::exact(0.0, 1000.0, 100.0, 0.0);
-        let x = Scale::exact(0.0, 60.0, LEFT, WIDTH - 10.0);
+        let x = Scale::exact(0.0, 60.0, LEFT, Size::RUN.width - 10.0);
         let path = path(&trace, &t_s, &x, &y);
         assert!(path.contains("v-99"), "{path}");
         assert!(path.len() < 4000, "{}", path.len());

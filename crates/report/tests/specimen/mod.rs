@@ -119,6 +119,7 @@ pub(crate) fn results_of_seeds(after: u64) -> Results {
                 factors: vec![queue.into(), rtt.into()],
                 duration_s: 60.0,
                 until: None,
+                engine: None,
                 warmup_s: 5.0,
                 step_s: 0.1,
                 flows: vec![

@@ -312,7 +312,6 @@ impl<'a> Results<'a> {
             (!counts.is_empty()).then(|| counts.iter().sum::<f64>())
         };
         if let Some((n, of)) = sample_columns(value.metric)
-            && value.metric.split('_').next() != Some("sojourn")
             && let (Some(known), Some(all)) = (sum(n), sum(of))
         {
             return Some(Covered { known, all, of_flows: false });

@@ -19,6 +19,7 @@ fn plan() -> Plan {
         factors: vec![queue.into()],
         duration_s: 10.0,
         until: None,
+        engine: None,
         warmup_s: 1.0,
         step_s: 0.1,
         flows: vec![flow("a", "a"), flow("b.1", "b"), flow("b.2", "b")],

@@ -68,7 +68,7 @@ pub fn add<E: Engine>(registry: &mut Registry) -> Result<(), SpecError> {
 }
 
 /// The same registry, with the built-in engines.
-pub(crate) fn with_built_in(registry: &Registry) -> Registry {
+pub fn with_built_in(registry: &Registry) -> Registry {
     let mut all = registry.clone();
     for engine in engines() {
         // It may be there already.

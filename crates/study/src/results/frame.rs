@@ -289,7 +289,8 @@ fn to_io(error: ParquetError) -> io::Error {
         // A full disk must be reported as one.
         ParquetError::External(source) => match source.downcast::<io::Error>() {
             Ok(error) => *error,
-            Err(source) => io::Error::other(source),
+            // Compressed bytes that do not decode.
+            Err(source) => io::Error::new(io::ErrorKind::InvalidData, source),
         },
         other => io::Error::new(io::ErrorKind::InvalidData, other),
     }

@@ -94,6 +94,9 @@ pub struct PlannedScenario {
     /// What ends a run, if it is not its duration: `transfers done`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
+    /// The engine with its version and parameters, if it is not the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
     pub warmup_s: f64,
     pub step_s: f64,
     pub flows: Vec<PlannedFlow>,

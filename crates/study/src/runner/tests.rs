@@ -381,6 +381,11 @@ fn an_engine_is_a_factor_and_a_part_of_what_a_run_is() {
     let factor = "[factors]\nengine = [\"sim\", \"shares\", \"shares rate=20mbit\"]\n";
     let text = STUDY_TEXT.replace("[factors]\n", factor);
     let study = with_engines(&text).expect("both engines are known");
+    let plan = study.plan();
+    let engines: Vec<Option<&str>> =
+        plan.scenarios.iter().map(|scenario| scenario.engine.as_deref()).collect();
+    let named = [None, Some("shares version=3"), Some("shares rate=20mbit version=3")];
+    assert_eq!(engines, named.map(|name| [name; 2]).as_flattened());
     let (usual, all) = (ids(&self::study()), ids(&study));
     assert_eq!(all.len(), 18);
     assert_eq!(all[..6], usual[..], "the usual engine renames no run");

@@ -47,6 +47,9 @@ struct Healing {
     thinned: Vec<String>,
     /// Flows whose application was replaced, with dots: their other keys do not fit it.
     replaced: Vec<String>,
+    /// Keys, with dots, that bear the nearest allowed name now: the value may have been meant for
+    /// another one.
+    renamed: Vec<String>,
     /// Whether a whole factor was removed.
     has_fewer_factors: bool,
     /// Whether a time was replaced; others must agree with it.
@@ -84,6 +87,7 @@ impl Healing {
             gone: Vec::new(),
             thinned: Vec::new(),
             replaced: Vec::new(),
+            renamed: Vec::new(),
             has_fewer_factors: false,
             is_retimed: false,
         }
@@ -96,6 +100,7 @@ impl Healing {
         self.gone.iter().any(|gone| problem.contains(&format!("'{gone}'")))
             || (is_missing(problem) && self.thinned.iter().any(is_under))
             || self.replaced.iter().any(is_under)
+            || self.renamed.iter().any(|renamed| renamed == key)
             || (self.has_fewer_factors && problem.contains("is no factor"))
             || (self.is_retimed && TIMES.contains(&last(key)))
     }
@@ -158,6 +163,7 @@ impl Healing {
             Some(nearest) => {
                 let entry = table.entries.iter_mut().find(|entry| entry.key == *name);
                 entry.into_iter().for_each(|entry| entry.key = nearest.to_owned());
+                self.renamed.push([above, &[nearest.to_owned()]].concat().join("."));
             }
             None => {
                 table.remove(name);

@@ -3,7 +3,7 @@
 use sojourn_core::Span;
 
 use crate::mac::aggregation::Psdu;
-use crate::phy::Ru;
+use crate::ofdma::Layout;
 
 /// A data PPDU that has been put together.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,16 @@ pub(crate) enum What {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Several {
     /// The PPDU lasts so long, and its acknowledgements.
-    Down { response: Span },
-    /// Buffer status, if it is asked for, and data on units of this size, of which there are so many.
-    Up { status: Span, ru: Ru, units: u32 },
+    Down { protection: Span, time: Span, response: Span },
+    /// Buffer status, if it is asked for, and data on these units, so many of them for random access.
+    Up { protection: Span, status: Span, layout: Layout, random_units: u32 },
+}
+
+impl Several {
+    /// MU-RTS and CTS with the spaces after them, or nothing.
+    pub(super) const fn protection(self) -> Span {
+        match self {
+            Self::Down { protection, .. } | Self::Up { protection, .. } => protection,
+        }
+    }
 }

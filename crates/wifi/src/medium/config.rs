@@ -59,6 +59,13 @@ pub struct Station {
     pub queue: DriverConfig,
 }
 
+impl Station {
+    /// Downwards and upwards.
+    pub fn modes(&self) -> [Mode; 2] {
+        [self.down.mode, self.up.mode]
+    }
+}
+
 /// One direction of a radio link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Radio {
@@ -79,7 +86,14 @@ impl Radio {
     /// The longest PSDU that the limits allow, whatever its mode.
     pub(crate) fn longest(&self, limits: &Limits) -> u32 {
         let slowest = self.fallback.map(|mode| mode.largest_psdu(limits.ppdu_time));
-        limits.ampdu_octets.min(slowest.unwrap_or(u32::MAX))
+        let longest = limits.ampdu_octets.min(self.mode.format().longest_psdu());
+        longest.min(slowest.unwrap_or(u32::MAX))
+    }
+
+    /// Frames that may have a sequence number without being acknowledged.
+    pub(crate) fn window(&self, limits: &Limits) -> u32 {
+        let largest = self.mode.format().largest_window().map_or(u32::MAX, u32::from);
+        limits.window().min(largest)
     }
 }
 
@@ -124,16 +138,28 @@ impl Config {
             ))
             .allow(["1 to 1024 frames"]));
         }
+        let both = |station: &Station| [station.down.mode, station.up.mode];
+        let formats = self.stations.iter().flat_map(both).map(|mode| mode.format());
+        let aggregating = formats.filter(|format| *format > Format::NonHt);
+        let longest = aggregating.map(Format::longest_amsdu).min().unwrap_or(0);
+        if limits.amsdu_octets > longest {
+            return Err(SpecError::new(format!("an A-MSDU of {} octets", limits.amsdu_octets))
+                .allow([format!("0 to {longest} with the modes of these stations")]));
+        }
         for (number, rates) in self.rates.iter().enumerate() {
-            rates.check(count)?;
-            if self.rates[..number].iter().any(|before| before.station == rates.station) {
-                let station = rates.station;
+            let station = rates.station;
+            let Some(own) = self.stations.get(usize::from(station)) else {
+                return Err(SpecError::new(format!("rates of station {station}"))
+                    .allow([format!("stations 0 to {}", count - 1)]));
+            };
+            rates
+                .check(own.modes())
+                .map_err(|error| error.within(&format!("rates of station {station}")))?;
+            if self.rates[..number].iter().any(|before| before.station == station) {
                 return Err(SpecError::new(format!("rates of station {station} are given twice")));
             }
         }
-        if let Some(ofdma) = &self.ofdma {
-            self.check_ofdma(ofdma)?;
-        }
+        self.check_ofdma()?;
         for (index, station) in self.stations.iter().enumerate() {
             for radio in [station.down, station.up] {
                 if !(0.0..1.0).contains(&radio.error) {
@@ -148,7 +174,10 @@ impl Config {
         Ok(())
     }
 
-    fn check_ofdma(&self, ofdma: &Ofdma) -> Result<(), SpecError> {
+    /// # Errors
+    /// OFDMA that these stations can't do.
+    pub fn check_ofdma(&self) -> Result<(), SpecError> {
+        let Some(ofdma) = &self.ofdma else { return Ok(()) };
         ofdma.check()?;
         if !self.is_qos || !self.limits.is_aggregating() {
             return Err(SpecError::new("OFDMA without QoS or without aggregation")

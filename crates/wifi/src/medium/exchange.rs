@@ -6,7 +6,7 @@ use sojourn_qdisc::Reshape;
 
 use super::attempt::{Attempt, Ppdu, What};
 use super::link::Sending;
-use super::{CATEGORIES, Medium, Txop};
+use super::{CATEGORIES, Medium, Reserved, Txop};
 use crate::mac::aggregation::Psdu;
 use crate::mac::block_ack::Fate;
 use crate::mac::edca::AccessCategory;
@@ -17,6 +17,18 @@ use crate::port::{Listener, Port};
 /// From the end of a frame until the PHY has detected the beginning of a response (aRxPHYStartDelay
 /// of clause 17, in which responses are sent).
 const RX_PHY_START_DELAY: Span = Span::from_micros(20);
+
+/// What came of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    Answered,
+    /// A node could not read a frame that was for it.
+    Unread {
+        recipient: u16,
+    },
+    /// No answer came from several stations.
+    Nothing,
+}
 
 impl<P: Reshape + Send> Medium<P> {
     /// The countdown of one or several functions is over.
@@ -106,10 +118,11 @@ impl<P: Reshape + Send> Medium<P> {
             return Some(attempt);
         }
         let ppdu = if self.is_prepared(node) {
-            let first = *self.prepared[ac].front()?;
+            let first = *self.prepared[ac].first()?;
             self.use_choice(&first.ppdu);
             let sending = self.links[first.ppdu.link as usize].sending;
-            if !is_first && first.airtime + sifs + sending.block_ack > left {
+            let whole = sending.protection(&self.config) + first.airtime + sifs + sending.block_ack;
+            if !is_first && whole > left {
                 return None;
             }
             first.ppdu
@@ -143,7 +156,7 @@ impl<P: Reshape + Send> Medium<P> {
             let sifs = self.config.sifs;
             // One frame alone has the shorter response.
             for response in [response, sending.ack] {
-                let room = left.saturating_sub(sifs + response);
+                let room = left.saturating_sub(sending.protection(&self.config) + sifs + response);
                 let ppdu = self.build(now, node, station, ac, room, is_first, listener);
                 if ppdu.is_some() {
                     return ppdu;
@@ -182,7 +195,8 @@ impl<P: Reshape + Send> Medium<P> {
                 self.charge(link, airtime);
                 at += airtime;
                 let received = self.receive(&ppdu, at - airtime, at);
-                self.answering = (self.recipient(link), at);
+                let recipient = self.recipient(link);
+                self.answering = (recipient, if received > 0 { at } else { Time::NEVER });
                 let is_single = ppdu.psdu.mpdus == 1 || !self.config.limits.is_aggregating();
                 let response = if is_single { sending.ack } else { sending.block_ack };
                 if received > 0 {
@@ -190,7 +204,7 @@ impl<P: Reshape + Send> Medium<P> {
                     *kind += response;
                 } else {
                     self.ask_for_block_ack(link, is_single);
-                    unanswered = Some(at);
+                    unanswered = Some((at, recipient));
                 }
                 at += sifs + response;
             }
@@ -207,11 +221,13 @@ impl<P: Reshape + Send> Medium<P> {
                 return;
             }
         }
-        let end = unanswered.unwrap_or(at);
+        let (end, heard) = match unanswered {
+            Some((end, recipient)) => (end, Heard::Unread { recipient }),
+            None => (at, Heard::Answered),
+        };
         self.counts[link / CATEGORIES].exchanges += end.since(now);
         let has_request = self.links[link].agreement.bar_due;
-        let is_answered = unanswered.is_none();
-        self.conclude(now, attempt.edcaf, txop, winners, (end, at), is_answered, has_request);
+        self.conclude(now, attempt.edcaf, txop, winners, (end, at), heard, has_request);
     }
 
     /// An exchange ends at `end`; bystanders have read that it lasts until `expected`.
@@ -223,7 +239,7 @@ impl<P: Reshape + Send> Medium<P> {
         txop: Txop,
         winners: &[u16],
         (end, expected): (Time, Time),
-        is_answered: bool,
+        heard: Heard,
         has_request: bool,
     ) {
         let (index, sifs) = (usize::from(holder), self.config.sifs);
@@ -231,12 +247,18 @@ impl<P: Reshape + Send> Medium<P> {
         self.air.exchanges += end.since(now);
         self.idle_since = end;
         self.extended = Span::ZERO;
-        self.suspend(now, expected, winners);
+        // The recipient of a frame that it can't read waits for EIFS, and the others for their NAV.
+        let deaf = match heard {
+            Heard::Unread { recipient } => Some((recipient, end + self.eifs_extension())),
+            Heard::Answered | Heard::Nothing => None,
+        };
+        self.reserved = Reserved { holder: holder / CATEGORIES as u16, until: expected, deaf };
+        self.suspend(now, expected, deaf, winners);
         self.back_off_beaten(holder, expected, winners);
         let has_frames = self.pending[index] > 0 || has_request || self.owes_trigger(index);
         let edcaf = &mut self.edcafs[index];
         edcaf.has_frames = has_frames;
-        if !is_answered {
+        if heard != Heard::Answered {
             edcaf.fail(self.config.retry_limit);
             let timeout = sifs + self.config.slot + RX_PHY_START_DELAY;
             edcaf.back_off(end + timeout.max(edcaf.ifs));
@@ -275,7 +297,7 @@ impl<P: Reshape + Send> Medium<P> {
             self.air.exchanges += end.since(now);
             self.counts_of_holder(txop).exchanges += end.since(now);
             self.idle_since = end;
-            self.suspend(now, end, &[txop.edcaf]);
+            self.suspend(now, end, None, &[txop.edcaf]);
         }
         self.txop = None;
         let has_frames = self.pending[index] > 0 || self.owes_trigger(index);
@@ -296,7 +318,7 @@ impl<P: Reshape + Send> Medium<P> {
             true => self.eifs_extension(),
             false => Span::ZERO,
         };
-        self.suspend(now, end, winners);
+        self.suspend(now, end, None, winners);
         for attempt in attempts {
             let link = match attempt.what {
                 What::Data { ppdu, has_rts } => {
@@ -349,8 +371,9 @@ impl<P: Reshape + Send> Medium<P> {
         self.rearm();
     }
 
-    /// Functions that count down stop while a station sends, from `busy` to `idle`.
-    fn suspend(&mut self, busy: Time, idle: Time, winners: &[u16]) {
+    /// Functions that count down stop while a station sends, from `busy` to `idle`, and those of a node that
+    /// could not read it until another time.
+    fn suspend(&mut self, busy: Time, idle: Time, deaf: Option<(u16, Time)>, winners: &[u16]) {
         let slot = self.config.slot;
         let (edcafs, countdown, extended) = (&mut self.edcafs, self.countdown, self.extended);
         self.active.retain(|index| {
@@ -362,6 +385,10 @@ impl<P: Reshape + Send> Medium<P> {
                 edcaf.is_active = false;
                 return false;
             }
+            let idle = match deaf {
+                Some((node, until)) if node == *index / CATEGORIES as u16 => until,
+                _ => idle,
+            };
             edcaf.come_back(idle);
             let start = idle + edcaf.ifs + extended;
             edcaf.suspend(busy, start, slot, countdown);
@@ -399,7 +426,8 @@ impl<P: Reshape + Send> Medium<P> {
     /// by one from `start` on while the PPDU is on the air.
     pub(super) fn receive(&mut self, ppdu: &Ppdu, start: Time, end: Time) -> u32 {
         let link = ppdu.link as usize;
-        let Sending { error, mode, .. } = self.links[link].sending;
+        let sending = self.links[link].sending;
+        let Sending { error, mode, .. } = sending;
         let index = self.edcaf_of(link);
         let retry_limit = self.config.retry_limit;
         let random = &mut self.random;
@@ -419,7 +447,7 @@ impl<P: Reshape + Send> Medium<P> {
                     && octets != msdu.mpdu_octets
                 {
                     octets = msdu.mpdu_octets;
-                    error = adaptive.error(start, &mode, octets);
+                    error = adaptive.error(start, &sending, octets);
                 }
                 fate = match error > 0.0 && random.chance(error) {
                     true if u16::from(msdu.attempts) >= retry_limit => Fate::Discarded,
@@ -531,6 +559,6 @@ impl<P: Reshape + Send> Medium<P> {
     }
 }
 
-fn lowest_rate() -> Mode {
+pub(super) fn lowest_rate() -> Mode {
     Mode::non_ht(6).expect("6 Mbit/s is in the table")
 }

@@ -7,13 +7,13 @@ use crate::mac::block_ack::{Agreement, Fate, Msdu};
 use crate::mac::frames;
 use crate::mac::response::control_mode;
 use crate::phy::Mode;
-use crate::queueing::Addressed;
+use crate::queueing::Released;
 
-pub(crate) struct Link<P> {
+pub(crate) struct Link {
     pub(crate) sending: Sending,
     /// Which of the modes that its port chooses from this is.
     pub(crate) choice: u16,
-    pub(crate) agreement: Agreement<P>,
+    pub(crate) agreement: Agreement,
 }
 
 /// How it sends, with the durations of the control frames that go with it.
@@ -23,6 +23,8 @@ pub(crate) struct Sending {
     pub(crate) error: f64,
     /// Octets of the longest PSDU.
     pub(crate) longest: u32,
+    /// Frames of the block ack window.
+    pub(crate) window: u32,
     pub(crate) ack: Span,
     pub(crate) block_ack: Span,
     pub(crate) block_ack_req: Span,
@@ -30,7 +32,7 @@ pub(crate) struct Sending {
     pub(crate) cts: Span,
 }
 
-impl<P: Copy> Link<P> {
+impl Link {
     pub(crate) fn new(radio: Radio, config: &Config) -> Self {
         Self { sending: Sending::new(radio, config), choice: 0, agreement: Agreement::new() }
     }
@@ -47,11 +49,12 @@ impl<P: Copy> Link<P> {
 impl Sending {
     pub(crate) fn new(radio: Radio, config: &Config) -> Self {
         let control = control_mode(&radio.mode);
-        let window = u32::from(config.limits.window);
+        let window = radio.window(&config.limits);
         Self {
             mode: radio.mode,
             error: radio.error,
             longest: radio.longest(&config.limits),
+            window,
             ack: control.txtime(frames::ACK),
             block_ack: control.txtime(frames::block_ack(window)),
             block_ack_req: control.txtime(frames::BLOCK_ACK_REQ),
@@ -59,11 +62,21 @@ impl Sending {
             cts: control.txtime(frames::CTS),
         }
     }
+
+    /// RTS and CTS with the spaces after them, if a PSDU may be so long that they are sent.
+    pub(crate) fn protection(&self, config: &Config) -> Span {
+        match config.rts_threshold {
+            u32::MAX => Span::ZERO,
+            _ => self.rts + config.sifs + self.cts + config.sifs,
+        }
+    }
 }
 
-pub(crate) fn msdu<P>(packet: Addressed<P>, mpdu_octets: u32, ppdu: u32) -> Msdu<P> {
+#[inline]
+pub(crate) fn msdu(packet: &Released, mpdu_octets: u32, ppdu: u32) -> Msdu {
     Msdu {
-        packet: packet.packet,
+        packet: packet.slot,
+        ip_len: packet.ip_len,
         order: packet.order,
         mpdu_octets,
         attempts: 0,

@@ -9,6 +9,7 @@ mod attempt;
 mod config;
 mod counts;
 mod exchange;
+mod hardware;
 mod link;
 mod multi_user;
 mod rates;
@@ -17,6 +18,7 @@ mod tests;
 
 pub use config::{Config, LostBlockAck, Radio, Station};
 pub use counts::{AirCounts, LinkCounts};
+use hardware::{HardwareQueue, Prepared};
 pub(crate) use link::Link;
 use multi_user::MultiUser;
 
@@ -36,6 +38,7 @@ use crate::mac::edca::{AccessCategory, Countdown, Edcaf};
 use crate::phy::{Format, Mode};
 use crate::port::{Listener, Port};
 use crate::queueing::{Addressed, Hardware, Queue, QueueKind};
+use crate::store::{Slot, Store};
 
 const CATEGORIES: usize = AccessCategory::COUNT;
 
@@ -50,9 +53,12 @@ pub struct Medium<P: Reshape + Send> {
     active: Vec<u16>,
     queues: Vec<Queue<P>>,
     /// Aggregates of the access point that are ready to be sent, by access category.
-    prepared: [VecDeque<Prepared>; CATEGORIES],
+    prepared: [HardwareQueue; CATEGORIES],
+    /// By access category, whether it is the turn of a station that can't have another aggregate.
+    is_stuck: [bool; CATEGORIES],
     /// By port and access category.
-    links: Vec<Link<P>>,
+    links: Vec<Link>,
+    store: Store<P>,
     counts: Vec<LinkCounts>,
     air: AirCounts,
     /// Until when the medium is or was busy.
@@ -66,17 +72,20 @@ pub struct Medium<P: Reshape + Send> {
     /// A node for which the medium is idle although an exchange goes on: it has received a frame
     /// and will answer after SIFS.
     answering: (u16, Time),
+    reserved: Reserved,
     /// Links whose frames arrive at this time.
     arriving: Vec<u32>,
     arrive_at: Time,
     /// Packets that have come out, or will at these times, in order.
-    outbox: VecDeque<(Time, Port, P)>,
+    outbox: VecDeque<(Time, Port, Slot)>,
     winners: Vec<u16>,
     attempts: Vec<attempt::Attempt>,
     /// What OFDMA needs, where it is used.
     multi: Option<Box<MultiUser>>,
     /// By port, where modes change.
     rates: Vec<Option<Box<rates::Adaptive>>>,
+    /// When a shaper above some node's driver releases a packet.
+    held_back_until: Time,
     /// When a station comes that was away.
     arrival_at: Time,
     arrivals: u64,
@@ -84,12 +93,24 @@ pub struct Medium<P: Reshape + Send> {
     random: Stream,
 }
 
-/// An aggregate that waits in the hardware.
-#[derive(Clone, Copy, Debug)]
-struct Prepared {
-    ppdu: attempt::Ppdu,
-    station: u16,
-    airtime: Span,
+/// Until when the medium counts as busy after the last exchange, whether or not its response came: bystanders have
+/// read how long it was to last and set their NAV.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reserved {
+    holder: u16,
+    until: Time,
+    /// A node that could read nothing waits as after any such frame (section 10.3.2.3.7).
+    deaf: Option<(u16, Time)>,
+}
+
+impl Reserved {
+    fn until(&self, node: u16) -> Time {
+        match self.deaf {
+            _ if node == self.holder => Time::ZERO,
+            Some((deaf, until)) if node == deaf => until,
+            _ => self.until,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -134,13 +155,16 @@ impl<P: Reshape + Send> Medium<P> {
             edcafs,
             queues,
             links,
-            prepared: Default::default(),
+            store: Store::new(),
+            prepared: core::array::from_fn(|_| HardwareQueue::new(stations)),
+            is_stuck: [false; CATEGORIES],
             air: AirCounts::default(),
             idle_since: Time::ZERO,
             extended: Span::ZERO,
             next_access: Time::NEVER,
             txop: None,
             answering: (0, Time::NEVER),
+            reserved: Reserved::default(),
             arriving: Vec::new(),
             arrive_at: Time::NEVER,
             outbox: VecDeque::new(),
@@ -148,6 +172,7 @@ impl<P: Reshape + Send> Medium<P> {
             attempts: Vec::new(),
             multi: MultiUser::new(&config, &mut queue_random),
             rates: rates::adaptive(&config, &mut queue_random),
+            held_back_until: Time::NEVER,
             arrival_at: Time::NEVER,
             arrivals: 0,
             ppdus: 0,
@@ -168,11 +193,11 @@ impl<P: Reshape + Send> Medium<P> {
             return;
         }
         let node = if port.is_up() { port.station() + 1 } else { 0 };
-        let station = if port.is_up() { 0 } else { port.station() as u16 };
         self.arrivals += 1;
-        let packet = Addressed { packet, port, station, order: self.arrivals, arrived: now };
-        let taken = self.queues[node].offer(now, ac, packet, listener);
-        self.note(now, node, ac, taken, Some(usize::from(station)), listener);
+        let packet = Addressed { packet, port, order: self.arrivals, arrived: now };
+        let taken = self.queues[node].offer(now, ac, &packet, &mut self.store, listener);
+        self.wait_for_shaper(node);
+        self.note(now, node, ac, taken, Some(packet.station()), listener);
     }
 
     /// When something is due or a packet comes out; never while no station has anything to send.
@@ -184,21 +209,26 @@ impl<P: Reshape + Send> Medium<P> {
 
     #[inline]
     fn next_event(&self) -> Time {
-        let held_back = self.queues[0].held_back_until();
         let trigger = self.multi.as_ref().map_or(Time::NEVER, |multi| multi.trigger_at());
-        self.next_access.min(self.arrive_at).min(held_back).min(trigger).min(self.arrival_at)
+        let others = self.held_back_until.min(self.arrival_at).min(trigger);
+        self.next_access.min(self.arrive_at).min(others)
     }
 
     /// Does everything that is due.
+    #[inline]
     pub fn on_wake(&mut self, now: Time, listener: &mut dyn Listener<P>) {
+        // Mostly it is only a packet that comes out.
+        if self.next_event() <= now {
+            self.act(now, listener);
+        }
+    }
+
+    fn act(&mut self, now: Time, listener: &mut dyn Listener<P>) {
         if self.arrive_at <= now {
             self.arrive(now, listener);
         }
-        if self.queues[0].held_back_until() <= now {
-            self.queues[0].wake();
-            for ac in AccessCategory::ALL {
-                self.refill(now, 0, ac, listener);
-            }
+        if self.held_back_until <= now {
+            self.release_held_back(now, listener);
         }
         if self.arrival_at <= now {
             self.welcome(now);
@@ -220,7 +250,8 @@ impl<P: Reshape + Send> Medium<P> {
     /// The next packet that has come out.
     #[inline]
     pub fn poll_deliver(&mut self, now: Time) -> Option<(Port, P)> {
-        self.outbox.pop_front_if(|next| next.0 <= now).map(|(_, port, packet)| (port, packet))
+        let (_, port, slot) = self.outbox.pop_front_if(|next| next.0 <= now)?;
+        Some((port, self.store.take(slot)))
     }
 
     /// What was on the air up to the end of the last exchange.
@@ -284,8 +315,7 @@ impl<P: Reshape + Send> Medium<P> {
 
     /// Time on the air of the access point's aggregates that are ready.
     pub fn pending_airtime(&self) -> Span {
-        let prepared = self.prepared.iter().flatten();
-        prepared.fold(Span::ZERO, |sum, aggregate| sum + aggregate.airtime)
+        self.prepared.iter().fold(Span::ZERO, |sum, queue| sum + queue.airtime())
     }
 
     /// The longest time that a packet has waited there.
@@ -294,20 +324,25 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// An EDCA function has something to send.
+    #[inline]
     fn announce(&mut self, now: Time, index: usize) {
+        if !self.edcafs[index].has_frames {
+            self.begin_contending(now, index);
+        }
+    }
+
+    fn begin_contending(&mut self, now: Time, index: usize) {
         let is_answering = (index / CATEGORIES) as u16 == self.answering.0
             && self.answering.1 <= now
             && now < self.answering.1 + self.config.sifs;
         if index >= CATEGORIES && !self.is_present(index / CATEGORIES - 1, now) {
             return;
         }
-        let is_busy = (now < self.idle_since || self.txop.is_some()) && !is_answering;
+        let idle_since = self.idle_since.max(self.reserved.until((index / CATEGORIES) as u16));
+        let is_busy = (now < idle_since || self.txop.is_some()) && !is_answering;
         let edcaf = &mut self.edcafs[index];
-        if edcaf.has_frames {
-            return;
-        }
         edcaf.has_frames = true;
-        let earliest = self.idle_since + edcaf.ifs + self.extended;
+        let earliest = idle_since + edcaf.ifs + self.extended;
         let slot = self.config.slot;
         if !edcaf.is_active {
             edcaf.is_active = true;
@@ -339,6 +374,25 @@ impl<P: Reshape + Send> Medium<P> {
         self.next_access = next;
     }
 
+    /// Shapers release packets.
+    fn release_held_back(&mut self, now: Time, listener: &mut dyn Listener<P>) {
+        self.held_back_until = Time::NEVER;
+        for node in 0..self.queues.len() {
+            if self.queues[node].held_back_until() <= now {
+                self.queues[node].wake();
+                for ac in AccessCategory::ALL {
+                    self.refill(now, node, ac, listener);
+                }
+            }
+            self.wait_for_shaper(node);
+        }
+    }
+
+    #[inline]
+    fn wait_for_shaper(&mut self, node: usize) {
+        self.held_back_until = self.held_back_until.min(self.queues[node].held_back_until());
+    }
+
     /// Moves packets from the discipline above into the driver, as far as there is room.
     fn refill(
         &mut self,
@@ -347,9 +401,10 @@ impl<P: Reshape + Send> Medium<P> {
         ac: AccessCategory,
         listener: &mut dyn Listener<P>,
     ) {
-        while self.queues[node].refill(now, ac, listener) > 0 {
+        while self.queues[node].refill(now, ac, &mut self.store, listener) > 0 {
             self.note(now, node, ac, 1, None, listener);
         }
+        self.wait_for_shaper(node);
     }
 
     /// `taken` more packets may be sent; `station` is set if they all belong to one station.
@@ -373,11 +428,12 @@ impl<P: Reshape + Send> Medium<P> {
         self.forget_dropped(node);
         if self.is_prepared(node) {
             // Whoever else had packets and could have more aggregates has them already.
-            let (hardware, prepared) = (self.config.queue.hardware, &self.prepared[ac as usize]);
             let can_have_more = |station: usize| {
-                let agreement = &self.links[Self::link_index(0, station, ac as usize)].agreement;
-                (agreement.to_repeat > 0 || agreement.has_room(self.config.limits.window()))
-                    && !Self::is_held(hardware, prepared, station)
+                let Link { agreement, sending, .. } =
+                    &self.links[Self::link_index(0, station, ac as usize)];
+                !(self.is_stuck[ac as usize] && self.queues[0].has_same_turn(ac))
+                    && agreement.may_send(sending.window)
+                    && !self.prepared[ac as usize].has_enough(station, self.config.queue.hardware)
             };
             if station.is_none_or(can_have_more) {
                 self.prepare(now, ac, listener);
@@ -413,10 +469,9 @@ impl<P: Reshape + Send> Medium<P> {
         // A station may turn out to have nothing, because CoDel dropped it all or the window is
         // full.
         let mut patience = self.config.stations.len();
+        self.is_stuck[ac as usize] = false;
         while patience > 0 {
-            if let Hardware::Aggregates(most) = self.config.queue.hardware
-                && self.prepared[ac as usize].len() >= usize::from(most)
-            {
+            if self.prepared[ac as usize].is_full(self.config.queue.hardware) {
                 let links = &self.links;
                 let started = |s| links[Self::link_index(0, s, ac as usize)].first_to_send();
                 self.queues[0].pass_over(ac, started);
@@ -427,29 +482,24 @@ impl<P: Reshape + Send> Medium<P> {
             self.adapt(now, link);
             let sending = self.links[link].sending;
             let room = limit.saturating_sub(self.config.sifs + sending.block_ack);
+            let room = room.saturating_sub(sending.protection(&self.config));
             let Some(ppdu) = self.build(now, 0, station, ac as usize, room, true, listener) else {
+                // As long as the station whose turn it is has a full window, nobody gets another one.
+                let agreement = &self.links[link].agreement;
+                if self.rates.is_empty()
+                    && !agreement.may_send(sending.window)
+                    && self.queues[0].keeps_turn(ac)
+                {
+                    self.is_stuck[ac as usize] = true;
+                    return;
+                }
                 patience -= 1;
                 continue;
             };
             let airtime = sending.mode.txtime(ppdu.psdu.octets(&sending.mode));
             let station = station as u16;
-            self.prepared[ac as usize].push_back(Prepared { ppdu, station, airtime });
+            self.prepared[ac as usize].push(Prepared { ppdu, station, airtime });
         }
-    }
-
-    /// Whether a station has enough aggregates in the hardware.
-    fn is_held(hardware: Hardware, prepared: &VecDeque<Prepared>, station: usize) -> bool {
-        let Hardware::Airtime { low, high, total } = hardware else {
-            return false;
-        };
-        let (mut own, mut all) = (Span::ZERO, Span::ZERO);
-        for aggregate in prepared {
-            all += aggregate.airtime;
-            if usize::from(aggregate.station) == station {
-                own += aggregate.airtime;
-            }
-        }
-        own >= low && (own >= high || all >= total)
     }
 
     /// Recipients have decoded frames and pass them on in order.
@@ -467,14 +517,15 @@ impl<P: Reshape + Send> Medium<P> {
                 let counts = &mut self.counts[port];
                 if msdu.fate == Fate::Received {
                     counts.delivered += 1;
-                    counts.delivered_bytes += u64::from(msdu.packet.ip_len());
+                    counts.delivered_bytes += u64::from(msdu.ip_len);
                 } else {
                     counts.discarded += 1;
-                    listener.given_up(now, Port::new(port as u16), msdu.packet);
+                    let packet = self.store.take(msdu.packet);
+                    listener.given_up(now, Port::new(port as u16), packet);
                 }
             }
             if self.is_prepared(node) {
-                self.prepared[ac as usize].pop_front();
+                self.prepared[ac as usize].pop();
             }
             // What the driver has comes before what it takes from above.
             self.note(now, node, ac, 0, None, listener);
@@ -490,16 +541,15 @@ impl<P: Reshape + Send> Medium<P> {
 
     /// The station whose turn it is at an EDCA function, as the queue counts stations.
     fn choose(&mut self, node: usize, ac: usize) -> Option<usize> {
-        let stations = if node == 0 { self.config.stations.len() } else { 1 };
-        let links = &self.links;
         if node > 0 {
             return Some(0);
         }
+        let links = &self.links;
         let category = AccessCategory::ALL[ac];
-        let (hardware, prepared) = (self.config.queue.hardware, &self.prepared[ac]);
         let started = |s| links[Self::link_index(node, s, ac)].first_to_send();
-        let is_held = |s| Self::is_held(hardware, prepared, s);
-        self.queues[node].choose(category, stations, started, is_held)
+        let (hardware, prepared) = (self.config.queue.hardware, &self.prepared[ac]);
+        let is_held = |s| prepared.has_enough(s, hardware);
+        self.queues[node].choose(category, self.config.stations.len(), started, is_held)
     }
 
     /// The station whose BlockAck the access point must request.
@@ -543,7 +593,7 @@ impl<P: Reshape + Send> Medium<P> {
         let index = Self::link_index(node, station, ac);
         let link = &mut self.links[index];
         let choice = link.choice;
-        let queue = &mut self.queues[node];
+        let (queue, store) = (&mut self.queues[node], &mut self.store);
         let limits = &self.config.limits;
         let category = AccessCategory::ALL[ac];
         let limit = limit.min(limits.ppdu_time);
@@ -588,30 +638,30 @@ impl<P: Reshape + Send> Medium<P> {
                 });
             }
         }
-        while link.agreement.has_room(limits.window()) {
-            let Some(first) = queue.first(now, station, category, listener) else { break };
-            let mut body = crate::mac::aggregation::msdu_octets(first.packet.ip_len());
+        while link.agreement.has_room(link.sending.window) {
+            let Some(first) = queue.first(now, station, category, store, listener) else { break };
+            let mut body = crate::mac::aggregation::msdu_octets(first.ip_len);
             let is_qos = self.config.is_qos;
             let mut mpdu = crate::mac::aggregation::mpdu_octets(body, is_qos);
             if !fits(&psdu, mpdu) {
                 break;
             }
             let first = queue.pop(station, category)?;
-            listener.framed(now, first.port, &first.packet, now.since(first.arrived));
+            listener.framed(now, first.port, store.at(first.slot), now.since(first.arrived));
             psdu.add(mpdu);
-            link.agreement.append(link::msdu(first, mpdu, ppdu));
+            link.agreement.append(link::msdu(&first, mpdu, ppdu));
             // Further packets join it in an A-MSDU.
             let mut joined = 1;
-            while let Some(next) = queue.first(now, station, category, listener) {
-                let longer = link::amsdu_octets(body, joined, next.packet.ip_len());
+            while let Some(next) = queue.first(now, station, category, store, listener) {
+                let longer = link::amsdu_octets(body, joined, next.ip_len);
                 let with = crate::mac::aggregation::mpdu_octets(longer, is_qos);
                 let octets = psdu.octets_with_last(with);
                 if longer > limits.amsdu_octets || octets > most {
                     break;
                 }
                 let next = queue.pop(station, category)?;
-                listener.framed(now, next.port, &next.packet, now.since(next.arrived));
-                link.agreement.append(link::msdu(next, 0, ppdu));
+                listener.framed(now, next.port, store.at(next.slot), now.since(next.arrived));
+                link.agreement.append(link::msdu(&next, 0, ppdu));
                 joined += 1;
                 (body, mpdu) = (longer, with);
                 psdu.replace_last(mpdu);

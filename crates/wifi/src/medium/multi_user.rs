@@ -8,14 +8,16 @@ use sojourn_core::{Span, Stream, Time};
 use sojourn_qdisc::Reshape;
 
 use super::attempt::{Attempt, Ppdu, Several, What};
+use super::exchange::{Heard, lowest_rate};
 use super::{CATEGORIES, Config, Medium, Txop};
 use crate::mac::edca::{AccessCategory, Parameters};
+use crate::mac::frames;
 use crate::mac::response::control_mode;
 use crate::ofdma::{
-    ASKED_BLOCK_ACK, Acknowledgement, Ofdma, RandomAccess, STATUS_REPORT, Scheduler, Trigger,
-    filled_units, multi_station_block_ack,
+    ASKED_BLOCK_ACK, Acknowledgement, Layout, Ofdma, RandomAccess, STATUS_REPORT, Scheduler, Sizes,
+    Trigger, multi_station_block_ack,
 };
-use crate::phy::{Format, HeLtf, Mode, Ru, Scheduled};
+use crate::phy::{Format, HeLtf, Mode, Ru, Scheduled, Width};
 use crate::port::Listener;
 
 /// Queue sizes are reported in units of so many octets (section 9.2.4.5.6).
@@ -150,7 +152,8 @@ impl<P: Reshape + Send> Medium<P> {
             |station: u16| links[Self::link_index(0, usize::from(station), ac)].sending.mode;
         multi.down.order(&mut multi.chosen, |station| mode_of(station).rate().as_mbps());
         let wanted = multi.config.stations.min(multi.chosen.len() as u32);
-        let (ru, count) = filled_units(width, wanted)?;
+        let layout = Layout::filled(multi.config.sizes, width, wanted)?;
+        let count = layout.units;
         if count < 2 {
             return None;
         }
@@ -160,25 +163,26 @@ impl<P: Reshape + Send> Medium<P> {
         let scheduled = Scheduled { stations: count, sig_b_mcs: lowest.min(SIG_B_HIGHEST) };
         // Guard interval and training are those of all.
         let guard = modes().map(|mode| mode.guard()).max()?;
-        let unit = |mode: Mode| {
+        let unit = |mode: Mode, ru: Ru| {
             Mode::he_mu(mode.mcs(), mode.streams(), width, ru, guard, HeLtf::EightMicros, scheduled)
                 .expect("a mode for the whole channel has one for each of its units")
         };
-        let preamble = modes().map(|mode| unit(mode).preamble()).max()?;
-        let response = self.downlink_response(multi, ac, ru);
+        let preamble = modes().map(|mode| unit(mode, layout.unit(0)).preamble()).max()?;
+        let response = self.downlink_response(multi, ac, &layout);
+        let protection = self.protection(multi);
         let reserved = match multi.config.acknowledgement {
             Acknowledgement::Aggregated => {
                 crate::mac::frames::subframe(Trigger::BlockAck.octets(1))
             }
             _ => 0,
         };
-        let room = left.saturating_sub(response);
+        let room = left.saturating_sub(response + protection);
         multi.psdus.clear();
         let mut longest = Span::ZERO;
         for number in 0..multi.chosen.len() {
             let station = multi.chosen[number];
             let own = self.links[Self::link_index(0, usize::from(station), ac)].sending.mode;
-            let mode = unit(own);
+            let mode = unit(own, layout.unit(number));
             let limit = room.saturating_sub(preamble - mode.preamble());
             let place = (0, usize::from(station), ac);
             let ppdu = self.build_in(now, place, &mode, limit, reserved, false, listener);
@@ -196,21 +200,53 @@ impl<P: Reshape + Send> Medium<P> {
         let bits = |psdu: &MuPsdu| 8.0 * f64::from(psdu.ppdu.psdu.octets(&psdu.mode));
         multi.down.passes(&multi.chosen);
         multi.down.serve(multi.psdus.iter().map(|psdu| (psdu.station, bits(psdu))));
-        let what = What::Several(Several::Down { response });
-        Some(Attempt { edcaf: ac as u16, what, time: longest })
+        let what = What::Several(Several::Down { protection, time: longest, response });
+        let time = self.first_frame(multi, longest);
+        Some(Attempt { edcaf: ac as u16, what, time })
+    }
+
+    /// MU-RTS and CTS with the spaces after them, if they are sent (section 26.2.6).
+    fn protection(&self, multi: &MultiUser) -> Span {
+        if !multi.config.mu_rts {
+            return Span::ZERO;
+        }
+        let sifs = self.config.sifs;
+        self.trigger_time(multi, Trigger::Rts, 0) + sifs + Self::cts_time() + sifs
+    }
+
+    /// All answer an MU-RTS at 6 Mbit/s, so that their frames are one.
+    fn cts_time() -> Span {
+        lowest_rate().txtime(frames::CTS)
+    }
+
+    /// How long the first frame of an exchange is on the air, an MU-RTS or what would come first without it.
+    fn first_frame(&self, multi: &MultiUser, otherwise: Span) -> Span {
+        match multi.config.mu_rts {
+            true => self.trigger_time(multi, Trigger::Rts, 0),
+            false => otherwise,
+        }
+    }
+
+    /// An exchange was protected.
+    fn count_protection(&mut self, protection: Span) {
+        if !protection.is_zero() {
+            let cts = Self::cts_time();
+            self.air.cts += cts;
+            self.air.rts += protection - cts - self.config.sifs * 2;
+        }
     }
 
     /// From the end of a downlink PPDU to that of its last acknowledgement (section 26.4.4).
-    fn downlink_response(&self, multi: &MultiUser, ac: usize, ru: Ru) -> Span {
+    fn downlink_response(&self, multi: &MultiUser, ac: usize, layout: &Layout) -> Span {
         let sifs = self.config.sifs;
         let sending =
             |station: &u16| &self.links[Self::link_index(0, usize::from(*station), ac)].sending;
         let window = u32::from(self.config.limits.window);
         let together = || {
             let block_ack = ASKED_BLOCK_ACK + crate::mac::frames::block_ack(window);
-            let last = multi.chosen.iter().map(|station| {
+            let last = multi.chosen.iter().enumerate().map(|(number, station)| {
                 let up = self.up_mode(usize::from(*station));
-                self.asked(multi, &up, ru).txtime(block_ack)
+                self.asked(multi, &up, layout.unit(number)).txtime(block_ack)
             });
             sifs + last.max().unwrap_or(Span::ZERO)
         };
@@ -259,7 +295,7 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// The width that stations of HE share.
-    fn width(&self) -> Option<crate::phy::Width> {
+    fn width(&self) -> Option<Width> {
         let modes = self.config.stations.iter().map(|station| &station.down.mode);
         modes.filter(|mode| is_he(mode)).map(Mode::width).min()
     }
@@ -299,22 +335,24 @@ impl<P: Reshape + Send> Medium<P> {
         let random_units = multi.config.random_units;
         let most = Ru::Tones26.per_channel(width) - random_units;
         let wanted = multi.config.stations.min(multi.chosen.len() as u32).min(most);
-        let (ru, count) = units(width, wanted, random_units)?;
-        multi.chosen.truncate(count as usize);
+        let layout = layout(multi.config.sizes, width, wanted, random_units)?;
+        multi.chosen.truncate(layout.units as usize);
         let mut status = Span::ZERO;
         let mut time = Span::ZERO;
         if asks_status {
             time = self.trigger_time(multi, Trigger::BufferStatus, 0);
-            let reports = multi.chosen.iter().map(|station| {
+            let reports = multi.chosen.iter().enumerate().map(|(number, station)| {
                 let mode = self.up_mode(usize::from(*station));
-                self.asked(multi, &mode, ru).txtime(STATUS_REPORT)
+                self.asked(multi, &mode, layout.unit(number)).txtime(STATUS_REPORT)
             });
             status = time + sifs + reports.max().unwrap_or(Span::ZERO);
         }
         if status.is_zero() {
             time = self.trigger_time(multi, Trigger::Basic, random_units);
         }
-        let what = What::Several(Several::Up { status, ru, units: random_units });
+        let protection = self.protection(multi);
+        let time = self.first_frame(multi, time);
+        let what = What::Several(Several::Up { protection, status, layout, random_units });
         Some(Attempt { edcaf: AccessCategory::Be as u16, what, time })
     }
 
@@ -329,10 +367,15 @@ impl<P: Reshape + Send> Medium<P> {
         listener: &mut dyn Listener<P>,
     ) {
         let Some(mut multi) = self.multi.take() else { return };
+        let protection = several.protection();
+        self.count_protection(protection);
+        let start = now + protection;
         let (end, at, is_answered) = match several {
-            Several::Down { response } => self.settle_down(&mut multi, now, attempt.time, response),
-            Several::Up { status, ru, units } => {
-                self.settle_up(&mut multi, now, (status, ru, units), txop, listener)
+            Several::Down { time, response, .. } => {
+                self.settle_down(&mut multi, start, time, response)
+            }
+            Several::Up { status, layout, random_units, .. } => {
+                self.settle_up(&mut multi, start, (status, layout, random_units), txop, listener)
             }
         };
         multi.was_down = matches!(several, Several::Down { .. });
@@ -348,7 +391,8 @@ impl<P: Reshape + Send> Medium<P> {
         }
         self.share_exchange(&multi, several, end.since(now));
         self.multi = Some(multi);
-        self.conclude(now, attempt.edcaf, txop, winners, (end, at), is_answered, false);
+        let heard = if is_answered { Heard::Answered } else { Heard::Nothing };
+        self.conclude(now, attempt.edcaf, txop, winners, (end, at), heard, false);
     }
 
     /// The time that the medium was used, among those for whom it was.
@@ -431,7 +475,7 @@ impl<P: Reshape + Send> Medium<P> {
         &mut self,
         multi: &mut MultiUser,
         now: Time,
-        (status, ru, random_units): (Span, Ru, u32),
+        (status, layout, random_units): (Span, Layout, u32),
         txop: Txop,
         listener: &mut dyn Listener<P>,
     ) -> (Time, Time, bool) {
@@ -479,7 +523,7 @@ impl<P: Reshape + Send> Medium<P> {
                 }
             }
             let Some((psdu, wanted)) =
-                self.answer(multi, now, usize::from(station), ru, room, listener)
+                self.answer(multi, now, usize::from(station), layout.unit(number), room, listener)
             else {
                 continue;
             };
@@ -508,6 +552,8 @@ impl<P: Reshape + Send> Medium<P> {
             let received = match is_alone {
                 true => self.receive(&psdu.ppdu, at, at),
                 false => {
+                    let counts = &mut self.counts[psdu.ppdu.link as usize / CATEGORIES];
+                    counts.failed += u64::from(psdu.ppdu.psdu.mpdus);
                     self.lose(&psdu.ppdu, at);
                     0
                 }
@@ -592,20 +638,27 @@ impl<P: Reshape + Send> Medium<P> {
     /// What was for several stations has overlapped with another frame.
     pub(super) fn lose_several(&mut self, several: Several, time: Span, end: Time) {
         let Some(multi) = self.multi.take() else { return };
+        let has_rts = !several.protection().is_zero();
         match several {
+            _ if has_rts => self.air.rts += time,
             Several::Up { .. } => self.air.trigger += time,
             Several::Down { .. } => {
-                self.air.attempts += 1;
-                self.air.collided += 1;
                 self.count_several(&multi, time, multi.psdus.len() as u64);
-                for psdu in &multi.psdus {
-                    let link = psdu.ppdu.link as usize;
-                    let counts = &mut self.counts[link / CATEGORIES];
-                    counts.attempts += 1;
-                    counts.collided += 1;
+            }
+        }
+        if matches!(several, Several::Down { .. }) {
+            self.air.attempts += 1;
+            self.air.collided += 1;
+            for psdu in &multi.psdus {
+                let link = psdu.ppdu.link as usize;
+                let counts = &mut self.counts[link / CATEGORIES];
+                counts.attempts += 1;
+                counts.collided += 1;
+                if !has_rts {
+                    counts.failed += u64::from(psdu.ppdu.psdu.mpdus);
                     self.ask_for_block_ack(link, false);
-                    self.lose(&psdu.ppdu, end);
                 }
+                self.lose(&psdu.ppdu, end);
             }
         }
         self.multi = Some(multi);
@@ -618,13 +671,13 @@ impl<P: Reshape + Send> Medium<P> {
     }
 }
 
-/// Equal units for stations that are asked and for random access.
-fn units(width: crate::phy::Width, wanted: u32, random_units: u32) -> Option<(Ru, u32)> {
+/// Units for stations that are asked; beside units for random access all are equal.
+fn layout(sizes: Sizes, width: Width, wanted: u32, random_units: u32) -> Option<Layout> {
     if random_units == 0 {
-        return filled_units(width, wanted);
+        return Layout::filled(sizes, width, wanted);
     }
     let ru = Ru::equal_shares(width, wanted + random_units).ok()?;
-    Some((ru, wanted))
+    Some(Layout::equal(ru, wanted))
 }
 
 /// The MU EDCA parameters (section 26.2.7).

@@ -104,7 +104,10 @@ impl<P: Reshape + Send> Medium<P> {
 }
 
 impl Adaptive {
-    pub(super) fn error(&mut self, now: Time, mode: &Mode, octets: u32) -> f64 {
-        self.rate.error(now, mode, octets)
+    /// Probability that an MPDU of so many octets is lost now, whether by a weak signal or for the
+    /// link's own reason.
+    pub(super) fn error(&mut self, now: Time, sending: &Sending, octets: u32) -> f64 {
+        let weak = self.rate.error(now, &sending.mode, octets);
+        weak + (1.0 - weak) * sending.error
     }
 }

@@ -2,6 +2,7 @@
 
 mod ofdma;
 mod rates;
+mod standard;
 
 use proptest::prelude::*;
 use sojourn_core::{DropReason, Ecn, FlowKey, PureAck, Queued};
@@ -462,4 +463,31 @@ fn the_airtime_scheduler_shares_the_air_equally() {
 fn mac80211_limits_what_is_in_the_hardware_and_ends_the_anomaly() {
     let measured = anomaly(QueueConfig::mac80211(), 100.0);
     assert!(jain(measured.airtime) >= 0.98, "{:?}", measured.airtime);
+}
+
+/// Packets that a station's own shaper holds back are sent when it lets them go, whether or not another one comes.
+#[test]
+fn a_station_shapes_what_it_sends() {
+    let mut config = cell(Mode::non_ht(54).unwrap(), 2, Limits::NONE);
+    let shaper = sojourn_qdisc::Config::parse("tbf rate 1mbit burst 1514 limit 100kb").unwrap();
+    config.stations[1].queue.upper = Some(shaper);
+    let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+    let mut drops = Drops::default();
+    for number in 0..11 {
+        let packet = Numbered { number, ip_len: 1500, dscp: 0, flow: 0 };
+        medium.offer(Time::ZERO, Port::up(1), packet, &mut drops);
+    }
+    let mut last = Time::ZERO;
+    while !medium.next_wake().is_never() {
+        let now = medium.next_wake();
+        medium.on_wake(now, &mut drops);
+        while medium.poll_deliver(now).is_some() {
+            last = now;
+        }
+    }
+    check_air(&medium);
+    assert_eq!(medium.counts(Port::up(1)).delivered, 11);
+    // The first at once, ten more of 1514 octets at 1 Mbit/s.
+    let millis = last.since(Time::ZERO).as_micros() / 1000;
+    assert!((121..=123).contains(&millis), "{millis} ms");
 }

@@ -11,6 +11,8 @@ pub(crate) enum Trigger {
     BufferStatus,
     /// Asks for BlockAcks (MU-BAR).
     BlockAck,
+    /// Asks for CTS (MU-RTS).
+    Rts,
 }
 
 impl Trigger {
@@ -23,7 +25,7 @@ impl Trigger {
         // nothing; BAR Control and BAR Information.
         let dependent = match self {
             Self::Basic => 1,
-            Self::BufferStatus => 0,
+            Self::BufferStatus | Self::Rts => 0,
             Self::BlockAck => 4,
         };
         HEADER + COMMON_INFO + users * (USER_INFO + dependent) + FCS

@@ -12,7 +12,7 @@ pub(crate) use frames::{ASKED_BLOCK_ACK, STATUS_REPORT, Trigger, multi_station_b
 pub(crate) use scheduler::Scheduler;
 
 use sojourn_core::param::{number, time, whole};
-use sojourn_core::{Span, SpecError};
+use sojourn_core::{Params, Span, SpecError, Words};
 
 use crate::phy::{GuardInterval, Ru, Width};
 
@@ -23,6 +23,8 @@ sojourn_core::params! {
         pub downlink: bool as Switch = "on", "send to several stations in one PPDU";
         pub uplink: bool as Switch = "on", "ask several stations for one PPDU with Trigger frames";
         pub schedule: Policy as Order = "round-robin", "who is served when not all fit";
+        pub sizes: Sizes as Sizing = "equal-units", "resource units of a PPDU for several stations";
+        pub mu_rts: bool as Switch = "off", "begin with an MU-RTS Trigger, which all that are meant answer with CTS at once";
         pub stations: u32 = "9", whole(0, 74), "most stations that a PPDU has room for; 0 leaves the uplink to random access";
         pub acknowledgement: Acknowledgement as Acknowledging = "mu-bar", "how the stations of a downlink PPDU acknowledge it";
         pub status: bool as Switch = "on", "ask for buffer status (BSRP) before every Basic Trigger";
@@ -57,6 +59,24 @@ sojourn_core::keywords! {
     pub Order for Policy {
         "round-robin" = Policy::RoundRobin, "stations take turns";
         "proportional-fair" = Policy::ProportionalFair, "the highest rate in proportion to what a station has had goes first";
+    }
+}
+
+/// Which resource units a PPDU has, random access apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sizes {
+    /// The largest size of which the channel has no more than there are stations.
+    #[default]
+    Equal,
+    /// Some of these are halved for stations that would have none.
+    Mixed,
+}
+
+sojourn_core::keywords! {
+    /// Which resource units a PPDU has.
+    pub Sizing for Sizes {
+        "equal-units" = Sizes::Equal, "of one size, as large as leaves none empty";
+        "mixed-units" = Sizes::Mixed, "some of them halved, so that more stations have one; whose turn is first has a whole one";
     }
 }
 
@@ -122,6 +142,24 @@ fn check(ofdma: &Ofdma) -> Result<(), SpecError> {
 }
 
 impl Ofdma {
+    /// Reads `off`, or `on` and parameters: `on uplink off proportional-fair`.
+    ///
+    /// # Errors
+    /// Another word, an unknown parameter or a value out of bounds.
+    pub fn parse_switched(text: &str) -> Result<Option<Self>, SpecError> {
+        let mut words = Words::new(text);
+        let error = |problem| SpecError::new(problem).allow(["off", "on [PARAMETER ...]"]);
+        match (words.next(), words.clone().next()) {
+            (Some("off"), None) => Ok(None),
+            (Some("on"), _) => Self::parse(&mut words).map(Some),
+            (Some("off"), Some(word)) => Err(error(alloc::format!("'{word}' after 'off'"))),
+            (word, _) => {
+                let word = word.unwrap_or_default();
+                Err(error(alloc::format!("'{word}' is neither on nor off")))
+            }
+        }
+    }
+
     /// What a channel of `width` has room for.
     ///
     /// # Errors
@@ -139,9 +177,36 @@ impl Ofdma {
     }
 }
 
-/// Equal units for as many of `stations` as leave none of them empty: the largest size of which the
-/// channel has no more than there are stations.
-pub(crate) fn filled_units(width: Width, stations: u32) -> Option<(Ru, u32)> {
-    let sizes = Ru::ALL.into_iter().map(|ru| (ru, ru.per_channel(width)));
-    sizes.filter(|(_, units)| (1..=stations).contains(units)).max_by_key(|(_, units)| *units)
+/// The resource units of a PPDU, in the order in which stations are given them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    whole: Ru,
+    wholes: u32,
+    /// The size of the others.
+    half: Ru,
+    pub(crate) units: u32,
+}
+
+impl Layout {
+    pub(crate) const fn equal(ru: Ru, units: u32) -> Self {
+        Self { whole: ru, wholes: units, half: ru, units }
+    }
+
+    /// Units for as many of `stations` as leave none of them empty.
+    pub(crate) fn filled(sizes: Sizes, width: Width, stations: u32) -> Option<Self> {
+        let all = Ru::ALL.into_iter().map(|ru| (ru, ru.per_channel(width)));
+        let filled = all.filter(|(_, units)| (1..=stations).contains(units));
+        let (ru, units) = filled.max_by_key(|(_, units)| *units)?;
+        match (sizes, ru.half()) {
+            (Sizes::Mixed, Some(half)) => {
+                let halved = (stations - units).min(units);
+                Some(Self { whole: ru, wholes: units - halved, half, units: units + halved })
+            }
+            _ => Some(Self::equal(ru, units)),
+        }
+    }
+
+    pub(crate) const fn unit(&self, number: usize) -> Ru {
+        if number < self.wholes as usize { self.whole } else { self.half }
+    }
 }

@@ -1,4 +1,4 @@
-use sojourn_core::{Params, Purpose, StreamAddress, Words};
+use sojourn_core::{Purpose, StreamAddress};
 
 use super::*;
 use crate::phy::Mode;
@@ -19,7 +19,7 @@ fn trigger_frames_last_what_their_fields_say() {
         assert_eq!(octets, 28 + 6 * users);
         assert_eq!((micros(octets, 6), micros(octets, 24)), (at_6, at_24), "{users}");
     }
-    assert_eq!(Trigger::BufferStatus.octets(4), 48);
+    assert_eq!((Trigger::BufferStatus.octets(4), Trigger::Rts.octets(4)), (48, 48));
     assert_eq!((Trigger::BlockAck.octets(1), Trigger::BlockAck.octets(4)), (37, 64));
     assert_eq!(micros(64, 24), 44);
 }
@@ -37,7 +37,11 @@ fn a_multi_station_block_ack_has_four_octets_and_a_bitmap_for_each() {
 
 #[test]
 fn no_unit_stays_empty() {
-    let units = |width, stations| filled_units(width, stations).unwrap();
+    let units = |width, stations| {
+        let layout = Layout::filled(Sizes::Equal, width, stations).unwrap();
+        assert_eq!(layout, Layout::equal(layout.unit(0), layout.units));
+        (layout.unit(0), layout.units)
+    };
     assert_eq!(units(Width::Mhz20, 1), (Ru::Tones242, 1));
     assert_eq!(units(Width::Mhz20, 3), (Ru::Tones106, 2));
     assert_eq!(units(Width::Mhz20, 8), (Ru::Tones52, 4));
@@ -45,7 +49,29 @@ fn no_unit_stays_empty() {
     assert_eq!(units(Width::Mhz40, 17), (Ru::Tones52, 8));
     assert_eq!(units(Width::Mhz80, 5), (Ru::Tones242, 4));
     assert_eq!(units(Width::Mhz80, 40), (Ru::Tones26, 37));
-    assert_eq!(filled_units(Width::Mhz80, 0), None);
+    assert_eq!(Layout::filled(Sizes::Equal, Width::Mhz80, 0), None);
+}
+
+#[test]
+fn mixed_units_give_more_stations_one() {
+    let units = |width, stations| {
+        let layout = Layout::filled(Sizes::Mixed, width, stations).unwrap();
+        (0..layout.units as usize).map(|number| layout.unit(number).tones()).collect::<Vec<_>>()
+    };
+    assert_eq!(units(Width::Mhz20, 1), [242]);
+    assert_eq!(units(Width::Mhz20, 3), [106, 52, 52]);
+    assert_eq!(units(Width::Mhz20, 7), [52, 26, 26, 26, 26, 26, 26]);
+    assert_eq!(units(Width::Mhz20, 12), [26; 9]);
+    assert_eq!(units(Width::Mhz40, 3), [242, 106, 106]);
+    assert_eq!(units(Width::Mhz80, 6), [242, 242, 106, 106, 106, 106]);
+    assert_eq!(units(Width::Mhz160, 3), [996, 484, 484]);
+    // What they take together fits the channel.
+    for width in Width::ALL {
+        for stations in 1..80 {
+            let tones: u32 = units(width, stations).iter().sum();
+            assert!(tones <= Ru::whole(width).tones(), "{stations} in {width}");
+        }
+    }
 }
 
 #[test]
@@ -64,6 +90,12 @@ fn parameters_are_read_and_refused_by_name() {
         let error = parse(text).unwrap_err();
         assert!(error.problem().contains(problem), "{text}: {}", error.problem());
         assert!(!error.allowed().is_empty(), "{text}");
+    }
+    assert_eq!(Ofdma::parse_switched("off"), Ok(None));
+    let switched = Ofdma::parse_switched("on uplink off in-turn proportional-fair stations 4");
+    assert_eq!(switched, Ok(Some(ofdma)));
+    for wrong in ["", "off uplink off", "uplink off", "on uplink", "on offline"] {
+        assert!(Ofdma::parse_switched(wrong).is_err(), "{wrong}");
     }
     assert!(parse("random_units 9").unwrap().check_width(Width::Mhz20).is_err());
     assert!(parse("random_units 9 stations 0").unwrap().check_width(Width::Mhz20).is_ok());

@@ -86,7 +86,7 @@ impl Mode {
     /// One resource unit of a downlink PPDU for several stations.
     ///
     /// # Errors
-    /// As [`Mode::he_su`], or a unit that the channel does not have as often as there are stations.
+    /// As [`Mode::he_su`], or more stations than the channel has room for beside this unit.
     pub fn he_mu(
         mcs: u8,
         streams: u8,
@@ -96,12 +96,15 @@ impl Mode {
         ltf: HeLtf,
         scheduled: Scheduled,
     ) -> Result<Self, SpecError> {
-        if scheduled.stations > ru.per_channel(width) {
+        if ru.per_channel(width) > 0 && scheduled.stations > 1 + ru.others(width) {
             return Err(impossible(
-                format_args!("room for {} units of {ru} tones in {width}", scheduled.stations),
+                format_args!(
+                    "room for {} stations in {width}, one of them on {ru} tones",
+                    scheduled.stations
+                ),
                 &[],
             )
-            .allow([alloc::format!("1 to {}", ru.per_channel(width))]));
+            .allow([alloc::format!("1 to {}", 1 + ru.others(width))]));
         }
         let sig_b = HE_SIG_B_SYMBOL * u64::from(sig_b_symbols(width, scheduled)?);
         let front = NON_HT_PREAMBLE + RL_SIG + HE_SIG_A + sig_b + HE_STF;

@@ -70,6 +70,37 @@ pub enum Format {
     HeTb,
 }
 
+impl Format {
+    /// Octets of the longest PSDU (aPSDUMaxLength; aMPDUMaxLength in clause 15).
+    pub const fn longest_psdu(self) -> u32 {
+        match self {
+            Self::Dsss => 8191,
+            Self::NonHt => 4095,
+            Self::HtMixed => 65_535,
+            Self::HeSu | Self::HeMu | Self::HeTb => 6_500_631,
+        }
+    }
+
+    /// Frames of the largest block ack window, where there are block acks (sections 9.4.1.13 and 10.25.2).
+    pub const fn largest_window(self) -> Option<u16> {
+        match self {
+            Self::Dsss | Self::NonHt => None,
+            Self::HtMixed => Some(64),
+            Self::HeSu | Self::HeMu | Self::HeTb => Some(256),
+        }
+    }
+
+    /// Octets of the longest A-MSDU in an A-MPDU, so that its MPDU fits the length field of the delimiter in HT and the
+    /// largest MPDU, 11 454 octets, in HE (section 10.11).
+    pub const fn longest_amsdu(self) -> u32 {
+        match self {
+            Self::Dsss | Self::NonHt => 0,
+            Self::HtMixed => 4065,
+            Self::HeSu | Self::HeMu | Self::HeTb => 11_398,
+        }
+    }
+}
+
 /// Constellation and coding rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Modulation {
@@ -235,7 +266,10 @@ impl Mode {
 
     fn data_time(&self, symbols: u64) -> Span {
         let time = self.symbol.as_nanos() * symbols;
-        Span::from_nanos(time.next_multiple_of(self.grid.as_nanos()))
+        match self.symbol == self.grid {
+            true => Span::from_nanos(time),
+            false => Span::from_nanos(time.next_multiple_of(self.grid.as_nanos())),
+        }
     }
 }
 

@@ -66,6 +66,33 @@ impl Ru {
         row[width as usize]
     }
 
+    /// The next smaller size, of which two are in its place.
+    pub(crate) const fn half(self) -> Option<Self> {
+        Some(match self {
+            Self::Tones26 => return None,
+            Self::Tones52 => Self::Tones26,
+            Self::Tones106 => Self::Tones52,
+            Self::Tones242 => Self::Tones106,
+            Self::Tones484 => Self::Tones242,
+            Self::Tones996 => Self::Tones484,
+            Self::Tones2x996 => Self::Tones996,
+        })
+    }
+
+    /// How many others a channel has room for beside one of this size.
+    pub(crate) const fn others(self, width: Width) -> u32 {
+        let takes = match self {
+            Self::Tones26 => 1,
+            Self::Tones52 => 2,
+            Self::Tones106 => 4,
+            Self::Tones242 => 9,
+            Self::Tones484 => 18,
+            Self::Tones996 => 37,
+            Self::Tones2x996 => 74,
+        };
+        Self::Tones26.per_channel(width) - takes
+    }
+
     /// The largest size of which the channel has at least `stations`.
     ///
     /// # Errors

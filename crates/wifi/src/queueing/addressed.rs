@@ -1,22 +1,52 @@
-//! A packet with the station that it is for, so that disciplines carry both together.
+//! A packet with its port, so that disciplines carry both together.
 
 use sojourn_core::{DropReason, Ecn, FlowKey, PureAck, Queued, Time};
 use sojourn_qdisc::{Reshape, Sink};
 
 use crate::port::{Listener, Port};
+use crate::store::{Slot, Store};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Addressed<P> {
     pub(crate) packet: P,
     pub(crate) port: Port,
-    /// The station at the other end, or this one if it sends.
-    pub(crate) station: u16,
     /// Grows with every arrival.
     pub(crate) order: u64,
     pub(crate) arrived: Time,
 }
 
+impl<P: Queued + Copy> Addressed<P> {
+    /// The station at the other end, as the queue of the sender counts stations.
+    #[inline]
+    pub(crate) fn station(&self) -> usize {
+        if self.port.is_up() { 0 } else { self.port.station() }
+    }
+
+    /// Leaves the disciplines.
+    #[inline]
+    pub(crate) fn released(&self, store: &mut Store<P>) -> Released {
+        Released {
+            slot: store.put(&self.packet),
+            ip_len: self.packet.ip_len(),
+            port: self.port,
+            order: self.order,
+            arrived: self.arrived,
+        }
+    }
+}
+
+/// A packet that waits for a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Released {
+    pub(crate) slot: Slot,
+    pub(crate) ip_len: u32,
+    pub(crate) port: Port,
+    pub(crate) order: u64,
+    pub(crate) arrived: Time,
+}
+
 impl<P: Queued> Queued for Addressed<P> {
+    #[inline]
     fn wire_len(&self) -> u32 {
         self.packet.wire_len()
     }

@@ -7,9 +7,10 @@ use alloc::vec::Vec;
 use sojourn_core::{DropReason, Span, Stream, Time};
 use sojourn_qdisc::{AnyQdisc, Config, Dequeue, Enqueue, Qdisc, Reshape};
 
-use super::{Addressed, PassedOn};
+use super::{Addressed, PassedOn, Released};
 use crate::mac::edca::AccessCategory;
 use crate::port::Listener;
+use crate::store::Store;
 
 /// How the stations take turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub(crate) struct Driver<P: Reshape + Send> {
     /// By access category, packets taken in and not yet delivered or dropped.
     held: [u32; AccessCategory::COUNT],
     /// By station and access category.
-    waiting: Vec<VecDeque<Addressed<P>>>,
+    waiting: Vec<VecDeque<Released>>,
     /// By access category, the station that was served last.
     served: [usize; AccessCategory::COUNT],
     /// By access category, who is to be served, where turns are lost.
@@ -75,24 +76,25 @@ impl<P: Reshape + Send> Driver<P> {
         &mut self,
         now: Time,
         ac: AccessCategory,
-        packet: Addressed<P>,
+        packet: &Addressed<P>,
+        store: &mut Store<P>,
         listener: &mut dyn Listener<P>,
     ) -> u32 {
         if let Some(upper) = self.upper.get_mut(ac as usize) {
-            match upper.enqueue(now, packet, &mut PassedOn(&mut *listener)) {
+            match upper.enqueue(now, *packet, &mut PassedOn(&mut *listener)) {
                 Enqueue::Queued => listener.entered(now, packet.port, &packet.packet),
                 Enqueue::Dropped(packet, why) => {
                     listener.refused(now, packet.port, packet.packet, why);
                 }
             }
-            return self.refill(now, ac, listener);
+            return self.refill(now, ac, store, listener);
         }
         if self.held[ac as usize] >= self.limit {
             listener.refused(now, packet.port, packet.packet, DropReason::Full);
             return 0;
         }
         listener.entered(now, packet.port, &packet.packet);
-        self.take(ac, packet);
+        self.take(ac, packet.released(store), packet.station());
         1
     }
 
@@ -101,6 +103,7 @@ impl<P: Reshape + Send> Driver<P> {
         &mut self,
         now: Time,
         ac: AccessCategory,
+        store: &mut Store<P>,
         listener: &mut dyn Listener<P>,
     ) -> u32 {
         if self.held[ac as usize] >= self.limit {
@@ -109,7 +112,7 @@ impl<P: Reshape + Send> Driver<P> {
         let Some(upper) = self.upper.get_mut(ac as usize) else { return 0 };
         match upper.dequeue(now, &mut PassedOn(listener)) {
             Dequeue::Packet(packet, _) => {
-                self.take(ac, packet);
+                self.take(ac, packet.released(store), packet.station());
                 1
             }
             Dequeue::Empty => 0,
@@ -137,11 +140,11 @@ impl<P: Reshape + Send> Driver<P> {
     }
 
     #[inline]
-    pub(crate) fn pop(&mut self, station: usize, ac: AccessCategory) -> Option<Addressed<P>> {
+    pub(crate) fn pop(&mut self, station: usize, ac: AccessCategory) -> Option<Released> {
         self.waiting[station * AccessCategory::COUNT + ac as usize].pop_front()
     }
 
-    pub(crate) fn first(&self, station: usize, ac: AccessCategory) -> Option<&Addressed<P>> {
+    pub(crate) fn first(&self, station: usize, ac: AccessCategory) -> Option<&Released> {
         self.waiting[station * AccessCategory::COUNT + ac as usize].front()
     }
 
@@ -218,10 +221,9 @@ impl<P: Reshape + Send> Driver<P> {
         here.or_else(|| self.upper.iter().filter_map(Qdisc::oldest).min())
     }
 
-    fn take(&mut self, ac: AccessCategory, packet: Addressed<P>) {
+    fn take(&mut self, ac: AccessCategory, packet: Released, station: usize) {
         self.held[ac as usize] += 1;
-        let index = usize::from(packet.station) * AccessCategory::COUNT + ac as usize;
-        self.waiting[index].push_back(packet);
-        self.join(ac, usize::from(packet.station));
+        self.waiting[station * AccessCategory::COUNT + ac as usize].push_back(packet);
+        self.join(ac, station);
     }
 }

@@ -14,9 +14,10 @@ use sojourn_core::{DropReason, Queued, Span, Stream, Time};
 use sojourn_qdisc::Reshape;
 use sojourn_qdisc::codel::{Law, LawConfig, Mode, Source, State, Stats};
 
-use super::{Addressed, PassedOn, Schedule, Stations};
+use super::{Addressed, PassedOn, Released, Schedule, Stations};
 use crate::mac::edca::AccessCategory;
 use crate::port::Listener;
+use crate::store::Store;
 
 const CATEGORIES: usize = AccessCategory::COUNT;
 
@@ -68,7 +69,7 @@ pub(crate) struct FqMac<P> {
     stats: Stats,
     /// The queues to which flows are hashed, then an overflow queue for each identifier.
     flows: Vec<Flow<P>>,
-    tids: Vec<Tid<P>>,
+    tids: Vec<Tid>,
     stations: Stations,
     packets: u32,
     /// By access category, packets dropped since the last call.
@@ -85,12 +86,12 @@ struct Flow<P> {
     is_listed: bool,
 }
 
-struct Tid<P> {
+struct Tid {
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     packets: u32,
     /// The packet that the queues have released and the next aggregate takes.
-    ready: Option<Addressed<P>>,
+    ready: Option<Released>,
 }
 
 impl<P: Reshape + Send> FqMac<P> {
@@ -140,16 +141,16 @@ impl<P: Reshape + Send> FqMac<P> {
         &mut self,
         now: Time,
         ac: AccessCategory,
-        packet: Addressed<P>,
+        packet: &Addressed<P>,
         listener: &mut dyn Listener<P>,
     ) {
         if self.packets >= self.limit {
             self.drop_from_longest(now, listener);
         }
         listener.entered(now, packet.port, &packet.packet);
-        let station = usize::from(packet.station);
+        let station = packet.station();
         let tid = (station * CATEGORIES + ac as usize) as u32;
-        let mut index = self.hash(&packet);
+        let mut index = self.hash(packet);
         let owner = self.flows[index as usize].tid;
         if owner != NOBODY && owner != tid {
             index = self.hashed + tid;
@@ -157,7 +158,7 @@ impl<P: Reshape + Send> FqMac<P> {
         let flow = &mut self.flows[index as usize];
         flow.tid = tid;
         flow.bytes += u64::from(packet.wire_len());
-        flow.waiting.push_back(packet);
+        flow.waiting.push_back(*packet);
         self.packets += 1;
         let state = &mut self.tids[tid as usize];
         state.packets += 1;
@@ -175,16 +176,18 @@ impl<P: Reshape + Send> FqMac<P> {
         now: Time,
         station: usize,
         ac: AccessCategory,
+        store: &mut Store<P>,
         listener: &mut dyn Listener<P>,
-    ) -> Option<&Addressed<P>> {
+    ) -> Option<&Released> {
         let tid = station * CATEGORIES + ac as usize;
         if self.tids[tid].ready.is_none() {
-            self.tids[tid].ready = self.dequeue(now, tid, listener);
+            let packet = self.dequeue(now, tid, listener);
+            self.tids[tid].ready = packet.map(|packet| packet.released(store));
         }
         self.tids[tid].ready.as_ref()
     }
 
-    pub(crate) fn pop(&mut self, station: usize, ac: AccessCategory) -> Option<Addressed<P>> {
+    pub(crate) fn pop(&mut self, station: usize, ac: AccessCategory) -> Option<Released> {
         let tid = &mut self.tids[station * CATEGORIES + ac as usize];
         let packet = tid.ready.take()?;
         tid.packets -= 1;
@@ -207,6 +210,14 @@ impl<P: Reshape + Send> FqMac<P> {
         let is_empty =
             |s: usize| tids[s * CATEGORIES + ac as usize].packets == 0 && !has_started(s);
         self.stations.choose(ac, is_empty, is_held)
+    }
+
+    pub(crate) fn keeps_turn(&mut self, ac: AccessCategory) -> bool {
+        self.stations.keeps_turn(ac)
+    }
+
+    pub(crate) fn has_same_turn(&self, ac: AccessCategory) -> bool {
+        self.stations.has_same_turn(ac)
     }
 
     pub(crate) fn rejoin(&mut self, ac: AccessCategory, station: usize) {

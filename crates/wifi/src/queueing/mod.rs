@@ -5,7 +5,7 @@ mod driver;
 mod fq_mac;
 mod stations;
 
-pub(crate) use addressed::{Addressed, PassedOn};
+pub(crate) use addressed::{Addressed, PassedOn, Released};
 pub(crate) use driver::Driver;
 pub use driver::{DriverConfig, Order};
 pub use fq_mac::FqConfig;
@@ -20,6 +20,7 @@ use sojourn_qdisc::Reshape;
 
 use crate::mac::edca::AccessCategory;
 use crate::port::Listener;
+use crate::store::Store;
 
 /// How packets wait in the access point.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,11 +107,12 @@ impl<P: Reshape + Send> Queue<P> {
         &mut self,
         now: Time,
         ac: AccessCategory,
-        packet: Addressed<P>,
+        packet: &Addressed<P>,
+        store: &mut Store<P>,
         listener: &mut dyn Listener<P>,
     ) -> u32 {
         match self {
-            Self::Driver(driver) => driver.offer(now, ac, packet, listener),
+            Self::Driver(driver) => driver.offer(now, ac, packet, store, listener),
             Self::Managed(queue) => {
                 queue.enqueue(now, ac, packet, listener);
                 1
@@ -123,10 +125,11 @@ impl<P: Reshape + Send> Queue<P> {
         &mut self,
         now: Time,
         ac: AccessCategory,
+        store: &mut Store<P>,
         listener: &mut dyn Listener<P>,
     ) -> u32 {
         match self {
-            Self::Driver(driver) => driver.refill(now, ac, listener),
+            Self::Driver(driver) => driver.refill(now, ac, store, listener),
             Self::Managed(_) => 0,
         }
     }
@@ -161,16 +164,17 @@ impl<P: Reshape + Send> Queue<P> {
         now: Time,
         station: usize,
         ac: AccessCategory,
+        store: &mut Store<P>,
         listener: &mut dyn Listener<P>,
-    ) -> Option<&Addressed<P>> {
+    ) -> Option<&Released> {
         match self {
             Self::Driver(driver) => driver.first(station, ac),
-            Self::Managed(queue) => queue.first(now, station, ac, listener),
+            Self::Managed(queue) => queue.first(now, station, ac, store, listener),
         }
     }
 
     #[inline]
-    pub(crate) fn pop(&mut self, station: usize, ac: AccessCategory) -> Option<Addressed<P>> {
+    pub(crate) fn pop(&mut self, station: usize, ac: AccessCategory) -> Option<Released> {
         match self {
             Self::Driver(driver) => driver.pop(station, ac),
             Self::Managed(queue) => queue.pop(station, ac),
@@ -197,6 +201,23 @@ impl<P: Reshape + Send> Queue<P> {
         match self {
             Self::Driver(driver) => driver.choose(ac, stations, started, is_held),
             Self::Managed(queue) => queue.choose(ac, |s| started(s).is_some(), is_held),
+        }
+    }
+
+    /// Whether the station whose turn it is keeps it until it has used the medium or another one has
+    /// packets; notes whose turn it is.
+    pub(crate) fn keeps_turn(&mut self, ac: AccessCategory) -> bool {
+        match self {
+            Self::Driver(_) => false,
+            Self::Managed(queue) => queue.keeps_turn(ac),
+        }
+    }
+
+    /// Whether it is still the turn of the station that was noted.
+    pub(crate) fn has_same_turn(&self, ac: AccessCategory) -> bool {
+        match self {
+            Self::Driver(_) => false,
+            Self::Managed(queue) => queue.has_same_turn(ac),
         }
     }
 

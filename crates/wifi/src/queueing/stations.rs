@@ -55,6 +55,8 @@ pub(crate) struct Stations {
     /// By station and access category.
     deficits: Vec<i64>,
     is_listed: Vec<bool>,
+    /// By access category, nothing has changed since it was noted whose turn it is.
+    is_noted: [bool; CATEGORIES],
 }
 
 #[derive(Default)]
@@ -70,6 +72,7 @@ impl Stations {
             lists: Default::default(),
             deficits: alloc::vec![0; stations * CATEGORIES],
             is_listed: alloc::vec![false; stations * CATEGORIES],
+            is_noted: [false; CATEGORIES],
         }
     }
 
@@ -81,6 +84,7 @@ impl Stations {
             return;
         }
         self.is_listed[index] = true;
+        self.is_noted[ac as usize] = false;
         let lists = &mut self.lists[ac as usize];
         match self.schedule {
             Schedule::Airtime(Airtime {
@@ -98,6 +102,21 @@ impl Stations {
     /// The station has used the medium.
     pub(crate) fn charge(&mut self, ac: AccessCategory, station: usize, airtime: Span) {
         self.deficits[station * CATEGORIES + ac as usize] -= airtime.as_nanos() as i64;
+        self.is_noted[ac as usize] = false;
+    }
+
+    /// Whether the station whose turn it is keeps it until it has used the medium or another one has
+    /// packets; notes whose turn it is.
+    pub(crate) fn keeps_turn(&mut self, ac: AccessCategory) -> bool {
+        let keeps = self.schedule != Schedule::RoundRobin;
+        self.is_noted[ac as usize] = keeps;
+        keeps
+    }
+
+    /// Whether it is still the turn of the station that was noted.
+    #[inline]
+    pub(crate) fn has_same_turn(&self, ac: AccessCategory) -> bool {
+        self.is_noted[ac as usize]
     }
 
     /// The station whose turn it is. `is_empty` says which stations have nothing, `is_held` which

@@ -3,8 +3,8 @@
 use alloc::string::String;
 use core::fmt::{self, Write};
 
-use sojourn_core::Params;
 use sojourn_core::param::Style;
+use sojourn_core::{Params, Span};
 
 use crate::mac::aggregation::Limits;
 use crate::mac::edca::{AccessCategory, Parameters};
@@ -12,7 +12,7 @@ use crate::medium::{Config, LostBlockAck, Radio, Station};
 use crate::queueing::{
     Airtime, DriverConfig, FqConfig, Hardware, Order, QueueConfig, QueueKind, Schedule,
 };
-use crate::rate::{Control, Fading, Place, Presence, Rates, Step};
+use crate::rate::{Control, Place, Presence, Rates, Step};
 
 /// Destructured by name, so that a new field can't be forgotten here.
 pub(super) fn write_cell(f: &mut String, cell: &Config) -> fmt::Result {
@@ -79,11 +79,15 @@ fn write_rates(f: &mut String, rates: &Rates) -> fmt::Result {
     for Place { at, metres } in places {
         write!(f, " at {at} {metres}")?;
     }
-    if let Some(Fading { depth, mean_clear, mean_faded }) = fading {
-        write!(f, " fading {depth} {mean_clear} {mean_faded}")?;
+    if let Some(fading) = fading {
+        write!(f, " {}", fading.written(Style::Canonical))?;
     }
     for Presence { from, to } in present {
-        write!(f, " there {from} {to}")?;
+        write!(f, " there {from} ")?;
+        match *to {
+            Span::MAX => f.write_str("end")?,
+            to => write!(f, "{to}")?,
+        }
     }
     match control {
         Control::Fixed => f.write_str(" fixed")?,

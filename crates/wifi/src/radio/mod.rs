@@ -131,17 +131,14 @@ impl<P: Carried> Listener<P> for Notes<'_, P> {
 impl<P: Carried> Carrier<P> for Radio<P> {
     fn offer(&mut self, now: Time, port: PortId, mut packet: P, observer: &mut dyn Observer) {
         let own = self.own(port);
-        loop {
-            let first = packet.split_first();
-            let is_last = first.is_none();
-            let segment = first.unwrap_or(packet);
-            let Self { first, medium, ledgers, lost, .. } = self;
-            let mut notes = Notes { first: *first, ledgers, lost, observer: &mut *observer };
-            medium.offer(now, own, segment, &mut notes);
-            if is_last {
-                return;
+        let Self { first, medium, ledgers, lost, .. } = self;
+        let mut notes = Notes { first: *first, ledgers, lost, observer };
+        if packet.segments() > 1 {
+            while let Some(segment) = packet.split_first() {
+                medium.offer(now, own, segment, &mut notes);
             }
         }
+        medium.offer(now, own, packet, &mut notes);
     }
 
     fn next_wake(&self) -> Time {

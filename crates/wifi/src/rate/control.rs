@@ -53,7 +53,7 @@ impl PortRate {
             signal: config.signal.clone(),
             places: config.places.clone(),
             present: config.present.clone(),
-            fade: config.fading.map(|fading| Fade::new(fading, random.fork())),
+            fade: config.fading.clone().map(|fading| Fade::new(fading, random.fork())),
             modes,
             chooser,
         }
@@ -82,6 +82,9 @@ impl PortRate {
     pub(crate) fn error(&mut self, now: Time, mode: &Mode, octets: u32) -> f64 {
         if !self.is_present(now) {
             return 1.0;
+        }
+        if self.places.is_empty() {
+            return 0.0;
         }
         let fade = self.fade.as_mut().map_or(0.0, |fade| fade.at(now));
         let snr = snr_at(&self.signal, metres_at(&self.places, now), mode) - fade;

@@ -3,12 +3,14 @@
 
 mod control;
 mod minstrel;
+mod notation;
 mod signal;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use control::PortRate;
 pub use minstrel::MinstrelConfig;
+pub use notation::ControlSpec;
 pub use signal::{Fading, Place, Presence, SignalConfig, error_rate, snr_at};
 
 use alloc::format;
@@ -18,13 +20,13 @@ use sojourn_core::{Params, Span, SpecError};
 
 use crate::phy::Mode;
 
-/// How the modes of a station's link change, in both directions alike. The modes in its
-/// [`Station`](crate::medium::Station) are the best that it has.
+/// How the modes of a station's link change, in both directions alike. The modes that the station
+/// is configured with are the best that it has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
     pub station: u16,
     pub signal: SignalConfig,
-    /// Where the station is, piecewise linear.
+    /// Where the station is, piecewise linear. If it is nowhere, its signal loses nothing.
     pub places: Vec<Place>,
     pub fading: Option<Fading>,
     /// When it is there; always if empty.
@@ -66,26 +68,52 @@ impl Rates {
     }
 
     /// # Errors
-    /// A station that there is not, places or times out of order, a trace with gaps, or a parameter
-    /// out of bounds.
-    pub fn check(&self, stations: usize) -> Result<(), SpecError> {
-        let within = |error: SpecError| error.within(&format!("rates of station {}", self.station));
-        if usize::from(self.station) >= stations {
-            return Err(SpecError::new(format!("rates of station {}", self.station))
-                .allow([format!("stations 0 to {}", stations - 1)]));
-        }
-        self.signal.check().map_err(within)?;
-        signal::check_places(&self.places).map_err(within)?;
-        signal::check_presence(&self.present).map_err(within)?;
+    /// Places or times out of order, a trace with gaps, modes that a station which has `own` does not have, a rate that
+    /// follows a signal that there is not, or a parameter out of bounds.
+    pub fn check(&self, own: [Mode; 2]) -> Result<(), SpecError> {
+        self.signal.check()?;
+        signal::check_places(&self.places)?;
+        signal::check_presence(&self.present)?;
+        let mut follows = None;
         if let Some(fading) = &self.fading {
-            fading.check().map_err(within)?;
+            fading.check()?;
+            follows = Some("a signal that fades");
         }
         match &self.control {
-            Control::Fixed | Control::Ideal => Ok(()),
-            Control::Minstrel(minstrel) => minstrel.check().map_err(within),
-            Control::Trace(steps) => check_steps(steps).map_err(within),
+            Control::Fixed => {}
+            Control::Ideal => follows = Some("rate control 'ideal'"),
+            Control::Minstrel(minstrel) => {
+                minstrel.check()?;
+                follows = Some("rate control 'minstrel'");
+            }
+            Control::Trace(steps) => {
+                check_steps(steps)?;
+                check_modes(steps, own)?;
+            }
+        }
+        match follows {
+            Some(what) if self.places.is_empty() => {
+                Err(SpecError::new(format!("{what} without a distance"))
+                    .allow(["a distance, such as 10m"]))
+            }
+            _ => Ok(()),
         }
     }
+}
+
+/// A trace changes neither the format nor the width, which both ends have agreed on.
+fn check_modes(steps: &[Step], own: [Mode; 2]) -> Result<(), SpecError> {
+    for (number, Step { mode, .. }) in (1..).zip(steps) {
+        for own in own {
+            if (mode.format(), mode.width()) != (own.format(), own.width()) {
+                return Err(SpecError::new(format!(
+                    "step {number} of the trace is '{mode}', and the station's mode '{own}'"
+                ))
+                .allow(["modes of the format and width of the station's"]));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn check_steps(steps: &[Step]) -> Result<(), SpecError> {

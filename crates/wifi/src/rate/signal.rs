@@ -6,7 +6,7 @@
 
 use alloc::format;
 
-use sojourn_core::param::number;
+use sojourn_core::param::{number, time};
 use sojourn_core::{Span, SpecError, Stream, Time};
 
 use crate::phy::Mode;
@@ -37,26 +37,12 @@ pub struct Presence {
     pub to: Span,
 }
 
-/// A signal that is weaker at times, each for an exponentially distributed time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Fading {
-    /// How much weaker, in dB.
-    pub depth: f64,
-    pub mean_clear: Span,
-    pub mean_faded: Span,
-}
-
-impl Fading {
-    pub(super) fn check(&self) -> Result<(), SpecError> {
-        if !(0.0..=200.0).contains(&self.depth) {
-            return Err(
-                SpecError::new(format!("fading of {} dB", self.depth)).allow(["0 to 200 dB"])
-            );
-        }
-        if self.mean_clear.is_zero() || self.mean_faded.is_zero() {
-            return Err(SpecError::new("fading with a mean time of zero").allow(["more than 0s"]));
-        }
-        Ok(())
+sojourn_core::params! {
+    /// A signal that is weaker at times, each for an exponentially distributed time.
+    pub struct Fading: "fading", "a signal that is weaker at times" {
+        pub depth: f64 = "10", number(0.0, 200.0), "how much weaker, dB";
+        pub clear: Span = "1s", time(Span::from_micros(1), Span::from_secs(1_000_000)), "mean time between";
+        pub faded: Span = "100ms", time(Span::from_micros(1), Span::from_secs(1_000_000)), "mean time for which it is weaker";
     }
 }
 
@@ -92,14 +78,11 @@ pub(super) fn metres_at(places: &[Place], now: Time) -> f64 {
             before.metres + part * (after.metres - before.metres)
         }
         (Some(place), None) => place.metres,
-        (None, place) => place.map_or(1.0, |place| place.metres),
+        (None, place) => place.map_or(0.0, |place| place.metres),
     }
 }
 
 pub(super) fn check_places(places: &[Place]) -> Result<(), SpecError> {
-    if places.is_empty() {
-        return Err(SpecError::new("a station is nowhere").allow(["a place or more"]));
-    }
     for place in places {
         if !(0.0..=1e6).contains(&place.metres) {
             return Err(SpecError::new(format!(
@@ -154,7 +137,7 @@ impl Fade {
     pub(super) fn at(&mut self, now: Time) -> f64 {
         while self.until <= now {
             self.is_faded = !self.is_faded;
-            let mean = if self.is_faded { self.config.mean_faded } else { self.config.mean_clear };
+            let mean = if self.is_faded { self.config.faded } else { self.config.clear };
             let length = self.random.exponential(mean.as_secs_f64());
             self.until += Span::from_secs_f64(length).max(Span::from_nanos(1));
         }

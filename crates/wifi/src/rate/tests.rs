@@ -55,11 +55,8 @@ fn stations_move_in_straight_lines() {
 
 #[test]
 fn a_fading_signal_is_weak_as_much_of_the_time_as_its_means_say() {
-    let config = Fading {
-        depth: 12.0,
-        mean_clear: Span::from_millis(300),
-        mean_faded: Span::from_millis(100),
-    };
+    let config =
+        Fading { depth: 12.0, clear: Span::from_millis(300), faded: Span::from_millis(100) };
     let random = StreamAddress { seed: 1, run: 0 }.stream(1, Purpose::Capacity);
     let mut fade = Fade::new(config, random);
     let faded = (0..400_000).filter(|millis| fade.at(at(*millis)) > 0.0).count();
@@ -138,11 +135,17 @@ fn unanswered_frames_go_down_the_chain() {
 
 #[test]
 fn what_can_not_be_is_refused_by_name() {
-    let problem = |rates: Rates| rates.check(3).unwrap_err().problem().to_owned();
+    let own = [he(11, 1); 2];
+    let problem = |rates: Rates| rates.check(own).unwrap_err().problem().to_owned();
     let good = Rates::at(1, 10.0, Control::Ideal);
-    assert!(good.check(3).is_ok());
-    assert!(problem(Rates { station: 3, ..good.clone() }).contains("station 3"));
-    assert!(problem(Rates { places: Vec::new(), ..good.clone() }).contains("nowhere"));
+    assert!(good.check(own).is_ok());
+    let nowhere = |control| Rates { control, places: Vec::new(), ..good.clone() };
+    assert!(nowhere(Control::Fixed).check(own).is_ok());
+    assert!(problem(nowhere(Control::Ideal)).contains("'ideal' without a distance"));
+    let minstrel = Control::Minstrel(MinstrelConfig::default());
+    assert!(problem(nowhere(minstrel)).contains("'minstrel' without a distance"));
+    let fades = Rates { fading: Some(Fading::default()), ..nowhere(Control::Fixed) };
+    assert!(problem(fades).contains("fades without a distance"));
     let back = [
         Place { at: Span::from_secs(2), metres: 1.0 },
         Place { at: Span::from_secs(1), metres: 1.0 },
@@ -164,9 +167,10 @@ fn what_can_not_be_is_refused_by_name() {
     assert!(trace(&[step(1, 2)]).contains("a gap from 0s to 1s before step 1"));
     assert!(trace(&[step(0, 2), step(1, 3)]).contains("step 2"));
     assert!(trace(&[step(0, 0)]).contains("ends when it begins"));
-    let fading =
-        Fading { depth: -1.0, mean_clear: Span::from_secs(1), mean_faded: Span::from_secs(1) };
-    assert!(problem(Rates { fading: Some(fading), ..good }).contains("-1 dB"));
+    let other = Step { mode: Mode::non_ht(6).unwrap(), ..step(0, 1) };
+    assert!(trace(&[other]).contains("step 1 of the trace is 'ofdm 6'"));
+    let fading = Fading { depth: -1.0, ..Fading::default() };
+    assert!(problem(Rates { fading: Some(fading), ..good }).contains("depth"));
 }
 
 proptest! {

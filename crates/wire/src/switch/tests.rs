@@ -58,7 +58,7 @@ fn a_wire_is_a_carrier() {
                     loss: loss.clone(),
                     entry_loss: loss.clone(),
                     jitter: jitter.clone(),
-                    policer: *policer,
+                    policer: policer.clone(),
                     ..link("a", queue)
                 };
                 for exit in [Exit::Ends, Exit::Onward] {

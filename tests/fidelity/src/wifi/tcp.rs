@@ -80,7 +80,7 @@ fn transport(setup: &Value) -> Transport {
     let buffer = number("buffers_octets");
     Transport {
         initial_cwnd: number("initial_window_segments") as u32,
-        receive_window: Some(buffer),
+        receive_window: Some(buffer.into()),
         send_buffer: buffer,
         ecn: Some(EcnOffer::Off),
         rto_min: Span::from_millis(number("min_rto_ms")),

@@ -10,7 +10,7 @@ use sojourn_file::text_file;
 use sojourn_link::blockage::Preset;
 use sojourn_link::brownian;
 use sojourn_link::trace::{Dip, Format as LinkFormat, Playback, WITEST_STEP_OVERHEAD};
-use sojourn_link::{RateSpec, Schedule, Trace};
+use sojourn_link::{BlockageSpec, RateSpec, Schedule, Trace};
 
 use crate::args::{PlaybackName, TraceArgs, TraceCommand, TraceFormat, UnitArgs};
 use crate::chart;
@@ -92,20 +92,20 @@ fn model_of(text: &str, duration: Option<Span>, no_outages: bool) -> Result<Rate
     };
     let within = |error: SpecError| error.within("--duration");
     match (model, duration) {
-        (RateSpec::Blockage { process, serving }, duration) => {
+        (RateSpec::Blockage(BlockageSpec { process, serving }), duration) => {
             let process = if no_outages { process.without_outages() } else { process };
             let process = match duration {
                 Some(duration) => process.lasting(duration).map_err(within)?,
                 None => process,
             };
-            Ok(RateSpec::Blockage { process, serving })
+            Ok(RateSpec::Blockage(BlockageSpec { process, serving }))
         }
         (model, _) if no_outages => {
             Err(SpecError::new(format!("--no-outages: '{model}' has none")).allow(["a blockage"]))
         }
         (model, None) => Ok(model),
-        (RateSpec::Brownian { process }, Some(duration)) => {
-            Ok(RateSpec::Brownian { process: process.lasting(duration).map_err(within)? })
+        (RateSpec::Brownian(process), Some(duration)) => {
+            Ok(RateSpec::Brownian(process.lasting(duration).map_err(within)?))
         }
         (model, Some(_)) => {
             Err(SpecError::new(format!("--duration: '{model}' has a length of its own"))
@@ -159,14 +159,14 @@ impl Capacity {
     /// The capacity that a model draws, and the format that loses nothing of it.
     fn made(model: &RateSpec, random: &mut Stream) -> Result<(Self, TraceFormat), SpecError> {
         match model {
-            RateSpec::Blockage { process, .. } => {
+            RateSpec::Blockage(BlockageSpec { process, .. }) => {
                 Ok((Self::Steps(process.generate(random)), TraceFormat::Steps))
             }
-            RateSpec::Brownian { process } => {
+            RateSpec::Brownian(process) => {
                 Ok((Self::Opportunities(process.generate(random)), TraceFormat::Mahimahi))
             }
-            RateSpec::Rfc8867 { case, .. } => Ok((Self::Steps(case.trace()), TraceFormat::Steps)),
-            RateSpec::Steps { trace, .. } => Ok((Self::Steps(trace.clone()), TraceFormat::Steps)),
+            RateSpec::Rfc8867(spec) => Ok((Self::Steps(spec.case.trace()), TraceFormat::Steps)),
+            RateSpec::Steps(spec) => Ok((Self::Steps(spec.trace.clone()), TraceFormat::Steps)),
             other => Err(SpecError::new(format!("no trace can be made of '{other}'")).allow(MADE)),
         }
     }

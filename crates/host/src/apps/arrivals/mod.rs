@@ -31,6 +31,7 @@ use sojourn_core::{
 
 use self::wakes::Wakes;
 use super::Source;
+use super::sum::{add_open, add_totals};
 use crate::tcp::{Config as TcpConfig, Endpoints, Receiver, Sender};
 
 sojourn_core::params! {
@@ -223,10 +224,10 @@ impl Arrivals {
     }
 
     /// Calls one of the receivers that are due; those left want to be called again at once.
-    pub fn wake_receiver(&mut self, now: Time) -> Option<Packet> {
+    pub fn wake_receiver<O: Observer>(&mut self, now: Time, o: &mut O) -> Option<Packet> {
         let place = self.receivers.due(now)?;
         if let Some(connection) = &mut self.places[place] {
-            connection.receiver.on_wake(now);
+            connection.receiver.on_wake(now, o);
         }
         self.answer(now, place)
     }
@@ -258,14 +259,7 @@ impl Arrivals {
     pub fn sample(&self, now: Time) -> FlowSample {
         let mut all = self.closed;
         for connection in self.connections() {
-            let one = connection.0.sample(now);
-            add_totals(&mut all, &one);
-            all.cwnd = all.cwnd.saturating_add(one.cwnd);
-            all.unacked += one.unacked;
-            all.sacked += one.sacked;
-            all.lost += one.lost;
-            all.retrans += one.retrans;
-            all.rwnd = all.rwnd.saturating_add(one.rwnd);
+            add_open(&mut all, &connection.0.sample(now));
         }
         // Many connections together have no such rate.
         FlowSample { delivery_rate: Rate::UNLIMITED, ..all }
@@ -349,24 +343,6 @@ impl Arrivals {
         let connection = self.places[place].as_deref_mut()?;
         (connection.number == packet.connection).then_some(connection)
     }
-}
-
-fn add_totals(sum: &mut FlowSample, one: &FlowSample) {
-    sum.retrans_total += one.retrans_total;
-    sum.lost_total += one.lost_total;
-    sum.timeouts_total += one.timeouts_total;
-    sum.spurious_total += one.spurious_total;
-    sum.delivered += one.delivered;
-    sum.delivered_ce += one.delivered_ce;
-    sum.bytes_sent += one.bytes_sent;
-    sum.bytes_retrans += one.bytes_retrans;
-    sum.bytes_acked += one.bytes_acked;
-    sum.busy += one.busy;
-    sum.rwnd_limited += one.rwnd_limited;
-    sum.min_rtt = match (sum.min_rtt, one.min_rtt) {
-        (Some(least), Some(rtt)) => Some(least.min(rtt)),
-        (least, rtt) => least.or(rtt),
-    };
 }
 
 /// Passes on every event except phases: with many connections at once, a phase belongs to none.

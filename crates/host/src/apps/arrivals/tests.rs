@@ -74,7 +74,7 @@ fn carry(
         } else if sender == now {
             arrivals.wake_sender(now, &mut seen);
         } else {
-            leaving.extend(arrivals.wake_receiver(now));
+            leaving.extend(arrivals.wake_receiver(now, &mut seen));
         }
         while let Some(packet) = arrivals.poll_transmit(now) {
             leaving.push(packet);

@@ -261,6 +261,11 @@ impl Sender {
         }
     }
 
+    /// The application writes so many bytes more; its source is [`Source::when_told`].
+    pub fn write(&mut self, bytes: u64) {
+        self.source.write(bytes);
+    }
+
     /// The next packet that may leave now.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
@@ -489,6 +494,7 @@ impl Sender {
             app_limited_until: self.rate.app_limited,
             earliest_departure: self.pacer.stamp,
             packets_out: self.packets_out(),
+            receive_window: self.window_end - self.una_byte,
         };
         self.rate.sample(now, self.total_lost, min_rtt, &self.board, &mut told.rate);
         self.cca.on_ack(&told);

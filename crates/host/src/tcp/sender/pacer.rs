@@ -50,6 +50,7 @@ impl Pacer {
 
     /// A burst of `bytes` leaves; with it `segments` have been sent in all. The first nine segments
     /// of a connection delay nothing. A late burst shortens the next interval, by up to half.
+    #[inline(always)]
     pub(in crate::tcp) fn on_sent(&mut self, now: Time, bytes: u64, segments: u64) {
         let late = now.since(self.stamp);
         self.stamp = self.stamp.max(now);

@@ -280,6 +280,7 @@ impl Sender {
         }
     }
 
+    #[inline(always)]
     fn on_burst(
         &mut self,
         now: Time,
@@ -299,7 +300,7 @@ impl Sender {
 
     /// The largest burst in segments: a millisecond of the pacing rate, and more the nearer the
     /// peer is, as Linux sizes offloaded segments.
-    #[inline(never)]
+    #[inline(always)]
     fn burst_limit(&self) -> u32 {
         let least = match self.cca.send_quantum() {
             Quantum::Segments(segments) => return segments.max(1),
@@ -329,6 +330,7 @@ impl Sender {
 
     /// Whether a burst that the window cuts short should wait for the next acknowledgement
     /// (Linux's `tcp_tso_should_defer`).
+    #[inline(always)]
     fn defers(
         &mut self,
         now: Time,

@@ -2,7 +2,7 @@
 
 use sojourn_study::results::{Kind, Where};
 
-use crate::data::{Data, Point, Subject};
+use crate::data::{Data, Points, Subject};
 use crate::names;
 use crate::number::stepped;
 use crate::svg::{Category, Group, legend};
@@ -45,8 +45,8 @@ impl<'a> Frame<'a> {
         frame.colour = split.and_then(named);
         frame.x = x.and_then(named);
         if frame.x.is_none() {
-            let free = varying.iter().copied().map(Split::Factor);
-            let mut free = free.filter(|factor| Some(*factor) != frame.colour);
+            let free = frame.free(&varying, frame.colour);
+            let mut free = free.iter().copied();
             let with_most = |factor: &Split| match factor {
                 Split::Factor(factor) => data.plan.factors[*factor].values.len(),
                 Split::Subject => 0,
@@ -58,11 +58,19 @@ impl<'a> Frame<'a> {
             frame.colour = if many && frame.x != Some(Split::Subject) {
                 Some(Split::Subject)
             } else {
-                let mut free = varying.iter().copied().map(Split::Factor);
-                free.find(|factor| Some(*factor) != frame.x)
+                frame.free(&varying, frame.x).first().copied()
             };
         }
         frame
+    }
+
+    /// The factors that say more than `used` does.
+    fn free(&self, varying: &[usize], used: Option<Split>) -> Vec<Split> {
+        let is_free = |other: &usize| match used {
+            Some(Split::Factor(factor)) => *other != factor && !self.data.follows(*other, factor),
+            _ => true,
+        };
+        varying.iter().copied().filter(is_free).map(Split::Factor).collect()
     }
 
     pub(super) fn varying(&self) -> Vec<usize> {
@@ -85,6 +93,7 @@ impl<'a> Frame<'a> {
 
     /// The factors that neither axis nor colour shows, and that do not follow from those.
     fn panel(&self, scenario: usize, subject: &Subject) -> String {
+        let data = self.data;
         let mut used: Vec<usize> = [self.x, self.colour]
             .into_iter()
             .flatten()
@@ -93,18 +102,15 @@ impl<'a> Frame<'a> {
                 Split::Subject => None,
             })
             .collect();
-        let plan = self.data.plan;
-        let goes_with = |factor: &usize| {
-            let value = |used: usize| self.data.value(scenario, used);
-            used.iter().any(|used| plan.companion(*used, value(*used), *factor).is_some())
-        };
-        let companions: Vec<usize> = (0..plan.factors.len()).filter(goes_with).collect();
+        // A factor that follows for some values only would leave the panels of those without a name.
+        let follows = |factor: &usize| used.iter().any(|used| data.follows(*factor, *used));
+        let companions: Vec<usize> = (0..data.plan.factors.len()).filter(follows).collect();
         used.extend(companions);
         let mut parts = Vec::new();
         if self.subjects.len() > 1 && ![self.x, self.colour].contains(&Some(Split::Subject)) {
             parts.push(subject.label().to_owned());
         }
-        let label = self.data.label_without(scenario, &used);
+        let label = data.label_without(scenario, &used);
         if !label.is_empty() && !self.varying().iter().all(|factor| used.contains(factor)) {
             parts.push(label);
         }
@@ -192,12 +198,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    pub(super) fn points(
-        &self,
-        scenario: usize,
-        subject: &Subject,
-        measure: &Measure,
-    ) -> Vec<Point> {
+    pub(super) fn points(&self, scenario: usize, subject: &Subject, measure: &Measure) -> Points {
         let mut points = self.data.points(scenario, subject, &measure.metric);
         points.iter_mut().for_each(|point| point.value *= measure.factor);
         points
@@ -224,7 +225,7 @@ impl<'a> Frame<'a> {
         let mut categories: Vec<Category> = Vec::new();
         for (scenario, subject) in members {
             let points = self.points(*scenario, subject, measure);
-            if points.is_empty() {
+            if !points.were_asked() {
                 continue;
             }
             let label = match self.x {

@@ -34,14 +34,16 @@ pub(crate) struct Figures {
     pub(crate) section: String,
 }
 
-pub(crate) fn figures(data: &Data<'_>, spreads: &Spreads) -> Figures {
+/// `lead` is the figure of the answer; if it is empty, the first one is.
+pub(crate) fn figures(data: &Data<'_>, spreads: &Spreads, lead: String) -> Figures {
     let views = data.plan.views.iter().filter(|view| view.kind != ViewKind::Series);
     let asked: Vec<String> = views.map(|view| of_view(data, spreads, view)).collect();
     let standard = standard(data, spreads);
     let heading = if asked.is_empty() { "" } else { "<h3>Standard figures</h3>" };
     let mut all = asked.into_iter();
     let mut others = standard.into_iter();
-    let lead = all.next().or_else(|| others.next()).unwrap_or_default();
+    let lead = Some(lead).filter(|lead| !lead.is_empty()).or_else(|| all.next());
+    let lead = lead.or_else(|| others.next()).unwrap_or_default();
     let (rest, others): (String, String) = (all.collect(), others.collect());
     let section = match (rest.is_empty(), others.is_empty()) {
         (true, true) => String::new(),
@@ -94,6 +96,7 @@ fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> String {
             .filter(wanted)
             .cloned()
             .collect();
+        let subjects = without_zeros(data, subjects, metric, only.is_some() || !view.of.is_empty());
         if subjects.is_empty() {
             continue;
         }
@@ -132,6 +135,24 @@ fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> String {
     out
 }
 
+/// Leaves out what is zero in every run, such as the goodput of a ping beside that of transfers,
+/// unless the view names what it shows, or all is zero.
+fn without_zeros(
+    data: &Data<'_>,
+    mut subjects: Vec<Subject>,
+    metric: &str,
+    is_named: bool,
+) -> Vec<Subject> {
+    let is_something = |subject: &Subject| {
+        let mut scenarios = 0..data.plan.scenarios.len();
+        scenarios.any(|s| data.points(s, subject, metric).iter().any(|point| point.value != 0.0))
+    };
+    if !is_named && subjects.iter().any(is_something) {
+        subjects.retain(is_something);
+    }
+    subjects
+}
+
 fn shown(data: &Data<'_>, subject: &Subject, of: &[String]) -> bool {
     of.contains(&subject.name)
         || subject.kind == Kind::Flow
@@ -155,7 +176,7 @@ fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<String> {
         let subjects: Vec<&Subject> = data.of_kind(kind).filter(something).collect();
         let largest = |subject: &Subject| {
             (0..data.plan.scenarios.len())
-                .flat_map(|s| data.points(s, subject, metric))
+                .flat_map(|s| data.points(s, subject, metric).points)
                 .map(|point| point.value)
                 .fold(0.0, f64::max)
         };
@@ -250,15 +271,19 @@ fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<String> {
         (Kind::Flow, "stall100_ms", "How long did frames stay away?"),
         (Kind::Flow, "mos", "What would a caller say of the call?"),
     ] {
-        let subjects = with(kind, metric);
+        let mut subjects = with(kind, metric);
+        subjects.retain(|subject| metric != "mos" || data.is_call(subject));
         if !subjects.is_empty() && !asked(metric) {
-            let head = Head {
-                id: &format!("boxes-{metric}"),
-                title,
-                caption: "Box: quartiles and median over runs; whiskers: all of them; every run is a \
-                          point.",
+            // One or two runs have no quartiles.
+            let (layout, caption) = match data.plan.seeds.len() {
+                ..3 => (Layout::Bars, "Mean over seeds; every run is a point."),
+                _ => (
+                    Layout::Boxes,
+                    "Box: quartiles and median over runs; whiskers: all of them; every run is a point.",
+                ),
             };
-            out.push(bar_figure(&frame(subjects), &head, metric, Layout::Boxes));
+            let head = Head { id: &format!("boxes-{metric}"), title, caption };
+            out.push(bar_figure(&frame(subjects), &head, metric, layout));
         }
     }
     out.retain(|figure| !figure.is_empty());

@@ -25,7 +25,7 @@ pub(super) fn cdf_figure(frame: &Frame<'_>, head: &Head<'_>, metric: &str) -> St
                 .collect();
             let points: Vec<Point> = here
                 .iter()
-                .flat_map(|(scenario, subject)| frame.points(*scenario, subject, &measure))
+                .flat_map(|(scenario, subject)| frame.points(*scenario, subject, &measure).points)
                 .collect();
             let (Some(first), false) = (here.first(), points.is_empty()) else { continue };
             let values: Vec<f64> = points.iter().map(|point| point.value).collect();
@@ -81,6 +81,7 @@ pub(super) fn delay_figure(
     let runs: usize = frame.scenarios.iter().map(|s| data.done[*s].len()).sum();
     let single = runs * frame.subjects.len() <= MOST_THIN;
     let mut drawn = Vec::new();
+    let mut some_open = false;
     for (name, members) in panels {
         let mut here = Vec::new();
         for (scenario, subject) in members {
@@ -98,11 +99,19 @@ pub(super) fn delay_figure(
                 });
             }
             let points = spread.pooled();
+            if points.is_empty() {
+                continue;
+            }
+            let open = match spread.open() {
+                0 => String::new(),
+                open => format!(", {} had not ended", number(open as f64)),
+            };
+            some_open |= !open.is_empty();
             let at = |share: f64| quantile(&points, share).map_or("–".to_owned(), number);
             here.push(Curve {
                 colour,
                 label: format!(
-                    "{label}: median {} ms, 95 % up to {} ms, 99 % up to {} ms; {} samples of {} runs",
+                    "{label}: median {} ms, 95 % up to {} ms, 99 % up to {} ms; {} samples of {} runs{open}",
                     at(0.5),
                     at(0.95),
                     at(0.99),
@@ -130,8 +139,15 @@ pub(super) fn delay_figure(
         "Share of samples up to a delay, over all runs of a scenario; the axis is stretched towards \
          its ends, where tails are."
     };
+    let explained = match some_open {
+        true => format!(
+            "{explained} Some had not ended: shares are by Kaplan and Meier’s estimate, and a curve ends \
+             below 100 % where the slowest are unknown."
+        ),
+        false => explained.to_owned(),
+    };
     let caption = match head.caption {
-        "" => explained.to_owned(),
+        "" => explained,
         own => format!("{own} {explained}"),
     };
     figure(&Head { caption: &caption, ..*head }, &frame.legend(None), &drawn, |here, width| {

@@ -72,6 +72,69 @@ fn a_downlink_ppdu_for_four_stations_lasts_what_its_fields_say() {
     assert_eq!(of("aggregated"), [47_136, 912, 0, 0, 47_136 + 160 + 912]);
 }
 
+/// Three stations: the first has 106 tones, whose symbols have 408 bits, so that its ten packets of 15438 octets take
+/// 303 of them; the others have 52 tones and five packets in 322. HE-SIG-B has 18 + 3 · 21 + 2 · 10 bits.
+#[test]
+fn units_of_two_sizes_serve_three_stations_at_once() {
+    let offered = [10, 5, 5];
+    let of = |sizes: &str| {
+        let text = format!("uplink off in-turn {sizes}");
+        let mut medium = Medium::new(cell_with(&text, 3), ADDRESS, 1).unwrap();
+        for (station, packets) in (0..).zip(offered) {
+            offer(&mut medium, Port::down(station), packets);
+        }
+        (run_out(&mut medium), medium)
+    };
+    let (wakes, medium) = of("mixed-units");
+    assert_eq!((wakes, tenths(medium.air().data)), (2, 480 + 322 * 144));
+    let delivered = [0, 1, 2].map(|station| medium.counts(Port::down(station)).delivered);
+    assert_eq!(delivered, offered);
+    // With two equal ones the third waits for another exchange.
+    assert!(of("equal-units").0 > 2);
+}
+
+/// A Trigger of 48 octets at 24 Mbit/s takes 40 µs, and the CTS of all at 6 Mbit/s 44 µs.
+#[test]
+fn an_mu_rts_and_the_cts_of_all_come_before_what_they_protect() {
+    let mut medium = Medium::new(cell_with("uplink off mu_rts on", 4), ADDRESS, 1).unwrap();
+    for station in 0..4 {
+        offer(&mut medium, Port::down(station), 5);
+    }
+    assert_eq!(run_out(&mut medium), 2);
+    let air = medium.air();
+    let protection = 400 + 160 + 440 + 160;
+    assert_eq!([air.rts, air.cts, air.data].map(tenths), [400, 440, 46_848]);
+    assert_eq!(tenths(air.exchanges), protection + 46_848 + 160 + 440 + 160 + 912);
+    let mut medium = Medium::new(cell_with("mu_rts on", 4), ADDRESS, 1).unwrap();
+    for station in 0..4 {
+        offer(&mut medium, Port::up(station), 3);
+    }
+    run_out(&mut medium);
+    let whole = 400 + 160 + 768 + 160 + 400 + 160 + 480 + 203 * 144 + 160 + 800;
+    assert_eq!(tenths(medium.air().exchanges), protection + whole);
+}
+
+/// Two functions with the smallest windows collide often; with an MU-RTS only that is lost.
+#[test]
+fn collisions_cost_an_mu_rts_and_not_what_it_protects() {
+    let collisions = |mu_rts: &str| {
+        let mut config = cell_with(&format!("uplink off mu_rts {mu_rts}"), 4);
+        config.access_point = [Parameters::new(3, 3, 2); CATEGORIES];
+        config.station = config.access_point;
+        let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+        for station in 0..4 {
+            offer(&mut medium, Port::down(station), 30);
+            offer(&mut medium, Port::up(station), 9);
+        }
+        run_out(&mut medium);
+        let air = medium.air();
+        assert!(air.collided > 4, "{air:?}");
+        (air.collisions, air.data)
+    };
+    let (with, without) = (collisions("on"), collisions("off"));
+    assert!(with.1 < without.1, "{with:?} {without:?}");
+}
+
 #[test]
 fn shorter_psdus_are_padded_to_the_longest() {
     let mut medium = Medium::new(cell_with("uplink off in-turn", 4), ADDRESS, 1).unwrap();
@@ -238,15 +301,17 @@ proptest! {
         (down, up, status, random_units, stations) in
             (prop::bool::ANY, prop::bool::ANY, prop::bool::ANY, 0u32..5, 1u32..9),
         (acknowledgement, schedule, mu_edca) in (0usize..3, 0usize..2, 0usize..3),
-        queue in 0usize..4,
+        (queue, mixed, mu_rts) in (0usize..4, prop::bool::ANY, prop::bool::ANY),
     ) {
         let switch = |is_on| if is_on { "on" } else { "off" };
         let text = format!(
-            "downlink {} uplink {} status {} random_units {random_units} stations {stations} {} {} {}",
+            "downlink {} uplink {} status {} random_units {random_units} stations {stations} {} {} {} {} mu_rts {}",
             switch(down), switch(up), switch(status),
             ["in-turn", "mu-bar", "aggregated"][acknowledgement],
             ["round-robin", "proportional-fair"][schedule],
             ["", "mu_edca_time 8ms", "mu_edca_time 8ms mu_aifsn 8 mu_cw_min 31"][mu_edca],
+            if mixed { "mixed-units" } else { "equal-units" },
+            switch(mu_rts),
         );
         let mut config = cell_with(&text, 6);
         config.station = Parameters::EDCA;

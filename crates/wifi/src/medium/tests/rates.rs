@@ -92,7 +92,7 @@ fn a_fading_signal_costs_part_of_the_rate() {
     let steady = down(Rates::at(0, 20.0, Control::Ideal), 4);
     let mut rates = Rates::at(0, 20.0, Control::Ideal);
     let mean = Span::from_millis(50);
-    rates.fading = Some(Fading { depth: 15.0, mean_clear: mean, mean_faded: mean });
+    rates.fading = Some(Fading { depth: 15.0, clear: mean, faded: mean });
     let fading = down(rates, 4);
     let share = fading[1..].iter().sum::<u64>() as f64 / steady[1..].iter().sum::<u64>() as f64;
     assert!((0.4..0.9).contains(&share), "{share}");
@@ -155,7 +155,7 @@ proptest! {
             let mut rates = Rates::at(station, near, control.clone());
             rates.places.push(Place { at: Span::from_millis(300), metres: far });
             let mean = Span::from_millis(20);
-            rates.fading = fades.then_some(Fading { depth: 10.0, mean_clear: mean, mean_faded: mean });
+            rates.fading = fades.then_some(Fading { depth: 10.0, clear: mean, faded: mean });
             if station == 0 {
                 // It comes back for good.
                 rates.present = alloc::vec![

@@ -1,0 +1,310 @@
+//! Web pages, fetched one after another as `http-getter` of flent's web tests fetches them: a DNS
+//! lookup, then several TCP connections at once, and over each one request after another until no
+//! object of the page is left.
+//!
+//! The client opens the connections and asks; the server answers. Either direction of a connection
+//! is a sender and a receiver as everywhere else, so both ends acknowledge what they get. Packets
+//! of the client go [`Direction::Reverse`], because data goes forward.
+
+mod connection;
+
+#[cfg(test)]
+mod tests;
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use sojourn_cca::Config as CcaConfig;
+use sojourn_core::param::{Bounds, Maybe, Needed, Octets, Truth, size, time, whole};
+use sojourn_core::{
+    Body, ContentId, Direction, Event, FlowSample, Observer, Packet, Params, Rate, Span, SpecError,
+    Stream, StreamAddress, Time, Who,
+};
+
+use self::connection::Connection;
+use super::sum::{add_open, add_totals};
+use crate::bounds::LONGEST;
+use crate::tcp::{Config as TcpConfig, Endpoints, Receiver, Sender};
+
+sojourn_core::params! {
+    /// What is fetched, and how.
+    pub struct PageConfig: "page", "web pages one after another: a DNS lookup, then objects over several TCP connections" {
+        pub bytes: u64 as Needed<Octets> = "", size(1, 1_000_000_000_000),
+            "all objects of a page together, as nearly equal parts";
+        pub requests: u32 = "1", whole(1, 100_000), "objects of a page";
+        pub connections: u32 = "4", whole(1, 64),
+            "TCP connections, each of which asks for the next object when it has one";
+        pub request_size: u64 as Octets = "300B", size(1, 65_536), "what the client sends to ask for an object";
+        pub lookup: bool as Truth = "true",
+            "a DNS lookup comes first: a datagram each way, repeated every 5 s";
+        pub pause: Span = "1s", time(Span::ZERO, LONGEST), "from the end of a page to the beginning of the next";
+        pub pages: Option<u32> as Maybe<u32> = "", PAGES, "so many pages in all; without it there is no end";
+    }
+}
+
+const PAGES: Bounds = whole(1, 1_000_000_000);
+
+/// Waits for the answer of a lookup (`timeout` of `resolv.conf`).
+const LOOKUP_TIMEOUT: Span = Span::from_secs(5);
+/// IP bytes of a query for an address, and of its answer.
+const QUERY: u32 = 61;
+const ANSWER: u32 = 77;
+
+impl PageConfig {
+    /// # Errors
+    /// A value out of range, or more objects than bytes.
+    pub fn check_objects(&self) -> Result<(), SpecError> {
+        self.check()?;
+        if self.bytes < u64::from(self.requests) {
+            let problem = format!("{} bytes are too few for {} objects", self.bytes, self.requests);
+            return Err(SpecError::new(problem)
+                .about("bytes")
+                .allow([format!("at least {} bytes", self.requests)]));
+        }
+        Ok(())
+    }
+
+    /// Bytes of the object of this number.
+    fn object(&self, number: u32) -> u64 {
+        let requests = u64::from(self.requests);
+        self.bytes / requests + u64::from(u64::from(number) < self.bytes % requests)
+    }
+}
+
+/// Both ends of a flow that fetches pages.
+pub struct Page {
+    config: PageConfig,
+    cca: CcaConfig,
+    transport: TcpConfig,
+    ends: Endpoints,
+    /// The controllers' random numbers; one step for each connection.
+    random: Stream,
+    stop: Time,
+    state: State,
+    began: Time,
+    pages_left: u64,
+    /// Objects of the page that were asked for, and that have arrived.
+    asked: u32,
+    arrived: u32,
+    connections: Vec<Connection>,
+    /// Number of the newest connection. The first has 1, as 0 is the lookup's.
+    newest: u32,
+    lookups: u32,
+    /// The server owes the answer to a lookup.
+    owes_answer: bool,
+    /// Totals of the connections that are closed.
+    closed: FlowSample,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The next page begins then.
+    Idle {
+        until: Time,
+    },
+    /// The query leaves then; it is repeated until the answer comes.
+    LookingUp {
+        ask_at: Time,
+    },
+    Loading,
+}
+
+impl Page {
+    /// The first page begins at `start`, none at `stop` or later.
+    pub fn new(
+        config: PageConfig,
+        cca: CcaConfig,
+        transport: TcpConfig,
+        ends: Endpoints,
+        random: Stream,
+        start: Time,
+        stop: Time,
+    ) -> Self {
+        Self {
+            pages_left: config.pages.map_or(u64::MAX, u64::from),
+            config,
+            cca,
+            transport,
+            ends,
+            random,
+            stop,
+            state: State::Idle { until: start },
+            began: start,
+            asked: 0,
+            arrived: 0,
+            connections: Vec::new(),
+            newest: 0,
+            lookups: 0,
+            owes_answer: false,
+            closed: FlowSample::default(),
+        }
+    }
+
+    /// A packet reached an end: the client if it went forward, else the server.
+    #[inline(never)]
+    pub fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) {
+        if let Body::Opaque { .. } = packet.body {
+            match packet.direction {
+                Direction::Reverse => self.owes_answer = true,
+                Direction::Forward => {
+                    if matches!(self.state, State::LookingUp { .. }) {
+                        self.connect(now);
+                    }
+                }
+            }
+            return;
+        }
+        // Packets of a page that is loaded may arrive later.
+        let Some(place) = self.connections.iter().position(|one| one.number == packet.connection)
+        else {
+            return;
+        };
+        let one = &mut self.connections[place];
+        match packet.direction {
+            Direction::Reverse => {
+                let (cca, ends) = (&self.cca, self.ends);
+                one.server_gets(now, packet, o, || {
+                    let address = StreamAddress { seed: self.random.next_u64(), run: 0 };
+                    (cca.clone(), ends, address)
+                });
+            }
+            Direction::Forward => {
+                if one.client_gets(now, packet, o) {
+                    self.arrived += 1;
+                    self.ask(place);
+                    self.close_if_loaded(now, o);
+                }
+            }
+        }
+    }
+
+    /// A time that [`Page::next_wake`] named has come for the end that sends in this direction.
+    pub fn on_wake<O: Observer>(&mut self, now: Time, sends: Direction, o: &mut O) {
+        if sends == Direction::Reverse
+            && let State::Idle { until } = self.state
+            && now >= until
+            && now < self.stop
+            && self.pages_left > 0
+        {
+            self.begin(now, o);
+        }
+        for one in &mut self.connections {
+            one.on_wake(now, sends, o);
+        }
+    }
+
+    /// The next packet that leaves now in this direction.
+    #[inline(never)]
+    pub fn poll_transmit(&mut self, now: Time, sends: Direction) -> Option<Packet> {
+        if let Some(lookup) = self.poll_lookup(now, sends) {
+            return Some(lookup);
+        }
+        self.connections.iter_mut().find_map(|one| one.poll_transmit(now, sends))
+    }
+
+    pub fn next_wake(&self, sends: Direction) -> Time {
+        let own = match (self.state, sends) {
+            (State::Idle { until }, Direction::Reverse)
+                if until < self.stop && self.pages_left > 0 =>
+            {
+                until
+            }
+            (State::LookingUp { ask_at }, Direction::Reverse) => ask_at,
+            _ => Time::NEVER,
+        };
+        self.connections.iter().map(|one| one.next_wake(sends)).fold(own, Time::min)
+    }
+
+    /// What `ss` would show of the server's ends, added up: windows and packets of those that are
+    /// open, totals of all there have been.
+    pub fn sample(&self, now: Time) -> FlowSample {
+        let mut all = self.closed;
+        for answers in self.connections.iter().filter_map(Connection::answers) {
+            add_open(&mut all, &answers.sample(now));
+        }
+        FlowSample { delivery_rate: Rate::UNLIMITED, ..all }
+    }
+
+    /// Every page has been fetched.
+    pub fn is_done(&self) -> bool {
+        match self.state {
+            State::Idle { until } => self.pages_left == 0 || until >= self.stop,
+            State::LookingUp { .. } | State::Loading => false,
+        }
+    }
+
+    /// The two ends of either direction of each connection that is open.
+    pub fn connections(&self) -> impl Iterator<Item = (&Sender, &Receiver)> {
+        self.connections.iter().flat_map(Connection::directions)
+    }
+
+    fn begin<O: Observer>(&mut self, now: Time, o: &mut O) {
+        self.pages_left -= 1;
+        self.began = now;
+        (self.asked, self.arrived) = (0, 0);
+        o.record(now, Who::Flow(self.ends.flow), &Event::Opened { bytes: self.config.bytes });
+        if self.config.lookup {
+            self.state = State::LookingUp { ask_at: now };
+        } else {
+            self.connect(now);
+        }
+    }
+
+    /// Opens as many connections as there are objects for.
+    fn connect(&mut self, now: Time) {
+        self.state = State::Loading;
+        for place in 0..self.config.connections.min(self.config.requests) {
+            self.newest = self.newest.wrapping_add(1).max(1);
+            let address = StreamAddress { seed: self.random.next_u64(), run: 0 };
+            self.connections.push(Connection::open(
+                self.newest,
+                self.transport.clone(),
+                self.cca.clone(),
+                self.ends,
+                address,
+                now,
+            ));
+            self.ask(place as usize);
+        }
+    }
+
+    /// Asks for the next object over a connection, if one is left.
+    fn ask(&mut self, place: usize) {
+        if self.asked < self.config.requests {
+            let object = self.config.object(self.asked);
+            self.asked += 1;
+            self.connections[place].ask(self.config.request_size, object);
+        }
+    }
+
+    fn close_if_loaded<O: Observer>(&mut self, now: Time, o: &mut O) {
+        if self.arrived < self.config.requests {
+            return;
+        }
+        for one in self.connections.drain(..) {
+            if let Some(answers) = one.answers() {
+                add_totals(&mut self.closed, &answers.sample(now));
+            }
+        }
+        self.state = State::Idle { until: now + self.config.pause };
+        let event = Event::Completed { bytes: self.config.bytes, took: now.since(self.began) };
+        o.record(now, Who::Flow(self.ends.flow), &event);
+    }
+
+    fn poll_lookup(&mut self, now: Time, sends: Direction) -> Option<Packet> {
+        // What these datagrams say is of no interest, so they have no contents.
+        let body = Body::Opaque { number: self.lookups, content: ContentId(u32::MAX) };
+        match (sends, self.state) {
+            (Direction::Reverse, State::LookingUp { ask_at }) if now >= ask_at => {
+                self.lookups = self.lookups.wrapping_add(1);
+                self.state = State::LookingUp { ask_at: now + LOOKUP_TIMEOUT };
+                Some(self.ends.answer(now, QUERY, body))
+            }
+            (Direction::Forward, _) if self.owes_answer => {
+                self.owes_answer = false;
+                Some(self.ends.packet(now, ANSWER, body))
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The receiving end of a call.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use sojourn_core::{
+    Body, Event, FrameEvent, FrameStage, Packet, Purpose, Queued, RtpBody, RtpStream, Span, Stream,
+    Time, Who,
+};
+use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
+
+use super::CallSpec;
+use super::sender::next_report;
+use crate::receive::{Assembler, Jitter, Missing, Statistics, Timing, Whole};
+use crate::rtcp::{self, Message, Nack, ReceiverReport, SRTCP, TwccArrivals, write_key_request};
+use crate::send::{IP_UDP, RTP, RTX, SRTP};
+
+pub(super) struct Receiver {
+    ends: Endpoints,
+    /// Bytes around a packet's payload.
+    around: u32,
+    nack: bool,
+    nack_rtt: Span,
+    interval: Span,
+    decoding: Span,
+    frame_wait: Span,
+    key_wait: Span,
+    arrivals: TwccArrivals,
+    missing: Missing,
+    assembler: Assembler,
+    jitter: Jitter,
+    timing: Timing,
+    statistics: Statistics,
+    /// When each frame is decoded, and when each decoded one is shown.
+    decodes: VecDeque<(Time, Whole)>,
+    shows: VecDeque<(Time, Whole)>,
+    decoder_free: Time,
+    /// Messages that leave now.
+    outbox: VecDeque<Vec<u8>>,
+    feedback_at: Time,
+    again_at: Time,
+    report_at: Time,
+    /// When a frame came last, or a key frame was asked for.
+    progress: Option<Time>,
+    number: u32,
+    random: Stream,
+}
+
+/// How often it looks for packets to be asked for again.
+const AGAIN: Span = Span::from_millis(20);
+
+impl Receiver {
+    pub(super) fn new(spec: &CallSpec, flow: &FlowSetup<'_>) -> Self {
+        let around = IP_UDP + RTP + spec.extensions.as_u64() as u32 + SRTP;
+        // The sender draws from the flow's own stream; this end's has another name.
+        let mut name = alloc::string::String::from(flow.name);
+        name.push_str(" receiver");
+        Self {
+            ends: flow.ends,
+            around,
+            nack: spec.nack,
+            nack_rtt: spec.nack_rtt,
+            interval: spec.feedback_interval,
+            decoding: spec.decoding,
+            frame_wait: spec.frame_wait,
+            key_wait: spec.key_wait,
+            arrivals: TwccArrivals::default(),
+            missing: Missing::new(spec.nack_rtt),
+            assembler: Assembler::new(),
+            jitter: Jitter::new(),
+            timing: Timing::new(spec.decoding, spec.showing, spec.playout_delay),
+            statistics: Statistics::default(),
+            decodes: VecDeque::new(),
+            shows: VecDeque::new(),
+            decoder_free: Time::ZERO,
+            outbox: VecDeque::new(),
+            feedback_at: Time::NEVER,
+            again_at: Time::NEVER,
+            report_at: Time::NEVER,
+            progress: None,
+            number: 0,
+            random: flow.address.stream_named(&name, Purpose::Application),
+        }
+    }
+
+    fn on_media(&mut self, now: Time, rtp: &RtpBody, packet: &Packet, around: &mut Around<'_>) {
+        self.arrivals.on_packet(rtp.transport, now);
+        if self.feedback_at.is_never() {
+            let interval = self.interval.as_nanos();
+            self.feedback_at = Time::from_nanos((now.as_nanos() / interval + 1) * interval);
+        }
+        let extra = match rtp.stream {
+            RtpStream::Padding | RtpStream::Audio => return,
+            RtpStream::Video => 0,
+            RtpStream::Repair => RTX,
+        };
+        if self.progress.is_none() {
+            self.progress = Some(now);
+            self.report_at = now + next_report(&mut self.random);
+        }
+        if rtp.stream == RtpStream::Video {
+            self.statistics.on_packet(now, rtp.sequence, rtp.captured);
+        }
+        if self.nack {
+            let gap = self.missing.on_packet(now, rtp.sequence);
+            self.ask(now, &gap, around);
+            if self.missing.are_too_many() {
+                self.missing.forget_before(rtp.sequence);
+                self.ask_for_key(now, around);
+            }
+            if !self.missing.is_empty() && self.again_at.is_never() {
+                self.again_at = now + AGAIN;
+            }
+        }
+        let payload = packet.ip_len().saturating_sub(self.around + extra);
+        if let Some(whole) = self.assembler.on_packet(now, rtp, payload) {
+            self.tell(now, around, FrameStage::Received, &whole);
+            self.advance(now, around);
+        }
+    }
+
+    /// Sends the frames that can be decoded on to the decoder.
+    fn advance(&mut self, now: Time, around: &mut Around<'_>) {
+        while let Some((whole, dropped)) = self.assembler.pop() {
+            self.progress = Some(now);
+            for _ in 0..dropped {
+                self.tell(now, around, FrameStage::Dropped, &whole);
+            }
+            if dropped > 0 {
+                self.missing.forget_before(whole.sequence);
+            }
+            let Whole { captured, completed, bytes, was_repaired, .. } = whole;
+            self.jitter.on_frame(captured, completed, bytes, was_repaired);
+            self.timing.on_arrival(captured, completed);
+            let jitter = self.jitter.estimate(self.nack_rtt);
+            let ready = now.max(self.decoder_free);
+            let (decode, shown) = self.timing.schedule(ready, captured, jitter);
+            self.decoder_free = decode + self.decoding;
+            self.decodes.push_back((self.decoder_free, whole));
+            self.shows.push_back((shown, whole));
+        }
+    }
+
+    fn tell(&self, now: Time, around: &mut Around<'_>, stage: FrameStage, whole: &Whole) {
+        let buffered = match stage {
+            FrameStage::Decoded => now.since(whole.first_arrival).saturating_sub(self.decoding),
+            _ => Span::ZERO,
+        };
+        let Whole { captured, bytes, is_key, .. } = *whole;
+        let frame = FrameEvent { stage, captured, bytes, is_key, buffered };
+        around.observer.record(now, Who::Flow(self.ends.flow), &Event::Frame(&frame));
+    }
+
+    fn ask(&mut self, now: Time, sequences: &[u32], around: &mut Around<'_>) {
+        if sequences.is_empty() {
+            return;
+        }
+        let packets = sequences.len() as u32;
+        let who = Who::Flow(self.ends.flow);
+        around.observer.record(now, who, &Event::Nack { packets });
+        let sequences = sequences.iter().map(|sequence| *sequence as u16).collect();
+        self.outbox.push_back(Nack { sequences }.write());
+    }
+
+    fn ask_for_key(&mut self, now: Time, around: &mut Around<'_>) {
+        self.progress = Some(now);
+        around.observer.record(now, Who::Flow(self.ends.flow), &Event::KeyRequest);
+        self.outbox.push_back(write_key_request());
+    }
+
+    /// When it asks for a key frame if no frame comes.
+    fn patience(&self) -> Time {
+        let wait = if self.assembler.needs_key() { self.key_wait } else { self.frame_wait };
+        self.progress.map_or(Time::NEVER, |progress| progress + wait)
+    }
+}
+
+impl Endpoint for Receiver {
+    fn on_packet(&mut self, now: Time, packet: &Packet, around: &mut Around<'_>) {
+        match &packet.body {
+            Body::Rtp(rtp) => self.on_media(now, rtp, packet, around),
+            Body::Opaque { content, .. } => {
+                for message in rtcp::messages(around.contents.bytes(*content)) {
+                    if let Message::SenderReport(report) = message {
+                        self.statistics.on_sender_report(now, report.sent);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_wake(&mut self, now: Time, around: &mut Around<'_>) {
+        while let Some((_, whole)) = self.decodes.pop_front_if(|(at, _)| *at <= now) {
+            self.tell(now, around, FrameStage::Decoded, &whole);
+            let bytes = whole.bytes.into();
+            around.observer.record(now, Who::Flow(self.ends.flow), &Event::Delivered { bytes });
+        }
+        while let Some((_, whole)) = self.shows.pop_front_if(|(at, _)| *at <= now) {
+            self.tell(now, around, FrameStage::Rendered, &whole);
+        }
+        if self.feedback_at <= now {
+            while let Some(report) = self.arrivals.report() {
+                self.outbox.push_back(report.write());
+            }
+            self.feedback_at = now + self.interval;
+        }
+        if self.again_at <= now {
+            let again = self.missing.again(now);
+            self.ask(now, &again, around);
+            self.again_at = if self.missing.is_empty() { Time::NEVER } else { now + AGAIN };
+        }
+        if self.report_at <= now {
+            if let Some(block) = self.statistics.block(now) {
+                self.outbox.push_back(ReceiverReport { blocks: alloc::vec![block] }.write());
+            }
+            self.report_at = now + next_report(&mut self.random);
+        }
+        if self.patience() <= now {
+            self.ask_for_key(now, around);
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Time, around: &mut Around<'_>) -> Option<Packet> {
+        let bytes = self.outbox.pop_front()?;
+        let ip_len = IP_UDP + bytes.len() as u32 + SRTCP;
+        let content = around.contents.put(bytes, 1);
+        let number = self.number;
+        self.number += 1;
+        Some(self.ends.answer(now, ip_len, Body::Opaque { number, content }))
+    }
+
+    fn next_wake(&self) -> Time {
+        let front = |queue: &VecDeque<(Time, Whole)>| queue.front().map_or(Time::NEVER, |f| f.0);
+        let timers = self.feedback_at.min(self.again_at).min(self.report_at);
+        front(&self.decodes).min(front(&self.shows)).min(timers).min(self.patience())
+    }
+}

@@ -1,0 +1,497 @@
+//! The sending end of a call.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use sojourn_core::{
+    Body, Event, FrameEvent, FrameStage, Packet, Purpose, Rate, RateControl, RtpBody, RtpStream,
+    Span, Stream, Time, Who,
+};
+use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
+
+use super::CallConfig;
+use crate::control::{
+    Controller, Feedback, Outputs, Outstanding, Purpose as Use, ReceiverReport, Report, Sent, Setup,
+};
+use crate::receive::jitter_of;
+use crate::rtcp::{self, Block, Message, SRTCP, SenderReport, Twcc, ntp_middle, unwrap};
+use crate::send::{
+    IP_UDP, Item, Pacer, PacerConfig, Packetiser, RTP, RTX, Release, SRTP, overhead_of,
+};
+use crate::source::{Frame, Setup as SourceSetup, Source, Wanted};
+
+pub(super) struct Sender {
+    ends: Endpoints,
+    stop: Time,
+    now: Time,
+    fps: f64,
+    min: Rate,
+    max: Rate,
+    padding: u32,
+    source: Box<dyn Source>,
+    control: Box<dyn Controller>,
+    packetiser: Packetiser,
+    pacer: Pacer,
+    /// Captured, and still in the encoder.
+    encoding: VecDeque<Frame>,
+    key_wanted: bool,
+    outputs: Outputs,
+    /// The next number of a packet of any kind, and of one of media.
+    number: u32,
+    transport: u32,
+    flight: Flight,
+    history: History,
+    /// What was sent in the last second: of video, and again.
+    sent: Window,
+    packets: u32,
+    octets: u32,
+    report_at: Time,
+    report_due: bool,
+    random: Stream,
+    reports: Vec<Report>,
+    expected_before: u32,
+}
+
+/// Padding is a packet of so much payload at most.
+const PADDING: u32 = 224;
+/// Sender and receiver reports are sent this often, on average.
+pub(super) const REPORT_INTERVAL: Span = Span::from_secs(1);
+
+impl Sender {
+    pub(super) fn new(call: &CallConfig, flow: &FlowSetup<'_>) -> Self {
+        let spec = &call.spec;
+        let start = flow.start;
+        let extra = spec.extensions.as_u64() as u32;
+        let packetiser = Packetiser::new(spec.packet.as_u64() as u32, extra);
+        let mut random = flow.address.stream_named(flow.name, Purpose::Application);
+        let source = call.source.build(SourceSetup {
+            start,
+            frames_per_second: spec.fps,
+            min_rate: spec.min_rate,
+            max_rate: spec.max_rate,
+            random: random.fork(),
+        });
+        let mut control = call.control.build(Setup {
+            now: start,
+            start_rate: spec.start_rate,
+            min_rate: packetiser.whole_rate(spec.min_rate, spec.fps),
+            max_rate: packetiser.whole_rate(spec.max_rate, spec.fps),
+            mtu: spec.packet.as_u64() as u32 + IP_UDP + SRTP,
+            frames_per_second: spec.fps,
+            random: flow.address.stream_named(flow.name, Purpose::Controller),
+        });
+        let padding = PADDING + RTP + extra + SRTP + IP_UDP;
+        let config =
+            PacerConfig { burst: spec.pacer_burst, queue_limit: spec.pacer_limit, padding };
+        let mut pacer = Pacer::new(config, start);
+        let outputs = control.outputs();
+        pacer.set(start, &outputs);
+        while let Some(probe) = control.poll_probe() {
+            pacer.add_probe(probe);
+        }
+        Self {
+            ends: flow.ends,
+            stop: flow.stop,
+            now: start,
+            fps: spec.fps,
+            min: spec.min_rate,
+            max: spec.max_rate,
+            padding,
+            source,
+            control,
+            packetiser,
+            pacer,
+            encoding: VecDeque::new(),
+            key_wanted: false,
+            outputs: Outputs { phase: "", ..outputs },
+            number: 0,
+            transport: 0,
+            flight: Flight::default(),
+            history: History::default(),
+            sent: Window::default(),
+            packets: 0,
+            octets: 0,
+            report_at: start,
+            report_due: false,
+            random,
+            reports: Vec::new(),
+            expected_before: 0,
+        }
+    }
+
+    /// What the encoder may make: the target without headers and what is sent again.
+    fn encoder_rate(&self) -> Rate {
+        let payload = self.packetiser.payload_rate(self.outputs.target, self.fps);
+        let repair = overhead_of(self.sent.repair(), self.sent.all());
+        let left = payload.as_bps() as f64 * (1.0 - repair);
+        Rate::from_bps(left as u64).max(self.min).min(self.max)
+    }
+
+    fn capture(&mut self, now: Time) {
+        while self.source.next_capture() <= now {
+            self.sent.turn(now);
+            let wanted = Wanted { rate: self.encoder_rate(), key: self.key_wanted };
+            if let Some(frame) = self.source.capture(&wanted) {
+                self.key_wanted &= !frame.is_key;
+                self.encoding.push_back(frame);
+            }
+        }
+    }
+
+    fn packetise(&mut self, now: Time, around: &mut Around<'_>) {
+        while let Some(frame) = self.encoding.pop_front_if(|frame| frame.encoded <= now) {
+            let mut bytes = 0;
+            for item in self.packetiser.packets(&frame, RtpStream::Video) {
+                bytes += item.size;
+                self.pacer.push(now, item);
+            }
+            self.tell(now, around, FrameStage::Encoded, frame.captured, frame.size, frame.is_key);
+            self.control.on_frame(now, bytes);
+        }
+    }
+
+    fn tell(
+        &self,
+        now: Time,
+        around: &mut Around<'_>,
+        stage: FrameStage,
+        captured: Time,
+        bytes: u32,
+        is_key: bool,
+    ) {
+        let frame = FrameEvent { stage, captured, bytes, is_key, buffered: Span::ZERO };
+        around.observer.record(now, Who::Flow(self.ends.flow), &Event::Frame(&frame));
+    }
+
+    /// Takes what the controller wants now.
+    fn settle(&mut self, now: Time, around: &mut Around<'_>) {
+        while let Some(probe) = self.control.poll_probe() {
+            self.pacer.add_probe(probe);
+        }
+        let outputs = self.control.outputs();
+        if outputs == self.outputs {
+            return;
+        }
+        let who = Who::Flow(self.ends.flow);
+        if outputs.phase != self.outputs.phase {
+            let event = Event::Phase { from: self.outputs.phase, to: outputs.phase };
+            around.observer.record(now, who, &event);
+        }
+        self.pacer.set(now, &outputs);
+        self.outputs = outputs;
+        let estimates = self.control.estimates();
+        let control = RateControl {
+            target: outputs.target,
+            pacing: outputs.pacing,
+            delay_based: estimates.delay_based,
+            loss_based: estimates.loss_based,
+            acknowledged: estimates.acknowledged,
+            signal: estimates.signal,
+            threshold: estimates.threshold,
+        };
+        around.observer.record(now, who, &Event::RateControl(&control));
+    }
+
+    fn on_message(&mut self, now: Time, message: Message) {
+        match message {
+            Message::Twcc(twcc) => self.on_twcc(now, &twcc),
+            Message::Nack(nack) => {
+                let near = self.history.newest();
+                let wanted = nack.sequences.into_iter().map(|low| unwrap(near, low));
+                for item in wanted.filter_map(|sequence| self.history.again(now, sequence)) {
+                    self.pacer.push(now, item);
+                }
+            }
+            Message::KeyRequest => self.key_wanted = true,
+            Message::ReceiverReport(report) => {
+                if let Some(block) = report.blocks.first() {
+                    self.on_block(now, block);
+                }
+            }
+            Message::SenderReport(_) => {}
+        }
+    }
+
+    fn on_twcc(&mut self, now: Time, twcc: &Twcc) {
+        let prior_in_flight = self.flight.bytes;
+        self.reports.clear();
+        self.flight.settle(now, twcc, &mut self.reports);
+        self.control.on_feedback(&Feedback {
+            now,
+            reports: &self.reports,
+            prior_in_flight,
+            in_flight: self.flight.bytes,
+            held: None,
+        });
+    }
+
+    fn on_block(&mut self, now: Time, block: &Block) {
+        let expected = block.highest_sequence + 1;
+        self.control.on_receiver_report(&ReceiverReport {
+            now,
+            fraction_lost: f64::from(block.fraction_lost) / 256.0,
+            cumulative_lost: block.cumulative_lost.into(),
+            expected: expected.saturating_sub(self.expected_before).into(),
+            jitter: jitter_of(block.jitter),
+            rtt: block.rtt(now),
+        });
+        self.expected_before = expected;
+    }
+
+    fn is_over(&self) -> bool {
+        self.now >= self.stop && self.pacer.queued() == 0
+    }
+
+    /// The packet of what the pacer lets go.
+    fn send(&mut self, now: Time, release: Release, around: &mut Around<'_>) -> Packet {
+        let (item, probe) = match release {
+            Release::Media { item, probe } => (item, probe),
+            Release::Padding { probe } => (self.padding_item(now), probe),
+        };
+        let purpose = match item.stream {
+            RtpStream::Video => Use::Video,
+            RtpStream::Audio => Use::Audio,
+            RtpStream::Repair => Use::Repair,
+            RtpStream::Padding => Use::Padding,
+        };
+        let sent = Sent { number: self.transport.into(), at: now, size: item.size, purpose, probe };
+        let outstanding = Outstanding {
+            in_flight: self.flight.bytes,
+            queued: self.pacer.queued(),
+            queue_delay: self.pacer.queue_delay(now),
+        };
+        self.control.on_sent(&sent, &outstanding);
+        self.flight.add(sent);
+        self.sent.add(now, item.size, item.stream == RtpStream::Repair);
+        if item.stream == RtpStream::Video {
+            self.packets += 1;
+            self.octets = self.octets.wrapping_add(item.size - self.packetiser.around());
+            self.history.add(now, item);
+            if item.part + 1 == item.parts {
+                let (captured, bytes) = (item.captured, item.frame_bytes);
+                self.tell(now, around, FrameStage::Sent, captured, bytes, item.is_key);
+            }
+        }
+        let body = Body::Rtp(RtpBody {
+            number: self.number,
+            transport: self.transport,
+            sequence: item.sequence,
+            frame: item.frame,
+            captured: item.captured,
+            part: item.part,
+            parts: item.parts,
+            stream: item.stream,
+            is_key: item.is_key,
+        });
+        self.number += 1;
+        self.transport += 1;
+        self.ends.packet(now, item.size, body)
+    }
+
+    fn padding_item(&self, now: Time) -> Item {
+        Item {
+            stream: RtpStream::Padding,
+            sequence: 0,
+            frame: 0,
+            part: 0,
+            parts: 1,
+            captured: now,
+            is_key: false,
+            size: self.padding,
+            frame_bytes: 0,
+        }
+    }
+
+    fn report(&mut self, now: Time, around: &mut Around<'_>) -> Packet {
+        let report =
+            SenderReport { sent: ntp_middle(now), packets: self.packets, octets: self.octets };
+        let bytes = report.write(now);
+        let ip_len = IP_UDP + bytes.len() as u32 + SRTCP;
+        let number = self.number;
+        self.number += 1;
+        let content = around.contents.put(bytes, 1);
+        self.ends.packet(now, ip_len, Body::Opaque { number, content })
+    }
+}
+
+impl Endpoint for Sender {
+    fn on_packet(&mut self, now: Time, packet: &Packet, around: &mut Around<'_>) {
+        self.now = now;
+        let Body::Opaque { content, .. } = packet.body else { return };
+        // Messages are values of their own, so the bytes are not needed while they are handled.
+        let messages: Vec<Message> = rtcp::messages(around.contents.bytes(content)).collect();
+        messages.into_iter().for_each(|message| self.on_message(now, message));
+        self.settle(now, around);
+    }
+
+    fn on_wake(&mut self, now: Time, around: &mut Around<'_>) {
+        self.now = now;
+        if now < self.stop {
+            self.capture(now);
+        }
+        self.packetise(now, around);
+        if self.control.next_wake() <= now {
+            self.control.on_wake(now);
+        }
+        if self.report_at <= now && self.packets > 0 {
+            self.report_due = true;
+            self.report_at = now + next_report(&mut self.random);
+        }
+        self.settle(now, around);
+    }
+
+    fn poll_transmit(&mut self, now: Time, around: &mut Around<'_>) -> Option<Packet> {
+        self.now = now;
+        if core::mem::take(&mut self.report_due) {
+            return Some(self.report(now, around));
+        }
+        if self.is_over() {
+            return None;
+        }
+        let release = self.pacer.poll(now)?;
+        Some(self.send(now, release, around))
+    }
+
+    fn next_wake(&self) -> Time {
+        let encoded = self.encoding.front().map_or(Time::NEVER, |frame| frame.encoded);
+        if self.is_over() {
+            return encoded;
+        }
+        let capture = if self.now < self.stop { self.source.next_capture() } else { Time::NEVER };
+        let report = if self.packets > 0 { self.report_at } else { Time::NEVER };
+        let pacer = self.pacer.next(self.now);
+        capture.min(encoded).min(report).min(pacer).min(self.control.next_wake())
+    }
+}
+
+/// Time to the next report: half to one and a half of the mean.
+pub(super) fn next_report(random: &mut Stream) -> Span {
+    Span::from_secs_f64(REPORT_INTERVAL.as_secs_f64() * random.uniform(0.5, 1.5))
+}
+
+/// Packets that were sent and may still be reported on.
+#[derive(Default)]
+struct Flight {
+    packets: VecDeque<(Sent, bool)>,
+    /// Bytes sent and not yet reported on, or given up.
+    bytes: u64,
+    /// Packets before this one are no longer counted in them.
+    counted_from: u64,
+    newest_base: u32,
+}
+
+/// Late packets may be reported on so far behind the newest report.
+const LATE: u64 = 1000;
+/// When the reference time of reports begins again.
+const WRAP: Span = Span::from_millis(64 << 24);
+
+impl Flight {
+    fn add(&mut self, sent: Sent) {
+        self.bytes += u64::from(sent.size);
+        self.packets.push_back((sent, false));
+    }
+
+    fn settle(&mut self, now: Time, twcc: &Twcc, reports: &mut Vec<Report>) {
+        let base = unwrap(self.newest_base, twcc.base);
+        self.newest_base = self.newest_base.max(base);
+        let first = self.packets.front().map_or(0, |(sent, _)| sent.number);
+        let end = u64::from(base) + twcc.arrivals.len() as u64;
+        // A report that was lost is not repeated: what it spoke of is given up.
+        while self.counted_from < end {
+            let at = self.counted_from.checked_sub(first).map(|at| at as usize);
+            if let Some((sent, _)) = at.and_then(|at| self.packets.get(at)) {
+                self.bytes -= u64::from(sent.size);
+            }
+            self.counted_from += 1;
+        }
+        for (number, arrival) in (u64::from(base)..).zip(&twcc.arrivals) {
+            let at = number.checked_sub(first).map(|at| at as usize);
+            let Some((sent, has_arrived)) = at.and_then(|at| self.packets.get_mut(at)) else {
+                continue;
+            };
+            if core::mem::replace(has_arrived, *has_arrived || arrival.is_some()) {
+                continue;
+            }
+            let arrived = arrival.map(|at| near(at, now));
+            reports.push(Report { packet: *sent, arrived, ecn: sojourn_core::Ecn::NotEct });
+        }
+        let oldest = u64::from(self.newest_base).saturating_sub(LATE);
+        while self.packets.pop_front_if(|(sent, _)| sent.number < oldest).is_some() {}
+    }
+}
+
+/// The time with this remainder that is nearest before `now`.
+fn near(mut at: Time, now: Time) -> Time {
+    while at + WRAP <= now {
+        at += WRAP;
+    }
+    at
+}
+
+/// Packets of video that may be asked for again, in the order of their sequence numbers.
+#[derive(Default)]
+struct History {
+    packets: VecDeque<(Item, Time)>,
+}
+
+const MOST_KEPT: usize = 4096;
+/// A packet is not sent again so soon after it was.
+const BETWEEN_COPIES: Span = Span::from_millis(10);
+
+impl History {
+    fn add(&mut self, now: Time, item: Item) {
+        if self.packets.len() == MOST_KEPT {
+            self.packets.pop_front();
+        }
+        self.packets.push_back((item, now));
+    }
+
+    fn newest(&self) -> u32 {
+        self.packets.back().map_or(0, |(item, _)| item.sequence)
+    }
+
+    fn again(&mut self, now: Time, sequence: u32) -> Option<Item> {
+        let first = self.packets.front()?.0.sequence;
+        let at = sequence.checked_sub(first)? as usize;
+        let (item, last) = self.packets.get_mut(at)?;
+        if now.since(*last) < BETWEEN_COPIES {
+            return None;
+        }
+        *last = now;
+        Some(Item { stream: RtpStream::Repair, size: item.size + RTX, ..*item })
+    }
+}
+
+/// Bytes of the last second, in tenths of it.
+#[derive(Default)]
+struct Window {
+    tenths: [(u64, u64); 10],
+    tenth: u64,
+}
+
+impl Window {
+    fn turn(&mut self, now: Time) {
+        let tenth = now.as_nanos() / 100_000_000;
+        let passed = (tenth - self.tenth).min(10);
+        for back in 0..passed {
+            self.tenths[((tenth - back) % 10) as usize] = (0, 0);
+        }
+        self.tenth = tenth;
+    }
+
+    fn add(&mut self, now: Time, bytes: u32, is_repair: bool) {
+        self.turn(now);
+        let (all, repair) = &mut self.tenths[(self.tenth % 10) as usize];
+        *all += u64::from(bytes);
+        *repair += if is_repair { u64::from(bytes) } else { 0 };
+    }
+
+    fn all(&self) -> u64 {
+        self.tenths.iter().map(|(all, _)| all).sum()
+    }
+
+    fn repair(&self) -> u64 {
+        self.tenths.iter().map(|(_, repair)| repair).sum()
+    }
+}

@@ -1,0 +1,86 @@
+//! Whether the application sends less than it might (the application-limited region).
+
+use sojourn_core::{Span, Time};
+
+use super::Config;
+
+#[derive(Clone, Debug)]
+pub(super) struct Alr {
+    share: f64,
+    begins: f64,
+    ends: f64,
+    /// In bit/s.
+    rate: f64,
+    /// Bytes that might have been sent and were not, within what half a second carries.
+    spare: f64,
+    updated: Option<Time>,
+    since: Option<Time>,
+}
+
+const WINDOW: Span = Span::from_millis(500);
+
+impl Alr {
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            share: config.alr_share,
+            begins: config.alr_begins,
+            ends: config.alr_ends,
+            rate: 0.0,
+            spare: 0.0,
+            updated: None,
+            since: None,
+        }
+    }
+
+    pub(super) fn since(&self) -> Option<Time> {
+        self.since
+    }
+
+    pub(super) fn set_estimate(&mut self, rate: f64) {
+        self.rate = self.share * rate;
+        self.spare = self.spare.clamp(-self.most(), self.most());
+    }
+
+    pub(super) fn on_sent(&mut self, now: Time, bytes: u32) {
+        let most = self.most();
+        let passed = now.since(self.updated.replace(now).unwrap_or(now));
+        self.spare = (self.spare - f64::from(bytes)).max(-most);
+        self.spare = (self.spare + self.rate / 8.0 * passed.as_secs_f64()).min(most);
+        let part = if most > 0.0 { self.spare / most } else { 0.0 };
+        if part > self.begins && self.since.is_none() {
+            self.since = Some(now);
+        } else if part < self.ends {
+            self.since = None;
+        }
+    }
+
+    fn most(&self) -> f64 {
+        self.rate / 8.0 * WINDOW.as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// libwebrtc's own cases, at an estimate of 300 kbit/s: half of it for a while begins the region,
+    /// more than it ends it.
+    #[test]
+    fn a_call_at_20_percent_is_limited_by_its_application_and_at_100_percent_is_not() {
+        let mut alr = Alr::new(&Config::default());
+        alr.set_estimate(300e3);
+        let mut now = Time::ZERO;
+        let mut send = |alr: &mut Alr, share: f64, seconds: u64| {
+            for _ in 0..seconds * 100 {
+                now += Span::from_millis(10);
+                alr.on_sent(now, (300e3 * share / 800.0) as u32);
+            }
+        };
+        send(&mut alr, 1.0, 1);
+        assert_eq!(alr.since(), None);
+        send(&mut alr, 0.2, 2);
+        assert!(alr.since().is_some());
+        send(&mut alr, 1.0, 2);
+        assert_eq!(alr.since(), None);
+    }
+}

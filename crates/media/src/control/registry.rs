@@ -1,0 +1,195 @@
+//! The controllers that can be asked for by name: the built-in ones, a line each, and those from
+//! outside.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::any::Any;
+use core::fmt;
+
+use sojourn_core::param::Style;
+use sojourn_core::{Ecn, Kind, Kinds, Params, SpecError};
+
+use super::{Algorithm, Controller, Estimator, FeedbackKind, Setup};
+use super::{fixed, gcc};
+
+/// Every built-in kind, in the order of the documentation.
+pub fn algorithms() -> &'static [Kind<Config>] {
+    const ALL: &[Kind<Config>] = &[kind::<gcc::Config>(), kind::<fixed::Config>()];
+    ALL
+}
+
+/// The built-in kinds, to which others can be added.
+pub fn kinds() -> Kinds<Config> {
+    Kinds::new("rate controller", algorithms().iter().copied())
+}
+
+/// A kind from outside this crate, for [`Kinds::add`].
+pub const fn external<A: Algorithm>() -> Kind<Config> {
+    kind::<A>()
+}
+
+const fn kind<A: Algorithm>() -> Kind<Config> {
+    Kind::of::<A>(|words| Ok(Config(Arc::new(A::parse(words)?))))
+}
+
+/// A controller's checked and complete parameters.
+#[derive(Clone, Debug)]
+pub struct Config(Arc<dyn AnyAlgorithm>);
+
+impl Config {
+    pub fn new(algorithm: impl Algorithm) -> Self {
+        Self(Arc::new(algorithm))
+    }
+
+    pub fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    /// Refuses values out of bounds, which code may have set.
+    ///
+    /// # Errors
+    /// Names the parameter, its value and what is allowed.
+    pub fn check(&self) -> Result<(), SpecError> {
+        self.0.check()
+    }
+
+    /// As it stands for it in a run's identity: the name, and what differs from the defaults.
+    pub fn canonical(&self) -> String {
+        self.0.written(Style::Canonical)
+    }
+
+    pub fn build(&self, setup: Setup) -> Box<dyn Controller> {
+        self.0.build(setup)
+    }
+
+    pub fn estimator(&self, setup: &Setup) -> Option<Box<dyn Estimator>> {
+        self.0.estimator(setup)
+    }
+
+    pub fn feedback(&self) -> FeedbackKind {
+        self.0.feedback()
+    }
+
+    pub fn ecn(&self) -> Ecn {
+        self.0.ecn()
+    }
+}
+
+impl PartialEq for Config {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.equals(other.0.as_any())
+    }
+}
+
+impl fmt::Display for Config {
+    /// As a study file has it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.written(Style::Equals))
+    }
+}
+
+/// An [`Algorithm`] whose type is not known here.
+trait AnyAlgorithm: fmt::Debug + Send + Sync {
+    fn name(&self) -> &'static str;
+    fn check(&self) -> Result<(), SpecError>;
+    fn written(&self, style: Style) -> String;
+    fn build(&self, setup: Setup) -> Box<dyn Controller>;
+    fn estimator(&self, setup: &Setup) -> Option<Box<dyn Estimator>>;
+    fn feedback(&self) -> FeedbackKind;
+    fn ecn(&self) -> Ecn;
+    fn as_any(&self) -> &dyn Any;
+    fn equals(&self, other: &dyn Any) -> bool;
+}
+
+impl<A: Algorithm> AnyAlgorithm for A {
+    fn name(&self) -> &'static str {
+        A::NAME
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        Params::check(self)
+    }
+
+    fn written(&self, style: Style) -> String {
+        Params::written(self, style)
+    }
+
+    fn build(&self, setup: Setup) -> Box<dyn Controller> {
+        Algorithm::build(self, setup)
+    }
+
+    fn estimator(&self, setup: &Setup) -> Option<Box<dyn Estimator>> {
+        Algorithm::estimator(self, setup)
+    }
+
+    fn feedback(&self) -> FeedbackKind {
+        Algorithm::feedback(self)
+    }
+
+    fn ecn(&self) -> Ecn {
+        Algorithm::ecn(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn equals(&self, other: &dyn Any) -> bool {
+        other.downcast_ref::<A>() == Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sojourn_core::Rate;
+
+    use super::*;
+    use crate::control::Outputs;
+
+    sojourn_core::params! {
+        /// A rate that follows the receiver's estimate.
+        struct Follows: "follows", "what the receiver says" {
+            first: Rate = "300kbit", "the rate until then";
+        }
+    }
+
+    struct Following(Rate);
+
+    impl Algorithm for Follows {
+        fn build(&self, setup: Setup) -> Box<dyn Controller> {
+            Box::new(Following(setup.start_rate.unwrap_or(self.first)))
+        }
+
+        fn feedback(&self) -> FeedbackKind {
+            FeedbackKind::Remb
+        }
+    }
+
+    impl Controller for Following {
+        fn on_remb(&mut self, _now: sojourn_core::Time, rate: Rate) {
+            self.0 = rate;
+        }
+
+        fn outputs(&self) -> Outputs {
+            Outputs {
+                target: self.0,
+                pacing: None,
+                padding: Rate::ZERO,
+                window: None,
+                phase: "follows",
+            }
+        }
+    }
+
+    #[test]
+    fn a_controller_from_outside_is_read_printed_and_built_like_one_of_here() {
+        let mut kinds = kinds();
+        kinds.add(external::<Follows>()).expect("its name is free");
+        let config = kinds.parse("follows first=1mbit").expect("it is registered");
+        assert_eq!(alloc::format!("{config}"), "follows first=1mbit");
+        assert_eq!(kinds.parse("follows first=1mbit"), Ok(config.clone()));
+        assert_ne!(kinds.parse("follows"), Ok(config));
+        assert_eq!(kinds.parse("folows").expect_err("misspelt").nearest(), Some("follows"));
+    }
+}

@@ -1,0 +1,16 @@
+//! Real-time media in virtual time: a call, a cloud game, a shared screen.
+//!
+//! A [`source`] makes frames, a path packetises, paces and repairs them, a rate controller
+//! ([`control`]) decides from feedback how many bits the source may make, and a playout decides when
+//! the viewer sees what.
+
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+
+pub mod call;
+pub mod control;
+mod receive;
+pub mod rtcp;
+mod send;
+pub mod source;

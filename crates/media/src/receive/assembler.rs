@@ -1,0 +1,178 @@
+//! Packets become frames, and frames wait for those that they need.
+
+use alloc::collections::VecDeque;
+
+use sojourn_core::{RtpBody, RtpStream, Time};
+
+/// A frame of which all packets arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Whole {
+    pub(crate) number: u32,
+    pub(crate) captured: Time,
+    pub(crate) is_key: bool,
+    /// Bytes of payload.
+    pub(crate) bytes: u32,
+    pub(crate) first_arrival: Time,
+    pub(crate) completed: Time,
+    /// A packet of it was sent again.
+    pub(crate) was_repaired: bool,
+    /// The sequence number of its first packet.
+    pub(crate) sequence: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Slot {
+    whole: Whole,
+    parts: u16,
+    /// A bit for each part that arrived.
+    arrived: alloc::vec::Vec<u64>,
+    missing: u16,
+    is_known: bool,
+}
+
+/// Frames in their order, from the one that is decoded next.
+#[derive(Clone, Debug)]
+pub(crate) struct Assembler {
+    next: u32,
+    slots: VecDeque<Slot>,
+    /// Nothing but a key frame can be decoded.
+    needs_key: bool,
+}
+
+impl Assembler {
+    /// The first frame must be a key frame.
+    pub(crate) fn new() -> Self {
+        Self { next: 0, slots: VecDeque::new(), needs_key: true }
+    }
+
+    /// A packet of video with its payload; `Some` is the frame that it completes.
+    pub(crate) fn on_packet(&mut self, now: Time, rtp: &RtpBody, payload: u32) -> Option<Whole> {
+        let at = rtp.frame.checked_sub(self.next)? as usize;
+        while self.slots.len() <= at {
+            let number = self.next + self.slots.len() as u32;
+            self.slots.push_back(Slot::unknown(number));
+        }
+        let slot = &mut self.slots[at];
+        if !slot.is_known {
+            slot.begin(now, rtp);
+        }
+        let (word, bit) = (usize::from(rtp.part / 64), 1_u64 << (rtp.part % 64));
+        if slot.arrived.get(word).is_none_or(|bits| bits & bit != 0) {
+            return None;
+        }
+        slot.arrived[word] |= bit;
+        slot.missing -= 1;
+        slot.whole.bytes += payload;
+        slot.whole.was_repaired |= rtp.stream == RtpStream::Repair;
+        slot.whole.completed = now;
+        (slot.missing == 0).then_some(slot.whole)
+    }
+
+    /// The next frame that can be decoded, and how many before it never will be.
+    pub(crate) fn pop(&mut self) -> Option<(Whole, u32)> {
+        let front_is_good = self
+            .slots
+            .front()
+            .is_some_and(|slot| slot.is_whole() && (!self.needs_key || slot.whole.is_key));
+        let at = match front_is_good {
+            true => 0,
+            // A key frame needs none of those before it.
+            false => self.slots.iter().position(|slot| slot.is_whole() && slot.whole.is_key)?,
+        };
+        let whole = self.slots[at].whole;
+        self.slots.drain(..=at);
+        self.next = whole.number + 1;
+        self.needs_key = false;
+        Some((whole, at as u32))
+    }
+
+    pub(crate) fn needs_key(&self) -> bool {
+        self.needs_key
+    }
+}
+
+impl Slot {
+    fn unknown(number: u32) -> Self {
+        let whole = Whole {
+            number,
+            captured: Time::ZERO,
+            is_key: false,
+            bytes: 0,
+            first_arrival: Time::ZERO,
+            completed: Time::ZERO,
+            was_repaired: false,
+            sequence: 0,
+        };
+        Self { whole, parts: 0, arrived: alloc::vec::Vec::new(), missing: 0, is_known: false }
+    }
+
+    fn begin(&mut self, now: Time, rtp: &RtpBody) {
+        self.is_known = true;
+        self.parts = rtp.parts;
+        self.missing = rtp.parts;
+        self.arrived = alloc::vec![0; usize::from(rtp.parts).div_ceil(64)];
+        self.whole.captured = rtp.captured;
+        self.whole.is_key = rtp.is_key;
+        self.whole.first_arrival = now;
+        self.whole.sequence = rtp.sequence - u32::from(rtp.part);
+    }
+
+    fn is_whole(&self) -> bool {
+        self.is_known && self.missing == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(frame: u32, part: u16, parts: u16, is_key: bool) -> RtpBody {
+        RtpBody {
+            number: 0,
+            transport: 0,
+            sequence: 10 * frame + u32::from(part),
+            frame,
+            captured: Time::from_nanos(u64::from(frame)),
+            part,
+            parts,
+            stream: RtpStream::Video,
+            is_key,
+        }
+    }
+
+    fn at(ns: u64) -> Time {
+        Time::from_nanos(ns)
+    }
+
+    #[test]
+    fn a_frame_is_whole_with_its_last_packet_and_a_second_copy_counts_nothing() {
+        let mut assembler = Assembler::new();
+        assert_eq!(assembler.on_packet(at(1), &packet(0, 1, 2, true), 100), None);
+        assert_eq!(assembler.on_packet(at(2), &packet(0, 1, 2, true), 100), None);
+        let whole = assembler.on_packet(at(3), &packet(0, 0, 2, true), 50).expect("it is whole");
+        assert_eq!((whole.bytes, whole.first_arrival, whole.completed), (150, at(1), at(3)));
+        assert_eq!(assembler.pop(), Some((whole, 0)));
+        assert_eq!(assembler.on_packet(at(4), &packet(0, 0, 2, true), 50), None);
+    }
+
+    #[test]
+    fn a_frame_waits_for_the_one_before_and_a_key_frame_for_none() {
+        let mut assembler = Assembler::new();
+        assembler.on_packet(at(1), &packet(0, 0, 1, true), 1);
+        assert!(assembler.pop().is_some());
+        assembler.on_packet(at(2), &packet(2, 0, 1, false), 1);
+        assert_eq!(assembler.pop(), None);
+        assembler.on_packet(at(3), &packet(4, 0, 1, true), 1);
+        let (key, dropped) = assembler.pop().expect("a key frame");
+        assert_eq!((key.number, dropped), (4, 3));
+    }
+
+    #[test]
+    fn the_first_frame_that_is_decoded_is_a_key_frame() {
+        let mut assembler = Assembler::new();
+        assembler.on_packet(at(1), &packet(0, 0, 1, false), 1);
+        assert_eq!(assembler.pop(), None);
+        assembler.on_packet(at(2), &packet(1, 0, 1, true), 1);
+        assert_eq!(assembler.pop().map(|(whole, dropped)| (whole.number, dropped)), Some((1, 1)));
+    }
+}

@@ -1,0 +1,214 @@
+//! How much frames vary in their delay: libwebrtc's estimator for its jitter buffer.
+//!
+//! A Kalman filter splits the difference of two frames' delays into what their sizes explain (the
+//! bottleneck's rate) and the rest (noise). The estimate covers the largest frame and the noise.
+
+use sojourn_core::{Span, Time};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Jitter {
+    /// Milliseconds per byte, and an offset in milliseconds.
+    slope: f64,
+    offset: f64,
+    covariance: [[f64; 2]; 2],
+    average_size: f64,
+    size_variance: f64,
+    largest_size: f64,
+    last_size: f64,
+    startup_sizes: (f64, u32),
+    noise: f64,
+    noise_variance: f64,
+    noise_samples: f64,
+    startup: u32,
+    filtered: f64,
+    before: f64,
+    last: Option<(Time, Time)>,
+    repaired: u32,
+}
+
+const SIZE_WEIGHT: f64 = 0.97;
+const LARGEST_DECAY: f64 = 0.9999;
+const SIZES_AT_START: u32 = 5;
+const STARTUP: u32 = 30;
+const DELAY_CLAMP: f64 = 3.5;
+const DELAY_OUTLIER: f64 = 15.0;
+const SIZE_OUTLIER: f64 = 3.0;
+const CONGESTED: f64 = -0.25;
+const NOISE_DEVIATIONS: f64 = 2.33;
+const NOISE_OFFSET: f64 = 30.0;
+const MOST_SAMPLES: f64 = 400.0;
+const PROCESS_NOISE: [f64; 2] = [2.5e-10, 1e-10];
+/// Added for the operating system's own.
+const SYSTEM: f64 = 10.0;
+const MOST: f64 = 10_000.0;
+/// From so many repaired frames on, a round trip is added.
+const MOST_REPAIRED: u32 = 3;
+
+impl Jitter {
+    pub(crate) fn new() -> Self {
+        Self {
+            slope: 1.0 / (512e3 / 8.0),
+            offset: 0.0,
+            covariance: [[1e-4, 0.0], [0.0, 1e2]],
+            average_size: 500.0,
+            size_variance: 100.0,
+            largest_size: 500.0,
+            last_size: 0.0,
+            startup_sizes: (0.0, 0),
+            noise: 0.0,
+            noise_variance: 4.0,
+            noise_samples: 1.0,
+            startup: 0,
+            filtered: 0.0,
+            before: 0.0,
+            last: None,
+            repaired: 0,
+        }
+    }
+
+    /// A frame that is decoded next, in order.
+    pub(crate) fn on_frame(
+        &mut self,
+        captured: Time,
+        arrived: Time,
+        bytes: u32,
+        was_repaired: bool,
+    ) {
+        let before = self.last.replace((captured, arrived));
+        if was_repaired {
+            self.repaired = (self.repaired + 1).min(MOST_REPAIRED);
+            return;
+        }
+        let Some((last_captured, last_arrived)) = before else { return };
+        let apart = |from: Time, to: Time| (to.as_nanos() as f64 - from.as_nanos() as f64) / 1e6;
+        let delay = apart(last_arrived, arrived) - apart(last_captured, captured);
+        self.update(delay, f64::from(bytes));
+    }
+
+    fn update(&mut self, delay: f64, size: f64) {
+        let change = size - self.last_size;
+        if self.startup_sizes.1 < SIZES_AT_START {
+            self.startup_sizes.0 += size;
+            self.startup_sizes.1 += 1;
+        } else if self.startup_sizes.1 == SIZES_AT_START {
+            self.average_size = self.startup_sizes.0 / f64::from(SIZES_AT_START);
+            self.startup_sizes.1 += 1;
+        }
+        let average = SIZE_WEIGHT * self.average_size + (1.0 - SIZE_WEIGHT) * size;
+        if size < self.average_size + 2.0 * libm::sqrt(self.size_variance) {
+            self.average_size = average;
+        }
+        let off = size - average;
+        self.size_variance =
+            (SIZE_WEIGHT * self.size_variance + (1.0 - SIZE_WEIGHT) * off * off).max(1.0);
+        self.largest_size = (LARGEST_DECAY * self.largest_size).max(size);
+        if self.last_size == 0.0 {
+            self.last_size = size;
+            return;
+        }
+        self.last_size = size;
+        let deviation = libm::sqrt(self.noise_variance);
+        let most = DELAY_CLAMP * deviation + 0.5;
+        let delay = delay.clamp(-most, most);
+        let unexplained = delay - (self.slope * change + self.offset);
+        let is_large = size > self.average_size + SIZE_OUTLIER * libm::sqrt(self.size_variance);
+        if libm::fabs(unexplained) < DELAY_OUTLIER * deviation || is_large {
+            self.add_noise(unexplained);
+            if change > CONGESTED * self.largest_size {
+                self.filter(delay, change);
+            }
+        } else {
+            self.add_noise(libm::copysign(DELAY_OUTLIER * deviation, unexplained));
+        }
+        if self.startup >= STARTUP {
+            self.filtered = self.calculate();
+        } else {
+            self.startup += 1;
+        }
+    }
+
+    fn add_noise(&mut self, noise: f64) {
+        let weight = (self.noise_samples - 1.0) / self.noise_samples;
+        self.noise_samples = (self.noise_samples + 1.0).min(MOST_SAMPLES);
+        let off = noise - self.noise;
+        self.noise = weight * self.noise + (1.0 - weight) * noise;
+        self.noise_variance = (weight * self.noise_variance + (1.0 - weight) * off * off).max(1.0);
+    }
+
+    fn filter(&mut self, delay: f64, change: f64) {
+        let [[a, b], [c, d]] = &mut self.covariance;
+        *a += PROCESS_NOISE[0];
+        *d += PROCESS_NOISE[1];
+        let (m, n) = (*a * change + *b, *c * change + *d);
+        let weight = 300.0 * libm::exp(-libm::fabs(change) / self.largest_size) + 1.0;
+        let observation = (weight * libm::sqrt(self.noise_variance)).max(1.0);
+        let variance = change * m + n + observation;
+        let innovation = delay - (self.slope * change + self.offset);
+        let (k, l) = (m / variance, n / variance);
+        self.slope = (self.slope + k * innovation).max(1e-6);
+        self.offset += l * innovation;
+        let (a0, b0) = (*a, *b);
+        *a = (1.0 - k * change) * a0 - k * *c;
+        *b = (1.0 - k * change) * b0 - k * *d;
+        *c = (1.0 - l) * *c - l * change * a0;
+        *d = (1.0 - l) * *d - l * change * b0;
+    }
+
+    fn calculate(&mut self) -> f64 {
+        let noise = (NOISE_DEVIATIONS * libm::sqrt(self.noise_variance) - NOISE_OFFSET).max(1.0);
+        let mut estimate = self.slope * (self.largest_size - self.average_size) + noise;
+        if estimate < 1.0 {
+            estimate = if self.before <= 0.01 { 1.0 } else { self.before };
+        }
+        self.before = estimate.min(MOST);
+        self.before
+    }
+
+    /// What frames should wait for those that are later; `rtt` is added if losses are repaired often.
+    pub(crate) fn estimate(&mut self, rtt: Span) -> Span {
+        let mut estimate = self.calculate() + SYSTEM;
+        estimate = estimate.max(self.filtered);
+        if self.repaired >= MOST_REPAIRED {
+            estimate += rtt.as_millis_f64();
+        }
+        Span::from_secs_f64(estimate.min(MOST) / 1e3)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Frames over a link of `kbps`: every tenth is four times as large.
+    fn after(kbps: f64, frames: u32) -> f64 {
+        let mut jitter = Jitter::new();
+        for n in 0..frames {
+            let captured = Time::ZERO + Span::from_millis(33) * u64::from(n);
+            let bytes = if n % 10 == 0 { 8000 } else { 2000 };
+            let delay = Span::from_secs_f64(f64::from(bytes) * 8.0 / kbps / 1e3);
+            jitter.on_frame(captured, captured + delay, bytes, false);
+        }
+        jitter.estimate(Span::ZERO).as_millis_f64()
+    }
+
+    /// Of 11 ms, 10 are the system's and 1 noise; large frames come 1.5, 6 and 24 ms later than the others.
+    /// Where there is no noise at all, what counts of a delay is 4 ms (3.5 deviations and a half).
+    #[test]
+    fn the_estimate_grows_with_what_large_frames_are_later() {
+        let estimates = [32_000.0, 8000.0, 2000.0].map(|kbps| after(kbps, 600));
+        assert!(estimates[0] > 11.0 && estimates[0] < 13.0, "{estimates:?}");
+        assert!(estimates.is_sorted() && (14.5..=15.5).contains(&estimates[2]), "{estimates:?}");
+    }
+
+    #[test]
+    fn losses_that_are_repaired_add_a_round_trip() {
+        let mut jitter = Jitter::new();
+        let before = jitter.estimate(Span::from_millis(80));
+        for n in 0..3 {
+            let captured = Time::ZERO + Span::from_millis(33) * n;
+            jitter.on_frame(captured, captured, 1000, true);
+        }
+        let later = jitter.estimate(Span::from_millis(80)) - before;
+        assert_eq!(later.as_millis(), 80);
+    }
+}

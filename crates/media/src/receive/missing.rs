@@ -1,0 +1,93 @@
+//! Which packets of the video are missing, and when to ask for them.
+//!
+//! As libwebrtc's: at once when a later packet comes, again after a round trip, ten times at most.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use sojourn_core::{Span, Time};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Missing {
+    rtt: Span,
+    /// The next new sequence number.
+    next: u32,
+    asked: BTreeMap<u32, Asked>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    at: Time,
+    times: u32,
+}
+
+const MOST_TIMES: u32 = 10;
+/// With more missing than this, only a key frame helps.
+const MOST_MISSING: usize = 1000;
+
+impl Missing {
+    pub(crate) fn new(rtt: Span) -> Self {
+        Self { rtt, next: 0, asked: BTreeMap::new() }
+    }
+
+    /// A packet arrived; the gap that it opens, to be asked for now.
+    pub(crate) fn on_packet(&mut self, now: Time, sequence: u32) -> Vec<u32> {
+        if sequence < self.next {
+            self.asked.remove(&sequence);
+            return Vec::new();
+        }
+        let gap: Vec<u32> = (self.next..sequence).collect();
+        self.next = sequence + 1;
+        self.asked.extend(gap.iter().map(|missing| (*missing, Asked { at: now, times: 1 })));
+        gap
+    }
+
+    /// Whether so many are missing that asking is of no use.
+    pub(crate) fn are_too_many(&self) -> bool {
+        self.asked.len() > MOST_MISSING
+    }
+
+    /// Packets before this one are of no use any more.
+    pub(crate) fn forget_before(&mut self, sequence: u32) {
+        self.asked = self.asked.split_off(&sequence);
+        self.next = self.next.max(sequence);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.asked.is_empty()
+    }
+
+    /// Those that have not come within a round trip after they were asked for, to be asked for again.
+    pub(crate) fn again(&mut self, now: Time) -> Vec<u32> {
+        let rtt = self.rtt;
+        self.asked.retain(|_, asked| asked.times < MOST_TIMES || asked.at + rtt > now);
+        let late = self.asked.iter_mut().filter(|(_, asked)| asked.at + rtt <= now);
+        late.map(|(sequence, asked)| {
+            *asked = Asked { at: now, times: asked.times + 1 };
+            *sequence
+        })
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn a_gap_is_asked_for_at_once_and_again_after_a_round_trip_ten_times_in_all() {
+        let mut missing = Missing::new(Span::from_millis(100));
+        assert_eq!(missing.on_packet(ms(0), 0), []);
+        assert_eq!(missing.on_packet(ms(10), 4), [1, 2, 3]);
+        assert_eq!(missing.on_packet(ms(20), 2), []);
+        assert_eq!(missing.again(ms(109)), []);
+        assert_eq!(missing.again(ms(110)), [1, 3]);
+        let times = (0..20).filter(|n| !missing.again(ms(210 + 100 * n)).is_empty()).count();
+        assert_eq!(times, 8);
+        assert!(missing.is_empty());
+    }
+}

@@ -1,0 +1,276 @@
+//! Transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3.1): which
+//! packets arrived, and when, to 250 µs.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use sojourn_core::{Span, Time};
+
+use super::{RECEIVER, SENDER, TRANSPORT_FEEDBACK, begin, finish, put_u32, u16_at, u32_at};
+
+pub(super) const FORMAT: u8 = 15;
+
+/// A tick of arrival times, and of the reference time.
+const TICK: u64 = 250_000;
+const REFERENCE: u64 = 64_000_000;
+/// Symbols of a vector chunk with one bit each and with two.
+const ONE_BIT: usize = 14;
+const TWO_BITS: usize = 7;
+const MOST_IN_RUN: usize = 0x1fff;
+
+/// A report on packets with successive numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Twcc {
+    /// The lowest 16 bits of the first packet's number.
+    pub base: u16,
+    /// Counts the reports.
+    pub count: u8,
+    /// When each packet arrived; the time is whole up to 12 days, then it begins again.
+    pub arrivals: Vec<Option<Time>>,
+}
+
+/// What became of a packet, as it is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Symbol {
+    Missing = 0,
+    Small = 1,
+    Large = 2,
+}
+
+impl Twcc {
+    /// The packet, with its reference time from the first arrival. Arrivals must be within 8 s of
+    /// their neighbours.
+    pub fn write(&self) -> Vec<u8> {
+        let first = self.arrivals.iter().flatten().next().copied().unwrap_or(Time::ZERO);
+        let reference = first.as_nanos() / REFERENCE;
+        let mut ticks = (reference * REFERENCE / TICK) as i64;
+        let mut symbols = Vec::with_capacity(self.arrivals.len());
+        let mut deltas = Vec::with_capacity(self.arrivals.len());
+        for arrival in &self.arrivals {
+            let Some(arrival) = arrival else {
+                symbols.push(Symbol::Missing);
+                continue;
+            };
+            let at = (arrival.as_nanos() / TICK) as i64;
+            let delta = at - ticks;
+            if let Ok(delta) = u8::try_from(delta) {
+                symbols.push(Symbol::Small);
+                deltas.push(delta);
+                ticks = at;
+            } else {
+                let delta = delta.clamp(i64::from(i16::MIN), i64::from(i16::MAX));
+                symbols.push(Symbol::Large);
+                deltas.extend((delta as i16).to_be_bytes());
+                ticks += delta;
+            }
+        }
+        let mut message = begin(FORMAT, TRANSPORT_FEEDBACK);
+        put_u32(&mut message, RECEIVER);
+        put_u32(&mut message, SENDER);
+        message.extend(self.base.to_be_bytes());
+        message.extend((symbols.len() as u16).to_be_bytes());
+        put_u32(&mut message, (reference as u32) << 8 | u32::from(self.count));
+        let mut left = &symbols[..];
+        while !left.is_empty() {
+            let (chunk, taken) = chunk(left);
+            message.extend(chunk.to_be_bytes());
+            left = &left[taken..];
+        }
+        message.extend(deltas);
+        finish(message)
+    }
+
+    pub(super) fn read(body: &[u8]) -> Option<Self> {
+        let base = u16_at(body, 8)?;
+        let packets = usize::from(u16_at(body, 10)?);
+        let word = u32_at(body, 12)?;
+        let mut at = 16;
+        let mut symbols = Vec::with_capacity(packets);
+        while symbols.len() < packets {
+            let chunk = u16_at(body, at)?;
+            at += 2;
+            let left = packets - symbols.len();
+            let bits = |shift: usize, mask: u16| chunk >> shift & mask;
+            match chunk >> 14 {
+                0b10 => {
+                    let take = left.min(ONE_BIT);
+                    symbols.extend((0..take).map(|n| bits(ONE_BIT - 1 - n, 1)));
+                }
+                0b11 => {
+                    let take = left.min(TWO_BITS);
+                    symbols.extend((0..take).map(|n| bits(2 * (TWO_BITS - 1 - n), 3)));
+                }
+                _ => {
+                    let take = left.min(usize::from(chunk) & MOST_IN_RUN);
+                    if take == 0 {
+                        return None;
+                    }
+                    symbols.extend(core::iter::repeat_n(chunk >> 13 & 3, take));
+                }
+            }
+        }
+        let mut ticks = i64::from(word >> 8) * (REFERENCE / TICK) as i64;
+        let mut arrivals = Vec::with_capacity(packets);
+        for symbol in symbols {
+            let delta = match symbol {
+                1 => {
+                    at += 1;
+                    i64::from(*body.get(at - 1)?)
+                }
+                2 => {
+                    at += 2;
+                    i64::from(u16_at(body, at - 2)? as i16)
+                }
+                _ => {
+                    arrivals.push(None);
+                    continue;
+                }
+            };
+            ticks += delta;
+            arrivals.push(Some(Time::from_nanos(ticks.max(0) as u64 * TICK)));
+        }
+        Some(Self { base, count: word as u8, arrivals })
+    }
+}
+
+/// The next chunk, and how many symbols it stands for.
+fn chunk(symbols: &[Symbol]) -> (u16, usize) {
+    let first = symbols[0];
+    let run = symbols.iter().take(MOST_IN_RUN).take_while(|symbol| **symbol == first).count();
+    let one_bit = symbols.iter().take(ONE_BIT).take_while(|s| **s != Symbol::Large).count();
+    let fits_one_bit = one_bit == symbols.len().min(ONE_BIT);
+    let vector = if fits_one_bit { ONE_BIT } else { TWO_BITS };
+    if run >= vector.min(symbols.len()) {
+        return ((first as u16) << 13 | run as u16, run);
+    }
+    let (taken, width, kind) = match fits_one_bit {
+        true => (symbols.len().min(ONE_BIT), 1, 0b10_u16),
+        false => (symbols.len().min(TWO_BITS), 2, 0b11_u16),
+    };
+    let place = |n: usize| width * (vector - 1 - n);
+    let vector = symbols[..taken].iter().enumerate();
+    let bits = vector.fold(0, |bits, (n, symbol)| bits | (*symbol as u16) << place(n));
+    (kind << 14 | bits, taken)
+}
+
+/// Collects arrivals at the receiver until the next report.
+#[derive(Clone, Debug, Default)]
+pub struct TwccArrivals {
+    /// The number of the first packet in `arrivals`; the next report begins with the first one that
+    /// is not reported yet.
+    base: u32,
+    arrivals: VecDeque<Option<Time>>,
+    /// A packet before `base` came late.
+    late: Option<(u32, Time)>,
+    count: u8,
+}
+
+/// Arrivals further apart than this are in different reports.
+const FARTHEST: Span = Span::from_secs(8);
+/// Most packets of a report, so that it fits a datagram.
+const MOST_PACKETS: usize = 400;
+
+impl TwccArrivals {
+    pub fn on_packet(&mut self, number: u32, now: Time) {
+        match number.checked_sub(self.base) {
+            Some(ahead) => {
+                let ahead = ahead as usize;
+                if self.arrivals.len() <= ahead {
+                    self.arrivals.resize(ahead + 1, None);
+                }
+                self.arrivals[ahead] = self.arrivals[ahead].or(Some(now));
+            }
+            None => self.late = Some((number, now)),
+        }
+    }
+
+    /// The next report on what arrived; `None` if there is nothing to report.
+    pub fn report(&mut self) -> Option<Twcc> {
+        if let Some((number, at)) = self.late.take() {
+            return Some(self.numbered(number, alloc::vec![Some(at)]));
+        }
+        let first = self.arrivals.iter().flatten().next().copied()?;
+        let near =
+            |at: &Option<Time>| at.is_none_or(|at| at.since(first).max(first.since(at)) < FARTHEST);
+        let count = self.arrivals.iter().take(MOST_PACKETS).take_while(|at| near(at)).count();
+        let base = self.base;
+        let arrivals: Vec<Option<Time>> = self.arrivals.drain(..count).collect();
+        self.base += count as u32;
+        Some(self.numbered(base, arrivals))
+    }
+
+    fn numbered(&mut self, base: u32, arrivals: Vec<Option<Time>>) -> Twcc {
+        let count = self.count;
+        self.count = count.wrapping_add(1);
+        Twcc { base: base as u16, count, arrivals }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(ms: u64) -> Option<Time> {
+        Some(Time::from_nanos(ms * 1_000_000))
+    }
+
+    /// 20 bytes of headers, a chunk of 2 and a byte for each packet.
+    #[test]
+    fn a_report_on_seven_packets_is_32_bytes() {
+        let arrivals = (0..7).map(|n| at(1000 + 5 * n)).collect();
+        let report = Twcc { base: 65_533, count: 3, arrivals };
+        assert_eq!(report.write().len(), 20 + 2 + 7 + 3);
+        assert_eq!(Twcc::read(&report.write()[4..]), Some(report));
+    }
+
+    #[test]
+    fn runs_of_missing_packets_cost_two_bytes() {
+        let mut arrivals = vec![at(64)];
+        arrivals.extend([None; 300]);
+        arrivals.push(at(70));
+        let report = Twcc { base: 1, count: 0, arrivals };
+        // The vector of 14 takes the first packet; a run and another packet follow.
+        assert_eq!(report.write().len(), 20 + 2 + 2 + 2 + 2);
+        assert_eq!(Twcc::read(&report.write()[4..]), Some(report));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            base: u16, count: u8, gaps in prop::collection::vec(prop::option::of(-300_i64..2000), 1..200),
+        ) {
+            let mut now = 40_000_i64;
+            let arrivals: Vec<Option<Time>> = gaps.iter().map(|gap| gap.map(|gap| {
+                now = (now + gap).max(0);
+                Time::from_nanos(now as u64 * TICK)
+            })).collect();
+            prop_assume!(arrivals.iter().any(Option::is_some));
+            let report = Twcc { base, count, arrivals };
+            prop_assert_eq!(Twcc::read(&report.write()[4..]), Some(report));
+        }
+
+        #[test]
+        fn anything_else_is_refused_or_read(body in prop::collection::vec(any::<u8>(), 0..64)) {
+            Twcc::read(&body);
+        }
+    }
+
+    #[test]
+    fn a_receiver_reports_each_packet_once_and_late_ones_after_all() {
+        let mut arrivals = TwccArrivals::default();
+        for (number, ms) in [(0, 10), (1, 11), (3, 13)] {
+            arrivals.on_packet(number, Time::from_nanos(ms * 1_000_000));
+        }
+        let report = arrivals.report().expect("three arrived");
+        assert_eq!((report.base, report.arrivals), (0, vec![at(10), at(11), None, at(13)]));
+        assert_eq!(arrivals.report(), None);
+        arrivals.on_packet(2, Time::from_nanos(20_000_000));
+        arrivals.on_packet(4, Time::from_nanos(21_000_000));
+        let late = arrivals.report().expect("a late one");
+        assert_eq!((late.base, late.arrivals), (2, vec![at(20)]));
+        let next = arrivals.report().expect("a new one");
+        assert_eq!((next.base, next.count, next.arrivals), (4, 2, vec![at(21)]));
+    }
+}

@@ -1,0 +1,34 @@
+//! The sender's path between encoder and network: packets of frames, their pace, and what is kept of
+//! them to be sent again.
+
+mod pacer;
+mod packetiser;
+mod probe;
+
+pub(crate) use pacer::{Pacer, PacerConfig, Release};
+pub(crate) use packetiser::{Packetiser, overhead_of};
+
+use sojourn_core::{RtpStream, Time};
+
+/// A packet of media before it leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    pub(crate) stream: RtpStream,
+    pub(crate) sequence: u32,
+    pub(crate) frame: u32,
+    pub(crate) part: u16,
+    pub(crate) parts: u16,
+    pub(crate) captured: Time,
+    pub(crate) is_key: bool,
+    /// Bytes of the IP packet.
+    pub(crate) size: u32,
+    /// Bytes of the whole frame's payload.
+    pub(crate) frame_bytes: u32,
+}
+
+/// Bytes of IPv4 and UDP headers, of the fixed RTP header, and of an SRTP tag of 80 bits.
+pub(crate) const IP_UDP: u32 = 28;
+pub(crate) const RTP: u32 = 12;
+pub(crate) const SRTP: u32 = 10;
+/// The original sequence number of a retransmission (RFC 4588 section 4).
+pub(crate) const RTX: u32 = 2;

@@ -1,0 +1,293 @@
+//! When packets leave: voices at once, then repairs, then video, at the controller's pace.
+//!
+//! It is libwebrtc's: what was sent is a debt that is paid off at the pacing rate. Packets leave
+//! while the debt is less than a burst, so at rates near the source's a frame leaves as a whole. When
+//! the queue would last too long, the rate is raised.
+
+use alloc::collections::VecDeque;
+
+use sojourn_core::{Rate, RtpStream, Span, Time};
+
+use super::Item;
+use super::probe::Prober;
+use crate::control::{Outputs, Probe};
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PacerConfig {
+    pub(crate) burst: Span,
+    pub(crate) queue_limit: Span,
+    /// Bytes of a packet of padding, headers included.
+    pub(crate) padding: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Pacer {
+    config: PacerConfig,
+    audio: VecDeque<(Time, Item)>,
+    repair: VecDeque<(Time, Item)>,
+    video: VecDeque<(Time, Item)>,
+    /// Bytes that wait, voices not counted, and when they came in sum.
+    queued: u64,
+    pacing: Option<Rate>,
+    padding: Rate,
+    debt: f64,
+    padding_debt: f64,
+    updated: Time,
+    prober: Prober,
+}
+
+/// What leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Release {
+    Media {
+        item: Item,
+        probe: Option<u32>,
+    },
+    /// A packet without content.
+    Padding {
+        probe: Option<u32>,
+    },
+}
+
+/// A burst is never more bytes than this.
+const LARGEST_BURST: f64 = 63_000.0;
+/// Debt is forgotten beyond what this time pays off.
+const MOST_DEBT: Span = Span::from_millis(500);
+
+impl Pacer {
+    pub(crate) fn new(config: PacerConfig, now: Time) -> Self {
+        Self {
+            config,
+            audio: VecDeque::new(),
+            repair: VecDeque::new(),
+            video: VecDeque::new(),
+            queued: 0,
+            pacing: None,
+            padding: Rate::ZERO,
+            debt: 0.0,
+            padding_debt: 0.0,
+            updated: now,
+            prober: Prober::default(),
+        }
+    }
+
+    pub(crate) fn set(&mut self, now: Time, outputs: &Outputs) {
+        self.pay(now);
+        self.pacing = outputs.pacing;
+        self.padding = outputs.padding;
+    }
+
+    pub(crate) fn add_probe(&mut self, probe: Probe) {
+        self.prober.add(probe);
+    }
+
+    pub(crate) fn push(&mut self, now: Time, item: Item) {
+        let queue = match item.stream {
+            RtpStream::Audio => &mut self.audio,
+            RtpStream::Repair => &mut self.repair,
+            RtpStream::Video | RtpStream::Padding => &mut self.video,
+        };
+        queue.push_back((now, item));
+        if item.stream != RtpStream::Audio {
+            self.queued += u64::from(item.size);
+        }
+    }
+
+    /// Bytes that wait.
+    pub(crate) fn queued(&self) -> u64 {
+        self.queued
+    }
+
+    /// How long the oldest packet has waited.
+    pub(crate) fn queue_delay(&self, now: Time) -> Span {
+        self.oldest().map_or(Span::ZERO, |since| now.since(since))
+    }
+
+    fn oldest(&self) -> Option<Time> {
+        let front = |queue: &VecDeque<(Time, Item)>| queue.front().map(|(since, _)| *since);
+        [front(&self.repair), front(&self.video)].into_iter().flatten().min()
+    }
+
+    fn has_media(&self) -> bool {
+        !(self.repair.is_empty() && self.video.is_empty())
+    }
+
+    /// The pacing rate in bytes a second, raised so that the queue is empty in time.
+    fn rate(&self, now: Time) -> f64 {
+        let Some(pacing) = self.pacing else { return f64::INFINITY };
+        let left = self.config.queue_limit.saturating_sub(self.queue_delay(now));
+        let needed = self.queued as f64 / left.as_secs_f64().max(0.001);
+        (pacing.as_bps() as f64 / 8.0).max(needed)
+    }
+
+    fn pay(&mut self, now: Time) {
+        let passed = now.since(self.updated).as_secs_f64();
+        if passed > 0.0 {
+            let rate = self.rate(now);
+            let paid = if rate.is_finite() { rate * passed } else { f64::INFINITY };
+            self.debt = (self.debt - paid).max(0.0);
+            let padded = self.padding.as_bps() as f64 / 8.0 * passed;
+            self.padding_debt = (self.padding_debt - padded).max(0.0);
+        }
+        self.updated = now;
+    }
+
+    /// When the next packet may leave.
+    pub(crate) fn next(&self, now: Time) -> Time {
+        if !self.audio.is_empty() {
+            return now;
+        }
+        let rate = self.rate(now);
+        let wait = |debt: f64, rate: f64| match debt {
+            0.0 => now,
+            // Rounded up, so that the debt is paid then.
+            debt => self.updated + Span::from_secs_f64(debt / rate) + Span::from_nanos(1),
+        };
+        let media = match self.has_media() {
+            true if rate == f64::INFINITY || self.debt < self.burst(rate) => now,
+            true => wait(self.debt, rate),
+            false if self.padding > Rate::ZERO => {
+                let padding = self.padding.as_bps() as f64 / 8.0;
+                wait(self.padding_debt, padding).max(wait(self.debt, rate))
+            }
+            false => Time::NEVER,
+        };
+        media.min(self.prober.next(now)).max(now)
+    }
+
+    fn burst(&self, rate: f64) -> f64 {
+        (rate * self.config.burst.as_secs_f64()).clamp(1.0, LARGEST_BURST)
+    }
+
+    /// The packet that leaves now, if one does.
+    pub(crate) fn poll(&mut self, now: Time) -> Option<Release> {
+        self.pay(now);
+        if let Some((_, item)) = self.audio.pop_front() {
+            return Some(Release::Media { item, probe: None });
+        }
+        if self.next(now) > now {
+            return None;
+        }
+        let is_probe = self.prober.next(now) <= now;
+        let next = self.repair.pop_front().or_else(|| self.video.pop_front());
+        let size = next.map_or(self.config.padding, |(_, item)| item.size);
+        let most = self.rate(now) * MOST_DEBT.as_secs_f64();
+        self.debt = (self.debt + f64::from(size)).min(most);
+        let most = self.padding.as_bps() as f64 / 8.0 * MOST_DEBT.as_secs_f64();
+        self.padding_debt = (self.padding_debt + f64::from(size)).min(most);
+        let probe = if is_probe { self.prober.send(now, size) } else { None };
+        Some(match next {
+            Some((_, item)) => {
+                self.queued -= u64::from(item.size);
+                Release::Media { item, probe }
+            }
+            None => Release::Padding { probe },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pacer(kbps: u64) -> Pacer {
+        let config = PacerConfig {
+            burst: Span::from_millis(40),
+            queue_limit: Span::from_secs(2),
+            padding: 290,
+        };
+        let mut pacer = Pacer::new(config, Time::ZERO);
+        pacer.set(Time::ZERO, &outputs(kbps, 0));
+        pacer
+    }
+
+    fn outputs(kbps: u64, padding: u64) -> Outputs {
+        Outputs {
+            target: Rate::from_bps(kbps * 1000),
+            pacing: Some(Rate::from_bps(kbps * 1000)),
+            padding: Rate::from_bps(padding * 1000),
+            window: None,
+            phase: "",
+        }
+    }
+
+    fn item(stream: RtpStream) -> Item {
+        Item {
+            stream,
+            sequence: 0,
+            frame: 0,
+            part: 0,
+            parts: 1,
+            captured: Time::ZERO,
+            is_key: false,
+            size: 1000,
+            frame_bytes: 1000,
+        }
+    }
+
+    /// When each packet leaves, in milliseconds.
+    fn leaves(pacer: &mut Pacer, until: u64) -> Vec<u64> {
+        let mut at = Time::ZERO;
+        let mut out = Vec::new();
+        while at.as_nanos() < until * 1_000_000 {
+            while pacer.poll(at).is_some() {
+                out.push(at.as_nanos() / 1_000_000);
+            }
+            at = pacer.next(at).max(at + Span::from_nanos(1));
+        }
+        out
+    }
+
+    /// At 1 Mbit/s a burst of 40 ms is 5000 bytes; the debt of the packet that reaches it is paid
+    /// before the next one leaves.
+    #[test]
+    fn packets_leave_in_bursts_and_the_debt_is_paid_off_between() {
+        let mut pacer = pacer(1000);
+        (0..12).for_each(|_| pacer.push(Time::ZERO, item(RtpStream::Video)));
+        assert_eq!(leaves(&mut pacer, 200), [0, 0, 0, 0, 0, 40, 40, 40, 40, 40, 80, 80]);
+    }
+
+    #[test]
+    fn voices_come_first_and_then_repairs() {
+        let mut pacer = pacer(1000);
+        for stream in [RtpStream::Video, RtpStream::Repair, RtpStream::Audio] {
+            pacer.push(Time::ZERO, item(stream));
+        }
+        let order: Vec<RtpStream> = (0..3)
+            .map(|_| match pacer.poll(Time::ZERO) {
+                Some(Release::Media { item, .. }) => item.stream,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(order, [RtpStream::Audio, RtpStream::Repair, RtpStream::Video]);
+    }
+
+    #[test]
+    fn a_queue_that_would_last_too_long_is_sent_faster() {
+        let mut pacer = pacer(100);
+        (0..100).for_each(|_| pacer.push(Time::ZERO, item(RtpStream::Video)));
+        let last = leaves(&mut pacer, 10_000).last().copied();
+        assert!(last.is_some_and(|last| last <= 2000), "{last:?}");
+    }
+
+    #[test]
+    fn a_probe_has_its_own_rate_and_takes_padding_if_nothing_else_waits() {
+        let mut pacer = pacer(100);
+        pacer.add_probe(Probe {
+            id: 3,
+            rate: Rate::from_bps(2_320_000),
+            min_packets: 5,
+            min_bytes: 1450,
+            duration: Span::from_millis(5),
+        });
+        assert_eq!(leaves(&mut pacer, 100), [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn padding_fills_up_what_media_leaves() {
+        let mut pacer = pacer(1000);
+        pacer.set(Time::ZERO, &outputs(1000, 232));
+        // 290 bytes are 10 ms at 232 kbit/s.
+        assert_eq!(leaves(&mut pacer, 45), [0, 10, 20, 30, 40]);
+    }
+}

@@ -1,0 +1,55 @@
+//! Clusters of packets at a rate of their own.
+
+use alloc::collections::VecDeque;
+
+use sojourn_core::{Span, Time};
+
+use crate::control::Probe;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Prober {
+    waiting: VecDeque<Probe>,
+    current: Option<Cluster>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Cluster {
+    probe: Probe,
+    began: Time,
+    packets: u32,
+    bytes: u64,
+}
+
+/// A cluster that waits longer is of no use.
+const LONGEST_WAIT: Span = Span::from_secs(5);
+
+impl Prober {
+    pub(super) fn add(&mut self, probe: Probe) {
+        self.waiting.push_back(probe);
+    }
+
+    /// When the next packet of a cluster may leave; [`Time::NEVER`] without a cluster.
+    pub(super) fn next(&self, now: Time) -> Time {
+        match &self.current {
+            Some(cluster) => cluster.began + cluster.probe.rate.time_for(cluster.bytes),
+            None if self.waiting.is_empty() => Time::NEVER,
+            None => now,
+        }
+    }
+
+    /// A packet of `size` bytes leaves as one of the cluster that is due; its id.
+    pub(super) fn send(&mut self, now: Time, size: u32) -> Option<u32> {
+        if self.current.is_none_or(|cluster| now.since(cluster.began) > LONGEST_WAIT) {
+            let probe = self.waiting.pop_front()?;
+            self.current = Some(Cluster { probe, began: now, packets: 0, bytes: 0 });
+        }
+        let cluster = self.current.as_mut()?;
+        cluster.packets += 1;
+        cluster.bytes += u64::from(size);
+        let probe = cluster.probe;
+        if cluster.packets >= probe.min_packets && cluster.bytes >= probe.min_bytes {
+            self.current = None;
+        }
+        Some(probe.id)
+    }
+}

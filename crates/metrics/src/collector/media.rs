@@ -1,0 +1,114 @@
+//! What happens to a call's frames and packets, and what its rate controller wants.
+
+use sojourn_core::{FrameEvent, FrameStage, RateControl, RtpStream, Span};
+
+use super::mbps;
+use crate::histogram::Histogram;
+use crate::outcome::{MediaCounts, MediaMetrics};
+use crate::series::FlowRow;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Media {
+    total: MediaCounts,
+    at_warmup: MediaCounts,
+    at_row: MediaCounts,
+    sent_in_row: u64,
+    arrived_in_row: u64,
+    control: Option<RateControl>,
+    target: Histogram,
+    buffered: Histogram,
+}
+
+impl Media {
+    pub(super) fn on_frame(&mut self, frame: &FrameEvent) {
+        let total = &mut self.total;
+        match frame.stage {
+            FrameStage::Encoded => {
+                total.encoded += 1;
+                total.encoded_bytes += u64::from(frame.bytes);
+                total.key += u64::from(frame.is_key);
+            }
+            FrameStage::Sent => total.sent += 1,
+            FrameStage::Received => total.received += 1,
+            FrameStage::Decoded => {
+                total.decoded += 1;
+                self.buffered.record(frame.buffered.as_nanos());
+            }
+            FrameStage::Rendered => total.rendered += 1,
+            FrameStage::Dropped => total.dropped += 1,
+        }
+    }
+
+    pub(super) fn on_nack(&mut self, packets: u32) {
+        self.total.nacks += 1;
+        self.total.nacked_packets += u64::from(packets);
+    }
+
+    pub(super) fn on_key_request(&mut self) {
+        self.total.key_requests += 1;
+    }
+
+    pub(super) fn on_rate_control(&mut self, control: &RateControl) {
+        self.control = Some(*control);
+    }
+
+    pub(super) fn on_sent(&mut self, stream: RtpStream, bytes: u32) {
+        self.sent_in_row += u64::from(bytes);
+        match stream {
+            RtpStream::Repair => self.total.repair_packets += 1,
+            RtpStream::Padding => self.total.padding_packets += 1,
+            RtpStream::Video | RtpStream::Audio => {}
+        }
+    }
+
+    pub(super) fn on_arrived(&mut self, bytes: u32) {
+        self.arrived_in_row += u64::from(bytes);
+    }
+
+    pub(super) fn end_warmup(&mut self) {
+        self.at_warmup = self.total;
+        self.target.clear();
+        self.buffered.clear();
+    }
+
+    /// The row with what is of calls only.
+    #[inline]
+    pub(super) fn close_row(&mut self, length: Span, row: FlowRow) -> FlowRow {
+        let row = match self.control {
+            Some(control) => self.row_of_call(length, &control, row),
+            None => row,
+        };
+        self.at_row = self.total;
+        self.sent_in_row = 0;
+        self.arrived_in_row = 0;
+        row
+    }
+
+    fn row_of_call(&mut self, length: Span, control: &RateControl, row: FlowRow) -> FlowRow {
+        let frames = self.total - self.at_row;
+        let known = |bits: Option<f64>| bits.map_or(f32::NAN, |bits| (bits / 1e6) as f32);
+        self.target.record(control.target.as_bps());
+        FlowRow {
+            target_mbps: control.target.as_mbps() as f32,
+            sent_mbps: mbps(self.sent_in_row, length) as f32,
+            received_mbps: mbps(self.arrived_in_row, length) as f32,
+            delay_based_mbps: known(control.delay_based),
+            loss_based_mbps: known(control.loss_based),
+            acknowledged_mbps: known(control.acknowledged),
+            frames_encoded: frames.encoded as f32,
+            frames_rendered: frames.rendered as f32,
+            frames_dropped: frames.dropped as f32,
+            ..row
+        }
+    }
+
+    pub(super) fn finish(self) -> MediaMetrics {
+        MediaMetrics {
+            is_call: self.control.is_some(),
+            whole: self.total,
+            after_warmup: self.total - self.at_warmup,
+            target: self.target.distribution(),
+            buffered: self.buffered.distribution(),
+        }
+    }
+}

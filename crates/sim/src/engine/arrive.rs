@@ -1,0 +1,56 @@
+//! Packets reach the ends of flows, which may answer at once.
+
+use sojourn_core::{Direction, Event, Observer, Packet, Queued, Who};
+
+use super::{Engine, RECEIVER, SENDER, release};
+use crate::ends::Ends;
+
+impl<O: Observer> Engine<'_, O> {
+    #[inline(always)]
+    pub(super) fn arrive(&mut self, packet: &Packet) {
+        let now = self.now;
+        let flow = packet.flow.0 as usize;
+        self.arrived += u64::from(packet.wire_len());
+        let who = Who::Flow(packet.flow);
+        self.observer.record(now, who, &Event::Arrived { packet });
+        match &mut self.flows[flow].ends {
+            Ends::Tcp { sender, receiver } => match packet.direction {
+                Direction::Forward => {
+                    receiver.on_packet(now, packet, self.observer);
+                    let answer = &receiver.poll_transmit(now);
+                    let wake = receiver.next_wake();
+                    if let Some(answer) = answer {
+                        self.depart_aside(flow, answer);
+                    }
+                    let place = self.end_place(flow, RECEIVER);
+                    self.agenda.set_quiet_if_sooner(place, wake);
+                }
+                Direction::Reverse => {
+                    sender.on_packet(now, packet, self.observer);
+                    self.drain_sender(flow);
+                    self.reschedule_sender(flow);
+                }
+            },
+            Ends::Other(_) => self.arrive_at_other_end(flow, packet),
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn arrive_at_other_end(&mut self, flow: usize, packet: &Packet) {
+        let (contents, observer) = (&mut self.contents, &mut *self.observer);
+        let Ends::Other(other) = &mut self.flows[flow].ends else { return };
+        let first = other.on_packet(self.now, packet, contents, observer);
+        release(&mut self.contents, packet);
+        let (sends, end) = match packet.direction {
+            Direction::Forward => (Direction::Reverse, RECEIVER),
+            Direction::Reverse => (Direction::Forward, SENDER),
+        };
+        self.drain_other_end(flow, sends, first);
+        let wake = match sends {
+            Direction::Forward => self.flows[flow].ends.next_sender_wake(),
+            Direction::Reverse => self.flows[flow].ends.next_receiver_wake(),
+        };
+        let place = self.end_place(flow, end);
+        self.agenda.set_quiet_if_sooner(place, wake.max(self.now));
+    }
+}

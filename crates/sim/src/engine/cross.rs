@@ -1,0 +1,188 @@
+//! Packets cross links and other carriers, one after another, to the end of their way.
+
+use sojourn_core::{Direction, Observer, Packet, PortId, Time};
+use sojourn_wire::{Exit, Wire};
+
+use super::{Engine, Violation};
+use crate::agenda::Place;
+
+impl<O: Observer> Engine<'_, O> {
+    #[inline(always)]
+    pub(super) fn offer(&mut self, link: usize, packet: &Packet) {
+        let now = self.now;
+        let Some(state) = self.links.get_mut(link) else {
+            return self.offer_to_carrier(link, packet);
+        };
+        if state.exit() == Exit::OwnDelays {
+            self.offer_slowly(link, packet);
+            return;
+        }
+        // If something is under way, its arrival comes first and the link's wake stays.
+        let is_asleep = state.under_way().is_empty();
+        state.settle(now, self.observer);
+        state.offer(now, packet, self.observer);
+        state.settle(now, self.observer);
+        if is_asleep {
+            let wake = state.next_wake();
+            self.agenda.set(Place(link as u32), wake);
+        }
+    }
+
+    /// Offers a packet to a link after which a flow's own propagation may begin.
+    #[inline(never)]
+    pub(super) fn offer_slowly(&mut self, link: usize, packet: &Packet) {
+        self.settle(link);
+        self.links[link].offer(self.now, packet, self.observer);
+        self.settle(link);
+        let wake = self.links[link].next_wake();
+        self.agenda.set(Place(link as u32), wake);
+    }
+
+    /// What has crossed `link` enters the next link, or reaches its end.
+    #[inline]
+    pub(super) fn wake_link(&mut self, link: usize) {
+        let state = &mut self.links[link];
+        if state.exit() == Exit::OwnDelays || state.under_way().is_empty() {
+            self.wake_link_slowly(link);
+            return;
+        }
+        let packet = &state.under_way().pop();
+        let mut wake = state.under_way().next();
+        if wake.is_never() {
+            state.settle(self.now, self.observer);
+            wake = state.next_wake();
+        }
+        self.agenda.set(Place(link as u32), wake);
+        if state.exit() == Exit::Ends {
+            self.arrive(packet);
+        } else {
+            self.pass_on(packet);
+        }
+    }
+
+    /// Wakes a link that may have to be pulled.
+    #[inline(never)]
+    pub(super) fn wake_link_slowly(&mut self, link: usize) {
+        let arrived = self.links[link].under_way().pop_due(self.now);
+        self.settle(link);
+        let wake = self.links[link].next_wake();
+        self.agenda.set(Place(link as u32), wake);
+        if let Some(packet) = &arrived {
+            self.pass_on(packet);
+        }
+    }
+
+    /// Pulls everything due by now.
+    pub(super) fn settle(&mut self, link: usize) {
+        while self.links[link].due() <= self.now {
+            self.pull(link);
+        }
+    }
+
+    pub(super) fn pull(&mut self, link: usize) {
+        let state = &mut self.links[link];
+        state.pull(self.observer);
+        if state.exit() == Exit::OwnDelays {
+            self.hand_on(link);
+        }
+    }
+
+    /// If `link` has just sent a packet whose flow has a propagation of its own, passes the packet
+    /// on to that.
+    #[inline(never)]
+    pub(super) fn hand_on(&mut self, link: usize) {
+        let pipe = self.links[link].under_way();
+        let Some((at, packet)) = pipe.back().copied() else {
+            return;
+        };
+        let flow = &self.flows[packet.flow.0 as usize];
+        let way = flow.way(packet.direction);
+        if usize::from(packet.hop) == way.links.len() && !way.delay.is_zero() {
+            pipe.withdraw();
+            self.propagate(&packet, at);
+        } else {
+            pipe.sort_last();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn offer_to_carrier(&mut self, port: usize, packet: &Packet) {
+        let carrier = self.carrier_of[port - self.links.len()] as usize;
+        let port = PortId(port as u16);
+        self.carriers[carrier].offer(self.now, port, *packet, self.observer);
+        self.reschedule_carrier(carrier);
+    }
+
+    /// Packets that come out at one moment are taken at that moment, one for each wake.
+    pub(super) fn reschedule_carrier(&mut self, carrier: usize) {
+        let wake = self.carriers[carrier].next_wake().max(self.now);
+        self.agenda.set(Place((self.links.len() + carrier) as u32), wake);
+    }
+
+    /// Passes on what has crossed `carrier`.
+    #[inline(never)]
+    pub(super) fn wake_carrier(&mut self, carrier: usize) -> Result<(), Violation> {
+        let now = self.now;
+        self.carriers[carrier].on_wake(now, self.observer);
+        let delivered = self.carriers[carrier].poll_deliver(now);
+        self.reschedule_carrier(carrier);
+        let Some((port, packet)) = &delivered else { return Ok(()) };
+        let way = self.flows[packet.flow.index()].way(packet.direction);
+        let passed = usize::from(packet.hop);
+        if passed == 0 || way.links.get(passed - 1) != Some(port) {
+            return Err(Violation::Route { at: now, flow: packet.flow, port: *port });
+        }
+        if passed == way.links.len() && !way.delay.is_zero() {
+            self.propagate(packet, now);
+        } else {
+            self.pass_on(packet);
+        }
+        Ok(())
+    }
+
+    /// A packet enters the next link of its way, or reaches its end.
+    #[inline(never)]
+    pub(super) fn pass_on(&mut self, packet: &Packet) {
+        let flow = &self.flows[packet.flow.0 as usize];
+        let way = flow.way(packet.direction);
+        match way.links.get(usize::from(packet.hop)) {
+            Some(next) => self.offer(next.index(), packet),
+            None => self.arrive(packet),
+        }
+    }
+
+    /// A packet that has crossed a flow's own propagation reaches its end.
+    #[inline(never)]
+    pub(super) fn deliver(&mut self, flow: usize, direction: Direction) {
+        let state = &mut self.flows[flow];
+        let way = state.way_mut(direction);
+        let Some(packet) = way.pipe.pop_due(self.now) else {
+            return;
+        };
+        let next = way.pipe.next();
+        let place = self.pipe_place(flow, direction);
+        self.agenda.set(place, next);
+        self.arrive(&packet);
+    }
+
+    /// Lets all links do what was due before `time`.
+    pub(super) fn settle_before(&mut self, time: Time) {
+        for link in 0..self.links.len() {
+            while self.links[link].due() < time {
+                self.pull(link);
+            }
+        }
+    }
+
+    /// The same, but in order of time over all links.
+    pub(super) fn settle_in_order_before(&mut self, time: Time) {
+        let first_due =
+            |links: &[Wire<Packet>]| (0..links.len()).min_by_key(|link| links[*link].due());
+        while let Some(link) = first_due(&self.links)
+            && self.links[link].due() < time
+        {
+            self.pull(link);
+        }
+    }
+}

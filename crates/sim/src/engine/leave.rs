@@ -1,0 +1,115 @@
+//! Packets leave the ends of flows.
+
+use sojourn_core::{Direction, Event, Observer, Packet, Queued, Time, Who};
+
+use super::{Engine, RECEIVER, SENDER};
+use crate::ends::Ends;
+
+impl<O: Observer> Engine<'_, O> {
+    /// The agenda may call a sender at a time that the sender has put off since; then nothing
+    /// happens.
+    pub(super) fn wake_sender(&mut self, flow: usize) {
+        if self.flows[flow].ends.next_sender_wake() <= self.now {
+            match &mut self.flows[flow].ends {
+                Ends::Tcp { sender, .. } => {
+                    sender.on_wake(self.now, self.observer);
+                    self.drain_sender(flow);
+                }
+                Ends::Other(_) => self.wake_other_end(flow, Direction::Forward),
+            }
+        }
+        let wake = self.flows[flow].ends.next_sender_wake();
+        let place = self.end_place(flow, SENDER);
+        self.agenda.set(place, wake);
+    }
+
+    pub(super) fn wake_receiver(&mut self, flow: usize) {
+        match &mut self.flows[flow].ends {
+            Ends::Tcp { receiver, .. } => {
+                receiver.on_wake(self.now, self.observer);
+                if let Some(answer) = &receiver.poll_transmit(self.now) {
+                    self.depart_aside(flow, answer);
+                }
+            }
+            Ends::Other(_) => self.wake_other_end(flow, Direction::Reverse),
+        }
+        let wake = self.flows[flow].ends.next_receiver_wake();
+        let place = self.end_place(flow, RECEIVER);
+        self.agenda.set(place, wake);
+    }
+
+    /// Wakes the end that sends in that direction, of a flow that is no lone TCP connection.
+    #[inline(never)]
+    pub(super) fn wake_other_end(&mut self, flow: usize, sends: Direction) {
+        let (contents, observer) = (&mut self.contents, &mut *self.observer);
+        if let Ends::Other(other) = &mut self.flows[flow].ends {
+            let first = other.on_wake(self.now, sends, contents, observer);
+            self.drain_other_end(flow, sends, first);
+        }
+    }
+
+    /// Sends `first`, and what the end sends after it.
+    pub(super) fn drain_other_end(&mut self, flow: usize, sends: Direction, first: Option<Packet>) {
+        let mut next = first;
+        while let Some(packet) = &next {
+            self.depart_aside(flow, packet);
+            let (contents, observer) = (&mut self.contents, &mut *self.observer);
+            next = match &mut self.flows[flow].ends {
+                Ends::Other(other) => other.poll_more(self.now, sends, contents, observer),
+                Ends::Tcp { .. } => None,
+            };
+        }
+    }
+
+    /// Sends everything that a TCP sender may send now.
+    #[inline]
+    pub(super) fn drain_sender(&mut self, flow: usize) {
+        // Used inside the `Option` in which it was made; taking it out would copy each packet
+        // again.
+        while let Ends::Tcp { sender, .. } = &mut self.flows[flow].ends
+            && let Some(packet) = &sender.poll_transmit(self.now)
+        {
+            self.depart(flow, packet);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn reschedule_sender(&mut self, flow: usize) {
+        let wake = self.flows[flow].ends.next_sender_wake();
+        let place = self.end_place(flow, SENDER);
+        self.agenda.set_quiet_if_sooner(place, wake);
+    }
+
+    /// [`Engine::depart`] out of line: only where data leave does it pay to have it inlined.
+    #[inline(never)]
+    pub(super) fn depart_aside(&mut self, flow: usize, packet: &Packet) {
+        self.depart(flow, packet);
+    }
+
+    /// A packet leaves its end.
+    #[inline(always)]
+    pub(super) fn depart(&mut self, flow: usize, packet: &Packet) {
+        self.sent += u64::from(packet.wire_len());
+        let who = Who::Flow(packet.flow);
+        self.observer.record(self.now, who, &Event::Sent { packet });
+        match self.entries[flow][packet.direction as usize] {
+            Some(port) => self.offer(port.index(), packet),
+            None => self.propagate(packet, self.now),
+        }
+    }
+
+    /// The flow's own propagation of the packet begins at `from`.
+    #[inline(never)]
+    pub(super) fn propagate(&mut self, packet: &Packet, from: Time) {
+        let index = packet.flow.0 as usize;
+        let flow = &mut self.flows[index];
+        let way = flow.way_mut(packet.direction);
+        let at = from + way.delay;
+        let comes_first = at < way.pipe.next();
+        way.pipe.insert(at, *packet);
+        if comes_first {
+            let place = self.pipe_place(index, packet.direction);
+            self.agenda.set(place, at);
+        }
+    }
+}

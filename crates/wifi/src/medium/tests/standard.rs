@@ -1,0 +1,153 @@
+//! Cases that the standard decides, one by one.
+
+use super::*;
+
+fn ht(mcs: u8) -> Mode {
+    Mode::ht(mcs, Width::Mhz20, GuardInterval::Ns800).unwrap()
+}
+
+fn offer(medium: &mut Medium<Numbered>, now: Time, port: Port, packets: u64, ip_len: u32) {
+    for number in 0..packets {
+        let packet = Numbered { number, ip_len, dscp: 0, flow: 0 };
+        medium.offer(now, port, packet, &mut Drops::default());
+    }
+}
+
+/// The next event, and what comes out.
+fn step(medium: &mut Medium<Numbered>) {
+    let now = medium.next_wake();
+    medium.on_wake(now, &mut Drops::default());
+    while medium.poll_deliver(now).is_some() {}
+}
+
+fn run_out(medium: &mut Medium<Numbered>) {
+    while !medium.next_wake().is_never() {
+        step(medium);
+    }
+    check_air(medium);
+}
+
+/// Frames of the first PPDU that a station is sent in a cell of 802.11ax.
+fn first_aggregate(mode: Mode, ip_len: u32) -> u64 {
+    let mut config = cell(mode, 1, Limits::HE);
+    config.queue = DriverConfig { limit: 1000, ..QUEUE }.into();
+    let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+    offer(&mut medium, Time::ZERO, Port::down(0), 500, ip_len);
+    step(&mut medium);
+    let counts = medium.counts(Port::down(0));
+    assert_eq!(counts.ppdus, 1);
+    counts.mpdus
+}
+
+/// Sections 9.4.1.13 and 10.25.2, and aPSDUMaxLength of tables 19-25 and 27-54.
+#[test]
+fn block_ack_windows_and_psdus_are_bounded_by_the_format_of_each_station() {
+    let he = Mode::he_su(11, 2, Width::Mhz80, GuardInterval::Ns800, HeLtf::EightMicros).unwrap();
+    assert_eq!(first_aggregate(ht(7), 40), 64);
+    assert_eq!(first_aggregate(he, 40), 256);
+    // 42 · 1544 octets are below 65 535, 43 above.
+    assert_eq!(first_aggregate(ht(15), 1500), 42);
+    assert_eq!(first_aggregate(he, 1500), 256);
+    assert_eq!(first_aggregate(Mode::non_ht(54).unwrap(), 1500), 1);
+}
+
+/// Section 10.11: an MPDU in an A-MPDU of HT has at most 4095 octets, in HE 11 454.
+#[test]
+fn an_a_msdu_too_long_for_a_station_is_refused() {
+    let he = Mode::he_su(11, 2, Width::Mhz80, GuardInterval::Ns800, HeLtf::EightMicros).unwrap();
+    let with = |mode, amsdu_octets| cell(mode, 1, Limits { amsdu_octets, ..Limits::HE }).check();
+    assert!(with(ht(7), 4065).is_ok() && with(he, 11_398).is_ok());
+    let error = with(ht(7), 7935).unwrap_err();
+    assert!(error.problem().contains("A-MSDU of 7935 octets"), "{}", error.problem());
+    assert!(with(he, 11_399).is_err());
+}
+
+/// Section 10.23.2.2: a frame is given up after as many attempts as the retry limit says.
+#[test]
+fn a_frame_is_tried_as_often_as_the_retry_limit_says() {
+    for (limits, retry_limit) in [(Limits::NONE, 7), (Limits::HT, 7), (Limits::HT, 3)] {
+        let mut config = cell(ht(7), 1, limits);
+        config.retry_limit = retry_limit;
+        config.stations[0].up.error = 0.999_999;
+        let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+        offer(&mut medium, Time::ZERO, Port::up(0), 1, 1500);
+        run_out(&mut medium);
+        let counts = medium.counts(Port::up(0));
+        assert_eq!((counts.attempts, counts.discarded), (u64::from(retry_limit), 1));
+    }
+}
+
+/// Section 10.3.2.7: RTS, CTS, data and BlockAck with a SIFS between each; at 24 Mbit/s 28, 28 and 32 µs.
+#[test]
+fn rts_and_cts_come_before_a_psdu_above_the_threshold() {
+    let of = |threshold| {
+        let mut config = cell(ht(7), 1, Limits::HT);
+        config.rts_threshold = threshold;
+        let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+        offer(&mut medium, Time::ZERO, Port::up(0), 2, 1500);
+        run_out(&mut medium);
+        medium.air().exchanges
+    };
+    let octets = 1544 + 1542;
+    let plain = ht(7).txtime(octets) + Span::from_micros(16 + 32);
+    assert_eq!(of(octets), plain);
+    assert_eq!(of(octets - 1), plain + Span::from_micros(28 + 16 + 28 + 16));
+}
+
+/// Section 10.23.2.9: what a TXOP holder sends ends within the limit, RTS and CTS included.
+#[test]
+fn a_txop_ends_within_its_limit() {
+    for (mcs, rts_threshold) in [(7, u32::MAX), (7, 0), (3, 0), (3, u32::MAX)] {
+        for limit in [1504, 2080, 2528, 4096].map(Span::from_micros) {
+            let mut config = cell(ht(mcs), 1, Limits::HT);
+            config.rts_threshold = rts_threshold;
+            config.station[1].txop_limit = limit;
+            config.stations[0].queue.limit = 100;
+            let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+            offer(&mut medium, Time::ZERO, Port::up(0), 100, 1500);
+            // AIFS, then the TXOP; its holder backs off by AIFS at least before the next one.
+            let begins = medium.next_wake();
+            step(&mut medium);
+            while medium.txop.is_some() {
+                step(&mut medium);
+            }
+            let used = medium.counted_until().since(begins);
+            let more = ht(mcs).txtime(1538) + Span::from_micros(16 + 28);
+            assert!(used <= limit, "MCS {mcs}, RTS above {rts_threshold}: {used} of {limit}");
+            assert!(used + more + more > limit, "MCS {mcs}: {used} of {limit}");
+        }
+    }
+}
+
+/// How long the medium is idle after a frame of the first station that the access point could not read, before
+/// what is offered at `at` is sent; DIFS is 34 µs, and the frame takes 248 µs after the first one.
+fn idle_after_a_lost_frame(port: Port, at: u64) -> u64 {
+    let mut config = ofdm(54, 2);
+    config.access_point = [Parameters::DCF; CATEGORIES];
+    config.retry_limit = 1;
+    config.stations[0].up.error = 0.999_999;
+    let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+    offer(&mut medium, Time::ZERO, Port::up(0), 1, 1500);
+    let at = Time::from_nanos(1000 * at);
+    while medium.next_wake() < at {
+        step(&mut medium);
+    }
+    offer(&mut medium, at, port, 1, 1500);
+    run_out(&mut medium);
+    assert_eq!(medium.counts(port).delivered, 1);
+    (medium.air().idle - Span::from_micros(34)).as_micros()
+}
+
+/// Sections 10.3.2.3.7 and 10.3.2.4: the recipient waits for EIFS, which is SIFS, an Ack at 6 Mbit/s and DIFS; the others
+/// have read that SIFS and an Ack at 24 Mbit/s follow. Whole slots of 9 µs follow.
+#[test]
+fn after_a_frame_that_was_not_read_its_recipient_waits_for_eifs_and_others_for_their_nav() {
+    let (eifs, nav) = (16 + 44 + 34, 16 + 28 + 34);
+    for (port, least) in [(Port::down(1), eifs), (Port::up(1), nav)] {
+        // While the frame is on the air, and 5 µs after it.
+        for at in [100, 34 + 248 + 5] {
+            let idle = idle_after_a_lost_frame(port, at);
+            assert!(idle >= least && (idle - least).is_multiple_of(9), "{idle} µs for {least}");
+        }
+    }
+}
