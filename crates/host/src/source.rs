@@ -68,8 +68,9 @@ impl Source {
                 SourceState::Until(*bytes)
             }
             Self::Paced { written, .. } => SourceState::SoFar(*written),
-            Self::OnOff { is_on: true, .. } => SourceState::Endless,
-            Self::OnOff { is_on: false, .. } => SourceState::Paused,
+            // At the end of a phase an acknowledgement may come before the wake that ends it.
+            Self::OnOff { is_on: true, until, .. } if now < *until => SourceState::Endless,
+            Self::OnOff { .. } => SourceState::Paused,
         }
     }
 

@@ -8,7 +8,7 @@ use sojourn_core::{
 };
 use sojourn_host::apps::arrivals::Draws;
 use sojourn_host::apps::{
-    Arrivals, BulkConfig, Echo, OnOffConfig, Page, Ping, Source, Udp, UdpSink,
+    Arrivals, BothEnds, BulkConfig, Echo, OnOffConfig, Page, Ping, Source, Udp, UdpSink,
 };
 use sojourn_host::tcp::{Endpoints, Reader, Reads, Receiver, Sender};
 use sojourn_host::{Around, Contents, Endpoint, FlowSetup};
@@ -24,10 +24,7 @@ pub(crate) enum Ends {
 
 #[expect(clippy::large_enum_variant, reason = "one per flow, and never moved")]
 pub(crate) enum Other {
-    /// Connections one after another, and several at once. It is one value for both ends, because
-    /// closing a connection frees both without a packet that would tell the other end.
     Arrivals(Arrivals),
-    /// Several connections with data in both directions; one value for the same reason.
     Page(Page),
     /// The sending and the receiving end, and their addresses.
     Two([End; 2], Endpoints),
@@ -56,6 +53,17 @@ macro_rules! each {
             End::Sender($inner) => $call,
             End::Reading($inner) => $call,
             End::External($inner) => $call,
+        }
+    };
+}
+
+/// Calls those that are [`BothEnds`] with one arm, and two ends of their own with the other.
+macro_rules! either {
+    ($other:expr, $both:ident => $call:expr, $two:pat => $calls:expr) => {
+        match $other {
+            Other::Arrivals($both) => $call,
+            Other::Page($both) => $call,
+            $two => $calls,
         }
     };
 }
@@ -159,10 +167,13 @@ impl Ends {
     pub(crate) fn is_done(&self) -> bool {
         match self {
             Self::Tcp { sender, .. } => sender.is_complete(),
-            Self::Other(Other::Arrivals(arrivals)) => arrivals.is_done(),
-            Self::Other(Other::Page(page)) => page.is_done(),
-            Self::Other(Other::Two([End::Sender(sender), _], _)) => sender.is_complete(),
-            Self::Other(Other::Two(..)) => false,
+            Self::Other(other) => either!(
+                other,
+                both => both.is_done(),
+                Other::Two([sending, _], _) => {
+                    matches!(sending, End::Sender(sender) if sender.is_complete())
+                }
+            ),
         }
     }
 
@@ -170,11 +181,11 @@ impl Ends {
     pub(crate) fn sample(&self, now: Time) -> Option<FlowSample> {
         match self {
             Self::Tcp { sender, .. } => Some(sender.sample(now)),
-            Self::Other(Other::Arrivals(arrivals)) => Some(arrivals.sample(now)),
-            Self::Other(Other::Page(page)) => Some(page.sample(now)),
-            Self::Other(Other::Two([sender, _], _)) => {
-                each!(sender, end => Endpoint::sample(end, now))
-            }
+            Self::Other(other) => either!(
+                other,
+                both => Some(both.sample(now)),
+                Other::Two([sending, _], _) => each!(sending, end => Endpoint::sample(end, now))
+            ),
         }
     }
 
@@ -182,13 +193,13 @@ impl Ends {
     pub(crate) fn have_counted_right(&self) -> bool {
         match self {
             Self::Tcp { sender, .. } => sender.has_counted_right(),
-            Self::Other(Other::Arrivals(arrivals)) => {
-                arrivals.connections().all(|(sender, _)| sender.has_counted_right())
-            }
-            Self::Other(Other::Page(page)) => {
-                page.connections().all(|(sender, _)| sender.has_counted_right())
-            }
-            Self::Other(Other::Two(..)) => true,
+            Self::Other(other) => either!(
+                other,
+                both => both.connections().all(|(sender, _)| sender.has_counted_right()),
+                Other::Two([sending, _], _) => {
+                    !matches!(sending, End::Sender(sender) if !sender.has_counted_right())
+                }
+            ),
         }
     }
 
@@ -197,16 +208,18 @@ impl Ends {
     pub(crate) fn out_of_sequence(&self) -> Option<[u32; 3]> {
         match self {
             Self::Tcp { sender, receiver } => out_of_sequence(sender, receiver),
-            Self::Other(Other::Arrivals(arrivals)) => arrivals
-                .connections()
-                .find_map(|(sender, receiver)| out_of_sequence(sender, receiver)),
-            Self::Other(Other::Page(page)) => {
-                page.connections().find_map(|(sender, receiver)| out_of_sequence(sender, receiver))
-            }
-            Self::Other(Other::Two([End::Sender(sender), End::Reading(receiver)], _)) => {
-                out_of_sequence(sender, receiver)
-            }
-            Self::Other(Other::Two(..)) => None,
+            Self::Other(other) => either!(
+                other,
+                both => {
+                    both.connections().find_map(|(sender, receiver)| out_of_sequence(sender, receiver))
+                },
+                Other::Two(ends, _) => match ends {
+                    [End::Sender(sender), End::Reading(receiver)] => {
+                        out_of_sequence(sender, receiver)
+                    }
+                    _ => None,
+                }
+            ),
         }
     }
 
@@ -233,25 +246,19 @@ impl Other {
         contents: &mut Contents,
         observer: &mut O,
     ) -> Option<Packet> {
-        match self {
-            Self::Arrivals(arrivals) => match packet.direction {
-                Direction::Forward => arrivals.on_forward(now, packet, observer),
-                Direction::Reverse => {
-                    arrivals.on_reverse(now, packet, observer);
-                    arrivals.poll_transmit(now)
-                }
+        let sends = opposite(packet.direction);
+        either!(
+            self,
+            both => {
+                both.on_packet(now, packet, observer);
+                both.poll_transmit(now, sends)
             },
-            Self::Page(page) => {
-                page.on_packet(now, packet, observer);
-                page.poll_transmit(now, opposite(packet.direction))
-            }
             Self::Two(ends, _) => {
                 let around = &mut Around { contents, observer };
-                let sends = opposite(packet.direction);
                 each!(&mut ends[sends as usize], end => Endpoint::on_packet(end, now, packet, around));
                 self.poll_two(now, sends, around)
             }
-        }
+        )
     }
 
     /// An end was woken; `Some` is the first packet that it then sends.
@@ -263,18 +270,12 @@ impl Other {
         contents: &mut Contents,
         observer: &mut O,
     ) -> Option<Packet> {
-        match self {
-            Self::Arrivals(arrivals) => match sends {
-                Direction::Forward => {
-                    arrivals.wake_sender(now, observer);
-                    arrivals.poll_transmit(now)
-                }
-                Direction::Reverse => arrivals.wake_receiver(now, observer),
+        either!(
+            self,
+            both => {
+                both.on_wake(now, sends, observer);
+                both.poll_transmit(now, sends)
             },
-            Self::Page(page) => {
-                page.on_wake(now, sends, observer);
-                page.poll_transmit(now, sends)
-            }
             Self::Two(ends, _) => {
                 let around = &mut Around { contents, observer };
                 let end = &mut ends[sends as usize];
@@ -284,7 +285,7 @@ impl Other {
                 each!(end, end => Endpoint::on_wake(end, now, around));
                 self.poll_two(now, sends, around)
             }
-        }
+        )
     }
 
     /// The next packet of an end that has just sent one.
@@ -296,27 +297,20 @@ impl Other {
         contents: &mut Contents,
         observer: &mut O,
     ) -> Option<Packet> {
-        match self {
-            Self::Arrivals(arrivals) => match sends {
-                Direction::Forward => arrivals.poll_transmit(now),
-                // Each receiver answers once, and is woken to send more.
-                Direction::Reverse => None,
-            },
-            Self::Page(page) => page.poll_transmit(now, sends),
-            Self::Two(..) => self.poll_two(now, sends, &mut Around { contents, observer }),
-        }
+        either!(
+            self,
+            both => both.poll_transmit(now, sends),
+            Self::Two(..) => self.poll_two(now, sends, &mut Around { contents, observer })
+        )
     }
 
     #[inline(never)]
     pub(crate) fn next_wake(&self, sends: Direction) -> Time {
-        match self {
-            Self::Arrivals(arrivals) => match sends {
-                Direction::Forward => arrivals.next_sender_wake(),
-                Direction::Reverse => arrivals.next_receiver_wake(),
-            },
-            Self::Page(page) => page.next_wake(sends),
-            Self::Two(ends, _) => each!(&ends[sends as usize], end => Endpoint::next_wake(end)),
-        }
+        either!(
+            self,
+            both => both.next_wake(sends),
+            Self::Two(ends, _) => each!(&ends[sends as usize], end => Endpoint::next_wake(end))
+        )
     }
 
     fn poll_two(&mut self, now: Time, sends: Direction, around: &mut Around<'_>) -> Option<Packet> {

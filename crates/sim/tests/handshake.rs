@@ -80,7 +80,7 @@ const fn millis(ms: u64) -> Span {
     Span::from_millis(ms)
 }
 
-/// Whether the application writes at `at`, which is at least a nanosecond away from any change.
+/// Whether the application writes at `at`.
 fn is_on(at: Time, on: Span, off: Span) -> bool {
     at.as_nanos() % (on + off).as_nanos() < on.as_nanos()
 }
@@ -107,6 +107,16 @@ fn an_application_that_stops_during_the_handshake_sends_nothing() {
         let log = run(&scenario(traffic, millis(100), Some(millis(60)), "0%"), 1);
         assert_eq!((log.requests.len(), log.sent.len()), (1, 0));
     }
+}
+
+#[test]
+fn an_acknowledgement_at_the_moment_a_pause_begins_sends_nothing() {
+    // Round trips of 137 ms from 1.666 s - 12 * 137 ms on end when the tenth pause begins.
+    let (on, off) = (millis(82), millis(94));
+    let traffic = Traffic::OnOff(OnOffConfig { on, off, random: false });
+    let log = run(&scenario(traffic, millis(137), None, "0%"), 0);
+    assert!(!log.sent.is_empty());
+    assert!(log.sent.iter().all(|at| is_on(*at, on, off)), "{:?}", log.sent);
 }
 
 proptest! {

@@ -2,6 +2,7 @@
 //! packets.
 
 pub mod arrivals;
+mod both_ends;
 mod bulk;
 mod on_off;
 pub mod page;
@@ -11,6 +12,7 @@ mod udp;
 
 pub use crate::source::{Source, SourceState};
 pub use arrivals::{Arrivals, ArrivalsConfig, ArrivalsSpec, Sizes, SizesSpec};
+pub use both_ends::BothEnds;
 pub use bulk::BulkConfig;
 pub use on_off::OnOffConfig;
 pub use page::{Page, PageConfig};

@@ -25,13 +25,13 @@ use core::fmt;
 use sojourn_cca::Config as CcaConfig;
 use sojourn_core::param::{Bounds, Maybe, Needed, number, whole};
 use sojourn_core::{
-    Event, FlowSample, Observer, Packet, Param, Params, Purpose, Rate, Span, SpecError, Stream,
-    StreamAddress, Time, Who,
+    Direction, Event, FlowSample, Observer, Packet, Param, Params, Purpose, Rate, Span, SpecError,
+    Stream, StreamAddress, Time, Who,
 };
 
 use self::wakes::Wakes;
-use super::Source;
 use super::sum::{add_open, add_totals};
+use super::{BothEnds, Source};
 use crate::tcp::{Config as TcpConfig, Endpoints, Receiver, Sender};
 
 sojourn_core::params! {
@@ -111,6 +111,8 @@ pub struct Arrivals {
     receivers: Wakes,
     /// Places whose sender may have something to send.
     ready: Vec<usize>,
+    /// What a receiver answered and has not left yet.
+    answer: Option<Packet>,
     /// Totals of the connections that are closed.
     closed: FlowSample,
 }
@@ -178,39 +180,14 @@ impl Arrivals {
             senders: Wakes::new(places),
             receivers: Wakes::new(places),
             ready: Vec::new(),
+            answer: None,
             closed: FlowSample::default(),
             config,
         }
     }
 
-    /// A packet reached the sending end.
-    #[inline(never)]
-    pub fn on_reverse<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) {
-        let place = self.place_of(packet.connection);
-        let Some(connection) = self.connection(packet) else { return };
-        connection.sender.on_packet(now, packet, &mut NoPhases(o));
-        if connection.sender.is_complete() {
-            self.close(now, place);
-        } else {
-            self.ready.push(place);
-        }
-    }
-
-    /// A packet reached the receiving end; `Some` is what it answers at once.
-    #[inline(never)]
-    pub fn on_forward<O: Observer>(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        o: &mut O,
-    ) -> Option<Packet> {
-        let place = self.place_of(packet.connection);
-        let connection = self.connection(packet)?;
-        connection.receiver.on_packet(now, packet, o);
-        self.answer(now, place)
-    }
-
-    pub fn wake_sender<O: Observer>(&mut self, now: Time, o: &mut O) {
+    /// Opens the connections that are due, and wakes senders.
+    fn wake_senders<O: Observer>(&mut self, now: Time, o: &mut O) {
         while now >= self.next_arrival() {
             self.arrive(now, o);
         }
@@ -223,17 +200,17 @@ impl Arrivals {
         }
     }
 
-    /// Calls one of the receivers that are due; those left want to be called again at once.
-    pub fn wake_receiver<O: Observer>(&mut self, now: Time, o: &mut O) -> Option<Packet> {
-        let place = self.receivers.due(now)?;
-        if let Some(connection) = &mut self.places[place] {
-            connection.receiver.on_wake(now, o);
+    /// Wakes one of the receivers that are due; those left want to be woken again at once.
+    fn wake_receiver<O: Observer>(&mut self, now: Time, o: &mut O) {
+        if let Some(place) = self.receivers.due(now) {
+            if let Some(connection) = &mut self.places[place] {
+                connection.receiver.on_wake(now, o);
+            }
+            self.answer(now, place);
         }
-        self.answer(now, place)
     }
 
-    #[inline(never)]
-    pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+    fn poll_senders(&mut self, now: Time) -> Option<Packet> {
         while let Some(place) = self.ready.last() {
             if let Some(connection) = &mut self.places[*place] {
                 if let Some(packet) = connection.sender.poll_transmit(now) {
@@ -244,35 +221,6 @@ impl Arrivals {
             self.ready.pop();
         }
         None
-    }
-
-    pub fn next_sender_wake(&self) -> Time {
-        self.next_arrival().min(self.senders.first())
-    }
-
-    pub fn next_receiver_wake(&self) -> Time {
-        self.receivers.first()
-    }
-
-    /// What `ss` would show of all its connections, added up: windows and packets of those that
-    /// are open, totals of all there have been.
-    pub fn sample(&self, now: Time) -> FlowSample {
-        let mut all = self.closed;
-        for connection in self.connections() {
-            add_open(&mut all, &connection.0.sample(now));
-        }
-        // Many connections together have no such rate.
-        FlowSample { delivery_rate: Rate::UNLIMITED, ..all }
-    }
-
-    /// No transfer is open, and none is to come.
-    pub fn is_done(&self) -> bool {
-        self.open == 0 && self.next_arrival().is_never()
-    }
-
-    /// Both ends of each connection that is open.
-    pub fn connections(&self) -> impl Iterator<Item = (&Sender, &Receiver)> {
-        self.places.iter().flatten().map(|connection| (&connection.sender, &connection.receiver))
     }
 
     fn next_arrival(&self) -> Time {
@@ -322,15 +270,16 @@ impl Arrivals {
         self.receivers.set(place, Time::NEVER);
     }
 
+    /// What the receiver at a place answers at once, if it does, leaves next.
     #[inline(always)]
-    fn answer(&mut self, now: Time, place: usize) -> Option<Packet> {
+    fn answer(&mut self, now: Time, place: usize) {
         let Some(connection) = &mut self.places[place] else {
             self.receivers.set(place, Time::NEVER);
-            return None;
+            return;
         };
         let answer = connection.receiver.poll_transmit(now);
         self.receivers.set(place, connection.receiver.next_wake());
-        answer.map(|packet| Packet { connection: connection.number, ..packet })
+        self.answer = answer.map(|packet| Packet { connection: connection.number, ..packet });
     }
 
     fn place_of(&self, number: u32) -> usize {
@@ -342,6 +291,68 @@ impl Arrivals {
         let place = self.place_of(packet.connection);
         let connection = self.places[place].as_deref_mut()?;
         (connection.number == packet.connection).then_some(connection)
+    }
+}
+
+impl BothEnds for Arrivals {
+    #[inline(never)]
+    fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) {
+        let place = self.place_of(packet.connection);
+        let Some(connection) = self.connection(packet) else { return };
+        match packet.direction {
+            Direction::Forward => {
+                connection.receiver.on_packet(now, packet, o);
+                self.answer(now, place);
+            }
+            Direction::Reverse => {
+                connection.sender.on_packet(now, packet, &mut NoPhases(o));
+                if connection.sender.is_complete() {
+                    self.close(now, place);
+                } else {
+                    self.ready.push(place);
+                }
+            }
+        }
+    }
+
+    fn on_wake<O: Observer>(&mut self, now: Time, sends: Direction, o: &mut O) {
+        match sends {
+            Direction::Forward => self.wake_senders(now, o),
+            Direction::Reverse => self.wake_receiver(now, o),
+        }
+    }
+
+    #[inline(never)]
+    fn poll_transmit(&mut self, now: Time, sends: Direction) -> Option<Packet> {
+        match sends {
+            Direction::Forward => self.poll_senders(now),
+            Direction::Reverse => self.answer.take(),
+        }
+    }
+
+    fn next_wake(&self, sends: Direction) -> Time {
+        match sends {
+            Direction::Forward => self.next_arrival().min(self.senders.first()),
+            Direction::Reverse => self.receivers.first(),
+        }
+    }
+
+    /// Windows and packets of the connections that are open, totals of all there have been.
+    fn sample(&self, now: Time) -> FlowSample {
+        let mut all = self.closed;
+        for connection in self.connections() {
+            add_open(&mut all, &connection.0.sample(now));
+        }
+        // Many connections together have no such rate.
+        FlowSample { delivery_rate: Rate::UNLIMITED, ..all }
+    }
+
+    fn is_done(&self) -> bool {
+        self.open == 0 && self.next_arrival().is_never()
+    }
+
+    fn connections(&self) -> impl Iterator<Item = (&Sender, &Receiver)> {
+        self.places.iter().flatten().map(|connection| (&connection.sender, &connection.receiver))
     }
 }
 

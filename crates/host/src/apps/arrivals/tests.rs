@@ -58,8 +58,8 @@ fn carry(
     let mut count = 0;
     loop {
         let arrival = under_way.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
-        let sender = arrivals.next_sender_wake();
-        let receiver = arrivals.next_receiver_wake();
+        let sender = arrivals.next_wake(Direction::Forward);
+        let receiver = arrivals.next_wake(Direction::Reverse);
         let now = arrival.min(sender).min(receiver);
         if now > end {
             return (seen, packets);
@@ -67,17 +67,16 @@ fn carry(
         let mut leaving = Vec::new();
         if arrival == now {
             let (_, packet) = under_way.pop_first().unwrap();
-            match packet.direction {
-                Direction::Forward => leaving.extend(arrivals.on_forward(now, &packet, &mut seen)),
-                Direction::Reverse => arrivals.on_reverse(now, &packet, &mut seen),
-            }
+            arrivals.on_packet(now, &packet, &mut seen);
         } else if sender == now {
-            arrivals.wake_sender(now, &mut seen);
+            arrivals.on_wake(now, Direction::Forward, &mut seen);
         } else {
-            leaving.extend(arrivals.wake_receiver(now, &mut seen));
+            arrivals.on_wake(now, Direction::Reverse, &mut seen);
         }
-        while let Some(packet) = arrivals.poll_transmit(now) {
-            leaving.push(packet);
+        for sends in [Direction::Reverse, Direction::Forward] {
+            while let Some(packet) = arrivals.poll_transmit(now, sends) {
+                leaving.push(packet);
+            }
         }
         for packet in leaving {
             packets.push(packet);
@@ -189,11 +188,14 @@ fn what_comes_for_a_closed_connection_is_ignored() {
     let (_, packets) = carry(&mut arrivals, Span::from_millis(10), at(20_000), |_| false);
     let mut seen = Seen::default();
     for packet in &packets {
-        assert!(arrivals.on_forward(at(20_000), packet, &mut seen).is_none());
-        arrivals.on_reverse(at(20_000), packet, &mut seen);
-        assert!(arrivals.poll_transmit(at(20_000)).is_none());
+        arrivals.on_packet(at(20_000), packet, &mut seen);
+        for sends in [Direction::Forward, Direction::Reverse] {
+            assert!(arrivals.poll_transmit(at(20_000), sends).is_none());
+        }
     }
-    assert!(arrivals.next_sender_wake().is_never() && arrivals.next_receiver_wake().is_never());
+    for sends in [Direction::Forward, Direction::Reverse] {
+        assert!(arrivals.next_wake(sends).is_never());
+    }
 }
 
 fn drawn_mean(sizes: &Sizes, count: u32) -> f64 {

@@ -22,6 +22,7 @@ use sojourn_core::{
 };
 
 use self::connection::Connection;
+use super::BothEnds;
 use super::sum::{add_open, add_totals};
 use crate::bounds::LONGEST;
 use crate::tcp::{Config as TcpConfig, Endpoints, Receiver, Sender};
@@ -140,104 +141,6 @@ impl Page {
         }
     }
 
-    /// A packet reached an end: the client if it went forward, else the server.
-    #[inline(never)]
-    pub fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) {
-        if let Body::Opaque { .. } = packet.body {
-            match packet.direction {
-                Direction::Reverse => self.owes_answer = true,
-                Direction::Forward => {
-                    if matches!(self.state, State::LookingUp { .. }) {
-                        self.connect(now);
-                    }
-                }
-            }
-            return;
-        }
-        // Packets of a page that is loaded may arrive later.
-        let Some(place) = self.connections.iter().position(|one| one.number == packet.connection)
-        else {
-            return;
-        };
-        let one = &mut self.connections[place];
-        match packet.direction {
-            Direction::Reverse => {
-                let (cca, ends) = (&self.cca, self.ends);
-                one.server_gets(now, packet, o, || {
-                    let address = StreamAddress { seed: self.random.next_u64(), run: 0 };
-                    (cca.clone(), ends, address)
-                });
-            }
-            Direction::Forward => {
-                if one.client_gets(now, packet, o) {
-                    self.arrived += 1;
-                    self.ask(place);
-                    self.close_if_loaded(now, o);
-                }
-            }
-        }
-    }
-
-    /// A time that [`Page::next_wake`] named has come for the end that sends in this direction.
-    pub fn on_wake<O: Observer>(&mut self, now: Time, sends: Direction, o: &mut O) {
-        if sends == Direction::Reverse
-            && let State::Idle { until } = self.state
-            && now >= until
-            && now < self.stop
-            && self.pages_left > 0
-        {
-            self.begin(now, o);
-        }
-        for one in &mut self.connections {
-            one.on_wake(now, sends, o);
-        }
-    }
-
-    /// The next packet that leaves now in this direction.
-    #[inline(never)]
-    pub fn poll_transmit(&mut self, now: Time, sends: Direction) -> Option<Packet> {
-        if let Some(lookup) = self.poll_lookup(now, sends) {
-            return Some(lookup);
-        }
-        self.connections.iter_mut().find_map(|one| one.poll_transmit(now, sends))
-    }
-
-    pub fn next_wake(&self, sends: Direction) -> Time {
-        let own = match (self.state, sends) {
-            (State::Idle { until }, Direction::Reverse)
-                if until < self.stop && self.pages_left > 0 =>
-            {
-                until
-            }
-            (State::LookingUp { ask_at }, Direction::Reverse) => ask_at,
-            _ => Time::NEVER,
-        };
-        self.connections.iter().map(|one| one.next_wake(sends)).fold(own, Time::min)
-    }
-
-    /// What `ss` would show of the server's ends, added up: windows and packets of those that are
-    /// open, totals of all there have been.
-    pub fn sample(&self, now: Time) -> FlowSample {
-        let mut all = self.closed;
-        for answers in self.connections.iter().filter_map(Connection::answers) {
-            add_open(&mut all, &answers.sample(now));
-        }
-        FlowSample { delivery_rate: Rate::UNLIMITED, ..all }
-    }
-
-    /// Every page has been fetched.
-    pub fn is_done(&self) -> bool {
-        match self.state {
-            State::Idle { until } => self.pages_left == 0 || until >= self.stop,
-            State::LookingUp { .. } | State::Loading => false,
-        }
-    }
-
-    /// The two ends of either direction of each connection that is open.
-    pub fn connections(&self) -> impl Iterator<Item = (&Sender, &Receiver)> {
-        self.connections.iter().flat_map(Connection::directions)
-    }
-
     fn begin<O: Observer>(&mut self, now: Time, o: &mut O) {
         self.pages_left -= 1;
         self.began = now;
@@ -306,5 +209,100 @@ impl Page {
             }
             _ => None,
         }
+    }
+}
+
+impl BothEnds for Page {
+    /// The client gets what goes forward, the server what goes back.
+    #[inline(never)]
+    fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) {
+        if let Body::Opaque { .. } = packet.body {
+            match packet.direction {
+                Direction::Reverse => self.owes_answer = true,
+                Direction::Forward => {
+                    if matches!(self.state, State::LookingUp { .. }) {
+                        self.connect(now);
+                    }
+                }
+            }
+            return;
+        }
+        // Packets of a page that is loaded may arrive later.
+        let Some(place) = self.connections.iter().position(|one| one.number == packet.connection)
+        else {
+            return;
+        };
+        let one = &mut self.connections[place];
+        match packet.direction {
+            Direction::Reverse => {
+                let (cca, ends) = (&self.cca, self.ends);
+                one.server_gets(now, packet, o, || {
+                    let address = StreamAddress { seed: self.random.next_u64(), run: 0 };
+                    (cca.clone(), ends, address)
+                });
+            }
+            Direction::Forward => {
+                if one.client_gets(now, packet, o) {
+                    self.arrived += 1;
+                    self.ask(place);
+                    self.close_if_loaded(now, o);
+                }
+            }
+        }
+    }
+
+    fn on_wake<O: Observer>(&mut self, now: Time, sends: Direction, o: &mut O) {
+        if sends == Direction::Reverse
+            && let State::Idle { until } = self.state
+            && now >= until
+            && now < self.stop
+            && self.pages_left > 0
+        {
+            self.begin(now, o);
+        }
+        for one in &mut self.connections {
+            one.on_wake(now, sends, o);
+        }
+    }
+
+    #[inline(never)]
+    fn poll_transmit(&mut self, now: Time, sends: Direction) -> Option<Packet> {
+        if let Some(lookup) = self.poll_lookup(now, sends) {
+            return Some(lookup);
+        }
+        self.connections.iter_mut().find_map(|one| one.poll_transmit(now, sends))
+    }
+
+    fn next_wake(&self, sends: Direction) -> Time {
+        let own = match (self.state, sends) {
+            (State::Idle { until }, Direction::Reverse)
+                if until < self.stop && self.pages_left > 0 =>
+            {
+                until
+            }
+            (State::LookingUp { ask_at }, Direction::Reverse) => ask_at,
+            _ => Time::NEVER,
+        };
+        self.connections.iter().map(|one| one.next_wake(sends)).fold(own, Time::min)
+    }
+
+    /// Of the server's ends: windows and packets of those that are open, totals of all there have been.
+    fn sample(&self, now: Time) -> FlowSample {
+        let mut all = self.closed;
+        for answers in self.connections.iter().filter_map(Connection::answers) {
+            add_open(&mut all, &answers.sample(now));
+        }
+        FlowSample { delivery_rate: Rate::UNLIMITED, ..all }
+    }
+
+    fn is_done(&self) -> bool {
+        match self.state {
+            State::Idle { until } => self.pages_left == 0 || until >= self.stop,
+            State::LookingUp { .. } | State::Loading => false,
+        }
+    }
+
+    fn connections(&self) -> impl Iterator<Item = (&Sender, &Receiver)> {
+        self.connections.iter().flat_map(Connection::directions)
     }
 }
