@@ -6,7 +6,7 @@ use core::fmt;
 
 use sojourn_core::{
     Body, Direction, ETHERNET_HEADER, Ecn, FlowId, FlowSample, HostId, Kind, Observer, Packet,
-    Params, StreamAddress, Time,
+    Params, SpecError, StreamAddress, Time,
 };
 
 use crate::Contents;
@@ -82,6 +82,15 @@ pub struct Around<'a> {
 /// A kind of application from outside of this workspace, with its parameters. If the parameters are
 /// [`Params`], a study file can name it.
 pub trait AppModel: Send + Sync {
+    /// Refuses values out of bounds, before anything is built; for [`Params`] it is
+    /// [`Params::check`]. One that can't be made with such values need not check again.
+    ///
+    /// # Errors
+    /// Names the parameter and what is allowed.
+    fn check(&self) -> Result<(), SpecError> {
+        Ok(())
+    }
+
     /// The sending end and the receiving end of a flow.
     fn build(&self, flow: &FlowSetup<'_>) -> [Box<dyn Endpoint>; 2];
 

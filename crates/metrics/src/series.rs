@@ -230,12 +230,14 @@ impl Rows {
         self.ends.push(t_s);
     }
 
-    pub(crate) fn push_flow(&mut self, flow: usize, row: FlowRow) {
-        self.flows[flow].push(row);
+    /// The flow's row in which everything is unknown yet.
+    pub(crate) fn begin_flow(&mut self, flow: usize) -> &mut FlowRow {
+        self.flows[flow].push_mut(FlowRow::UNKNOWN)
     }
 
-    pub(crate) fn push_link(&mut self, link: usize, row: LinkRow) {
-        self.links[link].push(row);
+    /// The link's.
+    pub(crate) fn begin_link(&mut self, link: usize) -> &mut LinkRow {
+        self.links[link].push_mut(LinkRow::UNKNOWN)
     }
 
     /// Sets the state at the end of the last row; it replaces earlier states of the same row.
@@ -298,9 +300,16 @@ pub(crate) fn mean_ms(delays: &Summary) -> f32 {
     // The same number, with less work where it fits.
     let sum = match u64::try_from(delays.sum) {
         Ok(sum) => sum as f64,
-        Err(_) => delays.sum as f64,
+        Err(_) => as_float(delays.sum),
     };
     (sum / delays.count as f64 / 1e6) as f32
+}
+
+/// A call, so that it is not computed beside the other branch.
+#[cold]
+#[inline(never)]
+fn as_float(sum: u128) -> f64 {
+    sum as f64
 }
 
 pub(crate) fn max_ms(delays: &Summary) -> f32 {

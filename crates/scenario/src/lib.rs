@@ -140,7 +140,7 @@ impl App {
             }
             Self::Ping(config) => config.check(),
             Self::Udp(config) => config.check(),
-            Self::External(_) => Ok(()),
+            Self::External(app) => app.0.check(),
         }
     }
 }

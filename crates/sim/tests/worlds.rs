@@ -215,7 +215,7 @@ fn app() -> impl Strategy<Value = App> {
                 App::Udp(UdpConfig { interval, frame, datagrams, header })
             }
         ),
-        1 => (100u64..50_000).prop_map(|us| outside::ask(Span::from_micros(us))),
+        1 => prop_oneof![1 => Just(0), 9 => 100u64..50_000].prop_map(|us| outside::ask(Span::from_micros(us))),
     ]
 }
 
@@ -251,8 +251,11 @@ fn world() -> impl Strategy<Value = Scenario> {
                 let sharing = Sharing { buffer: Bytes::new(buffer), alpha };
                 SwitchConfig::new(vec![a, b], sharing).ok()
             });
-    // Parts from outside are sound: they check themselves.
-    let tube = link("tube".into()).prop_map(|link| link.check().is_ok().then_some(link));
+    // Mostly a sound one or none, so that many worlds are sound.
+    let tube = prop_oneof![
+        9 => link("tube".into()).prop_map(|link| link.check().is_ok().then_some(link)),
+        1 => link("tube".into()).prop_map(Some),
+    ];
     let flows = (flow(0).boxed(), flow(1).boxed(), flow(2).boxed());
     let flows = flows.prop_map(<[Flow; 3]>::from).boxed();
     let until = prop_oneof![3 => Just(Until::Duration), 1 => Just(Until::TransfersDone)];

@@ -32,14 +32,14 @@ impl CarrierConfig {
         }
     }
 
-    /// Refuses values out of bounds; code may have set them. A carrier from outside checks its own.
+    /// Refuses values out of bounds; code may have set them.
     ///
     /// # Errors
     /// Names the port, the parameter and what is allowed.
     pub fn check(&self) -> Result<(), SpecError> {
         match self {
             Self::Switch(switch) => switch.ports().iter().try_for_each(Link::check),
-            Self::External(_) => Ok(()),
+            Self::External(carrier) => carrier.0.check(),
         }
     }
 
@@ -83,6 +83,15 @@ impl PortShape {
 
 /// A kind of carrier from outside of this workspace, with its parameters.
 pub trait CarrierModel: Send + Sync {
+    /// Refuses values out of bounds, before anything is built. One that can't be made with such
+    /// values need not check again.
+    ///
+    /// # Errors
+    /// Names the port, the parameter and what is allowed.
+    fn check(&self) -> Result<(), SpecError> {
+        Ok(())
+    }
+
     fn ports(&self) -> Vec<PortShape>;
 
     /// An empty carrier; its ports follow `first`. What it draws at random comes from `address`.

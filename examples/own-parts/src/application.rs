@@ -3,7 +3,7 @@
 //! The numbers are real bytes in the packets; an answer that is wrong stops the run.
 
 use sojourn_core::param::Style;
-use sojourn_core::{Body, ContentId, Event, Packet, Params, Span, Time, Who};
+use sojourn_core::{Body, ContentId, Event, Packet, Params, Span, SpecError, Time, Who};
 use sojourn_host::{AppModel, Around, Endpoint, Endpoints, FlowSetup};
 
 sojourn_core::params! {
@@ -14,6 +14,10 @@ sojourn_core::params! {
 }
 
 impl AppModel for Ask {
+    fn check(&self) -> Result<(), SpecError> {
+        Params::check(self)
+    }
+
     fn build(&self, flow: &FlowSetup<'_>) -> [Box<dyn Endpoint>; 2] {
         let asking = Asking {
             pause: self.pause,

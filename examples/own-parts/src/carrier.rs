@@ -41,6 +41,10 @@ struct Laid {
 }
 
 impl CarrierModel for Laid {
+    fn check(&self) -> Result<(), SpecError> {
+        self.cable.check()
+    }
+
     fn ports(&self) -> Vec<PortShape> {
         let Cable { rate, delay, .. } = self.cable;
         self.names.iter().map(|name| PortShape::new(name, rate, delay)).collect()

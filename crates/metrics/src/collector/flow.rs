@@ -222,7 +222,8 @@ impl FlowState {
         self.phases.end_warmup(warmup);
     }
 
-    pub(super) fn close_row(&mut self, length: Span) -> FlowRow {
+    /// Fills in what happened in the row, and begins the next.
+    pub(super) fn close_row(&mut self, length: Span, row: &mut FlowRow) {
         let delta = self.total - self.at_row;
         let (mut rtt, rtts) = self.rtt.close_row([0.5, 0.95]);
         rtt.merge(&self.ping_in_row);
@@ -237,23 +238,20 @@ impl FlowState {
         self.at_row = self.total;
         self.ping_in_row = Summary::NOTHING;
         let ms = |ns: f64| (ns / 1e6) as f32;
-        let row = FlowRow {
-            goodput_mbps: mbps(delta.delivered_bytes, length) as f32,
-            rtt_mean_ms: mean_ms(&rtt),
-            rtt_max_ms: max_ms(&rtt),
-            retransmits: delta.retransmits as f32,
-            rtt_p50_ms: ms(rtt_p50),
-            rtt_p95_ms: ms(rtt_p95),
-            owd_p50_ms: ms(owd_p50),
-            owd_p95_ms: ms(owd_p95),
-            owd_max_ms: ms(owd_max),
-            frame_delay_p50_ms: ms(frame_p50),
-            frame_delay_max_ms: ms(frame_max),
-            dropped_pkts: dropped,
-            dropped_share: if sent == 0 { f32::NAN } else { dropped / sent as f32 },
-            ..FlowRow::UNKNOWN
-        };
-        self.media.close_row(length, row)
+        row.goodput_mbps = mbps(delta.delivered_bytes, length) as f32;
+        row.rtt_mean_ms = mean_ms(&rtt);
+        row.rtt_max_ms = max_ms(&rtt);
+        row.retransmits = delta.retransmits as f32;
+        row.rtt_p50_ms = ms(rtt_p50);
+        row.rtt_p95_ms = ms(rtt_p95);
+        row.owd_p50_ms = ms(owd_p50);
+        row.owd_p95_ms = ms(owd_p95);
+        row.owd_max_ms = ms(owd_max);
+        row.frame_delay_p50_ms = ms(frame_p50);
+        row.frame_delay_max_ms = ms(frame_max);
+        row.dropped_pkts = dropped;
+        row.dropped_share = if sent == 0 { f32::NAN } else { dropped / sent as f32 };
+        self.media.close_row(length, row);
     }
 
     pub(super) fn mix(&self, digest: &mut Digest) {

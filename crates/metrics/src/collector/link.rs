@@ -142,7 +142,8 @@ impl LinkState {
         self.backlog_max_in_row = 0;
     }
 
-    pub(super) fn close_row(&mut self, length: Span) -> LinkRow {
+    /// Fills in what happened in the row, and begins the next.
+    pub(super) fn close_row(&mut self, length: Span, row: &mut LinkRow) {
         self.count_unhindered();
         let delta = self.total - self.at_row;
         let sojourn = Summary {
@@ -152,22 +153,18 @@ impl LinkState {
             ..Summary::NOTHING
         };
         let peak = self.backlog_max_in_row.max(self.backlog_max_before_warmup);
-        let row = LinkRow {
-            throughput_mbps: mbps(delta.sent_bytes, length) as f32,
-            sojourn_mean_ms: mean_ms(&sojourn),
-            sojourn_max_ms: max_ms(&sojourn),
-            queue_peak_pkts: peak as f32,
-            drops: delta.drops() as f32,
-            marks: delta.marks as f32,
-            ..LinkRow::UNKNOWN
-        };
+        row.throughput_mbps = mbps(delta.sent_bytes, length) as f32;
+        row.sojourn_mean_ms = mean_ms(&sojourn);
+        row.sojourn_max_ms = max_ms(&sojourn);
+        row.queue_peak_pkts = peak as f32;
+        row.drops = delta.drops() as f32;
+        row.marks = delta.marks as f32;
         self.at_row = self.total;
         self.sojourn_at_row = (self.sojourn.count(), self.sojourn.sum());
         self.sojourn_max_in_row = 0;
         self.backlog_max = self.backlog_max.max(self.backlog_max_in_row);
         self.backlog_max_in_row = 0;
         self.backlog_max_before_warmup = 0;
-        row
     }
 
     pub(super) fn mix(&self, digest: &mut Digest) {

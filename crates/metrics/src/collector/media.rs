@@ -71,35 +71,31 @@ impl Media {
         self.buffered.clear();
     }
 
-    /// The row with what is of calls only.
+    /// Fills in what is of calls only.
     #[inline]
-    pub(super) fn close_row(&mut self, length: Span, row: FlowRow) -> FlowRow {
-        let row = match self.control {
-            Some(control) => self.row_of_call(length, &control, row),
-            None => row,
-        };
+    pub(super) fn close_row(&mut self, length: Span, row: &mut FlowRow) {
+        if let Some(control) = self.control {
+            self.fill_row_of_call(length, &control, row);
+        }
         self.at_row = self.total;
         self.sent_in_row = 0;
         self.arrived_in_row = 0;
-        row
     }
 
-    fn row_of_call(&mut self, length: Span, control: &RateControl, row: FlowRow) -> FlowRow {
+    #[inline(never)]
+    fn fill_row_of_call(&mut self, length: Span, control: &RateControl, row: &mut FlowRow) {
         let frames = self.total - self.at_row;
         let known = |bits: Option<f64>| bits.map_or(f32::NAN, |bits| (bits / 1e6) as f32);
         self.target.record(control.target.as_bps());
-        FlowRow {
-            target_mbps: control.target.as_mbps() as f32,
-            sent_mbps: mbps(self.sent_in_row, length) as f32,
-            received_mbps: mbps(self.arrived_in_row, length) as f32,
-            delay_based_mbps: known(control.delay_based),
-            loss_based_mbps: known(control.loss_based),
-            acknowledged_mbps: known(control.acknowledged),
-            frames_encoded: frames.encoded as f32,
-            frames_rendered: frames.rendered as f32,
-            frames_dropped: frames.dropped as f32,
-            ..row
-        }
+        row.target_mbps = control.target.as_mbps() as f32;
+        row.sent_mbps = mbps(self.sent_in_row, length) as f32;
+        row.received_mbps = mbps(self.arrived_in_row, length) as f32;
+        row.delay_based_mbps = known(control.delay_based);
+        row.loss_based_mbps = known(control.loss_based);
+        row.acknowledged_mbps = known(control.acknowledged);
+        row.frames_encoded = frames.encoded as f32;
+        row.frames_rendered = frames.rendered as f32;
+        row.frames_dropped = frames.dropped as f32;
     }
 
     pub(super) fn finish(self) -> MediaMetrics {

@@ -215,10 +215,10 @@ impl Collector {
         let length = end.since(self.row_began);
         self.rows.end(end.as_secs_f64());
         for (index, flow) in self.flows.iter_mut().enumerate() {
-            self.rows.push_flow(index, flow.close_row(length));
+            flow.close_row(length, self.rows.begin_flow(index));
         }
         for (index, link) in self.links.iter_mut().enumerate() {
-            self.rows.push_link(index, link.close_row(length));
+            link.close_row(length, self.rows.begin_link(index));
         }
         self.row_began = end;
     }

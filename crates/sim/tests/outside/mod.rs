@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use sojourn_core::{Body, ContentId, Event, Packet, PortId, Span, StreamAddress, Time, Who};
+use sojourn_core::{
+    Body, ContentId, Event, Packet, PortId, Span, SpecError, StreamAddress, Time, Who,
+};
 use sojourn_host::{AppModel, Around, Endpoint, Endpoints, ExternalApp, FlowSetup};
 use sojourn_scenario::{App, CarrierConfig, Link};
 use sojourn_wire::{Carrier, CarrierModel, Exit, ExternalCarrier, PortShape, Wire};
@@ -23,6 +25,13 @@ struct Ask {
 }
 
 impl AppModel for Ask {
+    fn check(&self) -> Result<(), SpecError> {
+        if self.pause.is_zero() {
+            return Err(SpecError::new("'pause' is 0s").allow(["1us to 60s"]));
+        }
+        Ok(())
+    }
+
     fn build(&self, flow: &FlowSetup<'_>) -> [Box<dyn Endpoint>; 2] {
         let FlowSetup { ends, start, stop, .. } = *flow;
         let asking =
@@ -116,6 +125,10 @@ fn bytes_of(number: u64, around: &mut Around<'_>) -> ContentId {
 struct Tube(Link);
 
 impl CarrierModel for Tube {
+    fn check(&self) -> Result<(), SpecError> {
+        self.0.check()
+    }
+
     fn ports(&self) -> Vec<PortShape> {
         vec![PortShape::of(&self.0)]
     }
