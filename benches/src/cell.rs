@@ -8,12 +8,16 @@ use sojourn_host::tcp::Config as Transport;
 use sojourn_scenario::{App, Checked, Flow, Host, Scenario, Until};
 use sojourn_wifi::RadioConfig;
 use sojourn_wifi::mac::aggregation::Limits;
-use sojourn_wifi::medium::{Config, Radio, Station};
+use sojourn_wifi::medium::{Config, LostBlockAck, Radio, Station};
 use sojourn_wifi::ofdma::Ofdma;
 use sojourn_wifi::phy::Mode;
 use sojourn_wifi::queueing::{DriverConfig, Order, QueueConfig};
 
 use crate::yardstick::link;
+
+/// As ns-3 has it by default, and its guard interval with OFDMA and its BlockAckReq: aggregates of 802.11ax are
+/// no longer than those of 802.11n.
+const SHORT: Limits = Limits { ampdu_octets: 65_535, ..Limits::HE };
 
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
@@ -105,6 +109,7 @@ impl Cell {
         };
         let station = |number: u16| {
             let mode = match self.is_he {
+                true if self.has_ofdma => "he mcs 11 gi 1.6us",
                 true => "he mcs 11",
                 false if number + 1 == self.stations => "ht mcs 0 sgi",
                 false => "ht mcs 15 sgi",
@@ -113,12 +118,13 @@ impl Cell {
             let radio = Radio::new(mode);
             Station { down: radio, up: radio, queue: buffer.clone() }
         };
-        let limits = if self.is_he { Limits::HE } else { Limits::HT };
+        let limits = if self.is_he { SHORT } else { Limits::HT };
         let queue = match self.is_in_mac {
             true => QueueConfig::mac80211(),
             false => buffer.clone().into(),
         };
         let mut config = Config::new((0..self.stations).map(station).collect(), limits, queue);
+        config.lost_block_ack = LostBlockAck::Request;
         config.ofdma = self.has_ofdma.then(Ofdma::default);
         let names = (0..self.stations).map(|number| format!("sta{number}")).collect();
         RadioConfig::new("wifi", names, config).expect("a sound cell")

@@ -316,11 +316,11 @@ impl Other {
     fn poll_two(&mut self, now: Time, sends: Direction, around: &mut Around<'_>) -> Option<Packet> {
         let Self::Two(both, ends) = self else { return None };
         let end = &mut both[sends as usize];
-        let packet = each!(&mut *end, end => Endpoint::poll_transmit(end, now, around))?;
-        match end {
-            End::External(_) => Some(addressed(packet, now, sends, ends)),
-            _ => Some(packet),
+        let mut packet = each!(&mut *end, end => Endpoint::poll_transmit(end, now, around));
+        if let (End::External(_), Some(packet)) = (end, &mut packet) {
+            *packet = addressed(*packet, now, sends, ends);
         }
+        packet
     }
 }
 

@@ -29,6 +29,26 @@ pub trait Carrier<P: Carried>: Send {
     /// that come out at one moment keep the order in which they arrived.
     fn poll_deliver(&mut self, now: Time) -> Option<(PortId, P)>;
 
+    /// [`Carrier::offer`] and [`Carrier::next_wake`] in one call, since an engine asks for the second after
+    /// every first.
+    fn take_in(
+        &mut self,
+        now: Time,
+        port: PortId,
+        packet: &P,
+        observer: &mut dyn Observer,
+    ) -> Time {
+        self.offer(now, port, *packet, observer);
+        self.next_wake()
+    }
+
+    /// [`Carrier::on_wake`], [`Carrier::poll_deliver`] and [`Carrier::next_wake`] in one call.
+    fn turn(&mut self, now: Time, observer: &mut dyn Observer) -> (Option<(PortId, P)>, Time) {
+        self.on_wake(now, observer);
+        let delivered = self.poll_deliver(now);
+        (delivered, self.next_wake())
+    }
+
     /// What was counted at `port` since the start.
     fn books(&self, port: PortId) -> Books;
 

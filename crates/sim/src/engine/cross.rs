@@ -110,13 +110,13 @@ impl<O: Observer> Engine<'_, O> {
     pub(super) fn offer_to_carrier(&mut self, port: usize, packet: &Packet) {
         let carrier = self.carrier_of[port - self.links.len()] as usize;
         let port = PortId(port as u16);
-        self.carriers[carrier].offer(self.now, port, *packet, self.observer);
-        self.reschedule_carrier(carrier);
+        let wake = self.carriers[carrier].take_in(self.now, port, packet, self.observer);
+        self.reschedule_carrier(carrier, wake);
     }
 
     /// Packets that come out at one moment are taken at that moment, one for each wake.
-    pub(super) fn reschedule_carrier(&mut self, carrier: usize) {
-        let wake = self.carriers[carrier].next_wake().max(self.now);
+    fn reschedule_carrier(&mut self, carrier: usize, wake: Time) {
+        let wake = wake.max(self.now);
         self.agenda.set(Place((self.links.len() + carrier) as u32), wake);
     }
 
@@ -124,10 +124,9 @@ impl<O: Observer> Engine<'_, O> {
     #[inline(never)]
     pub(super) fn wake_carrier(&mut self, carrier: usize) -> Result<(), Violation> {
         let now = self.now;
-        self.carriers[carrier].on_wake(now, self.observer);
-        let delivered = self.carriers[carrier].poll_deliver(now);
-        self.reschedule_carrier(carrier);
-        let Some((port, packet)) = &delivered else { return Ok(()) };
+        let (delivered, wake) = &self.carriers[carrier].turn(now, self.observer);
+        self.reschedule_carrier(carrier, *wake);
+        let Some((port, packet)) = delivered else { return Ok(()) };
         let way = self.flows[packet.flow.index()].way(packet.direction);
         let passed = usize::from(packet.hop);
         if passed == 0 || way.links.get(passed - 1) != Some(port) {

@@ -32,7 +32,7 @@ pub(super) enum Heard {
 
 impl<P: Reshape + Send> Medium<P> {
     /// The countdown of one or several functions is over.
-    pub(super) fn contend(&mut self, now: Time, listener: &mut dyn Listener<P>) {
+    pub(super) fn contend(&mut self, now: Time, listener: &mut impl Listener<P>) {
         let slot = self.config.slot;
         let mut winners = core::mem::take(&mut self.winners);
         let mut attempts = core::mem::take(&mut self.attempts);
@@ -82,7 +82,7 @@ impl<P: Reshape + Send> Medium<P> {
         &mut self,
         now: Time,
         index: u16,
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) -> Option<Attempt> {
         let limit = self.edcafs[usize::from(index)].parameters.txop_limit;
         let limit = if limit.is_zero() { Span::from_secs(1) } else { limit };
@@ -96,7 +96,7 @@ impl<P: Reshape + Send> Medium<P> {
         index: u16,
         left: Span,
         is_first: bool,
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) -> Option<Attempt> {
         let (node, ac) = (usize::from(index) / CATEGORIES, usize::from(index) % CATEGORIES);
         let sifs = self.config.sifs;
@@ -144,7 +144,7 @@ impl<P: Reshape + Send> Medium<P> {
         ac: usize,
         left: Span,
         is_first: bool,
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) -> Option<Ppdu> {
         // CoDel may have dropped all packets of a station.
         for _ in 0..=self.config.stations.len() {
@@ -173,7 +173,7 @@ impl<P: Reshape + Send> Medium<P> {
         attempt: &Attempt,
         txop: Txop,
         winners: &[u16],
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) {
         let sifs = self.config.sifs;
         let mut at = now;
@@ -276,7 +276,7 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// The holder of the medium sends another frame, or ends its TXOP.
-    pub(super) fn continue_txop(&mut self, now: Time, txop: Txop, listener: &mut dyn Listener<P>) {
+    pub(super) fn continue_txop(&mut self, now: Time, txop: Txop, listener: &mut impl Listener<P>) {
         let sifs = self.config.sifs;
         let index = usize::from(txop.edcaf);
         let start = now + sifs;

@@ -185,18 +185,26 @@ impl<P: Reshape + Send> Medium<P> {
 
     /// A packet enters at `port`; the listener is told if it or another one is dropped.
     #[inline]
-    pub fn offer(&mut self, now: Time, port: Port, packet: P, listener: &mut dyn Listener<P>) {
+    pub fn offer(&mut self, now: Time, port: Port, packet: &P, listener: &mut impl Listener<P>) {
         let ac =
             if self.config.is_qos { access_category(packet.dscp()) } else { AccessCategory::Be };
         if !self.is_present(port.station(), now) {
-            listener.refused(now, port, packet, DropReason::Medium);
+            listener.refused(now, port, *packet, DropReason::Medium);
             return;
         }
         let node = if port.is_up() { port.station() + 1 } else { 0 };
         self.arrivals += 1;
-        let packet = Addressed { packet, port, order: self.arrivals, arrived: now };
-        let taken = self.queues[node].offer(now, ac, &packet, &mut self.store, listener);
-        self.wait_for_shaper(node);
+        let packet = Addressed { packet: *packet, port, order: self.arrivals, arrived: now };
+        let queue = &mut self.queues[node];
+        let taken = queue.offer(now, ac, &packet, &mut self.store, listener);
+        self.held_back_until = self.held_back_until.min(queue.held_back_until());
+        // Mostly a full buffer has taken nothing, and its function counts down already.
+        if taken == 0
+            && self.edcafs[node * CATEGORIES + ac as usize].has_frames
+            && !self.is_prepared(node)
+        {
+            return;
+        }
         self.note(now, node, ac, taken, Some(packet.station()), listener);
     }
 
@@ -216,14 +224,14 @@ impl<P: Reshape + Send> Medium<P> {
 
     /// Does everything that is due.
     #[inline]
-    pub fn on_wake(&mut self, now: Time, listener: &mut dyn Listener<P>) {
+    pub fn on_wake(&mut self, now: Time, listener: &mut impl Listener<P>) {
         // Mostly it is only a packet that comes out.
         if self.next_event() <= now {
             self.act(now, listener);
         }
     }
 
-    fn act(&mut self, now: Time, listener: &mut dyn Listener<P>) {
+    fn act(&mut self, now: Time, listener: &mut impl Listener<P>) {
         if self.arrive_at <= now {
             self.arrive(now, listener);
         }
@@ -375,7 +383,7 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// Shapers release packets.
-    fn release_held_back(&mut self, now: Time, listener: &mut dyn Listener<P>) {
+    fn release_held_back(&mut self, now: Time, listener: &mut impl Listener<P>) {
         self.held_back_until = Time::NEVER;
         for node in 0..self.queues.len() {
             if self.queues[node].held_back_until() <= now {
@@ -399,10 +407,19 @@ impl<P: Reshape + Send> Medium<P> {
         now: Time,
         node: usize,
         ac: AccessCategory,
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) {
+        let is_prepared = self.is_prepared(node);
+        let mut taken = 0;
         while self.queues[node].refill(now, ac, &mut self.store, listener) > 0 {
-            self.note(now, node, ac, 1, None, listener);
+            taken += 1;
+            // The hardware takes what comes, packet by packet.
+            if is_prepared {
+                self.note(now, node, ac, 1, None, listener);
+            }
+        }
+        if taken > 0 && !is_prepared {
+            self.note(now, node, ac, taken, None, listener);
         }
         self.wait_for_shaper(node);
     }
@@ -415,7 +432,7 @@ impl<P: Reshape + Send> Medium<P> {
         ac: AccessCategory,
         taken: u32,
         station: Option<usize>,
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) {
         let index = node * CATEGORIES + ac as usize;
         self.pending[index] += taken;
@@ -463,7 +480,7 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// Fills the hardware of the access point (the loop of algorithm 3).
-    fn prepare(&mut self, now: Time, ac: AccessCategory, listener: &mut dyn Listener<P>) {
+    fn prepare(&mut self, now: Time, ac: AccessCategory, listener: &mut impl Listener<P>) {
         let limit = self.edcafs[ac as usize].parameters.txop_limit;
         let limit = if limit.is_zero() { Span::from_secs(1) } else { limit };
         // A station may turn out to have nothing, because CoDel dropped it all or the window is
@@ -503,7 +520,7 @@ impl<P: Reshape + Send> Medium<P> {
     }
 
     /// Recipients have decoded frames and pass them on in order.
-    fn arrive(&mut self, now: Time, listener: &mut dyn Listener<P>) {
+    fn arrive(&mut self, now: Time, listener: &mut impl Listener<P>) {
         self.arrive_at = Time::NEVER;
         for number in 0..self.arriving.len() {
             let link = self.arriving[number] as usize;
@@ -512,9 +529,9 @@ impl<P: Reshape + Send> Medium<P> {
             if self.links[link].agreement.to_repeat > 0 {
                 self.queues[node].rejoin(ac, if node == 0 { port / 2 } else { 0 });
             }
-            while let Some(msdu) = self.links[link].agreement.pop_done() {
+            let (agreement, counts) = (&mut self.links[link].agreement, &mut self.counts[port]);
+            while let Some(msdu) = agreement.pop_done() {
                 self.queues[node].release(ac);
-                let counts = &mut self.counts[port];
                 if msdu.fate == Fate::Received {
                     counts.delivered += 1;
                     counts.delivered_bytes += u64::from(msdu.ip_len);
@@ -572,7 +589,7 @@ impl<P: Reshape + Send> Medium<P> {
         ac: usize,
         limit: Span,
         is_exempt: bool,
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) -> Option<attempt::Ppdu> {
         let mode = self.links[Self::link_index(node, station, ac)].sending.mode;
         self.build_in(now, (node, station, ac), &mode, limit, 0, is_exempt, listener)
@@ -588,7 +605,7 @@ impl<P: Reshape + Send> Medium<P> {
         limit: Span,
         reserved: u32,
         is_exempt: bool,
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) -> Option<attempt::Ppdu> {
         let index = Self::link_index(node, station, ac);
         let link = &mut self.links[index];
@@ -653,6 +670,9 @@ impl<P: Reshape + Send> Medium<P> {
             // Further packets join it in an A-MSDU.
             let mut joined = 1;
             while let Some(next) = queue.first(now, station, category, store, listener) {
+                if limits.amsdu_octets == 0 {
+                    break;
+                }
                 let longer = link::amsdu_octets(body, joined, next.ip_len);
                 let with = crate::mac::aggregation::mpdu_octets(longer, is_qos);
                 let octets = psdu.octets_with_last(with);

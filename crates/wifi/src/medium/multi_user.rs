@@ -104,7 +104,7 @@ impl<P: Reshape + Send> Medium<P> {
         now: Time,
         ac: usize,
         left: Span,
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) -> Option<Attempt> {
         let mut multi = self.multi.take()?;
         // Downlink and uplink take turns.
@@ -129,7 +129,7 @@ impl<P: Reshape + Send> Medium<P> {
         now: Time,
         ac: usize,
         left: Span,
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) -> Option<Attempt> {
         if !multi.config.downlink {
             return None;
@@ -364,7 +364,7 @@ impl<P: Reshape + Send> Medium<P> {
         several: Several,
         txop: Txop,
         winners: &[u16],
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) {
         let Some(mut multi) = self.multi.take() else { return };
         let protection = several.protection();
@@ -477,7 +477,7 @@ impl<P: Reshape + Send> Medium<P> {
         now: Time,
         (status, layout, random_units): (Span, Layout, u32),
         txop: Txop,
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) -> (Time, Time, bool) {
         let sifs = self.config.sifs;
         let mut at = now;
@@ -612,7 +612,7 @@ impl<P: Reshape + Send> Medium<P> {
         station: usize,
         ru: Ru,
         room: Span,
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) -> Option<(MuPsdu, Span)> {
         let ac = self.most_urgent(station, now)?;
         let node = station + 1;

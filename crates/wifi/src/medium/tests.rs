@@ -114,7 +114,7 @@ fn saturated(mut config: Config, seconds: u64) -> f64 {
     let mut drops = Drops::default();
     for station in 0..stations {
         for _ in 0..3 {
-            medium.offer(Time::ZERO, Port::up(station), packet, &mut drops);
+            medium.offer(Time::ZERO, Port::up(station), &packet, &mut drops);
         }
     }
     let end = Time::ZERO + Span::from_secs(seconds);
@@ -124,7 +124,7 @@ fn saturated(mut config: Config, seconds: u64) -> f64 {
         medium.on_wake(now, &mut drops);
         while let Some((port, packet)) = medium.poll_deliver(now) {
             delivered += 1;
-            medium.offer(now, port, packet, &mut drops);
+            medium.offer(now, port, &packet, &mut drops);
         }
     }
     check_air(&medium);
@@ -208,7 +208,7 @@ fn an_exchange_takes_two_events_at_most() {
     let mut drops = Drops::default();
     for number in 0..10 {
         let packet = Numbered { number, ip_len: 1500, dscp: 0, flow: 0 };
-        medium.offer(Time::ZERO, Port::down(0), packet, &mut drops);
+        medium.offer(Time::ZERO, Port::down(0), &packet, &mut drops);
     }
     let mut wakes = 0;
     while !medium.next_wake().is_never() {
@@ -302,7 +302,7 @@ fn in_order(config: Config, arrivals: &[(u64, u16, u8, u32)]) -> Result<(), Test
             let flow = u64::from(port) * 4 + u64::from(category);
             let dscp = [8, 0, 40, 46][usize::from(category)];
             let packet = Numbered { number, ip_len, dscp, flow };
-            medium.offer(now, Port::new(port), packet, &mut drops);
+            medium.offer(now, Port::new(port), &packet, &mut drops);
         }
     }
     prop_assert_eq!(delivered + drops.0, number);
@@ -356,7 +356,7 @@ fn anomaly(queue: QueueConfig, offered_mbps: f64) -> Anomaly {
             // What a program sends that wakes up once a millisecond.
             let (port, packets) = (Port::down(random.below(3) as u16), offered_mbps / 12.0);
             for _ in 0..packets as u32 {
-                medium.offer(now, port, packet, &mut drops);
+                medium.offer(now, port, &packet, &mut drops);
             }
             next += Span::from_secs_f64(random.exponential(gap * packets.trunc()));
         }
@@ -475,7 +475,7 @@ fn a_station_shapes_what_it_sends() {
     let mut drops = Drops::default();
     for number in 0..11 {
         let packet = Numbered { number, ip_len: 1500, dscp: 0, flow: 0 };
-        medium.offer(Time::ZERO, Port::up(1), packet, &mut drops);
+        medium.offer(Time::ZERO, Port::up(1), &packet, &mut drops);
     }
     let mut last = Time::ZERO;
     while !medium.next_wake().is_never() {

@@ -96,9 +96,9 @@ impl<P: Reshape> Reshape for Addressed<P> {
 }
 
 /// Passes on to a listener what a discipline drops and marks.
-pub(crate) struct PassedOn<'a, P>(pub(crate) &'a mut dyn Listener<P>);
+pub(crate) struct PassedOn<'a, L>(pub(crate) &'a mut L);
 
-impl<P> Sink<Addressed<P>> for PassedOn<'_, P> {
+impl<P, L: Listener<P>> Sink<Addressed<P>> for PassedOn<'_, L> {
     fn dropped(&mut self, now: Time, packet: Addressed<P>, why: DropReason) {
         self.0.dropped(now, packet.port, packet.packet, why);
     }

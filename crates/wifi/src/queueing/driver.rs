@@ -44,6 +44,8 @@ pub(crate) struct Driver<P: Reshape + Send> {
     held_back_until: Time,
     /// By access category, packets taken in and not yet delivered or dropped.
     held: [u32; AccessCategory::COUNT],
+    /// Packets taken in so far, which numbers them in the order of the buffer.
+    taken: u64,
     /// By station and access category.
     waiting: Vec<VecDeque<Released>>,
     /// By access category, the station that was served last.
@@ -64,6 +66,7 @@ impl<P: Reshape + Send> Driver<P> {
             upper,
             held_back_until: Time::NEVER,
             held: [0; AccessCategory::COUNT],
+            taken: 0,
             waiting,
             served: [0; AccessCategory::COUNT],
             round: Default::default(),
@@ -78,7 +81,7 @@ impl<P: Reshape + Send> Driver<P> {
         ac: AccessCategory,
         packet: &Addressed<P>,
         store: &mut Store<P>,
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) -> u32 {
         if let Some(upper) = self.upper.get_mut(ac as usize) {
             match upper.enqueue(now, *packet, &mut PassedOn(&mut *listener)) {
@@ -99,16 +102,27 @@ impl<P: Reshape + Send> Driver<P> {
     }
 
     /// Takes a packet from the discipline above if the buffer has room. Gives how many came.
+    #[inline]
     pub(crate) fn refill(
         &mut self,
         now: Time,
         ac: AccessCategory,
         store: &mut Store<P>,
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) -> u32 {
         if self.held[ac as usize] >= self.limit {
             return 0;
         }
+        self.pull(now, ac, store, listener)
+    }
+
+    fn pull(
+        &mut self,
+        now: Time,
+        ac: AccessCategory,
+        store: &mut Store<P>,
+        listener: &mut impl Listener<P>,
+    ) -> u32 {
         let Some(upper) = self.upper.get_mut(ac as usize) else { return 0 };
         match upper.dequeue(now, &mut PassedOn(listener)) {
             Dequeue::Packet(packet, _) => {
@@ -221,8 +235,10 @@ impl<P: Reshape + Send> Driver<P> {
         here.or_else(|| self.upper.iter().filter_map(Qdisc::oldest).min())
     }
 
-    fn take(&mut self, ac: AccessCategory, packet: Released, station: usize) {
+    fn take(&mut self, ac: AccessCategory, mut packet: Released, station: usize) {
         self.held[ac as usize] += 1;
+        self.taken += 1;
+        packet.order = self.taken;
         self.waiting[station * AccessCategory::COUNT + ac as usize].push_back(packet);
         self.join(ac, station);
     }

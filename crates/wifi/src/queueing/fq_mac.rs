@@ -142,7 +142,7 @@ impl<P: Reshape + Send> FqMac<P> {
         now: Time,
         ac: AccessCategory,
         packet: &Addressed<P>,
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) {
         if self.packets >= self.limit {
             self.drop_from_longest(now, listener);
@@ -177,7 +177,7 @@ impl<P: Reshape + Send> FqMac<P> {
         station: usize,
         ac: AccessCategory,
         store: &mut Store<P>,
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) -> Option<&Released> {
         let tid = station * CATEGORIES + ac as usize;
         if self.tids[tid].ready.is_none() {
@@ -261,7 +261,7 @@ impl<P: Reshape + Send> FqMac<P> {
         &mut self,
         now: Time,
         tid: usize,
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) -> Option<Addressed<P>> {
         loop {
             let state = &mut self.tids[tid];
@@ -304,7 +304,7 @@ impl<P: Reshape + Send> FqMac<P> {
     }
 
     /// The queue with most bytes loses its first packet.
-    fn drop_from_longest(&mut self, now: Time, listener: &mut dyn Listener<P>) {
+    fn drop_from_longest(&mut self, now: Time, listener: &mut impl Listener<P>) {
         let listed = self.tids.iter().flat_map(|tid| tid.new.iter().chain(&tid.old));
         let longest = listed.copied().max_by_key(|index| self.flows[*index as usize].bytes);
         let Some(longest) = longest else { return };

@@ -109,7 +109,7 @@ impl<P: Reshape + Send> Queue<P> {
         ac: AccessCategory,
         packet: &Addressed<P>,
         store: &mut Store<P>,
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) -> u32 {
         match self {
             Self::Driver(driver) => driver.offer(now, ac, packet, store, listener),
@@ -121,12 +121,13 @@ impl<P: Reshape + Send> Queue<P> {
     }
 
     /// Takes a packet from a discipline above if the buffer has room.
+    #[inline]
     pub(crate) fn refill(
         &mut self,
         now: Time,
         ac: AccessCategory,
         store: &mut Store<P>,
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) -> u32 {
         match self {
             Self::Driver(driver) => driver.refill(now, ac, store, listener),
@@ -165,7 +166,7 @@ impl<P: Reshape + Send> Queue<P> {
         station: usize,
         ac: AccessCategory,
         store: &mut Store<P>,
-        listener: &mut dyn Listener<P>,
+        listener: &mut impl Listener<P>,
     ) -> Option<&Released> {
         match self {
             Self::Driver(driver) => driver.first(station, ac),

@@ -135,10 +135,10 @@ impl<P: Carried> Carrier<P> for Radio<P> {
         let mut notes = Notes { first: *first, ledgers, lost, observer };
         if packet.segments() > 1 {
             while let Some(segment) = packet.split_first() {
-                medium.offer(now, own, segment, &mut notes);
+                medium.offer(now, own, &segment, &mut notes);
             }
         }
-        medium.offer(now, own, packet, &mut notes);
+        medium.offer(now, own, &packet, &mut notes);
     }
 
     fn next_wake(&self) -> Time {

@@ -296,7 +296,7 @@ fn run(setup: &Value, config: &Config, seed: u64) -> BTreeMap<String, f64> {
                 && port.index() % 2 == 0
             {
                 let back = Port::new(port.index() + 1);
-                medium.offer(now, back, datagram, &mut Ignore);
+                medium.offer(now, back, &datagram, &mut Ignore);
                 continue;
             }
             if now >= from {
@@ -306,7 +306,7 @@ fn run(setup: &Value, config: &Config, seed: u64) -> BTreeMap<String, f64> {
         if send <= now {
             let datagram = sources[index].send();
             let port = sources[index].port;
-            medium.offer(now, port, datagram, &mut Ignore);
+            medium.offer(now, port, &datagram, &mut Ignore);
         }
     }
     let (air, counts) = before.expect("the window begins before the end");

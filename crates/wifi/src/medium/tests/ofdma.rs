@@ -22,7 +22,7 @@ fn cell_with(ofdma: &str, stations: usize) -> Config {
 fn offer(medium: &mut Medium<Numbered>, port: Port, packets: u64) {
     for number in 0..packets {
         let packet = Numbered { number, ip_len: 1500, dscp: 0, flow: 0 };
-        medium.offer(Time::ZERO, port, packet, &mut Drops::default());
+        medium.offer(Time::ZERO, port, &packet, &mut Drops::default());
     }
 }
 
@@ -197,14 +197,14 @@ fn random_access(stations: u16, units: u32, restart_after: u32) -> (f64, f64) {
     let mut drops = Drops::default();
     for station in 0..stations {
         for _ in 0..3 {
-            medium.offer(Time::ZERO, Port::up(station), packet, &mut drops);
+            medium.offer(Time::ZERO, Port::up(station), &packet, &mut drops);
         }
     }
     while medium.next_wake() < Time::ZERO + Span::from_secs(200) {
         let now = medium.next_wake();
         medium.on_wake(now, &mut drops);
         while let Some((port, packet)) = medium.poll_deliver(now) {
-            medium.offer(now, port, packet, &mut drops);
+            medium.offer(now, port, &packet, &mut drops);
         }
     }
     check_air(&medium);
@@ -252,7 +252,7 @@ fn stations_who_were_asked_do_not_contend_while_the_timer_runs() {
             let now = medium.next_wake();
             medium.on_wake(now, &mut drops);
             while let Some((port, packet)) = medium.poll_deliver(now) {
-                medium.offer(now, port, packet, &mut drops);
+                medium.offer(now, port, &packet, &mut drops);
             }
         }
         check_air(&medium);

@@ -32,7 +32,7 @@ fn down(rates: Rates, seconds: u64) -> Vec<u64> {
         }
         if next <= now {
             let packet = Numbered { number: 0, ip_len: 1500, dscp: 0, flow: 0 };
-            medium.offer(now, Port::down(0), packet, &mut drops);
+            medium.offer(now, Port::down(0), &packet, &mut drops);
             next += gap;
         }
     }
@@ -118,7 +118,7 @@ fn a_station_that_comes_back_sends_what_it_had_left() {
     let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
     let packet = Numbered { number: 1, ip_len: 1500, dscp: 0, flow: 0 };
     for _ in 0..10 {
-        medium.offer(Time::ZERO, Port::up(0), packet, &mut Drops::default());
+        medium.offer(Time::ZERO, Port::up(0), &packet, &mut Drops::default());
     }
     let mut came = Vec::new();
     while !medium.next_wake().is_never() {

@@ -9,7 +9,7 @@ fn ht(mcs: u8) -> Mode {
 fn offer(medium: &mut Medium<Numbered>, now: Time, port: Port, packets: u64, ip_len: u32) {
     for number in 0..packets {
         let packet = Numbered { number, ip_len, dscp: 0, flow: 0 };
-        medium.offer(now, port, packet, &mut Drops::default());
+        medium.offer(now, port, &packet, &mut Drops::default());
     }
 }
 
