@@ -163,6 +163,15 @@ impl Ends {
         }
     }
 
+    /// The sending end, if it sends datagrams at a constant rate.
+    #[inline]
+    pub(crate) fn datagrams(&mut self) -> Option<&mut Udp> {
+        match self {
+            Self::Other(Other::Two([End::Udp(source), _], _)) => Some(source),
+            _ => None,
+        }
+    }
+
     /// All its transfers have ended, and no other is to come.
     pub(crate) fn is_done(&self) -> bool {
         match self {

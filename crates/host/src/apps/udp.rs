@@ -124,14 +124,10 @@ impl Udp {
     pub fn new(config: UdpConfig, ends: Endpoints, start: Time, stop: Time) -> Self {
         Self { config, ends, next: start, stop, frame: 0, part: 0, number: 0 }
     }
-}
 
-impl Endpoint for Udp {
-    fn on_packet(&mut self, _: Time, _: &Packet, _: &mut Around<'_>) {}
-
-    fn on_wake(&mut self, _: Time, _: &mut Around<'_>) {}
-
-    fn poll_transmit(&mut self, now: Time, _: &mut Around<'_>) -> Option<Packet> {
+    /// The next datagram that is due.
+    #[inline]
+    pub fn send(&mut self, now: Time) -> Option<Packet> {
         if now < self.next || self.next >= self.stop {
             return None;
         }
@@ -153,8 +149,24 @@ impl Endpoint for Udp {
         Some(self.ends.packet(now, payload + header, body))
     }
 
-    fn next_wake(&self) -> Time {
+    /// When the next datagram is due; never after the last.
+    #[inline]
+    pub fn next_send(&self) -> Time {
         if self.next >= self.stop { Time::NEVER } else { self.next }
+    }
+}
+
+impl Endpoint for Udp {
+    fn on_packet(&mut self, _: Time, _: &Packet, _: &mut Around<'_>) {}
+
+    fn on_wake(&mut self, _: Time, _: &mut Around<'_>) {}
+
+    fn poll_transmit(&mut self, now: Time, _: &mut Around<'_>) -> Option<Packet> {
+        self.send(now)
+    }
+
+    fn next_wake(&self) -> Time {
+        self.next_send()
     }
 }
 

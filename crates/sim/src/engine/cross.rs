@@ -117,7 +117,11 @@ impl<O: Observer> Engine<'_, O> {
     /// Packets that come out at one moment are taken at that moment, one for each wake.
     fn reschedule_carrier(&mut self, carrier: usize, wake: Time) {
         let wake = wake.max(self.now);
-        self.agenda.set(Place((self.links.len() + carrier) as u32), wake);
+        // Most packets that enter change nothing.
+        if self.carrier_wakes[carrier] != wake {
+            self.carrier_wakes[carrier] = wake;
+            self.agenda.set(Place((self.links.len() + carrier) as u32), wake);
+        }
     }
 
     /// Passes on what has crossed `carrier`.

@@ -9,16 +9,35 @@ impl<O: Observer> Engine<'_, O> {
     /// The agenda may call a sender at a time that the sender has put off since; then nothing
     /// happens.
     pub(super) fn wake_sender(&mut self, flow: usize) {
-        if self.flows[flow].ends.next_sender_wake() <= self.now {
-            match &mut self.flows[flow].ends {
-                Ends::Tcp { sender, .. } => {
-                    sender.on_wake(self.now, self.observer);
-                    self.drain_sender(flow);
-                }
-                Ends::Other(_) => self.wake_other_end(flow, Direction::Forward),
-            }
+        let Ends::Tcp { sender, .. } = &mut self.flows[flow].ends else {
+            self.wake_other_sender(flow);
+            return;
+        };
+        if sender.next_wake() <= self.now {
+            sender.on_wake(self.now, self.observer);
+            self.drain_sender(flow);
         }
         let wake = self.flows[flow].ends.next_sender_wake();
+        let place = self.end_place(flow, SENDER);
+        self.agenda.set(place, wake);
+    }
+
+    #[inline(never)]
+    fn wake_other_sender(&mut self, flow: usize) {
+        let now = self.now;
+        // A source of datagrams depends on nothing but the time.
+        let wake = loop {
+            let Some(source) = self.flows[flow].ends.datagrams() else {
+                if self.flows[flow].ends.next_sender_wake() <= now {
+                    self.wake_other_end(flow, Direction::Forward);
+                }
+                break self.flows[flow].ends.next_sender_wake();
+            };
+            match &source.send(now) {
+                Some(packet) => self.depart_aside(flow, packet),
+                None => break source.next_send(),
+            }
+        };
         let place = self.end_place(flow, SENDER);
         self.agenda.set(place, wake);
     }

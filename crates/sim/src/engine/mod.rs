@@ -71,6 +71,8 @@ pub struct Engine<'a, O> {
     agenda: Agenda,
     links: Vec<Wire<Packet>>,
     carriers: Vec<Box<dyn Carrier<Packet>>>,
+    /// When each of them is to be woken, as the agenda has it.
+    carrier_wakes: Vec<Time>,
     /// For each port that is no link, the position of its carrier.
     carrier_of: Vec<u32>,
     /// The number of links and carriers, whose places come before those of flows.
@@ -163,6 +165,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             now: Time::ZERO,
             agenda: Agenda::new(ways, places, end),
             links,
+            carrier_wakes: carriers.iter().map(|_| Time::NEVER).collect(),
             carriers,
             carrier_of,
             ways: ways as u32,

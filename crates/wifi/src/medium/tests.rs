@@ -386,6 +386,31 @@ fn jain(shares: [f64; 3]) -> f64 {
     sum * sum / (3.0 * shares.iter().map(|share| share * share).sum::<f64>())
 }
 
+/// FQ-CoDel lets a flow that has just begun into the buffer before what others sent earlier, and the buffer keeps
+/// that order.
+#[test]
+fn the_oldest_packet_is_the_first_that_entered_the_buffer() {
+    let upper = Some(sojourn_qdisc::Config::parse("fq_codel").unwrap());
+    let queue = DriverConfig { limit: 2, order: Order::OldestFirst, upper };
+    let mode = Mode::ht(7, Width::Mhz20, GuardInterval::Ns800).unwrap();
+    let config = Config { queue: queue.into(), ..cell(mode, 2, Limits::HT) };
+    let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+    let mut drops = Drops::default();
+    for (number, station) in [(1, 0), (2, 0), (3, 0), (4, 1)] {
+        let packet = Numbered { number, ip_len: 1500, dscp: 0, flow: u64::from(station) };
+        medium.offer(Time::ZERO, Port::down(station), &packet, &mut drops);
+    }
+    let mut delivered = Vec::new();
+    while !medium.next_wake().is_never() {
+        let now = medium.next_wake();
+        medium.on_wake(now, &mut drops);
+        while let Some((_, packet)) = medium.poll_deliver(now) {
+            delivered.push(packet.number);
+        }
+    }
+    assert_eq!(delivered, [1, 2, 4, 3]);
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Sharing {
     InFifo,

@@ -55,6 +55,13 @@ impl<P: Carried> Radio<P> {
         self.medium.counts(self.own(port))
     }
 
+    #[inline]
+    fn enter(&mut self, now: Time, port: PortId, packet: &P, observer: &mut dyn Observer) {
+        let own = self.own(port);
+        let Self { first, medium, ledgers, lost, .. } = self;
+        medium.offer(now, own, packet, &mut Notes { first: *first, ledgers, lost, observer });
+    }
+
     fn air_sample(&self, port: Port) -> AirSample {
         let LinkCounts { airtime, ppdus, mpdus, failed, attempts, collided, .. } =
             self.medium.counts(port);
@@ -130,15 +137,26 @@ impl<P: Carried> Listener<P> for Notes<'_, P> {
 
 impl<P: Carried> Carrier<P> for Radio<P> {
     fn offer(&mut self, now: Time, port: PortId, mut packet: P, observer: &mut dyn Observer) {
-        let own = self.own(port);
-        let Self { first, medium, ledgers, lost, .. } = self;
-        let mut notes = Notes { first: *first, ledgers, lost, observer };
         if packet.segments() > 1 {
             while let Some(segment) = packet.split_first() {
-                medium.offer(now, own, &segment, &mut notes);
+                self.enter(now, port, &segment, observer);
             }
         }
-        medium.offer(now, own, &packet, &mut notes);
+        self.enter(now, port, &packet, observer);
+    }
+
+    fn take_in(
+        &mut self,
+        now: Time,
+        port: PortId,
+        packet: &P,
+        observer: &mut dyn Observer,
+    ) -> Time {
+        match packet.segments() {
+            1 => self.enter(now, port, packet, observer),
+            _ => self.offer(now, port, *packet, observer),
+        }
+        self.medium.next_wake()
     }
 
     fn next_wake(&self) -> Time {
