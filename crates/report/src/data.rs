@@ -263,7 +263,8 @@ impl<'a> Data<'a> {
         let Some(column) = self.column(metric) else { return points };
         let counts =
             sample_columns(metric).and_then(|(n, of)| Some((self.column(n)?, self.column(of)?)));
-        let pooling = metrics::find(metric, &[subject.kind]).map_or(Pooling::Mean, Pooling::of);
+        let pooling = metrics::find(metric, &[subject.kind])
+            .map_or(Pooling::Mean, |found| Pooling::of(found.name, found.unit));
         let mut flows_without = 0;
         for run in &self.done[scenario] {
             let rows = self.rows(*run).filter(|(_, of)| *of == Some(subject));

@@ -87,8 +87,9 @@ pub enum Pooling {
 }
 
 impl Pooling {
-    pub fn of(metric: &Metric) -> Self {
-        let name = short(metric.name);
+    /// Of a metric or a column of the time series with this name and unit.
+    pub fn of(name: &str, unit: &str) -> Self {
+        let name = short(name);
         let last = name.rsplit('_').next().unwrap_or(name);
         let is_quantile = last.strip_prefix('p').is_some_and(|digits| {
             !digits.is_empty() && digits.chars().all(|digit| digit.is_ascii_digit())
@@ -98,7 +99,7 @@ impl Pooling {
             "max" => Self::Largest,
             "mean" => Self::Mean,
             _ if is_quantile => Self::Mean,
-            _ if matches!(metric.unit, "Mbit/s" | "packets" | "bytes") => Self::Sum,
+            _ if matches!(unit, "Mbit/s" | "packets" | "bytes") => Self::Sum,
             "share" if name == "share" => Self::Sum,
             "count" | "timeouts" | "spurious" | "completions" | "complete" | "lost" | "started"
             | "completed" | "unfinished" | "refused" | "n" | "of" => Self::Sum,
@@ -131,7 +132,10 @@ mod tests {
 
     #[test]
     fn amounts_of_a_group_add_up_and_delays_do_not() {
-        let pooling = |name| Pooling::of(find(name, &[Kind::Flow]).unwrap());
+        let pooling = |name| {
+            let metric = find(name, &[Kind::Flow]).unwrap();
+            Pooling::of(metric.name, metric.unit)
+        };
         assert_eq!(pooling("goodput"), Pooling::Sum);
         assert_eq!(pooling("retransmits"), Pooling::Sum);
         assert_eq!(pooling("share"), Pooling::Sum);

@@ -290,7 +290,7 @@ fn metrics(page: &mut String) {
          | metric | of | unit | group | meaning |\n|---|---|---|---|---|\n",
     );
     for metric in METRICS {
-        let group = match (kind_of(metric.scope), Pooling::of(metric)) {
+        let group = match (kind_of(metric.scope), Pooling::of(metric.name, metric.unit)) {
             (crate::results::Kind::Flow, Pooling::Sum) => "sum",
             (crate::results::Kind::Flow, Pooling::Least) => "least",
             (crate::results::Kind::Flow, Pooling::Largest) => "largest",

@@ -103,7 +103,7 @@ fn visit(
     let steps: Vec<&str> = address.split('.').collect();
     match steps[..] {
         ["cca"] => visit_all_cca(scenario, act),
-        [key @ ("engine" | "duration" | "until" | "warmup" | "step")] => {
+        [key @ ("case" | "engine" | "duration" | "until" | "warmup" | "step")] => {
             act(scenario, key);
             Ok(())
         }
@@ -135,8 +135,9 @@ fn visit(
             "one flow of a group cannot be set alone; 'flow.{name}.{key}' sets them all"
         ))),
         _ => Err(SpecError::new(format!("'{address}' is no address in a scenario"))
-            .near(address, ["engine", "duration", "until", "warmup", "step", "cca"])
+            .near(address, ["case", "engine", "duration", "until", "warmup", "step", "cca"])
             .allow([
+                "case",
                 "duration",
                 "until",
                 "engine",

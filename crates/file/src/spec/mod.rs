@@ -82,6 +82,11 @@ pub struct StudySpec {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioSpec {
+    /// What is tested, in words. It changes nothing; as one of several factors that change together
+    /// it names each of their combinations in claims, figures and results.
+    #[allow(dead_code)]
+    #[schemars(with = "Option<String>")]
+    case: Option<IgnoredAny>,
     /// The engine that computes it, with its parameters.
     #[schemars(extend("default" = "sim"))]
     pub engine: Option<Text<text::EngineName>>,

@@ -1,28 +1,41 @@
 //! Checking claims against results.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sojourn_metrics::{sample_columns, stats};
 
 use super::Claim;
+use super::over_time::{OverTime, ReadSeries, What, is_phase};
 use super::resolve::{Expectation, Term, Test, Value};
 use super::syntax::{Pool, Relation};
 use super::units::Unit;
 use crate::results::{
-    Check, ClaimReport, ClaimResult, Estimate, Kind, Miss, Plan, Row, Table, Verdict,
+    Check, ClaimReport, ClaimResult, Estimate, Kind, Miss, Plan, PlannedFlow, ResultsError, Row,
+    Table, Verdict,
 };
 
 const CONFIDENCE: f64 = 0.95;
 
-/// Checks every claim in every scenario that it covers.
-pub fn check(claims: &[Claim], plan: &Plan, table: &Table) -> ClaimReport {
-    let results = Results::new(plan, table);
-    ClaimReport { claims: claims.iter().map(|claim| results.claim(claim)).collect() }
+/// Checks every claim in every scenario that it covers. Time series are read only if a claim needs
+/// them, each run's once.
+///
+/// # Errors
+/// Time series cannot be read.
+pub fn check(
+    claims: &[Claim],
+    plan: &Plan,
+    table: &Table,
+    series: &mut ReadSeries<'_>,
+) -> Result<ClaimReport, ResultsError> {
+    let over_time = Values::read(claims, plan, series)?;
+    let results = Results::new(plan, table, over_time);
+    Ok(ClaimReport { claims: claims.iter().map(|claim| results.claim(claim)).collect() })
 }
 
 struct Results<'a> {
     plan: &'a Plan,
     table: &'a Table,
+    over_time: Values<'a>,
     /// Runs of each scenario: seed and position.
     runs: Vec<Vec<(u64, u32)>>,
 }
@@ -82,12 +95,12 @@ enum Absent {
 }
 
 impl<'a> Results<'a> {
-    fn new(plan: &'a Plan, table: &'a Table) -> Self {
+    fn new(plan: &'a Plan, table: &'a Table, over_time: Values<'a>) -> Self {
         let mut runs = vec![Vec::new(); plan.scenarios.len()];
         for (index, run) in plan.runs.iter().enumerate() {
             runs[run.scenario as usize].push((run.seed, index as u32));
         }
-        Self { plan, table, runs }
+        Self { plan, table, over_time, runs }
     }
 
     fn claim(&self, claim: &Claim) -> ClaimResult {
@@ -265,18 +278,14 @@ impl<'a> Results<'a> {
     ) -> Result<f64, Absent> {
         let scenario = self.elsewhere(value, scenario)?;
         let run = self.runs[scenario as usize].iter().find(|(own, _)| *own == seed);
+        if value.over_time.is_some() {
+            let (_, run) = run.ok_or(Absent::Run)?;
+            return self.over_time.value(value, *run);
+        }
         let rows = run.map(|(_, run)| self.table.run(*run)).filter(|rows| !rows.is_empty());
         let rows = rows.ok_or(Absent::Run)?;
         let flows = &self.plan.scenarios[scenario as usize].flows;
-        let is_meant = |row: &&Row| {
-            row.kind == value.kind
-                && (value.kind == Kind::Run
-                    || row.name == value.of
-                    || (value.kind == Kind::Flow
-                        && flows
-                            .iter()
-                            .any(|flow| flow.name == row.name && flow.group == value.of)))
-        };
+        let is_meant = |row: &&Row| value.is_of(row.kind, &row.name, flows);
         let mut found = Vec::new();
         let meant: Vec<&Row> = rows.iter().filter(is_meant).collect();
         for row in &meant {
@@ -352,6 +361,90 @@ impl<'a> Results<'a> {
                 .map(|(factor, value)| format!("{} = {value}", self.plan.factors[*factor].name))
                 .collect();
             Absent::Scenario(format!("the study has no scenario with {}", there.join(", ")))
+        })
+    }
+}
+
+impl Value {
+    /// Whether it is measured on the flow, queue or run of this kind and name.
+    fn is_of(&self, kind: Kind, name: &str, flows: &[PlannedFlow]) -> bool {
+        let is_in_group = || flows.iter().any(|flow| flow.name == name && flow.group == self.of);
+        kind == self.kind
+            && (kind == Kind::Run || name == self.of || (kind == Kind::Flow && is_in_group()))
+    }
+}
+
+/// What claims take from time series, for each run.
+struct Values<'a> {
+    of: Vec<OfRuns<'a>>,
+    /// Every phase that some controller was in.
+    phases: BTreeSet<String>,
+}
+
+/// A value of a claim, and what each flow or queue that it is of has in each run; `None` for a run
+/// without results.
+struct OfRuns<'a> {
+    value: &'a Value,
+    over_time: &'a OverTime,
+    found: Vec<Option<Vec<f64>>>,
+}
+
+impl<'a> Values<'a> {
+    fn read(
+        claims: &'a [Claim],
+        plan: &Plan,
+        series: &mut ReadSeries<'_>,
+    ) -> Result<Self, ResultsError> {
+        let expectations = claims.iter().flat_map(|claim| &claim.expect);
+        let values = expectations.flat_map(Expectation::values);
+        let mut of: Vec<OfRuns<'_>> = values
+            .filter_map(|value| {
+                let over_time = value.over_time.as_ref()?;
+                Some(OfRuns { value, over_time, found: Vec::with_capacity(plan.runs.len()) })
+            })
+            .collect();
+        let mut phases = BTreeSet::new();
+        if of.is_empty() {
+            return Ok(Self { of, phases });
+        }
+        for (run, planned) in plan.runs.iter().enumerate() {
+            let all = series(run as u32)?;
+            for series in &all {
+                let mut last = "";
+                for phase in &series.phase {
+                    if phase != last {
+                        phases.insert(phase.clone());
+                        last = phase;
+                    }
+                }
+            }
+            let flows = &plan.scenarios[planned.scenario as usize].flows;
+            for one in &mut of {
+                let meant = all.iter().filter(|own| one.value.is_of(own.kind, &own.name, flows));
+                let found = meant.filter_map(|own| one.over_time.of(own)).collect();
+                one.found.push((!all.is_empty()).then_some(found));
+            }
+        }
+        Ok(Self { of, phases })
+    }
+
+    fn value(&self, value: &Value, run: u32) -> Result<f64, Absent> {
+        let one = self.of.iter().find(|one| std::ptr::eq(one.value, value)).ok_or(Absent::Run)?;
+        let found = one.found[run as usize].as_ref().ok_or(Absent::Run)?;
+        if let What::Phase(_, wanted) = &one.over_time.what
+            && !self.phases.iter().any(|phase| is_phase(phase, wanted))
+        {
+            let known: Vec<&str> = self.phases.iter().map(String::as_str).collect();
+            let known = known.join(", ");
+            return Err(Absent::Scenario(format!(
+                "no flow of the study ever is in a phase '{wanted}'; there are {known}"
+            )));
+        }
+        let pooled = value.pool.of(found).filter(|pooled| pooled.is_finite());
+        let scale = if value.pool == Pool::Jain { 1.0 } else { value.scale };
+        pooled.map(|pooled| pooled * scale).ok_or_else(|| {
+            let of = &value.of;
+            Absent::Value(format!("'{}' of '{of}' has no value in that time", value.metric))
         })
     }
 }

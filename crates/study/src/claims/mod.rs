@@ -5,6 +5,7 @@
 //! seeds are compared.
 
 mod evaluate;
+mod over_time;
 mod resolve;
 mod syntax;
 mod units;
@@ -13,6 +14,7 @@ mod units;
 mod tests;
 
 pub use evaluate::check;
+pub use over_time::ReadSeries;
 pub use resolve::{Expectation, Names};
 pub(crate) use resolve::{check_factor, find_factor};
 

@@ -1,9 +1,14 @@
 //! Prepares an expression to be computed: metrics, flows, queues and factors are looked up, and
 //! dimensions must agree.
 
+use std::ops::RangeInclusive;
+
 use sojourn_core::SpecError;
 
-use super::syntax::{self, Expr, ExprError, MetricRef, Operator, Pool, Quantity, Relation};
+use super::over_time::{self, OfPhase, OverTime, What};
+use super::syntax::{
+    self, Elsewhere, Expr, ExprError, MetricRef, Operator, Pool, Quantity, Relation,
+};
 use super::units::{Dimension, Unit};
 use crate::metrics::{self, Pooling, kind_of};
 use crate::results::{Kind, Plan};
@@ -52,6 +57,8 @@ pub(super) struct Value {
     pub(super) pool: Pool,
     /// Positions of factors, and the values that they have in that scenario.
     pub(super) elsewhere: Vec<(usize, String)>,
+    /// It is taken from the time series, and not from the run's table.
+    pub(super) over_time: Option<OverTime>,
 }
 
 /// The names that claims may use.
@@ -167,6 +174,39 @@ fn number(quantity: &Quantity) -> (f64, Meaning) {
     (quantity.number * unit.scale, meaning)
 }
 
+/// From when to when, in seconds.
+fn seconds((from, to): &(Quantity, Quantity)) -> Result<RangeInclusive<f64>, ExprError> {
+    let second = |end: &Quantity| match end.unit {
+        Some(unit) if unit.dimension == Dimension::TIME && end.number >= 0.0 => {
+            Ok(end.number * unit.scale)
+        }
+        _ => Err(ExprError::new(end.at, "no time of the run").allow(&["during 2s..5s"])),
+    };
+    Ok(second(from)?..=second(to)?)
+}
+
+fn with_meaning(value: Value, unit: &'static str, what: &str) -> (Term, Meaning) {
+    let unit = if value.pool == Pool::Jain { Unit::PLAIN } else { Unit::of_metric(unit) };
+    let meaning = Meaning {
+        dimension: unit.dimension,
+        unit: Some(unit),
+        is_zero: false,
+        what: what.to_owned(),
+    };
+    (Term::Value(value), meaning)
+}
+
+impl From<Pooling> for Pool {
+    fn from(pooling: Pooling) -> Self {
+        match pooling {
+            Pooling::Sum => Self::Sum,
+            Pooling::Least => Self::Min,
+            Pooling::Largest => Self::Max,
+            Pooling::Mean => Self::Mean,
+        }
+    }
+}
+
 struct Resolver<'a> {
     names: Names<'a>,
 }
@@ -262,6 +302,12 @@ impl Resolver<'_> {
                 self.kinds_of(name).map_err(|problem| ExprError { at: metric.of_at, problem })?
             }
         };
+        if let Some((name, of, unit)) = OfPhase::named(&metric.metric) {
+            return self.phase(pool, metric, &kinds, (name, of, unit));
+        }
+        if let Some(during) = &metric.during {
+            return self.column(pool, metric, &kinds, during);
+        }
         let found = metrics::find(&metric.metric, &kinds).map_err(|error| {
             let elsewhere = metrics::find(&metric.metric, &Kind::ALL);
             let problem = match (&metric.of, elsewhere) {
@@ -279,37 +325,91 @@ impl Resolver<'_> {
             };
             ExprError { at: metric.at, problem }
         })?;
-        let elsewhere = metric
-            .elsewhere
+        let value = Value {
+            metric: found.name,
+            scale: Unit::of_metric(found.unit).scale,
+            kind: kind_of(found.scope),
+            of: metric.of.clone().unwrap_or_default(),
+            pool: pool.unwrap_or(Pooling::of(found.name, found.unit).into()),
+            elsewhere: self.elsewhere(&metric.elsewhere)?,
+            over_time: None,
+        };
+        Ok(with_meaning(value, found.unit, &metric.metric))
+    }
+
+    /// A column of the time series over a part of the run.
+    fn column(
+        &self,
+        pool: Option<Pool>,
+        metric: &MetricRef,
+        kinds: &[Kind],
+        during: &(Quantity, Quantity),
+    ) -> Result<(Term, Meaning), ExprError> {
+        let fault = |problem| ExprError { at: metric.at, problem };
+        if metric.of.is_none() {
+            let problem = "what is taken of a part of the run is of a flow or a queue";
+            return Err(fault(SpecError::new(problem).allow(self.all_names())));
+        }
+        let of = |kind| over_time::column(&metric.metric, kind).map(|found| (kind, found));
+        let (kind, (name, unit, fold)) = match kinds {
+            [kind] => of(*kind),
+            _ => of(Kind::Flow).or_else(|_| of(Kind::Queue)),
+        }
+        .map_err(fault)?;
+        let value = Value {
+            metric: name,
+            scale: Unit::of_metric(unit).scale,
+            kind,
+            of: metric.of.clone().unwrap_or_default(),
+            pool: pool.unwrap_or(Pooling::of(name, unit).into()),
+            elsewhere: self.elsewhere(&metric.elsewhere)?,
+            over_time: Some(OverTime { what: What::Column(name, fold), during: seconds(during)? }),
+        };
+        Ok(with_meaning(value, unit, &metric.metric))
+    }
+
+    /// What a phase of a congestion controller did: `phase_share(bbr, phase = 'DRAIN')`.
+    fn phase(
+        &self,
+        pool: Option<Pool>,
+        metric: &MetricRef,
+        kinds: &[Kind],
+        (name, of, unit): (&'static str, OfPhase, &'static str),
+    ) -> Result<(Term, Meaning), ExprError> {
+        let (phases, others): (Vec<Elsewhere>, Vec<Elsewhere>) =
+            metric.elsewhere.iter().cloned().partition(|elsewhere| elsewhere.factor == "phase");
+        let [phase] = &phases[..] else {
+            let problem = format!("'{name}' is of one phase");
+            return Err(ExprError::new(metric.at, problem)
+                .allow(&[&format!("{name}(FLOW, phase = 'DRAIN')")]));
+        };
+        if !kinds.contains(&Kind::Flow) {
+            let problem = SpecError::new("only flows have phases").allow(self.names_of(Kind::Flow));
+            return Err(ExprError { at: metric.of_at, problem });
+        }
+        let during = metric.during.as_ref().map_or(Ok(0.0..=f64::INFINITY), seconds)?;
+        let value = Value {
+            metric: name,
+            scale: Unit::of_metric(unit).scale,
+            kind: Kind::Flow,
+            of: metric.of.clone().unwrap_or_default(),
+            pool: pool.unwrap_or(Pool::Mean),
+            elsewhere: self.elsewhere(&others)?,
+            over_time: Some(OverTime { what: What::Phase(of, phase.value.clone()), during }),
+        };
+        Ok(with_meaning(value, unit, name))
+    }
+
+    /// Positions of factors, and the values that they are to have.
+    fn elsewhere(&self, named: &[Elsewhere]) -> Result<Vec<(usize, String)>, ExprError> {
+        named
             .iter()
             .map(|elsewhere| {
                 let factor = check_factor(self.names, &elsewhere.factor, &elsewhere.value);
                 let factor = factor.map_err(|problem| ExprError { at: elsewhere.at, problem })?;
                 Ok((factor, elsewhere.value.clone()))
             })
-            .collect::<Result<_, ExprError>>()?;
-        let unit = Unit::of_metric(found.unit);
-        let value = Value {
-            metric: found.name,
-            scale: unit.scale,
-            kind: kind_of(found.scope),
-            of: metric.of.clone().unwrap_or_default(),
-            pool: pool.unwrap_or(match Pooling::of(found) {
-                Pooling::Sum => Pool::Sum,
-                Pooling::Least => Pool::Min,
-                Pooling::Largest => Pool::Max,
-                Pooling::Mean => Pool::Mean,
-            }),
-            elsewhere,
-        };
-        let unit = if pool == Some(Pool::Jain) { Unit::PLAIN } else { unit };
-        let meaning = Meaning {
-            dimension: unit.dimension,
-            unit: Some(unit),
-            is_zero: false,
-            what: metric.metric.clone(),
-        };
-        Ok((Term::Value(value), meaning))
+            .collect()
     }
 
     /// What has this name in a scenario that counts.

@@ -5,7 +5,7 @@
 //! sum      = product { ( "+" | "-" ) product }
 //! product  = factor { ( "*" | "/" ) factor }
 //! factor   = quantity | metric | pool "(" metric ")" | "(" sum ")" | "-" factor
-//! metric   = word "(" [ name ] { "," factor-name "=" "'" value "'" } ")"
+//! metric   = word "(" [ name ] { "," factor-name "=" "'" value "'" } ")" [ "during" quantity ".." quantity ]
 //! pool     = "min" | "max" | "sum" | "mean" | "median" | "jain"
 //! quantity = number [ unit ]
 //! ```
@@ -99,6 +99,8 @@ pub(super) struct MetricRef {
     pub of_at: usize,
     /// Factors that have another value than in the present scenario.
     pub elsewhere: Vec<Elsewhere>,
+    /// From when to when; without it the whole run after its warm-up.
+    pub during: Option<(Quantity, Quantity)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -285,7 +287,8 @@ impl<'a> Parser<'a> {
             elsewhere.push(self.elsewhere()?);
         }
         self.expect(')')?;
-        Ok(MetricRef { metric, at, of, of_at, elsewhere })
+        let during = if self.keyword("during") { Some(self.bounds()?) } else { None };
+        Ok(MetricRef { metric, at, of, of_at, elsewhere, during })
     }
 
     fn elsewhere(&mut self) -> Result<Elsewhere, ExprError> {
@@ -530,6 +533,17 @@ mod tests {
     }
 
     #[test]
+    fn a_metric_may_be_of_a_part_of_the_run() {
+        let claim = Claim::parse("max(cwnd(a) during 500 ms..2 s) in 6..8").unwrap();
+        let Claim::Within { value: Expr::Metric { pool, metric }, .. } = claim else {
+            panic!("no metric");
+        };
+        let (from, to) = metric.during.expect("a part");
+        assert_eq!((pool, from.number, to.number), (Some(Pool::Max), 500.0, 2.0));
+        assert_eq!([from, to].map(|end| end.unit.map(|unit| unit.name)), [Some("ms"), Some("s")]);
+    }
+
+    #[test]
     fn pools_and_metrics_of_the_same_name_are_told_apart() {
         let left = |text| match Claim::parse(text).unwrap() {
             Claim::Compare { left: Expr::Metric { pool, metric }, .. } => (pool, metric.metric),
@@ -600,7 +614,7 @@ mod tests {
             words in prop::collection::vec(
                 prop::sample::select(vec![
                     "goodput", "(", ")", "cubic", "in", "..", "6", ".5", "Mbps", "<=", ">", "-",
-                    "*", "/", ",", "=", "'", "min", "µs", "/s", "≥", " ",
+                    "*", "/", ",", "=", "'", "min", "µs", "/s", "≥", " ", "during",
                 ]),
                 0..24,
             )

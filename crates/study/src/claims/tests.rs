@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::results::{
     Check, ClaimReport, Factor, Kind, Plan, PlannedFlow, PlannedQueue, PlannedRun, PlannedScenario,
-    Row, Table, Verdict,
+    Row, Series, SeriesColumn, Table, Verdict,
 };
 
 /// Two queues, two seeds; a flow `a` and a group `b` of two.
@@ -93,6 +93,27 @@ fn table(plan: &Plan) -> Table {
     Table { metrics, rows }
 }
 
+/// Five steps of 2 s of `a` in every run: 10 segments, then 30 from 4 s on in scenario 0 and 50 in
+/// scenario 1; STARTUP, then DRAIN from the third step on. The other flows have none.
+fn series(run: u32) -> Vec<Series> {
+    let window = if run < 2 { 30.0 } else { 50.0 };
+    vec![Series {
+        run,
+        kind: Kind::Flow,
+        name: "a".into(),
+        t_s: vec![2.0, 4.0, 6.0, 8.0, 10.0],
+        columns: vec![SeriesColumn {
+            name: "cwnd_pkts".into(),
+            values: [10.0, 10.0, window, window, window].map(Some).into(),
+        }],
+        phase: ["STARTUP", "STARTUP", "DRAIN", "DRAIN", "DRAIN"].map(String::from).into(),
+    }]
+}
+
+fn checked(claims: &[Claim], plan: &Plan, table: &Table) -> ClaimReport {
+    check(claims, plan, table, &mut |run| Ok(series(run))).expect("series can be read")
+}
+
 fn claim(expression: &str, filter: &[&str]) -> Claim {
     let plan = plan();
     let names = Names { plan: &plan, is_overridden: &|_| false };
@@ -115,7 +136,7 @@ fn claim(expression: &str, filter: &[&str]) -> Claim {
 
 fn checks(expression: &str, filter: &[&str]) -> Vec<Check> {
     let plan = plan();
-    check(&[claim(expression, filter)], &plan, &table(&plan)).claims.remove(0).checks
+    checked(&[claim(expression, filter)], &plan, &table(&plan)).claims.remove(0).checks
 }
 
 fn mean(expression: &str, queue: &str) -> f64 {
@@ -172,7 +193,7 @@ fn units_and_dimensions_are_carried_through() {
 fn a_claim_is_checked_in_every_scenario_that_it_speaks_of() {
     assert_eq!(checks("goodput(a) > 5.5 Mbps", &[]).len(), 2);
     let plan = plan();
-    let report = check(&[claim("goodput(a) > 5.5 Mbps", &[])], &plan, &table(&plan));
+    let report = checked(&[claim("goodput(a) > 5.5 Mbps", &[])], &plan, &table(&plan));
     assert_eq!(report.claims[0].verdict, Verdict::Fails);
     let verdicts: Vec<Verdict> =
         report.claims[0].checks.iter().map(|check| check.verdict).collect();
@@ -213,7 +234,7 @@ fn a_value_of_one_factor_chooses_those_that_change_together_with_it() {
         let names = Names { plan: &plan, is_overridden: &|_| false };
         let expect = vec![Expectation::parse(expression, names).map_err(|e| e.problem).unwrap()];
         let claim = Claim { expect, ..claim("goodput(a) > 0", &[]) };
-        check(&[claim], &plan, &table(&plan)).claims.remove(0).checks
+        checked(&[claim], &plan, &table(&plan)).claims.remove(0).checks
     };
     let one = check_one("rtt_p50(a, path.queue = 'fq') < 0.5 * rtt_p50(a, path.rtt = '10ms')");
     assert_eq!((one.len(), one[0].verdict, &one[0].label[..]), (1, Verdict::Holds, ""));
@@ -264,7 +285,7 @@ fn check_of_survivors(expression: &str, completed: f64) -> Check {
         set(&mut table, "a", "completion_mean_ms", 700.0);
         set(&mut table, "a", "completion_km_p50_ms", 900.0);
     }
-    check(&[claim(expression, &["fq"])], &plan, &table).claims.remove(0).checks.remove(0)
+    checked(&[claim(expression, &["fq"])], &plan, &table).claims.remove(0).checks.remove(0)
 }
 
 #[test]
@@ -292,7 +313,7 @@ fn a_group_of_which_some_have_no_value_says_so() {
     let plan = plan();
     let mut table = table(&plan);
     set(&mut table, "b.1", "mos", 4.0);
-    let check = check(&[claim("mos(b) > 3", &["fq"])], &plan, &table).claims.remove(0);
+    let check = checked(&[claim("mos(b) > 3", &["fq"])], &plan, &table).claims.remove(0);
     let note = "'mos' of 'b' is of 2 of 4 flows, the others have no value";
     assert_eq!(check.checks[0].reason.as_deref(), Some(note));
 }
@@ -302,7 +323,7 @@ fn a_scenario_that_is_not_there_cannot_be_tested() {
     let plan = plan();
     let mut claim = claim("goodput(a) > 5.5 Mbps", &[]);
     claim.filter = vec![Where { factor: "path.queue".into(), values: vec!["gone".into()] }];
-    let result = check(&[claim], &plan, &table(&plan)).claims.remove(0);
+    let result = checked(&[claim], &plan, &table(&plan)).claims.remove(0);
     assert_eq!(result.verdict, Verdict::Untestable);
     assert!(result.reason.unwrap().contains("no scenario"));
 }
@@ -312,7 +333,7 @@ fn missing_runs_cannot_be_tested() {
     let plan = plan();
     let mut table = table(&plan);
     table.rows.retain(|row| row.run != 1);
-    let result = check(&[claim("goodput(a) > 1 Mbps", &[])], &plan, &table).claims.remove(0);
+    let result = checked(&[claim("goodput(a) > 1 Mbps", &[])], &plan, &table).claims.remove(0);
     assert_eq!(result.verdict, Verdict::Holds, "the other scenario is whole");
     assert_eq!(result.checks[0].reason.as_deref(), Some("1 of 2 runs have no result"));
 }
@@ -334,7 +355,7 @@ proptest! {
         if let Ok(expectation) = Expectation::parse(&words.concat(), names) {
             let mut claim = claim("goodput(a) > 0", &[]);
             claim.expect = vec![expectation];
-            let report = check(&[claim], &plan, &table(&plan));
+            let report = checked(&[claim], &plan, &table(&plan));
             // A division by zero fails or cannot be tested, but a reason is given.
             for check in &report.claims[0].checks {
                 prop_assert_eq!(check.verdict == Verdict::Untestable, check.reason.is_some());
@@ -356,4 +377,45 @@ fn a_sum_without_end_is_refused_and_overflows_nothing() {
     assert!(
         Expectation::parse(&text, names).unwrap_err().problem.to_string().contains("no number")
     );
+}
+
+#[test]
+fn a_column_of_the_series_is_taken_over_a_part_of_the_run() {
+    assert_eq!(mean("cwnd(a) during 5s..10s > 1", "fifo"), 30.0);
+    assert_eq!(mean("cwnd(a) during 3s..6s > 1", "fq"), 30.0);
+    let other = "cwnd(a) during 5s..10s > cwnd(a, path.queue = 'fq') during 1s..2500ms";
+    assert_eq!(checks(other, &["fifo"])[0].bound.as_ref().expect("a bound").mean, 10.0);
+    let late = &checks("cwnd(a) during 11s..12s > 1", &["fifo"])[0];
+    assert!(late.reason.as_deref().unwrap().contains("no value in that time"), "{late:?}");
+}
+
+#[test]
+fn a_phase_has_a_share_of_the_time_and_a_beginning() {
+    assert_eq!(mean("phase_share(a, phase = 'DRAIN') > 50 %", "fifo"), 60.0);
+    assert_eq!(mean("phase_begins(a, phase = 'DRAIN') < 7 s", "fifo"), 6.0);
+    assert_eq!(mean("phase_entries(a, phase = 'STARTUP') in 1..1", "fq"), 1.0);
+    let misspelt = &checks("phase_share(a, phase = 'DRIAN') < 1 %", &["fifo"])[0];
+    assert_eq!(misspelt.verdict, Verdict::Untestable);
+    assert!(
+        misspelt.reason.as_deref().unwrap().contains("there are DRAIN, STARTUP"),
+        "{misspelt:?}"
+    );
+}
+
+#[test]
+fn what_has_no_time_is_refused_where_it_stands() {
+    let plan = plan();
+    let names = Names { plan: &plan, is_overridden: &|_| false };
+    for (text, at, words) in [
+        ("cwnd(a) during 5..6 > 1", 15, "no time of the run"),
+        ("cwnd(a) during 5kB..6kB > 1", 15, "no time of the run"),
+        ("cwmd(a) during 5s..6s > 1", 0, "did you mean 'cwnd'"),
+        ("cwnd() during 5s..6s > 1", 0, "of a flow or a queue"),
+        ("phase_share(a) > 1", 0, "of one phase"),
+        ("phase_share(queue, phase = 'DRAIN') > 1", 12, "only flows have phases"),
+    ] {
+        let error = Expectation::parse(text, names).unwrap_err();
+        assert!(error.problem.to_string().contains(words), "{text}: {}", error.problem);
+        assert_eq!(error.at, at, "{text}: {}", error.problem);
+    }
 }

@@ -44,6 +44,13 @@ impl Folder {
         })
     }
 
+    /// Opens the tables that are read run by run.
+    pub(crate) fn reader(&self, plan: &Plan) -> Result<Reader, ResultsError> {
+        let parts = self.parts()?;
+        let parts = parts.iter().map(|part| part.open(plan)).collect::<Result<_, _>>()?;
+        Ok(Reader { parts })
+    }
+
     /// The rows of every run that is there, each run once, and the runs that are missing.
     pub(crate) fn rows(&self, plan: &Plan) -> Result<(Vec<Row>, Vec<u32>), ResultsError> {
         let mut rows: Vec<Row> = Vec::new();
@@ -418,9 +425,7 @@ impl Results {
     /// # Errors
     /// A file of the folder cannot be read.
     pub fn reader(&self) -> Result<Reader, ResultsError> {
-        let parts = Folder::new(&self.folder).parts()?;
-        let parts = parts.iter().map(|part| part.open(&self.plan)).collect::<Result<_, _>>()?;
-        Ok(Reader { parts })
+        Folder::new(&self.folder).reader(&self.plan)
     }
 
     /// The time series of one run, as [`Reader::series`].

@@ -398,7 +398,9 @@ fn check_claims(
     plan: &Plan,
 ) -> Result<ClaimReport, RunError> {
     let (rows, _) = folder.folder().rows(plan)?;
-    let report = claims::check(claims, plan, &table(plan, rows));
+    let mut parts = folder.folder().reader(plan)?;
+    let table = table(plan, rows);
+    let report = claims::check(claims, plan, &table, &mut |run| parts.series(run))?;
     folder.write_json(CLAIMS, &report)?;
     Ok(report)
 }

@@ -1,0 +1,215 @@
+//! Values that claims take from time series: a column over a part of the run, and what a congestion
+//! controller's phases did.
+
+use std::ops::RangeInclusive;
+
+use sojourn_core::SpecError;
+use sojourn_metrics::{Column, FLOW_COLUMNS, LINK_COLUMNS};
+
+use crate::metrics::short;
+use crate::results::{Kind, ResultsError, Series};
+
+/// What is taken from a time series, over which part of the run.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct OverTime {
+    pub(super) what: What,
+    /// Ends of the steps that count, in seconds since the run began.
+    pub(super) during: RangeInclusive<f64>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum What {
+    Column(&'static str, Fold),
+    Phase(OfPhase, String),
+}
+
+/// How the steps' values of a column become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fold {
+    Mean,
+    Sum,
+    Largest,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OfPhase {
+    /// The part of the steps that ended in it.
+    Share,
+    /// The end of the first step that did.
+    Begins,
+    /// How often it was entered.
+    Entries,
+}
+
+impl OfPhase {
+    pub(super) const NAMES: [(&'static str, Self, &'static str); 3] = [
+        ("phase_share", Self::Share, ""),
+        ("phase_begins", Self::Begins, "s"),
+        ("phase_entries", Self::Entries, ""),
+    ];
+
+    pub(super) fn named(name: &str) -> Option<(&'static str, Self, &'static str)> {
+        Self::NAMES.into_iter().find(|(own, ..)| *own == name || short(own) == name)
+    }
+}
+
+/// A column of the time series by its name, with or without the unit: its name, its unit, how its
+/// steps become one value.
+///
+/// # Errors
+/// There is none, or several.
+pub(super) fn column(
+    name: &str,
+    kind: Kind,
+) -> Result<(&'static str, &'static str, Fold), SpecError> {
+    let all: Vec<(&'static str, &'static str)> = match kind {
+        Kind::Run => Vec::new(),
+        Kind::Flow => names_of(FLOW_COLUMNS),
+        Kind::Queue => names_of(LINK_COLUMNS),
+    };
+    let all = || all.iter().copied().filter(|(own, _)| *own != "phase");
+    let exact = all().find(|(own, _)| *own == name);
+    let matching: Vec<_> = all().filter(|(own, _)| short(own) == name).collect();
+    match (exact, &matching[..]) {
+        (Some((name, unit)), _) | (None, &[(name, unit)]) => Ok((name, unit, Fold::of(name))),
+        (None, []) => {
+            let error = SpecError::new(format!("no column of the time series is named '{name}'"));
+            let error = error.near(name, all().flat_map(|(own, _)| [short(own), own]));
+            Err(error.allow(all().map(|(own, _)| own)))
+        }
+        (None, several) => Err(SpecError::new(format!("'{name}' is one of several columns"))
+            .allow(several.iter().map(|(own, _)| *own))),
+    }
+}
+
+fn names_of<S>(columns: &[Column<S>]) -> Vec<(&'static str, &'static str)> {
+    columns.iter().map(|column| (column.name, column.unit)).collect()
+}
+
+impl Fold {
+    fn of(column: &str) -> Self {
+        let last = short(column).rsplit('_').next();
+        match column {
+            "retransmits" | "dropped_pkts" | "drops" | "marks" | "frames_encoded"
+            | "frames_rendered" | "frames_dropped" => Self::Sum,
+            _ if matches!(last, Some("max" | "peak")) => Self::Largest,
+            _ => Self::Mean,
+        }
+    }
+}
+
+impl OverTime {
+    /// Its value in one series; `None` if no step has one.
+    pub(super) fn of(&self, series: &Series) -> Option<f64> {
+        match &self.what {
+            What::Column(name, fold) => {
+                let column = series.column(name)?;
+                let steps = series.t_s.iter().zip(column);
+                let within = steps.filter(|(end, _)| self.during.contains(*end));
+                let values: Vec<f64> = within.filter_map(|(_, value)| *value).collect();
+                fold.apply(&values)
+            }
+            What::Phase(of, wanted) => self.of_phase(*of, wanted, series),
+        }
+    }
+
+    fn of_phase(&self, of: OfPhase, wanted: &str, series: &Series) -> Option<f64> {
+        let is_in: Vec<bool> = series.phase.iter().map(|phase| is_phase(phase, wanted)).collect();
+        let steps: Vec<usize> = (0..is_in.len().min(series.t_s.len()))
+            .filter(|step| self.during.contains(&series.t_s[*step]))
+            .collect();
+        if steps.is_empty() {
+            return None;
+        }
+        let inside = || steps.iter().filter(|step| is_in[**step]);
+        match of {
+            OfPhase::Share => Some(inside().count() as f64 / steps.len() as f64),
+            OfPhase::Begins => inside().next().map(|step| series.t_s[*step]),
+            OfPhase::Entries => {
+                let is_entry = |step: &&usize| **step == 0 || !is_in[**step - 1];
+                Some(inside().filter(is_entry).count() as f64)
+            }
+        }
+    }
+}
+
+impl Fold {
+    fn apply(self, values: &[f64]) -> Option<f64> {
+        let sum: f64 = values.iter().sum();
+        match self {
+            _ if values.is_empty() => None,
+            Self::Sum => Some(sum),
+            Self::Mean => Some(sum / values.len() as f64),
+            Self::Largest => values.iter().copied().reduce(f64::max),
+        }
+    }
+}
+
+/// `PROBE_BW` means `PROBE_BW:UP` as well.
+pub(super) fn is_phase(phase: &str, wanted: &str) -> bool {
+    phase.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+}
+
+/// Gives the time series of a run, by its position in the plan; none if it has no result.
+pub type ReadSeries<'a> = dyn FnMut(u32) -> Result<Vec<Series>, ResultsError> + 'a;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::SeriesColumn;
+
+    fn series() -> Series {
+        let phases = ["STARTUP", "STARTUP", "DRAIN", "PROBE_BW:UP", "PROBE_BW:DOWN", "PROBE_BW:UP"];
+        let column = |name: &str, values: [f64; 6]| SeriesColumn {
+            name: name.into(),
+            values: values.map(|value| (!value.is_nan()).then_some(value)).into(),
+        };
+        Series {
+            run: 0,
+            kind: Kind::Flow,
+            name: "a".into(),
+            t_s: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+            columns: vec![
+                column("cwnd_pkts", [10.0, 20.0, f64::NAN, 40.0, 50.0, 60.0]),
+                column("retransmits", [0.0, 1.0, 2.0, 0.0, 0.0, 4.0]),
+                column("owd_max_ms", [9.0, 1.0, 7.0, 3.0, 2.0, 1.0]),
+            ],
+            phase: phases.map(String::from).into(),
+        }
+    }
+
+    fn value(name: &str, during: RangeInclusive<f64>) -> Option<f64> {
+        let (name, _, fold) = column(name, Kind::Flow).expect("a column");
+        OverTime { what: What::Column(name, fold), during }.of(&series())
+    }
+
+    #[test]
+    fn states_are_averaged_counts_added_up_and_of_maxima_the_largest_is_taken() {
+        assert_eq!(value("cwnd", 1.0..=4.0), Some(70.0 / 3.0));
+        assert_eq!(value("cwnd_pkts", 3.0..=3.0), None);
+        assert_eq!(value("retransmits", 2.0..=6.0), Some(7.0));
+        assert_eq!(value("owd_max", 2.0..=5.0), Some(7.0));
+        assert_eq!(value("owd_max", 7.0..=9.0), None);
+    }
+
+    #[test]
+    fn phases_have_a_share_a_beginning_and_entries() {
+        let of = |of, phase: &str, during| {
+            OverTime { what: What::Phase(of, phase.into()), during }.of(&series())
+        };
+        assert_eq!(of(OfPhase::Share, "STARTUP", 0.0..=4.0), Some(0.5));
+        assert_eq!(of(OfPhase::Share, "PROBE_BW", 4.0..=6.0), Some(1.0));
+        assert_eq!(of(OfPhase::Begins, "PROBE_BW:UP", 0.0..=6.0), Some(4.0));
+        assert_eq!(of(OfPhase::Begins, "PROBE_RTT", 0.0..=6.0), None);
+        assert_eq!(of(OfPhase::Entries, "PROBE_BW:UP", 0.0..=6.0), Some(2.0));
+        assert_eq!(of(OfPhase::Entries, "PROBE_BW", 0.0..=6.0), Some(1.0));
+        assert_eq!(of(OfPhase::Share, "DRAIN", 8.0..=9.0), None);
+        assert!(!is_phase("PROBE_BW_X", "PROBE_BW"));
+    }
+
+    #[test]
+    fn a_column_that_is_not_there_is_named_with_its_neighbours() {
+        let error = column("cwmd", Kind::Flow).unwrap_err().to_string();
+        assert!(error.contains("did you mean 'cwnd'"), "{error}");
+    }
+}
