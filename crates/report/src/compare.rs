@@ -12,6 +12,7 @@
 use std::fmt::Write;
 
 use sojourn_metrics::stats;
+use sojourn_study::metrics::more_is_better;
 use sojourn_study::results::{Kind, Results};
 
 use crate::data::{Counted, Data, Point, Subject};
@@ -347,7 +348,7 @@ fn correct(changes: &mut [Change]) {
     for change in changes.iter_mut().filter(|change| change.judgement == Judgement::Unsure) {
         let sure = change.corrected_p.is_some_and(|p| p <= FALSE_ALARMS);
         let matters = change.difference.abs() > floor(&change.metric, &change.unit, change.before);
-        change.judgement = match (sure, matters, names::more_is_better(&change.metric)) {
+        change.judgement = match (sure, matters, more_is_better(&change.metric)) {
             (false, ..) => Judgement::Unsure,
             (true, false, _) => Judgement::Slight,
             (true, true, None) => Judgement::Different,

@@ -39,43 +39,6 @@ pub(crate) fn split_unit(name: &str) -> (&str, &'static str) {
     (name, "")
 }
 
-/// Whether more is better; `None` if that depends on the reader's aim.
-pub(crate) fn more_is_better(metric: &str) -> Option<bool> {
-    const MORE: &[&str] =
-        &["goodput", "acked", "throughput", "utilisation", "jain", "min_max", "mos", "fps"];
-    const LESS: &[&str] = &[
-        "rtt",
-        "srtt",
-        "owd",
-        "ping",
-        "sojourn",
-        "loss",
-        "lost",
-        "drop",
-        "stall",
-        "freeze",
-        "jitter",
-        "ipdv",
-        "pdv",
-        "completion",
-        "fct",
-        "slowdown",
-        "transfers_unfinished",
-        "transfers_refused",
-        "retransmit",
-        "timeouts",
-        "spurious",
-        "frame_delay",
-        "frame_gap",
-        "connect",
-        "queue",
-    ];
-    if LESS.iter().any(|word| metric.starts_with(word)) || metric.contains("loss") {
-        return Some(false);
-    }
-    MORE.iter().any(|word| metric.contains(word)).then_some(true)
-}
-
 pub(crate) fn kind(kind: Kind) -> &'static str {
     kind.name()
 }
@@ -161,14 +124,5 @@ mod tests {
         assert_eq!(title("sojourn_p999_ms"), "queue sojourn, 99.9th percentile");
         assert_eq!(title("jain"), "Jain's index");
         assert_eq!(title("min_max"), "least over largest goodput");
-    }
-
-    #[test]
-    fn delay_is_better_low_and_goodput_high() {
-        assert_eq!(more_is_better("rtt_p95_ms"), Some(false));
-        assert_eq!(more_is_better("srtt_p50_ms"), Some(false));
-        assert_eq!(more_is_better("loss_share"), Some(false));
-        assert_eq!(more_is_better("goodput_mbps"), Some(true));
-        assert_eq!(more_is_better("share"), None);
     }
 }

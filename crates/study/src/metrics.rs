@@ -73,6 +73,56 @@ fn is_like(name: &str, other: &str) -> bool {
     name.split('_').next() == other.split('_').next()
 }
 
+/// Whether more is better; `None` if that depends on the reader's aim.
+pub fn more_is_better(metric: &str) -> Option<bool> {
+    const MORE: &[&str] = &[
+        "goodput",
+        "received",
+        "acked",
+        "throughput",
+        "utilisation",
+        "jain",
+        "min_max",
+        "mos",
+        "fps",
+        "frames_rendered",
+    ];
+    const LESS: &[&str] = &[
+        "rtt",
+        "srtt",
+        "owd",
+        "ping",
+        "sojourn",
+        "loss",
+        "lost",
+        "drop",
+        "stall",
+        "freeze",
+        "nack",
+        "key_requests",
+        "buffered",
+        "jitter",
+        "ipdv",
+        "pdv",
+        "completion",
+        "fct",
+        "slowdown",
+        "transfers_unfinished",
+        "transfers_refused",
+        "retransmit",
+        "timeouts",
+        "spurious",
+        "frame_delay",
+        "frame_gap",
+        "connect",
+        "queue",
+    ];
+    if LESS.iter().any(|word| metric.starts_with(word)) || metric.contains("loss") {
+        return Some(false);
+    }
+    MORE.iter().any(|word| metric.contains(word)).then_some(true)
+}
+
 /// How the values of a group's flows become one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
@@ -120,6 +170,20 @@ mod tests {
         assert!(name("goodputt").unwrap_err().to_string().contains("did you mean 'goodput'"));
         let error = find("queue_max", &[Kind::Queue]).unwrap_err().to_string();
         assert!(error.contains("queue_max_pkts, queue_max_bytes"), "{error}");
+    }
+
+    #[test]
+    fn rates_and_scores_are_good_and_delays_and_losses_are_bad() {
+        for name in ["goodput_mbps", "rendered_fps", "mos", "harmonic_fps"] {
+            assert_eq!(more_is_better(name), Some(true), "{name}");
+        }
+        for name in ["rtt_p95_ms", "srtt_p50_ms", "loss_share", "freeze_ms", "frame_delay_p95_ms"] {
+            assert_eq!(more_is_better(name), Some(false), "{name}");
+        }
+        for name in ["cwnd_p50_pkts", "pacing_p50_mbps", "sent_packets", "probe_rtt_count", "share"]
+        {
+            assert_eq!(more_is_better(name), None, "{name}");
+        }
     }
 
     #[test]

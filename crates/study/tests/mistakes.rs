@@ -146,8 +146,8 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
         ),
         (
             "name = \"echo\"",
-            "name = \"echo\"\ncount = 0",
-            "t.toml:20:9: scenario.flow.1.count: 0 is out of range",
+            "name = \"echo\"\ncount = 10001",
+            "t.toml:20:9: scenario.flow.1.count: 10001 is out of range (allowed: 0 to 10000)",
         ),
         (
             "\"bbr\"]",

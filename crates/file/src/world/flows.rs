@@ -40,9 +40,9 @@ pub(super) fn build(
         }
         check_keys(flow).map_err(|(key, error)| Wrong { is_key: true, ..under(key, error) })?;
         let count = flow.count.unwrap_or(1);
-        if !(1..=MAX_COUNT).contains(&count) {
+        if count > MAX_COUNT {
             let problem = SpecError::new(format!("{count} is out of range"));
-            return Err(under("count", problem.allow([format!("1 to {MAX_COUNT}")])));
+            return Err(under("count", problem.allow([format!("0 to {MAX_COUNT}")])));
         }
         if flows.len() + count as usize > MAX_FLOWS {
             let problem = SpecError::new("the flows are too many in all");

@@ -12,13 +12,14 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 
-use sojourn_core::param::{Maybe, Style, Switch, number, rate, size, time};
-use sojourn_core::{Bytes, Param, Params, Rate, Span, SpecError};
+use sojourn_core::param::{Maybe, Style, Switch, number, rate, size, time, whole};
+use sojourn_core::{Bytes, Param, Params, Purpose, Rate, Span, SpecError};
 use sojourn_host::{AppModel, Endpoint, FlowSetup};
 
 use self::receiver::Receiver;
 use self::sender::Sender;
 use crate::control::{self, FeedbackKind};
+use crate::send::{IP_UDP, Packetiser, SRTP};
 use crate::source;
 
 const SLOWEST: Rate = Rate::from_bps(1000);
@@ -39,17 +40,36 @@ sojourn_core::params! {
         pub packet: Bytes = "1200B", size(200, 9000), "largest RTP packet, its header included";
         pub extensions: Bytes = "16B", size(0, 100), "RTP header extensions and payload descriptor of a packet";
         pub nack: bool as Switch = "on", "the receiver asks for lost packets, and the sender sends them again";
+        pub nack_again: bool as Switch = "on", "it asks again after nack_rtt; off: only when the next gap opens, for all that is missing (aiortc)";
         pub nack_rtt: Span = "100ms", time(Span::from_millis(1), LONG), "time after which the receiver asks again";
-        pub feedback_interval: Span = "62500us", time(Span::from_millis(1), LONG), "time between reports on packets; Chromium's are 50 ms, rounded up to its clock of 1/64 s";
+        pub feedback: Option<FeedbackKind> as Maybe<FeedbackKind> = "", "what the receiver reports: twcc (each packet, as libwebrtc), ccfb (each packet and its mark, RFC 8888), remb (an estimate of its own), rr (receiver reports only); without it what the controller is made for";
+        pub feedback_interval: Option<Span> as Maybe<Span> = "", time(Span::from_millis(1), LONG), "time between reports on packets; without it the controller's";
         pub pacer_burst: Span = "40ms", time(Span::ZERO, LONG), "what may leave at once, as time at the pacing rate";
         pub pacer_limit: Span = "2s", time(Span::from_millis(1), LONG), "packets leave faster if they would wait longer";
         pub decoding: Span = "5ms", time(Span::ZERO, LONG), "how long a frame takes to decode";
         pub showing: Span = "10ms", time(Span::ZERO, LONG), "how long a decoded frame takes to be shown";
+        pub playout: Playout = "adaptive", "when frames are decoded and shown: adaptive (libwebrtc's estimate of how much they vary) or next_frame (aiortc: when the first packet of the next frame comes)";
+        pub held_packets: u32 = "128", whole(1, 1_000_000), "next_frame: packets that wait behind a gap before it is given up and damage is shown";
+        pub new_encoder: f64 = "0", number(0.0, 1.0), "a change of the rate by more than this share begins a new encoder, with a key frame (aiortc: 0.1); 0 for never";
         pub playout_delay: Span = "0ms", time(Span::ZERO, LONG), "least time from a frame's usual arrival until it is shown";
         pub frame_wait: Span = "3s", time(Span::from_millis(1), LONG), "without a frame for so long, the receiver asks for a key frame";
         pub key_wait: Span = "200ms", time(Span::from_millis(1), LONG), "the same while it waits for one";
     }
 }
+
+/// When frames are decoded and shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Playout {
+    /// As libwebrtc: after an estimate of how much frames vary.
+    Adaptive,
+    /// As aiortc: when the first packet of the next frame comes.
+    NextFrame,
+}
+
+sojourn_core::choice!(Playout {
+    "adaptive" = Playout::Adaptive,
+    "next_frame" = Playout::NextFrame,
+});
 
 /// A checked call.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,12 +98,18 @@ impl CallConfig {
             let problem = SpecError::new(format!("is less than min_rate, {min_rate}"));
             return Err(problem.allow([format!("{min_rate} or more")]).about("start_rate"));
         }
-        if control.feedback() != FeedbackKind::Twcc {
+        let (wanted, made_for) = (spec.feedback, control.feedback());
+        if let Some(wanted) = wanted.filter(|wanted| *wanted != made_for)
+            && !(wanted.is_per_packet() && made_for.is_per_packet())
+        {
             let name = control.name();
-            let problem = SpecError::new(format!("'{name}' needs other feedback than a call has"));
-            return Err(problem
-                .allow(["one that works with transport-wide feedback"])
-                .about("control"));
+            let problem = SpecError::new(format!("'{name}' can't work with that"));
+            let allowed: &[&str] = match made_for {
+                FeedbackKind::Twcc | FeedbackKind::Ccfb => &["twcc", "ccfb"],
+                FeedbackKind::Remb => &["remb"],
+                FeedbackKind::ReceiverReports => &["rr"],
+            };
+            return Err(problem.allow(allowed.iter().copied()).about("feedback"));
         }
         if source.is_audio() {
             let problem = SpecError::new(format!("'{}' is no video", source.name()));
@@ -95,9 +121,35 @@ impl CallConfig {
     }
 }
 
+impl CallConfig {
+    fn feedback(&self) -> FeedbackKind {
+        self.spec.feedback.unwrap_or(self.control.feedback())
+    }
+
+    /// What either part of the controller learns.
+    fn setup(&self, flow: &FlowSetup<'_>) -> control::Setup {
+        let spec = &self.spec;
+        let packetiser = self.packetiser();
+        control::Setup {
+            now: flow.start,
+            start_rate: spec.start_rate,
+            min_rate: packetiser.whole_rate(spec.min_rate, spec.fps),
+            max_rate: packetiser.whole_rate(spec.max_rate, spec.fps),
+            mtu: spec.packet.as_u64() as u32 + IP_UDP + SRTP,
+            frames_per_second: spec.fps,
+            random: flow.address.stream_named(flow.name, Purpose::Controller),
+        }
+    }
+
+    fn packetiser(&self) -> Packetiser {
+        let extensions = self.spec.extensions.as_u64() as u32;
+        Packetiser::new(self.spec.packet.as_u64() as u32, extensions)
+    }
+}
+
 impl AppModel for CallConfig {
     fn build(&self, flow: &FlowSetup<'_>) -> [Box<dyn Endpoint>; 2] {
-        [Box::new(Sender::new(self, flow)), Box::new(Receiver::new(&self.spec, flow))]
+        [Box::new(Sender::new(self, flow)), Box::new(Receiver::new(self, flow))]
     }
 
     fn canonical(&self) -> String {

@@ -1,5 +1,6 @@
 //! The receiving end of a call.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -9,10 +10,14 @@ use sojourn_core::{
 };
 use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
 
-use super::CallSpec;
 use super::sender::next_report;
+use super::{CallConfig, Playout};
+use crate::control::{Arrival, Estimator, FeedbackKind};
 use crate::receive::{Assembler, Jitter, Missing, Statistics, Timing, Whole};
-use crate::rtcp::{self, Message, Nack, ReceiverReport, SRTCP, TwccArrivals, write_key_request};
+use crate::rtcp::{
+    self, CcfbArrivals, Message, Nack, ReceiverReport, Remb, SRTCP, TwccArrivals, source_of,
+    write_key_request,
+};
 use crate::send::{IP_UDP, RTP, RTX, SRTP};
 
 pub(super) struct Receiver {
@@ -20,12 +25,19 @@ pub(super) struct Receiver {
     /// Bytes around a packet's payload.
     around: u32,
     nack: bool,
+    nack_again: bool,
     nack_rtt: Span,
+    playout: Playout,
+    held_packets: u32,
+    showing: Span,
     interval: Span,
+    /// A report comes after so many packets, and at the end of a frame; and packets since the last one.
+    report_packets: Option<u32>,
+    unreported: u32,
     decoding: Span,
     frame_wait: Span,
     key_wait: Span,
-    arrivals: TwccArrivals,
+    feedback: Feedback,
     missing: Missing,
     assembler: Assembler,
     jitter: Jitter,
@@ -46,11 +58,28 @@ pub(super) struct Receiver {
     random: Stream,
 }
 
+/// What it reports of packets, beside losses of a stream.
+enum Feedback {
+    Twcc(TwccArrivals),
+    Ccfb(CcfbArrivals),
+    Remb(Box<dyn Estimator>),
+    None,
+}
+
 /// How often it looks for packets to be asked for again.
 const AGAIN: Span = Span::from_millis(20);
 
 impl Receiver {
-    pub(super) fn new(spec: &CallSpec, flow: &FlowSetup<'_>) -> Self {
+    pub(super) fn new(call: &CallConfig, flow: &FlowSetup<'_>) -> Self {
+        let spec = &call.spec;
+        let feedback = match call.feedback() {
+            FeedbackKind::Twcc => Feedback::Twcc(TwccArrivals::default()),
+            FeedbackKind::Ccfb => Feedback::Ccfb(CcfbArrivals::default()),
+            FeedbackKind::Remb => {
+                call.control.estimator(&call.setup(flow)).map_or(Feedback::None, Feedback::Remb)
+            }
+            FeedbackKind::ReceiverReports => Feedback::None,
+        };
         let around = IP_UDP + RTP + spec.extensions.as_u64() as u32 + SRTP;
         // The sender draws from the flow's own stream; this end's has another name.
         let mut name = alloc::string::String::from(flow.name);
@@ -59,12 +88,18 @@ impl Receiver {
             ends: flow.ends,
             around,
             nack: spec.nack,
+            nack_again: spec.nack_again,
             nack_rtt: spec.nack_rtt,
-            interval: spec.feedback_interval,
+            playout: spec.playout,
+            held_packets: spec.held_packets,
+            showing: spec.showing,
+            interval: spec.feedback_interval.unwrap_or(call.control.feedback_interval()),
+            report_packets: call.control.feedback_packets(),
+            unreported: 0,
             decoding: spec.decoding,
             frame_wait: spec.frame_wait,
             key_wait: spec.key_wait,
-            arrivals: TwccArrivals::default(),
+            feedback,
             missing: Missing::new(spec.nack_rtt),
             assembler: Assembler::new(),
             jitter: Jitter::new(),
@@ -84,10 +119,35 @@ impl Receiver {
     }
 
     fn on_media(&mut self, now: Time, rtp: &RtpBody, packet: &Packet, around: &mut Around<'_>) {
-        self.arrivals.on_packet(rtp.transport, now);
-        if self.feedback_at.is_never() {
+        match &mut self.feedback {
+            Feedback::Twcc(arrivals) => arrivals.on_packet(rtp.transport, now),
+            Feedback::Ccfb(arrivals) => {
+                arrivals.on_packet(source_of(rtp.stream), rtp.transport, now, packet.ecn);
+            }
+            Feedback::Remb(estimator) => {
+                let estimate = estimator.on_arrival(&Arrival {
+                    now,
+                    abs_send_time: abs_send_time(packet.sent),
+                    size: packet.ip_len() - IP_UDP,
+                    ecn: packet.ecn,
+                    rtp_timestamp: (u128::from(rtp.captured.as_nanos()) * 90_000 / 1_000_000_000)
+                        as u32,
+                    stream: u8::from(rtp.stream == RtpStream::Audio),
+                });
+                self.outbox.extend(estimate.map(|rate| Remb { rate }.write()));
+            }
+            Feedback::None => {}
+        }
+        if self.feedback_at.is_never()
+            && matches!(self.feedback, Feedback::Twcc(_) | Feedback::Ccfb(_))
+        {
             let interval = self.interval.as_nanos();
             self.feedback_at = Time::from_nanos((now.as_nanos() / interval + 1) * interval);
+        }
+        self.unreported += 1;
+        let is_last = rtp.stream == RtpStream::Video && rtp.part + 1 == rtp.parts;
+        if self.report_packets.is_some_and(|most| is_last || self.unreported >= most) {
+            self.report_arrivals(now);
         }
         let extra = match rtp.stream {
             RtpStream::Padding | RtpStream::Audio => return,
@@ -103,19 +163,49 @@ impl Receiver {
         }
         if self.nack {
             let gap = self.missing.on_packet(now, rtp.sequence);
-            self.ask(now, &gap, around);
+            match gap.is_empty() || self.nack_again {
+                true => self.ask(now, &gap, around),
+                false => self.ask(now, &self.missing.all(), around),
+            }
             if self.missing.are_too_many() {
                 self.missing.forget_before(rtp.sequence);
                 self.ask_for_key(now, around);
             }
-            if !self.missing.is_empty() && self.again_at.is_never() {
+            if self.nack_again && !self.missing.is_empty() && self.again_at.is_never() {
                 self.again_at = now + AGAIN;
             }
         }
         let payload = packet.ip_len().saturating_sub(self.around + extra);
         if let Some(whole) = self.assembler.on_packet(now, rtp, payload) {
             self.tell(now, around, FrameStage::Received, &whole);
-            self.advance(now, around);
+            if self.playout == Playout::Adaptive {
+                self.advance(now, around);
+            }
+        }
+        if self.playout == Playout::NextFrame {
+            self.advance_behind_next(now, around);
+        }
+    }
+
+    /// Sends on the frames after which a packet of another has come, and gives up a gap that holds many.
+    fn advance_behind_next(&mut self, now: Time, around: &mut Around<'_>) {
+        loop {
+            while let Some(whole) = self.assembler.pop_behind_next() {
+                self.progress = Some(now);
+                self.decoder_free = now.max(self.decoder_free) + self.decoding;
+                self.decodes.push_back((self.decoder_free, whole));
+                self.shows.push_back((self.decoder_free + self.showing, whole));
+            }
+            let dropped = self.assembler.give_up(self.held_packets);
+            if dropped == 0 {
+                return;
+            }
+            let Some(whole) = self.assembler.next_whole() else { return };
+            for _ in 0..dropped {
+                self.tell(now, around, FrameStage::Dropped, &whole);
+            }
+            self.missing.forget_before(whole.sequence);
+            self.ask_for_key(now, around);
         }
     }
 
@@ -168,11 +258,35 @@ impl Receiver {
         self.outbox.push_back(write_key_request());
     }
 
+    /// Reports what came, and sets the time of the next report.
+    fn report_arrivals(&mut self, now: Time) {
+        match &mut self.feedback {
+            Feedback::Twcc(arrivals) => {
+                while let Some(report) = arrivals.report() {
+                    self.outbox.push_back(report.write());
+                }
+            }
+            Feedback::Ccfb(arrivals) => {
+                while let Some(report) = arrivals.report(now) {
+                    self.outbox.push_back(report.write());
+                }
+            }
+            Feedback::Remb(_) | Feedback::None => {}
+        }
+        self.feedback_at = now + self.interval;
+        self.unreported = 0;
+    }
+
     /// When it asks for a key frame if no frame comes.
     fn patience(&self) -> Time {
         let wait = if self.assembler.needs_key() { self.key_wait } else { self.frame_wait };
         self.progress.map_or(Time::NEVER, |progress| progress + wait)
     }
+}
+
+/// A time as the abs-send-time extension has it: 24 bits, units of 2⁻¹⁸ s.
+fn abs_send_time(at: Time) -> u32 {
+    ((u128::from(at.as_nanos()) << 18) / 1_000_000_000) as u32 & 0xff_ffff
 }
 
 impl Endpoint for Receiver {
@@ -200,10 +314,13 @@ impl Endpoint for Receiver {
             self.tell(now, around, FrameStage::Rendered, &whole);
         }
         if self.feedback_at <= now {
-            while let Some(report) = self.arrivals.report() {
-                self.outbox.push_back(report.write());
-            }
-            self.feedback_at = now + self.interval;
+            self.report_arrivals(now);
+        }
+        if let Feedback::Remb(estimator) = &mut self.feedback
+            && estimator.next_wake() <= now
+        {
+            let estimate = estimator.on_wake(now);
+            self.outbox.extend(estimate.map(|rate| Remb { rate }.write()));
         }
         if self.again_at <= now {
             let again = self.missing.again(now);
@@ -233,6 +350,11 @@ impl Endpoint for Receiver {
     fn next_wake(&self) -> Time {
         let front = |queue: &VecDeque<(Time, Whole)>| queue.front().map_or(Time::NEVER, |f| f.0);
         let timers = self.feedback_at.min(self.again_at).min(self.report_at);
-        front(&self.decodes).min(front(&self.shows)).min(timers).min(self.patience())
+        let estimator = match &self.feedback {
+            Feedback::Remb(estimator) => estimator.next_wake(),
+            _ => Time::NEVER,
+        };
+        let frames = front(&self.decodes).min(front(&self.shows));
+        frames.min(timers).min(self.patience()).min(estimator)
     }
 }

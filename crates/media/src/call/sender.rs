@@ -5,17 +5,21 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use sojourn_core::{
-    Body, Event, FrameEvent, FrameStage, Packet, Purpose, Rate, RateControl, RtpBody, RtpStream,
-    Span, Stream, Time, Who,
+    Body, Ecn, Event, FrameEvent, FrameStage, Packet, Purpose, Rate, RateControl, RtpBody,
+    RtpStream, Span, Stream, Time, Who,
 };
 use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
 
 use super::CallConfig;
 use crate::control::{
-    Controller, Feedback, Outputs, Outstanding, Purpose as Use, ReceiverReport, Report, Sent, Setup,
+    Controller, Feedback, FeedbackKind, Outputs, Outstanding, Purpose as Use, ReceiverReport,
+    Report, Sent,
 };
 use crate::receive::jitter_of;
-use crate::rtcp::{self, Block, Message, SRTCP, SenderReport, Twcc, ntp_middle, unwrap};
+use crate::rtcp::{
+    self, Block, Ccfb, LARGEST_OFFSET, Message, SRTCP, SenderReport, Twcc, arrived_at, ntp_middle,
+    source_of, unwrap,
+};
 use crate::send::{
     IP_UDP, Item, Pacer, PacerConfig, Packetiser, RTP, RTX, Release, SRTP, overhead_of,
 };
@@ -36,6 +40,12 @@ pub(super) struct Sender {
     /// Captured, and still in the encoder.
     encoding: VecDeque<Frame>,
     key_wanted: bool,
+    feedback: FeedbackKind,
+    ecn: Ecn,
+    counts_payload: bool,
+    /// A larger change of the rate begins a new encoder, and the rate of this one.
+    new_encoder: f64,
+    encoder: f64,
     outputs: Outputs,
     /// The next number of a packet of any kind, and of one of media.
     number: u32,
@@ -63,7 +73,7 @@ impl Sender {
         let spec = &call.spec;
         let start = flow.start;
         let extra = spec.extensions.as_u64() as u32;
-        let packetiser = Packetiser::new(spec.packet.as_u64() as u32, extra);
+        let packetiser = call.packetiser();
         let mut random = flow.address.stream_named(flow.name, Purpose::Application);
         let source = call.source.build(SourceSetup {
             start,
@@ -72,15 +82,7 @@ impl Sender {
             max_rate: spec.max_rate,
             random: random.fork(),
         });
-        let mut control = call.control.build(Setup {
-            now: start,
-            start_rate: spec.start_rate,
-            min_rate: packetiser.whole_rate(spec.min_rate, spec.fps),
-            max_rate: packetiser.whole_rate(spec.max_rate, spec.fps),
-            mtu: spec.packet.as_u64() as u32 + IP_UDP + SRTP,
-            frames_per_second: spec.fps,
-            random: flow.address.stream_named(flow.name, Purpose::Controller),
-        });
+        let mut control = call.control.build(call.setup(flow));
         let padding = PADDING + RTP + extra + SRTP + IP_UDP;
         let config =
             PacerConfig { burst: spec.pacer_burst, queue_limit: spec.pacer_limit, padding };
@@ -104,6 +106,11 @@ impl Sender {
             pacer,
             encoding: VecDeque::new(),
             key_wanted: false,
+            feedback: call.feedback(),
+            ecn: call.control.ecn(),
+            counts_payload: call.control.counts_payload(),
+            new_encoder: spec.new_encoder,
+            encoder: 0.0,
             outputs: Outputs { phase: "", ..outputs },
             number: 0,
             transport: 0,
@@ -122,6 +129,9 @@ impl Sender {
 
     /// What the encoder may make: the target without headers and what is sent again.
     fn encoder_rate(&self) -> Rate {
+        if self.counts_payload {
+            return self.outputs.target.max(self.min).min(self.max);
+        }
         let payload = self.packetiser.payload_rate(self.outputs.target, self.fps);
         let repair = overhead_of(self.sent.repair(), self.sent.all());
         let left = payload.as_bps() as f64 * (1.0 - repair);
@@ -131,7 +141,15 @@ impl Sender {
     fn capture(&mut self, now: Time) {
         while self.source.next_capture() <= now {
             self.sent.turn(now);
-            let wanted = Wanted { rate: self.encoder_rate(), key: self.key_wanted };
+            let rate = self.encoder_rate();
+            let bits = rate.as_bps() as f64;
+            if self.new_encoder > 0.0
+                && libm::fabs(bits - self.encoder) > self.new_encoder * self.encoder
+            {
+                self.encoder = bits;
+                self.key_wanted = true;
+            }
+            let wanted = Wanted { rate, key: self.key_wanted };
             if let Some(frame) = self.source.capture(&wanted) {
                 self.key_wanted &= !frame.is_key;
                 self.encoding.push_back(frame);
@@ -195,7 +213,19 @@ impl Sender {
 
     fn on_message(&mut self, now: Time, message: Message) {
         match message {
-            Message::Twcc(twcc) => self.on_twcc(now, &twcc),
+            Message::Twcc(twcc) => {
+                let prior = self.flight.bytes;
+                self.reports.clear();
+                self.flight.on_twcc(now, &twcc, &mut self.reports);
+                self.on_reports(now, prior, None);
+            }
+            Message::Ccfb(ccfb) => {
+                let prior = self.flight.bytes;
+                self.reports.clear();
+                let held = self.flight.on_ccfb(now, &ccfb, &mut self.reports);
+                self.on_reports(now, prior, held);
+            }
+            Message::Remb(remb) => self.control.on_remb(now, remb.rate),
             Message::Nack(nack) => {
                 let near = self.history.newest();
                 let wanted = nack.sequences.into_iter().map(|low| unwrap(near, low));
@@ -213,16 +243,14 @@ impl Sender {
         }
     }
 
-    fn on_twcc(&mut self, now: Time, twcc: &Twcc) {
-        let prior_in_flight = self.flight.bytes;
-        self.reports.clear();
-        self.flight.settle(now, twcc, &mut self.reports);
+    fn on_reports(&mut self, now: Time, prior_in_flight: u64, held: Option<Span>) {
+        self.pacer.set_in_flight(self.flight.bytes);
         self.control.on_feedback(&Feedback {
             now,
             reports: &self.reports,
             prior_in_flight,
             in_flight: self.flight.bytes,
-            held: None,
+            held,
         });
     }
 
@@ -262,12 +290,19 @@ impl Sender {
             queue_delay: self.pacer.queue_delay(now),
         };
         self.control.on_sent(&sent, &outstanding);
-        self.flight.add(sent);
+        if self.feedback.is_per_packet() {
+            self.flight.add(sent);
+            self.pacer.set_in_flight(self.flight.bytes);
+        }
+        let transport = match self.feedback {
+            FeedbackKind::Ccfb => self.flight.number_in(source_of(item.stream), sent.number),
+            _ => self.transport,
+        };
         self.sent.add(now, item.size, item.stream == RtpStream::Repair);
         if item.stream == RtpStream::Video {
             self.packets += 1;
             self.octets = self.octets.wrapping_add(item.size - self.packetiser.around());
-            self.history.add(now, item);
+            self.history.add(item);
             if item.part + 1 == item.parts {
                 let (captured, bytes) = (item.captured, item.frame_bytes);
                 self.tell(now, around, FrameStage::Sent, captured, bytes, item.is_key);
@@ -275,7 +310,7 @@ impl Sender {
         }
         let body = Body::Rtp(RtpBody {
             number: self.number,
-            transport: self.transport,
+            transport,
             sequence: item.sequence,
             frame: item.frame,
             captured: item.captured,
@@ -286,7 +321,7 @@ impl Sender {
         });
         self.number += 1;
         self.transport += 1;
-        self.ends.packet(now, item.size, body)
+        Packet { ecn: self.ecn, ..self.ends.packet(now, item.size, body) }
     }
 
     fn padding_item(&self, now: Time) -> Item {
@@ -359,7 +394,7 @@ impl Endpoint for Sender {
             return encoded;
         }
         let capture = if self.now < self.stop { self.source.next_capture() } else { Time::NEVER };
-        let report = if self.packets > 0 { self.report_at } else { Time::NEVER };
+        let report = if self.packets > 0 { self.report_at.max(self.now) } else { Time::NEVER };
         let pacer = self.pacer.next(self.now);
         capture.min(encoded).min(report).min(pacer).min(self.control.next_wake())
     }
@@ -373,12 +408,32 @@ pub(super) fn next_report(random: &mut Stream) -> Span {
 /// Packets that were sent and may still be reported on.
 #[derive(Default)]
 struct Flight {
-    packets: VecDeque<(Sent, bool)>,
+    packets: VecDeque<(Sent, Known)>,
     /// Bytes sent and not yet reported on, or given up.
     bytes: u64,
     /// Packets before this one are no longer counted in them.
     counted_from: u64,
     newest_base: u32,
+    /// Where reports count each source's packets by themselves: their numbers here.
+    sources: [Numbers; 3],
+}
+
+/// What was reported of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Known {
+    Nothing,
+    Missing,
+    Arrived,
+}
+
+/// Packets of a source, in the order of its sequence numbers.
+#[derive(Default)]
+struct Numbers {
+    source: u32,
+    /// The sequence number of the first one.
+    first: u32,
+    numbers: VecDeque<u64>,
+    newest_begin: u32,
 }
 
 /// Late packets may be reported on so far behind the newest report.
@@ -389,15 +444,67 @@ const WRAP: Span = Span::from_millis(64 << 24);
 impl Flight {
     fn add(&mut self, sent: Sent) {
         self.bytes += u64::from(sent.size);
-        self.packets.push_back((sent, false));
+        self.packets.push_back((sent, Known::Nothing));
     }
 
-    fn settle(&mut self, now: Time, twcc: &Twcc, reports: &mut Vec<Report>) {
+    /// The sequence number of a packet among those of its source.
+    fn number_in(&mut self, source: u32, number: u64) -> u32 {
+        let place = self.sources.iter().position(|own| own.source == source || own.source == 0);
+        let own = &mut self.sources[place.expect("a call has at most three sources")];
+        own.source = source;
+        own.numbers.push_back(number);
+        own.first + own.numbers.len() as u32 - 1
+    }
+
+    fn on_twcc(&mut self, now: Time, twcc: &Twcc, reports: &mut Vec<Report>) {
         let base = unwrap(self.newest_base, twcc.base);
         self.newest_base = self.newest_base.max(base);
-        let first = self.packets.front().map_or(0, |(sent, _)| sent.number);
         let end = u64::from(base) + twcc.arrivals.len() as u64;
-        // A report that was lost is not repeated: what it spoke of is given up.
+        self.give_up(end);
+        for (number, arrival) in (u64::from(base)..).zip(&twcc.arrivals) {
+            let arrived = arrival.map(|at| near(at, now));
+            self.settle(number, arrived, Ecn::NotEct, reports);
+        }
+        self.forget(u64::from(self.newest_base));
+    }
+
+    /// Returns how long the receiver kept the newest arrival.
+    fn on_ccfb(&mut self, now: Time, ccfb: &Ccfb, reports: &mut Vec<Report>) -> Option<Span> {
+        let mut newest = 0;
+        let mut held = None;
+        for stream in &ccfb.streams {
+            let own = self.sources.iter_mut().find(|own| own.source == stream.source);
+            let Some(own) = own else { continue };
+            let begin = unwrap(own.newest_begin, stream.begin);
+            own.newest_begin = own.newest_begin.max(begin);
+            let own = &*own;
+            let number = |sequence: u32| {
+                let at = sequence.checked_sub(own.first)? as usize;
+                own.numbers.get(at).copied()
+            };
+            let known: Vec<_> = (begin..)
+                .zip(&stream.packets)
+                .filter_map(|(sequence, packet)| Some((number(sequence)?, *packet)))
+                .collect();
+            for (number, packet) in known {
+                newest = newest.max(number);
+                let before = packet.map(|packet| packet.before.unwrap_or(LARGEST_OFFSET));
+                held = [held, before].into_iter().flatten().min();
+                let arrived = before.map(|before| arrived_at(now, ccfb.sent, before));
+                let ecn = packet.map_or(Ecn::NotEct, |packet| packet.ecn);
+                self.settle(number, arrived, ecn, reports);
+            }
+        }
+        self.give_up(newest + 1);
+        self.forget(newest);
+        reports.sort_by_key(|report| report.packet.number);
+        held.map(|held| Span::from_nanos(u64::from(held) * 1_000_000_000 / 1024))
+    }
+
+    /// No longer counts what was sent before `end`: a report that was lost is not repeated, so what it spoke of
+    /// is given up.
+    fn give_up(&mut self, end: u64) {
+        let first = self.packets.front().map_or(0, |(sent, _)| sent.number);
         while self.counted_from < end {
             let at = self.counted_from.checked_sub(first).map(|at| at as usize);
             if let Some((sent, _)) = at.and_then(|at| self.packets.get(at)) {
@@ -405,19 +512,27 @@ impl Flight {
             }
             self.counted_from += 1;
         }
-        for (number, arrival) in (u64::from(base)..).zip(&twcc.arrivals) {
-            let at = number.checked_sub(first).map(|at| at as usize);
-            let Some((sent, has_arrived)) = at.and_then(|at| self.packets.get_mut(at)) else {
-                continue;
-            };
-            if core::mem::replace(has_arrived, *has_arrived || arrival.is_some()) {
-                continue;
-            }
-            let arrived = arrival.map(|at| near(at, now));
-            reports.push(Report { packet: *sent, arrived, ecn: sojourn_core::Ecn::NotEct });
+    }
+
+    fn settle(&mut self, number: u64, arrived: Option<Time>, ecn: Ecn, reports: &mut Vec<Report>) {
+        let first = self.packets.front().map_or(0, |(sent, _)| sent.number);
+        let at = number.checked_sub(first).map(|at| at as usize);
+        let Some((sent, known)) = at.and_then(|at| self.packets.get_mut(at)) else { return };
+        let now_known = if arrived.is_some() { Known::Arrived } else { Known::Missing };
+        if now_known > *known {
+            *known = now_known;
+            reports.push(Report { packet: *sent, arrived, ecn });
         }
-        let oldest = u64::from(self.newest_base).saturating_sub(LATE);
+    }
+
+    fn forget(&mut self, newest: u64) {
+        let oldest = newest.saturating_sub(LATE);
         while self.packets.pop_front_if(|(sent, _)| sent.number < oldest).is_some() {}
+        for own in &mut self.sources {
+            while own.numbers.pop_front_if(|number| *number < oldest).is_some() {
+                own.first += 1;
+            }
+        }
     }
 }
 
@@ -432,19 +547,20 @@ fn near(mut at: Time, now: Time) -> Time {
 /// Packets of video that may be asked for again, in the order of their sequence numbers.
 #[derive(Default)]
 struct History {
-    packets: VecDeque<(Item, Time)>,
+    /// Each with the time at which it was sent again.
+    packets: VecDeque<(Item, Option<Time>)>,
 }
 
 const MOST_KEPT: usize = 4096;
-/// A packet is not sent again so soon after it was.
+/// A packet is not sent again so soon after it was sent again.
 const BETWEEN_COPIES: Span = Span::from_millis(10);
 
 impl History {
-    fn add(&mut self, now: Time, item: Item) {
+    fn add(&mut self, item: Item) {
         if self.packets.len() == MOST_KEPT {
             self.packets.pop_front();
         }
-        self.packets.push_back((item, now));
+        self.packets.push_back((item, None));
     }
 
     fn newest(&self) -> u32 {
@@ -455,10 +571,10 @@ impl History {
         let first = self.packets.front()?.0.sequence;
         let at = sequence.checked_sub(first)? as usize;
         let (item, last) = self.packets.get_mut(at)?;
-        if now.since(*last) < BETWEEN_COPIES {
+        if last.is_some_and(|last| now.since(last) < BETWEEN_COPIES) {
             return None;
         }
-        *last = now;
+        *last = Some(now);
         Some(Item { stream: RtpStream::Repair, size: item.size + RTX, ..*item })
     }
 }

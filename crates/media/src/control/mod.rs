@@ -12,9 +12,17 @@
 //! One algorithm, one folder: its `mod.rs` has its `Config`, made by `params!`, which implements
 //! [`Algorithm`]; `registry.rs` has a line for it.
 
+mod aiortc;
 mod fixed;
 mod gcc;
+mod gcc_draft;
+mod measure;
+mod nada;
 mod registry;
+mod scream;
+mod scream_v2;
+#[cfg(test)]
+mod testing;
 
 pub use registry::{Config, algorithms, external, kinds};
 
@@ -36,11 +44,29 @@ pub trait Algorithm: Params + Send + Sync + 'static {
     /// What the receiver sends back unless the study says otherwise.
     fn feedback(&self) -> FeedbackKind;
 
+    /// How often the receiver reports on packets unless the study says otherwise.
+    fn feedback_interval(&self) -> Span {
+        CHROMIUM_INTERVAL
+    }
+
+    /// A report comes also with the last packet of a frame, and after so many packets; `None` for neither.
+    fn feedback_packets(&self) -> Option<u32> {
+        None
+    }
+
+    /// Whether its rates are of payload alone, without headers.
+    fn counts_payload(&self) -> bool {
+        false
+    }
+
     /// What packets carry in the ECN field: `Ect1` for L4S.
     fn ecn(&self) -> Ecn {
         Ecn::NotEct
     }
 }
+
+/// Chromium's reports come every 50 ms, rounded up to its clock of 1/64 s.
+const CHROMIUM_INTERVAL: Span = Span::from_micros(62_500);
 
 /// What a controller knows when it is made.
 #[derive(Clone, Debug)]
@@ -69,6 +95,14 @@ pub enum FeedbackKind {
     Remb,
     /// Receiver reports of RFC 3550 only.
     ReceiverReports,
+}
+
+impl FeedbackKind {
+    /// Whether it tells of every packet when it arrived. Controllers that work with one such format work with
+    /// the other.
+    pub const fn is_per_packet(self) -> bool {
+        matches!(self, Self::Twcc | Self::Ccfb)
+    }
 }
 
 sojourn_core::choice!(FeedbackKind {

@@ -8,14 +8,22 @@ use core::any::Any;
 use core::fmt;
 
 use sojourn_core::param::Style;
-use sojourn_core::{Ecn, Kind, Kinds, Params, SpecError};
+use sojourn_core::{Ecn, Kind, Kinds, Params, Span, SpecError};
 
 use super::{Algorithm, Controller, Estimator, FeedbackKind, Setup};
-use super::{fixed, gcc};
+use super::{aiortc, fixed, gcc, gcc_draft, nada, scream, scream_v2};
 
 /// Every built-in kind, in the order of the documentation.
 pub fn algorithms() -> &'static [Kind<Config>] {
-    const ALL: &[Kind<Config>] = &[kind::<gcc::Config>(), kind::<fixed::Config>()];
+    const ALL: &[Kind<Config>] = &[
+        kind::<gcc::Config>(),
+        kind::<gcc_draft::Config>(),
+        kind::<aiortc::Config>(),
+        kind::<nada::Config>(),
+        kind::<scream::Config>(),
+        kind::<scream_v2::Config>(),
+        kind::<fixed::Config>(),
+    ];
     ALL
 }
 
@@ -71,6 +79,18 @@ impl Config {
         self.0.feedback()
     }
 
+    pub fn feedback_interval(&self) -> Span {
+        self.0.feedback_interval()
+    }
+
+    pub fn feedback_packets(&self) -> Option<u32> {
+        self.0.feedback_packets()
+    }
+
+    pub fn counts_payload(&self) -> bool {
+        self.0.counts_payload()
+    }
+
     pub fn ecn(&self) -> Ecn {
         self.0.ecn()
     }
@@ -97,6 +117,9 @@ trait AnyAlgorithm: fmt::Debug + Send + Sync {
     fn build(&self, setup: Setup) -> Box<dyn Controller>;
     fn estimator(&self, setup: &Setup) -> Option<Box<dyn Estimator>>;
     fn feedback(&self) -> FeedbackKind;
+    fn feedback_interval(&self) -> Span;
+    fn feedback_packets(&self) -> Option<u32>;
+    fn counts_payload(&self) -> bool;
     fn ecn(&self) -> Ecn;
     fn as_any(&self) -> &dyn Any;
     fn equals(&self, other: &dyn Any) -> bool;
@@ -125,6 +148,18 @@ impl<A: Algorithm> AnyAlgorithm for A {
 
     fn feedback(&self) -> FeedbackKind {
         Algorithm::feedback(self)
+    }
+
+    fn feedback_interval(&self) -> Span {
+        Algorithm::feedback_interval(self)
+    }
+
+    fn feedback_packets(&self) -> Option<u32> {
+        Algorithm::feedback_packets(self)
+    }
+
+    fn counts_payload(&self) -> bool {
+        Algorithm::counts_payload(self)
     }
 
     fn ecn(&self) -> Ecn {

@@ -86,6 +86,35 @@ impl Assembler {
         Some((whole, at as u32))
     }
 
+    /// The next frame, if it is whole and a packet of a later one has come. What it needs is not asked.
+    pub(crate) fn pop_behind_next(&mut self) -> Option<Whole> {
+        let whole = self.slots.front().filter(|slot| slot.is_whole())?.whole;
+        if self.slots.len() < 2 {
+            return None;
+        }
+        self.slots.pop_front();
+        self.next = whole.number + 1;
+        self.needs_key = false;
+        Some(whole)
+    }
+
+    /// The next frame, if it is whole.
+    pub(crate) fn next_whole(&self) -> Option<Whole> {
+        self.slots.front().filter(|slot| slot.is_whole()).map(|slot| slot.whole)
+    }
+
+    /// Gives up the frames before the next whole one if so many packets wait; returns how many frames.
+    pub(crate) fn give_up(&mut self, most: u32) -> u32 {
+        let came = |slot: &Slot| u32::from(slot.parts - slot.missing);
+        if self.slots.iter().map(came).sum::<u32>() < most {
+            return 0;
+        }
+        let Some(at) = self.slots.iter().position(Slot::is_whole) else { return 0 };
+        self.slots.drain(..at);
+        self.next += at as u32;
+        at as u32
+    }
+
     pub(crate) fn needs_key(&self) -> bool {
         self.needs_key
     }
@@ -165,6 +194,21 @@ mod tests {
         assembler.on_packet(at(3), &packet(4, 0, 1, true), 1);
         let (key, dropped) = assembler.pop().expect("a key frame");
         assert_eq!((key.number, dropped), (4, 3));
+    }
+
+    #[test]
+    fn without_a_playout_a_frame_waits_for_the_next_one_and_a_gap_for_many_packets() {
+        let mut assembler = Assembler::new();
+        assembler.on_packet(at(1), &packet(0, 0, 1, true), 1);
+        assert_eq!(assembler.pop_behind_next(), None);
+        assembler.on_packet(at(2), &packet(1, 0, 2, false), 1);
+        assert_eq!(assembler.pop_behind_next().map(|whole| whole.number), Some(0));
+        for frame in 2..8 {
+            assembler.on_packet(at(3), &packet(frame, 0, 1, false), 1);
+        }
+        assert_eq!((assembler.pop_behind_next(), assembler.give_up(8)), (None, 0));
+        assert_eq!(assembler.give_up(7), 1);
+        assert_eq!(assembler.pop_behind_next().map(|whole| whole.number), Some(2));
     }
 
     #[test]

@@ -42,6 +42,11 @@ impl Missing {
         gap
     }
 
+    /// All that were asked for and have not come, to be asked for again.
+    pub(crate) fn all(&self) -> Vec<u32> {
+        self.asked.keys().copied().collect()
+    }
+
     /// Whether so many are missing that asking is of no use.
     pub(crate) fn are_too_many(&self) -> bool {
         self.asked.len() > MOST_MISSING

@@ -4,11 +4,16 @@
 //! A kind of message has a file. A packet is one message or several, one after another (RFC 3550
 //! section 6.1, or one alone by RFC 5506); [`messages`] takes it apart.
 
+mod ccfb;
 mod nack;
+mod remb;
 mod reports;
 mod twcc;
 
+pub(crate) use ccfb::LARGEST_OFFSET;
+pub use ccfb::{Ccfb, CcfbArrival, CcfbArrivals, CcfbStream, arrived_at, source_of};
 pub use nack::{Nack, write_key_request};
+pub use remb::Remb;
 pub use reports::{Block, ReceiverReport, SenderReport, ntp_middle};
 pub use twcc::{Twcc, TwccArrivals};
 
@@ -23,6 +28,8 @@ pub enum Message {
     SenderReport(SenderReport),
     ReceiverReport(ReceiverReport),
     Twcc(Twcc),
+    Ccfb(Ccfb),
+    Remb(Remb),
     Nack(Nack),
     /// Picture loss indication (RFC 4585 section 6.3.1).
     KeyRequest,
@@ -55,6 +62,8 @@ fn message(count: u8, kind: u8, body: &[u8]) -> Option<Message> {
         (RECEIVER_REPORT, _) => ReceiverReport::read(body, count).map(Message::ReceiverReport),
         (TRANSPORT_FEEDBACK, nack::FORMAT) => Some(Message::Nack(Nack::read(body))),
         (TRANSPORT_FEEDBACK, twcc::FORMAT) => Twcc::read(body).map(Message::Twcc),
+        (TRANSPORT_FEEDBACK, ccfb::FORMAT) => Ccfb::read(body).map(Message::Ccfb),
+        (PAYLOAD_FEEDBACK, remb::FORMAT) => Remb::read(body).map(Message::Remb),
         (PAYLOAD_FEEDBACK, nack::KEY_REQUEST_FORMAT) => Some(Message::KeyRequest),
         _ => None,
     }

@@ -30,6 +30,10 @@ pub(crate) struct Pacer {
     queued: u64,
     pacing: Option<Rate>,
     padding: Rate,
+    /// Bytes that may be in flight, and those that are.
+    window: Option<u64>,
+    in_flight: u64,
+    left_at: Time,
     debt: f64,
     padding_debt: f64,
     updated: Time,
@@ -51,6 +55,8 @@ pub(crate) enum Release {
 
 /// A burst is never more bytes than this.
 const LARGEST_BURST: f64 = 63_000.0;
+/// While the window is full a packet leaves so often, so that a report comes even if all others were lost.
+const WHILE_FULL: Span = Span::from_millis(500);
 /// Debt is forgotten beyond what this time pays off.
 const MOST_DEBT: Span = Span::from_millis(500);
 
@@ -64,6 +70,9 @@ impl Pacer {
             queued: 0,
             pacing: None,
             padding: Rate::ZERO,
+            window: None,
+            in_flight: 0,
+            left_at: now,
             debt: 0.0,
             padding_debt: 0.0,
             updated: now,
@@ -75,6 +84,11 @@ impl Pacer {
         self.pay(now);
         self.pacing = outputs.pacing;
         self.padding = outputs.padding;
+        self.window = outputs.window;
+    }
+
+    pub(crate) fn set_in_flight(&mut self, bytes: u64) {
+        self.in_flight = bytes;
     }
 
     pub(crate) fn add_probe(&mut self, probe: Probe) {
@@ -152,7 +166,19 @@ impl Pacer {
             }
             false => Time::NEVER,
         };
-        media.min(self.prober.next(now)).max(now)
+        let next = media.min(self.prober.next(now)).max(now);
+        match self.is_full() {
+            true => next.max(self.left_at + WHILE_FULL),
+            false => next,
+        }
+    }
+
+    /// Whether what comes next has no room in the window.
+    fn is_full(&self) -> bool {
+        let next = self.repair.front().or(self.video.front());
+        let size = next.map_or(self.config.padding, |(_, item)| item.size);
+        let has_room = |window: u64| self.in_flight + u64::from(size) <= window;
+        self.in_flight > 0 && !self.window.is_none_or(has_room)
     }
 
     fn burst(&self, rate: f64) -> f64 {
@@ -168,6 +194,7 @@ impl Pacer {
         if self.next(now) > now {
             return None;
         }
+        self.left_at = now;
         let is_probe = self.prober.next(now) <= now;
         let next = self.repair.pop_front().or_else(|| self.video.pop_front());
         let size = next.map_or(self.config.padding, |(_, item)| item.size);

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
+use sojourn_study::metrics::more_is_better;
 use sojourn_study::results::Kind;
 
 use super::columns::{USUAL, resolve};
@@ -137,7 +138,7 @@ pub(crate) fn table(
         }
         out += "</tr>";
     }
-    let direction = match names::more_is_better(metric) {
+    let direction = match more_is_better(metric) {
         Some(true) => "more is better",
         Some(false) => "less is better",
         None => "",
@@ -280,7 +281,7 @@ pub(crate) fn numbers(data: &Data<'_>) -> Value {
                     let (factor, unit) = stepped(largest, names::unit(data.plan, metric));
                     let means: Vec<Option<f64>> =
                         means.iter().map(|mean| mean.map(|mean| rounded(mean * factor))).collect();
-                    let better = match names::more_is_better(metric) {
+                    let better = match more_is_better(metric) {
                         Some(true) => "more is better",
                         Some(false) => "less is better",
                         None => "",

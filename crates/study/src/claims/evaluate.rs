@@ -266,6 +266,11 @@ impl<'a> Results<'a> {
                 self.value(right, scenario, seed, coverage)?,
             )),
             Term::Value(value) => self.metric(value, scenario, seed, coverage),
+            Term::Harm(better, alone, beside) => Ok(stats::harm(
+                self.metric(alone, scenario, seed, coverage)?,
+                self.metric(beside, scenario, seed, coverage)?,
+                *better,
+            )),
         }
     }
 

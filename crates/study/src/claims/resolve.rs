@@ -4,6 +4,7 @@
 use std::ops::RangeInclusive;
 
 use sojourn_core::SpecError;
+use sojourn_metrics::stats::Better;
 
 use super::over_time::{self, OfPhase, OverTime, What};
 use super::syntax::{
@@ -43,6 +44,8 @@ pub(super) enum Term {
     Value(Value),
     Negative(Box<Term>),
     Binary(Operator, Box<Term>, Box<Term>),
+    /// Ware et al.'s harm: which way is better, a value alone and the same beside others.
+    Harm(Better, Value, Value),
 }
 
 /// A metric of something in some scenario.
@@ -95,7 +98,7 @@ impl Term {
     pub(super) fn constant(&self) -> Option<f64> {
         match self {
             Self::Number(number) => Some(*number),
-            Self::Value(_) => None,
+            Self::Value(_) | Self::Harm(..) => None,
             Self::Negative(inner) => inner.constant().map(|number| -number),
             Self::Binary(operator, left, right) => {
                 Some(operator.apply(left.constant()?, right.constant()?))
@@ -107,6 +110,7 @@ impl Term {
         match self {
             Self::Number(_) => {}
             Self::Value(value) => values.push(value),
+            Self::Harm(_, alone, beside) => values.extend([alone, beside]),
             Self::Negative(inner) => inner.collect(values),
             Self::Binary(_, left, right) => {
                 left.collect(values);
@@ -193,7 +197,7 @@ fn with_meaning(value: Value, unit: &'static str, what: &str) -> (Term, Meaning)
         is_zero: false,
         what: what.to_owned(),
     };
-    (Term::Value(value), meaning)
+    (value, meaning)
 }
 
 impl From<Pooling> for Pool {
@@ -255,7 +259,11 @@ impl Resolver<'_> {
                 let (number, meaning) = number(quantity);
                 Ok((Term::Number(number), meaning))
             }
-            Expr::Metric { pool, metric } => self.metric(*pool, metric),
+            Expr::Metric { pool, metric } => {
+                let (value, meaning) = self.metric(*pool, metric)?;
+                Ok((Term::Value(value), meaning))
+            }
+            Expr::Harm { pool, metric, alone } => self.harm(*pool, metric, alone),
             Expr::Negative(inner) => {
                 let (term, meaning) = self.term(inner)?;
                 Ok((Term::Negative(Box::new(term)), meaning))
@@ -295,7 +303,36 @@ impl Resolver<'_> {
         }
     }
 
-    fn metric(&self, pool: Option<Pool>, metric: &MetricRef) -> Result<(Term, Meaning), ExprError> {
+    fn harm(
+        &self,
+        pool: Option<Pool>,
+        metric: &MetricRef,
+        alone: &[syntax::Elsewhere],
+    ) -> Result<(Term, Meaning), ExprError> {
+        let (beside, meaning) = self.metric(pool, metric)?;
+        let better = match pool {
+            Some(Pool::Jain) => Some(true),
+            _ => metrics::more_is_better(beside.metric),
+        };
+        let better = better.map(|more| if more { Better::More } else { Better::Less });
+        let better = better.ok_or_else(|| {
+            let problem = format!("'{}' is neither good nor bad", beside.metric);
+            ExprError::new(metric.at, problem)
+                .allow(&["a rate, a score, a delay, a loss, a stall or a freeze"])
+        })?;
+        let elsewhere = [&metric.elsewhere[..], alone].concat();
+        let (alone, _) = self.metric(pool, &MetricRef { elsewhere, ..metric.clone() })?;
+        let what = format!("harm to {}", meaning.what);
+        let unit = Some(Unit::PLAIN);
+        let meaning = Meaning { dimension: Dimension::NONE, unit, is_zero: false, what };
+        Ok((Term::Harm(better, alone, beside), meaning))
+    }
+
+    fn metric(
+        &self,
+        pool: Option<Pool>,
+        metric: &MetricRef,
+    ) -> Result<(Value, Meaning), ExprError> {
         let kinds = match &metric.of {
             None => vec![Kind::Run],
             Some(name) => {
@@ -344,7 +381,7 @@ impl Resolver<'_> {
         metric: &MetricRef,
         kinds: &[Kind],
         during: &(Quantity, Quantity),
-    ) -> Result<(Term, Meaning), ExprError> {
+    ) -> Result<(Value, Meaning), ExprError> {
         let fault = |problem| ExprError { at: metric.at, problem };
         if metric.of.is_none() {
             let problem = "what is taken of a part of the run is of a flow or a queue";
@@ -375,7 +412,7 @@ impl Resolver<'_> {
         metric: &MetricRef,
         kinds: &[Kind],
         (name, of, unit): (&'static str, OfPhase, &'static str),
-    ) -> Result<(Term, Meaning), ExprError> {
+    ) -> Result<(Value, Meaning), ExprError> {
         let (phases, others): (Vec<Elsewhere>, Vec<Elsewhere>) =
             metric.elsewhere.iter().cloned().partition(|elsewhere| elsewhere.factor == "phase");
         let [phase] = &phases[..] else {

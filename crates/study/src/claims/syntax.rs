@@ -4,7 +4,9 @@
 //! claim    = sum ( "in" quantity ".." quantity | ( "<=" | ">=" | "<" | ">" ) sum )
 //! sum      = product { ( "+" | "-" ) product }
 //! product  = factor { ( "*" | "/" ) factor }
-//! factor   = quantity | metric | pool "(" metric ")" | "(" sum ")" | "-" factor
+//! factor   = quantity | pooled | harm | "(" sum ")" | "-" factor
+//! pooled   = metric | pool "(" metric ")"
+//! harm     = "harm" "(" pooled "," factor-name "=" "'" value "'" { "," … } ")"
 //! metric   = word "(" [ name ] { "," factor-name "=" "'" value "'" } ")" [ "during" quantity ".." quantity ]
 //! pool     = "min" | "max" | "sum" | "mean" | "median" | "jain"
 //! quantity = number [ unit ]
@@ -19,6 +21,9 @@ const MAX_DEPTH: usize = 50;
 
 /// What an error names as the beginning of a term.
 const TERMS: [&str; 3] = ["a metric such as goodput(cubic)", "a number with its unit", "("];
+
+const HARM: &str =
+    "harm(METRIC, FACTOR = 'VALUE'), such as harm(goodput(call), flow.download.count = '0')";
 
 /// The most operators allowed; each nests the terms before it.
 const MAX_OPERATORS: usize = 500;
@@ -50,9 +55,23 @@ pub(super) enum Relation {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Expr {
     Quantity(Quantity),
-    Metric { pool: Option<Pool>, metric: MetricRef },
+    Metric {
+        pool: Option<Pool>,
+        metric: MetricRef,
+    },
+    /// What a metric has lost against the scenario in which it has these factors.
+    Harm {
+        pool: Option<Pool>,
+        metric: MetricRef,
+        alone: Vec<Elsewhere>,
+    },
     Negative(Box<Expr>),
-    Binary { operator: Operator, left: Box<Expr>, right: Box<Expr>, at: usize },
+    Binary {
+        operator: Operator,
+        left: Box<Expr>,
+        right: Box<Expr>,
+        at: usize,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -255,6 +274,9 @@ impl<'a> Parser<'a> {
             let problem = format!("'{word}' is not followed by '('");
             ExprError::new(error.at, problem).allow(&["a metric such as goodput(cubic)"])
         })?;
+        if word == "harm" {
+            return self.harm();
+        }
         // `jain()` is a metric; `jain(goodput(bulk))` pools one.
         let before = self.at;
         if let Some(pool) = Pool::named(&word) {
@@ -269,6 +291,25 @@ impl<'a> Parser<'a> {
             self.at = before;
         }
         Ok(Expr::Metric { pool: None, metric: self.metric(word, at)? })
+    }
+
+    /// Reads what follows the opening parenthesis of a harm, and the closing one.
+    fn harm(&mut self) -> Result<Expr, ExprError> {
+        let at = self.here();
+        let Ok(Expr::Metric { pool, metric }) = self.call() else {
+            return Err(ExprError::new(at, "harm is done to a metric").allow(&[HARM]));
+        };
+        let mut alone = Vec::new();
+        while self.next_char() == Some(',') {
+            self.at += 1;
+            alone.push(self.elsewhere()?);
+        }
+        if alone.is_empty() {
+            let problem = "the scenario without the harm is missing";
+            return Err(ExprError::new(self.here(), problem).allow(&[HARM]));
+        }
+        self.expect(')')?;
+        Ok(Expr::Harm { pool, metric, alone })
     }
 
     /// Reads what follows the opening parenthesis of a metric, and the closing one.
@@ -570,7 +611,7 @@ mod tests {
                         Operator::Over => left / right,
                     }
                 }
-                Expr::Metric { .. } => panic!(),
+                Expr::Metric { .. } | Expr::Harm { .. } => panic!(),
             }
         }
         assert_eq!(value(&left), 5.0);

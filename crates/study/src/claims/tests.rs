@@ -157,6 +157,18 @@ fn a_value_is_the_mean_over_seeds_with_students_interval() {
     assert_eq!(checks[0].label, "path.queue = fifo");
 }
 
+/// `fifo` stands for the solo run: 6 and 8 Mbit/s at 60 ms, in `fq` 5 and 5 at 25 ms.
+#[test]
+fn harm_is_the_part_that_is_lost_against_the_solo_run() {
+    let goodput = mean("harm(goodput(a), path.queue = 'fifo') > 0", "fq");
+    assert!((goodput - (1.0 / 6.0 + 3.0 / 8.0) / 2.0).abs() < 1e-12, "{goodput}");
+    // Less is better: a delay that went down is a benefit.
+    let delay = mean("harm(rtt_p50(a), path.queue = 'fifo') < 0", "fq");
+    assert!((delay + 1.4).abs() < 1e-12, "{delay}");
+    assert_eq!(mean("harm(min(goodput(b)), path.queue = 'fifo') in 0..0", "fq"), 0.0);
+    assert_eq!(mean("harm(goodput(a), path.queue = 'fifo') in 0..0", "fifo"), 0.0);
+}
+
 #[test]
 fn a_failure_says_by_how_much() {
     let checks = checks("goodput(a) <= 4 Mbps", &["fq"]);
@@ -346,6 +358,7 @@ proptest! {
                 "goodput", "rtt_p50", "jain", "(", ")", "a", "b", "queue", " in ", "..", "0", "6", ".5",
                 "1e9", "Mbps", "ms", "%", "kB", "<=", ">", "-", "+", "*", "/", ",", "path.queue", "=",
                 "'fq'", "min", "goodput(a)", "rtt_p50(b)", "sojourn_p95(queue)", "tcp_goodput_sum()",
+                "harm(",
             ]),
             0..16,
         )

@@ -1,12 +1,13 @@
 //! A metric against another, a point for each run.
 
+use sojourn_study::metrics::more_is_better;
+
 use super::frame::Frame;
 use super::panels::{Head, figure};
-use crate::names;
 use crate::svg::{Cloud, scatter};
 
 pub(super) fn scatter_figure(frame: &Frame<'_>, head: &Head<'_>, x: &str, y: &str) -> String {
-    let reversed = names::more_is_better(x) == Some(false);
+    let reversed = more_is_better(x) == Some(false);
     let (x, y) = (frame.measure(x), frame.measure(y));
     let keys = frame.keys(frame.colour);
     let shapes = frame.keys(frame.x);
