@@ -211,7 +211,8 @@ impl Collected {
 /// every 18 hours.
 pub fn arrived_at(now: Time, sent: u32, before: u16) -> Time {
     let since = ntp_middle(now).wrapping_sub(sent);
-    let ago = (u64::from(since) * 1_000_000_000 >> 16) + u64::from(before) * 1_000_000_000 / 1024;
+    let since = (u64::from(since) * 1_000_000_000) >> 16;
+    let ago = since + u64::from(before) * 1_000_000_000 / 1024;
     Time::from_nanos(now.as_nanos().saturating_sub(ago))
 }
 
