@@ -189,7 +189,7 @@ fn seconds((from, to): &(Quantity, Quantity)) -> Result<RangeInclusive<f64>, Exp
     Ok(second(from)?..=second(to)?)
 }
 
-fn with_meaning(value: Value, unit: &'static str, what: &str) -> (Term, Meaning) {
+fn with_meaning(value: Value, unit: &'static str, what: &str) -> (Value, Meaning) {
     let unit = if value.pool == Pool::Jain { Unit::PLAIN } else { Unit::of_metric(unit) };
     let meaning = Meaning {
         dimension: unit.dimension,
