@@ -266,11 +266,11 @@ impl<'a> Results<'a> {
                 self.value(right, scenario, seed, coverage)?,
             )),
             Term::Value(value) => self.metric(value, scenario, seed, coverage),
-            Term::Harm(better, alone, beside) => Ok(stats::harm(
-                self.metric(alone, scenario, seed, coverage)?,
-                self.metric(beside, scenario, seed, coverage)?,
-                *better,
-            )),
+            Term::Harm(better, both) => {
+                let [alone, beside] = &**both;
+                let alone = self.metric(alone, scenario, seed, coverage)?;
+                Ok(stats::harm(alone, self.metric(beside, scenario, seed, coverage)?, *better))
+            }
         }
     }
 

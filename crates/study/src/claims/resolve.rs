@@ -45,7 +45,7 @@ pub(super) enum Term {
     Negative(Box<Term>),
     Binary(Operator, Box<Term>, Box<Term>),
     /// Ware et al.'s harm: which way is better, a value alone and the same beside others.
-    Harm(Better, Value, Value),
+    Harm(Better, Box<[Value; 2]>),
 }
 
 /// A metric of something in some scenario.
@@ -110,7 +110,7 @@ impl Term {
         match self {
             Self::Number(_) => {}
             Self::Value(value) => values.push(value),
-            Self::Harm(_, alone, beside) => values.extend([alone, beside]),
+            Self::Harm(_, both) => values.extend(both.iter()),
             Self::Negative(inner) => inner.collect(values),
             Self::Binary(_, left, right) => {
                 left.collect(values);
@@ -325,7 +325,7 @@ impl Resolver<'_> {
         let what = format!("harm to {}", meaning.what);
         let unit = Some(Unit::PLAIN);
         let meaning = Meaning { dimension: Dimension::NONE, unit, is_zero: false, what };
-        Ok((Term::Harm(better, alone, beside), meaning))
+        Ok((Term::Harm(better, Box::new([alone, beside])), meaning))
     }
 
     fn metric(
