@@ -49,20 +49,20 @@ pub const YARDSTICKS: &[Yardstick] = &[
         duration: Span::from_secs(5),
         ns3: Some(17_400.0),
     },
-    cell("5a-ax-2up", Cell::HE.of(2).up(), Some(&["cubic", "bbr"]), 10, Some(8_470.0)),
+    cell("5a-ax-2up", Cell::HE.of(2).up(), Some(&["cubic", "bbr"]), 10, Some(11_500.0)),
     cell(
         "5b-ax-2up-ofdma",
         Cell::HE.of(2).up().with_ofdma(),
         Some(&["cubic", "bbr"]),
         10,
-        Some(7_925.0),
+        Some(10_210.0),
     ),
-    cell("5c-n-3down-udp", Cell::HT.of(3).udp(50_000_000), None, 30, Some(4_740.0)),
-    cell("5d-n-3down-tcp", Cell::HT.of(3), Some(&["cubic"]), 30, Some(6_100.0)),
+    cell("5c-n-3down-udp", Cell::HT.of(3).udp(50_000_000), None, 30, Some(7_580.0)),
+    cell("5d-n-3down-tcp", Cell::HT.of(3), Some(&["cubic"]), 30, Some(10_670.0)),
     cell("5e-n-3down-mac80211", Cell::HT.of(3).in_mac(), Some(&["cubic"]), 30, None),
-    cell("6a-ax-30up", Cell::HE.of(30).up(), Some(&["cubic", "bbr"]), 10, Some(1_955.0)),
-    cell("6b-n-30down-udp", Cell::HT.of(30).udp(5_000_000), None, 30, Some(4_568.0)),
-    cell("6c-n-30down-tcp", Cell::HT.of(30), Some(&["cubic"]), 30, Some(2_985.0)),
+    cell("6a-ax-30up", Cell::HE.of(30).up(), Some(&["cubic", "bbr"]), 10, Some(2_720.0)),
+    cell("6b-n-30down-udp", Cell::HT.of(30).udp(5_000_000), None, 30, Some(5_400.0)),
+    cell("6c-n-30down-tcp", Cell::HT.of(30), Some(&["cubic"]), 30, Some(3_400.0)),
 ];
 
 /// With what ns-3 delivers.

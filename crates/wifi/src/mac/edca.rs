@@ -71,7 +71,17 @@ impl Parameters {
                 }
             }
         }
-        let Self { cw_min, cw_max, txop_limit, .. } = parameters;
+        parameters.check()?;
+        Ok(parameters)
+    }
+
+    /// # Errors
+    /// Windows that are no powers of two less one or in the wrong order, no slot of AIFS, or a TXOP too long.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let Self { cw_min, cw_max, aifsn, txop_limit } = *self;
+        if !(1..=15).contains(&aifsn) {
+            return Err(SpecError::new(format!("an AIFSN of {aifsn}")).allow(["1 to 15"]));
+        }
         let is_window = |cw: u16| (u32::from(cw) + 1).is_power_of_two();
         if cw_min > cw_max || !is_window(cw_min) || !is_window(cw_max) {
             return Err(SpecError::new(format!("windows of {cw_min} to {cw_max}"))
@@ -81,7 +91,7 @@ impl Parameters {
             return Err(SpecError::new(format!("a TXOP of {txop_limit}"))
                 .allow([format!("at most {MOST_TXOP}")]));
         }
-        Ok(parameters)
+        Ok(())
     }
 }
 

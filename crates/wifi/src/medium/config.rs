@@ -120,7 +120,7 @@ impl Config {
     }
 
     /// # Errors
-    /// No station, more than 16 000, a window or a share out of range.
+    /// No station, more than 16 000, access parameters, a queue, a window or a share out of range.
     pub fn check(&self) -> Result<(), SpecError> {
         let count = self.stations.len();
         if count == 0 || count > 16_000 {
@@ -130,7 +130,19 @@ impl Config {
         if self.slot.is_zero() || self.retry_limit == 0 {
             return Err(SpecError::new("slot and retry limit are zero").allow(["at least 1"]));
         }
+        for (who, categories) in
+            [("the access point", &self.access_point), ("the stations", &self.station)]
+        {
+            for (category, parameters) in AccessCategory::ALL.iter().zip(categories) {
+                let place = format!("{category:?} of {who}");
+                parameters.check().map_err(|error| error.within(&place))?;
+            }
+        }
+        self.queue.check().map_err(|error| error.within("the access point"))?;
         let limits = &self.limits;
+        if limits.ppdu_time.is_zero() {
+            return Err(SpecError::new("aggregates that last 0s").allow(["a longer time"]));
+        }
         if !(1..=1024).contains(&limits.window) || limits.mpdus == 0 {
             return Err(SpecError::new(format!(
                 "a block ack window of {} frames, {} in an aggregate",
@@ -161,6 +173,7 @@ impl Config {
         }
         self.check_ofdma()?;
         for (index, station) in self.stations.iter().enumerate() {
+            station.queue.check().map_err(|error| error.within(&format!("station {index}")))?;
             for radio in [station.down, station.up] {
                 if !(0.0..1.0).contains(&radio.error) {
                     return Err(SpecError::new(format!(
@@ -183,9 +196,20 @@ impl Config {
             return Err(SpecError::new("OFDMA without QoS or without aggregation")
                 .allow(["stations of 802.11ax with A-MPDUs"]));
         }
-        let both = |station: &Station| [station.down.mode, station.up.mode];
-        let modes = self.stations.iter().flat_map(both);
-        let widths = modes.filter(|mode| mode.format() == Format::HeSu).map(|mode| mode.width());
+        let is_he = |mode: Mode| mode.format() == Format::HeSu;
+        let is_half = |station: &Station| {
+            let [down, up] = station.modes();
+            is_he(down) != is_he(up)
+        };
+        if let Some(station) = self.stations.iter().position(is_half) {
+            let [down, up] = self.stations[station].modes();
+            return Err(SpecError::new(format!(
+                "OFDMA, and station {station} with '{down}' downwards and '{up}' upwards"
+            ))
+            .allow(["modes of 802.11ax in both directions or in none"]));
+        }
+        let modes = self.stations.iter().flat_map(Station::modes);
+        let widths = modes.filter(|mode| is_he(*mode)).map(|mode| mode.width());
         match (widths.clone().min(), widths.max()) {
             (Some(narrowest), Some(widest)) if narrowest == widest => ofdma.check_width(widest),
             (Some(narrowest), Some(widest)) => {

@@ -37,7 +37,7 @@ use crate::mac::classify::access_category;
 use crate::mac::edca::{AccessCategory, Countdown, Edcaf};
 use crate::phy::{Format, Mode};
 use crate::port::{Listener, Port};
-use crate::queueing::{Addressed, Hardware, Queue, QueueKind};
+use crate::queueing::{Arrival, Hardware, Queue, QueueKind};
 use crate::store::{Slot, Store};
 
 const CATEGORIES: usize = AccessCategory::COUNT;
@@ -194,9 +194,9 @@ impl<P: Reshape + Send> Medium<P> {
         }
         let node = if port.is_up() { port.station() + 1 } else { 0 };
         self.arrivals += 1;
-        let packet = Addressed { packet: *packet, port, order: self.arrivals, arrived: now };
+        let arrival = Arrival { packet, port, order: self.arrivals, now };
         let queue = &mut self.queues[node];
-        let taken = queue.offer(now, ac, &packet, &mut self.store, listener);
+        let taken = queue.offer(ac, &arrival, &mut self.store, listener);
         self.held_back_until = self.held_back_until.min(queue.held_back_until());
         // Mostly a full buffer has taken nothing, and its function counts down already.
         if taken == 0
@@ -205,7 +205,7 @@ impl<P: Reshape + Send> Medium<P> {
         {
             return;
         }
-        self.note(now, node, ac, taken, Some(packet.station()), listener);
+        self.note(now, node, ac, taken, Some(arrival.addressed().station()), listener);
     }
 
     /// When something is due or a packet comes out; never while no station has anything to send.

@@ -386,6 +386,35 @@ fn jain(shares: [f64; 3]) -> f64 {
     sum * sum / (3.0 * shares.iter().map(|share| share * share).sum::<f64>())
 }
 
+#[test]
+fn cells_that_cannot_be_are_refused_with_the_place() {
+    let mode = |text| Mode::parse(text).unwrap();
+    let refused = |change: &dyn Fn(&mut Config)| {
+        let mut config = cell(mode("he mcs 7"), 2, Limits::HE);
+        config.check().unwrap();
+        change(&mut config);
+        format!("{}", config.check().unwrap_err())
+    };
+    let error = refused(&|cell| cell.station[1].aifsn = 0);
+    assert!(error.contains("Be of the stations") && error.contains("AIFSN of 0"), "{error}");
+    let error = refused(&|cell| cell.access_point[3].cw_min = 5);
+    assert!(error.contains("Vo of the access point") && error.contains("5 to 7"), "{error}");
+    let error = refused(&|cell| cell.stations[1].queue.limit = 0);
+    assert!(error.contains("station 1") && error.contains("0 packets"), "{error}");
+    let error = refused(&|cell| {
+        cell.queue = QueueConfig::mac80211();
+        if let QueueKind::Managed(queues) = &mut cell.queue.kind {
+            queues.quantum = 0;
+        }
+    });
+    assert!(error.contains("'quantum' is 0"), "{error}");
+    let error = refused(&|cell| {
+        cell.ofdma = Some(crate::ofdma::Ofdma::default());
+        cell.stations[1].up.mode = mode("dsss 1");
+    });
+    assert!(error.contains("station 1") && error.contains("'dsss 1' upwards"), "{error}");
+}
+
 /// FQ-CoDel lets a flow that has just begun into the buffer before what others sent earlier, and the buffer keeps
 /// that order.
 #[test]

@@ -203,6 +203,7 @@ impl Mode {
         let all =
             (1..=self.streams).flat_map(|streams| (0..=self.mcs).map(move |mcs| (mcs, streams)));
         all.filter_map(|(mcs, streams)| match self.format {
+            Format::Dsss => Self::dsss(u32::from(mcs) + 1).ok(),
             Format::NonHt => Self::non_ht(ofdm::RATES[usize::from(mcs)].0).ok(),
             Format::HtMixed => Self::ht(mcs + 8 * (streams - 1), self.width, self.guard).ok(),
             _ => self.sibling(mcs, streams),

@@ -15,6 +15,23 @@ pub(crate) struct Addressed<P> {
     pub(crate) arrived: Time,
 }
 
+/// A packet that has just come, before it is copied into a queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival<'a, P> {
+    pub(crate) packet: &'a P,
+    pub(crate) port: Port,
+    pub(crate) order: u64,
+    pub(crate) now: Time,
+}
+
+impl<P: Copy> Arrival<'_, P> {
+    #[inline]
+    pub(crate) fn addressed(&self) -> Addressed<P> {
+        let Self { packet, port, order, now } = *self;
+        Addressed { packet: *packet, port, order, arrived: now }
+    }
+}
+
 impl<P: Queued + Copy> Addressed<P> {
     /// The station at the other end, as the queue of the sender counts stations.
     #[inline]

@@ -4,10 +4,10 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use sojourn_core::{DropReason, Span, Stream, Time};
+use sojourn_core::{DropReason, Span, SpecError, Stream, Time};
 use sojourn_qdisc::{AnyQdisc, Config, Dequeue, Enqueue, Qdisc, Reshape};
 
-use super::{Addressed, PassedOn, Released};
+use super::{Addressed, Arrival, PassedOn, Released};
 use crate::mac::edca::AccessCategory;
 use crate::port::Listener;
 use crate::store::Store;
@@ -34,6 +34,17 @@ pub struct DriverConfig {
     /// The discipline above, one for each access category. If there is none, what the buffer can't
     /// take is dropped.
     pub upper: Option<Config>,
+}
+
+impl DriverConfig {
+    /// # Errors
+    /// No room for a packet, or a discipline that its own room refuses.
+    pub fn check(&self) -> Result<(), SpecError> {
+        if self.limit == 0 {
+            return Err(SpecError::new("a buffer of 0 packets").allow(["1 packet or more"]));
+        }
+        self.upper.as_ref().map_or(Ok(()), Config::check)
+    }
 }
 
 pub(crate) struct Driver<P: Reshape + Send> {
@@ -77,15 +88,15 @@ impl<P: Reshape + Send> Driver<P> {
     #[inline]
     pub(crate) fn offer(
         &mut self,
-        now: Time,
         ac: AccessCategory,
-        packet: &Addressed<P>,
+        arrival: &Arrival<'_, P>,
         store: &mut Store<P>,
         listener: &mut impl Listener<P>,
     ) -> u32 {
+        let Arrival { packet, port, now, .. } = *arrival;
         if let Some(upper) = self.upper.get_mut(ac as usize) {
-            match upper.enqueue(now, *packet, &mut PassedOn(&mut *listener)) {
-                Enqueue::Queued => listener.entered(now, packet.port, &packet.packet),
+            match upper.enqueue(now, arrival.addressed(), &mut PassedOn(&mut *listener)) {
+                Enqueue::Queued => listener.entered(now, port, packet),
                 Enqueue::Dropped(packet, why) => {
                     listener.refused(now, packet.port, packet.packet, why);
                 }
@@ -93,10 +104,11 @@ impl<P: Reshape + Send> Driver<P> {
             return self.refill(now, ac, store, listener);
         }
         if self.held[ac as usize] >= self.limit {
-            listener.refused(now, packet.port, packet.packet, DropReason::Full);
+            listener.refused(now, port, *packet, DropReason::Full);
             return 0;
         }
-        listener.entered(now, packet.port, &packet.packet);
+        listener.entered(now, port, packet);
+        let packet = arrival.addressed();
         self.take(ac, packet.released(store), packet.station());
         1
     }

@@ -7,10 +7,11 @@
 //! Each queue has CoDel.
 
 use alloc::collections::VecDeque;
+use alloc::format;
 use alloc::vec::Vec;
 
 use sojourn_core::random::mix;
-use sojourn_core::{DropReason, Queued, Span, Stream, Time};
+use sojourn_core::{DropReason, Queued, Span, SpecError, Stream, Time};
 use sojourn_qdisc::Reshape;
 use sojourn_qdisc::codel::{Law, LawConfig, Mode, Source, State, Stats};
 
@@ -53,6 +54,27 @@ impl FqConfig {
     pub const fn linux() -> Self {
         Self { quantum: 300, target: Span::from_millis(20), ..Self::paper(Schedule::LINUX) }
     }
+}
+
+impl FqConfig {
+    /// # Errors
+    /// Queues, packets or bytes of a turn out of range, or an interval that never ends.
+    pub fn check(&self) -> Result<(), SpecError> {
+        within("flows", self.flows, 1, 65_536)?;
+        within("limit", self.limit, 1, u32::MAX)?;
+        within("quantum", self.quantum, 1, 1 << 30)?;
+        if self.interval.is_zero() {
+            return Err(SpecError::new("'interval' is 0s").allow(["a longer time"]));
+        }
+        Ok(())
+    }
+}
+
+fn within(what: &str, number: u32, least: u32, most: u32) -> Result<(), SpecError> {
+    if (least..=most).contains(&number) {
+        return Ok(());
+    }
+    Err(SpecError::new(format!("'{what}' is {number}")).allow([format!("{least} to {most}")]))
 }
 
 /// Ethernet packets of which CoDel's guard keeps one; mac80211 has none to keep.

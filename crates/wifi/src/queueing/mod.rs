@@ -5,7 +5,7 @@ mod driver;
 mod fq_mac;
 mod stations;
 
-pub(crate) use addressed::{Addressed, PassedOn, Released};
+pub(crate) use addressed::{Addressed, Arrival, PassedOn, Released};
 pub(crate) use driver::Driver;
 pub use driver::{DriverConfig, Order};
 pub use fq_mac::FqConfig;
@@ -15,7 +15,7 @@ pub use stations::{Airtime, Schedule};
 
 use alloc::boxed::Box;
 
-use sojourn_core::{Span, Stream, Time};
+use sojourn_core::{Span, SpecError, Stream, Time};
 use sojourn_qdisc::Reshape;
 
 use crate::mac::edca::AccessCategory;
@@ -66,6 +66,24 @@ impl From<DriverConfig> for QueueConfig {
 }
 
 impl QueueConfig {
+    /// # Errors
+    /// A buffer without room, queues that nobody can build or serve, or hardware without room.
+    pub fn check(&self) -> Result<(), SpecError> {
+        match &self.kind {
+            QueueKind::Driver(driver) => driver.check()?,
+            QueueKind::Managed(queues) => queues.check()?,
+        }
+        match self.hardware {
+            Hardware::Aggregates(0) => {
+                Err(SpecError::new("hardware with room for no aggregate").allow(["1 to 255"]))
+            }
+            Hardware::Airtime { low, high, .. } if low.is_zero() && high.is_zero() => {
+                Err(SpecError::new("an airtime queue limit of 0s").allow(["a longer time"]))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// A driver with two aggregates in the hardware and at most 123 packets, below a discipline: ath9k
     /// before Linux 4.10.
     pub fn below(upper: sojourn_qdisc::Config) -> Self {
@@ -105,16 +123,15 @@ impl<P: Reshape + Send> Queue<P> {
     #[inline]
     pub(crate) fn offer(
         &mut self,
-        now: Time,
         ac: AccessCategory,
-        packet: &Addressed<P>,
+        arrival: &Arrival<'_, P>,
         store: &mut Store<P>,
         listener: &mut impl Listener<P>,
     ) -> u32 {
         match self {
-            Self::Driver(driver) => driver.offer(now, ac, packet, store, listener),
+            Self::Driver(driver) => driver.offer(ac, arrival, store, listener),
             Self::Managed(queue) => {
-                queue.enqueue(now, ac, packet, listener);
+                queue.enqueue(arrival.now, ac, &arrival.addressed(), listener);
                 1
             }
         }
