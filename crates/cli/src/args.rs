@@ -227,6 +227,20 @@ pub(crate) struct ListArgs {
 pub(crate) struct NewArgs {
     /// A folder to make, with a study.toml in it; or a file that ends in .toml
     pub(crate) name: PathBuf,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) template: Template,
+    /// The congestion control that the template ccwg is about, with its parameters [default: bbr3]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cca: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Template {
+    /// Two flows and a call over one bottleneck, with a word on all that can be written
+    #[default]
+    Study,
+    /// A new congestion control by RFC 9743's criteria, against CUBIC
+    Ccwg,
 }
 
 #[derive(Debug, Args)]

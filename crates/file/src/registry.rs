@@ -122,7 +122,11 @@ impl Registry {
         &self.applications
     }
 
-    pub(crate) fn controller(&self, text: &str) -> Result<sojourn_cca::Config, SpecError> {
+    /// A congestion control with its parameters, as a flow's `cca` names it.
+    ///
+    /// # Errors
+    /// An unknown name or parameter, or a value out of bounds.
+    pub fn controller(&self, text: &str) -> Result<sojourn_cca::Config, SpecError> {
         self.controllers.parse(text)
     }
 

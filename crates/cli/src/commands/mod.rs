@@ -43,7 +43,7 @@ pub(crate) fn execute(
         Command::Export(args) => export::export(args, registry, output)?,
         Command::List(args) => list::list(args, registry, output)?,
         Command::Model(args) => model::model(args, output)?,
-        Command::New(args) => new::new(args, output)?,
+        Command::New(args) => new::new(args, registry, output)?,
         Command::Trace(command) => trace::trace(command, output)?,
         Command::Schema => output.data(&sojourn_file::schema::json())?,
         Command::Completions { shell } => {

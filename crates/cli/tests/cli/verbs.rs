@@ -306,6 +306,30 @@ fn a_new_study_runs() {
 }
 
 #[test]
+fn a_new_study_asks_a_working_groups_questions_of_any_congestion_control() {
+    let scratch = Scratch::new();
+    let cca = "bbr3-linux probe_rtt_mode_ms=100";
+    let known = scratch.sojourn(&["new", "mine", "--template", "ccwg", "--cca", cca]);
+    assert_eq!(known.code, Some(2), "no such parameter: {}", known.stderr);
+    scratch.must(&["new", "mine", "--template", "ccwg", "--cca", "dctcp dctcp_shift_g=3"]);
+    let text = scratch.read("mine/study.toml");
+    assert!(text.contains("dctcp_shift_g=3 by the criteria") && !text.contains("bbr3"), "{text}");
+    scratch.must(&["check", "mine"]);
+    let ran = scratch.sojourn(&["run", "mine", "--no-report", "--seeds", "1", "--shorten", "4s"]);
+    assert!(ran.code == Some(0) || ran.code == Some(1), "{}", ran.stderr);
+    for (words, says) in [
+        (&["new", "a", "--template", "ccwg", "--cca", "cubic"][..], "compared with"),
+        (&["new", "a", "--template", "ccwg", "--cca", "cubik"], "did you mean 'cubic'"),
+        (&["new", "a", "--template", "ccwg", "--cca", "bbr3' \""], "quotation marks"),
+        (&["new", "a", "--cca", "bbr3"], "--template ccwg"),
+    ] {
+        let ended = scratch.sojourn(words);
+        assert_eq!(ended.code, Some(2), "{words:?}");
+        assert!(ended.stderr.contains(says), "{words:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
 fn a_trace_goes_to_mahimahi_and_back() {
     let scratch = Scratch::new();
     scratch.write("trace.csv", "12,1\n0,0.5\n24,0.5\n");
