@@ -157,6 +157,11 @@ pub(crate) struct ReportArgs {
     /// Where the page goes; report.html in the folder if left out, standard output if `-`
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+
+    /// One figure of the page as SVG instead, to FILE or else to standard output: a view of the study
+    /// by its name, or a standard figure (goodput)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) figure: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::fmt;
@@ -100,34 +101,50 @@ impl fmt::Display for SpecError {
 
 impl core::error::Error for SpecError {}
 
-/// The candidate with the smallest edit distance to `written`, if at most a third of it differs.
+/// The candidate most like `written`, capitals aside: the one with the fewest mistakes of typing, if
+/// they are at most a third of the letters; otherwise the first one that `written` begins. So two
+/// letters have to be right, and of three to five one may be wrong.
 pub fn nearest<'a>(
     written: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    let limit = (written.chars().count() / 3).max(1) + 1;
+    let written: Vec<char> = written.to_lowercase().chars().collect();
+    let likeness = |candidate: &str| {
+        let candidate: Vec<char> = candidate.to_lowercase().chars().collect();
+        let mistakes = mistakes(&written, &candidate);
+        if mistakes <= written.len().max(candidate.len()) / 3 {
+            return Some((mistakes, 0));
+        }
+        let is_begun = written.len() >= LEAST_BEGINNING && candidate.starts_with(&written);
+        is_begun.then_some((usize::MAX, candidate.len()))
+    };
     candidates
         .into_iter()
-        .map(|candidate| (distance(written, candidate), candidate))
-        .filter(|(distance, _)| *distance <= limit)
-        .min_by_key(|(distance, _)| *distance)
+        .filter_map(|candidate| Some((likeness(candidate)?, candidate)))
+        .min_by_key(|(likeness, _)| *likeness)
         .map(|(_, candidate)| candidate)
 }
 
-/// Levenshtein distance, in characters.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(row[j + 1] + 1);
+/// So many letters at the beginning of a name tell which name it is.
+const LEAST_BEGINNING: usize = 3;
+
+/// Characters that were left out, added, mistaken, or exchanged with the next: the distance of optimal
+/// string alignment.
+fn mistakes(a: &[char], b: &[char]) -> usize {
+    let mut rows = [vec![0; b.len() + 1], (0..=b.len()).collect(), vec![0; b.len() + 1]];
+    for i in 1..=a.len() {
+        let [before, last, row] = &mut rows;
+        row[0] = i;
+        for j in 1..=b.len() {
+            let mistaken = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            row[j] = mistaken.min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
         }
+        rows.rotate_left(1);
     }
-    row[b.len()]
+    rows[1][b.len()]
 }
 
 #[cfg(test)]
@@ -138,5 +155,28 @@ mod tests {
     fn a_near_miss_is_named_and_a_far_one_is_not() {
         assert_eq!(nearest("targt", ["limit", "target"]), Some("target"));
         assert_eq!(nearest("zzzzzz", ["limit", "target"]), None);
+    }
+
+    #[test]
+    fn a_short_name_has_to_be_almost_right() {
+        let names = ["rtt", "mss", "red", "fq", "pie", "bbr", "cubic", "rate", "queue"];
+        for unrelated in ["xy", "ab", "foo", "fat", "mtu", "ttl", "p", "que2x", ""] {
+            assert_eq!(nearest(unrelated, names), None, "{unrelated}");
+        }
+        for (written, meant) in [("rt", "rtt"), ("mms", "mss"), ("brb", "bbr"), ("rde", "red")] {
+            assert_eq!(nearest(written, names), Some(meant), "{written}");
+        }
+    }
+
+    #[test]
+    fn letters_that_changed_places_are_one_mistake_and_capitals_none() {
+        assert_eq!(nearest("cubci", ["reno", "cubic"]), Some("cubic"));
+        assert_eq!(nearest("RTT", ["mss", "rtt"]), Some("rtt"));
+    }
+
+    #[test]
+    fn a_beginning_names_the_shortest_that_goes_on_so() {
+        assert_eq!(nearest("good", ["goodput_mbps", "goodput"]), Some("goodput"));
+        assert_eq!(nearest("go", ["goodput_mbps", "goodput"]), None);
     }
 }

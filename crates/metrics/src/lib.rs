@@ -47,4 +47,4 @@ pub use outcome::{
     TransferCounts, TransferMetrics,
 };
 pub use series::{Column, FLOW_COLUMNS, FlowSeries, LINK_COLUMNS, LinkSeries, Series};
-pub use table::{METRICS, Metric, Of, Scope, metric, metrics, sample_columns};
+pub use table::{METRICS, Metric, Of, Scope, metric, metrics, sample_columns, survival_columns};

@@ -730,6 +730,17 @@ pub fn sample_columns(metric: &str) -> Option<(&'static str, &'static str)> {
         .map(|(_, n, of)| (*n, *of))
 }
 
+/// The two metrics that say how many transfers ended and how many began, for a percentile by Kaplan and
+/// Meier; `None` for any other metric. Where transfers began and the percentile has no value, too few
+/// ended: it is later than anything that was seen.
+pub fn survival_columns(metric: &str) -> Option<(&'static str, &'static str)> {
+    match metric.split_once("_km_")?.0 {
+        "completion" => Some(("completion_n", "completion_of")),
+        "fct" => Some(("fct_n", "fct_of")),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -780,6 +791,19 @@ mod tests {
         {
             assert_eq!(sample_columns(complete), None);
         }
+    }
+
+    #[test]
+    fn every_estimate_by_kaplan_and_meier_names_its_counts() {
+        let mut found = 0;
+        for metric in METRICS.iter().filter(|metric| metric.name.contains("_km_")) {
+            let (n, of) = survival_columns(metric.name).expect("it can be out of reach");
+            assert!(super::metric(metric.scope, n).is_some(), "{n}");
+            assert!(super::metric(metric.scope, of).is_some(), "{of}");
+            found += 1;
+        }
+        assert!(found >= 6);
+        assert_eq!(survival_columns("fct_p50_ms"), None);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::data::{Counted, Data, Point, Subject};
 use crate::markup::{Esc, plain_text};
 use crate::number::{number, percent, told};
 use crate::page::{Shell, USUAL, shows};
+pub use crate::worth::floor;
 use crate::{names, terminal};
 
 /// What changed between two result folders.
@@ -75,7 +76,8 @@ pub enum Judgement {
     Different,
     Better,
     /// Another share of the transfers ended, so their times are of other transfers: a mean may fall
-    /// because the slow ones end no longer.
+    /// because the slow ones end no longer. Or too few ended for a percentile to be known in every
+    /// run.
     Incomparable,
     /// It changed, by too little to act on.
     Slight,
@@ -112,6 +114,22 @@ impl Change {
         self
     }
 
+    /// A percentile that some runs do not reach before, or after.
+    fn out_of_reach(mut self, [before, after]: [bool; 2]) -> Self {
+        let is_alike = before && after && self.judgement == Judgement::Same;
+        if (before || after) && !is_alike {
+            self.judgement = Judgement::Incomparable;
+            (self.difference, self.half_width, self.p) = (f64::NAN, None, None);
+        }
+        if before {
+            self.before = f64::NAN;
+        }
+        if after {
+            self.after = f64::NAN;
+        }
+        self
+    }
+
     /// The difference as a share of what was before; `None` where that was zero.
     pub fn share(&self) -> Option<f64> {
         (self.before != 0.0).then(|| self.difference / self.before.abs())
@@ -126,22 +144,6 @@ impl Change {
 
 /// The share of false alarms allowed among what is called changed.
 const FALSE_ALARMS: f64 = 0.05;
-
-/// The smallest difference worth a decision: a share of the value before, and at least an amount in
-/// the metric's unit.
-pub fn floor(metric: &str, unit: &str, before: f64) -> f64 {
-    let (share, least) = match unit {
-        "ms" => (0.05, 0.1),
-        "Mbit/s" => (0.02, 0.01),
-        "packets" | "bytes" => (0.10, 10.0),
-        _ if metric.starts_with("mos") => (0.0, 0.1),
-        // Shares, utilisation and indices run from 0 to 1; small losses matter too.
-        _ if metric.contains("loss") || metric.contains("drop") => (0.10, 0.0005),
-        _ if metric.contains("retransmit") || metric.contains("transfers") => (0.10, 10.0),
-        _ => (0.02, 0.01),
-    };
-    (share * before.abs()).max(least)
-}
 
 /// Pairs scenarios by the values of the factors that both studies have, and runs by seed.
 pub fn compare(before: &Results, after: &Results) -> Comparison {
@@ -221,7 +223,12 @@ fn pair_runs(comparison: &mut Comparison, old: &Data<'_>, a: usize, new: &Data<'
         for metric in USUAL.iter().filter(is_shown) {
             let points = (old.points(a, subject, metric), new.points(b, subject, metric));
             let counted = [points.0.counted(), points.1.counted()];
-            let Some(samples) = Samples::of(&points.0, &points.1, paired > 0) else { continue };
+            let is_out = [points.0.is_out_of_reach(), points.1.is_out_of_reach()];
+            let samples = match Samples::of(&points.0, &points.1, paired > 0) {
+                Some(samples) => samples,
+                None if is_out == [false; 2] => continue,
+                None => Samples::default(),
+            };
             let unit = names::unit(old.plan, metric);
             // Two names for one quantity would be reported twice and count as two questions.
             let twin = found.iter_mut().find(|(other, change)| {
@@ -231,7 +238,8 @@ fn pair_runs(comparison: &mut Comparison, old: &Data<'_>, a: usize, new: &Data<'
                 Some((_, change)) => change.also.push((*metric).to_owned()),
                 None => {
                     let change = change(old.label(a), subject, metric, unit, &samples);
-                    found.push((samples, change.counted(counted)));
+                    let change = change.counted(counted);
+                    found.push((samples, change.out_of_reach(is_out)));
                 }
             }
         }
@@ -240,7 +248,7 @@ fn pair_runs(comparison: &mut Comparison, old: &Data<'_>, a: usize, new: &Data<'
 }
 
 /// The values of a metric before and after; in pairs where the seeds are the same.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Samples {
     before: Vec<f64>,
     after: Vec<f64>,
@@ -396,7 +404,7 @@ impl Comparison {
         };
         let incomparable = match count(Judgement::Incomparable) {
             0 => String::new(),
-            n => format!("{n} are times of transfers of which another share ended, "),
+            n => format!("{n} are times of transfers of which another share ended, or too few, "),
         };
         format!(
             "{changed} Of {} numbers, {incomparable}{} changed too little to matter, {} no more than \

@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use sojourn_metrics::{sample_columns, stats};
+use sojourn_metrics::{sample_columns, stats, survival_columns};
 use sojourn_study::metrics::{self, Pooling};
 use sojourn_study::results::{Kind, Plan, Results, Row, Table};
 
@@ -75,11 +75,33 @@ pub(crate) struct Points {
     pub(crate) points: Vec<Point>,
     /// The samples that the other runs lack.
     without: Counted,
+    /// Runs that reach a percentile by Kaplan and Meier, where some do not.
+    reached: Option<Counted>,
 }
 
 impl Points {
     /// Over all runs, also those without a number.
     pub(crate) fn counted(&self) -> Counted {
+        self.reached.unwrap_or_else(|| self.samples())
+    }
+
+    /// Whether some runs do not reach the percentile: too few of their transfers ended. Their value is
+    /// later than anything that was seen, so a mean over the other runs would be too early.
+    pub(crate) fn is_out_of_reach(&self) -> bool {
+        self.reached.is_some()
+    }
+
+    /// What stands in place of a mean: `reached by 3 of 5 runs`, `0 of 100`; nothing where nothing was
+    /// asked.
+    pub(crate) fn why_none(&self) -> Option<String> {
+        let lacking = self.counted().lacking()?;
+        Some(match self.is_out_of_reach() {
+            true => format!("reached by {lacking} runs"),
+            false => lacking,
+        })
+    }
+
+    fn samples(&self) -> Counted {
         self.points.iter().fold(self.without, |sum, point| sum.and(point.counted))
     }
 
@@ -106,7 +128,7 @@ impl DerefMut for Points {
 #[cfg(test)]
 impl From<Vec<Point>> for Points {
     fn from(points: Vec<Point>) -> Self {
-        Self { points, without: Counted::default() }
+        Self { points, ..Self::default() }
     }
 }
 
@@ -119,7 +141,11 @@ pub(crate) struct Mean {
 }
 
 impl Mean {
+    /// `None` without points, and where some runs do not reach the number.
     pub(crate) fn of(points: &Points) -> Option<Self> {
+        if points.is_out_of_reach() {
+            return None;
+        }
         let values: Vec<f64> = points.iter().map(|point| point.value).collect();
         Some(Self {
             mean: stats::mean(&values)?,
@@ -263,6 +289,8 @@ impl<'a> Data<'a> {
         let Some(column) = self.column(metric) else { return points };
         let counts =
             sample_columns(metric).and_then(|(n, of)| Some((self.column(n)?, self.column(of)?)));
+        let begun = survival_columns(metric).and_then(|(_, of)| self.column(of));
+        let mut reached = Counted::default();
         let pooling = metrics::find(metric, &[subject.kind])
             .map_or(Pooling::Mean, |found| Pooling::of(found.name, found.unit));
         let mut flows_without = 0;
@@ -273,6 +301,17 @@ impl<'a> Data<'a> {
                 rows.iter().filter_map(move |row| row.values[column].filter(|v| v.is_finite()))
             };
             let values: Vec<f64> = known(column).collect();
+            if let Some(begun) = begun {
+                let asked = known(begun).filter(|begun| *begun > 0.0).count();
+                let is_reached = values.len() >= asked;
+                if asked > 0 {
+                    let one = Counted { known: usize::from(is_reached), of: 1 };
+                    reached = reached.and(one);
+                }
+                if !is_reached {
+                    continue;
+                }
+            }
             let samples = counts
                 .filter(|(_, of)| known(*of).next().is_some())
                 .map(|(n, of)| [n, of].map(|column| known(column).sum::<f64>() as usize))
@@ -288,6 +327,7 @@ impl<'a> Data<'a> {
                 (None, None) => flows_without += rows.len(),
             }
         }
+        points.reached = Some(reached).filter(|reached| reached.known < reached.of);
         // What has no value in any run does not apply.
         if !points.is_empty() {
             points.without.of += flows_without;
@@ -304,7 +344,9 @@ impl<'a> Data<'a> {
     /// there.
     pub(crate) fn was_asked(&self, subject: &Subject, metric: &str) -> bool {
         self.has(subject, metric)
-            || sample_columns(metric).is_some_and(|(_, of)| self.has(subject, of))
+            || sample_columns(metric)
+                .or_else(|| survival_columns(metric))
+                .is_some_and(|(_, of)| self.has(subject, of))
                 && self.points_of_all(subject, metric).any(|points| points.were_asked())
     }
 
@@ -373,14 +415,20 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// A value of several words without those at its beginning and end that all values of the
+    /// The algorithm's name without its parameters where each value is another algorithm: `fq_codel` for
+    /// `fq_codel limit 8000 target 10ms` beside `bfifo limit 12500000`. Otherwise a value of several words without those at its beginning and end that all values of the
     /// factor share, if two or more words are shared: `short-blockages` for `blockage
     /// short-blockages shaper htb`.
-    fn differing<'v>(&self, factor: usize, value: &'v str) -> &'v str {
+    pub(crate) fn differing<'v>(&self, factor: usize, value: &'v str) -> &'v str {
         let words = |value: &str| -> Vec<String> { value.split(' ').map(str::to_owned).collect() };
         let values: Vec<Vec<String>> =
             self.plan.factors[factor].values.iter().map(|value| words(value)).collect();
         let Some(first) = values.first() else { return value };
+        if matches!(self.short_factor(factor).rsplit('.').next(), Some("queue" | "cca"))
+            && let Some(algorithm) = alone(&values, value)
+        {
+            return algorithm;
+        }
         let shortest = values.iter().map(Vec::len).min().unwrap_or(0);
         let at = |words: &[String], at: usize| words[at].clone();
         let back = |words: &[String], at: usize| words[words.len() - 1 - at].clone();
@@ -415,6 +463,15 @@ impl<'a> Data<'a> {
     ) -> Option<&'m str> {
         metrics.iter().copied().find(|metric| self.has(subject, metric))
     }
+}
+
+/// The first word of a value, if no other value begins with it.
+fn alone<'v>(values: &[Vec<String>], value: &'v str) -> Option<&'v str> {
+    let first = |words: &[String]| words.first().cloned();
+    let differ =
+        (1..values.len()).all(|at| values[..at].iter().all(|one| first(one) != first(&values[at])));
+    let word = value.split(' ').next()?;
+    (differ && word.starts_with(|c: char| c.is_ascii_alphabetic())).then_some(word)
 }
 
 fn pool(values: &[f64], pooling: Pooling) -> Option<f64> {

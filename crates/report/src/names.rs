@@ -2,6 +2,8 @@
 
 use sojourn_study::results::{Kind, Plan};
 
+use crate::number::{self, PERCENT};
+
 /// `rtt_p95_ms` → `RTT, 95th percentile`.
 pub(crate) fn title(metric: &str) -> String {
     let (stem, _) = split_unit(metric);
@@ -27,6 +29,20 @@ pub(crate) fn unit<'a>(plan: &'a Plan, metric: &str) -> &'a str {
         Some(column) => &column.unit,
         None => split_unit(metric).1,
     }
+}
+
+/// The unit in which values as large as `largest` are easy to read, and the factor that converts to it.
+/// Shares are percentages.
+pub(crate) fn stepped<'a>(plan: &'a Plan, metric: &str, largest: f64) -> (f64, &'a str) {
+    match unit(plan, metric) {
+        "" if is_share(metric) => (100.0, PERCENT),
+        unit => number::stepped(largest, unit),
+    }
+}
+
+/// Whether the metric is a part of a whole, from 0 to 1.
+pub(crate) fn is_share(metric: &str) -> bool {
+    metric == "share" || metric == "utilisation" || metric.ends_with("_share")
 }
 
 /// Removes the unit from the end of a name.
@@ -124,5 +140,11 @@ mod tests {
         assert_eq!(title("sojourn_p999_ms"), "queue sojourn, 99.9th percentile");
         assert_eq!(title("jain"), "Jain's index");
         assert_eq!(title("min_max"), "least over largest goodput");
+    }
+
+    #[test]
+    fn shares_are_told_apart_from_indices() {
+        assert!(is_share("loss_share") && is_share("share") && is_share("utilisation"));
+        assert!(!is_share("jain") && !is_share("mos") && !is_share("goodput_mbps"));
     }
 }

@@ -61,6 +61,35 @@ pub(crate) fn told(mean: f64, half_width: Option<f64>, unit: &str) -> String {
     estimate(mean * factor, half_width.map(|half| half * factor), unit)
 }
 
+pub(crate) const PERCENT: &str = "%";
+
+/// Percentages below this are all the same to a reader.
+const LEAST_PERCENT: f64 = 0.01;
+
+/// A value that stands beside others in a table or figure: like [`number`], but a tiny percentage is
+/// `<0.01`.
+pub(crate) fn shown(value: f64, unit: &str) -> String {
+    match unit == PERCENT && value != 0.0 && value.abs() < LEAST_PERCENT {
+        true => format!("<{LEAST_PERCENT}"),
+        false => number(value),
+    }
+}
+
+/// The same with half the width of its interval, without the unit.
+pub(crate) fn shown_beside(mean: f64, half_width: Option<f64>, unit: &str) -> String {
+    let largest = mean.abs() + half_width.unwrap_or(0.0);
+    match unit == PERCENT && largest < LEAST_PERCENT {
+        true => shown(mean, unit),
+        false => estimate(mean, half_width, ""),
+    }
+}
+
+/// The same with its unit.
+pub(crate) fn shown_with_unit(mean: f64, half_width: Option<f64>, unit: &str) -> String {
+    let text = shown_beside(mean, half_width, unit);
+    if unit.is_empty() { text } else { format!("{text} {unit}") }
+}
+
 /// The value as [`number`] prints it, so that values that are printed alike are equal.
 pub(crate) fn as_printed(value: f64) -> f64 {
     let text = if value.abs() >= 100.0 { format!("{value:.0}") } else { format!("{value:.2e}") };
@@ -139,6 +168,18 @@ mod tests {
         assert_eq!(told(40.0, None, "ms"), "40 ms");
         assert_eq!(told(7.5e6, None, "bytes"), "7.5 MB");
         assert_eq!(told(150_000.0, None, "packets"), "150\u{202f}000 packets");
+    }
+
+    #[test]
+    fn a_tiny_percentage_is_not_written_with_an_exponent() {
+        assert_eq!(shown(0.006, "%"), "<0.01");
+        assert_eq!(shown(6.08e-5, "%"), "<0.01");
+        assert_eq!(shown(0.0, "%"), "0");
+        assert_eq!(shown(0.0123, "%"), "0.0123");
+        assert_eq!(shown(6.08e-5, "ms"), "6.08e-5");
+        assert_eq!(shown_with_unit(6.08e-5, Some(1e-5), "%"), "<0.01 %");
+        assert_eq!(shown_with_unit(0.0, None, "%"), "0 %");
+        assert_eq!(shown_with_unit(12.3456, Some(0.456), "%"), "12.3 ± 0.5 %");
     }
 
     proptest! {

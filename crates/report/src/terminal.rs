@@ -121,11 +121,12 @@ pub fn means(results: &Results, kind: Kind, metrics: &[String]) -> Vec<Means> {
 
 /// The mean, and of how many samples it is if some are missing.
 fn cell(points: &Points, unit: &str) -> String {
-    let mean = Mean::of(points)
-        .map_or_else(|| "-".to_owned(), |mean| estimate(mean.mean, mean.half_width, unit));
-    match points.counted().lacking() {
-        Some(counted) => format!("{mean} ({counted})"),
-        None => mean,
+    match Mean::of(points) {
+        Some(mean) => {
+            let text = estimate(mean.mean, mean.half_width, unit);
+            mean.counted.lacking().map_or(text.clone(), |counted| format!("{text} ({counted})"))
+        }
+        None => points.why_none().map_or("-".to_owned(), |why| format!("- ({why})")),
     }
 }
 

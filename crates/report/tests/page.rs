@@ -294,6 +294,98 @@ fn the_terminal_has_the_same_tables() {
     assert!(terminal::runs(&results, 99).is_empty());
 }
 
+/// A view that leaves to the page what it can.
+fn view(name: &str, kind: ViewKind, y: &str, of: &[&str]) -> View {
+    View {
+        log: None,
+        name: name.into(),
+        kind,
+        title: Some(format!("The {name} & all")),
+        caption: None,
+        x: None,
+        y: vec![y.into()],
+        split: None,
+        of: of.iter().map(|name| (*name).to_owned()).collect(),
+        filter: Vec::new(),
+    }
+}
+
+#[test]
+fn a_figure_stands_alone_as_a_drawing() {
+    let mut results = specimen::results();
+    results.plan.views = vec![
+        view("rates", ViewKind::Bars, "goodput_mbps", &[]),
+        view("table", ViewKind::Heatmap, "goodput_mbps", &["cubic"]),
+        view("window", ViewKind::Series, "cwnd_pkts", &["cubic"]),
+    ];
+    let draw = |name: &str| sojourn_report::figure(&results, &mut specimen::Made, name);
+    for name in ["rates", "window", "throughput-delay"] {
+        let svg = draw(name).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""), "{svg}");
+        assert_eq!(svg.matches("http").count(), 1, "nothing is loaded");
+        assert!(svg.contains("prefers-color-scheme:dark"));
+        // Elements are closed, so that it is XML, which an image has to be.
+        for element in ["svg", "g", "text", "title", "style"] {
+            let opened = svg.matches(&format!("<{element} ")).count()
+                + svg.matches(&format!("<{element}>")).count();
+            assert_eq!(opened, svg.matches(&format!("</{element}>")).count(), "{element}");
+        }
+        for html in ["<p>", "<p ", "<li", "<div", "<ul", " & "] {
+            assert!(!svg.contains(html), "{html} in {name}");
+        }
+    }
+    assert!(draw("rates").is_ok_and(|svg| svg.contains(">The rates &amp; all</text>")));
+    assert!(draw("table").expect_err("a table").to_string().contains("is a table"));
+    let error = draw("ratse").expect_err("it is misspelt").to_string();
+    assert!(
+        error.contains("did you mean 'rates'") && error.contains("throughput-delay"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_is_true_of_several_flows_is_said_once() {
+    let mut results = specimen::results();
+    results.plan.views = vec![view("rtt", ViewKind::Bars, "rtt_p95_ms", &["cubic", "bbr3"])];
+    let column = results.table.metrics.iter().position(|one| one == "rtt_p95_ms").unwrap();
+    for row in
+        results.table.rows.iter_mut().filter(|row| ["cubic", "bbr3"].contains(&&row.name[..]))
+    {
+        row.values[column] = Some(10.0 + f64::from(row.scenario));
+    }
+    let html = page(&results);
+    let html = markup(&html);
+    let findings = html.split("<ul class=\"findings\">").nth(1).unwrap();
+    let findings = findings.split("</ul>").next().unwrap();
+    assert_eq!(findings.matches("RTT, 95th percentile of").count(), 1, "{findings}");
+    assert!(findings.contains("So it is with"), "{findings}");
+}
+
+#[test]
+fn tiny_shares_are_percentages_and_hardly_coloured() {
+    let mut results = specimen::results();
+    results.table.metrics.push("loss_share".into());
+    for row in &mut results.table.rows {
+        let share = if row.scenario == 0 { 6.08e-5 } else { 1.0e-6 * f64::from(row.scenario) };
+        row.values.push((row.name == "ping").then_some(share));
+    }
+    results.plan.views = vec![view("loss", ViewKind::Heatmap, "loss_share", &["ping"])];
+    let html = page(&results);
+    let html = markup(&html);
+    let matrix = html.split("<table class=\"matrix live\">").nth(1).expect("a matrix");
+    let matrix = matrix.split("</table>").next().unwrap();
+    assert!(matrix.contains("(%)"), "{matrix}");
+    assert!(matrix.contains("&lt;0.01</a>") && !matrix.contains("e-5"), "{matrix}");
+    let colours: Vec<&str> = matrix
+        .split("background:rgb(")
+        .skip(1)
+        .map(|after| after.split(' ').next().unwrap())
+        .collect();
+    assert_eq!(colours.len(), 12);
+    // Red falls from 255 to 14 along the ramp.
+    assert!(colours.iter().all(|red| red.parse::<u32>().unwrap() > 240), "{colours:?}");
+}
+
 /// The specimen, in which every `ping` is a flow of arriving transfers. `ended` of 20 have ended in
 /// each run, and take `took` milliseconds.
 fn with_transfers(ended: u64, took: f64) -> Results {
@@ -342,6 +434,52 @@ fn a_number_that_lacks_samples_says_of_how_many_it_is() {
     let none = with_transfers(0, 800.0);
     let terminal = terminal::metrics(&none);
     assert_eq!(terminal.matches("- (0 of 100)").count(), 12, "{terminal}");
+}
+
+/// The same, where the median by Kaplan and Meier is out of reach of seeds 1 and 2 in the first
+/// scenario.
+fn with_a_median_out_of_reach() -> Results {
+    let mut results = with_transfers(12, 800.0);
+    let column = results.table.metrics.iter().position(|metric| metric == "fct_km_p50_ms").unwrap();
+    for row in &mut results.table.rows {
+        if row.scenario == 0 && row.seed <= 2 {
+            row.values[column] = None;
+        }
+    }
+    results
+}
+
+#[test]
+fn a_median_that_some_seeds_do_not_reach_has_no_mean_over_the_others() {
+    let results = with_a_median_out_of_reach();
+    let text = terminal::metrics(&results);
+    assert_eq!(text.matches("- (reached by 3 of 5 runs)").count(), 1, "{text}");
+    let asked = terminal::means(&results, Kind::Flow, &["fct_km_p50_ms".to_owned()]);
+    let cells: Vec<&str> = asked.iter().map(|means| &means.cells[0][..]).collect();
+    assert_eq!(cells.iter().filter(|cell| cell.starts_with("1600")).count(), 11, "{cells:?}");
+    assert_eq!(cells[0], "- (reached by 3 of 5 runs)");
+
+    let mut asked = results.clone();
+    asked.plan.views = vec![view("median", ViewKind::Bars, "fct_km_p50_ms", &["ping"])];
+    let html = page(&asked);
+    let html = markup(&html);
+    let bar = "<text class=\"none\"";
+    assert!(html.split(bar).any(|after| {
+        after.split('<').next().is_some_and(|text| text.ends_with(">reached by 3 of 5 runs"))
+    }));
+    assert!(html.contains("<small class=\"counted\">reached by 3 of 5 runs</small>"), "matrix");
+    assert!(html.contains("<td class=\"none\">– <small>reached by 3 of 5 runs</small>"), "table");
+    assert!(html.contains("not every run reaches it with"), "sentence");
+
+    let comparison = compare::compare(&with_transfers(12, 800.0), &results);
+    let changes: Vec<_> =
+        comparison.changes.iter().filter(|change| change.metric == "fct_km_p50_ms").collect();
+    assert_eq!(changes[0].judgement, compare::Judgement::Incomparable);
+    assert_eq!(changes[0].after_counted.as_deref(), Some("3 of 5"));
+    assert!(changes[0].after.is_nan() && changes[0].difference.is_nan());
+    assert!(changes[1..].iter().all(|change| change.judgement == compare::Judgement::Same));
+    let itself = compare::compare(&results, &results);
+    assert!(itself.changes.iter().all(|change| change.judgement == compare::Judgement::Same));
 }
 
 #[test]

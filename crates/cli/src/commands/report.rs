@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use sojourn_report::{Options, html};
+use sojourn_report::{Options, figure, html};
 use sojourn_study::results::Results;
 
 use super::open;
@@ -13,6 +13,12 @@ use crate::output::Output;
 const FILE_NAME: &str = "report.html";
 
 pub(super) fn report(args: &ReportArgs, output: Output) -> Result<(), Failure> {
+    if let Some(name) = &args.figure {
+        let results = open(&args.folder, output)?;
+        let svg = figure(&results, &mut results.reader()?, name)
+            .map_err(|error| Failure::input(error.within("--figure")))?;
+        return output.to(args.out.as_deref(), svg.as_bytes());
+    }
     match &args.out {
         Some(out) if out == Path::new("-") => output.data(&page(&open(&args.folder, output)?)?),
         Some(out) => {

@@ -54,6 +54,20 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
+fn a_figure_of_the_report_is_written_as_svg() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--out", "out", "--no-report"]);
+    let svg = scratch.must(&["report", "out", "--figure", "goodput"]).stdout;
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
+    scratch.must(&["report", "out", "--figure", "goodput", "--out", "goodput.svg"]);
+    assert_eq!(scratch.read("goodput.svg"), svg);
+    assert!(!scratch.path("out/report.html").exists());
+    let ended = scratch.sojourn(&["report", "out", "--figure", "godput"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("did you mean 'goodput'"), "{}", ended.stderr);
+}
+
+#[test]
 fn a_report_can_be_left_out_and_made_later() {
     let scratch = Scratch::new();
     scratch.must(&["run", "study.toml", "--out", "out", "--no-report"]);

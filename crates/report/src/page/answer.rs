@@ -8,7 +8,7 @@ use super::columns::resolve;
 use crate::data::{Data, Mean, Subject};
 use crate::markup::{Esc, linked};
 use crate::names::{self, capital};
-use crate::number::{estimate, number, percent, stepped};
+use crate::number::{estimate, number, percent, shown_with_unit};
 use crate::svg::{Bounds, bullet};
 
 /// The verdict, sentences on what the runs show, the figure that shows it, then the claims.
@@ -408,21 +408,63 @@ fn findings(data: &Data<'_>) -> Vec<String> {
             }
         }
     }
-    let found = asked.iter().filter_map(|(subject, metric)| finding(data, subject, metric));
-    let (differ, alike): (Vec<Finding>, Vec<Finding>) = found.partition(|finding| finding.differs);
+    let mut found: Vec<Finding> = Vec::new();
+    for (subject, metric) in &asked {
+        let Some(finding) = finding(data, subject, metric) else { continue };
+        // What is true of several flows is said once.
+        let alike = found.iter_mut().find(|one| one.between.is_some() && one.is_like(&finding));
+        match alike {
+            Some(one) => one.also.push(subject.label().to_owned()),
+            None => found.push(finding),
+        }
+    }
+    let (differ, alike): (Vec<Finding>, Vec<Finding>) =
+        found.into_iter().partition(|finding| finding.differs);
     let all = differ.into_iter().chain(alike);
-    all.take(MOST_SENTENCES).map(|finding| finding.sentence).collect()
+    all.take(MOST_SENTENCES).map(Finding::said).collect()
 }
 
 struct Finding {
     sentence: String,
     /// Whether scenarios differ by more than chance explains.
     differs: bool,
+    metric: String,
+    /// The scenarios where it is lowest and highest.
+    between: Option<(usize, usize)>,
+    /// Others of which the same is true.
+    also: Vec<String>,
+}
+
+impl Finding {
+    fn is_like(&self, other: &Self) -> bool {
+        self.metric == other.metric && self.between == other.between
+    }
+
+    fn said(self) -> String {
+        match self.also.is_empty() {
+            true => self.sentence,
+            false => {
+                format!("{} So it is with {}.", self.sentence, Esc(&listed(&self.also)))
+            }
+        }
+    }
+}
+
+/// `a, b and c`.
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [name] => name.clone(),
+        [names @ .., last] => format!("{} and {last}", names.join(", ")),
+    }
 }
 
 /// `Goodput of bbr is lowest with fq_codel (4.62 Mbit/s) and highest with pfifo (6 Mbit/s).`
 fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> {
-    let alike = |sentence: String| Some(Finding { sentence, differs: false });
+    let found = |sentence: String, differs: bool, between: Option<(usize, usize)>| {
+        Some(Finding { sentence, differs, metric: metric.to_owned(), between, also: Vec::new() })
+    };
+    let alike = |sentence: String| found(sentence, false, None);
     let mut means: Vec<(usize, Mean)> = (0..data.plan.scenarios.len())
         .filter_map(|scenario| Some((scenario, data.mean(scenario, subject, metric)?)))
         .collect();
@@ -437,16 +479,34 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
         _ => format!("{} of {}", names::title(metric), subject.name),
     };
     let what = Esc(&capital(&what)).to_string();
-    let unit = names::unit(data.plan, metric);
     // Both values of a sentence have the unit of the larger one.
-    let (factor, unit) = stepped(means.last()?.1.mean, unit);
+    let (factor, unit) = names::stepped(data.plan, metric, means.last()?.1.mean);
+    // Where it is out of reach, it is later than anywhere else: no other scenario has the most of it.
+    let beyond: Vec<usize> = (0..data.plan.scenarios.len())
+        .filter(|scenario| data.points(*scenario, subject, metric).is_out_of_reach())
+        .collect();
     let with_unit = |mean: &Mean| {
         let half = mean.half_width.map(|half| half * factor);
         let counted = mean.counted.lacking().map_or(String::new(), |n| format!(", over {n}"));
-        Esc(&(estimate(mean.mean * factor, half, unit) + &counted)).to_string()
+        Esc(&(shown_with_unit(mean.mean * factor, half, unit) + &counted)).to_string()
     };
     let at =
         |scenario: usize| format!("<a href=\"#s-{scenario}\">{}</a>", Esc(&data.label(scenario)));
+    if !beyond.is_empty() {
+        let (low, least) = &means[0];
+        let places: Vec<String> = beyond.iter().take(3).map(|scenario| at(*scenario)).collect();
+        let more = match beyond.len() {
+            n if n > 3 => format!(" and {} scenarios more", n - 3),
+            _ => String::new(),
+        };
+        let sentence = format!(
+            "{what} is lowest with {} (<b>{}</b>); not every run reaches it with {}{more}.",
+            at(*low),
+            with_unit(least),
+            places.join(", ")
+        );
+        return found(sentence, true, None);
+    }
     let [(low, least), .., (high, most)] = &means[..] else {
         return alike(format!("{what}: <b>{}</b>.", with_unit(&means[0].1)));
     };
@@ -477,7 +537,7 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
         at(*high),
         with_unit(most)
     );
-    Some(Finding { sentence, differs: true })
+    found(sentence, true, Some((*low, *high)))
 }
 
 /// Values within this share of each other count as equal.

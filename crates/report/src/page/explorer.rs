@@ -42,7 +42,15 @@ pub(crate) fn write_view(out: &mut String, data: &Data<'_>, drawn: &SeriesView) 
         Esc(view.caption.as_deref().unwrap_or(""))
     );
     if let Some(overlay) = &drawn.overlay {
-        *out += &overlay.draw(&view.y[0]);
+        *out += &overlay.key().html();
+        *out += "<div class=\"panels one\">";
+        if let Some(drawing) = overlay.draw(&view.y[0]) {
+            drawing.write(out);
+        }
+        *out += "</div>";
+        if overlay.has_gaps() {
+            *out += "<p class=\"caption\">Where a curve is interrupted there was nothing to measure.</p>";
+        }
         *out += "<p class=\"script\">Zoom into ";
         for run in &overlay.runs {
             let _ = write!(
@@ -57,7 +65,7 @@ pub(crate) fn write_view(out: &mut String, data: &Data<'_>, drawn: &SeriesView) 
         return;
     }
     if let Some((run, _)) = drawn.runs.first() {
-        *out += &key(data, data.plan.runs[*run as usize].scenario as usize);
+        *out += &key(data, data.plan.runs[*run as usize].scenario as usize).html();
     }
     *out += "<div class=\"panels\">";
     for (run, svg) in &drawn.runs {

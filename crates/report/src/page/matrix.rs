@@ -10,7 +10,8 @@ use super::columns::{USUAL, resolve};
 use crate::data::{Data, Mean, Points, Subject};
 use crate::markup::Esc;
 use crate::names;
-use crate::number::{as_printed, number, stepped};
+use crate::number::{as_printed, shown};
+use crate::worth::floor;
 
 /// The first of these that was measured is shown at first.
 const FIRST: &[(Kind, &str)] = &[
@@ -68,7 +69,8 @@ pub(crate) fn table(
     let column_factor = columns.or_else(|| {
         let few =
             varying.iter().copied().filter(|factor| data.plan.factors[*factor].values.len() <= 8);
-        few.max_by_key(|factor| data.plan.factors[*factor].values.len())
+        // Of several that go together, the one that the study names first.
+        few.rev().max_by_key(|factor| data.plan.factors[*factor].values.len())
     });
     let column_values: Vec<&str> = match column_factor {
         Some(factor) => distinct(scenarios.iter().map(|s| data.value(*s, factor))),
@@ -91,16 +93,18 @@ pub(crate) fn table(
         .collect();
     let means: Vec<Option<Mean>> = points.iter().map(Mean::of).collect();
     let largest = means.iter().flatten().map(|mean| mean.mean.abs()).fold(0.0, f64::max);
-    let (factor, unit) = stepped(largest, names::unit(data.plan, metric));
-    let shown: Vec<Option<f64>> =
+    let (factor, unit) = names::stepped(data.plan, metric, largest);
+    let values: Vec<Option<f64>> =
         means.iter().map(|mean| mean.map(|mean| mean.mean * factor)).collect();
-    let known = || shown.iter().flatten().copied().map(as_printed);
+    let known = || values.iter().flatten().copied().map(as_printed);
     let low = known().fold(f64::INFINITY, f64::min);
     let high = known().fold(f64::NEG_INFINITY, f64::max);
+    let span = (high - low).max(least_span(data, metric, high / factor) * factor);
 
     let corner: Vec<&str> = varying
         .iter()
         .filter(|factor| !without.contains(factor))
+        .filter(|factor| !varying.iter().any(|one| one < factor && data.follows(**factor, *one)))
         .map(|factor| data.short_factor(*factor))
         .collect();
     let mut out = format!(
@@ -130,8 +134,9 @@ pub(crate) fn table(
             });
             match scenario {
                 Some(scenario) => {
-                    let counted = points[scenario].counted().lacking();
-                    cell(&mut out, data, scenario, shown[scenario], counted, (low, high));
+                    let counted = counted(&points[scenario]);
+                    let value = Cell { value: values[scenario], unit, counted };
+                    cell(&mut out, data, scenario, value, (low, span));
                 }
                 None => out += "<td class=\"none\">–</td>",
             }
@@ -145,21 +150,37 @@ pub(crate) fn table(
     };
     let _ = write!(
         out,
-        "</tbody></table></div><p class=\"ramp\"><span class=\"low\">{}</span><i></i><span \
+        "</tbody></table></div><p class=\"ramp\"><span class=\"low\">{}</span><i style=\"background-size:{:.0}% 100%\"></i><span \
          class=\"high\">{}</span><span class=\"better\">{direction}</span></p>",
-        if low <= high { number(low) } else { "–".into() },
-        if low <= high { number(high) } else { "–".into() },
+        if low <= high { shown(low, unit) } else { "–".into() },
+        // Only the part of the ramp that the cells use.
+        (100.0 * span / (high - low).max(span / 50.0)).clamp(100.0, 5000.0),
+        if low <= high { shown(high, unit) } else { "–".into() },
     );
     out
+}
+
+/// So many differences that are just worth a decision fit into the scale of colours at least. Otherwise
+/// it would paint a loss of 0.006 % as dark as one of 6 %, and 99.1 % as far from 99.2 % as from 40 %.
+const LEAST_STEPS: f64 = 5.0;
+
+/// The least distance between the lightest and the darkest colour, in the metric's own unit.
+fn least_span(data: &Data<'_>, metric: &str, largest: f64) -> f64 {
+    LEAST_STEPS * floor(metric, names::unit(data.plan, metric), largest)
+}
+
+struct Cell<'a> {
+    value: Option<f64>,
+    unit: &'a str,
+    counted: Option<String>,
 }
 
 fn cell(
     out: &mut String,
     data: &Data<'_>,
     scenario: usize,
-    mean: Option<f64>,
-    counted: Option<String>,
-    (low, high): (f64, f64),
+    Cell { value, unit, counted }: Cell<'_>,
+    (low, span): (f64, f64),
 ) {
     let done = data.done[scenario].len();
     let planned = data.plan.runs.iter().filter(|run| run.scenario as usize == scenario).count();
@@ -169,20 +190,26 @@ fn cell(
         String::new()
     };
     if let Some(counted) = counted {
-        let _ = write!(missing, "<small class=\"counted\">over {counted}</small>");
+        let _ = write!(missing, "<small class=\"counted\">{counted}</small>");
     }
-    let (style, text) = match mean {
-        Some(mean) => {
-            let share = if high > low { (as_printed(mean) - low) / (high - low) } else { 0.0 };
-            (paint(share), number(mean))
-        }
+    let (style, text) = match value {
+        Some(value) => (paint((as_printed(value) - low) / span), shown(value, unit)),
         None => (String::new(), "–".to_owned()),
     };
     let _ = write!(
         out,
-        "<td data-s=\"{scenario}\"{}><a href=\"#s-{scenario}\">{text}</a>{missing}</td>",
-        if style.is_empty() { " class=\"none\"".to_owned() } else { format!(" style=\"{style}\"") }
+        "<td data-s=\"{scenario}\"{}><a href=\"#s-{scenario}\">{}</a>{missing}</td>",
+        if style.is_empty() { " class=\"none\"".to_owned() } else { format!(" style=\"{style}\"") },
+        Esc(&text)
     );
+}
+
+/// `over 10 of 20`, beside a mean or in its place.
+fn counted(points: &Points) -> Option<String> {
+    match points.is_out_of_reach() {
+        true => points.why_none(),
+        false => points.counted().lacking().map(|counted| format!("over {counted}")),
+    }
 }
 
 /// A background colour and a text colour that is readable on it.
@@ -275,10 +302,10 @@ pub(crate) fn numbers(data: &Data<'_>) -> Value {
                         .collect();
                     let means = points.iter().map(|points| Some(Mean::of(points)?.mean));
                     let means: Vec<Option<f64>> = means.collect();
-                    let counted = points.iter().map(|points| points.counted().lacking());
-                    let counted: Vec<Option<String>> = counted.collect();
+                    let counted: Vec<Option<String>> = points.iter().map(counted).collect();
                     let largest = means.iter().flatten().copied().map(f64::abs).fold(0.0, f64::max);
-                    let (factor, unit) = stepped(largest, names::unit(data.plan, metric));
+                    let (factor, unit) = names::stepped(data.plan, metric, largest);
+                    let span = rounded(least_span(data, metric, largest) * factor);
                     let means: Vec<Option<f64>> =
                         means.iter().map(|mean| mean.map(|mean| rounded(mean * factor))).collect();
                     let better = match more_is_better(metric) {
@@ -288,8 +315,8 @@ pub(crate) fn numbers(data: &Data<'_>) -> Value {
                     };
                     let axis = names::axis_in(metric, unit);
                     match counted.iter().any(Option::is_some) {
-                        true => json!([metric, axis, better, means, counted]),
-                        false => json!([metric, axis, better, means]),
+                        true => json!([metric, axis, better, means, span, counted]),
+                        false => json!([metric, axis, better, means, span]),
                     }
                 })
                 .collect();

@@ -1,5 +1,6 @@
 //! One self-contained page from a result folder.
 
+mod alone;
 mod answer;
 mod columns;
 mod details;
@@ -12,6 +13,7 @@ mod runs;
 mod shell;
 mod still;
 
+pub use alone::figure;
 pub(crate) use columns::{USUAL, blocks, shows};
 pub use options::Options;
 pub(crate) use runs::end_state;

@@ -10,7 +10,7 @@ use super::options::Options;
 use super::still::key;
 use crate::data::{Data, Mean, Subject};
 use crate::markup::Esc;
-use crate::number::{estimate, number, stepped};
+use crate::number::{number, shown_beside};
 use crate::{command, ending, names};
 
 pub(crate) fn write(out: &mut String, data: &Data<'_>, details: &Details, options: &Options) {
@@ -64,7 +64,7 @@ fn write_scenario(
              </figcaption>{}<div class=\"wide\">{}</div></figure>",
             data.plan.runs[run.run as usize].seed,
             run.run,
-            key(data, scenario),
+            key(data, scenario).html(),
             run.timeline
         );
     }
@@ -141,10 +141,14 @@ fn numbers(out: &mut String, data: &Data<'_>, scenario: usize) {
             .metrics
             .iter()
             .filter_map(|metric| {
+                let has_something = block.subjects.iter().any(|subject| {
+                    let points = data.points(scenario, subject, metric);
+                    !points.is_empty() || points.is_out_of_reach()
+                });
                 let known = block.subjects.iter().filter_map(|subject| mean(subject, metric));
-                let largest = known.map(|mean| mean.mean.abs()).reduce(f64::max)?;
-                let (factor, unit) = stepped(largest, names::unit(data.plan, metric));
-                Some((*metric, factor, unit))
+                let largest = known.map(|mean| mean.mean.abs()).fold(0.0, f64::max);
+                let (factor, unit) = names::stepped(data.plan, metric, largest);
+                has_something.then_some((*metric, factor, unit))
             })
             .collect();
         if columns.is_empty() {
@@ -152,18 +156,19 @@ fn numbers(out: &mut String, data: &Data<'_>, scenario: usize) {
         }
         let mut rows = String::new();
         for subject in &block.subjects {
-            if columns.iter().all(|(metric, ..)| mean(subject, metric).is_none()) {
+            let is_none = |metric: &str| data.points(scenario, subject, metric).is_empty();
+            if columns.iter().all(|(metric, ..)| is_none(metric)) {
                 continue;
             }
             let _ = write!(rows, "<tr><th scope=\"row\">{}</th>", Esc(subject.label()));
-            for (metric, factor, _) in &columns {
+            for (metric, factor, unit) in &columns {
                 let points = data.points(scenario, subject, metric);
-                let counted = points.counted().lacking();
+                let counted = points.why_none();
                 let counted = counted.map_or(String::new(), |n| format!(" <small>{n}</small>"));
                 match Mean::of(&points) {
                     Some(mean) => {
                         let half = mean.half_width.map(|half| half * factor);
-                        let text = estimate(mean.mean * factor, half, "");
+                        let text = shown_beside(mean.mean * factor, half, unit);
                         let _ = write!(rows, "<td>{}{counted}</td>", Esc(&text));
                     }
                     None => {

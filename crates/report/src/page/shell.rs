@@ -8,6 +8,8 @@ pub(crate) struct Shell<'a> {
     pub(crate) scripts: &'a str,
 }
 
+/// Colours, and what figures need of them: also the style of a figure that stands alone.
+pub(crate) const FIGURE_STYLE: &str = include_str!("../../assets/figures.css");
 const STYLE: &str = include_str!("../../assets/report.css");
 const CHART_STYLE: &str = include_str!("../../assets/uplot.min.css");
 /// uPlot 1.6.32 by Leon Sorokin, MIT licence; its notice stands at its head.
@@ -46,7 +48,7 @@ impl Shell<'_> {
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
              style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\
              <meta name=\"color-scheme\" content=\"light dark\"><meta name=\"generator\" \
-             content=\"Sojourn\"><title>{title}</title><style>{CHART_STYLE}{STYLE}</style></head>\
+             content=\"Sojourn\"><title>{title}</title><style>{CHART_STYLE}{FIGURE_STYLE}{STYLE}</style></head>\
              <body><a class=\"skip\" href=\"#answer\">To the answer</a><nav aria-label=\"Sections\">\
              <ul>{sections}</ul><span class=\"tools script\"><details id=\"printing\"><summary>Print…\
              </summary><div>{choices}<button type=\"button\" id=\"print\">Print these</button></div>\

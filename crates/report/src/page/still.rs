@@ -4,12 +4,13 @@ use std::fmt::Write;
 
 use sojourn_study::results::{Kind, PlannedScenario, Series};
 
+use super::figures::{ALONE, Drawing, PHONE};
 use crate::data::Data;
 use crate::names;
-use crate::svg::{Panel, Size, Trace, legend, timeline};
+use crate::svg::{Key, Panel, Size, Trace, timeline};
 
 /// Colours of flows and queues in still figures.
-pub(crate) fn key(data: &Data<'_>, scenario: usize) -> String {
+pub(crate) fn key(data: &Data<'_>, scenario: usize) -> Key {
     let planned = &data.plan.scenarios[scenario];
     let mut entries: Vec<(Option<usize>, usize, String)> = Vec::new();
     for flow in &planned.flows {
@@ -21,7 +22,7 @@ pub(crate) fn key(data: &Data<'_>, scenario: usize) -> String {
     for (at, queue) in planned.queues.iter().enumerate().take(4) {
         entries.push((Some(at + 4), at + 4, format!("{} (queue)", queue.name)));
     }
-    legend(&entries)
+    Key(entries)
 }
 
 /// A flow's position in its group; the flows of a group share a colour and differ in its shade.
@@ -266,14 +267,14 @@ impl OverlaidRun {
 }
 
 impl Overlay {
-    /// The key and the figure, for a page and for a phone.
-    pub(crate) fn draw(&self, column: &str) -> String {
-        let colours: Vec<(Option<usize>, usize, String)> = (self.runs.iter().enumerate())
-            .map(|(at, run)| (Some(at), at, run.label.clone()))
-            .collect();
-        let Some(longest) = self.runs.iter().max_by_key(|run| run.t_s.len()) else {
-            return String::new();
-        };
+    pub(crate) fn key(&self) -> Key {
+        let runs = self.runs.iter().enumerate();
+        Key(runs.map(|(at, run)| (Some(at), at, run.label.clone())).collect())
+    }
+
+    /// The figure, for a page and for a phone.
+    pub(crate) fn draw(&self, column: &str) -> Option<Drawing> {
+        let longest = self.runs.iter().max_by_key(|run| run.t_s.len())?;
         let (stem, unit) = names::split_unit(column);
         let title = names::axis_in(stem, unit);
         let traces = || {
@@ -289,25 +290,18 @@ impl Overlay {
             let size = Size { width, height: 240.0, fits: true };
             timeline(&longest.t_s, &[panel], &title, size)
         };
-        let has_gap = |run: &OverlaidRun| {
+        let (svg, narrow) = (drawn(ALONE), Some(drawn(PHONE)));
+        Some(Drawing { name: String::new(), svg, narrow })
+    }
+
+    /// Whether a curve is interrupted.
+    pub(crate) fn has_gaps(&self) -> bool {
+        self.runs.iter().any(|run| {
             let known = |value: &Option<f64>| value.is_some();
             let first = run.values.iter().position(known).unwrap_or_default();
             let last = run.values.iter().rposition(known).unwrap_or_default();
             run.values.iter().take(last).skip(first).any(|value| value.is_none())
-        };
-        let gaps = match self.runs.iter().any(has_gap) {
-            true => {
-                "<p class=\"caption\">Where a curve is interrupted there was nothing to measure.</p>"
-            }
-            false => "",
-        };
-        format!(
-            "{}<div class=\"panels one\"><div class=\"panel\"><div class=\"broad\">{}</div><div \
-             class=\"narrow\">{}</div></div></div>{gaps}",
-            legend(&colours),
-            drawn(880.0),
-            drawn(380.0)
-        )
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use super::scale::Scale;
 use super::symbol::symbol;
 use crate::data::{Mean, Points};
 use crate::markup::Esc;
-use crate::number::{estimate, number};
+use crate::number::{estimate, number, shown, shown_with_unit};
 
 /// What a row of the figure shows.
 pub(crate) struct Category {
@@ -152,6 +152,12 @@ fn lacking(mean: &Mean) -> String {
     mean.counted.lacking().map_or(String::new(), |counted| format!(", over {counted}"))
 }
 
+/// What stands where a bar would begin.
+fn no_value(points: &Points) -> String {
+    let why = points.why_none().unwrap_or_default();
+    if points.is_out_of_reach() { why } else { format!("no value ({why})") }
+}
+
 fn row(
     out: &mut String,
     group: &Group,
@@ -164,10 +170,10 @@ fn row(
     let Some(mean) = Mean::of(&group.points) else {
         let _ = write!(
             out,
-            "<text class=\"none\" x=\"{:.1}\" y=\"{:.1}\">no value ({})</text>",
+            "<text class=\"none\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
             scale.ticks().first().map_or(0.0, |(tick, _)| scale.at(*tick)) + 4.0,
             y + 4.0,
-            group.points.counted().lacking().unwrap_or_default()
+            no_value(&group.points)
         );
         return;
     };
@@ -185,7 +191,7 @@ fn row(
                 y - 6.0,
                 (end - zero).abs().max(0.5),
                 Esc(&who),
-                Esc(&(estimate(mean.mean, mean.half_width, unit) + &lacking(&mean)))
+                Esc(&(shown_with_unit(mean.mean, mean.half_width, unit) + &lacking(&mean)))
             );
             let mut right = end.max(zero);
             if let Some(half) = mean.half_width.filter(|half| *half > 0.0) {
@@ -209,7 +215,7 @@ fn row(
                 "<text class=\"value\" x=\"{:.1}\" y=\"{:.1}\">{}{counted}</text>",
                 right + 6.0,
                 y + 4.0,
-                number(mean.mean)
+                shown(mean.mean, unit)
             );
         }
         Layout::Boxes => {

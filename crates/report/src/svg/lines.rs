@@ -8,7 +8,7 @@ use super::scale::Scale;
 use super::symbol::symbol;
 use crate::data::{Mean, Points};
 use crate::markup::Esc;
-use crate::number::{estimate, number};
+use crate::number::{number, shown_with_unit};
 
 pub(crate) struct Line {
     pub(crate) colour: usize,
@@ -150,9 +150,16 @@ fn stroke(out: &mut String, line: &Line, unit: &str, x: &Scale, y: &Scale) {
         class(line.colour),
         line.colour % 4
     );
-    for (at, (spot, mean)) in means.iter().enumerate() {
-        let pen = if at == 0 { 'M' } else { 'L' };
-        let _ = write!(out, "{pen}{:.1} {:.1}", x.at(spot.x), y.clamped(mean.mean));
+    // The line has a gap where there is no mean.
+    let mut pen = 'M';
+    for spot in &line.spots {
+        match Mean::of(&spot.points) {
+            Some(mean) => {
+                let _ = write!(out, "{pen}{:.1} {:.1}", x.at(spot.x), y.clamped(mean.mean));
+                pen = 'L';
+            }
+            None => pen = 'M',
+        }
     }
     *out += "\"/>";
     for (spot, mean) in means {
@@ -176,7 +183,7 @@ fn stroke(out: &mut String, line: &Line, unit: &str, x: &Scale, y: &Scale) {
             symbol(line.colour, x.at(spot.x), y.clamped(mean.mean), 4.6),
             Esc(&line.label),
             Esc(&spot.named),
-            Esc(&estimate(mean.mean, mean.half_width, unit))
+            Esc(&shown_with_unit(mean.mean, mean.half_width, unit))
         );
     }
     *out += "</g>";

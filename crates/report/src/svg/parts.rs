@@ -92,6 +92,16 @@ pub(crate) fn open(class: &str, width: f64, height: f64, name: &str) -> String {
     )
 }
 
+/// A drawing at a place in another one, and its height.
+pub(crate) fn placed(svg: &str, x: f64, y: f64) -> (String, f64) {
+    let height = svg
+        .split_once(" height=\"")
+        .and_then(|(_, rest)| rest.split('"').next())
+        .and_then(|height| height.parse().ok())
+        .unwrap_or(0.0);
+    (svg.replacen("<svg ", &format!("<svg x=\"{x:.0}\" y=\"{y:.0}\" "), 1), height)
+}
+
 /// Lines of a grid from `top` to `bottom`, with their values below.
 pub(crate) fn ticks_below(out: &mut String, x: &Scale, top: f64, bottom: f64) {
     for (tick, text) in x.ticks() {

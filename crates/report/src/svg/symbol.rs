@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::parts::class;
+use super::parts::{class, text_width};
 use crate::markup::Esc;
 
 /// A point's shape: eight shapes that can be told apart when small.
@@ -63,23 +63,57 @@ pub(crate) fn symbol(which: usize, x: f64, y: f64, r: f64) -> String {
     }
 }
 
-/// The key of a figure: colour and shape with what they stand for. `entries` are colour, symbol
-/// and text; a colour of `None` is grey.
-pub(crate) fn legend(entries: &[(Option<usize>, usize, String)]) -> String {
-    if entries.len() < 2 {
-        return String::new();
+/// The key of a figure: what a colour, `None` being grey, and a shape stand for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Key(pub(crate) Vec<(Option<usize>, usize, String)>);
+
+/// Height of a row of a key in a drawing.
+const KEY_ROW: f64 = 20.0;
+
+impl Key {
+    /// As a list of a page; nothing where there is nothing to tell apart.
+    pub(crate) fn html(&self) -> String {
+        if self.0.len() < 2 {
+            return String::new();
+        }
+        let mut out = String::from("<ul class=\"legend\">");
+        for (colour, shape, text) in &self.0 {
+            let class = colour.map_or("kx".to_owned(), class);
+            let _ = write!(
+                out,
+                "<li><svg class=\"{class}\" width=\"14\" height=\"14\" aria-hidden=\"true\">{}</svg>{}</li>",
+                symbol(*shape, 7.0, 7.0, 4.6),
+                Esc(text)
+            );
+        }
+        out + "</ul>"
     }
-    let mut out = String::from("<ul class=\"legend\">");
-    for (colour, shape, text) in entries {
-        let class = colour.map_or("kx".to_owned(), class);
-        let _ = write!(
-            out,
-            "<li><svg class=\"{class}\" width=\"14\" height=\"14\" aria-hidden=\"true\">{}</svg>{}</li>",
-            symbol(*shape, 7.0, 7.0, 4.6),
-            Esc(text)
-        );
+
+    /// As a part of a drawing that begins at `top`, and its height.
+    pub(crate) fn drawn(&self, top: f64, width: f64) -> (String, f64) {
+        if self.0.len() < 2 {
+            return (String::new(), 0.0);
+        }
+        let (mut x, mut y) = (0.0, top);
+        let mut out = String::new();
+        for (colour, shape, text) in &self.0 {
+            let length = 18.0 + text_width(text) + 14.0;
+            if x > 0.0 && x + length > width {
+                (x, y) = (0.0, y + KEY_ROW);
+            }
+            let _ = write!(
+                out,
+                "<g class=\"key {}\">{}</g><text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+                colour.map_or("kx".to_owned(), class),
+                symbol(*shape, x + 6.0, y + 9.0, 4.6),
+                x + 16.0,
+                y + 13.5,
+                Esc(text)
+            );
+            x += length;
+        }
+        (out, y + KEY_ROW - top)
     }
-    out + "</ul>"
 }
 
 fn polygon(x: f64, y: f64, r: f64, corners: &[(f64, f64)]) -> String {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sojourn_metrics::{sample_columns, stats};
+use sojourn_metrics::{sample_columns, stats, survival_columns};
 
 use super::Claim;
 use super::over_time::{OverTime, ReadSeries, What, is_phase};
@@ -295,6 +295,16 @@ impl<'a> Results<'a> {
         let meant: Vec<&Row> = rows.iter().filter(is_meant).collect();
         for row in &meant {
             found.extend(self.table.value(row, value.metric));
+        }
+        if let Some((_, begun)) = survival_columns(value.metric) {
+            let has_begun =
+                |row: &&&Row| self.table.value(row, begun).is_some_and(|begun| begun > 0.0);
+            if found.len() < meant.iter().filter(has_begun).count() {
+                return Err(Absent::Value(format!(
+                    "'{}' of '{}' is out of reach, as too few transfers ended",
+                    value.metric, value.of
+                )));
+            }
         }
         let covered = self.covered(value, &meant, found.len());
         if let Some(covered) = covered {

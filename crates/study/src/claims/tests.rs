@@ -321,6 +321,22 @@ fn an_open_claim_says_which_values_are_missing() {
 }
 
 #[test]
+fn a_percentile_by_kaplan_and_meier_is_not_averaged_over_the_flows_that_reach_it() {
+    let plan = plan();
+    let mut table = table(&plan);
+    for flow in ["b.1", "b.2"] {
+        set(&mut table, flow, "completion_of", 20.0);
+    }
+    set(&mut table, "b.1", "completion_km_p50_ms", 900.0);
+    let claims = [claim("completion_km_p50(b) < 1 s", &["fq"])];
+    let check = checked(&claims, &plan, &table).claims.remove(0).checks.remove(0);
+    assert_eq!(check.verdict, Verdict::Untestable);
+    let reason =
+        "'completion_km_p50_ms' of 'b' is out of reach, as too few transfers ended with seed 1";
+    assert_eq!(check.reason.as_deref(), Some(reason));
+}
+
+#[test]
 fn a_group_of_which_some_have_no_value_says_so() {
     let plan = plan();
     let mut table = table(&plan);

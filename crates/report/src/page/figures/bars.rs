@@ -1,7 +1,7 @@
 //! Bars and boxes, one for each value of a factor.
 
 use super::frame::Frame;
-use super::panels::{Head, MOST_ROWS, figure};
+use super::panels::{Figure, Head, MOST_ROWS, figure};
 use crate::svg::{Layout, bars, shares};
 
 pub(super) fn bar_figure(
@@ -9,7 +9,7 @@ pub(super) fn bar_figure(
     head: &Head<'_>,
     metric: &str,
     layout: Layout,
-) -> String {
+) -> Option<Figure> {
     let measure = frame.measure(metric);
     let all = frame.values(&measure);
     let mut panels = Vec::new();
@@ -18,20 +18,20 @@ pub(super) fn bar_figure(
         categories.truncate(MOST_ROWS);
         panels.push((name, categories));
     }
-    figure(head, &frame.legend(None), &panels, |categories, width| {
+    figure(head, frame.legend(None), &panels, |categories, width| {
         bars(categories, layout, &measure.axis, &measure.unit, &all, width)
     })
 }
 
-pub(super) fn share_figure(frame: &Frame<'_>, head: &Head<'_>) -> String {
-    let measure = frame.measure("share");
+pub(super) fn share_figure(frame: &Frame<'_>, head: &Head<'_>) -> Option<Figure> {
+    let measure = frame.part("share");
     let mut panels = Vec::new();
     for (name, members) in frame.panels() {
         let mut categories = frame.categories(&members, &measure);
         categories.truncate(MOST_ROWS);
         panels.push((name, categories));
     }
-    figure(head, &frame.legend(None), &panels, |categories, width| {
+    figure(head, frame.legend(None), &panels, |categories, width| {
         if categories.is_empty() {
             return String::new();
         }

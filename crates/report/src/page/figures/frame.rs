@@ -4,8 +4,7 @@ use sojourn_study::results::{Kind, Where};
 
 use crate::data::{Data, Points, Subject};
 use crate::names;
-use crate::number::stepped;
-use crate::svg::{Category, Group, legend};
+use crate::svg::{Category, Group, Key};
 
 /// What distinguishes the runs of a figure by position, colour or panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,11 +82,14 @@ impl<'a> Frame<'a> {
         varying
     }
 
+    /// What distinguishes it; of a value only the words that other values do not have.
     pub(super) fn key(&self, split: Option<Split>, scenario: usize, subject: &Subject) -> String {
         match split {
             None => String::new(),
             Some(Split::Subject) => subject.label().to_owned(),
-            Some(Split::Factor(factor)) => self.data.value(scenario, factor).to_owned(),
+            Some(Split::Factor(factor)) => {
+                self.data.differing(factor, self.data.value(scenario, factor)).to_owned()
+            }
         }
     }
 
@@ -158,7 +160,8 @@ impl<'a> Frame<'a> {
         }
     }
 
-    pub(super) fn legend(&self, symbols: Option<Split>) -> String {
+    /// What colours stand for and, if `symbols` are told apart, what shapes do.
+    pub(super) fn legend(&self, symbols: Option<Split>) -> Vec<Key> {
         let keys = self.keys(self.colour);
         let mut entries: Vec<(Option<usize>, usize, String)> = Vec::new();
         for scenario in &self.scenarios {
@@ -170,14 +173,13 @@ impl<'a> Frame<'a> {
                 }
             }
         }
-        let mut out = legend(&entries);
+        let mut keys = vec![Key(entries)];
         if symbols.is_some() {
             let shapes = self.keys(symbols);
-            let shapes: Vec<_> =
-                shapes.into_iter().enumerate().map(|(at, key)| (None, at, key)).collect();
-            out += &legend(&shapes);
+            let shapes = shapes.into_iter().enumerate().map(|(at, key)| (None, at, key)).collect();
+            keys.push(Key(shapes));
         }
-        out
+        keys
     }
 
     /// The quantity in the unit in which its values here are easy to read.
@@ -189,12 +191,22 @@ impl<'a> Frame<'a> {
                 largest = points.iter().map(|point| point.value.abs()).fold(largest, f64::max);
             }
         }
-        let (factor, unit) = stepped(largest, names::unit(self.data.plan, metric));
+        let (factor, unit) = names::stepped(self.data.plan, metric, largest);
         Measure {
             metric: metric.to_owned(),
             factor,
             unit: unit.to_owned(),
             axis: names::axis_in(metric, unit),
+        }
+    }
+
+    /// The quantity as it was measured, where a figure divides a whole.
+    pub(super) fn part(&self, metric: &str) -> Measure {
+        Measure {
+            metric: metric.to_owned(),
+            factor: 1.0,
+            unit: String::new(),
+            axis: names::title(metric),
         }
     }
 

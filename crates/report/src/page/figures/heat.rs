@@ -3,21 +3,21 @@
 use std::fmt::Write;
 
 use super::frame::{Frame, Split};
-use super::panels::{Head, MOST_PANELS};
+use super::panels::{Body, Figure, Head, MOST_PANELS};
 use crate::page::matrix;
 
-pub(super) fn heat_figure(frame: &Frame<'_>, head: &Head<'_>, metric: &str) -> String {
+pub(super) fn heat_figure(frame: &Frame<'_>, head: &Head<'_>, metric: &str) -> Option<Figure> {
     let columns = match frame.x {
         Some(Split::Factor(factor)) => Some(factor),
         _ => None,
     };
     if frame.scenarios.is_empty() {
-        return String::new();
+        return None;
     }
-    let mut out = head.open() + "<div class=\"tables\">";
+    let mut out = String::from("<div class=\"tables\">");
     for subject in frame.subjects.iter().take(MOST_PANELS) {
         let table = matrix::table(frame.data, &frame.scenarios, subject, metric, columns, false);
         let _ = write!(out, "<div class=\"panel\">{table}</div>");
     }
-    out + "</div></figure>"
+    Some(head.figure(Body::Html(out + "</div>")))
 }

@@ -3,7 +3,7 @@
 use sojourn_study::results::{Axis, Numbers};
 
 use super::frame::{Frame, Split};
-use super::panels::{Head, figure};
+use super::panels::{Figure, Head, figure};
 use crate::number::stepped;
 use crate::svg::{Line, Spot, Spots, lines};
 
@@ -18,10 +18,11 @@ pub(super) fn line_figure(
     head: &Head<'_>,
     metric: &str,
     log: Option<&[Axis]>,
-) -> String {
-    let Some(Split::Factor(factor)) = frame.x else { return String::new() };
+) -> Option<Figure> {
+    let Some(Split::Factor(factor)) = frame.x else { return None };
+    let varied = factor;
     let factor = &frame.data.plan.factors[factor];
-    let Some(numbers) = Numbers::of(&factor.values) else { return String::new() };
+    let numbers = Numbers::of(&factor.values)?;
     let largest = numbers.values.iter().copied().fold(0.0, f64::max);
     let (step, unit) = stepped(largest, &numbers.unit);
     let x_title = match (&numbers.around[..], unit) {
@@ -37,7 +38,7 @@ pub(super) fn line_figure(
     for (name, members) in frame.panels() {
         let mut here: Vec<Line> = Vec::new();
         for (scenario, subject) in members {
-            let named = frame.key(frame.x, scenario, subject);
+            let named = frame.data.value(scenario, varied).to_owned();
             let Some(at) = factor.values.iter().position(|value| *value == named) else { continue };
             let points = frame.points(scenario, subject, &measure);
             if points.is_empty() {
@@ -80,5 +81,5 @@ pub(super) fn line_figure(
         xs: &xs,
         ys: &ys,
     };
-    figure(head, &frame.legend(None), &panels, |here, width| lines(here, &of, width))
+    figure(head, frame.legend(None), &panels, |here, width| lines(here, &of, width))
 }

@@ -9,8 +9,6 @@ mod panels;
 mod scatter;
 mod spread;
 
-use std::fmt::Write;
-
 use sojourn_metrics::DELAYS;
 use sojourn_study::results::{Kind, Numbers, View, ViewKind};
 
@@ -19,6 +17,7 @@ use self::frame::Frame;
 use self::heat::heat_figure;
 use self::line::line_figure;
 use self::panels::Head;
+pub(crate) use self::panels::{ALONE, Body, Drawing, Figure, PHONE, row};
 use self::scatter::scatter_figure;
 use self::spread::{cdf_figure, delay_figure};
 use super::columns::resolve;
@@ -36,12 +35,12 @@ pub(crate) struct Figures {
 
 /// `lead` is the figure of the answer; if it is empty, the first one is.
 pub(crate) fn figures(data: &Data<'_>, spreads: &Spreads, lead: String) -> Figures {
+    let html = |figures: Vec<Figure>| figures.iter().map(Figure::html).collect::<String>();
     let views = data.plan.views.iter().filter(|view| view.kind != ViewKind::Series);
-    let asked: Vec<String> = views.map(|view| of_view(data, spreads, view)).collect();
-    let standard = standard(data, spreads);
+    let asked: Vec<String> = views.map(|view| html(of_view(data, spreads, view))).collect();
     let heading = if asked.is_empty() { "" } else { "<h3>Standard figures</h3>" };
     let mut all = asked.into_iter();
-    let mut others = standard.into_iter();
+    let mut others = standard(data, spreads).into_iter().map(|figure| figure.html());
     let lead = Some(lead).filter(|lead| !lead.is_empty()).or_else(|| all.next());
     let lead = lead.or_else(|| others.next()).unwrap_or_default();
     let (rest, others): (String, String) = (all.collect(), others.collect());
@@ -60,7 +59,8 @@ pub(crate) fn figures(data: &Data<'_>, spreads: &Spreads, lead: String) -> Figur
     Figures { lead, section }
 }
 
-fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> String {
+/// A figure for each metric of the view.
+pub(crate) fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> Vec<Figure> {
     let id =
         super::shell::anchor("view", data.plan.views.iter().position(|v| v == view).unwrap_or(0));
     let metrics: Vec<(String, Option<String>)> = view.y.iter().map(|y| resolve(data, y)).collect();
@@ -73,7 +73,7 @@ fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> String {
         }
     });
     let caption = view.caption.as_deref().map_or(String::new(), |text| Esc(text).to_string());
-    let mut out = String::new();
+    let mut out = Vec::new();
     for (metric, only) in &metrics {
         let wanted = |subject: &&Subject| match only {
             Some(name) => subject.name == *name,
@@ -86,7 +86,7 @@ fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> String {
             let split = view.split.as_deref().or(first);
             let frame = Frame::new(data, subjects, &view.filter, Some("flow"), split);
             let head = Head { id: &id, title: &title, caption: &caption };
-            out += &delay_figure(&frame, spreads, metric, &head);
+            out.extend(delay_figure(&frame, spreads, metric, &head));
             continue;
         }
         let subjects: Vec<Subject> = data
@@ -110,27 +110,25 @@ fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> String {
             title.clone()
         };
         let head = Head { id: &id, title: &title, caption: &caption };
-        out += &match view.kind {
+        out.extend(match view.kind {
             ViewKind::Bars if metric == "share" => share_figure(&frame, &head),
             ViewKind::Bars => bar_figure(&frame, &head, metric, Layout::Bars),
             ViewKind::Cdf => cdf_figure(&frame, &head, metric),
             ViewKind::Scatter => {
                 let x = x_metric.or_else(|| delay_of(data, &frame.subjects).map(str::to_owned));
-                x.map_or(String::new(), |x| scatter_figure(&frame, &head, &x, metric))
+                x.and_then(|x| scatter_figure(&frame, &head, &x, metric))
             }
             ViewKind::Heatmap => heat_figure(&frame, &head, metric),
             ViewKind::Line => line_figure(&frame, &head, metric, view.log.as_deref()),
-            ViewKind::Series => String::new(),
-        };
+            ViewKind::Series => None,
+        });
     }
     if out.is_empty() {
-        let _ = write!(
-            out,
-            "<figure id=\"{id}\"><figcaption><b>{}</b> {caption}</figcaption><p class=\"note\">Nothing \
-             that this view asks for ({}) was measured.</p></figure>",
-            Esc(&title),
+        let nothing = format!(
+            "<p class=\"note\">Nothing that this view asks for ({}) was measured.</p>",
             Esc(&view.y.join(", "))
         );
+        out.push(Head { id: &id, title: &title, caption: &caption }.figure(Body::Html(nothing)));
     }
     out
 }
@@ -165,8 +163,8 @@ fn shown(data: &Data<'_>, subject: &Subject, of: &[String]) -> bool {
 }
 
 /// Figures for what was measured and no view shows; those asked for most come first.
-fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<String> {
-    let mut out = Vec::new();
+pub(crate) fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<Figure> {
+    let mut out: Vec<Figure> = Vec::new();
     let with = |kind: Kind, metric: &str| -> Vec<Subject> {
         let something = |subject: &&Subject| {
             let mut scenarios = 0..data.plan.scenarios.len();
@@ -213,7 +211,7 @@ fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<String> {
                     title: &format!("{title} with {factor}"),
                     caption: "Mean over seeds; the band is its 95 % interval; every run is a point.",
                 };
-                out.push(line_figure(&frame, &head, metric, None));
+                out.extend(line_figure(&frame, &head, metric, None));
             }
         }
     }
@@ -229,7 +227,7 @@ fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<String> {
             caption: "Up is more goodput, right is less delay. Every run is a small point; the large \
                       one is their mean with its 1-σ ellipse.",
         };
-        out.push(scatter_figure(&frame(flows), &head, delay, "goodput_mbps"));
+        out.extend(scatter_figure(&frame(flows), &head, delay, "goodput_mbps"));
     }
     let flows = with(Kind::Flow, "goodput_mbps");
     if numeric.is_none() && !flows.is_empty() && !asked("goodput_mbps") && !asked("share") {
@@ -239,7 +237,7 @@ fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<String> {
             caption: "Goodput, mean over seeds with its 95 % interval, cut where it has no end; every \
                       run is a point.",
         };
-        out.push(bar_figure(&frame(flows), &head, "goodput_mbps", Layout::Bars));
+        out.extend(bar_figure(&frame(flows), &head, "goodput_mbps", Layout::Bars));
     }
     // The delays of one flow under different factors are compared, so colours show a factor: the
     // one that leaves the fewest panels.
@@ -264,7 +262,7 @@ fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<String> {
         if !subjects.is_empty() {
             let frame = Frame::new(data, subjects, &[], Some("flow"), first);
             let head = Head { id: &format!("{metric}-tails"), title, caption: "" };
-            out.push(delay_figure(&frame, spreads, metric, &head));
+            out.extend(delay_figure(&frame, spreads, metric, &head));
         }
     }
     for (kind, metric, title) in [
@@ -283,10 +281,9 @@ fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<String> {
                 ),
             };
             let head = Head { id: &format!("boxes-{metric}"), title, caption };
-            out.push(bar_figure(&frame(subjects), &head, metric, layout));
+            out.extend(bar_figure(&frame(subjects), &head, metric, layout));
         }
     }
-    out.retain(|figure| !figure.is_empty());
     out
 }
 

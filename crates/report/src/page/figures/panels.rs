@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::markup::Esc;
+use crate::svg::Key;
 
 /// Further panels are counted, not drawn.
 pub(super) const MOST_PANELS: usize = 12;
@@ -18,69 +19,132 @@ pub(super) struct Head<'a> {
 }
 
 impl Head<'_> {
-    pub(super) fn open(&self) -> String {
-        format!(
-            "<figure id=\"{}\"><figcaption><b>{}</b>{}{}</figcaption>",
-            self.id,
-            Esc(self.title),
-            if self.caption.is_empty() { "" } else { " " },
-            self.caption
-        )
+    pub(super) fn figure(&self, body: Body) -> Figure {
+        Figure {
+            id: self.id.to_owned(),
+            title: self.title.to_owned(),
+            caption: self.caption.to_owned(),
+            body,
+        }
     }
 }
 
+/// A figure of the page.
+pub(crate) struct Figure {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    /// Escaped already.
+    pub(crate) caption: String,
+    pub(crate) body: Body,
+}
+
+pub(crate) enum Body {
+    Drawings {
+        keys: Vec<Key>,
+        drawings: Vec<Drawing>,
+        /// Panels that are not drawn.
+        more: usize,
+    },
+    /// A table, or a sentence.
+    Html(String),
+}
+
+/// A panel of a figure.
+pub(crate) struct Drawing {
+    /// Escaped already; may be empty.
+    pub(crate) name: String,
+    pub(crate) svg: String,
+    /// In place of it on a phone.
+    pub(crate) narrow: Option<String>,
+}
+
 /// Drawing widths: a figure alone, one of two in a row, one of three, and alone on a phone.
-const ALONE: f64 = 880.0;
-const HALF: f64 = 460.0;
-const THIRD: f64 = 360.0;
-const PHONE: f64 = 380.0;
+pub(crate) const ALONE: f64 = 880.0;
+pub(crate) const HALF: f64 = 460.0;
+pub(crate) const THIRD: f64 = 360.0;
+pub(crate) const PHONE: f64 = 380.0;
+
+/// How many panels stand in a row, and how wide each is.
+pub(crate) fn row(panels: usize) -> (usize, f64) {
+    match panels {
+        0 | 1 => (1, ALONE),
+        2 | 4 => (2, HALF),
+        _ => (3, THIRD),
+    }
+}
+
+impl Figure {
+    pub(crate) fn html(&self) -> String {
+        let mut out = format!(
+            "<figure id=\"{}\"><figcaption><b>{}</b>{}{}</figcaption>",
+            self.id,
+            Esc(&self.title),
+            if self.caption.is_empty() { "" } else { " " },
+            self.caption
+        );
+        match &self.body {
+            Body::Html(html) => out += html,
+            Body::Drawings { keys, drawings, more } => {
+                keys.iter().for_each(|key| out += &key.html());
+                let class = match row(drawings.len() + more) {
+                    (1, _) => "one",
+                    (2, _) => "two",
+                    _ => "three",
+                };
+                let _ = write!(out, "<div class=\"panels {class}\">");
+                drawings.iter().for_each(|drawing| drawing.write(&mut out));
+                if *more > 0 {
+                    let _ = write!(out, "<p class=\"note\">{more} panels more are not drawn.</p>");
+                }
+                out += "</div>";
+            }
+        }
+        out + "</figure>"
+    }
+}
+
+impl Drawing {
+    pub(crate) fn write(&self, out: &mut String) {
+        *out += "<div class=\"panel\">";
+        if !self.name.is_empty() {
+            let _ = write!(out, "<p class=\"name\">{}</p>", self.name);
+        }
+        match &self.narrow {
+            Some(narrow) => {
+                let _ = write!(
+                    out,
+                    "<div class=\"broad\">{}</div><div class=\"narrow\">{narrow}</div>",
+                    self.svg
+                );
+            }
+            None => *out += &self.svg,
+        }
+        *out += "</div>";
+    }
+}
 
 /// One figure: panels side by side under a caption. `draw` gets a panel and the width; it returns
 /// nothing if there is nothing to see.
 pub(super) fn figure<T>(
     head: &Head<'_>,
-    legend: &str,
+    keys: Vec<Key>,
     panels: &[(String, T)],
     draw: impl Fn(&T, f64) -> String,
-) -> String {
+) -> Option<Figure> {
     let drawn: Vec<(&str, &T)> = panels
         .iter()
         .filter(|(_, panel)| !draw(panel, HALF).is_empty())
         .map(|(name, panel)| (&name[..], panel))
         .collect();
-    let (class, width) = match drawn.len() {
-        0 => return String::new(),
-        1 => ("one", ALONE),
-        2 | 4 => ("two", HALF),
-        _ => ("three", THIRD),
-    };
-    let mut out = head.open() + legend;
-    let _ = write!(out, "<div class=\"panels {class}\">");
-    for (name, panel) in drawn.iter().take(MOST_PANELS) {
-        let heading = if name.is_empty() {
-            String::new()
-        } else {
-            format!("<p class=\"name\">{}</p>", Esc(name))
-        };
-        let _ = write!(out, "<div class=\"panel\">{heading}");
-        if width == ALONE {
-            let _ = write!(
-                out,
-                "<div class=\"broad\">{}</div><div class=\"narrow\">{}</div>",
-                draw(panel, ALONE),
-                draw(panel, PHONE)
-            );
-        } else {
-            out += &draw(panel, width);
-        }
-        out += "</div>";
+    if drawn.is_empty() {
+        return None;
     }
-    if drawn.len() > MOST_PANELS {
-        let _ = write!(
-            out,
-            "<p class=\"note\">{} panels more are not drawn.</p>",
-            drawn.len() - MOST_PANELS
-        );
-    }
-    out + "</div></figure>"
+    let (_, width) = row(drawn.len());
+    let drawings = drawn.iter().take(MOST_PANELS).map(|(name, panel)| Drawing {
+        name: Esc(name).to_string(),
+        svg: draw(panel, width),
+        narrow: (width == ALONE).then(|| draw(panel, PHONE)),
+    });
+    let more = drawn.len().saturating_sub(MOST_PANELS);
+    Some(head.figure(Body::Drawings { keys, drawings: drawings.collect(), more }))
 }

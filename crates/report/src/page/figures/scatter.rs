@@ -3,10 +3,15 @@
 use sojourn_study::metrics::more_is_better;
 
 use super::frame::Frame;
-use super::panels::{Head, figure};
+use super::panels::{Figure, Head, figure};
 use crate::svg::{Cloud, scatter};
 
-pub(super) fn scatter_figure(frame: &Frame<'_>, head: &Head<'_>, x: &str, y: &str) -> String {
+pub(super) fn scatter_figure(
+    frame: &Frame<'_>,
+    head: &Head<'_>,
+    x: &str,
+    y: &str,
+) -> Option<Figure> {
     let reversed = more_is_better(x) == Some(false);
     let (x, y) = (frame.measure(x), frame.measure(y));
     let keys = frame.keys(frame.colour);
@@ -48,7 +53,7 @@ pub(super) fn scatter_figure(frame: &Frame<'_>, head: &Head<'_>, x: &str, y: &st
         .flat_map(|(_, clouds)| clouds.iter().flat_map(|cloud| &cloud.points))
         .map(|point| (point.2, point.3))
         .collect();
-    figure(head, &frame.legend(frame.x), &drawn, |clouds, width| {
+    figure(head, frame.legend(frame.x), &drawn, |clouds, width| {
         scatter(clouds, &x.axis, &y.axis, reversed, &all, width)
     })
 }

@@ -3,7 +3,7 @@
 use sojourn_metrics::stats::Ecdf;
 
 use super::frame::Frame;
-use super::panels::{Head, figure};
+use super::panels::{Figure, Head, figure};
 use crate::data::{Point, Subject};
 use crate::names::{self, capital};
 use crate::number::number;
@@ -11,7 +11,7 @@ use crate::spread::{Spreads, quantile};
 use crate::svg::{Axis, Curve, curves};
 
 /// How a metric is spread over runs.
-pub(super) fn cdf_figure(frame: &Frame<'_>, head: &Head<'_>, metric: &str) -> String {
+pub(super) fn cdf_figure(frame: &Frame<'_>, head: &Head<'_>, metric: &str) -> Option<Figure> {
     let measure = frame.measure(metric);
     let all = frame.values(&measure);
     let keys = frame.keys(frame.colour);
@@ -46,7 +46,7 @@ pub(super) fn cdf_figure(frame: &Frame<'_>, head: &Head<'_>, metric: &str) -> St
         }
         panels.push((name, drawn));
     }
-    figure(head, &frame.legend(None), &panels, |drawn, width| {
+    figure(head, frame.legend(None), &panels, |drawn, width| {
         curves(drawn, &measure.axis, "runs up to here", Axis::Even, &all, width)
     })
 }
@@ -61,7 +61,7 @@ pub(super) fn delay_figure(
     spreads: &Spreads,
     metric: &str,
     head: &Head<'_>,
-) -> String {
+) -> Option<Figure> {
     let data = frame.data;
     let keys = frame.keys(frame.colour);
     let mut panels: Vec<(String, Vec<(usize, &Subject)>)> = Vec::new();
@@ -150,7 +150,7 @@ pub(super) fn delay_figure(
         "" => explained,
         own => format!("{own} {explained}"),
     };
-    figure(&Head { caption: &caption, ..*head }, &frame.legend(None), &drawn, |here, width| {
+    figure(&Head { caption: &caption, ..*head }, frame.legend(None), &drawn, |here, width| {
         curves(here, &x, "samples up to here", Axis::Tails, &all, width)
     })
 }

@@ -1,0 +1,150 @@
+//! A figure of the page as a file of its own.
+
+use std::fmt::Write;
+
+use sojourn_core::SpecError;
+use sojourn_study::results::{Results, ViewKind};
+
+use super::details::{Details, SeriesView};
+use super::figures::{Body, Drawing, Figure, of_view, row, standard};
+use super::options::Options;
+use super::shell::FIGURE_STYLE;
+use super::still;
+use crate::data::Data;
+use crate::markup::Esc;
+use crate::read::ReadRuns;
+use crate::svg::{Key, placed, text_width};
+
+/// A figure of the page as SVG, in light and dark: a view of the study by its name, or a standard
+/// figure by the name that the page's address has for it (`goodput`).
+///
+/// # Errors
+/// No figure has this name, or it is a table; says which there are.
+pub fn figure(results: &Results, runs: &mut dyn ReadRuns, name: &str) -> Result<String, SpecError> {
+    let data = Data::new(results);
+    let details = Details::read(&data, runs, &Options::default());
+    let views = &data.plan.views;
+    if let Some(at) = views.iter().position(|view| view.name == name) {
+        let view = &views[at];
+        let figures = match details.views.iter().find(|series| series.view == at) {
+            Some(series) if view.kind == ViewKind::Series => vec![over_time(&data, series)],
+            _ => of_view(&data, &details.spreads, view),
+        };
+        return drawn(&figures).ok_or_else(|| {
+            SpecError::new(format!("figure '{name}' is a table or empty, and not a drawing"))
+        });
+    }
+    let standard = standard(&data, &details.spreads);
+    if let Some(figure) = standard.iter().position(|figure| figure.id == name)
+        && let Some(svg) = drawn(&standard[figure..=figure])
+    {
+        return Ok(svg);
+    }
+    let names: Vec<&str> = (views.iter().map(|view| &view.name[..]))
+        .chain(standard.iter().map(|figure| &figure.id[..]))
+        .collect();
+    let error = SpecError::new(format!("no figure is named '{name}'"));
+    Err(error.near(name, names.iter().copied()).allow(names))
+}
+
+fn over_time(data: &Data<'_>, series: &SeriesView) -> Figure {
+    let view = &data.plan.views[series.view];
+    let scenario = |run: u32| data.plan.runs[run as usize].scenario as usize;
+    let (key, drawings) = match &series.overlay {
+        Some(overlay) => (overlay.key(), overlay.draw(&view.y[0]).into_iter().collect()),
+        None => {
+            let key = series.runs.first().map(|(run, _)| still::key(data, scenario(*run)));
+            // One below the other: each is as wide as a page.
+            let drawing = |(run, svg): &(u32, String)| Drawing {
+                name: Esc(&data.label(scenario(*run))).to_string(),
+                svg: svg.clone(),
+                narrow: None,
+            };
+            let first = series.runs.iter().filter(|(_, svg)| !svg.is_empty()).take(1);
+            (key.unwrap_or_default(), first.map(drawing).collect())
+        }
+    };
+    Figure {
+        id: String::new(),
+        title: view.title.clone().unwrap_or_else(|| view.name.clone()),
+        caption: view.caption.as_deref().map_or(String::new(), |text| Esc(text).to_string()),
+        body: Body::Drawings { keys: vec![key], drawings, more: 0 },
+    }
+}
+
+const GAP: f64 = 24.0;
+const LINE: f64 = 18.0;
+
+/// The figures below each other; `None` if one has nothing drawn.
+fn drawn(figures: &[Figure]) -> Option<String> {
+    let (mut body, mut y, mut widest) = (String::new(), 0.0, 0.0f64);
+    for figure in figures {
+        let Body::Drawings { keys, drawings, .. } = &figure.body else { return None };
+        if drawings.is_empty() {
+            return None;
+        }
+        let (columns, width) = row(drawings.len());
+        let width = drawings.iter().map(|drawing| width_of(drawing).max(width)).fold(0.0, f64::max);
+        let full = columns as f64 * (width + GAP) - GAP;
+        widest = widest.max(full);
+        y += if y > 0.0 { GAP } else { 4.0 };
+        lines(&mut body, "title", &Esc(&figure.title).to_string(), full, 0.0, &mut y);
+        lines(&mut body, "caption", &figure.caption, full, 0.0, &mut y);
+        y += 6.0;
+        for key in keys {
+            let (key, height) = Key::drawn(key, y, full);
+            body += &key;
+            y += height;
+        }
+        y += 6.0;
+        for row in drawings.chunks(columns) {
+            let mut below = y;
+            for (at, drawing) in row.iter().enumerate() {
+                let x = at as f64 * (width + GAP);
+                let mut top = y;
+                lines(&mut body, "name", &drawing.name, width, x, &mut top);
+                let (svg, height) = placed(&drawing.svg, x, top);
+                body += &svg;
+                below = below.max(top + height);
+            }
+            y = below + 8.0;
+        }
+    }
+    let title: Vec<String> = figures.iter().map(|figure| Esc(&figure.title).to_string()).collect();
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {widest:.0} {y:.0}\" \
+         width=\"{widest:.0}\" height=\"{y:.0}\" role=\"img\"><title>{}</title><style>{}</style>",
+        title.join("; "),
+        Esc(FIGURE_STYLE)
+    );
+    let _ = write!(out, "{body}</svg>");
+    Some(out + "\n")
+}
+
+fn width_of(drawing: &Drawing) -> f64 {
+    let width = drawing.svg.split_once(" width=\"").and_then(|(_, rest)| rest.split('"').next());
+    width.and_then(|width| width.parse().ok()).unwrap_or(0.0)
+}
+
+/// An escaped text in lines of at most `width`.
+fn lines(out: &mut String, class: &str, text: &str, width: f64, x: f64, y: &mut f64) {
+    let mut line = String::new();
+    let mut write = |line: &mut String| {
+        *y += LINE;
+        let _ =
+            write!(out, "<text class=\"{class}\" x=\"{x:.0}\" y=\"{:.0}\">{line}</text>", *y - 4.0);
+        line.clear();
+    };
+    for word in text.split_whitespace() {
+        if !line.is_empty() && text_width(&line) + text_width(word) + 6.0 > width {
+            write(&mut line);
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line += word;
+    }
+    if !line.is_empty() {
+        write(&mut line);
+    }
+}
