@@ -202,6 +202,8 @@ pub struct FlowSample {
     pub busy: Span,
     /// Time in which only the receive window held the sender back.
     pub rwnd_limited: Span,
+    /// Time in which only the send buffer held the sender back.
+    pub sndbuf_limited: Span,
     /// What was agreed on, unless the sender has stopped believing it.
     pub ecn: EcnMode,
     /// A packet arrived that could be marked, or was marked.

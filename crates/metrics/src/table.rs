@@ -277,6 +277,10 @@ const GROUPS: &[&[Metric]] = &[
             |flow| sample(flow, |last| last.rwnd_limited.as_millis_f64());
         "rwnd_limited_share", "", "That time as part of the busy time, as ss prints it",
             |flow| flow.last.and_then(|last| part(last.rwnd_limited.as_nanos(), last.busy.as_nanos()));
+        "sndbuf_limited_ms", "ms", "Time in which only the send buffer held the sender back; whole run",
+            |flow| sample(flow, |last| last.sndbuf_limited.as_millis_f64());
+        "sndbuf_limited_share", "", "That time as part of the busy time, as ss prints it",
+            |flow| flow.last.and_then(|last| part(last.sndbuf_limited.as_nanos(), last.busy.as_nanos()));
         "probe_rtt_count", "", "Entries into PROBE_RTT after the warm-up, of controllers that have it",
             |flow| flow.probe_rtt().map(|(count, _)| count as f64);
         "probe_rtt_ms", "ms", "Time in it",

@@ -15,6 +15,7 @@ pub(super) fn add_totals(sum: &mut FlowSample, one: &FlowSample) {
     sum.bytes_acked += one.bytes_acked;
     sum.busy += one.busy;
     sum.rwnd_limited += one.rwnd_limited;
+    sum.sndbuf_limited += one.sndbuf_limited;
     sum.min_rtt = match (sum.min_rtt, one.min_rtt) {
         (Some(least), Some(rtt)) => Some(least.min(rtt)),
         (least, rtt) => least.or(rtt),

@@ -3,8 +3,8 @@
 
 use sojourn_cca::{Config as CcaConfig, EcnFeedback, EcnRequest};
 use sojourn_core::{
-    AckBody, AckKind, Body, CeBytes, Direction, Ecn, FlowId, HostId, NoObserver, Packet, Purpose,
-    SackBlock, SegmentBody, Stream, StreamAddress, TcpEcn, Time,
+    AckBody, AckKind, Body, CeBytes, Direction, Ecn, FlowId, FlowSample, HostId, NoObserver,
+    Packet, Purpose, SackBlock, SegmentBody, Stream, StreamAddress, TcpEcn, Time,
 };
 
 use super::accecn::Marks;
@@ -485,6 +485,22 @@ fn nothing_leaves_beyond_the_send_buffer() {
             assert_eq!(sender.outstanding(), (0, most), "{buffer} bytes");
         }
     }
+}
+
+#[test]
+fn time_without_room_in_the_send_buffer_counts_if_the_window_has_room() {
+    let limited = |buffer: u64| {
+        let config = Config { send_buffer: buffer * 1448, ..Config::default() };
+        let (sender, _, _) = connect("reno", &config, |_| {});
+        let between = |sample: fn(&FlowSample) -> Span| {
+            sample(&sender.sample(at(70))) - sample(&sender.sample(at(60)))
+        };
+        (between(|sample| sample.sndbuf_limited), between(|sample| sample.busy))
+    };
+    // The window is ten segments.
+    assert_eq!(limited(5), (Span::from_millis(10), Span::from_millis(10)));
+    assert_eq!(limited(10), (Span::ZERO, Span::from_millis(10)));
+    assert_eq!(limited(50), (Span::ZERO, Span::from_millis(10)));
 }
 
 /// The echo shows which copy arrived. If it was the original, it says nothing about what was sent

@@ -471,6 +471,7 @@ fn flow_sample(cwnd: u32, srtt: u64, bytes_acked: u64) -> FlowSample {
         pacing_rate: Some(Rate::from_bps(8_000_000)),
         busy: ms_span(4000),
         rwnd_limited: ms_span(1000),
+        sndbuf_limited: ms_span(2000),
         phase: "Cubic",
         ..FlowSample::default()
     }
@@ -492,6 +493,7 @@ fn samples_of_the_sender_are_summed_up_and_fill_the_row_they_end() {
     near(value(&run, "pacing_p50_mbps"), 8.0);
     assert_eq!(value(&run, "acked_mbps"), 20.0);
     assert_eq!((value(&run, "busy_share"), value(&run, "rwnd_limited_share")), (0.4, 0.25));
+    assert_eq!(value(&run, "sndbuf_limited_share"), 0.5);
     let series = &run.series;
     let row = series.t_s.iter().position(|t| *t == 2.1).expect("a row ends at 2.1 s");
     assert_eq!(series.flows[0].cwnd_pkts[row], 20.0);

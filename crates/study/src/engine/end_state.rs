@@ -46,6 +46,11 @@ pub(super) fn ss(sample: &FlowSample, mss: u32) -> String {
         let limited = sample.rwnd_limited.as_nanos() / 1_000_000;
         words.push(format!("rwnd_limited:{limited}ms({share:.1}%)"));
     }
+    if sample.sndbuf_limited > Span::ZERO {
+        let share = sample.sndbuf_limited.as_secs_f64() / sample.busy.as_secs_f64() * 100.0;
+        let limited = sample.sndbuf_limited.as_nanos() / 1_000_000;
+        words.push(format!("sndbuf_limited:{limited}ms({share:.1}%)"));
+    }
     words.extend(some("unacked", sample.unacked.into()));
     if sample.retrans_total > 0 {
         words.push(format!("retrans:{}/{}", sample.retrans, sample.retrans_total));
@@ -205,6 +210,7 @@ mod tests {
             bytes_acked: 13_032,
             busy: Span::from_millis(2000),
             rwnd_limited: Span::from_millis(500),
+            sndbuf_limited: Span::from_millis(300),
             unacked: 1,
             retrans_total: 4,
             delivery_rate: Rate::from_bps(9_500_000),
@@ -215,7 +221,7 @@ mod tests {
         assert_eq!(
             text.split_whitespace().collect::<Vec<_>>().join(" "),
             "rto:248 rtt:45.12/3.2 mss:1448 cwnd:30 ssthresh:24 bytes_sent:14480 bytes_acked:13032 \
-             delivery_rate 9.5Mbps busy:2000ms rwnd_limited:500ms(25.0%) unacked:1 retrans:0/4 \
+             delivery_rate 9.5Mbps busy:2000ms rwnd_limited:500ms(25.0%) sndbuf_limited:300ms(15.0%) unacked:1 retrans:0/4 \
              minrtt:20 phase:SlowStart"
         );
         assert!(text.lines().all(|line| line.starts_with('\t') && line.len() <= LINE + 1));

@@ -324,6 +324,7 @@ impl Sender {
             rwnd: self.window_end - self.una_byte,
             busy: self.usage.busy(now),
             rwnd_limited: self.usage.rwnd_limited(now),
+            sndbuf_limited: self.usage.sndbuf_limited(now),
             ecn: self.ecn.mode(),
             ecn_seen: self.ecn.saw_capable,
             phase: self.cca.phase(),

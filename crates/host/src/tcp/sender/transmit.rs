@@ -17,6 +17,8 @@ enum Hold {
     /// More of the window is about to open, and a fuller burst is worth the wait.
     Deferred,
     NothingToSend,
+    /// What the application has written is sent, and the send buffer has no room for more.
+    SendBuffer,
     Pacing,
 }
 
@@ -109,7 +111,7 @@ impl Sender {
         let mss = u64::from(self.config.mss);
         let (written, left) = (self.written(now), self.left_of_send_buffer());
         if written == 0 || left == 0 {
-            return Err(Hold::NothingToSend);
+            return Err(if written == 0 { Hold::NothingToSend } else { Hold::SendBuffer });
         }
         if in_flight >= cwnd {
             return Err(Hold::Window);
@@ -374,12 +376,14 @@ impl Sender {
     fn on_hold(&mut self, now: Time, hold: Hold, in_flight: u32, cwnd: u32) {
         let waiting = match hold {
             Hold::Receiver => Waiting::Receiver,
+            // A full window holds it back as well (Linux's `tcp_cwnd_validate`).
+            Hold::SendBuffer if in_flight < cwnd => Waiting::SendBuffer,
             Hold::NothingToSend if self.board.is_empty() => Waiting::Idle,
             _ => Waiting::Busy,
         };
         self.usage.wait(now, waiting);
         match hold {
-            Hold::NothingToSend => {
+            Hold::NothingToSend | Hold::SendBuffer => {
                 if in_flight < cwnd && self.lost_out <= self.retrans_out {
                     self.rate.app_limited = (self.rate.delivered + u64::from(in_flight)).max(1);
                 }

@@ -18,6 +18,7 @@ pub(super) struct WindowUse {
     pub(super) since: Time,
     pub(super) busy: Span,
     pub(super) rwnd_limited: Span,
+    pub(super) sndbuf_limited: Span,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub(super) enum Waiting {
     Idle,
     Busy,
     Receiver,
+    /// Everything in the send buffer is sent, and the application waits for room in it.
+    SendBuffer,
 }
 
 impl WindowUse {
@@ -52,6 +55,12 @@ impl WindowUse {
         self.rwnd_limited + current
     }
 
+    pub(super) fn sndbuf_limited(&self, now: Time) -> Span {
+        let current =
+            if self.waiting == Waiting::SendBuffer { now.since(self.since) } else { Span::ZERO };
+        self.sndbuf_limited + current
+    }
+
     #[inline]
     pub(super) fn wait(&mut self, now: Time, waiting: Waiting) {
         if waiting != self.waiting {
@@ -62,7 +71,9 @@ impl WindowUse {
     #[inline(never)]
     pub(super) fn wait_for_another(&mut self, now: Time, waiting: Waiting) {
         let (busy, rwnd_limited) = (self.busy(now), self.rwnd_limited(now));
+        let sndbuf_limited = self.sndbuf_limited(now);
         (self.busy, self.rwnd_limited) = (busy, rwnd_limited);
+        self.sndbuf_limited = sndbuf_limited;
         self.waiting = waiting;
         self.since = now;
     }
