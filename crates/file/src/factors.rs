@@ -98,7 +98,7 @@ impl Factors {
     ///
     /// # Errors
     /// The list is empty; or the factor changes together with others, and it is a list, or a value
-    /// that it never has.
+    /// that it never has; or another factor would replace what is set.
     pub fn set(
         &mut self,
         document: &Document,
@@ -109,6 +109,7 @@ impl Factors {
         let known = self.factors.iter().position(|factor| factor.name == address);
         let is_list = matches!(node.value, Value::Array(_));
         let Some(index) = known else {
+            self.check_reach(document, address, node)?;
             if is_list {
                 let values = self.distinct_values(document, address, node)?;
                 let name = address.to_owned();
@@ -131,6 +132,24 @@ impl Factors {
         self.factors[index].at = node.at;
         self.factors[index].is_overridden = true;
         Ok(true)
+    }
+
+    /// What factors vary cannot be set by another address that means the same keys.
+    fn check_reach(
+        &self,
+        document: &Document,
+        address: &str,
+        node: &Node,
+    ) -> Result<(), StudyError> {
+        let names = self.factors.iter().map(|factor| &factor.name[..]);
+        let varied: Vec<&str> = names.filter(|name| overlap(name, address)).collect();
+        if varied.is_empty() {
+            return Ok(());
+        }
+        let problem =
+            format!("the study varies '{}', which would replace this", varied.join("', '"));
+        let allowed = varied.iter().map(|name| format!("--set {name}=VALUE"));
+        Err(document.error(node.at, address, SpecError::new(problem).allow(allowed)))
     }
 
     /// For factors that change together, one value of one factor selects the values of the others
@@ -576,6 +595,15 @@ impl Factors {
             .near(value, values())
             .allow(values()))
     }
+}
+
+/// Whether two addresses mean some key both: `cca` and `flow.a.cca`, `flow.*.rtt` and `flow.a.rtt`.
+fn overlap(a: &str, b: &str) -> bool {
+    fn in_full(address: &str) -> &str {
+        if address == "cca" { "flow.*.cca" } else { address }
+    }
+    let (a, b) = (in_full(a).split('.'), in_full(b).split('.'));
+    a.clone().count() == b.clone().count() && a.zip(b).all(|(a, b)| a == b || a == "*" || b == "*")
 }
 
 /// The factors whose values the command line replaced when a run wrote the study.

@@ -63,6 +63,24 @@ fn factors_are_crossed_and_the_first_changes_slowest() {
 }
 
 #[test]
+fn what_a_factor_would_replace_cannot_be_set() {
+    let set = |factor: &str, set: &str| {
+        let overrides = Overrides { set: vec![set.into()], ..Overrides::default() };
+        read(&format!("[factors]\n{factor}\n"), &overrides).err()
+    };
+    for (factor, by, says) in [
+        ("flow.a.cca = [\"cubic\", \"reno\"]", "cca=bbr", "--set flow.a.cca=VALUE"),
+        ("cca = [\"cubic\", \"reno\"]", "flow.a.cca=bbr", "--set cca=VALUE"),
+        ("flow.a.start = [\"1s\", \"2s\"]", "flow.*.start=3s", "varies 'flow.a.start'"),
+    ] {
+        let error = set(factor, by).unwrap_or_else(|| panic!("{by} changes nothing"));
+        assert!(error.contains(says), "{error}");
+    }
+    assert_eq!(set("flow.a.cca = [\"cubic\", \"reno\"]", "flow.a.cca=bbr"), None);
+    assert_eq!(set("flow.a.cca = [\"cubic\", \"reno\"]", "flow.a.start=1s"), None);
+}
+
+#[test]
 fn zipped_factors_change_together() {
     let study = study(
         "[factors]\n\"cca\" = [\"cubic\", \"reno\"]\n[[factors.zip]]\n\
