@@ -8,6 +8,7 @@
 
 extern crate alloc;
 
+mod any;
 pub mod call;
 pub mod control;
 mod receive;

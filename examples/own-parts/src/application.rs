@@ -9,7 +9,7 @@ use sojourn_host::{AppModel, Around, Endpoint, Endpoints, FlowSetup};
 sojourn_core::params! {
     /// Its parameters, with defaults and what they do.
     pub struct Ask: "ask", "Asks for the square of a number, again and again" {
-        pause: Span = "20ms", sojourn_core::param::time(Span::from_micros(1), Span::from_secs(60)), "time from a question to the next one";
+        pub pause: Span = "20ms", sojourn_core::param::time(Span::from_micros(1), Span::from_secs(60)), "time from a question to the next one";
     }
 }
 

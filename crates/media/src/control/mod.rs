@@ -13,6 +13,7 @@
 //! [`Algorithm`]; `registry.rs` has a line for it.
 
 mod aiortc;
+mod delay_target;
 mod fixed;
 mod gcc;
 mod gcc_draft;

@@ -4,14 +4,14 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
-use core::any::Any;
 use core::fmt;
 
 use sojourn_core::param::Style;
-use sojourn_core::{Ecn, Kind, Kinds, Params, Span, SpecError};
+use sojourn_core::{Ecn, Kind, Kinds, Span, SpecError};
 
 use super::{Algorithm, Controller, Estimator, FeedbackKind, Setup};
 use super::{aiortc, fixed, gcc, gcc_draft, nada, scream, scream_v2};
+use crate::any::AnyParams;
 
 /// Every built-in kind, in the order of the documentation.
 pub fn algorithms() -> &'static [Kind<Config>] {
@@ -110,10 +110,7 @@ impl fmt::Display for Config {
 }
 
 /// An [`Algorithm`] whose type is not known here.
-trait AnyAlgorithm: fmt::Debug + Send + Sync {
-    fn name(&self) -> &'static str;
-    fn check(&self) -> Result<(), SpecError>;
-    fn written(&self, style: Style) -> String;
+trait AnyAlgorithm: AnyParams {
     fn build(&self, setup: Setup) -> Box<dyn Controller>;
     fn estimator(&self, setup: &Setup) -> Option<Box<dyn Estimator>>;
     fn feedback(&self) -> FeedbackKind;
@@ -121,23 +118,9 @@ trait AnyAlgorithm: fmt::Debug + Send + Sync {
     fn feedback_packets(&self) -> Option<u32>;
     fn counts_payload(&self) -> bool;
     fn ecn(&self) -> Ecn;
-    fn as_any(&self) -> &dyn Any;
-    fn equals(&self, other: &dyn Any) -> bool;
 }
 
 impl<A: Algorithm> AnyAlgorithm for A {
-    fn name(&self) -> &'static str {
-        A::NAME
-    }
-
-    fn check(&self) -> Result<(), SpecError> {
-        Params::check(self)
-    }
-
-    fn written(&self, style: Style) -> String {
-        Params::written(self, style)
-    }
-
     fn build(&self, setup: Setup) -> Box<dyn Controller> {
         Algorithm::build(self, setup)
     }
@@ -164,14 +147,6 @@ impl<A: Algorithm> AnyAlgorithm for A {
 
     fn ecn(&self) -> Ecn {
         Algorithm::ecn(self)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn equals(&self, other: &dyn Any) -> bool {
-        other.downcast_ref::<A>() == Some(self)
     }
 }
 

@@ -5,14 +5,14 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
 use core::fmt;
 
 use sojourn_core::param::Style;
-use sojourn_core::{Kind, Kinds, Params, SpecError};
+use sojourn_core::{Kind, Kinds, SpecError};
 
 use super::{Setup, Source, SourceModel};
 use super::{frame_trace, game, game_input, hybrid, screen, statistical, voice};
+use crate::any::AnyParams;
 
 /// Every built-in kind, in the order of the documentation.
 pub fn models() -> &'static [Kind<Config>] {
@@ -108,32 +108,15 @@ impl fmt::Display for Config {
 }
 
 /// A [`SourceModel`] whose type is not known here.
-trait AnySource: fmt::Debug + Send + Sync {
-    fn name(&self) -> &'static str;
-    fn check(&self) -> Result<(), SpecError>;
-    fn written(&self, style: Style) -> String;
+trait AnySource: AnyParams {
     fn build(&self, setup: Setup) -> Box<dyn Source>;
     fn files(&self) -> Vec<&str>;
     fn with_file(&self, name: &str, text: &str) -> Result<Config, SpecError>;
     fn fingerprint(&self) -> Option<u64>;
     fn is_audio(&self) -> bool;
-    fn as_any(&self) -> &dyn Any;
-    fn equals(&self, other: &dyn Any) -> bool;
 }
 
 impl<S: SourceModel> AnySource for S {
-    fn name(&self) -> &'static str {
-        S::NAME
-    }
-
-    fn check(&self) -> Result<(), SpecError> {
-        Params::check(self)
-    }
-
-    fn written(&self, style: Style) -> String {
-        Params::written(self, style)
-    }
-
     fn build(&self, setup: Setup) -> Box<dyn Source> {
         SourceModel::build(self, setup)
     }
@@ -154,13 +137,5 @@ impl<S: SourceModel> AnySource for S {
 
     fn is_audio(&self) -> bool {
         SourceModel::is_audio(self)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn equals(&self, other: &dyn Any) -> bool {
-        other.downcast_ref::<S>() == Some(self)
     }
 }

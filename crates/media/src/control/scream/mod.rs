@@ -12,6 +12,7 @@ use sojourn_core::param::{Switch, number, rate, size, time, whole};
 use sojourn_core::{Bytes, Ecn, Rate, Span, Time};
 
 use self::trend::Trend;
+use super::delay_target::DelayTarget;
 use super::measure::{BaseDelay, Recent, one_way};
 use super::{
     Algorithm, Controller, Estimates, Feedback, FeedbackKind, Outputs, Outstanding, Sent, Setup,
@@ -81,14 +82,11 @@ struct Scream {
     s_rtt: f64,
     base: BaseDelay,
     qdelay: f64,
-    qdelay_target: f64,
+    qdelay_target: DelayTarget,
     trend: Trend,
     in_fast_increase: bool,
     /// Since when the trend is low.
     calm_since: Option<Time>,
-    norms: VecDeque<f64>,
-    loss_event_rate: f64,
-    had_loss: bool,
     round_at: Time,
     reacted_at: Option<Time>,
     /// When how many bytes were in flight, falling.
@@ -101,9 +99,6 @@ struct Scream {
     adjusted_at: Time,
 }
 
-const LOSS_EVENTS: f64 = 0.002;
-const NORMS: usize = 200;
-const NEWEST_NORMS: usize = 50;
 const KEPT_IN_FLIGHT: Span = Span::from_secs(5);
 
 impl Scream {
@@ -120,13 +115,10 @@ impl Scream {
             s_rtt: 0.0,
             base: BaseDelay::new(config.base_minutes),
             qdelay: 0.0,
-            qdelay_target: config.qdelay_target_lo.as_secs_f64(),
+            qdelay_target: DelayTarget::new(config.qdelay_target_lo, config.qdelay_target_hi),
             trend: Trend::new(config.qdelay_weight),
             in_fast_increase: true,
             calm_since: None,
-            norms: VecDeque::new(),
-            loss_event_rate: 0.0,
-            had_loss: false,
             round_at: setup.now,
             reacted_at: None,
             most: VecDeque::new(),
@@ -172,38 +164,13 @@ impl Scream {
                 return;
             }
         }
-        let off_target = (self.qdelay_target - self.qdelay) / self.qdelay_target;
+        let off_target =
+            (self.qdelay_target.seconds() - self.qdelay) / self.qdelay_target.seconds();
         let delta = self.config.gain * off_target * bytes * self.mss() / self.cwnd;
         let is_unused = off_target > 0.0 && self.in_flight * 1.25 + bytes <= self.cwnd;
         self.cwnd += if is_unused { 0.0 } else { delta };
         let most = self.most.front().map_or(0.0, |(_, bytes)| *bytes) * self.config.head_room;
         self.cwnd = self.cwnd.min(most).max(self.config.min_cwnd.as_u64() as f64);
-    }
-
-    fn adjust_target(&mut self) {
-        let (low, high) = (
-            self.config.qdelay_target_lo.as_secs_f64(),
-            self.config.qdelay_target_hi.as_secs_f64(),
-        );
-        self.norms.push_front(self.qdelay / low);
-        self.norms.truncate(NORMS);
-        let all = self.norms.len() as f64;
-        let mean = self.norms.iter().sum::<f64>() / all;
-        let variance =
-            self.norms.iter().map(|norm| (norm - mean) * (norm - mean)).sum::<f64>() / all;
-        let newest = self.norms.len().min(NEWEST_NORMS);
-        let average = self.norms.iter().take(newest).sum::<f64>() / newest as f64;
-        let wanted = low * (average + libm::sqrt(variance));
-        self.qdelay_target = if self.loss_event_rate > LOSS_EVENTS {
-            1.5 * wanted
-        } else if variance < 0.2 {
-            wanted
-        } else if wanted < low {
-            (0.5 * self.qdelay_target).max(wanted)
-        } else {
-            0.9 * self.qdelay_target
-        };
-        self.qdelay_target = self.qdelay_target.min(high).max(low);
     }
 
     fn resume(&mut self, now: Time) {
@@ -279,15 +246,16 @@ impl Controller for Scream {
         let rtt = now.since(newest.packet.at).saturating_sub(held).as_secs_f64().max(0.0001);
         self.s_rtt = if self.s_rtt == 0.0 { rtt } else { self.s_rtt + (rtt - self.s_rtt) / 8.0 };
         self.qdelay = self.base.above(now, delay);
-        self.trend.on_sample(now, self.qdelay / self.qdelay_target);
-        self.had_loss |= is_lost;
+        self.trend.on_sample(now, self.qdelay / self.qdelay_target.seconds());
+        if is_lost {
+            self.qdelay_target.on_loss();
+        }
         if now.since(self.round_at).as_secs_f64() >= self.s_rtt {
             self.round_at = now;
-            let loss = f64::from(u8::from(core::mem::take(&mut self.had_loss)));
-            self.loss_event_rate += 0.01 * (loss - self.loss_event_rate);
+            self.qdelay_target.end_round();
         }
         if self.config.compensate {
-            self.adjust_target();
+            self.qdelay_target.adjust(self.qdelay);
         }
         let may_react = self.reacted_at.is_none_or(|at| now.since(at).as_secs_f64() > self.s_rtt);
         if is_lost && may_react {
@@ -303,7 +271,7 @@ impl Controller for Scream {
 
     fn outputs(&self) -> Outputs {
         let pacing = if self.s_rtt > 0.0 { 8.0 * self.cwnd / self.s_rtt } else { self.target };
-        let spare = if self.qdelay <= self.qdelay_target { self.mss() } else { 0.0 };
+        let spare = if self.qdelay <= self.qdelay_target.seconds() { self.mss() } else { 0.0 };
         Outputs {
             target: Rate::from_bps(self.target as u64),
             pacing: Some(Rate::from_bps(pacing as u64).max(self.config.rate_pace_min)),
@@ -317,7 +285,7 @@ impl Controller for Scream {
         Estimates {
             acknowledged: self.acknowledged.rate(),
             signal: Some(1e3 * self.qdelay),
-            threshold: Some(1e3 * self.qdelay_target),
+            threshold: Some(1e3 * self.qdelay_target.seconds()),
             ..Estimates::default()
         }
     }

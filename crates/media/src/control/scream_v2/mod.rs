@@ -5,11 +5,11 @@
 mod tests;
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 
 use sojourn_core::param::{Switch, number, size, time, whole};
 use sojourn_core::{Bytes, Ecn, Rate, Span, Time};
 
+use super::delay_target::DelayTarget;
 use super::measure::{BaseDelay, one_way};
 use super::{
     Algorithm, Controller, Estimates, Feedback, FeedbackKind, Outputs, Outstanding, Sent, Setup,
@@ -92,10 +92,7 @@ struct Scream {
     qdelay_avg_at: Time,
     dev: f64,
     dev_threshold: f64,
-    qdelay_target: f64,
-    norms: VecDeque<f64>,
-    loss_event_rate: f64,
-    had_loss: bool,
+    qdelay_target: DelayTarget,
     alpha: f64,
     alpha_at: Time,
     delivered: u32,
@@ -117,9 +114,6 @@ struct Scream {
 }
 
 /// Loss in more round trips than this is another flow's work (section on competing flows).
-const LOSS_EVENTS: f64 = 0.002;
-const NORMS: usize = 200;
-const NEWEST_NORMS: usize = 50;
 /// The window at which it last was too large is learnt at most so often, in round trips.
 const INFLECTION_RTTS: f64 = 10.0;
 
@@ -142,10 +136,7 @@ impl Scream {
             qdelay_avg_at: setup.now,
             dev: 0.0,
             dev_threshold: 0.1,
-            qdelay_target: config.qdelay_target_lo.as_secs_f64(),
-            norms: VecDeque::new(),
-            loss_event_rate: 0.0,
-            had_loss: false,
+            qdelay_target: DelayTarget::new(config.qdelay_target_lo, config.qdelay_target_hi),
             alpha: 0.0,
             alpha_at: setup.now,
             delivered: 0,
@@ -210,39 +201,11 @@ impl Scream {
         if now.since(self.round_at).as_secs_f64() >= self.s_rtt {
             self.round_at = now;
             (self.most_before, self.most) = (self.most, self.in_flight);
-            let loss = f64::from(u8::from(core::mem::take(&mut self.had_loss)));
-            self.loss_event_rate += 0.01 * (loss - self.loss_event_rate);
+            self.qdelay_target.end_round();
         }
         if self.config.compensate {
-            self.adjust_target(qdelay);
+            self.qdelay_target.adjust(qdelay);
         }
-    }
-
-    /// Aims at more queueing beside flows that fill the queue.
-    fn adjust_target(&mut self, qdelay: f64) {
-        let (low, high) = (
-            self.config.qdelay_target_lo.as_secs_f64(),
-            self.config.qdelay_target_hi.as_secs_f64(),
-        );
-        self.norms.push_front(qdelay / low);
-        self.norms.truncate(NORMS);
-        let all = self.norms.len() as f64;
-        let mean = self.norms.iter().sum::<f64>() / all;
-        let variance =
-            self.norms.iter().map(|norm| (norm - mean) * (norm - mean)).sum::<f64>() / all;
-        let newest = self.norms.len().min(NEWEST_NORMS);
-        let average = self.norms.iter().take(newest).sum::<f64>() / newest as f64;
-        let wanted = low * (average + libm::sqrt(variance));
-        self.qdelay_target = if self.loss_event_rate > LOSS_EVENTS {
-            1.5 * wanted
-        } else if variance < 0.2 {
-            wanted
-        } else if wanted < low {
-            (0.5 * self.qdelay_target).max(wanted)
-        } else {
-            0.9 * self.qdelay_target
-        };
-        self.qdelay_target = self.qdelay_target.min(high).max(low);
     }
 
     fn on_marks(&mut self, now: Time) {
@@ -267,7 +230,7 @@ impl Scream {
         if self.since(now, self.reacted_at) < virtual_rtt.min(s_rtt) {
             return;
         }
-        let half = self.qdelay_target / 2.0;
+        let half = self.qdelay_target.seconds() / 2.0;
         let (is_loss, is_mark) = (self.has_loss, self.has_mark && !self.has_loss);
         let is_delay = !is_loss && !is_mark && self.qdelay_avg > half;
         if !(is_loss || is_mark || is_delay) {
@@ -283,7 +246,7 @@ impl Scream {
             self.ref_wnd *= self.config.beta_loss;
         } else if is_mark {
             let mut backoff = self.alpha / 2.0 / long;
-            if self.qdelay < 0.25 * self.qdelay_target {
+            if self.qdelay < 0.25 * self.qdelay_target.seconds() {
                 backoff *= distance.max(0.25) * self.steadiness();
             }
             if self.since(now, self.reacted_at) > 100.0 * virtual_rtt.max(s_rtt) {
@@ -372,7 +335,7 @@ impl Controller for Scream {
                 self.marked += u32::from(is_marked);
             } else {
                 self.has_loss = true;
-                self.had_loss = true;
+                self.qdelay_target.on_loss();
             }
             self.has_mark |= is_marked && self.config.l4s;
             bytes += if is_marked { 0.0 } else { f64::from(report.packet.size) };
@@ -402,7 +365,7 @@ impl Controller for Scream {
     fn estimates(&self) -> Estimates {
         Estimates {
             signal: Some(1e3 * self.qdelay_avg),
-            threshold: Some(1e3 * self.qdelay_target),
+            threshold: Some(1e3 * self.qdelay_target.seconds()),
             ..Estimates::default()
         }
     }

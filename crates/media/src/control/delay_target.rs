@@ -1,0 +1,99 @@
+//! The queueing that SCReAM aims at (RFC 8298, section 4.1.2.1, and its successor): more of it beside
+//! flows that fill the queue, as it would be starved otherwise.
+
+use alloc::collections::VecDeque;
+
+use sojourn_core::Span;
+
+/// Kept delays, and how many of the newest make the average.
+const DELAYS: usize = 200;
+const NEWEST: usize = 50;
+/// With more round trips with a loss than this, delays say little of other flows.
+const LOSS_EVENTS: f64 = 0.002;
+
+#[derive(Clone, Debug)]
+pub(super) struct DelayTarget {
+    seconds: f64,
+    low: f64,
+    high: f64,
+    /// In multiples of `low`, the newest first.
+    delays: VecDeque<f64>,
+    /// The share of the round trips in which something was lost.
+    loss_event_rate: f64,
+    had_loss: bool,
+}
+
+impl DelayTarget {
+    /// Begins with the lower bound.
+    pub(super) fn new(low: Span, high: Span) -> Self {
+        let (low, high) = (low.as_secs_f64(), high.as_secs_f64());
+        let delays = VecDeque::new();
+        Self { seconds: low, low, high, delays, loss_event_rate: 0.0, had_loss: false }
+    }
+
+    pub(super) fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    pub(super) fn on_loss(&mut self) {
+        self.had_loss = true;
+    }
+
+    /// A round trip ends.
+    pub(super) fn end_round(&mut self) {
+        let loss = f64::from(u8::from(core::mem::take(&mut self.had_loss)));
+        self.loss_event_rate += 0.01 * (loss - self.loss_event_rate);
+    }
+
+    /// Follows queueing delay, in seconds.
+    pub(super) fn adjust(&mut self, delay: f64) {
+        self.delays.push_front(delay / self.low);
+        self.delays.truncate(DELAYS);
+        let all = self.delays.len() as f64;
+        let mean = self.delays.iter().sum::<f64>() / all;
+        let squares = self.delays.iter().map(|delay| (delay - mean) * (delay - mean));
+        let variance = squares.sum::<f64>() / all;
+        let newest = self.delays.len().min(NEWEST);
+        let average = self.delays.iter().take(newest).sum::<f64>() / newest as f64;
+        let wanted = self.low * (average + libm::sqrt(variance));
+        let aim = if self.loss_event_rate > LOSS_EVENTS {
+            1.5 * wanted
+        } else if variance < 0.2 {
+            wanted
+        } else if wanted < self.low {
+            (0.5 * self.seconds).max(wanted)
+        } else {
+            0.9 * self.seconds
+        };
+        self.seconds = aim.min(self.high).max(self.low);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target() -> DelayTarget {
+        DelayTarget::new(Span::from_millis(60), Span::from_millis(400))
+    }
+
+    fn after(mut target: DelayTarget, delay: f64) -> f64 {
+        (0..300).for_each(|_| target.adjust(delay));
+        target.seconds()
+    }
+
+    #[test]
+    fn it_follows_steady_queueing_within_its_bounds() {
+        for (delay, aim) in [(0.0, 0.06), (0.2, 0.2), (2.0, 0.4)] {
+            assert!((after(target(), delay) - aim).abs() < 1e-9, "{delay}");
+        }
+    }
+
+    #[test]
+    fn it_is_half_as_much_again_where_packets_are_lost() {
+        let mut lossy = target();
+        lossy.on_loss();
+        lossy.end_round();
+        assert!((after(lossy, 0.2) - 0.3).abs() < 1e-9);
+    }
+}
