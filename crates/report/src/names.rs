@@ -34,10 +34,15 @@ pub(crate) fn unit<'a>(plan: &'a Plan, metric: &str) -> &'a str {
 /// The unit in which values as large as `largest` are easy to read, and the factor that converts to it.
 /// Shares are percentages.
 pub(crate) fn stepped<'a>(plan: &'a Plan, metric: &str, largest: f64) -> (f64, &'a str) {
-    match unit(plan, metric) {
-        "" if is_share(metric) => (100.0, PERCENT),
-        unit => number::stepped(largest, unit),
+    match percentage(plan, metric) {
+        Some(percentage) => percentage,
+        None => number::stepped(largest, unit(plan, metric)),
     }
+}
+
+/// The factor and unit that make a percentage of a share; `None` of another metric.
+pub(crate) fn percentage(plan: &Plan, metric: &str) -> Option<(f64, &'static str)> {
+    (is_share(metric) && unit(plan, metric).is_empty()).then_some((100.0, PERCENT))
 }
 
 /// Whether the metric is a part of a whole, from 0 to 1.

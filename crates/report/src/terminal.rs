@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use sojourn_study::results::{Check, Kind, Results, Series, Verdict};
 
-use crate::data::{Data, Mean, Points};
+use crate::data::{Data, Mean, Subject};
 use crate::ending;
 use crate::markup::plain_text;
 use crate::names;
-use crate::number::{estimate, number, percent};
+use crate::number::{estimate, number, percent, shown_with_unit};
 use crate::page::{self, USUAL};
 
 /// What the numbers in brackets are.
@@ -62,7 +62,7 @@ pub fn metrics(results: &Results) -> String {
             for subject in &block.subjects {
                 let values: Vec<String> = columns
                     .iter()
-                    .map(|metric| cell(&data.points(scenario, subject, metric), ""))
+                    .map(|metric| cell(&data, scenario, subject, metric, ""))
                     .collect();
                 if values.iter().all(|value| value == "-") {
                     continue;
@@ -106,7 +106,7 @@ pub fn means(results: &Results, kind: Kind, metrics: &[String]) -> Vec<Means> {
     let mut means = Vec::new();
     for scenario in 0..data.plan.scenarios.len() {
         for subject in data.of_kind(kind) {
-            let cell = |metric: &String| match cell(&data.points(scenario, subject, metric), "") {
+            let cell = |metric: &String| match cell(&data, scenario, subject, metric, "") {
                 text if text == "-" => String::new(),
                 text => text,
             };
@@ -119,15 +119,28 @@ pub fn means(results: &Results, kind: Kind, metrics: &[String]) -> Vec<Means> {
     means
 }
 
-/// The mean, and of how many samples it is if some are missing.
-fn cell(points: &Points, unit: &str) -> String {
-    match Mean::of(points) {
-        Some(mean) => {
-            let text = estimate(mean.mean, mean.half_width, unit);
-            mean.counted.lacking().map_or(text.clone(), |counted| format!("{text} ({counted})"))
+/// The mean, and of how many samples it is if some are missing. Shares are percentages; `unit` is what
+/// other metrics are given.
+fn cell(data: &Data, scenario: usize, subject: &Subject, metric: &str, unit: &str) -> String {
+    let points = data.points(scenario, subject, metric);
+    match Mean::of(&points) {
+        Some(Mean { mean, half_width, counted }) => {
+            let text = match names::percentage(data.plan, metric) {
+                Some((factor, unit)) => {
+                    shown_with_unit(mean * factor, half_width.map(|half| half * factor), unit)
+                }
+                None => estimate(mean, half_width, unit),
+            };
+            counted.lacking().map_or(text.clone(), |counted| format!("{text} ({counted})"))
         }
         None => points.why_none().map_or("-".to_owned(), |why| format!("- ({why})")),
     }
+}
+
+/// A share as a percentage; `None` of another metric.
+pub fn share(results: &Results, metric: &str, value: f64) -> Option<String> {
+    let (factor, unit) = names::percentage(&results.plan, metric)?;
+    Some(shown_with_unit(value * factor, None, unit))
 }
 
 /// What `ss -ti` and `tc -s qdisc` would have printed at the end of a run.
@@ -157,12 +170,13 @@ pub fn runs(results: &Results, scenario: usize) -> String {
             let values: Vec<Option<f64>> = points.iter().map(|point| Some(point.value)).collect();
             let low = points.iter().map(|point| point.value).fold(f64::INFINITY, f64::min);
             let high = points.iter().map(|point| point.value).fold(f64::NEG_INFINITY, f64::max);
+            let of_one = |value| share(results, metric, value).unwrap_or_else(|| number(value));
             table.push(vec![
                 plain_text(subject.label()),
                 (*metric).to_owned(),
-                cell(&points, names::unit(data.plan, metric)),
-                number(low),
-                number(high),
+                cell(&data, scenario, subject, metric, names::unit(data.plan, metric)),
+                of_one(low),
+                of_one(high),
                 sparkline(&values, values.len().min(40)),
             ]);
         }

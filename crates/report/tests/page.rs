@@ -291,6 +291,10 @@ fn the_terminal_has_the_same_tables() {
     assert!(plot.contains("cwnd (packets)") && plot.contains("PROBE_BW_CRUISE"));
     assert!(plot.lines().all(|line| line.chars().count() <= 120), "{plot}");
     assert!(terminal::runs(&results, 3).contains("seed by seed"));
+    for (value, text) in [(1.0, "100 %"), (0.25, "25 %"), (1.23e-5, "<0.01 %"), (0.0, "0 %")] {
+        assert_eq!(terminal::share(&results, "utilisation", value).as_deref(), Some(text));
+    }
+    assert_eq!(terminal::share(&results, "goodput_mbps", 1.0), None);
     assert!(terminal::runs(&results, 99).is_empty());
 }
 

@@ -54,7 +54,7 @@ pub fn find(name: &str, kinds: &[Kind]) -> Result<&'static Metric, SpecError> {
             let error = error.near(name, all());
             // A list of the whole table would hide the message.
             Err(match likely.is_empty() {
-                true => error.allow(["the metrics in docs/study.md"]),
+                true => error.allow(["what `sojourn list metrics` prints"]),
                 false => error.allow(likely),
             })
         }

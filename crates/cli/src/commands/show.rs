@@ -177,8 +177,12 @@ fn run_text(
         let head: Vec<String> = used.iter().map(|metric| format!(">{metric}")).collect();
         let mut grid = Grid::new([kind.name()].into_iter().chain(head.iter().map(String::as_str)));
         for row in rows {
-            let value =
-                |metric: &&str| results.table.value(row, metric).map_or_else(String::new, number);
+            let value = |metric: &&str| match results.table.value(row, metric) {
+                Some(value) => {
+                    terminal::share(results, metric, value).unwrap_or_else(|| number(value))
+                }
+                None => String::new(),
+            };
             grid.row([row.name.clone()].into_iter().chain(used.iter().map(value)));
         }
         text.push_str(&format!("\n{grid}"));

@@ -218,6 +218,37 @@ fn a_run_is_shown_by_its_number_or_its_name() {
 }
 
 #[test]
+fn shares_are_shown_as_percentages_and_tiny_ones_without_an_exponent() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--out", "out", "--set", "path.reverse_rate=100gbit"]);
+    for of in [
+        &["show", "out"][..],
+        &["show", "out", "0"],
+        &["show", "out", "--scenario", "0"],
+        &["show", "out", "--metric", "utilisation"],
+    ] {
+        let shown = scratch.must(of).stdout;
+        let back = shown.lines().find(|line| line.contains("reverse_queue") && line.contains('%'));
+        assert!(back.is_some_and(|line| line.contains("<0.01 %")), "{of:?}\n{shown}");
+    }
+}
+
+#[test]
+fn an_unknown_metric_is_answered_with_the_nearest_one_and_the_command_that_lists_them() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--out", "out"]);
+    for (asked, expected) in [
+        ("nope", "no metric is named 'nope' (allowed: what `sojourn list metrics` prints)"),
+        ("godput", "did you mean 'goodput'? (allowed: what `sojourn list metrics` prints)"),
+        ("rtt_p50_s", "did you mean 'rtt_p50_ms'?"),
+    ] {
+        let ended = scratch.sojourn(&["show", "out", "--metric", asked]);
+        assert_eq!(ended.code, Some(2));
+        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+    }
+}
+
+#[test]
 fn the_list_is_a_summary_and_every_heading_of_it_can_be_asked_for() {
     let scratch = Scratch::new();
     let all = scratch.must(&["list"]).stdout;
