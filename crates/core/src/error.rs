@@ -56,7 +56,7 @@ impl SpecError {
         self.about
     }
 
-    /// The same error where `place` is named anyhow: takes back [`SpecError::within`], and leaves out
+    /// The same error for a reader who is told `place` elsewhere: undoes [`SpecError::within`], or removes
     /// the name with which the error begins (`'mss' is 7`).
     pub fn outside(mut self, place: &str) -> Self {
         let after = |name: &str, then: &str| self.problem.strip_prefix(name)?.strip_prefix(then);
@@ -125,7 +125,7 @@ pub fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// So many letters at the beginning of a name tell which name it is.
+/// A word that begins a name suggests that name only if it has at least this many letters.
 const LEAST_BEGINNING: usize = 3;
 
 /// Characters that were left out, added, mistaken, or exchanged with the next: the distance of optimal

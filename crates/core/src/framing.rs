@@ -188,8 +188,8 @@ impl FramingWords {
         self.set_overhead(self.framing.overhead.saturating_add(overhead));
     }
 
-    /// What they ask a shaper for, as `cake` has it: an overhead is counted from the IP packet, but
-    /// for `raw`, which holds wherever it stands.
+    /// What the words mean to a shaper, as in `cake`: an overhead is added to the IP packet's length,
+    /// or with `raw`, wherever that stands, to the length on Ethernet.
     ///
     /// # Errors
     /// Overheads that add up to too much.
@@ -199,9 +199,9 @@ impl FramingWords {
         Ok(self.framing)
     }
 
-    /// What they ask a link for. The rate of a link counts packets as they are on Ethernet, so an
-    /// `overhead` that stands alone is added to that; beside any other of the words it is counted as
-    /// a shaper counts it.
+    /// What the words mean to the rate of a link, which counts packets as they are on Ethernet. So an
+    /// `overhead` that stands alone is added to that length; beside any other word it means what it
+    /// means to a shaper.
     ///
     /// # Errors
     /// Overheads that add up to too much.
@@ -223,7 +223,7 @@ const fn flag(name: &'static str, default: &'static str, doc: &'static str) -> P
     Param::new(name, ParamKind::Flag, default, doc)
 }
 
-/// Two that ask a shaper for the same are the same, whatever the words were.
+/// Two that have the same effect on a shaper are equal, however they are written.
 impl PartialEq for FramingWords {
     fn eq(&self, other: &Self) -> bool {
         self.framing() == other.framing()

@@ -186,8 +186,8 @@ pub enum Body {
     Opaque { number: u32, content: ContentId },
 }
 
-/// A packet of a call's media (RFC 3550), without the bits. Numbers are whole where the wire has their
-/// lowest 16 bits.
+/// A packet of a call's media (RFC 3550), as fields and not as bits. Numbers do not wrap; the wire has
+/// their lowest 16 bits.
 #[derive(Clone, Copy, Debug)]
 pub struct RtpBody {
     /// Counts the packets of the direction, reports among them.
@@ -255,8 +255,8 @@ pub struct AckBody {
     pub kind: AckKind,
 }
 
-/// One value of a byte. The others are free, and the compiler has them stand for the other bodies: so
-/// one comparison tells what a body is, and [`Body`] is no longer than an [`AckBody`].
+/// A byte with a single legal value. The compiler uses the other values to tell the kinds of [`Body`]
+/// apart, so that a body is no longer than an [`AckBody`] and one comparison tells its kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum AckKind {

@@ -187,7 +187,7 @@ impl Param {
             default: match keyword.kind {
                 ParamKind::Flag if stands_for_default(keyword) => "on",
                 ParamKind::Flag => "",
-                // Where a word stands for the default, no value does.
+                // If one of the words is the default, no keyword with a value is.
                 _ if has_word => "",
                 _ => self.default,
             },

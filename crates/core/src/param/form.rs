@@ -243,7 +243,7 @@ impl Form for u64 {
     }
 
     fn check(value: &Self, param: &Param) -> Result<(), SpecError> {
-        // What no bounds can say is out of them.
+        // A value above i64::MAX is beyond all bounds, whose ends are of that type.
         let count = i64::try_from(*value).unwrap_or(i64::MAX);
         check(param.bounds.hold_whole(count), value, param)
     }
@@ -531,8 +531,8 @@ macro_rules! needed {
 }
 
 needed!(
-    /// A value that must be given, in form `F`, and is not the default of its type: that one means
-    /// that nothing was given, in code too.
+    /// A value that must be given, in form `F`. The default of its type counts as not given, also where
+    /// code set it.
     Needed,
     |value| *value == F::Value::default()
 );
