@@ -41,7 +41,7 @@ sojourn_core::params! {
     pub struct Random: "random", "Independent loss, as netem's; '1%' alone means this" {
         pub p: Percent as Given<Percent> = "", "Share of the packets lost";
         pub rho: Option<Percent> as Maybe<Percent> = "0%",
-            "Weight of the random number before, as netem's correlation";
+            "Weight of the previous random number in the next one: netem's correlation";
     }
 }
 

@@ -25,7 +25,8 @@ impl FixedSpec {
     }
 }
 
-/// Both notations of bits are read; the bytes of tc's `bps` are nobody's first guess here.
+/// Reads `10Mbps` and `10mbit` alike as bits. In `tc` the first would be bytes, which nobody means by the
+/// rate of a link.
 pub(super) fn parse_rate(text: &str) -> Result<Rate, SpecError> {
     serialisable(text.parse()?)
 }

@@ -48,7 +48,7 @@ pub(super) const SHAPER_AS_THERE: Param = SHAPER.saying("As for blockage");
 /// All words of framing.
 pub(super) const FRAMING: Param = Param::of::<OnLink>("overhead", "raw", "").quiet();
 
-/// The same, where another rate's list explains them.
+/// The same in the list of a rate that refers to another rate's list.
 pub(super) const FRAMING_AS_THERE: Param = FRAMING
     .by_default("0")
     .saying("Bytes added to each packet, or any other word of framing, as for a fixed rate")
@@ -72,14 +72,15 @@ impl From<Framing> for OnLink {
     }
 }
 
-/// Two that ask a link for the same are the same, whatever the words were.
+/// Two that have the same effect on a link are equal, however they are written.
 impl PartialEq for OnLink {
     fn eq(&self, other: &Self) -> bool {
         self.framing() == other.framing()
     }
 }
 
-/// The words are `cake`'s, and only one means something else when it stands alone.
+/// The words are `cake`'s. Only `overhead` means something else when it stands alone: bytes beyond the
+/// length on Ethernet.
 impl Form for OnLink {
     type Value = Self;
     const KIND: ParamKind = ParamKind::Count;
@@ -127,7 +128,8 @@ impl Form for OnLink {
     }
 }
 
-/// As a link has it: an overhead over Ethernet stands alone, and nothing stands for none.
+/// Printed as the rate of a link reads it: bytes beyond Ethernet as an `overhead` alone, and nothing if
+/// there are none.
 pub(super) struct Framed(pub(super) Framing);
 
 impl fmt::Display for Framed {

@@ -121,7 +121,7 @@ impl TraceSpec {
         self.playback.apply(&self.reading.read(text)?)
     }
 
-    /// Whether nothing is said of it that only rates have.
+    /// Whether the file may hold opportunities: no parameter is given that only a file of rates can have.
     pub(super) fn may_be_opportunities(&self) -> bool {
         self.reading == Reading::default()
             && self.serving == Serving::default()

@@ -24,10 +24,10 @@ sojourn_core::params! {
     pub struct Random: "random",
         "As netem's 'reorder': a share of the packets arrive at once; '25% 50% gap 5' alone means this"
     {
-        pub p: Percent as Given<Percent> = "", "Share of the packets that arrive at once, of those that may";
+        pub p: Percent as Given<Percent> = "", "Chance of a packet that may arrive at once to do so";
         pub rho: Percent = "0%", "Weight of the random number before";
         pub gap: u32 = "1", whole(1, u32::MAX as i64),
-            "Packets from one that arrived at once to the first that may again";
+            "After a packet that arrived at once, the next that may is this many packets later";
     }
 }
 

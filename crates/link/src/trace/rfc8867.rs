@@ -155,7 +155,7 @@ impl Rfc8867 {
         self.case.section
     }
 
-    /// The way that is not forward, if it is another.
+    /// The word that names the way; `None` for forward, which needs no word.
     pub fn way(&self) -> Option<&'static str> {
         (self.way.name != FORWARD).then_some(self.way.name)
     }

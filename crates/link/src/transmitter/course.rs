@@ -50,7 +50,7 @@ impl Course {
     }
 
     /// Goes to the first moment from `at` on at which there is capacity, and returns it; `u64::MAX`
-    /// if there is none any more.
+    /// if there will be none.
     pub(super) fn seek_capacity(&mut self, mut at: u64) -> u64 {
         self.seek(at);
         while self.rate == Rate::ZERO && at != u64::MAX {
