@@ -28,7 +28,7 @@ pub trait CarrierKind: Params + Send + Sync + 'static {
     /// The carrier that joins the nodes of `site`.
     ///
     /// # Errors
-    /// What is written of its nodes and ports is not what this kind needs.
+    /// The study file gives it other nodes or ports than this kind needs.
     fn join(&self, site: Site<'_>) -> Result<Joined, SpecError>;
 }
 
@@ -49,8 +49,8 @@ impl NamedCarrier {
     /// The carrier that joins the nodes of `site`.
     ///
     /// # Errors
-    /// The nodes and ports that are written are not what this kind needs; or a kind from outside
-    /// gives ports that can't be.
+    /// The study file gives it other nodes or ports than this kind needs; or a kind from outside gives
+    /// ports that can't be.
     pub fn join(&self, site: Site<'_>) -> Result<Joined, SpecError> {
         let (name, nodes) = (site.name, site.nodes);
         let joined = self.0.join(site)?;

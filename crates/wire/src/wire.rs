@@ -488,8 +488,8 @@ impl<P: Carried> Line<P> {
         departure.ready
     }
 
-    /// What is first to wait has left the transmitter at `out`, and would arrive at the time that it
-    /// bears, if the medium let it.
+    /// The first packet that waits has left the transmitter at `out`. It arrives at the time set for it,
+    /// unless the medium loses it, delays it or lets it overtake others.
     #[inline(never)]
     fn send_disturbed<O: Observer + ?Sized>(&mut self, now: Time, out: Time, observer: &mut O) {
         if self.loss.loses(now, &mut self.loss_random) {

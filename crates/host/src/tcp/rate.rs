@@ -81,8 +81,8 @@ impl RateSampler {
         }
     }
 
-    /// The sample of the acknowledgement that was told of, if it gives one, written to where it is
-    /// wanted: returned, it would be copied twice.
+    /// The sample of the acknowledgement that was reported last, if it gives one. It is written to
+    /// where the caller wants it, because returning it would copy it twice.
     #[inline(always)]
     pub(super) fn sample(
         &mut self,

@@ -44,7 +44,7 @@ impl fmt::Display for Reading {
 /// What the application does with data that has arrived in order. A receiver is compiled once for each
 /// kind, so that one whose application reads at once need not ask.
 pub trait Reads {
-    /// Nothing ever waits to be read, and nothing else is asked.
+    /// Nothing ever waits to be read, so the receiver calls none of the methods below.
     const AT_ONCE: bool;
 
     /// Data has come.
@@ -53,7 +53,7 @@ pub trait Reads {
     /// When it reads; [`Time::NEVER`] while there is nothing to read.
     fn next_read(&self) -> Time;
 
-    /// Reads of what is there up to byte `arrived`; how many bytes.
+    /// Reads some of the bytes up to `arrived`, and returns how many.
     fn read(&mut self, now: Time, arrived: u64) -> u64;
 
     /// How many of the bytes up to `arrived` it has not read.
@@ -153,7 +153,7 @@ impl Reads for Reader {
             return;
         }
         self.at = Self::after(now);
-        // It had nothing to read until now, and may not read the more for that.
+        // Time without anything to read earns no credit.
         let last = Time::from_nanos(now.as_nanos() / READS.as_nanos() * READS.as_nanos());
         self.count(last);
         self.rest = 0;

@@ -16,7 +16,7 @@ pub(super) enum ReceiveBuffer {
 /// Share of buffer memory that may be advertised, in 1/256, before any segment has shown what it
 /// costs.
 const INITIAL_RATIO: u64 = 128;
-/// The window of nearer senders runs less far ahead (`tcp_rcvbuf_low_rtt`).
+/// Below this round-trip time the window grows less ahead of the data (`tcp_rcvbuf_low_rtt`).
 const LOW_RTT: Span = Span::from_millis(1);
 
 #[derive(Clone, Debug)]

@@ -200,7 +200,7 @@ impl Arrivals {
         }
     }
 
-    /// Wakes one of the receivers that are due; those left want to be woken again at once.
+    /// Wakes one of the receivers that are due; while others are left, the next wake is at once.
     fn wake_receiver<O: Observer>(&mut self, now: Time, o: &mut O) {
         if let Some(place) = self.receivers.due(now) {
             if let Some(connection) = &mut self.places[place] {
@@ -270,7 +270,7 @@ impl Arrivals {
         self.receivers.set(place, Time::NEVER);
     }
 
-    /// What the receiver at a place answers at once, if it does, leaves next.
+    /// If the receiver at a place answers at once, its answer is the next packet to leave.
     #[inline(always)]
     fn answer(&mut self, now: Time, place: usize) {
         let Some(connection) = &mut self.places[place] else {
@@ -343,7 +343,7 @@ impl BothEnds for Arrivals {
         for connection in self.connections() {
             add_open(&mut all, &connection.0.sample(now));
         }
-        // Many connections together have no such rate.
+        // A rate of one connection means nothing for many together.
         FlowSample { delivery_rate: Rate::UNLIMITED, ..all }
     }
 

@@ -198,7 +198,8 @@ impl Connection {
     }
 }
 
-/// Counts what is delivered, and tells nobody: of requests, and of what isn't sent.
+/// Counts what is delivered and reports nothing: for requests, which are not the flow's data, and for the
+/// handshake of the objects' direction, which is never sent.
 #[derive(Default)]
 struct Count {
     delivered: u64,

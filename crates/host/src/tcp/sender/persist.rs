@@ -36,8 +36,8 @@ impl Sender {
         Span::from_nanos(nanos.saturating_mul(1 << self.persist.doublings).min(most))
     }
 
-    /// What fits of the next segment leaves, were it a byte; if nothing fits, an empty segment, which
-    /// the receiver answers.
+    /// Sends as much of the next segment as fits the window, even a single byte; if nothing fits, an empty
+    /// segment, which the receiver answers.
     pub(super) fn on_persist_timeout(&mut self, now: Time) {
         let written = self.written(now);
         if written == 0 || !self.board.is_empty() {

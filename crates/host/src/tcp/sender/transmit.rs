@@ -122,7 +122,7 @@ impl Sender {
         if self.board.is_empty() && self.totals.segments_sent > 0 {
             self.restart(now, self.pacer.stamp.min(now));
         }
-        // Whole segments are what counts, and nothing does that is beyond the window.
+        // What is left counts in whole segments, unless the window ends before.
         let is_beyond = left > u64::from(cwnd - in_flight) * mss;
         let available = written.min(if is_beyond { left } else { left.next_multiple_of(mss) });
         let room = self.window_end.saturating_sub(self.nxt_byte);
@@ -147,7 +147,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Bytes that the application has written and that are unsent; all there are if it never stops.
+    /// Bytes that the application has written and that are unsent; `u64::MAX` if it never stops.
     #[inline(always)]
     pub(super) fn written(&self, now: Time) -> u64 {
         match self.source.state(now) {
@@ -159,8 +159,8 @@ impl Sender {
         }
     }
 
-    /// What the send buffer has room for beside what is not acknowledged. The segment that fills it
-    /// is a whole one.
+    /// Bytes for which the send buffer has room beside those not acknowledged, up to the end of the
+    /// segment that fills it.
     #[inline(always)]
     fn left_of_send_buffer(&self) -> u64 {
         if self.config.send_buffer == 0 {
