@@ -4,14 +4,14 @@ use alloc::vec::Vec;
 
 use crate::histogram::{Distribution, Histogram, Summary};
 
-/// Delays in nanoseconds. They are taken down one by one and counted many at a time, which is less
-/// work.
+/// Delays in nanoseconds. They are collected in a batch and counted a batch at a time, which is less
+/// work than one by one.
 #[derive(Clone, Debug)]
 pub(crate) struct Delays {
-    /// The first `fresh` of these are not counted yet. There is no room before the first one comes.
+    /// The first `fresh` of these are not counted yet. Empty until the first delay comes.
     batch: Vec<u64>,
     fresh: usize,
-    /// What is counted of this row.
+    /// The summary of what was counted in this row.
     in_row: Summary,
     row: Row,
     whole: Histogram,
@@ -41,7 +41,7 @@ impl Delays {
         }
     }
 
-    /// There is no room for `delay` before what is there is counted.
+    /// The batch is full, or not allocated yet: counts it, and begins the next one with `delay`.
     #[cold]
     #[inline(never)]
     fn record_first(&mut self, delay: u64) {
@@ -60,8 +60,7 @@ impl Delays {
         summary
     }
 
-    /// What was taken down in this row, and quantiles as [`Row::close`] gives them. The next row
-    /// begins.
+    /// Ends the row: returns the summary of its delays, and quantiles as [`Row::close`] gives them.
     pub(crate) fn close_row<const N: usize>(
         &mut self,
         qs: [f64; N],
@@ -69,7 +68,7 @@ impl Delays {
         let summary = self.count();
         let fresh = &self.batch[..self.fresh];
         self.fresh = 0;
-        // Mostly a row is not longer than a batch.
+        // Most rows fit a batch.
         let quantiles = if self.row.is_empty() {
             quantiles(fresh, &summary, qs)
         } else {
@@ -79,7 +78,7 @@ impl Delays {
         (core::mem::replace(&mut self.in_row, Summary::NOTHING), quantiles)
     }
 
-    /// What came before is of no distribution and no quantile.
+    /// Forgets the delays of the warm-up, which are in no distribution and no quantile.
     pub(crate) fn end_warmup(&mut self) {
         self.count();
         self.fresh = 0;
@@ -151,8 +150,8 @@ impl Row {
         self.values.is_empty()
     }
 
-    /// Quantiles of the kept values, for `qs` in ascending order; 1 is the largest value of all.
-    /// `None` without values. The next row begins.
+    /// Ends the row: returns quantiles of the kept values, for `qs` in ascending order; 1 is the
+    /// largest value of all. `None` without values.
     pub(crate) fn close<const N: usize>(&mut self, qs: [f64; N]) -> Option<[f64; N]> {
         let found = quantiles(&self.values, &self.summary, qs);
         self.clear();

@@ -55,7 +55,7 @@ impl Histogram {
         self.reach(last);
         let octave = octave(summary.min);
         if octave == self::octave(summary.max) {
-            // Mostly; then it need not be found for each value.
+            // The usual case; then the bucket need not be found for each value.
             let counts = &mut self.counts[first..=last];
             let least = summary.min >> octave;
             for value in values {

@@ -39,12 +39,12 @@ impl FlowKind {
     }
 }
 
-/// Delays of which results keep every sample's bucket: what [`FlowMetrics::delays`] and
+/// The delays whose whole distribution results keep, bucket by bucket: what [`FlowMetrics::delays`] and
 /// [`LinkMetrics::delays`] name.
 pub const DELAYS: [&str; 8] =
     ["rtt", "owd", "ping", "frame_delay", "frame_gap", "completion", "fct", "sojourn"];
 
-/// Ages, at the end of the run, of what had not ended: what [`FlowMetrics::open`] names.
+/// How long unfinished transfers had lasted at the end of the run: what [`FlowMetrics::open`] names.
 pub const OPEN: [&str; 2] = ["completion_open", "fct_open"];
 
 /// Everything that was measured in a run. Distributions are of the time after the warm-up;
@@ -63,12 +63,12 @@ pub struct RunMetrics {
     pub window: Span,
 }
 
-/// What is of the run as a whole. Rates are of the time after the warm-up.
+/// Numbers of the run as a whole. Rates are of the time after the warm-up.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals {
-    /// Of every flow.
+    /// Goodput of all flows.
     pub goodput_sum_mbps: f64,
-    /// Of the TCP flows.
+    /// Goodput of the TCP flows.
     pub tcp_goodput_sum_mbps: f64,
     /// Jain's index over the TCP flows; `None` without one or when nothing arrived.
     pub jain: Option<f64>,
@@ -271,7 +271,7 @@ pub struct MediaMetrics {
     pub after_warmup: MediaCounts,
     /// What the rate controller wanted, in bit/s, over samples at the step.
     pub target: Distribution,
-    /// How long decoded frames were at the receiver before, from their first packet on.
+    /// How long decoded frames had been at the receiver, from their first packet on.
     pub buffered: Distribution,
 }
 
@@ -284,7 +284,7 @@ pub struct MediaCounts {
     pub decoded: u64,
     pub rendered: u64,
     pub dropped: u64,
-    /// Of the encoded ones, key frames; and their payload.
+    /// How many of the encoded frames are key frames, and the payload of all encoded frames.
     pub key: u64,
     pub encoded_bytes: u64,
     /// Messages that ask for packets again, and those packets.
@@ -341,7 +341,7 @@ pub struct TransferMetrics {
 pub struct TransferCounts {
     pub opened: u64,
     pub completed: u64,
-    /// Came when as many connections were open as may be.
+    /// Refused, because as many connections were open as are allowed.
     pub refused: u64,
 }
 
@@ -359,7 +359,7 @@ pub struct Stall {
     pub count: u64,
     /// Sum of the gaps.
     pub whole: Span,
-    /// Sum of what they are longer than the threshold.
+    /// Sum of the parts of the gaps beyond the threshold.
     pub excess: Span,
 }
 

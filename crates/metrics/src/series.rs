@@ -295,9 +295,9 @@ pub(crate) fn inflight(sample: &FlowSample) -> u32 {
     (sample.unacked + sample.retrans).saturating_sub(sample.sacked + sample.lost)
 }
 
-/// Of nanoseconds; of nothing not-a-number.
+/// The mean in milliseconds of delays in nanoseconds; not-a-number without any.
 pub(crate) fn mean_ms(delays: &Summary) -> f32 {
-    // The same number, with less work where it fits.
+    // Converting 64 bits takes less work, and the sum usually fits.
     let sum = match u64::try_from(delays.sum) {
         Ok(sum) => sum as f64,
         Err(_) => as_float(delays.sum),
@@ -305,7 +305,7 @@ pub(crate) fn mean_ms(delays: &Summary) -> f32 {
     (sum / delays.count as f64 / 1e6) as f32
 }
 
-/// A call, so that it is not computed beside the other branch.
+/// A function of its own, so that the compiler does not compute it beside the usual branch.
 #[cold]
 #[inline(never)]
 fn as_float(sum: u128) -> f64 {

@@ -4,8 +4,8 @@ use core::fmt;
 
 use sojourn_core::Rate;
 
-/// What is asked of a discipline's checked and complete parameters. They come from what is written
-/// by `TryFrom`.
+/// What the registry asks of a discipline's checked and complete parameters. `TryFrom` makes them from
+/// what the user wrote.
 pub(crate) trait BuiltIn {
     /// The name that stands before them.
     fn name(&self) -> &'static str;

@@ -22,7 +22,7 @@ impl Air {
         self.after = sample;
     }
 
-    /// What was counted in between; whose shares are not known yet.
+    /// What was counted in between. Shares are filled in later, when all ports are known.
     pub(super) fn finish(self) -> Option<AirMetrics> {
         let after = self.after?;
         let before = self.before.unwrap_or_default();

@@ -4,7 +4,7 @@
 //! can be compared: today's flent by [`Scorer::G107`], that of 2016 to 2018, with which papers of these
 //! years were written, by [`Scorer::Flent2016`]. Names are the Recommendation's.
 
-/// Whose computation of the E-model.
+/// Which computation of the E-model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scorer {
     /// The Recommendation's.

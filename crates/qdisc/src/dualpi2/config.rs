@@ -21,11 +21,11 @@ pub struct Config {
     pub alpha: Gain,
     pub beta: Gain,
     pub l4s_ect: L4sEct,
-    /// k: L's probability for C's square root.
+    /// k: L's probability divided by the square root of C's.
     pub coupling_factor: u32,
     pub overload: Overload,
     pub step_threshold: StepThreshold,
-    /// The step marks packets only that found this many before them in L.
+    /// The step marks only packets that found at least this many before them in L.
     pub min_qlen_step: u32,
     pub drop_at: DropAt,
     pub split_gso: bool,
@@ -83,11 +83,11 @@ sojourn_core::params! {
         typical_rtt: Option<Span> as Maybe<Lapse> = "", SOME,
             "typical round-trip time, likewise; by default a sixth of 'max_rtt'";
         l4s_ect: L4sEct as L4sEctWord = "l4s_ect", "";
-        coupling_factor: u32 = "2", whole(0, 255), "L's probability for the square root of C's";
+        coupling_factor: u32 = "2", whole(0, 255), "k: L's probability divided by the square root of C's";
         overload: Overload as OverloadWord = "drop_on_overload", "";
         step_thresh: StepThreshold = "1ms", "a time, or packets as in 5pkt, above which L is marked";
         min_qlen_step: u32 as Before = "0",
-            "the step marks packets that found as many before them in L";
+            "the step marks only packets that found at least this many before them in L";
         drop_at: DropAt as DropAtWord = "drop_dequeue", "";
         split_gso: bool as SplitGso = "split_gso", "";
         classic_protection: u32 as Percent = "10%",
