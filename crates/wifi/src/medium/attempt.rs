@@ -10,7 +10,7 @@ use crate::ofdma::Layout;
 pub(crate) struct Ppdu {
     pub(crate) link: u32,
     pub(crate) number: u32,
-    /// The mode that it was put together for, of those that its port chooses from.
+    /// The mode for which it was put together, as a position among those of its port.
     pub(crate) choice: u16,
     pub(crate) psdu: Psdu,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Ppdu {
 pub(crate) struct Attempt {
     pub(super) edcaf: u16,
     pub(super) what: What,
-    /// Of its first frame.
+    /// How long its first frame is on the air.
     pub(super) time: Span,
 }
 
@@ -41,9 +41,10 @@ pub(crate) enum What {
 /// What is sent for, or asked of, several stations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Several {
-    /// The PPDU lasts so long, and its acknowledgements.
+    /// `time` is how long the PPDU lasts, `response` how long its acknowledgements do.
     Down { protection: Span, time: Span, response: Span },
-    /// Buffer status, if it is asked for, and data on these units, so many of them for random access.
+    /// The time for buffer status (zero if it is not asked for), the units for data, and how many of
+    /// them are for random access.
     Up { protection: Span, status: Span, layout: Layout, random_units: u32 },
 }
 

@@ -42,11 +42,11 @@ pub struct Config {
     /// Whether bystanders detect a frame in a collision, which they can't read, and so wait for
     /// EIFS (section 10.3.2.3.7). If preambles of equal strength overlap, nobody detects them.
     pub collisions_are_detected: bool,
-    /// Several stations of 802.11ax at once; none for EDCA alone.
+    /// OFDMA with stations of 802.11ax; `None` for EDCA alone.
     pub ofdma: Option<Ofdma>,
     /// Stations whose modes change; the others keep those that they have.
     pub rates: Vec<Rates>,
-    /// Of the access point.
+    /// How packets wait in the access point.
     pub queue: QueueConfig,
     pub stations: Vec<Station>,
 }
@@ -60,7 +60,7 @@ pub struct Station {
 }
 
 impl Station {
-    /// Downwards and upwards.
+    /// The modes of both directions, downlink first.
     pub fn modes(&self) -> [Mode; 2] {
         [self.down.mode, self.up.mode]
     }
@@ -78,7 +78,7 @@ pub struct Radio {
 }
 
 impl Radio {
-    /// That loses nothing and never falls back.
+    /// A direction that loses nothing and never falls back.
     pub const fn new(mode: Mode) -> Self {
         Self { mode, error: 0.0, fallback: None }
     }

@@ -18,7 +18,7 @@ use crate::port::{Listener, Port};
 /// of clause 17, in which responses are sent).
 const RX_PHY_START_DELAY: Span = Span::from_micros(20);
 
-/// What came of an exchange.
+/// How an exchange ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heard {
     Answered,

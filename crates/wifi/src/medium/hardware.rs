@@ -61,7 +61,7 @@ impl HardwareQueue {
         self.all
     }
 
-    /// Whether a station has as much here as airtime queue limits let.
+    /// Whether a station has as much here as the airtime queue limits allow.
     #[inline]
     pub(super) fn has_enough(&self, station: usize, hardware: Hardware) -> bool {
         let Hardware::Airtime { low, high, total } = hardware else { return false };

@@ -11,7 +11,7 @@ use crate::queueing::Released;
 
 pub(crate) struct Link {
     pub(crate) sending: Sending,
-    /// Which of the modes that its port chooses from this is.
+    /// Its position among the modes of its port.
     pub(crate) choice: u16,
     pub(crate) agreement: Agreement,
 }

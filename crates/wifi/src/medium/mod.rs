@@ -198,7 +198,7 @@ impl<P: Reshape + Send> Medium<P> {
         let queue = &mut self.queues[node];
         let taken = queue.offer(ac, &arrival, &mut self.store, listener);
         self.held_back_until = self.held_back_until.min(queue.held_back_until());
-        // Mostly a full buffer has taken nothing, and its function counts down already.
+        // The usual case under load: a full buffer takes nothing in, and its function counts down already.
         if taken == 0
             && self.edcafs[node * CATEGORIES + ac as usize].has_frames
             && !self.is_prepared(node)
@@ -225,7 +225,7 @@ impl<P: Reshape + Send> Medium<P> {
     /// Does everything that is due.
     #[inline]
     pub fn on_wake(&mut self, now: Time, listener: &mut impl Listener<P>) {
-        // Mostly it is only a packet that comes out.
+        // Usually only a packet comes out.
         if self.next_event() <= now {
             self.act(now, listener);
         }

@@ -116,7 +116,8 @@ impl<P: Reshape + Send> Medium<P> {
         if attempt.is_none() && ac == AccessCategory::Be as usize && multi.is_trigger_due {
             attempt = self.plan_uplink(&mut multi, now);
         }
-        // Who was waited for has gone, or has sent by itself.
+        // If nothing came of it, the station for which a Trigger was due has left, or has sent by
+        // itself.
         multi.is_trigger_due &= attempt.is_some() || ac != AccessCategory::Be as usize;
         self.multi = Some(multi);
         attempt
@@ -281,8 +282,8 @@ impl<P: Reshape + Send> Medium<P> {
             .expect("a mode for the whole channel has one for each of its units")
     }
 
-    /// A Trigger frame for the chosen stations, and for units of random access, in the mode that all
-    /// who are meant understand.
+    /// A Trigger frame for the chosen stations and for units of random access, in a mode that all of
+    /// them understand.
     fn trigger_time(&self, multi: &MultiUser, trigger: Trigger, random_units: u32) -> Span {
         let mode_of = |station: usize| control_mode(&self.config.stations[station].down.mode);
         let slowest = |modes: &mut dyn Iterator<Item = Mode>| modes.min_by_key(Mode::rate);
@@ -300,7 +301,7 @@ impl<P: Reshape + Send> Medium<P> {
         modes.filter(|mode| is_he(mode)).map(Mode::width).min()
     }
 
-    /// What a station has most urgent, as its function's number.
+    /// The category of highest priority in which a station has something to send.
     fn most_urgent(&self, station: usize, now: Time) -> Option<usize> {
         if !self.is_present(station, now) {
             return None;
@@ -308,8 +309,8 @@ impl<P: Reshape + Send> Medium<P> {
         (0..CATEGORIES).rev().find(|ac| self.pending[(station + 1) * CATEGORIES + ac] > 0)
     }
 
-    /// Trigger frames, and what is asked for. Only the first frame is settled before it is known
-    /// whether it collides.
+    /// Plans Trigger frames and what they ask for. Stations send nothing yet: only the first frame is
+    /// settled before it is known whether it collides.
     fn plan_uplink(&mut self, multi: &mut MultiUser, now: Time) -> Option<Attempt> {
         if !multi.config.uplink {
             return None;
@@ -324,7 +325,7 @@ impl<P: Reshape + Send> Medium<P> {
         }
         multi.chosen.clear();
         for station in 0..stations {
-            // Without asking, it is known from the frames that came before who has more.
+            // If the access point does not ask, it knows from earlier frames who has more.
             let is_known = asks_status || is_pending(station);
             if is_known && is_he(&self.config.stations[station].up.mode) {
                 multi.chosen.push(station as u16);
@@ -395,7 +396,7 @@ impl<P: Reshape + Send> Medium<P> {
         self.conclude(now, attempt.edcaf, txop, winners, (end, at), heard, false);
     }
 
-    /// The time that the medium was used, among those for whom it was.
+    /// Divides the time for which the medium was used among the stations that it was used for.
     fn share_exchange(&mut self, multi: &MultiUser, several: Several, time: Span) {
         let is_up = usize::from(matches!(several, Several::Up { .. }));
         let count = multi.psdus.len().max(1) as u64;
@@ -410,7 +411,8 @@ impl<P: Reshape + Send> Medium<P> {
         self.counts[2 * usize::from(first) + is_up].exchanges += rest;
     }
 
-    /// The end of what was sent, the end of what bystanders expect, and whether anybody answered.
+    /// Settles a downlink PPDU: returns the end of what was sent, the end that bystanders expect, and
+    /// whether anybody answered.
     fn settle_down(
         &mut self,
         multi: &mut MultiUser,
@@ -470,7 +472,7 @@ impl<P: Reshape + Send> Medium<P> {
         }
     }
 
-    /// What stations send who are asked, and its acknowledgement (section 26.5.2).
+    /// Settles what the stations that were asked send, and its acknowledgement (section 26.5.2).
     fn settle_up(
         &mut self,
         multi: &mut MultiUser,
@@ -635,7 +637,7 @@ impl<P: Reshape + Send> Medium<P> {
         modes.min_by_key(Mode::rate).expect("a cell has a station")
     }
 
-    /// What was for several stations has overlapped with another frame.
+    /// A PPDU for several stations, or a Trigger frame, has overlapped with another frame.
     pub(super) fn lose_several(&mut self, several: Several, time: Span, end: Time) {
         let Some(multi) = self.multi.take() else { return };
         let has_rts = !several.protection().is_zero();

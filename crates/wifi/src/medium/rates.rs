@@ -13,14 +13,14 @@ use crate::mac::edca::AccessCategory;
 use crate::phy::Mode;
 use crate::rate::PortRate;
 
-/// What a port chooses from.
+/// The modes of a port whose mode changes.
 pub(crate) struct Adaptive {
     rate: PortRate,
-    /// By position of the mode.
+    /// How it sends in each of them.
     sendings: Vec<Sending>,
 }
 
-/// By port; nothing at all in a cell whose modes stay.
+/// An entry for each port; an empty list if the modes of the cell never change.
 pub(super) fn adaptive(config: &Config, random: &mut Stream) -> Vec<Option<Box<Adaptive>>> {
     if config.rates.is_empty() {
         return Vec::new();
@@ -64,7 +64,7 @@ impl<P: Reshape + Send> Medium<P> {
         (self.links[link].sending, self.links[link].choice) = (sending, ppdu.choice);
     }
 
-    /// Who chooses the modes learns what was acknowledged.
+    /// Tells whoever chooses the modes how many MPDUs of the PPDU were acknowledged.
     #[inline]
     pub(super) fn report(&mut self, ppdu: &Ppdu, received: u32) {
         if let Some(adaptive) = self.adaptive(ppdu.link as usize) {

@@ -65,7 +65,7 @@ sojourn_core::keywords! {
 /// Which resource units a PPDU has, random access apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sizes {
-    /// The largest size of which the channel has no more than there are stations.
+    /// All of one size: the largest of which the channel has no more units than there are stations.
     #[default]
     Equal,
     /// Some of these are halved for stations that would have none.

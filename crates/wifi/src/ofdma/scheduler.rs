@@ -25,14 +25,14 @@ impl Scheduler {
         Self { policy, stations, next: 0, average, weight: 1.0 / window }
     }
 
-    /// Puts first whose turn is first. `rate` is what a station could have.
+    /// Sorts by turn, the next station first. `rate` is the rate that a station could have.
     pub(crate) fn order(&self, candidates: &mut [u16], rate: impl Fn(u16) -> f64) {
         let turn =
             |station: u16| (usize::from(station) + self.stations - self.next) % self.stations;
         match self.policy {
             Policy::RoundRobin => candidates.sort_unstable_by_key(|station| turn(*station)),
             Policy::ProportionalFair => {
-                // Who has had nothing goes first; in turn among equals.
+                // Stations that have had nothing go first; equal ones take turns.
                 let due = |station: u16| rate(station) / self.average[usize::from(station)];
                 candidates.sort_unstable_by(|one, other| {
                     due(*other).total_cmp(&due(*one)).then(turn(*one).cmp(&turn(*other)))
@@ -41,14 +41,14 @@ impl Scheduler {
         }
     }
 
-    /// These have had their turn.
+    /// The turn passes to the station after these.
     pub(crate) fn passes(&mut self, stations: &[u16]) {
         if let Some(last) = stations.last() {
             self.next = (usize::from(*last) + 1) % self.stations;
         }
     }
 
-    /// These have been served, with so many bits each.
+    /// Updates the averages: these stations were served, each with so many bits.
     pub(crate) fn serve(&mut self, served: impl Iterator<Item = (u16, f64)>) {
         for average in &mut self.average {
             *average *= 1.0 - self.weight;

@@ -209,10 +209,10 @@ impl<P: Reshape + Send> Driver<P> {
         Some(chosen)
     }
 
-    /// The hardware is full when it is somebody's turn.
+    /// The hardware is full: with [`Order::LosesTurns`] the station whose turn it is loses the turn.
     pub(crate) fn pass_over(&mut self, ac: AccessCategory, started: impl Fn(usize) -> Option<u64>) {
         if self.order == Order::LosesTurns {
-            // Whose turn it is goes to the end of the round.
+            // Choosing the station moves it to the end of the round.
             let _ = self.choose(ac, 0, started, |_| false);
         }
     }

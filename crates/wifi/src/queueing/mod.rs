@@ -239,7 +239,7 @@ impl<P: Reshape + Send> Queue<P> {
         }
     }
 
-    /// The hardware is full when it is somebody's turn.
+    /// The hardware is full, so the station whose turn it is may lose the turn.
     pub(crate) fn pass_over(&mut self, ac: AccessCategory, started: impl Fn(usize) -> Option<u64>) {
         if let Self::Driver(driver) = self {
             driver.pass_over(ac, started);
@@ -261,7 +261,7 @@ impl<P: Reshape + Send> Queue<P> {
         }
     }
 
-    /// By access category, packets dropped that were counted as to be sent, if there are any.
+    /// By access category, how many packets were dropped after they were counted as to be sent.
     #[inline]
     pub(crate) fn take_dropped(&mut self) -> Option<[u32; AccessCategory::COUNT]> {
         match self {

@@ -77,7 +77,7 @@ impl CarrierModel for RadioConfig {
                 name: self.port_name(port),
                 delay: Span::ZERO,
                 rate: radio.mode.rate(),
-                // What others leave of the medium is not known.
+                // How much of the medium other stations leave is not known.
                 mean: None,
             })
             .collect()

@@ -15,7 +15,7 @@ pub(crate) struct PortRate {
     places: Vec<Place>,
     present: Vec<Presence>,
     fade: Option<Fade>,
-    /// In rising order of rate.
+    /// The modes to choose from, in rising order of rate.
     modes: Vec<Mode>,
     chooser: Chooser,
 }
@@ -25,7 +25,7 @@ enum Chooser {
     Fixed,
     Ideal,
     Minstrel(Minstrel),
-    /// With the position of each mode among the modes.
+    /// Each step with the position of its mode in `modes`.
     Trace(Vec<(Step, usize)>),
 }
 
@@ -109,7 +109,7 @@ impl PortRate {
         next.map_or(Time::NEVER, |from| Time::ZERO + from)
     }
 
-    /// What most gets through with, of full packets.
+    /// The position of the mode that carries most full packets a second.
     fn best(&mut self, now: Time) -> usize {
         const OCTETS: u32 = 1538;
         let fade = self.fade.as_mut().map_or(0.0, |fade| fade.at(now));

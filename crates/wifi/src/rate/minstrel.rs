@@ -14,11 +14,11 @@ sojourn_core::params! {
     /// The parameters of the Minstrel-like controller.
     pub struct MinstrelConfig: "minstrel", "chooses rates by what was acknowledged" {
         pub interval: Span = "50ms", time(Span::from_millis(1), Span::from_secs(60)), "time over which successes are counted before the averages move";
-        pub keep: f64 = "0.75", number(0.0, 0.99), "weight of the average before in the new one";
+        pub keep: f64 = "0.75", number(0.0, 0.99), "weight of the old average in the new one";
         pub look_around: f64 = "0.1", number(0.0, 0.9), "share of PPDUs that try another rate";
         pub tries: u32 = "2", whole(1, 16), "unanswered PPDUs before the next rate of the chain is used";
         pub least_probability: f64 = "0.1", number(0.0, 0.9), "a rate below this has no throughput";
-        pub reliable: f64 = "0.95", number(0.1, 1.0), "rates above this probability are told apart by throughput where the most reliable is sought";
+        pub reliable: f64 = "0.95", number(0.1, 1.0), "among rates that succeed more often than this, the most reliable is the one with most throughput";
     }
 }
 

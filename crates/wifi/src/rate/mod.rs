@@ -37,12 +37,12 @@ pub struct Rates {
 /// Who chooses the mode.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Control {
-    /// Nobody: it is the station's.
+    /// Nobody: the station keeps its mode.
     Fixed,
-    /// Somebody who knows the signal and takes what most gets through with.
+    /// One who knows the signal takes the mode that carries most.
     Ideal,
     Minstrel(MinstrelConfig),
-    /// One after the other.
+    /// A list: each mode for a time.
     Trace(Vec<Step>),
 }
 

@@ -40,9 +40,9 @@ pub struct Presence {
 sojourn_core::params! {
     /// A signal that is weaker at times, each for an exponentially distributed time.
     pub struct Fading: "fading", "a signal that is weaker at times" {
-        pub depth: f64 = "10", number(0.0, 200.0), "how much weaker, dB";
-        pub clear: Span = "1s", time(Span::from_micros(1), Span::from_secs(1_000_000)), "mean time between";
-        pub faded: Span = "100ms", time(Span::from_micros(1), Span::from_secs(1_000_000)), "mean time for which it is weaker";
+        pub depth: f64 = "10", number(0.0, 200.0), "how much weaker the signal is while it fades, dB";
+        pub clear: Span = "1s", time(Span::from_micros(1), Span::from_secs(1_000_000)), "mean time between two fades";
+        pub faded: Span = "100ms", time(Span::from_micros(1), Span::from_secs(1_000_000)), "mean length of a fade";
     }
 }
 
