@@ -53,7 +53,7 @@ sojourn_core::params! {
         pub new_encoder: f64 = "0", number(0.0, 1.0), "a change of the rate by more than this share begins a new encoder, with a key frame (aiortc: 0.1); 0 for never";
         pub playout_delay: Span = "0ms", time(Span::ZERO, LONG), "least time from a frame's usual arrival until it is shown";
         pub frame_wait: Span = "3s", time(Span::from_millis(1), LONG), "without a frame for so long, the receiver asks for a key frame";
-        pub key_wait: Span = "200ms", time(Span::from_millis(1), LONG), "the same while it waits for one";
+        pub key_wait: Span = "200ms", time(Span::from_millis(1), LONG), "the same wait while the receiver needs a key frame";
     }
 }
 

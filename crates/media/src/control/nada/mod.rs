@@ -35,13 +35,13 @@ sojourn_core::params! {
         pub(crate) tau: Span = "500ms", time(SHORT, LONG), "TAU: upper bound of the round trip for which gradual changes are stable";
         pub(crate) delta: Span = "100ms", time(SHORT, LONG), "DELTA: time between reports, unless the call says otherwise";
         pub(crate) logwin: Span = "500ms", time(SHORT, LONG), "LOGWIN: window of rates, losses and marks";
-        pub(crate) qeps: Span = "10ms", time(Span::ZERO, LONG), "QEPS: queueing below which there is none";
+        pub(crate) qeps: Span = "10ms", time(Span::ZERO, LONG), "QEPS: queueing below this counts as none";
         pub(crate) dfilt: Span = "120ms", time(Span::ZERO, LONG), "DFILT: delay of filtering";
         pub(crate) gamma_max: f64 = "0.5", number(0.0, 10.0), "GAMMA_MAX: largest part of a ramp-up";
         pub(crate) qbound: Span = "50ms", time(Span::ZERO, LONG), "QBOUND: most queueing that a ramp-up may make";
         pub(crate) multiloss: f64 = "7", number(0.0, 1000.0), "MULTILOSS: mean intervals between losses for which losses count as expected";
         pub(crate) qth: Span = "50ms", time(SHORT, LONG), "QTH: queueing above which delay is warped while losses are expected";
-        pub(crate) lambda: f64 = "0.5", number(0.0, 100.0), "LAMBDA: how strongly it is";
+        pub(crate) lambda: f64 = "0.5", number(0.0, 100.0), "LAMBDA: how strongly it is warped";
         pub(crate) plrref: f64 = "0.01", number(0.000001, 1.0), "PLRREF: reference of the loss ratio";
         pub(crate) pmrref: f64 = "0.01", number(0.000001, 1.0), "PMRREF: reference of the marking ratio";
         pub(crate) dloss: Span = "10ms", time(Span::ZERO, LONG), "DLOSS: signal of that loss ratio";

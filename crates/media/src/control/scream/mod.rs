@@ -32,7 +32,7 @@ sojourn_core::params! {
         pub(crate) qdelay_trend_th: f64 = "0.2", number(0.0, 1.0), "QDELAY_TREND_TH: trend that ends the fast increase";
         pub(crate) min_cwnd: Bytes = "3000B", size(100, 1_000_000_000), "MIN_CWND: least congestion window";
         pub(crate) head_room: f64 = "1.1", number(1.0, 100.0), "MAX_BYTES_IN_FLIGHT_HEAD_ROOM: the window over the most bytes in flight in 5 s";
-        pub(crate) gain: f64 = "1", number(0.0, 100.0), "GAIN: of the window";
+        pub(crate) gain: f64 = "1", number(0.0, 100.0), "GAIN: gain of the window's changes";
         pub(crate) beta_loss: f64 = "0.8", number(0.0, 1.0), "BETA_LOSS: part of the window that a loss leaves";
         pub(crate) beta_ecn: f64 = "0.9", number(0.0, 1.0), "BETA_ECN: part of window and rate that a mark leaves";
         pub(crate) beta_r: f64 = "0.9", number(0.0, 1.0), "BETA_R: part of the rate that a loss leaves";
@@ -44,7 +44,7 @@ sojourn_core::params! {
         pub(crate) rtp_qdelay_th: Span = "20ms", time(Span::ZERO, LONG), "RTP_QDELAY_TH: queue of media that lowers it further";
         pub(crate) rtp_qdelay_scale: f64 = "0.95", number(0.0, 1.0), "TARGET_RATE_SCALE_RTP_QDELAY: part that such a queue leaves";
         pub(crate) qdelay_trend_lo: f64 = "0.2", number(0.0, 1.0), "QDELAY_TREND_LO: trend below which the fast increase can resume";
-        pub(crate) t_resume: Span = "5s", time(Span::ZERO, LONG), "T_RESUME_FAST_INCREASE: for how long it must be";
+        pub(crate) t_resume: Span = "5s", time(Span::ZERO, LONG), "T_RESUME_FAST_INCREASE: for how long the trend must be below that";
         pub(crate) rate_pace_min: Rate = "50kbit", rate(Rate::from_bps(1000), FASTEST), "RATE_PACE_MIN: least pacing rate";
         pub(crate) ecn: bool as Switch = "off", "Packets say that they may be marked: ECT(0)";
         pub(crate) interval: Span = "20ms", time(SHORT, LONG), "Time between reports, unless the call says otherwise; the RFC's for rates above 500 kbit/s";
