@@ -95,6 +95,7 @@ impl Cell {
             until: Until::Duration,
             links: vec![wire("wire-down"), wire("wire-up")],
             carriers: vec![self.radio().into()],
+            changes: Vec::new(),
             flows,
         }
         .checked()

@@ -141,6 +141,7 @@ impl Yardstick {
                 link("reverse", "pfifo limit 100000", rate, self.rtt / 2),
             ],
             carriers: Vec::new(),
+            changes: Vec::new(),
             flows: flows.collect(),
         }
         .checked()

@@ -1,3 +1,5 @@
+use alloc::vec::Vec;
+
 use sojourn_core::Params;
 
 use crate::{Controller, EcnRequest, Setup};
@@ -13,5 +15,11 @@ pub trait Algorithm: Params + Send + Sync + 'static {
     /// What the host should ask for in the handshake, and send afterwards.
     fn ecn_request(&self) -> EcnRequest {
         EcnRequest::Host
+    }
+
+    /// Every phase that a controller with these parameters can be in ([`Controller::phase`]). A
+    /// study can change the world when a sender enters one of them; without any it cannot.
+    fn phases(&self) -> Vec<&'static str> {
+        Vec::new()
     }
 }

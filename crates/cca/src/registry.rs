@@ -57,6 +57,14 @@ macro_rules! built_in {
                 }
             }
 
+            /// Every phase that the controller can be in; none if it does not say.
+            pub fn phases(&self) -> Vec<&'static str> {
+                match self {
+                    $(Self::$variant(config) => Algorithm::phases(config),)+
+                    Self::External(config) => config.0.phases(),
+                }
+            }
+
             pub fn build(&self, setup: Setup) -> Cca {
                 match self {
                     $(Self::$variant(config) => Cca::$variant(Algorithm::build(config, setup)),)+
@@ -86,6 +94,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::string::ToString;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::any::Any;
 use core::fmt;
 
@@ -173,6 +182,7 @@ trait AnyAlgorithm: fmt::Debug + Send + Sync {
     fn check(&self) -> Result<(), SpecError>;
     fn write(&self, style: Style, f: &mut fmt::Formatter<'_>) -> fmt::Result;
     fn ecn_request(&self) -> EcnRequest;
+    fn phases(&self) -> Vec<&'static str>;
     fn build(&self, setup: Setup) -> Box<dyn Controller>;
     fn as_any(&self) -> &dyn Any;
     fn equals(&self, other: &dyn Any) -> bool;
@@ -193,6 +203,10 @@ impl<A: Algorithm> AnyAlgorithm for A {
 
     fn ecn_request(&self) -> EcnRequest {
         Algorithm::ecn_request(self)
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        Algorithm::phases(self)
     }
 
     fn build(&self, setup: Setup) -> Box<dyn Controller> {

@@ -220,6 +220,11 @@ pub struct FlowSample {
     pub rounds: Option<u64>,
 }
 
+/// Whether a phase is the one that is meant: `PROBE_BW` means `PROBE_BW:UP` as well.
+pub fn is_phase(phase: &str, meant: &str) -> bool {
+    phase.strip_prefix(meant).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+}
+
 /// How congestion marks are fed back, as Linux's `tcp_info` distinguishes it (`tcpi_ecn_mode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnMode {

@@ -57,6 +57,60 @@ impl Source {
         }
     }
 
+    /// The application offers nothing more from `now` on.
+    pub fn stop(&mut self, now: Time) {
+        match self {
+            Self::Bulk { stop, .. } => *stop = now.min(*stop),
+            Self::Paced { next, stop, .. } => (*next, *stop) = (Time::NEVER, now.min(*stop)),
+            Self::OnOff { is_on, until, stop, .. } => {
+                (*is_on, *until, *stop) = (false, Time::NEVER, now.min(*stop));
+            }
+        }
+    }
+
+    /// A bulk application without an end writes nothing for `length`.
+    pub fn pause(&mut self, now: Time, length: Span) {
+        match self {
+            Self::Paced { next, .. } if !next.is_never() => *next = (*next).max(now + length),
+            _ => {
+                if let Some(stop) = self.stop_of_endless(now) {
+                    *self = Self::from_then_on(now + length, stop);
+                }
+            }
+        }
+    }
+
+    /// A bulk application without an end, of which `sent` bytes have left, writes at `rate` from `now`
+    /// on; if that is unlimited, as much as fits.
+    pub fn set_rate(&mut self, now: Time, rate: Rate, mss: u32, sent: u64) {
+        let Some(stop) = self.stop_of_endless(now) else { return };
+        if rate.is_unlimited() {
+            *self = Self::from_then_on(now, stop);
+            return;
+        }
+        *self = Self::paced(rate, mss, None, now, stop);
+        if let Self::Paced { written, .. } = self {
+            *written = sent;
+        }
+    }
+
+    /// When a bulk application stops that has no other end, and goes on at `now`.
+    fn stop_of_endless(&self, now: Time) -> Option<Time> {
+        let stop = match self {
+            Self::Bulk { bytes: None, stop } | Self::Paced { bytes: None, stop, .. } => *stop,
+            // As `from_then_on` makes it; an application that is on and off is never off for no time.
+            Self::OnOff { off: Span::ZERO, stop, .. } => *stop,
+            _ => return None,
+        };
+        (now < stop).then_some(stop)
+    }
+
+    /// As much as fits from `start` on.
+    fn from_then_on(start: Time, stop: Time) -> Self {
+        let (on, off) = (Span::from_nanos(stop.as_nanos()), Span::ZERO);
+        Self::OnOff { on, off, random: None, is_on: false, until: start, stop }
+    }
+
     /// What there is to send at `now`.
     #[inline]
     pub fn state(&self, now: Time) -> SourceState {

@@ -126,6 +126,15 @@ impl<T: Copy> DelayLine<T> {
         self.slots.get((self.put - 1) & (self.slots.len() - 1))
     }
 
+    /// When the item arrives that was sent last, if it has not been taken out; those that wait do not
+    /// count.
+    pub fn last_under_way(&self) -> Option<Time> {
+        if self.is_empty() {
+            return None;
+        }
+        self.slots.get((self.sent.wrapping_sub(1)) & (self.slots.len() - 1)).map(|(at, _)| *at)
+    }
+
     /// The next item, once `now` has reached its time.
     #[inline]
     pub fn pop_due(&mut self, now: Time) -> Option<T> {

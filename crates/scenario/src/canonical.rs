@@ -12,7 +12,7 @@ use sojourn_core::Params;
 use sojourn_core::param::Style;
 use sojourn_wire::{PortShape, Quoted, Sharing};
 
-use crate::{App, CarrierConfig, Flow, Scenario, Traffic, Until};
+use crate::{App, CarrierConfig, Change, Flow, Scenario, Traffic, Until, What, When};
 
 impl Scenario {
     /// The text that represents it in a run's identity.
@@ -33,7 +33,8 @@ impl Scenario {
         self.hosts.iter().try_for_each(|host| writeln!(f, "host {}", Quoted(&host.name)))?;
         self.links.iter().try_for_each(|link| writeln!(f, "{}", link.canonical()))?;
         self.carriers.iter().try_for_each(|carrier| write_carrier(f, carrier))?;
-        self.flows.iter().try_for_each(|flow| write_flow(f, flow))
+        self.flows.iter().try_for_each(|flow| write_flow(f, flow))?;
+        self.changes.iter().try_for_each(|change| write_change(f, change))
     }
 }
 
@@ -79,6 +80,21 @@ fn write_flow(f: &mut String, flow: &Flow) -> fmt::Result {
     write!(f, " dscp={} app=[", flow.dscp)?;
     write_app(f, &flow.app)?;
     f.write_str("]\n")
+}
+
+fn write_change(f: &mut String, Change { when, what }: &Change) -> fmt::Result {
+    let When { flow, phase, occurrence, after } = when;
+    write!(f, "change flow={} enters={} time={occurrence}", flow.0, Quoted(phase))?;
+    write!(f, " after={after} ")?;
+    match what {
+        What::Rate(port, rate) => writeln!(f, "port={} rate={rate}", port.0),
+        What::Loss(port, loss) => writeln!(f, "port={} loss=[{loss}]", port.0),
+        What::Delay(port, delay) => writeln!(f, "port={} delay={delay}", port.0),
+        What::Start(flow) => writeln!(f, "flow={} start", flow.0),
+        What::Stop(flow) => writeln!(f, "flow={} stop", flow.0),
+        What::Pause(flow, length) => writeln!(f, "flow={} pause={length}", flow.0),
+        What::Write(flow, rate) => writeln!(f, "flow={} rate={rate}", flow.0),
+    }
 }
 
 fn write_app(f: &mut String, app: &App) -> fmt::Result {
@@ -204,6 +220,7 @@ mod tests {
                 Flow::new("f", paced, &[0], &[1]),
             ]
             .into(),
+            changes: Vec::new(),
         }
     }
 

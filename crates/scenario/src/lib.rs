@@ -6,12 +6,14 @@
 extern crate alloc;
 
 mod canonical;
+mod change;
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Deref;
 
+pub use change::{Change, ChangePart, What, When};
 use sojourn_core::{HostId, Params, PortId, Span, SpecError};
 pub use sojourn_host::ExternalApp;
 use sojourn_host::apps::{
@@ -35,6 +37,8 @@ pub struct Scenario {
     /// Carriers that are no links. Their ports follow those of the links.
     pub carriers: Vec<CarrierConfig>,
     pub flows: Vec<Flow>,
+    /// Those of one moment come in this order.
+    pub changes: Vec<Change>,
 }
 
 /// What ends a run.
@@ -299,6 +303,10 @@ impl Scenario {
         for flow in &self.flows {
             self.check_flow(flow, &ports)
                 .map_err(|error| error.within(&format!("flow '{}'", flow.name)))?;
+        }
+        for (index, change) in self.changes.iter().enumerate() {
+            self.check_change(change)
+                .map_err(|(_, error)| error.within(&format!("change {}", index + 1)))?;
         }
         Ok(())
     }

@@ -37,8 +37,9 @@ pub(crate) enum End {
     Echo(Echo),
     Udp(Udp),
     UdpSink(UdpSink),
-    /// The ends of a connection whose application does not read at once.
+    /// The ends of a connection whose application does not read at once, or whose phases are watched.
     Sender(Sender),
+    Receiver(Receiver),
     Reading(Receiver<Reader>),
     External(Box<dyn Endpoint>),
 }
@@ -51,6 +52,7 @@ macro_rules! each {
             End::Udp($inner) => $call,
             End::UdpSink($inner) => $call,
             End::Sender($inner) => $call,
+            End::Receiver($inner) => $call,
             End::Reading($inner) => $call,
             End::External($inner) => $call,
         }
@@ -69,7 +71,21 @@ macro_rules! either {
 }
 
 impl Ends {
-    pub(crate) fn new(flow: &Flow, id: FlowId, address: StreamAddress, end: Time) -> Self {
+    /// A flow that does nothing; its ends take its place when it starts.
+    pub(crate) fn waiting(flow: &Flow, id: FlowId) -> Self {
+        let ends = Endpoints { flow: id, sender: flow.src, receiver: flow.dst, dscp: flow.dscp };
+        Self::two([End::Echo(Echo::default()), End::Echo(Echo::default())], ends)
+    }
+
+    /// The ends of a flow that starts at `flow.start`. If it `is_watched`, [`Ends::phase`] says in
+    /// which phase it is.
+    pub(crate) fn new(
+        flow: &Flow,
+        id: FlowId,
+        address: StreamAddress,
+        end: Time,
+        is_watched: bool,
+    ) -> Self {
         let ends = Endpoints { flow: id, sender: flow.src, receiver: flow.dst, dscp: flow.dscp };
         let jitter = flow.start_jitter.as_nanos();
         let moved = match jitter {
@@ -121,6 +137,10 @@ impl Ends {
                 let sender = Sender::new(config.clone(), cca.clone(), ends, source, start, random);
                 let request = cca.ecn_request();
                 match flow.reads.clone() {
+                    None if is_watched => {
+                        let receiver = Receiver::new(config, request, ends);
+                        Self::two([End::Sender(sender), End::Receiver(receiver)], ends)
+                    }
                     None => Self::Tcp { sender, receiver: Receiver::new(config, request, ends) },
                     Some(reading) => {
                         let receiver = Receiver::read_as(reading, config, request, ends);
@@ -168,6 +188,24 @@ impl Ends {
     pub(crate) fn datagrams(&mut self) -> Option<&mut Udp> {
         match self {
             Self::Other(Other::Two([End::Udp(source), _], _)) => Some(source),
+            _ => None,
+        }
+    }
+
+    /// The sending end of a flow that is one TCP connection.
+    pub(crate) fn sender_mut(&mut self) -> Option<&mut Sender> {
+        match self {
+            Self::Tcp { sender, .. } | Self::Other(Other::Two([End::Sender(sender), _], _)) => {
+                Some(sender)
+            }
+            Self::Other(_) => None,
+        }
+    }
+
+    /// The phase of its congestion controller, if the flow is watched.
+    pub(crate) fn phase(&self) -> Option<&'static str> {
+        match self {
+            Self::Other(Other::Two([End::Sender(sender), _], _)) => Some(sender.phase()),
             _ => None,
         }
     }
@@ -224,6 +262,9 @@ impl Ends {
                 },
                 Other::Two(ends, _) => match ends {
                     [End::Sender(sender), End::Reading(receiver)] => {
+                        out_of_sequence(sender, receiver)
+                    }
+                    [End::Sender(sender), End::Receiver(receiver)] => {
                         out_of_sequence(sender, receiver)
                     }
                     _ => None,

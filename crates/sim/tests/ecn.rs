@@ -133,6 +133,7 @@ fn scenario(world: &World) -> Scenario {
             link("back", world.back, world.back_mbps, world.back_loss),
         ],
         carriers: Vec::new(),
+        changes: Vec::new(),
         flows: vec![Flow::new("flow", App::bulk(cca, world.transport.clone()), &[0], &[1])],
     }
 }

@@ -63,6 +63,7 @@ fn scenario(traffic: Traffic, rtt: Span, stop: Option<Span>, loss: &str) -> Chec
         hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
         links: vec![link("queue"), link("reverse")],
         carriers: Vec::new(),
+        changes: Vec::new(),
         flows: vec![Flow { stop, ..Flow::new("flow", app, &[0], &[1]) }],
     }
     .checked()

@@ -75,6 +75,7 @@ impl World {
                 link("further", 8, self.queue),
             ],
             carriers: Vec::new(),
+            changes: Vec::new(),
             flows: vec![
                 flow("a", "cubic", &[0], Span::ZERO),
                 flow("b", "bbr", &[0, 2][..usize::from(self.links)], self.own_delay),

@@ -105,6 +105,7 @@ fn run(cca: &str, outage: Span) -> (Log, Outcome) {
         hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
         links: vec![link("queue", rate), link("reverse", RateConfig::Unlimited)],
         carriers: Vec::new(),
+        changes: Vec::new(),
         flows: vec![Flow::new("bulk", app, &[0], &[1])],
     };
     let scenario = scenario.checked().expect("a sound scenario");

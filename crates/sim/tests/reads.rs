@@ -92,6 +92,7 @@ fn run_with(
         hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
         links: vec![link("queue"), link("reverse")],
         carriers: Vec::new(),
+        changes: Vec::new(),
         flows: vec![Flow { reads, ..Flow::new("flow", app, &[0], &[1]) }],
     };
     let mut log = Log::default();

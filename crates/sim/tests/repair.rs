@@ -60,6 +60,7 @@ fn losses_are_repaired_without_waiting_for_reordering() {
             hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
             links: vec![lossy.clone(), link("reverse", RateConfig::Unlimited)],
             carriers: Vec::new(),
+            changes: Vec::new(),
             flows: vec![Flow::new("bulk", app, &[0], &[1])],
         };
         let mut repairs = Repairs::default();
@@ -98,6 +99,7 @@ fn timeouts_on_a_slow_link_repeat_one_segment_each() {
             hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
             links: vec![link("queue", rate.clone()), link("reverse", RateConfig::Unlimited)],
             carriers: Vec::new(),
+            changes: Vec::new(),
             flows: vec![Flow::new("bulk", app, &[0], &[1])],
         };
         let mut repairs = Repairs::default();

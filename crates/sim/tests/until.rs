@@ -62,6 +62,7 @@ fn scenario(until: Until, flows: Vec<Flow>) -> Scenario {
         hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
         links: vec![link("queue"), link("reverse")],
         carriers: Vec::new(),
+        changes: Vec::new(),
         flows,
     }
 }

@@ -49,6 +49,7 @@ fn unused(rate: RateConfig, warmup: Span, duration: Span, seed: u64) -> (f64, f6
             Link::new("reverse", queue(), RateConfig::Unlimited, Span::from_millis(5)),
         ],
         carriers: Vec::new(),
+        changes: Vec::new(),
         flows: vec![Flow::new("udp", App::Udp(udp), &[0], &[1])],
     };
     let scenario = scenario.checked().expect("a sound scenario");

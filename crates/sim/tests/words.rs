@@ -66,6 +66,7 @@ fn run_with(there: Link, traffic: Traffic, own_delay: Span) -> Log {
         hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
         links: vec![there, link("reverse")],
         carriers: Vec::new(),
+        changes: Vec::new(),
         flows,
     };
     let scenario = scenario.checked().expect("a sound scenario");

@@ -274,6 +274,7 @@ fn world() -> impl Strategy<Value = Scenario> {
                 .chain(tube.map(outside::tube))
                 .collect(),
             flows: flows.into(),
+            changes: Vec::new(),
         },
     )
 }
@@ -354,6 +355,7 @@ fn known_bad_values_are_refused() {
         hosts: ["x", "y"].map(|name| Host { name: name.into() }).into(),
         links: vec![Link::new("a", queue.clone(), rate.clone(), Span::ZERO)],
         carriers: Vec::new(),
+        changes: Vec::new(),
         flows: vec![Flow::new("flow", app, &[0], &[0])],
     };
     let cca = sojourn_cca::Config::parse("cubic").expect("a controller");
@@ -397,6 +399,7 @@ fn parts_from_outside_live_in_the_same_world_twice() {
         hosts: ["x", "y"].map(|name| Host { name: name.into() }).into(),
         links: vec![link("there"), link("back")],
         carriers: vec![outside::tube(link("tube"))],
+        changes: Vec::new(),
         flows: vec![
             Flow::new("asks", outside::ask(Span::from_millis(3)), &[0, 2], &[1]),
             Flow::new("bulk", App::bulk(cca, Transport::default()), &[0, 2], &[1]),

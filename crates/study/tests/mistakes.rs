@@ -762,3 +762,74 @@ fn the_value_of_a_key_with_another_name_is_no_second_mistake() {
     );
     assert!(!said.contains("'50ms'"), "{said}");
 }
+
+#[test]
+fn a_change_that_cannot_be_says_what_can() {
+    let study = |change: &str| {
+        let change = format!("[[scenario.change]]\nname = \"fall\"\n{change}\n\n[factors]");
+        read(&GOOD.replace("[factors]", &change))
+    };
+    study("when = \"cubic enters convex\"\noccurrence = 2\nafter = \"1s\"\nqueue = \"queue\"\nrate = \"5mbit\"\nloss = \"1%\"")
+        .expect_err("bbr, the other congestion control, is never convex");
+    let both = GOOD.replace("[\"cubic\", \"bbr\"]", "[\"cubic\", \"cubic beta=0.5\"]");
+    let change = "[[scenario.change]]\nname = \"fall\"\nwhen = \"cubic enters convex\"\nqueue = \"queue\"\nrate = \"5mbit\"\nloss = \"1%\"\n\n[factors]\n\"change.fall.rate\" = [\"1mbit\", \"2mbit\"]";
+    let good = read(&both.replace("[factors]", change)).expect("all controllers have the phase");
+    assert_eq!(good.scenarios.len(), 8);
+    for (change, wrong) in [
+        (
+            "when = \"cubic is convex\"\nqueue = \"queue\"\nrate = \"5mbit\"",
+            "'cubic is convex' is not what a change waits for (allowed: FLOW enters PHASE",
+        ),
+        (
+            "when = \"qubic enters convex\"\nqueue = \"queue\"\nrate = \"5mbit\"",
+            "scenario.change.0.when: no flow is named 'qubic'; did you mean 'cubic'?",
+        ),
+        (
+            "when = \"echo enters convex\"\nqueue = \"queue\"\nrate = \"5mbit\"",
+            "flow 'echo' has no phases (allowed: 'cubic'",
+        ),
+        (
+            "when = \"cubic enters DRAIN\"\nqueue = \"queue\"\nrate = \"5mbit\"",
+            "'cubic' has no phase 'DRAIN' (allowed: slow_start, css, avoidance, reno_friendly, concave, convex)",
+        ),
+        (
+            "when = \"cubic enters slow_start\"\noccurrence = 0\nqueue = \"queue\"\nrate = \"5mbit\"",
+            "scenario.change.0.occurrence: occurrence is 0",
+        ),
+        (
+            "when = \"cubic enters css\"",
+            "scenario.change.0.name: it does not say what changes (allowed: queue, flow)",
+        ),
+        (
+            "when = \"cubic enters css\"\nqueue = \"queue\"",
+            "scenario.change.0.queue: nothing of it changes (allowed: rate, loss, delay)",
+        ),
+        (
+            "when = \"cubic enters css\"\nqueue = \"quewe\"\nrate = \"5mbit\"",
+            "no queue is named 'quewe'; did you mean 'queue'?",
+        ),
+        (
+            "when = \"cubic enters css\"\nqueue = \"queue\"\npause = \"1s\"",
+            "scenario.change.0.pause: has no meaning for a queue (allowed: rate, loss, delay)",
+        ),
+        (
+            "when = \"cubic enters css\"\nflow = \"cubic\"\nqueue = \"queue\"",
+            "scenario.change.0.flow: a change is of a queue or of a flow, not of both",
+        ),
+        (
+            "when = \"cubic enters css\"\nqueue = \"queue\"\nrate = \"steps 1mbit 1s\"",
+            "'steps 1mbit 1s' is not one rate",
+        ),
+        (
+            "when = \"cubic enters css\"\nflow = \"echo\"\npause = \"1s\"",
+            "flow 'echo' writes as it has planned",
+        ),
+        (
+            "when = \"cubic enters css\"\nflow = \"cubic\"\nstart = true",
+            "flow 'cubic' waits for itself",
+        ),
+    ] {
+        let error = study(change).expect_err(wrong).to_string();
+        assert!(error.contains(wrong), "{error}");
+    }
+}

@@ -5,8 +5,8 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use sojourn_core::{
-    DropReason, Event, Observer, PortId, Purpose, QueueSample, Span, Stream, StreamAddress, Time,
-    Who,
+    DropReason, Event, Observer, PortId, Purpose, QueueSample, Rate, Span, Stream, StreamAddress,
+    Time, Who,
 };
 use sojourn_link::{
     DelayLine, Jitter, JitterConfig, Loss, LossConfig, Policer, PolicerConfig, Reorder,
@@ -46,6 +46,11 @@ struct Line<P> {
     guards_entry: bool,
     disturbs: bool,
     delay: Span,
+    /// How much of `delay` is not the link's own.
+    lengthened: Span,
+    /// After the delay became shorter: when the packets arrive that were sent before, which later
+    /// ones do not overtake.
+    not_before: Time,
     /// Packets on their way to what comes after this link. If the queue is [`Queue::InLine`], the
     /// packets that wait are behind them.
     pipe: DelayLine<P>,
@@ -127,6 +132,17 @@ macro_rules! with_discipline {
 impl<P: Carried> Wire<P> {
     /// The link that is `port` of its scenario.
     pub fn new(link: &Link, port: PortId, exit: Exit, address: StreamAddress) -> Self {
+        Self::that_may_lose(link.loss != LossConfig::None, link, port, exit, address)
+    }
+
+    /// The same, where [`Wire::set_loss`] may be called if it `may_lose`.
+    pub fn that_may_lose(
+        may_lose: bool,
+        link: &Link,
+        port: PortId,
+        exit: Exit,
+        address: StreamAddress,
+    ) -> Self {
         let stream = |purpose| address.stream_named(&link.name, purpose);
         let line = Line {
             port,
@@ -142,6 +158,8 @@ impl<P: Carried> Wire<P> {
                 || link.jitter != JitterConfig::None
                 || link.reorder != ReorderConfig::None,
             delay: link.delay,
+            lengthened: Span::ZERO,
+            not_before: Time::ZERO,
             pipe: DelayLine::default(),
             due: Time::NEVER,
             exit,
@@ -156,7 +174,7 @@ impl<P: Carried> Wire<P> {
         let queue = match &link.queue {
             // A packet lost by the medium or moved to a flow's own delay would leave a hole in the
             // ring.
-            Config::Fifo(fifo) if exit != Exit::OwnDelays && link.loss == LossConfig::None => {
+            Config::Fifo(fifo) if exit != Exit::OwnDelays && !may_lose => {
                 Queue::InLine(Admission::new(fifo))
             }
             discipline => Queue::Managed(discipline.build(stream(Purpose::Queue))),
@@ -272,6 +290,35 @@ impl<P: Carried> Wire<P> {
     /// Adds propagation that every packet has after this link.
     pub fn lengthen(&mut self, delay: Span) {
         self.line.delay += delay;
+        self.line.lengthened += delay;
+    }
+
+    /// From `now` on packets are sent at `rate`, if it is fixed; what is being sent ends as it began.
+    /// Everything due by now must have been pulled before.
+    ///
+    /// # Panics
+    /// When the rate is zero.
+    pub fn set_rate(&mut self, now: Time, rate: Rate) {
+        self.line.transmitter.set_rate(now, rate);
+    }
+
+    /// What is sent from now on is lost by another process, which begins anew.
+    pub fn set_loss(&mut self, loss: &LossConfig) {
+        debug_assert!(
+            matches!(self.queue, Queue::Managed(_)),
+            "the wire was told that it may lose"
+        );
+        self.line.loss = loss.build();
+        self.line.disturbs = true;
+    }
+
+    /// What is sent from now on propagates for so long. Nothing overtakes what was sent before.
+    pub fn set_delay(&mut self, delay: Span) {
+        let line = &mut self.line;
+        line.delay = delay + line.lengthened;
+        let under_way = line.pipe.last_under_way();
+        line.not_before = line.not_before.max(under_way.unwrap_or(Time::ZERO));
+        line.disturbs = true;
     }
 
     /// The packets that have left the queue and not come out.
@@ -497,6 +544,7 @@ impl<P: Carried> Line<P> {
             return;
         }
         let slot = self.pipe.first_waiting_mut().expect("the caller found one");
+        slot.0 = slot.0.max(self.not_before);
         // Departures are in order, and jitter keeps the order.
         if let Some(jitter) = &mut self.jitter {
             slot.0 = jitter.delay(slot.0, &mut self.jitter_random);

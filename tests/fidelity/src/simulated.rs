@@ -91,6 +91,7 @@ pub fn scenario(situation: &Situation) -> Result<Scenario, Needs> {
         hosts: ["senders", "receiver"].map(|name| Host { name: name.into() }).into(),
         links: vec![bottleneck],
         carriers: Vec::new(),
+        changes: Vec::new(),
         flows,
     })
 }

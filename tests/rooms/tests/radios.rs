@@ -255,6 +255,7 @@ fn world(cell: Config, loads: &[Load]) -> Result<Checked, SpecError> {
         hosts: names.collect(),
         links: vec![wire("down"), wire("up")],
         carriers: vec![CarrierConfig::from(radio)],
+        changes: Vec::new(),
         flows,
     }
     .checked()

@@ -98,6 +98,7 @@ fn scenario(links: Vec<Link>, flows: Vec<Flow>) -> Scenario {
         hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
         links,
         carriers: Vec::new(),
+        changes: Vec::new(),
         flows,
     }
 }

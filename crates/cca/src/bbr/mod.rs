@@ -20,6 +20,8 @@ pub(crate) mod max_filter;
 #[cfg(test)]
 mod tests;
 
+use alloc::vec::Vec;
+
 use sojourn_core::{Rate, Span, Stream, Time};
 
 use crate::fixed::{Bw, Gain, Jiffies, whole_micros};
@@ -66,6 +68,11 @@ impl Algorithm for Config {
 
     fn build(&self, setup: Setup) -> Bbr {
         Bbr::new(self.clone(), setup)
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        let probes = probe_bw::cycle_names(self.probe_up_pacing_gain, self.probe_down_pacing_gain);
+        ["STARTUP", "DRAIN"].into_iter().chain(probes).chain(["PROBE_RTT"]).collect()
     }
 }
 

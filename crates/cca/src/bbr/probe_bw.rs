@@ -35,14 +35,13 @@ impl Bbr {
     }
 
     pub(super) fn cycle_name(&self) -> &'static str {
-        let is = |parts| self.cycle_gain().parts() == parts;
+        let (up, down) = (self.config.probe_up_pacing_gain, self.config.probe_down_pacing_gain);
+        let [policed, up, down, cruise] = cycle_names(up, down);
         match self.cycle_index {
-            _ if self.policer.bw().is_some() => "PROBE_BW:POLICED",
-            0 if is(320) => "PROBE_BW:1.25",
-            0 => "PROBE_BW:UP",
-            1 if is(192) => "PROBE_BW:0.75",
-            1 => "PROBE_BW:DOWN",
-            _ => "PROBE_BW:1",
+            _ if self.policer.bw().is_some() => policed,
+            0 => up,
+            1 => down,
+            _ => cruise,
         }
     }
 
@@ -67,4 +66,12 @@ impl Bbr {
         self.cycle_index = (self.cycle_index + 1) % CYCLE_LENGTH;
         self.cycle_start = self.delivered_time;
     }
+}
+
+/// What the phases are called: behind a policer, with the gain above one, with that below one, with
+/// one.
+pub(super) fn cycle_names(up: Gain, down: Gain) -> [&'static str; 4] {
+    let up = if up.parts() == 320 { "PROBE_BW:1.25" } else { "PROBE_BW:UP" };
+    let down = if down.parts() == 192 { "PROBE_BW:0.75" } else { "PROBE_BW:DOWN" };
+    ["PROBE_BW:POLICED", up, down, "PROBE_BW:1"]
 }

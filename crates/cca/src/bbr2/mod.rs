@@ -9,6 +9,8 @@
 #[cfg(test)]
 mod tests;
 
+use alloc::vec::Vec;
+
 use sojourn_core::Span;
 use sojourn_core::param::{Switch, whole};
 
@@ -87,6 +89,10 @@ impl Algorithm for Config {
             Ecn::Ect0 => EcnRequest::MarkByMark,
             Ecn::Ect1 => EcnRequest::L4s,
         }
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        bbr3_linux::PHASES.to_vec()
     }
 }
 

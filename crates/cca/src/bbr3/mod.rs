@@ -16,6 +16,9 @@ mod startup;
 #[cfg(test)]
 mod tests;
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use sojourn_core::param::Flag;
 use sojourn_core::{Rate, Span, Stream, Time};
 
@@ -66,6 +69,18 @@ impl Algorithm for Config {
 
     fn build(&self, setup: Setup) -> Bbr3 {
         Bbr3::new(self.clone(), setup)
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        vec![
+            "STARTUP",
+            "DRAIN",
+            "PROBE_BW:DOWN",
+            "PROBE_BW:CRUISE",
+            "PROBE_BW:REFILL",
+            "PROBE_BW:UP",
+            "PROBE_RTT",
+        ]
     }
 }
 

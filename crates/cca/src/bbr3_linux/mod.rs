@@ -19,6 +19,8 @@ mod startup;
 mod tests;
 mod window;
 
+use alloc::vec::Vec;
+
 use sojourn_core::param::Flag;
 use sojourn_core::{Rate, Span, Stream, Time};
 
@@ -80,6 +82,17 @@ sojourn_core::params! {
     }
 }
 
+/// What [`Bbr3Linux`] calls its phases.
+pub(crate) const PHASES: [&str; 7] = [
+    "STARTUP",
+    "DRAIN",
+    "PROBE_BW:DOWN",
+    "PROBE_BW:CRUISE",
+    "PROBE_BW:REFILL",
+    "PROBE_BW:UP",
+    "PROBE_RTT",
+];
+
 impl Algorithm for Config {
     type Controller = Bbr3Linux;
 
@@ -90,6 +103,10 @@ impl Algorithm for Config {
     /// To respond to marks the sender needs a receiver that echoes each.
     fn ecn_request(&self) -> EcnRequest {
         if self.ecn_low { EcnRequest::MarkByMark } else { EcnRequest::Host }
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        PHASES.to_vec()
     }
 }
 

@@ -10,6 +10,8 @@ mod smart_exit;
 #[cfg(test)]
 mod tests;
 
+use alloc::vec::Vec;
+
 use core::fmt;
 
 use sojourn_core::param::{Style, join};
@@ -59,6 +61,10 @@ impl Algorithm for Config {
             exit: SmartExit::new(self.rules.clone(), &setup),
             bbr: Bbr3::new(self.bbr.clone(), setup),
         }
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        self.bbr.phases()
     }
 }
 

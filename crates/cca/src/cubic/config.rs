@@ -1,5 +1,8 @@
 //! Parameters of [`super::Cubic`].
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use alloc::format;
 use core::fmt;
 
@@ -75,6 +78,14 @@ impl Algorithm for Config {
 
     fn build(&self, setup: Setup) -> Cubic {
         Cubic::new(self.clone(), setup)
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        let mut phases = vec!["slow_start", "avoidance", "reno_friendly", "concave", "convex"];
+        if self.hystart {
+            phases.insert(1, "css");
+        }
+        phases
     }
 }
 

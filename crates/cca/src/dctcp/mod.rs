@@ -10,6 +10,9 @@ mod or_reno;
 #[cfg(test)]
 mod tests;
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use sojourn_core::Time;
 use sojourn_core::param::{Flag, whole};
 
@@ -49,6 +52,10 @@ impl Algorithm for Config {
 
     fn ecn_request(&self) -> EcnRequest {
         EcnRequest::MarkByMark
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        vec!["slow_start", "avoidance"]
     }
 }
 

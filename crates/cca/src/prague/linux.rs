@@ -4,6 +4,9 @@
 //! The window is whole segments and a carry, `cwnd_cnt`. Increases and reductions change the carry;
 //! each acknowledgement moves at most one segment from the carry to the window, also after a loss.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use sojourn_core::param::whole;
 use sojourn_core::{Rate, Span, Time};
 
@@ -50,6 +53,10 @@ impl Algorithm for Config {
 
     fn ecn_request(&self) -> EcnRequest {
         EcnRequest::L4s
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        vec!["slow_start", "avoidance", "avoidance:rtt_independent"]
     }
 }
 

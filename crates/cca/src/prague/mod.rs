@@ -14,6 +14,9 @@ pub mod linux;
 mod tests;
 pub mod udp;
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use sojourn_core::{Rate, Span, Time};
 
 use crate::dctcp::OrReno;
@@ -49,6 +52,10 @@ impl Algorithm for Config {
 
     fn ecn_request(&self) -> EcnRequest {
         EcnRequest::L4s
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        vec!["slow_start", "avoidance", "avoidance:rtt_independent"]
     }
 }
 

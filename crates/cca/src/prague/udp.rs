@@ -6,6 +6,9 @@
 //! after enough virtual round-trip times without marks the increase grows with the rate, by a
 //! millisecond of queue in each.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use sojourn_core::{Rate, Span, Time};
 
 use crate::dctcp::OrReno;
@@ -48,6 +51,11 @@ impl Algorithm for Config {
 
     fn ecn_request(&self) -> EcnRequest {
         EcnRequest::L4s
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        // The first two are Reno's, without accurate feedback.
+        vec!["slow_start", "avoidance", "window", "window:growth", "rate", "rate:growth"]
     }
 }
 

@@ -8,6 +8,9 @@ pub(crate) mod window;
 #[cfg(test)]
 mod tests;
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use crate::{Ack, Algorithm, Congestion, Controller, Restart, Setup};
 use window::{Window, left_to_window};
 
@@ -21,6 +24,10 @@ impl Algorithm for Config {
 
     fn build(&self, setup: Setup) -> Reno {
         Reno::new(self.clone(), setup)
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        vec!["slow_start", "avoidance"]
     }
 }
 

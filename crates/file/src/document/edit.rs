@@ -41,6 +41,7 @@ impl Document {
 /// | `engine`, `duration`, `until`, `warmup`, `step` | a key of the scenario |
 /// | `path.KEY`, `gateway.KEY`, `parking_lot.KEY` | a key of the shape |
 /// | `flow.NAME.KEY`, `link.NAME.KEY` | a key of the flow or link of that name |
+/// | `change.NAME.KEY` | a key of the change of that name |
 /// | `carrier.NAME.KEY` | a key of the carrier of that name |
 /// | `carrier.NAME.port.PORT.KEY` | a key of one of its ports |
 /// | `radio.NAME.KEY`, `radio.NAME.station.STATION.KEY` | a key of a radio, or of one of its stations |
@@ -115,7 +116,7 @@ fn visit(
             None => Err(SpecError::new(format!("the study has no [scenario.{shape}]"))
                 .allow(shapes(scenario))),
         },
-        [list @ ("flow" | "link" | "carrier" | "radio"), name, key] => {
+        [list @ ("flow" | "link" | "carrier" | "radio" | "change"), name, key] => {
             visit_named(scenario, list, name, &mut |table| {
                 act(table, key);
                 Ok(())
@@ -152,6 +153,7 @@ fn visit(
                 "carrier.NAME.port.PORT.KEY",
                 "radio.NAME.KEY",
                 "radio.NAME.station.STATION.KEY",
+                "change.NAME.KEY",
                 "cca",
             ])),
     }
@@ -170,6 +172,7 @@ fn shapes(scenario: &Table) -> Vec<&'static str> {
     .into_iter()
     .filter_map(|(key, address)| scenario.entry(key).map(|_| address))
     .chain(["flow.NAME.KEY"])
+    .chain(scenario.entry("change").map(|_| "change.NAME.KEY"))
     .collect()
 }
 

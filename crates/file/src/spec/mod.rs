@@ -2,6 +2,7 @@
 //! and `docs/study.md` are made from them.
 
 mod carrier;
+mod change;
 mod flow;
 mod gateway;
 mod line;
@@ -12,6 +13,7 @@ mod settings;
 mod text;
 
 pub use carrier::{CarrierSpec, PortSpec};
+pub use change::{ChangeSpec, WhenSpec};
 pub use flow::{AppKind, AppName, Control, Direction, FlowSpec, TCP};
 pub use gateway::GatewaySpec;
 pub use line::{DirectionParts, LineParts, LinkSpec, ParkingLotSpec, PathSpec};
@@ -126,6 +128,9 @@ pub struct ScenarioSpec {
     /// An application with its two ends.
     #[serde(default)]
     pub flow: Vec<FlowSpec>,
+    /// What changes when a sender enters a phase of its congestion control.
+    #[serde(default)]
+    pub change: Vec<ChangeSpec>,
 }
 
 /// What ends a run.

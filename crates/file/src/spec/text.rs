@@ -10,7 +10,7 @@ use sojourn_core::{Bytes, Params, Rate, Span, SpecError, Words};
 use sojourn_wifi::ofdma::Ofdma;
 use sojourn_wifi::rate::{ControlSpec, Fading, Place, Presence, SignalConfig};
 
-use super::{Buffer, QueueSpec};
+use super::{Buffer, QueueSpec, WhenSpec};
 
 /// What can be read from text.
 pub trait Notation: Sized {
@@ -133,6 +133,13 @@ notation!(
     "a size of a queue, such as 50ms, 0.5bdp, 64kB or 100 (packets)",
     ["50ms", "0.5bdp", "64kB", "100"],
     Buffer::parse
+);
+notation!(
+    WhenSpec,
+    "moment",
+    "what a change waits for, such as sender enters PROBE_BW:UP",
+    ["sender enters PROBE_BW:UP"],
+    WhenSpec::parse
 );
 notation!(EngineName, "engine", "an engine such as sim", ["sim"], |_text| Ok(EngineName));
 notation!(

@@ -3,6 +3,7 @@
 mod arrivals;
 mod call;
 mod carriers;
+mod changes;
 mod flows;
 mod gateway;
 mod notices;
@@ -96,7 +97,7 @@ fn assemble(spec: &ScenarioSpec, sources: &mut Sources<'_>) -> Result<World, Wro
         return Err(Wrong::new("flow", problem));
     }
     let (flows, planned) = flows::build(spec, &mut shape, sources)?;
-    let scenario = Scenario {
+    let mut scenario = Scenario {
         duration: spec.duration.value,
         until: spec.until.map_or(Until::Duration, Until::from),
         warmup: spec.warmup.as_ref().map_or(Span::ZERO, |warmup| warmup.value),
@@ -104,8 +105,10 @@ fn assemble(spec: &ScenarioSpec, sources: &mut Sources<'_>) -> Result<World, Wro
         hosts: shape.hosts,
         links: shape.links,
         carriers: shape.carriers,
+        changes: Vec::new(),
         flows,
     };
+    changes::build(&spec.change, &planned, &shape.queues, &mut scenario)?;
     let key = key_of(&scenario);
     let scenario = scenario.checked().map_err(|problem| Wrong::new(key, problem))?;
     let wrong = |problem| Wrong::new("engine", problem);

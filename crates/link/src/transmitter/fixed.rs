@@ -13,6 +13,9 @@ pub struct Fixed {
     /// The last packet's end: `ready` and `rest / rate` of a nanosecond.
     ready: u64,
     rest: u64,
+    /// The work that could be done until `since`, when the rate last changed.
+    done: u128,
+    since: u64,
 }
 
 impl Fixed {
@@ -21,7 +24,20 @@ impl Fixed {
     /// # Panics
     /// When the rate is zero.
     pub fn new(rate: Rate, framing: Framing) -> Self {
-        Self { clock: Clock::new(rate.as_bps()), medium: Medium::new(framing), ready: 0, rest: 0 }
+        let clock = Clock::new(rate.as_bps());
+        Self { clock, medium: Medium::new(framing), ready: 0, rest: 0, done: 0, since: 0 }
+    }
+
+    /// From `now` on packets are sent at `rate`. One that is being sent ends as it began.
+    ///
+    /// # Panics
+    /// When the rate is zero.
+    pub fn set_rate(&mut self, now: Time, rate: Rate) {
+        self.done = self.work_until(now);
+        self.since = now.as_nanos();
+        self.clock.set_rate(rate.as_bps());
+        // Less than a nanosecond, in units of the old rate.
+        self.rest = 0;
     }
 
     #[inline(always)]
@@ -48,7 +64,11 @@ impl Fixed {
     }
 
     pub fn capacity_until(&self, now: Time) -> f64 {
-        bytes_of(u128::from(self.clock.rate()) * u128::from(now.as_nanos()))
+        bytes_of(self.work_until(now))
+    }
+
+    fn work_until(&self, now: Time) -> u128 {
+        self.done + u128::from(self.clock.rate()) * u128::from(now.as_nanos() - self.since)
     }
 
     pub(super) fn medium(&self) -> &Medium {

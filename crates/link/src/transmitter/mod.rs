@@ -92,6 +92,16 @@ impl Transmitter {
         }
     }
 
+    /// Changes a fixed rate; any other stays.
+    ///
+    /// # Panics
+    /// When the rate is zero.
+    pub fn set_rate(&mut self, now: Time, rate: Rate) {
+        if let Self::Fixed(fixed) = self {
+            fixed.set_rate(now, rate);
+        }
+    }
+
     /// The capacity at `now`, for plots.
     pub fn capacity(&self, now: Time) -> Rate {
         match self {

@@ -46,6 +46,7 @@ impl<O: Observer> Engine<'_, O> {
             Direction::Reverse => (Direction::Forward, SENDER),
         };
         self.drain_other_end(flow, sends, first);
+        self.look_at_phase(flow);
         let wake = match sends {
             Direction::Forward => self.flows[flow].ends.next_sender_wake(),
             Direction::Reverse => self.flows[flow].ends.next_receiver_wake(),

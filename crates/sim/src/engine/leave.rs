@@ -64,6 +64,7 @@ impl<O: Observer> Engine<'_, O> {
         if let Ends::Other(other) = &mut self.flows[flow].ends {
             let first = other.on_wake(self.now, sends, contents, observer);
             self.drain_other_end(flow, sends, first);
+            self.look_at_phase(flow);
         }
     }
 

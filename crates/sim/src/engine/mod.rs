@@ -6,10 +6,12 @@
 //! | `cross` | packets cross links and other carriers |
 //! | `arrive` | packets reach an end, which may answer |
 //! | `rows` | samples for the time series, and the invariants |
+//! | `change` | a sender has entered a phase, and something in the world changes |
 //! | `way` | a flow's ends, its routes and its own propagation |
 //! | `violation` | what a broken invariant looks like |
 
 mod arrive;
+mod change;
 mod cross;
 mod leave;
 mod rows;
@@ -26,9 +28,11 @@ use sojourn_core::{
     StreamAddress, Time,
 };
 use sojourn_host::Contents;
+use sojourn_link::LossConfig;
 use sojourn_scenario::{Checked, Offer, Scenario, Until};
 use sojourn_wire::{Carrier, Wire};
 
+use self::change::Pending;
 pub use self::violation::Violation;
 use self::way::{FlowState, Way, exit_of};
 use crate::agenda::{Agenda, Place};
@@ -67,7 +71,8 @@ const MOST_WAKES_AT_ONCE: u64 = 10_000_000;
 pub struct Engine<'a, O> {
     now: Time,
     /// Wakes of links, other carriers, the two ends of each flow, the step of the time series, and,
-    /// if any flow has a propagation of its own, two pipes for each flow.
+    /// if any flow has a propagation of its own or something changes, two pipes for each flow, and
+    /// the next change.
     agenda: Agenda,
     links: Vec<Wire<Packet>>,
     carriers: Vec<Box<dyn Carrier<Packet>>>,
@@ -82,6 +87,9 @@ pub struct Engine<'a, O> {
     entries: Vec<[Option<PortId>; 2]>,
     contents: Contents,
     scenario: &'a Checked,
+    address: StreamAddress,
+    /// Changes that a phase brings about; none in most worlds.
+    pending: Vec<Pending<'a>>,
     observer: &'a mut O,
     /// Bytes that left an end, and bytes that reached one.
     sent: u64,
@@ -128,9 +136,12 @@ impl<'a, O: Observer> Engine<'a, O> {
         let mut flows: Vec<FlowState> = scenario
             .flows
             .iter()
-            .enumerate()
-            .map(|(index, flow)| FlowState {
-                ends: Ends::new(flow, FlowId(index as u32), address, end),
+            .zip((0..).map(FlowId))
+            .map(|(flow, id)| FlowState {
+                ends: match scenario.changes.iter().any(|change| change.starts() == Some(id)) {
+                    true => Ends::waiting(flow, id),
+                    false => Ends::new(flow, id, address, end, scenario.is_watched(id)),
+                },
                 forward: Way::new(&flow.forward, flow.forward_delay),
                 reverse: Way::new(&flow.reverse, flow.reverse_delay),
             })
@@ -141,7 +152,8 @@ impl<'a, O: Observer> Engine<'a, O> {
             .zip((0..).map(PortId))
             .map(|(config, port)| {
                 let (exit, delay) = exit_of(&mut flows, port, config);
-                let mut link = Wire::new(config, port, exit, address);
+                let may_lose = config.loss != LossConfig::None || scenario.may_lose(port);
+                let mut link = Wire::that_may_lose(may_lose, config, port, exit, address);
                 link.lengthen(delay);
                 link
             })
@@ -158,9 +170,10 @@ impl<'a, O: Observer> Engine<'a, O> {
             .iter()
             .flat_map(|flow| [&flow.forward, &flow.reverse])
             .any(|way| !way.ends_with_its_links());
-        let pipes = if has_pipes { 2 * flows.len() } else { 0 };
+        let changes = usize::from(!scenario.changes.is_empty());
+        let pipes = if has_pipes || changes > 0 { 2 * flows.len() } else { 0 };
         let ways = links.len() + carriers.len();
-        let places = ways + 2 * flows.len() + 1 + pipes;
+        let places = ways + 2 * flows.len() + 1 + pipes + changes;
         let mut engine = Self {
             now: Time::ZERO,
             agenda: Agenda::new(ways, places, end),
@@ -176,6 +189,8 @@ impl<'a, O: Observer> Engine<'a, O> {
             flows,
             contents: Contents::default(),
             scenario,
+            address,
+            pending: scenario.changes.iter().map(Pending::new).collect(),
             observer,
             sent: 0,
             arrived: 0,
@@ -340,6 +355,10 @@ impl<'a, O: Observer> Engine<'a, O> {
             return self.end_row();
         }
         let flow = ((index - first_pipe) / 2) as usize;
+        if flow == self.flows.len() {
+            self.change_world();
+            return Ok(());
+        }
         match (index - first_pipe) % 2 {
             0 => self.deliver(flow, Direction::Forward),
             _ => self.deliver(flow, Direction::Reverse),
@@ -358,6 +377,10 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     fn pipe_place(&self, flow: usize, direction: Direction) -> Place {
         Place(self.step_place().0 + 1 + 2 * flow as u32 + direction as u32)
+    }
+
+    fn change_place(&self) -> Place {
+        Place(self.step_place().0 + 1 + 2 * self.flows.len() as u32)
     }
 
     /// The present state of the world.

@@ -45,6 +45,7 @@ fn scenario() -> Checked {
         links: vec![link("queue", "bfifo limit 750000"), link("back", "pfifo limit 1000")],
         flows: flows.collect(),
         carriers: Vec::new(),
+        changes: Vec::new(),
     }
     .checked()
     .expect("a sound world")

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sojourn_core::is_phase;
 use sojourn_metrics::{sample_columns, stats, survival_columns};
 
 use super::Claim;
-use super::over_time::{OverTime, ReadSeries, What, is_phase};
+use super::over_time::{OverTime, ReadSeries, What};
 use super::resolve::{Expectation, Term, Test, Value};
 use super::syntax::{Pool, Relation};
 use super::units::Unit;
@@ -446,7 +447,7 @@ impl<'a> Values<'a> {
     fn value(&self, value: &Value, run: u32) -> Result<f64, Absent> {
         let one = self.of.iter().find(|one| std::ptr::eq(one.value, value)).ok_or(Absent::Run)?;
         let found = one.found[run as usize].as_ref().ok_or(Absent::Run)?;
-        if let What::Phase(_, wanted) = &one.over_time.what
+        if let What::Phase(_, wanted) | What::Entry(_, wanted) = &one.over_time.what
             && !self.phases.iter().any(|phase| is_phase(phase, wanted))
         {
             let known: Vec<&str> = self.phases.iter().map(String::as_str).collect();

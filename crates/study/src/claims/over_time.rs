@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use sojourn_core::SpecError;
+use sojourn_core::{SpecError, is_phase};
 use sojourn_metrics::{Column, FLOW_COLUMNS, LINK_COLUMNS};
 
 use crate::metrics::short;
@@ -21,6 +21,8 @@ pub(super) struct OverTime {
 pub(super) enum What {
     Column(&'static str, Fold),
     Phase(OfPhase, String),
+    /// When a phase began for the n-th time, from 1.
+    Entry(usize, String),
 }
 
 /// How the steps' values of a column become one.
@@ -110,27 +112,43 @@ impl OverTime {
                 fold.apply(&values)
             }
             What::Phase(of, wanted) => self.of_phase(*of, wanted, series),
+            What::Entry(n, wanted) => {
+                let is_in = is_in(wanted, series);
+                let entry = self.entries(&is_in, series).nth(n - 1);
+                entry.map(|step| series.t_s[step])
+            }
         }
     }
 
     fn of_phase(&self, of: OfPhase, wanted: &str, series: &Series) -> Option<f64> {
-        let is_in: Vec<bool> = series.phase.iter().map(|phase| is_phase(phase, wanted)).collect();
-        let steps: Vec<usize> = (0..is_in.len().min(series.t_s.len()))
-            .filter(|step| self.during.contains(&series.t_s[*step]))
-            .collect();
-        if steps.is_empty() {
+        let is_in = is_in(wanted, series);
+        let steps = self.steps(series).count();
+        if steps == 0 {
             return None;
         }
-        let inside = || steps.iter().filter(|step| is_in[**step]);
+        let mut inside = self.steps(series).filter(|step| is_in[*step]);
         match of {
-            OfPhase::Share => Some(inside().count() as f64 / steps.len() as f64),
-            OfPhase::Begins => inside().next().map(|step| series.t_s[*step]),
-            OfPhase::Entries => {
-                let is_entry = |step: &&usize| **step == 0 || !is_in[**step - 1];
-                Some(inside().filter(is_entry).count() as f64)
-            }
+            OfPhase::Share => Some(inside.count() as f64 / steps as f64),
+            OfPhase::Begins => inside.next().map(|step| series.t_s[step]),
+            OfPhase::Entries => Some(self.entries(&is_in, series).count() as f64),
         }
     }
+
+    /// The steps that count.
+    fn steps(&self, series: &Series) -> impl Iterator<Item = usize> {
+        let steps = 0..series.phase.len().min(series.t_s.len());
+        steps.filter(|step| self.during.contains(&series.t_s[*step]))
+    }
+
+    /// Those in which a phase is entered.
+    fn entries(&self, is_in: &[bool], series: &Series) -> impl Iterator<Item = usize> {
+        self.steps(series).filter(|step| is_in[*step] && (*step == 0 || !is_in[*step - 1]))
+    }
+}
+
+/// Whether each step ended in the phase.
+fn is_in(wanted: &str, series: &Series) -> Vec<bool> {
+    series.phase.iter().map(|phase| is_phase(phase, wanted)).collect()
 }
 
 impl Fold {
@@ -143,11 +161,6 @@ impl Fold {
             Self::Largest => values.iter().copied().reduce(f64::max),
         }
     }
-}
-
-/// `PROBE_BW` means `PROBE_BW:UP` as well.
-pub(super) fn is_phase(phase: &str, wanted: &str) -> bool {
-    phase.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
 }
 
 /// Gives the time series of a run, by its position in the plan; none if it has no result.
@@ -201,6 +214,11 @@ mod tests {
         assert_eq!(of(OfPhase::Share, "PROBE_BW", 4.0..=6.0), Some(1.0));
         assert_eq!(of(OfPhase::Begins, "PROBE_BW:UP", 0.0..=6.0), Some(4.0));
         assert_eq!(of(OfPhase::Begins, "PROBE_RTT", 0.0..=6.0), None);
+        let entry = |n, during| {
+            OverTime { what: What::Entry(n, "PROBE_BW:UP".into()), during }.of(&series())
+        };
+        assert_eq!([1, 2, 3].map(|n| entry(n, 0.0..=6.0)), [Some(4.0), Some(6.0), None]);
+        assert_eq!(entry(1, 5.0..=6.0), Some(6.0), "from the beginning of the part");
         assert_eq!(of(OfPhase::Entries, "PROBE_BW:UP", 0.0..=6.0), Some(2.0));
         assert_eq!(of(OfPhase::Entries, "PROBE_BW", 0.0..=6.0), Some(1.0));
         assert_eq!(of(OfPhase::Share, "DRAIN", 8.0..=9.0), None);

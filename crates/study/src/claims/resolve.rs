@@ -415,6 +415,9 @@ impl Resolver<'_> {
     ) -> Result<(Value, Meaning), ExprError> {
         let (phases, others): (Vec<Elsewhere>, Vec<Elsewhere>) =
             metric.elsewhere.iter().cloned().partition(|elsewhere| elsewhere.factor == "phase");
+        let (entries, others): (Vec<Elsewhere>, Vec<Elsewhere>) = others
+            .into_iter()
+            .partition(|elsewhere| of == OfPhase::Begins && elsewhere.factor == "entry");
         let [phase] = &phases[..] else {
             let problem = format!("'{name}' is of one phase");
             return Err(ExprError::new(metric.at, problem)
@@ -425,6 +428,16 @@ impl Resolver<'_> {
             return Err(ExprError { at: metric.of_at, problem });
         }
         let during = metric.during.as_ref().map_or(Ok(0.0..=f64::INFINITY), seconds)?;
+        let what = match &entries[..] {
+            [] => What::Phase(of, phase.value.clone()),
+            [entry, ..] => match entry.value.parse() {
+                Ok(n @ 1..) => What::Entry(n, phase.value.clone()),
+                _ => {
+                    let problem = format!("'{}' is no number of an entry", entry.value);
+                    return Err(ExprError::new(entry.at, problem).allow(&["entry = '1', '2' …"]));
+                }
+            },
+        };
         let value = Value {
             metric: name,
             scale: Unit::of_metric(unit).scale,
@@ -432,7 +445,7 @@ impl Resolver<'_> {
             of: metric.of.clone().unwrap_or_default(),
             pool: pool.unwrap_or(Pool::Mean),
             elsewhere: self.elsewhere(&others)?,
-            over_time: Some(OverTime { what: What::Phase(of, phase.value.clone()), during }),
+            over_time: Some(OverTime { what, during }),
         };
         Ok(with_meaning(value, unit, name))
     }

@@ -423,6 +423,9 @@ fn a_phase_has_a_share_of_the_time_and_a_beginning() {
     assert_eq!(mean("phase_share(a, phase = 'DRAIN') > 50 %", "fifo"), 60.0);
     assert_eq!(mean("phase_begins(a, phase = 'DRAIN') < 7 s", "fifo"), 6.0);
     assert_eq!(mean("phase_entries(a, phase = 'STARTUP') in 1..1", "fq"), 1.0);
+    assert_eq!(mean("phase_begins(a, phase = 'DRAIN', entry = '1') < 7 s", "fifo"), 6.0);
+    let never = &checks("phase_begins(a, phase = 'DRAIN', entry = '2') < 7 s", &["fifo"])[0];
+    assert!(never.verdict != Verdict::Holds, "{never:?}");
     let misspelt = &checks("phase_share(a, phase = 'DRIAN') < 1 %", &["fifo"])[0];
     assert_eq!(misspelt.verdict, Verdict::Untestable);
     assert!(
@@ -441,6 +444,8 @@ fn what_has_no_time_is_refused_where_it_stands() {
         ("cwmd(a) during 5s..6s > 1", 0, "did you mean 'cwnd'"),
         ("cwnd() during 5s..6s > 1", 0, "of a flow or a queue"),
         ("phase_share(a) > 1", 0, "of one phase"),
+        ("phase_begins(a, phase = 'DRAIN', entry = '0') > 1 s", 33, "no number of an entry"),
+        ("phase_share(a, phase = 'DRAIN', entry = '1') > 1", 32, "no factor"),
         ("phase_share(queue, phase = 'DRAIN') > 1", 12, "only flows have phases"),
     ] {
         let error = Expectation::parse(text, names).unwrap_err();

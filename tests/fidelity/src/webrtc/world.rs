@@ -49,6 +49,7 @@ fn scenario(situation: &Situation) -> Scenario {
         hosts: ["sender", "receiver"].map(|name| Host { name: name.into() }).into(),
         links: vec![forward, back],
         carriers: Vec::new(),
+        changes: Vec::new(),
         flows: calls.chain(tcps).collect(),
     }
 }

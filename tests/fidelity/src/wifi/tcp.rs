@@ -70,6 +70,7 @@ fn scenario(setup: &Value, config: &Config, is_up: bool) -> Scenario {
         hosts: ["server", "station"].map(|name| Host { name: name.into() }).into(),
         links: vec![wire("to the access point"), wire("to the server")],
         carriers: vec![radio.into()],
+        changes: Vec::new(),
         flows,
     }
 }

@@ -1,5 +1,8 @@
 //! Parameters of [`super::CubicLinux`], by the names of the kernel module's.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use sojourn_core::param::{Switch, whole};
 
 use super::CubicLinux;
@@ -34,5 +37,9 @@ impl Algorithm for Config {
 
     fn build(&self, setup: Setup) -> CubicLinux {
         CubicLinux::new(self.clone(), setup)
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        vec!["slow_start", "avoidance", "reno_friendly", "concave", "convex"]
     }
 }

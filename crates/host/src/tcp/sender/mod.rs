@@ -266,6 +266,25 @@ impl Sender {
         self.source.write(bytes);
     }
 
+    /// Its application offers nothing more from `now` on, or pauses, or writes at another rate: as
+    /// [`Source::stop`], [`Source::pause`] and [`Source::set_rate`].
+    pub fn stop(&mut self, now: Time) {
+        self.source.stop(now);
+    }
+
+    pub fn pause(&mut self, now: Time, length: Span) {
+        self.source.pause(now, length);
+    }
+
+    pub fn set_rate(&mut self, now: Time, rate: Rate) {
+        self.source.set_rate(now, rate, self.config.mss, self.nxt_byte);
+    }
+
+    /// The phase of its congestion controller.
+    pub fn phase(&self) -> &'static str {
+        self.cca.phase()
+    }
+
     /// The next packet that may leave now.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {

@@ -1,0 +1,83 @@
+//! What changes when a sender enters a phase.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use sojourn_core::{Span, SpecError};
+use sojourn_link::{LossConfig, RateSpec};
+
+use super::Text;
+
+/// What changes in the world when a sender enters a phase of its congestion control: the link of a
+/// `queue`, or a `flow`. What the sender sends at that very moment is not concerned yet.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeSpec {
+    /// How factors refer to it: letters, digits, `-` and `_`.
+    pub name: String,
+    /// `FLOW enters PHASE`, with a flow of one TCP connection and a phase of its congestion control as
+    /// figures and claims call it. `PROBE_BW` means `PROBE_BW:UP` as well. A phase that begins and
+    /// ends with one acknowledgement is not entered.
+    pub when: Text<WhenSpec>,
+    /// Which time it enters the phase.
+    #[schemars(range(min = 1), extend("default" = 1))]
+    pub occurrence: Option<u32>,
+    /// How long after that the change comes.
+    #[schemars(extend("default" = "0s"))]
+    pub after: Option<Text<Span>>,
+    /// The queue whose link changes. Either this or `flow`.
+    pub queue: Option<String>,
+    /// The flow or the group of flows that changes.
+    pub flow: Option<String>,
+    /// Of a queue: the new rate of its link, which must have had a fixed one; a packet that is being
+    /// sent ends at the old rate. Of a bulk flow without `bytes`: what its application writes a second
+    /// from then on, or `unlimited`.
+    pub rate: Option<Text<RateSpec>>,
+    /// Of a queue: the new loss on the medium of its link.
+    pub loss: Option<Text<LossConfig>>,
+    /// Of a queue: the new propagation of its link. Packets that are under way are not overtaken.
+    pub delay: Option<Text<Span>>,
+    /// Of a flow: it starts, and not before.
+    #[schemars(extend("default" = false))]
+    pub start: Option<bool>,
+    /// Of a flow with `app` bulk, without `bytes`, or on_off: its application offers nothing more.
+    #[schemars(extend("default" = false))]
+    pub stop: Option<bool>,
+    /// Of a bulk flow without `bytes`: its application writes nothing for so long.
+    pub pause: Option<Text<Span>>,
+}
+
+/// A flow enters a phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WhenSpec {
+    pub flow: String,
+    pub phase: String,
+}
+
+impl WhenSpec {
+    /// # Errors
+    /// The text is not `FLOW enters PHASE`.
+    pub fn parse(text: &str) -> Result<Self, SpecError> {
+        match text.split_whitespace().collect::<Vec<_>>()[..] {
+            [flow, "enters", phase] => Ok(Self { flow: flow.to_owned(), phase: phase.to_owned() }),
+            _ => Err(SpecError::new(format!("'{text}' is not what a change waits for"))
+                .allow(["FLOW enters PHASE, such as 'sender enters PROBE_BW:UP'"])),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in "[a-z: ]{0,20}(enters)?[A-Z: ]{0,12}") {
+            if let Ok(WhenSpec { flow, phase }) = WhenSpec::parse(&text) {
+                prop_assert_eq!(text.split_whitespace().count(), 3);
+                prop_assert!(text.contains(&flow) && text.contains(&phase));
+            }
+        }
+    }
+}
