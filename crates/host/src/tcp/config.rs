@@ -26,7 +26,7 @@ sojourn_core::params! {
         pub most_receive_buffer: u64 as Octets = "6MiB", BUFFERS,
             "memory up to which auto-tuning grows the receive buffer (the third of `tcp_rmem`)";
         pub send_buffer: u64 as Octets = "4MiB", size(0, MOST),
-            "most memory for unacknowledged data (`tcp_wmem`); `0` is unlimited";
+            "most unacknowledged bytes (`tcp_wmem`, which limits memory); `0` is unlimited";
         pub ecn: Option<EcnOffer> as Maybe<EcnOffer> = "",
             "what the sender asks for in the handshake; `off`: no ECN (`tcp_ecn=2`); `classic`: one echo a \
              round trip (`tcp_ecn=1`, RFC 3168); `accecn`: counters of marks (`tcp_ecn=3`, RFC 9768), or what \
@@ -36,7 +36,7 @@ sojourn_core::params! {
             "what the receiver agrees to; `dctcp`: `classic`, echoing mark by mark (RFC 8257 section 3.2), \
              which `accecn` does too where only classic ECN is asked for and `cca` wants it";
         pub ecn_option: bool as Truth = "true",
-            "with `accecn`, marked bytes are told of as well, in an option (`tcp_ecn_option`)";
+            "with `accecn`, the receiver also reports marked bytes, in an option (`tcp_ecn_option`)";
         pub joined_marks_once: bool as Truth = "false",
             "with `accecn`, the receiver counts a marked packet that its card joined from several segments \
              as one mark, and not by its segments (RFC 9768 section 3.2.2 wants each counted)";
@@ -70,8 +70,8 @@ sojourn_core::params! {
             "longest wait of a delayed acknowledgement's first timer (`TCP_DELACK_MIN`)";
         pub quick_ack: bool as Truth = "false", "the receiver acknowledges every segment at once";
         pub address_resolution: Span = "0s", time(Span::ZERO, Span::from_secs(60)),
-            "the first packet is held up so long by address resolution, and the round-trip time of the \
-             handshake includes it";
+            "how long address resolution holds up the first packet; the round-trip time of the handshake \
+             includes it";
         pub slow_start_after_idle: bool as Truth = "true",
             "the window is reduced after idleness (`tcp_slow_start_after_idle`)";
     }
