@@ -4,11 +4,13 @@
 //! Every packet is fully modelled and every run is observed as a study observes it, so the figures
 //! are those of real use on one thread.
 
+mod call;
 mod cell;
 mod guard;
 mod measure;
 mod yardstick;
 
+pub use call::Call;
 pub use cell::Cell;
 pub use guard::{Ceiling, Ceilings, Guarded, read_ceilings};
 pub use measure::{Figures, count, measure};

@@ -10,7 +10,7 @@ const USAGE: &str = "\
 usage: yardstick [--seconds S] [--count | --guard FILE] [NAME...]
   NAME         a yardstick, or the beginning of its name; all of them without one
   --seconds S  simulated seconds; each yardstick has its own without it
-  --count      print delivered segments only, for a tool that counts instructions
+  --count      print delivered segments, or packets of a call, only, for a tool that counts instructions
   --guard FILE have valgrind count instructions per segment, and hold them to FILE's ceilings";
 
 /// Columns, with their units below.

@@ -8,7 +8,7 @@ use sojourn_sim::Outcome;
 /// What a run delivered and what that took.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
-    /// Full segments or datagrams that reached the receiving applications in order.
+    /// Full segments or datagrams that reached the receiving applications in order; packets of a call that arrived.
     pub segments: u64,
     pub goodput_mbps: f64,
     pub retransmits: u64,
@@ -76,6 +76,8 @@ fn segments(metrics: &RunMetrics, scenario: &Checked) -> u64 {
         let payload = match &config.app {
             App::Tcp { transport, .. } => transport.mss,
             App::Udp(stream) => stream.frame / stream.datagrams,
+            // Packets of media come in all sizes.
+            App::External(_) => return flow.whole.arrived_packets,
             _ => return 0,
         };
         flow.whole.delivered_bytes / u64::from(payload)

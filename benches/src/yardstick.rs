@@ -5,6 +5,7 @@ use sojourn_host::tcp::Config as Transport;
 use sojourn_link::RateConfig;
 use sojourn_scenario::{App, Checked, Flow, Host, Link, Scenario, Until};
 
+use crate::call::Call;
 use crate::cell::Cell;
 
 /// From slow and crowded to fast and near. Names are stable, because ceilings refer to them.
@@ -63,7 +64,18 @@ pub const YARDSTICKS: &[Yardstick] = &[
     cell("6a-ax-30up", Cell::HE.of(30).up(), Some(&["cubic", "bbr"]), 10, Some(2_720.0)),
     cell("6b-n-30down-udp", Cell::HT.of(30).udp(5_000_000), None, 30, Some(5_400.0)),
     cell("6c-n-30down-tcp", Cell::HT.of(30), Some(&["cubic"]), 30, Some(3_400.0)),
+    call("7a-call-gcc", Call::ALONE, 3_600),
+    call("7b-call-scream2", Call::ALONE.controlled_by("scream-v2"), 3_600),
+    call("7c-call-busy", Call::ALONE.over(2_000, "1%"), 600),
+    call("7d-game", Call::GAME, 120),
 ];
+
+/// A call of an hour, or what is written; ns-3 has none.
+const fn call(name: &'static str, call: Call, seconds: u64) -> Yardstick {
+    let duration = Span::from_secs(seconds);
+    let rtt = Span::from_millis(20);
+    Yardstick { name, world: World::Call(call), rtt, ccas: &[], duration, ns3: None }
+}
 
 /// With what ns-3 delivers.
 const fn cell(
@@ -81,7 +93,7 @@ const fn cell(
     Yardstick { name, world: World::Cell(cell), rtt: Span::from_millis(20), ccas, duration, ns3 }
 }
 
-/// A world whose flows always have something to send.
+/// A world whose flows always have something to send, or a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Yardstick {
     pub name: &'static str,
@@ -107,6 +119,8 @@ pub enum World {
     },
     /// A flow for each station of an access point, to or from a host on a wire.
     Cell(Cell),
+    /// A call through one bottleneck.
+    Call(Call),
 }
 
 impl Yardstick {
@@ -119,6 +133,7 @@ impl Yardstick {
         match self.world {
             World::Wire { rate, queue } => self.wire(rate, queue, duration),
             World::Cell(cell) => cell.scenario(self.rtt, self.ccas, duration),
+            World::Call(call) => call.scenario(self.rtt, duration),
         }
     }
 
@@ -168,6 +183,8 @@ mod tests {
             let fits = match yardstick.world {
                 World::Wire { rate, .. } => (0.5..1.0).contains(&(mbps / rate.as_mbps())),
                 World::Cell(_) => mbps > 5.0,
+                // Packets of media, which ramp up; they are shorter than segments.
+                World::Call(_) => mbps > 0.5,
             };
             assert!(fits, "{}: {mbps} Mbit/s", yardstick.name);
         }

@@ -366,11 +366,12 @@ impl Other {
     fn poll_two(&mut self, now: Time, sends: Direction, around: &mut Around<'_>) -> Option<Packet> {
         let Self::Two(both, ends) = self else { return None };
         let end = &mut both[sends as usize];
-        let mut packet = each!(&mut *end, end => Endpoint::poll_transmit(end, now, around));
-        if let (End::External(_), Some(packet)) = (end, &mut packet) {
-            *packet = addressed(*packet, now, sends, ends);
+        if let End::External(end) = end {
+            let mut packet = end.poll_transmit(now, around)?;
+            address(&mut packet, now, sends, ends);
+            return Some(packet);
         }
-        packet
+        each!(end, end => Endpoint::poll_transmit(end, now, around))
     }
 }
 
@@ -382,15 +383,18 @@ fn opposite(direction: Direction) -> Direction {
     }
 }
 
-/// A packet from an outside end, with the fields by which the engine routes it.
-fn addressed(packet: Packet, now: Time, direction: Direction, ends: &Endpoints) -> Packet {
-    let (src, dst) = match direction {
+/// Fills in the fields by which the engine routes a packet of an outside end.
+fn address(packet: &mut Packet, now: Time, direction: Direction, ends: &Endpoints) {
+    (packet.src, packet.dst) = match direction {
         Direction::Forward => (ends.sender, ends.receiver),
         Direction::Reverse => (ends.receiver, ends.sender),
     };
-    let segments = packet.segments.max(1);
-    let wire_len = packet.wire_len.max(ETHERNET_HEADER * u32::from(segments));
-    Packet { flow: ends.flow, direction, hop: 0, src, dst, sent: now, segments, wire_len, ..packet }
+    packet.flow = ends.flow;
+    packet.direction = direction;
+    packet.hop = 0;
+    packet.sent = now;
+    packet.segments = packet.segments.max(1);
+    packet.wire_len = packet.wire_len.max(ETHERNET_HEADER * u32::from(packet.segments));
 }
 
 fn out_of_sequence<R: Reads>(sender: &Sender, receiver: &Receiver<R>) -> Option<[u32; 3]> {

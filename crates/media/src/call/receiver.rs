@@ -163,7 +163,8 @@ impl Receiver {
         }
         if self.nack {
             let gap = self.missing.on_packet(now, rtp.sequence);
-            match gap.is_empty() || self.nack_again {
+            match self.nack_again {
+                _ if gap.is_empty() => {}
                 true => self.ask(now, &gap, around),
                 false => self.ask(now, &self.missing.all(), around),
             }

@@ -354,9 +354,9 @@ impl Endpoint for Sender {
     fn on_packet(&mut self, now: Time, packet: &Packet, around: &mut Around<'_>) {
         self.now = now;
         let Body::Opaque { content, .. } = packet.body else { return };
-        // Messages are values of their own, so the bytes are not needed while they are handled.
-        let messages: Vec<Message> = rtcp::messages(around.contents.bytes(content)).collect();
-        messages.into_iter().for_each(|message| self.on_message(now, message));
+        for message in rtcp::messages(around.contents.bytes(content)) {
+            self.on_message(now, message);
+        }
         self.settle(now, around);
     }
 

@@ -1,6 +1,7 @@
 //! Packets become frames, and frames wait for those that they need.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use sojourn_core::{RtpBody, RtpStream, Time};
 
@@ -24,10 +25,36 @@ pub(crate) struct Whole {
 struct Slot {
     whole: Whole,
     parts: u16,
-    /// A bit for each part that arrived.
-    arrived: alloc::vec::Vec<u64>,
+    arrived: Parts,
     missing: u16,
     is_known: bool,
+}
+
+/// A bit for each part that arrived: of the first 64, and of those after them.
+#[derive(Clone, Debug, Default)]
+struct Parts {
+    first: u64,
+    others: Vec<u64>,
+}
+
+impl Parts {
+    fn none_of(parts: u16) -> Self {
+        Self { first: 0, others: alloc::vec![0; usize::from(parts).div_ceil(64).saturating_sub(1)] }
+    }
+
+    /// Whether the part has not been there and is one of the frame's.
+    fn insert(&mut self, part: u16) -> bool {
+        let (word, bit) = (usize::from(part / 64), 1_u64 << (part % 64));
+        let word = match word.checked_sub(1) {
+            None => Some(&mut self.first),
+            Some(word) => self.others.get_mut(word),
+        };
+        word.is_some_and(|word| {
+            let is_new = *word & bit == 0;
+            *word |= bit;
+            is_new
+        })
+    }
 }
 
 /// Frames in their order, from the one that is decoded next.
@@ -56,11 +83,9 @@ impl Assembler {
         if !slot.is_known {
             slot.begin(now, rtp);
         }
-        let (word, bit) = (usize::from(rtp.part / 64), 1_u64 << (rtp.part % 64));
-        if slot.arrived.get(word).is_none_or(|bits| bits & bit != 0) {
+        if !slot.arrived.insert(rtp.part) {
             return None;
         }
-        slot.arrived[word] |= bit;
         slot.missing -= 1;
         slot.whole.bytes += payload;
         slot.whole.was_repaired |= rtp.stream == RtpStream::Repair;
@@ -132,14 +157,14 @@ impl Slot {
             was_repaired: false,
             sequence: 0,
         };
-        Self { whole, parts: 0, arrived: alloc::vec::Vec::new(), missing: 0, is_known: false }
+        Self { whole, parts: 0, arrived: Parts::default(), missing: 0, is_known: false }
     }
 
     fn begin(&mut self, now: Time, rtp: &RtpBody) {
         self.is_known = true;
         self.parts = rtp.parts;
         self.missing = rtp.parts;
-        self.arrived = alloc::vec![0; usize::from(rtp.parts).div_ceil(64)];
+        self.arrived = Parts::none_of(rtp.parts);
         self.whole.captured = rtp.captured;
         self.whole.is_key = rtp.is_key;
         self.whole.first_arrival = now;

@@ -69,9 +69,14 @@ fn message(count: u8, kind: u8, body: &[u8]) -> Option<Message> {
     }
 }
 
+/// Bytes that hold most messages.
+const MOST_MESSAGES: usize = 128;
+
 /// Begins a message whose length [`finish`] fills in.
 fn begin(count: u8, kind: u8) -> Vec<u8> {
-    alloc::vec![0x80 | count, kind, 0, 0]
+    let mut message = Vec::with_capacity(MOST_MESSAGES);
+    message.extend([0x80 | count, kind, 0, 0]);
+    message
 }
 
 /// Pads the message to whole words and fills in its length.

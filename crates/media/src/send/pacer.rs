@@ -119,7 +119,10 @@ impl Pacer {
 
     fn oldest(&self) -> Option<Time> {
         let front = |queue: &VecDeque<(Time, Item)>| queue.front().map(|(since, _)| *since);
-        [front(&self.repair), front(&self.video)].into_iter().flatten().min()
+        match (front(&self.repair), front(&self.video)) {
+            (Some(repair), Some(video)) => Some(repair.min(video)),
+            (repair, video) => repair.or(video),
+        }
     }
 
     fn has_media(&self) -> bool {
@@ -128,15 +131,23 @@ impl Pacer {
 
     /// The pacing rate in bytes a second, raised so that the queue is empty in time.
     fn rate(&self, now: Time) -> f64 {
-        let Some(pacing) = self.pacing else { return f64::INFINITY };
+        let least = self.least_rate();
+        if self.queued == 0 || least == f64::INFINITY {
+            return least;
+        }
         let left = self.config.queue_limit.saturating_sub(self.queue_delay(now));
         let needed = self.queued as f64 / left.as_secs_f64().max(0.001);
-        (pacing.as_bps() as f64 / 8.0).max(needed)
+        least.max(needed)
+    }
+
+    /// The controller's pacing rate in bytes a second.
+    fn least_rate(&self) -> f64 {
+        self.pacing.map_or(f64::INFINITY, |pacing| pacing.as_bps() as f64 / 8.0)
     }
 
     fn pay(&mut self, now: Time) {
-        let passed = now.since(self.updated).as_secs_f64();
-        if passed > 0.0 {
+        if now > self.updated {
+            let passed = now.since(self.updated).as_secs_f64();
             let rate = self.rate(now);
             let paid = if rate.is_finite() { rate * passed } else { f64::INFINITY };
             self.debt = (self.debt - paid).max(0.0);
@@ -151,7 +162,11 @@ impl Pacer {
         if !self.audio.is_empty() {
             return now;
         }
-        let rate = self.rate(now);
+        self.next_at(now, self.rate(now))
+    }
+
+    /// The same at the pacing rate of `now`.
+    fn next_at(&self, now: Time, rate: f64) -> Time {
         let wait = |debt: f64, rate: f64| match debt {
             0.0 => now,
             // Rounded up, so that the debt is paid then.
@@ -191,15 +206,18 @@ impl Pacer {
         if let Some((_, item)) = self.audio.pop_front() {
             return Some(Release::Media { item, probe: None });
         }
-        if self.next(now) > now {
+        let rate = self.rate(now);
+        if self.next_at(now, rate) > now {
             return None;
         }
         self.left_at = now;
         let is_probe = self.prober.next(now) <= now;
         let next = self.repair.pop_front().or_else(|| self.video.pop_front());
         let size = next.map_or(self.config.padding, |(_, item)| item.size);
-        let most = self.rate(now) * MOST_DEBT.as_secs_f64();
-        self.debt = (self.debt + f64::from(size)).min(most);
+        self.debt += f64::from(size);
+        if self.debt > self.least_rate() * MOST_DEBT.as_secs_f64() {
+            self.debt = self.debt.min(self.rate(now) * MOST_DEBT.as_secs_f64());
+        }
         let most = self.padding.as_bps() as f64 / 8.0 * MOST_DEBT.as_secs_f64();
         self.padding_debt = (self.padding_debt + f64::from(size)).min(most);
         let probe = if is_probe { self.prober.send(now, size) } else { None };

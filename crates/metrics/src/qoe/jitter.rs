@@ -19,7 +19,9 @@ impl Jitter {
     pub fn on_packet(&mut self, sent: Time, arrived: Time) {
         let transit = i128::from(arrived.as_nanos()) - i128::from(sent.as_nanos());
         if let Some(last) = self.last_transit.replace(transit) {
-            let d = (transit - last).unsigned_abs() as f64;
+            let d = (transit - last).unsigned_abs();
+            // 64 bits hold what clocks that agree to centuries can differ by, and convert faster.
+            let d = u64::try_from(d).map_or_else(|_| d as f64, |d| d as f64);
             let j = self.value.unwrap_or(0.0);
             self.value = Some(j + (d - j) / 16.0);
         }

@@ -278,10 +278,16 @@ impl LossBased {
 
     fn likelihood(&self, candidate: &Candidate) -> f64 {
         let bias = self.bias(candidate.bandwidth / 1e3);
+        // Most observations are of one probability: that of a rate below the candidate's.
+        let mut known = (f64::NAN, 0.0, 0.0);
         self.weighted().fold(0.0, |sum, (weight, one)| {
             let p = probability(candidate, one.rate);
+            if p != known.0 {
+                known = (p, libm::log(p), libm::log(1.0 - p));
+            }
+            let (_, log_lost, log_arrived) = known;
             let (lost, sent) = (one.lost / 1e3, one.sent / 1e3);
-            let likelihood = lost * libm::log(p) + (sent - lost) * libm::log(1.0 - p);
+            let likelihood = lost * log_lost + (sent - lost) * log_arrived;
             sum + weight * (likelihood + bias * sent)
         })
     }
