@@ -59,6 +59,7 @@ impl Call {
             links: vec![forward, back],
             carriers: Vec::new(),
             flows: vec![Flow::new("call", self.app(), &[0], &[1])],
+            changes: Vec::new(),
         }
         .checked()
         .expect("yardsticks are sound")
