@@ -219,6 +219,8 @@ for (const scheme of ['light', 'dark']) {
     await shot(page, 'top-' + scheme);
     await page.locator('#figures').screenshot({ path: path.join(shots, `figures-${scheme}.png`) });
     await page.locator('#time').screenshot({ path: path.join(shots, `time-${scheme}.png`) });
+    assert.equal(await page.locator('#s-3').isVisible(), false, 'twelve scenarios are folded');
+    await page.locator('#matrix a[href="#s-3"]').first().click();
     await page.locator('#s-3').screenshot({ path: path.join(shots, `scenario-${scheme}.png`) });
     await page.context().close();
   });

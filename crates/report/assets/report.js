@@ -102,7 +102,9 @@ document.addEventListener('click', event => {
 });
 const unfold = () => {
   const target = location.hash.length > 1 && $(location.hash.slice(1));
-  if (target && target.tagName === 'DETAILS') { target.open = true; target.scrollIntoView(); }
+  if (!target || !target.closest('details')) return;
+  for (let e = target; e; e = e.parentElement) if (e.tagName === 'DETAILS') e.open = true;
+  target.scrollIntoView();
 };
 addEventListener('hashchange', unfold);
 unfold();

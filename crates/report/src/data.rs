@@ -408,7 +408,7 @@ impl<'a> Data<'a> {
             .values
             .iter()
             .all(|value| value.starts_with(|c: char| c.is_ascii_alphabetic()) && !unclear(value));
-        if matches!(short, "queue" | "cca") && speaks {
+        if short == "case" || matches!(short, "queue" | "cca") && speaks {
             value.to_owned()
         } else {
             format!("{short} {}", self.differing(factor, value))

@@ -575,3 +575,63 @@ fn a_view_of_all_flows_leaves_out_those_that_are_always_zero() {
     assert!(!figure(&[]).contains(", ping"), "nobody asked for the ping's goodput");
     assert!(figure(&["bbr3", "ping"]).contains(", ping"));
 }
+
+/// The answer's list of sentences.
+fn findings(results: &Results) -> String {
+    let page = page(results);
+    let findings = page.split("<ul class=\"findings\">").nth(1).expect("there are sentences");
+    findings.split("</ul>").next().unwrap().to_owned()
+}
+
+#[test]
+fn the_answer_says_which_factor_decides() {
+    let mut results = specimen::results();
+    results.plan.views = vec![view("rtt", ViewKind::Bars, "rtt_p95_ms", &["cubic"])];
+    let column = results.table.metrics.iter().position(|one| one == "rtt_p95_ms").unwrap();
+    let mut set = |value: &dyn Fn(u32) -> f64| {
+        for row in results.table.rows.iter_mut().filter(|row| row.name == "cubic") {
+            row.values[column] = Some(value(row.scenario));
+        }
+        findings(&results)
+    };
+    // Scenarios are queues times three round-trip times.
+    let text = set(&|scenario| [10.0, 20.0, 40.0][scenario as usize % 3]);
+    assert!(text.contains("4 times as much); rtt decides 100 % of it."), "{text}");
+    // Plus and minus over a chequerboard: every mean of a row or column is the same.
+    let text = set(&|scenario| match (scenario / 3 % 2, scenario % 3) {
+        (0, 0) | (1, 1) => 20.0,
+        (0, 1) | (1, 0) => 5.0,
+        _ => 10.0,
+    });
+    assert!(text.contains("; no factor alone decides it."), "{text}");
+}
+
+#[test]
+fn many_scenarios_are_a_line_each() {
+    let page = page(&specimen::results());
+    assert_eq!(page.matches("<details class=\"scenario\"><summary><h3>").count(), 12);
+    assert!(page.contains("<div id=\"s-11\">"), "a cell of the matrix leads into the twelfth");
+}
+
+#[test]
+fn no_line_is_drawn_over_a_factor_that_another_one_fixes() {
+    let mut results = specimen::results();
+    let rtt = results.plan.factors.iter().position(|factor| factor.name.ends_with("rtt")).unwrap();
+    assert!(page(&results).contains("id=\"line-"), "round-trip times cross with queues");
+    // A case for each round-trip time.
+    let values = results.plan.factors[rtt].values.clone();
+    let mut case = results.plan.factors[rtt].clone();
+    case.name = "case".into();
+    case.values = values.iter().map(|value| format!("a path of {value}")).collect();
+    results.plan.factors.push(case);
+    for scenario in &mut results.plan.scenarios {
+        let value = scenario.factors[rtt].clone();
+        scenario.factors.push(format!("a path of {value}"));
+    }
+    let page = page(&results);
+    assert!(!page.contains("id=\"line-"));
+    assert!(
+        page.contains("<h3>") && !page.contains(">case a path of"),
+        "a case's name stands alone"
+    );
+}

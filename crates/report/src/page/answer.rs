@@ -531,14 +531,67 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
         _ => String::new(),
     };
     let sentence = format!(
-        "{what} is lowest with {} (<b>{}</b>) and highest with {} (<b>{}</b>{times}).",
+        "{what} is lowest with {} (<b>{}</b>) and highest with {} (<b>{}</b>{times}){}.",
         at(*low),
         with_unit(least),
         at(*high),
-        with_unit(most)
+        with_unit(most),
+        decided_by(data, &means).unwrap_or_default()
     );
     found(sentence, true, Some((*low, *high)))
 }
+
+/// `; case decides 97 % of it`: the factors that alone explain most of how the scenarios' means
+/// differ, as shares of the variance between them (eta squared), of logarithms where all are positive. Only
+/// where factors cross fully, so that shares can be told apart.
+fn decided_by(data: &Data<'_>, means: &[(usize, Mean)]) -> Option<String> {
+    let free: Vec<usize> = (data.varying.iter().copied())
+        .filter(|factor| {
+            !data.varying.iter().any(|other| {
+                data.follows(*factor, *other) && !(data.follows(*other, *factor) && factor < other)
+            })
+        })
+        .collect();
+    let crossed: usize =
+        free.iter().map(|factor| data.plan.factors[*factor].values.len()).product();
+    if free.len() < 2 || crossed != means.len() {
+        return None;
+    }
+    let is_positive = means.iter().all(|(_, mean)| mean.mean > 0.0);
+    let worth = |mean: &Mean| if is_positive { mean.mean.ln() } else { mean.mean };
+    let average = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let all: Vec<f64> = means.iter().map(|(_, mean)| worth(mean)).collect();
+    let middle = average(&all);
+    let whole: f64 = all.iter().map(|value| (value - middle).powi(2)).sum();
+    let mut shares: Vec<(f64, usize)> = free
+        .iter()
+        .map(|factor| {
+            let values = data.plan.factors[*factor].values.iter();
+            let between = values.map(|value| {
+                let here =
+                    means.iter().filter(|(scenario, _)| data.value(*scenario, *factor) == *value);
+                let here: Vec<f64> = here.map(|(_, mean)| worth(mean)).collect();
+                here.len() as f64 * (average(&here) - middle).powi(2)
+            });
+            (between.sum::<f64>() / whole, *factor)
+        })
+        .collect();
+    shares.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let (most, factor) = shares[0];
+    let name = |factor: usize| Esc(data.short_factor(factor)).to_string();
+    if most < LEAST_TOLD {
+        return Some("; no factor alone decides it".to_owned());
+    }
+    let mut text = format!("; {} decides {} of it", name(factor), percent(most));
+    let (next, factor) = shares[1];
+    if next >= LEAST_TOLD {
+        let _ = write!(text, ", {} {}", name(factor), percent(next));
+    }
+    Some(text)
+}
+
+/// A factor that explains a smaller share is not named.
+const LEAST_TOLD: f64 = 0.1;
 
 /// Values within this share of each other count as equal.
 const SAME: f64 = 0.005;

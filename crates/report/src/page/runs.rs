@@ -39,14 +39,17 @@ fn write_scenario(
     most: usize,
 ) {
     let planned = &data.plan.scenarios[scenario];
+    let open = if data.plan.scenarios.len() <= MOST_OPEN { " open" } else { "" };
     let _ = write!(
         out,
-        "<article class=\"scenario\" id=\"s-{scenario}\"><h3>{}</h3>",
-        Esc(&data.label(scenario))
+        "<details class=\"scenario\"{open}><summary><h3>{}</h3><span class=\"brief\">{}</span></summary>\
+         <div id=\"s-{scenario}\">",
+        Esc(&data.label(scenario)),
+        Esc(&brief_of(data, scenario))
     );
     let _ = write!(out, "<p class=\"world\">{}</p>", world(planned));
     if data.done[scenario].is_empty() {
-        *out += "<p class=\"note\">No run of this scenario has a result yet.</p></article>";
+        *out += "<p class=\"note\">No run of this scenario has a result yet.</p></div></details>";
         return;
     }
     if let Some(ending) = ending::of_scenario(data.results, scenario as u32) {
@@ -76,8 +79,12 @@ fn write_scenario(
         *sections += 1;
         write_run(out, data, details.of(*run), *run);
     }
-    *out += "</div></article>";
+    *out += "</div></div></details>";
 }
+
+/// With more scenarios than these each is one line, which unfolds, so that a study of a hundred can be
+/// looked through.
+const MOST_OPEN: usize = 3;
 
 /// The scenario in a line, in the words of `tc` and `sysctl`.
 fn world(scenario: &PlannedScenario) -> String {
@@ -249,18 +256,30 @@ fn write_run(out: &mut String, data: &Data<'_>, details: Option<&RunDetails>, ru
     );
 }
 
+/// The chief numbers of a run.
 fn brief(data: &Data<'_>, run: u32) -> String {
     let scenario = data.plan.runs[run as usize].scenario as usize;
+    chief(data, |subject, metric| {
+        let points = data.points(scenario, subject, metric);
+        points.iter().find(|point| point.run == run).map(|point| point.value)
+    })
+}
+
+/// The same of a scenario, as means over its runs.
+fn brief_of(data: &Data<'_>, scenario: usize) -> String {
+    chief(data, |subject, metric| data.mean(scenario, subject, metric).map(|mean| mean.mean))
+}
+
+fn chief(data: &Data<'_>, value: impl Fn(&Subject, &str) -> Option<f64>) -> String {
     let mut parts = Vec::new();
     for subject in data.of_kind(Kind::Flow) {
         let mut part = String::new();
         for (metric, what) in
             [("goodput_mbps", ""), ("rtt_p95_ms", ", RTT p95"), ("ping_p95_ms", " p95")]
         {
-            let points = data.points(scenario, subject, metric);
-            if let Some(point) = points.iter().find(|point| point.run == run) {
-                let unit = names::unit(data.plan, metric);
-                let _ = write!(part, "{what} {} {unit}", number(point.value));
+            if let Some(value) = value(subject, metric) {
+                let (factor, unit) = names::stepped(data.plan, metric, value.abs());
+                let _ = write!(part, "{what} {} {unit}", number(value * factor));
             }
         }
         if !part.is_empty() && parts.len() < 4 {

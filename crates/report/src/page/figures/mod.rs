@@ -9,6 +9,8 @@ mod panels;
 mod scatter;
 mod spread;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use sojourn_metrics::DELAYS;
 use sojourn_study::results::{Kind, Numbers, View, ViewKind};
 
@@ -287,11 +289,29 @@ pub(crate) fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<Figure> {
     out
 }
 
-/// The factor with the most values, at least three, that are numbers.
+/// The factor with the most values, at least three, that are numbers and that scenarios differ in which
+/// are otherwise alike.
 fn numeric_factor<'a>(data: &Data<'a>) -> Option<&'a str> {
-    let factors = data.varying.iter().map(|factor| &data.plan.factors[*factor]);
-    let numeric = factors.filter(|f| f.values.len() >= 3 && Numbers::of(&f.values).is_some());
-    numeric.max_by_key(|factor| factor.values.len()).map(|factor| &factor.name[..])
+    let is_numeric = |factor: &usize| {
+        let values = &data.plan.factors[*factor].values;
+        values.len() >= 3 && Numbers::of(values).is_some() && values_alone(data, *factor) >= 3
+    };
+    let numeric = data.varying.iter().filter(|factor| is_numeric(factor));
+    let longest = numeric.max_by_key(|factor| data.plan.factors[**factor].values.len())?;
+    Some(&data.plan.factors[*longest].name)
+}
+
+/// The most values that a factor takes while all other factors keep theirs.
+fn values_alone(data: &Data<'_>, factor: usize) -> usize {
+    let others = |scenario: usize| -> Vec<&str> {
+        let others = data.varying.iter().filter(|other| **other != factor);
+        others.map(|other| data.value(scenario, *other)).collect()
+    };
+    let mut alike: BTreeMap<Vec<&str>, BTreeSet<&str>> = BTreeMap::new();
+    for scenario in 0..data.plan.scenarios.len() {
+        alike.entry(others(scenario)).or_default().insert(data.value(scenario, factor));
+    }
+    alike.values().map(BTreeSet::len).max().unwrap_or(0)
 }
 
 fn delay_of(data: &Data<'_>, flows: &[Subject]) -> Option<&'static str> {
