@@ -11,9 +11,24 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
+/// Percentages below this are all the same to a reader.
+const LEAST_PERCENT: f64 = 0.01;
+
+/// `4.31 Mbit/s`; a tiny percentage is `<0.01 %`.
+pub(crate) fn with_unit(value: f64, unit: &str) -> String {
+    let text = match unit == "%" && value != 0.0 && value.abs() < LEAST_PERCENT {
+        true => format!("<{LEAST_PERCENT}"),
+        false => number(value),
+    };
+    if unit.is_empty() { text } else { format!("{text} {unit}") }
+}
+
 /// `4.31 ± 0.20 Mbit/s`.
 pub(crate) fn estimate(mean: f64, half_width: Option<f64>, unit: &str) -> String {
     let half = half_width.filter(|half| *half > 0.0 && half.is_finite()).unwrap_or(0.0);
+    if unit == "%" && mean.abs() + half < LEAST_PERCENT {
+        return with_unit(mean, unit);
+    }
     // Two digits of the interval, but few more than the mean needs.
     let places = decimals(half, 2).min(decimals(mean.abs().max(half), 3) + 1);
     let shown = format!("{half:.places$}");
@@ -28,7 +43,7 @@ pub(crate) fn estimate(mean: f64, half_width: Option<f64>, unit: &str) -> String
 }
 
 pub(crate) fn percent(share: f64) -> String {
-    format!("{} %", number(share * 100.0))
+    with_unit(share * 100.0, "%")
 }
 
 /// Decimals that show `digits` significant digits.
@@ -59,6 +74,17 @@ mod tests {
         ] {
             assert_eq!(number(value), text);
         }
+    }
+
+    #[test]
+    fn a_tiny_percentage_is_not_written_with_an_exponent() {
+        assert_eq!(percent(6.1e-6), "<0.01 %");
+        assert_eq!(percent(0.0), "0 %");
+        assert_eq!(percent(0.0123), "1.23 %");
+        assert_eq!(with_unit(6.1e-4, "%"), "<0.01 %");
+        assert_eq!(with_unit(6.1e-4, "ms"), "6.10e-4 ms");
+        assert_eq!(estimate(6e-5, Some(1e-5), "%"), "<0.01 %");
+        assert_eq!(estimate(0.006, Some(0.03), "%"), "0.006 ± 0.030 %");
     }
 
     #[test]

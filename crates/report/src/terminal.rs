@@ -332,14 +332,16 @@ fn check_line(check: &Check) -> String {
         let _ = write!(line, " [{}]", plain_text(&check.label));
     }
     if let Some(value) = &check.value {
-        let _ = write!(line, ": {}", estimate(value.mean, value.half_width, &value.unit));
+        let _ = write!(line, ": {}", shown_with_unit(value.mean, value.half_width, &value.unit));
     }
     if let Some(bound) = &check.bound {
-        let _ = write!(line, " beside {}", estimate(bound.mean, bound.half_width, &bound.unit));
+        let bound = shown_with_unit(bound.mean, bound.half_width, &bound.unit);
+        let _ = write!(line, " beside {bound}");
     }
     if let Some(miss) = &check.miss {
         let share = miss.share.map_or(String::new(), |share| format!(" ({})", percent(share)));
-        let _ = write!(line, ", off by {} {}{share}", number(miss.by), miss.unit);
+        let by = shown_with_unit(miss.by, None, &miss.unit);
+        let _ = write!(line, ", off by {by}{share}");
     }
     if let Some(reason) = &check.reason {
         let _ = write!(line, ": {}", plain_text(reason));
@@ -380,6 +382,8 @@ pub(crate) fn aligned(table: &[Vec<String>], left: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use sojourn_study::results::{Estimate, Miss};
+
     use super::*;
 
     #[test]
@@ -389,6 +393,23 @@ mod tests {
         assert_eq!(sparkline(&values, 10), "▁▁▁▁▁█▁▁▁▁");
         assert_eq!(sparkline(&[None, Some(1.0)], 2), " ▁");
         assert_eq!(sparkline(&[], 10), "");
+    }
+
+    #[test]
+    fn a_claim_that_fails_by_a_tiny_percentage_says_so_without_an_exponent() {
+        let check = Check {
+            expression: "utilisation(queue) <= 50 %".into(),
+            scenario: 0,
+            label: String::new(),
+            verdict: Verdict::Fails,
+            reason: None,
+            value: Some(Estimate { mean: 50.0, half_width: None, seeds: 1, unit: "%".into() }),
+            bound: None,
+            wanted: "<= 50 %".into(),
+            miss: Some(Miss { by: 6.1e-4, unit: "%".into(), share: Some(1.2e-5) }),
+        };
+        let line = "utilisation(queue) <= 50 %: 50 %, off by <0.01 % (0.0 %)";
+        assert_eq!(check_line(&check), line);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sojourn_study::results::{Check, ClaimReport, ClaimResult, Estimate, Verdict};
 
-use crate::number::{estimate, number, percent};
+use crate::number::{estimate, percent, with_unit};
 use crate::table::{Grid, Records};
 
 /// How many claims fail.
@@ -131,7 +131,7 @@ fn claimed(check: &Check) -> String {
 fn off(check: &Check) -> String {
     check.miss.as_ref().map_or_else(String::new, |miss| {
         let share = miss.share.map_or_else(String::new, |share| format!(" ({})", percent(share)));
-        format!("{} {}", number(miss.by), miss.unit).trim_end().to_owned() + &share
+        with_unit(miss.by, &miss.unit) + &share
     })
 }
 
