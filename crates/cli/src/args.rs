@@ -91,6 +91,9 @@ pub(crate) struct StudyArgs {
     /// This one seed
     #[arg(long, value_name = "SEED", conflicts_with = "seeds", value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
     pub(crate) seed: Option<u64>,
+    /// The engine of every run: sim simulates packets, fluid integrates rates and queues
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Option<String>,
     /// Make runs at most this long; warm-up, starts and stops shrink in proportion
     #[arg(long, value_name = "TIME")]
     pub(crate) shorten: Option<Span>,
@@ -500,6 +503,7 @@ pub(crate) enum PlaybackName {
 impl StudyArgs {
     pub(crate) fn load(&self, registry: &Registry) -> Result<Study, Failure> {
         let mut set = self.set.clone();
+        set.extend(self.engine.iter().map(|engine| format!("engine={engine}")));
         let mut seeds = None;
         match (&self.seeds, self.seed) {
             (Some(SeedChoice::Count(count)), _) => seeds = Some(*count),

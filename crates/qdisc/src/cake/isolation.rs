@@ -62,13 +62,13 @@ impl Isolation {
 
     /// Source hosts share evenly.
     #[inline]
-    pub(crate) const fn is_fair_to_sources(self) -> bool {
+    pub const fn is_fair_to_sources(self) -> bool {
         matches!(self, Self::DualSrchost | Self::TripleIsolate)
     }
 
     /// Destination hosts share evenly.
     #[inline]
-    pub(crate) const fn is_fair_to_destinations(self) -> bool {
+    pub const fn is_fair_to_destinations(self) -> bool {
         matches!(self, Self::DualDsthost | Self::TripleIsolate)
     }
 }

@@ -92,6 +92,11 @@ impl Config {
         self.try_derive().expect("a configuration is checked when it is made")
     }
 
+    /// What an arrival weighs in the average.
+    pub fn weight(&self) -> f64 {
+        1.0 / f64::from(1u32 << self.derived().wlog)
+    }
+
     /// Floyd and Jacobson 1993, section 6: the smallest weight with which `burst` arrivals leave
     /// the average below `min`.
     fn wlog(&self) -> Option<u32> {

@@ -5,6 +5,7 @@
 //! engine it was.
 
 mod end_state;
+mod fluid;
 mod sim;
 
 use std::any::Any;
@@ -17,6 +18,7 @@ use sojourn_file::{NamedEngine, Registry, StudyScenario};
 use sojourn_metrics::RunMetrics;
 use sojourn_scenario::Checked;
 
+pub use fluid::Fluid;
 pub use sim::Sim;
 
 /// An engine by its parameters: what a crate of its own implements to register one with [`add`].
@@ -52,7 +54,7 @@ pub struct Measured {
 
 /// Every built-in engine, in the order of the documentation. Scenarios that name none have the first.
 pub fn engines() -> &'static [Kind<Arc<dyn NamedEngine>>] {
-    const ALL: &[Kind<Arc<dyn NamedEngine>>] = &[kind::<Sim>()];
+    const ALL: &[Kind<Arc<dyn NamedEngine>>] = &[kind::<Sim>(), kind::<Fluid>()];
     ALL
 }
 

@@ -1,0 +1,765 @@
+//! The method of steps: every step looks back for what arrives in it, and adds a row to the past.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use sojourn_core::{Observer, Purpose, Span, Stream as Random, StreamAddress};
+use sojourn_scenario::Checked;
+
+use crate::cca::{self, Cca, Sample, Setup, Told};
+use crate::history::{Cursor, History, Moment, TIME};
+use crate::queue::{self, Due, Fate, Queue, Seen, Step};
+use crate::report::Report;
+use crate::world::{Source, World};
+
+/// How the equations are integrated.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Options {
+    /// Steps of this length; otherwise their length follows from the error.
+    pub step: Option<Span>,
+}
+
+/// What a run cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Steps taken, and tried again shorter.
+    pub steps: u64,
+    pub retries: u64,
+    /// The longest past that was kept, in rows, and the length of a row.
+    pub rows: usize,
+    pub columns: usize,
+}
+
+/// Columns of a flow: sent; known to be delivered, lost, marked; in flight; when what is acknowledged
+/// was sent; received.
+pub(crate) const SENT: usize = 0;
+pub(crate) const ACKED: usize = 1;
+pub(crate) const LOST: usize = 2;
+pub(crate) const MARKED: usize = 3;
+const FLIGHT: usize = 4;
+const SENT_AT: usize = 5;
+pub(crate) const RECEIVED: usize = 6;
+const OF_FLOW: usize = 7;
+
+/// Columns of a flow at a queue: let in, lost and marked on arrival; departed; of that dropped and
+/// marked; when what departs came.
+pub(crate) const IN: usize = 0;
+pub(crate) const REFUSED: usize = 1;
+pub(crate) const MARKED_IN: usize = 2;
+pub(crate) const OUT: usize = 3;
+pub(crate) const DROPPED: usize = 4;
+pub(crate) const MARKED_OUT: usize = 5;
+pub(crate) const CAME: usize = 6;
+const OF_HOP: usize = 7;
+
+/// Columns of a class of a queue: let in, departed, and when what departs came.
+const CLASS_IN: usize = 0;
+const CLASS_OUT: usize = 1;
+const CLASS_CAME: usize = 2;
+const OF_CLASS: usize = 3;
+
+/// The change of a rate that a step may straighten out, in packets.
+const TOLERANCE: f64 = 0.5;
+/// A window that changes by more than this share in a step does so at a moment.
+const JUMP: f64 = 0.1;
+/// Steps are at most this part of the shortest round trip, and at least that part, unless something
+/// is due sooner.
+const LONGEST: f64 = 1.0 / 8.0;
+const SHORTEST: f64 = 1.0 / 64.0;
+const LEAST_STEP: f64 = 20e-6;
+const MOST_STEP: f64 = 10e-3;
+/// Timers act after their time, not at it.
+const JUST: f64 = 1e-9;
+/// Bytes that are nothing.
+const NOTHING: f64 = 1e-6;
+
+/// Where the columns of things are.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    pub(crate) flows: Vec<usize>,
+    /// By flow, then by hop.
+    pub(crate) hops: Vec<Vec<usize>>,
+    /// By link, then by class.
+    pub(crate) classes: Vec<Vec<usize>>,
+    columns: usize,
+}
+
+/// A flow that sends over TCP.
+#[derive(Clone, Debug)]
+struct Sender {
+    /// From the first data on.
+    cca: Option<Cca>,
+    begins: f64,
+    /// Losses and marks are counted in whole packets from this part of one on.
+    phase: f64,
+    rtt: f64,
+    least_rtt: f64,
+    sample: Sample,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Cursors {
+    receiver: Cursor,
+    sender: Cursor,
+    sample: Cursor,
+    /// By hop: of what departs, of what came, of what enters.
+    out: Vec<Cursor>,
+    came: Vec<Cursor>,
+    enters: Vec<Cursor>,
+}
+
+/// What is due at the head of a queue, in bytes, by member.
+#[derive(Clone, Debug)]
+struct Head {
+    drops: Vec<f64>,
+    marks: Vec<f64>,
+    /// Of the drops, what the step took.
+    taken: Vec<f64>,
+}
+
+struct Link {
+    queue: Queue,
+    classes: Vec<usize>,
+    /// Flow and hop of each member.
+    members: Vec<(usize, usize)>,
+    head: Head,
+    class_cursors: Vec<Cursor>,
+    fate: Fate,
+    random: Random,
+    due: Vec<Due>,
+    arrivals: Vec<f64>,
+    backlogs: Vec<f64>,
+    dropped: Vec<f64>,
+    sojourns: Vec<f64>,
+}
+
+pub(crate) struct Engine<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) layout: Layout,
+    history: History,
+    links: Vec<Link>,
+    senders: Vec<Option<Sender>>,
+    trial: Vec<Option<Sender>>,
+    cursors: Vec<Cursors>,
+    new: Vec<f64>,
+    rates: Vec<f64>,
+    shortest: f64,
+    longest: f64,
+    pub(crate) now: f64,
+    work: Work,
+}
+
+/// Computes one run.
+///
+/// # Errors
+/// The equations diverge, which names the flow and the time.
+pub fn run(
+    scenario: &Checked,
+    address: StreamAddress,
+    options: &Options,
+    observer: &mut impl Observer,
+) -> Result<Work, String> {
+    let world = World::new(scenario, address);
+    let mut engine = Engine::new(&world, address);
+    let mut report = Report::new(scenario, &world);
+    let end = scenario.duration.as_secs_f64();
+    let mut step = engine.shortest;
+    while engine.now < end {
+        let until = engine.next_stop(report.next_stop(), end);
+        let length = options.step.map_or(step, Span::as_secs_f64);
+        let is_cut = until - engine.now <= length;
+        let mut length = length.min(until - engine.now);
+        loop {
+            let error = engine.attempt(length);
+            let shorter = engine.shortest.min(length);
+            let is_fine = error <= 1.0 || options.step.is_some() || length <= shorter;
+            if is_fine {
+                let factor = (0.9 / libm::sqrt(error.max(1e-4))).clamp(0.5, 2.0);
+                let next = (length * factor).clamp(engine.shortest, engine.longest);
+                step = if is_cut && next < step { step.min(next * 2.0) } else { next };
+                break;
+            }
+            engine.work.retries += 1;
+            length = (length / 2.0).max(shorter);
+        }
+        let now = if engine.now + length >= until { until } else { engine.now + length };
+        engine.accept(now)?;
+        report.on_step(&engine, scenario, observer);
+    }
+    report.finish(&engine, scenario, observer);
+    Ok(engine.work)
+}
+
+impl<'a> Engine<'a> {
+    fn new(world: &'a World, address: StreamAddress) -> Self {
+        let mut column = 1;
+        let mut take = |count: usize| {
+            column += count;
+            column - count
+        };
+        let flows = world.flows.iter().map(|_| take(OF_FLOW)).collect();
+        let hops = world
+            .flows
+            .iter()
+            .map(|flow| flow.hops.iter().map(|_| take(OF_HOP)).collect())
+            .collect();
+        let mut links: Vec<Link> = world
+            .links
+            .iter()
+            .map(|link| {
+                let queue = queue::build(&link.queue, &link.members, link.packet);
+                let classes = queue.classes(&link.members);
+                let count = match &queue {
+                    Queue::DualPi2(_) => 2,
+                    _ => classes.iter().max().map_or(1, |most| most + 1),
+                };
+                let none = vec![0.0; link.members.len()];
+                Link {
+                    queue,
+                    classes,
+                    members: Vec::new(),
+                    head: Head { drops: none.clone(), marks: none.clone(), taken: none.clone() },
+                    class_cursors: vec![Cursor::default(); count],
+                    fate: Fate::default(),
+                    random: address.stream(link.port as u64, Purpose::Queue),
+                    due: Vec::new(),
+                    arrivals: none,
+                    backlogs: vec![0.0; count],
+                    dropped: vec![0.0; count],
+                    sojourns: vec![0.0; count],
+                }
+            })
+            .collect();
+        let classes = links
+            .iter()
+            .map(|link| link.backlogs.iter().map(|_| take(OF_CLASS)).collect())
+            .collect();
+        for (at, flow) in world.flows.iter().enumerate() {
+            for (index, hop) in flow.hops.iter().enumerate() {
+                links[hop.link].members.push((at, index));
+            }
+        }
+        let layout = Layout { flows, hops, classes, columns: column };
+        let tcp = || world.flows.iter().filter(|flow| matches!(flow.source, Source::Tcp { .. }));
+        let shortest_rtt = tcp().map(|flow| flow.base_rtt()).fold(f64::INFINITY, f64::min);
+        let shortest_rtt = if shortest_rtt.is_finite() { shortest_rtt } else { 0.05 };
+        let longest = (shortest_rtt * LONGEST).clamp(LEAST_STEP, MOST_STEP);
+        let senders: Vec<Option<Sender>> = world
+            .flows
+            .iter()
+            .map(|flow| match flow.source {
+                Source::Tcp { .. } => Some(Sender {
+                    cca: None,
+                    begins: flow.begins + flow.base_rtt(),
+                    phase: address.stream(flow.id as u64, Purpose::Loss).unit(),
+                    rtt: flow.base_rtt(),
+                    least_rtt: f64::INFINITY,
+                    sample: Sample::default(),
+                }),
+                Source::Udp(_) | Source::Ping(_) => None,
+            })
+            .collect();
+        let cursors = world
+            .flows
+            .iter()
+            .map(|flow| {
+                let each = vec![Cursor::default(); flow.hops.len()];
+                Cursors {
+                    out: each.clone(),
+                    came: each.clone(),
+                    enters: each,
+                    ..Cursors::default()
+                }
+            })
+            .collect();
+        let new = vec![0.0; layout.columns];
+        let mut engine = Self {
+            world,
+            history: History::new(&new),
+            links,
+            trial: senders.clone(),
+            senders,
+            cursors,
+            rates: vec![0.0; world.flows.len()],
+            shortest: (shortest_rtt * SHORTEST).clamp(LEAST_STEP, longest),
+            longest,
+            now: 0.0,
+            work: Work { columns: layout.columns, ..Work::default() },
+            new,
+            layout,
+        };
+        for at in 0..world.flows.len() {
+            engine.build_cca(at, address);
+        }
+        engine
+    }
+
+    /// The controller is there from the beginning, and is told of nothing before its flow begins.
+    fn build_cca(&mut self, at: usize, address: StreamAddress) {
+        let flow = &self.world.flows[at];
+        let Source::Tcp { cca, has_ecn, initial_window, .. } = &flow.source else { return };
+        let setup = Setup {
+            now: flow.begins + flow.base_rtt(),
+            initial_window: *initial_window,
+            packet: flow.packet,
+            rtt: flow.base_rtt(),
+            has_ecn: *has_ecn,
+        };
+        let random = address.stream(flow.id as u64, Purpose::Controller);
+        if let Some(sender) = &mut self.senders[at] {
+            sender.cca = Some(cca::build(cca, setup, random));
+        }
+        self.trial[at].clone_from(&self.senders[at]);
+    }
+
+    /// The next moment at which something is known to change.
+    fn next_stop(&self, row: f64, end: f64) -> f64 {
+        let mut stop = row.min(end);
+        let mut note = |time: f64| {
+            if time > self.now + JUST / 2.0 && time < stop {
+                stop = time;
+            }
+        };
+        for link in &self.world.links {
+            note(link.capacity.next_change(self.now));
+        }
+        for link in &self.links {
+            note(link.queue.timer() + JUST);
+        }
+        for (flow, sender) in self.world.flows.iter().zip(&self.senders) {
+            note(flow.begins);
+            note(flow.ends);
+            let Some(sender) = sender else { continue };
+            note(sender.begins);
+            if let Some(cca) = sender.cca.as_ref().filter(|_| sender.begins <= self.now) {
+                note(cca.timer() + JUST);
+            }
+        }
+        stop
+    }
+
+    /// Computes the row at the end of a step, and how much of the tolerance its error takes.
+    fn attempt(&mut self, length: f64) -> f64 {
+        let mut error: f64 = 0.0;
+        self.new.copy_from_slice(self.history.last());
+        self.new[TIME] = self.now + length;
+        for at in 0..self.world.flows.len() {
+            error = error.max(self.send(at, length));
+        }
+        for link in 0..self.links.len() {
+            self.pass(link, length);
+        }
+        for at in 0..self.world.flows.len() {
+            self.receive(at);
+        }
+        error
+    }
+
+    /// What comes back to a sender in the step, and what it sends on that.
+    fn send(&mut self, at: usize, length: f64) -> f64 {
+        let flow = &self.world.flows[at];
+        let column = self.layout.flows[at];
+        let (now, end) = (self.now, self.now + length);
+        let old = [SENT, ACKED, LOST, MARKED, FLIGHT].map(|of| self.new[column + of]);
+        let [sent, acked, lost, marked, flight] = old;
+        let sender = match &flow.source {
+            Source::Udp(rate) => {
+                let time = end.min(flow.ends) - now.max(flow.begins);
+                self.new[column + SENT] = sent + rate * time.max(0.0);
+                return 0.0;
+            }
+            Source::Ping(_) => return 0.0,
+            Source::Tcp { .. } => self.senders[at].clone(),
+        };
+        let (Some(mut trial), Source::Tcp { most, rate, .. }) = (sender, &flow.source) else {
+            return 0.0;
+        };
+        let begins = trial.begins;
+        if begins >= end {
+            return 0.0;
+        }
+        let back = flow.to_receiver + flow.to_sender + self.waits(&flow.way_back);
+        let news = self.look_back(at, end - back);
+        let acked_now = news.out.max(acked);
+        let lost_now = news.lost.max(lost);
+        let marked_now = news.marked.max(marked);
+        let packets = |bytes: f64| libm::floor(bytes / flow.packet + trial.phase);
+        if acked_now > acked + NOTHING {
+            trial.rtt = end - news.sent_at;
+            trial.least_rtt = trial.least_rtt.min(trial.rtt);
+            trial.sample = self.sample(at, &news, acked_now, lost_now, begins);
+        }
+        let Some(cca) = &mut trial.cca else { return 0.0 };
+        let window = cca.allowed().window;
+        let phase = cca.phase();
+        let told = Told {
+            now: end,
+            acked: acked_now - acked,
+            marked: marked_now - marked,
+            losses: (packets(lost_now) - packets(lost)) as u32,
+            marks: (packets(marked_now) - packets(marked)) as u32,
+            delivered: acked_now,
+            sent,
+            rtt: trial.rtt,
+            prior_in_flight: flight,
+            in_flight: (sent - acked_now - lost_now).max(0.0),
+            is_limited: flight + flow.packet >= window,
+            sample: trial.sample,
+        };
+        if told.acked + lost_now - lost > NOTHING {
+            cca.on_step(&told);
+        }
+        let allowed = cca.allowed();
+        let is_jump = cca.phase() != phase || (allowed.window - window).abs() > JUMP * window;
+        let known = acked_now + lost_now;
+        let time = end.min(flow.ends) - now.max(begins);
+        let mut to = known + allowed.window.min(*most);
+        if let Some(pacing) = allowed.pacing {
+            to = to.min(sent + pacing * time.max(0.0));
+        }
+        // What the application has written by then, and what must be sent again.
+        let written = rate * (end.min(flow.ends) - flow.begins);
+        to = if end > flow.ends + length { sent } else { to.min(written + lost_now) };
+        let sent_now = to.max(sent);
+        self.new[column + SENT] = sent_now;
+        self.new[column + ACKED] = acked_now;
+        self.new[column + LOST] = lost_now;
+        self.new[column + MARKED] = marked_now;
+        self.new[column + FLIGHT] = sent_now - known;
+        self.new[column + SENT_AT] = news.sent_at.max(self.new[column + SENT_AT]);
+        self.trial[at] = Some(trial);
+        // Half of the change, over half of the step.
+        let rate = (sent_now - sent) / length;
+        let bend = (rate - self.rates[at]).abs() * length / 4.0;
+        let error = bend / (TOLERANCE * flow.packet.max(rate * self.shortest));
+        if is_jump { error.max(4.0) } else { error }
+    }
+
+    /// Follows what left the last queue of a flow at `time` back to its sender.
+    fn look_back(&mut self, at: usize, time: f64) -> News {
+        let flow = &self.world.flows[at];
+        let cursors = &mut self.cursors[at];
+        let history = &self.history;
+        let mut moment = history.at(time, &mut cursors.sender);
+        let mut time = time.min(self.now);
+        let mut news = News { out: 0.0, lost: 0.0, marked: 0.0, sent_at: 0.0 };
+        if flow.hops.is_empty() {
+            news.out = history.value(moment, self.layout.flows[at] + SENT);
+            news.sent_at = time;
+            return news;
+        }
+        for (index, hop) in flow.hops.iter().enumerate().rev() {
+            let column = self.layout.hops[at][index];
+            let of = |moment: Moment, of: usize| history.value(moment, column + of);
+            if index + 1 == flow.hops.len() {
+                news.out = of(moment, OUT) - of(moment, DROPPED);
+            } else {
+                moment = history.at(time, &mut cursors.out[index]);
+            }
+            let came = of(moment, CAME);
+            news.lost += of(moment, DROPPED);
+            news.marked += of(moment, MARKED_OUT);
+            let moment = history.at(came, &mut cursors.came[index]);
+            news.lost += of(moment, REFUSED);
+            news.marked += of(moment, MARKED_IN);
+            time = came - hop.before;
+        }
+        news.sent_at = time;
+        news
+    }
+
+    fn sample(&mut self, at: usize, news: &News, acked: f64, lost: f64, begins: f64) -> Sample {
+        let column = self.layout.flows[at];
+        let moment = self.history.at(news.sent_at, &mut self.cursors[at].sample);
+        let of = |of: usize| self.history.value(moment, column + of);
+        let end = self.new[TIME];
+        let prior_delivered = of(ACKED);
+        let delivered = acked - prior_delivered;
+        let sending = news.sent_at - of(SENT_AT).max(begins);
+        let interval = (end - news.sent_at).max(sending);
+        Sample {
+            bw: if interval > 0.0 { delivered / interval } else { 0.0 },
+            delivered,
+            prior_delivered,
+            tx_in_flight: of(FLIGHT),
+            lost: lost - of(LOST),
+        }
+    }
+
+    /// What a link's queue does with what comes in the step.
+    fn pass(&mut self, at: usize, length: f64) {
+        let now = self.now;
+        let world = &self.world.links[at];
+        for member in 0..self.links[at].members.len() {
+            let (flow, hop) = self.links[at].members[member];
+            let column = self.layout.hops[flow][hop];
+            let came = self.enters(flow, hop);
+            let before = self.new[column + IN] + self.new[column + REFUSED];
+            self.links[at].arrivals[member] = (came - before).max(0.0);
+        }
+        let link = &mut self.links[at];
+        let capacity = world.capacity.until(now + length) - world.capacity.until(now);
+        let due = |class: usize| {
+            let of = link.classes.iter().zip(&link.head.drops);
+            of.filter(|(of, _)| **of == class).map(|(_, bytes)| *bytes).sum::<f64>()
+        };
+        for class in 0..link.backlogs.len() {
+            let column = self.layout.classes[at][class];
+            link.backlogs[class] = self.new[column + CLASS_IN] - self.new[column + CLASS_OUT];
+            link.dropped[class] = due(class).min(capacity).min(link.backlogs[class]);
+        }
+        link.fate.clear(link.members.len(), link.backlogs.len());
+        let step = Step {
+            length,
+            capacity,
+            arrivals: &link.arrivals,
+            members: &world.members,
+            backlogs: &link.backlogs,
+            dropped: &link.dropped,
+        };
+        link.queue.advance(&step, &mut link.fate);
+        for class in 0..link.backlogs.len() {
+            let column = self.layout.classes[at][class];
+            let entered = self.new[column + CLASS_IN];
+            let of = link.classes.iter().zip(link.arrivals.iter().zip(&link.fate.lost));
+            let of = of.filter(|(of, _)| **of == class);
+            let arrived: f64 = of.map(|(_, (came, lost))| came - lost).sum();
+            let left =
+                (self.new[column + CLASS_OUT] + link.fate.departures[class]).min(entered + arrived);
+            self.new[column + CLASS_IN] = entered + arrived;
+            self.new[column + CLASS_OUT] = left;
+            let cursor = &mut link.class_cursors[class];
+            let (moment, came) = if left >= entered {
+                // What leaves came in this step.
+                let is_empty = entered + arrived - left < NOTHING;
+                let part = if is_empty { 1.0 } else { (left - entered) / arrived };
+                (None, (part, now + part * length))
+            } else {
+                let moment = self.history.find(column + CLASS_IN, left, cursor);
+                (Some(moment), (0.0, self.history.value(moment, TIME)))
+            };
+            let (part, came) = came;
+            let came = came.max(self.new[column + CLASS_CAME]);
+            self.new[column + CLASS_CAME] = came;
+            let share = if due(class) > 0.0 { link.dropped[class] / due(class) } else { 0.0 };
+            for member in 0..link.members.len() {
+                if link.classes[member] != class {
+                    continue;
+                }
+                let (flow, hop) = link.members[member];
+                let column = self.layout.hops[flow][hop];
+                let row = &mut self.new[column..column + OF_HOP];
+                let lost = link.fate.lost[member];
+                let entered = row[IN];
+                row[IN] += link.arrivals[member] - lost;
+                row[REFUSED] += lost;
+                row[MARKED_IN] += link.fate.marked[member];
+                let out = match moment {
+                    Some(moment) => self.history.value(moment, column + IN),
+                    None => entered + part * (row[IN] - entered),
+                };
+                let left = (out - row[OUT]).max(0.0);
+                row[OUT] += left;
+                // The packet at the head may be more than what leaves of its flow in the step; then what
+                // has left without it falls back for a while, which readers of the curve pass over.
+                let dropped = link.head.drops[member] * share;
+                let passed = (left - dropped).max(0.0);
+                let marked = link.head.marks[member].min(passed);
+                link.head.taken[member] = dropped;
+                row[DROPPED] += dropped + passed * world.loss;
+                row[MARKED_OUT] += marked;
+                row[CAME] = came;
+            }
+        }
+    }
+
+    /// What of a flow has come to one of its queues by the end of the step.
+    fn enters(&mut self, flow: usize, hop: usize) -> f64 {
+        let end = self.new[TIME];
+        let time = end - self.world.flows[flow].hops[hop].before;
+        let from = match hop.checked_sub(1) {
+            None => (self.layout.flows[flow] + SENT, None),
+            Some(before) => {
+                let column = self.layout.hops[flow][before];
+                (column + OUT, Some(column + DROPPED))
+            }
+        };
+        let cursor = &mut self.cursors[flow].enters[hop];
+        let last = self.history.last();
+        let moment = self.history.at(time, cursor);
+        let value = |column: usize| {
+            if time <= self.now {
+                return self.history.value(moment, column);
+            }
+            // A delay shorter than the step.
+            let part = (time - self.now) / (end - self.now);
+            last[column] + part * (self.new[column] - last[column])
+        };
+        value(from.0) - from.1.map_or(0.0, value)
+    }
+
+    fn receive(&mut self, at: usize) {
+        let flow = &self.world.flows[at];
+        let (end, now) = (self.new[TIME], self.now);
+        let time = end - flow.to_receiver;
+        let (column, dropped) = match flow.hops.len().checked_sub(1) {
+            None => (self.layout.flows[at] + SENT, None),
+            Some(last) => {
+                let column = self.layout.hops[at][last];
+                (column + OUT, Some(column + DROPPED))
+            }
+        };
+        let moment = self.history.at(time, &mut self.cursors[at].receiver);
+        let last = self.history.last();
+        let value = |column: usize| {
+            if time <= now {
+                return self.history.value(moment, column);
+            }
+            let part = (time - now) / (end - now);
+            last[column] + part * (self.new[column] - last[column])
+        };
+        let received = value(column) - dropped.map_or(0.0, value);
+        let cell = &mut self.new[self.layout.flows[at] + RECEIVED];
+        *cell = cell.max(received);
+    }
+
+    /// How long sparse packets wait in these links' queues now.
+    pub(crate) fn waits(&self, links: &[usize]) -> f64 {
+        let wait = |link: &usize| {
+            let class = self.links[*link].queue.class_of_sparse();
+            class.map_or(0.0, |class| self.links[*link].sojourns[class])
+        };
+        links.iter().map(wait).sum()
+    }
+
+    /// Makes the row that was computed the last one.
+    fn accept(&mut self, now: f64) -> Result<(), String> {
+        if let Some(at) = self.new.iter().position(|value| !value.is_finite()) {
+            return Err(format!("the equations diverge at {now:.6} s (column {at})"));
+        }
+        let length = now - self.now;
+        for at in 0..self.world.flows.len() {
+            let column = self.layout.flows[at] + SENT;
+            self.rates[at] = (self.new[column] - self.history.last()[column]) / length;
+            if self.senders[at].as_ref().is_some_and(|sender| sender.begins < now) {
+                self.senders[at].clone_from(&self.trial[at]);
+            }
+        }
+        self.new[TIME] = now;
+        for at in 0..self.links.len() {
+            self.settle(at, now, length);
+        }
+        self.history.push(&self.new);
+        self.now = now;
+        self.work.steps += 1;
+        self.work.rows = self.work.rows.max(self.history.rows());
+        let oldest = self.oldest();
+        self.history.forget_before(oldest);
+        Ok(())
+    }
+
+    /// What a queue's discipline makes of the step.
+    fn settle(&mut self, at: usize, now: f64, length: f64) {
+        let last = self.history.last();
+        let link = &mut self.links[at];
+        for member in 0..link.members.len() {
+            let (flow, hop) = link.members[member];
+            let column = self.layout.hops[flow][hop];
+            let since = |of: usize| self.new[column + of] - last[column + of];
+            let head = &mut link.head;
+            head.drops[member] = (head.drops[member] - head.taken[member]).max(0.0);
+            head.marks[member] = (head.marks[member] - since(MARKED_OUT)).max(0.0);
+        }
+        for class in 0..link.backlogs.len() {
+            let column = self.layout.classes[at][class];
+            link.backlogs[class] = self.new[column + CLASS_IN] - self.new[column + CLASS_OUT];
+            link.sojourns[class] = (now - self.new[column + CLASS_CAME]).max(0.0);
+        }
+        link.due.clear();
+        let world = &self.world.links[at];
+        let seen = Seen {
+            now,
+            arrived: link.arrivals.iter().sum(),
+            capacity: world.capacity.until(now) - world.capacity.until(now - length),
+            sojourns: &link.sojourns,
+            backlogs: &link.backlogs,
+        };
+        link.queue.observe(&seen, &mut link.due);
+        for due in &link.due {
+            for _ in 0..due.packets {
+                let left = |member: usize| {
+                    let (flow, hop) = link.members[member];
+                    let column = self.layout.hops[flow][hop] + OUT;
+                    self.new[column] - last[column]
+                };
+                let of = |member: &usize| link.classes[*member] == due.class;
+                let members = || (0..link.members.len()).filter(of);
+                let all: f64 = members().map(left).sum();
+                // The packet at the head is of a flow with the probability of its share.
+                let mut pick = link.random.unit() * all;
+                let chosen = members().find(|member| {
+                    pick -= left(*member);
+                    pick < 0.0
+                });
+                let Some(member) = chosen.or_else(|| members().next()) else { continue };
+                let packet = world.members[member].packet;
+                if due.may_mark && world.members[member].is_capable {
+                    link.head.marks[member] += packet;
+                } else {
+                    link.head.drops[member] += packet;
+                }
+            }
+        }
+    }
+
+    /// The earliest time that a look-up may still ask for.
+    fn oldest(&self) -> f64 {
+        let mut oldest = self.now;
+        for (at, flow) in self.world.flows.iter().enumerate() {
+            oldest = oldest.min(self.new[self.layout.flows[at] + SENT_AT]);
+            let delay = flow.base_rtt() + self.waits(&flow.way_back);
+            oldest = oldest.min(self.now - delay);
+            for column in &self.layout.hops[at] {
+                oldest = oldest.min(self.new[column + CAME] - delay);
+            }
+        }
+        oldest - 1.0
+    }
+
+    /// The last row.
+    pub(crate) fn row(&self) -> &[f64] {
+        &self.new
+    }
+
+    /// Whether the arrivals that a link lost in the last step met a full queue.
+    pub(crate) fn is_overflow(&self, link: usize) -> bool {
+        self.links[link].fate.is_overflow
+    }
+
+    pub(crate) fn backlog(&self, link: usize) -> f64 {
+        self.links[link].backlogs.iter().sum()
+    }
+
+    /// Longest wait of what leaves a link.
+    pub(crate) fn sojourn(&self, link: usize) -> f64 {
+        self.links[link].sojourns.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// Controller, round-trip time, the least of them, and rate of a flow that has begun.
+    pub(crate) fn sender(&self, at: usize) -> Option<(&Cca, f64, f64, f64)> {
+        let sender = self.senders[at].as_ref().filter(|sender| sender.begins <= self.now)?;
+        Some((sender.cca.as_ref()?, sender.rtt, sender.least_rtt, sender.sample.bw))
+    }
+}
+
+/// What a sender learns from what left the last queue at a time.
+#[derive(Clone, Copy, Debug)]
+struct News {
+    /// What left it, and what was lost and marked among what was sent before.
+    out: f64,
+    lost: f64,
+    marked: f64,
+    sent_at: f64,
+}

@@ -1,0 +1,111 @@
+//! CoDel (RFC 8289). Paper "TCP BBR Performance over Wi-Fi 6", equation (21), has a constant rate of
+//! drops above target; here the law itself: nothing for an interval, then drops at distances of
+//! interval/√n.
+
+use alloc::vec::Vec;
+
+use sojourn_core::Span;
+use sojourn_qdisc::codel::Config;
+
+use super::{Due, Fate, Member, Seen, Step, one_class, serve_fifo};
+
+/// The law's state of one queue.
+#[derive(Clone, Debug)]
+pub(super) struct Law {
+    target: f64,
+    interval: f64,
+    packet: f64,
+    first_above: Option<f64>,
+    drop_next: f64,
+    is_dropping: bool,
+    count: f64,
+    last_count: f64,
+}
+
+impl Law {
+    pub(super) fn new(target: Span, interval: Span, packet: f64) -> Self {
+        Self {
+            target: target.as_secs_f64(),
+            interval: interval.as_secs_f64(),
+            packet,
+            first_above: None,
+            drop_next: f64::NEG_INFINITY,
+            is_dropping: false,
+            count: 0.0,
+            last_count: 0.0,
+        }
+    }
+
+    /// How many packets go now. `backlog` is what the guard sees: a queue of a packet is let alone.
+    pub(super) fn observe(&mut self, now: f64, sojourn: f64, backlog: f64) -> u32 {
+        if sojourn < self.target || backlog <= self.packet {
+            self.first_above = None;
+            self.is_dropping = false;
+            return 0;
+        }
+        let first_above = *self.first_above.get_or_insert(now + self.interval);
+        if now < first_above {
+            self.is_dropping = false;
+            return 0;
+        }
+        if self.is_dropping {
+            let mut packets = 0;
+            while now >= self.drop_next {
+                packets += 1;
+                self.count += 1.0;
+                self.drop_next += self.interval / libm::sqrt(self.count);
+            }
+            return packets;
+        }
+        self.is_dropping = true;
+        // Section 5.5: soon after the last time it goes on where it was.
+        let delta = self.count - self.last_count;
+        let is_recent = now - self.drop_next < 16.0 * self.interval;
+        self.count = if delta > 1.0 && is_recent { delta } else { 1.0 };
+        self.last_count = self.count;
+        self.drop_next = now + self.interval / libm::sqrt(self.count);
+        1
+    }
+
+    pub(super) fn timer(&self) -> f64 {
+        match self.first_above {
+            _ if self.is_dropping => self.drop_next,
+            Some(first_above) => first_above,
+            None => f64::INFINITY,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Codel {
+    limit: f64,
+    ecn: bool,
+    law: Law,
+}
+
+impl Codel {
+    pub(super) fn new(config: &Config, packet: f64) -> Self {
+        Self {
+            limit: f64::from(config.limit) * packet,
+            ecn: config.ecn,
+            law: Law::new(config.target, config.interval, packet),
+        }
+    }
+
+    pub(super) fn classes(&self, members: &[Member]) -> Vec<usize> {
+        one_class(members)
+    }
+
+    pub(super) fn advance(&self, step: &Step<'_>, fate: &mut Fate) {
+        serve_fifo(step, fate, self.limit);
+    }
+
+    pub(super) fn observe(&mut self, seen: &Seen<'_>, due: &mut Vec<Due>) {
+        let packets = self.law.observe(seen.now, seen.sojourns[0], seen.backlogs[0]);
+        due.push(Due { class: 0, packets, may_mark: self.ecn });
+    }
+
+    pub(super) fn timer(&self) -> f64 {
+        self.law.timer()
+    }
+}

@@ -1,0 +1,431 @@
+//! Tells an observer what the curves did, in the words of the event engine.
+//!
+//! An event stands for several packets, so that a fast link has no more of them than a slow one. What
+//! a fluid has of something that is less than a packet waits for the rest.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use sojourn_core::{
+    Body, Direction, DropReason, Ecn, EcnMode, Event, FlowId, FlowSample, Observer, Packet, PortId,
+    QueueSample, Rate, SegmentBody, Span, TcpEcn, Time, Who,
+};
+use sojourn_scenario::Scenario;
+
+use crate::engine::{
+    ACKED, CAME, DROPPED, Engine, LOST, MARKED, MARKED_IN, MARKED_OUT, OUT, RECEIVED, REFUSED, SENT,
+};
+use crate::world::{Source, Stream, World};
+
+/// A second has about this many events of one kind of a flow, at most.
+const PER_SECOND: f64 = 4000.0;
+
+/// What has been reported, in packets.
+#[derive(Clone, Debug)]
+struct Told {
+    sent: u64,
+    again: u64,
+    received: u64,
+    marked: u64,
+    acked: u64,
+    hops: Vec<HopTold>,
+    next_ping: f64,
+    pings: u32,
+    phase: &'static str,
+    /// Packets that one event stands for.
+    batch: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct HopTold {
+    out: u64,
+    refused: u64,
+    dropped: u64,
+    marked: u64,
+}
+
+pub(crate) struct Report {
+    flows: Vec<Told>,
+    step: Span,
+    rows: u64,
+    warmup: f64,
+    is_warm: bool,
+    /// By port of the scenario, which link it is.
+    links: Vec<Option<usize>>,
+    sampled: f64,
+}
+
+impl Report {
+    pub(crate) fn new(scenario: &Scenario, world: &World) -> Self {
+        let told = |flow: &Stream| {
+            let rate = flow.hops.iter().map(|hop| world.links[hop.link].capacity.mean());
+            let packets = rate.fold(f64::INFINITY, f64::min) / flow.packet;
+            let batch = if packets.is_finite() { packets / PER_SECOND } else { 8.0 };
+            Told {
+                sent: 0,
+                again: 0,
+                received: 0,
+                marked: 0,
+                acked: 0,
+                hops: vec![HopTold::default(); flow.hops.len()],
+                next_ping: flow.begins,
+                pings: 0,
+                phase: "",
+                batch: libm::ceil(batch.clamp(1.0, 1000.0)) as u64,
+            }
+        };
+        let port = |port: usize| world.links.iter().position(|link| link.port == port);
+        Self {
+            flows: world.flows.iter().map(told).collect(),
+            step: scenario.step,
+            rows: 0,
+            warmup: scenario.warmup.as_secs_f64(),
+            is_warm: scenario.warmup.is_zero(),
+            links: (0..scenario.links.len()).map(port).collect(),
+            sampled: 0.0,
+        }
+    }
+
+    /// The next time at which a row ends or the warm-up does.
+    pub(crate) fn next_stop(&self) -> f64 {
+        let row = self.row_ends();
+        if self.is_warm { row } else { row.min(self.warmup) }
+    }
+
+    fn row_ends(&self) -> f64 {
+        (self.step * (self.rows + 1)).as_secs_f64()
+    }
+
+    pub(crate) fn on_step(
+        &mut self,
+        engine: &Engine<'_>,
+        scenario: &Scenario,
+        observer: &mut impl Observer,
+    ) {
+        let is_row = engine.now >= self.row_ends();
+        let ends_warmup = !self.is_warm && engine.now >= self.warmup;
+        // What happened in a row belongs before its end.
+        let is_whole = is_row || ends_warmup;
+        for at in 0..self.flows.len() {
+            self.flow(engine, scenario, at, is_whole, observer);
+        }
+        for (at, link) in engine.world.links.iter().enumerate() {
+            if engine.backlog(at) > 0.0 {
+                let Some((_, packet)) = any_packet(engine, scenario, at) else { continue };
+                let backlog = libm::round(engine.backlog(at) / link.packet) as u32;
+                let event = Event::Enqueued { packet: &packet, backlog };
+                observer.record(just_before(engine.now), Who::Port(port(link.port)), &event);
+            }
+        }
+        if ends_warmup {
+            self.is_warm = true;
+            for (place, at) in self.links.iter().enumerate() {
+                let sample = queue_sample(engine, *at);
+                let event = Event::WarmQueueSample(&sample);
+                observer.record(time(engine.now), Who::Port(port(place)), &event);
+            }
+        }
+        if is_row {
+            self.rows += 1;
+            self.samples(engine, observer);
+        }
+    }
+
+    pub(crate) fn finish(
+        &mut self,
+        engine: &Engine<'_>,
+        scenario: &Scenario,
+        observer: &mut impl Observer,
+    ) {
+        for at in 0..self.flows.len() {
+            self.flow(engine, scenario, at, true, observer);
+        }
+        if engine.now > self.sampled {
+            self.samples(engine, observer);
+        }
+    }
+
+    fn samples(&mut self, engine: &Engine<'_>, observer: &mut impl Observer) {
+        self.sampled = engine.now;
+        let now = time(engine.now);
+        for (at, flow) in engine.world.flows.iter().enumerate() {
+            if let Some(sample) = flow_sample(engine, at) {
+                let who = Who::Flow(FlowId(flow.id as u32));
+                observer.record(now, who, &Event::FlowSample(&sample));
+            }
+        }
+        for (place, at) in self.links.iter().enumerate() {
+            let sample = queue_sample(engine, *at);
+            observer.record(now, Who::Port(port(place)), &Event::QueueSample(&sample));
+        }
+    }
+
+    fn flow(
+        &mut self,
+        engine: &Engine<'_>,
+        scenario: &Scenario,
+        at: usize,
+        is_whole: bool,
+        observer: &mut impl Observer,
+    ) {
+        let flow = &engine.world.flows[at];
+        let told = &mut self.flows[at];
+        let now = just_before(engine.now);
+        let who = Who::Flow(FlowId(flow.id as u32));
+        if let Source::Ping(interval) = flow.source {
+            while told.next_ping <= engine.now && told.next_ping < flow.ends {
+                let rtt = flow.base_rtt() + engine.waits(&flow.way_back);
+                let asked = time(told.next_ping);
+                let body = |number| Body::Echo { number, asked };
+                let mut packet = packet_of(flow, scenario, 1, asked, body(told.pings));
+                observer.record(now, who, &Event::Sent { packet: &packet });
+                packet.direction = Direction::Reverse;
+                observer.record(now, who, &Event::Arrived { packet: &packet });
+                observer.record(now, who, &Event::Ping { rtt: span(rtt) });
+                told.pings = told.pings.wrapping_add(1);
+                told.next_ping += interval;
+            }
+            return;
+        }
+        let row = &engine.row()[engine.layout.flows[at]..];
+        let whole = |bytes: f64| (bytes / flow.packet + 1e-6) as u64;
+        let batch = if is_whole { 1 } else { told.batch };
+        let take = |told: &mut u64, bytes: f64| {
+            let packets = whole(bytes).saturating_sub(*told);
+            if packets < batch {
+                return None;
+            }
+            let packets = packets.min(u64::from(MOST));
+            *told += packets;
+            Some(packets as u16)
+        };
+        let is_tcp = matches!(flow.source, Source::Tcp { .. });
+        let first = told.sent as u32;
+        let body = |again: bool| {
+            if is_tcp {
+                Body::Segment(SegmentBody {
+                    first,
+                    byte: u64::from(first) * u64::from(flow.payload),
+                    payload: flow.payload,
+                    retransmission: again,
+                    ecn: TcpEcn::NONE,
+                    push: false,
+                    echo: Time::ZERO,
+                })
+            } else {
+                Body::Datagram { number: first, frame: first, last: true }
+            }
+        };
+        // What was lost is sent again, and counts among what is sent.
+        let again = if is_tcp { row[LOST].min(row[SENT]) } else { 0.0 };
+        while let Some(packets) = take(&mut told.again, again) {
+            let packet = packet_of(flow, scenario, packets, now, body(true));
+            observer.record(now, who, &Event::Sent { packet: &packet });
+        }
+        while let Some(packets) = take(&mut told.sent, row[SENT] - again) {
+            if is_tcp {
+                let packet = packet_of(flow, scenario, packets, now, body(false));
+                observer.record(now, who, &Event::Sent { packet: &packet });
+                continue;
+            }
+            for number in 0..u32::from(packets) {
+                let number = first.wrapping_add(number);
+                let body = Body::Datagram { number, frame: number, last: true };
+                let packet = packet_of(flow, scenario, 1, now, body);
+                observer.record(now, who, &Event::Sent { packet: &packet });
+            }
+        }
+        let mut delay = flow.to_receiver;
+        for (index, hop) in flow.hops.iter().enumerate() {
+            let link = Who::Port(port(engine.world.links[hop.link].port));
+            let row = &engine.row()[engine.layout.hops[at][index]..];
+            let sojourn = (engine.now - row[CAME]).max(0.0);
+            delay += hop.before + sojourn;
+            let told = &mut told.hops[index];
+            while let Some(packets) = take(&mut told.refused, row[REFUSED]) {
+                let full = engine.is_overflow(hop.link);
+                let why = if full { DropReason::Full } else { DropReason::Aqm };
+                let packet = packet_of(flow, scenario, packets, now, body(false));
+                observer.record(now, link, &Event::Dropped { packet: &packet, why });
+            }
+            let medium = engine.world.links[hop.link].loss > 0.0;
+            while let Some(packets) = take(&mut told.dropped, row[DROPPED]) {
+                let why = if medium { DropReason::Medium } else { DropReason::Aqm };
+                let packet = packet_of(flow, scenario, packets, now, body(false));
+                observer.record(now, link, &Event::Dropped { packet: &packet, why });
+            }
+            while let Some(packets) = take(&mut told.marked, row[MARKED_IN] + row[MARKED_OUT]) {
+                let packet = packet_of(flow, scenario, packets, now, body(false));
+                observer.record(now, link, &Event::Marked { packet: &packet });
+            }
+            let lost_here = if medium { 0.0 } else { row[DROPPED] };
+            while let Some(packets) = take(&mut told.out, row[OUT] - lost_here) {
+                let packet = packet_of(flow, scenario, packets, now, body(false));
+                observer.record(
+                    now,
+                    link,
+                    &Event::Dequeued { packet: &packet, sojourn: span(sojourn) },
+                );
+            }
+        }
+        let left = Time::from_nanos(now.as_nanos().saturating_sub(span(delay).as_nanos()));
+        while let Some(packets) = take(&mut told.received, row[RECEIVED]) {
+            let arrive = |packets: u16, number: u32, ecn: Ecn, observer: &mut _| {
+                let body = if is_tcp {
+                    body(false)
+                } else {
+                    Body::Datagram { number, frame: number, last: true }
+                };
+                let packet = Packet { ecn, ..packet_of(flow, scenario, packets, left, body) };
+                Observer::record(observer, now, who, &Event::Arrived { packet: &packet });
+            };
+            if is_tcp {
+                let marked = whole(row[MARKED]).saturating_sub(told.marked).min(packets.into());
+                told.marked += marked;
+                if marked > 0 {
+                    arrive(marked as u16, 0, Ecn::Ce, observer);
+                }
+                if u64::from(packets) > marked {
+                    arrive(packets - marked as u16, 0, Ecn::NotEct, observer);
+                }
+            } else {
+                // A lost datagram leaves its number out.
+                let refused: f64 = engine.layout.hops[at]
+                    .iter()
+                    .map(|hop| engine.row()[hop + REFUSED] + engine.row()[hop + DROPPED])
+                    .sum();
+                let from = told.received - u64::from(packets) + whole(refused);
+                for number in 0..u64::from(packets) {
+                    arrive(1, (from + number) as u32, Ecn::NotEct, observer);
+                }
+            }
+            let bytes = u64::from(packets) * u64::from(flow.payload);
+            observer.record(now, who, &Event::Delivered { bytes });
+        }
+        let Some((cca, rtt, ..)) = engine.sender(at) else { return };
+        while let Some(_packets) = take(&mut told.acked, row[ACKED]) {
+            observer.record(now, who, &Event::Rtt { rtt: span(rtt) });
+        }
+        let phase = cca.phase();
+        if phase != told.phase {
+            observer.record(now, who, &Event::Phase { from: told.phase, to: phase });
+            told.phase = phase;
+        }
+    }
+}
+
+/// Segments of one packet.
+const MOST: u16 = 1000;
+
+fn packet_of(flow: &Stream, scenario: &Scenario, packets: u16, sent: Time, body: Body) -> Packet {
+    Packet {
+        flow: FlowId(flow.id as u32),
+        connection: 0,
+        direction: Direction::Forward,
+        ecn: Ecn::NotEct,
+        dscp: scenario.flows[flow.id].dscp,
+        segments: packets,
+        wire_len: flow.wire * u32::from(packets),
+        hop: 0,
+        src: scenario.flows[flow.id].src,
+        dst: scenario.flows[flow.id].dst,
+        sent,
+        body: match body {
+            Body::Segment(segment) => {
+                Body::Segment(SegmentBody { payload: flow.payload * u32::from(packets), ..segment })
+            }
+            other => other,
+        },
+    }
+}
+
+/// A packet of some flow that crosses the link.
+fn any_packet(engine: &Engine<'_>, scenario: &Scenario, link: usize) -> Option<(usize, Packet)> {
+    let crosses = |flow: &Stream| flow.hops.iter().any(|hop| hop.link == link);
+    let at = engine.world.flows.iter().position(crosses)?;
+    let flow = &engine.world.flows[at];
+    let body = Body::Datagram { number: 0, frame: 0, last: true };
+    Some((at, packet_of(flow, scenario, 1, time(engine.now), body)))
+}
+
+fn flow_sample(engine: &Engine<'_>, at: usize) -> Option<FlowSample> {
+    let flow = &engine.world.flows[at];
+    let (cca, rtt, least, bw) = engine.sender(at)?;
+    let row = &engine.row()[engine.layout.flows[at]..];
+    let allowed = cca.allowed();
+    let shown = cca.shown();
+    let packets = |bytes: f64| (bytes / flow.packet + 0.5) as u32;
+    // Rates are those of payload, as the kernel has them.
+    let payload = f64::from(flow.payload) / flow.packet;
+    let rate = |bytes: f64| Rate::from_bps((bytes * payload * 8.0) as u64);
+    let Source::Tcp { has_ecn, .. } = &flow.source else { return None };
+    Some(FlowSample {
+        cwnd: packets(allowed.window),
+        ssthresh: shown.ssthresh.map(packets),
+        pacing_rate: allowed.pacing.map(rate),
+        delivery_rate: rate(bw),
+        srtt: span(rtt),
+        min_rtt: least.is_finite().then(|| span(least)),
+        unacked: packets((row[SENT] - row[ACKED] - row[LOST]).max(0.0)),
+        retrans_total: packets(row[LOST]).into(),
+        lost_total: packets(row[LOST]).into(),
+        delivered: packets(row[ACKED]).into(),
+        delivered_ce: packets(row[MARKED]).into(),
+        bytes_sent: (row[SENT] * payload) as u64,
+        bytes_retrans: (row[LOST] * payload) as u64,
+        bytes_acked: (row[ACKED] * payload) as u64,
+        ecn: if *has_ecn { EcnMode::AccEcn } else { EcnMode::Disabled },
+        ecn_seen: *has_ecn,
+        phase: cca.phase(),
+        bw: shown.bw.map(rate),
+        model_min_rtt: shown.min_rtt.map(span),
+        inflight_longterm: shown.inflight_longterm.map(packets),
+        rounds: shown.rounds,
+        ..FlowSample::default()
+    })
+}
+
+/// `None` is a link without a queue.
+fn queue_sample(engine: &Engine<'_>, link: Option<usize>) -> QueueSample {
+    let Some(at) = link else {
+        return QueueSample { capacity: Rate::UNLIMITED, ..QueueSample::default() };
+    };
+    let link = &engine.world.links[at];
+    let of = |column: usize| -> f64 {
+        let hops = engine.world.flows.iter().zip(&engine.layout.hops);
+        let here = hops.flat_map(|(flow, columns)| flow.hops.iter().zip(columns));
+        here.filter(|(hop, _)| hop.link == at).map(|(_, hop)| engine.row()[hop + column]).sum()
+    };
+    let sent = of(OUT) - if link.loss > 0.0 { 0.0 } else { of(DROPPED) };
+    let backlog = engine.backlog(at).max(0.0);
+    QueueSample {
+        packets: libm::round(backlog / link.packet) as u32,
+        bytes: libm::round(backlog) as u64,
+        head_wait: span(engine.sojourn(at)),
+        sent_packets: (sent / link.packet) as u64,
+        sent_bytes: sent as u64,
+        dropped: ((of(REFUSED) + of(DROPPED)) / link.packet) as u64,
+        marked: ((of(MARKED_IN) + of(MARKED_OUT)) / link.packet) as u64,
+        capacity: Rate::from_bps((link.capacity.rate_at(engine.now) * 8.0 + 0.5) as u64),
+        medium_bytes: sent as u64,
+        capacity_bytes: Some(link.capacity.until(engine.now)),
+        air: None,
+    }
+}
+
+fn port(place: usize) -> PortId {
+    PortId(place as u16)
+}
+
+/// Steps end at whole nanoseconds of rows; rounding must not move them before.
+fn time(seconds: f64) -> Time {
+    Time::from_nanos((seconds * 1e9 + 0.5) as u64)
+}
+
+fn just_before(seconds: f64) -> Time {
+    Time::from_nanos(time(seconds).as_nanos().saturating_sub(1))
+}
+
+fn span(seconds: f64) -> Span {
+    Span::from_nanos((seconds.max(0.0) * 1e9 + 0.5) as u64)
+}

@@ -1,0 +1,354 @@
+//! From a scenario to what the fluid computes, and what it can't say.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use sojourn_core::{
+    ETHERNET_HEADER, Framing, PortId, Purpose, Rate, Span, SpecError, StreamAddress,
+};
+use sojourn_host::apps::BulkConfig;
+use sojourn_host::tcp::{self, EcnOffer, EcnSupport};
+use sojourn_link::{JitterConfig, LossConfig, PolicerConfig, RateConfig, ReorderConfig};
+use sojourn_scenario::{App, Flow, Link, Scenario, Traffic, Until};
+
+use crate::capacity::Capacity;
+use crate::cca;
+use crate::queue::{self, Member};
+
+/// What is computed.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    pub(crate) flows: Vec<Stream>,
+    pub(crate) links: Vec<Bottleneck>,
+}
+
+/// A flow of fluid.
+#[derive(Clone, Debug)]
+pub(crate) struct Stream {
+    /// Its position in the scenario.
+    pub(crate) id: usize,
+    pub(crate) source: Source,
+    pub(crate) begins: f64,
+    pub(crate) ends: f64,
+    /// Queues on the way, each with the delay from the point before it.
+    pub(crate) hops: Vec<Hop>,
+    /// From the last queue to the receiver, and from there back to the sender.
+    pub(crate) to_receiver: f64,
+    pub(crate) to_sender: f64,
+    /// Links with queues that acknowledgements or replies cross.
+    pub(crate) way_back: Vec<usize>,
+    pub(crate) member: Member,
+    /// Bytes of a packet on the wire, of its IP packet, and of its payload.
+    pub(crate) packet: f64,
+    pub(crate) wire: u32,
+    pub(crate) payload: u32,
+}
+
+impl Stream {
+    /// Without queues.
+    pub(crate) fn base_rtt(&self) -> f64 {
+        self.hops.iter().map(|hop| hop.before).sum::<f64>() + self.to_receiver + self.to_sender
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hop {
+    pub(crate) link: usize,
+    pub(crate) before: f64,
+}
+
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one per flow")]
+pub(crate) enum Source {
+    Tcp {
+        cca: sojourn_cca::Config,
+        has_ecn: bool,
+        initial_window: f64,
+        /// Bytes in flight that buffers and the receiver allow.
+        most: f64,
+        /// Bytes a second that the application writes.
+        rate: f64,
+    },
+    /// Bytes a second.
+    Udp(f64),
+    /// Seconds between requests.
+    Ping(f64),
+}
+
+/// A link with a queue. Links without a rate are delays only.
+#[derive(Clone, Debug)]
+pub(crate) struct Bottleneck {
+    /// Its position in the scenario.
+    pub(crate) port: usize,
+    pub(crate) capacity: Capacity,
+    pub(crate) members: Vec<Member>,
+    pub(crate) queue: sojourn_qdisc::Config,
+    /// The largest packet that comes.
+    pub(crate) packet: f64,
+    /// Of the packets that leave, this share is lost on the medium.
+    pub(crate) loss: f64,
+}
+
+/// Refuses what a fluid can't say.
+///
+/// # Errors
+/// Names the flow or link, and the reason.
+pub fn check(scenario: &Scenario) -> Result<(), SpecError> {
+    if let Some(carrier) = scenario.carriers.first() {
+        let ports = carrier.ports();
+        let name = ports.first().map_or("", |port| port.name.as_str());
+        let problem = format!("link '{name}' is a radio, and the fluid engine has no stations");
+        return Err(SpecError::new(problem).allow(["links with a rate", "engine = \"sim\""]));
+    }
+    if scenario.until != Until::Duration {
+        let problem = "a fluid has no transfers that end, so 'until' can't be 'transfers done'";
+        return Err(SpecError::new(problem).allow(["until = \"duration\""]));
+    }
+    for link in &scenario.links {
+        check_link(link).map_err(|error| error.within(&format!("link '{}'", link.name)))?;
+    }
+    for flow in &scenario.flows {
+        check_flow(flow).map_err(|error| error.within(&format!("flow '{}'", flow.name)))?;
+    }
+    Ok(())
+}
+
+fn check_link(link: &Link) -> Result<(), SpecError> {
+    let refuse = |what: &str| Err(SpecError::new(format!("the fluid engine has no {what}")));
+    match &link.rate {
+        RateConfig::Blockage(_) => return refuse("synthetic blockages; export a trace of one"),
+        RateConfig::Brownian(_) => return refuse("rates that walk at random"),
+        _ => {}
+    }
+    if link.policer != PolicerConfig::None {
+        return refuse("policers: what they drop depends on bursts");
+    }
+    if link.entry_loss != LossConfig::None {
+        return refuse("loss before the queue");
+    }
+    if loss_share(&link.loss).is_none() {
+        return refuse("bursts of loss: only independent loss has a mean rate");
+    }
+    if link.jitter != JitterConfig::None {
+        return refuse("jitter: the packets of a fluid have no delays of their own");
+    }
+    if link.reorder != ReorderConfig::None {
+        return refuse("reordering");
+    }
+    queue::check(&link.queue)
+}
+
+/// The share of independent loss.
+fn loss_share(loss: &LossConfig) -> Option<f64> {
+    match loss {
+        LossConfig::None => Some(0.0),
+        LossConfig::Random(random) if random.rho.is_none_or(|rho| rho.share() <= 0.0) => {
+            Some(random.p.share())
+        }
+        _ => None,
+    }
+}
+
+fn check_flow(flow: &Flow) -> Result<(), SpecError> {
+    let refuse = |what: &str| Err(SpecError::new(format!("the fluid engine has no {what}")));
+    if flow.reads.is_some() {
+        return refuse("applications that read at a rate");
+    }
+    match &flow.app {
+        App::Tcp { traffic: Traffic::Bulk(BulkConfig { bytes: Some(_), .. }), .. } => {
+            refuse("transfers of a limited size: when the last packet arrives is no rate")
+        }
+        App::Tcp { traffic: Traffic::Bulk(_), cca, transport } => {
+            if transport.receive_window.is_some() || transport.receive_buffer.is_some() {
+                return refuse("receive windows that an application sets");
+            }
+            cca::check(cca)
+        }
+        App::Tcp { traffic: Traffic::OnOff(_), .. } => refuse("senders that pause"),
+        App::Tcp { traffic: Traffic::Arrivals(_), .. } => {
+            refuse("transfers that arrive at random, each over a connection of its own")
+        }
+        App::Tcp { traffic: Traffic::Page(_), .. } => refuse("pages"),
+        App::Ping(_) => Ok(()),
+        App::Udp(udp) if udp.datagrams == 1 => Ok(()),
+        App::Udp(_) => refuse("frames: bursts of datagrams have no rate"),
+        App::External(_) => refuse("calls, or applications from outside"),
+    }
+}
+
+impl World {
+    /// `scenario` has been checked.
+    pub(crate) fn new(scenario: &Scenario, address: StreamAddress) -> Self {
+        let mut flows: Vec<Stream> =
+            scenario.flows.iter().enumerate().map(|(id, flow)| stream(flow, id, address)).collect();
+        let mut links: Vec<Bottleneck> = Vec::new();
+        let carries: Vec<bool> = (0..scenario.links.len())
+            .map(|port| {
+                let has_data = |flow: &Flow| {
+                    !matches!(flow.app, App::Ping(_))
+                        && flow.forward.iter().any(|id| id.index() == port)
+                };
+                scenario.links[port].rate != RateConfig::Unlimited
+                    && scenario.flows.iter().any(has_data)
+            })
+            .collect();
+        for (port, link) in scenario.links.iter().enumerate().filter(|(port, _)| carries[*port]) {
+            let through = |flow: &&Flow| flow.forward.iter().any(|id| id.index() == port);
+            let packet = scenario
+                .flows
+                .iter()
+                .zip(&flows)
+                .filter(|(flow, _)| through(flow) && !matches!(flow.app, App::Ping(_)))
+                .map(|(_, stream)| stream.packet)
+                .fold(0.0, f64::max);
+            let framing = framing(&link.rate);
+            let factor = packet / f64::from(framing.length(packet as u32));
+            let Some(capacity) = Capacity::of(&link.rate, factor) else { continue };
+            links.push(Bottleneck {
+                port,
+                capacity,
+                members: Vec::new(),
+                queue: link.queue.clone(),
+                packet,
+                loss: loss_share(&link.loss).unwrap_or(0.0),
+            });
+        }
+        for (flow, stream) in scenario.flows.iter().zip(&mut flows) {
+            route(scenario, flow, stream, &mut links);
+        }
+        Self { flows, links }
+    }
+}
+
+fn framing(rate: &RateConfig) -> Framing {
+    match rate {
+        RateConfig::Fixed { framing, .. } => *framing,
+        RateConfig::Htb(class) => Framing::on_ethernet(class.overhead as i32),
+        RateConfig::Trace { serving, .. } => serving.framing,
+        _ => Framing::default(),
+    }
+}
+
+fn stream(flow: &Flow, id: usize, address: StreamAddress) -> Stream {
+    let jitter = flow.start_jitter.as_nanos();
+    let moved = match jitter {
+        0 => 0,
+        bound => address.stream_named(&flow.name, Purpose::Start).below(bound),
+    };
+    let begins = (flow.start + Span::from_nanos(moved)).as_secs_f64();
+    let ends = flow.stop.map_or(f64::INFINITY, Span::as_secs_f64);
+    let (source, wire, payload) = match &flow.app {
+        App::Tcp { traffic, cca, transport } => {
+            let wire = transport.mss + transport.header + ETHERNET_HEADER;
+            let rate = match traffic {
+                Traffic::Bulk(BulkConfig { rate: Some(rate), .. }) => {
+                    rate.as_bps() as f64 / 8.0 * f64::from(wire) / f64::from(transport.mss)
+                }
+                _ => f64::INFINITY,
+            };
+            let initial_window = f64::from(transport.initial_cwnd) * f64::from(wire);
+            // Half of a receive buffer's memory holds payload.
+            let most = transport.most_receive_buffer as f64 / 2.0;
+            let most = match transport.send_buffer {
+                0 => most,
+                bytes => most.min(bytes as f64),
+            };
+            let has_ecn = has_ecn(cca, transport);
+            let cca = cca.clone();
+            (Source::Tcp { cca, has_ecn, initial_window, most, rate }, wire, transport.mss)
+        }
+        App::Udp(udp) => {
+            let wire = udp.frame + udp.header + ETHERNET_HEADER;
+            (Source::Udp(f64::from(wire) / udp.interval.as_secs_f64()), wire, udp.frame)
+        }
+        App::Ping(ping) => {
+            (Source::Ping(ping.interval.as_secs_f64()), ping.size as u32 + 42, ping.size as u32)
+        }
+        App::External(_) => (Source::Ping(f64::INFINITY), ETHERNET_HEADER, 0),
+    };
+    let is_l4s = matches!(&flow.app, App::Tcp { cca, .. } if cca.name() == "prague");
+    let is_capable = matches!(&source, Source::Tcp { has_ecn: true, .. });
+    Stream {
+        id,
+        source,
+        begins,
+        ends,
+        hops: Vec::new(),
+        to_receiver: 0.0,
+        to_sender: 0.0,
+        way_back: Vec::new(),
+        member: Member {
+            packet: f64::from(wire),
+            is_capable,
+            is_l4s: is_l4s && is_capable,
+            source: flow.src.0,
+            destination: flow.dst.0,
+        },
+        packet: f64::from(wire),
+        wire,
+        payload,
+    }
+}
+
+/// What both ends agree on.
+fn has_ecn(cca: &sojourn_cca::Config, transport: &tcp::Config) -> bool {
+    let asks = match transport.ecn {
+        Some(offer) => offer != EcnOffer::Off,
+        None => matches!(cca.name(), "dctcp" | "prague"),
+    };
+    let is_enough = match cca.name() {
+        "prague" => transport.receiver_ecn == EcnSupport::Accurate,
+        _ => transport.receiver_ecn != EcnSupport::Off,
+    };
+    asks && is_enough
+}
+
+/// Joins delays between queues. A packet also takes the time that a link needs to send it.
+fn route(scenario: &Scenario, flow: &Flow, stream: &mut Stream, links: &mut [Bottleneck]) {
+    let is_ping = matches!(stream.source, Source::Ping(_));
+    let there = f64::from(stream.wire);
+    let back = if is_ping { there } else { f64::from(ACK) };
+    let mut delay = 0.0;
+    let mut hops = Vec::new();
+    for id in &flow.forward {
+        let link = &scenario.links[id.index()];
+        if let Some(at) = position(links, *id) {
+            if is_ping {
+                // It waits where the others do, and adds nothing.
+                stream.way_back.push(at);
+            } else {
+                hops.push(Hop { link: at, before: delay });
+                links[at].members.push(stream.member);
+                delay = 0.0;
+            }
+        }
+        delay += sending(link, there) + link.delay.as_secs_f64();
+    }
+    stream.to_receiver = delay + flow.forward_delay.as_secs_f64();
+    let mut delay = flow.reverse_delay.as_secs_f64();
+    for id in &flow.reverse {
+        let link = &scenario.links[id.index()];
+        if let Some(at) = position(links, *id) {
+            stream.way_back.push(at);
+        }
+        delay += sending(link, back) + link.delay.as_secs_f64();
+    }
+    stream.to_sender = delay;
+    stream.hops = hops;
+}
+
+/// IP and Ethernet bytes of an acknowledgement.
+const ACK: u32 = 66;
+
+fn position(links: &[Bottleneck], id: PortId) -> Option<usize> {
+    links.iter().position(|link| link.port == id.index())
+}
+
+fn sending(link: &Link, bytes: f64) -> f64 {
+    let rate = link.rate.mean().unwrap_or(Rate::UNLIMITED);
+    // A token bucket sends at once what it has tokens for.
+    if rate.is_unlimited() || rate == Rate::ZERO || matches!(link.rate, RateConfig::Htb(_)) {
+        return 0.0;
+    }
+    bytes * 8.0 / rate.as_bps() as f64
+}
