@@ -5,21 +5,12 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use sojourn_core::{Observer, Purpose, Span, Stream as Random, StreamAddress};
-use sojourn_scenario::Checked;
+use sojourn_core::{Purpose, Stream as Random, StreamAddress};
 
 use crate::cca::{self, Cca, Sample, Setup, Told};
 use crate::history::{Cursor, History, Moment, TIME};
 use crate::queue::{self, Due, Fate, Queue, Seen, Step};
-use crate::report::Report;
 use crate::world::{Source, World};
-
-/// How the equations are integrated.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Options {
-    /// Steps of this length; otherwise their length follows from the error.
-    pub step: Option<Span>,
-}
 
 /// What a run cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,55 +136,15 @@ pub(crate) struct Engine<'a> {
     cursors: Vec<Cursors>,
     new: Vec<f64>,
     rates: Vec<f64>,
-    shortest: f64,
-    longest: f64,
+    /// Steps are no shorter and no longer, unless something is due sooner.
+    pub(crate) shortest: f64,
+    pub(crate) longest: f64,
     pub(crate) now: f64,
-    work: Work,
-}
-
-/// Computes one run.
-///
-/// # Errors
-/// The equations diverge, which names the flow and the time.
-pub fn run(
-    scenario: &Checked,
-    address: StreamAddress,
-    options: &Options,
-    observer: &mut impl Observer,
-) -> Result<Work, String> {
-    let world = World::new(scenario, address);
-    let mut engine = Engine::new(&world, address);
-    let mut report = Report::new(scenario, &world);
-    let end = scenario.duration.as_secs_f64();
-    let mut step = engine.shortest;
-    while engine.now < end {
-        let until = engine.next_stop(report.next_stop(), end);
-        let length = options.step.map_or(step, Span::as_secs_f64);
-        let is_cut = until - engine.now <= length;
-        let mut length = length.min(until - engine.now);
-        loop {
-            let error = engine.attempt(length);
-            let shorter = engine.shortest.min(length);
-            let is_fine = error <= 1.0 || options.step.is_some() || length <= shorter;
-            if is_fine {
-                let factor = (0.9 / libm::sqrt(error.max(1e-4))).clamp(0.5, 2.0);
-                let next = (length * factor).clamp(engine.shortest, engine.longest);
-                step = if is_cut && next < step { step.min(next * 2.0) } else { next };
-                break;
-            }
-            engine.work.retries += 1;
-            length = (length / 2.0).max(shorter);
-        }
-        let now = if engine.now + length >= until { until } else { engine.now + length };
-        engine.accept(now)?;
-        report.on_step(&engine, scenario, observer);
-    }
-    report.finish(&engine, scenario, observer);
-    Ok(engine.work)
+    pub(crate) work: Work,
 }
 
 impl<'a> Engine<'a> {
-    fn new(world: &'a World, address: StreamAddress) -> Self {
+    pub(crate) fn new(world: &'a World, address: StreamAddress) -> Self {
         let mut column = 1;
         let mut take = |count: usize| {
             column += count;
@@ -315,7 +266,7 @@ impl<'a> Engine<'a> {
     }
 
     /// The next moment at which something is known to change.
-    fn next_stop(&self, row: f64, end: f64) -> f64 {
+    pub(crate) fn next_stop(&self, row: f64, end: f64) -> f64 {
         let mut stop = row.min(end);
         let mut note = |time: f64| {
             if time > self.now + JUST / 2.0 && time < stop {
@@ -341,7 +292,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Computes the row at the end of a step, and how much of the tolerance its error takes.
-    fn attempt(&mut self, length: f64) -> f64 {
+    pub(crate) fn attempt(&mut self, length: f64) -> f64 {
         let mut error: f64 = 0.0;
         self.new.copy_from_slice(self.history.last());
         self.new[TIME] = self.now + length;
@@ -635,7 +586,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Makes the row that was computed the last one.
-    fn accept(&mut self, now: f64) -> Result<(), String> {
+    pub(crate) fn accept(&mut self, now: f64) -> Result<(), String> {
         if let Some(at) = self.new.iter().position(|value| !value.is_finite()) {
             return Err(format!("the equations diverge at {now:.6} s (column {at})"));
         }

@@ -19,9 +19,11 @@ mod engine;
 mod history;
 mod queue;
 mod report;
+mod run;
 mod world;
 
-pub use engine::{Options, Work, run};
+pub use engine::Work;
+pub use run::{Options, run};
 pub use world::check;
 
 /// Raised whenever the same scenario and seed would give other numbers.

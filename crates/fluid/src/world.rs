@@ -104,6 +104,10 @@ pub fn check(scenario: &Scenario) -> Result<(), SpecError> {
         let problem = "a fluid has no transfers that end, so 'until' can't be 'transfers done'";
         return Err(SpecError::new(problem).allow(["until = \"duration\""]));
     }
+    if !scenario.changes.is_empty() {
+        let problem = "the fluid engine has no 'change' that waits for a phase of a sender";
+        return Err(SpecError::new(problem).allow(["engine = \"sim\"", "a rate in steps"]));
+    }
     for link in &scenario.links {
         check_link(link).map_err(|error| error.within(&format!("link '{}'", link.name)))?;
     }

@@ -31,6 +31,7 @@ fn scenario(ccas: &[&str], mbps: u64, rtt_ms: u64, queue: &str, seconds: u64) ->
         hosts: vec![name("left"), name("right")],
         links: vec![link("there", queue), link("back", "pfifo")],
         carriers: vec![],
+        changes: vec![],
         flows: ccas.iter().enumerate().map(flow).collect(),
     }
     .checked()
