@@ -65,7 +65,7 @@ sojourn_core::keywords! {
 /// Which resource units a PPDU has, random access apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sizes {
-    /// All of one size: the largest of which the channel has no more units than there are stations.
+    /// All of one size: the smallest of which the channel has no more units than there are stations.
     #[default]
     Equal,
     /// Some of these are halved for stations that would have none.
@@ -75,8 +75,8 @@ pub enum Sizes {
 sojourn_core::keywords! {
     /// Which resource units a PPDU has.
     pub Sizing for Sizes {
-        "equal-units" = Sizes::Equal, "of one size, as large as leaves none empty";
-        "mixed-units" = Sizes::Mixed, "some of them halved, so that more stations have one; whose turn is first has a whole one";
+        "equal-units" = Sizes::Equal, "of one size, the smallest of which none stays empty";
+        "mixed-units" = Sizes::Mixed, "some of these halved, so that more stations have one; the stations whose turn is first have whole ones";
     }
 }
 
