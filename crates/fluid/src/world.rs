@@ -173,6 +173,7 @@ fn check_flow(flow: &Flow) -> Result<(), SpecError> {
             refuse("transfers that arrive at random, each over a connection of its own")
         }
         App::Tcp { traffic: Traffic::Page(_), .. } => refuse("pages"),
+        App::Tcp { traffic: Traffic::Requests(_), .. } => refuse("requests"),
         App::Ping(_) => Ok(()),
         App::Udp(udp) if udp.datagrams == 1 => Ok(()),
         App::Udp(_) => refuse("frames: bursts of datagrams have no rate"),

@@ -19,6 +19,8 @@ pub enum FlowKind {
     Arrivals,
     /// Pages, one after another, each over several TCP connections.
     Page,
+    /// Requests over several TCP connections that stay open.
+    Requests,
     Udp,
     Ping,
 }
@@ -29,13 +31,14 @@ impl FlowKind {
             Self::Tcp => "tcp",
             Self::Arrivals => "arrivals",
             Self::Page => "page",
+            Self::Requests => "requests",
             Self::Udp => "udp",
             Self::Ping => "ping",
         }
     }
 
     pub const fn is_tcp(self) -> bool {
-        matches!(self, Self::Tcp | Self::Arrivals | Self::Page)
+        matches!(self, Self::Tcp | Self::Arrivals | Self::Page | Self::Requests)
     }
 }
 

@@ -105,6 +105,7 @@ fn write_app(f: &mut String, app: &App) -> fmt::Result {
                 Traffic::OnOff(config) => f.write_str(&config.written(Style::Equals))?,
                 Traffic::Arrivals(config) => write!(f, "{config}")?,
                 Traffic::Page(config) => f.write_str(&config.written(Style::Canonical))?,
+                Traffic::Requests(config) => f.write_str(&config.written(Style::Canonical))?,
             }
             let transport = transport.values(Style::Canonical);
             write!(f, " cca=[{}] tcp=[{transport}]", cca.canonical())

@@ -17,7 +17,7 @@ pub use change::{Change, ChangePart, What, When};
 use sojourn_core::{HostId, Params, PortId, Span, SpecError};
 pub use sojourn_host::ExternalApp;
 use sojourn_host::apps::{
-    ArrivalsConfig, BulkConfig, OnOffConfig, PageConfig, PingConfig, UdpConfig,
+    ArrivalsConfig, BulkConfig, OnOffConfig, PageConfig, PingConfig, RequestsConfig, UdpConfig,
 };
 pub use sojourn_wire::{CarrierConfig, ExternalCarrier, Link, PortShape};
 
@@ -158,6 +158,8 @@ pub enum Traffic {
     Arrivals(ArrivalsConfig),
     /// Pages, each over several connections of its own.
     Page(PageConfig),
+    /// Requests, each after the answer to the one before, over connections that stay open.
+    Requests(RequestsConfig),
 }
 
 /// What a flow offers that can end.
@@ -187,7 +189,14 @@ impl Flow {
             {
                 Offer::Transfers
             }
-            Traffic::Arrivals(_) | Traffic::Page(_) => Offer::TransfersForEver,
+            Traffic::Requests(config)
+                if config.requests.is_some() || self.stop.is_some_and(|stop| stop < duration) =>
+            {
+                Offer::Transfers
+            }
+            Traffic::Arrivals(_) | Traffic::Page(_) | Traffic::Requests(_) => {
+                Offer::TransfersForEver
+            }
             Traffic::Bulk(_) | Traffic::OnOff(_) => Offer::Nothing,
         }
     }
@@ -200,6 +209,7 @@ impl Traffic {
             Self::OnOff(config) => config.check(),
             Self::Arrivals(config) => config.check(),
             Self::Page(config) => config.check_objects(),
+            Self::Requests(config) => config.check(),
         }
     }
 }
@@ -359,14 +369,16 @@ impl Scenario {
                 "the transfers of flow '{}' come for as long as the run lasts, so they are never done",
                 flow.name
             );
-            return Err(SpecError::new(problem)
-                .allow(["for that flow 'transfers' or 'pages', or a 'stop' before the duration"]));
+            return Err(SpecError::new(problem).allow([
+                "for that flow 'transfers', 'pages' or 'requests', or a 'stop' before the duration",
+            ]));
         }
         if !offers().any(|(_, offer)| offer == Offer::Transfers) {
             return Err(SpecError::new("no flow has a transfer that could be done").allow([
                 "a bulk flow with 'bytes'",
                 "arrivals with 'transfers' or 'stop'",
                 "pages with 'pages' or 'stop'",
+                "requests with 'requests' or 'stop'",
             ]));
         }
         Ok(())
@@ -406,9 +418,7 @@ impl Scenario {
         if flow.dscp > 63 {
             return Err(SpecError::new(format!("dscp {}", flow.dscp)).allow(["0 to 63"]));
         }
-        if flow.reads.is_some()
-            && !matches!(&flow.app, App::Tcp { traffic, .. } if !matches!(traffic, Traffic::Arrivals(_) | Traffic::Page(_)))
-        {
+        if flow.reads.is_some() && flow.lone_connection().is_none() {
             return Err(SpecError::new("only a lone TCP connection is read at a rate"));
         }
         let takes_no_time = |id: &PortId| {

@@ -8,7 +8,7 @@ use sojourn_core::{
 };
 use sojourn_host::apps::arrivals::Draws;
 use sojourn_host::apps::{
-    Arrivals, BothEnds, BulkConfig, Echo, OnOffConfig, Page, Ping, Source, Udp, UdpSink,
+    Arrivals, BothEnds, BulkConfig, Echo, OnOffConfig, Page, Ping, Requests, Source, Udp, UdpSink,
 };
 use sojourn_host::tcp::{Endpoints, Reader, Reads, Receiver, Sender};
 use sojourn_host::{Around, Contents, Endpoint, FlowSetup};
@@ -26,6 +26,7 @@ pub(crate) enum Ends {
 pub(crate) enum Other {
     Arrivals(Arrivals),
     Page(Page),
+    Requests(Requests),
     /// The sending and the receiving end, and their addresses.
     Two([End; 2], Endpoints),
 }
@@ -65,6 +66,7 @@ macro_rules! either {
         match $other {
             Other::Arrivals($both) => $call,
             Other::Page($both) => $call,
+            Other::Requests($both) => $call,
             $two => $calls,
         }
     };
@@ -122,6 +124,19 @@ impl Ends {
                         let random = address.stream_named(&flow.name, Purpose::Controller);
                         let (cca, transport) = (cca.clone(), transport.clone());
                         return Self::Other(Other::Page(Page::new(
+                            config.clone(),
+                            cca,
+                            transport,
+                            ends,
+                            random,
+                            start,
+                            stop.min(end),
+                        )));
+                    }
+                    Traffic::Requests(config) => {
+                        let random = address.stream_named(&flow.name, Purpose::Controller);
+                        let (cca, transport) = (cca.clone(), transport.clone());
+                        return Self::Other(Other::Requests(Requests::new(
                             config.clone(),
                             cca,
                             transport,
@@ -279,7 +294,8 @@ impl Ends {
             Self::Other(Other::Two(both, _)) => {
                 both.iter().try_for_each(|end| each!(end, end => Endpoint::check(end)))
             }
-            Self::Tcp { .. } | Self::Other(Other::Arrivals(_) | Other::Page(_)) => Ok(()),
+            Self::Tcp { .. }
+            | Self::Other(Other::Arrivals(_) | Other::Page(_) | Other::Requests(_)) => Ok(()),
         }
     }
 }

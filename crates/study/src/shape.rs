@@ -15,16 +15,20 @@ pub fn shape(scenario: &Scenario) -> Shape {
             .iter()
             .map(|flow| match &flow.app {
                 App::Tcp { traffic, transport, .. } => FlowShape {
-                    // A page is no transfer over one connection.
-                    empty: (!matches!(traffic, Traffic::Page(_)))
+                    // A page or a request is no transfer over a connection of its own.
+                    empty: (!matches!(traffic, Traffic::Page(_) | Traffic::Requests(_)))
                         .then(|| empty_path(&ports, flow, transport)),
                     transfer: match traffic {
                         Traffic::Bulk(config) => config.bytes,
-                        Traffic::OnOff(_) | Traffic::Arrivals(_) | Traffic::Page(_) => None,
+                        Traffic::OnOff(_)
+                        | Traffic::Arrivals(_)
+                        | Traffic::Page(_)
+                        | Traffic::Requests(_) => None,
                     },
                     ..match traffic {
                         Traffic::Arrivals(_) => FlowShape::arrivals(&flow.name),
                         Traffic::Page(_) => FlowShape::page(&flow.name),
+                        Traffic::Requests(_) => FlowShape::requests(&flow.name),
                         Traffic::Bulk(_) | Traffic::OnOff(_) => FlowShape::tcp(&flow.name),
                     }
                 },

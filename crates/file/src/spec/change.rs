@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use sojourn_core::{Span, SpecError};
+use sojourn_core::Span;
 use sojourn_link::{LossConfig, RateSpec};
 
-use super::Text;
+use super::{Text, WhenSpec};
 
 /// What changes in the world when a sender enters a phase of its congestion control: the link of a
 /// `queue`, or a `flow`. What the sender sends at that very moment is not concerned yet.
@@ -44,40 +44,4 @@ pub struct ChangeSpec {
     pub stop: Option<bool>,
     /// Of a bulk flow without `bytes`: its application writes nothing for so long.
     pub pause: Option<Text<Span>>,
-}
-
-/// A flow enters a phase.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WhenSpec {
-    pub flow: String,
-    pub phase: String,
-}
-
-impl WhenSpec {
-    /// # Errors
-    /// The text is not `FLOW enters PHASE`.
-    pub fn parse(text: &str) -> Result<Self, SpecError> {
-        match text.split_whitespace().collect::<Vec<_>>()[..] {
-            [flow, "enters", phase] => Ok(Self { flow: flow.to_owned(), phase: phase.to_owned() }),
-            _ => Err(SpecError::new(format!("'{text}' is not what a change waits for"))
-                .allow(["FLOW enters PHASE, such as 'sender enters PROBE_BW:UP'"])),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn no_text_makes_the_parser_panic(text in "[a-z: ]{0,20}(enters)?[A-Z: ]{0,12}") {
-            if let Ok(WhenSpec { flow, phase }) = WhenSpec::parse(&text) {
-                prop_assert_eq!(text.split_whitespace().count(), 3);
-                prop_assert!(text.contains(&flow) && text.contains(&phase));
-            }
-        }
-    }
 }

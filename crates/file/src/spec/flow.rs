@@ -89,6 +89,7 @@ pub enum AppKind {
     Frames,
     Arrivals,
     Page,
+    Requests,
     Call,
 }
 
@@ -151,11 +152,12 @@ sojourn_core::params! {
 }
 
 impl AppKind {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Bulk,
         Self::OnOff,
         Self::Arrivals,
         Self::Page,
+        Self::Requests,
         Self::Ping,
         Self::Udp,
         Self::Frames,
@@ -180,7 +182,7 @@ impl AppKind {
     }
 
     pub const fn is_tcp(self) -> bool {
-        matches!(self, Self::Bulk | Self::OnOff | Self::Arrivals | Self::Page)
+        matches!(self, Self::Bulk | Self::OnOff | Self::Arrivals | Self::Page | Self::Requests)
     }
 
     /// The keys that this application has beside those that all have.
@@ -203,6 +205,7 @@ impl AppKind {
             Self::Frames => About::of::<apps::FramesSpec>(),
             Self::Arrivals => About::of::<apps::ArrivalsSpec>(),
             Self::Page => About::of::<apps::PageConfig>(),
+            Self::Requests => About::of::<apps::RequestsConfig>(),
             Self::Call => About::of::<CallSpec>(),
         }
     }

@@ -11,9 +11,10 @@ mod queue;
 mod radio;
 mod settings;
 mod text;
+mod when;
 
 pub use carrier::{CarrierSpec, PortSpec};
-pub use change::{ChangeSpec, WhenSpec};
+pub use change::ChangeSpec;
 pub use flow::{AppKind, AppName, Control, Direction, FlowSpec, TCP};
 pub use gateway::GatewaySpec;
 pub use line::{DirectionParts, LineParts, LinkSpec, ParkingLotSpec, PathSpec};
@@ -23,6 +24,7 @@ pub use radio::{Queueing, RADIO, RadioSpec, StationSpec};
 pub(crate) use settings::blamed;
 pub use settings::{Settings, WrongSetting};
 pub use text::{Notation, OfdmaSpec, Text};
+pub use when::WhenSpec;
 
 use std::collections::BTreeMap;
 
@@ -96,7 +98,8 @@ pub struct ScenarioSpec {
     pub duration: Text<Span>,
     /// What ends a run. `transfers done`: the end of the last transfer, or `duration`, whichever
     /// comes first. Transfers are those of bulk flows with `bytes`, of arrivals, which then need
-    /// `transfers` or `stop`, and pages, which need `pages` or `stop`; other flows are not waited for. A transfer that never ends keeps the
+    /// `transfers` or `stop`, pages, which need `pages` or `stop`, and requests, which need `requests` or
+    /// `stop`; other flows are not waited for. A transfer that never ends keeps the
     /// run going to `duration`, and counts as open.
     #[schemars(extend("default" = "duration"))]
     pub until: Option<Until>,

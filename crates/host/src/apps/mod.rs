@@ -4,9 +4,11 @@
 pub mod arrivals;
 mod both_ends;
 mod bulk;
+mod connection;
 mod on_off;
 pub mod page;
 mod ping;
+pub mod requests;
 mod sum;
 mod udp;
 
@@ -17,4 +19,5 @@ pub use bulk::BulkConfig;
 pub use on_off::OnOffConfig;
 pub use page::{Page, PageConfig};
 pub use ping::{Echo, Ping, PingConfig};
+pub use requests::{Requests, RequestsConfig};
 pub use udp::{FramesSpec, Udp, UdpConfig, UdpSink, UdpSpec};

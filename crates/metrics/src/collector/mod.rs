@@ -65,6 +65,10 @@ impl FlowShape {
         Self::of(FlowKind::Page, name.into())
     }
 
+    pub fn requests(name: impl Into<String>) -> Self {
+        Self::of(FlowKind::Requests, name.into())
+    }
+
     pub fn udp(name: impl Into<String>) -> Self {
         Self::of(FlowKind::Udp, name.into())
     }

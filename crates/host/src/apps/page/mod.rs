@@ -6,8 +6,6 @@
 //! is a sender and a receiver as everywhere else, so both ends acknowledge what they get. Packets
 //! of the client go [`Direction::Reverse`], because data goes forward.
 
-mod connection;
-
 #[cfg(test)]
 mod tests;
 
@@ -21,8 +19,8 @@ use sojourn_core::{
     Stream, StreamAddress, Time, Who,
 };
 
-use self::connection::Connection;
 use super::BothEnds;
+use super::connection::Connection;
 use super::sum::{add_open, add_totals};
 use crate::bounds::LONGEST;
 use crate::tcp::{Config as TcpConfig, Endpoints, Receiver, Sender};
@@ -87,7 +85,7 @@ pub struct Page {
     /// Objects of the page that were asked for, and that have arrived.
     asked: u32,
     arrived: u32,
-    connections: Vec<Connection>,
+    connections: Vec<Fetching>,
     /// Number of the newest connection. The first has 1, as 0 is the lookup's.
     newest: u32,
     lookups: u32,
@@ -95,6 +93,16 @@ pub struct Page {
     owes_answer: bool,
     /// Totals of the connections that are closed.
     closed: FlowSample,
+}
+
+/// A connection, and the object that comes over it.
+struct Fetching {
+    connection: Connection,
+    /// Bytes of the request that the server has read.
+    read: u64,
+    /// Bytes of the object that was asked for, and how many of them have not arrived.
+    object: u64,
+    awaited: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,14 +167,9 @@ impl Page {
         for place in 0..self.config.connections.min(self.config.requests) {
             self.newest = self.newest.wrapping_add(1).max(1);
             let address = StreamAddress { seed: self.random.next_u64(), run: 0 };
-            self.connections.push(Connection::open(
-                self.newest,
-                self.transport.clone(),
-                self.cca.clone(),
-                self.ends,
-                address,
-                now,
-            ));
+            let (transport, cca) = (self.transport.clone(), self.cca.clone());
+            let connection = Connection::open(self.newest, transport, cca, self.ends, address, now);
+            self.connections.push(Fetching { connection, read: 0, object: 0, awaited: 0 });
             self.ask(place as usize);
         }
     }
@@ -176,7 +179,9 @@ impl Page {
         if self.asked < self.config.requests {
             let object = self.config.object(self.asked);
             self.asked += 1;
-            self.connections[place].ask(self.config.request_size, object);
+            let one = &mut self.connections[place];
+            (one.object, one.awaited) = (object, object);
+            one.connection.ask(self.config.request_size);
         }
     }
 
@@ -185,7 +190,7 @@ impl Page {
             return;
         }
         for one in self.connections.drain(..) {
-            if let Some(answers) = one.answers() {
+            if let Some(answers) = one.connection.answers() {
                 add_totals(&mut self.closed, &answers.sample(now));
             }
         }
@@ -228,21 +233,29 @@ impl BothEnds for Page {
             return;
         }
         // Packets of a page that is loaded may arrive later.
-        let Some(place) = self.connections.iter().position(|one| one.number == packet.connection)
+        let Some(place) =
+            self.connections.iter().position(|one| one.connection.number == packet.connection)
         else {
             return;
         };
         let one = &mut self.connections[place];
         match packet.direction {
             Direction::Reverse => {
-                let (cca, ends) = (&self.cca, self.ends);
-                one.server_gets(now, packet, o, || {
+                one.read += one.connection.server_gets(now, packet, o);
+                if one.read < self.config.request_size {
+                    return;
+                }
+                one.read -= self.config.request_size;
+                if !one.connection.is_accepted() {
                     let address = StreamAddress { seed: self.random.next_u64(), run: 0 };
-                    (cca.clone(), ends, address)
-                });
+                    one.connection.accept(now, self.cca.clone(), self.ends, address);
+                }
+                one.connection.answer(one.object);
             }
             Direction::Forward => {
-                if one.client_gets(now, packet, o) {
+                let had_all = one.awaited == 0;
+                one.awaited -= one.connection.client_gets(now, packet, o).min(one.awaited);
+                if !had_all && one.awaited == 0 {
                     self.arrived += 1;
                     self.ask(place);
                     self.close_if_loaded(now, o);
@@ -261,7 +274,7 @@ impl BothEnds for Page {
             self.begin(now, o);
         }
         for one in &mut self.connections {
-            one.on_wake(now, sends, o);
+            one.connection.on_wake(now, sends, o);
         }
     }
 
@@ -270,7 +283,7 @@ impl BothEnds for Page {
         if let Some(lookup) = self.poll_lookup(now, sends) {
             return Some(lookup);
         }
-        self.connections.iter_mut().find_map(|one| one.poll_transmit(now, sends))
+        self.connections.iter_mut().find_map(|one| one.connection.poll_transmit(now, sends))
     }
 
     fn next_wake(&self, sends: Direction) -> Time {
@@ -283,13 +296,13 @@ impl BothEnds for Page {
             (State::LookingUp { ask_at }, Direction::Reverse) => ask_at,
             _ => Time::NEVER,
         };
-        self.connections.iter().map(|one| one.next_wake(sends)).fold(own, Time::min)
+        self.connections.iter().map(|one| one.connection.next_wake(sends)).fold(own, Time::min)
     }
 
     /// Of the server's ends: windows and packets of those that are open, totals of all there have been.
     fn sample(&self, now: Time) -> FlowSample {
         let mut all = self.closed;
-        for answers in self.connections.iter().filter_map(Connection::answers) {
+        for answers in self.connections.iter().filter_map(|one| one.connection.answers()) {
             add_open(&mut all, &answers.sample(now));
         }
         FlowSample { delivery_rate: Rate::UNLIMITED, ..all }
@@ -303,6 +316,6 @@ impl BothEnds for Page {
     }
 
     fn connections(&self) -> impl Iterator<Item = (&Sender, &Receiver)> {
-        self.connections.iter().flat_map(Connection::directions)
+        self.connections.iter().flat_map(|one| one.connection.directions())
     }
 }

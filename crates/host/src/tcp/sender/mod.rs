@@ -285,6 +285,15 @@ impl Sender {
         self.cca.phase()
     }
 
+    /// Bytes that the application has written and that have not been sent, if its source is
+    /// [`Source::when_told`].
+    pub fn unsent(&self) -> u64 {
+        match self.source {
+            Source::Paced { written, .. } => written.saturating_sub(self.nxt_byte),
+            Source::Bulk { .. } | Source::OnOff { .. } => 0,
+        }
+    }
+
     /// The next packet that may leave now.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {

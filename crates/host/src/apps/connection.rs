@@ -1,4 +1,4 @@
-//! One connection of a page: requests go one way, objects the other.
+//! One connection between a client and a server: requests go one way, answers the other.
 
 use alloc::boxed::Box;
 
@@ -15,16 +15,10 @@ pub(super) struct Connection {
     transport: TcpConfig,
     /// From the client to the server; its handshake is the connection's.
     requests: Box<(Sender, Receiver)>,
-    /// From the server to the client, once the server knows that the connection is established.
+    /// From the server to the client, once the server has accepted.
     objects: Option<Box<(Sender, Receiver)>>,
     /// When the server last answered the connection request.
     accepted: Time,
-    /// Bytes of requests that the server has not read whole, and of one request.
-    unread: u64,
-    request_size: u64,
-    /// Bytes of the object that was asked for, and how many of them have not arrived.
-    object: u64,
-    awaited: u64,
 }
 
 impl Connection {
@@ -48,68 +42,74 @@ impl Connection {
             requests: Box::new((sender, receiver)),
             objects: None,
             accepted: now,
-            unread: 0,
-            request_size: 1,
-            object: 0,
-            awaited: 0,
         }
     }
 
-    /// The client writes a request for an object of so many bytes.
-    pub(super) fn ask(&mut self, request_size: u64, object: u64) {
-        self.request_size = request_size;
-        (self.object, self.awaited) = (object, object);
-        self.requests.0.write(request_size);
+    /// The client writes so many bytes of a request.
+    pub(super) fn ask(&mut self, bytes: u64) {
+        self.requests.0.write(bytes);
     }
 
-    /// A packet reached the server. `setup` gives what its sender is built with.
+    /// A packet reached the server; how many bytes of requests came with it.
     pub(super) fn server_gets<O: Observer>(
         &mut self,
         now: Time,
         packet: &Packet,
         o: &mut O,
-        setup: impl FnOnce() -> (CcaConfig, Endpoints, StreamAddress),
-    ) {
+    ) -> u64 {
         if let Body::Ack(_) = packet.body {
             if let Some(objects) = &mut self.objects {
                 objects.0.on_packet(now, packet, &mut Data { inner: o, delivered: 0 });
             }
-            return;
+            return 0;
         }
         let mut requests = Count::default();
         self.requests.1.on_packet(now, packet, &mut requests);
-        self.unread += requests.delivered;
-        if self.unread < self.request_size {
-            return;
-        }
-        self.unread -= self.request_size;
-        if self.objects.is_none() {
-            let (cca, ends, address) = setup();
-            self.objects = Some(Box::new(self.accept(now, cca, ends, address)));
-        }
+        requests.delivered
+    }
+
+    pub(super) fn is_accepted(&self) -> bool {
+        self.objects.is_some()
+    }
+
+    /// The server makes its end, with which it can answer.
+    pub(super) fn accept(
+        &mut self,
+        now: Time,
+        cca: CcaConfig,
+        ends: Endpoints,
+        address: StreamAddress,
+    ) {
+        self.objects = Some(Box::new(self.answering(now, cca, ends, address)));
+    }
+
+    /// The server writes so many bytes of an answer.
+    pub(super) fn answer(&mut self, bytes: u64) {
         if let Some(objects) = &mut self.objects {
-            objects.0.write(self.object);
+            objects.0.write(bytes);
         }
     }
 
-    /// A packet reached the client; whether the object is complete with it.
+    /// Bytes of answers that the server has written and TCP has not sent.
+    pub(super) fn unsent(&self) -> u64 {
+        self.objects.as_deref().map_or(0, |(sender, _)| sender.unsent())
+    }
+
+    /// A packet reached the client; how many bytes of answers came with it.
     pub(super) fn client_gets<O: Observer>(
         &mut self,
         now: Time,
         packet: &Packet,
         o: &mut O,
-    ) -> bool {
+    ) -> u64 {
         let Body::Segment(_) = packet.body else {
             self.requests.0.on_packet(now, packet, &mut Count::default());
-            return false;
+            return 0;
         };
-        let Some(objects) = &mut self.objects else { return false };
+        let Some(objects) = &mut self.objects else { return 0 };
         let mut data = Data { inner: o, delivered: 0 };
         objects.1.on_packet(now, packet, &mut data);
-        let delivered = data.delivered;
-        let had_all = self.awaited == 0;
-        self.awaited = self.awaited.saturating_sub(delivered);
-        !had_all && self.awaited == 0
+        data.delivered
     }
 
     pub(super) fn on_wake<O: Observer>(&mut self, now: Time, sends: Direction, o: &mut O) {
@@ -171,9 +171,9 @@ impl Connection {
             .map(|(sender, receiver)| (sender, receiver))
     }
 
-    /// Both ends of the direction of objects. Its handshake was the connection's: the server knows
+    /// Both ends of the direction of answers. Its handshake was the connection's: the server knows
     /// the time since its answer as a round trip.
-    fn accept(
+    fn answering(
         &self,
         now: Time,
         cca: CcaConfig,
@@ -199,7 +199,7 @@ impl Connection {
 }
 
 /// Counts what is delivered and reports nothing: for requests, which are not the flow's data, and for the
-/// handshake of the objects' direction, which is never sent.
+/// handshake of the answers' direction, which is never sent.
 #[derive(Default)]
 struct Count {
     delivered: u64,
@@ -213,7 +213,7 @@ impl Observer for Count {
     }
 }
 
-/// Counts what is delivered, and passes on every event of objects except phases: with several
+/// Counts what is delivered, and passes on every event of answers except phases: with several
 /// connections at once, a phase belongs to none.
 struct Data<'a, O> {
     inner: &'a mut O,

@@ -1,0 +1,320 @@
+//! Requests over connections that stay open: one at a time on each, as HTTP/1.1 has it, or several at
+//! once, as HTTP/2 has it.
+//!
+//! The client opens its connections and asks; the server answers after a while. Whoever asked thinks
+//! before asking again. Answers on one connection take turns, a frame each. Packets of the client go
+//! [`Direction::Reverse`], because data goes forward.
+
+#[cfg(test)]
+mod tests;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use sojourn_cca::Config as CcaConfig;
+use sojourn_core::param::{Bounds, Maybe, Needed, Octets, Truth, size, time, whole};
+use sojourn_core::{
+    Direction, Event, FlowSample, Observer, Packet, Rate, Span, Stream, StreamAddress, Time, Who,
+};
+
+use super::BothEnds;
+use super::connection::Connection;
+use super::sum::add_open;
+use crate::bounds::LONGEST;
+use crate::tcp::{Config as TcpConfig, Endpoints, Receiver, Sender};
+
+sojourn_core::params! {
+    /// What is asked for, and how.
+    pub struct RequestsConfig: "requests", "requests over TCP connections that stay open, one at a time or several at once on each" {
+        pub bytes: u64 as Needed<Octets> = "", size(1, 1_000_000_000_000), "each answer";
+        pub connections: u32 = "1", whole(1, 64), "TCP connections, all opened at the start";
+        pub streams: u32 = "1", whole(1, 256),
+            "requests that may be under way at once on each connection: 1 as HTTP/1.1, more as HTTP/2";
+        pub request_size: u64 as Octets = "300B", size(1, 65_536), "what the client sends to ask";
+        pub think: Span = "0s", time(Span::ZERO, LONGEST), "from the end of an answer to the next request of the same stream";
+        pub random: bool as Truth = "false", "the time to think is exponentially distributed, with `think` as its mean";
+        pub server_delay: Span = "0s", time(Span::ZERO, LONGEST), "from the arrival of a request until its answer begins";
+        pub requests: Option<u32> as Maybe<u32> = "", COUNT, "so many requests in all; without it there is no end";
+    }
+}
+
+const COUNT: Bounds = whole(1, 1_000_000_000);
+
+/// The most payload that one answer sends before it is another's turn: the least value of HTTP/2's
+/// SETTINGS_MAX_FRAME_SIZE, which is its default (RFC 9113 section 6.5.2).
+const FRAME: u64 = 16_384;
+/// The server writes the next frame when TCP has less than this left to send.
+const LOW: u64 = 2 * FRAME;
+
+/// Both ends of a flow that asks again and again.
+pub struct Requests {
+    config: RequestsConfig,
+    cca: CcaConfig,
+    transport: TcpConfig,
+    ends: Endpoints,
+    /// The controllers' random numbers, one step for each end of a connection, and times to think.
+    random: Stream,
+    start: Time,
+    stop: Time,
+    /// Requests that have not been made.
+    left: u64,
+    lines: Vec<Line>,
+}
+
+/// A connection, and the streams on it.
+struct Line {
+    connection: Connection,
+    streams: Vec<ClientStream>,
+    /// Streams whose request the server has not read whole, in order, and how much it has read of the
+    /// first.
+    asking: VecDeque<usize>,
+    read: u64,
+    /// Streams whose answer the server prepares, and when it is ready.
+    preparing: VecDeque<(Time, usize)>,
+    /// Streams whose answer is being written, the next one to write first, and what is left of it.
+    writing: VecDeque<(usize, u64)>,
+    /// Frames on their way: whose they are, and how much of them has not arrived.
+    frames: VecDeque<(usize, u64)>,
+}
+
+/// The client's side of a stream.
+#[derive(Clone, Copy, Debug)]
+enum ClientStream {
+    /// It asks then.
+    Thinking { until: Time },
+    /// It asked at `since`, and so many bytes of the answer have not arrived.
+    Waiting { since: Time, awaited: u64 },
+}
+
+impl Requests {
+    /// The first requests are made at `start`, none at `stop` or later.
+    pub fn new(
+        config: RequestsConfig,
+        cca: CcaConfig,
+        transport: TcpConfig,
+        ends: Endpoints,
+        random: Stream,
+        start: Time,
+        stop: Time,
+    ) -> Self {
+        Self {
+            left: config.requests.map_or(u64::MAX, u64::from),
+            config,
+            cca,
+            transport,
+            ends,
+            random,
+            start,
+            stop,
+            lines: Vec::new(),
+        }
+    }
+
+    fn address(random: &mut Stream) -> StreamAddress {
+        StreamAddress { seed: random.next_u64(), run: 0 }
+    }
+
+    /// Opens all connections that have something to ask for.
+    fn connect(&mut self, now: Time) {
+        let streams = self.config.streams as usize;
+        let needed = self.left.div_ceil(streams as u64).min(self.config.connections.into());
+        for number in 1..=needed as u32 {
+            let (transport, cca) = (self.transport.clone(), self.cca.clone());
+            let address = Self::address(&mut self.random);
+            self.lines.push(Line {
+                connection: Connection::open(number, transport, cca, self.ends, address, now),
+                streams: alloc::vec![ClientStream::Thinking { until: now }; streams],
+                asking: VecDeque::new(),
+                read: 0,
+                preparing: VecDeque::new(),
+                writing: VecDeque::new(),
+                frames: VecDeque::new(),
+            });
+        }
+    }
+
+    /// Streams that have thought long enough ask.
+    fn ask<O: Observer>(&mut self, now: Time, o: &mut O) {
+        let bytes = self.config.bytes;
+        for line in &mut self.lines {
+            for (number, stream) in line.streams.iter_mut().enumerate() {
+                if let ClientStream::Thinking { until } = *stream
+                    && until <= now
+                    && now < self.stop
+                    && self.left > 0
+                {
+                    self.left -= 1;
+                    *stream = ClientStream::Waiting { since: now, awaited: bytes };
+                    line.asking.push_back(number);
+                    line.connection.ask(self.config.request_size);
+                    o.record(now, Who::Flow(self.ends.flow), &Event::Opened { bytes });
+                }
+            }
+        }
+    }
+
+    fn server_gets<O: Observer>(&mut self, now: Time, place: usize, packet: &Packet, o: &mut O) {
+        let line = &mut self.lines[place];
+        line.read += line.connection.server_gets(now, packet, o);
+        while line.read >= self.config.request_size
+            && let Some(stream) = line.asking.pop_front()
+        {
+            line.read -= self.config.request_size;
+            if !line.connection.is_accepted() {
+                let address = Self::address(&mut self.random);
+                line.connection.accept(now, self.cca.clone(), self.ends, address);
+            }
+            line.preparing.push_back((now + self.config.server_delay, stream));
+        }
+        line.prepare(now, self.config.bytes);
+    }
+
+    fn client_gets<O: Observer>(&mut self, now: Time, place: usize, packet: &Packet, o: &mut O) {
+        let line = &mut self.lines[place];
+        let mut arrived = line.connection.client_gets(now, packet, o);
+        while arrived > 0
+            && let Some((number, rest)) = line.frames.front_mut()
+        {
+            let part = arrived.min(*rest);
+            arrived -= part;
+            *rest -= part;
+            let stream = &mut line.streams[*number];
+            if *rest == 0 {
+                line.frames.pop_front();
+            }
+            let ClientStream::Waiting { since, awaited } = stream else { continue };
+            *awaited -= part.min(*awaited);
+            if *awaited == 0 {
+                let (bytes, took) = (self.config.bytes, now.since(*since));
+                o.record(now, Who::Flow(self.ends.flow), &Event::Completed { bytes, took });
+                let think = match self.config.random {
+                    false => self.config.think,
+                    true => {
+                        let mean = self.config.think.as_secs_f64();
+                        Span::from_secs_f64(self.random.exponential(mean))
+                    }
+                };
+                *stream = ClientStream::Thinking { until: now + think };
+            }
+        }
+        // Who does not think asks with the acknowledgement.
+        self.ask(now, o);
+    }
+
+    /// When a stream asks next.
+    fn next_request(&self) -> Time {
+        if self.left == 0 {
+            return Time::NEVER;
+        }
+        let next = match self.lines.is_empty() {
+            true => self.start,
+            false => {
+                let streams = self.lines.iter().flat_map(|line| &line.streams);
+                let untils = streams.filter_map(|stream| match stream {
+                    ClientStream::Thinking { until } => Some(*until),
+                    ClientStream::Waiting { .. } => None,
+                });
+                untils.min().unwrap_or(Time::NEVER)
+            }
+        };
+        if next < self.stop { next } else { Time::NEVER }
+    }
+}
+
+impl Line {
+    /// Answers that are ready by now can be written.
+    fn prepare(&mut self, now: Time, bytes: u64) {
+        while let Some((ready, stream)) = self.preparing.front().copied()
+            && ready <= now
+        {
+            self.preparing.pop_front();
+            self.writing.push_back((stream, bytes));
+        }
+    }
+
+    /// The server writes frames, the answers in turn, as long as TCP has little left to send.
+    fn write(&mut self) {
+        while self.connection.unsent() < LOW
+            && let Some((stream, left)) = self.writing.pop_front()
+        {
+            let frame = left.min(FRAME);
+            self.connection.answer(frame);
+            self.frames.push_back((stream, frame));
+            if left > frame {
+                self.writing.push_back((stream, left - frame));
+            }
+        }
+    }
+}
+
+impl BothEnds for Requests {
+    /// The client gets what goes forward, the server what goes back.
+    #[inline(never)]
+    fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) {
+        let number = packet.connection;
+        let Some(place) = self.lines.iter().position(|line| line.connection.number == number)
+        else {
+            return;
+        };
+        match packet.direction {
+            Direction::Reverse => self.server_gets(now, place, packet, o),
+            Direction::Forward => self.client_gets(now, place, packet, o),
+        }
+    }
+
+    fn on_wake<O: Observer>(&mut self, now: Time, sends: Direction, o: &mut O) {
+        if sends == Direction::Reverse && self.next_request() <= now {
+            if self.lines.is_empty() {
+                self.connect(now);
+            }
+            self.ask(now, o);
+        }
+        for line in &mut self.lines {
+            if sends == Direction::Forward {
+                line.prepare(now, self.config.bytes);
+            }
+            line.connection.on_wake(now, sends, o);
+        }
+    }
+
+    #[inline(never)]
+    fn poll_transmit(&mut self, now: Time, sends: Direction) -> Option<Packet> {
+        self.lines.iter_mut().find_map(|line| {
+            if sends == Direction::Forward {
+                line.write();
+            }
+            line.connection.poll_transmit(now, sends)
+        })
+    }
+
+    fn next_wake(&self, sends: Direction) -> Time {
+        let own = match sends {
+            Direction::Reverse => self.next_request(),
+            Direction::Forward => {
+                let ready = self.lines.iter().filter_map(|line| line.preparing.front());
+                ready.map(|(ready, _)| *ready).min().unwrap_or(Time::NEVER)
+            }
+        };
+        let wakes = self.lines.iter().map(|line| line.connection.next_wake(sends));
+        wakes.fold(own, Time::min)
+    }
+
+    /// Of the server's ends, added up.
+    fn sample(&self, now: Time) -> FlowSample {
+        let mut all = FlowSample::default();
+        for answers in self.lines.iter().filter_map(|line| line.connection.answers()) {
+            add_open(&mut all, &answers.sample(now));
+        }
+        FlowSample { delivery_rate: Rate::UNLIMITED, ..all }
+    }
+
+    fn is_done(&self) -> bool {
+        let mut streams = self.lines.iter().flat_map(|line| &line.streams);
+        self.next_request().is_never()
+            && !streams.any(|stream| matches!(stream, ClientStream::Waiting { .. }))
+    }
+
+    fn connections(&self) -> impl Iterator<Item = (&Sender, &Receiver)> {
+        self.lines.iter().flat_map(|line| line.connection.directions())
+    }
+}
