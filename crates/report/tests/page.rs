@@ -3,7 +3,7 @@
 mod specimen;
 
 use sojourn_report::{Options, compare, export, html, repeat, terminal};
-use sojourn_study::results::{Kind, Results, View, ViewKind};
+use sojourn_study::results::{Check, Kind, Results, Verdict, View, ViewKind};
 
 fn page(results: &Results) -> String {
     html(results, &mut specimen::Made, &Options::default())
@@ -634,4 +634,47 @@ fn no_line_is_drawn_over_a_factor_that_another_one_fixes() {
         page.contains("<h3>") && !page.contains(">case a path of"),
         "a case's name stands alone"
     );
+}
+
+#[test]
+fn verdicts_stand_by_claim_and_value() {
+    let mut results = specimen::results();
+    let mut asked = view("verdicts", ViewKind::Verdicts, "", &[]);
+    asked.y.clear();
+    asked.x = Some("path.queue".into());
+    results.plan.views = vec![asked];
+    let text = |results: &Results| {
+        let page = page(results);
+        let figure =
+            page.split("<figure id=\"view-0\">").nth(1).expect("it is the first").to_owned();
+        figure.split("</figure>").next().unwrap().to_owned()
+    };
+    let report = results.claims.as_mut().expect("the specimen has claims");
+    let claim = &mut report.claims[0];
+    let check = claim.checks[0].clone();
+    let of = |scenario: u32, queue: &str, verdict: Verdict| Check {
+        scenario,
+        label: format!("path.queue = {queue}, path.rtt = 10ms"),
+        verdict,
+        ..check.clone()
+    };
+    claim.checks = vec![
+        of(0, specimen::QUEUES[0], Verdict::Holds),
+        of(1, specimen::QUEUES[0], Verdict::Fails),
+        of(6, specimen::QUEUES[2], Verdict::Holds),
+        of(9, specimen::QUEUES[3], Verdict::Untestable),
+        // It compares queues, so it is of none.
+        Check { label: "path.rtt = 10ms".into(), ..of(3, "", Verdict::Fails) },
+    ];
+    report.claims.truncate(1);
+    let figure = text(&results);
+    let row = figure.split("<tbody>").nth(1).expect("there is a row");
+    let cells: Vec<&str> = row.split("<td>").skip(1).collect();
+    assert_eq!(cells.len(), 4, "{row}");
+    assert!(cells[0].contains('✗') && cells[0].contains("1 of 2"), "{}", cells[0]);
+    assert!(cells[1].starts_with("</td>"), "{}", cells[1]);
+    assert!(cells[2].contains('✓') && !cells[2].contains("small"), "{}", cells[2]);
+    assert!(cells[3].contains('?'), "{}", cells[3]);
+    results.claims = None;
+    assert!(text(&results).contains("Nothing that this view asks for (verdicts)"));
 }

@@ -364,7 +364,15 @@ fn check_view(view: &ViewSpec, names: Names<'_>) -> Result<(), (&'static str, Sp
     };
     let metric = |name: &str| metrics::find(name, &Kind::ALL).map(|_| ());
     let column = |name: &str| series_column(name);
-    if view.y.0.is_empty() {
+    if view.kind == ViewKind::Verdicts {
+        let named = [("y", !view.y.0.is_empty()), ("split", view.split.is_some())];
+        if let Some((key, _)) = named.into_iter().find(|(_, is_named)| *is_named) {
+            return Err((
+                key,
+                SpecError::new("a figure of verdicts shows claims and nothing else"),
+            ));
+        }
+    } else if view.y.0.is_empty() {
         return Err(("y", SpecError::new("nothing is shown").allow(["one metric or more"])));
     }
     for y in &view.y.0 {
@@ -380,6 +388,7 @@ fn check_view(view: &ViewSpec, names: Names<'_>) -> Result<(), (&'static str, Sp
         (Some(x), ViewKind::Bars | ViewKind::Heatmap) => {
             factor(x, &["flow"]).map_err(|error| ("x", error))?;
         }
+        (Some(x), ViewKind::Verdicts) => factor(x, &[]).map_err(|error| ("x", error))?,
         (Some(x), ViewKind::Line) => {
             factor(x, &[]).map_err(|error| ("x", error))?;
             let values = names.plan.factors.iter().filter(|factor| factor.name == *x);
@@ -395,7 +404,7 @@ fn check_view(view: &ViewSpec, names: Names<'_>) -> Result<(), (&'static str, Sp
         (Some(_), ViewKind::Series | ViewKind::Cdf) => {
             return Err(("x", SpecError::new("is fixed by the kind of the figure")));
         }
-        (None, ViewKind::Scatter | ViewKind::Heatmap | ViewKind::Line) => {
+        (None, ViewKind::Scatter | ViewKind::Heatmap | ViewKind::Line | ViewKind::Verdicts) => {
             return Err(("kind", SpecError::new("a figure of this kind needs 'x'")));
         }
         (None, _) => {}

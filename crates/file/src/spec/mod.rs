@@ -188,7 +188,8 @@ pub struct ViewSpec {
     /// `bars`: a bar for each value of `x`. `series`: over time. `cdf`: the distribution of a metric
     /// over runs, or of all samples of a delay (`rtt`, `sojourn`). `scatter`: a point per flow, `y`
     /// against `x`. `heatmap`: `y` over two factors, `x` and `split`. `line`: `y` against the numbers
-    /// of a factor, with a band for the 95 % interval.
+    /// of a factor, with a band for the 95 % interval. `verdicts`: which claim holds for which value
+    /// of `x`; it has no `y`.
     #[schemars(with = "ViewKindSchema")]
     pub kind: ViewKind,
     /// Above the figure.
@@ -198,6 +199,7 @@ pub struct ViewSpec {
     /// A factor, or a metric in a `scatter`.
     pub x: Option<String>,
     /// One or more metrics, or columns of the time series.
+    #[serde(default)]
     pub y: OneOrMany,
     /// A factor or `flow`: a colour or a panel each.
     pub split: Option<String>,
@@ -226,6 +228,8 @@ pub enum ViewKind {
     Heatmap,
     /// A metric against the numbers of a factor.
     Line,
+    /// Claims against a factor.
+    Verdicts,
 }
 
 /// A sentence with bounds, and where it was said.
@@ -296,4 +300,5 @@ enum ViewKindSchema {
     Scatter,
     Heatmap,
     Line,
+    Verdicts,
 }

@@ -76,7 +76,7 @@ pub(crate) fn badge(verdict: Verdict) -> &'static str {
 }
 
 /// Letters and digits only, because the author may write anything as a claim's name.
-fn claim_anchor(id: &str) -> String {
+pub(crate) fn claim_anchor(id: &str) -> String {
     let mut out = String::from("claim-");
     for c in id.chars() {
         if c.is_ascii_alphanumeric() {

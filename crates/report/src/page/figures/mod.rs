@@ -8,6 +8,7 @@ mod line;
 mod panels;
 mod scatter;
 mod spread;
+mod verdicts;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,6 +23,7 @@ use self::panels::Head;
 pub(crate) use self::panels::{ALONE, Body, Drawing, Figure, PHONE, row};
 use self::scatter::scatter_figure;
 use self::spread::{cdf_figure, delay_figure};
+use self::verdicts::verdict_figure;
 use super::columns::resolve;
 use crate::data::{Data, Subject};
 use crate::markup::Esc;
@@ -76,6 +78,10 @@ pub(crate) fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> Vec<Fi
     });
     let caption = view.caption.as_deref().map_or(String::new(), |text| Esc(text).to_string());
     let mut out = Vec::new();
+    if view.kind == ViewKind::Verdicts {
+        let title = view.title.as_deref().unwrap_or("Which claim holds where");
+        out.extend(verdict_figure(data, &Head { id: &id, title, caption: &caption }, view));
+    }
     for (metric, only) in &metrics {
         let wanted = |subject: &&Subject| match only {
             Some(name) => subject.name == *name,
@@ -122,13 +128,13 @@ pub(crate) fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> Vec<Fi
             }
             ViewKind::Heatmap => heat_figure(&frame, &head, metric),
             ViewKind::Line => line_figure(&frame, &head, metric, view.log.as_deref()),
-            ViewKind::Series => None,
+            ViewKind::Series | ViewKind::Verdicts => None,
         });
     }
     if out.is_empty() {
         let nothing = format!(
             "<p class=\"note\">Nothing that this view asks for ({}) was measured.</p>",
-            Esc(&view.y.join(", "))
+            Esc(&if view.y.is_empty() { "verdicts".to_owned() } else { view.y.join(", ") })
         );
         out.push(Head { id: &id, title: &title, caption: &caption }.figure(Body::Html(nothing)));
     }
