@@ -46,5 +46,5 @@ elsewhere build i686-unknown-linux-gnu std -p sojourn-targets
 "$folder/i686-unknown-linux-gnu/debug/sojourn-targets" >"$folder/i686.txt"
 compare i686
 
-elsewhere check aarch64-unknown-linux-gnu core,alloc -p sojourn-sim -p sojourn-metrics
+elsewhere check aarch64-unknown-linux-gnu core,alloc -p sojourn-sim -p sojourn-fluid -p sojourn-metrics
 echo "targets: the walled rooms compile for aarch64 without the standard library"

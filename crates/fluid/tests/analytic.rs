@@ -74,6 +74,43 @@ fn a_lone_reno_in_a_deep_enough_buffer_fills_the_link() {
     assert!((0.75..0.87).contains(&utilisation), "{utilisation}");
 }
 
+/// Goodput of one flow on a link without a queue that loses this share, in windows of payload.
+fn mean_window(cca: &str, loss: &str, rtt_ms: u64, seconds: u64) -> f64 {
+    let mut world = scenario(&[cca], 10_000, rtt_ms, "pfifo", seconds).into_inner();
+    world.links[0].loss = sojourn_link::LossConfig::parse(loss).expect("a loss");
+    let run = run(&world.checked().expect("a scenario"));
+    let goodput = run.flows[0].value("goodput_mbps").expect("known");
+    goodput * 1e6 / 8.0 / 1448.0 * rtt_ms as f64 / 1e3
+}
+
+/// Mathis et al. 1997: w = √(3/2p), for losses at even distances that are so rare that a round of recovery
+/// does not count.
+#[test]
+fn reno_keeps_the_square_root_law() {
+    for (loss, p) in [("0.002%", 2e-5), ("0.001%", 1e-5f64)] {
+        let expected = (1.5 / p).sqrt();
+        let window = mean_window("reno", loss, 50, 900);
+        assert!((window / expected - 1.0).abs() < 0.01, "{window} for {expected} at {loss}");
+    }
+}
+
+#[test]
+fn cake_shares_by_hosts_and_then_by_flows() {
+    let shares = |world: &Checked| {
+        let run = run(world);
+        run.flows.iter().map(|flow| flow.share.expect("a share")).collect::<Vec<f64>>()
+    };
+    // Two of the three flows come from one host.
+    let mut world = scenario(&["bbr", "bbr", "bbr"], 30, 40, "cake", 60).into_inner();
+    world.hosts.push(Host { name: "other".into() });
+    world.flows[2].src = sojourn_core::HostId(2);
+    world.links[0].queue = Queue::parse("cake bandwidth 20mbit dual-srchost").expect("a queue");
+    let shares = shares(&world.checked().expect("a scenario"));
+    for (share, expected) in shares.iter().zip([0.25, 0.25, 0.5]) {
+        assert!((share / expected - 1.0).abs() < 0.01, "{shares:?}");
+    }
+}
+
 #[test]
 fn what_is_sent_is_delivered_lost_or_under_way() {
     let run = run(&scenario(&["cubic", "bbr3"], 30, 30, "pfifo limit 60", 20));

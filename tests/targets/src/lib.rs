@@ -1,26 +1,32 @@
-//! Three worlds built in code, and the digest of a run of each. Together they use every kind of
+//! Worlds built in code, and the digest of a run of each, of packets or of fluid. Together they use every kind of
 //! arithmetic that 32-bit words or another compiler could change: windows and rates of several
 //! controllers, control laws with square roots and powers, random losses and sizes, rates that
 //! wander, time series.
 
-use sojourn_core::{Span, SpecError, StreamAddress};
+use sojourn_core::{Span, SpecError, StreamAddress, Time};
 use sojourn_host::apps::{ArrivalsConfig, PingConfig, SizesSpec};
 use sojourn_host::tcp;
 use sojourn_link::{JitterConfig, LossConfig, RateSpec};
 use sojourn_metrics::{Collector, FlowShape, LinkShape, Shape};
 use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic, Until};
 
-pub const SCENARIOS: usize = 3;
+pub const SCENARIOS: usize = 5;
+
+/// From here on no packet is simulated.
+const FIRST_FLUID: usize = 3;
 
 /// What happened in a run of a scenario, as one number.
 ///
 /// # Errors
 /// There is no such scenario, or its run breaks an invariant.
 pub fn digest(scenario: usize) -> Result<u64, String> {
+    let is_fluid = scenario >= FIRST_FLUID;
     let (scenario, flows) = match scenario {
         0 => home_router(),
         1 => radio(),
         2 => web(),
+        3 => home_router(),
+        4 => steps(),
         _ => return Err(format!("there are {SCENARIOS} scenarios")),
     }
     .map_err(|error| error.to_string())?;
@@ -33,6 +39,11 @@ pub fn digest(scenario: usize) -> Result<u64, String> {
         step: scenario.step,
     });
     let address = StreamAddress { seed: 1, run: 1 };
+    if is_fluid {
+        let options = sojourn_fluid::Options::default();
+        sojourn_fluid::run(&scenario, address, &options, &mut collector)?;
+        return Ok(collector.finish(Time::ZERO + scenario.duration).digest);
+    }
     let outcome = sojourn_sim::run(&scenario, address, &mut collector)
         .map_err(|violation| format!("an invariant was broken: {violation}"))?;
     Ok(collector.finish(outcome.end).digest)
@@ -69,6 +80,15 @@ fn radio() -> Result<World, SpecError> {
     let links = vec![down, line("up", "pie", "10Mbps", 15)?];
     let flows = vec![bulk("prague", "prague")?, bulk("bbr", "bbr")?, bulk("reno", "reno")?];
     let shapes = ["prague", "bbr", "reno"].map(FlowShape::tcp).into();
+    Ok((scenario(links, flows), shapes))
+}
+
+/// Prague, BBRv1 and CUBIC over a rate in steps, through DualPI2.
+fn steps() -> Result<World, SpecError> {
+    let down = line("down", "dualpi2", "steps 20mbit 1s 5mbit 1s", 15)?;
+    let links = vec![down, line("up", "pie", "10Mbps", 15)?];
+    let flows = vec![bulk("prague", "prague")?, bulk("bbr", "bbr")?, bulk("cubic", "cubic")?];
+    let shapes = ["prague", "bbr", "cubic"].map(FlowShape::tcp).into();
     Ok((scenario(links, flows), shapes))
 }
 

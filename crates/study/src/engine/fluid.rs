@@ -1,7 +1,7 @@
 //! The engine that integrates rates and queues in place of packets.
 
 use sojourn_core::param::{Maybe, time};
-use sojourn_core::{Span, SpecError, StreamAddress};
+use sojourn_core::{Span, SpecError, StreamAddress, Time};
 use sojourn_metrics::Collector;
 use sojourn_scenario::Checked;
 
@@ -27,7 +27,9 @@ impl Engine for Fluid {
         let mut collector = Collector::new(shape(scenario));
         let options = sojourn_fluid::Options { step: self.step };
         sojourn_fluid::run(scenario, address, &options, &mut collector)?;
-        let end = sojourn_core::Time::ZERO + scenario.duration;
-        Ok(Measured { metrics: collector.finish(end), end_states: Vec::new() })
+        let mut metrics = collector.finish(Time::ZERO + scenario.duration);
+        // A sender's counters of timeouts, of idleness and of what it imagined have no fluid.
+        metrics.flows.iter_mut().for_each(|flow| flow.last = None);
+        Ok(Measured { metrics, end_states: Vec::new() })
     }
 }
