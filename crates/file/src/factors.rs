@@ -15,13 +15,13 @@ pub const MAX_SCENARIOS: usize = 100_000;
 /// Longer lists and ranges are taken for a mistake.
 const MAX_VALUES: usize = 10_000;
 
-/// Each is a column of the results.
+/// The most factors of a study: each is a column of the results.
 const MAX_FACTORS: usize = 1_000;
 
 /// What an error names as allowed for a factor.
 const FACTOR: [&str; 2] = ["a list of values", "a range such as { from = 1, to = 9, step = 2 }"];
 
-/// In a study that a run has written, this key names the factors that had other values before.
+/// In a study that a run has written, this key names the factors whose values the command line replaced.
 const OVERRIDDEN: &str = "overridden";
 
 /// The `[factors]` of a study, read and checked.
@@ -134,7 +134,7 @@ impl Factors {
         Ok(true)
     }
 
-    /// What factors vary cannot be set by another address that means the same keys.
+    /// Refuses an address that sets keys which a factor varies under another address.
     fn check_reach(
         &self,
         document: &Document,
@@ -215,7 +215,7 @@ impl Factors {
                 let is_there = |value: &&String| factor.values.iter().any(|(own, _)| own == *value);
                 let values: Vec<Node> =
                     values.iter().filter(is_there).map(|value| text(value)).collect();
-                // A combination that can't occur any more need not be left out.
+                // An exception is dropped if its combination can no longer occur.
                 if values.is_empty() {
                     return None;
                 }
@@ -323,8 +323,7 @@ impl Factors {
         self.with(document, scenario, combination, document::set)
     }
 
-    /// The `scenario` table as it is written; where a key is missing, it has the value of the
-    /// combination.
+    /// The `scenario` table as it is written, with missing keys taken from the combination.
     ///
     /// # Errors
     /// A factor addresses what is not there.
@@ -361,8 +360,8 @@ impl Factors {
         })
     }
 
-    /// `combination`, but the factor and those that change together with it have their values in
-    /// position `value`.
+    /// `combination` with the values at position `value` for the factor and those that change together
+    /// with it.
     fn with_value<'a>(
         &'a self,
         combination: &Combination<'a>,
@@ -379,8 +378,8 @@ impl Factors {
         combination
     }
 
-    /// For each value that no combination has: where it is written, and the first combination with
-    /// this value put in.
+    /// The values that no combination has. For each, returns where it is written, and the first
+    /// combination with this value in place of its own.
     pub fn untaken<'a>(&'a self, combinations: &[Combination<'a>]) -> Vec<(At, Combination<'a>)> {
         let mut untaken = Vec::new();
         let Some(first) = combinations.first().filter(|_| !self.holes.is_empty()) else {
@@ -597,7 +596,7 @@ impl Factors {
     }
 }
 
-/// Whether two addresses mean some key both: `cca` and `flow.a.cca`, `flow.*.rtt` and `flow.a.rtt`.
+/// Whether two addresses can mean the same key: `cca` and `flow.a.cca`, `flow.*.rtt` and `flow.a.rtt`.
 fn overlap(a: &str, b: &str) -> bool {
     fn in_full(address: &str) -> &str {
         if address == "cca" { "flow.*.cca" } else { address }
@@ -752,7 +751,7 @@ fn stepped(from: f64, to: f64, step: f64) -> Result<Vec<f64>, SpecError> {
         let problem = format!("steps of {step} do not lead from 'from' {from} to 'to' {to}");
         return Err(SpecError::new(problem).allow([allowed]));
     }
-    // Half a millionth of a step is allowed for rounding.
+    // The last value may exceed the end by half a millionth of a step, for rounding.
     let steps = ((to - from) / step + 5e-7).floor();
     if steps >= MAX_VALUES as f64 {
         return Err(SpecError::new("the range has too many values")
@@ -778,12 +777,12 @@ fn counted(from: f64, to: f64, count: usize, is_log: bool) -> Result<Vec<f64>, S
         .collect())
 }
 
-/// To twelve digits, so that 0.1 + 0.2 becomes 0.3.
-/// To four digits.
+/// Rounds to four digits.
 fn significant(number: f64) -> f64 {
     format!("{number:.3e}").parse().unwrap_or(number)
 }
 
+/// Rounds to twelve digits, so that 0.1 + 0.2 becomes 0.3.
 fn rounded(number: f64) -> f64 {
     format!("{number:.11e}").parse().unwrap_or(number)
 }

@@ -50,7 +50,8 @@ fn settings() -> impl Iterator<Item = (&'static [Param], &'static str)> {
     own.chain(TCP.map(|params| (params, "TCP")))
 }
 
-/// Adds a parameter to the keys; or, if there is one of that name, what it is to `of`.
+/// Adds a parameter to the keys. If a key of that name is there, adds to its description what it
+/// means to `of`.
 fn add(properties: &mut Value, param: &Param, of: &str) {
     let default = match (param.is_needed, param.default) {
         (true, _) | (_, "") => String::new(),
@@ -59,7 +60,7 @@ fn add(properties: &mut Value, param: &Param, of: &str) {
     let doc = format!("{of}: {}.", param.doc);
     let property = &mut properties[param.name];
     if let Some(before) = property["description"].as_str() {
-        // What differs by application is said in words.
+        // Applications may have different defaults, so each default goes into the description.
         let first = property["default"].as_str().map(|default| format!(" (default {default})"));
         let before = before.trim_end_matches('.');
         let doc =
@@ -103,8 +104,8 @@ fn kind_of(param: &Param) -> Value {
     }
 }
 
-/// A study that extends another need not have what that one has, and what a factor gives need not
-/// stand in the scenario. So these keys are required only where there is neither.
+/// A required key may be missing if the study extends another one, which may have it, or if a factor
+/// gives its value. So these keys are required only where there is neither.
 fn allow_what_stands_elsewhere(schema: &mut Value) {
     let mut required_of = |definition: &str| -> Value {
         let definition = match definition {

@@ -1,4 +1,4 @@
-//! Parameters whose type is not known where they are kept.
+//! Tables of parameters of any type behind one trait.
 
 use alloc::string::String;
 use core::any::Any;
@@ -7,7 +7,7 @@ use core::fmt;
 use sojourn_core::param::Style;
 use sojourn_core::{Params, SpecError};
 
-/// What every table of parameters can do, whatever it is of.
+/// What every table of parameters can do.
 pub(crate) trait AnyParams: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
     fn check(&self) -> Result<(), SpecError>;

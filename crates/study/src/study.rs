@@ -95,7 +95,7 @@ impl Study {
         Self::of(document, registry, PathBuf::from(name), overrides)
     }
 
-    /// What is no mistake, but seldom intended, and how many scenarios it concerns.
+    /// Settings that are valid but probably not intended, and how many scenarios have each.
     pub fn notices(&self) -> Vec<(&str, usize)> {
         let mut notices: Vec<(&str, usize)> = Vec::new();
         for notice in self.scenarios.iter().flat_map(|scenario| &scenario.notices) {

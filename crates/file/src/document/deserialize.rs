@@ -13,7 +13,7 @@ use super::{At, Node, Table, Value};
 pub struct Fault {
     /// `None` until the place of the value is known.
     pub at: Option<At>,
-    /// From the inside out.
+    /// The parts of the key, innermost first.
     steps: Vec<String>,
     pub problem: SpecError,
 }
@@ -158,7 +158,7 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        // A key that is there has a value.
+        // TOML has no null, so a key that is written has a value.
         visitor.visit_some(self)
     }
 

@@ -55,7 +55,7 @@ pub fn set(scenario: &mut Table, address: &str, at: At, node: &Node) -> Result<(
     visit(scenario, address, &mut |table, key| table.insert(entry(key, at, node)))
 }
 
-/// As [`set`], but only keys that are not written.
+/// As [`set`], but changes only keys that are not written.
 ///
 /// # Errors
 /// As [`set`].
@@ -176,7 +176,7 @@ fn shapes(scenario: &Table) -> Vec<&'static str> {
     .collect()
 }
 
-/// Shows `act` the tables of a list that have that name, or all of them for `*`.
+/// Calls `act` with the tables of a list that have that name, or with all of them for `*`.
 fn visit_named(
     within: &mut Table,
     list: &str,

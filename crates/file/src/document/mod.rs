@@ -93,8 +93,7 @@ impl Document {
     /// The place of byte `offset` of a text that is written at `at`; `at` itself if the text is not
     /// written literally, for example with escapes.
     pub fn within_text(&self, at: At, text: &str, offset: usize) -> At {
-        // The text begins after one quotation mark or three; after three, a line end may follow
-        // that does not count.
+        // The text begins after one quotation mark or three. After three, TOML ignores a line end.
         const OPENINGS: [usize; 4] = [1, 3, 4, 5];
         let source = &self.sources[at.source as usize];
         let starts = |inside: &usize| {
@@ -126,7 +125,7 @@ impl Document {
         Some(node)
     }
 
-    /// Where `key` itself is written, or else what is nearest above.
+    /// Where `key` itself is written, or else the nearest thing above it.
     pub fn locate_key(&self, key: &str) -> At {
         let entry = key.rsplit_once('.').and_then(|(above, name)| {
             let Value::Table(table) = &self.node(above)?.value else { return None };
@@ -135,7 +134,7 @@ impl Document {
         entry.map_or_else(|| self.locate(key), |entry| entry.key_at)
     }
 
-    /// Where the value of `key` is written, or else what is nearest above.
+    /// Where the value of `key` is written, or else the nearest thing above it.
     pub fn locate(&self, key: &str) -> At {
         let mut at = At::START;
         let mut table = &self.root;

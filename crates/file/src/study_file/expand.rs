@@ -14,8 +14,7 @@ use crate::world::{self, Traces};
 /// The most flows of all scenarios together, for memory.
 const MAX_FLOWS: usize = 500_000;
 
-/// The scenarios of `combinations`. Afterwards the document has the base, with missing keys from
-/// the first combination.
+/// Builds a scenario for each combination. Afterwards the document has the base again.
 pub(super) fn expand(
     document: &mut Document,
     registry: &Registry,
@@ -76,9 +75,9 @@ impl Builder<'_> {
         world::build(&spec, self.document, self.registry, &mut self.traces)
     }
 
-    /// A value of the base that a factor replaces is in no scenario. It is a mistake if it is one
-    /// both in the base and in the first scenario; otherwise it only does not fit values that are
-    /// replaced as well.
+    /// Checks values of the base that factors replace, which are in no scenario. Such a value is a
+    /// mistake if it is one both in the base and in the first scenario. If it is one in the base alone,
+    /// it only does not fit other values that are replaced as well.
     fn check_base(&mut self, base: &Table, first: &Combination<'_>) -> Result<(), StudyError> {
         let scenario = self.factors.apply(self.document, base, first)?;
         let mut table = base.clone();

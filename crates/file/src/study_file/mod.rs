@@ -49,11 +49,11 @@ pub struct StudyScenario {
     /// A value for each factor.
     pub factors: Vec<String>,
     pub scenario: Checked,
-    /// What computes its runs; `None` where the file names none.
+    /// The engine that computes its runs; `None` where the file names none.
     pub engine: Option<Arc<dyn NamedEngine>>,
     pub flows: Vec<PlannedFlow>,
     pub queues: Vec<PlannedQueue>,
-    /// What is no mistake, but seldom intended.
+    /// Settings that are valid but probably not intended, each as a sentence.
     pub notices: Vec<String>,
 }
 

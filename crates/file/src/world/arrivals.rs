@@ -6,7 +6,7 @@ use sojourn_host::apps::{ArrivalsConfig, ArrivalsSpec, Sizes};
 use super::shape::Shape;
 use super::{Sources, WrongKey};
 
-/// `index` is the position of the flow in the file, and `forward` its way.
+/// Builds the arrivals of a flow; `index` is its position in the file, `forward` its way.
 pub(super) fn config(
     spec: ArrivalsSpec,
     index: usize,
@@ -39,8 +39,8 @@ pub(super) fn config(
     }
 }
 
-/// Transfers a second that bring `load` on average. `load` is payload a second, or that as a share
-/// of the way's narrowest link.
+/// How many transfers a second make up `load`. `load` is a rate of payload, or a share of the rate of
+/// the way's slowest link.
 fn per_second(
     load: &str,
     sizes: &Sizes,

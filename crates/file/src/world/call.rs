@@ -4,7 +4,7 @@ use sojourn_media::call::{CallConfig, CallSpec};
 
 use super::{Sources, WrongKey};
 
-/// `index` is the position of the flow in the file.
+/// Builds a call; `index` is the position of the flow in the file.
 pub(super) fn config(
     spec: CallSpec,
     index: usize,

@@ -9,7 +9,7 @@ use super::{Sources, Wrong};
 use crate::plan::PlannedQueue;
 use crate::spec::{CarrierSpec, PortSpec, ScenarioSpec};
 
-/// Of all carriers together.
+/// The most ports of all carriers together.
 const MAX_PORTS: usize = 5_000;
 
 /// Adds the carriers of `spec`, whose ports follow those of the links, and where they lead.
@@ -88,8 +88,8 @@ fn planned_of(port: &PortShape, kind: &str) -> PlannedQueue {
     PlannedQueue { name: port.name.clone(), queue: kind.to_owned(), rate: port.rate.to_string() }
 }
 
-/// The nodes that a carrier joins, each once, in the order in which they are written, and which of
-/// `graph` they are.
+/// The nodes that a carrier joins, each once and in the order of the file: names, and positions in
+/// `graph`.
 fn nodes(spec: &CarrierSpec, key: &str, graph: &Graph) -> Result<(Vec<String>, Vec<usize>), Wrong> {
     let listed = spec.nodes.iter().enumerate();
     let listed = listed.map(|(index, name)| (format!("{key}.nodes.{index}"), name));
@@ -111,7 +111,7 @@ fn nodes(spec: &CarrierSpec, key: &str, graph: &Graph) -> Result<(Vec<String>, V
     Ok((nodes, places))
 }
 
-/// Where a port leads, as positions in `nodes`, which has all that it names.
+/// Where a port leads, as positions in `nodes`, which contains every node that the port names.
 fn leads(port: &PortSpec, key: &str, nodes: &[String]) -> Result<Leads, Wrong> {
     let is_written = |name: &String| port.from.as_ref().is_none_or(|from| from.0.contains(name));
     let is_other = |name: &String| *name != port.to;

@@ -17,7 +17,7 @@ const MOST: usize = 1_000;
 const OF_QUEUES: [&str; 3] = ["rate", "loss", "delay"];
 const OF_FLOWS: [&str; 4] = ["rate", "start", "stop", "pause"];
 
-/// Adds the changes of `specs` to `scenario`, which has all else.
+/// Adds the changes of `specs` to `scenario`, which is complete otherwise.
 pub(super) fn build(
     specs: &[ChangeSpec],
     flows: &[PlannedFlow],
@@ -145,7 +145,7 @@ fn what(
     Ok(whats)
 }
 
-/// The keys that are written and say that something changes.
+/// The written keys that ask for a change.
 fn given(spec: &ChangeSpec) -> Vec<&'static str> {
     let all = [
         ("rate", spec.rate.is_some()),

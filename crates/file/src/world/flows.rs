@@ -133,7 +133,7 @@ fn one(
     })
 }
 
-/// How the receiving application reads; `None` at once.
+/// How fast the receiving application reads; `None` if it reads at once.
 fn reads(
     flow: &FlowSpec,
     index: usize,
@@ -164,7 +164,7 @@ fn reads(
     }
 }
 
-/// Hosts and ways.
+/// A flow's hosts, and its ways there and back.
 fn ends(
     flow: &FlowSpec,
     shape: &mut Shape,
@@ -245,7 +245,7 @@ fn route(
 ) -> Result<Vec<PortId>, SpecError> {
     let names: Vec<&str> = names.iter().flat_map(|names| names.split_whitespace()).collect();
     let ports: Vec<PortId> = names.iter().map(|name| shape.port(name)).collect::<Result<_, _>>()?;
-    // Where a packet may be.
+    // The nodes at which a packet may be after the ports so far.
     let mut nodes = vec![from];
     for (name, port) in names.iter().zip(&ports) {
         let mut behind: Vec<usize> =
@@ -336,7 +336,7 @@ fn span_or(span: &Option<Text<Span>>, default: Span) -> Span {
     span.as_ref().map_or(default, |span| span.value)
 }
 
-/// An application is not given what only others have, or nothing has.
+/// Refuses keys that only other applications have, or none.
 fn check_keys(flow: &FlowSpec) -> Result<(), (&str, SpecError)> {
     let app = &flow.app;
     for key in flow.settings.keys() {

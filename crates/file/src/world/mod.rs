@@ -36,7 +36,7 @@ use crate::spec::{ScenarioSpec, WrongSetting as WrongKey};
 /// The step if `step` is left out.
 pub const DEFAULT_STEP: Span = Span::from_millis(100);
 
-/// A scenario, and what the plan keeps of it.
+/// A scenario, and the flows and queues that the plan lists for it.
 #[derive(Clone, Debug)]
 pub struct World {
     pub scenario: Checked,
@@ -44,7 +44,7 @@ pub struct World {
     pub engine: Option<Arc<dyn NamedEngine>>,
     pub flows: Vec<PlannedFlow>,
     pub queues: Vec<PlannedQueue>,
-    /// What is no mistake, but seldom intended.
+    /// Settings that are valid but probably not intended, each as a sentence.
     pub notices: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ pub struct World {
 struct Wrong {
     key: String,
     problem: SpecError,
-    /// The key itself should not be there; else its value is to blame.
+    /// True if the key itself should not be there; false if its value is wrong.
     is_key: bool,
 }
 
@@ -121,7 +121,7 @@ fn assemble(spec: &ScenarioSpec, sources: &mut Sources<'_>) -> Result<World, Wro
     Ok(World { scenario, engine, flows: planned, queues: shape.queues, notices })
 }
 
-/// The key that causes a problem of the whole.
+/// The key to blame if the scenario as a whole is refused.
 fn key_of(scenario: &Scenario) -> &'static str {
     if scenario.duration > scenario.longest() {
         "duration"

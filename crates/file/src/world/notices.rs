@@ -1,9 +1,9 @@
-//! What is no mistake, but seldom intended.
+//! Notices: settings that are valid but that the user has probably not intended.
 
 use sojourn_core::PortId;
 use sojourn_scenario::{Flow, Scenario};
 
-/// Shapers that hold no queue, because something on the way is not faster than they are.
+/// A notice for each shaper that never holds a queue, because something on the way is no faster.
 pub(super) fn notices(scenario: &Scenario) -> Vec<String> {
     let mut notices = Vec::new();
     for flow in &scenario.flows {

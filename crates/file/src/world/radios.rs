@@ -17,7 +17,7 @@ use super::{Sources, Traces, Wrong};
 use crate::plan::PlannedQueue;
 use crate::spec::{QueueSpec, Queueing, RadioSpec, ScenarioSpec, StationSpec, Text};
 
-/// Of one cell: more could not be numbered as ports.
+/// The most stations of a cell: more could not be numbered as ports.
 const MAX_STATIONS: usize = 2_000;
 
 const STATION_QUEUE: &str = "pfifo limit 1000";
@@ -155,7 +155,7 @@ fn station(spec: &StationSpec, key: &str, sources: &Sources<'_>) -> Result<Stati
     })
 }
 
-/// How the modes of a station change; nothing if it says nothing about it.
+/// How the modes of a station change; `None` if the file says nothing about it.
 fn rates(
     spec: &StationSpec,
     station: u16,
@@ -184,7 +184,7 @@ fn rates(
     }))
 }
 
-/// The key to blame if what is said does not fit together.
+/// The key to blame if a station's settings do not fit together.
 fn rates_key(spec: &StationSpec) -> &'static str {
     match (&spec.rate_control, &spec.fading) {
         (Some(_), _) => "rate_control",
@@ -194,7 +194,7 @@ fn rates_key(spec: &StationSpec) -> &'static str {
 }
 
 fn discipline(queue: &QueueSpec, key: &str, sources: &Sources<'_>) -> Result<Discipline, Wrong> {
-    // What a station gets of the medium is not known, so no size can follow from it.
+    // A station's rate is not known in advance, so no size can follow from it.
     let queue = queue.complete(sources.registry.queues(), None, None, Span::ZERO);
     queue.map_err(|problem| Wrong::new(key, problem))
 }
@@ -245,7 +245,7 @@ fn queue_text(spec: &RadioSpec) -> String {
     }
 }
 
-/// What the standard of the modes allows, unless the file says less.
+/// The limits of aggregates that the standard of the modes allows, or lower ones from the file.
 fn limits(spec: &RadioSpec, stations: &[Station]) -> Limits {
     let modes = || stations.iter().flat_map(|station| [station.down.mode, station.up.mode]);
     let is = |wanted: fn(Format) -> bool| modes().all(|mode: Mode| wanted(mode.format()));
@@ -253,7 +253,7 @@ fn limits(spec: &RadioSpec, stations: &[Station]) -> Limits {
         _ if is(|format| format <= Format::NonHt) => Limits::NONE,
         Some(1) => Limits::NONE,
         _ if is(|format| format <= Format::HtMixed) => Limits::HT,
-        // Stations of an older standard keep its own.
+        // In a mixed cell, stations of an older standard keep the limits of theirs.
         _ => Limits::HE,
     };
     if let Some(frames) = spec.aggregate_frames {

@@ -43,7 +43,7 @@ impl Graph {
         names.collect::<Vec<_>>().join(" or ")
     }
 
-    /// Where `port` leads from a node: a medium leads to all who listen.
+    /// The nodes to which `port` leads from a node: several if it is a medium.
     pub(super) fn behind(&self, node: usize, port: PortId) -> impl Iterator<Item = usize> {
         let edges = self.leaving[node].iter().map(|index| self.edges[*index]);
         edges.filter(move |(.., own)| *own == port).map(|(_, end, _)| end)
@@ -54,8 +54,7 @@ impl Graph {
         self.leaving[node].iter().map(|index| self.edges[*index].2)
     }
 
-    /// The ports of a way with the fewest of them; among equals the one found first when they are
-    /// followed in the order of the file.
+    /// The way with the fewest ports. Among equals it is the one found first in the order of the file.
     pub(super) fn way(&self, from: usize, to: usize) -> Result<Vec<PortId>, SpecError> {
         // The edge by which each node was first reached.
         let mut reached: Vec<Option<usize>> = vec![None; self.nodes.len()];

@@ -13,9 +13,9 @@ pub(super) struct Shape {
     pub(super) hosts: Vec<Host>,
     pub(super) links: Vec<Link>,
     pub(super) carriers: Vec<CarrierConfig>,
-    /// Of all carriers, in the order of their [`PortId`]s.
+    /// The ports of all carriers, in the order of their [`PortId`]s.
     pub(super) carrier_ports: Vec<PortShape>,
-    /// Of every port.
+    /// The queue of every port.
     pub(super) queues: Vec<PlannedQueue>,
     pub(super) ways: Ways,
 }
@@ -24,19 +24,19 @@ pub(super) enum Ways {
     /// Down from the near side to the far side, or up. A parking lot also has the number of its
     /// hops; a flow may cross any one of them alone.
     Sides { down: Vec<PortId>, up: Vec<PortId>, hops: Option<u32> },
-    /// The fewest ports from node to node.
+    /// Free nodes: a flow takes the way with the fewest ports.
     Shortest(Graph),
 }
 
 impl Shape {
     /// Two sides, and the links that data crosses down and up.
     pub(super) fn sides((down, up): (Vec<PortId>, Vec<PortId>), hops: Option<u32>) -> Self {
-        // Always there, and first, so that other hosts do not change their addresses.
+        // These two are always there and come first, so that their addresses do not depend on other hosts.
         let hosts = ["server", "client"].map(|name| Host { name: name.into() }).into();
         Self::new(hosts, Ways::Sides { down, up, hops })
     }
 
-    /// Free nodes, of which there are none yet.
+    /// An empty topology of free nodes.
     pub(super) fn nodes() -> Self {
         Self::new(Vec::new(), Ways::Shortest(Graph::default()))
     }
@@ -95,7 +95,7 @@ impl Shape {
         }
     }
 
-    /// What `port` carries in the mean; `None` if that is drawn for each run.
+    /// The mean rate of `port`; `None` if it is drawn for each run.
     pub(super) fn mean_rate(&self, port: PortId) -> Option<Rate> {
         match self.links.get(port.index()) {
             Some(link) => link.rate.mean(),

@@ -1,4 +1,4 @@
-//! What a scenario is made from beside its keys.
+//! What a scenario needs beside its keys: files, and the kinds that it may name.
 
 use sojourn_core::Span;
 use sojourn_link::{RateConfig, RateSpec};

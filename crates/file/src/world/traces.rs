@@ -14,7 +14,7 @@ use crate::document::Document;
 use crate::spec::Text;
 use crate::text_file;
 
-/// Rates that are complete: each trace is read once, and kept once, for all scenarios.
+/// Link rates with their traces. Each trace is read and kept once for all scenarios.
 #[derive(Debug, Default)]
 pub struct Traces {
     completed: BTreeMap<(PathBuf, String), RateConfig>,
@@ -44,7 +44,7 @@ impl Traces {
         Ok(config)
     }
 
-    /// Completes who chooses the rates at `key` of the scenario.
+    /// Reads the trace that the rate control at `key` of the scenario may name.
     pub(super) fn control(
         control: &ControlSpec,
         key: &str,

@@ -62,7 +62,7 @@ sojourn_core::params! {
 pub enum Playout {
     /// As libwebrtc: after an estimate of how much frames vary.
     Adaptive,
-    /// As aiortc: when the first packet of the next frame comes.
+    /// As aiortc: as soon as the first packet of the next frame comes.
     NextFrame,
 }
 
@@ -115,7 +115,7 @@ impl CallConfig {
             let problem = SpecError::new(format!("'{}' is no video", source.name()));
             return Err(problem.allow(["a source of video"]).about("source"));
         }
-        // Two texts that mean the same are the same call.
+        // Two texts with the same meaning make equal calls.
         let spec = CallSpec { source: source.canonical(), control: control.canonical(), ..spec };
         Ok(Self { spec, source, control })
     }

@@ -22,7 +22,7 @@ use crate::send::{IP_UDP, RTP, RTX, SRTP};
 
 pub(super) struct Receiver {
     ends: Endpoints,
-    /// Bytes around a packet's payload.
+    /// Bytes of headers around a packet's payload.
     around: u32,
     nack: bool,
     nack_again: bool,
@@ -31,8 +31,9 @@ pub(super) struct Receiver {
     held_packets: u32,
     showing: Span,
     interval: Span,
-    /// A report comes after so many packets, and at the end of a frame; and packets since the last one.
+    /// With a number, a report also follows that many packets, and the end of each frame.
     report_packets: Option<u32>,
+    /// Packets since the last report.
     unreported: u32,
     decoding: Span,
     frame_wait: Span,
@@ -47,7 +48,7 @@ pub(super) struct Receiver {
     decodes: VecDeque<(Time, Whole)>,
     shows: VecDeque<(Time, Whole)>,
     decoder_free: Time,
-    /// Messages that leave now.
+    /// Messages that wait to be sent.
     outbox: VecDeque<Vec<u8>>,
     feedback_at: Time,
     again_at: Time,
@@ -58,7 +59,7 @@ pub(super) struct Receiver {
     random: Stream,
 }
 
-/// What it reports of packets, beside losses of a stream.
+/// What it reports on packets, beside the losses of a stream.
 enum Feedback {
     Twcc(TwccArrivals),
     Ccfb(CcfbArrivals),
@@ -188,7 +189,8 @@ impl Receiver {
         }
     }
 
-    /// Sends on the frames after which a packet of another has come, and gives up a gap that holds many.
+    /// Decodes each frame behind which a packet of a later frame has come. Gives up on incomplete
+    /// frames that hold up too many packets.
     fn advance_behind_next(&mut self, now: Time, around: &mut Around<'_>) {
         loop {
             while let Some(whole) = self.assembler.pop_behind_next() {
@@ -259,7 +261,7 @@ impl Receiver {
         self.outbox.push_back(write_key_request());
     }
 
-    /// Reports what came, and sets the time of the next report.
+    /// Reports the packets that arrived, and sets the time of the next report.
     fn report_arrivals(&mut self, now: Time) {
         match &mut self.feedback {
             Feedback::Twcc(arrivals) => {

@@ -37,13 +37,13 @@ pub(super) struct Sender {
     control: Box<dyn Controller>,
     packetiser: Packetiser,
     pacer: Pacer,
-    /// Captured, and still in the encoder.
+    /// Frames that were captured and are still in the encoder.
     encoding: VecDeque<Frame>,
     key_wanted: bool,
     feedback: FeedbackKind,
     ecn: Ecn,
     counts_payload: bool,
-    /// A larger change of the rate begins a new encoder, and the rate of this one.
+    /// The change of the rate, as a share, beyond which a new encoder begins; and the rate of this one.
     new_encoder: f64,
     encoder: f64,
     outputs: Outputs,
@@ -52,7 +52,7 @@ pub(super) struct Sender {
     transport: u32,
     flight: Flight,
     history: History,
-    /// What was sent in the last second: of video, and again.
+    /// What was sent in the last second: all video, and the part that was sent again.
     sent: Window,
     packets: u32,
     octets: u32,
@@ -63,7 +63,7 @@ pub(super) struct Sender {
     expected_before: u32,
 }
 
-/// Padding is a packet of so much payload at most.
+/// The largest payload of a packet of padding, in bytes.
 const PADDING: u32 = 224;
 /// Sender and receiver reports are sent this often, on average.
 pub(super) const REPORT_INTERVAL: Span = Span::from_secs(1);
@@ -127,7 +127,7 @@ impl Sender {
         }
     }
 
-    /// What the encoder may make: the target without headers and what is sent again.
+    /// The rate that the encoder may use: the target less headers and repairs.
     fn encoder_rate(&self) -> Rate {
         if self.counts_payload {
             return self.outputs.target.max(self.min).min(self.max);
@@ -182,7 +182,7 @@ impl Sender {
         around.observer.record(now, Who::Flow(self.ends.flow), &Event::Frame(&frame));
     }
 
-    /// Takes what the controller wants now.
+    /// Takes over the controller's probes and outputs.
     fn settle(&mut self, now: Time, around: &mut Around<'_>) {
         while let Some(probe) = self.control.poll_probe() {
             self.pacer.add_probe(probe);
@@ -411,10 +411,10 @@ struct Flight {
     packets: VecDeque<(Sent, Known)>,
     /// Bytes sent and not yet reported on, or given up.
     bytes: u64,
-    /// Packets before this one are no longer counted in them.
+    /// The first packet whose size still counts in `bytes`.
     counted_from: u64,
     newest_base: u32,
-    /// Where reports count each source's packets by themselves: their numbers here.
+    /// For reports that number each source's packets separately: which packet each number means.
     sources: [Numbers; 3],
 }
 
@@ -426,7 +426,7 @@ enum Known {
     Arrived,
 }
 
-/// Packets of a source, in the order of its sequence numbers.
+/// The call's numbers of a source's packets, in the order of the source's sequence numbers.
 #[derive(Default)]
 struct Numbers {
     source: u32,
@@ -436,9 +436,9 @@ struct Numbers {
     newest_begin: u32,
 }
 
-/// Late packets may be reported on so far behind the newest report.
+/// Packets this far behind the newest report may still be reported on.
 const LATE: u64 = 1000;
-/// When the reference time of reports begins again.
+/// The period after which the reference time of reports repeats.
 const WRAP: Span = Span::from_millis(64 << 24);
 
 impl Flight {
@@ -501,8 +501,8 @@ impl Flight {
         held.map(|held| Span::from_nanos(u64::from(held) * 1_000_000_000 / 1024))
     }
 
-    /// No longer counts what was sent before `end`: a report that was lost is not repeated, so what it spoke of
-    /// is given up.
+    /// Takes packets sent before `end` out of the bytes in flight. Their report may have been lost, and
+    /// reports are not repeated.
     fn give_up(&mut self, end: u64) {
         let first = self.packets.front().map_or(0, |(sent, _)| sent.number);
         while self.counted_from < end {
@@ -536,7 +536,7 @@ impl Flight {
     }
 }
 
-/// The time with this remainder that is nearest before `now`.
+/// The latest time not after `now` that differs from `at` by a multiple of `WRAP`.
 fn near(mut at: Time, now: Time) -> Time {
     while at + WRAP <= now {
         at += WRAP;
@@ -552,7 +552,7 @@ struct History {
 }
 
 const MOST_KEPT: usize = 4096;
-/// A packet is not sent again so soon after it was sent again.
+/// The least time between two repetitions of a packet.
 const BETWEEN_COPIES: Span = Span::from_millis(10);
 
 impl History {

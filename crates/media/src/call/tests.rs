@@ -12,7 +12,7 @@ use sojourn_host::{Around, Contents, Endpoints};
 
 use super::*;
 
-/// What a call came to.
+/// What was observed of a call.
 #[derive(Default)]
 struct Seen {
     /// When each frame was captured and when shown.
@@ -23,7 +23,7 @@ struct Seen {
     nacks: u32,
     key_requests: u32,
     control: RateControl,
-    /// A second each: mean target in kbit/s and IP bytes that came out of the link.
+    /// For each second: mean target in kbit/s, and IP bytes that came out of the link.
     targets: Vec<f64>,
     carried: Vec<u64>,
     feedback: Vec<u32>,
@@ -57,7 +57,7 @@ struct World {
     rate: Rate,
     limit: u32,
     delay: Span,
-    /// Every so-manieth packet is lost.
+    /// With n, every n-th packet is lost.
     loss: Option<u32>,
     queue: VecDeque<(Time, Packet)>,
     free: Time,
@@ -208,7 +208,7 @@ fn a_call_far_below_the_links_rate_shows_every_frame_at_a_steady_delay() {
         .collect();
     let (least, most) =
         delays.iter().fold((1e9_f64, 0.0_f64), |(a, b), delay| (a.min(*delay), b.max(*delay)));
-    // 20 ms of the link, 10 and 5 and 10 of the system, decoding and showing, and what varies.
+    // 20 ms of the link, 10 of the system, 5 of decoding, 10 of showing, and the time for variation.
     assert!(least > 45.0 && most < 75.0, "{least} {most}");
     let rate = seen.kbps(5, 20);
     assert!((900.0..=1000.0).contains(&rate), "{rate}");

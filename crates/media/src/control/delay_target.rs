@@ -5,10 +5,10 @@ use alloc::collections::VecDeque;
 
 use sojourn_core::Span;
 
-/// Kept delays, and how many of the newest make the average.
+/// How many delays are kept, and over how many of the newest the average is taken.
 const DELAYS: usize = 200;
 const NEWEST: usize = 50;
-/// With more round trips with a loss than this, delays say little of other flows.
+/// If losses occur in a larger share of round trips, the delays say little about other flows.
 const LOSS_EVENTS: f64 = 0.002;
 
 #[derive(Clone, Debug)]

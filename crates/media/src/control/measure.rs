@@ -6,13 +6,13 @@ use sojourn_core::{Span, Time};
 
 use super::Report;
 
-/// From leaving to arriving, in seconds. The clocks of both ends may differ, so it may be negative.
+/// A packet's one-way delay in seconds. It may be negative, because the clocks of both ends may differ.
 pub(super) fn one_way(report: &Report) -> Option<f64> {
     let arrived = report.arrived?.as_nanos() as i64;
     Some((arrived - report.packet.at.as_nanos() as i64) as f64 / 1e9)
 }
 
-/// Bytes of the last while.
+/// Bytes within a sliding window of time.
 #[derive(Clone, Debug)]
 pub(super) struct Recent {
     window: Span,
@@ -42,13 +42,13 @@ impl Recent {
     pub(super) fn rate(&self) -> Option<f64> {
         let (first, last) = (self.packets.front()?, self.packets.back()?);
         let span = last.0.since(first.0);
-        // The first packet began before the time that is counted.
+        // The time begins with the first packet, so its bytes do not belong to it.
         let bytes = self.bytes - u64::from(first.1);
         (span * 2 >= self.window).then(|| bytes as f64 * 8.0 / span.as_secs_f64())
     }
 }
 
-/// The least one-way delay of some minutes (RFC 6817 section 4.3), in seconds.
+/// The least one-way delay of the last minutes (RFC 6817 section 4.3), in seconds.
 #[derive(Clone, Debug)]
 pub(super) struct BaseDelay {
     minutes: VecDeque<f64>,

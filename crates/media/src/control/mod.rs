@@ -34,7 +34,7 @@ use sojourn_core::{Ecn, Params, Rate, Span, Stream, Time};
 /// A rate controller, given by its parameters. A crate outside this one implements it to register
 /// one with [`external`].
 pub trait Algorithm: Params + Send + Sync + 'static {
-    /// The part at the sender.
+    /// Makes the part at the sender.
     fn build(&self, setup: Setup) -> Box<dyn Controller>;
 
     /// The part at the receiver, for an algorithm that estimates there and reports with REMB.
@@ -60,7 +60,7 @@ pub trait Algorithm: Params + Send + Sync + 'static {
         false
     }
 
-    /// What packets carry in the ECN field: `Ect1` for L4S.
+    /// The ECN field of its packets: `Ect1` for L4S.
     fn ecn(&self) -> Ecn {
         Ecn::NotEct
     }
@@ -99,8 +99,8 @@ pub enum FeedbackKind {
 }
 
 impl FeedbackKind {
-    /// Whether it tells of every packet when it arrived. Controllers that work with one such format work with
-    /// the other.
+    /// Whether it reports the arrival time of every packet. A controller that works with one such format works with
+    /// the others.
     pub const fn is_per_packet(self) -> bool {
         matches!(self, Self::Twcc | Self::Ccfb)
     }
@@ -122,7 +122,7 @@ pub enum Purpose {
     /// A retransmission.
     Repair,
     Fec,
-    /// Nothing but load, for a probe or to keep the rate up.
+    /// Padding, for a probe or to keep the rate up.
     Padding,
 }
 
@@ -139,7 +139,7 @@ pub struct Sent {
     pub probe: Option<u32>,
 }
 
-/// The state of the sender when a packet leaves.
+/// Bytes that the sender has outstanding when a packet leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outstanding {
     /// Bytes sent and not yet reported on, or given up; the packet that leaves now not included.
@@ -256,7 +256,7 @@ pub trait Controller: Send {
     }
 }
 
-/// What a controller thinks beside its target. Rates are in bit/s, times in milliseconds.
+/// A controller's estimates beside its target. Rates are in bit/s, times in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimates {
     pub delay_based: Option<f64>,

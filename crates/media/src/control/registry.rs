@@ -62,7 +62,7 @@ impl Config {
         self.0.check()
     }
 
-    /// As it stands for it in a run's identity: the name, and what differs from the defaults.
+    /// The text that stands for it in a run's identity: the name, and the parameters that are not the default.
     pub fn canonical(&self) -> String {
         self.0.written(Style::Canonical)
     }

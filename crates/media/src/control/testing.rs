@@ -8,17 +8,17 @@ use sojourn_core::{Ecn, Purpose, Rate, Span, Stream, StreamAddress, Time};
 use super::{Controller, Feedback, Outstanding, ReceiverReport, Report, Sent, Setup};
 
 const PACKET: u32 = 1200;
-/// A packet's own time on the link and its size are those of every packet.
+/// Size of every packet in bits.
 pub(super) const PACKET_BITS: f64 = 8.0 * PACKET as f64;
 
 pub(super) struct World {
     pub(super) control: Box<dyn Controller>,
     pub(super) rate: f64,
     pub(super) delay: Span,
-    /// Every so-manieth packet is lost, or marked; 0 for none.
+    /// With n, every n-th packet is lost, or marked; 0 for none.
     pub(super) loss_every: u64,
     pub(super) mark_every: u64,
-    /// Queueing from which on packets are marked.
+    /// Packets are marked when they wait longer than this; seconds.
     pub(super) step: Option<f64>,
     /// Between reports.
     pub(super) interval: Span,
@@ -27,7 +27,7 @@ pub(super) struct World {
     random: Stream,
 }
 
-/// Of the last third of a run.
+/// What was measured in the last third of a run.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// Bits a second that arrive, and the mean target.
@@ -93,7 +93,7 @@ impl World {
                 seen.by_delay += self.control.estimates().delay_based.unwrap_or(0.0);
             }
             if now >= next_frame {
-                // Frames vary, so that packets don't meet each other at the same moments for ever.
+                // Frames vary in size, because equal ones would repeat the same pattern of waits for ever.
                 let size = target / 240.0 * self.random.uniform(1.0 - self.noise, 1.0 + self.noise);
                 self.control.on_frame(now, size as u32);
                 backlog += size;
@@ -119,7 +119,7 @@ impl World {
                 let at = free + self.delay;
                 under_way.push(Report {
                     packet,
-                    // What is lost is known when it would have arrived.
+                    // A loss is reported when the packet would have arrived.
                     arrived: Some(at),
                     ecn: if is_marked { Ecn::Ce } else { Ecn::Ect1 },
                 });

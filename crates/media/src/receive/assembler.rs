@@ -30,7 +30,7 @@ struct Slot {
     is_known: bool,
 }
 
-/// A bit for each part that arrived: of the first 64, and of those after them.
+/// A bit for each part of a frame that arrived; the first 64 parts need no allocation.
 #[derive(Clone, Debug, Default)]
 struct Parts {
     first: u64,
@@ -42,7 +42,7 @@ impl Parts {
         Self { first: 0, others: alloc::vec![0; usize::from(parts).div_ceil(64).saturating_sub(1)] }
     }
 
-    /// Whether the part has not been there and is one of the frame's.
+    /// Notes a part; true if it is one of the frame's and is new.
     fn insert(&mut self, part: u16) -> bool {
         let (word, bit) = (usize::from(part / 64), 1_u64 << (part % 64));
         let word = match word.checked_sub(1) {
@@ -57,7 +57,7 @@ impl Parts {
     }
 }
 
-/// Frames in their order, from the one that is decoded next.
+/// Frames in order, from the one that is to be decoded next.
 #[derive(Clone, Debug)]
 pub(crate) struct Assembler {
     next: u32,
@@ -72,7 +72,7 @@ impl Assembler {
         Self { next: 0, slots: VecDeque::new(), needs_key: true }
     }
 
-    /// A packet of video with its payload; `Some` is the frame that it completes.
+    /// Takes a packet of video with its payload in bytes; returns the frame that it completes.
     pub(crate) fn on_packet(&mut self, now: Time, rtp: &RtpBody, payload: u32) -> Option<Whole> {
         let at = rtp.frame.checked_sub(self.next)? as usize;
         while self.slots.len() <= at {
@@ -93,7 +93,7 @@ impl Assembler {
         (slot.missing == 0).then_some(slot.whole)
     }
 
-    /// The next frame that can be decoded, and how many before it never will be.
+    /// The next frame that can be decoded, and how many frames before it are given up.
     pub(crate) fn pop(&mut self) -> Option<(Whole, u32)> {
         let front_is_good = self
             .slots
@@ -101,7 +101,7 @@ impl Assembler {
             .is_some_and(|slot| slot.is_whole() && (!self.needs_key || slot.whole.is_key));
         let at = match front_is_good {
             true => 0,
-            // A key frame needs none of those before it.
+            // A key frame needs no frame before it.
             false => self.slots.iter().position(|slot| slot.is_whole() && slot.whole.is_key)?,
         };
         let whole = self.slots[at].whole;
@@ -111,7 +111,8 @@ impl Assembler {
         Some((whole, at as u32))
     }
 
-    /// The next frame, if it is whole and a packet of a later one has come. What it needs is not asked.
+    /// The next frame, if it is whole and a packet of a later one has come; also if it refers to a frame
+    /// that was given up.
     pub(crate) fn pop_behind_next(&mut self) -> Option<Whole> {
         let whole = self.slots.front().filter(|slot| slot.is_whole())?.whole;
         if self.slots.len() < 2 {
@@ -128,7 +129,7 @@ impl Assembler {
         self.slots.front().filter(|slot| slot.is_whole()).map(|slot| slot.whole)
     }
 
-    /// Gives up the frames before the next whole one if so many packets wait; returns how many frames.
+    /// If `most` packets or more wait, gives up the frames before the next whole one; returns how many.
     pub(crate) fn give_up(&mut self, most: u32) -> u32 {
         let came = |slot: &Slot| u32::from(slot.parts - slot.missing);
         if self.slots.iter().map(came).sum::<u32>() < most {

@@ -38,10 +38,10 @@ const NOISE_DEVIATIONS: f64 = 2.33;
 const NOISE_OFFSET: f64 = 30.0;
 const MOST_SAMPLES: f64 = 400.0;
 const PROCESS_NOISE: [f64; 2] = [2.5e-10, 1e-10];
-/// Added for the operating system's own.
+/// Added for delays of the operating system, in milliseconds.
 const SYSTEM: f64 = 10.0;
 const MOST: f64 = 10_000.0;
-/// From so many repaired frames on, a round trip is added.
+/// After this many repaired frames, a round trip is added.
 const MOST_REPAIRED: u32 = 3;
 
 impl Jitter {
@@ -66,7 +66,7 @@ impl Jitter {
         }
     }
 
-    /// A frame that is decoded next, in order.
+    /// Takes the frame that is decoded next.
     pub(crate) fn on_frame(
         &mut self,
         captured: Time,
@@ -164,7 +164,8 @@ impl Jitter {
         self.before
     }
 
-    /// What frames should wait for those that are later; `rtt` is added if losses are repaired often.
+    /// How long frames should wait, so that late ones are in time; `rtt` is added if losses are often
+    /// repaired.
     pub(crate) fn estimate(&mut self, rtt: Span) -> Span {
         let mut estimate = self.calculate() + SYSTEM;
         estimate = estimate.max(self.filtered);
@@ -191,8 +192,8 @@ mod tests {
         jitter.estimate(Span::ZERO).as_millis_f64()
     }
 
-    /// Of 11 ms, 10 are the system's and 1 noise; large frames come 1.5, 6 and 24 ms later than the others.
-    /// Where there is no noise at all, what counts of a delay is 4 ms (3.5 deviations and a half).
+    /// The estimate is at least 11 ms: 10 for the system and 1 for noise. Large frames come 1.5, 6 and 24 ms
+    /// later than the others; without any noise, at most 4 ms of that count (3.5 deviations and a half).
     #[test]
     fn the_estimate_grows_with_what_large_frames_are_later() {
         let estimates = [32_000.0, 8000.0, 2000.0].map(|kbps| after(kbps, 600));

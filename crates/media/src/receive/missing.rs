@@ -1,6 +1,6 @@
 //! Which packets of the video are missing, and when to ask for them.
 //!
-//! As libwebrtc's: at once when a later packet comes, again after a round trip, ten times at most.
+//! As libwebrtc does: at once when a later packet comes, again after each round trip, ten times at most.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -30,7 +30,7 @@ impl Missing {
         Self { rtt, next: 0, asked: BTreeMap::new() }
     }
 
-    /// A packet arrived; the gap that it opens, to be asked for now.
+    /// Takes a packet that arrived; returns the numbers of the gap before it, to be asked for now.
     pub(crate) fn on_packet(&mut self, now: Time, sequence: u32) -> Vec<u32> {
         if sequence < self.next {
             self.asked.remove(&sequence);

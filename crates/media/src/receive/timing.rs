@@ -1,5 +1,5 @@
-//! When frames are shown: the mean delay of frames, and above it what varies, what decoding takes and
-//! what showing takes. The delay moves slowly to what it should be, as libwebrtc's.
+//! When frames are shown: after the mean delay of frames, and time for its variation, for decoding and
+//! for showing. As in libwebrtc, the delay moves slowly to its target.
 
 use sojourn_core::{Span, Time};
 
@@ -11,7 +11,7 @@ pub(crate) struct Timing {
     /// Mean delay from capture to arrival in milliseconds, and how many frames it is of.
     mean: f64,
     frames: f64,
-    /// Sums of how far frames are off, as an alarm.
+    /// Sums of how far frames were late or early; a large sum is an alarm that the path has changed.
     late: f64,
     early: f64,
     jitter: Span,
@@ -20,13 +20,14 @@ pub(crate) struct Timing {
     last_shown: Time,
 }
 
-/// The delay changes by no more than this part of the time.
+/// The delay changes by at most this share of the time that passes.
 const FASTEST_CHANGE: f64 = 0.1;
-/// A frame is off by this much at most; what is beyond the drift adds up to the alarm. Milliseconds.
+/// The most that a frame may count as late or early; what exceeds the drift adds to the alarm's sums.
+/// Milliseconds.
 const MOST_OFF: f64 = 77.8;
 const DRIFT: f64 = 73.3;
 const ALARM: f64 = 667.0;
-/// The mean forgets beyond so many frames.
+/// The mean weighs a new frame as if it were of at most this many frames.
 const MOST_FRAMES: f64 = 1000.0;
 
 impl Timing {
@@ -58,7 +59,7 @@ impl Timing {
             self.late = (self.late + off - DRIFT).max(0.0);
             self.early = (self.early + off + DRIFT).min(0.0);
             if self.late > ALARM || self.early < -ALARM {
-                // The path is another: what was learnt of its delay counts little.
+                // The path has changed: the mean of earlier frames counts little.
                 (self.late, self.early) = (0.0, 0.0);
                 self.frames = 1.0;
             }

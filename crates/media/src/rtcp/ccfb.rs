@@ -13,7 +13,8 @@ use super::{
 pub(super) const FORMAT: u8 = 11;
 
 const ARRIVED: u16 = 0x8000;
-/// Of the 13 bits of an arrival time: the largest offset, an earlier arrival, and a later one than the report's.
+/// Values of the 13 bits of an arrival time: the largest offset; an arrival before that; a time that is
+/// unknown or after the report's.
 pub(crate) const LARGEST_OFFSET: u16 = 0x1ffd;
 const EARLIER: u16 = 0x1ffe;
 const UNKNOWN: u16 = 0x1fff;
@@ -132,13 +133,13 @@ struct Collected {
     /// The number of the first packet in `arrivals`.
     first: u32,
     arrivals: VecDeque<Option<(Time, Ecn)>>,
-    /// So many of them were reported on; some are kept in case one arrives late.
+    /// How many of them were reported on; some of these are kept in case one arrives late.
     reported: usize,
     /// The next report begins here if a packet came late.
     late: Option<usize>,
 }
 
-/// A late packet is reported on if it is so near the newest report.
+/// A late packet is reported on if it is at most this far behind the newest report.
 const OVERLAP: usize = 64;
 /// Most packets of a stream in a report, so that it fits a datagram.
 const MOST_PACKETS: usize = 400;
@@ -159,7 +160,7 @@ impl CcfbArrivals {
         if stream.arrivals.len() <= ahead {
             stream.arrivals.resize(ahead + 1, None);
         }
-        // A duplicate counts with its first arrival, but a mark is a mark (section 3.1).
+        // Of duplicates the first arrival is reported, but a CE mark on any of them counts (section 3.1).
         let arrival = &mut stream.arrivals[ahead];
         match arrival {
             Some((_, known)) if ecn == Ecn::Ce => *known = Ecn::Ce,
@@ -207,8 +208,8 @@ impl Collected {
     }
 }
 
-/// The time of an arrival `before` a report that said `sent` and came at `now`; the report's clock begins again
-/// every 18 hours.
+/// The time of an arrival that was `before` (1/1024 s) earlier than the time `sent` in a report, which came at `now`.
+/// The report's clock wraps every 18 hours.
 pub fn arrived_at(now: Time, sent: u32, before: u16) -> Time {
     let since = ntp_middle(now).wrapping_sub(sent);
     let since = (u64::from(since) * 1_000_000_000) >> 16;

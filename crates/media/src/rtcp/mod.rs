@@ -35,7 +35,7 @@ pub enum Message {
     KeyRequest,
 }
 
-/// The messages of a packet, in their order; what is not known is left out.
+/// The messages of a packet, in their order; unknown ones are left out.
 pub fn messages(packet: &[u8]) -> impl Iterator<Item = Message> {
     let mut left = packet;
     core::iter::from_fn(move || {

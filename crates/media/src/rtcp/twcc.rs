@@ -25,11 +25,11 @@ pub struct Twcc {
     pub base: u16,
     /// Counts the reports.
     pub count: u8,
-    /// When each packet arrived; the time is whole up to 12 days, then it begins again.
+    /// When each packet arrived; the format's time wraps after 12 days.
     pub arrivals: Vec<Option<Time>>,
 }
 
-/// What became of a packet, as it is written.
+/// How a packet's fate is written: missing, or with a small or large difference of arrival times.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Symbol {
     Missing = 0,
@@ -38,7 +38,7 @@ enum Symbol {
 }
 
 impl Twcc {
-    /// The packet, with its reference time from the first arrival. Arrivals must be within 8 s of
+    /// The report as bytes; the first arrival gives the reference time. Arrivals must be within 8 s of
     /// their neighbours.
     pub fn write(&self) -> Vec<u8> {
         let first = self.arrivals.iter().flatten().next().copied().unwrap_or(Time::ZERO);

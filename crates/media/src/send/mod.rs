@@ -30,5 +30,5 @@ pub(crate) struct Item {
 pub(crate) const IP_UDP: u32 = 28;
 pub(crate) const RTP: u32 = 12;
 pub(crate) const SRTP: u32 = 10;
-/// The original sequence number of a retransmission (RFC 4588 section 4).
+/// Bytes of the original sequence number in a retransmission (RFC 4588 section 4).
 pub(crate) const RTX: u32 = 2;

@@ -1,8 +1,7 @@
 //! When packets leave: voices at once, then repairs, then video, at the controller's pace.
 //!
-//! It is libwebrtc's: what was sent is a debt that is paid off at the pacing rate. Packets leave
-//! while the debt is less than a burst, so at rates near the source's a frame leaves as a whole. When
-//! the queue would last too long, the rate is raised.
+//! It works like libwebrtc's: what was sent is a debt that is paid off at the pacing rate. Packets leave
+//! while the debt is less than a burst. The rate is raised when the queue would last too long.
 
 use alloc::collections::VecDeque;
 
@@ -26,7 +25,7 @@ pub(crate) struct Pacer {
     audio: VecDeque<(Time, Item)>,
     repair: VecDeque<(Time, Item)>,
     video: VecDeque<(Time, Item)>,
-    /// Bytes that wait, voices not counted, and when they came in sum.
+    /// Bytes that wait, audio not counted.
     queued: u64,
     pacing: Option<Rate>,
     padding: Rate,
@@ -53,11 +52,11 @@ pub(crate) enum Release {
     },
 }
 
-/// A burst is never more bytes than this.
+/// The largest burst, in bytes.
 const LARGEST_BURST: f64 = 63_000.0;
-/// While the window is full a packet leaves so often, so that a report comes even if all others were lost.
+/// While the window is full, one packet leaves in this time, so that a report comes even if all others were lost.
 const WHILE_FULL: Span = Span::from_millis(500);
-/// Debt is forgotten beyond what this time pays off.
+/// The debt is limited to what is paid off in this time.
 const MOST_DEBT: Span = Span::from_millis(500);
 
 impl Pacer {
@@ -129,7 +128,7 @@ impl Pacer {
         !(self.repair.is_empty() && self.video.is_empty())
     }
 
-    /// The pacing rate in bytes a second, raised so that the queue is empty in time.
+    /// The pacing rate in bytes a second, raised if needed to empty the queue in time.
     fn rate(&self, now: Time) -> f64 {
         let least = self.least_rate();
         if self.queued == 0 || least == f64::INFINITY {

@@ -25,7 +25,7 @@ impl Packetiser {
         self.largest - RTP - self.extra
     }
 
-    /// What a packet has around its payload, all headers counted.
+    /// Bytes of all headers around a packet's payload.
     pub(crate) fn around(&self) -> u32 {
         IP_UDP + RTP + self.extra + SRTP
     }
@@ -51,13 +51,13 @@ impl Packetiser {
             parts: parts as u16,
             captured,
             is_key,
-            // The first packets take one byte each of the remainder.
+            // The remainder is shared by the first packets, a byte each.
             size: size / parts + u32::from(part < size % parts) + around,
             frame_bytes: size,
         })
     }
 
-    /// What an encoder may make if `rate` is for whole packets.
+    /// The rate of the payload alone, if whole packets have `rate`.
     pub(crate) fn payload_rate(&self, rate: Rate, frames_per_second: f64) -> Rate {
         let whole = rate.as_bps() as f64;
         let frame = whole / 8.0 / frames_per_second;
@@ -66,7 +66,7 @@ impl Packetiser {
         Rate::from_bps((whole - headers).max(0.0) as u64)
     }
 
-    /// The rate of whole packets that `payload` a second takes.
+    /// The rate of whole packets that carries the rate `payload`.
     pub(crate) fn whole_rate(&self, payload: Rate, frames_per_second: f64) -> Rate {
         let frame = payload.as_bps() as f64 / 8.0 / frames_per_second;
         let parts = libm::ceil(frame / f64::from(self.room())).max(1.0);
@@ -75,7 +75,7 @@ impl Packetiser {
     }
 }
 
-/// The part of what is sent that is not the frames themselves but is sent again.
+/// The share of repairs in all that is sent, limited to half.
 pub(crate) fn overhead_of(repair: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { (repair as f64 / all as f64).min(0.5) }
 }

@@ -20,7 +20,7 @@ struct Cluster {
     bytes: u64,
 }
 
-/// A cluster that waits longer is of no use.
+/// A cluster that is not complete by then is given up.
 const LONGEST_WAIT: Span = Span::from_secs(5);
 
 impl Prober {
@@ -37,7 +37,7 @@ impl Prober {
         }
     }
 
-    /// A packet of `size` bytes leaves as one of the cluster that is due; its id.
+    /// Counts a packet of `size` bytes that leaves as part of the cluster that is due; returns its id.
     pub(super) fn send(&mut self, now: Time, size: u32) -> Option<u32> {
         if self.current.is_none_or(|cluster| now.since(cluster.began) > LONGEST_WAIT) {
             let probe = self.waiting.pop_front()?;

@@ -74,7 +74,7 @@ impl Source for Input {
         self.next = if self.is_moving {
             beat
         } else {
-            // A hand that moves again is heard of with the next beat.
+            // When the hand moves again, the next packet goes out with the next beat.
             (now + self.config.idle).min(self.until.max(beat))
         };
         let size = self.config.packet.as_u64() as u32;

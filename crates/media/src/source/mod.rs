@@ -39,7 +39,7 @@ pub trait SourceModel: Params + Send + Sync + 'static {
         Ok(())
     }
 
-    /// What tells the files' contents from others; it becomes part of a run's identity.
+    /// A hash of the files' contents; it becomes part of a run's identity.
     fn fingerprint(&self) -> Option<u64> {
         None
     }
@@ -62,7 +62,7 @@ pub struct Setup {
     pub random: Stream,
 }
 
-/// What is asked of a source when it captures a frame.
+/// What the sender asks of a source when it captures a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// Payload a second, headers not counted.

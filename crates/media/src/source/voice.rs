@@ -41,7 +41,7 @@ impl SourceModel for Opus {
     fn build(&self, setup: Setup) -> Box<dyn Source> {
         let bytes = self.rate.as_bps() as f64 / 8.0 * self.frame.as_secs_f64();
         let scale = if self.vbr { self.scale } else { 0.0 };
-        // RFC 6716 section 3.1: a frame that says that nothing follows is one byte or two.
+        // RFC 6716 section 3.1: a frame without content has one byte or two.
         let pauses = self.dtx.then_some(Pauses { talk: self.talk, pause: self.pause, noise: 2 });
         Box::new(Voice::new(setup, self.frame, bytes, scale, pauses))
     }

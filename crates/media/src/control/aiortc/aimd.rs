@@ -29,7 +29,7 @@ pub(super) struct Aimd {
     variance: f64,
 }
 
-/// What stands for the rate before an estimate.
+/// The rate assumed before the first estimate.
 const FIRST: f64 = 30e6;
 const MOST_ABOVE: f64 = 1.5;
 const MOST_ABOVE_EXTRA: f64 = 10e3;
@@ -122,7 +122,7 @@ impl Aimd {
         self.changed = Some(now);
     }
 
-    /// What a second adds near the capacity: a packet for each response time.
+    /// By how much the rate rises in a second near the capacity: one packet for each response time.
     fn additive(&self) -> f64 {
         let frame = self.rate / FRAMES_PER_SECOND;
         let packet = frame / libm::ceil(frame / PACKET_BITS);

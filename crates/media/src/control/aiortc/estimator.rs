@@ -1,4 +1,4 @@
-//! The receiver: packets become groups, groups an estimate.
+//! The receiver: collects packets into groups and estimates the rate from the groups.
 
 use sojourn_core::{Rate, Time};
 
@@ -24,7 +24,7 @@ pub(super) struct RemoteEstimator {
     aimd: Aimd,
     current: Option<Group>,
     before: Option<Group>,
-    /// Times of leaving in whole, from their lowest 24 bits.
+    /// The newest time of sending in ticks, extended from the 24 bits that packets carry.
     sent: u64,
     last_low: Option<u32>,
     throughput: Throughput,
@@ -52,7 +52,7 @@ impl RemoteEstimator {
     fn whole(&mut self, low: u32) -> f64 {
         let last = self.last_low.replace(low).unwrap_or(low);
         let ahead = low.wrapping_sub(last) & 0xff_ffff;
-        // A step back is one ahead by nearly all.
+        // In 24 bits, a small step back looks like a step ahead of almost 2^24.
         let ahead = if ahead < 1 << 23 { i64::from(ahead) } else { i64::from(ahead) - (1 << 24) };
         self.sent = self.sent.saturating_add_signed(ahead);
         self.sent as f64 * TICK_MS
@@ -100,7 +100,7 @@ impl Estimator for RemoteEstimator {
     }
 }
 
-/// Bits of the last second, whole milliseconds together.
+/// Bits that arrived in the last second, one sum for each millisecond.
 #[derive(Clone, Debug, Default)]
 struct Throughput {
     packets: alloc::collections::VecDeque<(u64, u32)>,

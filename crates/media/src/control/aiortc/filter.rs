@@ -35,22 +35,22 @@ pub(super) struct Filter {
     usage: Usage,
 }
 
-/// Groups that are remembered for the shortest period.
+/// The shortest period is sought among this many groups.
 const PERIODS: usize = 60;
 const MOST_GROUPS: u32 = 1000;
-/// Groups that the signal is multiplied with at most.
+/// The signal is multiplied by the number of groups, but at most by this.
 const MOST_FACTOR: u32 = 60;
-/// The noise is learnt faster in the first ten seconds of 30 groups each.
+/// The noise is learnt faster in the first ten seconds, at 30 groups a second.
 const FIRST_GROUPS: u32 = 300;
 const FAST: f64 = 0.01;
 const SLOW: f64 = 0.002;
-/// A residual beyond so many standard deviations counts as that.
+/// Residuals are limited to this many standard deviations.
 const OUTLIER: f64 = 3.0;
-/// A signal so far above the threshold does not move it, in milliseconds.
+/// A signal farther above the threshold than this does not move it; milliseconds.
 const SPIKE: f64 = 15.0;
 const LEAST_THRESHOLD: f64 = 6.0;
 const MOST_THRESHOLD: f64 = 600.0;
-/// The threshold follows for so long at most, in milliseconds.
+/// After a longer pause, the threshold moves as if only this much time had passed; milliseconds.
 const LONGEST_STEP: f64 = 100.0;
 
 impl Filter {

@@ -1,6 +1,6 @@
-//! What the Python library aiortc 1.15 does: the receiver estimates (a Kalman filter over delays, and a rate that rises and
-//! falls) and reports with REMB; the sender's encoder follows within its limits. Nothing reacts to loss, nothing paces,
-//! nothing probes.
+//! The congestion control of the Python library aiortc 1.15. The receiver estimates the rate (a Kalman filter over
+//! delays, and a rate that rises and falls) and reports it with REMB; the sender's encoder follows within its limits.
+//! There is no reaction to loss, no pacing and no probing.
 
 mod aimd;
 mod estimator;

@@ -65,7 +65,7 @@ fn until_over_use(period: f64, drift: f64) -> u32 {
     1000
 }
 
-/// A group is known when the next one begins, and the first frame that is counted came in time: aiortc counts two more.
+/// aiortc's test counts two frames more: the first one, which is in time, and the one that ends the last group.
 #[test]
 fn a_drift_of_a_millisecond_a_frame_is_over_use_in_the_seventh_frame() {
     assert_eq!(until_over_use(33.0, 1.0) + 2, 7);
@@ -97,7 +97,7 @@ fn the_encoder_follows_within_its_limits_and_nothing_happens_before_three_second
         })
         .collect();
     assert!((3..=4).contains(&estimates[0].0), "{estimates:?}");
-    // 8 % a second up to 1.5 times what comes, + 10 kbit/s.
+    // The rate rises by 8 % a second, up to 1.5 times the arriving rate plus 10 kbit/s.
     let last = estimates.last().expect("estimates").1;
     assert!((1_500_000..=1_515_000).contains(&last), "{last}");
 }

@@ -1,5 +1,5 @@
-//! The rate by delay: up by a share, near the link's capacity by a packet, down to a share of what
-//! arrives.
+//! The rate by delay. It rises by a share, or by a packet near the link's capacity, and falls to a
+//! share of the arriving rate.
 
 use sojourn_core::{Span, Time};
 
@@ -28,9 +28,9 @@ pub(super) struct Aimd {
     rtt: Span,
 }
 
-/// Taken off beside the share at every decrease.
+/// Every decrease takes off this many bit/s more than the share.
 const EXTRA_DECREASE: f64 = 5e3;
-/// The rate rises no further above what arrives.
+/// The rate rises up to this multiple of the arriving rate, plus `MOST_ABOVE_EXTRA` bit/s.
 const MOST_ABOVE: f64 = 1.5;
 const MOST_ABOVE_EXTRA: f64 = 10e3;
 const LEAST_ADDITIVE: f64 = 4e3;
@@ -63,7 +63,7 @@ impl Aimd {
         self.rtt = rtt;
     }
 
-    /// Something else knows the rate, such as a probe.
+    /// Sets the rate that something else has found, such as a probe.
     pub(super) fn set(&mut self, now: Time, rate: f64) {
         self.rate = rate.max(self.min);
         self.changed = Some(now);
@@ -76,7 +76,7 @@ impl Aimd {
             || acknowledged < 0.5 * self.rate
     }
 
-    /// Takes the detector's word; returns the rate.
+    /// Updates the rate by what the detector found; returns the rate.
     pub(super) fn update(&mut self, now: Time, usage: Usage, acknowledged: Option<f64>) -> f64 {
         if let Some(acknowledged) = acknowledged {
             self.acknowledged = acknowledged;
@@ -118,7 +118,7 @@ impl Aimd {
         self.changed = Some(now);
     }
 
-    /// Bit/s a second: a packet in each two reaction times.
+    /// By how many bit/s the rate rises in a second: one packet in two reaction times.
     pub(super) fn additive(&self) -> f64 {
         let frame = self.rate / FRAMES_PER_SECOND;
         let packets = libm::ceil(frame / PACKET_BITS).max(1.0);

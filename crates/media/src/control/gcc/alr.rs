@@ -11,7 +11,7 @@ pub(super) struct Alr {
     ends: f64,
     /// In bit/s.
     rate: f64,
-    /// Bytes that might have been sent and were not, within what half a second carries.
+    /// Bytes that could have been sent but were not; at most what half a second carries.
     spare: f64,
     updated: Option<Time>,
     since: Option<Time>,

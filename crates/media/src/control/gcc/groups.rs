@@ -20,18 +20,18 @@ struct Group {
 
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
-    /// Packets that left within this time of a group's first one are in it.
+    /// A group has the packets that left within this time after its first one.
     length: Span,
-    /// Packets that arrive in a burst belong together if no gap is longer.
+    /// Packets that arrive in a burst belong to one group if no gap between them is longer.
     burst_gap: Span,
     current: Option<Group>,
     before: Option<Group>,
     reordered: u32,
 }
 
-/// A burst that is longer ends.
+/// A longer burst is divided.
 const LONGEST_BURST: Span = Span::from_millis(100);
-/// So many groups in succession that arrive before the one before them mean another path.
+/// When this many groups in a row arrive before their predecessors, the path has changed.
 const MOST_REORDERED: u32 = 3;
 
 impl Groups {
@@ -39,7 +39,8 @@ impl Groups {
         Self { length, burst_gap, current: None, before: None, reordered: 0 }
     }
 
-    /// A packet that arrived. `Some` when it begins a group and two are known before it.
+    /// Takes a packet that arrived. Returns the differences between the two groups before it, if it
+    /// begins a new group.
     pub(super) fn on_packet(&mut self, sent: Time, arrived: Time) -> Option<Deltas> {
         let Some(group) = &mut self.current else {
             self.current = Some(Group::of(sent, arrived));

@@ -1,10 +1,11 @@
-//! What the link carried at over-uses: near that, the rate rises slowly.
+//! The capacity of the link, estimated from the rate that arrives during over-use. Near it, the
+//! controller raises its rate slowly.
 
 #[derive(Clone, Debug)]
 pub(super) struct LinkCapacity {
     /// In kbit/s.
     estimate: Option<f64>,
-    /// Variance over the estimate.
+    /// Variance divided by the estimate.
     deviation: f64,
 }
 
@@ -17,7 +18,7 @@ impl LinkCapacity {
         Self { estimate: None, deviation: LEAST_DEVIATION }
     }
 
-    /// There is over-use, and `rate` bit/s arrive.
+    /// Takes a sample: `rate` bit/s arrive during over-use.
     pub(super) fn on_overuse(&mut self, rate: f64) {
         let sample = rate / 1e3;
         let estimate = match self.estimate {
@@ -62,7 +63,7 @@ mod tests {
         let mut capacity = LinkCapacity::new();
         assert!(!capacity.is_above(1e9) && !capacity.is_below(0.0));
         capacity.on_overuse(1e6);
-        // Three times the root of 0.4 · 1000, after a sample without an error: 0.38 is below the least.
+        // Three times the root of 0.4 · 1000: a sample without error gives 0.38, below the least deviation of 0.4.
         assert!(capacity.is_above(1.061e6) && !capacity.is_above(1.059e6));
         assert!(capacity.is_below(0.939e6) && !capacity.is_below(0.941e6));
     }

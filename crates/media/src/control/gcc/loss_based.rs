@@ -1,5 +1,6 @@
-//! The rate by loss, version 2: the bandwidth under which the losses of the last observations are
-//! likeliest, if a link loses its inherent share and everything above its bandwidth.
+//! The rate by loss, version 2. The link is assumed to lose an inherent share of all bytes and, beyond
+//! that, everything above its bandwidth. The estimate is the bandwidth that makes the losses of the
+//! last observations most likely.
 
 use alloc::vec::Vec;
 
@@ -10,13 +11,13 @@ use crate::control::Report;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Delay says less.
+    /// The rate by delay is the lower one.
     DelayBased,
     Rising,
     Falling,
 }
 
-/// What was sent in a time, and what of it was lost.
+/// Bytes that were sent in some time, and how many of them were lost.
 #[derive(Clone, Copy, Debug, Default)]
 struct Observation {
     sent: f64,
@@ -25,14 +26,14 @@ struct Observation {
     rate: f64,
 }
 
-/// A bandwidth in bit/s, and the share that the link loses anyhow.
+/// A bandwidth in bit/s, and the share that the link loses at any rate.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     bandwidth: f64,
     inherent: f64,
 }
 
-/// No rise beyond `rate` until `until`.
+/// Until `until`, the estimate does not rise above `rate`.
 #[derive(Clone, Copy, Debug)]
 struct Hold {
     until: Option<Time>,
@@ -47,7 +48,7 @@ pub(super) struct LossBased {
     max: f64,
     /// The newest is the last.
     observations: Vec<Observation>,
-    /// How many there were.
+    /// How many observations were made in all.
     count: u64,
     partial: Observation,
     /// When the newest packet of the newest observation was sent.
@@ -61,7 +62,7 @@ pub(super) struct LossBased {
     window_limit: f64,
     window_began: Option<Time>,
     hold: Hold,
-    /// Since when, and from which rate on, the rise is kept up with padding.
+    /// When padding began to support a rise of the rate, and from which rate.
     padded: Option<(Time, f64)>,
     weights: Vec<f64>,
 }
@@ -104,7 +105,7 @@ impl LossBased {
         self.best.is_some() && self.count >= u64::from(self.config.loss_least_observations)
     }
 
-    /// What the call may send; the rate by delay as long as too little is known.
+    /// The rate that the call may send at: the rate by delay until there are enough observations.
     pub(super) fn result(&self) -> f64 {
         if self.is_ready() { self.result } else { self.delay_based }
     }
@@ -130,7 +131,7 @@ impl LossBased {
         self.average_loss = self.average();
         let mut best = self.likeliest(before, in_alr);
         let now = self.observed.unwrap_or(Time::ZERO);
-        // A link that loses more than it does anyhow is no wider than it was thought.
+        // If more than the inherent share is lost, the bandwidth is not larger than assumed before.
         if self.average_loss > best.inherent && best.bandwidth > before.bandwidth {
             best.bandwidth = before.bandwidth;
         }
@@ -148,7 +149,7 @@ impl LossBased {
                     if is_held { self.config.loss_ramp_in_hold } else { self.config.loss_ramp };
                 best.bandwidth = best.bandwidth.min(factor * acknowledged).max(before.bandwidth);
                 if self.state == State::Falling && best.bandwidth == before.bandwidth {
-                    // So that the state becomes rising.
+                    // A rise by one bit/s changes the state to rising.
                     best.bandwidth += 1.0;
                 }
             }
@@ -193,7 +194,7 @@ impl LossBased {
         self.weights.iter().copied().zip(self.observations.iter().rev())
     }
 
-    /// The share of bytes that were lost, without the observations that lost most and least.
+    /// The share of bytes that were lost, without the observations with the largest and the least loss.
     fn average(&self) -> f64 {
         let (mut sent, mut lost) = (0.0, 0.0);
         let (mut least, mut most) = (None::<(f64, f64, f64)>, None::<(f64, f64, f64, f64)>);
@@ -219,7 +220,8 @@ impl LossBased {
         rates.sort_by(f64::total_cmp);
         let median = rates[rates.len() / 2];
         match (least, most) {
-            // If much more was sent where most was lost, that is no outlier but the limit.
+            // If the observation with the largest loss also had a much higher rate, it shows the link's
+            // limit and counts.
             (Some(least), Some(most))
                 if median * self.config.loss_median_factor > most.3 && sent > least.1 + most.1 =>
             {
@@ -278,7 +280,8 @@ impl LossBased {
 
     fn likelihood(&self, candidate: &Candidate) -> f64 {
         let bias = self.bias(candidate.bandwidth / 1e3);
-        // Most observations are of one probability: that of a rate below the candidate's.
+        // Most observations have rates below the candidate's bandwidth, and so the same probability;
+        // their logarithms are computed once.
         let mut known = (f64::NAN, 0.0, 0.0);
         self.weighted().fold(0.0, |sum, (weight, one)| {
             let p = probability(candidate, one.rate);
@@ -292,7 +295,7 @@ impl LossBased {
         })
     }
 
-    /// A higher bandwidth is preferred, unless much is lost.
+    /// A bonus that prefers higher bandwidths, unless much is lost.
     fn bias(&self, kbps: f64) -> f64 {
         let Config { loss_bias, loss_log_bias, loss_bias_until, loss_bias_smoothing, .. } =
             self.config;
@@ -310,7 +313,7 @@ impl LossBased {
         self.window_began.is_some_and(|began| began + window > now)
     }
 
-    /// What too much loss allows at most.
+    /// The highest rate allowed while the loss is above its limit.
     fn instant_most(&self) -> f64 {
         let above = self.average_loss - self.config.loss_instant_offset;
         if above > 0.0 {
@@ -372,7 +375,7 @@ impl LossBased {
         }
     }
 
-    /// Padding shows only for a while whether a rise holds.
+    /// Whether padding may go on: it tests a rise only for a limited time.
     fn may_go_on(&self, estimate: f64, now: Time) -> bool {
         match self.padded {
             Some((since, rate)) if self.state == State::Rising => {
@@ -387,7 +390,7 @@ fn twice(span: Span, factor: f64) -> Span {
     Span::from_secs_f64(span.as_secs_f64() * factor)
 }
 
-/// That a byte is lost when `rate` is sent.
+/// The probability that a byte is lost when `rate` is sent.
 fn probability(candidate: &Candidate, rate: f64) -> f64 {
     let mut p = candidate.inherent.clamp(0.0, 1.0);
     if rate > candidate.bandwidth {
@@ -451,7 +454,8 @@ mod tests {
         assert_eq!(control.result(), 3e6);
     }
 
-    /// No more than 100 kbit/s over 0.25; and less, since what arrives is the least and shrinks with it.
+    /// The bound is 100 kbit/s / 0.25. The rate may be lower, because the arriving rate also limits it
+    /// and falls with it.
     #[test]
     fn much_loss_bounds_the_rate_at_once() {
         let (mut control, mut now) = (control(), Time::ZERO);

@@ -128,7 +128,7 @@ struct Gcc {
 impl Gcc {
     fn new(config: &Config, setup: Setup) -> Self {
         let min = (setup.min_rate.as_bps() as f64).max(5e3);
-        // The application's limit is no limit of the estimate: what is not used shows where a probe may go.
+        // The application's limit does not bound the estimate, so that a probe can find more than media uses.
         let max = FASTEST.as_bps() as f64;
         let start = setup.start_rate.unwrap_or(config.start).as_bps() as f64;
         let start = start.clamp(min, max);
@@ -155,7 +155,7 @@ impl Gcc {
         gcc
     }
 
-    /// The rate by delay, if it changes: from a probe, or from what delays say.
+    /// The rate by delay, if a probe or the delays have changed it.
     fn by_delay(
         &mut self,
         now: Time,
@@ -229,7 +229,7 @@ impl Controller for Gcc {
         if let Some(acknowledged) = acknowledged {
             self.loss.set_acknowledged(acknowledged);
         }
-        // A probe that found less does not mean that much less arrives.
+        // A probe's result that is far below the arriving rate is raised to near that rate.
         if let (Some(found), Some(acknowledged)) = (probed, acknowledged) {
             let least = self.config.probe_least_acknowledged * acknowledged;
             probed = Some(found.max(least.min(self.aimd.rate())));

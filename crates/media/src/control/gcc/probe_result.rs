@@ -1,4 +1,4 @@
-//! What a cluster of probe packets tells.
+//! Computes the link's rate from the arrivals of a cluster of probe packets.
 
 use alloc::vec::Vec;
 
@@ -24,12 +24,14 @@ pub(super) struct ProbeResults {
     clusters: Vec<Cluster>,
 }
 
-/// Of the packets and bytes of a cluster, so many must have arrived.
+/// The share of a cluster's packets and bytes that must have arrived.
 const LEAST_PART: f64 = 0.8;
 const LONGEST: Span = Span::from_secs(1);
-/// More cannot arrive than is sent; if it does, the receiver's times are of no use.
+/// A result is discarded if packets arrive this many times faster than they were sent: the
+/// receiver's times are then of no use.
 const MOST_FASTER: f64 = 2.0;
-/// If less arrives, the link is full; a little less than that is asked for.
+/// If the arriving rate is below this share of the sending rate, the link is full, and the result is
+/// `BELOW_FULL` of the arriving rate.
 const FULL: f64 = 0.9;
 const BELOW_FULL: f64 = 0.95;
 

@@ -27,7 +27,7 @@ pub(super) struct Probing {
     /// No probe is faster, in bit/s.
     most: f64,
     estimate: f64,
-    /// A result above this is probed further.
+    /// If a result exceeds this rate, another probe at a higher rate follows.
     awaited: Option<f64>,
     initiated: Option<Time>,
     limit: Limit,
@@ -39,9 +39,9 @@ pub(super) struct Probing {
     pub(super) pending: alloc::collections::VecDeque<Probe>,
 }
 
-/// A result that has not come after so long will not.
+/// A result that has not come by then is not expected any more.
 const LONGEST_WAIT: Span = Span::from_secs(1);
-/// An estimate that falls below this part of the one before has dropped.
+/// An estimate below this part of the one before counts as a drop.
 const DROP: f64 = 0.66;
 const AFTER_DROP: f64 = 0.85;
 const UNCERTAINTY: f64 = 0.05;
@@ -52,7 +52,7 @@ const LOSS_LIMITED_SCALE: f64 = 1.5;
 
 impl Probing {
     pub(super) fn new(config: &Config, most_wanted: f64) -> Self {
-        // Twice of what the application will ever send is enough.
+        // Nothing is gained by probing beyond twice the application's largest rate.
         let most = (config.probe_cap.as_bps() as f64).min(2.0 * most_wanted);
         Self {
             first: config.probe_first,

@@ -21,14 +21,14 @@ struct Call {
     free: Time,
     under_way: VecDeque<(Time, Report)>,
     number: u64,
-    /// Of probes and of media: when the next packet may leave.
+    /// When the next packet may leave, of probes and of media.
     next: Time,
     probe: Option<(Probe, u64)>,
     feedback_at: Time,
     on_way_back: VecDeque<(Time, Vec<Report>)>,
     random: sojourn_core::Stream,
     reported_at: Time,
-    /// Of what the target allows, the part that media has.
+    /// The share of the target rate that media uses.
     used: f64,
 }
 

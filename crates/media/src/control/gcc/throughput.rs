@@ -1,4 +1,4 @@
-//! What arrives a second: over the last packets, without the longest gap.
+//! The rate at which packets arrive: measured over the last packets, without the longest gap between two.
 
 use alloc::collections::VecDeque;
 
@@ -8,14 +8,14 @@ use sojourn_core::{Span, Time};
 pub(super) struct Throughput {
     /// In the order of arrival.
     window: VecDeque<Seen>,
-    /// Of all in the window.
+    /// Sum of the sizes of all packets in the window.
     bytes: u64,
-    /// When the newest packet left that is no longer in the window.
+    /// The latest time of sending among packets that have left the window.
     discarded: Option<Time>,
-    /// Packets in the window that left before the one that arrived before them.
+    /// How many packets in the window were sent earlier than the packet that arrived just before them.
     reordered: usize,
-    /// How many packets have left the window at its front, and the two longest gaps in it: each with the
-    /// number of the packet before which it is. `None` if they must be searched for.
+    /// How many packets have left the window at its front, and the two longest gaps in it, each with the
+    /// number of the packet that ends it. `None` if they must be searched for.
     popped: u64,
     gaps: Option<[(Span, u64); 2]>,
 }
@@ -24,16 +24,16 @@ pub(super) struct Throughput {
 struct Seen {
     sent: Time,
     arrived: Time,
-    /// With those sent before it that feedback does not speak of.
+    /// Includes the sizes of packets sent before it that feedback does not report.
     size: u32,
 }
 
-/// The window has more packets than this, or is shorter than that.
+/// The window lasts `SHORT`, or longer if it would otherwise have fewer packets than this.
 const FEW: usize = 20;
 const SHORT: Span = Span::from_secs(1);
 const MOST: usize = 500;
 const LONGEST: Span = Span::from_secs(5);
-/// Fewer say nothing.
+/// With fewer packets there is no estimate.
 const LEAST: usize = 10;
 const SHORTEST: Span = Span::from_millis(1);
 
@@ -59,7 +59,7 @@ impl Throughput {
             self.discarded = self.discarded.max(Some(first.sent));
             let next = self.window.front();
             self.reordered -= usize::from(next.is_some_and(|next| next.sent < first.sent));
-            // What is first in the window has no gap before it.
+            // A gap before the first packet of the window does not count.
             self.gaps = self.gaps.filter(|gaps| gaps.iter().all(|(_, at)| *at > self.popped));
         }
         if self.gaps.is_none() {
@@ -67,7 +67,7 @@ impl Throughput {
         }
     }
 
-    /// A packet that arrived before others of which feedback spoke earlier.
+    /// Adds a packet that arrived before others that were reported earlier.
     #[cold]
     fn insert(&mut self, seen: Seen) {
         let at = self.window.partition_point(|other| other.arrived <= seen.arrived);
@@ -104,7 +104,7 @@ impl Throughput {
         }
         let (first, last) = (self.window.front()?, self.window.back()?);
         let [(longest, _), (second, _)] = self.gaps?;
-        // What arrived first arrived before the time began.
+        // The time runs from the first arrival, so the first packet's bytes do not belong to it.
         let arrived_bytes = self.bytes - u64::from(first.size);
         let lasted = last.arrived.since(first.arrived).saturating_sub(longest) + second;
         let arriving = arrived_bytes as f64 * 8.0 / lasted.max(SHORTEST).as_secs_f64();
@@ -112,7 +112,7 @@ impl Throughput {
         if leaving.packets < LEAST {
             return Some(arriving);
         }
-        // What left last left after the time.
+        // The time ends when the last packet begins to leave, so its bytes do not belong to it.
         let lasted = leaving.last.since(leaving.first).max(SHORTEST);
         let leaving = (leaving.bytes - leaving.last_bytes) as f64 * 8.0 / lasted.as_secs_f64();
         Some(arriving.min(leaving))
@@ -153,7 +153,7 @@ struct Leaving {
     bytes: u64,
     first: Time,
     last: Time,
-    /// Of the packet that left last.
+    /// Size of the packet that was sent last.
     last_bytes: u64,
 }
 

@@ -1,7 +1,7 @@
 //! The trend of delays, and whether it means over-use.
 //!
-//! A line through the smoothed, accumulated delay of the last groups has the slope at which the
-//! queue grows; that, weighted, is compared with a threshold that follows it.
+//! A line is fitted to the smoothed, accumulated delay of the last groups. Its slope tells how fast
+//! the queue grows. The slope, weighted, is compared with a threshold that follows it slowly.
 
 use alloc::collections::VecDeque;
 
@@ -37,7 +37,7 @@ pub(super) struct Trendline {
     /// γ, in milliseconds.
     threshold: f64,
     threshold_updated: Option<Time>,
-    /// For how long there is over-use, in milliseconds, and over how many groups.
+    /// For how long, in milliseconds, and for how many groups the trend has been above the threshold.
     over_for: Option<f64>,
     over_count: u32,
     usage: Usage,
@@ -47,12 +47,12 @@ pub(super) struct Trendline {
 }
 
 const MOST_DELTAS: u32 = 1000;
-/// The trend counts fully from this many differences on.
+/// The weight of the trend grows with the number of differences, up to this number.
 const FULL_WEIGHT: u32 = 60;
 /// A trend further above the threshold does not move it: it is a spike.
 const SPIKE: f64 = 15.0;
 const LONGEST_STEP: f64 = 100.0;
-/// A pause this long begins anew.
+/// After a pause this long, measuring starts again.
 const STREAM_TIMEOUT: Span = Span::from_secs(2);
 
 impl Trendline {
@@ -93,7 +93,7 @@ impl Trendline {
         self.threshold
     }
 
-    /// A packet that arrived, as feedback that came `now` says.
+    /// Takes a packet's arrival from feedback that came `now`.
     pub(super) fn on_packet(&mut self, config: &Config, now: Time, sent: Time, arrived: Time) {
         if self.last_seen.is_some_and(|last| now.since(last) > STREAM_TIMEOUT) {
             *self = Self::new(config);
@@ -125,7 +125,8 @@ impl Trendline {
         }
         self.signal = f64::from(self.deltas.min(FULL_WEIGHT)) * trend * self.gain;
         if self.signal > self.threshold {
-            // As long as nothing is known of its beginning, half of the time may be over-use.
+            // The trend crossed the threshold at an unknown moment since the last group: half of that
+            // time counts.
             let over_for = self.over_for.map_or(apart / 2.0, |over_for| over_for + apart);
             self.over_for = Some(over_for);
             self.over_count += 1;

@@ -18,12 +18,12 @@ pub(super) struct Filter {
     k_d: f64,
     gain: usize,
     overuse_time: f64,
-    /// Estimate of the queue's growth with a group, and the one before.
+    /// Estimate of the queue's growth from group to group, and the estimate before it.
     m: f64,
     signal_before: f64,
     e: f64,
     var_v: f64,
-    /// Highest rate of the last groups, as the shortest time between them.
+    /// Times between the last groups; the shortest stands for their highest rate.
     periods: [f64; 8],
     groups: usize,
     threshold: f64,
@@ -69,7 +69,7 @@ impl Filter {
         self.threshold
     }
 
-    /// A group came `d` later after the one before than it left, which was `period` after it.
+    /// Takes a group that left `period` ms after the one before; its delay was `d` ms longer.
     pub(super) fn on_group(&mut self, d: f64, period: f64) {
         self.periods[self.groups % 8] = period.max(0.001);
         self.groups += 1;

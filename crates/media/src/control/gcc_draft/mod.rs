@@ -124,7 +124,7 @@ impl Draft {
         }
     }
 
-    /// Pre-filtering (section 5.2): packets sent within a burst are a group, and so is one that caught up with it.
+    /// Pre-filtering (section 5.2): packets sent within a burst form a group; a packet that caught up with it joins it.
     fn on_packet(&mut self, report: &Report, arrived: Time) {
         let sent = report.packet.at;
         let Some(current) = &mut self.current else {

@@ -7,7 +7,7 @@ use crate::control::testing::World;
 fn an_idle_link_is_used_at_the_slower_of_both_rates() {
     let seen = World::new("gcc-draft", 20e6, 3_000_000).run(90);
     assert!((seen.target / 3e6 - 1.0).abs() < 0.01, "{:?}", seen.seconds);
-    // By loss 5 % a report, by delay 8 % a second: the slower one counts.
+    // The rate by loss rises by 5 % a report, the rate by delay by 8 % a second: the lower rate counts.
     let rise = seen.seconds[20] / seen.seconds[10];
     assert!((rise / libm::pow(1.05, 10.0) - 1.0).abs() < 0.03, "{rise}");
 }
@@ -19,8 +19,8 @@ fn a_link_is_used_without_a_standing_queue() {
     assert!(seen.queue < 0.100, "{seen:?}");
 }
 
-/// Paced packets are groups of their own, which come a few milliseconds later each at most: by the draft's letter that
-/// is no over-use, however long the queue.
+/// Each paced packet is a group of its own and arrives at most a few milliseconds later than the one before. By the
+/// draft's text that is no over-use, however long the queue gets.
 #[test]
 fn by_the_letter_an_over_use_by_paced_packets_is_never_noticed() {
     let seen = World::new("gcc-draft gain=1", 1e6, 1_500_000).run(120);

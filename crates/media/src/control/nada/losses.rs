@@ -1,4 +1,4 @@
-//! Ratios of lost and marked packets, and whether losses are to be expected (RFC 8698 sections 4.2 and 5.1.2).
+//! Shares of lost and of marked packets, and whether to expect losses (RFC 8698 sections 4.2 and 5.1.2).
 
 use alloc::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use sojourn_core::{Span, Time};
 pub(super) struct Losses {
     window: Span,
     alpha: f64,
-    /// When each packet of the window left, and whether it was lost and marked.
+    /// For each packet of the window: when it left, whether it was lost, whether it was marked.
     packets: VecDeque<(Time, bool, bool)>,
     counts: [u32; 2],
     lost: f64,
@@ -66,7 +66,7 @@ impl Losses {
         }
     }
 
-    /// A report is complete.
+    /// Updates the smoothed shares after a report.
     pub(super) fn smooth(&mut self) {
         let all = self.packets.len().max(1) as f64;
         let [lost, marked] = self.counts.map(|count| f64::from(count) / all);
@@ -82,15 +82,15 @@ impl Losses {
         self.marked
     }
 
-    /// 1 while losses are expected, that is for `multiloss` mean intervals after the last one; it then falls to 0 within
-    /// another.
+    /// How much losses are expected, from 0 to 1: it is 1 for `multiloss` mean intervals after a loss, then falls to 0
+    /// within one more.
     pub(super) fn expected(&self, multiloss: f64) -> f64 {
         let Some(since) = self.since else { return 0.0 };
         let weighted = WEIGHTS.iter().zip(&self.intervals);
         let sums = weighted.fold((0.0, 0.0), |(sum, weights), (weight, interval)| {
             (sum + weight * f64::from(*interval), weights + weight)
         });
-        // After a single loss nothing is known of intervals.
+        // After a single loss there is no interval yet; the packets since then stand for it.
         let interval = if sums.1 > 0.0 { sums.0 / sums.1 } else { f64::from(since.max(1)) };
         (multiloss + 1.0 - f64::from(since) / interval).clamp(0.0, 1.0)
     }

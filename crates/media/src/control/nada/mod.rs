@@ -82,13 +82,13 @@ struct Nada {
     r_ref: f64,
     x_prev: f64,
     updated: Option<Time>,
-    /// The signal and what it would be at rest.
+    /// The congestion signal, and its value in equilibrium.
     signal: (f64, f64),
     d_base: f64,
     delays: VecDeque<f64>,
     received: Recent,
     losses: Losses,
-    /// When a packet queued for more than QEPS, or was lost, last.
+    /// When a packet was last lost, or queued for more than QEPS.
     disturbed: Option<Time>,
     buffer: f64,
     is_ramping_up: bool,

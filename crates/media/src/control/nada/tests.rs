@@ -1,16 +1,16 @@
-//! RFC 8698's closed forms.
+//! Equilibria that follow from RFC 8698's equations.
 
 use super::*;
 use crate::control::testing::{PACKET_BITS, Seen, World};
 
-/// Frames of one size, so that no packet waits for another of its frame longer than the pacer makes it.
+/// Frames have one size, so that only the pacer makes the packets of a frame wait.
 fn run(words: &str, rate: f64, rmax: u64, loss_every: u64) -> Seen {
     let mut world = World::new(words, rate, rmax);
     (world.noise, world.loss_every) = (0.0, loss_every);
     world.run(240)
 }
 
-/// At rest, queueing is PRIO·XREF·RMAX/r: 15 ms for 1 Mbit/s of 1.5.
+/// In equilibrium, queueing is PRIO·XREF·RMAX/r: 15 ms at 1 Mbit/s with RMAX of 1.5 Mbit/s.
 #[test]
 fn a_flow_alone_settles_at_the_closed_form() {
     for (words, prio, xref, rate) in [
@@ -23,7 +23,7 @@ fn a_flow_alone_settles_at_the_closed_form() {
         let seen = run(words, rate, 1_500_000, 0);
         let expected = prio * xref * 1.5e6 / rate;
         assert!((seen.rate / rate - 1.0).abs() < 0.03, "{words} {rate} {seen:?}");
-        // The least delay of 15 packets is what counts; the mean is higher by part of a packet's time.
+        // NADA takes the least delay of 15 packets; the mean is higher by part of a packet's time.
         let above = seen.queue - expected;
         let packet = PACKET_BITS / rate;
         assert!(
@@ -34,7 +34,7 @@ fn a_flow_alone_settles_at_the_closed_form() {
     }
 }
 
-/// A link wider than RMAX: the ramp-up ends there, without a queue.
+/// On a link faster than RMAX, the ramp-up ends at RMAX, without a queue.
 #[test]
 fn an_idle_link_is_ramped_up_to_the_largest_rate() {
     let seen = run("nada", 10e6, 1_500_000, 0);

@@ -89,7 +89,7 @@ struct Scream {
     calm_since: Option<Time>,
     round_at: Time,
     reacted_at: Option<Time>,
-    /// When how many bytes were in flight, falling.
+    /// Times and bytes in flight, for the maximum over a sliding window: the bytes fall from entry to entry.
     most: VecDeque<(Time, f64)>,
     in_flight: f64,
     transmitted: Recent,

@@ -17,7 +17,7 @@ fn a_flow_alone_uses_the_link_below_its_delay_target() {
     }
 }
 
-/// At most RAMP_UP_SPEED a second, at least a fifth of it, until the largest rate.
+/// The rate rises by at most RAMP_UP_SPEED a second and by at least a fifth of it, up to the largest rate.
 #[test]
 fn the_rate_rises_by_the_ramp_up_speed() {
     let seen = World::new("scream", 20e6, 1_500_000).run(30);

@@ -1,4 +1,4 @@
-//! Whether queueing rises: its smoothed share of the target, times how much successive samples have in common
+//! Whether queueing rises: its smoothed share of the target, times the correlation of successive samples
 //! (RFC 8298 section 4.1.2.1).
 
 use alloc::collections::VecDeque;
@@ -24,7 +24,7 @@ impl Trend {
         Self { weight, average: 0.0, history, sampled: None, value: 0.0, remembered: 0.0 }
     }
 
-    /// Queueing as a share of its target.
+    /// Takes a sample of queueing, as a share of its target.
     pub(super) fn on_sample(&mut self, now: Time, share: f64) {
         if self.sampled.is_some_and(|sampled| now.since(sampled) < INTERVAL) {
             return;

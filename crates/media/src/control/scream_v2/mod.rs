@@ -113,8 +113,7 @@ struct Scream {
     frame_size_dev: f64,
 }
 
-/// Loss in more round trips than this is another flow's work (section on competing flows).
-/// The window at which it last was too large is learnt at most so often, in round trips.
+/// The window that was last too large is learnt at most once in this many round trips.
 const INFLECTION_RTTS: f64 = 10.0;
 
 impl Scream {
@@ -169,12 +168,12 @@ impl Scream {
         self.mss() / self.ref_wnd
     }
 
-    /// What varying delay leaves of a change.
+    /// The share of a change of the window that is applied: less, the more delay varies.
     fn steadiness(&self) -> f64 {
         ((self.dev_threshold - self.dev) / self.dev_threshold).max(self.config.min_dev_scale)
     }
 
-    /// How far the window is from where it last was too large: 0.1 there, 1 far away.
+    /// How far the window is from the one that was last too large: 0.1 near it, 1 far away.
     fn distance(&self) -> f64 {
         let off = 8.0 * (self.ref_wnd - self.ref_wnd_i) / self.ref_wnd_i;
         (off * off).clamp(0.1, 1.0)

@@ -37,7 +37,7 @@ fn an_idle_link_is_used_up_to_the_largest_rate() {
     assert!((seen.target / 3e6 - 1.0).abs() < 0.01, "{seen:?}");
 }
 
-/// More than MIN_REF_WND a round trip is left at any loss.
+/// The window stays above MIN_REF_WND whatever the loss.
 #[test]
 fn constant_loss_lowers_the_rate_but_not_to_nothing() {
     let mut world = World::new("scream-v2", 20e6, 6_000_000);

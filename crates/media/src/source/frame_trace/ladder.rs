@@ -32,7 +32,7 @@ impl Ladder {
         self.0.iter().map(|rung| rung.file.as_str()).collect()
     }
 
-    /// Takes in the sizes of `file`; all files must have equally many, and more than `skip`.
+    /// Takes in the sizes of `file`. All files must have the same number of sizes, and more than `skip`.
     pub(in crate::source) fn read(
         &mut self,
         file: &str,
@@ -58,7 +58,7 @@ impl Ladder {
         Ok(())
     }
 
-    /// The same for the same sizes, whatever the files are called.
+    /// A hash of the sizes; the files' names do not count.
     pub(in crate::source) fn fingerprint(&self) -> u64 {
         let all = self.0.iter().flat_map(|rung| rung.sizes.iter());
         all.fold(self.0.len() as u64, |hash, size| mix(hash ^ u64::from(*size)))
@@ -120,7 +120,7 @@ pub(in crate::source) struct Player {
     skip: usize,
     least: f64,
     most: f64,
-    /// Frames of the files for one of the call: a slower call has larger ones.
+    /// Frame rate of the files divided by that of the call: with fewer frames a second, frames are larger.
     stretch: f64,
     place: usize,
 }
@@ -148,7 +148,7 @@ impl Player {
             self.place = self.skip;
         }
         let size = self.size(rate.as_bps() as f64, place) * self.stretch;
-        // What is smaller than the least is not larger than the most: the latter wins.
+        // If the least exceeds the most, the most wins.
         ((size + 0.5).max(self.least).min(self.most) as u32, place == 0)
     }
 

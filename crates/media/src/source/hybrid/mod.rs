@@ -90,7 +90,7 @@ impl Source for Hybrid {
         let noise = laplace(&mut self.setup.random, self.config.scale_t);
         self.next = now + Span::from_secs_f64(interval * (1.0 + noise)).max(Span::from_nanos(1));
         let change = self.encoder.aim(now, wanted.rate);
-        // The sequence has key frames of its own: its first, which a request goes back to.
+        // A key frame comes from the files: a request goes back to their first frame.
         let (traced, is_key) = self.player.frame(self.encoder.rate(), wanted.key);
         let is_change = !core::mem::take(&mut self.is_first) && !wanted.key;
         let change = if is_change { change } else { 0.0 };

@@ -46,7 +46,7 @@ impl Encoder {
     }
 }
 
-/// The frames after a change that the encoder feels.
+/// The frames after a large change of the target, or after a request for a key frame.
 #[derive(Clone, Debug)]
 pub(in crate::source) struct Transient {
     frames: u32,
@@ -69,7 +69,7 @@ impl Transient {
     ) -> Option<(f64, bool)> {
         if key || change > self.change {
             self.left = self.frames - 1;
-            // The call's first frame has nothing to refer to.
+            // The call's first frame is a key frame, because there is none to refer to.
             return Some((self.first, key || change.is_infinite()));
         }
         if self.left == 0 {

@@ -56,7 +56,7 @@ struct Statistical {
     transient: Transient,
     /// t0, in seconds.
     interval: f64,
-    /// Bytes that noise has made too many.
+    /// Bytes by which noise has made the frames too large so far.
     above: f64,
     next: Time,
 }

@@ -115,7 +115,7 @@ fn values_out_of_bounds_are_refused_by_name() {
     }
 }
 
-/// Sums of a second then vary by about what one frame does, and not by the root of 30.
+/// Sums over a second then vary about as much as one frame does, instead of √30 times as much.
 #[test]
 fn an_encoder_that_corrects_itself_keeps_its_rate_in_every_second() {
     let spread = |words: &str| {
