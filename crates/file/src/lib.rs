@@ -25,6 +25,7 @@ pub mod schema;
 pub mod spec;
 pub mod study_file;
 pub mod text_file;
+mod workload;
 pub mod world;
 
 pub use engine::NamedEngine;

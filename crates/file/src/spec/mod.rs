@@ -94,6 +94,13 @@ pub struct ScenarioSpec {
     /// The engine that computes it, with its parameters.
     #[schemars(extend("default" = "sim"))]
     pub engine: Option<Text<text::EngineName>>,
+    /// Flows as flent's tests of these names start them, beside those of this file; a flow of the same name
+    /// in the file takes the place of one. `rrul`, `rrul_be`, `tcp_nup n=4`, `tcp_ndown n=4`, `rtt_fair rtt1=20ms
+    /// rtt2=50ms rtt3=100ms rtt4=200ms`, `http`. Without `duration` and `warmup` they are flent's, 70 s and 5 s; the
+    /// load begins at 5 s and ends 5 s before the end.
+    #[allow(dead_code)]
+    #[schemars(with = "Option<String>")]
+    workload: Option<IgnoredAny>,
     /// How long a run lasts, in virtual time; with `until`, the longest that it lasts.
     pub duration: Text<Span>,
     /// What ends a run. `transfers done`: the end of the last transfer, or `duration`, whichever

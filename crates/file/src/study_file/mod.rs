@@ -18,6 +18,7 @@ use crate::factors::{Combination, Factors};
 use crate::plan::{PlannedFlow, PlannedQueue};
 use crate::registry::Registry;
 use crate::spec::{SCHEMA, Seeds, StudySpec};
+use crate::workload;
 
 /// Name of the study file in a study's folder.
 pub const FILE_NAME: &str = "study.toml";
@@ -116,6 +117,7 @@ impl StudyFile {
         path: PathBuf,
         overrides: &Overrides,
     ) -> Result<Self, StudyError> {
+        workload::expand(&mut document)?;
         let factors = apply(&mut document, overrides)?;
         let combinations = factors.combinations(&document)?;
         let spec = read_base(&mut document, &factors, &combinations)?;

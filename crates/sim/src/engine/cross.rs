@@ -155,10 +155,13 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// A packet that has crossed a flow's own propagation reaches its end.
+    /// A packet that has crossed a flow's own propagation reaches its end. The place after the pipes
+    /// of all flows is that of the next change of the world.
     #[inline(never)]
     pub(super) fn deliver(&mut self, flow: usize, direction: Direction) {
-        let state = &mut self.flows[flow];
+        let Some(state) = self.flows.get_mut(flow) else {
+            return self.change_world();
+        };
         let way = state.way_mut(direction);
         let Some(packet) = way.pipe.pop_due(self.now) else {
             return;

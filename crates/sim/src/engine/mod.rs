@@ -355,10 +355,6 @@ impl<'a, O: Observer> Engine<'a, O> {
             return self.end_row();
         }
         let flow = ((index - first_pipe) / 2) as usize;
-        if flow == self.flows.len() {
-            self.change_world();
-            return Ok(());
-        }
         match (index - first_pipe) % 2 {
             0 => self.deliver(flow, Direction::Forward),
             _ => self.deliver(flow, Direction::Reverse),
