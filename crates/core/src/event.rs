@@ -114,6 +114,8 @@ pub enum Event<'a> {
     },
     /// The receiver of a call asks for a key frame.
     KeyRequest,
+    /// What the listener of a call gets.
+    Voice(&'a VoiceEvent),
     /// What the rate controller of a call wants, when that changes.
     RateControl(&'a RateControl),
     /// The state of a sender, at every step of the time series.
@@ -149,6 +151,38 @@ pub enum FrameStage {
     Rendered,
     /// The receiver will never decode it.
     Dropped,
+}
+
+/// What happens to a call's sound at the listener's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VoiceEvent {
+    /// A frame is played, so long after its beginning was spoken. It waited for its turn for `buffered`, where `target`
+    /// is wanted.
+    Played {
+        delay: Span,
+        buffered: Span,
+        target: Span,
+        length: Span,
+        bytes: u32,
+    },
+    /// Sound is made up in place of a packet that is not there; `begins` if sound was there before.
+    Concealed {
+        length: Span,
+        begins: bool,
+    },
+    /// Nobody speaks, and the sender sends nothing.
+    Silent {
+        length: Span,
+    },
+    /// Sound is left out to be less late, or repeated to be later.
+    Removed {
+        length: Span,
+    },
+    Inserted {
+        length: Span,
+    },
+    /// A packet came after its turn.
+    Discarded,
 }
 
 /// What the rate controller of a call wants and thinks.

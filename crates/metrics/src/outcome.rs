@@ -276,6 +276,58 @@ pub struct MediaMetrics {
     pub target: Distribution,
     /// How long decoded frames had been at the receiver, from their first packet on.
     pub buffered: Distribution,
+    pub voice: VoiceMetrics,
+}
+
+/// A call's sound.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct VoiceMetrics {
+    pub whole: VoiceCounts,
+    pub after_warmup: VoiceCounts,
+    /// From the moment a frame's beginning was spoken until it is heard.
+    pub delay: Distribution,
+    /// How long frames waited for their turn, and how long they should wait.
+    pub buffered: Distribution,
+    pub target: Distribution,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VoiceCounts {
+    /// Frames that were heard, and those that came after their turn.
+    pub played: u64,
+    pub discarded: u64,
+    /// What was heard in all; of that, what was made up, and silence of which the sender had told.
+    pub heard: Span,
+    pub concealed: Span,
+    pub silent: Span,
+    pub concealments: u64,
+    /// What was left out, and what was repeated.
+    pub removed: Span,
+    pub inserted: Span,
+}
+
+impl VoiceCounts {
+    /// The part of what was heard that was made up; `None` if nothing was heard.
+    pub fn concealed_share(&self) -> Option<f64> {
+        let heard = self.heard.as_secs_f64();
+        (heard > 0.0).then(|| self.concealed.as_secs_f64() / heard)
+    }
+}
+
+impl Sub for VoiceCounts {
+    type Output = Self;
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            played: self.played - earlier.played,
+            discarded: self.discarded - earlier.discarded,
+            heard: self.heard - earlier.heard,
+            concealed: self.concealed - earlier.concealed,
+            silent: self.silent - earlier.silent,
+            concealments: self.concealments - earlier.concealments,
+            removed: self.removed - earlier.removed,
+            inserted: self.inserted - earlier.inserted,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use sojourn_core::{DropReason, FlowSample, Span, Time};
 
 use crate::histogram::Distribution;
-use crate::outcome::{FlowMetrics, LinkMetrics, Numbered, RunMetrics};
+use crate::outcome::{FlowMetrics, LinkMetrics, Numbered, RunMetrics, VoiceCounts};
 use crate::qoe::{self, Scorer};
 use crate::stats;
 
@@ -430,6 +430,44 @@ const GROUPS: &[&[Metric]] = &[
         media.buffered
     ),
     group! { Flow;
+        "mos_voice", "", "Opinion score of a call's sound, from its delay and what was made up of it (ITU-T G.107)",
+            voice_mos;
+        "audio_played", "", "call: frames of sound that were heard after the warm-up",
+            |flow| of_voice(flow, flow.media.voice.after_warmup.played as f64);
+        "audio_concealed_share", "", "call: part of the sound heard after the warm-up that was made up (concealedSamples over totalSamplesReceived)",
+            |flow| flow.media.voice.after_warmup.concealed_share();
+        "audio_concealments", "", "call: how often sound began to be made up after the warm-up (concealmentEvents)",
+            |flow| of_voice(flow, flow.media.voice.after_warmup.concealments as f64);
+        "audio_silent_share", "", "call: part of the sound heard after the warm-up that the sender did not send because nobody spoke",
+            |flow| voice_share(flow, |counts| counts.silent);
+        "audio_removed_share", "", "call: sound left out to be less late, over what was heard (removedSamplesForAcceleration)",
+            |flow| voice_share(flow, |counts| counts.removed);
+        "audio_inserted_share", "", "call: sound repeated to be later, over what was heard (insertedSamplesForDeceleration)",
+            |flow| voice_share(flow, |counts| counts.inserted);
+        "audio_discarded", "packets", "call: packets of sound that came after their turn (packetsDiscarded)",
+            |flow| of_voice(flow, flow.media.voice.after_warmup.discarded as f64);
+        "audio_target_mean_ms", "ms", "call: how long packets of sound should wait, mean over frames (jitterBufferTargetDelay)",
+            |flow| flow.media.voice.target.mean().map(|ns| ns * NS);
+    },
+    quantiles!(
+        Flow,
+        "audio_buffered",
+        "_ms",
+        "ms",
+        NS,
+        "time that a frame of a call's sound waited for its turn (jitterBufferDelay)",
+        media.voice.buffered
+    ),
+    quantiles!(
+        Flow,
+        "audio_delay",
+        "_ms",
+        "ms",
+        NS,
+        "time from a frame of a call's sound being spoken until it is heard",
+        media.voice.delay
+    ),
+    group! { Flow;
         "freeze_count", "", "Freezes by libwebrtc's rule",
             |flow| of_frames(flow, flow.frames.freezes.count as f64);
         "freeze_ms", "ms", "Their length in sum",
@@ -664,6 +702,22 @@ fn sample(flow: &FlowMetrics, of: impl Fn(&FlowSample) -> f64) -> Option<f64> {
 fn pdv(flow: &FlowMetrics, q: f64) -> Option<f64> {
     let least = flow.owd.min()? as f64;
     flow.owd.quantile(q).map(|delay| (delay - least) * NS)
+}
+
+fn of_voice(flow: &FlowMetrics, value: f64) -> Option<f64> {
+    some_if(!flow.media.voice.whole.heard.is_zero(), value)
+}
+
+fn voice_share(flow: &FlowMetrics, of: impl Fn(&VoiceCounts) -> Span) -> Option<f64> {
+    let counts = &flow.media.voice.after_warmup;
+    some_if(!counts.heard.is_zero(), of(counts).as_secs_f64() / counts.heard.as_secs_f64())
+}
+
+/// What was made up counts as lost; the jitter buffer has turned what packets vary into delay.
+fn voice_mos(flow: &FlowMetrics) -> Option<f64> {
+    let concealed = flow.media.voice.after_warmup.concealed_share()?;
+    let Some(delay) = flow.media.voice.delay.mean() else { return Some(qoe::mos_of_r(0.0)) };
+    Some(qoe::mos_g107(delay * NS, concealed))
 }
 
 fn mos(flow: &FlowMetrics, scorer: Scorer) -> Option<f64> {

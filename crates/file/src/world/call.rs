@@ -1,6 +1,7 @@
 //! Calls: the source and the rate controller that the text names, and the source's files.
 
-use sojourn_media::call::{CallConfig, CallSpec};
+use sojourn_core::SpecError;
+use sojourn_media::call::{CallConfig, CallSpec, NO_AUDIO};
 
 use super::{Sources, WrongKey};
 
@@ -16,6 +17,14 @@ pub(super) fn config(
         sources.traces.frames(source, &key, sources.document).map_err(|error| ("source", error))?;
     let control =
         sources.registry.rate_controller(&spec.control).map_err(|error| ("control", error))?;
-    CallConfig::new(spec, source, control)
-        .map_err(|error| (error.parameter().unwrap_or("app"), error))
+    let audio = match spec.audio.trim() {
+        NO_AUDIO => None,
+        text => Some(sources.registry.source(text).map_err(|error| ("audio", error))?),
+    };
+    let about = |error: SpecError| (error.parameter().unwrap_or("app"), error);
+    let call = CallConfig::new(spec, source, control).map_err(about)?;
+    match audio {
+        Some(audio) => call.with_audio(audio).map_err(about),
+        None => Ok(call),
+    }
 }

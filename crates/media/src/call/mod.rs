@@ -19,8 +19,8 @@ use sojourn_host::{AppModel, Endpoint, FlowSetup};
 use self::receiver::Receiver;
 use self::sender::Sender;
 use crate::control::{self, FeedbackKind};
-use crate::send::{IP_UDP, Packetiser, SRTP};
-use crate::source;
+use crate::send::{IP_UDP, Packetiser, RTP, SRTP};
+use crate::source::{self, Voice};
 
 const SLOWEST: Rate = Rate::from_bps(1000);
 const FASTEST: Rate = Rate::from_bps(100_000_000_000);
@@ -33,6 +33,9 @@ sojourn_core::params! {
             .such_as(&["statistical", "game cut_every=10s"]);
         pub control: String = Param::of::<String>("control", "gcc", "rate controller, with its parameters")
             .such_as(&["gcc", "fixed rate=2mbit"]);
+        pub audio: String = Param::of::<String>("audio", "off", "a voice beside the video, with its parameters; off: none")
+            .such_as(&["opus", "opus rate=24kbit dtx=on", "g711"]);
+        pub audio_feedback: bool as Switch = "on", "voices are numbered and reported on together with video, so the rate controller learns of them";
         pub fps: f64 = "30", number(0.1, 1000.0), "frames a second";
         pub start_rate: Option<Rate> as Maybe<Rate> = "", rate(SLOWEST, FASTEST), "rate to begin with, headers included; without it the controller's own";
         pub min_rate: Rate = "30kbit", rate(SLOWEST, FASTEST), "least rate of the encoder, payload a second";
@@ -77,10 +80,14 @@ pub struct CallConfig {
     spec: CallSpec,
     source: source::Config,
     control: control::Config,
+    audio: Option<source::Config>,
 }
 
+/// What is written where a call has no audio.
+pub const NO_AUDIO: &str = "off";
+
 impl CallConfig {
-    /// `source` and `control` are what the texts of `spec` say.
+    /// `source` and `control` are what the texts of `spec` say; what `audio` says is given to [`Self::with_audio`].
     ///
     /// # Errors
     /// Rates out of order, a packet without room for payload, feedback that a call does not carry.
@@ -117,7 +124,31 @@ impl CallConfig {
         }
         // Two texts with the same meaning make equal calls.
         let spec = CallSpec { source: source.canonical(), control: control.canonical(), ..spec };
-        Ok(Self { spec, source, control })
+        Ok(Self { spec, source, control, audio: None })
+    }
+
+    /// The same call with a voice.
+    ///
+    /// # Errors
+    /// The source makes no voice, or its frames don't fit a packet.
+    pub fn with_audio(self, audio: source::Config) -> Result<Self, SpecError> {
+        let Some(voice) = audio.voice() else {
+            let problem = SpecError::new(format!("'{}' is no voice", audio.name()));
+            return Err(problem.allow(["opus", "g711", NO_AUDIO]).about("audio"));
+        };
+        let bytes = voice.rate.as_bps() as f64 / 8.0 * voice.frame.as_secs_f64();
+        let room = self.spec.packet.as_u64() as f64
+            - f64::from(RTP)
+            - self.spec.extensions.as_u64() as f64;
+        // Frames of variable size are up to twice as large now and then.
+        if 2.0 * bytes > room {
+            let problem =
+                SpecError::new(format!("a frame of {bytes:.0} bytes does not fit a packet"));
+            let allowed = format!("frames of at most {:.0} bytes, half of a packet", room / 2.0);
+            return Err(problem.allow([allowed]).about("audio"));
+        }
+        let spec = CallSpec { audio: audio.canonical(), ..self.spec };
+        Ok(Self { spec, audio: Some(audio), ..self })
     }
 }
 
@@ -130,15 +161,31 @@ impl CallConfig {
     fn setup(&self, flow: &FlowSetup<'_>) -> control::Setup {
         let spec = &self.spec;
         let packetiser = self.packetiser();
+        let whole_rate = |video: Rate| {
+            let video = packetiser.whole_rate(video, spec.fps);
+            Rate::from_bps(video.as_bps() + self.voice_rate().as_bps())
+        };
         control::Setup {
             now: flow.start,
             start_rate: spec.start_rate,
-            min_rate: packetiser.whole_rate(spec.min_rate, spec.fps),
-            max_rate: packetiser.whole_rate(spec.max_rate, spec.fps),
+            min_rate: whole_rate(spec.min_rate),
+            max_rate: whole_rate(spec.max_rate),
             mtu: spec.packet.as_u64() as u32 + IP_UDP + SRTP,
             frames_per_second: spec.fps,
             random: flow.address.stream_named(flow.name, Purpose::Controller),
         }
+    }
+
+    fn voice(&self) -> Option<Voice> {
+        self.audio.as_ref().and_then(source::Config::voice)
+    }
+
+    /// What voices take of the rate while someone talks, headers included.
+    fn voice_rate(&self) -> Rate {
+        let packetiser = self.packetiser();
+        let whole =
+            |voice: Voice| packetiser.whole_rate(voice.rate, 1.0 / voice.frame.as_secs_f64());
+        self.voice().map_or(Rate::ZERO, whole)
     }
 
     fn packetiser(&self) -> Packetiser {

@@ -6,16 +6,16 @@ use alloc::vec::Vec;
 
 use sojourn_core::{
     Body, Event, FrameEvent, FrameStage, Packet, Purpose, Queued, RtpBody, RtpStream, Span, Stream,
-    Time, Who,
+    Time, VoiceEvent, Who,
 };
 use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
 
 use super::sender::next_report;
 use super::{CallConfig, Playout};
 use crate::control::{Arrival, Estimator, FeedbackKind};
-use crate::receive::{Assembler, Jitter, Missing, Statistics, Timing, Whole};
+use crate::receive::{Assembler, Jitter, Missing, NetEq, Statistics, TICK, Timing, Whole};
 use crate::rtcp::{
-    self, CcfbArrivals, Message, Nack, ReceiverReport, Remb, SRTCP, TwccArrivals, source_of,
+    self, Block, CcfbArrivals, Message, Nack, ReceiverReport, Remb, SRTCP, TwccArrivals, source_of,
     write_key_request,
 };
 use crate::send::{IP_UDP, RTP, RTX, SRTP};
@@ -44,6 +44,7 @@ pub(super) struct Receiver {
     jitter: Jitter,
     timing: Timing,
     statistics: Statistics,
+    audio: Option<Audio>,
     /// When each frame is decoded, and when each decoded one is shown.
     decodes: VecDeque<(Time, Whole)>,
     shows: VecDeque<(Time, Whole)>,
@@ -57,6 +58,19 @@ pub(super) struct Receiver {
     progress: Option<Time>,
     number: u32,
     random: Stream,
+}
+
+/// The voice beside the video.
+struct Audio {
+    neteq: NetEq,
+    statistics: Statistics,
+    /// Reports on packets speak of it.
+    has_feedback: bool,
+    /// Bytes around a packet's payload.
+    around: u32,
+    /// When the next sound is given out; it ends when the sender has stopped and nothing is left.
+    tick_at: Time,
+    stop: Time,
 }
 
 /// What it reports on packets, beside the losses of a stream.
@@ -106,6 +120,14 @@ impl Receiver {
             jitter: Jitter::new(),
             timing: Timing::new(spec.decoding, spec.showing, spec.playout_delay),
             statistics: Statistics::default(),
+            audio: call.voice().map(|voice| Audio {
+                neteq: NetEq::new(voice.frame),
+                statistics: Statistics::default(),
+                has_feedback: spec.audio_feedback,
+                around,
+                tick_at: Time::NEVER,
+                stop: flow.stop,
+            }),
             decodes: VecDeque::new(),
             shows: VecDeque::new(),
             decoder_free: Time::ZERO,
@@ -120,6 +142,14 @@ impl Receiver {
     }
 
     fn on_media(&mut self, now: Time, rtp: &RtpBody, packet: &Packet, around: &mut Around<'_>) {
+        if rtp.stream == RtpStream::Audio
+            && let Some(audio) = &mut self.audio
+        {
+            audio.on_packet(now, rtp, packet);
+            if !audio.has_feedback {
+                return;
+            }
+        }
         match &mut self.feedback {
             Feedback::Twcc(arrivals) => arrivals.on_packet(rtp.transport, now),
             Feedback::Ccfb(arrivals) => {
@@ -287,6 +317,33 @@ impl Receiver {
     }
 }
 
+impl Audio {
+    fn on_packet(&mut self, now: Time, rtp: &RtpBody, packet: &Packet) {
+        let payload = packet.ip_len().saturating_sub(self.around);
+        self.statistics.on_packet(now, rtp.sequence, rtp.captured);
+        self.neteq.on_packet(now, rtp.sequence, rtp.captured, payload);
+        if self.tick_at.is_never() {
+            self.tick_at = now;
+        }
+    }
+
+    /// Gives out sound.
+    fn on_wake(&mut self, now: Time, who: Who, around: &mut Around<'_>) {
+        while self.tick_at <= now {
+            self.neteq.tick(now);
+            let is_over = now >= self.stop && self.neteq.is_empty();
+            self.tick_at = if is_over { Time::NEVER } else { self.tick_at + TICK };
+        }
+        while let Some(event) = self.neteq.poll_event() {
+            if let VoiceEvent::Played { bytes, .. } = event {
+                let bytes = bytes.into();
+                around.observer.record(now, who, &Event::Delivered { bytes });
+            }
+            around.observer.record(now, who, &Event::Voice(&event));
+        }
+    }
+}
+
 /// A time as the abs-send-time extension has it: 24 bits, units of 2⁻¹⁸ s.
 fn abs_send_time(at: Time) -> u32 {
     ((u128::from(at.as_nanos()) << 18) / 1_000_000_000) as u32 & 0xff_ffff
@@ -316,6 +373,9 @@ impl Endpoint for Receiver {
         while let Some((_, whole)) = self.shows.pop_front_if(|(at, _)| *at <= now) {
             self.tell(now, around, FrameStage::Rendered, &whole);
         }
+        if let Some(audio) = &mut self.audio {
+            audio.on_wake(now, Who::Flow(self.ends.flow), around);
+        }
         if self.feedback_at <= now {
             self.report_arrivals(now);
         }
@@ -331,8 +391,10 @@ impl Endpoint for Receiver {
             self.again_at = if self.missing.is_empty() { Time::NEVER } else { now + AGAIN };
         }
         if self.report_at <= now {
-            if let Some(block) = self.statistics.block(now) {
-                self.outbox.push_back(ReceiverReport { blocks: alloc::vec![block] }.write());
+            let audio = self.audio.as_mut().and_then(|audio| audio.statistics.block(now));
+            let blocks: Vec<Block> = self.statistics.block(now).into_iter().chain(audio).collect();
+            if !blocks.is_empty() {
+                self.outbox.push_back(ReceiverReport { blocks }.write());
             }
             self.report_at = now + next_report(&mut self.random);
         }
@@ -357,7 +419,8 @@ impl Endpoint for Receiver {
             Feedback::Remb(estimator) => estimator.next_wake(),
             _ => Time::NEVER,
         };
-        let frames = front(&self.decodes).min(front(&self.shows));
+        let sound = self.audio.as_ref().map_or(Time::NEVER, |audio| audio.tick_at);
+        let frames = front(&self.decodes).min(front(&self.shows)).min(sound);
         frames.min(timers).min(self.patience()).min(estimator)
     }
 }

@@ -34,6 +34,7 @@ pub(super) struct Sender {
     max: Rate,
     padding: u32,
     source: Box<dyn Source>,
+    audio: Option<Audio>,
     control: Box<dyn Controller>,
     packetiser: Packetiser,
     pacer: Pacer,
@@ -63,6 +64,16 @@ pub(super) struct Sender {
     expected_before: u32,
 }
 
+/// The voice beside the video.
+struct Audio {
+    source: Box<dyn Source>,
+    packetiser: Packetiser,
+    /// What is kept free for it, headers included.
+    rate: Rate,
+    /// Reports speak of it.
+    has_feedback: bool,
+}
+
 /// The largest payload of a packet of padding, in bytes.
 const PADDING: u32 = 224;
 /// Sender and receiver reports are sent this often, on average.
@@ -81,6 +92,18 @@ impl Sender {
             min_rate: spec.min_rate,
             max_rate: spec.max_rate,
             random: random.fork(),
+        });
+        let audio = call.audio.as_ref().map(|audio| Audio {
+            source: audio.build(SourceSetup {
+                start,
+                frames_per_second: spec.fps,
+                min_rate: spec.min_rate,
+                max_rate: spec.max_rate,
+                random: random.fork(),
+            }),
+            packetiser: call.packetiser(),
+            rate: call.voice_rate(),
+            has_feedback: spec.audio_feedback,
         });
         let mut control = call.control.build(call.setup(flow));
         let padding = PADDING + RTP + extra + SRTP + IP_UDP;
@@ -101,6 +124,7 @@ impl Sender {
             max: spec.max_rate,
             padding,
             source,
+            audio,
             control,
             packetiser,
             pacer,
@@ -132,7 +156,10 @@ impl Sender {
         if self.counts_payload {
             return self.outputs.target.max(self.min).min(self.max);
         }
-        let payload = self.packetiser.payload_rate(self.outputs.target, self.fps);
+        let voice = self.audio.as_ref().map_or(Rate::ZERO, |audio| audio.rate);
+        let video = self.outputs.target.as_bps().saturating_sub(voice.as_bps());
+        let video = Rate::from_bps(video);
+        let payload = self.packetiser.payload_rate(video, self.fps);
         let repair = overhead_of(self.sent.repair(), self.sent.all());
         let left = payload.as_bps() as f64 * (1.0 - repair);
         Rate::from_bps(left as u64).max(self.min).min(self.max)
@@ -153,6 +180,18 @@ impl Sender {
             if let Some(frame) = self.source.capture(&wanted) {
                 self.key_wanted &= !frame.is_key;
                 self.encoding.push_back(frame);
+            }
+        }
+    }
+
+    /// Voices are sent when they are spoken.
+    fn speak(&mut self, now: Time) {
+        let Some(audio) = &mut self.audio else { return };
+        while audio.source.next_capture() <= now {
+            let wanted = Wanted { rate: audio.rate, key: false };
+            let Some(frame) = audio.source.capture(&wanted) else { continue };
+            for item in audio.packetiser.packets(&frame, RtpStream::Audio) {
+                self.pacer.push(now, item);
             }
         }
     }
@@ -289,13 +328,19 @@ impl Sender {
             queued: self.pacer.queued(),
             queue_delay: self.pacer.queue_delay(now),
         };
-        self.control.on_sent(&sent, &outstanding);
-        if self.feedback.is_per_packet() {
+        let is_reported = item.stream != RtpStream::Audio
+            || self.audio.as_ref().is_some_and(|audio| audio.has_feedback);
+        if is_reported {
+            self.control.on_sent(&sent, &outstanding);
+        }
+        if is_reported && self.feedback.is_per_packet() {
             self.flight.add(sent);
             self.pacer.set_in_flight(self.flight.bytes);
         }
         let transport = match self.feedback {
-            FeedbackKind::Ccfb => self.flight.number_in(source_of(item.stream), sent.number),
+            FeedbackKind::Ccfb if is_reported => {
+                self.flight.number_in(source_of(item.stream), sent.number)
+            }
             _ => self.transport,
         };
         self.sent.add(now, item.size, item.stream == RtpStream::Repair);
@@ -320,7 +365,7 @@ impl Sender {
             is_key: item.is_key,
         });
         self.number += 1;
-        self.transport += 1;
+        self.transport += u32::from(is_reported);
         Packet { ecn: self.ecn, ..self.ends.packet(now, item.size, body) }
     }
 
@@ -364,6 +409,7 @@ impl Endpoint for Sender {
         self.now = now;
         if now < self.stop {
             self.capture(now);
+            self.speak(now);
         }
         self.packetise(now, around);
         if self.control.next_wake() <= now {
@@ -393,7 +439,11 @@ impl Endpoint for Sender {
         if self.is_over() {
             return encoded;
         }
-        let capture = if self.now < self.stop { self.source.next_capture() } else { Time::NEVER };
+        let spoken = self.audio.as_ref().map_or(Time::NEVER, |audio| audio.source.next_capture());
+        let capture = match self.now < self.stop {
+            true => self.source.next_capture().min(spoken),
+            false => Time::NEVER,
+        };
         let report = if self.packets > 0 { self.report_at.max(self.now) } else { Time::NEVER };
         let pacer = self.pacer.next(self.now);
         capture.min(encoded).min(report).min(pacer).min(self.control.next_wake())
@@ -415,7 +465,7 @@ struct Flight {
     counted_from: u64,
     newest_base: u32,
     /// For reports that number each source's packets separately: which packet each number means.
-    sources: [Numbers; 3],
+    sources: [Numbers; 4],
 }
 
 /// What was reported of a packet.
@@ -450,7 +500,7 @@ impl Flight {
     /// The sequence number of a packet among those of its source.
     fn number_in(&mut self, source: u32, number: u64) -> u32 {
         let place = self.sources.iter().position(|own| own.source == source || own.source == 0);
-        let own = &mut self.sources[place.expect("a call has at most three sources")];
+        let own = &mut self.sources[place.expect("a call has at most four sources")];
         own.source = source;
         own.numbers.push_back(number);
         own.first + own.numbers.len() as u32 - 1

@@ -3,7 +3,7 @@
 
 use alloc::collections::VecDeque;
 
-use sojourn_core::{Body, Event, FrameStage, Who};
+use sojourn_core::{Body, Event, FrameStage, VoiceEvent, Who};
 use sojourn_core::{
     FlowId, HostId, Observer, Packet, Queued, Rate, RateControl, RtpStream, StreamAddress, Time,
     Words,
@@ -31,6 +31,9 @@ struct Seen {
     waits: Vec<f64>,
     offered: u32,
     lost: u32,
+    voices: Vec<VoiceEvent>,
+    /// IP bytes of voices that were offered to the link.
+    voice_bytes: u64,
 }
 
 impl Observer for Seen {
@@ -45,6 +48,7 @@ impl Observer for Seen {
             },
             Event::Nack { .. } => self.nacks += 1,
             Event::KeyRequest => self.key_requests += 1,
+            Event::Voice(event) => self.voices.push(**event),
             Event::RateControl(control) => self.control = **control,
             _ => {}
         }
@@ -75,7 +79,15 @@ fn call(words: &str, source: &str, control: &str) -> CallConfig {
 fn config(spec: CallSpec) -> Result<CallConfig, SpecError> {
     let source = source::kinds().parse(&spec.source)?;
     let control = control::kinds().parse(&spec.control)?;
-    CallConfig::new(spec, source, control)
+    let audio = match spec.audio.as_str() {
+        NO_AUDIO => None,
+        text => Some(source::kinds().parse(text)?),
+    };
+    let call = CallConfig::new(spec, source, control)?;
+    match audio {
+        Some(audio) => call.with_audio(audio),
+        None => Ok(call),
+    }
 }
 
 impl World {
@@ -167,6 +179,9 @@ impl World {
         if matches!(packet.body, Body::Rtp(rtp) if rtp.stream == RtpStream::Repair) {
             self.seen.repaired += 1;
         }
+        if matches!(packet.body, Body::Rtp(rtp) if rtp.stream == RtpStream::Audio) {
+            self.seen.voice_bytes += u64::from(packet.ip_len());
+        }
         while self.queue.pop_front_if(|(begins, _)| *begins <= now).is_some() {}
         let waiting: u32 = self.queue.iter().map(|(_, packet)| packet.wire_len).sum();
         let is_lost = self.loss.is_some_and(|loss| self.seen.offered % loss == loss / 2);
@@ -252,6 +267,7 @@ fn mistakes_name_the_key_and_what_is_allowed() {
         ("min_rate=2mbit max_rate=1mbit", "max_rate"),
         ("start_rate=10kbit", "start_rate"),
         ("source=opus", "source"),
+        ("audio=game", "audio"),
     ] {
         let spec = CallSpec::parse(&mut Words::new(words)).expect("well written");
         let error = config(spec).expect_err(words);
@@ -281,4 +297,71 @@ fn gcc_uses_a_fixed_link_as_much_as_chromium_does() {
         assert!((30.0..=110.0).contains(&at(0.95)), "{kbps} {}", at(0.95));
         assert_eq!(seen.lost, 0);
     }
+}
+
+/// 80 bytes of Opus with 66 around them, fifty times a second.
+#[test]
+fn a_voice_has_its_own_packets_and_is_heard_whole() {
+    let call = call("max_rate=900kbit audio=opus", "statistical", "gcc");
+    let seen = World::new(&call, 10_000, 300, 40).run(60);
+    let kbps = seen.voice_bytes as f64 * 8e-3 / 60.0;
+    assert!((57.0..=60.0).contains(&kbps), "{kbps}");
+    let played = seen.voices.iter().filter(|event| matches!(event, VoiceEvent::Played { .. }));
+    assert!((2990..=3000).contains(&played.count()));
+    let concealed = |event: &VoiceEvent| matches!(event, VoiceEvent::Concealed { .. });
+    assert!(!seen.voices[100..].iter().any(concealed));
+    let delay = seen.voices.iter().rev().find_map(|event| match event {
+        VoiceEvent::Played { delay, .. } => Some(delay.as_millis()),
+        _ => None,
+    });
+    // 20 ms of the link, 20 of a frame, 20 to 50 of what should wait.
+    assert!(delay.is_some_and(|delay| (60..=100).contains(&delay)), "{delay:?}");
+    assert!(seen.shown.len() > 1780 && seen.nacks == 0);
+}
+
+#[test]
+fn a_lost_voice_is_made_up_and_not_sent_again() {
+    let call = call("max_rate=900kbit audio=opus", "statistical", "fixed rate=1mbit");
+    let mut world = World::new(&call, 10_000, 300, 40);
+    world.loss = Some(20);
+    let seen = world.run(60);
+    let made_up =
+        seen.voices.iter().filter(|e| matches!(e, VoiceEvent::Concealed { begins: true, .. }));
+    let share = made_up.count() as f64 / 3000.0;
+    assert!((0.03..=0.07).contains(&share), "{share}");
+}
+
+/// What voices take is not given to the video, and they are reported on unless told otherwise.
+#[test]
+fn video_leaves_room_for_the_voice() {
+    let without = call("max_rate=6mbit", "statistical scale_t=0", "gcc");
+    let with = call("max_rate=6mbit audio=g711", "statistical scale_t=0", "gcc");
+    let apart =
+        call("max_rate=6mbit audio=g711 audio_feedback=off", "statistical scale_t=0", "gcc");
+    let [without, with, apart] =
+        [without, with, apart].map(|call| World::new(&call, 500, 300, 40).run(60));
+    let video = |seen: &Seen| seen.kbps(30, 60) - seen.voice_bytes as f64 * 8e-3 / 60.0;
+    // G.711 takes 90 kbit/s of 500.
+    assert!(video(&with) < video(&without) - 50.0, "{} {}", video(&with), video(&without));
+    let sizes = |seen: &Seen| seen.feedback.iter().map(|size| u64::from(*size)).sum::<u64>();
+    assert!(sizes(&apart) < sizes(&with), "{} {}", sizes(&apart), sizes(&with));
+}
+
+#[test]
+fn pauses_that_are_not_sent_are_not_made_up() {
+    let call = call("max_rate=900kbit", "statistical", "fixed rate=1mbit");
+    let spec = CallSpec { audio: "opus dtx=on".into(), ..call.spec };
+    let seen = World::new(&config(spec).expect("a sound call"), 10_000, 300, 40).run(60);
+    let length = |of: fn(&VoiceEvent) -> Option<Span>| {
+        seen.voices.iter().filter_map(of).fold(Span::ZERO, |sum, length| sum + length).as_secs_f64()
+    };
+    let silent = length(|event| match event {
+        VoiceEvent::Silent { length } => Some(*length),
+        _ => None,
+    });
+    let concealed = length(|event| match event {
+        VoiceEvent::Concealed { length, .. } => Some(*length),
+        _ => None,
+    });
+    assert!(silent > 25.0 && concealed < 0.6, "{silent} {concealed}");
 }

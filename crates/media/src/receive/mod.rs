@@ -1,13 +1,16 @@
-//! The receiver of a call's video: what is missing, which frames are whole, and when they are shown.
+//! The receiver of a call: what is missing, which frames are whole, when they are shown, and when voices
+//! are heard.
 
 mod assembler;
 mod jitter;
 mod missing;
+mod neteq;
 mod statistics;
 mod timing;
 
 pub(crate) use assembler::{Assembler, Whole};
 pub(crate) use jitter::Jitter;
 pub(crate) use missing::Missing;
+pub(crate) use neteq::{NetEq, TICK};
 pub(crate) use statistics::{Statistics, jitter_of};
 pub(crate) use timing::Timing;

@@ -18,7 +18,7 @@ pub use registry::{Config, external, kinds, models};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use sojourn_core::{Params, Rate, SpecError, Stream, Time};
+use sojourn_core::{Params, Rate, Span, SpecError, Stream, Time};
 
 /// A source, given by its parameters. A crate outside this one implements it to register one with
 /// [`external`].
@@ -44,10 +44,24 @@ pub trait SourceModel: Params + Send + Sync + 'static {
         None
     }
 
+    /// The rate and the length of frames of a voice; `None` for anything else.
+    fn voice(&self) -> Option<Voice> {
+        None
+    }
+
     /// Whether it makes audio. Its packets then have audio's headers and priority.
     fn is_audio(&self) -> bool {
         false
     }
+}
+
+/// What a codec for voices makes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Voice {
+    /// Payload a second while someone talks.
+    pub rate: Rate,
+    /// The sound in a packet.
+    pub frame: Span,
 }
 
 /// What a source learns when it is made.

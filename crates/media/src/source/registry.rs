@@ -10,7 +10,7 @@ use core::fmt;
 use sojourn_core::param::Style;
 use sojourn_core::{Kind, Kinds, SpecError};
 
-use super::{Setup, Source, SourceModel};
+use super::{Setup, Source, SourceModel, Voice};
 use super::{frame_trace, game, game_input, hybrid, screen, statistical, voice};
 use crate::any::AnyParams;
 
@@ -89,6 +89,10 @@ impl Config {
         self.0.with_file(name, text)
     }
 
+    pub fn voice(&self) -> Option<Voice> {
+        self.0.voice()
+    }
+
     pub fn is_audio(&self) -> bool {
         self.0.is_audio()
     }
@@ -113,6 +117,7 @@ trait AnySource: AnyParams {
     fn files(&self) -> Vec<&str>;
     fn with_file(&self, name: &str, text: &str) -> Result<Config, SpecError>;
     fn fingerprint(&self) -> Option<u64>;
+    fn voice(&self) -> Option<Voice>;
     fn is_audio(&self) -> bool;
 }
 
@@ -133,6 +138,10 @@ impl<S: SourceModel> AnySource for S {
 
     fn fingerprint(&self) -> Option<u64> {
         SourceModel::fingerprint(self)
+    }
+
+    fn voice(&self) -> Option<Voice> {
+        SourceModel::voice(self)
     }
 
     fn is_audio(&self) -> bool {

@@ -11,7 +11,7 @@ use sojourn_core::param::{Switch, number, size, time};
 use sojourn_core::{Bytes, Rate, Span, Time};
 
 use super::noise::laplace;
-use super::{Frame, Setup, Source, SourceModel, Wanted};
+use super::{Frame, Setup, Source, SourceModel, Voice, Wanted};
 
 sojourn_core::params! {
     /// The parameters of Opus.
@@ -43,7 +43,11 @@ impl SourceModel for Opus {
         let scale = if self.vbr { self.scale } else { 0.0 };
         // RFC 6716 section 3.1: a frame without content has one byte or two.
         let pauses = self.dtx.then_some(Pauses { talk: self.talk, pause: self.pause, noise: 2 });
-        Box::new(Voice::new(setup, self.frame, bytes, scale, pauses))
+        Box::new(Talker::new(setup, self.frame, bytes, scale, pauses))
+    }
+
+    fn voice(&self) -> Option<Voice> {
+        Some(Voice { rate: self.rate, frame: self.frame })
     }
 
     fn is_audio(&self) -> bool {
@@ -55,7 +59,11 @@ impl SourceModel for G711 {
     fn build(&self, setup: Setup) -> Box<dyn Source> {
         let noise = self.noise.as_u64() as u32;
         let pauses = self.silence.then_some(Pauses { talk: self.talk, pause: self.pause, noise });
-        Box::new(Voice::new(setup, self.frame, 8000.0 * self.frame.as_secs_f64(), 0.0, pauses))
+        Box::new(Talker::new(setup, self.frame, 8000.0 * self.frame.as_secs_f64(), 0.0, pauses))
+    }
+
+    fn voice(&self) -> Option<Voice> {
+        Some(Voice { rate: Rate::from_bps(64_000), frame: self.frame })
     }
 
     fn is_audio(&self) -> bool {
@@ -75,7 +83,7 @@ struct Pauses {
 const NOISE_EVERY: Span = Span::from_millis(400);
 
 #[derive(Debug)]
-struct Voice {
+struct Talker {
     setup: Setup,
     frame: Span,
     bytes: f64,
@@ -88,7 +96,7 @@ struct Voice {
     noise_at: Time,
 }
 
-impl Voice {
+impl Talker {
     fn new(setup: Setup, frame: Span, bytes: f64, scale: f64, pauses: Option<Pauses>) -> Self {
         let start = setup.start;
         let until = if pauses.is_some() { start } else { Time::NEVER };
@@ -106,7 +114,7 @@ impl Voice {
     }
 }
 
-impl Source for Voice {
+impl Source for Talker {
     /// A frame is complete when all of it was spoken.
     fn next_capture(&self) -> Time {
         self.setup.start + self.frame * (self.frames + 1)
@@ -133,7 +141,7 @@ impl Source for Voice {
     }
 }
 
-impl Voice {
+impl Talker {
     fn spoken(&mut self) -> u32 {
         let size = self.bytes * (1.0 + laplace(&mut self.setup.random, self.scale));
         ((size + 0.5) as u32).max(1)

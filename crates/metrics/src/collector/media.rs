@@ -1,10 +1,10 @@
 //! What happens to a call's frames and packets, and what its rate controller wants.
 
-use sojourn_core::{FrameEvent, FrameStage, RateControl, RtpStream, Span};
+use sojourn_core::{FrameEvent, FrameStage, RateControl, RtpStream, Span, VoiceEvent};
 
 use super::mbps;
 use crate::histogram::Histogram;
-use crate::outcome::{MediaCounts, MediaMetrics};
+use crate::outcome::{MediaCounts, MediaMetrics, VoiceCounts, VoiceMetrics};
 use crate::series::FlowRow;
 
 #[derive(Clone, Debug, Default)]
@@ -17,6 +17,17 @@ pub(super) struct Media {
     control: Option<RateControl>,
     target: Histogram,
     buffered: Histogram,
+    voice: Voice,
+}
+
+/// What the listener gets.
+#[derive(Clone, Debug, Default)]
+struct Voice {
+    total: VoiceCounts,
+    at_warmup: VoiceCounts,
+    delay: Histogram,
+    buffered: Histogram,
+    target: Histogram,
 }
 
 impl Media {
@@ -36,6 +47,37 @@ impl Media {
             }
             FrameStage::Rendered => total.rendered += 1,
             FrameStage::Dropped => total.dropped += 1,
+        }
+    }
+
+    pub(super) fn on_voice(&mut self, event: &VoiceEvent) {
+        let Voice { total, delay: delays, buffered: waits, target: targets, .. } = &mut self.voice;
+        match *event {
+            VoiceEvent::Played { delay, buffered, target, length, .. } => {
+                total.played += 1;
+                total.heard += length;
+                delays.record(delay.as_nanos());
+                waits.record(buffered.as_nanos());
+                targets.record(target.as_nanos());
+            }
+            VoiceEvent::Concealed { length, begins } => {
+                total.heard += length;
+                total.concealed += length;
+                total.concealments += u64::from(begins);
+            }
+            VoiceEvent::Silent { length } => {
+                total.heard += length;
+                total.silent += length;
+            }
+            VoiceEvent::Removed { length } => {
+                total.heard = total.heard.saturating_sub(length);
+                total.removed += length;
+            }
+            VoiceEvent::Inserted { length } => {
+                total.heard += length;
+                total.inserted += length;
+            }
+            VoiceEvent::Discarded => total.discarded += 1,
         }
     }
 
@@ -69,6 +111,10 @@ impl Media {
         self.at_warmup = self.total;
         self.target.clear();
         self.buffered.clear();
+        self.voice.at_warmup = self.voice.total;
+        self.voice.delay.clear();
+        self.voice.buffered.clear();
+        self.voice.target.clear();
     }
 
     /// Fills in what is of calls only.
@@ -105,6 +151,13 @@ impl Media {
             after_warmup: self.total - self.at_warmup,
             target: self.target.distribution(),
             buffered: self.buffered.distribution(),
+            voice: VoiceMetrics {
+                whole: self.voice.total,
+                after_warmup: self.voice.total - self.voice.at_warmup,
+                delay: self.voice.delay.distribution(),
+                buffered: self.voice.buffered.distribution(),
+                target: self.voice.target.distribution(),
+            },
         }
     }
 }

@@ -250,6 +250,7 @@ impl Observer for Collector {
                     Event::Completed { bytes, took } => flow.on_completed(now, *bytes, *took),
                     Event::Frame(frame) => flow.on_frame(now, frame),
                     Event::Nack { packets } => flow.media.on_nack(*packets),
+                    Event::Voice(voice) => flow.media.on_voice(voice),
                     Event::KeyRequest => flow.media.on_key_request(),
                     Event::RateControl(control) => flow.media.on_rate_control(control),
                     Event::FlowSample(sample) => {
@@ -288,6 +289,7 @@ impl Observer for Collector {
                     | Event::Frame(_)
                     | Event::Nack { .. }
                     | Event::KeyRequest
+                    | Event::Voice(_)
                     | Event::RateControl(_)
                     | Event::FlowSample(_) => debug_assert!(false, "{event:?} of a link"),
                 }
