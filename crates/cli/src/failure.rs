@@ -133,7 +133,7 @@ impl From<RunError> for Failure {
     }
 }
 
-/// Whether it is something else than a mistake in a path that the user gave.
+/// Whether the cause is the machine, and not a wrong path from the user.
 fn is_of_machine(error: &io::Error) -> bool {
     !matches!(
         error.kind(),

@@ -10,7 +10,7 @@ use crate::output::Output;
 pub(crate) struct Bar {
     output: Output,
     bar: Option<ProgressBar>,
-    /// Tenths that have been printed.
+    /// How many tenths have been printed.
     told: AtomicUsize,
 }
 

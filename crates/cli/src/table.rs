@@ -122,7 +122,7 @@ impl Records {
         self.rows.push(values.into_iter().collect());
     }
 
-    /// A list of objects.
+    /// As a JSON list of objects.
     pub(crate) fn json(&self) -> Value {
         let object = |row: &Vec<Value>| -> Value {
             let pairs = self.columns.iter().cloned().zip(row.iter().cloned());
@@ -131,7 +131,7 @@ impl Records {
         Value::Array(self.rows.iter().map(object).collect())
     }
 
-    /// With a head, as in RFC 4180 except for the line ends.
+    /// As CSV with a head (RFC 4180, but with plain line ends).
     pub(crate) fn csv(&self) -> String {
         let mut text = String::new();
         let mut line = |cells: &mut dyn Iterator<Item = String>| {

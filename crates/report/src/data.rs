@@ -32,9 +32,8 @@ pub(crate) struct Point {
     pub(crate) counted: Counted,
 }
 
-/// Of how many samples a number is, and of how many it would be if none were missing: transfers
-/// that had not ended, echoes that were lost. Where samples are not counted, flows are. A mean that
-/// leaves some out says so.
+/// How many samples a number has, and how many it would have if none were missing: transfers that
+/// had not ended, echoes that were lost. Where samples are not counted, flows are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub(crate) known: usize,
@@ -52,7 +51,7 @@ impl Counted {
             false => None,
             true if of < 1000 => Some(format!("{known} of {of}")),
             true => {
-                // Rounded down, so that it is never all of them.
+                // Rounded down, because some are missing and 100 % would be wrong.
                 let tenths = (known as u128 * 1000 / of as u128) as f64;
                 Some(format!("{:.1} %", tenths / 10.0))
             }
@@ -91,8 +90,7 @@ impl Points {
         self.reached.is_some()
     }
 
-    /// What stands in place of a mean: `reached by 3 of 5 runs`, `0 of 100`; nothing where nothing was
-    /// asked.
+    /// The text in place of a mean: `reached by 3 of 5 runs`, `0 of 100`; `None` if no sample is missing.
     pub(crate) fn why_none(&self) -> Option<String> {
         let lacking = self.counted().lacking()?;
         Some(match self.is_out_of_reach() {

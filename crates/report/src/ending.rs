@@ -1,10 +1,10 @@
-//! When runs ended that last until their transfers are done, and why.
+//! When and why runs ended, where a run lasts until its transfers are done.
 
 use sojourn_study::results::{Kind, Results};
 
 use crate::number::told;
 
-/// How a run ended, if that was not given: `ended at 4.2 s with the last of 20 transfers`.
+/// How a run ended, unless its duration is fixed: `ended at 4.2 s with the last of 20 transfers`.
 pub(crate) fn of_run(results: &Results, run: u32) -> Option<String> {
     let scenario = results.plan.runs.get(run as usize)?.scenario;
     results.plan.scenarios.get(scenario as usize)?.until.as_ref()?;

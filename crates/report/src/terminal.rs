@@ -86,8 +86,7 @@ pub fn metrics(results: &Results) -> String {
     out
 }
 
-/// How a run ended that lasts until its transfers are done; `None` of one that lasts as long as it is
-/// given.
+/// How a run ended that lasts until its transfers are done; `None` for a run of fixed duration.
 pub fn ending(results: &Results, run: u32) -> Option<String> {
     ending::of_run(results, run)
 }
@@ -100,7 +99,7 @@ pub struct Means {
     pub cells: Vec<String>,
 }
 
-/// What has a value of any of the `metrics`, scenario by scenario.
+/// The means of `metrics` for all subjects that have any of them, scenario by scenario.
 pub fn means(results: &Results, kind: Kind, metrics: &[String]) -> Vec<Means> {
     let data = Data::new(results);
     let mut means = Vec::new();
@@ -119,8 +118,8 @@ pub fn means(results: &Results, kind: Kind, metrics: &[String]) -> Vec<Means> {
     means
 }
 
-/// The mean, and of how many samples it is if some are missing. Shares are percentages; `unit` is what
-/// other metrics are given.
+/// The mean, and how many samples it has if some are missing. Shares are shown as percentages, other
+/// metrics with `unit`.
 fn cell(data: &Data, scenario: usize, subject: &Subject, metric: &str, unit: &str) -> String {
     let points = data.points(scenario, subject, metric);
     match Mean::of(&points) {
@@ -137,7 +136,7 @@ fn cell(data: &Data, scenario: usize, subject: &Subject, metric: &str, unit: &st
     }
 }
 
-/// A share as a percentage; `None` of another metric.
+/// A share as a percentage; `None` for another metric.
 pub fn share(results: &Results, metric: &str, value: f64) -> Option<String> {
     let (factor, unit) = names::percentage(&results.plan, metric)?;
     Some(shown_with_unit(value * factor, None, unit))

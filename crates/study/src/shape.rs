@@ -15,7 +15,7 @@ pub fn shape(scenario: &Scenario) -> Shape {
             .iter()
             .map(|flow| match &flow.app {
                 App::Tcp { traffic, transport, .. } => FlowShape {
-                    // A page or a request is no transfer over a connection of its own.
+                    // Pages and requests share connections, so they are not compared with a transfer alone.
                     empty: (!matches!(traffic, Traffic::Page(_) | Traffic::Requests(_)))
                         .then(|| empty_path(&ports, flow, transport)),
                     transfer: match traffic {

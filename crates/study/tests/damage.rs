@@ -45,7 +45,7 @@ fn with_flips(flips: usize, is_older: bool, then: impl Fn(&str, Result<(), Resul
     let whole = TABLES.map(|name| fs::read(folder.join(name)).unwrap());
     let bits: usize = whole.iter().map(|table| table.len() * 8).sum();
     for flip in 0..flips {
-        // An odd number of bits apart, so that every place in a byte is met.
+        // The distance is an odd number of bits, so that every bit of a byte is tried.
         let mut bit = flip * ((bits / flips) | 1) % bits;
         let mut table = 0;
         while bit >= whole[table].len() * 8 {
@@ -81,8 +81,8 @@ fn none_of_400_flipped_bits_passes_unnoticed() {
     });
 }
 
-/// What reads on with other numbers, and what cannot be read, are both met; a panic would fail the
-/// test.
+/// Without checksums, some damage gives other numbers and some gives an error; both occur here, and
+/// nothing panics.
 #[test]
 fn a_damaged_folder_without_checksums_is_an_error_at_most() {
     with_flips(400, true, |flip, read| {

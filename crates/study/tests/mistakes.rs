@@ -291,7 +291,7 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
             "\"flow.cubic.cca\" = [\"cubic\", \"bbx\"]\nexcept = [{ \"flow.cubic.cca\" = \"bbx\" }]",
             "t.toml:24:30: scenario.flow.0.cca: unknown congestion control 'bbx'; did you mean 'bbr'?",
         ),
-        // Things that are not what they should be.
+        // Values of the wrong kind.
         (
             "[[scenario.flow]]\nname = \"echo\"",
             "[scenario.flow.x]\nname = \"echo\"",
@@ -328,7 +328,7 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
             "[factors.no]\n",
             "t.toml:23:1: factors.no.path.queue: 'no.path.queue' is no address in a scenario",
         ),
-        // Numbers that are none, in every unit.
+        // Texts that are no numbers, in every unit.
         (
             "rtt = \"20ms\"",
             "rtt = \"nanms\"",
@@ -391,7 +391,7 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
         ("rtt = \"20ms\"", "rtt = \"20ms\"\nloss = \"101%\"", "t.toml:11:8: scenario.path.loss: "),
         ("seeds = 2", "seeds = 99999999999999999999", "t.toml:27:9: repeat.seeds: the number"),
         ("seeds = 2", "seeds = 100001", "repeat.seeds: 100001 are too many seeds (allowed: 1 to"),
-        // Times that do not go together.
+        // Times that contradict each other.
         (
             "duration = \"10s\"",
             "duration = \"0s\"",
@@ -616,7 +616,7 @@ fn files_that_are_no_studies_are_refused() {
     assert!(load("nul.toml", b"schema = 1\0").contains("not TOML"));
     assert!(load("empty.toml", b"").contains("schema: is missing (allowed: schema = 1)"));
     assert!(load("binary.toml", &[0x89, b'P', b'N', b'G']).contains("byte 0x89 is no text"));
-    // Longer than any study, of whatever it is.
+    // A file longer than any study is refused, whatever it contains.
     assert!(load("long.toml", &vec![b' '; (64 << 20) + 1]).contains("allowed: at most 64 MiB"));
 }
 
@@ -717,7 +717,7 @@ fn all_mistakes_are_told_at_once_in_the_order_of_the_file() {
     assert_eq!(lines.len(), 10, "{error}");
 }
 
-/// Any two of them: no mistake hides another, and no mistake is reported that is not there.
+/// Of any two mistakes, both are reported, and nothing else is.
 #[test]
 fn two_mistakes_are_two_lines() {
     for (one, first) in SEVERAL.iter().enumerate() {

@@ -114,7 +114,7 @@ fn value(results: &Results, kind: Kind, name: &str, metric: &str) -> f64 {
     results.table.value(row, metric).expect("it is measured")
 }
 
-/// Goodput of the first station in a cell that says this of it.
+/// Goodput of the first station, in a cell with these settings for it.
 fn first(station: &str) -> f64 {
     value(&ran("", station, Path::new("")), Kind::Flow, "one", "goodput_mbps")
 }

@@ -75,7 +75,7 @@ enum Listed {
 }
 
 impl Listed {
-    /// By the word of a heading, its plural, or an everyday word for it.
+    /// Finds a heading by its word, its plural, or an everyday word for it.
     fn of(word: &str) -> Option<Self> {
         const OTHERS: [(&str, Listed); 18] = [
             ("link", Listed::Link),
@@ -256,7 +256,7 @@ struct Entry {
     kind: &'static str,
     name: String,
     doc: String,
-    /// What a search sees besides name and documentation, by name.
+    /// Further columns of the list, by name.
     facts: Vec<(&'static str, Value)>,
     params: Vec<Parameter>,
 }
@@ -269,7 +269,7 @@ struct Parameter {
     doc: String,
 }
 
-/// Everyday words, and the words of names that mean the same.
+/// Everyday words, each with the words that names use for the same thing.
 const CALLED: [(&[&str], &[&str]); 15] = [
     (
         &["latency", "delay", "lag", "bufferbloat"],

@@ -9,7 +9,7 @@ use sojourn_study::{Overrides, Registry, Study, engine, runner};
 
 use crate::failure::Failure;
 
-/// The study of a result folder, as it was run.
+/// Loads the study of a result folder as it was run.
 pub(super) fn study_of(registry: &Registry, results: &Results) -> Result<Study, Failure> {
     let name = results.folder.join("study.toml");
     // Relative paths start from the folder of the original.

@@ -1,9 +1,9 @@
-//! What is wrong ends with 2 and one message that says where, what, what is allowed and what may
-//! have been meant; nothing is written.
+//! Bad input ends with exit code 2 and one message: where the mistake is, what is wrong, what is
+//! allowed, and what may have been meant. Nothing is written.
 
 use crate::scratch::{STUDY, Scratch};
 
-/// Checks a study that is wrong, and what must be in the message.
+/// Runs `run` and `check` with arguments that are wrong; the message must contain each part of `said`.
 fn refused(scratch: &Scratch, words: &[&str], said: &[&str]) {
     let before = scratch.names();
     for verb in ["run", "check"] {

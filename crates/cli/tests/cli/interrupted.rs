@@ -36,7 +36,7 @@ fn interrupt(scratch: &Scratch, out: &'static str, signal: &str) {
     assert!(is_interrupted, "it always ended before the signal came");
 }
 
-/// Sends a signal after the first finished run; whether it came before the end.
+/// Sends a signal after the first finished run; true if it came before the end.
 fn was_interrupted(scratch: &Scratch, words: &[&str], signal: &str) -> bool {
     let mut child = scratch
         .command(words)
@@ -48,7 +48,7 @@ fn was_interrupted(scratch: &Scratch, words: &[&str], signal: &str) -> bool {
     let is_first = |line: &String| line.ends_with(" of 10 runs");
     let first = stderr.lines().map_while(Result::ok).find(is_first);
     assert!(first.is_some(), "no run ended");
-    // It is not waited for yet, so its number is still its own.
+    // Nobody has waited for the process yet, so no other one can have its number.
     let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
     assert!(sent.expect("there is a kill").success());
     child.wait().expect("it was started").code().is_none()

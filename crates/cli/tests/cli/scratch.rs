@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_sojourn");
 
-/// Two scenarios and three seeds, each run over in a moment; its claim holds.
+/// Two scenarios and three seeds of short runs, and a claim that holds.
 pub(crate) const STUDY: &str = r#"schema = 1
 title  = "Two flows and a queue"
 

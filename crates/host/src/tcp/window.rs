@@ -176,8 +176,9 @@ impl ReceiveWindow {
     fn end_interval(&mut self, now: Time, byte: u64, early: u64, most: u64) {
         let copied = byte - self.interval_byte;
         if copied > self.copied_before {
-            // Twice what was read in a round trip, plus the growth seen, to stay ahead of slow
-            // start; near a sender, which needs no such lead, only the share of a millisecond.
+            // Space for twice what was read in a round trip and, to stay ahead of slow start, for a
+            // lead: four times what was read, times its relative growth. Below a round trip of a
+            // millisecond the lead is twice what was read, times the share of the millisecond.
             let twice = 2 * copied;
             let lead = if self.rtt < LOW_RTT {
                 twice * self.rtt.as_micros() / LOW_RTT.as_micros()
@@ -203,7 +204,7 @@ impl ReceiveWindow {
         u32::try_from(self.offered).unwrap_or(u32::MAX)
     }
 
-    /// What of the window offered last is left for what comes after `byte`, and what could be offered.
+    /// How much of the window offered last is left after `byte`, and how much could be offered.
     pub(super) fn room(&self, byte: u64, held: u64, unread: u64) -> (u64, u64) {
         (self.edge.saturating_sub(byte), self.free_beside(held, unread))
     }
@@ -222,8 +223,8 @@ impl ReceiveWindow {
         }
     }
 
-    /// The same beside what the application has not read. Less than a segment, or than half of a
-    /// smaller buffer, is none (RFC 9293 section 3.8.6.2.2).
+    /// Free space if `unread` bytes wait for the application. Space below a segment, or below half of a
+    /// small buffer, counts as none (RFC 9293 section 3.8.6.2.2).
     #[inline(never)]
     fn free_beside(&self, held: u64, unread: u64) -> u64 {
         match self.buffer {
@@ -290,8 +291,8 @@ mod tests {
         assert_eq!(growing, 5);
     }
 
-    /// Twice what was read and, far away, four times the growth; near by, the share of a
-    /// millisecond.
+    /// What is read in a round trip has doubled: at 20 ms the lead is four times that amount, at half a
+    /// millisecond once.
     #[test]
     fn near_senders_get_less_lead() {
         let grown = |rtt| {

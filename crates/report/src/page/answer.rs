@@ -481,7 +481,7 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
     let what = Esc(&capital(&what)).to_string();
     // Both values of a sentence have the unit of the larger one.
     let (factor, unit) = names::stepped(data.plan, metric, means.last()?.1.mean);
-    // Where it is out of reach, it is later than anywhere else: no other scenario has the most of it.
+    // A percentile that is out of reach is later than any other, so no other scenario is the highest.
     let beyond: Vec<usize> = (0..data.plan.scenarios.len())
         .filter(|scenario| data.points(*scenario, subject, metric).is_out_of_reach())
         .collect();
@@ -525,7 +525,7 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
     }
     let times = most.mean / least.mean;
     let times = match times {
-        // Beside next to nothing, how many times it is says nothing.
+        // A ratio to a value near zero tells nothing.
         times if times >= 100.0 => String::new(),
         times if times >= 1.5 => format!(", {} times as much", number(times)),
         _ => String::new(),

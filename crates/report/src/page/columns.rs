@@ -135,8 +135,8 @@ pub(crate) fn blocks<'a>(data: &'a Data<'_>) -> Vec<Block<'a>> {
     blocks
 }
 
-/// Whether the metric says something of the subject. By Kaplan and Meier's estimate, transfers that
-/// ended are no other than by plain counting; it is shown where some had not ended.
+/// Whether to show the metric for the subject. If all transfers ended, Kaplan and Meier's estimate
+/// equals plain counting; so it is shown only where some had not ended.
 pub(crate) fn shows(data: &Data<'_>, subject: &Subject, metric: &str) -> bool {
     match metric.split_once("_km_") {
         Some((family, _)) => {

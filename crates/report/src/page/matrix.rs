@@ -160,8 +160,8 @@ pub(crate) fn table(
     out
 }
 
-/// So many differences that are just worth a decision fit into the scale of colours at least. Otherwise
-/// it would paint a loss of 0.006 % as dark as one of 6 %, and 99.1 % as far from 99.2 % as from 40 %.
+/// The scale of colours spans at least this many times the smallest difference worth a decision.
+/// Otherwise it would show 99.1 % and 99.2 % as far apart as 40 % and 99 %.
 const LEAST_STEPS: f64 = 5.0;
 
 /// The least distance between the lightest and the darkest colour, in the metric's own unit.

@@ -36,7 +36,7 @@ pub(crate) struct Size {
     pub(crate) width: f64,
     /// Of one panel.
     pub(crate) height: f64,
-    /// Also on a phone; a wider one is moved under the finger.
+    /// True if it also fits a phone; a wider one is scrolled.
     pub(crate) fits: bool,
 }
 

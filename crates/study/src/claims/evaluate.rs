@@ -50,7 +50,7 @@ struct Coverage(BTreeMap<(&'static str, String), Covered>);
 struct Covered {
     known: f64,
     all: f64,
-    /// Flows lack the metric, rather than samples a value.
+    /// The counts are of flows with and without the metric, not of samples with and without a value.
     of_flows: bool,
 }
 
@@ -209,7 +209,7 @@ impl<'a> Results<'a> {
                 (relation.holds(value, bound), bound)
             }
         };
-        // The ratio of nothing to nothing.
+        // Division by zero gives no finite number.
         if !value.is_finite() || !nearest.is_finite() {
             let reason = Some("a quantity was divided by zero".into());
             // No number describes the outcome.
@@ -328,8 +328,8 @@ impl<'a> Results<'a> {
             })
     }
 
-    /// How many samples, or else flows, a value has, and of how many; `None` if the metric lacks
-    /// none that are known.
+    /// How many samples a value has, and of how many. Where samples are not counted, flows are; `None` if
+    /// none of these lacks the metric.
     fn covered(&self, value: &Value, rows: &[&Row], found: usize) -> Option<Covered> {
         let sum = |column: &str| {
             let counts: Vec<f64> =
@@ -390,15 +390,15 @@ impl Value {
     }
 }
 
-/// What claims take from time series, for each run.
+/// What claims read from time series, for each run.
 struct Values<'a> {
     of: Vec<OfRuns<'a>>,
     /// Every phase that some controller was in.
     phases: BTreeSet<String>,
 }
 
-/// A value of a claim, and what each flow or queue that it is of has in each run; `None` for a run
-/// without results.
+/// A value of a claim: for each run, the values of the flows or queues that it is about; `None` for a
+/// run without results.
 struct OfRuns<'a> {
     value: &'a Value,
     over_time: &'a OverTime,

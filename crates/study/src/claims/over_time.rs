@@ -35,11 +35,11 @@ pub(super) enum Fold {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OfPhase {
-    /// The part of the steps that ended in it.
+    /// The share of the steps that ended in the phase.
     Share,
-    /// The end of the first step that did.
+    /// The end of the first step that ended in the phase.
     Begins,
-    /// How often it was entered.
+    /// How often the phase was entered.
     Entries,
 }
 

@@ -44,7 +44,7 @@ pub(super) enum Term {
     Value(Value),
     Negative(Box<Term>),
     Binary(Operator, Box<Term>, Box<Term>),
-    /// Ware et al.'s harm: which way is better, a value alone and the same beside others.
+    /// Ware et al.'s harm: whether more or less is better, the value alone, and the value beside others.
     Harm(Better, Box<[Value; 2]>),
 }
 

@@ -73,7 +73,7 @@ pub fn add<E: Engine>(registry: &mut Registry) -> Result<(), SpecError> {
 pub fn with_built_in(registry: &Registry) -> Registry {
     let mut all = registry.clone();
     for engine in engines() {
-        // It may be there already.
+        // Adding it fails only if it is there already.
         let _ = all.add_engine(*engine);
     }
     all
@@ -129,8 +129,8 @@ trait AnyEngine: fmt::Debug + Send + Sync {
 
 impl<E: Engine> AnyEngine for E {
     fn canonical(&self) -> Option<String> {
-        // The version of the simulator's models is part of every run's name, and a scenario that
-        // names it is the same as one that names no engine.
+        // A scenario that names the simulator means the same as one that names no engine; the
+        // version of its models is part of every run's name anyway.
         let is_usual = E::NAME == Sim::NAME;
         (!is_usual).then(|| format!("{} version={}", self.written(Style::Canonical), E::VERSION))
     }

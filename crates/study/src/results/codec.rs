@@ -22,18 +22,18 @@ impl RunResult {
         postcard::to_stdvec(self).map_err(io::Error::other)
     }
 
-    /// `None` when the bytes are no result.
+    /// Reads a result; `None` if the bytes are none.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (result, rest) = postcard::take_from_bytes(bytes).ok()?;
         rest.is_empty().then_some(result)
     }
 
-    /// Only which run it is.
+    /// Reads only the run's position in the plan.
     pub(crate) fn decode_run(bytes: &[u8]) -> Option<u32> {
         postcard::take_from_bytes(bytes).ok().map(|(run, _)| run)
     }
 
-    /// Only the rows.
+    /// Reads only the rows.
     pub(crate) fn decode_rows(bytes: &[u8]) -> Option<Vec<Row>> {
         let ((_, rows), _): ((u32, _), _) = postcard::take_from_bytes(bytes).ok()?;
         Some(rows)

@@ -37,7 +37,7 @@ pub(crate) struct Records {
     places: BTreeMap<u32, (u64, u32)>,
     /// Where the intact records end.
     end: u64,
-    /// Whether a damaged record is there, rather than one that was cut, or none.
+    /// Whether a record is damaged; a record that was cut short does not count.
     is_damaged: bool,
 }
 
@@ -306,7 +306,7 @@ mod tests {
             let mut journal = Journal::open(&path, PLAN).unwrap();
             journal.append(4, &example(4).encode().unwrap()).unwrap();
             journal.read(4).unwrap();
-            // What a write leaves that a full disk cut short.
+            // A write that a full disk cut short leaves such bytes.
             journal.file.write_all(&[1; 30]).unwrap();
             journal.append(0, &example(0).encode().unwrap()).unwrap();
             journal.append(2, &example(2).encode().unwrap()).unwrap();

@@ -266,7 +266,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // After a success there is nothing under this name.
+        // After a success the file has its final name, and removing this one fails without harm.
         let _ = fs::remove_file(self.name());
     }
 }

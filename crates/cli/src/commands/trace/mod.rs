@@ -222,7 +222,7 @@ fn schedule_info(schedule: &Schedule, below: &[Rate]) -> Result<Vec<Fact>, SpecE
     Ok(facts)
 }
 
-/// Shares of the time; for each, the rate is shown that is not exceeded in that share.
+/// Shares of the time. For each, the rate is shown that is not exceeded during that share.
 const PERCENTILES: [u32; 9] = [1, 5, 10, 25, 50, 75, 90, 95, 99];
 
 /// The most onsets that are listed for people.
@@ -247,7 +247,7 @@ fn rates_info(trace: &Trace, below: &[Rate]) -> Vec<Fact> {
     let outages = trace.dips(Rate::from_bps(1));
     facts.push(Fact::plain("outages", json!(outages.len())));
     facts.push(span_fact("longest outage", longest(&outages)));
-    // What papers call blocked: below half of what the link usually has.
+    // Papers call a link blocked when its rate is below half of its usual one.
     let half = Rate::from_bps(info.median.as_bps() / 2);
     let blocked = [("below_half".to_owned(), half)];
     let asked = below.iter().map(|rate| (format!("below_{}_mbps", rate.as_mbps()), *rate));

@@ -78,7 +78,7 @@ mod tests {
         let trace = Trace::parse("10,100.1\n0,0.001\n20,100\n").expect("a good trace");
         let svg = svg(&trace);
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
-        // Half the height for half of the time, then all of it.
+        // The first half of the time has half the height, the rest the full height.
         assert!(svg.contains("M70 155.0V155.0h1"), "{svg}");
         assert!(svg.contains("V20.0h1"), "{svg}");
         assert_eq!(svg.matches("V290.0h1").count(), 1, "one column of the area");

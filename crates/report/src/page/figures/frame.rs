@@ -104,7 +104,7 @@ impl<'a> Frame<'a> {
                 Split::Subject => None,
             })
             .collect();
-        // A factor that follows for some values only would leave the panels of those without a name.
+        // A factor must follow for all values; otherwise some panels would have no name.
         let follows = |factor: &usize| used.iter().any(|used| data.follows(*factor, *used));
         let companions: Vec<usize> = (0..data.plan.factors.len()).filter(follows).collect();
         used.extend(companions);
