@@ -1,0 +1,82 @@
+//! What a fluid can't say is refused with the place and the reason.
+
+use sojourn_cca::Config as Cca;
+use sojourn_core::{Rate, Span};
+use sojourn_host::apps::BulkConfig;
+use sojourn_link::{JitterConfig, LossConfig, RateConfig};
+use sojourn_qdisc::Config as Queue;
+use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic, Until};
+
+fn scenario() -> Scenario {
+    let link = |name: &str| {
+        let rate = RateConfig::fixed(Rate::from_bps(10_000_000)).expect("a rate");
+        Link::new(name, Queue::parse("pfifo").expect("a queue"), rate, Span::from_millis(10))
+    };
+    let app = App::bulk(Cca::parse("reno").expect("a control"), Default::default());
+    Scenario {
+        duration: Span::from_secs(5),
+        until: Until::Duration,
+        warmup: Span::ZERO,
+        step: Span::from_millis(100),
+        hosts: vec![Host { name: "left".into() }, Host { name: "right".into() }],
+        links: vec![link("there"), link("back")],
+        carriers: vec![],
+        changes: vec![],
+        flows: vec![Flow::new("bulk", app, &[0], &[1])],
+    }
+}
+
+/// What the error says, which names the place.
+fn refused(change: impl Fn(&mut Scenario)) -> String {
+    let mut scenario = scenario();
+    change(&mut scenario);
+    sojourn_fluid::check(&scenario).expect_err("can't be said").to_string()
+}
+
+#[test]
+fn what_has_a_rate_is_taken() {
+    let mut scenario = scenario();
+    assert_eq!(sojourn_fluid::check(&scenario), Ok(()));
+    scenario.links[0].loss = LossConfig::parse("1%").expect("a loss");
+    scenario.links[0].rate = RateConfig::Unlimited;
+    assert_eq!(sojourn_fluid::check(&scenario), Ok(()));
+}
+
+#[test]
+fn links_are_refused_by_name_and_reason() {
+    let loss = |text: &str| LossConfig::parse(text).expect("a loss");
+    let cases = [
+        (refused(|s| s.links[0].loss = loss("gemodel 1% 10%")), "bursts of loss"),
+        (refused(|s| s.links[0].entry_loss = loss("1%")), "loss before the queue"),
+        (
+            refused(|s| s.links[0].jitter = JitterConfig::parse("uniform 2ms").expect("a jitter")),
+            "jitter",
+        ),
+        (refused(|s| s.links[0].queue = Queue::parse("fq_pie").expect("a queue")), "fq_pie"),
+    ];
+    for (error, reason) in cases {
+        assert!(error.contains("link 'there'") && error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn flows_are_refused_by_name_and_reason() {
+    let with = |text: &'static str| {
+        move |s: &mut Scenario| {
+            let App::Tcp { cca, .. } = &mut s.flows[0].app else { return };
+            *cca = Cca::parse(text).expect("a control");
+        }
+    };
+    let limited = |s: &mut Scenario| {
+        let App::Tcp { traffic, .. } = &mut s.flows[0].app else { return };
+        *traffic = Traffic::Bulk(BulkConfig { bytes: Some(1000), ..BulkConfig::default() });
+    };
+    let cases = [
+        (refused(with("bbr-n+")), "bbr-n+"),
+        (refused(with("bbr3 beta=0.5")), "no parameters"),
+        (refused(limited), "limited size"),
+    ];
+    for (error, reason) in cases {
+        assert!(error.contains("flow 'bulk'") && error.contains(reason), "{error}");
+    }
+}
