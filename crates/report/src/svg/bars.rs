@@ -63,8 +63,15 @@ pub(crate) fn bars(
     let (left, top, height) = frame(categories, width);
     let spread = values.iter().copied().fold(0.0, f64::max)
         / values.iter().copied().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
+    let numbers = categories
+        .iter()
+        .flat_map(|category| &category.groups)
+        .filter_map(|group| Some(text_width(&at_bar(&Mean::of(&group.points)?, unit)) * SMALL));
     // Room for the number at the end of the longest bar.
-    let right = if layout == Layout::Bars { width - 46.0 } else { width - 16.0 };
+    let right = match layout {
+        Layout::Bars => width - numbers.fold(40.0, f64::max).min(width / 4.0) - 6.0,
+        Layout::Boxes => width - 16.0,
+    };
     let scale = if layout == Layout::Boxes && spread > 8.0 && values.iter().all(|v| *v > 0.0) {
         Scale::log(values, left, right)
     } else if layout == Layout::Bars {
@@ -208,14 +215,12 @@ fn row(
                 *out += "\"/>";
             }
             let right = values.iter().map(|value| scale.at(*value)).fold(right, f64::max);
-            // A mean over only some of the samples says so at its bar.
-            let counted = mean.counted.lacking().map_or(String::new(), |n| format!(" ({n})"));
             let _ = write!(
                 out,
-                "<text class=\"value\" x=\"{:.1}\" y=\"{:.1}\">{}{counted}</text>",
+                "<text class=\"value\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
                 right + 6.0,
                 y + 4.0,
-                shown(mean.mean, unit)
+                at_bar(&mean, unit)
             );
         }
         Layout::Boxes => {
@@ -255,6 +260,15 @@ fn row(
     }
     *out += "</g>";
 }
+
+/// The number at a bar. A mean over only some of the samples says so.
+fn at_bar(mean: &Mean, unit: &str) -> String {
+    let counted = mean.counted.lacking().map_or(String::new(), |n| format!(" ({n})"));
+    shown(mean.mean, unit) + &counted
+}
+
+/// How wide the numbers at bars are, beside other text.
+const SMALL: f64 = 0.92;
 
 fn labels(categories: &[Category], left: f64) -> Vec<Vec<String>> {
     let names: Vec<String> = categories.iter().map(|category| category.label.clone()).collect();
@@ -342,5 +356,23 @@ mod tests {
         let whisker = svg.split("class=\"whisker\"").nth(1).expect("there is one");
         let path = whisker.split('>').next().expect("it ends");
         assert!(!path.contains('V'), "both ends lie outside: {path}");
+    }
+
+    #[test]
+    fn a_long_number_at_the_longest_bar_has_room() {
+        let of = |counted: Counted| {
+            let point = Point { run: 0, seed: 1, value: 143.0, counted };
+            let group = Group { colour: 0, label: "bbr".into(), points: vec![point].into() };
+            let categories = [Category { label: "fq".into(), groups: vec![group] }];
+            let svg = bars(&categories, Layout::Bars, "delay (ms)", "ms", &[], 480.0);
+            let at = svg.split("class=\"value\" x=\"").nth(1).expect("the number is there");
+            let (x, rest) = at.split_once('"').expect("the place ends");
+            let text = rest.split(['>', '<']).nth(1).expect("the text is there").to_owned();
+            (x.parse::<f64>().expect("a number") + SMALL * text_width(&text), text)
+        };
+        for counted in [Counted::ONE, Counted { known: 9_970, of: 10_000 }] {
+            let (end, text) = of(counted);
+            assert!(end <= 480.0, "'{text}' ends at {end}");
+        }
     }
 }
