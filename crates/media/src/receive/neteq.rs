@@ -1,4 +1,4 @@
-//! When voices are heard: libwebrtc's NetEq, as far as times go.
+//! When voices are heard: the timing of libwebrtc's NetEq.
 //!
 //! Every 10 ms it gives out 10 ms of sound: what was decoded, or what it makes up because a packet
 //! is late or lost. How long packets should wait follows from a histogram of how much later they came
@@ -12,16 +12,16 @@ use sojourn_core::{Span, Time, VoiceEvent};
 
 /// What is given out at once.
 pub(crate) const TICK: Span = Span::from_millis(10);
-/// A pitch period is between 2.5 and 15 ms; signals are not modelled, so all have the middle.
+/// A pitch period is between 2.5 and 15 ms; signals are not modelled, so the middle stands for all.
 const PITCH: Span = Span::from_micros(8750);
 /// Sound that must be there to be stretched, and ticks between two stretches.
 const TO_STRETCH: Span = Span::from_millis(30);
 const BETWEEN_STRETCHES: u32 = 5;
-/// More packets than this are thrown away, all of them.
+/// If more packets than this wait, all of them are thrown away.
 const MOST_PACKETS: usize = 200;
-/// Sound that waits this much longer than it should is a reason to jump over a gap.
+/// A gap is skipped if sound waits this much longer than it should.
 const ABOVE_TARGET: Span = Span::from_millis(50);
-/// After making up sound for so long, it plays on with whatever has come.
+/// After this much made-up sound, playing goes on with whatever has come.
 const LONGEST_WAIT: Span = Span::from_secs(1);
 /// A packet with no more payload says that silence follows (RFC 6716 section 3.1).
 const SILENT: u32 = 2;
@@ -42,7 +42,7 @@ pub(crate) struct NetEq {
     /// What is given out is being made up, and how much of that does not take the place of lost sound yet.
     is_made_up: bool,
     made_up: Span,
-    /// Nothing was there when sound was made up last.
+    /// No packet was waiting when sound was last made up.
     has_run_dry: bool,
     /// The smoothed length of what waits, in milliseconds.
     level: f64,
@@ -83,12 +83,12 @@ impl NetEq {
         self.packets.is_empty() && self.decoded.is_zero()
     }
 
-    /// What happened, in its order.
+    /// What happened, in order.
     pub(crate) fn poll_event(&mut self) -> Option<VoiceEvent> {
         self.events.pop_front()
     }
 
-    /// A packet whose sound was complete at `captured`.
+    /// Takes a packet whose sound was complete at `captured`.
     pub(crate) fn on_packet(&mut self, now: Time, sequence: u32, captured: Time, bytes: u32) {
         let begins = captured - self.frame.min(captured.since(Time::ZERO));
         self.target.on_arrival(sequence, begins, now);
@@ -264,9 +264,9 @@ const HISTORY: Span = Span::from_secs(2);
 const QUANTILE: f64 = 0.95;
 const FORGET: f64 = 0.983;
 const FORGET_OVERTAKEN: f64 = 0.9993;
-/// So much waiting is as bad as losing one packet of a hundred.
+/// Waiting this long is as bad as losing one packet of a hundred.
 const PER_HUNDREDTH: f64 = 20.0;
-/// The largest delay of so long is added.
+/// The histogram gets the largest delay of each period of this length.
 const EVERY: Span = Span::from_millis(500);
 
 impl Target {
@@ -306,7 +306,7 @@ impl Target {
     }
 }
 
-/// The shares of delays by 20 ms each, forgotten bit by bit.
+/// A histogram: the shares of delays in buckets of 20 ms. Old delays gradually lose weight.
 #[derive(Clone, Debug)]
 struct Shares {
     shares: Vec<f64>,
@@ -343,7 +343,8 @@ impl Shares {
         BUCKET * (at as u64 + 1)
     }
 
-    /// The end of the bucket up to which waiting longer than `anyhow` costs least, losses of the rest included.
+    /// The cheapest time to wait, as the end of a bucket. The cost is the time beyond `anyhow`, plus the loss
+    /// of packets that come later.
     fn cheapest(&self, anyhow: Span) -> Span {
         let mut left = 1.0;
         let (mut best, mut least) = (0, f64::INFINITY);

@@ -26,7 +26,7 @@ struct Observation {
     rate: f64,
 }
 
-/// A bandwidth in bit/s, and the share that the link loses at any rate.
+/// A bandwidth in bit/s, and the share of bytes that the link loses even below it.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     bandwidth: f64,
