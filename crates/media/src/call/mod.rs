@@ -83,7 +83,7 @@ pub struct CallConfig {
     audio: Option<source::Config>,
 }
 
-/// What is written where a call has no audio.
+/// The text that stands for a call without audio.
 pub const NO_AUDIO: &str = "off";
 
 impl CallConfig {
@@ -180,7 +180,7 @@ impl CallConfig {
         self.audio.as_ref().and_then(source::Config::voice)
     }
 
-    /// What voices take of the rate while someone talks, headers included.
+    /// The rate that voices need while someone talks, headers included.
     fn voice_rate(&self) -> Rate {
         let packetiser = self.packetiser();
         let whole =

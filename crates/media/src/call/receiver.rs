@@ -64,7 +64,7 @@ pub(super) struct Receiver {
 struct Audio {
     neteq: NetEq,
     statistics: Statistics,
-    /// Reports on packets speak of it.
+    /// Whether reports on packets include its packets.
     has_feedback: bool,
     /// Bytes around a packet's payload.
     around: u32,

@@ -68,9 +68,9 @@ pub(super) struct Sender {
 struct Audio {
     source: Box<dyn Source>,
     packetiser: Packetiser,
-    /// What is kept free for it, headers included.
+    /// The rate reserved for it, headers included.
     rate: Rate,
-    /// Reports speak of it.
+    /// Whether reports include its packets.
     has_feedback: bool,
 }
 

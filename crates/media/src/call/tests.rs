@@ -314,7 +314,7 @@ fn a_voice_has_its_own_packets_and_is_heard_whole() {
         VoiceEvent::Played { delay, .. } => Some(delay.as_millis()),
         _ => None,
     });
-    // 20 ms of the link, 20 of a frame, 20 to 50 of what should wait.
+    // 20 ms of the link, 20 of a frame, 20 to 50 in the jitter buffer.
     assert!(delay.is_some_and(|delay| (60..=100).contains(&delay)), "{delay:?}");
     assert!(seen.shown.len() > 1780 && seen.nacks == 0);
 }
@@ -331,7 +331,7 @@ fn a_lost_voice_is_made_up_and_not_sent_again() {
     assert!((0.03..=0.07).contains(&share), "{share}");
 }
 
-/// What voices take is not given to the video, and they are reported on unless told otherwise.
+/// The video does not get the rate of the voices, and reports include voices unless told otherwise.
 #[test]
 fn video_leaves_room_for_the_voice() {
     let without = call("max_rate=6mbit", "statistical scale_t=0", "gcc");

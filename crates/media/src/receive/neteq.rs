@@ -39,7 +39,7 @@ pub(crate) struct NetEq {
     /// The sequence number after the last one that was decoded.
     sequence: u32,
     is_silent: bool,
-    /// What is given out is being made up, and how much of that does not take the place of lost sound yet.
+    /// Whether sound is being made up, and how much of it does not stand for lost sound yet.
     is_made_up: bool,
     made_up: Span,
     /// No packet was waiting when sound was last made up.
@@ -147,7 +147,7 @@ impl NetEq {
                 }
                 Some((_, first)) => {
                     let missing = first.begins.since(next);
-                    // What was made up while nothing was there took the place of what is missing now.
+                    // The sound made up while no packet was there stands for the packet missing here.
                     let covered = missing.min(self.made_up);
                     let is_too_much = self.waiting() > self.target.wanted + ABOVE_TARGET;
                     if covered == missing || is_too_much {
@@ -251,7 +251,7 @@ struct Target {
     /// Delays of packets that were spoken in the last two seconds, with that moment.
     history: VecDeque<(Time, Span)>,
     in_order: Shares,
-    /// Packets that nothing overtook count as not delayed.
+    /// Delays of packets that others overtook; packets that came in order count with none.
     overtaken: Shares,
     /// The largest delay since then of a packet that came in order.
     largest: Span,
@@ -316,7 +316,7 @@ struct Shares {
 
 const BUCKET: Span = Span::from_millis(20);
 const BUCKETS: usize = 100;
-/// What comes early weighs less than what comes after it: 2/(n + 1) of all is the n-th delay's.
+/// The first delays count less than those after them: the n-th delay gets a weight of 2/(n + 1).
 const START_WEIGHT: f64 = 2.0;
 
 impl Shares {
@@ -332,7 +332,7 @@ impl Shares {
         self.shares[bucket.min(BUCKETS - 1)] += 1.0 - kept;
     }
 
-    /// The end of the bucket in which this quantile is.
+    /// The end of the bucket that has this quantile.
     fn covering(&self, quantile: f64) -> Span {
         let mut left = 1.0;
         let covers = |share: &f64| {
@@ -417,8 +417,8 @@ mod tests {
         assert!((50..=50 + 60).contains(&delay), "{delay} ms");
     }
 
-    /// The path stands still for 90 ms every second, so five buckets of 20 ms are wanted. What waits is let be
-    /// from three quarters of that on, so a little is made up now and then.
+    /// The path stands still for 90 ms every second, so five buckets of 20 ms are wanted. Sound is
+    /// repeated only when less than three quarters of that wait, so a little is made up now and then.
     #[test]
     fn what_waits_covers_the_packets_that_come_late() {
         let late = |n: u64| Some(30 + [90, 70, 50, 30, 10].get((n % 50) as usize).unwrap_or(&0));
@@ -442,7 +442,7 @@ mod tests {
     fn a_lost_packet_is_made_up_once_and_the_delay_stays() {
         let lost = |n: u64| (n % 100 != 50).then_some(30);
         let (_, events) = heard(60, lost);
-        // One of a hundred packets, for 55 seconds from the fifth on.
+        // One packet of a hundred is lost, counted over 55 seconds: 27 or 28 frames.
         let expected = FRAME * 28;
         let concealed = concealed(&events, 5000);
         assert!(concealed >= expected - FRAME && concealed <= expected + FRAME, "{concealed:?}");
