@@ -24,7 +24,7 @@ mod world;
 
 pub use engine::Work;
 pub use run::{Options, run};
-pub use world::check;
+pub use world::{check, has_queue};
 
 /// Raised whenever the same scenario and seed would give other numbers.
 pub const VERSION: u32 = 1;

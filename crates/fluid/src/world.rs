@@ -181,23 +181,25 @@ fn check_flow(flow: &Flow) -> Result<(), SpecError> {
     }
 }
 
+/// Whether the link at this place has a limited rate and carries data. Of others a fluid knows nothing:
+/// acknowledgements and pings take no room.
+pub fn has_queue(scenario: &Scenario, place: usize) -> bool {
+    let has_data = |flow: &Flow| {
+        !matches!(flow.app, App::Ping(_)) && flow.forward.iter().any(|id| id.index() == place)
+    };
+    scenario.links[place].rate != RateConfig::Unlimited && scenario.flows.iter().any(has_data)
+}
+
 impl World {
     /// `scenario` has been checked.
     pub(crate) fn new(scenario: &Scenario, address: StreamAddress) -> Self {
         let mut flows: Vec<Stream> =
             scenario.flows.iter().enumerate().map(|(id, flow)| stream(flow, id, address)).collect();
         let mut links: Vec<Bottleneck> = Vec::new();
-        let carries: Vec<bool> = (0..scenario.links.len())
-            .map(|port| {
-                let has_data = |flow: &Flow| {
-                    !matches!(flow.app, App::Ping(_))
-                        && flow.forward.iter().any(|id| id.index() == port)
-                };
-                scenario.links[port].rate != RateConfig::Unlimited
-                    && scenario.flows.iter().any(has_data)
-            })
-            .collect();
-        for (port, link) in scenario.links.iter().enumerate().filter(|(port, _)| carries[*port]) {
+        for (port, link) in scenario.links.iter().enumerate() {
+            if !has_queue(scenario, port) {
+                continue;
+            }
             let through = |flow: &&Flow| flow.forward.iter().any(|id| id.index() == port);
             let packet = scenario
                 .flows

@@ -413,9 +413,9 @@ fn an_engine_that_is_not_there_or_cannot_is_answered_with_what_is_allowed() {
         let key = format!("engine = \"{engine}\"\nduration =");
         with_engines(&(STUDY_TEXT.replace("duration =", &key) + more)).map(|_| ()).unwrap_err()
     };
-    let said = error("fluid", "");
+    let said = error("oracle", "");
     assert!(
-        said.contains("scenario.engine: unknown engine 'fluid' (allowed: sim, shares)"),
+        said.contains("scenario.engine: unknown engine 'oracle' (allowed: sim, fluid, shares)"),
         "{said}"
     );
     let said = error("shares rat=1mbit", "");
