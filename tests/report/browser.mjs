@@ -252,7 +252,10 @@ await test('without script the answer, tables and figures stand', async () => {
   assert.ok(await page.locator('.claim .badge').first().isVisible());
   assert.ok(await page.locator('table.matrix').first().isVisible());
   assert.ok(await page.locator('#throughput-delay svg').first().isVisible());
+  await page.locator('details.scenario > summary').first().click();
   assert.ok(await page.locator('#s-0 svg.time').isVisible());
+  await page.locator('#matrix a[href="#s-3"]').first().click();
+  assert.ok(await page.locator('#s-3 svg.time').isVisible(), 'a cell leads into a scenario that was folded');
   assert.ok(await page.locator('noscript').count() > 0);
   assert.equal(await page.locator('#explorer').isVisible(), false);
   assert.equal(await page.locator('button.copy').first().isVisible(), false);

@@ -3,7 +3,7 @@
 mod specimen;
 
 use sojourn_report::{Options, compare, export, html, repeat, terminal};
-use sojourn_study::results::{Check, Kind, Results, Verdict, View, ViewKind};
+use sojourn_study::results::{Check, Kind, Results, Verdict, View, ViewKind, Where};
 
 fn page(results: &Results) -> String {
     html(results, &mut specimen::Made, &Options::default())
@@ -677,4 +677,19 @@ fn verdicts_stand_by_claim_and_value() {
     assert!(cells[3].contains('?'), "{}", cells[3]);
     results.claims = None;
     assert!(text(&results).contains("Nothing that this view asks for (verdicts)"));
+}
+
+#[test]
+fn rows_of_a_heat_map_leave_out_what_all_of_them_share() {
+    let mut results = specimen::results();
+    let mut asked = view("goodput", ViewKind::Heatmap, "goodput_mbps", &["cubic"]);
+    asked.x = Some("path.queue".into());
+    asked.split = Some("path.rtt".into());
+    asked.filter = vec![Where { factor: "path.rtt".into(), values: vec!["40ms".into()] }];
+    results.plan.views = vec![asked];
+    let page = page(&results);
+    let figure = page.split("<figure id=\"view-0\">").nth(1).expect("it is the first");
+    let figure = figure.split("</figure>").next().unwrap();
+    assert_eq!(figure.matches("<td data-s=").count(), 4, "{figure}");
+    assert!(!figure.contains("40ms"), "{figure}");
 }

@@ -66,9 +66,14 @@ pub(crate) fn table(
             scenarios.iter().any(|s| data.value(*s, *factor) != data.value(scenarios[0], *factor))
         })
         .collect();
+    // Columns of a factor that follows from another one would be mostly empty.
+    let is_led = |factor: usize| {
+        let leads = |other: usize| data.follows(factor, other) && !data.follows(other, factor);
+        varying.iter().any(|other| leads(*other))
+    };
     let column_factor = columns.or_else(|| {
-        let few =
-            varying.iter().copied().filter(|factor| data.plan.factors[*factor].values.len() <= 8);
+        let is_short = |factor: &usize| data.plan.factors[*factor].values.len() <= 8;
+        let few = varying.iter().copied().filter(is_short).filter(|factor| !is_led(*factor));
         // Of several that go together, the one that the study names first.
         few.rev().max_by_key(|factor| data.plan.factors[*factor].values.len())
     });
@@ -83,8 +88,11 @@ pub(crate) fn table(
             .iter()
             .flat_map(|column| varying.iter().filter(|other| data.follows(**other, *column))),
     );
-    let row_of = |scenario: usize| data.label_without(scenario, &without);
-    let rows: Vec<String> = distinct(scenarios.iter().map(|s| row_of(*s)));
+    // Nor does a row say what all have in common.
+    without.extend(data.varying.iter().filter(|factor| !varying.contains(factor)));
+    let labels: Vec<String> =
+        scenarios.iter().map(|scenario| data.label_without(*scenario, &without)).collect();
+    let rows: Vec<&String> = distinct(labels.iter());
     let points: Vec<Points> = (0..data.plan.scenarios.len())
         .map(|s| match scenarios.contains(&s) {
             true => data.points(s, subject, metric),
@@ -127,11 +135,11 @@ pub(crate) fn table(
     out += "</tr></thead><tbody>";
     for row in &rows {
         let _ = write!(out, "<tr><th scope=\"row\">{}</th>", Esc(row));
+        let members = || scenarios.iter().copied().zip(&labels).filter(|(_, label)| label == row);
         for column in &column_values {
-            let scenario = scenarios.iter().copied().find(|s| {
-                row_of(*s) == *row
-                    && column_factor.is_none_or(|factor| data.value(*s, factor) == *column)
-            });
+            let is_of =
+                |s: usize| column_factor.is_none_or(|factor| data.value(s, factor) == *column);
+            let scenario = members().map(|(scenario, _)| scenario).find(|s| is_of(*s));
             match scenario {
                 Some(scenario) => {
                     let counted = counted(&points[scenario]);
