@@ -693,3 +693,20 @@ fn rows_of_a_heat_map_leave_out_what_all_of_them_share() {
     assert_eq!(figure.matches("<td data-s=").count(), 4, "{figure}");
     assert!(!figure.contains("40ms"), "{figure}");
 }
+
+#[test]
+fn the_first_column_of_requests_is_how_long_they_took() {
+    let mut results = specimen::results();
+    for metric in results.table.metrics.iter_mut() {
+        *metric = metric.replace("ping_", "fct_");
+    }
+    for flow in results.plan.scenarios.iter_mut().flat_map(|scenario| &mut scenario.flows) {
+        if flow.app == "ping" {
+            flow.app = "requests".into();
+        }
+    }
+    let page = page(&results);
+    let head = "<th scope=\"col\">requests</th><th scope=\"col\" title=\"";
+    let first = page.split(head).nth(1).expect("requests have a table").split('"').next();
+    assert_eq!(first, Some("fct_p50_ms"));
+}

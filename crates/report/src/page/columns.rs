@@ -61,6 +61,27 @@ const FRAMES: &[&str] = &[
     "loss_share",
     "goodput_mbps",
 ];
+const CALL: &[&str] = &[
+    "frame_delay_p50_ms",
+    "frame_delay_p95_ms",
+    "freeze_ms",
+    "rendered_fps",
+    "received_mbps",
+    "loss_share",
+    "mos_voice",
+    "owd_p95_ms",
+];
+/// Pages and requests: how long somebody waits comes first.
+const REQUESTS: &[&str] = &[
+    "fct_p50_ms",
+    "fct_km_p50_ms",
+    "fct_p95_ms",
+    "fct_p99_ms",
+    "transfers_started",
+    "goodput_mbps",
+    "rtt_p50_ms",
+    "rtt_p95_ms",
+];
 const ARRIVALS: &[&str] = &[
     "fct_p50_ms",
     "fct_km_p50_ms",
@@ -159,6 +180,8 @@ fn wanted(data: &Data<'_>, subject: &Subject) -> (String, &'static [&'static str
         "udp" => DATAGRAMS,
         "frames" => FRAMES,
         "arrivals" => ARRIVALS,
+        "call" => CALL,
+        "page" | "requests" => REQUESTS,
         "bulk" | "on_off" if data.was_asked(subject, "completion_mean_ms") => {
             return ("transfer".to_owned(), TRANSFER);
         }
