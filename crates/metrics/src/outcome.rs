@@ -209,24 +209,31 @@ pub struct Counts {
     pub acks_arrived: u64,
 }
 
-impl Sub for Counts {
-    type Output = Self;
-    fn sub(self, earlier: Self) -> Self {
-        Self {
-            delivered_bytes: self.delivered_bytes - earlier.delivered_bytes,
-            sent_packets: self.sent_packets - earlier.sent_packets,
-            sent_bytes: self.sent_bytes - earlier.sent_bytes,
-            retransmits: self.retransmits - earlier.retransmits,
-            arrived_packets: self.arrived_packets - earlier.arrived_packets,
-            arrived_bytes: self.arrived_bytes - earlier.arrived_bytes,
-            ce_packets: self.ce_packets - earlier.ce_packets,
-            dropped_packets: self.dropped_packets - earlier.dropped_packets,
-            marked_packets: self.marked_packets - earlier.marked_packets,
-            acks_sent: self.acks_sent - earlier.acks_sent,
-            acks_arrived: self.acks_arrived - earlier.acks_arrived,
+/// What came after an earlier state of the same counters.
+macro_rules! difference {
+    ($counts:ident { $($field:ident),+ $(,)? }) => {
+        impl Sub for $counts {
+            type Output = Self;
+            fn sub(self, earlier: Self) -> Self {
+                Self { $($field: self.$field - earlier.$field,)+ }
+            }
         }
-    }
+    };
 }
+
+difference!(Counts {
+    delivered_bytes,
+    sent_packets,
+    sent_bytes,
+    retransmits,
+    arrived_packets,
+    arrived_bytes,
+    ce_packets,
+    dropped_packets,
+    marked_packets,
+    acks_sent,
+    acks_arrived
+});
 
 /// Numbered packets and the gaps among those that arrived. What was still on its way when the
 /// run ended is not a gap.
@@ -314,21 +321,16 @@ impl VoiceCounts {
     }
 }
 
-impl Sub for VoiceCounts {
-    type Output = Self;
-    fn sub(self, earlier: Self) -> Self {
-        Self {
-            played: self.played - earlier.played,
-            discarded: self.discarded - earlier.discarded,
-            heard: self.heard - earlier.heard,
-            concealed: self.concealed - earlier.concealed,
-            silent: self.silent - earlier.silent,
-            concealments: self.concealments - earlier.concealments,
-            removed: self.removed - earlier.removed,
-            inserted: self.inserted - earlier.inserted,
-        }
-    }
-}
+difference!(VoiceCounts {
+    played,
+    discarded,
+    heard,
+    concealed,
+    silent,
+    concealments,
+    removed,
+    inserted
+});
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MediaCounts {
@@ -351,26 +353,21 @@ pub struct MediaCounts {
     pub padding_packets: u64,
 }
 
-impl Sub for MediaCounts {
-    type Output = Self;
-    fn sub(self, earlier: Self) -> Self {
-        Self {
-            encoded: self.encoded - earlier.encoded,
-            sent: self.sent - earlier.sent,
-            received: self.received - earlier.received,
-            decoded: self.decoded - earlier.decoded,
-            rendered: self.rendered - earlier.rendered,
-            dropped: self.dropped - earlier.dropped,
-            key: self.key - earlier.key,
-            encoded_bytes: self.encoded_bytes - earlier.encoded_bytes,
-            nacks: self.nacks - earlier.nacks,
-            nacked_packets: self.nacked_packets - earlier.nacked_packets,
-            key_requests: self.key_requests - earlier.key_requests,
-            repair_packets: self.repair_packets - earlier.repair_packets,
-            padding_packets: self.padding_packets - earlier.padding_packets,
-        }
-    }
-}
+difference!(MediaCounts {
+    encoded,
+    sent,
+    received,
+    decoded,
+    rendered,
+    dropped,
+    key,
+    encoded_bytes,
+    nacks,
+    nacked_packets,
+    key_requests,
+    repair_packets,
+    padding_packets
+});
 
 /// Transfers of a limited size that began after the warm-up.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -98,56 +98,42 @@ impl Ends {
         let stop = flow.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop);
         match &flow.app {
             App::Tcp { traffic, cca, transport } => {
+                let random = address.stream_named(&flow.name, Purpose::Controller);
+                let until = stop.min(end);
                 let source = match traffic {
                     Traffic::Bulk(BulkConfig { rate: None, bytes }) => {
                         Source::Bulk { bytes: *bytes, stop }
                     }
                     Traffic::Bulk(BulkConfig { rate: Some(rate), bytes }) => {
-                        Source::paced(*rate, transport.mss, *bytes, start, stop.min(end))
+                        Source::paced(*rate, transport.mss, *bytes, start, until)
                     }
                     Traffic::OnOff(OnOffConfig { on, off, random }) => Source::on_off(
                         *on,
                         *off,
                         random.then(|| address.stream_named(&flow.name, Purpose::Application)),
                         start,
-                        stop.min(end),
+                        until,
                     ),
                     Traffic::Arrivals(config) => {
                         let draws = Draws::new(address, &flow.name);
-                        let (config, stop) = (config.clone(), stop.min(end));
-                        let (cca, transport) = (cca.clone(), transport.clone());
-                        return Self::Other(Other::Arrivals(Arrivals::new(
-                            config, cca, transport, ends, draws, start, stop,
-                        )));
+                        let (config, cca, transport) =
+                            (config.clone(), cca.clone(), transport.clone());
+                        let end = Arrivals::new(config, cca, transport, ends, draws, start, until);
+                        return Self::Other(Other::Arrivals(end));
                     }
                     Traffic::Page(config) => {
-                        let random = address.stream_named(&flow.name, Purpose::Controller);
-                        let (cca, transport) = (cca.clone(), transport.clone());
-                        return Self::Other(Other::Page(Page::new(
-                            config.clone(),
-                            cca,
-                            transport,
-                            ends,
-                            random,
-                            start,
-                            stop.min(end),
-                        )));
+                        let (config, cca, transport) =
+                            (config.clone(), cca.clone(), transport.clone());
+                        let end = Page::new(config, cca, transport, ends, random, start, until);
+                        return Self::Other(Other::Page(end));
                     }
                     Traffic::Requests(config) => {
-                        let random = address.stream_named(&flow.name, Purpose::Controller);
-                        let (cca, transport) = (cca.clone(), transport.clone());
-                        return Self::Other(Other::Requests(Requests::new(
-                            config.clone(),
-                            cca,
-                            transport,
-                            ends,
-                            random,
-                            start,
-                            stop.min(end),
-                        )));
+                        let (config, cca, transport) =
+                            (config.clone(), cca.clone(), transport.clone());
+                        let end = Requests::new(config, cca, transport, ends, random, start, until);
+                        return Self::Other(Other::Requests(end));
                     }
                 };
-                let random = address.stream_named(&flow.name, Purpose::Controller);
                 let config = transport.clone();
                 let sender = Sender::new(config.clone(), cca.clone(), ends, source, start, random);
                 let request = cca.ecn_request();

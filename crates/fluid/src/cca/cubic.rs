@@ -1,7 +1,7 @@
 //! CUBIC (RFC 9438), with HyStart++ (RFC 9406) in the first slow start.
 
 use super::slow_start::Window;
-use super::{Allowed, Setup, Shown, Told};
+use super::{Setup, Told};
 
 /// Section 5: packets per second cubed.
 const C: f64 = 0.4;
@@ -19,7 +19,7 @@ const CSS_ROUNDS: u32 = 5;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Cubic {
-    window: Window,
+    pub(super) window: Window,
     packet: f64,
     epoch: Option<Epoch>,
     /// In packets, as what follows.
@@ -153,22 +153,5 @@ impl Cubic {
         }
         let divisor = if self.hystart.css.is_some() { CSS_GROWTH_DIVISOR } else { 1.0 };
         self.window.slow_start(told.acked / divisor) * divisor
-    }
-
-    pub(super) fn allowed(&self) -> Allowed {
-        Allowed { window: self.window.cwnd, pacing: None }
-    }
-
-    pub(super) fn timer(&self) -> f64 {
-        f64::INFINITY
-    }
-
-    pub(super) fn phase(&self) -> &'static str {
-        self.window.phase()
-    }
-
-    pub(super) fn shown(&self) -> Shown {
-        let ssthresh = Some(self.window.ssthresh).filter(|ssthresh| ssthresh.is_finite());
-        Shown { ssthresh, ..Shown::default() }
     }
 }

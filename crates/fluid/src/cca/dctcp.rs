@@ -3,14 +3,14 @@
 //! window, which is done here at the end of each.
 
 use super::slow_start::Window;
-use super::{Allowed, Setup, Shown, Told};
+use super::{Setup, Told};
 
 /// Section 3.3: the weight g of a window's mark share.
 const G: f64 = 1.0 / 16.0;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Dctcp {
-    window: Window,
+    pub(super) window: Window,
     /// Average share of marked bytes.
     alpha: f64,
     round_ends: f64,
@@ -49,22 +49,5 @@ impl Dctcp {
             self.acked = 0.0;
             self.marked = 0.0;
         }
-    }
-
-    pub(super) fn allowed(&self) -> Allowed {
-        Allowed { window: self.window.cwnd, pacing: None }
-    }
-
-    pub(super) fn timer(&self) -> f64 {
-        f64::INFINITY
-    }
-
-    pub(super) fn phase(&self) -> &'static str {
-        self.window.phase()
-    }
-
-    pub(super) fn shown(&self) -> Shown {
-        let ssthresh = Some(self.window.ssthresh).filter(|ssthresh| ssthresh.is_finite());
-        Shown { ssthresh, ..Shown::default() }
     }
 }

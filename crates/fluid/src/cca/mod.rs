@@ -93,48 +93,54 @@ pub(crate) struct Setup {
 }
 
 macro_rules! controls {
-    ($($variant:ident),+) => {
+    (by window: $($windowed:ident),+; by model: $($modelled:ident),+) => {
         #[derive(Clone, Debug)]
         pub(crate) enum Cca {
-            $($variant($variant),)+
+            $($windowed($windowed),)+
+            $($modelled($modelled),)+
         }
 
         impl Cca {
             pub(crate) fn on_step(&mut self, told: &Told) {
                 match self {
-                    $(Self::$variant(cca) => cca.on_step(told),)+
+                    $(Self::$windowed(cca) => cca.on_step(told),)+
+                    $(Self::$modelled(cca) => cca.on_step(told),)+
                 }
             }
 
             pub(crate) fn allowed(&self) -> Allowed {
                 match self {
-                    $(Self::$variant(cca) => cca.allowed(),)+
+                    $(Self::$windowed(cca) => Allowed { window: cca.window.cwnd, pacing: None },)+
+                    $(Self::$modelled(cca) => cca.allowed(),)+
                 }
             }
 
             /// A time at which the controller does something, if it is known.
             pub(crate) fn timer(&self) -> f64 {
                 match self {
-                    $(Self::$variant(cca) => cca.timer(),)+
+                    $(Self::$windowed(_) => f64::INFINITY,)+
+                    $(Self::$modelled(cca) => cca.timer(),)+
                 }
             }
 
             pub(crate) fn phase(&self) -> &'static str {
                 match self {
-                    $(Self::$variant(cca) => cca.phase(),)+
+                    $(Self::$windowed(cca) => cca.window.phase(),)+
+                    $(Self::$modelled(cca) => cca.phase(),)+
                 }
             }
 
             pub(crate) fn shown(&self) -> Shown {
                 match self {
-                    $(Self::$variant(cca) => cca.shown(),)+
+                    $(Self::$windowed(cca) => cca.window.shown(),)+
+                    $(Self::$modelled(cca) => cca.shown(),)+
                 }
             }
         }
     };
 }
 
-controls!(Reno, Cubic, Bbr, Bbr3, Dctcp, Prague);
+controls!(by window: Reno, Cubic, Dctcp, Prague; by model: Bbr, Bbr3);
 
 /// The controls that there are, as an error lists them.
 const KNOWN: [&str; 7] = ["reno", "cubic", "bbr", "bbr2", "bbr3", "dctcp", "prague"];

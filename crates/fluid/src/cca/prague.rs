@@ -2,7 +2,7 @@
 //! does not depend on the round-trip time, and an average taken over a virtual one.
 
 use super::slow_start::Window;
-use super::{Allowed, Setup, Shown, Told};
+use super::{Setup, Told};
 
 /// Section 2.4.3: the weight of the latest mark share.
 const G: f64 = 1.0 / 16.0;
@@ -13,7 +13,7 @@ const RTT_ROUNDS: u32 = 500;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Prague {
-    window: Window,
+    pub(super) window: Window,
     alpha: Option<f64>,
     updated: f64,
     acked: f64,
@@ -67,22 +67,5 @@ impl Prague {
             self.acked = 0.0;
             self.marked = 0.0;
         }
-    }
-
-    pub(super) fn allowed(&self) -> Allowed {
-        Allowed { window: self.window.cwnd, pacing: None }
-    }
-
-    pub(super) fn timer(&self) -> f64 {
-        f64::INFINITY
-    }
-
-    pub(super) fn phase(&self) -> &'static str {
-        self.window.phase()
-    }
-
-    pub(super) fn shown(&self) -> Shown {
-        let ssthresh = Some(self.window.ssthresh).filter(|ssthresh| ssthresh.is_finite());
-        Shown { ssthresh, ..Shown::default() }
     }
 }

@@ -3,14 +3,14 @@
 //! window comes back per round trip, and a signal halves the window at its moment, once a flight.
 
 use super::slow_start::Window;
-use super::{Allowed, Setup, Shown, Told};
+use super::{Setup, Told};
 
 /// The share of the window that is kept (RFC 5681 equation 4).
 const KEPT: f64 = 0.5;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Reno {
-    window: Window,
+    pub(super) window: Window,
 }
 
 impl Reno {
@@ -26,22 +26,5 @@ impl Reno {
             let rest = self.window.slow_start(told.acked);
             self.window.increase(rest, 1.0);
         }
-    }
-
-    pub(super) fn allowed(&self) -> Allowed {
-        Allowed { window: self.window.cwnd, pacing: None }
-    }
-
-    pub(super) fn timer(&self) -> f64 {
-        f64::INFINITY
-    }
-
-    pub(super) fn phase(&self) -> &'static str {
-        self.window.phase()
-    }
-
-    pub(super) fn shown(&self) -> Shown {
-        let ssthresh = Some(self.window.ssthresh).filter(|ssthresh| ssthresh.is_finite());
-        Shown { ssthresh, ..Shown::default() }
     }
 }

@@ -1,6 +1,6 @@
 //! Slow start, recovery and the window that several controls have in common.
 
-use super::{Setup, Told};
+use super::{Setup, Shown, Told};
 
 /// A window with its threshold, and the end of the recovery that it is in.
 #[derive(Clone, Debug)]
@@ -23,6 +23,11 @@ impl Window {
 
     pub(crate) fn is_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
+    }
+
+    pub(crate) fn shown(&self) -> Shown {
+        let ssthresh = Some(self.ssthresh).filter(|ssthresh| ssthresh.is_finite());
+        Shown { ssthresh, ..Shown::default() }
     }
 
     pub(crate) fn is_recovering(&self) -> bool {
