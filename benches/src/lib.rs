@@ -6,12 +6,14 @@
 
 mod call;
 mod cell;
+mod grown;
 mod guard;
 mod measure;
 mod yardstick;
 
 pub use call::Call;
 pub use cell::Cell;
+pub use grown::Grown;
 pub use guard::{Ceiling, Ceilings, Guarded, read_ceilings};
 pub use measure::{Figures, count, measure};
 pub use yardstick::{World, YARDSTICKS, Yardstick};

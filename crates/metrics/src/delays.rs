@@ -41,13 +41,20 @@ impl Delays {
         }
     }
 
-    /// The batch is full, or not allocated yet: counts it, and begins the next one with `delay`.
+    /// The batch is full, or not allocated yet: makes it longer, or counts it and begins the next one
+    /// with `delay`.
     #[cold]
     #[inline(never)]
     fn record_first(&mut self, delay: u64) {
+        let len = self.batch.len();
+        if len < Row::MOST {
+            self.batch.resize((2 * len).max(Row::MOST / 32), 0);
+            self.batch[len] = delay;
+            self.fresh = len + 1;
+            return;
+        }
         let summary = self.count();
         self.row.extend(&self.batch[..self.fresh], &summary);
-        self.batch.resize(Row::MOST, 0);
         self.batch[0] = delay;
         self.fresh = 1;
     }

@@ -2,15 +2,19 @@
 //! equal buckets, so a value is known within 1/256 (0.39 %) of itself. Values below 512 are exact.
 
 use alloc::boxed::Box;
-use alloc::vec;
 use alloc::vec::Vec;
 
 /// Bits of a value that are kept below its leading one.
 const PRECISION: u32 = 8;
 
-/// Counts values; fixed memory for a given largest value (47 kB for a second in nanoseconds).
+/// Counts values. As long as they are few it keeps them; then it has a count for each bucket of every
+/// octave from the least value to the largest, 2 KiB an octave.
 #[derive(Clone, Debug)]
 pub struct Histogram {
+    /// The values, until they are [`Histogram::FEW`].
+    few: Vec<u64>,
+    /// Counts of the buckets from `first` on, which begins an octave.
+    first: usize,
     counts: Vec<u64>,
     count: u64,
     sum: u128,
@@ -20,21 +24,25 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self { counts: Vec::new(), count: 0, sum: 0, min: u64::MAX, max: 0 }
+        let (few, counts) = (Vec::new(), Vec::new());
+        Self { few, first: 0, counts, count: 0, sum: 0, min: u64::MAX, max: 0 }
     }
 }
 
 impl Histogram {
+    /// Most values that are kept. A run of ten thousand flows has few of each.
+    const FEW: usize = 64;
+
     pub fn new() -> Self {
         Self::default()
     }
 
     #[inline]
     pub fn record(&mut self, value: u64) {
-        let index = bucket(value);
-        match self.counts.get_mut(index) {
+        // Wraps to a number that is no position where the bucket comes before the first.
+        match self.counts.get_mut(bucket(value).wrapping_sub(self.first)) {
             Some(count) => *count += 1,
-            None => self.grow(index),
+            None => self.record_slowly(value, 1),
         }
         self.count += 1;
         self.sum += u128::from(value);
@@ -47,27 +55,45 @@ impl Histogram {
     }
 
     /// Counts all of `values`, of which `summary` is the summary; less work than one by one.
+    #[inline(always)]
     pub(crate) fn record_all(&mut self, values: &[u64], summary: &Summary) {
         if values.is_empty() {
             return;
         }
         let (first, last) = (bucket(summary.min), bucket(summary.max));
-        self.reach(last);
+        // Wraps to what is no range where the first bucket comes before the first that has room.
+        let range = first.wrapping_sub(self.first)..last.wrapping_sub(self.first) + 1;
+        let Some(counts) = self.counts.get_mut(range) else {
+            self.record_all_slowly(values, summary);
+            return;
+        };
         let octave = octave(summary.min);
         if octave == self::octave(summary.max) {
             // The usual case; then the bucket need not be found for each value.
-            let counts = &mut self.counts[first..=last];
             let least = summary.min >> octave;
             for value in values {
                 counts[((value >> octave) - least) as usize] += 1;
             }
         } else {
-            values.iter().for_each(|value| self.counts[bucket(*value)] += 1);
+            values.iter().for_each(|value| counts[bucket(*value) - first] += 1);
         }
-        self.count += summary.count;
-        self.sum += summary.sum;
-        self.min = self.min.min(summary.min);
-        self.max = self.max.max(summary.max);
+        self.take_in(summary);
+    }
+
+    /// Values whose buckets have no room yet.
+    #[cold]
+    #[inline(never)]
+    fn record_all_slowly(&mut self, values: &[u64], summary: &Summary) {
+        if self.counts.is_empty() && self.few.len() + values.len() <= Self::FEW {
+            self.few.extend_from_slice(values);
+            self.take_in(summary);
+            return;
+        }
+        self.count_few();
+        self.reach(bucket(summary.min));
+        self.reach(bucket(summary.max));
+        values.iter().for_each(|value| self.counts[bucket(*value) - self.first] += 1);
+        self.take_in(summary);
     }
 
     /// Counts `value` so many times.
@@ -75,34 +101,71 @@ impl Histogram {
         if times == 0 {
             return;
         }
-        let index = bucket(value);
-        self.reach(index);
-        self.counts[index] += times;
+        match self.counts.get_mut(bucket(value).wrapping_sub(self.first)) {
+            Some(count) => *count += times,
+            None => self.record_slowly(value, times),
+        }
         self.count += times;
         self.sum += u128::from(value) * u128::from(times);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
     }
 
-    /// Makes room for a bucket that was never used and counts one value in it.
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self, index: usize) {
-        self.reach(index);
-        self.counts[index] += 1;
+    fn take_in(&mut self, summary: &Summary) {
+        self.count += summary.count;
+        self.sum += summary.sum;
+        self.min = self.min.min(summary.min);
+        self.max = self.max.max(summary.max);
     }
 
-    /// Makes room for a bucket: to the end of the octave, so that it grows at most once an octave.
-    fn reach(&mut self, index: usize) {
-        if index >= self.counts.len() {
-            self.counts.resize((index | ((1 << PRECISION) - 1)) + 1, 0);
+    /// A value whose bucket has no room yet.
+    #[cold]
+    #[inline(never)]
+    fn record_slowly(&mut self, value: u64, times: u64) {
+        if self.counts.is_empty() && times == 1 && self.few.len() < Self::FEW {
+            self.few.push(value);
+            return;
+        }
+        self.count_few();
+        let bucket = bucket(value);
+        self.reach(bucket);
+        self.counts[bucket - self.first] += times;
+    }
+
+    /// Counts the values that were kept while they were few.
+    fn count_few(&mut self) {
+        for value in core::mem::take(&mut self.few) {
+            let bucket = bucket(value);
+            self.reach(bucket);
+            self.counts[bucket - self.first] += 1;
+        }
+    }
+
+    /// Makes room for a bucket: for its whole octave, so that it grows at most once an octave.
+    fn reach(&mut self, bucket: usize) {
+        const OCTAVE: usize = 1 << PRECISION;
+        let begins = bucket & !(OCTAVE - 1);
+        if self.counts.is_empty() {
+            self.first = begins;
+        }
+        if begins < self.first {
+            let more = core::iter::repeat_n(0, self.first - begins);
+            self.counts.splice(..0, more);
+            self.first = begins;
+        }
+        let end = begins + OCTAVE - self.first;
+        if end > self.counts.len() {
+            self.counts.reserve_exact(end - self.counts.len());
+            self.counts.resize(end, 0);
         }
     }
 
     /// Forgets every value and keeps the memory.
     pub fn clear(&mut self) {
+        self.few.clear();
         self.counts.fill(0);
-        *self = Self { counts: core::mem::take(&mut self.counts), ..Self::default() };
+        let (few, counts) = (core::mem::take(&mut self.few), core::mem::take(&mut self.counts));
+        *self = Self { few, first: self.first, counts, ..Self::default() };
     }
 
     pub const fn count(&self) -> u64 {
@@ -113,20 +176,49 @@ impl Histogram {
         self.sum
     }
 
-    /// The counts, without the empty ends.
+    /// What was counted, without the buckets that nothing was counted in.
     pub fn distribution(&self) -> Distribution {
-        if self.count == 0 {
-            return Distribution::default();
+        let mut counted: Vec<Bucket> = Vec::new();
+        if self.few.is_empty() {
+            let used = self.counts.iter().filter(|count| **count > 0).count();
+            counted.reserve_exact(used);
+            let buckets = (self.first..).zip(&self.counts);
+            let used = buckets.filter(|(_, count)| **count > 0);
+            counted.extend(used.map(|(bucket, count)| Bucket::new(bucket, *count)));
+        } else {
+            let mut buckets: Vec<usize> = self.few.iter().map(|value| bucket(*value)).collect();
+            buckets.sort_unstable();
+            let used = buckets.chunk_by(|one, next| one == next);
+            counted.extend(used.map(|same| Bucket::new(same[0], same.len() as u64)));
         }
-        let (first, last) = (bucket(self.min), bucket(self.max));
         Distribution {
-            first,
-            counts: self.counts[first..=last].into(),
+            counted: counted.into(),
             count: self.count,
             sum: self.sum,
             min: self.min,
             max: self.max,
         }
+    }
+}
+
+/// A bucket and how many values it has, which is far below 2^48.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bucket(u64);
+
+impl Bucket {
+    const COUNT_BITS: u32 = 48;
+
+    /// A bucket's number has 14 bits.
+    fn new(bucket: usize, count: u64) -> Self {
+        Self((bucket as u64) << Self::COUNT_BITS | count)
+    }
+
+    fn number(self) -> usize {
+        (self.0 >> Self::COUNT_BITS) as usize
+    }
+
+    fn count(self) -> u64 {
+        self.0 & ((1 << Self::COUNT_BITS) - 1)
     }
 }
 
@@ -170,15 +262,20 @@ impl Summary {
 }
 
 /// A finished [`Histogram`]. Least, largest, sum and count are exact.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distribution {
-    /// Bucket that `counts` begins with; the last one is that of the largest value.
-    first: usize,
-    counts: Box<[u64]>,
+    /// The buckets that have values, in ascending order.
+    counted: Box<[Bucket]>,
     count: u64,
     sum: u128,
     min: u64,
     max: u64,
+}
+
+impl Default for Distribution {
+    fn default() -> Self {
+        Histogram::new().distribution()
+    }
 }
 
 impl Distribution {
@@ -231,18 +328,21 @@ impl Distribution {
         if value >= self.max {
             return 1.0;
         }
-        let at = bucket(value) - self.first;
-        let below: u64 = self.counts[..at].iter().sum();
-        let (low, width) = bounds(self.first + at);
-        let inside = self.counts[at] as f64 * ((value - low + 1) as f64 / width as f64);
+        let bucket = bucket(value);
+        let at = self.counted.partition_point(|counted| counted.number() < bucket);
+        let below: u64 = self.counted[..at].iter().map(|counted| counted.count()).sum();
+        let here = self.counted.get(at).filter(|counted| counted.number() == bucket);
+        let (low, width) = bounds(bucket);
+        let count = here.map_or(0, |counted| counted.count());
+        let inside = count as f64 * ((value - low + 1) as f64 / width as f64);
         (below as f64 + inside) / self.count as f64
     }
 
     /// The occupied buckets in ascending order: smallest value, largest value, count.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
-        self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(at, count)| {
-            let (low, width) = bounds(self.first + at);
-            (low.max(self.min), (low + (width - 1)).min(self.max), *count)
+        self.counted.iter().map(|counted| {
+            let (low, width) = bounds(counted.number());
+            (low.max(self.min), (low + (width - 1)).min(self.max), counted.count())
         })
     }
 
@@ -255,18 +355,13 @@ impl Distribution {
             self.clone_from(other);
             return;
         }
-        let first = self.first.min(other.first);
-        let end = (self.first + self.counts.len()).max(other.first + other.counts.len());
-        let mut counts = vec![0; end - first];
-        for part in [&*self, other] {
-            let from = part.first - first;
-            for (sum, count) in counts[from..].iter_mut().zip(&part.counts) {
-                *sum += count;
-            }
-        }
+        let mut both = [&*self.counted, &*other.counted].concat();
+        both.sort_unstable_by_key(|counted| counted.number());
+        let merged = both.chunk_by(|one, next| one.number() == next.number()).map(|same| {
+            Bucket::new(same[0].number(), same.iter().map(|counted| counted.count()).sum())
+        });
         *self = Self {
-            first,
-            counts: counts.into(),
+            counted: merged.collect(),
             count: self.count + other.count,
             sum: self.sum + other.sum,
             min: self.min.min(other.min),
@@ -283,10 +378,11 @@ impl Distribution {
             return self.max as f64;
         }
         let mut before = 0;
-        for (at, count) in self.counts.iter().enumerate() {
+        for counted in &self.counted {
+            let count = counted.count();
             if rank < before + count {
-                let (low, width) = bounds(self.first + at);
-                let place = ((rank - before) as f64 + 0.5) / *count as f64;
+                let (low, width) = bounds(counted.number());
+                let place = ((rank - before) as f64 + 0.5) / count as f64;
                 let value = low as f64 + (width - 1) as f64 * place;
                 return value.clamp(self.min as f64, self.max as f64);
             }

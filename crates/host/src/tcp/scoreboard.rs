@@ -3,6 +3,7 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use sojourn_cca::Memo;
 use sojourn_core::Time;
@@ -44,12 +45,31 @@ pub(super) struct Scoreboard {
     /// Ends of the order of transmission. The oldest record's `before` has no meaning.
     oldest: u32,
     newest: u32,
+    /// The last one, in the order of transmission, of those that RACK has passed and not marked.
+    passed: u32,
+    /// While a segment below this is outstanding, the order of transmission may not be that of
+    /// `sent`.
+    disordered: u32,
+    /// Which segments are selectively acknowledged, and which are lost and not retransmitted. Both
+    /// are in the records, too; here whole stretches can be skipped.
+    sacked: Bits,
+    lost: Bits,
 }
 
 impl Scoreboard {
     pub(super) fn new() -> Self {
-        let records = vec![Record::default(); 64];
-        Self { records, first: 0, end: 0, oldest: NONE, newest: NONE }
+        let records = vec![Record::default(); 16];
+        Self {
+            records,
+            first: 0,
+            end: 0,
+            oldest: NONE,
+            newest: NONE,
+            passed: NONE,
+            disordered: 0,
+            sacked: Bits::new(),
+            lost: Bits::new(),
+        }
     }
 
     #[inline]
@@ -114,6 +134,12 @@ impl Scoreboard {
     pub(super) fn drop_first(&mut self) {
         debug_assert!(!self.is_empty());
         self.unlist(self.first);
+        let record = self.record(self.first);
+        if record.is_sacked {
+            self.sacked.clear(self.first);
+        } else if record.is_lost {
+            self.lost.clear(self.first);
+        }
         self.first += 1;
     }
 
@@ -126,6 +152,10 @@ impl Scoreboard {
         self.oldest = after;
         if after == NONE {
             self.newest = NONE;
+        }
+        // What RACK has passed comes first in the order, so it is gone as well.
+        if self.passed <= last {
+            self.passed = NONE;
         }
         self.first = last + 1;
     }
@@ -140,6 +170,101 @@ impl Scoreboard {
             records[segment as usize & (len - 1)] = *self.record(segment);
         }
         self.records = records;
+        self.sacked.grow(self.first..self.end, len);
+        self.lost.grow(self.first..self.end, len);
+    }
+
+    /// The segment is selectively acknowledged.
+    pub(super) fn set_sacked(&mut self, segment: u32) {
+        let record = self.record_mut(segment);
+        record.is_sacked = true;
+        record.has_history = true;
+        record.is_retransmitted = false;
+        if core::mem::take(&mut record.is_lost) {
+            self.lost.clear(segment);
+        }
+        self.sacked.set(segment);
+        self.unlist(segment);
+    }
+
+    /// The receiver has dropped a segment that it had selectively acknowledged.
+    pub(super) fn clear_sacked(&mut self, segment: u32) {
+        self.record_mut(segment).is_sacked = false;
+        self.sacked.clear(segment);
+    }
+
+    /// The segment is deemed lost, and so is its retransmission if there was one.
+    pub(super) fn set_lost(&mut self, segment: u32) {
+        let record = self.record_mut(segment);
+        record.is_lost = true;
+        record.is_retransmitted = false;
+        record.has_history = true;
+        self.lost.set(segment);
+    }
+
+    /// The segment is not lost after all.
+    pub(super) fn clear_lost(&mut self, segment: u32) {
+        let record = self.record_mut(segment);
+        record.is_lost = false;
+        let is_open = !record.is_sacked && !record.is_retransmitted;
+        self.lost.clear(segment);
+        if is_open {
+            // It left long ago and comes last in the order nevertheless.
+            self.disordered = self.end;
+            self.list_last(segment);
+        }
+    }
+
+    /// A retransmission leaves.
+    pub(super) fn set_retransmitted(&mut self, segment: u32, sent: Time, memo: Memo) {
+        let record = self.record_mut(segment);
+        record.sent = sent;
+        record.memo = memo;
+        record.is_retransmitted = true;
+        record.was_retransmitted = true;
+        record.has_history = true;
+        self.lost.clear(segment);
+        self.list_last(segment);
+    }
+
+    /// The first segment in `from..end` that is not selectively acknowledged; `end` if all are.
+    #[inline]
+    pub(super) fn next_not_sacked(&self, from: u32, end: u32) -> u32 {
+        self.sacked.next_clear(from, end)
+    }
+
+    /// The first segment from `from` on that is lost and not retransmitted; [`Scoreboard::end`] if
+    /// there is none.
+    pub(super) fn next_lost(&self, from: u32) -> u32 {
+        self.lost.next_set(from, self.end)
+    }
+
+    /// How many segments are selectively acknowledged, and how many lost and not retransmitted,
+    /// by the bits.
+    pub(super) fn count_bits(&self) -> (u32, u32) {
+        (self.sacked.count(), self.lost.count())
+    }
+
+    /// Whether the order of transmission is that of [`Record::sent`].
+    pub(super) fn is_in_order(&self) -> bool {
+        self.first >= self.disordered
+    }
+
+    /// Passes every record, in the order of transmission, up to the first that is not `before`;
+    /// what was before stays so. Returns the last one passed.
+    pub(super) fn pass(&mut self, before: impl Fn(u32, &Record) -> bool) -> Option<&Record> {
+        let mut next = match self.passed {
+            NONE => self.oldest,
+            passed => self.record(passed).after,
+        };
+        while next != NONE {
+            let record = self.record(next);
+            if !before(next, record) {
+                break;
+            }
+            (self.passed, next) = (next, record.after);
+        }
+        (self.passed != NONE).then(|| self.record(self.passed))
     }
 
     /// The segment, neither acknowledged nor lost, whose last transmission is longest ago.
@@ -184,6 +309,9 @@ impl Scoreboard {
         if !core::mem::take(&mut record.is_listed) {
             return;
         }
+        if segment == self.passed {
+            self.passed = if is_oldest { NONE } else { before };
+        }
         if is_oldest {
             // The usual case, acknowledged in order: the next record's `before` needs no update.
             self.oldest = after;
@@ -201,8 +329,81 @@ impl Scoreboard {
     }
 }
 
+/// A bit for each segment of a ring.
+#[derive(Clone, Debug)]
+struct Bits {
+    words: Vec<u64>,
+}
+
+impl Bits {
+    const WIDTH: u32 = u64::BITS;
+
+    fn new() -> Self {
+        Self { words: vec![0; 1] }
+    }
+
+    #[inline]
+    fn word(&self, segment: u32) -> usize {
+        (segment / Self::WIDTH) as usize & (self.words.len() - 1)
+    }
+
+    #[inline]
+    fn set(&mut self, segment: u32) {
+        let word = self.word(segment);
+        self.words[word] |= 1 << (segment % Self::WIDTH);
+    }
+
+    #[inline]
+    fn clear(&mut self, segment: u32) {
+        let word = self.word(segment);
+        self.words[word] &= !(1 << (segment % Self::WIDTH));
+    }
+
+    fn count(&self) -> u32 {
+        self.words.iter().map(|word| word.count_ones()).sum()
+    }
+
+    #[inline]
+    fn next_set(&self, from: u32, end: u32) -> u32 {
+        self.next(from, end, 0)
+    }
+
+    #[inline]
+    fn next_clear(&self, from: u32, end: u32) -> u32 {
+        self.next(from, end, u64::MAX)
+    }
+
+    /// The first of `from..end` whose bit differs from those of `skipped`. Behind `end`, a word may have
+    /// bits of segments at the beginning of the ring.
+    #[inline]
+    fn next(&self, from: u32, end: u32, skipped: u64) -> u32 {
+        let mut at = from;
+        while at < end {
+            let differs = (self.words[self.word(at)] ^ skipped) >> (at % Self::WIDTH);
+            if differs != 0 {
+                return (at + differs.trailing_zeros()).min(end);
+            }
+            at = (at | (Self::WIDTH - 1)) + 1;
+        }
+        end
+    }
+
+    /// Makes room for a ring of `len`, a power of two, and keeps the bits of `segments`.
+    fn grow(&mut self, segments: Range<u32>, len: usize) {
+        let mut grown = Self { words: vec![0; len.div_ceil(Self::WIDTH as usize)] };
+        let mut at = self.next_set(segments.start, segments.end);
+        while at < segments.end {
+            grown.set(at);
+            at = self.next_set(at + 1, segments.end);
+        }
+        *self = grown;
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -223,5 +424,84 @@ mod tests {
         board.drop_first();
         assert_eq!(board.oldest_sent(), Some(2));
         assert_eq!((board.first(), board.end()), (1, 4));
+    }
+
+    proptest! {
+        #[test]
+        fn a_ring_of_bits_finds_what_a_list_finds(
+            first in 0u32..1000,
+            set in prop::collection::vec(0u32..200, 0..60),
+            ranges in prop::collection::vec((0u32..200, 0u32..200), 1..20),
+        ) {
+            // A ring of 64 that grows to 256 when all but the bits from 64 on are set.
+            let mut bits = Bits::new();
+            for bit in set.iter().filter(|bit| **bit < 64) {
+                bits.set(first + bit);
+            }
+            bits.grow(first..first + 64, 256);
+            for bit in &set {
+                bits.set(first + bit);
+            }
+            for (from, end) in ranges {
+                let is = |bit: &u32, wanted: bool| set.contains(bit) == wanted;
+                let next = |wanted| (from..end).find(|bit| is(bit, wanted)).unwrap_or(end.max(from));
+                let (from, end) = (first + from, first + end.max(from));
+                prop_assert_eq!(bits.next_set(from, end), first + next(true));
+                prop_assert_eq!(bits.next_clear(from, end), first + next(false));
+            }
+        }
+
+        /// Segments are sent, repeated, acknowledged and marked lost at random, while what is passed
+        /// grows: the last one passed is the one that a walk from the oldest finds.
+        #[test]
+        fn passing_goes_as_far_as_a_walk(
+            steps in prop::collection::vec((0u8..6, 0u32..40, 0u64..3), 1..300),
+        ) {
+            let mut board = Scoreboard::new();
+            let (mut now, mut bound) = (0, (Time::ZERO, 0));
+            for (what, place, later) in steps {
+                now += later;
+                let at = Time::from_nanos(now);
+                let segment = board.first() + place % (board.end() - board.first()).max(1);
+                let record = (!board.is_empty()).then(|| *board.record(segment));
+                match (what, record) {
+                    (0 | 1, _) => board.push(at, Memo::default(), 0, 1448),
+                    (2, Some(record)) if !record.is_sacked => board.set_sacked(segment),
+                    (3, Some(record)) if !record.is_sacked => {
+                        board.unlist(segment);
+                        board.set_lost(segment);
+                    }
+                    (4, Some(record)) if record.is_lost => {
+                        board.set_retransmitted(segment, at, Memo::default());
+                    }
+                    (5, Some(record)) if board.record(board.first()).has_history => {
+                        bound = bound.max((record.sent, segment));
+                        board.drop_first();
+                    }
+                    (5, Some(record)) => {
+                        bound = bound.max((record.sent, board.first()));
+                        board.drop_untouched(board.first());
+                    }
+                    _ => {}
+                }
+                let before = |segment: u32, record: &Record| (record.sent, segment) < bound;
+                let mut walked = None;
+                let mut next = board.oldest_sent();
+                while let Some(segment) = next.filter(|next| before(*next, board.record(*next))) {
+                    walked = Some(segment);
+                    next = board.sent_after(segment);
+                }
+                let passed = board.pass(before).map(|record| record.sent);
+                prop_assert_eq!(passed, walked.map(|segment| board.record(segment).sent));
+                prop_assert_eq!(board.passed, walked.unwrap_or(NONE));
+                for segment in board.first()..board.end() {
+                    let record = board.record(segment);
+                    let is_open = record.is_lost && !record.is_retransmitted;
+                    let is_next = board.next_not_sacked(segment, segment + 1) == segment;
+                    prop_assert_eq!(is_next, !record.is_sacked);
+                    prop_assert_eq!(board.next_lost(segment) == segment, is_open);
+                }
+            }
+        }
     }
 }

@@ -375,16 +375,19 @@ impl Sender {
     }
 
     /// Whether the counts of selectively acknowledged, lost and retransmitted segments match the
-    /// scoreboard.
+    /// scoreboard, and its bits its records.
     pub fn has_counted_right(&self) -> bool {
         let mut counted = (0, 0, 0);
+        let mut open = 0;
         for segment in self.board.first()..self.board.end() {
             let record = self.board.record(segment);
             counted.0 += u32::from(record.is_sacked);
             counted.1 += u32::from(record.is_lost);
             counted.2 += u32::from(record.is_retransmitted);
+            open += u32::from(record.is_lost & !record.is_retransmitted);
         }
         counted == (self.sacked_out, self.lost_out, self.retrans_out)
+            && self.board.count_bits() == (self.sacked_out, open)
     }
 
     pub(super) fn packets_out(&self) -> u32 {
@@ -568,8 +571,11 @@ impl Sender {
                     segment = old.end;
                     continue;
                 }
-                self.on_segment_sacked(now, segment, outcome);
-                segment += 1;
+                segment = self.board.next_not_sacked(segment, end);
+                if segment < end {
+                    self.on_segment_sacked(now, segment, outcome);
+                    segment += 1;
+                }
             }
         }
         self.sack_cache = cache;
@@ -577,20 +583,13 @@ impl Sender {
 
     fn on_segment_sacked(&mut self, now: Time, segment: u32, outcome: &mut AckOutcome) {
         let record = self.board.record_mut(segment);
-        if record.is_sacked {
-            return;
-        }
         self.lost_out -= u32::from(record.is_lost);
         self.retrans_out -= u32::from(record.is_retransmitted);
         self.rate.on_delivered(segment, record);
-        record.is_sacked = true;
         record.is_sampled = true;
-        record.is_retransmitted = false;
-        record.is_lost = false;
-        record.has_history = true;
         let Record { sent, was_retransmitted, .. } = *record;
         self.rack.advance(now, segment, record, self.rtt.min());
-        self.board.unlist(segment);
+        self.board.set_sacked(segment);
         self.sacked_out += 1;
         outcome.newly_sacked = true;
         outcome.delivered += 1;

@@ -124,8 +124,33 @@ impl Sender {
     }
 
     /// Returns the longest wait of a segment that is not lost yet.
-    #[inline(always)]
     fn mark_losses(&mut self, now: Time) -> Span {
+        if !self.board.is_in_order() {
+            return self.mark_losses_one_by_one(now);
+        }
+        // The earlier they left, the earlier they are lost, so the first that is not ends it, and
+        // the last one waits longest.
+        let wait = self.rack.rtt + self.reordering_window();
+        let newest = (self.rack.sent, self.rack.segment);
+        loop {
+            let Some(segment) = self.board.oldest_sent() else { return Span::ZERO };
+            let sent = self.board.record(segment).sent;
+            if (sent, segment) >= newest {
+                return Span::ZERO;
+            }
+            if sent + wait > now {
+                break;
+            }
+            self.mark_lost(now, segment, false);
+        }
+        let last = self.board.pass(|segment, record| (record.sent, segment) < newest);
+        last.map_or(Span::ZERO, |last| (last.sent + wait).since(now))
+    }
+
+    /// The same after a reduction was undone, when what was deemed lost is listed behind what left
+    /// later.
+    #[cold]
+    fn mark_losses_one_by_one(&mut self, now: Time) -> Span {
         let window = self.reordering_window();
         let mut longest = Span::ZERO;
         let mut next = self.board.oldest_sent();
@@ -164,10 +189,8 @@ impl Sender {
         let retransmission = record.is_retransmitted;
         // A probe repeats a segment that was not deemed lost.
         self.lost_out += u32::from(!record.is_lost);
-        record.is_lost = true;
-        record.is_retransmitted = false;
-        record.has_history = true;
         let memo = record.memo;
+        self.board.set_lost(segment);
         self.retrans_out -= u32::from(retransmission);
         self.total_lost += 1;
         self.retransmit_hint = self.retransmit_hint.min(segment);
@@ -284,14 +307,9 @@ impl Sender {
     fn undo_reduction(&mut self, now: Time, unmark: bool) {
         if unmark {
             for segment in self.board.first()..self.board.end() {
-                let record = self.board.record_mut(segment);
-                if record.is_lost {
-                    record.is_lost = false;
-                    let is_open = !record.is_sacked && !record.is_retransmitted;
+                if self.board.record(segment).is_lost {
                     self.lost_out -= 1;
-                    if is_open {
-                        self.board.list_last(segment);
-                    }
+                    self.board.clear_lost(segment);
                 }
             }
         }
@@ -360,9 +378,9 @@ impl Sender {
         // The receiver dropped what it had acknowledged selectively (reneging, RFC 2018).
         let has_reneged = self.board.record(first).is_sacked;
         for segment in first..self.board.end() {
-            let record = self.board.record_mut(segment);
+            let record = *self.board.record(segment);
             if has_reneged && record.is_sacked {
-                record.is_sacked = false;
+                self.board.clear_sacked(segment);
                 self.sacked_out -= 1;
             }
             let is_recent = now.since(record.sent) < self.rack.rtt;

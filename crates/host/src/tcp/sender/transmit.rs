@@ -221,10 +221,7 @@ impl Sender {
     fn plan_retransmission(&mut self, now: Time, room: u32) -> bool {
         let most = room.min(self.burst_limit());
         let end = self.board.end();
-        let mut first = self.retransmit_hint.max(self.board.first());
-        while first < end && !self.is_retransmittable(first) {
-            first += 1;
-        }
+        let first = self.board.next_lost(self.retransmit_hint.max(self.board.first()));
         self.retransmit_hint = first;
         if first == end {
             return false;
@@ -255,15 +252,10 @@ impl Sender {
         let memo = self.memo(now, count);
         let mut bytes = 0;
         for segment in first..end {
-            let record = self.board.record_mut(segment);
+            let record = self.board.record(segment);
             bytes += u64::from(record.payload);
-            record.sent = now;
-            record.memo = memo;
             self.retrans_out += u32::from(!record.is_retransmitted);
-            record.is_retransmitted = true;
-            record.was_retransmitted = true;
-            record.has_history = true;
-            self.board.list_last(segment);
+            self.board.set_retransmitted(segment, now, memo);
         }
         let byte = self.board.record(first).byte;
         self.burst = Some(Burst {
