@@ -67,8 +67,11 @@ pub(crate) enum Command {
     /// Look at capacity traces, convert them, make them
     #[command(subcommand)]
     Trace(TraceCommand),
-    /// Print the tables of closed forms: Bianchi, airtime of unequal stations, uplink OFDMA
+    /// Evaluate a closed form: BBR's share (Ware et al.), response functions, Bianchi, uplink OFDMA …
     Model(ModelArgs),
+    /// Say where a study's worlds come to rest, and whether they stay there
+    #[command(subcommand)]
+    Fluid(FluidCommand),
     /// Print the JSON Schema of study files, for editors that complete and check
     Schema,
     /// Print the completions of a shell
@@ -253,23 +256,49 @@ pub(crate) enum Template {
 
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
-    /// Which formula
-    #[arg(value_enum)]
-    pub(crate) formula: Formula,
+    /// Which formula; `sojourn list model` names them
+    pub(crate) formula: String,
+    /// Its parameters, each with one value or several: buffer=1,2,4 flows=1. Without any: the table of
+    /// the paper, if it has one
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) params: Vec<String>,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Formula {
-    /// Saturation throughput of 802.11a and 802.11ax (Bianchi 2000, with DCF's frozen counters)
-    Bianchi,
-    /// Airtime and rates of stations that send aggregates (Ending the Anomaly, table 1)
-    Anomaly,
-    /// Random access on resource units of uplink OFDMA
-    Uora,
-    /// Throughput of trigger-based uplink OFDMA, corrected and as printed (BBR over Wi-Fi 6, equations 1 to 8)
-    Ofdma,
+#[derive(Debug, Subcommand)]
+pub(crate) enum FluidCommand {
+    /// Print for each scenario the queue, windows and rates at which nothing changes, and whether a small
+    /// disturbance dies away: the roots of the linearised equations with their delays
+    Equilibrium(EquilibriumArgs),
+    /// Print as CSV how windows and queue move from several starts: a phase portrait
+    Portrait(PortraitArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EquilibriumArgs {
+    #[command(flatten)]
+    pub(crate) study: StudyArgs,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PortraitArgs {
+    #[command(flatten)]
+    pub(crate) study: StudyArgs,
+    /// Which scenario, in the order of `check`
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) scenario: usize,
+    /// Starts, as multiples of the state at rest
+    #[arg(long, value_name = "FACTOR,…", value_delimiter = ',', default_values_t = [0.25, 0.5, 1.01, 2.0], value_parser = factor)]
+    pub(crate) start: Vec<f64>,
+    /// How long
+    #[arg(long, value_name = "TIME", default_value = "20s")]
+    pub(crate) time: Span,
+    /// Rows of each start
+    #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) rows: u32,
 }
 
 #[derive(Debug, Args)]
@@ -422,6 +451,11 @@ pub(crate) enum Tapped {
 }
 
 /// Runs at the same time.
+fn factor(text: &str) -> Result<f64, String> {
+    let factor = text.trim().parse().ok().filter(|factor| (0.001..=1000.0).contains(factor));
+    factor.ok_or_else(|| format!("'{text}' is no start (allowed: 0.001 to 1000)"))
+}
+
 fn jobs(text: &str) -> Result<NonZero<usize>, String> {
     const MOST: usize = 4096;
     let jobs = text.trim().parse().ok().filter(|jobs: &NonZero<usize>| jobs.get() <= MOST);

@@ -8,6 +8,10 @@ use alloc::vec::Vec;
 use sojourn_core::{Purpose, Stream as Random, StreamAddress};
 
 use crate::cca::{self, Cca, Sample, Setup, Told};
+use crate::curves::{
+    ACKED, CAME, Curves, DROPPED, FLIGHT, IN, LOST, MARKED, MARKED_IN, MARKED_OUT, OF_FLOW, OF_HOP,
+    OUT, RECEIVED, REFUSED, SENT, SENT_AT, Sending,
+};
 use crate::history::{Cursor, History, Moment, TIME};
 use crate::queue::{self, Due, Fate, Queue, Seen, Step};
 use crate::world::{Source, World};
@@ -22,28 +26,6 @@ pub struct Work {
     pub rows: usize,
     pub columns: usize,
 }
-
-/// Columns of a flow: sent; known to be delivered, lost, marked; in flight; when what is acknowledged
-/// was sent; received.
-pub(crate) const SENT: usize = 0;
-pub(crate) const ACKED: usize = 1;
-pub(crate) const LOST: usize = 2;
-pub(crate) const MARKED: usize = 3;
-const FLIGHT: usize = 4;
-const SENT_AT: usize = 5;
-pub(crate) const RECEIVED: usize = 6;
-const OF_FLOW: usize = 7;
-
-/// Columns of a flow at a queue: let in, lost and marked on arrival; departed; of that dropped and
-/// marked; when what departs came.
-pub(crate) const IN: usize = 0;
-pub(crate) const REFUSED: usize = 1;
-pub(crate) const MARKED_IN: usize = 2;
-pub(crate) const OUT: usize = 3;
-pub(crate) const DROPPED: usize = 4;
-pub(crate) const MARKED_OUT: usize = 5;
-pub(crate) const CAME: usize = 6;
-const OF_HOP: usize = 7;
 
 /// Columns of a class of a queue: let in, departed, and when what departs came.
 const CLASS_IN: usize = 0;
@@ -68,12 +50,12 @@ const NOTHING: f64 = 1e-6;
 
 /// Where the columns of things are.
 #[derive(Clone, Debug)]
-pub(crate) struct Layout {
-    pub(crate) flows: Vec<usize>,
+struct Layout {
+    flows: Vec<usize>,
     /// By flow, then by hop.
-    pub(crate) hops: Vec<Vec<usize>>,
+    hops: Vec<Vec<usize>>,
     /// By link, then by class.
-    pub(crate) classes: Vec<Vec<usize>>,
+    classes: Vec<Vec<usize>>,
     columns: usize,
 }
 
@@ -127,8 +109,8 @@ struct Link {
 }
 
 pub(crate) struct Engine<'a> {
-    pub(crate) world: &'a World,
-    pub(crate) layout: Layout,
+    world: &'a World,
+    layout: Layout,
     history: History,
     links: Vec<Link>,
     senders: Vec<Option<Sender>>,
@@ -331,7 +313,7 @@ impl<'a> Engine<'a> {
         if begins >= end {
             return 0.0;
         }
-        let back = flow.to_receiver + flow.to_sender + self.waits(&flow.way_back);
+        let back = flow.to_receiver + flow.to_sender + self.sparse_waits(&flow.way_back);
         let news = self.look_back(at, end - back);
         let acked_now = news.out.max(acked);
         let lost_now = news.lost.max(lost);
@@ -576,8 +558,7 @@ impl<'a> Engine<'a> {
         *cell = cell.max(received);
     }
 
-    /// How long sparse packets wait in these links' queues now.
-    pub(crate) fn waits(&self, links: &[usize]) -> f64 {
+    fn sparse_waits(&self, links: &[usize]) -> f64 {
         let wait = |link: &usize| {
             let class = self.links[*link].queue.class_of_sparse();
             class.map_or(0.0, |class| self.links[*link].sojourns[class])
@@ -670,7 +651,7 @@ impl<'a> Engine<'a> {
         let mut oldest = self.now;
         for (at, flow) in self.world.flows.iter().enumerate() {
             oldest = oldest.min(self.new[self.layout.flows[at] + SENT_AT]);
-            let delay = flow.base_rtt() + self.waits(&flow.way_back);
+            let delay = flow.base_rtt() + self.sparse_waits(&flow.way_back);
             oldest = oldest.min(self.now - delay);
             for column in &self.layout.hops[at] {
                 oldest = oldest.min(self.new[column + CAME] - delay);
@@ -678,30 +659,54 @@ impl<'a> Engine<'a> {
         }
         oldest - 1.0
     }
+}
 
-    /// The last row.
-    pub(crate) fn row(&self) -> &[f64] {
-        &self.new
+impl Curves for Engine<'_> {
+    fn world(&self) -> &World {
+        self.world
     }
 
-    /// Whether the arrivals that a link lost in the last step met a full queue.
-    pub(crate) fn is_overflow(&self, link: usize) -> bool {
-        self.links[link].fate.is_overflow
+    fn now(&self) -> f64 {
+        self.now
     }
 
-    pub(crate) fn backlog(&self, link: usize) -> f64 {
+    fn of_flow(&self, flow: usize) -> &[f64] {
+        &self.new[self.layout.flows[flow]..][..OF_FLOW]
+    }
+
+    fn of_hop(&self, flow: usize, hop: usize) -> &[f64] {
+        &self.new[self.layout.hops[flow][hop]..][..OF_HOP]
+    }
+
+    fn sender(&self, flow: usize) -> Option<Sending> {
+        let sender = self.senders[flow].as_ref().filter(|sender| sender.begins <= self.now)?;
+        let cca = sender.cca.as_ref()?;
+        let allowed = cca.allowed();
+        Some(Sending {
+            window: allowed.window,
+            pacing: allowed.pacing,
+            rtt: sender.rtt,
+            least_rtt: sender.least_rtt,
+            bw: sender.sample.bw,
+            phase: cca.phase(),
+            shown: cca.shown(),
+        })
+    }
+
+    fn backlog(&self, link: usize) -> f64 {
         self.links[link].backlogs.iter().sum()
     }
 
-    /// Longest wait of what leaves a link.
-    pub(crate) fn sojourn(&self, link: usize) -> f64 {
+    fn sojourn(&self, link: usize) -> f64 {
         self.links[link].sojourns.iter().copied().fold(0.0, f64::max)
     }
 
-    /// Controller, round-trip time, the least of them, and rate of a flow that has begun.
-    pub(crate) fn sender(&self, at: usize) -> Option<(&Cca, f64, f64, f64)> {
-        let sender = self.senders[at].as_ref().filter(|sender| sender.begins <= self.now)?;
-        Some((sender.cca.as_ref()?, sender.rtt, sender.least_rtt, sender.sample.bw))
+    fn waits(&self, links: &[usize]) -> f64 {
+        self.sparse_waits(links)
+    }
+
+    fn is_overflow(&self, link: usize) -> bool {
+        self.links[link].fate.is_overflow
     }
 }
 

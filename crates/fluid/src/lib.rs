@@ -15,16 +15,20 @@ extern crate alloc;
 
 mod capacity;
 mod cca;
+mod curves;
 mod engine;
+mod equilibrium;
 mod history;
 mod queue;
 mod report;
 mod run;
+mod scherrer;
 mod world;
 
 pub use engine::Work;
-pub use run::{Options, run};
-pub use world::{check, has_queue};
+pub use equilibrium::{AtRest, Equilibrium, Stability, equilibrium, trajectory};
+pub use run::{Form, Options, check, run};
+pub use world::has_queue;
 
 /// Raised whenever the same scenario and seed would give other numbers.
 pub const VERSION: u32 = 1;

@@ -1,4 +1,4 @@
-//! Tells an observer what the curves did, in the words of the event engine.
+//! Tells an observer what the curves did, in the words of the event curves.
 //!
 //! An event stands for several packets, so that a fast link has no more of them than a slow one. What
 //! a fluid has of something that is less than a packet waits for the rest.
@@ -12,8 +12,8 @@ use sojourn_core::{
 };
 use sojourn_scenario::Scenario;
 
-use crate::engine::{
-    ACKED, CAME, DROPPED, Engine, LOST, MARKED, MARKED_IN, MARKED_OUT, OUT, RECEIVED, REFUSED, SENT,
+use crate::curves::{
+    ACKED, CAME, Curves, DROPPED, LOST, MARKED, MARKED_IN, MARKED_OUT, OUT, RECEIVED, REFUSED, SENT,
 };
 use crate::world::{Source, Stream, World};
 
@@ -98,83 +98,83 @@ impl Report {
 
     pub(crate) fn on_step(
         &mut self,
-        engine: &Engine<'_>,
+        curves: &impl Curves,
         scenario: &Scenario,
         observer: &mut impl Observer,
     ) {
-        let is_row = engine.now >= self.row_ends();
-        let ends_warmup = !self.is_warm && engine.now >= self.warmup;
+        let is_row = curves.now() >= self.row_ends();
+        let ends_warmup = !self.is_warm && curves.now() >= self.warmup;
         // What happened in a row belongs before its end.
         let is_whole = is_row || ends_warmup;
         for at in 0..self.flows.len() {
-            self.flow(engine, scenario, at, is_whole, observer);
+            self.flow(curves, scenario, at, is_whole, observer);
         }
-        for (at, link) in engine.world.links.iter().enumerate() {
-            if engine.backlog(at) > 0.0 {
-                let Some((_, packet)) = any_packet(engine, scenario, at) else { continue };
-                let backlog = libm::round(engine.backlog(at) / link.packet) as u32;
+        for (at, link) in curves.world().links.iter().enumerate() {
+            if curves.backlog(at) > 0.0 {
+                let Some((_, packet)) = any_packet(curves, scenario, at) else { continue };
+                let backlog = libm::round(curves.backlog(at) / link.packet) as u32;
                 let event = Event::Enqueued { packet: &packet, backlog };
-                observer.record(just_before(engine.now), Who::Port(port(link.port)), &event);
+                observer.record(just_before(curves.now()), Who::Port(port(link.port)), &event);
             }
         }
         if ends_warmup {
             self.is_warm = true;
             for (place, at) in self.links.iter().enumerate() {
-                let sample = queue_sample(engine, *at);
+                let sample = queue_sample(curves, *at);
                 let event = Event::WarmQueueSample(&sample);
-                observer.record(time(engine.now), Who::Port(port(place)), &event);
+                observer.record(time(curves.now()), Who::Port(port(place)), &event);
             }
         }
         if is_row {
             self.rows += 1;
-            self.samples(engine, observer);
+            self.samples(curves, observer);
         }
     }
 
     pub(crate) fn finish(
         &mut self,
-        engine: &Engine<'_>,
+        curves: &impl Curves,
         scenario: &Scenario,
         observer: &mut impl Observer,
     ) {
         for at in 0..self.flows.len() {
-            self.flow(engine, scenario, at, true, observer);
+            self.flow(curves, scenario, at, true, observer);
         }
-        if engine.now > self.sampled {
-            self.samples(engine, observer);
+        if curves.now() > self.sampled {
+            self.samples(curves, observer);
         }
     }
 
-    fn samples(&mut self, engine: &Engine<'_>, observer: &mut impl Observer) {
-        self.sampled = engine.now;
-        let now = time(engine.now);
-        for (at, flow) in engine.world.flows.iter().enumerate() {
-            if let Some(sample) = flow_sample(engine, at) {
+    fn samples(&mut self, curves: &impl Curves, observer: &mut impl Observer) {
+        self.sampled = curves.now();
+        let now = time(curves.now());
+        for (at, flow) in curves.world().flows.iter().enumerate() {
+            if let Some(sample) = flow_sample(curves, at) {
                 let who = Who::Flow(FlowId(flow.id as u32));
                 observer.record(now, who, &Event::FlowSample(&sample));
             }
         }
         for (place, at) in self.links.iter().enumerate() {
-            let sample = queue_sample(engine, *at);
+            let sample = queue_sample(curves, *at);
             observer.record(now, Who::Port(port(place)), &Event::QueueSample(&sample));
         }
     }
 
     fn flow(
         &mut self,
-        engine: &Engine<'_>,
+        curves: &impl Curves,
         scenario: &Scenario,
         at: usize,
         is_whole: bool,
         observer: &mut impl Observer,
     ) {
-        let flow = &engine.world.flows[at];
+        let flow = &curves.world().flows[at];
         let told = &mut self.flows[at];
-        let now = just_before(engine.now);
+        let now = just_before(curves.now());
         let who = Who::Flow(FlowId(flow.id as u32));
         if let Source::Ping(interval) = flow.source {
-            while told.next_ping <= engine.now && told.next_ping < flow.ends {
-                let rtt = flow.base_rtt() + engine.waits(&flow.way_back);
+            while told.next_ping <= curves.now() && told.next_ping < flow.ends {
+                let rtt = flow.base_rtt() + curves.waits(&flow.way_back);
                 let asked = time(told.next_ping);
                 let body = |number| Body::Echo { number, asked };
                 let mut packet = packet_of(flow, scenario, 1, asked, body(told.pings));
@@ -187,7 +187,7 @@ impl Report {
             }
             return;
         }
-        let row = &engine.row()[engine.layout.flows[at]..];
+        let row = curves.of_flow(at);
         let whole = |bytes: f64| (bytes / flow.packet + 1e-6) as u64;
         let batch = if is_whole { 1 } else { told.batch };
         let take = |told: &mut u64, bytes: f64| {
@@ -237,18 +237,18 @@ impl Report {
         }
         let mut delay = flow.to_receiver;
         for (index, hop) in flow.hops.iter().enumerate() {
-            let link = Who::Port(port(engine.world.links[hop.link].port));
-            let row = &engine.row()[engine.layout.hops[at][index]..];
-            let sojourn = (engine.now - row[CAME]).max(0.0);
+            let link = Who::Port(port(curves.world().links[hop.link].port));
+            let row = curves.of_hop(at, index);
+            let sojourn = (curves.now() - row[CAME]).max(0.0);
             delay += hop.before + sojourn;
             let told = &mut told.hops[index];
             while let Some(packets) = take(&mut told.refused, row[REFUSED]) {
-                let full = engine.is_overflow(hop.link);
+                let full = curves.is_overflow(hop.link);
                 let why = if full { DropReason::Full } else { DropReason::Aqm };
                 let packet = packet_of(flow, scenario, packets, now, body(false));
                 observer.record(now, link, &Event::Dropped { packet: &packet, why });
             }
-            let medium = engine.world.links[hop.link].loss > 0.0;
+            let medium = curves.world().links[hop.link].loss > 0.0;
             while let Some(packets) = take(&mut told.dropped, row[DROPPED]) {
                 let why = if medium { DropReason::Medium } else { DropReason::Aqm };
                 let packet = packet_of(flow, scenario, packets, now, body(false));
@@ -290,9 +290,8 @@ impl Report {
                 }
             } else {
                 // A lost datagram leaves its number out.
-                let refused: f64 = engine.layout.hops[at]
-                    .iter()
-                    .map(|hop| engine.row()[hop + REFUSED] + engine.row()[hop + DROPPED])
+                let refused: f64 = (0..flow.hops.len())
+                    .map(|hop| curves.of_hop(at, hop)[REFUSED] + curves.of_hop(at, hop)[DROPPED])
                     .sum();
                 let from = told.received - u64::from(packets) + whole(refused);
                 for number in 0..u64::from(packets) {
@@ -302,11 +301,11 @@ impl Report {
             let bytes = u64::from(packets) * u64::from(flow.payload);
             observer.record(now, who, &Event::Delivered { bytes });
         }
-        let Some((cca, rtt, ..)) = engine.sender(at) else { return };
+        let Some(sender) = curves.sender(at) else { return };
         while let Some(_packets) = take(&mut told.acked, row[ACKED]) {
-            observer.record(now, who, &Event::Rtt { rtt: span(rtt) });
+            observer.record(now, who, &Event::Rtt { rtt: span(sender.rtt) });
         }
-        let phase = cca.phase();
+        let phase = sender.phase;
         if phase != told.phase {
             observer.record(now, who, &Event::Phase { from: told.phase, to: phase });
             told.phase = phase;
@@ -340,32 +339,31 @@ fn packet_of(flow: &Stream, scenario: &Scenario, packets: u16, sent: Time, body:
 }
 
 /// A packet of some flow that crosses the link.
-fn any_packet(engine: &Engine<'_>, scenario: &Scenario, link: usize) -> Option<(usize, Packet)> {
+fn any_packet(curves: &impl Curves, scenario: &Scenario, link: usize) -> Option<(usize, Packet)> {
     let crosses = |flow: &Stream| flow.hops.iter().any(|hop| hop.link == link);
-    let at = engine.world.flows.iter().position(crosses)?;
-    let flow = &engine.world.flows[at];
+    let at = curves.world().flows.iter().position(crosses)?;
+    let flow = &curves.world().flows[at];
     let body = Body::Datagram { number: 0, frame: 0, last: true };
-    Some((at, packet_of(flow, scenario, 1, time(engine.now), body)))
+    Some((at, packet_of(flow, scenario, 1, time(curves.now()), body)))
 }
 
-fn flow_sample(engine: &Engine<'_>, at: usize) -> Option<FlowSample> {
-    let flow = &engine.world.flows[at];
-    let (cca, rtt, least, bw) = engine.sender(at)?;
-    let row = &engine.row()[engine.layout.flows[at]..];
-    let allowed = cca.allowed();
-    let shown = cca.shown();
+fn flow_sample(curves: &impl Curves, at: usize) -> Option<FlowSample> {
+    let flow = &curves.world().flows[at];
+    let sender = curves.sender(at)?;
+    let row = curves.of_flow(at);
+    let shown = sender.shown;
     let packets = |bytes: f64| (bytes / flow.packet + 0.5) as u32;
     // Rates are those of payload, as the kernel has them.
     let payload = f64::from(flow.payload) / flow.packet;
     let rate = |bytes: f64| Rate::from_bps((bytes * payload * 8.0) as u64);
     let Source::Tcp { has_ecn, .. } = &flow.source else { return None };
     Some(FlowSample {
-        cwnd: packets(allowed.window),
+        cwnd: packets(sender.window),
         ssthresh: shown.ssthresh.map(packets),
-        pacing_rate: allowed.pacing.map(rate),
-        delivery_rate: rate(bw),
-        srtt: span(rtt),
-        min_rtt: least.is_finite().then(|| span(least)),
+        pacing_rate: sender.pacing.map(rate),
+        delivery_rate: rate(sender.bw),
+        srtt: span(sender.rtt),
+        min_rtt: sender.least_rtt.is_finite().then(|| span(sender.least_rtt)),
         unacked: packets((row[SENT] - row[ACKED] - row[LOST]).max(0.0)),
         retrans_total: packets(row[LOST]).into(),
         lost_total: packets(row[LOST]).into(),
@@ -376,7 +374,7 @@ fn flow_sample(engine: &Engine<'_>, at: usize) -> Option<FlowSample> {
         bytes_acked: (row[ACKED] * payload) as u64,
         ecn: if *has_ecn { EcnMode::AccEcn } else { EcnMode::Disabled },
         ecn_seen: *has_ecn,
-        phase: cca.phase(),
+        phase: sender.phase,
         bw: shown.bw.map(rate),
         model_min_rtt: shown.min_rtt.map(span),
         inflight_longterm: shown.inflight_longterm.map(packets),
@@ -386,29 +384,32 @@ fn flow_sample(engine: &Engine<'_>, at: usize) -> Option<FlowSample> {
 }
 
 /// `None` is a link without a queue.
-fn queue_sample(engine: &Engine<'_>, link: Option<usize>) -> QueueSample {
+fn queue_sample(curves: &impl Curves, link: Option<usize>) -> QueueSample {
     let Some(at) = link else {
         return QueueSample { capacity: Rate::UNLIMITED, ..QueueSample::default() };
     };
-    let link = &engine.world.links[at];
+    let link = &curves.world().links[at];
     let of = |column: usize| -> f64 {
-        let hops = engine.world.flows.iter().zip(&engine.layout.hops);
-        let here = hops.flat_map(|(flow, columns)| flow.hops.iter().zip(columns));
-        here.filter(|(hop, _)| hop.link == at).map(|(_, hop)| engine.row()[hop + column]).sum()
+        let flows = curves.world().flows.iter().enumerate();
+        let hops = flows.flat_map(|(flow, it)| {
+            let here = it.hops.iter().enumerate().filter(|(_, hop)| hop.link == at);
+            here.map(move |(hop, _)| curves.of_hop(flow, hop)[column])
+        });
+        hops.sum()
     };
     let sent = of(OUT) - if link.loss > 0.0 { 0.0 } else { of(DROPPED) };
-    let backlog = engine.backlog(at).max(0.0);
+    let backlog = curves.backlog(at).max(0.0);
     QueueSample {
         packets: libm::round(backlog / link.packet) as u32,
         bytes: libm::round(backlog) as u64,
-        head_wait: span(engine.sojourn(at)),
+        head_wait: span(curves.sojourn(at)),
         sent_packets: (sent / link.packet) as u64,
         sent_bytes: sent as u64,
         dropped: ((of(REFUSED) + of(DROPPED)) / link.packet) as u64,
         marked: ((of(MARKED_IN) + of(MARKED_OUT)) / link.packet) as u64,
-        capacity: Rate::from_bps((link.capacity.rate_at(engine.now) * 8.0 + 0.5) as u64),
+        capacity: Rate::from_bps((link.capacity.rate_at(curves.now()) * 8.0 + 0.5) as u64),
         medium_bytes: sent as u64,
-        capacity_bytes: Some(link.capacity.until(engine.now)),
+        capacity_bytes: Some(link.capacity.until(curves.now())),
         air: None,
     }
 }

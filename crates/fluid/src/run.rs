@@ -2,18 +2,43 @@
 
 use alloc::string::String;
 
-use sojourn_core::{Observer, Span, StreamAddress};
-use sojourn_scenario::Checked;
+use sojourn_core::{Observer, Span, SpecError, StreamAddress};
+use sojourn_scenario::{Checked, Scenario};
 
+use crate::curves::Curves;
 use crate::engine::{Engine, Work};
 use crate::report::Report;
-use crate::world::World;
+use crate::scherrer::{self, Model};
+use crate::world::{self, World};
 
 /// How the equations are integrated.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options {
-    /// Steps of this length; otherwise their length follows from the error.
+    /// Steps of this length; otherwise their length follows from the error, or is the authors'.
     pub step: Option<Span>,
+    pub form: Form,
+}
+
+/// Whose equations they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// This project's, with the papers' equations corrected.
+    #[default]
+    Corrected,
+    /// Those of Scherrer et al. (IMC 2022), as their authors' program has them.
+    Scherrer,
+}
+
+/// Refuses what the equations can't say.
+///
+/// # Errors
+/// Names the flow or link, and the reason.
+pub fn check(scenario: &Scenario, options: &Options) -> Result<(), SpecError> {
+    world::check(scenario)?;
+    match options.form {
+        Form::Corrected => Ok(()),
+        Form::Scherrer => scherrer::check(scenario),
+    }
 }
 
 /// Computes one run.
@@ -27,8 +52,21 @@ pub fn run(
     observer: &mut impl Observer,
 ) -> Result<Work, String> {
     let world = World::new(scenario, address);
-    let mut engine = Engine::new(&world, address);
-    let mut report = Report::new(scenario, &world);
+    match options.form {
+        Form::Corrected => corrected(scenario, address, &world, options, observer),
+        Form::Scherrer => published(scenario, address, &world, options, observer),
+    }
+}
+
+fn corrected(
+    scenario: &Checked,
+    address: StreamAddress,
+    world: &World,
+    options: &Options,
+    observer: &mut impl Observer,
+) -> Result<Work, String> {
+    let mut engine = Engine::new(world, address);
+    let mut report = Report::new(scenario, world);
     let end = scenario.duration.as_secs_f64();
     let mut step = engine.shortest;
     while engine.now < end {
@@ -56,3 +94,30 @@ pub fn run(
     report.finish(&engine, scenario, observer);
     Ok(engine.work)
 }
+
+fn published(
+    scenario: &Checked,
+    address: StreamAddress,
+    world: &World,
+    options: &Options,
+    observer: &mut impl Observer,
+) -> Result<Work, String> {
+    let mut model = Model::new(scenario, world, address, options.step.unwrap_or(scherrer::STEP));
+    let mut report = Report::new(scenario, world);
+    let end = scenario.duration.as_secs_f64();
+    let mut told = 0.0;
+    while model.now() < end {
+        model.step()?;
+        let stop = report.next_stop().min(end);
+        model.round_to(stop);
+        if model.now() >= stop || model.now() - told >= REPORT_EVERY {
+            report.on_step(&model, scenario, observer);
+            told = model.now();
+        }
+    }
+    report.finish(&model, scenario, observer);
+    Ok(model.work())
+}
+
+/// Seconds between two looks at a model of much shorter steps.
+const REPORT_EVERY: f64 = 1e-3;

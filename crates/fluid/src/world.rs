@@ -93,7 +93,7 @@ pub(crate) struct Bottleneck {
 ///
 /// # Errors
 /// Names the flow or link, and the reason.
-pub fn check(scenario: &Scenario) -> Result<(), SpecError> {
+pub(crate) fn check(scenario: &Scenario) -> Result<(), SpecError> {
     if let Some(carrier) = scenario.carriers.first() {
         let ports = carrier.ports();
         let name = ports.first().map_or("", |port| port.name.as_str());

@@ -137,7 +137,7 @@ fn the_same_seed_gives_the_same_digest_and_another_one_another() {
 fn fixed_steps_come_to_the_same_shares() {
     let scenario = scenario(&["reno", "reno"], 20, 40, "pfifo limit 60", 60);
     let free = run(&scenario);
-    let options = Options { step: Some(Span::from_micros(500)) };
+    let options = Options { step: Some(Span::from_micros(500)), ..Options::default() };
     let fixed = run_with(&scenario, 1, &options).0;
     let share = |run: &RunMetrics| run.flows[0].share.expect("a share");
     assert!((share(&free) - share(&fixed)).abs() < 0.1, "{} {}", share(&free), share(&fixed));

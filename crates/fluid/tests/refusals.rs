@@ -2,6 +2,7 @@
 
 use sojourn_cca::Config as Cca;
 use sojourn_core::{Rate, Span};
+use sojourn_fluid::Options;
 use sojourn_host::apps::BulkConfig;
 use sojourn_link::{JitterConfig, LossConfig, RateConfig};
 use sojourn_qdisc::Config as Queue;
@@ -30,16 +31,16 @@ fn scenario() -> Scenario {
 fn refused(change: impl Fn(&mut Scenario)) -> String {
     let mut scenario = scenario();
     change(&mut scenario);
-    sojourn_fluid::check(&scenario).expect_err("can't be said").to_string()
+    sojourn_fluid::check(&scenario, &Options::default()).expect_err("can't be said").to_string()
 }
 
 #[test]
 fn what_has_a_rate_is_taken() {
     let mut scenario = scenario();
-    assert_eq!(sojourn_fluid::check(&scenario), Ok(()));
+    assert_eq!(sojourn_fluid::check(&scenario, &Options::default()), Ok(()));
     scenario.links[0].loss = LossConfig::parse("1%").expect("a loss");
     scenario.links[0].rate = RateConfig::Unlimited;
-    assert_eq!(sojourn_fluid::check(&scenario), Ok(()));
+    assert_eq!(sojourn_fluid::check(&scenario, &Options::default()), Ok(()));
 }
 
 #[test]

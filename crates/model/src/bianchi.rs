@@ -5,6 +5,13 @@
 //! coordination function modeling approaches", 2010, is [`Refinement::FrozenCounters`]: after a
 //! success only the winner can use the first slot, because the counters of the others do not move.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
+use sojourn_core::param::{time, whole};
+use sojourn_core::{Span, SpecError};
+
+use crate::formula::{Formula, Output, output};
 use crate::roots::rising_root;
 
 /// The backoff of every station.
@@ -86,6 +93,50 @@ pub fn saturation_throughput(
     };
     let slot = (1.0 - ptr) * slots.idle + ptr * ps * success + ptr * (1.0 - ps) * slots.collision;
     ps * ptr * payload / slot
+}
+
+sojourn_core::params! {
+    /// Stations, their backoff and the lengths of slots, by name.
+    pub struct Bianchi: "bianchi", "Saturation throughput of equal stations (Bianchi, JSAC 2000; Tinnirello, Bianchi and Xiao 2010)" {
+        pub stations: u32 = "10", whole(1, 10_000), "n: stations that always have a frame";
+        pub window: u32 = "16", whole(1, 32_768), "W: smallest contention window and one";
+        pub stages: u32 = "6", whole(0, 16), "m: how often it doubles";
+        pub payload: u32 = "1500", whole(1, 1_000_000), "octets that a frame delivers";
+        pub idle: Span = "9us", time(Span::from_nanos(1), Span::from_secs(1)), "σ: an empty slot";
+        pub success: Span = "330us", time(Span::from_nanos(1), Span::from_secs(1)), "T_s: frame, acknowledgement and the spaces after both";
+        pub collision: Span = "282us", time(Span::from_nanos(1), Span::from_secs(1)), "T_c: the longest frame that collided and the space after it";
+        pub refinement: Refinement = "none",
+            "none, as printed in 2000, or frozen: the counters of the others stand still after a success";
+    }
+}
+
+sojourn_core::choice! { Refinement { "none" = Refinement::None, "frozen" = Refinement::FrozenCounters } }
+
+impl Formula for Bianchi {
+    const OUTPUTS: &'static [Output] = &[
+        output("throughput", "Mbit/s", "payload a second, of all stations"),
+        output("tau", "", "probability that a station sends in a slot"),
+        output("p", "", "probability that its frame collides"),
+    ];
+
+    fn evaluate(&self) -> Result<Vec<f64>, SpecError> {
+        let backoff = Backoff { window: f64::from(self.window), stages: self.stages };
+        let micros = |span: Span| span.as_nanos() as f64 / 1000.0;
+        let slots = Slots {
+            idle: micros(self.idle),
+            success: micros(self.success),
+            collision: micros(self.collision),
+        };
+        if self.refinement == Refinement::FrozenCounters && self.window < 2 {
+            let problem = "a window of 1 leaves no slot to stations with frozen counters";
+            return Err(SpecError::new(problem).allow(["window=2 or more"]));
+        }
+        let FixedPoint { tau, p } = fixed_point(self.stations, backoff);
+        let payload = 8.0 * f64::from(self.payload);
+        let n = self.stations;
+        let throughput = saturation_throughput(n, payload, backoff, slots, self.refinement);
+        Ok(vec![throughput, tau, p])
+    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,14 @@
 //!
 //! [`Form::Printed`] evaluates the left column as far as it can be evaluated.
 
-use crate::uora::{Solution, Uora};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use sojourn_core::param::{number, time, whole};
+use sojourn_core::{Span, SpecError};
+
+use crate::formula::{Formula, Output, output};
+use crate::uora::{RandomAccess, Solution, Uora};
 
 /// Durations in microseconds, rates in Mbit/s, so that their product is bits.
 #[derive(Clone, Copy, Debug)]
@@ -168,6 +175,79 @@ pub fn slot_chances(form: Form, classes: &[Class], access_point: f64, error: f64
 /// Equation 7: the mean slot, of chances and lengths σ, T_s and T_c.
 pub fn mean_slot(chances: SlotChances, idle: f64, success: f64, collision: f64) -> f64 {
     chances.idle * idle + chances.success * success + chances.failure * collision
+}
+
+const LONGEST: sojourn_core::param::Bounds = time(Span::ZERO, Span::from_secs(1));
+
+sojourn_core::params! {
+    /// A cell by name.
+    pub struct Uplink: "ofdma", "Throughput of trigger-based uplink OFDMA (BBR over Wi-Fi 6, equations 1 to 8)" {
+        pub form: self::Form = "corrected", "equations: corrected, or as printed";
+        pub scheduled: u32 = "4", whole(0, 148), "s_A: stations scheduled in a cycle";
+        pub schedulable: u32 = "4", whole(0, 10_000), "stations among which they are chosen in turn";
+        pub stations: u32 = "5", whole(1, 10_000), "n_ra: stations that contend";
+        pub units: u32 = "1", whole(1, 148), "r_A: units for random access in a Trigger frame";
+        pub error: f64 = "0", number(0.0, 1.0), "p_phy: probability that a frame alone on its unit is lost";
+        pub payload: u32 = "1500", whole(1, 65_535), "s_p: octets of a packet";
+        pub packets: u32 = "7", whole(1, 1024), "p_agg: packets in a PPDU";
+        pub trigger_random: Span = "96us", LONGEST, "d_tfr: the Trigger that offers random access";
+        pub buffer_status: Span = "76.8us", LONGEST, "d_bsr: the buffer status reports";
+        pub trigger: Span = "96us", LONGEST, "d_tf: the Basic Trigger";
+        pub ppdu: Span = "5484us", LONGEST, "d_ppdu: the data";
+        pub multi_block_ack: Span = "80us", LONGEST, "d_mb: the Multi-STA BlockAck";
+        pub sifs: Span = "16us", LONGEST, "the short space between frames";
+        pub access: Span = "110.5us", LONGEST, "AIFS and mean backoff of the access point";
+    }
+}
+
+sojourn_core::choice! { Form { "corrected" = Form::Corrected, "printed" = Form::Printed } }
+
+impl Formula for Uplink {
+    const OUTPUTS: &'static [Output] = &[
+        output("total", "Mbit/s", "Θ: payload a second of all stations"),
+        output("scheduled", "Mbit/s", "of a station that is scheduled; the printed form has none"),
+        output("contending", "Mbit/s", "of a station that contends"),
+        output("cycle", "ms", "how long a cycle takes"),
+    ];
+
+    fn evaluate(&self) -> Result<Vec<f64>, SpecError> {
+        let micros = |span: Span| span.as_nanos() as f64 / 1000.0;
+        if self.scheduled > self.schedulable {
+            let problem = alloc::format!(
+                "{} of {} stations can't be scheduled",
+                self.scheduled,
+                self.schedulable
+            );
+            return Err(SpecError::new(problem).allow(["scheduled up to schedulable"]));
+        }
+        let access = RandomAccess {
+            stations: self.stations,
+            units: self.units,
+            error: self.error,
+            ..RandomAccess::default()
+        };
+        let cycle = Cycle {
+            trigger_random: micros(self.trigger_random),
+            buffer_status: micros(self.buffer_status),
+            trigger: micros(self.trigger),
+            ppdu: micros(self.ppdu),
+            multi_block_ack: micros(self.multi_block_ack),
+            sifs: micros(self.sifs),
+            access: micros(self.access),
+        };
+        let cell = Cell {
+            cycle,
+            scheduled: self.scheduled,
+            schedulable: self.schedulable,
+            uora: access.uora()?,
+            payload: 8.0 * f64::from(self.payload),
+            packets: f64::from(self.packets),
+        };
+        let throughput = cell.throughput(self.form);
+        let access = if self.form == Form::Corrected { cycle.access } else { 0.0 };
+        let time = (cycle_time(&cycle) + access) / 1000.0;
+        Ok(vec![throughput.total, throughput.scheduled, throughput.random, time])
+    }
 }
 
 #[cfg(test)]

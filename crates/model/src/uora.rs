@@ -5,6 +5,13 @@
 //! Time is counted in Trigger frames. β is the probability that a station sends after one, B_k the mean
 //! number of Trigger frames that stage k takes, the one with the transmission included.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
+use sojourn_core::SpecError;
+use sojourn_core::param::{number, whole};
+
+use crate::formula::{Formula, Output, output};
 use crate::roots::rising_root;
 
 /// The random access of a cell.
@@ -79,6 +86,46 @@ impl Uora {
             power *= failure;
         }
         attempts / frames
+    }
+}
+
+sojourn_core::params! {
+    /// [`Uora`] by name.
+    pub struct RandomAccess: "uora", "Random access on units of uplink OFDMA (BBR over Wi-Fi 6, equations 4 to 6)" {
+        pub stations: u32 = "10", whole(1, 10_000), "n_ra: stations that contend";
+        pub units: u32 = "4", whole(1, 148), "r_A: units for random access in a Trigger frame";
+        pub ocw_min: u32 = "7", whole(0, 127), "OCWmin, one less than a power of two";
+        pub doublings: u32 = "2", whole(0, 7), "how often the window doubles";
+        pub retries_at_most: u32 = "0", whole(0, 100), "further attempts with the largest window";
+        pub error: f64 = "0", number(0.0, 1.0), "p_phy: probability that a frame alone on its unit is lost";
+    }
+}
+
+impl RandomAccess {
+    pub(crate) fn uora(&self) -> Result<Uora, SpecError> {
+        let Self { stations, units, ocw_min, doublings, retries_at_most, error } = *self;
+        if !(ocw_min + 1).is_power_of_two() {
+            let problem = alloc::format!("ocw_min {ocw_min} is not one less than a power of two");
+            return Err(
+                SpecError::new(problem).allow(["0", "1", "3", "7", "15", "31", "63", "127"])
+            );
+        }
+        Ok(Uora { stations, units, ocw_min, doublings, retries_at_most, error })
+    }
+}
+
+impl Formula for RandomAccess {
+    const OUTPUTS: &'static [Output] = &[
+        output("successes", "", "frames that get through after a Trigger frame"),
+        output("gamma", "", "probability that another station chose the same unit"),
+        output("failure", "", "probability that an attempt fails"),
+        output("beta", "", "probability that a station sends after a Trigger frame"),
+    ];
+
+    fn evaluate(&self) -> Result<Vec<f64>, SpecError> {
+        let solution = self.uora()?.solve();
+        let successes = solution.successes(self.stations);
+        Ok(vec![successes, solution.gamma, solution.failure, solution.beta])
     }
 }
 

@@ -83,7 +83,7 @@ pub fn with_parameters(page: &str) -> Result<String, String> {
 }
 
 /// Names of controllers, queues, carriers, applications, transports, models of links, sources and rate
-/// controllers of media, and parts of radios that have parameters.
+/// controllers of media, parts of radios, and closed forms that have parameters.
 pub fn parametrised() -> Vec<String> {
     entries().filter(|(_, params)| !params.is_empty()).map(|(name, _)| name).collect()
 }
@@ -92,7 +92,7 @@ fn params_of(name: &str) -> Option<&'static [Param]> {
     entries().find(|entry| entry.0 == name).map(|(_, params)| params)
 }
 
-/// A model of a link is named after what it is of: `loss random`.
+/// A model of a link is named after what it is of: `loss random`, and a closed form `model md1`.
 fn entries() -> impl Iterator<Item = (String, &'static [Param])> {
     let algorithms = sojourn_cca::algorithms().iter().map(|a| (a.name, a.params));
     let disciplines = sojourn_qdisc::disciplines().iter().map(|d| (d.name, d.params));
@@ -115,7 +115,10 @@ fn entries() -> impl Iterator<Item = (String, &'static [Param])> {
         models.iter().map(move |model| (format!("{kind} {}", model.name), model.params))
     });
     let models = models.chain([tcp]).chain(media).chain(radio);
-    models.map(|(name, params)| (name.to_owned(), params)).chain(links)
+    let formulas = sojourn_model::formulas();
+    let formulas = formulas.iter().map(|kind| (format!("model {}", kind.name), kind.params));
+    let formulas: Vec<(String, &'static [Param])> = formulas.collect();
+    models.map(|(name, params)| (name.to_owned(), params)).chain(links).chain(formulas)
 }
 
 type Entry = (&'static str, &'static str, &'static [Param]);

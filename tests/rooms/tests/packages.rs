@@ -24,6 +24,8 @@ const TWICE: &[(&str, &[&str])] = &[
     ("embedded-io", &["0.4.0", "0.6.1"]),
     // const-random's, which only the lock knows; ahash's, which is in the command; tempfile's.
     ("getrandom", &["0.2.17", "0.3.4", "0.4.3"]),
+    // Of nalgebra, which uses none of them as it is built here.
+    ("glam", &["0.30.10", "0.31.1", "0.32.1", "0.33.12"]),
     // The two of getrandom, on systems without an operating system.
     ("r-efi", &["5.3.0", "6.0.0"]),
     // For zerocopy-derive, which runs when ahash is compiled.
@@ -63,6 +65,7 @@ const ELSEWHERE: &[(&str, &[&str])] = &[
             "futures-core",
             "futures-task",
             "futures-util",
+            "glam",
             "iana-time-zone-haiku",
             "js-sys",
             "log",

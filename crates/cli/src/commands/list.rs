@@ -11,7 +11,7 @@ use sojourn_link::Model;
 use sojourn_metrics::{METRICS, Scope};
 use sojourn_study::{Overrides, Registry, Study};
 
-use super::run;
+use super::{model, run};
 use crate::args::{Format, ListArgs};
 use crate::failure::Failure;
 use crate::output::Output;
@@ -77,7 +77,7 @@ enum Listed {
 impl Listed {
     /// Finds a heading by its word, its plural, or an everyday word for it.
     fn of(word: &str) -> Option<Self> {
-        const OTHERS: [(&str, Listed); 18] = [
+        const OTHERS: [(&str, Listed); 20] = [
             ("link", Listed::Link),
             ("links", Listed::Link),
             ("tcp", Listed::One(Heading::Cca)),
@@ -96,6 +96,8 @@ impl Listed {
             ("size", Listed::One(Heading::Sizes)),
             ("wifi", Listed::One(Heading::Radio)),
             ("wi-fi", Listed::One(Heading::Radio)),
+            ("formula", Listed::One(Heading::Model)),
+            ("formulas", Listed::One(Heading::Model)),
         ];
         let word = word.to_ascii_lowercase();
         let heading = Heading::ALL.into_iter().find(|heading| {
@@ -127,6 +129,7 @@ enum Heading {
     App,
     Sizes,
     Engine,
+    Model,
     Radio,
     Rate,
     Loss,
@@ -138,13 +141,14 @@ enum Heading {
 }
 
 impl Heading {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::Cca,
         Self::Queue,
         Self::Carrier,
         Self::App,
         Self::Sizes,
         Self::Engine,
+        Self::Model,
         Self::Radio,
         Self::Rate,
         Self::Loss,
@@ -164,6 +168,7 @@ impl Heading {
             Self::App => "app",
             Self::Sizes => "sizes",
             Self::Engine => "engine",
+            Self::Model => "model",
             Self::Radio => "radio",
             Self::Rate => "rate",
             Self::Loss => "loss",
@@ -183,6 +188,7 @@ impl Heading {
             Self::App => "Applications",
             Self::Sizes => "Sizes of transfers",
             Self::Engine => "Engines",
+            Self::Model => "Closed forms",
             Self::Radio => "Radios",
             Self::Rate => "Link rates",
             Self::Loss => "Losses of links",
@@ -212,6 +218,10 @@ impl Heading {
                 sizes.map(|s| Entry::new(self, s.name, s.doc, s.params)).collect()
             }
             Self::Engine => self.kinds(registry.engines()),
+            Self::Model => {
+                let all = model::listed().into_iter();
+                all.map(|(name, doc, params)| Entry::new(self, name, doc, params)).collect()
+            }
             Self::Radio => {
                 let parts = spec::RADIO.iter();
                 parts.map(|(name, doc, params)| Entry::new(self, name, doc, *params)).collect()

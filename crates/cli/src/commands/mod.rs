@@ -5,6 +5,7 @@ mod claims;
 mod compare;
 mod doctor;
 mod export;
+mod fluid;
 mod join;
 mod list;
 mod model;
@@ -43,6 +44,7 @@ pub(crate) fn execute(
         Command::Export(args) => export::export(args, registry, output)?,
         Command::List(args) => list::list(args, registry, output)?,
         Command::Model(args) => model::model(args, output)?,
+        Command::Fluid(command) => fluid::fluid(command, registry, output)?,
         Command::New(args) => new::new(args, registry, output)?,
         Command::Trace(command) => trace::trace(command, output)?,
         Command::Schema => output.data(&sojourn_file::schema::json())?,

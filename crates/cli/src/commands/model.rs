@@ -1,6 +1,7 @@
 //! `sojourn model`: what closed forms predict.
 
 use serde_json::{Value, json};
+use sojourn_core::{Param, SpecError};
 use sojourn_model::anomaly;
 use sojourn_model::bianchi::{self, Refinement, Slots};
 use sojourn_model::ofdma::{Cell, Cycle, Form};
@@ -9,23 +10,143 @@ use sojourn_wifi::mac::frames;
 use sojourn_wifi::mac::response::control_mode;
 use sojourn_wifi::phy::Mode;
 
-use crate::args::{Format, Formula, ModelArgs};
+use crate::args::{Format, ModelArgs};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::table::{Grid, Records};
 
+/// The formula that has a table only: its stations are a list of their own.
+const ANOMALY: &str = "anomaly";
+
+/// The most combinations of values in one table.
+const MOST_ROWS: usize = 100_000;
+
 pub(super) fn model(args: &ModelArgs, output: Output) -> Result<(), Failure> {
-    let table = match args.formula {
-        Formula::Bianchi => saturation(),
-        Formula::Anomaly => unequal_rates(),
-        Formula::Uora => random_access(),
-        Formula::Ofdma => triggered_uplink(),
+    let table = match (&args.formula[..], args.params.is_empty()) {
+        ("bianchi", true) => saturation(),
+        (ANOMALY, true) => unequal_rates(),
+        ("uora", true) => random_access(),
+        ("ofdma", true) => triggered_uplink(),
+        (ANOMALY, false) => {
+            let error = SpecError::new("'anomaly' is the table of a paper and has no parameters");
+            return Err(Failure::input(error.allow(["sojourn model anomaly"])));
+        }
+        (name, _) => {
+            let points = points(name, &args.params).map_err(Failure::input)?;
+            return show(&points, args.format, output);
+        }
     };
     match args.format {
         Format::Table => output.data(&table.text()),
         Format::Json => output.json(&table.records().json()),
         Format::Csv => output.data(&table.records().csv()),
     }
+}
+
+/// The closed forms as `sojourn list model` shows them, the table of a paper among them.
+pub(super) fn listed() -> Vec<(&'static str, &'static str, &'static [Param])> {
+    let anomaly =
+        "Airtime and rates of stations that send aggregates (Ending the Anomaly, table 1)";
+    let formulas = sojourn_model::formulas();
+    let all = formulas.iter().map(|kind| (kind.name, kind.doc, kind.params));
+    all.chain([(ANOMALY, anomaly, &[][..])]).collect()
+}
+
+/// A formula at each combination of values.
+struct Points {
+    outputs: &'static [sojourn_model::Output],
+    /// Parameters with several values.
+    varied: Vec<String>,
+    rows: Vec<(Vec<String>, Vec<f64>)>,
+}
+
+fn points(name: &str, params: &[String]) -> Result<Points, SpecError> {
+    let formulas = sojourn_model::formulas();
+    let mut given: Vec<(&str, Vec<&str>)> = Vec::new();
+    for param in params {
+        let (key, values) =
+            param.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {
+                SpecError::new(format!("'{param}' is no parameter")).allow(["KEY=VALUE"])
+            })?;
+        if given.iter().any(|(other, _)| *other == key) {
+            let problem = format!("'{key}' is given twice");
+            return Err(SpecError::new(problem).allow([format!("{key}=VALUE,VALUE,…")]));
+        }
+        given.push((key, values.split(',').collect()));
+    }
+    let count = given.iter().try_fold(1usize, |count, (_, values)| count.checked_mul(values.len()));
+    let count = count.filter(|count| *count <= MOST_ROWS).ok_or_else(|| {
+        SpecError::new("these values have too many combinations")
+            .allow([format!("at most {MOST_ROWS}")])
+    })?;
+    let varied: Vec<usize> = (0..given.len()).filter(|at| given[*at].1.len() > 1).collect();
+    let mut outputs: &[sojourn_model::Output] = &[];
+    let mut rows = Vec::with_capacity(count);
+    for row in 0..count {
+        // The last parameter changes fastest.
+        let mut rest = row;
+        let mut chosen = vec![""; given.len()];
+        for (at, (_, values)) in given.iter().enumerate().rev() {
+            chosen[at] = values[rest % values.len()];
+            rest /= values.len();
+        }
+        let words = given.iter().zip(&chosen).map(|((key, _), value)| format!(" {key}={value}"));
+        let answer = formulas.parse(&format!("{name}{}", words.collect::<String>()))?;
+        outputs = answer.outputs;
+        let place = varied.iter().map(|at| chosen[*at].to_owned()).collect();
+        rows.push((place, answer.values));
+    }
+    let varied = varied.iter().map(|at| given[*at].0.to_owned()).collect();
+    Ok(Points { outputs, varied, rows })
+}
+
+/// One point is a list of what it gives, several are a table.
+fn show(points: &Points, format: Format, output: Output) -> Result<(), Failure> {
+    let column = |output: &sojourn_model::Output| match output.unit {
+        "" => output.name.to_owned(),
+        "Mbit/s" => format!("{}_mbps", output.name),
+        unit => format!("{}_{unit}", output.name),
+    };
+    if format == Format::Table && points.varied.is_empty() {
+        let mut grid = Grid::new(["output", ">value", "unit", "what it is"]);
+        let values = points.rows.first().map_or(&[][..], |(_, values)| values);
+        for (one, value) in points.outputs.iter().zip(values) {
+            grid.row([one.name, &short(*value), one.unit, one.doc].map(str::to_owned));
+        }
+        return output.data(&grid.fitted());
+    }
+    let heads: Vec<String> =
+        points.varied.iter().cloned().chain(points.outputs.iter().map(column)).collect();
+    match format {
+        Format::Table => {
+            let heads: Vec<String> = heads.iter().map(|head| format!(">{head}")).collect();
+            let mut grid = Grid::new(heads.iter().map(String::as_str));
+            for (place, values) in &points.rows {
+                grid.row(place.iter().cloned().chain(values.iter().map(|value| short(*value))));
+            }
+            output.data(&grid.fitted())
+        }
+        Format::Json | Format::Csv => {
+            let mut records = Records::new(heads.iter().map(String::as_str));
+            for (place, values) in &points.rows {
+                let place = place.iter().map(|value| Value::from(&value[..]));
+                records.row(place.chain(values.iter().map(|value| json!(value))));
+            }
+            match format {
+                Format::Json => output.json(&records.json()),
+                _ => output.data(&records.csv()),
+            }
+        }
+    }
+}
+
+/// Five digits.
+fn short(value: f64) -> String {
+    let size = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
+    if !(-4..7).contains(&size) {
+        return format!("{value:.4e}");
+    }
+    format!("{value:.*}", (4 - size).clamp(0, 8) as usize)
 }
 
 /// Columns of words, then columns of numbers with this many decimals.

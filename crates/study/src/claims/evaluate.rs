@@ -195,18 +195,20 @@ impl<'a> Results<'a> {
                 ((*low..=*high).contains(&value), if value < *low { *low } else { *high })
             }
             Test::Compare { relation, right, .. } => {
-                let right = match right.constant() {
-                    Some(constant) => vec![constant; left.len()],
-                    None => match self.over_seeds(right, scenario, &mut coverage) {
-                        Ok(right) => {
-                            check.bound = Some(estimate(&right, unit));
-                            right
-                        }
-                        Err(reason) => return Check { reason: Some(reason), ..check },
-                    },
-                };
-                let bound = mean(&right);
-                (relation.holds(value, bound), bound)
+                match self.bound(right, scenario, unit, &mut check, &mut coverage) {
+                    Ok(bound) => (relation.holds(value, bound), bound),
+                    Err(reason) => return Check { reason: Some(reason), ..check },
+                }
+            }
+            Test::Near { right, tolerance, .. } => {
+                match self.bound(right, scenario, unit, &mut check, &mut coverage) {
+                    Ok(centre) => {
+                        let by = tolerance.around(centre);
+                        let nearest = value.max(centre - by).min(centre + by);
+                        (nearest == value, nearest)
+                    }
+                    Err(reason) => return Check { reason: Some(reason), ..check },
+                }
             }
         };
         // Division by zero gives no finite number.
@@ -223,6 +225,23 @@ impl<'a> Results<'a> {
             share: (nearest != 0.0).then(|| ((value - nearest) / nearest).abs()),
         });
         check
+    }
+
+    /// What a value is compared with. If it is not the same in every run, the check shows it.
+    fn bound(
+        &self,
+        right: &Term,
+        scenario: u32,
+        unit: Unit,
+        check: &mut Check,
+        coverage: &mut Coverage,
+    ) -> Result<f64, String> {
+        if let Some(constant) = right.constant() {
+            return Ok(constant);
+        }
+        let right = self.over_seeds(right, scenario, coverage)?;
+        check.bound = Some(estimate(&right, unit));
+        Ok(mean(&right))
     }
 
     /// A value for each seed.
@@ -261,6 +280,7 @@ impl<'a> Results<'a> {
     ) -> Result<f64, Absent> {
         match term {
             Term::Number(number) => Ok(*number),
+            Term::Model(values) => Ok(values[scenario as usize]),
             Term::Negative(inner) => Ok(-self.value(inner, scenario, seed, coverage)?),
             Term::Binary(operator, left, right) => Ok(operator.apply(
                 self.value(left, scenario, seed, coverage)?,
@@ -518,6 +538,13 @@ fn wanted(test: &Test, unit: Unit) -> String {
         Test::Compare { relation, right, right_text } => match right.constant() {
             Some(number) => with_unit(format!("{} {}", relation.symbol(), round(shown(number)))),
             None => format!("{} {right_text}", relation.symbol()),
+        },
+        Test::Near { right, right_text, tolerance } => match right.constant() {
+            Some(centre) => {
+                let by = tolerance.around(centre);
+                with_unit(format!("{}..{}", round(shown(centre - by)), round(shown(centre + by))))
+            }
+            None => format!("in {right_text}"),
         },
     }
 }

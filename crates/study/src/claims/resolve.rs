@@ -8,7 +8,7 @@ use sojourn_metrics::stats::Better;
 
 use super::over_time::{self, OfPhase, OverTime, What};
 use super::syntax::{
-    self, Elsewhere, Expr, ExprError, MetricRef, Operator, Pool, Quantity, Relation,
+    self, Elsewhere, Expr, ExprError, MetricRef, ModelRef, Operator, Pool, Quantity, Relation,
 };
 use super::units::{Dimension, Unit};
 use crate::metrics::{self, Pooling, kind_of};
@@ -31,6 +31,12 @@ pub(super) enum Test {
         low: f64,
         high: f64,
     },
+    /// Within a tolerance of another value.
+    Near {
+        right: Term,
+        right_text: String,
+        tolerance: Tolerance,
+    },
     Compare {
         relation: Relation,
         right: Term,
@@ -38,9 +44,30 @@ pub(super) enum Test {
     },
 }
 
+/// How far a value may be from another.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Tolerance {
+    /// In seconds, bits and plain numbers.
+    By(f64),
+    /// As a share of the other value.
+    Share(f64),
+}
+
+impl Tolerance {
+    /// How far from `centre` that is.
+    pub(super) fn around(self, centre: f64) -> f64 {
+        match self {
+            Self::By(by) => by,
+            Self::Share(share) => share * centre.abs(),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) enum Term {
     Number(f64),
+    /// What a closed form gives, by scenario.
+    Model(Vec<f64>),
     Value(Value),
     Negative(Box<Term>),
     Binary(Operator, Box<Term>, Box<Term>),
@@ -86,7 +113,7 @@ impl Expectation {
     pub(super) fn values(&self) -> Vec<&Value> {
         let mut values = Vec::new();
         self.left.collect(&mut values);
-        if let Test::Compare { right, .. } = &self.test {
+        if let Test::Compare { right, .. } | Test::Near { right, .. } = &self.test {
             right.collect(&mut values);
         }
         values
@@ -98,7 +125,7 @@ impl Term {
     pub(super) fn constant(&self) -> Option<f64> {
         match self {
             Self::Number(number) => Some(*number),
-            Self::Value(_) | Self::Harm(..) => None,
+            Self::Value(_) | Self::Harm(..) | Self::Model(_) => None,
             Self::Negative(inner) => inner.constant().map(|number| -number),
             Self::Binary(operator, left, right) => {
                 Some(operator.apply(left.constant()?, right.constant()?))
@@ -108,7 +135,7 @@ impl Term {
 
     fn collect<'a>(&'a self, values: &mut Vec<&'a Value>) {
         match self {
-            Self::Number(_) => {}
+            Self::Number(_) | Self::Model(_) => {}
             Self::Value(value) => values.push(value),
             Self::Harm(_, both) => values.extend(both.iter()),
             Self::Negative(inner) => inner.collect(values),
@@ -230,6 +257,20 @@ impl Resolver<'_> {
                     unit: shown,
                 })
             }
+            syntax::Claim::Near { left, right, right_at, tolerance } => {
+                let (left, meaning) = self.term(&left)?;
+                let (right, right_meaning) = self.term(&right)?;
+                meaning.must_fit(&right_meaning, right_at)?;
+                let share = tolerance.unit.filter(|unit| unit.name == "%");
+                let tolerance = match share {
+                    Some(unit) => Tolerance::Share(tolerance.number * unit.scale),
+                    None => Tolerance::By(bound(&tolerance, &meaning)?),
+                };
+                let right_text = text[right_at..].trim().to_owned();
+                let unit = meaning.unit();
+                let test = Test::Near { right, right_text, tolerance };
+                Ok(Expectation { text: text.to_owned(), left, test, unit })
+            }
             syntax::Claim::Compare { left, relation, right, right_at } => {
                 let (left_term, left_meaning) = self.term(&left)?;
                 let (right_term, right_meaning) = self.term(&right)?;
@@ -264,6 +305,7 @@ impl Resolver<'_> {
                 Ok((Term::Value(value), meaning))
             }
             Expr::Harm { pool, metric, alone } => self.harm(*pool, metric, alone),
+            Expr::Model(model) => self.model(model),
             Expr::Negative(inner) => {
                 let (term, meaning) = self.term(inner)?;
                 Ok((Term::Negative(Box::new(term)), meaning))
@@ -300,6 +342,43 @@ impl Resolver<'_> {
                 };
                 Ok((Term::Binary(*operator, Box::new(left), Box::new(right)), meaning))
             }
+        }
+    }
+
+    /// A closed form at every scenario's factors.
+    fn model(&self, model: &ModelRef) -> Result<(Term, Meaning), ExprError> {
+        let fault = |at: usize| move |problem: SpecError| ExprError { at, problem };
+        let formulas = sojourn_model::formulas();
+        let factors: Vec<Option<usize>> = model
+            .params
+            .iter()
+            .map(|param| {
+                let is_factor =
+                    |name: &str| self.names.plan.factors.iter().position(|f| f.name == name);
+                is_factor(&param.value).filter(|_| !param.is_quoted)
+            })
+            .collect();
+        let mut values = Vec::new();
+        let mut unit = Unit::PLAIN;
+        for scenario in &self.names.plan.scenarios {
+            let mut text = model.formula.clone();
+            for (param, factor) in model.params.iter().zip(&factors) {
+                let value = factor.map_or(&param.value, |factor| &scenario.factors[factor]);
+                text.push_str(&format!(" {}={value}", param.name));
+            }
+            let answer = formulas.parse(&text).map_err(fault(model.at))?;
+            let (output, value) =
+                answer.output(model.output.as_deref()).map_err(fault(model.at))?;
+            unit = Unit::of_metric(output.unit);
+            values.push(value * unit.scale);
+        }
+        let what = format!("model({})", model.formula);
+        let meaning = Meaning { dimension: unit.dimension, unit: Some(unit), is_zero: false, what };
+        match values.first().copied() {
+            Some(first) if values.iter().all(|value| *value == first) => {
+                Ok((Term::Number(first), meaning))
+            }
+            _ => Ok((Term::Model(values), meaning)),
         }
     }
 

@@ -1,12 +1,13 @@
 //! The expressions of claims, as written.
 //!
 //! ```text
-//! claim    = sum ( "in" quantity ".." quantity | ( "<=" | ">=" | "<" | ">" ) sum )
+//! claim    = sum ( "in" quantity ".." quantity | "in" sum "±" quantity | ( "<=" | ">=" | "<" | ">" ) sum )
 //! sum      = product { ( "+" | "-" ) product }
 //! product  = factor { ( "*" | "/" ) factor }
-//! factor   = quantity | pooled | harm | "(" sum ")" | "-" factor
+//! factor   = quantity | pooled | harm | model | "(" sum ")" | "-" factor
 //! pooled   = metric | pool "(" metric ")"
 //! harm     = "harm" "(" pooled "," factor-name "=" "'" value "'" { "," … } ")"
+//! model    = "model" "(" formula [ "." output ] { "," parameter "=" ( "'" value "'" | value | factor-name ) } ")"
 //! metric   = word "(" [ name ] { "," factor-name "=" "'" value "'" } ")" [ "during" quantity ".." quantity ]
 //! pool     = "min" | "max" | "sum" | "mean" | "median" | "jain"
 //! quantity = number [ unit ]
@@ -25,6 +26,11 @@ const TERMS: [&str; 3] = ["a metric such as goodput(cubic)", "a number with its 
 const HARM: &str =
     "harm(METRIC, FACTOR = 'VALUE'), such as harm(goodput(call), flow.download.count = '0')";
 
+/// What stands before a tolerance.
+const TOLERANCES: [&str; 2] = ["±", "+/-"];
+
+const MODEL: &str = "model(FORMULA.OUTPUT, PARAMETER = 'VALUE' or a factor), such as model(ware-bbr.share, flows = '2')";
+
 /// The most operators allowed; each nests the terms before it.
 const MAX_OPERATORS: usize = 500;
 
@@ -34,6 +40,13 @@ pub(super) enum Claim {
         value: Expr,
         low: Quantity,
         high: Quantity,
+    },
+    /// Within a tolerance of another value, which begins at byte `right_at`.
+    Near {
+        left: Expr,
+        right: Expr,
+        right_at: usize,
+        tolerance: Quantity,
     },
     /// The right side begins at byte `right_at`.
     Compare {
@@ -65,6 +78,7 @@ pub(super) enum Expr {
         metric: MetricRef,
         alone: Vec<Elsewhere>,
     },
+    Model(ModelRef),
     Negative(Box<Expr>),
     Binary {
         operator: Operator,
@@ -122,6 +136,24 @@ pub(super) struct MetricRef {
     pub during: Option<(Quantity, Quantity)>,
 }
 
+/// `model(ware-bbr.share, flows = '2', buffer = path.buffer)`: a closed form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ModelRef {
+    pub formula: String,
+    pub at: usize,
+    pub output: Option<String>,
+    pub params: Vec<ModelParam>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ModelParam {
+    pub name: String,
+    pub value: String,
+    /// It stands in quotes, so that it is no factor.
+    pub is_quoted: bool,
+    pub at: usize,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Elsewhere {
     pub factor: String,
@@ -162,8 +194,16 @@ impl Claim {
         let left = parser.sum(0)?;
         let at = parser.here();
         let claim = if parser.keyword("in") {
-            let (low, high) = parser.bounds()?;
-            Self::Within { value: left, low, high }
+            let right_at = parser.here();
+            let has_tolerance = TOLERANCES.iter().any(|sign| parser.rest().contains(sign));
+            let is_term = |c: char| c.is_ascii_alphabetic() || c == '(';
+            if has_tolerance || parser.next_char().is_some_and(is_term) {
+                let right = parser.sum(0)?;
+                Self::Near { left, right, right_at, tolerance: parser.tolerance()? }
+            } else {
+                let (low, high) = parser.bounds()?;
+                Self::Within { value: left, low, high }
+            }
         } else {
             let relation = parser.relation().ok_or_else(|| {
                 ExprError::new(at, "a comparison is missing").allow(&["in", "<=", ">=", "<", ">"])
@@ -204,6 +244,9 @@ impl<'a> Parser<'a> {
         loop {
             let at = self.here();
             let operator = match self.next_char() {
+                _ if TOLERANCES.iter().any(|sign| self.rest().starts_with(sign)) => {
+                    return Ok(left);
+                }
                 Some('+') => Operator::Plus,
                 Some('-') => Operator::Minus,
                 _ => return Ok(left),
@@ -274,8 +317,10 @@ impl<'a> Parser<'a> {
             let problem = format!("'{word}' is not followed by '('");
             ExprError::new(error.at, problem).allow(&["a metric such as goodput(cubic)"])
         })?;
-        if word == "harm" {
-            return self.harm();
+        match &word[..] {
+            "harm" => return self.harm(),
+            "model" => return Ok(Expr::Model(self.model(at)?)),
+            _ => {}
         }
         // `jain()` is a metric; `jain(goodput(bulk))` pools one.
         let before = self.at;
@@ -312,6 +357,29 @@ impl<'a> Parser<'a> {
         Ok(Expr::Harm { pool, metric, alone })
     }
 
+    /// Reads what follows the opening parenthesis of a closed form, and the closing one.
+    fn model(&mut self, at: usize) -> Result<ModelRef, ExprError> {
+        let name = self.name();
+        let (formula, output) = match name.split_once('.') {
+            Some((formula, output)) => (formula.to_owned(), Some(output.to_owned())),
+            None => (name, None),
+        };
+        let mut params = Vec::new();
+        while self.next_char() == Some(',') {
+            self.at += 1;
+            let at = self.here();
+            let name = self.name();
+            if name.is_empty() {
+                return Err(ExprError::new(at, "a parameter is missing").allow(&[MODEL]));
+            }
+            self.expect('=')?;
+            let (value, is_quoted) = self.given()?;
+            params.push(ModelParam { name, value, is_quoted, at });
+        }
+        self.expect(')')?;
+        Ok(ModelRef { formula, at, output, params })
+    }
+
     /// Reads what follows the opening parenthesis of a metric, and the closing one.
     fn metric(&mut self, metric: String, at: usize) -> Result<MetricRef, ExprError> {
         let of_at = self.here();
@@ -340,25 +408,29 @@ impl<'a> Parser<'a> {
                 .allow(&["FACTOR = 'VALUE', such as path.queue = 'fq_codel'"]));
         }
         self.expect('=')?;
-        let value_at = self.here();
+        let (value, _) = self.given()?;
+        Ok(Elsewhere { factor, value, at })
+    }
+
+    /// A value in quotes, or up to the next comma or parenthesis; and whether it is in quotes.
+    fn given(&mut self) -> Result<(String, bool), ExprError> {
+        let at = self.here();
         let rest = self.rest();
-        let value = match rest.chars().next() {
+        match rest.chars().next() {
             Some(quote @ ('\'' | '"')) => {
                 let inner = &rest[1..];
                 let end = inner.find(quote).ok_or_else(|| {
-                    ExprError::new(value_at, "the quotation does not end")
-                        .allow(&["FACTOR = 'VALUE'"])
+                    ExprError::new(at, "the quotation does not end").allow(&["FACTOR = 'VALUE'"])
                 })?;
                 self.at += end + 2;
-                inner[..end].to_owned()
+                Ok((inner[..end].to_owned(), true))
             }
             _ => {
                 let end = rest.find([',', ')']).unwrap_or(rest.len());
                 self.at += end;
-                rest[..end].trim().to_owned()
+                Ok((rest[..end].trim().to_owned(), false))
             }
-        };
-        Ok(Elsewhere { factor, value, at })
+        }
     }
 
     /// Two quantities with `..` between; a unit of the second counts for both.
@@ -441,6 +513,17 @@ impl<'a> Parser<'a> {
             _ if is_per_second => &rest[..letters + 2],
             letters => letters,
         }
+    }
+
+    /// What follows `±`, which may also be written `+/-`.
+    fn tolerance(&mut self) -> Result<Quantity, ExprError> {
+        let at = self.here();
+        let sign = TOLERANCES.into_iter().find(|sign| self.rest().starts_with(sign));
+        let sign = sign.ok_or_else(|| {
+            ExprError::new(at, "a tolerance is missing").allow(&["± 10 %", "± 2ms"])
+        })?;
+        self.at += sign.len();
+        self.quantity()
     }
 
     fn relation(&mut self) -> Option<Relation> {
@@ -611,7 +694,7 @@ mod tests {
                         Operator::Over => left / right,
                     }
                 }
-                Expr::Metric { .. } | Expr::Harm { .. } => panic!(),
+                Expr::Metric { .. } | Expr::Harm { .. } | Expr::Model(_) => panic!(),
             }
         }
         assert_eq!(value(&left), 5.0);

@@ -169,6 +169,66 @@ fn harm_is_the_part_that_is_lost_against_the_solo_run() {
     assert_eq!(mean("harm(goodput(a), path.queue = 'fifo') in 0..0", "fifo"), 0.0);
 }
 
+/// M/D/1 at half a load waits half a packet: 1 ms for 1000 octets at 4 Mbit/s.
+#[test]
+fn a_claim_may_compare_with_a_closed_form() {
+    let wait = "model(md1.wait, load = 0.5, rate = 4mbit, packet = 1000)";
+    assert_eq!(mean(&format!("{wait} >= 0"), "fq"), 1.0);
+    let near = |expression: &str| checks(expression, &["fq"]).remove(0);
+    // 25 ms measured.
+    let check = near(&format!("rtt_p50(a) in 26 * {wait} ± 4 %"));
+    assert_eq!((check.verdict, &check.wanted[..]), (Verdict::Holds, "24.96..27.04 ms"));
+    let check = near(&format!("rtt_p50(a) in 28 * {wait} +/- 2 ms"));
+    assert_eq!((check.verdict, &check.wanted[..]), (Verdict::Fails, "26..30 ms"));
+    let miss = check.miss.expect("it is outside");
+    assert!((miss.by - 1.0).abs() < 1e-9 && miss.unit == "ms", "{miss:?}");
+    assert_eq!(near("goodput(a) in (goodput(b) + 2 Mbps) ± 0 %").verdict, Verdict::Holds);
+}
+
+#[test]
+fn a_closed_form_takes_its_parameters_from_factors() {
+    let plan = zipped();
+    let names = Names { plan: &plan, is_overridden: &|_| false };
+    let text = "rtt_p50(a) >= 0 * model(bbr-queue.rtt, rtt = path.rtt) + model(bbr-queue.rtt, rtt = path.rtt)";
+    let expectation = Expectation::parse(text, names).unwrap_or_else(|e| panic!("{}", e.problem));
+    let claim = Claim { expect: vec![expectation], ..claim("jain() > 0", &[]) };
+    let report = checked(&[claim], &plan, &table(&plan));
+    let bounds: Vec<f64> = report.claims[0]
+        .checks
+        .iter()
+        .map(|check| check.bound.as_ref().expect("it differs").mean)
+        .collect();
+    // Twice the round trip, which is 10 and 20 ms.
+    assert!((bounds[0] - 20.0).abs() < 1e-9 && (bounds[1] - 40.0).abs() < 1e-9, "{bounds:?}");
+}
+
+#[test]
+fn what_is_wrong_with_a_closed_form_is_named() {
+    for (text, problem) in [
+        ("goodput(a) in model(ware, rate = 1mbit) ± 1 %", "unknown closed form 'ware'"),
+        ("goodput(a) in model(ware-bbr.shar) ± 1 %", "the formula gives no 'shar'"),
+        (
+            "goodput(a) in model(ware-bbr.goodput, flow = 2) ± 1 %",
+            "ware-bbr has no parameter 'flow'",
+        ),
+        (
+            "goodput(a) in model(ware-bbr.share) ± 1 %",
+            "goodput is a rate, such as 5Mbps and model(ware-bbr) is a plain number",
+        ),
+        ("goodput(a) in model(ware-bbr.goodput)", "a tolerance is missing"),
+        (
+            "goodput(a) in model(ware-bbr.goodput) ± 2 ms",
+            "goodput is a rate, such as 5Mbps and 2ms is a time, such as 30ms",
+        ),
+        ("goodput(a) in model(ware-bbr.goodput, = 2) ± 1 %", "a parameter is missing"),
+    ] {
+        let plan = plan();
+        let names = Names { plan: &plan, is_overridden: &|_| false };
+        let error = Expectation::parse(text, names).expect_err(text);
+        assert!(error.problem.to_string().contains(problem), "{text}: {}", error.problem);
+    }
+}
+
 #[test]
 fn a_failure_says_by_how_much() {
     let checks = checks("goodput(a) <= 4 Mbps", &["fq"]);

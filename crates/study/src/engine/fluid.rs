@@ -12,7 +12,28 @@ sojourn_core::params! {
     /// How the equations are integrated.
     pub struct Fluid: "fluid", "Rates and queues as delay-differential equations, in milliseconds a run; deterministic" {
         pub step: Option<Span> as Maybe<Span> = "", time(Span::from_micros(1), Span::from_secs(1)),
-            "fixed step of the integration; without it steps are as long as their error allows";
+            "fixed step of the integration; without it steps are as long as their error allows, or 10 µs with 'scherrer'";
+        pub form: self::Form = "corrected",
+            "equations: 'corrected', the project's own, or 'scherrer', those of Scherrer et al. (IMC 2022) as their authors integrate them";
+    }
+}
+
+/// [`sojourn_fluid::Form`] as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Corrected,
+    Scherrer,
+}
+
+sojourn_core::choice! { Form { "corrected" = Form::Corrected, "scherrer" = Form::Scherrer } }
+
+impl Fluid {
+    fn options(&self) -> sojourn_fluid::Options {
+        let form = match self.form {
+            Form::Corrected => sojourn_fluid::Form::Corrected,
+            Form::Scherrer => sojourn_fluid::Form::Scherrer,
+        };
+        sojourn_fluid::Options { step: self.step, form }
     }
 }
 
@@ -20,13 +41,12 @@ impl Engine for Fluid {
     const VERSION: u32 = sojourn_fluid::VERSION;
 
     fn check_scenario(&self, scenario: &Checked) -> Result<(), SpecError> {
-        sojourn_fluid::check(scenario)
+        sojourn_fluid::check(scenario, &self.options())
     }
 
     fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {
         let mut collector = Collector::new(shape(scenario));
-        let options = sojourn_fluid::Options { step: self.step };
-        sojourn_fluid::run(scenario, address, &options, &mut collector)?;
+        sojourn_fluid::run(scenario, address, &self.options(), &mut collector)?;
         let mut metrics = collector.finish(Time::ZERO + scenario.duration);
         // A sender's counters of timeouts, of idleness and of what it imagined have no fluid.
         metrics.flows.iter_mut().for_each(|flow| flow.last = None);
