@@ -1,5 +1,6 @@
 //! Results arranged as figures need them: by scenario, subject and metric.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 
 use sojourn_metrics::{sample_columns, stats, survival_columns};
@@ -166,6 +167,7 @@ pub(crate) struct Data<'a> {
     subject_of: Vec<Option<usize>>,
     /// Which subjects have which metrics in any scenario.
     has: Vec<Vec<bool>>,
+    words: Vec<Words<'a>>,
 }
 
 impl<'a> Data<'a> {
@@ -224,7 +226,8 @@ impl<'a> Data<'a> {
                 }
             }
         }
-        Self { results, plan, table, done, varying, subjects, subject_of, has }
+        let words = (0..plan.factors.len()).map(|f| Words::of(plan, f, &subjects)).collect();
+        Self { results, plan, table, done, varying, subjects, subject_of, has, words }
     }
 
     pub(crate) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Subject> {
@@ -289,7 +292,7 @@ impl<'a> Data<'a> {
             sample_columns(metric).and_then(|(n, of)| Some((self.column(n)?, self.column(of)?)));
         let begun = survival_columns(metric).and_then(|(_, of)| self.column(of));
         let mut reached = Counted::default();
-        let pooling = metrics::find(metric, &[subject.kind])
+        let pooling = metrics::known(metric, &[subject.kind])
             .map_or(Pooling::Mean, |found| Pooling::of(found.name, found.unit));
         let mut flows_without = 0;
         for run in &self.done[scenario] {
@@ -360,8 +363,7 @@ impl<'a> Data<'a> {
     /// Whether the value of `other` follows from that of `factor` in every scenario.
     pub(crate) fn follows(&self, other: usize, factor: usize) -> bool {
         let values = &self.plan.factors[factor].values;
-        other != factor
-            && values.iter().all(|value| self.plan.companion(factor, value, other).is_some())
+        other != factor && values.iter().all(|value| self.words[factor].fixes(value, other))
     }
 
     /// The factor values that distinguish a scenario from others: `queue fq_codel · rate 10Mbps`.
@@ -375,7 +377,7 @@ impl<'a> Data<'a> {
         let said: Vec<usize> = self.varying.iter().copied().filter(free).collect();
         // A value that follows from another value of the label is left out.
         let goes_with = |factor: usize, other: usize| {
-            self.plan.companion(other, self.value(scenario, other), factor).is_some()
+            self.words[other].fixes(self.value(scenario, other), factor)
         };
         let implied = |factor: &usize| {
             said.iter().any(|other| {
@@ -399,58 +401,20 @@ impl<'a> Data<'a> {
 
     /// A value after the last part of its factor's name, unless the value is clear alone.
     fn named(&self, factor: usize, value: &str) -> String {
-        let short = self.short_factor(factor);
-        // A flow may have the name of an algorithm while it runs another one.
-        let unclear = |value: &String| self.subjects.iter().any(|subject| subject.name == *value);
-        let speaks = self.plan.factors[factor]
-            .values
-            .iter()
-            .all(|value| value.starts_with(|c: char| c.is_ascii_alphabetic()) && !unclear(value));
-        if short == "case" || matches!(short, "queue" | "cca") && speaks {
-            value.to_owned()
-        } else {
-            format!("{short} {}", self.differing(factor, value))
+        let words = &self.words[factor];
+        match words.speaks {
+            true => value.to_owned(),
+            false => format!("{} {}", words.short, words.differing(value)),
         }
     }
 
-    /// The algorithm's name without its parameters where each value is another algorithm: `fq_codel` for
-    /// `fq_codel limit 8000 target 10ms` beside `bfifo limit 12500000`. Otherwise a value of several words without those at its beginning and end that all values of the
-    /// factor share, if two or more words are shared: `short-blockages` for `blockage
-    /// short-blockages shaper htb`.
+    /// As [`Words::differing`].
     pub(crate) fn differing<'v>(&self, factor: usize, value: &'v str) -> &'v str {
-        let words = |value: &str| -> Vec<String> { value.split(' ').map(str::to_owned).collect() };
-        let values: Vec<Vec<String>> =
-            self.plan.factors[factor].values.iter().map(|value| words(value)).collect();
-        let Some(first) = values.first() else { return value };
-        if matches!(self.short_factor(factor).rsplit('.').next(), Some("queue" | "cca"))
-            && let Some(algorithm) = alone(&values, value)
-        {
-            return algorithm;
-        }
-        let shortest = values.iter().map(Vec::len).min().unwrap_or(0);
-        let at = |words: &[String], at: usize| words[at].clone();
-        let back = |words: &[String], at: usize| words[words.len() - 1 - at].clone();
-        let shared = |word: &dyn Fn(&[String], usize) -> String, most: usize| {
-            (0..most).take_while(|n| values.iter().all(|v| word(v, *n) == word(first, *n))).count()
-        };
-        let front = shared(&at, shortest.saturating_sub(1));
-        let end = shared(&back, shortest.saturating_sub(1 + front));
-        if values.len() < 2 || end == 0 || front + end < 2 {
-            return value;
-        }
-        let skip = |text: &str, words: usize| -> usize {
-            text.match_indices(' ').nth(words.wrapping_sub(1)).map_or(0, |(at, _)| at + 1)
-        };
-        let from = if front == 0 { 0 } else { skip(value, front) };
-        let to = value.rmatch_indices(' ').nth(end - 1).map_or(value.len(), |(at, _)| at);
-        value.get(from..to).unwrap_or(value)
+        self.words[factor].differing(value)
     }
 
     pub(crate) fn short_factor(&self, factor: usize) -> &'a str {
-        let name: &'a str = &self.plan.factors[factor].name;
-        let short = name.rsplit('.').next().unwrap_or(name);
-        let same = self.plan.factors.iter().filter(|f| f.name.rsplit('.').next() == Some(short));
-        if same.count() > 1 { name } else { short }
+        self.words[factor].short
     }
 
     /// The first metric of the list that the subject has.
@@ -463,13 +427,103 @@ impl<'a> Data<'a> {
     }
 }
 
-/// The first word of a value, if no other value begins with it.
-fn alone<'v>(values: &[Vec<String>], value: &'v str) -> Option<&'v str> {
-    let first = |words: &[String]| words.first().cloned();
-    let differ =
-        (1..values.len()).all(|at| values[..at].iter().all(|one| first(one) != first(&values[at])));
-    let word = value.split(' ').next()?;
-    (differ && word.starts_with(|c: char| c.is_ascii_alphabetic())).then_some(word)
+/// How the values of a factor are told, which is worked out once for all scenarios.
+struct Words<'a> {
+    /// The last part of its name, if no other factor has the same; otherwise the name.
+    short: &'a str,
+    /// Its values are clear without its name.
+    speaks: bool,
+    /// Each of its values is another algorithm.
+    are_algorithms: bool,
+    /// Words at the beginning and the end of every value that are left out.
+    front: usize,
+    end: usize,
+    /// Of each factor that changes together with it, the values of this one with which that has one
+    /// value only.
+    fixes: Vec<(usize, BTreeSet<&'a str>)>,
+}
+
+impl<'a> Words<'a> {
+    fn of(plan: &'a Plan, factor: usize, subjects: &[Subject]) -> Self {
+        let of = &plan.factors[factor];
+        let last = |name: &'a str| name.rsplit('.').next().unwrap_or(name);
+        let same = plan.factors.iter().filter(|other| last(&other.name) == last(&of.name));
+        let short = if same.count() > 1 { &of.name } else { last(&of.name) };
+        let begins_with_letter = |text: &str| text.starts_with(|c: char| c.is_ascii_alphabetic());
+        // A flow may have the name of an algorithm while it runs another one.
+        let names: BTreeSet<&str> = subjects.iter().map(|subject| &subject.name[..]).collect();
+        let is_clear = |value: &String| begins_with_letter(value) && !names.contains(&value[..]);
+        let values: Vec<Vec<&str>> =
+            of.values.iter().map(|value| value.split(' ').collect()).collect();
+        let firsts: BTreeSet<&str> = values.iter().map(|words| words[0]).collect();
+        let (front, end) = shared_words(&values);
+        Self {
+            short,
+            speaks: short == "case"
+                || matches!(short, "queue" | "cca") && of.values.iter().all(is_clear),
+            are_algorithms: matches!(last(short), "queue" | "cca") && firsts.len() == values.len(),
+            front,
+            end,
+            fixes: of.together.iter().map(|other| (*other, fixing(plan, factor, *other))).collect(),
+        }
+    }
+
+    /// Whether `other` always has the same value if this factor has `value`.
+    fn fixes(&self, value: &str, other: usize) -> bool {
+        let mut of = self.fixes.iter().filter(|(factor, _)| *factor == other);
+        of.any(|(_, values)| values.contains(value))
+    }
+
+    /// The algorithm's name without its parameters where each value is another algorithm: `fq_codel` for
+    /// `fq_codel limit 8000 target 10ms` beside `bfifo limit 12500000`. Otherwise a value of several words without those at its beginning and end that all values of the
+    /// factor share, if two or more words are shared: `short-blockages` for `blockage
+    /// short-blockages shaper htb`.
+    fn differing<'v>(&self, value: &'v str) -> &'v str {
+        if self.are_algorithms
+            && let Some(word) = value.split(' ').next()
+            && word.starts_with(|c: char| c.is_ascii_alphabetic())
+        {
+            return word;
+        }
+        if self.end == 0 {
+            return value;
+        }
+        let spaces = || value.match_indices(' ').map(|(at, _)| at);
+        let from = match self.front {
+            0 => 0,
+            front => spaces().nth(front - 1).map_or(0, |at| at + 1),
+        };
+        let to = value.rmatch_indices(' ').nth(self.end - 1).map_or(value.len(), |(at, _)| at);
+        value.get(from..to).unwrap_or(value)
+    }
+}
+
+/// How many words at the beginning and at the end all values share, if they are several and share two
+/// or more, one of them at the end; otherwise zero. Each value keeps a word.
+fn shared_words<'a>(values: &[Vec<&'a str>]) -> (usize, usize) {
+    let Some(first) = values.first().filter(|_| values.len() > 1) else { return (0, 0) };
+    let shortest = values.iter().map(Vec::len).min().unwrap_or(0);
+    let all_have =
+        |of: &dyn Fn(&[&'a str]) -> &'a str| values.iter().all(|words| of(words) == of(first));
+    let front =
+        (0..shortest.saturating_sub(1)).take_while(|n| all_have(&|words| words[*n])).count();
+    let end = (0..shortest.saturating_sub(1 + front))
+        .take_while(|n| all_have(&|words| words[words.len() - 1 - n]))
+        .count();
+    if end == 0 || front + end < 2 { (0, 0) } else { (front, end) }
+}
+
+/// The values of `factor` with which `other` always has the same value.
+fn fixing(plan: &Plan, factor: usize, other: usize) -> BTreeSet<&str> {
+    let mut partners: BTreeMap<&str, Option<&str>> = BTreeMap::new();
+    for scenario in &plan.scenarios {
+        let own = &scenario.factors;
+        let partner = partners.entry(&own[factor]).or_insert(Some(&own[other]));
+        if *partner != Some(&own[other][..]) {
+            *partner = None;
+        }
+    }
+    partners.into_iter().filter(|(_, partner)| partner.is_some()).map(|(value, _)| value).collect()
 }
 
 fn pool(values: &[f64], pooling: Pooling) -> Option<f64> {

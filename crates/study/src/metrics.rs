@@ -39,10 +39,10 @@ pub fn columns() -> Vec<MetricColumn> {
 /// # Errors
 /// No such metric, or several; names similar ones.
 pub fn find(name: &str, kinds: &[Kind]) -> Result<&'static Metric, SpecError> {
-    let of_kinds = || METRICS.iter().filter(|metric| kinds.contains(&kind_of(metric.scope)));
-    if let Some(metric) = of_kinds().find(|metric| metric.name == name) {
+    if let Some(metric) = known(name, kinds) {
         return Ok(metric);
     }
+    let of_kinds = || METRICS.iter().filter(|metric| kinds.contains(&kind_of(metric.scope)));
     let matching: Vec<&Metric> = of_kinds().filter(|metric| short(metric.name) == name).collect();
     match matching[..] {
         [metric] => Ok(metric),
@@ -61,6 +61,11 @@ pub fn find(name: &str, kinds: &[Kind]) -> Result<&'static Metric, SpecError> {
         _ => Err(SpecError::new(format!("'{name}' is one of several metrics"))
             .allow(matching.iter().map(|metric| metric.name))),
     }
+}
+
+/// A metric of a kind of row, by its name with the unit.
+pub fn known(name: &str, kinds: &[Kind]) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.name == name && kinds.contains(&kind_of(metric.scope)))
 }
 
 /// Without the unit.

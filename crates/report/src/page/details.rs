@@ -70,10 +70,13 @@ impl Details {
         let mut spreads = Spreads::default();
         // First the run of each scenario that the reader sees first; the others share the rest of
         // the budget.
-        let order = firsts.iter().chain(finished.iter().filter(|run| !firsts.contains(run)));
+        let mut is_first = vec![false; data.plan.runs.len()];
+        firsts.iter().for_each(|run| is_first[*run as usize] = true);
+        let later = finished.iter().filter(|run| !is_first[**run as usize]);
+        let order = firsts.iter().chain(later);
         for run in order {
             let fair = left / open.max(1);
-            let share = if firsts.contains(run) { (fair * 2).min(left) } else { fair };
+            let share = if is_first[*run as usize] { (fair * 2).min(left) } else { fair };
             open -= 1;
             let scenario = data.plan.runs[*run as usize].scenario as usize;
             let mut problem = None;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use sojourn_study::results::{Kind, PlannedFlow, PlannedScenario, Row};
 
-use super::columns::blocks;
+use super::columns::{Block, blocks};
 use super::details::{Details, RunDetails};
 use super::options::Options;
 use super::still::key;
@@ -16,8 +16,9 @@ use crate::{command, ending, names};
 pub(crate) fn write(out: &mut String, data: &Data<'_>, details: &Details, options: &Options) {
     *out += "<section id=\"runs\" data-print=\"no\"><h2>Runs</h2>";
     let mut sections = 0;
+    let blocks = blocks(data);
     for scenario in 0..data.plan.scenarios.len() {
-        write_scenario(out, data, details, scenario, &mut sections, options.runs);
+        write_scenario(out, data, &blocks, details, scenario, &mut sections, options.runs);
     }
     if sections >= options.runs && details.runs.len() > options.runs {
         let _ = write!(
@@ -33,6 +34,7 @@ pub(crate) fn write(out: &mut String, data: &Data<'_>, details: &Details, option
 fn write_scenario(
     out: &mut String,
     data: &Data<'_>,
+    blocks: &[Block<'_>],
     details: &Details,
     scenario: usize,
     sections: &mut usize,
@@ -55,7 +57,7 @@ fn write_scenario(
     if let Some(ending) = ending::of_scenario(data.results, scenario as u32) {
         let _ = write!(out, "<p class=\"note\">{}.</p>", Esc(&ending));
     }
-    numbers(out, data, scenario);
+    numbers(out, data, blocks, scenario);
     let first = data.done[scenario]
         .iter()
         .find_map(|run| details.of(*run).filter(|details| !details.timeline.is_empty()));
@@ -141,8 +143,8 @@ fn world(scenario: &PlannedScenario) -> String {
 }
 
 /// A table for each application, with the columns that matter for it.
-fn numbers(out: &mut String, data: &Data<'_>, scenario: usize) {
-    for block in blocks(data) {
+fn numbers(out: &mut String, data: &Data<'_>, blocks: &[Block<'_>], scenario: usize) {
+    for block in blocks {
         let mean = |subject: &Subject, metric: &str| data.mean(scenario, subject, metric);
         let columns: Vec<(&str, f64, &str)> = block
             .metrics

@@ -20,6 +20,8 @@ pub(super) struct Frame<'a> {
     pub(super) subjects: Vec<Subject>,
     pub(super) x: Option<Split>,
     pub(super) colour: Option<Split>,
+    /// Factors that differ between its scenarios.
+    varying: Vec<usize>,
 }
 
 impl<'a> Frame<'a> {
@@ -38,13 +40,17 @@ impl<'a> Frame<'a> {
             "flow" | "queue" => Some(Split::Subject),
             name => data.plan.factors.iter().position(|f| f.name == name).map(Split::Factor),
         };
-        let mut frame = Self { data, scenarios, subjects, x: None, colour: None };
-        let varying = frame.varying();
+        let mut varying = data.varying.clone();
+        varying.retain(|factor| {
+            let value = |scenario: &usize| data.value(*scenario, *factor);
+            scenarios.iter().any(|scenario| value(scenario) != value(&scenarios[0]))
+        });
+        let mut frame = Self { data, scenarios, subjects, x: None, colour: None, varying };
         let many = frame.subjects.len() > 1;
         frame.colour = split.and_then(named);
         frame.x = x.and_then(named);
         if frame.x.is_none() {
-            let free = frame.free(&varying, frame.colour);
+            let free = frame.free(frame.colour);
             let mut free = free.iter().copied();
             let with_most = |factor: &Split| match factor {
                 Split::Factor(factor) => data.plan.factors[*factor].values.len(),
@@ -57,29 +63,19 @@ impl<'a> Frame<'a> {
             frame.colour = if many && frame.x != Some(Split::Subject) {
                 Some(Split::Subject)
             } else {
-                frame.free(&varying, frame.x).first().copied()
+                frame.free(frame.x).first().copied()
             };
         }
         frame
     }
 
     /// The factors that say more than `used` does.
-    fn free(&self, varying: &[usize], used: Option<Split>) -> Vec<Split> {
+    fn free(&self, used: Option<Split>) -> Vec<Split> {
         let is_free = |other: &usize| match used {
             Some(Split::Factor(factor)) => *other != factor && !self.data.follows(*other, factor),
             _ => true,
         };
-        varying.iter().copied().filter(is_free).map(Split::Factor).collect()
-    }
-
-    pub(super) fn varying(&self) -> Vec<usize> {
-        let mut varying = self.data.varying.clone();
-        varying.retain(|factor| {
-            self.scenarios.iter().any(|s| {
-                self.data.value(*s, *factor) != self.data.value(self.scenarios[0], *factor)
-            })
-        });
-        varying
+        self.varying.iter().copied().filter(is_free).map(Split::Factor).collect()
     }
 
     /// What distinguishes it; of a value only the words that other values do not have.
@@ -113,7 +109,7 @@ impl<'a> Frame<'a> {
             parts.push(subject.label().to_owned());
         }
         let label = data.label_without(scenario, &used);
-        if !label.is_empty() && !self.varying().iter().all(|factor| used.contains(factor)) {
+        if !label.is_empty() && !self.varying.iter().all(|factor| used.contains(factor)) {
             parts.push(label);
         }
         parts.join(" · ")
