@@ -94,7 +94,7 @@ pub(crate) struct StudyArgs {
     /// This one seed
     #[arg(long, value_name = "SEED", conflicts_with = "seeds", value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
     pub(crate) seed: Option<u64>,
-    /// The engine of every run: sim simulates packets, fluid integrates rates and queues
+    /// The engine of every run: sim simulates packets, fluid integrates rates and queues, live sends real packets through this machine's kernel (Linux)
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
     /// Make runs at most this long; warm-up, starts and stops shrink in proportion
@@ -303,6 +303,9 @@ pub(crate) struct PortraitArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
+    /// End with 3 if this machine can't run the engine live
+    #[arg(long)]
+    pub(crate) live: bool,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }

@@ -126,9 +126,10 @@ impl From<RunError> for Failure {
             | RunError::NoFolders
             | RunError::JoinedIntoItself { .. }
             | RunError::OwnStudy { .. } => Self::Input(problem),
-            RunError::Busy { .. } | RunError::Stopped { .. } | RunError::Threads(_) => {
-                Self::Machine(problem)
-            }
+            RunError::Busy { .. }
+            | RunError::Stopped { .. }
+            | RunError::Threads(_)
+            | RunError::Incapable(_) => Self::Machine(problem),
         }
     }
 }

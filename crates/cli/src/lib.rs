@@ -34,7 +34,7 @@ use output::Output;
 pub fn main_with(registry: &Registry) -> ExitCode {
     let cli = Cli::parse();
     let output = Output { is_quiet: cli.quiet };
-    let registry = sojourn_study::engine::with_built_in(registry);
+    let registry = registry_of(registry);
     match commands::execute(&cli.command, &registry, output) {
         Ok(outcome) => outcome.into(),
         // The reader of the output closed it because it has seen enough.
@@ -44,4 +44,16 @@ pub fn main_with(registry: &Registry) -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// The same registry, with every engine that this system can have.
+fn registry_of(registry: &Registry) -> Registry {
+    #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "only Linux has more"))]
+    let mut all = sojourn_study::engine::with_built_in(registry);
+    #[cfg(target_os = "linux")]
+    {
+        // Adding it fails only if a crate has one of its own by that name.
+        let _ = sojourn_study::engine::add::<sojourn_live::Live>(&mut all);
+    }
+    all
 }

@@ -222,9 +222,10 @@ pub struct FlowSample {
     /// Currently retransmitted and unacknowledged.
     pub retrans: u32,
     pub retrans_total: u64,
-    pub lost_total: u64,
+    /// `None` where the transport does not tell, like the next but one.
+    pub lost_total: Option<u64>,
     pub timeouts_total: u64,
-    pub spurious_total: u64,
+    pub spurious_total: Option<u64>,
     pub delivered: u64,
     pub delivered_ce: u64,
     pub bytes_sent: u64,

@@ -366,7 +366,7 @@ fn flow_sample(curves: &impl Curves, at: usize) -> Option<FlowSample> {
         min_rtt: sender.least_rtt.is_finite().then(|| span(sender.least_rtt)),
         unacked: packets((row[SENT] - row[ACKED] - row[LOST]).max(0.0)),
         retrans_total: packets(row[LOST]).into(),
-        lost_total: packets(row[LOST]).into(),
+        lost_total: Some(packets(row[LOST]).into()),
         delivered: packets(row[ACKED]).into(),
         delivered_ce: packets(row[MARKED]).into(),
         bytes_sent: (row[SENT] * payload) as u64,

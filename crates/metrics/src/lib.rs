@@ -43,7 +43,7 @@ pub use collector::{Collector, FlowShape, LinkShape, Shape};
 pub use histogram::{Distribution, Histogram};
 pub use outcome::{
     AirMetrics, Counts, DELAYS, FlowAtLink, FlowKind, FlowMetrics, FrameMetrics, LinkCounts,
-    LinkMetrics, Numbered, OPEN, PhaseTime, RunMetrics, STALL_THRESHOLDS_MS, Stall, Totals,
+    LinkMetrics, Numbered, OPEN, PhaseTime, RunMetrics, STALL_THRESHOLDS_MS, Stall, Timing, Totals,
     TransferCounts, TransferMetrics,
 };
 pub use series::{Column, FLOW_COLUMNS, FlowSeries, LINK_COLUMNS, LinkSeries, Series};

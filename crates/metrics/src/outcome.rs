@@ -64,6 +64,21 @@ pub struct RunMetrics {
     pub end: Time,
     /// From the end of the warm-up to the end of the run.
     pub window: Span,
+    /// How well a run in real time kept to it; nothing of one in virtual time.
+    pub timing: Timing,
+}
+
+/// How well a run in real time kept to it. All of the whole run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Timing {
+    /// How much later than computed packets left the last link, in nanoseconds.
+    pub lateness: Distribution,
+    /// Part of the processors' time that the hypervisor gave to others.
+    pub stolen_share: Option<f64>,
+    /// Packets that belonged to no flow.
+    pub strays: Option<u64>,
+    /// Beyond the bounds that the engine was given.
+    pub is_late: Option<bool>,
 }
 
 /// Numbers of the run as a whole. Rates are of the time after the warm-up.

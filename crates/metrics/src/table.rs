@@ -264,11 +264,11 @@ const GROUPS: &[&[Metric]] = &[
         "delivered_ce", "packets", "Packets that the sender knows were delivered marked; whole run",
             |flow| sample(flow, |last| last.delivered_ce as f64);
         "lost_total", "packets", "Packets that the sender deemed lost; whole run",
-            |flow| sample(flow, |last| last.lost_total as f64);
+            |flow| flow.last?.lost_total.map(|total| total as f64);
         "timeouts", "", "Retransmission timeouts; whole run",
             |flow| sample(flow, |last| last.timeouts_total as f64);
         "spurious", "", "Losses that the sender found out it had imagined; whole run",
-            |flow| sample(flow, |last| last.spurious_total as f64);
+            |flow| flow.last?.spurious_total.map(|total| total as f64);
         "busy_ms", "ms", "Time with data outstanding or unsent; whole run",
             |flow| sample(flow, |last| last.busy.as_millis_f64());
         "busy_share", "", "That time as part of the run",
@@ -654,6 +654,20 @@ const GROUPS: &[&[Metric]] = &[
             |run| Some(run.totals.marks as f64);
         "data_packets", "packets", "TCP data packets that arrived; whole run",
             |run| Some(run.totals.data_packets as f64);
+        "lateness_p50_ms", "ms", "live: median of how much later than computed packets left the last link; whole run",
+            |run| quantile(&run.timing.lateness, 0.5, NS);
+        "lateness_p95_ms", "ms", "live: 95th percentile of it",
+            |run| quantile(&run.timing.lateness, 0.95, NS);
+        "lateness_p99_ms", "ms", "live: 99th percentile of it",
+            |run| quantile(&run.timing.lateness, 0.99, NS);
+        "lateness_max_ms", "ms", "live: largest of it",
+            |run| run.timing.lateness.max().map(|ns| ns as f64 * NS);
+        "stolen_share", "", "live: part of the processors' time that the hypervisor gave to others; whole run",
+            |run| run.timing.stolen_share;
+        "strays", "packets", "live: packets that belonged to no flow; whole run",
+            |run| run.timing.strays.map(|packets| packets as f64);
+        "is_late", "", "live: 1 if the run was later than its engine allows, so that its numbers can't be trusted; else 0",
+            |run| run.timing.is_late.map(f64::from);
     },
 ];
 

@@ -26,6 +26,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("report", &["core", "metrics", "scenario", "study"]),
+    ("live", &["core", "cca", "qdisc", "link", "wire", "host", "metrics", "scenario", "study"]),
 ];
 
 /// Outside libraries behind the determinism wall; `docs/decisions.md` has the reason for each.
@@ -86,6 +87,22 @@ fn walled_rooms_are_built_without_the_standard_library() {
         assert!(text.lines().any(|line| says_so.contains(&line)), "{room} is not no_std");
         assert!(!text.contains("extern crate std"), "{room} takes the standard library back");
     }
+}
+
+/// Every other crate forbids it; this one has it in one file.
+#[test]
+fn only_the_live_engine_s_calls_to_the_kernel_are_unsafe() {
+    let root = env!("CARGO_MANIFEST_DIR").to_owned() + "/../../crates";
+    for room in std::fs::read_dir(&root).expect("there are rooms") {
+        let room = room.expect("it can be read").path();
+        let manifest = std::fs::read_to_string(room.join("Cargo.toml")).expect("a manifest");
+        let is_live = room.ends_with("live");
+        assert_eq!(manifest.contains("[lints]\nworkspace = true"), !is_live, "{}", room.display());
+        assert!(!is_live || manifest.contains("unsafe_code = \"deny\""));
+    }
+    let lib = std::fs::read_to_string(root + "/live/src/lib.rs").expect("a library");
+    assert_eq!(lib.matches("expect(unsafe_code").count(), 1);
+    assert!(lib.contains("for these\")]\nmod sys;"));
 }
 
 /// Rooms of the workspace with what they need when they are built, tests left out.

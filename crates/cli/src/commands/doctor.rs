@@ -25,7 +25,36 @@ pub(super) fn doctor(
     let mut facts = machine();
     facts.extend(build(registry));
     facts.extend(trial()?);
-    print_facts(output, args.format, &facts)
+    let (live, problem) = live();
+    facts.extend(live);
+    print_facts(output, args.format, &facts)?;
+    match problem {
+        Some(problem) if args.live => Err(Failure::Machine(problem)),
+        _ => Ok(()),
+    }
+}
+
+/// What live runs need of this machine, and why they can't run if they can't.
+fn live() -> (Vec<Fact>, Option<String>) {
+    #[cfg(target_os = "linux")]
+    {
+        sojourn_live::machine::become_root();
+        let capabilities = sojourn_live::machine::capabilities();
+        let lack = capabilities.iter().filter(|own| own.is_needed);
+        let problem = lack.clone().find_map(|own| own.found.as_ref().err().cloned());
+        let can = Fact::plain("live", json!(if problem.is_none() { "yes" } else { "no" }));
+        let each = capabilities.iter().map(|own| {
+            let (Ok(text) | Err(text)) = &own.found;
+            let key = format!("live_{}", own.name.replace([' ', '-'], "_"));
+            Fact::new(&format!("live: {}", own.name), text, &key, json!(text))
+        });
+        (std::iter::once(can).chain(each).collect(), problem)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let problem = "live runs need Linux".to_owned();
+        (vec![Fact::plain("live", json!(problem))], Some(problem))
+    }
 }
 
 fn machine() -> Vec<Fact> {

@@ -28,6 +28,7 @@ pub(super) fn run(args: &RunArgs, registry: &Registry, output: Output) -> Result
         return Ok(Outcome::Fine);
     }
 
+    become_root_if_live(&plan);
     let mut options = Options::new(&folder);
     options.jobs = args.jobs;
     options.shard = shard;
@@ -41,6 +42,21 @@ pub(super) fn run(args: &RunArgs, registry: &Registry, output: Output) -> Result
         export::all_packets(&study, &plan, &summary.failed, &folder)?;
     }
     finish(&plan, &summary, !args.no_report, args.format, output)
+}
+
+/// Live runs make networks, for which users need a namespace of their own.
+fn become_root_if_live(plan: &Plan) {
+    #[cfg(target_os = "linux")]
+    if plan.scenarios.iter().filter_map(|scenario| scenario.engine.as_deref()).any(is_live) {
+        sojourn_live::machine::become_root();
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = plan;
+}
+
+#[cfg(target_os = "linux")]
+fn is_live(engine: &str) -> bool {
+    engine.split_whitespace().next() == Some(sojourn_live::Live::NAME)
 }
 
 /// What is printed and written when runs have ended or were joined.

@@ -5,9 +5,9 @@ use sojourn_core::FlowSample;
 /// Adds what counts from a connection's beginning on.
 pub(super) fn add_totals(sum: &mut FlowSample, one: &FlowSample) {
     sum.retrans_total += one.retrans_total;
-    sum.lost_total += one.lost_total;
+    sum.lost_total = added(sum.lost_total, one.lost_total);
     sum.timeouts_total += one.timeouts_total;
-    sum.spurious_total += one.spurious_total;
+    sum.spurious_total = added(sum.spurious_total, one.spurious_total);
     sum.delivered += one.delivered;
     sum.delivered_ce += one.delivered_ce;
     sum.bytes_sent += one.bytes_sent;
@@ -31,4 +31,9 @@ pub(super) fn add_open(sum: &mut FlowSample, one: &FlowSample) {
     sum.lost += one.lost;
     sum.retrans += one.retrans;
     sum.rwnd = sum.rwnd.saturating_add(one.rwnd);
+}
+
+/// The sum of what is known.
+fn added(sum: Option<u64>, one: Option<u64>) -> Option<u64> {
+    one.map_or(sum, |one| Some(sum.unwrap_or(0) + one))
 }

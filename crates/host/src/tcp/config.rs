@@ -2,6 +2,7 @@
 
 use alloc::format;
 
+use sojourn_cca::EcnRequest;
 use sojourn_core::param::{Maybe, Octets, Truth, size, time, whole};
 use sojourn_core::{Span, SpecError};
 
@@ -117,6 +118,11 @@ fn fits_together(config: &Config) -> Result<(), SpecError> {
 }
 
 impl Config {
+    /// What the sender asks for in the handshake if its controller asks for `request`.
+    pub fn ecn_offer(&self, request: EcnRequest) -> EcnOffer {
+        self.ecn.unwrap_or_else(|| EcnOffer::following(request))
+    }
+
     pub(super) fn window(&self) -> ReceiveBuffer {
         match (&self.receive_window, self.receive_buffer) {
             (Some(windows), _) => ReceiveBuffer::Window(windows.first()),

@@ -23,7 +23,7 @@ use sojourn_core::{DropReason, Event, FlowId, Observer, Packet, PortId, Span, Ti
 use self::digest::Digest;
 use self::flow::FlowState;
 use self::link::LinkState;
-use crate::outcome::{FlowKind, FlowMetrics, LinkMetrics, RunMetrics, Totals};
+use crate::outcome::{FlowKind, FlowMetrics, LinkMetrics, RunMetrics, Timing, Totals};
 use crate::qoe::EmptyPath;
 use crate::series::Rows;
 use crate::stats;
@@ -165,6 +165,7 @@ impl Collector {
             digest: digest.value(),
             end,
             window,
+            timing: Timing::default(),
         };
         run.totals = totals(&run, self.warmup);
         let from = self.warmup.since(Time::ZERO);

@@ -4,14 +4,34 @@
 use std::fmt::Write;
 
 use sojourn_core::{DropReason, EcnMode, FlowSample, QueueSample, Rate, Span};
-use sojourn_metrics::{LinkCounts, LinkMetrics};
+use sojourn_metrics::{LinkCounts, LinkMetrics, RunMetrics};
+use sojourn_scenario::{App, Scenario};
 
 /// The length of a line, as far as words allow.
 const LINE: usize = 96;
 
+/// What `ss` and `tc` would print, for every flow, then for every queue: what [`Measured::end_states`]
+/// holds. `links` has the last sample of each link, and its queue's own counters.
+///
+/// [`Measured::end_states`]: super::Measured::end_states
+pub fn end_states<'a>(
+    scenario: &Scenario,
+    metrics: &RunMetrics,
+    flows: &[Option<FlowSample>],
+    links: impl IntoIterator<Item = (&'a QueueSample, &'a [(&'static str, u64)])>,
+) -> Vec<String> {
+    let flows = scenario.flows.iter().zip(flows).map(|(flow, sample)| match (&flow.app, sample) {
+        (App::Tcp { transport, .. }, Some(sample)) => ss(sample, transport.mss),
+        _ => String::new(),
+    });
+    let links = metrics.links.iter().zip(links);
+    let links = links.map(|(link, (sample, details))| tc(link, sample, details));
+    flows.chain(links).collect()
+}
+
 /// The words of `ss -ti` for a sender, and three more: accurate ECN, which `tcp_info` has and `ss`
 /// does not print yet, what the sender deemed lost, and the controller's phase.
-pub(super) fn ss(sample: &FlowSample, mss: u32) -> String {
+fn ss(sample: &FlowSample, mss: u32) -> String {
     let mut words = Vec::new();
     if sample.ecn != EcnMode::Disabled {
         words.push("ecn".to_owned());
@@ -59,7 +79,7 @@ pub(super) fn ss(sample: &FlowSample, mss: u32) -> String {
     words.extend(some("sacked", sample.sacked.into()));
     words.extend(some("snd_wnd", sample.rwnd));
     words.extend(sample.min_rtt.map(|min| format!("minrtt:{}", ms(min))));
-    words.extend(some("lost_total", sample.lost_total));
+    words.extend(sample.lost_total.and_then(|total| some("lost_total", total)));
     words.extend(some("timeouts", sample.timeouts_total));
     if !sample.phase.is_empty() {
         words.push(format!("phase:{}", sample.phase));
@@ -75,11 +95,7 @@ fn some(name: &str, value: u64) -> Option<String> {
 /// The counters of `tc -s qdisc`; `details` are the qdisc's own. Packets that the medium lost are
 /// not drops of the queue and are printed separately; packets that a policer dropped reached no
 /// queue.
-pub(super) fn tc(
-    link: &LinkMetrics,
-    sample: &QueueSample,
-    details: &[(&'static str, u64)],
-) -> String {
+fn tc(link: &LinkMetrics, sample: &QueueSample, details: &[(&'static str, u64)]) -> String {
     let LinkCounts { sent_packets, sent_bytes, marks, .. } = link.whole;
     let lost = link.whole.drops_because(DropReason::Medium);
     let policed = link.whole.drops_because(DropReason::Policed);

@@ -18,6 +18,7 @@ use sojourn_file::{NamedEngine, Registry, StudyScenario};
 use sojourn_metrics::RunMetrics;
 use sojourn_scenario::Checked;
 
+pub use end_state::end_states;
 pub use fluid::Fluid;
 pub use sim::Sim;
 
@@ -31,6 +32,18 @@ pub trait Engine: Params + Send + Sync + 'static {
     /// # Errors
     /// What it can't compute, and what it can.
     fn check_scenario(&self, scenario: &Checked) -> Result<(), SpecError> {
+        let _ = scenario;
+        Ok(())
+    }
+
+    /// Whether a run needs the machine for itself, because it lasts as long as it says.
+    const RUNS_ALONE: bool = false;
+
+    /// Looks whether this machine can run it, before anything starts.
+    ///
+    /// # Errors
+    /// What the machine lacks, and what to do about it.
+    fn prepare(&self, scenario: &Checked) -> Result<(), String> {
         let _ = scenario;
         Ok(())
     }
@@ -94,6 +107,21 @@ pub(crate) fn run(scenario: &StudyScenario, address: StreamAddress) -> Result<Me
     }
 }
 
+/// Whether the runs of `scenario` need the machine for themselves.
+pub(crate) fn runs_alone(scenario: &StudyScenario) -> bool {
+    let engine = scenario.engine.as_deref().and_then(|engine| chosen(engine).ok());
+    engine.is_some_and(|engine| engine.0.runs_alone())
+}
+
+/// # Errors
+/// As [`Engine::prepare`].
+pub(crate) fn prepare(scenario: &StudyScenario) -> Result<(), String> {
+    match &scenario.engine {
+        None => Ok(()),
+        Some(engine) => chosen(&**engine)?.0.prepare(&scenario.scenario),
+    }
+}
+
 /// Whether the runs of `scenario` are simulated packet by packet, so that packets can be shown.
 pub fn is_simulated(scenario: &StudyScenario) -> bool {
     scenario.engine.as_ref().is_none_or(|engine| engine.canonical().is_none())
@@ -124,6 +152,8 @@ impl NamedEngine for Chosen {
 trait AnyEngine: fmt::Debug + Send + Sync {
     fn canonical(&self) -> Option<String>;
     fn check(&self, scenario: &Checked) -> Result<(), SpecError>;
+    fn runs_alone(&self) -> bool;
+    fn prepare(&self, scenario: &Checked) -> Result<(), String>;
     fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String>;
 }
 
@@ -137,6 +167,14 @@ impl<E: Engine> AnyEngine for E {
 
     fn check(&self, scenario: &Checked) -> Result<(), SpecError> {
         self.check_scenario(scenario)
+    }
+
+    fn runs_alone(&self) -> bool {
+        E::RUNS_ALONE
+    }
+
+    fn prepare(&self, scenario: &Checked) -> Result<(), String> {
+        Engine::prepare(self, scenario)
     }
 
     fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {

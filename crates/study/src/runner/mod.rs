@@ -24,6 +24,7 @@ use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
 use crate::claims;
+use crate::engine;
 use crate::results::{
     CLAIMS, ClaimReport, FailedRun, Folder, FolderWriter, Journal, Machine, PLAN, Plan,
     ResultsError, Row, RunResult, STUDY, StoreWriter, Whole, table,
@@ -103,13 +104,15 @@ pub enum RunError {
     OwnStudy { folder: PathBuf },
     #[error(transparent)]
     Study(#[from] StudyError),
+    #[error("this machine can't run it: {0}")]
+    Incapable(String),
 }
 
 /// Runs what is not done yet, and writes the result folder.
 ///
 /// # Errors
-/// The folder cannot be written to, holds something else or is in use; a full disk. What was
-/// finished before stays readable, and the same call goes on from there.
+/// The machine lacks what an engine needs; the folder cannot be written to, holds something else or is
+/// in use; a full disk. What was finished before stays readable, and the same call goes on from there.
 pub fn run(
     study: &Study,
     options: &Options,
@@ -117,6 +120,7 @@ pub fn run(
 ) -> Result<Summary, RunError> {
     let began = Instant::now();
     let plan = study.plan();
+    study.scenarios.iter().try_for_each(engine::prepare).map_err(RunError::Incapable)?;
     let label = options.shard.label();
     let folder = make_folder(Folder::new(&options.out), &label, &plan, study.text())?;
     let journal_path = folder.path(&format!("journal{label}.bin"));
@@ -311,39 +315,42 @@ fn work(
         .num_threads(options.jobs.map_or(0, NonZero::get))
         .build()
         .map_err(|error| RunError::Threads(error.to_string()))?;
-    pool.install(|| {
-        // One at a time in the order of the plan, because runs are long and differ in length.
-        pending.par_iter().with_max_len(1).for_each(|run| {
-            if is_stopped.load(Ordering::Relaxed) {
-                return;
-            }
-            let planned = &plan.runs[*run as usize];
-            let named = Named { run: *run, scenario: planned.scenario, seed: planned.seed };
-            let result = attempt(study, plan, named);
-            // Encoded before the lock is taken.
-            let result =
-                result.and_then(|result| result.encode().map_err(|error| error.to_string()));
-            let mut shared = locked(&shared);
-            if shared.broken.is_some() {
-                return;
-            }
-            match result {
-                Ok(bytes) => match shared.journal.append(*run, &bytes) {
-                    Ok(()) => shared.progress.done += 1,
-                    Err(error) => {
-                        is_stopped.store(true, Ordering::Relaxed);
-                        shared.broken.get_or_insert(error);
-                        return;
-                    }
-                },
-                Err(problem) => {
-                    shared.progress.failed += 1;
-                    shared.failed.push(FailedRun { run: *run, problem });
+    let one = |run: &u32| {
+        if is_stopped.load(Ordering::Relaxed) {
+            return;
+        }
+        let planned = &plan.runs[*run as usize];
+        let named = Named { run: *run, scenario: planned.scenario, seed: planned.seed };
+        let result = attempt(study, plan, named);
+        // Encoded before the lock is taken.
+        let result = result.and_then(|result| result.encode().map_err(|error| error.to_string()));
+        let mut shared = locked(&shared);
+        if shared.broken.is_some() {
+            return;
+        }
+        match result {
+            Ok(bytes) => match shared.journal.append(*run, &bytes) {
+                Ok(()) => shared.progress.done += 1,
+                Err(error) => {
+                    is_stopped.store(true, Ordering::Relaxed);
+                    shared.broken.get_or_insert(error);
+                    return;
                 }
+            },
+            Err(problem) => {
+                shared.progress.failed += 1;
+                shared.failed.push(FailedRun { run: *run, problem });
             }
-            progress(shared.progress);
-        });
-    });
+        }
+        progress(shared.progress);
+    };
+    let runs_alone = |run: &u32| {
+        engine::runs_alone(&study.scenarios[plan.runs[*run as usize].scenario as usize])
+    };
+    let (alone, beside): (Vec<u32>, Vec<u32>) = pending.into_iter().partition(runs_alone);
+    // One at a time in the order of the plan, because runs are long and differ in length.
+    pool.install(|| beside.par_iter().with_max_len(1).for_each(one));
+    alone.iter().for_each(one);
     let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some(source) = shared.broken {
         return Err(RunError::Stopped {

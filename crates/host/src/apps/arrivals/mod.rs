@@ -143,11 +143,13 @@ impl Draws {
         }
     }
 
-    fn gap(&mut self, per_second: f64) -> Span {
+    /// The time from one transfer to the next, of which so many come a second in the mean.
+    pub fn gap(&mut self, per_second: f64) -> Span {
         Span::from_secs_f64(self.gaps.exponential(1.0 / per_second))
     }
 
-    fn transfer(&mut self, sizes: &Sizes) -> (u64, Stream) {
+    /// The size of a transfer, and what its controller draws from.
+    pub fn transfer(&mut self, sizes: &Sizes) -> (u64, Stream) {
         let bytes = sizes.draw(&mut self.sizes);
         let address = StreamAddress { seed: self.controllers.next_u64(), run: 0 };
         (bytes, address.stream(0, Purpose::Controller))

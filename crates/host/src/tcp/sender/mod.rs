@@ -341,9 +341,9 @@ impl Sender {
             lost: self.lost_out,
             retrans: self.retrans_out,
             retrans_total: self.totals.retransmitted,
-            lost_total: self.total_lost,
+            lost_total: Some(self.total_lost),
             timeouts_total: self.totals.timeouts,
-            spurious_total: self.totals.spurious,
+            spurious_total: Some(self.totals.spurious),
             delivered: self.rate.delivered,
             delivered_ce: self.rate.delivered_ce,
             bytes_sent: self.totals.bytes_sent,
@@ -410,7 +410,7 @@ impl Sender {
 
     fn offer(&self) -> EcnOffer {
         let request = self.cca_config.ecn_request();
-        self.config.ecn.unwrap_or_else(|| EcnOffer::following(request))
+        self.config.ecn_offer(request)
     }
 
     fn on_established(&mut self, now: Time, rtt: Span, answer: TcpEcn) {

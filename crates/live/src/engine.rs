@@ -1,0 +1,273 @@
+//! The engine as a study names it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Instant;
+
+use sojourn_core::param::{Style, number, time};
+use sojourn_core::{Params as _, Span, SpecError, StreamAddress};
+use sojourn_host::apps::UdpConfig;
+use sojourn_host::tcp::{self, EcnOffer, EcnSupport};
+use sojourn_metrics::{Collector, Timing};
+use sojourn_scenario::{App, Checked, Flow, Scenario, Traffic as AppTraffic};
+use sojourn_study::engine::{Engine, Measured, end_states};
+use sojourn_study::runner::shape;
+
+use crate::address::{self, MOST_FLOWS};
+use crate::bottleneck::{Bottleneck, Passed};
+use crate::clock::Clock;
+use crate::frame::MTU;
+use crate::machine::{self, Stolen};
+use crate::testbed::{Host, Kernel};
+use crate::traffic::{TcpSettings, Traffic};
+
+sojourn_core::params! {
+    /// When a run is marked as one whose times can't be trusted.
+    pub struct Live: "live", "Real packets of this machine's kernel through the same queues and links, in real time; not deterministic" {
+        pub lateness: Span = "1ms", time(Span::from_micros(1), Span::from_secs(10)),
+            "a run is marked as late if one of a hundred packets left the last link later than computed by more than this";
+        pub stolen: f64 = "0.02", number(0.0, 1.0),
+            "a run is marked as late if the hypervisor took more than this share of the processors' time";
+    }
+}
+
+impl Engine for Live {
+    const VERSION: u32 = 1;
+    const RUNS_ALONE: bool = true;
+
+    fn check_scenario(&self, scenario: &Checked) -> Result<(), SpecError> {
+        check(scenario)
+    }
+
+    fn prepare(&self, scenario: &Checked) -> Result<(), String> {
+        machine::can_run(&controls(scenario))
+    }
+
+    fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {
+        // Nothing that the runner's thread has is changed: what is done to a thread dies with this one.
+        thread::scope(|scope| {
+            let run = scope.spawn(|| self.run_here(scenario, address));
+            run.join().unwrap_or_else(|_| Err("the live engine panicked".to_owned()))
+        })
+    }
+}
+
+impl Live {
+    fn run_here(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {
+        let hosts = hosts(scenario)?;
+        let settings: Vec<_> = scenario.flows.iter().map(settings).collect();
+        let mut traffic = Traffic::new(scenario, &hosts, &settings, address)?;
+        let bottleneck = Bottleneck::new(scenario, &hosts, address);
+        let mut collector = Collector::new(shape(scenario));
+        let is_over = AtomicBool::new(false);
+        let stolen = Stolen::now();
+        let (sender, receiver) = channel();
+        let clock = Clock::from(Instant::now());
+        let (passed, sent) = thread::scope(|scope| {
+            let apps = scope.spawn(|| {
+                let done = traffic.run(&clock, &sender, &is_over);
+                is_over.fetch_or(done.is_err(), Ordering::Relaxed);
+                drop(sender);
+                done
+            });
+            let passed = bottleneck.run(&clock, &receiver, &is_over, &mut collector);
+            is_over.store(true, Ordering::Relaxed);
+            let sent = apps.join();
+            (passed, sent.unwrap_or_else(|_| Err("the applications panicked".to_owned())))
+        });
+        sent?;
+        let Passed { end, lateness, strays, refused, queues } = passed?;
+        let stolen_share = stolen.share_since();
+        let mut metrics = collector.finish(end);
+        let lateness = lateness.distribution();
+        let p99 = lateness.quantile(0.99).map_or(Span::ZERO, |ns| Span::from_nanos(ns as u64));
+        metrics.timing = Timing {
+            lateness,
+            stolen_share,
+            strays: Some(strays),
+            is_late: Some(
+                p99 > self.lateness
+                    || refused > 0
+                    || stolen_share.is_some_and(|share| share > self.stolen),
+            ),
+        };
+        let flows: Vec<_> = metrics.flows.iter().map(|flow| flow.last).collect();
+        let queues = queues.iter().map(|(sample, details)| (sample, &details[..]));
+        let end_states = end_states(scenario, &metrics, &flows, queues);
+        Ok(Measured { metrics, end_states })
+    }
+}
+
+/// What the kernel calls a congestion control: a study's `cubic-linux` is a model of its `cubic`.
+fn kernel_name(cca: &sojourn_cca::Config) -> &'static str {
+    cca.name().strip_suffix("-linux").unwrap_or(cca.name())
+}
+
+/// The names by which the kernel must know the scenario's congestion controls.
+fn controls(scenario: &Scenario) -> Vec<&'static str> {
+    let flows = scenario.flows.iter().filter_map(|flow| match &flow.app {
+        App::Tcp { cca, .. } => Some(kernel_name(cca)),
+        _ => None,
+    });
+    let mut names: Vec<&str> = flows.collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+fn hosts(scenario: &Scenario) -> Result<Vec<Host>, String> {
+    let kernels = kernels(scenario).map_err(|error| error.to_string())?;
+    let ids = (0..).map(sojourn_core::HostId);
+    ids.zip(&kernels).map(|(id, kernel)| Host::new(id, kernel)).collect()
+}
+
+fn settings(flow: &Flow) -> Option<TcpSettings> {
+    let App::Tcp { cca, transport, .. } = &flow.app else { return None };
+    Some(TcpSettings {
+        cca: kernel_name(cca).to_owned(),
+        dscp: flow.dscp,
+        mss: (transport.mss != address::MSS).then_some(transport.mss),
+        receive_buffer: transport.receive_buffer,
+    })
+}
+
+/// Refuses what this engine can't do, on any machine.
+fn check(scenario: &Scenario) -> Result<(), SpecError> {
+    if !scenario.carriers.is_empty() {
+        return Err(
+            SpecError::new("the live engine has no radios and no switches").allow(["links"])
+        );
+    }
+    if !scenario.changes.is_empty() {
+        let problem = "the live engine can't change the world while a run lasts";
+        return Err(
+            SpecError::new(problem).allow(["a rate that changes, such as 'steps' or a trace"])
+        );
+    }
+    if scenario.flows.len() > MOST_FLOWS {
+        let problem = format!("the live engine can't run {} flows", scenario.flows.len());
+        return Err(SpecError::new(problem).allow([format!("at most {MOST_FLOWS}")]));
+    }
+    for flow in &scenario.flows {
+        check_flow(flow).map_err(|error| error.within(&format!("flow '{}'", flow.name)))?;
+    }
+    kernels(scenario).map(|_| ())
+}
+
+fn check_flow(flow: &Flow) -> Result<(), SpecError> {
+    const APPS: [&str; 5] = ["bulk", "on_off", "arrivals", "udp", "ping"];
+    match &flow.app {
+        App::Tcp { traffic: AppTraffic::Page(_), .. } => {
+            Err(SpecError::new("the live engine has no 'page'").allow(APPS))
+        }
+        App::Tcp { traffic: AppTraffic::Requests(_), .. } => {
+            Err(SpecError::new("the live engine has no 'requests'").allow(APPS))
+        }
+        App::External(_) => {
+            Err(SpecError::new("the live engine can't run an application that is simulated")
+                .allow(APPS))
+        }
+        App::Tcp { .. } if flow.reads.is_some() => {
+            Err(SpecError::new("the live engine's receivers read at once").allow(["no 'reads'"]))
+        }
+        App::Tcp { cca, transport, .. } => {
+            let written = cca.canonical();
+            if written != cca.name() {
+                let problem =
+                    format!("the kernel's congestion control can't be set to '{written}'");
+                return Err(SpecError::new(problem).allow([cca.name()]));
+            }
+            check_transport(transport)
+        }
+        App::Udp(config) => check_datagrams(config),
+        App::Ping(config) if config.size as usize + 28 > MTU => {
+            let problem = format!("an echo request of {} bytes does not fit a packet", config.size);
+            Err(SpecError::new(problem).allow([format!("at most {}", MTU - 28)]))
+        }
+        App::Ping(_) => Ok(()),
+    }
+}
+
+fn check_datagrams(config: &UdpConfig) -> Result<(), SpecError> {
+    let largest = config.frame.div_ceil(config.datagrams) + config.header;
+    if largest as usize > MTU {
+        let problem = format!("datagrams of {largest} bytes do not fit a packet");
+        return Err(SpecError::new(problem).allow([format!("at most {MTU} with headers")]));
+    }
+    Ok(())
+}
+
+/// What of TCP is not the kernel's own affair.
+fn check_transport(transport: &tcp::Config) -> Result<(), SpecError> {
+    let usual = tcp::Config::default();
+    let rest = tcp::Config {
+        mss: usual.mss,
+        receive_buffer: usual.receive_buffer,
+        most_receive_buffer: usual.most_receive_buffer,
+        send_buffer: usual.send_buffer,
+        ecn: usual.ecn,
+        receiver_ecn: usual.receiver_ecn,
+        ..transport.clone()
+    };
+    if rest != usual {
+        let written = rest.written(Style::Canonical);
+        let problem =
+            format!("the live engine leaves TCP to the kernel, and can't set '{written}'");
+        return Err(SpecError::new(problem).allow([
+            "mss",
+            "receive_buffer",
+            "most_receive_buffer",
+            "send_buffer",
+            "ecn",
+            "receiver_ecn",
+        ]));
+    }
+    if transport.mss > address::MSS {
+        let problem = format!("segments of {} bytes do not fit a packet", transport.mss);
+        return Err(SpecError::new(problem).allow([format!("at most {}", address::MSS)]));
+    }
+    Ok(())
+}
+
+/// How the kernel of each host must do TCP. All connections of a host share that.
+fn kernels(scenario: &Scenario) -> Result<Vec<Kernel>, SpecError> {
+    let mut wanted: Vec<Option<Kernel>> = vec![None; scenario.hosts.len()];
+    for flow in &scenario.flows {
+        let App::Tcp { cca, transport, .. } = &flow.app else { continue };
+        let offer = transport.ecn_offer(cca.ecn_request());
+        // 2 asks for nothing and takes what is asked for (`tcp_ecn` in the kernel's ip-sysctl).
+        let sends = match offer {
+            EcnOffer::Off => 2,
+            EcnOffer::Classic => 1,
+            EcnOffer::Accurate => 3,
+        };
+        let takes = match (offer, transport.receiver_ecn) {
+            (EcnOffer::Off, _) => 2,
+            (_, EcnSupport::Off) => 0,
+            (_, EcnSupport::Classic | EcnSupport::MarkByMark) => 2,
+            (EcnOffer::Classic, EcnSupport::Accurate) => 2,
+            (EcnOffer::Accurate, EcnSupport::Accurate) => 3,
+        };
+        let usual = tcp::Config::default();
+        let unless = |bytes: u64, usual: u64| (bytes != usual && bytes != 0).then_some(bytes);
+        let kernel = |ecn| Kernel {
+            ecn,
+            most_receive_buffer: unless(transport.most_receive_buffer, usual.most_receive_buffer),
+            most_send_buffer: unless(transport.send_buffer, usual.send_buffer),
+        };
+        for (host, ecn) in [(flow.src, sends), (flow.dst, takes)] {
+            let known = wanted[host.index()].get_or_insert(kernel(ecn));
+            if *known != kernel(ecn) {
+                let problem = format!(
+                    "host '{}' has one kernel, and flow '{}' wants other buffers or another ECN of it than an \
+                     earlier flow",
+                    scenario.hosts[host.index()].name,
+                    flow.name
+                );
+                return Err(SpecError::new(problem).allow(["hosts of its own: src, dst"]));
+            }
+        }
+    }
+    Ok(wanted.into_iter().map(|kernel| kernel.unwrap_or(Kernel::USUAL)).collect())
+}

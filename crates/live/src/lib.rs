@@ -1,0 +1,37 @@
+//! The live engine: a scenario on this machine, with real packets.
+//!
+//! Every host of the scenario is a network namespace of the kernel, and between them stand the project's own
+//! queues and links, the same code that simulates, called with a real clock. Applications are the kernel's
+//! sockets. What happens is reported as the events of a simulation, so metrics, claims and reports are the
+//! same.
+//!
+//! | module | what |
+//! |---|---|
+//! | `engine` | the engine by its name: what it can run, and a run |
+//! | `machine` | what this machine can |
+//! | `testbed` | hosts: namespaces and their devices |
+//! | `traffic` | applications on the kernel's sockets |
+//! | `bottleneck` | the loop that carries packets |
+//! | `network` | links and their queues |
+//! | `ledger` | from packets to flows and events |
+//! | `headers`, `tcp_info` | what bytes say |
+//! | `sys` | calls to the kernel |
+
+#![cfg(target_os = "linux")]
+
+mod address;
+mod bottleneck;
+mod clock;
+mod engine;
+mod frame;
+mod headers;
+mod ledger;
+pub mod machine;
+mod network;
+#[expect(unsafe_code, reason = "nobody else calls the kernel for these")]
+mod sys;
+mod tcp_info;
+mod testbed;
+mod traffic;
+
+pub use engine::Live;

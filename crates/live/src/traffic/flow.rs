@@ -1,0 +1,410 @@
+//! What each flow does: when it connects, how much it writes, what it reads.
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::OwnedFd;
+
+use rustix::net::{Shutdown, shutdown};
+use sojourn_core::{FlowId, FlowSample, HostId, Purpose, Queued, Rate, Span, StreamAddress, Time};
+use sojourn_host::Endpoints;
+use sojourn_host::apps::arrivals::Draws;
+use sojourn_host::apps::{
+    ArrivalsConfig, BulkConfig, OnOffConfig, Source, SourceState, Udp, UdpConfig,
+};
+use sojourn_scenario::{App, Flow, Traffic};
+
+use super::socket::{self, TcpSettings};
+use crate::address;
+
+/// A flow at work.
+pub(super) struct Working {
+    pub(super) id: FlowId,
+    pub(super) src: HostId,
+    dst: SocketAddrV4,
+    does: Does,
+}
+
+enum Does {
+    /// One connection.
+    Tcp {
+        settings: TcpSettings,
+        start: Time,
+        source: Source,
+        connection: Option<Connection>,
+    },
+    Arrivals(Box<Coming>),
+    Udp {
+        sender: OwnedFd,
+        pace: Udp,
+        header: u32,
+    },
+    Ping {
+        sender: OwnedFd,
+        next: Time,
+        interval: Span,
+        stop: Time,
+        payload: usize,
+        number: u16,
+    },
+}
+
+/// Transfers that come at random.
+struct Coming {
+    settings: TcpSettings,
+    config: ArrivalsConfig,
+    draws: Draws,
+    next: Time,
+    stop: Time,
+    left: u64,
+    open: Vec<Connection>,
+    /// What the connections did that are closed.
+    closed: FlowSample,
+}
+
+/// The sending end of a connection.
+struct Connection {
+    socket: OwnedFd,
+    source: Source,
+    written: u64,
+    /// It has written all that it will.
+    has_ended: bool,
+    /// The other end has closed, too, because it has all; or it gave up.
+    is_closed: bool,
+}
+
+/// What the application tells of itself, as events.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Told {
+    Opened(u64),
+    Refused(u64),
+}
+
+/// Zeros to be sent.
+static ZEROS: [u8; 128 * 1024] = [0; 128 * 1024];
+
+impl Working {
+    /// The calling thread must be in the namespace of the flow's source.
+    pub(super) fn new(
+        flow: &Flow,
+        id: FlowId,
+        settings: Option<TcpSettings>,
+        address: StreamAddress,
+        end: Time,
+    ) -> io::Result<Self> {
+        let moved = match flow.start_jitter.as_nanos() {
+            0 => 0,
+            bound => address.stream_named(&flow.name, Purpose::Start).below(bound),
+        };
+        let start = Time::ZERO + flow.start + Span::from_nanos(moved);
+        let stop = flow.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop);
+        let until = stop.min(end);
+        let dst = SocketAddrV4::new(address::of_host(flow.dst), address::port_of(id));
+        let ends = Endpoints { flow: id, sender: flow.src, receiver: flow.dst, dscp: flow.dscp };
+        let does = match (&flow.app, settings) {
+            (App::Tcp { traffic, transport, .. }, Some(settings)) => {
+                let source = match traffic {
+                    Traffic::Bulk(BulkConfig { rate: None, bytes }) => {
+                        Source::Bulk { bytes: *bytes, stop }
+                    }
+                    Traffic::Bulk(BulkConfig { rate: Some(rate), bytes }) => {
+                        Source::paced(*rate, transport.mss, *bytes, start, until)
+                    }
+                    Traffic::OnOff(OnOffConfig { on, off, random }) => {
+                        let random =
+                            random.then(|| address.stream_named(&flow.name, Purpose::Application));
+                        Source::on_off(*on, *off, random, start, until)
+                    }
+                    Traffic::Arrivals(config) => {
+                        let mut draws = Draws::new(address, &flow.name);
+                        let next = start + draws.gap(config.per_second);
+                        let does = Does::Arrivals(Box::new(Coming {
+                            settings,
+                            config: config.clone(),
+                            draws,
+                            next,
+                            stop: until,
+                            left: config.transfers.unwrap_or(u64::MAX),
+                            open: Vec::new(),
+                            closed: FlowSample::default(),
+                        }));
+                        return Ok(Self { id, src: flow.src, dst, does });
+                    }
+                    Traffic::Page(_) | Traffic::Requests(_) => return Err(unknown()),
+                };
+                Does::Tcp { settings, start, source, connection: None }
+            }
+            (App::Udp(config), _) => {
+                let sender = socket::datagrams(flow.dscp, dst)?;
+                let UdpConfig { header, .. } = *config;
+                Does::Udp { sender, pace: Udp::new(*config, ends, start, stop), header }
+            }
+            (App::Ping(config), _) => Does::Ping {
+                sender: socket::echoes(flow.dscp, *dst.ip())?,
+                next: start,
+                interval: config.interval,
+                stop: until,
+                payload: config.size as usize,
+                number: 0,
+            },
+            _ => return Err(unknown()),
+        };
+        Ok(Self { id, src: flow.src, dst, does })
+    }
+
+    /// When it does something without being asked.
+    pub(super) fn next_wake(&self) -> Time {
+        match &self.does {
+            Does::Tcp { start, connection: None, .. } => *start,
+            Does::Tcp { connection: Some(connection), .. } => connection.source.next_wake(),
+            Does::Arrivals(coming) => coming.next_arrival(),
+            Does::Udp { pace, .. } => pace.next_send(),
+            Does::Ping { next, stop, .. } if next < stop => *next,
+            Does::Ping { .. } => Time::NEVER,
+        }
+    }
+
+    /// Whether [`Working::act`] will open a connection: then the thread must be in the flow's host.
+    pub(super) fn opens(&self, now: Time) -> bool {
+        match &self.does {
+            Does::Tcp { start, connection: None, .. } => now >= *start,
+            Does::Arrivals(coming) => now >= coming.next_arrival(),
+            _ => false,
+        }
+    }
+
+    /// Does what is due by `now`.
+    pub(super) fn act(&mut self, now: Time, tell: &mut impl FnMut(Told)) -> io::Result<()> {
+        match &mut self.does {
+            Does::Tcp { settings, start, source, connection } => match connection {
+                None if now >= *start => {
+                    let socket = socket::open(settings, self.dst)?;
+                    *connection = Some(Connection::new(socket, source.clone()));
+                }
+                None => {}
+                Some(connection) => connection.act(now)?,
+            },
+            Does::Arrivals(coming) => coming.act(now, self.dst, tell)?,
+            Does::Udp { sender, pace, header } => {
+                while let Some(packet) = pace.send(now) {
+                    let payload = (packet.ip_len() - *header) as usize;
+                    // A datagram that finds no room is lost before it left.
+                    socket::write(sender, &ZEROS[..payload.min(ZEROS.len())])?;
+                }
+            }
+            Does::Ping { sender, next, interval, stop, payload, number } => {
+                let mut packet = Vec::new();
+                while now >= *next && *next < *stop {
+                    socket::echo_request(address::port_of(self.id), *number, *payload, &mut packet);
+                    socket::write(sender, &packet)?;
+                    *number = number.wrapping_add(1);
+                    *next += *interval;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `watch` with every sending socket that is not closed, and whether there is something to write.
+    pub(super) fn each_socket<'a>(&'a self, now: Time, watch: &mut impl FnMut(&'a OwnedFd, bool)) {
+        let connections = match &self.does {
+            Does::Tcp { connection, .. } => connection.as_slice(),
+            Does::Arrivals(coming) => &coming.open[..],
+            Does::Udp { .. } | Does::Ping { .. } => &[],
+        };
+        for own in connections.iter().filter(|own| !own.is_closed) {
+            watch(&own.socket, own.left(now) > 0);
+        }
+    }
+
+    /// All its transfers have ended, and no other is to come.
+    pub(super) fn is_done(&self) -> bool {
+        match &self.does {
+            Does::Tcp { connection, .. } => connection.as_ref().is_some_and(|own| own.is_closed),
+            Does::Arrivals(coming) => coming.next_arrival().is_never() && coming.open.is_empty(),
+            Does::Udp { .. } | Does::Ping { .. } => false,
+        }
+    }
+
+    /// What `ss` shows; `None` if it is not TCP, or not yet.
+    pub(super) fn sample(&self) -> Option<FlowSample> {
+        match &self.does {
+            Does::Tcp { connection, settings, .. } => {
+                socket::sample(&connection.as_ref()?.socket, &settings.cca).ok()
+            }
+            Does::Arrivals(coming) => Some(coming.sample()),
+            Does::Udp { .. } | Does::Ping { .. } => None,
+        }
+    }
+}
+
+/// A scenario with such a flow was refused before.
+fn unknown() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "the live engine has no such application")
+}
+
+impl Connection {
+    fn new(socket: OwnedFd, source: Source) -> Self {
+        Self { socket, source, written: 0, has_ended: false, is_closed: false }
+    }
+
+    fn act(&mut self, now: Time) -> io::Result<()> {
+        while now >= self.source.next_wake() {
+            self.source.on_wake(now);
+        }
+        // A few writes, so that one connection does not keep the others waiting.
+        for _ in 0..4 {
+            let most = self.left(now);
+            if most == 0 {
+                break;
+            }
+            let bytes = &ZEROS[..(most as usize).min(ZEROS.len())];
+            match socket::write(&self.socket, bytes) {
+                Ok(Some(written)) => self.written += written as u64,
+                // Not connected yet, or closed by the other end.
+                Ok(None) => break,
+                Err(error) if error.kind() == io::ErrorKind::NotConnected => break,
+                Err(error) => return Err(error),
+            }
+        }
+        if let SourceState::Until(end) = self.source.state(now)
+            && self.written >= end
+            && !self.has_ended
+        {
+            self.has_ended = true;
+            shutdown(&self.socket, Shutdown::Write)?;
+        }
+        if self.has_ended && !self.is_closed {
+            self.is_closed = !matches!(socket::drain(&self.socket, &mut [0; 64]), Ok(true));
+        }
+        Ok(())
+    }
+
+    /// Bytes that may be written now.
+    fn left(&self, now: Time) -> u64 {
+        match self.source.state(now) {
+            SourceState::Endless => u64::MAX,
+            SourceState::Until(end) | SourceState::SoFar(end) => end.saturating_sub(self.written),
+            SourceState::Paused => 0,
+        }
+    }
+}
+
+impl Coming {
+    fn next_arrival(&self) -> Time {
+        if self.next < self.stop && self.left > 0 { self.next } else { Time::NEVER }
+    }
+
+    fn act(&mut self, now: Time, dst: SocketAddrV4, tell: &mut impl FnMut(Told)) -> io::Result<()> {
+        while now >= self.next_arrival() {
+            self.next += self.draws.gap(self.config.per_second);
+            self.left -= 1;
+            let (bytes, _) = self.draws.transfer(&self.config.sizes);
+            if self.open.len() >= self.config.most as usize {
+                tell(Told::Refused(bytes));
+                continue;
+            }
+            tell(Told::Opened(bytes));
+            let source = Source::Bulk { bytes: Some(bytes), stop: Time::NEVER };
+            let socket = socket::open(&self.settings, dst)?;
+            self.open.push(Connection::new(socket, source));
+        }
+        let mut at = 0;
+        while at < self.open.len() {
+            // A transfer that the kernel gives up stays open in the results.
+            let has_failed = self.open[at].act(now).is_err();
+            if has_failed || self.open[at].is_closed {
+                let own = self.open.swap_remove(at);
+                if let Ok(sample) = socket::sample(&own.socket, &self.settings.cca) {
+                    add_totals(&mut self.closed, &sample);
+                }
+            } else {
+                at += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// The sum of what its connections show.
+    fn sample(&self) -> FlowSample {
+        let mut sum = self.closed;
+        for own in &self.open {
+            let Ok(sample) = socket::sample(&own.socket, &self.settings.cca) else { continue };
+            add_totals(&mut sum, &sample);
+            sum.cwnd += sample.cwnd;
+            sum.unacked += sample.unacked;
+            sum.sacked += sample.sacked;
+            sum.lost += sample.lost;
+            sum.retrans += sample.retrans;
+            let rate = sum.delivery_rate.as_bps().saturating_add(sample.delivery_rate.as_bps());
+            sum.delivery_rate = Rate::from_bps(rate);
+        }
+        sum
+    }
+}
+
+fn add_totals(sum: &mut FlowSample, sample: &FlowSample) {
+    sum.retrans_total += sample.retrans_total;
+    sum.timeouts_total += sample.timeouts_total;
+    sum.delivered += sample.delivered;
+    sum.delivered_ce += sample.delivered_ce;
+    sum.bytes_sent += sample.bytes_sent;
+    sum.bytes_retrans += sample.bytes_retrans;
+    sum.bytes_acked += sample.bytes_acked;
+    sum.busy += sample.busy;
+    sum.rwnd_limited += sample.rwnd_limited;
+    sum.sndbuf_limited += sample.sndbuf_limited;
+}
+
+/// The receiving end of a flow.
+pub(super) enum Receiving {
+    Tcp {
+        listener: OwnedFd,
+        connections: Vec<OwnedFd>,
+    },
+    Udp(OwnedFd),
+    /// The kernel answers.
+    Nobody,
+}
+
+impl Receiving {
+    /// Made in the namespace of the flow's destination.
+    pub(super) fn new(flow: &Flow, id: FlowId, settings: Option<&TcpSettings>) -> io::Result<Self> {
+        let port = address::port_of(id);
+        Ok(match (&flow.app, settings) {
+            (App::Tcp { .. }, Some(settings)) => {
+                Self::Tcp { listener: socket::listener(settings, port)?, connections: Vec::new() }
+            }
+            (App::Udp(_), _) => Self::Udp(socket::datagram_sink(port)?),
+            _ => Self::Nobody,
+        })
+    }
+
+    pub(super) fn each_socket<'a>(&'a self, watch: &mut impl FnMut(&'a OwnedFd)) {
+        match self {
+            Self::Tcp { listener, connections } => {
+                watch(listener);
+                connections.iter().for_each(watch);
+            }
+            Self::Udp(sink) => watch(sink),
+            Self::Nobody => {}
+        }
+    }
+
+    /// Takes what has come.
+    pub(super) fn act(&mut self, room: &mut [u8]) -> io::Result<()> {
+        match self {
+            Self::Tcp { listener, connections } => {
+                while let Some(connection) = socket::accept(listener)? {
+                    connections.push(connection);
+                }
+                // One that ended, well or not, is closed.
+                connections.retain(|own| matches!(socket::drain(own, room), Ok(true)));
+            }
+            Self::Udp(sink) => {
+                socket::drain(sink, room)?;
+            }
+            Self::Nobody => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! The sockets of flows. Each is made by a thread that is in the namespace of its host.
+
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::sockopt::{set_ip_tos, set_socket_recv_buffer_size, set_tcp_congestion};
+use rustix::net::{
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, accept_with, bind,
+    connect, ipproto, listen, recv, send, socket_with,
+};
+use sojourn_core::FlowSample;
+
+use crate::{sys, tcp_info};
+
+/// How the sockets of a flow are set.
+#[derive(Clone, Debug)]
+pub(crate) struct TcpSettings {
+    /// As the kernel names it.
+    pub(crate) cca: String,
+    pub(crate) dscp: u8,
+    /// Largest payload of a segment; `None` if full packets carry the usual.
+    pub(crate) mss: Option<u32>,
+    /// `SO_RCVBUF` as the application asks for it.
+    pub(crate) receive_buffer: Option<u64>,
+}
+
+/// Bytes that may wait in a socket without having been sent: what a sender that is told to stop still sends.
+const NOT_SENT: i32 = 64 * 1024;
+
+/// What a segment's timestamps take (RFC 7323 section 3.2), which the kernel's option counts as payload.
+const TIMESTAMPS: u32 = 12;
+
+const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
+
+fn tcp(settings: &TcpSettings) -> io::Result<OwnedFd> {
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, FLAGS, Some(ipproto::TCP))?;
+    set_tcp_congestion(&socket, &settings.cca)?;
+    set_ip_tos(&socket, settings.dscp << 2)?;
+    if let Some(mss) = settings.mss {
+        let mss = (mss + TIMESTAMPS) as i32;
+        sys::set_socket_option(&socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, mss)?;
+    }
+    if let Some(bytes) = settings.receive_buffer {
+        set_socket_recv_buffer_size(&socket, bytes.min(i32::MAX as u64) as usize)?;
+    }
+    Ok(socket)
+}
+
+/// Whether the kernel has a congestion control of that name.
+pub(crate) fn knows_control(name: &str) -> bool {
+    socket_with(AddressFamily::INET, SocketType::STREAM, FLAGS, Some(ipproto::TCP))
+        .is_ok_and(|socket| set_tcp_congestion(&socket, name).is_ok())
+}
+
+/// Waits for connections at a port of the calling thread's host.
+pub(crate) fn listener(settings: &TcpSettings, port: u16) -> io::Result<OwnedFd> {
+    let socket = tcp(settings)?;
+    bind(&socket, &SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port))?;
+    listen(&socket, 4096)?;
+    Ok(socket)
+}
+
+/// The next connection that has come; `None` if none has.
+pub(crate) fn accept(listener: &OwnedFd) -> io::Result<Option<OwnedFd>> {
+    unless_blocked(accept_with(listener, FLAGS))
+}
+
+/// Asks for a connection from the calling thread's host.
+pub(crate) fn open(settings: &TcpSettings, to: SocketAddrV4) -> io::Result<OwnedFd> {
+    let socket = tcp(settings)?;
+    sys::set_socket_option(&socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, NOT_SENT)?;
+    match connect(&socket, &to) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Datagrams from the calling thread's host to another.
+pub(crate) fn datagrams(dscp: u8, to: SocketAddrV4) -> io::Result<OwnedFd> {
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, FLAGS, Some(ipproto::UDP))?;
+    set_ip_tos(&socket, dscp << 2)?;
+    connect(&socket, &to)?;
+    Ok(socket)
+}
+
+/// Takes datagrams at a port of the calling thread's host.
+pub(crate) fn datagram_sink(port: u16) -> io::Result<OwnedFd> {
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, FLAGS, Some(ipproto::UDP))?;
+    bind(&socket, &SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port))?;
+    Ok(socket)
+}
+
+/// Sends echo requests from the calling thread's host. The bottleneck sees the replies, so nobody reads them.
+pub(crate) fn echoes(dscp: u8, to: Ipv4Addr) -> io::Result<OwnedFd> {
+    const ICMP: Protocol = ipproto::ICMP;
+    let socket = socket_with(AddressFamily::INET, SocketType::RAW, FLAGS, Some(ICMP))?;
+    set_ip_tos(&socket, dscp << 2)?;
+    set_socket_recv_buffer_size(&socket, 0)?;
+    connect(&socket, &SocketAddrV4::new(to, 0))?;
+    Ok(socket)
+}
+
+/// An echo request (RFC 792) with so many bytes of payload.
+pub(crate) fn echo_request(id: u16, number: u16, payload: usize, packet: &mut Vec<u8>) {
+    packet.clear();
+    packet.extend([8, 0, 0, 0]);
+    packet.extend(id.to_be_bytes());
+    packet.extend(number.to_be_bytes());
+    packet.resize(8 + payload, 0);
+    let mut sum: u32 = 0x0800 + u32::from(id) + u32::from(number);
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    packet[2..4].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+}
+
+/// Writes as much as the socket takes; `None` if it takes nothing now.
+pub(crate) fn write(socket: &OwnedFd, bytes: &[u8]) -> io::Result<Option<usize>> {
+    unless_blocked(send(socket, bytes, SendFlags::NOSIGNAL))
+}
+
+/// Takes everything that has come and forgets it; false at the end of the stream.
+pub(crate) fn drain(socket: &OwnedFd, room: &mut [u8]) -> io::Result<bool> {
+    // Two reads, so that one socket does not keep the others waiting.
+    for _ in 0..2 {
+        match unless_blocked(recv(socket, &mut *room, RecvFlags::TRUNC))? {
+            None => return Ok(true),
+            Some((_, 0)) => return Ok(false),
+            Some(_) => {}
+        }
+    }
+    Ok(true)
+}
+
+/// What the kernel says of a connection's sender.
+pub(crate) fn sample(socket: &OwnedFd, cca: &str) -> io::Result<FlowSample> {
+    let (mut info, mut own) = ([0; tcp_info::ROOM], [0; 64]);
+    let info = sys::socket_option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, &mut info)?;
+    let own = sys::socket_option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_CC_INFO, &mut own);
+    Ok(tcp_info::sample(info, cca, own.unwrap_or_default()))
+}
+
+fn unless_blocked<T>(result: Result<T, Errno>) -> io::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) => match io::Error::from(error) {
+            error if error.kind() == ErrorKind::WouldBlock => Ok(None),
+            error if error.kind() == ErrorKind::Interrupted => Ok(None),
+            error => Err(error),
+        },
+    }
+}

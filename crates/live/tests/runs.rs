@@ -1,0 +1,253 @@
+//! Whole runs with real packets. They need the right to make networks; where that is missing, each says so and
+//! does nothing. No test asks for a tail of real time: only for rates, medians and what holds whatever the
+//! machine does.
+
+#![cfg(target_os = "linux")]
+
+use std::path::Path;
+
+use sojourn_live::{Live, machine};
+use sojourn_study::results::{Folder, Kind, Results};
+use sojourn_study::runner::{self, Options};
+use sojourn_study::{Overrides, Registry, Study, engine};
+
+/// Whether live runs are possible here; says why not.
+fn can_run() -> bool {
+    for capability in machine::capabilities().iter().filter(|own| own.is_needed) {
+        if let Err(why) = &capability.found {
+            eprintln!("skipped: {}: {why}", capability.name);
+            return false;
+        }
+    }
+    true
+}
+
+fn has_control(name: &str) -> bool {
+    let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let has = known.is_ok_and(|known| known.split_whitespace().any(|own| own == name));
+    if !has {
+        eprintln!("skipped: the kernel has no {name}");
+    }
+    has
+}
+
+fn study(text: &str) -> Study {
+    let mut registry = Registry::default();
+    engine::add::<Live>(&mut registry).expect("the name is free");
+    let text = format!("schema = 1\ntitle = \"t\"\n{text}");
+    Study::parse_with(&registry, "t.toml", &text, Path::new(""), &Overrides::default())
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Runs it; once more if the machine was too busy for the first to be trusted.
+fn run(text: &str) -> (Results, tempfile::TempDir) {
+    let study = study(text);
+    let mut left = 2;
+    loop {
+        left -= 1;
+        let scratch = tempfile::tempdir().expect("there is room");
+        let summary = runner::run(&study, &Options::new(scratch.path()), &|_| {}).expect("it runs");
+        assert_eq!(summary.failed, []);
+        let results = Folder::open(scratch.path()).expect("it was written");
+        let runs = 0..results.plan.runs.len() as u32;
+        let is_late = |run| value(&results, run, Kind::Run, "", "is_late") == Some(1.0);
+        if left == 0 || !runs.clone().any(is_late) {
+            return (results, scratch);
+        }
+    }
+}
+
+fn value(results: &Results, run: u32, kind: Kind, name: &str, metric: &str) -> Option<f64> {
+    let rows = results.table.run(run);
+    let row = rows.iter().find(|row| row.kind == kind && row.name == name);
+    results.table.value(row.unwrap_or_else(|| panic!("no {name}")), metric)
+}
+
+fn flow(results: &Results, run: u32, name: &str, metric: &str) -> f64 {
+    let value = value(results, run, Kind::Flow, name, metric);
+    value.unwrap_or_else(|| panic!("no {metric} of {name}"))
+}
+
+fn is_near(value: f64, wanted: f64, share: f64) -> bool {
+    (value - wanted).abs() <= share * wanted
+}
+
+const ONE_LINK: &str = r#"
+    [scenario]
+    duration = "5s"
+    warmup = "2s"
+    path = { rate = "10Mbps", rtt = "20ms", queue = "pfifo limit 50" }
+    [[scenario.flow]]
+    name = "bulk"
+    app = "bulk"
+    cca = "cubic-linux"
+    [[scenario.flow]]
+    name = "ping"
+    app = "ping"
+    [factors]
+    engine = ["sim", "live"]
+"#;
+
+#[test]
+fn a_download_fills_the_link_and_its_buffer_as_in_simulation() {
+    if !can_run() {
+        return;
+    }
+    let (results, _folder) = run(ONE_LINK);
+    let [simulated, live] = [0, 1].map(|run| {
+        ["goodput_mbps", "srtt_p50_ms"].map(|metric| flow(&results, run, "bulk", metric))
+    });
+    assert!(is_near(live[0], simulated[0], 0.03), "{live:?} {simulated:?}");
+    assert!(is_near(live[1], simulated[1], 0.1), "{live:?} {simulated:?}");
+    let ping = [0, 1].map(|run| flow(&results, run, "ping", "ping_p50_ms"));
+    assert!(is_near(ping[1], ping[0], 0.1), "{ping:?}");
+    let longest = value(&results, 1, Kind::Queue, "queue", "queue_max_pkts");
+    assert_eq!(longest, Some(50.0), "CUBIC fills the buffer, which holds no more");
+    // What the kernel counts and what was seen of its packets is the same.
+    let delivered = flow(&results, 1, "bulk", "delivered_bytes");
+    assert!(is_near(flow(&results, 1, "bulk", "acked_mbps"), live[0], 0.03) && delivered > 4e6);
+    let rows = results.table.run(1);
+    let queue = rows.iter().find(|row| row.name == "queue").expect("there is a queue");
+    assert!(queue.end_state.contains(" Sent "), "{}", queue.end_state);
+    let bulk = rows.iter().find(|row| row.name == "bulk").expect("there is a flow");
+    assert!(bulk.end_state.contains("bytes_acked:"), "{}", bulk.end_state);
+    for metric in ["lateness_p50_ms", "lateness_max_ms", "stolen_share", "strays"] {
+        assert!(value(&results, 1, Kind::Run, "", metric).is_some(), "{metric}");
+        assert!(value(&results, 0, Kind::Run, "", metric).is_none(), "{metric} of a simulation");
+    }
+    let series = results.series(1).expect("it was written");
+    let cwnd = series.iter().find(|series| series.name == "bulk").expect("of the flow");
+    let column = cwnd.columns.iter().find(|column| column.name == "cwnd_pkts");
+    let known = column.expect("there is one").values.iter().flatten().count();
+    assert!(known >= 45, "{known} of 50 steps have a window");
+}
+
+#[test]
+fn bbr_leaves_the_buffer_empty() {
+    if !can_run() || !has_control("bbr") {
+        return;
+    }
+    let live = "[factors]\nengine = [\"live\"]\n\"flow.bulk.cca\" = [\"bbr\"]\n";
+    let (results, _folder) =
+        run(&ONE_LINK.replace("[factors]\n    engine = [\"sim\", \"live\"]\n", live));
+    assert!(flow(&results, 0, "bulk", "goodput_mbps") > 9.0);
+    assert!(flow(&results, 0, "ping", "ping_p50_ms") < 45.0, "a full buffer takes 80 ms");
+}
+
+#[test]
+fn transfers_and_datagrams_come_as_they_were_offered() {
+    if !can_run() {
+        return;
+    }
+    let (results, _folder) = run(r#"
+        [scenario]
+        duration = "4s"
+        path = { rate = "20Mbps", rtt = "10ms", queue = "fq_codel" }
+        [[scenario.flow]]
+        name = "web"
+        app = "arrivals"
+        arrivals_per_second = 20
+        sizes = "lognormal mean 20kB sigma 1 max 200kB"
+        stop = "3s"
+        [[scenario.flow]]
+        name = "voice"
+        app = "udp"
+        size = "172B"
+        rate = "68.8kbps"
+        [[scenario.flow]]
+        name = "file"
+        app = "bulk"
+        bytes = "500kB"
+        direction = "up"
+        start = "500ms"
+        [[scenario.flow]]
+        name = "paced"
+        app = "bulk"
+        rate = "1Mbps"
+        [factors]
+        engine = ["sim", "live"]
+    "#);
+    let both = |name, metric| [0, 1].map(|run| flow(&results, run, name, metric));
+    let [offered, came] = both("web", "transfers_started");
+    assert!(offered == came && offered > 20.0, "{offered} {came}");
+    assert_eq!(both("web", "transfers_completed"), [offered; 2]);
+    assert_eq!(both("file", "completion_n"), [1.0; 2]);
+    let [simulated, live] = both("file", "completion_p50_ms");
+    assert!(is_near(live, simulated, 0.2), "{live} {simulated}");
+    let [simulated, live] = both("voice", "owd_p50_ms");
+    assert!(is_near(live, simulated, 0.1), "{live} {simulated}");
+    let [simulated, live] = both("voice", "sent_packets");
+    assert!((simulated - live).abs() <= 2.0, "{live} {simulated}");
+    let [simulated, live] = both("paced", "goodput_mbps");
+    assert!(is_near(live, simulated, 0.03), "{live} {simulated}");
+}
+
+#[test]
+fn loss_delay_and_shaping_are_those_of_the_links() {
+    if !can_run() {
+        return;
+    }
+    let (results, _folder) = run(r#"
+        [scenario]
+        duration = "4s"
+        [scenario.path]
+        rate = "10Mbps"
+        rtt = "40ms"
+        queue = "cake bandwidth 5mbit"
+        loss = "5%"
+        [[scenario.flow]]
+        name = "stream"
+        app = "udp"
+        rate = "6Mbps"
+        [[scenario.flow]]
+        name = "ping"
+        app = "ping"
+        interval = "20ms"
+        [factors]
+        engine = ["sim", "live"]
+    "#);
+    let both = |name, metric| [0, 1].map(|run| flow(&results, run, name, metric));
+    let [simulated, live] = both("stream", "goodput_mbps");
+    assert!(is_near(live, simulated, 0.03), "{live} {simulated}");
+    let [simulated, live] = both("ping", "ping_p50_ms");
+    assert!(is_near(live, simulated, 0.1), "{live} {simulated}");
+    assert_eq!(value(&results, 1, Kind::Run, "", "strays"), Some(0.0));
+}
+
+#[test]
+fn what_the_kernel_lacks_is_named_before_anything_starts() {
+    if !can_run() {
+        return;
+    }
+    let text = ONE_LINK.replace("\"cubic-linux\"", "\"bbr-n+\"");
+    let scratch = tempfile::tempdir().expect("there is room");
+    let out = scratch.path().join("out");
+    let error = runner::run(&study(&text), &Options::new(&out), &|_| {})
+        .expect_err("no kernel has it")
+        .to_string();
+    assert!(error.contains("no congestion control 'bbr-n+'; it has "), "{error}");
+    assert!(!out.exists(), "a folder was made");
+}
+
+#[test]
+fn what_can_t_be_live_is_refused_with_its_reason() {
+    let mut registry = Registry::default();
+    engine::add::<Live>(&mut registry).expect("the name is free");
+    let base = "schema = 1\ntitle = \"t\"\n[scenario]\nengine = \"live\"\nduration = \"1s\"\n\
+                path = { rate = \"10Mbps\", rtt = \"20ms\", queue = \"pfifo\" }\n[[scenario.flow]]\nname = \"a\"\n";
+    for (flow, problem) in [
+        ("app = \"bulk\"\ncca = \"cubic beta=0.5\"", "can't be set to 'cubic beta=0.5'"),
+        ("app = \"bulk\"\ninitial_cwnd = 20", "can't set 'tcp initial_cwnd=20'"),
+        ("app = \"udp\"\nsize = \"3kB\"\nrate = \"1Mbps\"", "do not fit a packet"),
+        ("app = \"ping\"\nsize = \"3kB\"", "does not fit a packet"),
+        ("app = \"bulk\"\nreads = \"1Mbps\"", "read at once"),
+        ("app = \"page\"", "has no 'page'"),
+    ] {
+        let text = format!("{base}{flow}\n");
+        let error = Study::parse_with(&registry, "t", &text, Path::new(""), &Overrides::default())
+            .map(|_| ())
+            .expect_err(flow)
+            .to_string();
+        assert!(error.contains("flow 'a'") && error.contains(problem), "{flow}: {error}");
+    }
+}
