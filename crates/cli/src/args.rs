@@ -1,5 +1,6 @@
 //! What can be asked of `sojourn`. The comments are its help, and `docs/cli.md`.
 
+use std::ffi::OsString;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -55,6 +56,14 @@ pub(crate) enum Command {
     /// Scenarios are paired by their factors and runs by their seeds. Ends with 1 when something
     /// became worse by more than chance explains.
     Compare(CompareArgs),
+    /// Compare this machine's kernel with the simulation, in ten situations of 20 s
+    ///
+    /// Each runs live and simulated; every number has a verdict, by the bounds of the project's own fidelity tests. Ends
+    /// with 1 when one differs. Needs Linux and root.
+    Validate(ValidateArgs),
+    /// Play in a study's world with this machine's own programs
+    #[command(subcommand)]
+    Live(LiveCommand),
     /// Write results in the formats of other tools
     ///
     /// `pcap` and `mahimahi` need every packet, so the run is simulated once more; it is the same
@@ -200,6 +209,36 @@ pub(crate) struct CompareArgs {
     pub(crate) html: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ValidateArgs {
+    /// The result folder
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Make runs at most this long; numbers of shorter ones scatter more
+    #[arg(long, value_name = "TIME")]
+    pub(crate) shorten: Option<Span>,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LiveCommand {
+    /// Start a shell, or a command, in a host of the study: its links carry what the host sends
+    ///
+    /// The study's hosts and links stand until the command ends; its flows don't send. SOJOURN_ADDRESS_NAME is the
+    /// address of host NAME, and `nsenter --net=$SOJOURN_NET_NAME COMMAND` runs a command there. Needs Linux and root.
+    Shell {
+        #[command(flatten)]
+        study: StudyArgs,
+        /// In which host; the second if left out, which is the client of a path
+        #[arg(long, value_name = "NAME")]
+        host: Option<String>,
+        /// What to run there; a shell if left out
+        #[arg(last = true, value_name = "COMMAND")]
+        command: Vec<OsString>,
+    },
 }
 
 #[derive(Debug, Args)]

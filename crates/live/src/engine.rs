@@ -116,7 +116,7 @@ fn controls(scenario: &Scenario) -> Vec<&'static str> {
     names
 }
 
-fn hosts(scenario: &Scenario) -> Result<Vec<Host>, String> {
+pub(crate) fn hosts(scenario: &Scenario) -> Result<Vec<Host>, String> {
     let kernels = kernels(scenario).map_err(|error| error.to_string())?;
     let ids = (0..).map(sojourn_core::HostId);
     ids.zip(&kernels).map(|(id, kernel)| Host::new(id, kernel)).collect()

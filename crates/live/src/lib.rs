@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `engine` | the engine by its name: what it can run, and a run |
 //! | `machine` | what this machine can |
+//! | `shell` | a scenario's world without its flows, to play in |
 //! | `testbed` | hosts: namespaces and their devices |
 //! | `traffic` | applications on the kernel's sockets |
 //! | `bottleneck` | the loop that carries packets |
@@ -28,6 +29,7 @@ mod headers;
 mod ledger;
 pub mod machine;
 mod network;
+pub mod shell;
 #[expect(unsafe_code, reason = "nobody else calls the kernel for these")]
 mod sys;
 mod tcp_info;

@@ -48,10 +48,16 @@ pub fn become_root() {
 }
 
 /// # Errors
+/// What is missing to make networks, and what to type.
+pub fn has_networks() -> Result<(), String> {
+    namespaces()?;
+    devices().map(|_| ())
+}
+
+/// # Errors
 /// What is missing to run flows with these congestion controls, and what to type.
 pub(crate) fn can_run(controls: &[&str]) -> Result<(), String> {
-    namespaces()?;
-    devices()?;
+    has_networks()?;
     // Asking for one loads its module, if there is one and this process may.
     let missing: Vec<&str> =
         controls.iter().copied().filter(|name| !traffic::knows_control(name)).collect();
@@ -94,7 +100,11 @@ fn devices() -> Result<String, String> {
     })
 }
 
-fn congestion_controls() -> Result<Vec<String>, String> {
+/// The congestion controls that the kernel has loaded.
+///
+/// # Errors
+/// The file of the kernel that has them can't be read.
+pub fn congestion_controls() -> Result<Vec<String>, String> {
     let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let names = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
     Ok(names.split_whitespace().map(str::to_owned).collect())

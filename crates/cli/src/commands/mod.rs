@@ -8,6 +8,7 @@ mod export;
 mod fluid;
 mod join;
 mod list;
+mod live;
 mod model;
 mod new;
 mod report;
@@ -15,6 +16,7 @@ mod resimulate;
 mod run;
 mod show;
 mod trace;
+mod validate;
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -41,6 +43,8 @@ pub(crate) fn execute(
         Command::Report(args) => report::report(args, output)?,
         Command::Show(args) => show::show(args, output)?,
         Command::Compare(args) => return compare::compare(args, output),
+        Command::Validate(args) => return validate::validate(args, registry, output),
+        Command::Live(command) => return live::live(command, registry, output),
         Command::Export(args) => export::export(args, registry, output)?,
         Command::List(args) => list::list(args, registry, output)?,
         Command::Model(args) => model::model(args, output)?,

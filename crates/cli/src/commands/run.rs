@@ -7,7 +7,7 @@ use sojourn_core::Params;
 use sojourn_file::FILE_NAME;
 use sojourn_report::terminal;
 use sojourn_study::engine::Sim;
-use sojourn_study::results::{Folder, Plan, ResultsError};
+use sojourn_study::results::{Folder, Kind, Plan, ResultsError};
 use sojourn_study::runner::{self, Options, Shard, Summary};
 use sojourn_study::{Registry, Study};
 
@@ -44,8 +44,24 @@ pub(super) fn run(args: &RunArgs, registry: &Registry, output: Output) -> Result
     finish(&plan, &summary, !args.no_report, args.format, output)
 }
 
+/// Says which live runs kept so badly to real time that their numbers can't be trusted.
+fn tell_late_runs(summary: &Summary, output: Output) {
+    let Ok(results) = Folder::open(&summary.folder) else { return };
+    let rows = results.table.rows.iter().filter(|row| row.kind == Kind::Run);
+    for row in rows.filter(|row| results.table.value(row, "is_late") == Some(1.0)) {
+        let value = |metric: &str| results.table.value(row, metric).unwrap_or_default();
+        output.log(&format_args!(
+            "run {} was late, so don't trust its numbers: 99 % of its packets within {:.3} ms, {:.1} % of the \
+             processors' time stolen; run it again on a quieter machine",
+            row.run,
+            value("lateness_p99_ms"),
+            value("stolen_share") * 100.0
+        ));
+    }
+}
+
 /// Live runs make networks, for which users need a namespace of their own.
-fn become_root_if_live(plan: &Plan) {
+pub(super) fn become_root_if_live(plan: &Plan) {
     #[cfg(target_os = "linux")]
     if plan.scenarios.iter().filter_map(|scenario| scenario.engine.as_deref()).any(is_live) {
         sojourn_live::machine::become_root();
@@ -78,6 +94,7 @@ pub(super) fn finish(
             failed.problem
         ));
     }
+    tell_late_runs(summary, output);
     let page = match &summary.claims {
         Some(_) if has_report => Some(report::write(&summary.folder, output)?),
         _ => None,

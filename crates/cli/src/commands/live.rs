@@ -1,0 +1,63 @@
+//! `sojourn live`: a study's world to play in.
+
+#[cfg(target_os = "linux")]
+use std::ffi::OsString;
+
+use sojourn_study::Registry;
+
+use crate::args::LiveCommand;
+use crate::failure::{Failure, Outcome};
+use crate::output::Output;
+
+#[cfg(target_os = "linux")]
+pub(super) fn live(
+    command: &LiveCommand,
+    registry: &Registry,
+    output: Output,
+) -> Result<Outcome, Failure> {
+    use sojourn_live::{machine, shell};
+
+    let LiveCommand::Shell { study: args, host, command } = command;
+    let study = args.load(registry)?;
+    let Some(first) = study.scenarios.first() else {
+        return Err(Failure::Input("the study has no scenario".to_owned()));
+    };
+    machine::become_root();
+    machine::has_networks().map_err(Failure::Machine)?;
+    let addresses = shell::addresses(&first.scenario);
+    let here = match host {
+        None => addresses.len().saturating_sub(1).min(1),
+        Some(name) => addresses.iter().position(|(own, _)| own == name).ok_or_else(|| {
+            let names: Vec<&str> = addresses.iter().map(|(own, _)| &own[..]).collect();
+            Failure::Input(format!("no host is named '{name}' (allowed: {})", names.join(", ")))
+        })?,
+    };
+    if study.scenarios.len() > 1 {
+        output.log(&format_args!(
+            "the first of {} scenarios; --set chooses another",
+            study.scenarios.len()
+        ));
+    }
+    for (at, (name, address)) in addresses.iter().enumerate() {
+        let mark = if at == here { "  you are here" } else { "" };
+        output.log(&format_args!("{name}  {address}{mark}"));
+    }
+    output.log(&format_args!(
+        "a program in another host: nsenter --net=$SOJOURN_NET_{} COMMAND",
+        addresses
+            .iter()
+            .enumerate()
+            .find(|(at, _)| *at != here)
+            .map_or("NAME", |(_, (name, _))| name)
+    ));
+    let usual = || vec![std::env::var_os("SHELL").unwrap_or_else(|| OsString::from("sh"))];
+    let command = if command.is_empty() { usual() } else { command.clone() };
+    let seed = study.address(study.seeds.first().copied().unwrap_or(1));
+    let status = shell::run(&first.scenario, seed, here, &command).map_err(Failure::Machine)?;
+    Ok(if status.success() { Outcome::Fine } else { Outcome::Failed })
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn live(_: &LiveCommand, _: &Registry, _: Output) -> Result<Outcome, Failure> {
+    Err(Failure::Machine("live runs need Linux".to_owned()))
+}
