@@ -9,7 +9,7 @@ use std::sync::mpsc::Receiver;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::thread::set_current_timer_slack;
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_current_timer_slack};
 use sojourn_core::{
     Event, HostId, Observer, PortId, QueueSample, Queued, Span, StreamAddress, Time, Who,
 };
@@ -94,6 +94,8 @@ impl<'a> Bottleneck<'a> {
         if self.fastest_mbps() < FASTEST_IN_FRONT {
             let _ = sys::set_priority(Priority::First);
         }
+        // What it reads comes from others, and its devices are open: it needs no rights any more.
+        give_up_rights()?;
         let end = Time::ZERO + self.scenario.duration;
         let warm = Time::ZERO + self.scenario.warmup;
         let mut is_warm = self.scenario.warmup.is_zero();
@@ -251,6 +253,13 @@ impl<'a> Bottleneck<'a> {
             )),
         }
     }
+}
+
+/// The calling thread then has no capability, and can't get one.
+fn give_up_rights() -> Result<(), String> {
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    set_capabilities(None, sets).map_err(|error| format!("capabilities can't be given up: {error}"))
 }
 
 /// So that it notices soon that the run is over.

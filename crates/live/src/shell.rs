@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Instant;
 
-use sojourn_core::{HostId, NoObserver, Span, StreamAddress};
+use sojourn_core::{HostId, NoObserver, QueueSample, Span, StreamAddress};
 use sojourn_scenario::Checked;
 
 use crate::bottleneck::Bottleneck;
@@ -22,6 +22,8 @@ const LONGEST: Span = Span::from_secs(1_000_000);
 /// itself. The command has in its environment `SOJOURN_HOST`, the name of its host, and of each host its address,
 /// `SOJOURN_ADDRESS_NAME`, and its namespace as `nsenter --net=` takes it, `SOJOURN_NET_NAME`.
 ///
+/// Gives back how the command ended, and what `tc -s` would then show of each queue.
+///
 /// # Errors
 /// What the machine lacks, or why the command could not be started.
 pub fn run(
@@ -29,7 +31,7 @@ pub fn run(
     seed: StreamAddress,
     host: usize,
     command: &[OsString],
-) -> Result<ExitStatus, String> {
+) -> Result<(ExitStatus, Vec<String>), String> {
     let mut world = scenario.clone().into_inner();
     world.duration = LONGEST;
     world.step = LONGEST;
@@ -65,8 +67,22 @@ pub fn run(
         is_over.store(true, Ordering::Relaxed);
         (status, carries.join())
     });
-    passed.map_err(|_| "the bottleneck panicked".to_owned())??;
-    status.map_err(|_| "the host's thread panicked".to_owned())?
+    let passed = passed.map_err(|_| "the bottleneck panicked".to_owned())??;
+    let status = status.map_err(|_| "the host's thread panicked".to_owned())??;
+    let late = passed.lateness.distribution().quantile(0.99).unwrap_or_default() / 1e6;
+    let mut shown = vec![format!("99 % of the packets were at most {late:.3} ms late")];
+    for (link, (sample, details)) in world.links.iter().zip(&passed.queues) {
+        let QueueSample { sent_packets, sent_bytes, dropped, marked, .. } = sample;
+        let mut line = format!(
+            "{}: {}: sent {sent_bytes} bytes {sent_packets} pkt (dropped {dropped}, marked {marked})",
+            link.name,
+            link.queue.name()
+        );
+        let words = details.iter().filter(|(_, value)| *value > 0);
+        words.for_each(|(name, value)| line += &format!(", {name} {value}"));
+        shown.push(line);
+    }
+    Ok((status, shown))
 }
 
 /// The name and address of every host, in the order of their numbers.

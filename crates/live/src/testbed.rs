@@ -69,7 +69,13 @@ impl Host {
         // Packets of version 6 of IP would be nobody's.
         write_setting(Path::new("/proc/sys/net/ipv6/conf/all/disable_ipv6"), "1").ok();
         set(DEVICE, Setting::Mtu(MTU as u32))?;
-        set(DEVICE, Setting::QueueLength(DEVICE_QUEUE))?;
+        // Only root may ask for it in this way; for others the device holds 500 packets.
+        let longer = sys::set_device(socket.as_fd(), DEVICE, Setting::QueueLength(DEVICE_QUEUE));
+        if let Err(error) = longer
+            && error.kind() != io::ErrorKind::PermissionDenied
+        {
+            return Err(format!("device {DEVICE}: a queue of {DEVICE_QUEUE} packets: {error}"));
+        }
         set(DEVICE, Setting::Address(address))?;
         set(DEVICE, Setting::Netmask(address::NETMASK))?;
         set(DEVICE, Setting::Up)?;

@@ -53,7 +53,9 @@ pub(super) fn live(
     let usual = || vec![std::env::var_os("SHELL").unwrap_or_else(|| OsString::from("sh"))];
     let command = if command.is_empty() { usual() } else { command.clone() };
     let seed = study.address(study.seeds.first().copied().unwrap_or(1));
-    let status = shell::run(&first.scenario, seed, here, &command).map_err(Failure::Machine)?;
+    let (status, shown) =
+        shell::run(&first.scenario, seed, here, &command).map_err(Failure::Machine)?;
+    shown.iter().for_each(|line| output.log(line));
     Ok(if status.success() { Outcome::Fine } else { Outcome::Failed })
 }
 
