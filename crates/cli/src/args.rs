@@ -85,6 +85,9 @@ pub(crate) enum Command {
     Schema,
     /// Print the completions of a shell
     Completions { shell: clap_complete::Shell },
+    /// Build Linux kernels that can be the ends of flows
+    #[command(subcommand)]
+    Kernel(KernelCommand),
     /// Say what this build and this machine can do
     Doctor(DoctorArgs),
 }
@@ -347,6 +350,25 @@ pub(crate) struct DoctorArgs {
     pub(crate) live: bool,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KernelCommand {
+    /// Build a kernel from the distribution's source package, or from a source tree
+    ///
+    /// Takes five minutes on two cores. Prints where the kernel is: `engine = "kernel"` uses the first one that was built, `engine =
+    /// "kernel kernel=PATH"` any other. As root it installs the package linux-source if there is none.
+    Build(KernelBuildArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KernelBuildArgs {
+    /// A source tree of a kernel, patched or not
+    #[arg(long, value_name = "DIR")]
+    pub(crate) source: Option<PathBuf>,
+    /// What the kernel is called in the cache; `linux`, or the name of the source tree's folder, if left out
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -54,6 +54,8 @@ fn registry_of(registry: &Registry) -> Registry {
     {
         // Adding it fails only if a crate has one of its own by that name.
         let _ = sojourn_study::engine::add::<sojourn_live::Live>(&mut all);
+        let _ = sojourn_study::engine::add::<sojourn_kernel::Kernels>(&mut all);
+        let _ = all.add_application::<sojourn_kernel::Kernel>();
     }
     all
 }

@@ -98,6 +98,12 @@ pub trait AppModel: Send + Sync {
     /// is what [`Params::written`] gives with
     /// [`Style::Canonical`](sojourn_core::param::Style::Canonical).
     fn canonical(&self) -> String;
+
+    /// Whether it is measured as a TCP connection that always has something to send. Then its packets have the bodies of TCP, its
+    /// sending end has a sample, and it reports what reaches the application and what round trips take.
+    fn is_tcp(&self) -> bool {
+        false
+    }
 }
 
 /// A kind from outside, for [`Kinds::add`](sojourn_core::Kinds::add).

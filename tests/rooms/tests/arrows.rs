@@ -27,6 +27,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     ("report", &["core", "metrics", "scenario", "study"]),
     ("live", &["core", "cca", "qdisc", "link", "wire", "host", "metrics", "scenario", "study"]),
+    ("kernel", &["core", "cca", "host", "metrics", "scenario", "sim", "study"]),
 ];
 
 /// Outside libraries behind the determinism wall; `docs/decisions.md` has the reason for each.

@@ -24,6 +24,7 @@ pub(super) fn doctor(
 ) -> Result<(), Failure> {
     let mut facts = machine();
     facts.extend(build(registry));
+    facts.push(Fact::plain("guest kernel", json!(super::kernel::state())));
     facts.extend(trial()?);
     let (live, problem) = live();
     facts.extend(live);

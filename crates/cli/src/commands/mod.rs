@@ -7,6 +7,7 @@ mod doctor;
 mod export;
 mod fluid;
 mod join;
+mod kernel;
 mod list;
 mod live;
 mod model;
@@ -57,6 +58,7 @@ pub(crate) fn execute(
             clap_complete::generate(*shell, &mut Cli::command(), program(), &mut script);
             output.data(&String::from_utf8_lossy(&script))?;
         }
+        Command::Kernel(command) => kernel::kernel(command, output)?,
         Command::Doctor(args) => doctor::doctor(args, registry, output)?,
     }
     Ok(Outcome::Fine)

@@ -48,6 +48,11 @@ pub trait Engine: Params + Send + Sync + 'static {
         Ok(())
     }
 
+    /// What else its numbers depend on, such as a file that a parameter names: part of the name of a run.
+    fn depends_on(&self) -> Option<String> {
+        None
+    }
+
     /// Computes one run. The same arguments give the same numbers, if the engine promises to be
     /// deterministic; several runs may be under way at once.
     ///
@@ -162,7 +167,10 @@ impl<E: Engine> AnyEngine for E {
         // A scenario that names the simulator means the same as one that names no engine; the
         // version of its models is part of every run's name anyway.
         let is_usual = E::NAME == Sim::NAME;
-        (!is_usual).then(|| format!("{} version={}", self.written(Style::Canonical), E::VERSION))
+        (!is_usual).then(|| {
+            let more = self.depends_on().map(|more| format!(" {more}")).unwrap_or_default();
+            format!("{} version={}{more}", self.written(Style::Canonical), E::VERSION)
+        })
     }
 
     fn check(&self, scenario: &Checked) -> Result<(), SpecError> {

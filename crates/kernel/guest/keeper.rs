@@ -1,0 +1,105 @@
+//! On the host: starts a guest's kernel, and ends it with all its processes as soon as standard input ends, which it
+//! does when the process that started this one ends, however that happens.
+
+use crate::system::{self, Text, call, call3, exit};
+
+const SIGKILL: usize = 9;
+const PR_SET_PDEATHSIG: usize = 1;
+const PR_SET_CHILD_SUBREAPER: usize = 36;
+const ADDR_NO_RANDOMIZE: usize = 0x004_0000;
+const O_DIRECTORY: usize = 0o200_000;
+const AT_REMOVEDIR: usize = 0x200;
+/// Under this number the guest has the folder of its sockets, so that its command line is always the same.
+const FOLDER: usize = 9;
+
+/// `arguments` are the folder of the sockets, the kernel and the kernel's arguments.
+///
+/// # Safety
+/// Both lists end with a null.
+pub unsafe fn keep(arguments: *const Text, environment: *const Text) -> ! {
+    // SAFETY: as the caller says.
+    let (folder, kernel) = unsafe { (*arguments, *arguments.add(1)) };
+    if folder.is_null() || kernel.is_null() {
+        exit(100);
+    }
+    call3(system::SETSID, 0, 0, 0);
+    call(system::PRCTL, [PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0, 0]);
+    let child = call3(system::FORK, 0, 0, 0);
+    if child == 0 {
+        call3(system::SETPGID, 0, 0, 0);
+        call(system::PRCTL, [PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0]);
+        call3(system::PERSONALITY, ADDR_NO_RANDOMIZE, 0, 0);
+        let opened = call3(system::OPEN, folder.0 as usize, O_DIRECTORY, 0) as usize;
+        call3(system::DUP2, opened, FOLDER, 0);
+        if opened != FOLDER {
+            call3(system::CLOSE, opened, 0, 0);
+        }
+        let nothing = call3(system::OPEN, Text::of(b"/dev/null\0").0 as usize, 0, 0) as usize;
+        call3(system::DUP2, nothing, 0, 0);
+        // SAFETY: the list goes on after its second entry.
+        let arguments = unsafe { arguments.add(1) };
+        call3(system::EXECVE, kernel.0 as usize, arguments as usize, environment as usize);
+        exit(127);
+    }
+    if child < 0 {
+        exit(100);
+    }
+    // Whoever reads standard output learns the group that is to be ended if this process is.
+    let number = (child as u32).to_le_bytes();
+    call3(system::WRITE, 1, number.as_ptr() as usize, number.len());
+    let mut byte = 0u8;
+    const EINTR: isize = -4;
+    loop {
+        let got = call3(system::READ, 0, (&raw mut byte) as usize, 1);
+        if got <= 0 && got != EINTR {
+            break;
+        }
+    }
+    call3(system::KILL, child.wrapping_neg() as usize, SIGKILL, 0);
+    const ANY: usize = usize::MAX;
+    const WAIT_ALL: usize = 0x4000_0000;
+    while call(system::WAIT4, [ANY, 0, WAIT_ALL, 0, 0, 0]) > 0 {}
+    empty(folder.0, 4);
+    exit(0)
+}
+
+/// Removes what is in a folder, and the folder.
+fn empty(path: *const u8, depth: usize) {
+    let opened = call3(system::OPEN, path as usize, O_DIRECTORY, 0);
+    if opened < 0 {
+        return;
+    }
+    clear(opened as usize, depth);
+    call3(system::CLOSE, opened as usize, 0, 0);
+    const AT_FDCWD: usize = -100isize as usize;
+    call3(system::UNLINKAT, AT_FDCWD, path as usize, AT_REMOVEDIR);
+}
+
+fn clear(folder: usize, depth: usize) {
+    let mut entries = [0u8; 2048];
+    loop {
+        let read = call3(system::GETDENTS64, folder, entries.as_mut_ptr() as usize, entries.len());
+        if read <= 0 {
+            return;
+        }
+        let mut at = 0;
+        while at + 19 < read as usize {
+            let length = u16::from_le_bytes([entries[at + 16], entries[at + 17]]) as usize;
+            let (is_folder, name) = (entries[at + 18] == 4, &entries[at + 19..at + length]);
+            if !matches!(name, [b'.', 0, ..] | [b'.', b'.', 0, ..]) {
+                if is_folder && depth > 0 {
+                    const OPENAT: usize = 257;
+                    let inner =
+                        call(OPENAT, [folder, name.as_ptr() as usize, O_DIRECTORY, 0, 0, 0]);
+                    if inner >= 0 {
+                        clear(inner as usize, depth - 1);
+                        call3(system::CLOSE, inner as usize, 0, 0);
+                    }
+                }
+                let how = if is_folder { AT_REMOVEDIR } else { 0 };
+                call3(system::UNLINKAT, folder, name.as_ptr() as usize, how);
+            }
+            at += length;
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Stands before the C library of a guest's kernel on the host: what looks random follows from `SOJOURN_SEED`.
+
+#![no_std]
+
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+unsafe extern "C" {
+    fn getenv(name: *const u8) -> *const u8;
+}
+
+static STATE: AtomicU64 = AtomicU64::new(0);
+static IS_SEEDED: AtomicBool = AtomicBool::new(false);
+
+/// As Linux's, from a SplitMix64 generator (Steele, Lea and Flood 2014).
+///
+/// # Safety
+/// `to` has room for `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getrandom(to: *mut u8, len: usize, _: u32) -> isize {
+    let mut state = match IS_SEEDED.swap(true, Ordering::Relaxed) {
+        true => STATE.load(Ordering::Relaxed),
+        false => seed(),
+    };
+    for at in 0..len {
+        if at % 8 == 0 {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        }
+        let mut mixed = state;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^= mixed >> 31;
+        // SAFETY: the caller gives that many bytes.
+        unsafe { to.add(at).write((mixed >> (at % 8 * 8)) as u8) };
+    }
+    STATE.store(state, Ordering::Relaxed);
+    len as isize
+}
+
+/// The number in the environment, in decimal.
+fn seed() -> u64 {
+    // SAFETY: both texts end with a zero byte.
+    unsafe {
+        let mut text = getenv(c"SOJOURN_SEED".as_ptr().cast());
+        let mut seed = 0u64;
+        while !text.is_null() && (*text).is_ascii_digit() {
+            seed = seed.wrapping_mul(10).wrapping_add(u64::from(*text - b'0'));
+            text = text.add(1);
+        }
+        seed
+    }
+}
+
+#[panic_handler]
+fn panicked(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {}
+}

@@ -1,0 +1,363 @@
+//! The two ends of a flow, each a guest.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sojourn_core::{Body, Direction, Event, FlowSample, Packet, Purpose, Span, Time, Who};
+use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
+
+use crate::conversation::Conversation;
+use crate::fault::Fault;
+use crate::frame::{self, Inner, OUTSIDE, RECEIVING, SENDING};
+use crate::guest::{Guest, Start};
+use crate::install::Installed;
+use crate::settings::{Settings, Traffic};
+use crate::tcp_info;
+
+/// Guests begin the run when their own clocks show this, whatever their start took.
+const ORIGIN: u64 = 2_000_000_000;
+
+/// How far a guest that is busy goes on without asking for the time. What reaches it in between waits so long, as
+/// where a processor is busy.
+const AHEAD: u64 = 4_000;
+
+/// A report on a socket is asked for so long before it is due.
+const EARLIER: Span = Span::from_micros(200);
+
+/// The sending and the receiving end. What goes wrong is reported when the ends are checked.
+pub(crate) fn pair(settings: &Settings, setup: &FlowSetup<'_>) -> [End; 2] {
+    let conversation = Arc::new(Mutex::new(Conversation::default()));
+    let end = |number: u8| {
+        let started = Started::new(settings, setup, number);
+        let orders = match (&started, number) {
+            (Ok(_), SENDING) => sender_orders(settings, setup),
+            _ => VecDeque::new(),
+        };
+        let (guest, fault) = match started {
+            Ok(started) => (Some(started.guest), None),
+            Err(fault) => (None, Some(fault.to_string())),
+        };
+        End {
+            guest,
+            fault,
+            origin: origin(setup),
+            direction: if number == SENDING { Direction::Forward } else { Direction::Reverse },
+            leaving: VecDeque::new(),
+            orders,
+            step: settings.step,
+            stop: setup.stop,
+            bytes: match settings.traffic {
+                Traffic::Bulk { bytes, .. } => bytes.unwrap_or(0),
+                Traffic::Ping { .. } => 0,
+            },
+            start: setup.start,
+            cc: settings.cc.clone(),
+            ends: setup.ends,
+            sample: None,
+            conversation: conversation.clone(),
+        }
+    };
+    // The two start at the same time.
+    std::thread::scope(|scope| {
+        let sending = scope.spawn(|| end(SENDING));
+        let receiving = end(RECEIVING);
+        [sending.join().expect("starting a guest doesn't panic"), receiving]
+    })
+}
+
+/// A kernel's tick is at another moment in each run.
+fn origin(setup: &FlowSetup<'_>) -> u64 {
+    const TICK: u64 = 10_000_000;
+    ORIGIN + setup.address.stream_named(setup.name, Purpose::Start).below(TICK)
+}
+
+/// A number for what the kernel of a guest draws at random.
+fn seed(setup: &FlowSetup<'_>, number: u8) -> u64 {
+    let mut stream = setup.address.stream_named(setup.name, Purpose::Application);
+    (0..number).fold(0, |_, _| stream.next_u64())
+}
+
+fn sender_orders(settings: &Settings, setup: &FlowSetup<'_>) -> VecDeque<(Time, Vec<u8>)> {
+    let mut orders = VecDeque::new();
+    match &settings.traffic {
+        Traffic::Bulk { bytes, rate } => {
+            let rate = rate.map_or(0, |rate| rate.as_bps());
+            // Whole segments every 10 ms.
+            const SEGMENT: u64 = 1448;
+            let chunk = (rate / 800 / SEGMENT).max(1) * SEGMENT;
+            let numbers = [bytes.unwrap_or(0), rate, chunk];
+            orders.push_back((setup.start, command(b'G', &numbers)));
+            let first = setup.start.as_nanos() / settings.step.as_nanos() + 1;
+            let report = Time::ZERO + Span::from_nanos(first * settings.step.as_nanos());
+            orders.push_back((report - EARLIER, vec![b'I']));
+        }
+        Traffic::Ping { pause } => {
+            orders.push_back((setup.start, command(b'P', &[pause.as_nanos(), 64])));
+        }
+    }
+    if !setup.stop.is_never() {
+        orders.push_back((setup.stop, vec![b'X']));
+    }
+    orders.make_contiguous().sort_by_key(|(time, _)| *time);
+    orders
+}
+
+fn command(kind: u8, numbers: &[u64]) -> Vec<u8> {
+    let numbers = numbers.iter().flat_map(|number| number.to_le_bytes());
+    [kind].into_iter().chain(numbers).collect()
+}
+
+struct Started {
+    guest: Guest,
+}
+
+impl Started {
+    fn new(settings: &Settings, setup: &FlowSetup<'_>, number: u8) -> Result<Self, Fault> {
+        let installed = Installed::new()?;
+        let guest = Guest::start(&Start {
+            kernel: &settings.kernel()?,
+            installed: &installed,
+            seed: seed(setup, number),
+            number,
+            patience: settings.patience,
+        })?;
+        let mut started = Self { guest };
+        for (path, value) in settings.sysctls() {
+            let order = format!("S/proc/sys/{}\0{value}", path.replace('.', "/"));
+            let (error, _) = started.ask(number, order.as_bytes())?;
+            if error != 0 {
+                let problem =
+                    format!("the guest kernel refuses sysctl {path} = {value} (error {error})");
+                return Err(Fault::Refused(problem));
+            }
+        }
+        if let Traffic::Bulk { .. } = settings.traffic {
+            let kind = if number == SENDING { b'T' } else { b'L' };
+            let mut order = vec![kind];
+            let mut name = settings.cc.as_bytes().to_vec();
+            name.resize(16, 0);
+            order.extend(name);
+            order.extend(settings.send_buffer.unwrap_or(0).to_le_bytes());
+            order.extend(settings.receive_buffer.unwrap_or(0).to_le_bytes());
+            let (error, _) = started.ask(number, &order)?;
+            if error != 0 {
+                return Err(started.has_no_control(number, &settings.cc, error));
+            }
+        }
+        // Until the run begins.
+        let origin = origin(setup);
+        while let Some(next) = started.guest.request()
+            && next < origin
+        {
+            started.guest.run(next, (next + AHEAD).min(origin))?;
+        }
+        Ok(started)
+    }
+
+    fn has_no_control(&mut self, number: u8, cc: &str, error: u32) -> Fault {
+        let list = self.ask(number, b"R/proc/sys/net/ipv4/tcp_available_congestion_control");
+        let list = list.map(|(_, text)| String::from_utf8_lossy(&text).trim().to_owned());
+        Fault::Refused(match list {
+            Ok(list) => format!("the guest kernel has no congestion control '{cc}'; it has {list}"),
+            Err(_) => format!("the guest kernel refuses congestion control '{cc}' (error {error})"),
+        })
+    }
+
+    /// Gives an order and waits for the answer, before the run begins.
+    fn ask(&mut self, number: u8, order: &[u8]) -> Result<(u32, Vec<u8>), Fault> {
+        while self.guest.take_sent().is_some() {}
+        let mut at = self.guest.request().unwrap_or(0).max(self.guest.now());
+        if !self.guest.deliver(at, &frame::order(number, order), at + AHEAD)? {
+            return Err(Fault::Nonsense("its card takes no frames".to_owned()));
+        }
+        loop {
+            while let Some((_, bytes)) = self.guest.take_sent() {
+                if let Some((kind, error, more)) = answer(&bytes)
+                    && order.first() == Some(&kind)
+                {
+                    return Ok((error, more));
+                }
+            }
+            let next = self.guest.request().filter(|next| *next < ORIGIN);
+            let none = || Fault::Nonsense("no answer to an order".to_owned());
+            at = next.ok_or_else(none)?.max(at);
+            self.guest.run(at, at + AHEAD)?;
+        }
+    }
+}
+
+/// The kind of an answer from a guest to the outside, its error and what it says.
+fn answer(bytes: &[u8]) -> Option<(u8, u32, Vec<u8>)> {
+    let frame = frame::read(bytes)?;
+    let Inner::Datagram(payload) = frame.inner else { return None };
+    if frame.to != OUTSIDE {
+        return None;
+    }
+    let (kind, rest) = payload.split_first()?;
+    let (error, more) = rest.split_first_chunk::<4>()?;
+    Some((*kind, u32::from_le_bytes(*error), more.to_vec()))
+}
+
+/// One end.
+#[derive(Debug)]
+pub(crate) struct End {
+    guest: Option<Guest>,
+    fault: Option<String>,
+    /// What the guest's clock shows when the run begins.
+    origin: u64,
+    /// In which its packets go.
+    direction: Direction,
+    /// Frames with the time at which they leave.
+    leaving: VecDeque<(Time, Vec<u8>)>,
+    /// What it is told, and when; in order of time.
+    orders: VecDeque<(Time, Vec<u8>)>,
+    step: Span,
+    start: Time,
+    stop: Time,
+    /// What a transfer of limited length has; else 0.
+    bytes: u64,
+    cc: String,
+    ends: Endpoints,
+    sample: Option<FlowSample>,
+    conversation: Arc<Mutex<Conversation>>,
+}
+
+impl End {
+    fn number(&self) -> u8 {
+        match self.direction {
+            Direction::Forward => SENDING,
+            Direction::Reverse => RECEIVING,
+        }
+    }
+
+    fn conversation(&self) -> MutexGuard<'_, Conversation> {
+        self.conversation.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn deliver(&mut self, now: Time, frame: &[u8]) {
+        let at = self.origin + now.as_nanos();
+        let Some(guest) = &mut self.guest else { return };
+        match guest.deliver(at, frame, at + AHEAD) {
+            Ok(true) => self.collect(),
+            Ok(false) => self.fail("the guest's card has no room for a frame".to_owned()),
+            Err(fault) => self.fail(fault.to_string()),
+        }
+    }
+
+    /// The guest and all its processes end; the run learns why at the next check.
+    fn fail(&mut self, fault: String) {
+        self.guest = None;
+        self.leaving.clear();
+        self.orders.clear();
+        self.fault = Some(fault);
+    }
+
+    /// What the guest has sent is for the other end, or an answer.
+    fn collect(&mut self) {
+        while let Some((time, bytes)) = self.guest.as_mut().and_then(Guest::take_sent) {
+            let Some((kind, error, more)) = answer(&bytes) else {
+                if frame::read(&bytes).is_some() {
+                    let time = Time::from_nanos(time.saturating_sub(self.origin));
+                    self.leaving.push_back((time, bytes));
+                }
+                continue;
+            };
+            match kind {
+                b'I' if error == 0 => self.sample = tcp_info::read(&more, &self.cc).or(self.sample),
+                _ if error != 0 => {
+                    let what = char::from(kind);
+                    return self.fail(format!("the guest answers order {what} with error {error}"));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Everything that is due in the guest by now.
+    fn advance(&mut self, now: Time) {
+        let at = self.origin + now.as_nanos();
+        while let Some(guest) = &mut self.guest
+            && let Some(next) = guest.request()
+            && next <= at
+        {
+            match guest.run(next, next + AHEAD) {
+                Ok(()) => self.collect(),
+                Err(fault) => self.fail(fault.to_string()),
+            }
+        }
+    }
+}
+
+impl Endpoint for End {
+    fn on_packet(&mut self, now: Time, packet: &Packet, around: &mut Around<'_>) {
+        let (bytes, arrival) = {
+            let mut conversation = self.conversation();
+            let Some(bytes) = conversation.arrive(packet, around.contents) else { return };
+            let Some(frame) = frame::read(&bytes) else { return };
+            let arrival = conversation.learn(&frame, packet.direction);
+            (bytes, arrival)
+        };
+        let who = Who::Flow(self.ends.flow);
+        let mut tell = |event: Event<'_>| around.observer.record(now, who, &event);
+        if arrival.delivered > 0 {
+            tell(Event::Delivered { bytes: arrival.delivered });
+        }
+        if let Some(sent) = arrival.acked_sent_at {
+            tell(Event::Rtt { rtt: now.since(sent) });
+        }
+        if let Some(sent) = arrival.echo_sent_at {
+            tell(Event::Ping { rtt: now.since(sent) });
+        }
+        if self.direction == Direction::Forward
+            && self.bytes > 0
+            && self.conversation().acked >= self.bytes
+        {
+            tell(Event::Completed { bytes: self.bytes, took: now.since(self.start) });
+            self.bytes = 0;
+        }
+        self.deliver(now, &bytes);
+    }
+
+    fn on_wake(&mut self, now: Time, _: &mut Around<'_>) {
+        while let Some((time, order)) = self.orders.pop_front_if(|(time, _)| *time <= now) {
+            if order[0] == b'I' && time + self.step < self.stop {
+                let next = (time + self.step, order.clone());
+                let place = self.orders.partition_point(|(other, _)| *other <= next.0);
+                self.orders.insert(place, next);
+            }
+            self.deliver(now, &frame::order(self.number(), &order));
+        }
+        self.advance(now);
+    }
+
+    fn poll_transmit(&mut self, now: Time, around: &mut Around<'_>) -> Option<Packet> {
+        let (_, bytes) = self.leaving.pop_front_if(|(time, _)| *time <= now)?;
+        let frame = frame::read(&bytes)?;
+        let (ends, direction) = (self.ends, self.direction);
+        let like = |len: u32, body: Body| match direction {
+            Direction::Forward => ends.packet(now, len, body),
+            Direction::Reverse => ends.answer(now, len, body),
+        };
+        Some(self.conversation().leave(now, direction, bytes, &frame, like, around.contents))
+    }
+
+    fn next_wake(&self) -> Time {
+        let of_guest = self.guest.as_ref().and_then(Guest::request);
+        let of_guest =
+            of_guest.map_or(Time::NEVER, |next| Time::from_nanos(next.saturating_sub(self.origin)));
+        let frame = self.leaving.front().map_or(Time::NEVER, |(time, _)| *time);
+        let order = self.orders.front().map_or(Time::NEVER, |(time, _)| *time);
+        of_guest.min(frame).min(order)
+    }
+
+    fn sample(&self, _: Time) -> Option<FlowSample> {
+        match self.direction {
+            Direction::Forward => self.sample,
+            Direction::Reverse => None,
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.fault.clone().map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,51 @@
+use std::fmt;
+use std::io;
+
+/// Why a guest is of no use any more.
+#[derive(Debug)]
+pub enum Fault {
+    /// There is no kernel, or this machine can't run one.
+    Missing(String),
+    /// The machine refused something that a guest needs: what, and why.
+    Machine(&'static str, io::Error),
+    /// The guest's kernel ended; the end of what it printed.
+    Ended(String),
+    /// It has said nothing for so many seconds of real time.
+    Silent { seconds: u64, console: String },
+    /// Its clock barely moves though it is busy: a program that spins.
+    Spins { seconds: u64 },
+    /// What it says on its sockets or writes in its rings breaks the protocol.
+    Nonsense(String),
+    /// It can't do what it was asked for.
+    Refused(String),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(what) => f.write_str(what),
+            Self::Machine(what, why) => write!(f, "{what} failed: {why}"),
+            Self::Ended(console) => write!(f, "the guest kernel ended{}", last(console)),
+            Self::Silent { seconds, console } => {
+                write!(f, "the guest kernel has hung for {seconds} s{}", last(console))
+            }
+            Self::Spins { seconds } => write!(
+                f,
+                "the guest has been busy for {seconds} s of real time in a millisecond of its own: something in it spins"
+            ),
+            Self::Nonsense(what) => write!(f, "the guest kernel breaks the protocol: {what}"),
+            Self::Refused(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+fn last(console: &str) -> String {
+    let mut lines: Vec<&str> = console.lines().filter(|line| !line.trim().is_empty()).collect();
+    let lines = lines.split_off(lines.len().saturating_sub(4));
+    match lines.is_empty() {
+        true => ", and printed nothing".to_owned(),
+        false => format!("; it printed last: {}", lines.join(" | ")),
+    }
+}

@@ -1,0 +1,27 @@
+//! Linux kernels as end systems: user-mode guests whose clock is the simulator's.
+#![cfg(target_os = "linux")]
+
+mod app;
+mod builder;
+mod card_messages;
+mod clock_messages;
+mod conversation;
+mod ends;
+mod engine;
+mod fault;
+mod frame;
+mod guest;
+mod install;
+mod rings;
+mod scratch;
+mod settings;
+mod tcp_info;
+
+pub use app::Kernel;
+pub use builder::{Build, missing_tools};
+pub use engine::Kernels;
+pub use fault::Fault;
+pub use install::{cache, usual_kernel};
+
+/// Raised whenever the same scenario, seed and kernel give other numbers.
+pub const VERSION: u32 = 1;

@@ -1,0 +1,134 @@
+//! What a flow between two guests is set to.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime};
+
+use sojourn_core::{Rate, Span, SpecError};
+
+use crate::fault::Fault;
+use crate::install;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Settings {
+    /// Without it, the usual one.
+    pub(crate) kernel: Option<String>,
+    pub(crate) cc: String,
+    pub(crate) traffic: Traffic,
+    pub(crate) sysctls: Vec<(String, String)>,
+    pub(crate) send_buffer: Option<u32>,
+    pub(crate) receive_buffer: Option<u32>,
+    /// Between two reports of the socket.
+    pub(crate) step: Span,
+    pub(crate) patience: Duration,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Traffic {
+    Bulk { bytes: Option<u64>, rate: Option<Rate> },
+    Ping { pause: Span },
+}
+
+/// What a kernel of 128 MB would not set by itself: the buffers of one with a gigabyte or more.
+const USUAL: [(&str, &str); 3] = [
+    ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
+    ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
+    ("net.ipv4.tcp_mem", "65536 131072 262144"),
+];
+
+impl Settings {
+    pub(crate) fn kernel(&self) -> Result<PathBuf, Fault> {
+        let path = match &self.kernel {
+            Some(path) => PathBuf::from(path),
+            None => install::usual_kernel()?,
+        };
+        // A guest is started in another folder.
+        let absolute = std::path::absolute(&path);
+        match absolute {
+            Ok(path) if path.is_file() => Ok(path),
+            _ => Err(Fault::Missing(format!("there is no guest kernel {}", path.display()))),
+        }
+    }
+
+    /// In the order in which they are set.
+    pub(crate) fn sysctls(&self) -> impl Iterator<Item = (&str, &str)> {
+        let own = self.sysctls.iter().map(|(path, value)| (path.as_str(), value.as_str()));
+        USUAL.into_iter().chain(own)
+    }
+}
+
+/// What stands for a kernel in the name of a run: a digest, so that another build at the same place is another kernel.
+pub(crate) fn kernel_digest(kernel: Option<&str>) -> String {
+    let path = match kernel {
+        Some(path) => PathBuf::from(path),
+        None => match install::usual_kernel() {
+            Ok(path) => path,
+            Err(_) => return "none".to_owned(),
+        },
+    };
+    digest_of(&path).map_or_else(|| "none".to_owned(), |digest| format!("{digest:016x}"))
+}
+
+fn digest_of(path: &Path) -> Option<u64> {
+    type Known = BTreeMap<PathBuf, (Option<SystemTime>, u64, u64)>;
+    static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
+    let metadata = path.metadata().ok()?;
+    let state = (metadata.modified().ok(), metadata.len());
+    let mut known = KNOWN.lock().ok()?;
+    if let Some((time, len, digest)) = known.get(path)
+        && (*time, *len) == state
+    {
+        return Some(*digest);
+    }
+    let digest = install::digest(&std::fs::read(path).ok()?);
+    known.insert(path.to_owned(), (state.0, state.1, digest));
+    Some(digest)
+}
+
+/// Reads `net.ipv4.tcp_ecn:1,net.ipv4.tcp_sack:0`; several values of one are joined with `+`.
+pub(crate) fn sysctls(text: &str) -> Result<Vec<(String, String)>, SpecError> {
+    let read = |part: &str| {
+        let (path, value) = part.split_once(':')?;
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
+        let is_path = !path.is_empty() && path.bytes().all(is_name) && !path.contains("..");
+        let is_value = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_graphic());
+        let long = path.len() + value.len() > 200;
+        (is_path && is_value && !long).then(|| (path.to_owned(), value.replace('+', " ")))
+    };
+    text.split(',')
+        .filter(|part| !part.is_empty())
+        .map(|part| {
+            let problem = || {
+                SpecError::new(format!("sysctl '{part}'"))
+                    .allow(["net.ipv4.tcp_ecn:1", "net.ipv4.tcp_rmem:4096+131072+6291456"])
+            };
+            read(part).ok_or_else(problem)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn sysctls_are_paths_and_values() {
+        let read = sysctls("net.ipv4.tcp_ecn:1,net.ipv4.tcp_rmem:1+2+3").expect("both are right");
+        assert_eq!(read[1], ("net.ipv4.tcp_rmem".to_owned(), "1 2 3".to_owned()));
+        for wrong in ["tcp_ecn", "../x:1", "a b:1", ":1", "x:"] {
+            assert!(sysctls(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in ".{0,60}") {
+            if let Ok(all) = sysctls(&text) {
+                prop_assert!(all.iter().all(|(path, _)| !path.contains('\0')));
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Two Linux kernels in the simulator's time. Without a built kernel these tests say so and do nothing.
+#![cfg(target_os = "linux")]
+
+use std::sync::Arc;
+
+use sojourn_core::{Body, Event, Observer, Span, StreamAddress, Time, Who};
+use sojourn_kernel::Kernel;
+use sojourn_link::RateSpec;
+use sojourn_scenario::{App, ExternalApp, Flow, Host, Link, Scenario, Until};
+
+const DELAY: Span = Span::from_millis(10);
+const RATE: &str = "10mbps";
+
+/// What the tests ask about, in order of time.
+#[derive(Default)]
+struct Log {
+    pings: Vec<Span>,
+    answer: Option<Span>,
+    delivered: Vec<(Time, u64)>,
+    trace: Vec<(Time, u32, bool)>,
+    samples: Vec<(Time, u32, Span)>,
+    rtts: u64,
+    retransmitted: u64,
+    dropped: u64,
+}
+
+impl Observer for Log {
+    fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
+        match (who, event) {
+            (_, Event::Ping { rtt }) => self.pings.push(*rtt),
+            (_, Event::Rtt { .. }) => self.rtts += 1,
+            (Who::Flow(_), Event::Sent { packet }) => {
+                if let Body::Segment(segment) = packet.body {
+                    self.retransmitted += u64::from(segment.retransmission);
+                }
+                self.trace.push((now, packet.wire_len, false));
+            }
+            (Who::Flow(_), Event::Arrived { packet }) => {
+                if let Body::Handshake { asked, .. } = packet.body
+                    && now > asked + DELAY + DELAY
+                {
+                    self.answer.get_or_insert(now.since(asked));
+                }
+                self.trace.push((now, packet.wire_len, true));
+            }
+            (_, Event::Delivered { bytes }) => self.delivered.push((now, *bytes)),
+            (_, Event::Dropped { .. }) => self.dropped += 1,
+            (_, Event::FlowSample(sample)) => self.samples.push((now, sample.cwnd, sample.srtt)),
+            _ => {}
+        }
+    }
+
+    fn needs_order(&self) -> bool {
+        true
+    }
+}
+
+/// Whether there is a kernel; where there is none, the test has nothing to say.
+fn has_kernel(test: &str) -> bool {
+    match sojourn_kernel::usual_kernel() {
+        Ok(_) => true,
+        Err(reason) => {
+            eprintln!("{test} is skipped: {reason}");
+            false
+        }
+    }
+}
+
+fn run(kernels: &[Kernel], rate: &str, seconds: u64, seed: u64) -> Result<Log, String> {
+    let queue = sojourn_qdisc::Config::parse("pfifo limit 50").expect("a shipped discipline");
+    let link = |name: &str| {
+        let rate = RateSpec::parse(rate).expect("a good rate").complete(None).expect("no file");
+        Link::new(name, queue.clone(), rate, DELAY)
+    };
+    let flow = |(index, kernel): (usize, &Kernel)| {
+        let app = App::External(ExternalApp(Arc::new(kernel.clone())));
+        Flow::new(&format!("flow{index}"), app, &[0], &[1])
+    };
+    let scenario = Scenario {
+        duration: Span::from_secs(seconds),
+        until: Until::Duration,
+        warmup: Span::ZERO,
+        step: Span::from_millis(100),
+        hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
+        links: vec![link("there"), link("back")],
+        carriers: Vec::new(),
+        changes: Vec::new(),
+        flows: kernels.iter().enumerate().map(flow).collect(),
+    };
+    let scenario = scenario.checked().expect("a sound scenario");
+    let mut log = Log::default();
+    let began = std::time::Instant::now();
+    let address = StreamAddress { seed, run: 1 };
+    let result = sojourn_sim::run(&scenario, address, &mut log);
+    eprintln!("{seconds} s of {} kernel flows at {rate}: {:?}", kernels.len(), began.elapsed());
+    result.map(|_| log).map_err(|violation| violation.to_string())
+}
+
+/// The clock of a guest has steps of 256 ns, and reading it takes one.
+const STEP: Span = Span::from_nanos(256);
+
+#[test]
+fn pings_take_the_propagation_and_the_time_on_the_wire() {
+    if !has_kernel("pings_take_the_propagation_and_the_time_on_the_wire") {
+        return;
+    }
+    let ping = Kernel { ping: Some(Span::from_millis(100)), ..Kernel::default() };
+    let log = run(&[ping], "unlimited", 2, 1).expect("it runs");
+    assert!((19..=21).contains(&log.pings.len()), "{}", log.pings.len());
+    for rtt in &log.pings {
+        assert!(*rtt >= DELAY + DELAY && *rtt <= DELAY + DELAY + STEP + STEP, "{rtt}");
+    }
+}
+
+#[test]
+fn a_flow_fills_the_link() {
+    if !has_kernel("a_flow_fills_the_link") {
+        return;
+    }
+    for cc in ["cubic", "bbr"] {
+        // 1448 bytes of payload in 1514 on the wire.
+        const LIMIT: f64 = 10.0 * 1448.0 / 1514.0;
+        let kernel = Kernel { cc: cc.to_owned(), ..Kernel::default() };
+        let log = run(&[kernel], RATE, 5, 1).expect("it runs");
+        let from = Time::ZERO + Span::from_secs(1);
+        let bytes: u64 = log.delivered.iter().filter(|(at, _)| *at > from).map(|(_, n)| n).sum();
+        let goodput = bytes as f64 * 8e-6 / 4.0;
+        assert!(goodput > 0.999 * LIMIT && goodput <= LIMIT, "{cc}: {goodput} of {LIMIT} Mbit/s");
+        // The request and its answer have 74 bytes.
+        assert_eq!(log.answer, Some(DELAY + DELAY + Span::from_nanos(2 * 59_200)), "{cc}");
+        assert_eq!(log.dropped, log.retransmitted, "{cc}");
+        assert!(log.rtts > 1_000 && log.samples.len() >= 48, "{cc}");
+        let (_, cwnd, srtt) = log.samples.last().expect("there are samples");
+        assert!(*cwnd > 10 && *srtt > DELAY + DELAY, "{cc}: {cwnd}, {srtt}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_packets() {
+    if !has_kernel("the_same_seed_gives_the_same_packets") {
+        return;
+    }
+    let kernels = ["cubic", "bbr"].map(|cc| Kernel { cc: cc.to_owned(), ..Kernel::default() });
+    let first = run(&kernels, RATE, 3, 1).expect("it runs");
+    let second = run(&kernels, RATE, 3, 1).expect("it runs");
+    let at = first.trace.iter().zip(&second.trace).position(|(one, other)| one != other);
+    assert_eq!(at, None, "of {}", first.trace.len());
+    assert_eq!(first.trace.len(), second.trace.len());
+    assert_eq!(first.samples, second.samples);
+    let other = run(&kernels, RATE, 3, 2).expect("it runs");
+    assert_ne!(first.trace, other.trace);
+}
+
+#[test]
+fn what_is_wrong_with_a_kernel_is_named() {
+    let long = |path: &str| Kernel { kernel: Some(path.to_owned()), ..Kernel::default() };
+    let fails = |kernel: Kernel| run(&[kernel], RATE, 1, 1).err().expect("it can't run");
+    assert!(fails(long("/nowhere/linux")).contains("there is no guest kernel /nowhere/linux"));
+    assert!(fails(long("/bin/true")).contains("the guest kernel ended"));
+    if has_kernel("what_is_wrong_with_a_kernel_is_named") {
+        let unknown = Kernel { cc: "faster".to_owned(), ..Kernel::default() };
+        let problem = fails(unknown);
+        assert!(problem.contains("no congestion control 'faster'; it has"), "{problem}");
+        let sysctl = Some("net.ipv4.tcp_nonsense:1".to_owned());
+        let problem = fails(Kernel { sysctl, ..Kernel::default() });
+        assert!(problem.contains("refuses sysctl net.ipv4.tcp_nonsense"), "{problem}");
+    }
+}
