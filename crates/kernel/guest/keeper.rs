@@ -12,7 +12,7 @@ const AT_REMOVEDIR: usize = 0x200;
 /// Under this number the guest has the folder of its sockets, so that its command line is always the same.
 const FOLDER: usize = 9;
 
-/// `arguments` are the folder of the sockets, the kernel and the kernel's arguments.
+/// It starts the kernel when it is told to by a byte. `arguments` are the folder of the sockets, the kernel and the kernel's arguments.
 ///
 /// # Safety
 /// Both lists end with a null.
@@ -24,6 +24,10 @@ pub unsafe fn keep(arguments: *const Text, environment: *const Text) -> ! {
     }
     call3(system::SETSID, 0, 0, 0);
     call(system::PRCTL, [PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0, 0]);
+    if !is_told() {
+        empty(folder.0, 4);
+        exit(0);
+    }
     let child = call3(system::FORK, 0, 0, 0);
     if child == 0 {
         call3(system::SETPGID, 0, 0, 0);
@@ -44,23 +48,31 @@ pub unsafe fn keep(arguments: *const Text, environment: *const Text) -> ! {
     if child < 0 {
         exit(100);
     }
+    // The child does the same: whoever comes first, the group is there when it is to be ended.
+    call3(system::SETPGID, child as usize, child as usize, 0);
     // Whoever reads standard output learns the group that is to be ended if this process is.
     let number = (child as u32).to_le_bytes();
     call3(system::WRITE, 1, number.as_ptr() as usize, number.len());
-    let mut byte = 0u8;
-    const EINTR: isize = -4;
-    loop {
-        let got = call3(system::READ, 0, (&raw mut byte) as usize, 1);
-        if got <= 0 && got != EINTR {
-            break;
-        }
-    }
+    while is_told() {}
     call3(system::KILL, child.wrapping_neg() as usize, SIGKILL, 0);
+    call3(system::KILL, child as usize, SIGKILL, 0);
     const ANY: usize = usize::MAX;
     const WAIT_ALL: usize = 0x4000_0000;
     while call(system::WAIT4, [ANY, 0, WAIT_ALL, 0, 0, 0]) > 0 {}
     empty(folder.0, 4);
     exit(0)
+}
+
+/// Waits for a byte on standard input; false if it has ended.
+fn is_told() -> bool {
+    const INTERRUPTED: isize = -4;
+    let mut byte = 0u8;
+    loop {
+        let got = call3(system::READ, 0, (&raw mut byte) as usize, 1);
+        if got != INTERRUPTED {
+            return got > 0;
+        }
+    }
 }
 
 /// Removes what is in a folder, and the folder.

@@ -180,7 +180,7 @@ impl Started {
             }
             let next = self.guest.request().filter(|next| *next < ORIGIN);
             let none = || Fault::Nonsense("no answer to an order".to_owned());
-            at = next.ok_or_else(none)?.max(at);
+            at = next.ok_or_else(none)?;
             self.guest.run(at, at + AHEAD)?;
         }
     }
@@ -235,12 +235,25 @@ impl End {
     }
 
     fn deliver(&mut self, now: Time, frame: &[u8]) {
+        /// A guest that takes none for so long is not busy but broken.
+        const LONGEST: u64 = 10_000_000;
         let at = self.origin + now.as_nanos();
-        let Some(guest) = &mut self.guest else { return };
-        match guest.deliver(at, frame, at + AHEAD) {
-            Ok(true) => self.collect(),
-            Ok(false) => self.fail("the guest's card has no room for a frame".to_owned()),
-            Err(fault) => self.fail(fault.to_string()),
+        let mut later = at;
+        while let Some(guest) = &mut self.guest {
+            match guest.deliver(later, frame, later + AHEAD) {
+                Ok(true) => return self.collect(),
+                // All its buffers are full, so the frame waits until it has worked on them.
+                Ok(false) => match guest.request().filter(|next| *next < at + LONGEST) {
+                    Some(next) => {
+                        later = next;
+                        if let Err(fault) = guest.run(next, next + AHEAD) {
+                            self.fail(fault.to_string());
+                        }
+                    }
+                    None => self.fail("the guest's card has no room for a frame".to_owned()),
+                },
+                Err(fault) => self.fail(fault.to_string()),
+            }
         }
     }
 

@@ -41,8 +41,16 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
+/// Why it says that it ended, or else its last words.
 fn last(console: &str) -> String {
     let mut lines: Vec<&str> = console.lines().filter(|line| !line.trim().is_empty()).collect();
+    let reasons =
+        |word: &str| lines.iter().find(|line| line.contains(word)).map(|line| line.trim());
+    if let Some(panic) =
+        reasons("BUG at").or_else(|| reasons("BUG: ")).or_else(|| reasons("Kernel panic"))
+    {
+        return format!(": {panic}");
+    }
     let lines = lines.split_off(lines.len().saturating_sub(4));
     match lines.is_empty() {
         true => ", and printed nothing".to_owned(),

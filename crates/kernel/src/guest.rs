@@ -79,15 +79,17 @@ const TIME_OF_DAY: u64 = 1_800_000_000_000_000_000;
 impl Guest {
     /// Starts a guest and lets it run until it has sent its first frame.
     pub(crate) fn start(start: &Start<'_>) -> Result<Self, Fault> {
-        let folder =
-            Folder::new().map_err(|why| Fault::Machine("making a folder for sockets", why))?;
+        let mut folder = Folder::named();
+        // Whoever removes what is left of this process is there before there is anything.
+        let mut keeper = Keeper::start(start, folder.path())?;
+        folder.create().map_err(|why| Fault::Machine("making a folder for sockets", why))?;
         let bind = |name: &str| {
             let listener = UnixListener::bind(folder.path().join(name));
             listener.map_err(|why| Fault::Machine("opening a socket for a guest", why))
         };
-        let (clock, card) = (bind("clock")?, bind("card")?);
-        let keeper = Keeper::start(start, folder.path())?;
-        let clock = accept(&clock, &keeper, start.patience)?;
+        let (listener, card) = (bind("clock")?, bind("card")?);
+        keeper.go()?;
+        let clock = accept(&listener, &keeper, start.patience)?;
         let mut guest = Self {
             keeper,
             clock,
@@ -141,9 +143,8 @@ impl Guest {
         self.sent.pop_front()
     }
 
-    /// Lets it run from `at` until it waits; it need not ask for the time before `free_until`.
+    /// Lets it run from `at`, the time that it asked for, until it waits. It need not ask for the time before `free_until`.
     pub(crate) fn run(&mut self, at: u64, free_until: u64) -> Result<(), Fault> {
-        let at = at.max(self.now);
         self.enter(at)?;
         self.now = at;
         let mut said = Vec::with_capacity(2 * ClockMessage::LEN);
@@ -179,7 +180,8 @@ impl Guest {
             self.interrupt(ARRIVALS)?;
         }
         match self.request {
-            Some(request) if request <= at.max(free_until) => self.run(at, free_until)?,
+            Some(request) if request <= at => self.run(request, free_until)?,
+            // It is busy and looks for frames by itself, or does so later.
             _ => {}
         }
         Ok(true)
@@ -461,9 +463,15 @@ impl Keeper {
         Ok(Self { process, alive, output })
     }
 
+    /// Now it starts the kernel.
+    fn go(&mut self) -> Result<(), Fault> {
+        let told = self.alive.as_mut().map_or(Ok(()), |alive| alive.write_all(b"g"));
+        told.map_err(|why| Fault::Machine("starting a guest", why))
+    }
+
     /// The end of what the kernel printed.
     fn console(&self) -> String {
-        const MOST: u64 = 4096;
+        const MOST: u64 = 16_384;
         let len = self.output.metadata().map_or(0, |metadata| metadata.len());
         let from = len.saturating_sub(MOST).max(4);
         let mut text = vec![0; len.saturating_sub(from) as usize];

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use crate::fault::Fault;
 
@@ -24,6 +25,9 @@ impl Installed {
         }
         let digest = digest(&[PROGRAM, SEEDED].concat());
         let folder = cache()?.join(format!("guest-{digest:016x}"));
+        // One thread of a process writes it; processes have names of their own.
+        static WRITING: Mutex<()> = Mutex::new(());
+        let _alone = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
         if !folder.join("root/init").is_file() {
             write(&folder).map_err(|why| Fault::Machine("writing a guest's root folder", why))?;
         }

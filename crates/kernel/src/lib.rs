@@ -16,6 +16,7 @@ mod rings;
 mod scratch;
 mod settings;
 mod tcp_info;
+pub mod validate;
 
 pub use app::Kernel;
 pub use builder::{Build, missing_tools};

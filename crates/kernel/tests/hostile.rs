@@ -1,0 +1,221 @@
+//! Guests that speak nonsense, hang or end, and commands that are killed: the run learns why, and nothing is left.
+//!
+//! The program of this test is the hostile guest itself: it is given to [`Kernel`] as a kernel.
+
+#[cfg(target_os = "linux")]
+fn main() {
+    linux::main();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() {}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::fs;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::path::{Path, PathBuf};
+    use std::process::{Command, Stdio};
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    use sojourn_core::{NoObserver, Span, StreamAddress};
+    use sojourn_kernel::Kernel;
+    use sojourn_link::RateConfig;
+    use sojourn_scenario::{App, ExternalApp, Flow, Host, Link, Scenario, Until};
+
+    pub(crate) fn main() {
+        let first = std::env::args().nth(1).unwrap_or_default();
+        if first.starts_with("mem=") {
+            let seed = std::env::var("SOJOURN_SEED").ok().and_then(|seed| seed.parse().ok());
+            return hostile(seed.unwrap_or(1)).unwrap_or(());
+        }
+        if first == "victim" {
+            let kernel = std::env::args().nth(2).expect("the kernel's path");
+            let _ = run(Kernel { kernel: Some(kernel), ..Kernel::default() }, 10_000, 1);
+            return;
+        }
+        if first == "--list" {
+            return;
+        }
+        nonsense_is_named();
+        nothing_is_left_after_kills();
+    }
+
+    fn run(kernel: Kernel, seconds: u64, seed: u64) -> Result<(), String> {
+        let queue = sojourn_qdisc::Config::parse("pfifo limit 50").expect("a shipped discipline");
+        let link = |name: &str| {
+            Link::new(name, queue.clone(), RateConfig::Unlimited, Span::from_millis(10))
+        };
+        let app = App::External(ExternalApp(Arc::new(kernel)));
+        let scenario = Scenario {
+            duration: Span::from_secs(seconds),
+            until: Until::Duration,
+            warmup: Span::ZERO,
+            step: Span::from_millis(100),
+            hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
+            links: vec![link("there"), link("back")],
+            carriers: Vec::new(),
+            changes: Vec::new(),
+            flows: vec![Flow::new("flow", app, &[0], &[1])],
+        };
+        let scenario = scenario.checked().expect("a sound scenario");
+        let address = StreamAddress { seed, run: 1 };
+        let outcome = sojourn_sim::run(&scenario, address, &mut NoObserver);
+        outcome.map(drop).map_err(|violation| violation.to_string())
+    }
+
+    fn nonsense_is_named() {
+        const NAMES: [&str; 4] =
+            ["breaks the protocol", "guest kernel ended", "has hung", "a guest"];
+        let own = std::env::current_exe().expect("a test has a path");
+        let mut seen = [0; NAMES.len()];
+        for seed in 0..60 {
+            let began = Instant::now();
+            let kernel = Kernel {
+                kernel: Some(own.display().to_string()),
+                patience: Span::from_millis(250),
+                ..Kernel::default()
+            };
+            let problem = run(kernel, 1, seed).expect_err("it is no kernel");
+            let name = NAMES.iter().position(|name| problem.contains(name));
+            seen[name.unwrap_or_else(|| panic!("seed {seed}: {problem}"))] += 1;
+            assert!(began.elapsed() < Duration::from_secs(20), "seed {seed}: {problem}");
+        }
+        println!("nonsense_is_named ... ok ({NAMES:?}: {seen:?})");
+        assert!(seen[0] > 0 && seen[1] > 0 && seen[2] > 0, "{seen:?}");
+    }
+
+    /// What a guest's kernel would not do, as the seed has it.
+    fn hostile(seed: u64) -> std::io::Result<()> {
+        let mut state = seed | 1;
+        let mut draw = |bound: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % bound
+        };
+        if draw(8) == 0 {
+            // It never says anything.
+            std::thread::sleep(Duration::from_secs(60));
+        }
+        let folder = Path::new("/proc/self/fd/9");
+        let mut clock = UnixStream::connect(folder.join("clock"))?;
+        let mut ack = [0; 16];
+        clock.write_all(&message(1, 1, 0))?;
+        clock.read_exact(&mut ack)?;
+        let mut card = UnixStream::connect(folder.join("card"))?;
+        for step in 0..50 {
+            match draw(12) {
+                0 => return Ok(()),
+                1 => std::thread::sleep(Duration::from_secs(60)),
+                2 => clock.write_all(&[7; 5])?,
+                3 => clock.write_all(&message(draw(12) as u32, step, draw(u64::MAX)))?,
+                4 => card.write_all(&bytes(draw(200) as usize, &mut draw))?,
+                // It asks for what a card has, and is answered.
+                5..9 => {
+                    let header = [[1, 11, 15, 24][draw(4) as usize], 1 | 8 * draw(2) as u32, 8];
+                    card.write_all(&header.map(u32::to_ne_bytes).concat())?;
+                    card.write_all(&[0; 8])?;
+                    card.read_exact(&mut [0; 12])?;
+                }
+                _ => {
+                    let kind = draw(40) as u32;
+                    let payload = bytes(draw(80) as usize, &mut draw);
+                    let header = [kind, 1 | 8 * draw(2) as u32, payload.len() as u32];
+                    card.write_all(&header.map(u32::to_ne_bytes).concat())?;
+                    card.write_all(&payload)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn message(kind: u32, number: u32, time: u64) -> Vec<u8> {
+        [&kind.to_ne_bytes()[..], &number.to_ne_bytes(), &time.to_ne_bytes()].concat()
+    }
+
+    fn bytes(len: usize, draw: &mut impl FnMut(u64) -> u64) -> Vec<u8> {
+        (0..len).map(|_| draw(256) as u8).collect()
+    }
+
+    fn nothing_is_left_after_kills() {
+        let kernel = match sojourn_kernel::usual_kernel() {
+            Ok(kernel) => kernel,
+            Err(reason) => return println!("nothing_is_left_after_kills is skipped: {reason}"),
+        };
+        // Its processes are known by the path of their program.
+        let folder = std::env::temp_dir().join(format!("sojourn-kills-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder for a test");
+        let copy = folder.join("linux");
+        fs::copy(&kernel, &copy).expect("the kernel can be copied");
+        let own = std::env::current_exe().expect("a test has a path");
+        let kills = std::env::var("SOJOURN_KILLS").ok().and_then(|kills| kills.parse().ok());
+        let kills = kills.unwrap_or(10);
+        let mut most = 0;
+        for kill in 0..kills {
+            let mut command = Command::new(&own);
+            command.arg("victim").arg(&copy).stdout(Stdio::null()).stderr(Stdio::null());
+            let mut victim = command.spawn().expect("a test can start itself");
+            std::thread::sleep(Duration::from_millis(kill * 137 % 1200));
+            let guests = processes(&copy);
+            most = most.max(guests.len());
+            // Now and then a guest dies; then the run ends by itself.
+            let killed = guests.first().copied().filter(|_| kill % 4 == 2);
+            if let Some(process) = killed {
+                end(process);
+                let until = Instant::now() + Duration::from_secs(5);
+                while victim.try_wait().is_ok_and(|ended| ended.is_none()) && Instant::now() < until
+                {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            }
+            victim.kill().expect("it runs");
+            victim.wait().expect("it was killed");
+            let until = Instant::now() + Duration::from_secs(5);
+            let name = format!("sojourn-{}-", victim.id());
+            while (!processes(&copy).is_empty() || !left(&name).is_empty())
+                && Instant::now() < until
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let (alive, left) = (processes(&copy), left(&name));
+            assert!(alive.is_empty() && left.is_empty(), "after kill {kill}: {alive:?} {left:?}");
+        }
+        assert!(most >= 2, "no guest ever ran");
+        run(Kernel { kernel: Some(copy.display().to_string()), ..Kernel::default() }, 1, 1)
+            .expect("a guest runs after others were killed");
+        assert_eq!(processes(&copy), Vec::<u32>::new());
+        fs::remove_dir_all(&folder).expect("nobody uses it");
+        println!(
+            "nothing_is_left_after_kills ... ok ({kills} kills, up to {most} processes of guests)"
+        );
+    }
+
+    fn end(process: u32) {
+        let process =
+            rustix::process::Pid::from_raw(process as i32).expect("a number of a process");
+        let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
+    }
+
+    /// Of whom `program` is the program, and who is no zombie.
+    fn processes(program: &Path) -> Vec<u32> {
+        let entries = fs::read_dir("/proc").expect("there is /proc");
+        let number = |name: PathBuf| name.file_name()?.to_str()?.parse().ok();
+        let numbers = entries.flatten().filter_map(|entry| number(entry.path()));
+        numbers
+            .filter(|process: &u32| {
+                fs::read_link(format!("/proc/{process}/exe")).is_ok_and(|exe| exe == program)
+            })
+            .collect()
+    }
+
+    fn left(name: &str) -> Vec<PathBuf> {
+        let entries = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+        let of_name = |path: &PathBuf| {
+            path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name))
+        };
+        entries.map(|entry| entry.path()).filter(of_name).collect()
+    }
+}
