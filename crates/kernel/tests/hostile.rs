@@ -83,7 +83,7 @@ mod linux {
             seen[name.unwrap_or_else(|| panic!("seed {seed}: {problem}"))] += 1;
             assert!(began.elapsed() < Duration::from_secs(20), "seed {seed}: {problem}");
         }
-        println!("nonsense_is_named ... ok ({NAMES:?}: {seen:?})");
+        eprintln!("nonsense_is_named ... ok ({NAMES:?}: {seen:?})");
         assert!(seen[0] > 0 && seen[1] > 0 && seen[2] > 0, "{seen:?}");
     }
 
@@ -115,7 +115,7 @@ mod linux {
                 4 => card.write_all(&bytes(draw(200) as usize, &mut draw))?,
                 // It asks for what a card has, and is answered.
                 5..9 => {
-                    let header = [[1, 11, 15, 24][draw(4) as usize], 1 | 8 * draw(2) as u32, 8];
+                    let header = [[1, 11, 15, 24][draw(4) as usize], 1 | (8 * draw(2) as u32), 8];
                     card.write_all(&header.map(u32::to_ne_bytes).concat())?;
                     card.write_all(&[0; 8])?;
                     card.read_exact(&mut [0; 12])?;
@@ -123,7 +123,7 @@ mod linux {
                 _ => {
                     let kind = draw(40) as u32;
                     let payload = bytes(draw(80) as usize, &mut draw);
-                    let header = [kind, 1 | 8 * draw(2) as u32, payload.len() as u32];
+                    let header = [kind, 1 | (8 * draw(2) as u32), payload.len() as u32];
                     card.write_all(&header.map(u32::to_ne_bytes).concat())?;
                     card.write_all(&payload)?;
                 }
@@ -143,7 +143,7 @@ mod linux {
     fn nothing_is_left_after_kills() {
         let kernel = match sojourn_kernel::usual_kernel() {
             Ok(kernel) => kernel,
-            Err(reason) => return println!("nothing_is_left_after_kills is skipped: {reason}"),
+            Err(reason) => return eprintln!("nothing_is_left_after_kills is skipped: {reason}"),
         };
         // Its processes are known by the path of their program.
         let folder = std::env::temp_dir().join(format!("sojourn-kills-{}", std::process::id()));
@@ -188,7 +188,7 @@ mod linux {
             .expect("a guest runs after others were killed");
         assert_eq!(processes(&copy), Vec::<u32>::new());
         fs::remove_dir_all(&folder).expect("nobody uses it");
-        println!(
+        eprintln!(
             "nothing_is_left_after_kills ... ok ({kills} kills, up to {most} processes of guests)"
         );
     }
