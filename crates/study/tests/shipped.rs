@@ -39,12 +39,17 @@ impl Engine for StandIn {
     }
 }
 
+fn registry() -> Registry {
+    let mut registry = Registry::default();
+    engine::add::<StandIn>(&mut registry).unwrap();
+    registry
+}
+
 #[test]
 fn every_shipped_study_runs_and_its_claims_can_be_checked() {
     let studies = shipped();
     assert!(studies.len() >= 6);
-    let mut registry = Registry::default();
-    engine::add::<StandIn>(&mut registry).unwrap();
+    let registry = registry();
     for path in studies {
         let is_whole = WHOLE.iter().any(|whole| path.ends_with(whole));
         let shorten = (!is_whole).then_some(Span::from_millis(2500));
@@ -89,7 +94,7 @@ fn every_claim_of_the_first_study_holds() {
 #[test]
 fn every_shipped_study_says_where_its_claims_come_from() {
     for path in shipped() {
-        let study = Study::load(&path, &Overrides::default()).unwrap();
+        let study = Study::load_with(&registry(), &path, &Overrides::default()).unwrap();
         assert!(study.source.is_some() && study.question.is_some());
         for claim in &study.claims {
             assert!(claim.source.is_some(), "{}: {}", path.display(), claim.id);
