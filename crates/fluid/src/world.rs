@@ -94,12 +94,6 @@ pub(crate) struct Bottleneck {
 /// # Errors
 /// Names the flow or link, and the reason.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), SpecError> {
-    if let Some(carrier) = scenario.carriers.first() {
-        let ports = carrier.ports();
-        let name = ports.first().map_or("", |port| port.name.as_str());
-        let problem = format!("link '{name}' is a radio, and the fluid engine has no stations");
-        return Err(SpecError::new(problem).allow(["links with a rate", "engine = \"sim\""]));
-    }
     if scenario.until != Until::Duration {
         let problem = "a fluid has no transfers that end, so 'until' can't be 'transfers done'";
         return Err(SpecError::new(problem).allow(["until = \"duration\""]));
@@ -108,11 +102,32 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SpecError> {
         let problem = "the fluid engine has no 'change' that waits for a phase of a sender";
         return Err(SpecError::new(problem).allow(["engine = \"sim\"", "a rate in steps"]));
     }
-    for link in &scenario.links {
+    for (place, link) in scenario.links.iter().enumerate() {
+        if !scenario.flows.iter().any(|flow| crosses(flow, place)) {
+            continue;
+        }
         check_link(link).map_err(|error| error.within(&format!("link '{}'", link.name)))?;
     }
     for flow in &scenario.flows {
+        check_way(scenario, flow)?;
         check_flow(flow).map_err(|error| error.within(&format!("flow '{}'", flow.name)))?;
+    }
+    Ok(())
+}
+
+fn crosses(flow: &Flow, place: usize) -> bool {
+    flow.forward.iter().chain(&flow.reverse).any(|id| id.index() == place)
+}
+
+/// Refuses a way over a radio.
+fn check_way(scenario: &Scenario, flow: &Flow) -> Result<(), SpecError> {
+    let ports = scenario.carriers.iter().flat_map(|carrier| carrier.ports());
+    for (at, port) in ports.enumerate() {
+        if crosses(flow, scenario.links.len() + at) {
+            let name = &port.name;
+            let problem = format!("link '{name}' is a radio, and the fluid engine has no stations");
+            return Err(SpecError::new(problem).allow(["links with a rate", "engine = \"sim\""]));
+        }
     }
     Ok(())
 }

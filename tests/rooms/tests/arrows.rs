@@ -17,7 +17,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("scenario", &["core", "cca", "qdisc", "link", "wire", "host"]),
     ("sim", &["core", "cca", "qdisc", "link", "wire", "host", "scenario"]),
     ("fluid", &["core", "cca", "qdisc", "link", "wire", "host", "scenario"]),
-    ("file", &["core", "cca", "qdisc", "link", "wire", "wifi", "host", "media", "scenario"]),
+    (
+        "file",
+        &["core", "cca", "qdisc", "link", "model", "wire", "wifi", "host", "media", "scenario"],
+    ),
     (
         "study",
         &[

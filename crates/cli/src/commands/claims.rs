@@ -123,6 +123,9 @@ fn measured(check: &Check) -> String {
 /// The bound of the left side, with the measured value of the right side if that is no constant.
 fn claimed(check: &Check) -> String {
     match (&check.bound, check.wanted.split_once(' ')) {
+        (Some(bound), Some((tolerance, _))) if tolerance.starts_with('±') => {
+            format!("within {} of {}", tolerance.trim_start_matches('±'), shown(bound))
+        }
         (Some(bound), Some((relation, _))) => format!("{relation} {}", shown(bound)),
         _ => check.wanted.clone(),
     }

@@ -6,7 +6,8 @@ use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
-use sojourn_core::{Bytes, Params, Rate, Span, SpecError, Words};
+use sojourn_core::{Bytes, ETHERNET_HEADER, Framing, Params, Rate, Span, SpecError, Words};
+use sojourn_link::{FixedSpec, RateSpec};
 use sojourn_wifi::ofdma::Ofdma;
 use sojourn_wifi::rate::{ControlSpec, Fading, Place, Presence, SignalConfig};
 
@@ -102,6 +103,37 @@ macro_rules! notation {
 /// Longer than any run, and far below times whose sums could overflow.
 const MAX_SPAN: Span = Span::from_secs(10_000_000);
 
+/// A rate as a link knows it, or what a closed form gives: `model ofdma.scheduled packets=7`.
+fn link_rate(text: &str) -> Result<RateSpec, SpecError> {
+    match text.trim_start().strip_prefix("model ") {
+        Some(formula) => modelled(formula.trim()),
+        None => RateSpec::parse(text),
+    }
+}
+
+/// The payload of IP packets that a closed form gives; the link counts no header of Ethernet.
+fn modelled(formula: &str) -> Result<RateSpec, SpecError> {
+    let (name, params) = formula.split_once(char::is_whitespace).unwrap_or((formula, ""));
+    let (name, output) = match name.split_once('.') {
+        Some((name, output)) => (name, Some(output)),
+        None => (name, None),
+    };
+    let answer = sojourn_model::formulas().parse(&format!("{name} {params}"))?;
+    let (output, value) = answer.output(output)?;
+    let rates = || answer.outputs.iter().filter(|output| output.unit == "Mbit/s");
+    if output.unit != "Mbit/s" {
+        let problem = format!("'{}' of '{name}' is no rate", output.name);
+        return Err(SpecError::new(problem).allow(rates().map(|output| output.name)));
+    }
+    let bits = (value * 1e6).round();
+    if !(1.0..1e15).contains(&bits) {
+        let problem = format!("'{formula}' gives {value} Mbit/s, which is no rate of a link");
+        return Err(SpecError::new(problem).allow(["more than 1 bit/s"]));
+    }
+    let framing = Framing::on_ethernet(-(ETHERNET_HEADER as i32));
+    Ok(RateSpec::Fixed(FixedSpec { rate: Rate::from_bps(bits as u64), framing }))
+}
+
 fn span(text: &str) -> Result<Span, SpecError> {
     match text.parse()? {
         span if span <= MAX_SPAN => Ok(span),
@@ -153,8 +185,14 @@ notation!(
     sojourn_link::RateSpec,
     "link rate",
     "the rate of a link, such as 10Mbps",
-    ["10Mbps", "htb rate 10mbit", "trace capacity.csv", "blockage short-blockages"],
-    sojourn_link::RateSpec::parse
+    [
+        "10Mbps",
+        "htb rate 10mbit",
+        "trace capacity.csv",
+        "blockage short-blockages",
+        "model ofdma.scheduled"
+    ],
+    link_rate
 );
 notation!(
     sojourn_wifi::phy::Mode,

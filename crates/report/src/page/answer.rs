@@ -190,9 +190,12 @@ fn picture(check: &Check) -> String {
 fn wanted(check: &Check) -> String {
     match &check.bound {
         Some(bound) => {
-            let sign: String =
-                check.wanted.chars().take_while(|c| !c.is_whitespace()).take(2).collect();
-            format!("{sign} {}", estimate(bound.mean, bound.half_width, &bound.unit))
+            let shown = estimate(bound.mean, bound.half_width, &bound.unit);
+            let relation = check.wanted.split_whitespace().next().unwrap_or_default();
+            match relation.strip_prefix('±') {
+                Some(tolerance) => format!("within {tolerance} of {shown}"),
+                None => format!("{relation} {shown}"),
+            }
         }
         None => check.wanted.clone(),
     }

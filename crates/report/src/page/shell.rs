@@ -22,6 +22,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("claims", "Claims"),
     ("matrix", "Matrix"),
     ("figures", "Figures"),
+    ("standard", "Standard figures"),
     ("time", "Over time"),
     ("runs", "Runs"),
     ("methods", "Methods"),

@@ -31,13 +31,23 @@ impl Bounds {
         (bounds.low <= bounds.high).then_some(bounds)
     }
 
-    /// The sign in `wanted`, with a bound that was measured.
+    /// The sign or tolerance in `wanted`, with a bound that was measured.
     pub(crate) fn measured(wanted: &str, bound: f64) -> Option<Self> {
         match wanted.trim().chars().next()? {
             '<' | '≤' => Some(Self::one_sided(bound, true)),
             '>' | '≥' => Some(Self::one_sided(bound, false)),
+            '±' => Self::around(wanted.trim().trim_start_matches('±'), bound),
             _ => None,
         }
+    }
+
+    /// `15%` of the bound to both sides, or `2ms`, which is in the bound's unit.
+    fn around(tolerance: &str, bound: f64) -> Option<Self> {
+        let word = tolerance.split_whitespace().next()?;
+        let end = word.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(word.len());
+        let by: f64 = word[..end].parse().ok()?;
+        let by = if word[end..] == *"%" { by / 100.0 * bound.abs() } else { by };
+        Some(Self { low: bound - by, high: bound + by })
     }
 
     pub(crate) fn low_by(&self, value: f64) -> bool {
@@ -134,6 +144,9 @@ mod tests {
         assert_eq!(Bounds::parse(">= 0.9").unwrap().low, 0.9);
         assert_eq!(Bounds::parse("> goodput(bbr)"), None);
         assert_eq!(Bounds::measured("> goodput(bbr)", 4.0).unwrap().low, 4.0);
+        let around = |wanted| Bounds::measured(wanted, 20.0);
+        assert_eq!(around("±25% rtt(bbr)"), Some(Bounds { low: 15.0, high: 25.0 }));
+        assert_eq!(around("±2ms rtt(bbr)"), Some(Bounds { low: 18.0, high: 22.0 }));
     }
 
     proptest! {

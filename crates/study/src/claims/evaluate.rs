@@ -7,7 +7,7 @@ use sojourn_metrics::{sample_columns, stats, survival_columns};
 
 use super::Claim;
 use super::over_time::{OverTime, ReadSeries, What};
-use super::resolve::{Expectation, Term, Test, Value};
+use super::resolve::{Expectation, Term, Test, Tolerance, Value};
 use super::syntax::{Pool, Relation};
 use super::units::Unit;
 use crate::results::{
@@ -544,7 +544,13 @@ fn wanted(test: &Test, unit: Unit) -> String {
                 let by = tolerance.around(centre);
                 with_unit(format!("{}..{}", round(shown(centre - by)), round(shown(centre + by))))
             }
-            None => format!("in {right_text}"),
+            None => {
+                let by = match tolerance {
+                    Tolerance::By(by) => format!("{}{}", round(shown(*by)), unit.name),
+                    Tolerance::Share(share) => format!("{}%", round(100.0 * share)),
+                };
+                format!("±{by} {right_text}")
+            }
         },
     }
 }

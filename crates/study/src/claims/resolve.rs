@@ -258,6 +258,7 @@ impl Resolver<'_> {
                 })
             }
             syntax::Claim::Near { left, right, right_at, tolerance } => {
+                let tolerance_at = tolerance.at;
                 let (left, meaning) = self.term(&left)?;
                 let (right, right_meaning) = self.term(&right)?;
                 meaning.must_fit(&right_meaning, right_at)?;
@@ -266,7 +267,8 @@ impl Resolver<'_> {
                     Some(unit) => Tolerance::Share(tolerance.number * unit.scale),
                     None => Tolerance::By(bound(&tolerance, &meaning)?),
                 };
-                let right_text = text[right_at..].trim().to_owned();
+                let right_text = text[right_at..tolerance_at].trim();
+                let right_text = right_text.trim_end_matches(['±', '+', '/', '-', ' ']).to_owned();
                 let unit = meaning.unit();
                 let test = Test::Near { right, right_text, tolerance };
                 Ok(Expectation { text: text.to_owned(), left, test, unit })

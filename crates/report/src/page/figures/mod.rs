@@ -31,7 +31,7 @@ use crate::names::{self, capital};
 use crate::spread::Spreads;
 use crate::svg::Layout;
 
-/// The figure of the answer, and the section with all others.
+/// The figure of the answer, and the sections with all others.
 pub(crate) struct Figures {
     pub(crate) lead: String,
     pub(crate) section: String,
@@ -42,25 +42,26 @@ pub(crate) fn figures(data: &Data<'_>, spreads: &Spreads, lead: String) -> Figur
     let html = |figures: Vec<Figure>| figures.iter().map(Figure::html).collect::<String>();
     let views = data.plan.views.iter().filter(|view| view.kind != ViewKind::Series);
     let asked: Vec<String> = views.map(|view| html(of_view(data, spreads, view))).collect();
-    let heading = if asked.is_empty() { "" } else { "<h3>Standard figures</h3>" };
+    let has_own = !asked.is_empty();
     let mut all = asked.into_iter();
     let mut others = standard(data, spreads).into_iter().map(|figure| figure.html());
     let lead = Some(lead).filter(|lead| !lead.is_empty()).or_else(|| all.next());
     let lead = lead.or_else(|| others.next()).unwrap_or_default();
     let (rest, others): (String, String) = (all.collect(), others.collect());
-    let section = match (rest.is_empty(), others.is_empty()) {
-        (true, true) => String::new(),
-        (_, true) => rest,
-        _ => rest + heading + &others,
+    let mut html = String::new();
+    let mut section = |id: &str, title: &str, figures: &str| {
+        if !figures.is_empty() {
+            html += &format!(
+                "<section {id}><h2>{title}</h2><div class=\"figures\">{figures}</div></section>"
+            );
+        }
     };
-    let section = if section.is_empty() {
-        section
-    } else {
-        format!(
-            "<section id=\"figures\"><h2>Figures</h2><div class=\"figures\">{section}</div></section>"
-        )
-    };
-    Figures { lead, section }
+    section("id=\"figures\"", "Figures", if has_own { &rest } else { &others });
+    if has_own {
+        // A study that says what it wants to show is printed with that.
+        section("id=\"standard\" data-print=\"no\"", "Standard figures", &others);
+    }
+    Figures { lead, section: html }
 }
 
 /// A figure for each metric of the view.
