@@ -128,6 +128,8 @@ impl From<RunError> for Failure {
             | RunError::OwnStudy { .. } => Self::Input(problem),
             RunError::Busy { .. }
             | RunError::Stopped { .. }
+            | RunError::Interrupted { .. }
+            | RunError::NotItsResult { .. }
             | RunError::Threads(_)
             | RunError::Incapable(_) => Self::Machine(problem),
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use sojourn_core::{SpecError, StreamAddress};
-use sojourn_file::document::{Document, Value};
+use sojourn_file::document::{Document, Table, Value};
 use sojourn_file::factors;
 use sojourn_file::plan::Factor;
 use sojourn_file::spec::{ClaimSpec, OneOrMany, SCHEMA, StudySpec, ViewKind, ViewSpec};
@@ -92,6 +92,21 @@ impl Study {
         overrides: &Overrides,
     ) -> Result<Self, StudyError> {
         let document = Document::parse(name, text, folder)?;
+        Self::of(document, registry, PathBuf::from(name), overrides)
+    }
+
+    /// Reads a study that a program made of values, and that may name the kinds in `registry`.
+    ///
+    /// # Errors
+    /// As [`Study::load`].
+    pub fn of_values(
+        registry: &Registry,
+        name: &str,
+        values: &Table,
+        folder: &Path,
+        overrides: &Overrides,
+    ) -> Result<Self, StudyError> {
+        let document = Document::of_values(name, values, folder)?;
         Self::of(document, registry, PathBuf::from(name), overrides)
     }
 

@@ -1,6 +1,6 @@
 //! `sojourn join`: joins the result folders of shards into one.
 
-use sojourn_study::runner::{self, Shard};
+use sojourn_study::runner::{self, Shard, default_folder};
 
 use super::{open, run};
 use crate::args::JoinArgs;
@@ -14,7 +14,7 @@ pub(super) fn join(args: &JoinArgs, output: Output) -> Result<Outcome, Failure> 
         plan.get_or_insert(results.plan);
     }
     let plan = plan.ok_or_else(|| Failure::input("nothing to join: no folder is given"))?;
-    let out = args.out.clone().unwrap_or_else(|| run::default_folder(&plan, Shard::WHOLE));
+    let out = args.out.clone().unwrap_or_else(|| default_folder(&plan, Shard::WHOLE));
     let summary = runner::join(&args.folders, &out)?;
     let missing = summary.progress.total - summary.progress.done;
     if missing > 0 {

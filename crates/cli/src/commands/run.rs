@@ -1,14 +1,13 @@
 //! `sojourn run`: the runs, then the claims, then the report.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::json;
 use sojourn_core::Params;
-use sojourn_file::FILE_NAME;
 use sojourn_report::terminal;
 use sojourn_study::engine::Sim;
 use sojourn_study::results::{Folder, Kind, Plan, ResultsError};
-use sojourn_study::runner::{self, Options, Shard, Summary};
+use sojourn_study::runner::{self, Options, Shard, Summary, default_folder};
 use sojourn_study::{Registry, Study};
 
 use super::{claims, count, export, program, report};
@@ -262,26 +261,6 @@ pub(super) fn amount(plan: &Plan) -> String {
         count(plan.seeds.len(), "seed"),
         count(plan.runs.len(), "run")
     )
-}
-
-/// A name made of the study and what is run of it, so that different results get different folders.
-pub(super) fn default_folder(plan: &Plan, shard: Shard) -> PathBuf {
-    let digest = plan.digest.get(..8).unwrap_or(&plan.digest);
-    let shard = match shard.is_whole() {
-        true => String::new(),
-        false => format!("-{}", shard.to_string().replace('/', "-of-")),
-    };
-    Path::new("results").join(format!("{}-{digest}{shard}", study_name(Path::new(&plan.path))))
-}
-
-/// The folder's name for a `study.toml`, otherwise that of the file.
-fn study_name(path: &Path) -> String {
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let named = match absolute.file_name() {
-        Some(name) if name == FILE_NAME => absolute.parent().and_then(Path::file_name),
-        _ => absolute.file_stem(),
-    };
-    named.map_or_else(|| "study".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 /// The command as given.

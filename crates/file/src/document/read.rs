@@ -44,6 +44,19 @@ impl Document {
         Ok(Self { sources, root })
     }
 
+    /// A study that a program made of values: its errors name keys, and no lines.
+    ///
+    /// # Errors
+    /// It is nested too deeply, or extends a file that cannot be read.
+    pub fn of_values(name: &str, values: &Table, folder: &Path) -> Result<Self, StudyError> {
+        let mut document = Self::parse(name, &values.to_toml(), folder)?;
+        // The others are files that it extends.
+        if let Some(source) = document.sources.first_mut() {
+            source.is_file = false;
+        }
+        Ok(document)
+    }
+
     /// Registers an option of the command line as a place.
     pub fn option(&mut self, option: &str) -> At {
         let source = self.sources.len() as u32;

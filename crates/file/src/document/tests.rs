@@ -107,3 +107,34 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn errors_in_values_name_keys_and_no_lines() {
+    let values = Document::parse("t", "a = 1\n\n[t]\nx = 2\n", Path::new("")).unwrap().root;
+    let document = Document::of_values("made", &values, Path::new("")).unwrap();
+    assert_eq!(document.to_toml(), values.to_toml());
+    let error = document.error_at_key("t.x", SpecError::new("is wrong"));
+    assert_eq!(error.to_string(), "made: t.x: is wrong");
+}
+
+#[test]
+fn what_is_printed_keeps_the_order_of_the_keys() {
+    let text = "[factors]\na = [1]\nzip = [{ \"x.y\" = [1, 2], z = [3, 4] }]\n\"b c\" = [2]\n\n[factors.t]\nc = 1\n";
+    let document = Document::parse("t", text, Path::new("")).unwrap();
+    let printed = document.to_toml();
+    let again = Document::parse("t", &printed, Path::new("")).unwrap();
+    assert_eq!(keys(&again.root), keys(&document.root), "{printed}");
+    assert_eq!(keys(&again.root), ["factors", "a", "zip", "b c", "t", "c"]);
+}
+
+/// All keys in their order.
+fn keys(table: &Table) -> Vec<&str> {
+    let mut all = Vec::new();
+    for entry in &table.entries {
+        all.push(&entry.key[..]);
+        if let Value::Table(inner) = &entry.node.value {
+            all.extend(keys(inner));
+        }
+    }
+    all
+}

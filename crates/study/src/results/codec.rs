@@ -9,16 +9,22 @@ use super::{Delays, Row, Series};
 
 /// Everything that a run leaves behind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct RunResult {
+pub struct RunResult {
     /// Position in the plan.
-    pub(crate) run: u32,
-    pub(crate) rows: Vec<Row>,
-    pub(crate) series: Vec<Series>,
-    pub(crate) delays: Vec<Delays>,
+    pub run: u32,
+    /// Of the run as a whole, then of every flow, then of every queue.
+    pub rows: Vec<Row>,
+    /// Of every flow, then of every queue.
+    pub series: Vec<Series>,
+    pub delays: Vec<Delays>,
 }
 
 impl RunResult {
-    pub(crate) fn encode(&self) -> io::Result<Vec<u8>> {
+    /// The bytes that the journal keeps, and that travel from where a run is computed.
+    ///
+    /// # Errors
+    /// A result that has no such form; none is known.
+    pub fn encode(&self) -> io::Result<Vec<u8>> {
         postcard::to_stdvec(self).map_err(io::Error::other)
     }
 

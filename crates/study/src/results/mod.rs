@@ -25,7 +25,7 @@ mod model;
 mod short;
 mod store;
 
-pub(crate) use codec::RunResult;
+pub use codec::RunResult;
 pub use files::ResultsError;
 pub(crate) use files::{CLAIMS, PLAN, STUDY};
 pub(crate) use folder::FolderWriter;

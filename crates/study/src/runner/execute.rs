@@ -1,23 +1,59 @@
 //! One run: from a scenario and a seed to rows and series.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use sojourn_core::StreamAddress;
 use sojourn_file::StudyScenario;
 use sojourn_metrics::{Distribution, FLOW_COLUMNS, LINK_COLUMNS, Metric, RunMetrics, Scope};
 
 use crate::engine::{self, Measured};
-use crate::results::{Bucket, Delays, Kind, MetricColumn, Row, RunResult, Series, SeriesColumn};
+use crate::metrics;
+use crate::results::{
+    Bucket, Delays, Kind, MetricColumn, Plan, Row, RunResult, Series, SeriesColumn,
+};
+use crate::study::Study;
+
+/// Computes a run of the study, by its position in the plan. If it panics, other runs can go on.
+///
+/// # Errors
+/// The run broke an invariant of the model, or its engine could not compute it.
+pub fn compute(study: &Study, plan: &Plan, run: u32) -> Result<RunResult, String> {
+    let planned = plan.runs.get(run as usize).ok_or("the plan has no such run")?;
+    attempt(study, Named { run, scenario: planned.scenario, seed: planned.seed }, &plan.metrics)
+}
+
+/// Computes a scenario of the study, by its position, with any seed; it counts as run 0.
+///
+/// # Errors
+/// As [`compute`].
+pub fn simulate(study: &Study, scenario: u32, seed: u64) -> Result<RunResult, String> {
+    attempt(study, Named { run: 0, scenario, seed }, &metrics::columns())
+}
+
+fn attempt(study: &Study, named: Named, columns: &[MetricColumn]) -> Result<RunResult, String> {
+    let scenario = study.scenarios.get(named.scenario as usize);
+    let scenario = scenario.ok_or("the study has no such scenario")?;
+    catch_unwind(AssertUnwindSafe(|| execute(scenario, study.address(named.seed), named, columns)))
+        .unwrap_or_else(|panic| Err(format!("the model panicked: {}", panic_text(&*panic))))
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message").to_owned()
+}
 
 /// Which run it is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Named {
+struct Named {
     /// Position in the plan.
-    pub(super) run: u32,
-    pub(super) scenario: u32,
-    pub(super) seed: u64,
+    run: u32,
+    scenario: u32,
+    seed: u64,
 }
 
 /// Computes the run with the engine of its scenario.
-pub(super) fn execute(
+fn execute(
     scenario: &StudyScenario,
     address: StreamAddress,
     named: Named,

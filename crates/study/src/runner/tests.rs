@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::engine::{self, Engine, Measured};
-use crate::results::{Results, Verdict};
+use crate::results::{Journal, Plan, Results, Verdict};
 use crate::testing::Scratch;
 use sojourn_core::{SpecError, StreamAddress, Time};
 use sojourn_file::Overrides;
@@ -54,6 +54,10 @@ expect = ["tcp_goodput_sum() > 8 Mbps", "share(cubic) + share(others) in 0.99..1
 fn study() -> Study {
     let overrides = Overrides::default();
     Study::parse("two.toml", STUDY_TEXT, Path::new(""), &overrides).expect("the study is good")
+}
+
+fn bytes(plan: &Plan, run: u32) -> Vec<u8> {
+    compute(&study(), plan, run).unwrap().encode().unwrap()
 }
 
 fn options(out: PathBuf, jobs: usize, shard: &str) -> Options {
@@ -126,11 +130,7 @@ fn a_second_start_goes_on_where_a_kill_stopped_the_first() {
     {
         let mut journal = Journal::open(&journal, &plan.digest).unwrap();
         for run in [1, 4, 5] {
-            let planned = &plan.runs[run as usize];
-            let named = Named { run, scenario: planned.scenario, seed: planned.seed };
-            journal
-                .append(run, &attempt(&study(), &plan, named).unwrap().encode().unwrap())
-                .unwrap();
+            journal.append(run, &bytes(&plan, run)).unwrap();
         }
     }
     let file = fs::OpenOptions::new().write(true).open(&journal).unwrap();
@@ -166,9 +166,8 @@ fn a_kill_between_the_two_tables_loses_nothing() {
     let plan = study().plan();
     make_folder(Folder::new(&out), "", &plan, study().text()).unwrap();
     let mut journal = Journal::open(&out.join("journal.bin"), &plan.digest).unwrap();
-    for (run, planned) in (0..).zip(&plan.runs) {
-        let named = Named { run, scenario: planned.scenario, seed: planned.seed };
-        journal.append(run, &attempt(&study(), &plan, named).unwrap().encode().unwrap()).unwrap();
+    for run in 0..plan.runs.len() as u32 {
+        journal.append(run, &bytes(&plan, run)).unwrap();
     }
     drop(journal);
     fs::copy(scratch.path("whole").join("runs.parquet"), out.join("runs.parquet")).unwrap();
@@ -186,6 +185,66 @@ fn a_kill_between_the_two_tables_loses_nothing() {
     assert_eq!(summary.progress.resumed, 6);
     assert_eq!(tables(&out), tables(&scratch.path("whole")));
     assert!(!out.join("series.parquet.part").exists());
+}
+
+/// Other machines hand in results in any order, some twice, and some that are none.
+#[test]
+fn results_that_others_compute_make_the_same_folder() {
+    let scratch = Scratch::new("runner");
+    let whole = run_into(scratch.path("whole"), 2, "1/1");
+
+    let out = scratch.path("others");
+    let mut recorder = Recorder::open(&study(), &options(out.clone(), 1, "1/1")).unwrap();
+    let plan = Arc::clone(recorder.plan());
+    for run in [5, 3, 0] {
+        assert_eq!(recorder.keep(run, &bytes(&plan, run)).unwrap(), Recorded::New);
+        assert_eq!(recorder.keep(run, &bytes(&plan, run)).unwrap(), Recorded::Known);
+    }
+    recorder.give_up(3, "its machine died after it was done".to_owned());
+    recorder.give_up(4, "its machine died".to_owned());
+    assert_eq!(recorder.progress(), Progress { total: 6, done: 3, resumed: 0, failed: 1 });
+    assert_eq!(recorder.pending(), [1, 2, 4]);
+    drop(recorder);
+
+    let mut recorder = Recorder::open(&study(), &options(out.clone(), 1, "1/1")).unwrap();
+    for run in recorder.pending() {
+        let good = bytes(&plan, run);
+        let mut refused = |bytes: &[u8], why: &str| {
+            let error = recorder.keep(run, bytes).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        };
+        refused(&bytes(&plan, 0), "this is the result of run 0");
+        refused(&good[1..], "no result");
+        refused(&[], "no result");
+        let mut other = compute(&study(), &plan, run).unwrap();
+        other.rows[1].seed += 1;
+        refused(&other.encode().unwrap(), "of another run");
+        assert_eq!(recorder.keep(run, &good).unwrap(), Recorded::New);
+    }
+    assert!(recorder.keep(6, &[]).unwrap_err().to_string().contains("has 6 runs"));
+    let summary = recorder.finish().unwrap();
+    assert_eq!(summary.progress, Progress { total: 6, done: 6, resumed: 3, failed: 0 });
+    assert_eq!(summary.claims, whole.claims);
+    assert_eq!(tables(&out), tables(&scratch.path("whole")));
+    assert!(!out.join("journal.bin").exists());
+}
+
+#[test]
+fn a_study_that_is_asked_to_stop_keeps_what_is_finished() {
+    let scratch = Scratch::new("runner");
+    run_into(scratch.path("whole"), 2, "1/1");
+    let out = scratch.path("stopped");
+    let options = options(out.clone(), 1, "1/1");
+    let stop_at_two = |progress: Progress| {
+        if progress.done == 2 {
+            options.stop.ask();
+        }
+    };
+    let error = run(&study(), &options, &stop_at_two).unwrap_err();
+    assert!(matches!(error, RunError::Interrupted { done: 2, total: 6 }), "{error}");
+    assert_eq!(Folder::open(&out).unwrap().missing.len(), 4);
+    assert_eq!(run_into(out.clone(), 2, "1/1").progress.resumed, 2);
+    assert_eq!(tables(&out), tables(&scratch.path("whole")));
 }
 
 #[test]
@@ -234,9 +293,7 @@ fn results_read_back_are_those_that_were_written() {
     assert_eq!(results.plan, plan);
     assert_eq!(results.study, STUDY_TEXT);
     for run in 0..plan.runs.len() as u32 {
-        let planned = &plan.runs[run as usize];
-        let named = Named { run, scenario: planned.scenario, seed: planned.seed };
-        let again = attempt(&study, &plan, named).unwrap();
+        let again = compute(&study, &plan, run).unwrap();
         assert_eq!(results.table.run(run), again.rows, "run {run}");
         assert_eq!(results.series(run).unwrap(), again.series, "run {run}");
     }

@@ -1,0 +1,330 @@
+//! From rows, series, delays and claims to tables.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{
+    Float32Builder, Float64Builder, StringViewBuilder, UInt32Builder, UInt64Builder,
+};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use sojourn_study::results::{Check, ClaimReport, Delays, Kind, Row, Series};
+
+use crate::table::Table;
+
+/// Rows after which a batch ends.
+const BATCH_ROWS: usize = 1 << 16;
+
+/// Builds a table column by column, a row at a time.
+pub(crate) struct Builder {
+    schema: SchemaRef,
+    columns: Vec<Column>,
+    rows: usize,
+    batches: Vec<RecordBatch>,
+}
+
+enum Column {
+    Count32(UInt32Builder),
+    Count64(UInt64Builder),
+    Text(StringViewBuilder),
+    Single(Float32Builder),
+    Double(Float64Builder),
+}
+
+/// A value of a row.
+pub(crate) enum Cell<'a> {
+    Count(u64),
+    Text(Option<&'a str>),
+    Number(Option<f64>),
+}
+
+impl Builder {
+    pub(crate) fn new(columns: impl IntoIterator<Item = (String, DataType)>) -> Self {
+        let fields = columns.into_iter().map(|(name, kind)| {
+            let is_count = matches!(kind, DataType::UInt32 | DataType::UInt64);
+            Field::new(name, kind, !is_count)
+        });
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let columns = schema.fields().iter().map(|field| Column::new(field.data_type())).collect();
+        Self { schema, columns, rows: 0, batches: Vec::new() }
+    }
+
+    /// Adds a row, with a value for each column in its order.
+    pub(crate) fn push<'a>(&mut self, cells: impl IntoIterator<Item = Cell<'a>>) {
+        let mut columns = self.columns.iter_mut();
+        for (column, cell) in columns.by_ref().zip(cells) {
+            column.push(cell);
+        }
+        debug_assert!(columns.next().is_none(), "a row has a value for each column");
+        self.rows += 1;
+        if self.rows == BATCH_ROWS {
+            self.close();
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> Table {
+        self.close();
+        Table::new(self.schema, self.batches)
+    }
+
+    fn close(&mut self) {
+        if self.rows == 0 {
+            return;
+        }
+        let arrays = self.columns.iter_mut().map(Column::finish).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
+        let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
+            .expect("columns are made by the schema, and each row has a value for each");
+        self.batches.push(batch);
+        self.rows = 0;
+    }
+}
+
+impl Column {
+    fn new(kind: &DataType) -> Self {
+        match kind {
+            DataType::UInt32 => Self::Count32(UInt32Builder::new()),
+            DataType::UInt64 => Self::Count64(UInt64Builder::new()),
+            DataType::Float32 => Self::Single(Float32Builder::new()),
+            DataType::Float64 => Self::Double(Float64Builder::new()),
+            _ => Self::Text(StringViewBuilder::new().with_deduplicate_strings()),
+        }
+    }
+
+    fn push(&mut self, cell: Cell<'_>) {
+        match (self, cell) {
+            (Self::Count32(column), Cell::Count(count)) => column.append_value(count as u32),
+            (Self::Count64(column), Cell::Count(count)) => column.append_value(count),
+            (Self::Text(column), Cell::Text(text)) => column.append_option(text),
+            (Self::Single(column), Cell::Number(number)) => {
+                column.append_option(number.map(|number| number as f32));
+            }
+            (Self::Double(column), Cell::Number(number)) => column.append_option(number),
+            _ => unreachable!("columns are made in the order in which cells are pushed"),
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Self::Count32(column) => Arc::new(column.finish()),
+            Self::Count64(column) => Arc::new(column.finish()),
+            Self::Text(column) => Arc::new(column.finish()),
+            Self::Single(column) => Arc::new(column.finish()),
+            Self::Double(column) => Arc::new(column.finish()),
+        }
+    }
+}
+
+fn named(columns: &[(&str, DataType)]) -> Vec<(String, DataType)> {
+    columns.iter().map(|(name, kind)| ((*name).to_owned(), kind.clone())).collect()
+}
+
+fn texts(names: &[&str]) -> impl Iterator<Item = (String, DataType)> {
+    names.iter().map(|name| ((*name).to_owned(), DataType::Utf8View))
+}
+
+/// Names of a run's factors with their values.
+pub(crate) type Factors<'a> = (&'a [&'a str], &'a dyn Fn(u32) -> Vec<&'a str>);
+
+/// The columns of `runs.parquet`. `factors` has the values of a scenario.
+pub(crate) fn runs<'a>(
+    rows: impl IntoIterator<Item = &'a Row>,
+    metrics: &[String],
+    (names, values): Factors<'_>,
+) -> Table {
+    let mut columns = named(&[
+        ("run", DataType::UInt32),
+        ("scenario", DataType::UInt32),
+        ("seed", DataType::UInt64),
+        ("kind", DataType::Utf8View),
+        ("name", DataType::Utf8View),
+        ("digest", DataType::Utf8View),
+        ("end_state", DataType::Utf8View),
+    ]);
+    columns.extend(texts(names));
+    columns.extend(metrics.iter().map(|name| (name.clone(), DataType::Float64)));
+    let mut builder = Builder::new(columns);
+    for row in rows {
+        let fixed = [
+            Cell::Count(u64::from(row.run)),
+            Cell::Count(u64::from(row.scenario)),
+            Cell::Count(row.seed),
+            Cell::Text(Some(row.kind.name())),
+            Cell::Text(Some(&row.name)),
+            Cell::Text(Some(&row.digest)),
+            Cell::Text(Some(&row.end_state[..]).filter(|text| !text.is_empty())),
+        ];
+        let values = values(row.scenario);
+        let factors = values.iter().map(|value| Cell::Text(Some(value)));
+        let metrics = row.values.iter().map(|value| Cell::Number(*value));
+        builder.push(fixed.into_iter().chain(factors).chain(metrics));
+    }
+    builder.finish()
+}
+
+/// A run as it is told beside its series and delays.
+#[derive(Clone, Copy)]
+pub(crate) struct OfRun<'a> {
+    pub(crate) run: u32,
+    pub(crate) scenario: u32,
+    pub(crate) seed: u64,
+    pub(crate) factors: &'a [&'a str],
+}
+
+impl<'a> OfRun<'a> {
+    fn columns(names: &[&str]) -> Vec<(String, DataType)> {
+        let mut columns = named(&[
+            ("run", DataType::UInt32),
+            ("scenario", DataType::UInt32),
+            ("seed", DataType::UInt64),
+        ]);
+        columns.extend(texts(names));
+        columns.extend(texts(&["kind", "name"]));
+        columns
+    }
+
+    fn cells(self, kind: Kind, name: &'a str) -> impl Iterator<Item = Cell<'a>> {
+        let counts = [
+            Cell::Count(u64::from(self.run)),
+            Cell::Count(u64::from(self.scenario)),
+            Cell::Count(self.seed),
+        ];
+        let factors = self.factors.iter().map(|value| Cell::Text(Some(value)));
+        let who = [Cell::Text(Some(kind.name())), Cell::Text(Some(name))];
+        counts.into_iter().chain(factors).chain(who)
+    }
+}
+
+/// Time series, a row for each step of each flow and queue.
+pub(crate) struct SeriesTable<'a> {
+    builder: Builder,
+    metrics: Vec<&'a str>,
+}
+
+impl<'a> SeriesTable<'a> {
+    pub(crate) fn new(factors: &[&str], metrics: Vec<&'a str>) -> Self {
+        let mut columns = OfRun::columns(factors);
+        columns.extend(named(&[("t_s", DataType::Float64), ("phase", DataType::Utf8View)]));
+        columns.extend(metrics.iter().map(|name| ((*name).to_owned(), DataType::Float32)));
+        Self { builder: Builder::new(columns), metrics }
+    }
+
+    pub(crate) fn push(&mut self, run: OfRun<'_>, series: &Series) {
+        let columns: Vec<_> = self.metrics.iter().map(|name| series.column(name)).collect();
+        for (step, t_s) in series.t_s.iter().enumerate() {
+            let phase = series.phase.get(step).map(String::as_str);
+            let fixed =
+                [Cell::Number(Some(*t_s)), Cell::Text(phase.filter(|phase| !phase.is_empty()))];
+            let values = columns.iter().map(|column| {
+                Cell::Number(column.and_then(|values| values.get(step).copied().flatten()))
+            });
+            self.builder.push(run.cells(series.kind, &series.name).chain(fixed).chain(values));
+        }
+    }
+
+    pub(crate) fn finish(self) -> Table {
+        self.builder.finish()
+    }
+}
+
+/// Distributions of delays, a row for each bucket.
+pub(crate) struct DelaysTable {
+    builder: Builder,
+}
+
+impl DelaysTable {
+    pub(crate) fn new(factors: &[&str]) -> Self {
+        let mut columns = OfRun::columns(factors);
+        columns.extend(named(&[
+            ("metric", DataType::Utf8View),
+            ("low_ns", DataType::UInt64),
+            ("high_ns", DataType::UInt64),
+            ("samples", DataType::UInt64),
+        ]));
+        Self { builder: Builder::new(columns) }
+    }
+
+    pub(crate) fn push(&mut self, run: OfRun<'_>, delays: &Delays) {
+        for bucket in &delays.buckets {
+            let fixed = [
+                Cell::Text(Some(&delays.metric)),
+                Cell::Count(bucket.low_ns),
+                Cell::Count(bucket.high_ns),
+                Cell::Count(bucket.samples),
+            ];
+            self.builder.push(run.cells(delays.kind, &delays.name).chain(fixed));
+        }
+    }
+
+    pub(crate) fn finish(self) -> Table {
+        self.builder.finish()
+    }
+}
+
+/// A row for each check of a claim; a claim without checks has one row.
+pub(crate) fn claims(report: &ClaimReport) -> Table {
+    use DataType::{Float64, Utf8View};
+    // A claim that was not checked has none, so these are no counts.
+    const OPTIONAL: DataType = DataType::Float64;
+    let mut builder = Builder::new(named(&[
+        ("claim", Utf8View),
+        ("verdict", Utf8View),
+        ("text", Utf8View),
+        ("source", Utf8View),
+        ("note", Utf8View),
+        ("reason", Utf8View),
+        ("expression", Utf8View),
+        ("scenario", OPTIONAL),
+        ("where", Utf8View),
+        ("check", Utf8View),
+        ("value", Float64),
+        ("value_half_width", Float64),
+        ("seeds", OPTIONAL),
+        ("unit", Utf8View),
+        ("bound", Float64),
+        ("bound_half_width", Float64),
+        ("wanted", Utf8View),
+        ("off_by", Float64),
+        ("off_by_share", Float64),
+    ]));
+    for claim in &report.claims {
+        let of_claim = || {
+            [
+                Cell::Text(Some(&claim.id)),
+                Cell::Text(Some(claim.verdict.name())),
+                Cell::Text(Some(&claim.text)),
+                Cell::Text(claim.source.as_deref()),
+                Cell::Text(claim.note.as_deref()),
+            ]
+        };
+        if claim.checks.is_empty() {
+            builder.push(of_claim().into_iter().chain(of_check(None, claim.reason.as_deref())));
+        }
+        for check in &claim.checks {
+            let reason = check.reason.as_deref().or(claim.reason.as_deref());
+            builder.push(of_claim().into_iter().chain(of_check(Some(check), reason)));
+        }
+    }
+    builder.finish()
+}
+
+fn of_check<'a>(check: Option<&'a Check>, reason: Option<&'a str>) -> [Cell<'a>; 14] {
+    let text = |of: fn(&'a Check) -> &'a str| Cell::Text(check.map(of));
+    let number = |of: fn(&'a Check) -> Option<f64>| Cell::Number(check.and_then(of));
+    let unit = check.and_then(|check| check.value.as_ref()).map(|value| &value.unit[..]);
+    [
+        Cell::Text(reason),
+        text(|check| &check.expression),
+        number(|check| Some(f64::from(check.scenario))),
+        text(|check| &check.label),
+        text(|check| check.verdict.name()),
+        number(|check| Some(check.value.as_ref()?.mean)),
+        number(|check| check.value.as_ref()?.half_width),
+        number(|check| Some(f64::from(check.value.as_ref()?.seeds))),
+        Cell::Text(unit),
+        number(|check| Some(check.bound.as_ref()?.mean)),
+        number(|check| check.bound.as_ref()?.half_width),
+        text(|check| &check.wanted),
+        number(|check| Some(check.miss.as_ref()?.by)),
+        number(|check| check.miss.as_ref()?.share),
+    ]
+}

@@ -1,0 +1,435 @@
+//! A result folder, read; and one run that is in no folder.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use sojourn_core::SpecError;
+use sojourn_metrics::{DELAYS, FLOW_COLUMNS, LINK_COLUMNS};
+use sojourn_report::{Options, figure, html};
+use sojourn_study::results::{
+    Folder, Kind, PlannedFlow, PlannedQueue, Results as Read, RunResult, Where,
+};
+
+use crate::columns::{self, DelaysTable, OfRun, SeriesTable};
+use crate::errors::{self, guarded, of_name, of_results};
+use crate::table::Table;
+
+/// Which rows somebody wants; what is left out restricts nothing.
+#[derive(Default, FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Wanted {
+    flow: Option<Vec<String>>,
+    queue: Option<Vec<String>>,
+    metric: Option<Vec<String>>,
+    run: Option<Vec<i64>>,
+    seed: Option<Vec<i64>>,
+    /// Factors with the values that they may have.
+    factors: Vec<(String, Vec<String>)>,
+}
+
+impl Wanted {
+    /// Whether a flow or queue is wanted. A flow may be named by its group.
+    fn has(&self, kind: Kind, name: &str, flows: &[PlannedFlow]) -> bool {
+        if self.flow.is_none() && self.queue.is_none() {
+            return true;
+        }
+        let listed = |names: &Option<Vec<String>>, name: &str| {
+            names.as_ref().is_some_and(|names| names.iter().any(|wanted| wanted == name))
+        };
+        match kind {
+            Kind::Run => false,
+            Kind::Queue => listed(&self.queue, name),
+            Kind::Flow => {
+                let group = flows.iter().find(|flow| flow.name == name).map(|flow| &flow.group);
+                listed(&self.flow, name) || group.is_some_and(|group| listed(&self.flow, group))
+            }
+        }
+    }
+
+    /// # Errors
+    /// A flow or queue that no scenario has.
+    fn check_names<'a>(
+        &self,
+        scenarios: impl Iterator<Item = (&'a [PlannedFlow], &'a [PlannedQueue])> + Clone,
+    ) -> Result<(), SpecError> {
+        if self.flow.is_none() && self.queue.is_none() {
+            return Ok(());
+        }
+        let flows = scenarios.clone().flat_map(|(flows, _)| flows);
+        let flows = distinct(flows.flat_map(|flow| [&flow.group[..], &flow.name]));
+        known("flow", self.flow.as_deref(), &flows)?;
+        let queues = scenarios.flat_map(|(_, queues)| queues);
+        known("queue", self.queue.as_deref(), &distinct(queues.map(|queue| &queue.name[..])))
+    }
+
+    /// The columns of the time series that are wanted: `rtt` means all that begin with it.
+    fn series_columns(&self) -> Result<Vec<&'static str>, SpecError> {
+        let flow = FLOW_COLUMNS.iter().map(|column| column.name).filter(|name| *name != "phase");
+        let all = distinct(flow.chain(LINK_COLUMNS.iter().map(|column| column.name)));
+        let Some(wanted) = &self.metric else { return Ok(all) };
+        let mut columns = Vec::new();
+        for name in wanted {
+            let is_meant = |column: &&&str| {
+                column.strip_prefix(&name[..]).is_some_and(|rest| rest.starts_with('_'))
+            };
+            let meant: Vec<&str> = match all.iter().find(|column| *column == name) {
+                Some(column) => vec![column],
+                None => all.iter().filter(is_meant).copied().collect(),
+            };
+            if meant.is_empty() {
+                return Err(unknown("column of the time series", name, &all));
+            }
+            columns.extend(meant);
+        }
+        Ok(distinct(columns.into_iter()))
+    }
+
+    fn delay_metrics(&self) -> Result<(), SpecError> {
+        let all: Vec<&str> =
+            DELAYS.iter().copied().chain(["completion_open", "fct_open"]).collect();
+        known("distribution of delays", self.metric.as_deref(), &all)
+    }
+
+    fn has_metric(&self, name: &str) -> bool {
+        self.metric.as_ref().is_none_or(|wanted| wanted.iter().any(|one| one == name))
+    }
+}
+
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut all: Vec<&str> = Vec::new();
+    for name in names {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all
+}
+
+fn known(what: &str, wanted: Option<&[String]>, all: &[&str]) -> Result<(), SpecError> {
+    match wanted.unwrap_or_default().iter().find(|name| !all.contains(&&name[..])) {
+        Some(name) => Err(unknown(what, name, all)),
+        None => Ok(()),
+    }
+}
+
+fn unknown(what: &str, name: &str, all: &[&str]) -> SpecError {
+    let error = SpecError::new(format!("no {what} is named '{name}'"));
+    error.near(name, all.iter().copied()).allow(all.iter().copied())
+}
+
+/// A result folder: all that is in it, as it was when it was opened.
+#[pyclass(frozen, module = "sojourn._native")]
+pub(crate) struct Results {
+    read: Read,
+    /// Positions of the factors that differ between scenarios.
+    varying: Vec<usize>,
+}
+
+impl Results {
+    pub(crate) fn of(read: Read) -> Self {
+        let scenarios = &read.plan.scenarios;
+        let varies = |factor: &usize| {
+            scenarios.iter().any(|one| one.factors[*factor] != scenarios[0].factors[*factor])
+        };
+        let varying = (0..read.plan.factors.len()).filter(varies).collect();
+        Self { read, varying }
+    }
+
+    /// Names of the factors that differ.
+    fn names(&self) -> Vec<&str> {
+        self.varying.iter().map(|factor| &self.read.plan.factors[*factor].name[..]).collect()
+    }
+
+    /// Positions of the runs that are wanted and have results.
+    fn wanted(&self, wanted: &Wanted) -> Result<Vec<u32>, SpecError> {
+        let plan = &self.read.plan;
+        let scenarios = plan.scenarios.iter();
+        wanted.check_names(scenarios.map(|one| (&one.flows[..], &one.queues[..])))?;
+        let mut filter = Vec::new();
+        for (name, values) in &wanted.factors {
+            let names: Vec<&str> = plan.factors.iter().map(|factor| &factor.name[..]).collect();
+            let Some(factor) = plan.factors.iter().find(|factor| factor.name == *name) else {
+                return Err(unknown("factor", name, &names));
+            };
+            let all: Vec<&str> = factor.values.iter().map(String::as_str).collect();
+            known(&format!("value of '{name}'"), Some(values), &all)?;
+            filter.push(Where { factor: name.clone(), values: values.clone() });
+        }
+        let runs = 0..plan.runs.len() as i64;
+        if let Some(run) = wanted.run.iter().flatten().find(|run| !runs.contains(run)) {
+            let problem = SpecError::new(format!("there is no run {run}"));
+            return Err(problem.allow([format!("0 to {}", runs.end - 1)]));
+        }
+        let has_seed = |seed: &i64, known: u64| u64::try_from(*seed) == Ok(known);
+        let is_seed = |seed: &i64| plan.seeds.iter().any(|known| has_seed(seed, *known));
+        if let Some(seed) = wanted.seed.iter().flatten().find(|seed| !is_seed(seed)) {
+            let problem = SpecError::new(format!("no run has seed {seed}"));
+            return Err(problem.allow(plan.seeds.iter().map(u64::to_string)));
+        }
+        let mut missing = self.read.missing.iter().copied().peekable();
+        let is_wanted = |run: &u32| {
+            let planned = &plan.runs[*run as usize];
+            missing.next_if_eq(run).is_none()
+                && wanted.run.as_ref().is_none_or(|runs| runs.contains(&i64::from(*run)))
+                && wanted
+                    .seed
+                    .as_ref()
+                    .is_none_or(|seeds| seeds.iter().any(|seed| has_seed(seed, planned.seed)))
+                && plan.is_selected(&plan.scenarios[planned.scenario as usize], &filter)
+        };
+        Ok((0..plan.runs.len() as u32).filter(is_wanted).collect())
+    }
+
+    fn factors(&self, scenario: u32) -> Vec<&str> {
+        let values = &self.read.plan.scenarios[scenario as usize].factors;
+        self.varying.iter().map(|factor| &values[*factor][..]).collect()
+    }
+
+    fn series_table(&self, wanted: &Wanted) -> PyResult<Table> {
+        let columns = wanted.series_columns().map_err(|error| of_name(&error))?;
+        let runs = self.wanted(wanted).map_err(|error| of_name(&error))?;
+        let plan = &self.read.plan;
+        let mut reader = self.read.reader().map_err(|error| of_results(&error))?;
+        let mut table = SeriesTable::new(&self.names(), columns);
+        for run in runs {
+            let planned = &plan.runs[run as usize];
+            let factors = self.factors(planned.scenario);
+            let of_run =
+                OfRun { run, scenario: planned.scenario, seed: planned.seed, factors: &factors };
+            let flows = &plan.scenarios[planned.scenario as usize].flows;
+            for series in &reader.series(run).map_err(|error| of_results(&error))? {
+                if wanted.has(series.kind, &series.name, flows) {
+                    table.push(of_run, series);
+                }
+            }
+        }
+        Ok(table.finish())
+    }
+
+    fn delays_table(&self, wanted: &Wanted) -> PyResult<Table> {
+        wanted.delay_metrics().map_err(|error| of_name(&error))?;
+        let runs = self.wanted(wanted).map_err(|error| of_name(&error))?;
+        let plan = &self.read.plan;
+        let mut reader = self.read.reader().map_err(|error| of_results(&error))?;
+        let mut table = DelaysTable::new(&self.names());
+        for run in runs {
+            let planned = &plan.runs[run as usize];
+            let factors = self.factors(planned.scenario);
+            let of_run =
+                OfRun { run, scenario: planned.scenario, seed: planned.seed, factors: &factors };
+            let flows = &plan.scenarios[planned.scenario as usize].flows;
+            for delays in &reader.delays(run).map_err(|error| of_results(&error))? {
+                if wanted.has(delays.kind, &delays.name, flows) && wanted.has_metric(&delays.metric)
+                {
+                    table.push(of_run, delays);
+                }
+            }
+        }
+        Ok(table.finish())
+    }
+}
+
+#[pymethods]
+impl Results {
+    #[staticmethod]
+    fn open(py: Python<'_>, folder: PathBuf) -> PyResult<Self> {
+        let open = || Folder::open(folder).map_err(|error| of_results(&error)).map(Self::of);
+        py.detach(|| guarded(open))
+    }
+
+    #[getter]
+    fn folder(&self) -> PathBuf {
+        self.read.folder.clone()
+    }
+
+    /// The study as run.
+    #[getter]
+    fn study(&self) -> &str {
+        &self.read.study
+    }
+
+    /// `plan.json`.
+    #[getter]
+    fn plan(&self) -> PyResult<String> {
+        json(&self.read.plan)
+    }
+
+    /// `machine.json`.
+    #[getter]
+    fn machine(&self) -> PyResult<Option<String>> {
+        self.read.machine.as_ref().map(json).transpose()
+    }
+
+    /// Positions of runs without a result.
+    #[getter]
+    fn missing(&self) -> Vec<u32> {
+        self.read.missing.clone()
+    }
+
+    /// Runs that ended without a result, and why.
+    #[getter]
+    fn failed(&self) -> Vec<(u32, String)> {
+        let failed = self.read.machine.iter().flat_map(|machine| &machine.failed);
+        failed.map(|failed| (failed.run, failed.problem.clone())).collect()
+    }
+
+    /// For each claim its name, text and verdict.
+    #[getter]
+    fn verdicts(&self) -> Vec<(String, String, &'static str)> {
+        let claims = self.read.claims.iter().flat_map(|report| &report.claims);
+        claims.map(|claim| (claim.id.clone(), claim.text.clone(), claim.verdict.name())).collect()
+    }
+
+    fn runs(&self, py: Python<'_>) -> PyResult<Table> {
+        let plan = &self.read.plan;
+        let names: Vec<&str> = plan.factors.iter().map(|factor| &factor.name[..]).collect();
+        let values = |scenario: u32| -> Vec<&str> {
+            plan.scenarios[scenario as usize].factors.iter().map(String::as_str).collect()
+        };
+        let table = &self.read.table;
+        py.detach(|| guarded(|| Ok(columns::runs(&table.rows, &table.metrics, (&names, &values)))))
+    }
+
+    fn series(&self, py: Python<'_>, wanted: Wanted) -> PyResult<Table> {
+        py.detach(|| guarded(|| self.series_table(&wanted)))
+    }
+
+    fn delays(&self, py: Python<'_>, wanted: Wanted) -> PyResult<Table> {
+        py.detach(|| guarded(|| self.delays_table(&wanted)))
+    }
+
+    fn claims(&self) -> PyResult<Table> {
+        let report = self.read.claims.clone().unwrap_or_default();
+        guarded(|| Ok(columns::claims(&report)))
+    }
+
+    /// The report, a page of its own.
+    fn report(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| {
+            guarded(|| {
+                let mut reader = self.read.reader().map_err(|error| of_results(&error))?;
+                Ok(html(&self.read, &mut reader, &Options::default()))
+            })
+        })
+    }
+
+    /// A figure of the report as SVG, by its name.
+    fn figure(&self, py: Python<'_>, name: &str) -> PyResult<String> {
+        py.detach(|| {
+            guarded(|| {
+                let mut reader = self.read.reader().map_err(|error| of_results(&error))?;
+                figure(&self.read, &mut reader, name).map_err(|error| of_name(&error))
+            })
+        })
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| errors::Error::new_err(error.to_string()))
+}
+
+/// Of the run, a flow or a queue: its kind, its name, its metrics, its state at the end.
+type Told<'a> = (&'static str, &'a str, Vec<(&'a str, f64)>, &'a str);
+
+/// One run, simulated and kept in memory.
+#[pyclass(frozen, module = "sojourn._native")]
+pub(crate) struct Run {
+    result: RunResult,
+    metrics: Vec<String>,
+    factors: Vec<(String, String)>,
+    flows: Vec<PlannedFlow>,
+    queues: Vec<PlannedQueue>,
+}
+
+impl Run {
+    pub(crate) fn new(
+        result: RunResult,
+        metrics: Vec<String>,
+        factors: Vec<(String, String)>,
+        flows: Vec<PlannedFlow>,
+        queues: Vec<PlannedQueue>,
+    ) -> Self {
+        Self { result, metrics, factors, flows, queues }
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.factors.iter().map(|(name, _)| &name[..]).collect()
+    }
+
+    fn values(&self) -> Vec<&str> {
+        self.factors.iter().map(|(_, value)| &value[..]).collect()
+    }
+
+    fn of_run<'a>(&self, factors: &'a [&'a str]) -> OfRun<'a> {
+        let first = &self.result.rows[0];
+        OfRun { run: 0, scenario: first.scenario, seed: first.seed, factors }
+    }
+}
+
+#[pymethods]
+impl Run {
+    #[getter]
+    fn digest(&self) -> &str {
+        &self.result.rows[0].digest
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.result.rows[0].seed
+    }
+
+    /// For the run, each flow and each queue: its kind, its name, its metrics by name, and what `ss` or
+    /// `tc` would print of it.
+    #[getter]
+    fn rows(&self) -> Vec<Told<'_>> {
+        let rows = self.result.rows.iter().map(|row| {
+            let known = self.metrics.iter().zip(&row.values);
+            let known = known.filter_map(|(name, value)| Some((&name[..], (*value)?)));
+            (row.kind.name(), &row.name[..], known.collect(), &row.end_state[..])
+        });
+        rows.collect()
+    }
+
+    fn table(&self) -> PyResult<Table> {
+        let (names, values) = (self.names(), self.values());
+        let factors: columns::Factors<'_> = (&names, &|_| values.clone());
+        guarded(|| Ok(columns::runs(&self.result.rows, &self.metrics, factors)))
+    }
+
+    fn series(&self, wanted: Wanted) -> PyResult<Table> {
+        let values = self.values();
+        guarded(|| {
+            let check = || {
+                wanted.check_names(std::iter::once((&self.flows[..], &self.queues[..])))?;
+                wanted.series_columns()
+            };
+            let columns = check().map_err(|error| of_name(&error))?;
+            let mut table = SeriesTable::new(&self.names(), columns);
+            for series in &self.result.series {
+                if wanted.has(series.kind, &series.name, &self.flows) {
+                    table.push(self.of_run(&values), series);
+                }
+            }
+            Ok(table.finish())
+        })
+    }
+
+    fn delays(&self, wanted: Wanted) -> PyResult<Table> {
+        let values = self.values();
+        guarded(|| {
+            let check = || {
+                wanted.check_names(std::iter::once((&self.flows[..], &self.queues[..])))?;
+                wanted.delay_metrics()
+            };
+            check().map_err(|error| of_name(&error))?;
+            let mut table = DelaysTable::new(&self.names());
+            for delays in &self.result.delays {
+                let is_wanted = wanted.has(delays.kind, &delays.name, &self.flows);
+                if is_wanted && wanted.has_metric(&delays.metric) {
+                    table.push(self.of_run(&values), delays);
+                }
+            }
+            Ok(table.finish())
+        })
+    }
+}

@@ -1,0 +1,248 @@
+//! Keeps the results of runs, whoever computes them: threads of this process or other machines.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::folder::{check_claims, make_folder};
+use super::{Options, Progress, RunError, Shard, Stop, Summary};
+use crate::claims::Claim;
+use crate::results::{
+    FailedRun, Folder, FolderWriter, Journal, Kind, Machine, Plan, RunResult, StoreWriter, Whole,
+};
+use crate::study::Study;
+
+/// A result folder while its runs are being done. Each result is on the disk when [`Recorder::keep`]
+/// returns, and counts once however often it comes.
+pub struct Recorder {
+    plan: Arc<Plan>,
+    claims: Vec<Claim>,
+    out: PathBuf,
+    folder: FolderWriter,
+    shard: Shard,
+    stop: Stop,
+    /// Runs of this shard.
+    mine: Vec<u32>,
+    /// For each run of the plan, whether its result is there.
+    is_done: Vec<bool>,
+    progress: Progress,
+    problems: BTreeMap<u32, String>,
+    /// `None` if the tables are complete already.
+    journal: Option<(Journal, PathBuf)>,
+    machine: Machine,
+    began: Instant,
+}
+
+/// What became of a result that was handed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    New,
+    /// The run has a result already, and this one was left out.
+    Known,
+}
+
+impl Recorder {
+    /// Makes the result folder, or goes on with it.
+    ///
+    /// # Errors
+    /// The folder cannot be written to, holds something else or is in use.
+    pub fn open(study: &Study, options: &Options) -> Result<Self, RunError> {
+        let began = Instant::now();
+        let plan = study.plan();
+        let label = options.shard.label();
+        let folder = make_folder(Folder::new(&options.out), &label, &plan, study.text())?;
+        let mine: Vec<u32> =
+            (0..plan.runs.len() as u32).filter(|run| options.shard.has(*run)).collect();
+        let path = folder.path(&format!("journal{label}.bin"));
+        let is_finished = folder.has_tables()? && !path.exists();
+        let mut is_done = vec![is_finished; plan.runs.len()];
+        let journal = match is_finished {
+            true => None,
+            false => Some((open_journal(&path, &plan)?, path)),
+        };
+        for run in journal.iter().flat_map(|(journal, _)| journal.records().runs()) {
+            if let Some(is_done) = is_done.get_mut(run as usize) {
+                *is_done = true;
+            }
+        }
+        let done = mine.iter().filter(|run| is_done[**run as usize]).count();
+        let mut machine = Machine::here(options);
+        machine.resumed = done;
+        Ok(Self {
+            plan: Arc::new(plan),
+            claims: study.claims.clone(),
+            out: options.out.clone(),
+            folder,
+            shard: options.shard,
+            stop: options.stop.clone(),
+            progress: Progress { total: mine.len(), done, resumed: done, failed: 0 },
+            mine,
+            is_done,
+            problems: BTreeMap::new(),
+            journal,
+            machine,
+            began,
+        })
+    }
+
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    pub fn progress(&self) -> Progress {
+        self.progress
+    }
+
+    /// Runs without a result, in the order of the plan.
+    pub fn pending(&self) -> Vec<u32> {
+        self.mine.iter().copied().filter(|run| !self.is_done[*run as usize]).collect()
+    }
+
+    /// Keeps the result of a run that another process computed, as [`RunResult::encode`] wrote it.
+    ///
+    /// # Errors
+    /// The bytes are no result of this run, or cannot be written.
+    pub fn keep(&mut self, run: u32, bytes: &[u8]) -> Result<Recorded, RunError> {
+        self.check(run, bytes).map_err(|problem| RunError::NotItsResult { run, problem })?;
+        if self.is_done[run as usize] {
+            return Ok(Recorded::Known);
+        }
+        self.append(run, bytes)?;
+        Ok(Recorded::New)
+    }
+
+    /// Notes that a run ended without a result. If one comes later, it is kept all the same.
+    pub fn give_up(&mut self, run: u32, problem: String) {
+        if self.is_done.get(run as usize) == Some(&false) {
+            self.problems.insert(run, problem);
+            self.progress.failed = self.problems.len();
+        }
+    }
+
+    /// Keeps a result that was computed here for this run, which has none.
+    pub(super) fn append(&mut self, run: u32, bytes: &[u8]) -> Result<(), RunError> {
+        let Some((journal, path)) = &mut self.journal else { return Ok(()) };
+        journal.append(run, bytes).map_err(|source| RunError::Stopped {
+            path: path.clone(),
+            done: self.progress.done,
+            source,
+        })?;
+        self.is_done[run as usize] = true;
+        self.problems.remove(&run);
+        self.progress.failed = self.problems.len();
+        self.progress.done += 1;
+        Ok(())
+    }
+
+    /// Writes the tables and checks the claims.
+    ///
+    /// # Errors
+    /// Runs are missing because of [`Stop`], or the folder cannot be written to. What was kept stays
+    /// readable.
+    pub fn finish(mut self) -> Result<Summary, RunError> {
+        let failed: Vec<FailedRun> = std::mem::take(&mut self.problems)
+            .into_iter()
+            .map(|(run, problem)| FailedRun { run, problem })
+            .collect();
+        if let Some((mut journal, path)) = self.journal.take() {
+            journal.sync().map_err(|source| RunError::Io { path: path.clone(), source })?;
+            let Progress { done, total, .. } = self.progress;
+            if done + failed.len() < total && self.stop.is_asked() {
+                return Err(RunError::Interrupted { done, total });
+            }
+            let stopped = |source| RunError::Stopped {
+                path: self.folder.tables().runs,
+                done: self.progress.done,
+                source,
+            };
+            let tables = self.write_tables(&mut journal).map_err(stopped)?;
+            self.folder.publish(tables)?;
+            if done == total {
+                // The tables have everything. Removing the file also removes the lock.
+                std::fs::remove_file(&path).map_err(|source| RunError::Io { path, source })?;
+            }
+        }
+        self.machine.wall_s = self.began.elapsed().as_secs_f64();
+        self.machine.failed.clone_from(&failed);
+        self.folder.write_json(&format!("machine{}.json", self.shard.label()), &self.machine)?;
+        let claims = match self.shard.is_whole() {
+            true => Some(check_claims(&self.folder, &self.claims, &self.plan)?),
+            false => None,
+        };
+        let (folder, wall_s) = (self.out, self.machine.wall_s);
+        Ok(Summary { folder, progress: self.progress, failed, claims, wall_s })
+    }
+
+    /// Whether the bytes are a result of this run.
+    fn check(&self, run: u32, bytes: &[u8]) -> Result<(), String> {
+        let Some(planned) = self.plan.runs.get(run as usize) else {
+            return Err(format!("the study has {} runs, counted from 0", self.plan.runs.len()));
+        };
+        if !self.shard.has(run) {
+            return Err(format!("it is not of shard {}", self.shard));
+        }
+        let result = RunResult::decode(bytes).ok_or("these bytes are no result of a run")?;
+        if result.run != run {
+            return Err(format!("this is the result of run {}", result.run));
+        }
+        let first = result.rows.first().ok_or("it has no rows")?;
+        let is_of_run = result.rows.iter().all(|row| {
+            (row.run, row.scenario, row.seed) == (run, planned.scenario, planned.seed)
+                && row.values.len() == self.plan.metrics.len()
+        });
+        let is_of_series = result.series.iter().all(|series| {
+            let steps = series.t_s.len();
+            let phases = series.phase.len();
+            series.run == run
+                && (phases == 0 || phases == steps)
+                && series.columns.iter().all(|column| column.values.len() == steps)
+        });
+        let is_of_delays = result.delays.iter().all(|delays| delays.run == run);
+        match first.kind == Kind::Run && is_of_run && is_of_series && is_of_delays {
+            true => Ok(()),
+            false => Err("its rows are of another run or of another version".to_owned()),
+        }
+    }
+
+    fn write_tables(&self, journal: &mut Journal) -> io::Result<[Whole; 3]> {
+        let mut writer = StoreWriter::create(&self.folder.tables(), &self.plan)?;
+        for run in &self.mine {
+            if let Some(result) = journal.read(*run)? {
+                writer.add(&self.plan, &result)?;
+            }
+        }
+        writer.finish()
+    }
+}
+
+fn open_journal(path: &Path, plan: &Plan) -> Result<Journal, RunError> {
+    Journal::open(path, &plan.digest).map_err(|source| match source.kind() {
+        io::ErrorKind::WouldBlock => RunError::Busy { path: path.to_owned() },
+        io::ErrorKind::InvalidData => {
+            let folder = path.parent().unwrap_or(path).to_owned();
+            RunError::OtherStudy { folder }
+        }
+        _ => RunError::Io { path: path.to_owned(), source },
+    })
+}
+
+impl Machine {
+    pub(super) fn here(options: &Options) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Self {
+            sojourn: env!("CARGO_PKG_VERSION").to_owned(),
+            model: crate::study::model_version(),
+            os: std::env::consts::OS.to_owned(),
+            arch: std::env::consts::ARCH.to_owned(),
+            cores,
+            jobs: options.jobs.map_or(cores, NonZero::get),
+            command: options.command.clone(),
+            wall_s: 0.0,
+            resumed: 0,
+            failed: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,182 @@
+"""What the extension module has. `sojourn` passes on what is meant for users."""
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from typing import Any, TypedDict, final
+
+__version__: str
+MODEL: str
+"""The version of the models; it is a part of every run's identity."""
+
+class Error(Exception):
+    """What Sojourn could not do, and why."""
+
+class StudyError(Error):
+    """What is wrong with a study: a line for each mistake."""
+
+    mistakes: list[Mistake]
+
+class RunError(Error):
+    """Why a study could not be run to its end. What was finished is kept."""
+
+class ResultsError(Error):
+    """Why a result folder cannot be read, or has not what was asked for."""
+
+@final
+class Mistake:
+    """One mistake of a study."""
+
+    @property
+    def file(self) -> str:
+        """The file, the option, or ``study`` where it was built of values."""
+    @property
+    def line(self) -> int | None:
+        """Counted from 1; None where there are no lines."""
+    @property
+    def column(self) -> int | None:
+        """Counted from 1; None where there are no lines."""
+    @property
+    def key(self) -> str:
+        """With dots: ``scenario.path.rate``."""
+    @property
+    def problem(self) -> str:
+        """What is wrong, what is allowed and what is near."""
+    @property
+    def text(self) -> str:
+        """All of it, as the command prints it."""
+
+@final
+class Table:
+    """A table in Arrow's memory, which other libraries take over without a copy.
+
+    ``polars.DataFrame(table)``, ``pyarrow.table(table)``, ``pandas.DataFrame.from_arrow(table)``, and
+    in DuckDB ``duckdb.sql("SELECT … FROM table")``.
+    """
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+    def __getitem__(self, name: str, /) -> list[Any]:
+        """A column as a list, with None where there is no value."""
+    def numbers(self, name: str) -> bytes:
+        """A column of numbers as bytes of 64-bit floats of this machine, not-a-number where there is
+        no value: ``numpy.frombuffer(table.numbers("t_s"))``."""
+    def to_dict(self) -> dict[str, list[Any]]:
+        """All columns as lists, by name."""
+    def __len__(self) -> int: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __arrow_c_schema__(self) -> object: ...
+
+class Wanted(TypedDict):
+    flow: list[str] | None
+    queue: list[str] | None
+    metric: list[str] | None
+    run: list[int] | None
+    seed: list[int] | None
+    factors: list[tuple[str, list[str]]]
+
+class Changes(TypedDict):
+    set: list[tuple[str, Any]]
+    seeds: int | None
+    shorten: str | None
+
+@final
+class Study:
+    @staticmethod
+    def load(path: str | PathLike[str]) -> Study: ...
+    @staticmethod
+    def parse(name: str, text: str, folder: str | PathLike[str]) -> Study: ...
+    @staticmethod
+    def build(values: Mapping[str, Any], folder: str | PathLike[str]) -> Study: ...
+    def changed(self, changes: Changes) -> Study: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def source(self) -> str | None: ...
+    @property
+    def question(self) -> str | None: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def folder(self) -> PathLike[str]: ...
+    @property
+    def text(self) -> str: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    @property
+    def seeds(self) -> list[int]: ...
+    @property
+    def factors(self) -> list[tuple[str, list[str]]]: ...
+    @property
+    def claims(self) -> list[tuple[str, str]]: ...
+    @property
+    def views(self) -> list[str]: ...
+    @property
+    def notices(self) -> list[tuple[str, int]]: ...
+    @property
+    def digest(self) -> str: ...
+    def __len__(self) -> int: ...
+    def scenario(self, index: int) -> tuple[str, list[str], float, list[str], list[str]]: ...
+    def default_folder(self, shard: str | None) -> PathLike[str]: ...
+    def run(
+        self,
+        out: str | PathLike[str],
+        jobs: int | None,
+        shard: str | None,
+        command: Sequence[str],
+        progress: Callable[[int, int, int, int], object] | None,
+    ) -> Results: ...
+    def record(
+        self,
+        out: str | PathLike[str],
+        jobs: int | None,
+        shard: str | None,
+        command: Sequence[str],
+    ) -> Recorder: ...
+    def compute(self, run: int, id: str) -> bytes: ...
+    def simulate(self, scenario: int, seed: int) -> Run: ...
+
+@final
+class Recorder:
+    def pending(self) -> list[tuple[int, str]]: ...
+    def progress(self) -> tuple[int, int, int, int]: ...
+    def keep(self, run: int, result: bytes) -> bool: ...
+    def give_up(self, run: int, problem: str) -> None: ...
+    def finish(self) -> Results: ...
+    def close(self) -> None: ...
+
+@final
+class Results:
+    @staticmethod
+    def open(folder: str | PathLike[str]) -> Results: ...
+    @property
+    def folder(self) -> PathLike[str]: ...
+    @property
+    def study(self) -> str: ...
+    @property
+    def plan(self) -> str: ...
+    @property
+    def machine(self) -> str | None: ...
+    @property
+    def missing(self) -> list[int]: ...
+    @property
+    def failed(self) -> list[tuple[int, str]]: ...
+    @property
+    def verdicts(self) -> list[tuple[str, str, str]]: ...
+    def runs(self) -> Table: ...
+    def series(self, wanted: Wanted) -> Table: ...
+    def delays(self, wanted: Wanted) -> Table: ...
+    def claims(self) -> Table: ...
+    def report(self) -> str: ...
+    def figure(self, name: str) -> str: ...
+
+@final
+class Run:
+    @property
+    def digest(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def rows(self) -> list[tuple[str, str, list[tuple[str, float]], str]]: ...
+    def table(self) -> Table: ...
+    def series(self, wanted: Wanted) -> Table: ...
+    def delays(self, wanted: Wanted) -> Table: ...

@@ -1,0 +1,294 @@
+"""Results: of a folder, and of one run in memory."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from . import _native as extension
+from ._native import ResultsError, Table
+
+T = TypeVar("T", str, int)
+
+
+class Claim(NamedTuple):
+    """A claim of a study with its verdict."""
+
+    id: str
+    text: str
+    verdict: str
+    """``holds``, ``fails`` or ``cannot be tested``."""
+
+
+class Figure:
+    """A figure of the report, as SVG; a notebook shows it."""
+
+    def __init__(self, svg: str) -> None:
+        self.svg = svg
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes it as a file."""
+        Path(path).write_text(self.svg, encoding="utf-8")
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return f"<sojourn.Figure of {len(self.svg)} bytes>"
+
+
+class Results:
+    """A result folder, as it was when it was opened; its runs may not all be done."""
+
+    def __init__(self, folder: str | PathLike[str]) -> None:
+        self._native = extension.Results.open(folder)
+
+    @classmethod
+    def _of(cls, native: extension.Results) -> Results:
+        results = cls.__new__(cls)
+        results._native = native
+        return results
+
+    @property
+    def folder(self) -> Path:
+        return Path(fspath(self._native.folder))
+
+    @cached_property
+    def plan(self) -> dict[str, Any]:
+        """`plan.json`: scenarios, factors, seeds, runs, views, metrics with unit and meaning."""
+        plan: dict[str, Any] = json.loads(self._native.plan)
+        return plan
+
+    @cached_property
+    def machine(self) -> dict[str, Any] | None:
+        """`machine.json`: versions, cores, the command, how long it took."""
+        text = self._native.machine
+        return None if text is None else json.loads(text)
+
+    @property
+    def study(self) -> str:
+        """The study as it was run, as TOML."""
+        return self._native.study
+
+    @property
+    def missing(self) -> list[int]:
+        """Positions of runs without a result."""
+        return self._native.missing
+
+    @property
+    def failed(self) -> dict[int, str]:
+        """Runs that ended without a result, and why."""
+        return dict(self._native.failed)
+
+    @property
+    def verdicts(self) -> list[Claim]:
+        """The claims with their verdicts; `claims` has every expression with its value."""
+        return [Claim(*claim) for claim in self._native.verdicts]
+
+    @cached_property
+    def runs(self) -> Table:
+        """A row for each run, each of its flows and each of its queues, with all metrics."""
+        return self._native.runs()
+
+    @cached_property
+    def claims(self) -> Table:
+        """A row for each expression of a claim and scenario: value, interval, bound, by how much it
+        is off."""
+        return self._native.claims()
+
+    def series(
+        self,
+        *,
+        flow: str | Iterable[str] | None = None,
+        queue: str | Iterable[str] | None = None,
+        metric: str | Iterable[str] | None = None,
+        run: int | Iterable[int] | None = None,
+        seed: int | Iterable[int] | None = None,
+        where: Mapping[str, str | Iterable[str]] | None = None,
+    ) -> Table:
+        """Time series, a row for each step of each flow and queue.
+
+        A flow may be named by its group. `metric` is a column with its unit (``rtt_mean_ms``), or the word
+        with which several begin (``rtt``). `where` restricts factors: ``{"path.queue": "fq_codel"}``.
+        """
+        return self._native.series(wanted(flow, queue, metric, run, seed, where))
+
+    def delays(
+        self,
+        *,
+        flow: str | Iterable[str] | None = None,
+        queue: str | Iterable[str] | None = None,
+        metric: str | Iterable[str] | None = None,
+        run: int | Iterable[int] | None = None,
+        seed: int | Iterable[int] | None = None,
+        where: Mapping[str, str | Iterable[str]] | None = None,
+    ) -> Table:
+        """Distributions of delays, a row for each bucket; buckets are at most 0.4 % wide.
+
+        `metric` is the word with which the names of its quantiles begin: ``rtt``, ``owd``, ``sojourn``.
+        """
+        return self._native.delays(wanted(flow, queue, metric, run, seed, where))
+
+    def report(self, path: str | PathLike[str] | None = None) -> Path:
+        """Writes the report, one page that needs no network: ``report.html`` in the folder."""
+        target = self.folder / "report.html" if path is None else Path(path)
+        target.write_text(self._native.report(), encoding="utf-8")
+        return target
+
+    def figure(self, name: str) -> Figure:
+        """A figure of the report: a view of the study by its name, or a standard one (``goodput``)."""
+        return Figure(self._native.figure(name))
+
+    def __repr__(self) -> str:
+        runs = len(self.plan["runs"])
+        there = runs - len(self.missing)
+        lines = [f"{self.plan['title']}: {there} of {runs} runs in {self.folder}"]
+        marks = {"holds": "✓", "fails": "✗"}
+        for claim in self.verdicts:
+            lines.append(f"{marks.get(claim.verdict, '?')} {claim.id}: {claim.text}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return glance(self)
+
+
+class Run:
+    """One run in memory."""
+
+    def __init__(self, native: extension.Run) -> None:
+        self._native = native
+
+    @property
+    def digest(self) -> str:
+        """Of all that happened: equal for two runs whose packets did the same at the same times."""
+        return self._native.digest
+
+    @property
+    def seed(self) -> int:
+        return self._native.seed
+
+    @cached_property
+    def _rows(self) -> dict[tuple[str, str], dict[str, float]]:
+        return {(kind, name): dict(values) for kind, name, values, _ in self._native.rows}
+
+    @property
+    def whole(self) -> dict[str, float]:
+        """Metrics of the run as a whole."""
+        return self._rows["run", ""]
+
+    @property
+    def flows(self) -> dict[str, dict[str, float]]:
+        """Metrics of each flow, by its name."""
+        return {name: row for (kind, name), row in self._rows.items() if kind == "flow"}
+
+    @property
+    def queues(self) -> dict[str, dict[str, float]]:
+        """Metrics of each queue, by its name."""
+        return {name: row for (kind, name), row in self._rows.items() if kind == "queue"}
+
+    @property
+    def end_states(self) -> dict[str, str]:
+        """What ``ss -ti`` (a TCP flow) or ``tc -s qdisc`` (a queue) would have printed at the end."""
+        return {name: state for _, name, _, state in self._native.rows if state}
+
+    @cached_property
+    def runs(self) -> Table:
+        """A row for the run, each flow and each queue, as in `Results.runs`."""
+        return self._native.table()
+
+    def series(
+        self,
+        *,
+        flow: str | Iterable[str] | None = None,
+        queue: str | Iterable[str] | None = None,
+        metric: str | Iterable[str] | None = None,
+    ) -> Table:
+        """Time series, as `Results.series`."""
+        return self._native.series(wanted(flow, queue, metric, None, None, None))
+
+    def delays(
+        self,
+        *,
+        flow: str | Iterable[str] | None = None,
+        queue: str | Iterable[str] | None = None,
+        metric: str | Iterable[str] | None = None,
+    ) -> Table:
+        """Distributions of delays, as `Results.delays`."""
+        return self._native.delays(wanted(flow, queue, metric, None, None, None))
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{name} {row['goodput_mbps']:.3g} Mbit/s"
+            for name, row in self.flows.items()
+            if "goodput_mbps" in row
+        ]
+        return f"<sojourn.Run of seed {self.seed}: {', '.join(parts)}>"
+
+
+def several(values: Any) -> list[Any]:
+    return list(values) if hasattr(values, "__iter__") else [values]
+
+
+def listed(values: T | Iterable[T] | None, one: type[T], name: str) -> list[T] | None:
+    """One value, or several, as a list."""
+    if values is None:
+        return None
+    items: list[Any] = [values] if isinstance(values, str) else several(values)
+    for item in items:
+        # Numbers of numpy are whole numbers, too.
+        if not isinstance(item, str) if one is str else not hasattr(item, "__index__"):
+            raise TypeError(
+                f"{name}: a {type(item).__name__} is none (allowed: {one.__name__}, or several of them)"
+            )
+    return [one(item) for item in items]
+
+
+def wanted(
+    flow: str | Iterable[str] | None,
+    queue: str | Iterable[str] | None,
+    metric: str | Iterable[str] | None,
+    run: int | Iterable[int] | None,
+    seed: int | Iterable[int] | None,
+    where: Mapping[str, str | Iterable[str]] | None,
+) -> extension.Wanted:
+    factors: list[tuple[str, list[str]]] = []
+    for name, values in (where or {}).items():
+        texts = [values] if isinstance(values, str) else several(values)
+        factors.append((name, [str(value) for value in texts]))
+    return {
+        "flow": listed(flow, str, "flow"),
+        "queue": listed(queue, str, "queue"),
+        "metric": listed(metric, str, "metric"),
+        "run": listed(run, int, "run"),
+        "seed": listed(seed, int, "seed"),
+        "factors": factors,
+    }
+
+
+def glance(results: Results) -> str:
+    """The claims and the first figure, for a notebook."""
+    runs = len(results.plan["runs"])
+    parts = [
+        f"<p><strong>{html.escape(results.plan['title'])}</strong><br>",
+        f"{runs - len(results.missing)} of {runs} runs in <code>{html.escape(str(results.folder))}</code></p>",
+    ]
+    verdicts = results.verdicts
+    if verdicts:
+        parts.append("<table><thead><tr><th>verdict</th><th>claim</th><th>text</th></tr></thead><tbody>")
+        for claim in verdicts:
+            cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in (claim.verdict, claim.id, claim.text))
+            parts.append(f"<tr>{cells}</tr>")
+        parts.append("</tbody></table>")
+    for name in [view["name"] for view in results.plan["views"]] + ["goodput"]:
+        try:
+            parts.append(results.figure(name).svg)
+        except ResultsError:
+            # A view may be a table, which is no drawing.
+            continue
+        break
+    return "".join(parts)

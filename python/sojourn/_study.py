@@ -1,0 +1,253 @@
+"""Studies: read from a file or a text, or built of dicts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any, NamedTuple, overload
+
+from . import _native as extension
+from ._progress import Progress, teller
+from ._results import Results, Run
+
+class Check(NamedTuple):
+    """What a study would do."""
+
+    scenarios: int
+    seeds: int
+    runs: int
+    claims: int
+    views: int
+    digest: str
+    """A name for the list of runs; it changes if anything changes what they do."""
+    notices: dict[str, int]
+    """Settings that are valid but probably not intended, and how many scenarios have each."""
+
+
+class Scenario:
+    """One world of a study: a value for each factor."""
+
+    def __init__(self, study: Study, index: int) -> None:
+        self.study = study
+        self.index = index
+        label, values, self.duration_s, self.flows, self.queues = study._native.scenario(index)
+        self.label = label
+        self.factors: dict[str, str] = dict(zip(study.factors, values))
+
+    def __repr__(self) -> str:
+        return f"<sojourn.Scenario {self.index}: {self.label or self.study.title}>"
+
+
+class Scenarios(Sequence[Scenario]):
+    """The scenarios of a study, made when they are asked for."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+
+    def __len__(self) -> int:
+        return len(self._study._native)
+
+    @overload
+    def __getitem__(self, index: int) -> Scenario: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Scenario]: ...
+    def __getitem__(self, index: int | slice) -> Scenario | list[Scenario]:
+        positions = range(len(self))
+        if isinstance(index, slice):
+            return [Scenario(self._study, at) for at in positions[index]]
+        return Scenario(self._study, positions[index])
+
+    def __iter__(self) -> Iterator[Scenario]:
+        return (Scenario(self._study, at) for at in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} scenarios>"
+
+
+class Study:
+    """A question: scenarios, seeds, figures and claims.
+
+    Keys are those of a study file, given as a mapping, as keywords, or both; `schema` may be left out.
+    Relative paths in it start from `folder`.
+
+    >>> study = Study(
+    ...     title="Two flows",
+    ...     scenario={
+    ...         "duration": "2s",
+    ...         "path": {"rate": "10Mbps", "rtt": "20ms", "queue": "pfifo limit 50"},
+    ...         "flow": [{"name": "cubic", "app": "bulk"}, {"name": "bbr", "app": "bulk", "cca": "bbr3"}],
+    ...     },
+    ...     factors={"path.queue": ["pfifo limit 50", "fq_codel"]},
+    ... )
+    >>> study.check().runs
+    2
+
+    Raises `StudyError` with every mistake that is found.
+    """
+
+    _native: extension.Study
+
+    def __init__(
+        self,
+        document: Mapping[str, Any] | None = None,
+        /,
+        *,
+        folder: str | PathLike[str] = ".",
+        **keys: Any,
+    ) -> None:
+        values = {"schema": 1, **(document or {}), **keys}
+        self._native = extension.Study.build(values, folder)
+
+    @classmethod
+    def from_toml(
+        cls, source: str | PathLike[str], *, folder: str | PathLike[str] | None = None
+    ) -> Study:
+        """Reads a file, a folder with a ``study.toml``, or a text: a `str` with a line break is one.
+
+        Relative paths in a text start from `folder`, in a file from its own.
+        """
+        if isinstance(source, str) and "\n" in source:
+            return cls._of(extension.Study.parse("study", source, "." if folder is None else folder))
+        if folder is not None:
+            raise TypeError("folder: relative paths in a file start from its own folder")
+        return cls._of(extension.Study.load(source))
+
+    @classmethod
+    def _of(cls, native: extension.Study) -> Study:
+        study = cls.__new__(cls)
+        study._native = native
+        return study
+
+    @property
+    def title(self) -> str:
+        return self._native.title
+
+    @property
+    def source(self) -> str | None:
+        return self._native.source
+
+    @property
+    def question(self) -> str | None:
+        return self._native.question
+
+    @property
+    def seeds(self) -> list[int]:
+        return self._native.seeds
+
+    @property
+    def factors(self) -> dict[str, list[str]]:
+        """What is varied, with its values."""
+        return dict(self._native.factors)
+
+    @property
+    def scenarios(self) -> Scenarios:
+        """Every combination of the factors' values, the first factor changing slowest."""
+        return Scenarios(self)
+
+    def to_toml(self) -> str:
+        """The study as one file; what was read from a file without changes is that file."""
+        return self._native.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as values: ``Study(study.to_dict())`` is the same study."""
+        return self._native.to_dict()
+
+    def check(self) -> Check:
+        """Counts what would be run, and says what is probably not intended."""
+        native = self._native
+        scenarios, seeds = len(native), len(native.seeds)
+        return Check(
+            scenarios=scenarios,
+            seeds=seeds,
+            runs=scenarios * seeds,
+            claims=len(native.claims),
+            views=len(native.views),
+            digest=native.digest,
+            notices=dict(native.notices),
+        )
+
+    def change(
+        self,
+        set: Mapping[str, Any] | None = None,
+        *,
+        seeds: int | Sequence[int] | None = None,
+        shorten: str | None = None,
+        engine: str | None = None,
+    ) -> Study:
+        """The same study with changes, as the options of ``sojourn run`` make them.
+
+        `set` has addresses as factors have them; a factor takes the value or list of values instead of its own.
+        `seeds` is how many, or which. `shorten` makes runs at most this long.
+        """
+        changes = list((set or {}).items())
+        if engine is not None:
+            changes.append(("engine", engine))
+        count: int | None = None
+        if seeds is not None and not isinstance(seeds, Sequence):
+            count = seeds
+        elif seeds is not None:
+            changes.append(("repeat.seeds", list(seeds)))
+        return self._of(
+            self._native.changed({"set": changes, "seeds": count, "shorten": shorten})
+        )
+
+    def run(
+        self,
+        out: str | PathLike[str] | None = None,
+        *,
+        seeds: int | Sequence[int] | None = None,
+        jobs: int | None = None,
+        shard: str | None = None,
+        progress: bool | Callable[[Progress], object] = True,
+    ) -> Results:
+        """Runs what is not done yet, and checks the claims.
+
+        `out` is the result folder; left out, it is the one that ``sojourn run`` would choose,
+        ``results/STUDY-DIGEST``, so another study or other settings never meet old results. After an
+        interruption the same call goes on where it stopped.
+
+        `jobs` is how many runs at a time, by default as many as there are cores. `shard` is a part of the
+        runs: ``"2/8"``. `progress` shows a bar, or is called with a `Progress`, in this thread.
+
+        Other Python threads go on meanwhile. Ctrl-C raises `KeyboardInterrupt` as soon as the runs under way
+        have ended; they are kept.
+        """
+        if seeds is not None:
+            return self.change(seeds=seeds).run(out, jobs=jobs, shard=shard, progress=progress)
+        tell = teller(progress)
+        folder = self._native.default_folder(shard) if out is None else out
+        return Results._of(self._native.run(folder, jobs, shard, sys.argv, tell))
+
+    def __repr__(self) -> str:
+        count, seeds = len(self._native), len(self._native.seeds)
+        return f"<sojourn.Study: {self.title}: {count} scenarios × {seeds} seeds>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Study) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_again, (self._native.path, self.to_toml(), os.path.abspath(self._native.folder)))
+
+
+def _again(path: str, text: str, folder: str) -> Study:
+    return Study._of(extension.Study.parse(path, text, folder))
+
+
+def simulate(scenario: Scenario | Study | Mapping[str, Any], seed: int = 1) -> Run:
+    """One run in memory: of a scenario, or of a study that has one scenario.
+
+    A mapping is a scenario as a study file has it: ``{"duration": "10s", "path": …, "flow": […]}``.
+    """
+    if isinstance(scenario, Mapping):
+        scenario = Study(title="one run", scenario=scenario)
+    if isinstance(scenario, Study):
+        if len(scenario.scenarios) != 1:
+            raise extension.RunError(
+                f"the study has {len(scenario.scenarios)} scenarios (allowed: one of study.scenarios)"
+            )
+        return Run(scenario._native.simulate(0, seed))
+    return Run(scenario.study._native.simulate(scenario.index, seed))

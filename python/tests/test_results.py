@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sojourn as sj
+
+from .conftest import files
+
+
+def test_tables_have_what_the_folder_has(results: sj.Results) -> None:
+    stored = pq.read_table(results.folder / "runs.parquet")
+    given = pa.table(results.runs)
+    assert given.column_names == stored.column_names
+    assert given.to_pylist() == stored.to_pylist()
+
+    stored = pq.read_table(results.folder / "series.parquet")
+    given = pa.table(results.series())
+    for name in set(stored.column_names):
+        if name in given.column_names:
+            assert given[name].to_pylist() == stored[name].to_pylist(), name
+    assert len(set(stored.column_names) - set(given.column_names)) == 0
+
+    stored = pq.read_table(results.folder / "delays.parquet")
+    given = pa.table(results.delays())
+    for name in stored.column_names:
+        assert given[name].to_pylist() == stored[name].to_pylist(), name
+
+
+def test_series_can_be_restricted(results: sj.Results) -> None:
+    table = pl.DataFrame(results.series(flow="bbr", metric="rtt", where={"path.queue": "fq_codel"}, seed=2))
+    assert set(table["name"]) == {"bbr.1", "bbr.2"}
+    assert set(table["path.queue"]) == {"fq_codel"} and set(table["seed"]) == {2}
+    assert [name for name in table.columns if name.endswith("_ms")] == [
+        "rtt_mean_ms", "rtt_max_ms", "rtt_p50_ms", "rtt_p95_ms",
+    ]  # fmt: skip
+    assert len(table) == 2 * 20
+    one = results.series(flow="cubic", metric="cwnd_pkts", run=np.int64(0))
+    assert one.columns[-1] == "cwnd_pkts" and len(one) == 20
+    assert set(results.series(queue="queue", run=[1, 2])["kind"]) == {"queue"}
+    assert set(results.delays(flow="cubic", metric="rtt")["metric"]) == {"rtt"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ({"flow": "bb"}, r"no flow is named 'bb'; did you mean 'bbr'\? \(allowed: cubic, bbr, bbr.1"),
+        ({"queue": "bbr"}, "no queue is named 'bbr'"),
+        ({"metric": "rt"}, "no column of the time series is named 'rt'"),
+        ({"run": 6}, r"there is no run 6 \(allowed: 0 to 5\)"),
+        ({"run": [0, -1]}, r"there is no run -1 \(allowed: 0 to 5\)"),
+        ({"seed": 9}, r"no run has seed 9 \(allowed: 1, 2, 3\)"),
+        ({"where": {"path.que": "x"}}, "no factor is named 'path.que'; did you mean 'path.queue'"),
+        ({"where": {"path.queue": "x"}}, "no value of 'path.queue' is named 'x'"),
+    ],
+)
+def test_what_is_not_there_is_told(results: sj.Results, asked: dict[str, object], text: str) -> None:
+    with pytest.raises(sj.ResultsError, match=text):
+        results.series(**asked)  # type: ignore[arg-type]
+
+
+def test_wrong_types_are_told(results: sj.Results) -> None:
+    with pytest.raises(TypeError, match="flow: a int is none"):
+        results.series(flow=3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="run: a str is none"):
+        results.series(run="0")  # type: ignore[arg-type]
+    with pytest.raises(KeyError, match="did you mean 'rtt_p50_ms'"):
+        results.runs["rtt_p5_0_ms"]
+
+
+
+
+def test_libraries_take_a_table_over_without_a_copy(results: sj.Results) -> None:
+    table = results.series(metric="goodput_mbps")
+
+    def addresses() -> list[int]:
+        return [chunk.buffers()[1].address for chunk in pa.table(table)["t_s"].chunks]
+
+    assert addresses() == addresses(), "each time the same memory is handed out"
+    numbers = pl.DataFrame(table)["t_s"].to_numpy(allow_copy=False)
+    assert [numbers.__array_interface__["data"][0]] == addresses()
+
+
+def test_every_library_reads_the_same(results: sj.Results) -> None:
+    runs = results.runs
+    mean = np.nanmean(np.frombuffer(runs.numbers("goodput_mbps")))
+    assert pl.DataFrame(runs)["goodput_mbps"].mean() == pytest.approx(mean)
+    assert pd.DataFrame.from_arrow(runs)["goodput_mbps"].mean() == pytest.approx(mean)
+    assert duckdb.sql("SELECT avg(goodput_mbps) FROM runs").fetchall()[0][0] == pytest.approx(mean)
+    assert np.mean([x for x in runs["goodput_mbps"] if x is not None]) == pytest.approx(mean)
+    assert runs.to_dict()["seed"] == pa.table(runs)["seed"].to_pylist()
+    assert pa.schema(runs).names == runs.columns
+    with pytest.raises(sj.Error, match="column 'name' holds texts"):
+        runs.numbers("name")
+
+
+def test_a_table_outlives_its_folder(study: sj.Study, tmp_path: Path) -> None:
+    table = pa.table(study.run(tmp_path / "out", progress=False).runs)
+    assert len(table) == 36 and table["kind"][0].as_py() == "run"
+
+
+def test_claims_are_a_table_and_verdicts(results: sj.Results) -> None:
+    assert [(claim.id, claim.verdict) for claim in results.verdicts] == [("used", "holds"), ("slow", "fails")]
+    claims = pl.DataFrame(results.claims)
+    assert claims["where"].to_list()[:2] == ["path.queue = pfifo limit 50", "path.queue = fq_codel"]
+    stored = json.loads((results.folder / "claims.json").read_text())["claims"]
+    assert claims["value"].to_list() == [c["value"]["mean"] for one in stored for c in one["checks"]]
+    assert claims["off_by"].to_list() == [
+        c["miss"] and c["miss"]["by"] for one in stored for c in one["checks"]
+    ]
+
+
+def test_a_notebook_shows_the_claims_and_the_first_figure(results: sj.Results) -> None:
+    shown = results._repr_html_()
+    assert "<td>holds</td><td>used</td><td>The link is used</td>" in shown
+    assert "Nobody gets &lt;anything&gt;" in shown and "<anything>" not in shown
+    assert results.figure("rate").svg in shown
+    assert results.figure("rate").svg.startswith("<svg")
+    assert "✗ slow: Nobody gets" in repr(results)
+
+
+def test_the_report_is_written(results: sj.Results, tmp_path: Path) -> None:
+    page = results.report(tmp_path / "page.html")
+    assert "Two flows" in page.read_text()
+
+
+def test_a_folder_is_opened_again(results: sj.Results) -> None:
+    again = sj.Results(results.folder)
+    assert again.study == results.study
+    assert again.plan == results.plan and again.machine == results.machine
+    assert files(again.folder).keys() == files(results.folder).keys()
+    with pytest.raises(sj.ResultsError, match="not a result folder"):
+        sj.Results(results.folder.parent)

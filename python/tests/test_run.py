@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import sojourn as sj
+
+from .conftest import ROOT, TWO_FLOWS, files
+
+
+def test_the_folder_is_the_one_that_the_command_writes(study: sj.Study, results: sj.Results, tmp_path: Path) -> None:
+    command = ROOT / "target" / "debug" / "sojourn"
+    if not command.exists():
+        pytest.skip("the command is not built")
+    (tmp_path / "study").write_text(study.to_toml())
+    subprocess.run(
+        [command, "run", "study", "--out", "out", "--no-report", "--quiet"], cwd=tmp_path, check=False,
+        stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert files(tmp_path / "out") == files(results.folder)
+
+
+def test_runs_that_are_there_are_not_run_again(study: sj.Study, results: sj.Results) -> None:
+    told: list[sj.Progress] = []
+    again = study.run(results.folder, progress=told.append)
+    assert told[-1] == sj.Progress(total=6, done=6, resumed=6, failed=0)
+    assert again.missing == []
+
+
+def test_shards_are_parts(study: sj.Study, tmp_path: Path) -> None:
+    part = study.run(tmp_path / "part", shard="1/3", progress=False)
+    assert part.missing == [1, 2, 4, 5] and part.verdicts == []
+    with pytest.raises(sj.StudyError, match="'4/3' is no shard"):
+        study.run(tmp_path / "other", shard="4/3")
+
+
+def test_another_study_does_not_get_the_folder(study: sj.Study, results: sj.Results) -> None:
+    with pytest.raises(sj.RunError, match="holds results of another study"):
+        study.change({"path.rate": "20Mbps"}).run(results.folder, progress=False)
+    with pytest.raises(sj.RunError, match="jobs: 0 runs at a time"):
+        study.run(results.folder, jobs=0)
+    with pytest.raises(TypeError, match="progress: a int is none"):
+        study.run(results.folder, progress=3)  # type: ignore[arg-type]
+
+
+def test_the_usual_folder_is_that_of_the_command(study: sj.Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert study.run(seeds=1, progress=False).folder.parts[0] == "results"
+
+
+LONG = {
+    "title": "Many runs",
+    "scenario": {**TWO_FLOWS["scenario"], "path": {"rate": "100Mbps", "rtt": "20ms", "queue": "pfifo limit 50"}},
+    "repeat": {"seeds": 2000},
+}
+
+
+def test_an_exception_of_progress_stops_and_keeps_what_is_done(tmp_path: Path) -> None:
+    def tell(progress: sj.Progress) -> None:
+        if progress.done > 2:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        sj.Study(LONG).run(tmp_path / "out", progress=tell)
+    there = sj.Results(tmp_path / "out")
+    assert 2 < 2000 - len(there.missing) < 2000
+    assert len(set(there.runs["run"])) == 2000 - len(there.missing)
+
+
+def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
+    code = """
+import sys, sojourn as sj
+study = sj.Study.from_toml(sys.argv[1])
+try:
+    study.run(sys.argv[2], progress=lambda p: print(p.done, flush=True))
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+    (tmp_path / "long.toml").write_text(sj.Study(LONG).to_toml())
+    command = [sys.executable, "-c", code, tmp_path / "long.toml", tmp_path / "out"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        while int(child.stdout.readline()) < 3:
+            pass
+        child.send_signal(signal.SIGINT)
+        asked = time.monotonic()
+        assert child.stdout.read().endswith("interrupted\n")
+        assert child.wait() == 0 and time.monotonic() - asked < 10
+    there = sj.Results(tmp_path / "out")
+    assert 3 <= 2000 - len(there.missing) < 2000
+
+
+def test_other_threads_go_on_while_runs_are_run(study: sj.Study, tmp_path: Path) -> None:
+    turns = 0
+    is_over = threading.Event()
+
+    def turn() -> None:
+        nonlocal turns
+        while not is_over.wait(0.001):
+            turns += 1
+
+    thread = threading.Thread(target=turn)
+    thread.start()
+    study.change(seeds=20).run(tmp_path / "out", progress=False)
+    is_over.set()
+    thread.join()
+    assert turns > 10
+
+
+def test_one_run_is_the_run_of_a_study(study: sj.Study, results: sj.Results) -> None:
+    run = sj.simulate(study.scenarios[1], seed=2)
+    row = [index for index, name in enumerate(results.runs["name"]) if name == "cubic"][4]
+    assert results.runs["seed"][row] == 2 and results.runs["path.queue"][row] == "fq_codel"
+    assert run.digest == results.runs["digest"][row]
+    assert run.flows["cubic"]["goodput_mbps"] == results.runs["goodput_mbps"][row]
+    assert run.series(flow="cubic", metric="rtt")["rtt_mean_ms"] == results.series(
+        flow="cubic", metric="rtt", run=4
+    )["rtt_mean_ms"]
+    assert run.delays(metric="rtt")["samples"] == results.delays(metric="rtt", run=4)["samples"]
+    assert run.whole["tcp_goodput_sum_mbps"] > 8
+    assert "cwnd" in run.end_states["cubic"] and set(run.queues) == {"queue", "reverse_queue"}
+    assert run.runs["kind"][0] == "run" and "cubic" in repr(run)
+    assert sj.simulate(study.scenarios[1], seed=3).digest != run.digest
+
+
+def test_one_run_needs_one_scenario(study: sj.Study) -> None:
+    assert sj.simulate(TWO_FLOWS["scenario"], seed=2).seed == 2
+    with pytest.raises(sj.RunError, match="the study has 2 scenarios"):
+        sj.simulate(study)
+    with pytest.raises(OverflowError):
+        sj.simulate(study.scenarios[0], seed=-1)
+
+
+def test_ctrl_c_leaves_one_run_at_once() -> None:
+    code = """
+import sojourn as sj
+world = {"duration": "100000s", "step": "10s", "path": {"rate": "1Gbps", "rtt": "20ms", "queue": "pfifo limit 50"},
+         "flow": [{"name": "a", "app": "bulk"}]}
+study = sj.Study(title="long", scenario=world)
+print("ready", flush=True)
+try:
+    sj.simulate(study)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    import os
+    os._exit(0)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None and child.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.read() == "interrupted\n"
+        assert child.wait() == 0
+
+
+def test_calling_costs_less_than_a_millisecond() -> None:
+    """The least time of a run that does next to nothing, so all of it counts as overhead."""
+    world = {"duration": "1ms", "step": "1ms", "path": {"rate": "1Mbps", "rtt": "20ms", "queue": "pfifo limit 5"}}
+    study = sj.Study(title="nothing", scenario={**world, "flow": [{"name": "a", "app": "ping"}]})
+    least = float("inf")
+    for seed in range(200):
+        began = time.perf_counter()
+        sj.simulate(study, seed)
+        least = min(least, time.perf_counter() - began)
+    assert least < 1e-3, least
