@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use sojourn_study::results::{Folder, Kind, Results, Row};
-use sojourn_study::runner::{self, Options, Shard};
+use sojourn_study::runner::{self, Options, Shard, default_folder};
 use sojourn_study::{Overrides, Registry, Study};
 
-use super::run::{amount, become_root_if_live, default_folder};
+use super::run::{amount, become_root_if_live};
 use crate::args::{Format, ValidateArgs};
 use crate::failure::{Failure, Outcome};
 use crate::number;
