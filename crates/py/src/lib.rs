@@ -2,13 +2,13 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`study`] | studies: read, built of Python's values, run, and one run at a time |
-//! | [`recorder`] | a result folder whose runs other processes compute |
-//! | [`results`] | a result folder, read |
-//! | [`table`] | tables that other libraries take over without a copy |
-//! | [`columns`] | from rows, series, delays and claims to such tables |
-//! | [`value`] | Python's values as a study's document, and back |
-//! | [`errors`] | exceptions |
+//! | `study` | studies: read, built of Python's values, run, and one run at a time |
+//! | `recorder` | a result folder whose runs other processes compute |
+//! | `results` | a result folder, read |
+//! | `table` | tables that other libraries take over without a copy |
+//! | `columns` | from rows, series, delays and claims to such tables |
+//! | `value` | Python's values as a study's document, and back |
+//! | `errors` | exceptions |
 //!
 //! `python/sojourn` is the typed face of it; nothing else imports it.
 
