@@ -263,8 +263,8 @@ fn the_list_is_a_summary_and_every_heading_of_it_can_be_asked_for() {
         .filter_map(|line| line.split_whitespace().next())
         .collect();
     let expected = [
-        "cca", "queue", "carrier", "app", "sizes", "engine", "radio", "rate", "loss", "jitter",
-        "reorder", "policer", "metric",
+        "cca", "queue", "carrier", "app", "sizes", "engine", "model", "radio", "rate", "loss",
+        "jitter", "reorder", "policer", "metric",
     ];
     assert_eq!(kinds, expected);
     for kind in kinds {
@@ -680,4 +680,46 @@ fn shipped_studies_are_right() {
     }
     let words: Vec<&str> = paths.iter().map(String::as_str).collect();
     scratch.must(&[&["check"], &words[..]].concat());
+}
+
+#[test]
+fn a_closed_form_is_evaluated_at_one_point_or_at_many() {
+    let scratch = Scratch::new();
+    // Half a load waits half a packet; 1000 octets take 2 ms at 4 Mbit/s.
+    let point = scratch.must(&["model", "md1", "load=0.5", "rate=4mbit", "packet=1000"]).stdout;
+    assert!(point.contains("wait") && point.contains("1.0000"), "{point}");
+    let table =
+        scratch.must(&["model", "md1", "load=0.5,0.9", "packet=500,1000", "--format", "csv"]);
+    assert_eq!(table.stdout.lines().count(), 5, "{}", table.stdout);
+    assert!(table.stdout.starts_with("load,packet,wait_ms,sojourn_ms,queue_packets"));
+    for (words, said) in [
+        (&["model", "md2"][..], "unknown closed form 'md2' (did you mean 'md1'?"),
+        (&["model", "md1", "lod=1"], "'lod'"),
+        (&["model", "md1", "load=2"], "load"),
+        (&["model", "md1", "load"], "'load' is no parameter (allowed: KEY=VALUE)"),
+        (&["model", "md1", "load=0.1", "load=0.2"], "'load' is given twice"),
+        (&["model", "anomaly", "load=1"], "has no parameters"),
+    ] {
+        let ended = scratch.sojourn(words);
+        assert_eq!(ended.code, Some(2), "{words:?}");
+        assert!(ended.stderr.contains(said), "{words:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn an_equilibrium_is_a_row_for_each_scenario_or_a_sentence() {
+    let scratch = Scratch::new();
+    let example = |name: &str| format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"));
+    let pie = example("examples/where-pie-swings.toml");
+    let rows = scratch.must(&["fluid", "equilibrium", &pie, "--format", "json"]).json();
+    let rows = rows.as_array().expect("rows");
+    assert_eq!(rows.len(), 12);
+    // Two flows over 20 ms stand still, and over 200 ms they do not.
+    assert_eq!((&rows[0]["stable"], &rows[9]["stable"]), (&json!(true), &json!(false)));
+    let path =
+        scratch.must(&["fluid", "portrait", &pie, "--rows", "10", "--time", "1s", "--start", "2"]);
+    assert!(path.stdout.starts_with("start,t_s,queue_pkts,window_reno.1_pkts"), "{}", path.stdout);
+    let refused = scratch.sojourn(&["fluid", "equilibrium", &example("studies/home-router")]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("flow 'page'"), "{}", refused.stderr);
 }
