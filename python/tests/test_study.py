@@ -28,9 +28,11 @@ def test_no_shipped_study_loses_anything_on_the_way_through_python(path: Path) -
     try:
         read = sj.Study.from_toml(path)
     except sj.StudyError as error:
-        if "the trace" not in str(error):
-            raise
-        pytest.skip("its traces are not in the repository")
+        if "the trace" in str(error):
+            pytest.skip("its traces are not in the repository")
+        if "unknown engine 'live'" in str(error):
+            pytest.skip("live runs are the command's")
+        raise
     # What extends another file is joined with it, so its text differs.
     if "\nextends" not in path.read_text():
         assert read.to_toml() == path.read_text()

@@ -715,7 +715,7 @@ fn an_equilibrium_is_a_row_for_each_scenario_or_a_sentence() {
     let rows = rows.as_array().expect("rows");
     assert_eq!(rows.len(), 12);
     // Two flows over 20 ms stand still, and over 200 ms they do not.
-    assert_eq!((&rows[0]["stable"], &rows[9]["stable"]), (&json!(true), &json!(false)));
+    assert_eq!([&rows[0]["stable"], &rows[9]["stable"]], [true, false]);
     let path =
         scratch.must(&["fluid", "portrait", &pie, "--rows", "10", "--time", "1s", "--start", "2"]);
     assert!(path.stdout.starts_with("start,t_s,queue_pkts,window_reno.1_pkts"), "{}", path.stdout);
