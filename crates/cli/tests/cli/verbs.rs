@@ -693,7 +693,7 @@ fn a_closed_form_is_evaluated_at_one_point_or_at_many() {
     assert_eq!(table.stdout.lines().count(), 5, "{}", table.stdout);
     assert!(table.stdout.starts_with("load,packet,wait_ms,sojourn_ms,queue_packets"));
     for (words, said) in [
-        (&["model", "md2"][..], "unknown closed form 'md2' (did you mean 'md1'?"),
+        (&["model", "md2"][..], "unknown closed form 'md2'; did you mean 'md1'?"),
         (&["model", "md1", "lod=1"], "'lod'"),
         (&["model", "md1", "load=2"], "load"),
         (&["model", "md1", "load"], "'load' is no parameter (allowed: KEY=VALUE)"),
