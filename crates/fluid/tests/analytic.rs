@@ -1,58 +1,22 @@
 //! Equilibria that follow on paper, and what a run must never do.
 
+mod collect;
+mod path;
+
 use proptest::prelude::*;
-use sojourn_cca::Config as Cca;
-use sojourn_core::{Rate, Span, StreamAddress, Time};
-use sojourn_fluid::{Options, Work};
-use sojourn_link::RateConfig;
-use sojourn_metrics::{Collector, FlowShape, LinkShape, RunMetrics, Shape};
+use sojourn_core::Span;
+use sojourn_fluid::Options;
+use sojourn_metrics::RunMetrics;
 use sojourn_qdisc::Config as Queue;
-use sojourn_scenario::{App, Checked, Flow, Host, Link, Scenario, Until};
+use sojourn_scenario::{Checked, Host};
+
+use path::scenario;
 
 /// Bytes of a packet on the wire.
 const PACKET: f64 = 1514.0;
 
-fn scenario(ccas: &[&str], mbps: u64, rtt_ms: u64, queue: &str, seconds: u64) -> Checked {
-    let half = Span::from_micros(rtt_ms * 500);
-    let link = |name: &str, queue: &str| {
-        let rate = RateConfig::fixed(Rate::from_bps(mbps * 1_000_000)).expect("a rate");
-        Link::new(name, Queue::parse(queue).expect("a queue"), rate, half)
-    };
-    let flow = |(at, cca): (usize, &&str)| {
-        let app = App::bulk(Cca::parse(cca).expect("a control"), Default::default());
-        Flow::new(&format!("{at}"), app, &[0], &[1])
-    };
-    let name = |name: &str| Host { name: name.into() };
-    Scenario {
-        duration: Span::from_secs(seconds),
-        until: Until::Duration,
-        warmup: Span::from_secs(seconds / 3),
-        step: Span::from_millis(100),
-        hosts: vec![name("left"), name("right")],
-        links: vec![link("there", queue), link("back", "pfifo")],
-        carriers: vec![],
-        changes: vec![],
-        flows: ccas.iter().enumerate().map(flow).collect(),
-    }
-    .checked()
-    .expect("a scenario")
-}
-
-fn run_with(scenario: &Checked, seed: u64, options: &Options) -> (RunMetrics, Work) {
-    let mut collector = Collector::new(Shape {
-        flows: scenario.flows.iter().map(|flow| FlowShape::tcp(&*flow.name)).collect(),
-        links: scenario.links.iter().map(|link| LinkShape { name: link.name.clone() }).collect(),
-        duration: scenario.duration,
-        warmup: scenario.warmup,
-        step: scenario.step,
-    });
-    let address = StreamAddress { seed, run: 0 };
-    let work = sojourn_fluid::run(scenario, address, options, &mut collector).expect("a run");
-    (collector.finish(Time::ZERO + scenario.duration), work)
-}
-
 fn run(scenario: &Checked) -> RunMetrics {
-    run_with(scenario, 1, &Options::default()).0
+    collect::run(scenario, 1, &Options::default()).0
 }
 
 /// Mean queue in packets, of the link there.
@@ -129,7 +93,7 @@ fn what_is_sent_is_delivered_lost_or_under_way() {
 #[test]
 fn the_same_seed_gives_the_same_digest_and_another_one_another() {
     let scenario = scenario(&["bbr", "cubic"], 20, 40, "pfifo limit 60", 10);
-    let digest = |seed| run_with(&scenario, seed, &Options::default()).0.digest;
+    let digest = |seed| collect::run(&scenario, seed, &Options::default()).0.digest;
     assert_eq!(digest(7), digest(7));
     assert_ne!(digest(7), digest(8));
 }
@@ -139,7 +103,7 @@ fn fixed_steps_come_to_the_same_shares() {
     let scenario = scenario(&["reno", "reno"], 20, 40, "pfifo limit 60", 60);
     let free = run(&scenario);
     let options = Options { step: Some(Span::from_micros(500)), ..Options::default() };
-    let fixed = run_with(&scenario, 1, &options).0;
+    let fixed = collect::run(&scenario, 1, &options).0;
     let share = |run: &RunMetrics| run.flows[0].share.expect("a share");
     assert!((share(&free) - share(&fixed)).abs() < 0.1, "{} {}", share(&free), share(&fixed));
     assert!((queue(&free) / queue(&fixed) - 1.0).abs() < 0.1);
@@ -150,7 +114,7 @@ fn fixed_steps_come_to_the_same_shares() {
 fn nine_seconds_of_ten_flows_take_few_steps_and_little_memory() {
     for cca in ["bbr", "bbr2", "bbr3", "cubic", "reno"] {
         let scenario = scenario(&[cca; 10], 100, 35, "pfifo limit 290", 9);
-        let (_, work) = run_with(&scenario, 1, &Options::default());
+        let (_, work) = collect::run(&scenario, 1, &Options::default());
         let tries = work.steps + work.retries;
         let bytes = work.rows * work.columns * 8;
         assert!(tries < 12_000, "{cca}: {tries} steps");
@@ -174,7 +138,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let scenario = scenario(&ccas, mbps, rtt_ms, queue, 3);
-        let (run, _) = run_with(&scenario, seed, &Options::default());
+        let (run, _) = collect::run(&scenario, seed, &Options::default());
         let utilisation = run.links[0].value("utilisation");
         prop_assert!(utilisation.is_some_and(|share| (0.0..1.000_001).contains(&share)), "{utilisation:?}");
         for flow in &run.flows {

@@ -1,40 +1,16 @@
 //! Points at rest that follow on paper, and what runs say of them.
 
+mod path;
+
 use proptest::prelude::*;
-use sojourn_cca::Config as Cca;
-use sojourn_core::{Rate, Span};
 use sojourn_fluid::{equilibrium, trajectory};
-use sojourn_link::RateConfig;
-use sojourn_qdisc::Config as Queue;
-use sojourn_scenario::{App, Checked, Flow, Host, Link, Scenario, Until};
+use sojourn_scenario::Checked;
 
 /// Bytes of a packet on the wire.
 const PACKET: f64 = 1514.0;
 
 fn scenario(ccas: &[&str], mbps: u64, rtt_ms: u64, queue: &str) -> Checked {
-    let half = Span::from_micros(rtt_ms * 500);
-    let link = |name: &str, queue: &str| {
-        let rate = RateConfig::fixed(Rate::from_bps(mbps * 1_000_000)).expect("a rate");
-        Link::new(name, Queue::parse(queue).expect("a queue"), rate, half)
-    };
-    let flow = |(at, cca): (usize, &&str)| {
-        let app = App::bulk(Cca::parse(cca).expect("a control"), Default::default());
-        Flow::new(&format!("{at}"), app, &[0], &[1])
-    };
-    let name = |name: &str| Host { name: name.into() };
-    Scenario {
-        duration: Span::from_secs(10),
-        until: Until::Duration,
-        warmup: Span::ZERO,
-        step: Span::from_millis(100),
-        hosts: vec![name("left"), name("right")],
-        links: vec![link("there", queue), link("back", "pfifo")],
-        carriers: vec![],
-        changes: vec![],
-        flows: ccas.iter().enumerate().map(flow).collect(),
-    }
-    .checked()
-    .expect("a scenario")
+    path::scenario(ccas, mbps, rtt_ms, queue, 10)
 }
 
 /// Between its line's ends RED rests where the square-root law and the line meet.

@@ -3,11 +3,13 @@
 //! `model_validation_100Mbps_10ms`: ten senders, 100 Mbit/s, 10 ms on the bottleneck and 5 to 10 ms
 //! before it, nine seconds of which the first four are left out.
 
+mod collect;
+
 use sojourn_cca::Config as Cca;
-use sojourn_core::{Rate, Span, StreamAddress, Time};
+use sojourn_core::{Rate, Span};
 use sojourn_fluid::{Form, Options};
 use sojourn_link::RateConfig;
-use sojourn_metrics::{Collector, FlowShape, LinkShape, RunMetrics, Shape};
+use sojourn_metrics::RunMetrics;
 use sojourn_qdisc::Config as Queue;
 use sojourn_scenario::{App, Checked, Flow, Host, Link, Scenario, Until};
 
@@ -50,17 +52,8 @@ fn scenario(ccas: &[&str], queue: &str) -> Checked {
 }
 
 fn run(scenario: &Checked, seed: u64) -> RunMetrics {
-    let mut collector = Collector::new(Shape {
-        flows: scenario.flows.iter().map(|flow| FlowShape::tcp(&*flow.name)).collect(),
-        links: scenario.links.iter().map(|link| LinkShape { name: link.name.clone() }).collect(),
-        duration: scenario.duration,
-        warmup: scenario.warmup,
-        step: scenario.step,
-    });
-    let address = StreamAddress { seed, run: 0 };
     let options = Options { form: Form::Scherrer, ..Options::default() };
-    sojourn_fluid::run(scenario, address, &options, &mut collector).expect("a run");
-    collector.finish(Time::ZERO + scenario.duration)
+    collect::run(scenario, seed, &options).0
 }
 
 /// What the authors' program gives: mean queue in packets, Jain's index of what was sent, utilisation,

@@ -1,0 +1,19 @@
+//! A run of the engine and the metrics of it.
+
+use sojourn_core::{StreamAddress, Time};
+use sojourn_fluid::{Options, Work};
+use sojourn_metrics::{Collector, FlowShape, LinkShape, RunMetrics, Shape};
+use sojourn_scenario::Checked;
+
+pub(crate) fn run(scenario: &Checked, seed: u64, options: &Options) -> (RunMetrics, Work) {
+    let mut collector = Collector::new(Shape {
+        flows: scenario.flows.iter().map(|flow| FlowShape::tcp(&*flow.name)).collect(),
+        links: scenario.links.iter().map(|link| LinkShape { name: link.name.clone() }).collect(),
+        duration: scenario.duration,
+        warmup: scenario.warmup,
+        step: scenario.step,
+    });
+    let address = StreamAddress { seed, run: 0 };
+    let work = sojourn_fluid::run(scenario, address, options, &mut collector).expect("a run");
+    (collector.finish(Time::ZERO + scenario.duration), work)
+}
