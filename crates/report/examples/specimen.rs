@@ -27,8 +27,9 @@ fn main() -> std::io::Result<()> {
     changed.folder = "results/router-changed".into();
     let column = changed.table.metrics.iter().position(|metric| metric == "rtt_p95_ms");
     for row in changed.table.rows.iter_mut().filter(|row| row.scenario == 4) {
-        if let Some(value) = column.and_then(|column| row.values[column].as_mut()) {
-            *value *= 1.5;
+        if let Some(column) = column {
+            let value = row.values[column].map(|value| value * 1.5);
+            row.values.set(column, value);
         }
     }
     std::fs::write(folder.join("compare.html"), compare::compare(&results, &changed).html())?;

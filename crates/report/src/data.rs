@@ -221,8 +221,8 @@ impl<'a> Data<'a> {
         let mut has = vec![vec![false; table.metrics.len()]; subjects.len()];
         for (row, subject) in table.rows.iter().zip(&subject_of) {
             if let Some(subject) = subject {
-                for (has, value) in has[*subject].iter_mut().zip(&row.values) {
-                    *has |= value.is_some_and(f64::is_finite);
+                for (metric, value) in row.values.known() {
+                    has[*subject][metric] |= value.is_finite();
                 }
             }
         }

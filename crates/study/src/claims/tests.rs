@@ -345,7 +345,7 @@ fn what_was_not_measured_cannot_be_tested() {
 fn set(table: &mut Table, name: &str, metric: &str, value: f64) {
     let column = table.metrics.iter().position(|own| own == metric).expect("a metric");
     for row in table.rows.iter_mut().filter(|row| row.name == name) {
-        row.values[column] = Some(value);
+        row.values.set(column, Some(value));
     }
 }
 

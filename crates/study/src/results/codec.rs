@@ -62,7 +62,7 @@ pub(crate) mod tests {
             name: name.into(),
             digest: format!("{:016x}", 0xabc + run),
             end_state: format!("cwnd:{run}"),
-            values: values.to_vec(),
+            values: values.iter().copied().collect(),
         };
         let x = f64::from(run);
         RunResult {

@@ -24,6 +24,7 @@ mod journal;
 mod model;
 mod short;
 mod store;
+mod values;
 
 pub use codec::RunResult;
 pub use files::ResultsError;
@@ -41,3 +42,4 @@ pub use sojourn_file::numbers::Numbers;
 pub use sojourn_file::plan::{Factor, PlannedFlow, PlannedQueue};
 pub use sojourn_file::spec::ViewKind;
 pub(crate) use store::{StoreWriter, Whole, table};
+pub use values::{Values, ValuesIter};

@@ -7,6 +7,7 @@ use sojourn_file::plan::{Factor, PlannedFlow, PlannedQueue};
 use sojourn_file::spec::ViewKind;
 
 use super::short;
+use super::values::Values;
 
 /// Everything in a result folder except the time series, which are read run by run with
 /// [`Results::reader`].
@@ -182,7 +183,7 @@ pub struct Row {
     pub end_state: String,
     /// A value for each of [`Table::metrics`]; `None` if the metric does not apply or could not be
     /// measured.
-    pub values: Vec<Option<f64>>,
+    pub values: Values,
 }
 
 impl Table {

@@ -12,8 +12,8 @@ use super::files::named;
 use super::frame::{ColumnType, Data, FrameReader, FrameWriter};
 use super::{Bucket, Delays, Kind, Plan, Row, Series, SeriesColumn, Table};
 
-/// Rows after which a row group ends. A run is never divided.
-const GROUP_ROWS: usize = 65_536;
+/// Cells after which a row group ends: as many as fit 8 MiB. The rows of a run may be in several.
+const GROUP_CELLS: usize = 1 << 19;
 
 const RUN_COLUMNS: [(&str, ColumnType); 7] = [
     ("run", ColumnType::Int32),
@@ -93,17 +93,12 @@ impl StoreWriter {
     /// Adds a run; they must come in the order of the plan.
     pub(crate) fn add(&mut self, plan: &Plan, result: &RunResult) -> io::Result<()> {
         for row in &result.rows {
-            self.add_row(plan, row);
+            self.add_row(plan, row)?;
         }
-        self.runs.close_group(GROUP_ROWS)?;
         for series in &result.series {
-            self.add_series(series);
+            self.add_series(series)?;
         }
-        self.series.close_group(GROUP_ROWS)?;
-        for delays in &result.delays {
-            self.add_delays(delays);
-        }
-        self.delays.close_group(GROUP_ROWS)
+        result.delays.iter().try_for_each(|delays| self.add_delays(delays))
     }
 
     /// Completes the tables under their temporary names. The table of runs comes last, so where it
@@ -112,7 +107,7 @@ impl StoreWriter {
         Ok([self.series.finish()?, self.delays.finish()?, self.runs.finish()?])
     }
 
-    fn add_row(&mut self, plan: &Plan, row: &Row) {
+    fn add_row(&mut self, plan: &Plan, row: &Row) -> io::Result<()> {
         let mut columns = self.runs.columns.iter_mut();
         let mut push = |cell: Cell<'_>| {
             if let Some(column) = columns.next() {
@@ -129,13 +124,15 @@ impl StoreWriter {
         for value in &plan.scenarios[row.scenario as usize].factors {
             push(Cell::Text(Some(value)));
         }
-        for metric in 0..self.metrics {
-            push(Cell::Number(row.values.get(metric).copied().flatten()));
+        let missing = self.metrics.saturating_sub(row.values.len());
+        let values = row.values.iter().take(self.metrics).copied();
+        for value in values.chain(std::iter::repeat_n(None, missing)) {
+            push(Cell::Number(value));
         }
-        self.runs.rows += 1;
+        self.runs.end_row()
     }
 
-    fn add_series(&mut self, series: &Series) {
+    fn add_series(&mut self, series: &Series) -> io::Result<()> {
         let measured: Vec<Option<&SeriesColumn>> = series_names()
             .map(|name| series.columns.iter().find(|column| column.name == name))
             .collect();
@@ -154,11 +151,12 @@ impl StoreWriter {
             for column in &measured {
                 push(Cell::Number(column.and_then(|column| column.values[step])));
             }
+            self.series.end_row()?;
         }
-        self.series.rows += series.t_s.len();
+        Ok(())
     }
 
-    fn add_delays(&mut self, delays: &Delays) {
+    fn add_delays(&mut self, delays: &Delays) -> io::Result<()> {
         for bucket in &delays.buckets {
             let cells = [
                 Cell::Count(u64::from(delays.run)),
@@ -172,8 +170,9 @@ impl StoreWriter {
             for (cell, column) in cells.into_iter().zip(&mut self.delays.columns) {
                 cell.push(column);
             }
+            self.delays.end_row()?;
         }
-        self.delays.rows += delays.buckets.len();
+        Ok(())
     }
 }
 
@@ -217,10 +216,16 @@ impl Pending {
         })
     }
 
-    fn close_group(&mut self, least: usize) -> io::Result<()> {
-        if self.rows < least.max(1) {
+    /// A row is complete; so is the row group, if it has enough of them.
+    fn end_row(&mut self) -> io::Result<()> {
+        self.rows += 1;
+        if self.rows * self.columns.len() < GROUP_CELLS {
             return Ok(());
         }
+        self.close_group()
+    }
+
+    fn close_group(&mut self) -> io::Result<()> {
         self.writer.write(&self.columns)?;
         self.columns = self.types.iter().map(|kind| Data::empty(*kind)).collect();
         self.rows = 0;
@@ -228,7 +233,9 @@ impl Pending {
     }
 
     fn finish(mut self) -> io::Result<Whole> {
-        self.close_group(1)?;
+        if self.rows > 0 {
+            self.close_group()?;
+        }
         let checksum = self.writer.finish()?;
         Ok(Whole { file: self.file, checksum })
     }
@@ -313,6 +320,9 @@ pub(crate) fn read_rows(path: &Path, plan: &Plan) -> io::Result<Vec<Row>> {
 pub(crate) trait OfRun: Clone {
     fn run(&self) -> u32;
 
+    /// Appends what follows in the next row group, if it is of the same; otherwise gives it back.
+    fn join(&mut self, next: Self) -> Option<Self>;
+
     /// Everything in a row group.
     fn read(reader: &FrameReader, group: usize) -> io::Result<Vec<Self>>;
 }
@@ -332,34 +342,64 @@ impl<T: OfRun> RunReader<T> {
     /// What the table has for a run; empty if it has nothing.
     pub(crate) fn of(&mut self, run: u32) -> io::Result<Vec<T>> {
         let is_in = |group: &usize| {
-            // A run is never divided, so it is in one group.
             self.reader.range(*group, "run").is_none_or(|(low, high)| (low..=high).contains(&run))
         };
         let groups: Vec<usize> = (0..self.reader.groups()).filter(is_in).collect();
+        let mut found: Vec<T> = Vec::new();
         for group in groups {
-            let of_run = |all: &[T]| -> Vec<T> {
-                all.iter().filter(|one| one.run() == run).cloned().collect()
+            let all = match self.group.take() {
+                Some((known, all)) if known == group => all,
+                _ => T::read(&self.reader, group)?,
             };
-            let found = match &self.group {
-                Some((known, all)) if *known == group => of_run(all),
-                _ => {
-                    let all = T::read(&self.reader, group)?;
-                    let found = of_run(&all);
-                    self.group = Some((group, all));
-                    found
-                }
-            };
-            if !found.is_empty() {
-                return Ok(found);
+            for one in all.iter().filter(|one| one.run() == run) {
+                let rest = match found.last_mut() {
+                    Some(last) => last.join(one.clone()),
+                    None => Some(one.clone()),
+                };
+                found.extend(rest);
             }
+            self.group = Some((group, all));
         }
-        Ok(Vec::new())
+        Ok(found)
     }
 }
 
 impl OfRun for Series {
     fn run(&self) -> u32 {
         self.run
+    }
+
+    fn join(&mut self, next: Self) -> Option<Self> {
+        if (self.kind, &self.name) != (next.kind, &next.name) {
+            return Some(next);
+        }
+        let (rows, more) = (self.t_s.len(), next.t_s.len());
+        self.t_s.extend(next.t_s);
+        if !(self.phase.is_empty() && next.phase.is_empty()) {
+            self.phase.resize(rows, String::new());
+            self.phase.extend(next.phase);
+            self.phase.resize(rows + more, String::new());
+        }
+        // A column in which nothing was measured in a group is missing there.
+        for column in next.columns {
+            match self.columns.iter_mut().find(|own| own.name == column.name) {
+                Some(own) => own.values.extend(column.values),
+                None => {
+                    let mut values = vec![None; rows];
+                    values.extend(column.values);
+                    let place = series_names().position(|name| name == column.name);
+                    let before = |own: &SeriesColumn| {
+                        series_names().position(|name| name == own.name) < place
+                    };
+                    let at = self.columns.partition_point(before);
+                    self.columns.insert(at, SeriesColumn { name: column.name, values });
+                }
+            }
+        }
+        for column in &mut self.columns {
+            column.values.resize(rows + more, None);
+        }
+        None
     }
 
     fn read(reader: &FrameReader, group: usize) -> io::Result<Vec<Self>> {
@@ -410,6 +450,14 @@ impl OfRun for Series {
 impl OfRun for Delays {
     fn run(&self) -> u32 {
         self.run
+    }
+
+    fn join(&mut self, next: Self) -> Option<Self> {
+        if (self.kind, &self.name, &self.metric) != (next.kind, &next.name, &next.metric) {
+            return Some(next);
+        }
+        self.buckets.extend(next.buckets);
+        None
     }
 
     fn read(reader: &FrameReader, group: usize) -> io::Result<Vec<Self>> {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::engine::{self, Engine, Measured};
-use crate::results::{Journal, Plan, Results, Verdict};
+use crate::results::{FolderWriter, Journal, Kind, Plan, Results, Verdict};
 use crate::testing::Scratch;
 use sojourn_core::{SpecError, StreamAddress, Time};
 use sojourn_file::Overrides;
@@ -483,4 +483,55 @@ fn an_engine_that_is_not_there_or_cannot_is_answered_with_what_is_allowed() {
         said.contains("scenario.engine: a ping has no share (allowed: flows over TCP)"),
         "{said}"
     );
+}
+
+/// What is divided over several row groups comes back in one piece, columns that begin late included.
+#[test]
+fn a_run_of_many_rows_is_read_as_it_was_written() {
+    use crate::results::{Bucket, Delays, Series, SeriesColumn};
+    let steps = 30_000;
+    let column = |name: &str, from: usize| SeriesColumn {
+        name: name.into(),
+        values: (0..steps).map(|step| (step >= from).then_some(step as f64)).collect(),
+    };
+    let series = |run, kind, name: &str| Series {
+        run,
+        kind,
+        name: name.into(),
+        t_s: (0..steps).map(|step| step as f64).collect(),
+        columns: vec![column("goodput_mbps", 0), column("rtt_mean_ms", 20_000)],
+        phase: (0..steps).map(|step| if step < 25_000 { "" } else { "Drain" }.into()).collect(),
+    };
+    let delays = |run, name: &str| Delays {
+        run,
+        kind: Kind::Flow,
+        name: name.into(),
+        metric: "rtt".into(),
+        buckets: (0..100_000)
+            .map(|low_ns| Bucket { low_ns, high_ns: low_ns, samples: 1 })
+            .collect(),
+    };
+    let scratch = Scratch::new("divided");
+    let folder = Folder::new(scratch.path("out"));
+    fs::create_dir_all(&folder).unwrap();
+    let plan = study().plan();
+    let writer_of = FolderWriter::new(folder, "");
+    let mut writer = StoreWriter::create(&writer_of.tables(), &plan).unwrap();
+    let results: Vec<RunResult> = (0..2)
+        .map(|run| RunResult {
+            run,
+            rows: Vec::new(),
+            series: vec![series(run, Kind::Flow, "cubic"), series(run, Kind::Queue, "queue")],
+            delays: vec![delays(run, "cubic"), delays(run, "others.1")],
+        })
+        .collect();
+    for result in &results {
+        writer.add(&plan, result).unwrap();
+    }
+    writer_of.publish(writer.finish().unwrap()).unwrap();
+    let mut reader = writer_of.folder().reader(&plan).unwrap();
+    for result in &results {
+        assert!(reader.series(result.run).unwrap() == result.series, "run {}", result.run);
+        assert!(reader.delays(result.run).unwrap() == result.delays, "run {}", result.run);
+    }
 }
