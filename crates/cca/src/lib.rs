@@ -320,6 +320,11 @@ pub trait Controller: Send {
         true
     }
 
+    /// How many windows a send buffer that the kernel tunes has room for (the kernel's `sndbuf_expand`).
+    fn send_buffer_windows(&self) -> u32 {
+        2
+    }
+
     /// A name for `ss`, plots and tests, which changes when the controller changes its mode.
     fn phase(&self) -> &'static str;
 

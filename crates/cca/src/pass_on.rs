@@ -67,6 +67,10 @@ macro_rules! pass_on {
             $each!(self, inner => inner.uses_prr())
         }
 
+        fn send_buffer_windows(&self) -> u32 {
+            $each!(self, inner => inner.send_buffer_windows())
+        }
+
         #[inline]
         fn outputs(&self) -> $crate::Outputs {
             $each!(self, inner => inner.outputs())

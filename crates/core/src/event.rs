@@ -231,6 +231,8 @@ pub struct FlowSample {
     pub bytes_sent: u64,
     pub bytes_retrans: u64,
     pub bytes_acked: u64,
+    /// Bytes in the send buffer that have not been sent.
+    pub not_sent: u64,
     /// Receive window last advertised, bytes.
     pub rwnd: u64,
     /// Time with data outstanding or unsent.

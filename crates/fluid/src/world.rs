@@ -271,10 +271,8 @@ fn stream(flow: &Flow, id: usize, address: StreamAddress) -> Stream {
             let initial_window = f64::from(transport.initial_cwnd) * f64::from(wire);
             // Half of a receive buffer's memory holds payload.
             let most = transport.most_receive_buffer as f64 / 2.0;
-            let most = match transport.send_buffer {
-                0 => most,
-                bytes => most.min(bytes as f64),
-            };
+            let most_sent = transport.send_buffer.most(transport.most_send_buffer);
+            let most = most_sent.map_or(most, |bytes| most.min(bytes as f64));
             let has_ecn = has_ecn(cca, transport);
             let cca = cca.clone();
             (Source::Tcp { cca, has_ecn, initial_window, most, rate }, wire, transport.mss)

@@ -134,6 +134,7 @@ impl Kernels {
             most_receive_buffer: usual.most_receive_buffer,
             receive_buffer: None,
             send_buffer: usual.send_buffer,
+            most_send_buffer: usual.most_send_buffer,
             slow_start_after_idle: usual.slow_start_after_idle,
             // A kernel of user mode has 10 ms.
             tick: usual.tick,
@@ -151,6 +152,7 @@ impl Kernels {
                 "most_receive_buffer",
                 "receive_buffer",
                 "send_buffer",
+                "most_send_buffer",
                 "slow_start_after_idle",
                 "tick",
             ]));
@@ -172,8 +174,8 @@ impl Kernels {
                 u8::from(transport.slow_start_after_idle)
             ),
         ];
-        if transport.send_buffer > 0 {
-            all.push(format!("net.ipv4.tcp_wmem:4096+16384+{}", transport.send_buffer.max(16_384)));
+        if let Some(most) = transport.send_buffer.most(transport.most_send_buffer) {
+            all.push(format!("net.ipv4.tcp_wmem:4096+16384+{}", most.max(16_384)));
         }
         all.extend(self.sysctl.clone().filter(|text| !text.is_empty()));
         Ok(all.join(","))

@@ -56,6 +56,7 @@ pub(crate) fn read(answer: &[u8], cc: &str) -> Option<FlowSample> {
         bytes_sent: long(200),
         bytes_retrans: long(208),
         bytes_acked: long(120),
+        not_sent: u64::from(word(144)),
         rwnd: u64::from(word(228)),
         busy: long_time(168),
         rwnd_limited: long_time(176),

@@ -206,6 +206,7 @@ fn check_transport(transport: &tcp::Config) -> Result<(), SpecError> {
         receive_buffer: usual.receive_buffer,
         most_receive_buffer: usual.most_receive_buffer,
         send_buffer: usual.send_buffer,
+        most_send_buffer: usual.most_send_buffer,
         ecn: usual.ecn,
         receiver_ecn: usual.receiver_ecn,
         ..transport.clone()
@@ -219,6 +220,7 @@ fn check_transport(transport: &tcp::Config) -> Result<(), SpecError> {
             "receive_buffer",
             "most_receive_buffer",
             "send_buffer",
+            "most_send_buffer",
             "ecn",
             "receiver_ecn",
         ]));
@@ -250,11 +252,12 @@ fn kernels(scenario: &Scenario) -> Result<Vec<Kernel>, SpecError> {
             (EcnOffer::Accurate, EcnSupport::Accurate) => 3,
         };
         let usual = tcp::Config::default();
-        let unless = |bytes: u64, usual: u64| (bytes != usual && bytes != 0).then_some(bytes);
+        let unless = |bytes: u64, usual: u64| (bytes != usual).then_some(bytes);
+        let sends_most = transport.send_buffer.most(transport.most_send_buffer);
         let kernel = |ecn| Kernel {
             ecn,
             most_receive_buffer: unless(transport.most_receive_buffer, usual.most_receive_buffer),
-            most_send_buffer: unless(transport.send_buffer, usual.send_buffer),
+            most_send_buffer: sends_most.and_then(|bytes| unless(bytes, usual.most_send_buffer)),
         };
         for (host, ecn) in [(flow.src, sends), (flow.dst, takes)] {
             let known = wanted[host.index()].get_or_insert(kernel(ecn));

@@ -55,6 +55,7 @@ pub(crate) fn sample(info: &[u8], cca: &str, own: &[u8]) -> FlowSample {
         bytes_sent: total(200),
         bytes_retrans: total(208),
         bytes_acked: total(120).saturating_sub(1),
+        not_sent: count(144).into(),
         rwnd: count(228).into(),
         busy: Span::from_nanos(total(168).saturating_mul(1000)),
         rwnd_limited: Span::from_nanos(total(176).saturating_mul(1000)),

@@ -134,6 +134,8 @@ pub struct FlowMetrics {
     pub inflight: Distribution,
     /// Bits per second, over samples.
     pub pacing: Distribution,
+    /// Bytes in the send buffer that were not sent, mean over samples.
+    pub not_sent_bytes: Option<f64>,
     /// Replies to the echo requests that left after the warm-up.
     pub ping: Distribution,
     pub pings: Numbered,

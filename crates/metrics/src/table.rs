@@ -281,6 +281,9 @@ const GROUPS: &[&[Metric]] = &[
             |flow| sample(flow, |last| last.sndbuf_limited.as_millis_f64());
         "sndbuf_limited_share", "", "That time as part of the busy time, as ss prints it",
             |flow| flow.last.and_then(|last| part(last.sndbuf_limited.as_nanos(), last.busy.as_nanos()));
+        "notsent_mean_bytes", "bytes",
+            "Bytes that the application has written and TCP has not sent, mean over samples after the warm-up",
+            |flow| flow.not_sent_bytes;
         "probe_rtt_count", "", "Entries into PROBE_RTT after the warm-up, of controllers that have it",
             |flow| flow.probe_rtt().map(|(count, _)| count as f64);
         "probe_rtt_ms", "ms", "Time in it",

@@ -13,7 +13,7 @@ use sojourn_core::{
 use sojourn_host::apps::{
     ArrivalsConfig, BulkConfig, OnOffConfig, PingConfig, SizesSpec, UdpConfig,
 };
-use sojourn_host::tcp::Config as Transport;
+use sojourn_host::tcp::{Config as Transport, SendBuffer};
 use sojourn_link::{
     HtbClass, JitterConfig, LossConfig, PolicerConfig, RateConfig, RateSpec, ReorderConfig, jitter,
     loss,
@@ -141,7 +141,10 @@ fn transport() -> impl Strategy<Value = Transport> {
         odd32(20..80),
         odd32(1..50),
         buffer,
-        odd(0..1_000_000),
+        prop_oneof![
+            4 => odd(0..1_000_000).prop_map(SendBuffer::Bytes),
+            1 => Just(SendBuffer::Auto),
+        ],
         any::<bool>(),
         odd32(0..12),
         micros(0..10_000),

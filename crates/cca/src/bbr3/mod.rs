@@ -274,6 +274,11 @@ impl Controller for Bbr3 {
         false
     }
 
+    /// The kernel's modules want a third one for recovery, in which they may slow-start.
+    fn send_buffer_windows(&self) -> u32 {
+        3
+    }
+
     fn phase(&self) -> &'static str {
         match self.state {
             State::Startup => "STARTUP",

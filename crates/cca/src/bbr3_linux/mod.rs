@@ -440,6 +440,11 @@ impl Controller for Bbr3Linux {
         false
     }
 
+    /// The kernel's modules want a third one for recovery, in which they may slow-start.
+    fn send_buffer_windows(&self) -> u32 {
+        3
+    }
+
     fn phase(&self) -> &'static str {
         match self.mode {
             Mode::Startup => "STARTUP",

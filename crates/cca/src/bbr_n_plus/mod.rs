@@ -132,6 +132,10 @@ impl Controller for BbrNPlus {
         self.bbr.uses_prr()
     }
 
+    fn send_buffer_windows(&self) -> u32 {
+        self.bbr.send_buffer_windows()
+    }
+
     fn phase(&self) -> &'static str {
         self.bbr.phase()
     }

@@ -26,6 +26,7 @@ pub(super) fn add_totals(sum: &mut FlowSample, one: &FlowSample) {
 pub(super) fn add_open(sum: &mut FlowSample, one: &FlowSample) {
     add_totals(sum, one);
     sum.cwnd = sum.cwnd.saturating_add(one.cwnd);
+    sum.not_sent += one.not_sent;
     sum.unacked += one.unacked;
     sum.sacked += one.sacked;
     sum.lost += one.lost;

@@ -6,6 +6,7 @@ use sojourn_cca::EcnRequest;
 use sojourn_core::param::{Maybe, Octets, Truth, size, time, whole};
 use sojourn_core::{Span, SpecError};
 
+use super::send_buffer::{self, SendBuffer};
 use super::window::ReceiveBuffer;
 use super::windows::Windows;
 use super::{EcnOffer, EcnSupport};
@@ -26,8 +27,14 @@ sojourn_core::params! {
             "memory of the receive buffer with which auto-tuning begins (the second of `tcp_rmem`)";
         pub most_receive_buffer: u64 as Octets = "6MiB", BUFFERS,
             "memory up to which auto-tuning grows the receive buffer (the third of `tcp_rmem`)";
-        pub send_buffer: u64 as Octets = "4MiB", size(0, MOST),
-            "most unacknowledged bytes (`tcp_wmem`, which limits memory); `0` is unlimited";
+        pub send_buffer: SendBuffer = "4MiB", size(0, MOST),
+            "most unacknowledged bytes, as if auto-tuning had ended at the third of `tcp_wmem`; `0` is unlimited; `auto` \
+             begins with two windows of memory, 87040 bytes, and grows with the window as Linux does";
+        pub most_send_buffer: u64 as Octets = "4MiB", BUFFERS,
+            "memory up to which a send buffer grows that is `auto` (the third of `tcp_wmem`)";
+        pub notsent_lowat: Option<u64> as Maybe<Octets> = "", size(1, MOST),
+            "the application writes only while fewer bytes than these are unsent (`TCP_NOTSENT_LOWAT`); without it \
+             as long as the send buffer has room";
         pub ecn: Option<EcnOffer> as Maybe<EcnOffer> = "",
             "what the sender asks for in the handshake; `off`: no ECN (`tcp_ecn=2`); `classic`: one echo a \
              round trip (`tcp_ecn=1`, RFC 3168); `accecn`: counters of marks (`tcp_ecn=3`, RFC 9768), or what \
@@ -109,9 +116,10 @@ fn fits_together(config: &Config) -> Result<(), SpecError> {
         let problem = SpecError::new(problem).allow([format!("{LEAST} to {most} bytes")]);
         return Err(problem.about("initial_receive_buffer"));
     }
-    if (1..LEAST).contains(&config.send_buffer) {
-        let problem = format!("'send_buffer' is {} bytes", config.send_buffer);
-        let problem = SpecError::new(problem).allow([format!("0, or {LEAST} to {MOST} bytes")]);
+    if let SendBuffer::Bytes(bytes @ 1..LEAST) = config.send_buffer {
+        let problem = format!("'send_buffer' is {bytes} bytes");
+        let problem =
+            SpecError::new(problem).allow([format!("0, {LEAST} to {MOST} bytes, or auto")]);
         return Err(problem.about("send_buffer"));
     }
     Ok(())
@@ -121,6 +129,19 @@ impl Config {
     /// What the sender asks for in the handshake if its controller asks for `request`.
     pub fn ecn_offer(&self, request: EcnRequest) -> EcnOffer {
         self.ecn.unwrap_or_else(|| EcnOffer::following(request))
+    }
+
+    /// Memory of the send buffer that Linux wants for `windows` windows of so many segments; at first, and later.
+    pub(super) fn first_send_buffer(&self, windows: u32) -> u64 {
+        self.send_buffer.at_first(windows, self.segment_memory(), self.most_send_buffer)
+    }
+
+    pub(super) fn send_buffer_for(&self, windows: u32, segments: u32) -> u64 {
+        send_buffer::wanted(windows, segments, self.segment_memory()).min(self.most_send_buffer)
+    }
+
+    fn segment_memory(&self) -> u64 {
+        send_buffer::of_a_segment(self.mss, self.header)
     }
 
     pub(super) fn window(&self) -> ReceiveBuffer {

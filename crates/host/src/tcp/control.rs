@@ -47,6 +47,10 @@ impl Control {
         self.cca.uses_prr()
     }
 
+    pub(super) fn send_buffer_windows(&self) -> u32 {
+        self.cca.send_buffer_windows()
+    }
+
     pub(super) fn bandwidth(&self) -> Option<Rate> {
         self.cca.bandwidth()
     }

@@ -16,6 +16,7 @@
 //! | `rate` | delivery rate samples |
 //! | `rtt` | round-trip time and retransmission timeout |
 //! | `receiver` | the receiving end: order, SACK blocks, when to acknowledge |
+//! | `send_buffer` | how much waits to be sent or acknowledged |
 //! | `reader` | the application that takes what has arrived |
 //! | `window` | the receive window |
 //! | `ecn` | what both ends agree on, and what packets bear |
@@ -33,6 +34,7 @@ mod reader;
 mod receiver;
 mod rtt;
 mod scoreboard;
+mod send_buffer;
 mod sender;
 #[cfg(test)]
 mod tests;
@@ -44,6 +46,7 @@ pub use config::Config;
 pub use ecn::{EcnOffer, EcnSupport};
 pub use reader::{Reader, Reading, Reads};
 pub use receiver::Receiver;
+pub use send_buffer::SendBuffer;
 pub use sender::Sender;
 pub use windows::Windows;
 

@@ -477,7 +477,8 @@ fn a_timeout_is_taken_back_whatever_a_probe_did_before() {
 fn nothing_leaves_beyond_the_send_buffer() {
     for (buffer, most) in [(5 * 1448, 5), (5 * 1448 + 1, 6)] {
         for offload in [false, true] {
-            let config = Config { send_buffer: buffer, offload, ..Config::default() };
+            let config =
+                Config { send_buffer: SendBuffer::Bytes(buffer), offload, ..Config::default() };
             let (mut sender, _, _) = connect("reno", &config, |_| {});
             assert_eq!(sender.outstanding(), (0, most), "{buffer} bytes");
             sender.on_probe_timeout(at(60));
@@ -490,7 +491,7 @@ fn nothing_leaves_beyond_the_send_buffer() {
 #[test]
 fn time_without_room_in_the_send_buffer_counts_if_the_window_has_room() {
     let limited = |buffer: u64| {
-        let config = Config { send_buffer: buffer * 1448, ..Config::default() };
+        let config = Config { send_buffer: SendBuffer::Bytes(buffer * 1448), ..Config::default() };
         let (sender, _, _) = connect("reno", &config, |_| {});
         let between = |sample: fn(&FlowSample) -> Span| {
             sample(&sender.sample(at(70))) - sample(&sender.sample(at(60)))
@@ -501,6 +502,111 @@ fn time_without_room_in_the_send_buffer_counts_if_the_window_has_room() {
     assert_eq!(limited(5), (Span::from_millis(10), Span::from_millis(10)));
     assert_eq!(limited(10), (Span::ZERO, Span::from_millis(10)));
     assert_eq!(limited(50), (Span::ZERO, Span::from_millis(10)));
+}
+
+/// Acknowledges all that is out once a round trip of 20 ms; the windows of so many rounds, and the sender.
+fn rounds(cca: &str, config: &Config, rounds: u64) -> (Vec<u32>, Sender) {
+    let (mut sender, _, _) = connect(cca, config, |_| {});
+    sender.window_end = 1 << 40;
+    let mut flights = Vec::new();
+    for round in 0..rounds {
+        let (sent, arrives) = (at(10 + 20 * round), at(30 + 20 * round));
+        std::iter::from_fn(|| sender.poll_transmit(sent)).for_each(drop);
+        let (first, end) = sender.outstanding();
+        flights.push(end - first);
+        for next in first + 1..=end {
+            let told = selective(next, &[], 10 + 20 * round, 20 + 20 * round);
+            sender.on_packet(arrives, &told, &mut NoObserver);
+            std::iter::from_fn(|| sender.poll_transmit(arrives)).for_each(drop);
+        }
+    }
+    (flights, sender)
+}
+
+#[test]
+fn a_tuned_send_buffer_grows_with_the_window_and_ends_at_the_most() {
+    let tuned = Config { send_buffer: SendBuffer::Auto, ..Config::default() };
+    let unlimited = Config { send_buffer: SendBuffer::UNLIMITED, ..Config::default() };
+    let (flights, sender) = rounds("reno", &tuned, 7);
+    assert_eq!(flights, rounds("reno", &unlimited, 7).0, "it never holds the window back");
+    assert_eq!(flights[6], 640);
+    // The last growth: 240 segments fill what it had, and the window was 241 by then.
+    let at_most = 2 * 640 * 4352;
+    assert!((640 * 1448..=at_most).contains(&sender.send_buffer), "{}", sender.send_buffer);
+    assert_eq!(sender.sample(at(150)).sndbuf_limited, Span::ZERO);
+    // Bounded by its most, it is what limits.
+    let bounded = Config { most_send_buffer: 200_000, ..tuned };
+    let (flights, sender) = rounds("reno", &bounded, 7);
+    assert_eq!((sender.send_buffer, flights[6]), (200_000, 200_000_u32.div_ceil(1448)));
+    assert!(sender.sample(at(150)).sndbuf_limited > Span::from_millis(20));
+}
+
+#[test]
+fn bytes_not_sent_are_those_that_the_application_may_have_written() {
+    let not_sent = |send_buffer, notsent_lowat| {
+        let config = Config { send_buffer, notsent_lowat, ..Config::default() };
+        connect("reno", &config, |_| {}).0.sample(at(10)).not_sent
+    };
+    // Ten segments are out.
+    assert_eq!(not_sent(SendBuffer::Bytes(100_000), None), 100_000 - 14_480);
+    assert_eq!(not_sent(SendBuffer::Bytes(100_000), Some(16_384)), 16_384);
+    assert_eq!(not_sent(SendBuffer::Bytes(20_000), Some(16_384)), 20_000 - 14_480);
+    assert_eq!(not_sent(SendBuffer::Auto, None), 87_040 - 14_480);
+    assert_eq!(not_sent(SendBuffer::UNLIMITED, None), 0);
+    assert_eq!(not_sent(SendBuffer::UNLIMITED, Some(16_384)), 16_384);
+}
+
+/// The steps, and the bounds in milliseconds, of the kernel's own test of `tcpi_rwnd_limited`
+/// (`tcp_tcp_info_tcp-info-rwnd-limited.pkt` of its packetdrill tests). There the handshake shows a window of
+/// zero; here it shows none, and the test closes it.
+#[test]
+fn time_without_a_window_counts_as_the_kernel_counts_it() {
+    let config = Config { mss: 1000, ..Config::default() };
+    let cca = CcaConfig::parse("cubic").expect("a controller");
+    let mut sender =
+        Sender::new(config.clone(), cca, ENDS, Source::when_told(), Time::ZERO, stream());
+    let mut receiver = receiver("cubic", &config);
+    let request = sender.poll_transmit(Time::ZERO).expect("a request");
+    receiver.on_packet(at(5), &request, &mut NoObserver);
+    let answer = receiver.poll_transmit(at(5)).expect("an answer");
+    sender.on_packet(at(10), &answer, &mut NoObserver);
+    sender.window_end = 0;
+    let leaves = |sender: &mut Sender, now| {
+        let payload = |packet: Packet| match packet.body {
+            Body::Segment(segment) => segment.payload,
+            _ => 0,
+        };
+        std::iter::from_fn(|| sender.poll_transmit(at(now))).map(payload).collect::<Vec<_>>()
+    };
+    let tells = |sender: &mut Sender, now, next, window| {
+        let mut told = selective(next, &[], 0, now);
+        let Body::Ack(body) = &mut told.body else { panic!("an acknowledgement") };
+        body.window = window;
+        sender.on_packet(at(now), &told, &mut NoObserver);
+    };
+    let micros = |span: Span| span.as_nanos() / 1_000;
+    let limited = |sender: &Sender, now| micros(sender.sample(at(now)).rwnd_limited);
+    let busy = |sender: &Sender, now| micros(sender.sample(at(now)).busy);
+
+    assert_eq!(leaves(&mut sender, 10), []);
+    assert_eq!(limited(&sender, 10), 0);
+    sender.write(1000);
+    assert_eq!(leaves(&mut sender, 10), []);
+    assert!((98_000..=110_000).contains(&limited(&sender, 110)), "{}", limited(&sender, 110));
+    tells(&mut sender, 210, 0, 2000);
+    assert!((198_000..=210_000).contains(&limited(&sender, 210)), "{}", limited(&sender, 210));
+    assert_eq!(leaves(&mut sender, 210), [1000]);
+    tells(&mut sender, 240, 1, 10);
+    assert_eq!(leaves(&mut sender, 240), []);
+    sender.write(1000);
+    assert_eq!(leaves(&mut sender, 240), []);
+    tells(&mut sender, 340, 1, 2000);
+    assert!((298_000..=310_000).contains(&limited(&sender, 340)), "{}", limited(&sender, 340));
+    assert!((328_000..=340_000).contains(&busy(&sender, 340)), "{}", busy(&sender, 340));
+    assert_eq!(leaves(&mut sender, 340), [1000]);
+    tells(&mut sender, 360, 2, 2000);
+    assert_eq!(leaves(&mut sender, 360), []);
+    assert!((348_000..=360_000).contains(&busy(&sender, 360)), "{}", busy(&sender, 360));
 }
 
 /// The echo shows which copy arrived. If it was the original, it says nothing about what was sent

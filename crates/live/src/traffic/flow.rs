@@ -331,6 +331,7 @@ impl Coming {
             let Ok(sample) = socket::sample(&own.socket, &self.settings.cca) else { continue };
             add_totals(&mut sum, &sample);
             sum.cwnd += sample.cwnd;
+            sum.not_sent += sample.not_sent;
             sum.unacked += sample.unacked;
             sum.sacked += sample.sacked;
             sum.lost += sample.lost;

@@ -34,6 +34,8 @@ pub(super) struct FlowState {
     cwnd: Histogram,
     inflight: Histogram,
     pacing: Histogram,
+    /// Sum over samples after the warm-up, and how many these are.
+    not_sent: (u64, u64),
     last: Option<FlowSample>,
     /// Time and bytes acknowledged, at the first and at the last sample after the warm-up.
     acked: Option<[(Time, u64); 2]>,
@@ -79,6 +81,7 @@ impl FlowState {
             cwnd: Histogram::new(),
             inflight: Histogram::new(),
             pacing: Histogram::new(),
+            not_sent: (0, 0),
             last: None,
             acked: None,
             phases: Phases::default(),
@@ -201,6 +204,8 @@ impl FlowState {
         if let Some(rate) = sample.pacing_rate.filter(|rate| !rate.is_unlimited()) {
             self.pacing.record(rate.as_bps());
         }
+        self.not_sent.0 = self.not_sent.0.saturating_add(sample.not_sent);
+        self.not_sent.1 += 1;
         let first = self.acked.map_or((now, sample.bytes_acked), |[first, _]| first);
         self.acked = Some([first, (now, sample.bytes_acked)]);
     }
@@ -279,6 +284,8 @@ impl FlowState {
             cwnd: self.cwnd.distribution(),
             inflight: self.inflight.distribution(),
             pacing: self.pacing.distribution(),
+            not_sent_bytes: (self.not_sent.1 > 0)
+                .then(|| self.not_sent.0 as f64 / self.not_sent.1 as f64),
             ping: self.ping.distribution(),
             pings: self.pings.whole(),
             pings_after_warmup: self.pings.after_warmup(),

@@ -472,6 +472,7 @@ fn flow_sample(cwnd: u32, srtt: u64, bytes_acked: u64) -> FlowSample {
         busy: ms_span(4000),
         rwnd_limited: ms_span(1000),
         sndbuf_limited: ms_span(2000),
+        not_sent: bytes_acked,
         phase: "Cubic",
         ..FlowSample::default()
     }
@@ -494,6 +495,7 @@ fn samples_of_the_sender_are_summed_up_and_fill_the_row_they_end() {
     assert_eq!(value(&run, "acked_mbps"), 20.0);
     assert_eq!((value(&run, "busy_share"), value(&run, "rwnd_limited_share")), (0.4, 0.25));
     assert_eq!(value(&run, "sndbuf_limited_share"), 0.5);
+    assert_eq!(value(&run, "notsent_mean_bytes"), (1_000.0 + 251_000.0 + 501_000.0) / 3.0);
     let series = &run.series;
     let row = series.t_s.iter().position(|t| *t == 2.1).expect("a row ends at 2.1 s");
     assert_eq!(series.flows[0].cwnd_pkts[row], 20.0);

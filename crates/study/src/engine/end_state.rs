@@ -71,6 +71,7 @@ fn ss(sample: &FlowSample, mss: u32) -> String {
         let limited = sample.sndbuf_limited.as_nanos() / 1_000_000;
         words.push(format!("sndbuf_limited:{limited}ms({share:.1}%)"));
     }
+    words.extend(some("notsent", sample.not_sent));
     words.extend(some("unacked", sample.unacked.into()));
     if sample.retrans_total > 0 {
         words.push(format!("retrans:{}/{}", sample.retrans, sample.retrans_total));

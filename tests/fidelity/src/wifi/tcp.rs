@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use sojourn_core::{Direction, Event, Observer, Rate, Span, StreamAddress, Time, Who};
-use sojourn_host::tcp::{Config as Transport, EcnOffer};
+use sojourn_host::tcp::{Config as Transport, EcnOffer, SendBuffer};
 use sojourn_link::RateConfig;
 use sojourn_scenario::{App, Flow, Host, Link, Scenario, Until};
 use sojourn_sim::{Engine, Outcome};
@@ -82,7 +82,7 @@ fn transport(setup: &Value) -> Transport {
     Transport {
         initial_cwnd: number("initial_window_segments") as u32,
         receive_window: Some(buffer.into()),
-        send_buffer: buffer,
+        send_buffer: SendBuffer::Bytes(buffer),
         ecn: Some(EcnOffer::Off),
         rto_min: Span::from_millis(number("min_rto_ms")),
         delayed_ack: Span::from_millis(200),

@@ -43,7 +43,8 @@ const COUNT: Bounds = whole(1, 1_000_000_000);
 /// The most payload that one answer sends before it is another's turn: the least value of HTTP/2's
 /// SETTINGS_MAX_FRAME_SIZE, which is its default (RFC 9113 section 6.5.2).
 const FRAME: u64 = 16_384;
-/// The server writes the next frame when TCP has less than this left to send.
+/// The server writes the next frame when TCP has less than this left to send, unless `notsent_lowat` says
+/// how much.
 const LOW: u64 = 2 * FRAME;
 
 /// Both ends of a flow that asks again and again.
@@ -232,9 +233,9 @@ impl Line {
         }
     }
 
-    /// The server writes frames, the answers in turn, as long as TCP has little left to send.
-    fn write(&mut self) {
-        while self.connection.unsent() < LOW
+    /// The server writes frames, the answers in turn, as long as TCP has less than `low` left to send.
+    fn write(&mut self, low: u64) {
+        while self.connection.unsent() < low
             && let Some((stream, left)) = self.writing.pop_front()
         {
             let frame = left.min(FRAME);
@@ -279,9 +280,10 @@ impl BothEnds for Requests {
 
     #[inline(never)]
     fn poll_transmit(&mut self, now: Time, sends: Direction) -> Option<Packet> {
+        let low = self.transport.notsent_lowat.unwrap_or(LOW);
         self.lines.iter_mut().find_map(|line| {
             if sends == Direction::Forward {
-                line.write();
+                line.write(low);
             }
             line.connection.poll_transmit(now, sends)
         })

@@ -129,6 +129,22 @@ fn answers_on_one_connection_take_turns() {
     assert_eq!(seen.took, [RTT * 4; 4]);
 }
 
+/// What the server has written can't be overtaken, so it writes another frame only while it may.
+#[test]
+fn the_server_writes_while_fewer_bytes_are_unsent_than_the_low_water_mark() {
+    let unsent = |notsent_lowat| {
+        let mut app = requests("bytes 49152B streams 4 requests 4", Time::NEVER);
+        app.transport.notsent_lowat = notsent_lowat;
+        // The server has its requests at 30 ms and sends a window of 14480 bytes.
+        carry(&mut app, at(30), |_| false);
+        app.lines[0].connection.unsent()
+    };
+    assert_eq!(unsent(None), 3 * 16_384 - 14_480, "the third frame was written with 18288 unsent");
+    assert_eq!(unsent(Some(32_768)), unsent(None));
+    assert_eq!(unsent(Some(1)), 16_384 - 14_480);
+    assert_eq!(unsent(Some(1 << 20)), 4 * 49_152 - 14_480);
+}
+
 #[test]
 fn no_request_is_made_at_the_stop_or_after_it() {
     let mut app = requests("bytes 10kB think 100ms", at(260));

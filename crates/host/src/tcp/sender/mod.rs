@@ -45,6 +45,8 @@ pub struct Sender {
     pub(super) nxt_byte: u64,
     /// Byte position up to which the receiver will take data.
     pub(super) window_end: u64,
+    /// Bytes that may be unacknowledged.
+    pub(super) send_buffer: u64,
     /// How many of the outstanding segments are selectively acknowledged, deemed lost,
     /// retransmitted.
     pub(super) sacked_out: u32,
@@ -182,6 +184,7 @@ impl Sender {
         };
         let cca = Control::new(&cca_config, setup);
         let phase = cca.phase();
+        let send_buffer = config.first_send_buffer(cca.send_buffer_windows());
         Self {
             rtt: RttEstimator::new(config.rto_min),
             ends,
@@ -197,6 +200,7 @@ impl Sender {
             una_byte: 0,
             nxt_byte: 0,
             window_end: 0,
+            send_buffer,
             sacked_out: 0,
             lost_out: 0,
             retrans_out: 0,
@@ -349,6 +353,7 @@ impl Sender {
             bytes_sent: self.totals.bytes_sent,
             bytes_retrans: self.totals.bytes_retransmitted,
             bytes_acked: self.una_byte,
+            not_sent: self.not_sent(now),
             rwnd: self.window_end - self.una_byte,
             busy: self.usage.busy(now),
             rwnd_limited: self.usage.rwnd_limited(now),
@@ -461,8 +466,12 @@ impl Sender {
             self.on_sack(now, ack, &mut outcome);
         }
         self.on_cumulative(now, ack.ack, &mut outcome);
-        self.window_end = self.window_end.max(self.una_byte + u64::from(ack.window));
         outcome.advanced = self.board.first() > prior_una;
+        // A window may shrink (RFC 9293 section 3.8.6); what is older than the last word of it says nothing.
+        let window_end = self.una_byte + u64::from(ack.window);
+        if outcome.advanced || window_end > self.window_end {
+            self.window_end = window_end;
+        }
         if outcome.advanced {
             self.timeouts_in_a_row = 0;
         }

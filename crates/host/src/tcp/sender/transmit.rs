@@ -8,6 +8,7 @@ use super::burst::Burst;
 use super::window_use::Waiting;
 use super::{Sender, TimerKind};
 use crate::source::SourceState;
+use crate::tcp::SendBuffer;
 
 /// Why new data did not leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,9 +89,24 @@ impl Sender {
             Ok(()) => true,
             Err(hold) => {
                 self.on_hold(now, hold, in_flight, cwnd);
-                false
+                hold == Hold::SendBuffer && self.plan_with_larger_buffer(now, in_flight, cwnd)
             }
         }
+    }
+
+    /// If the buffer is tuned, it grows when the application waits for room in it and the window has some
+    /// (Linux's `tcp_should_expand_sndbuf`); then what the application writes can leave.
+    #[cold]
+    #[inline(never)]
+    fn plan_with_larger_buffer(&mut self, now: Time, in_flight: u32, cwnd: u32) -> bool {
+        if self.config.send_buffer != SendBuffer::Auto || in_flight >= cwnd {
+            return false;
+        }
+        let segments = cwnd.max(self.rack.reordering + 1);
+        let wanted = self.config.send_buffer_for(self.cca.send_buffer_windows(), segments);
+        let grows = wanted > self.send_buffer;
+        self.send_buffer = self.send_buffer.max(wanted);
+        grows && self.plan_burst(now)
     }
 
     /// True if only the pacer holds the burst back; then sets when to come back.
@@ -163,10 +179,18 @@ impl Sender {
     /// segment that fills it.
     #[inline(always)]
     fn left_of_send_buffer(&self) -> u64 {
-        if self.config.send_buffer == 0 {
-            return u64::MAX;
+        self.send_buffer.saturating_sub(self.nxt_byte - self.una_byte)
+    }
+
+    /// Bytes that are in the send buffer and have not been sent. The application writes as soon as it may.
+    pub(super) fn not_sent(&self, now: Time) -> u64 {
+        let held = self.written(now).min(self.left_of_send_buffer());
+        match self.config.notsent_lowat {
+            Some(most) => held.min(most),
+            // Endless in a buffer without a limit.
+            None if self.send_buffer == u64::MAX && self.written(now) == u64::MAX => 0,
+            None => held,
         }
-        self.config.send_buffer.saturating_sub(self.nxt_byte - self.una_byte)
     }
 
     /// A tail loss probe prefers new data, even if the window is full. False if there is none that
