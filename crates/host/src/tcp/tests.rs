@@ -556,6 +556,19 @@ fn bytes_not_sent_are_those_that_the_application_may_have_written() {
     assert_eq!(not_sent(SendBuffer::UNLIMITED, Some(16_384)), 16_384);
 }
 
+/// The answer of the handshake offers a window; nothing leaves beyond it.
+#[test]
+fn the_first_flight_keeps_to_the_window_of_the_handshake() {
+    let first = |config: Config| connect("cubic", &config, |_| {}).0.outstanding().1;
+    let fixed = |bytes: u64| Config { receive_window: Some(bytes.into()), ..Config::default() };
+    assert_eq!([3_000, 10_000, 14_480].map(|bytes| first(fixed(bytes))), [2, 6, 10]);
+    // Half of 16 KiB in whole segments, and a segment is kept free.
+    assert_eq!(first(Config { initial_receive_buffer: 16_384, ..Config::default() }), 4);
+    // It is not scaled yet.
+    let wide = Config { initial_cwnd: 100, ..fixed(1 << 20) };
+    assert_eq!(first(wide), 65_535 / 1448);
+}
+
 /// The steps, and the bounds in milliseconds, of the kernel's own test of `tcpi_rwnd_limited`
 /// (`tcp_tcp_info_tcp-info-rwnd-limited.pkt` of its packetdrill tests). There the handshake shows a window of
 /// zero; here it shows none, and the test closes it.

@@ -84,6 +84,11 @@ impl ReceiveWindow {
         }
     }
 
+    /// What it offers before anything has arrived.
+    pub(super) fn at_first(&self) -> u64 {
+        self.edge
+    }
+
     /// `segments` segments of `payload` bytes each arrived as one packet; each takes `truesize`
     /// bytes of memory. True if the window is still growing into the buffer.
     #[inline]

@@ -21,6 +21,7 @@ use super::prr::Prr;
 use super::rate::RateSampler;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Record, Scoreboard};
+use super::window::ReceiveWindow;
 use super::{Config, Endpoints, on_tick};
 use crate::source::{Source, SourceState};
 use burst::Burst;
@@ -438,7 +439,9 @@ impl Sender {
             random: self.random.clone(),
         };
         self.cca = Control::new(&self.cca_config, setup);
-        self.window_end = 65_535;
+        // The answer shows the window without scaling (RFC 7323 section 2.2).
+        let offered = ReceiveWindow::new(self.config.window(), self.config.mss).at_first();
+        self.window_end = offered.min(65_535);
         if self.ecn.is_request_marked(answer) {
             self.enter_cwr(now);
         }
