@@ -66,9 +66,15 @@ pub(crate) enum Command {
     Live(LiveCommand),
     /// Write results in the formats of other tools
     ///
-    /// `pcap` and `mahimahi` need every packet, so the run is simulated once more; it is the same
+    /// `pcap`, `mahimahi` and `call` need every packet, so the run is simulated once more; it is the same
     /// run, or the command says that it is not.
     Export(ExportArgs),
+    /// Replay a recorded call through a rate controller, and lay its targets beside the original's
+    ///
+    /// Packets leave and arrive as they did, whatever the controller decides: the table says what it would have
+    /// decided, not how the call would have gone. FILE is what `export --format call` writes, a dump of
+    /// chrome://webrtc-internals, or results of getStats.
+    Replay(ReplayArgs),
     /// Name what studies are made of: congestion controls, queues, applications, links, metrics
     List(ListArgs),
     /// Begin a study: a file that says what can be written in it
@@ -256,12 +262,29 @@ pub(crate) struct ExportArgs {
     /// mahimahi: the link whose log is written
     #[arg(long, value_name = "NAME", default_value = "queue")]
     pub(crate) link: String,
+    /// call: the flow whose rate controller is recorded; the first call if left out
+    #[arg(long, value_name = "NAME")]
+    pub(crate) flow: Option<String>,
     /// pcap: where packets are captured
     #[arg(long, value_enum, default_value = "senders")]
     pub(crate) taps: Tapped,
     /// Where it goes; standard output if left out
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// The recording; standard input if `-`
+    pub(crate) file: PathBuf,
+    /// Which controller, with its parameters, as a call's `control`: gcc, 'gcc beta=0.9', nada
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) controller: String,
+    /// The time over which rates are averaged
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub(crate) step: Span,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
 }
 
 #[derive(Debug, Args)]
@@ -504,6 +527,8 @@ pub(crate) enum ExportFormat {
     Mahimahi,
     /// A .pcapng for Wireshark
     Pcap,
+    /// What the rate controller of a call was told and what it decided, for `sojourn replay`
+    Call,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

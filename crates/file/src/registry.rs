@@ -138,7 +138,11 @@ impl Registry {
         self.sources.parse(text)
     }
 
-    pub(crate) fn rate_controller(&self, text: &str) -> Result<control::Config, SpecError> {
+    /// A rate controller with its parameters, as a call's `control` names it.
+    ///
+    /// # Errors
+    /// An unknown name or parameter, or a value out of bounds.
+    pub fn rate_controller(&self, text: &str) -> Result<control::Config, SpecError> {
         self.rate_controllers.parse(text)
     }
 

@@ -2,6 +2,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 
 use alloc::sync::Arc;
+use core::any::Any;
 use core::fmt;
 
 use sojourn_core::{
@@ -103,6 +104,11 @@ pub trait AppModel: Send + Sync {
     /// sending end has a sample, and it reports what reaches the application and what round trips take.
     fn is_tcp(&self) -> bool {
         false
+    }
+
+    /// Itself, for who knows its type and wants more of it than a simulation does.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
     }
 }
 

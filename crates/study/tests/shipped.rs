@@ -114,7 +114,7 @@ fn every_example_is_short_and_its_claims_hold() {
         .filter(|path| path.extension().is_some_and(|end| end == "toml"))
         .collect();
     examples.sort();
-    assert_eq!(examples.len(), 7);
+    assert_eq!(examples.len(), 8);
     for path in examples {
         let name = path.display();
         assert!(std::fs::read_to_string(&path).unwrap().lines().count() <= 25, "{name}");

@@ -1,14 +1,18 @@
 //! `sojourn export`: results for other tools.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use sojourn_core::SpecError;
+use sojourn_core::{NoObserver, SpecError};
+use sojourn_media::call::{CallConfig, TapedCall};
+use sojourn_replay::{Call as RecordedCall, Writer};
 use sojourn_report::export::{MahimahiLog, flent, iperf3, runs_csv, series_csv};
 use sojourn_report::pcap::{PcapConfig, PcapObserver, Taps};
+use sojourn_scenario::{App, ExternalApp, Scenario};
 use sojourn_study::results::{FailedRun, Plan, Results};
-use sojourn_study::{Registry, Study};
+use sojourn_study::{Registry, Study, engine};
 
-use super::resimulate::{resimulate, study_of};
+use super::resimulate::{again, resimulate, study_of};
 use super::{find_run, open};
 use crate::args::{ExportArgs, ExportFormat, Tapped};
 use crate::failure::Failure;
@@ -51,6 +55,7 @@ pub(super) fn export(
             let study = study_of(registry, &results)?;
             packets(&study, &results.plan, run, digest(&results, run), taps, out)
         }
+        ExportFormat::Call => call(registry, &results, run, args.flow.as_deref(), out),
     }
 }
 
@@ -122,6 +127,58 @@ fn mahimahi_log(
     };
     resimulate(&study, plan, run, digest(results, run), &mut observer)?;
     let written = observer.finish().map(|_| ());
+    sink.finish(written)
+}
+
+/// Records the rate controller of a call.
+fn call(
+    registry: &Registry,
+    results: &Results,
+    run: u32,
+    flow: Option<&str>,
+    out: Option<&Path>,
+) -> Result<(), Failure> {
+    let study = study_of(registry, results)?;
+    let planned = &results.plan.runs[run as usize];
+    let checked = &study.scenarios[planned.scenario as usize];
+    if !engine::is_simulated(checked) {
+        let problem = format!("run {run}: its engine simulates no packets that could be recorded");
+        return Err(Failure::Input(problem));
+    }
+    let mut scenario = Scenario::clone(&checked.scenario);
+    let address = study.address(planned.seed);
+    let calls: Vec<(usize, CallConfig)> = scenario
+        .flows
+        .iter()
+        .enumerate()
+        .filter_map(|(place, flow)| {
+            let App::External(app) = &flow.app else { return None };
+            Some((place, app.0.as_any()?.downcast_ref::<CallConfig>()?.clone()))
+        })
+        .collect();
+    let names = || calls.iter().map(|(place, _)| &scenario.flows[*place].name[..]);
+    let Some((place, call)) =
+        calls.iter().find(|(place, _)| flow.is_none_or(|flow| scenario.flows[*place].name == flow))
+    else {
+        let error = match flow {
+            Some(flow) => SpecError::new(format!("--flow {flow}: is no call of this run"))
+                .near(flow, names())
+                .allow(names()),
+            None => SpecError::new(format!("run {run} has no call")),
+        };
+        return Err(Failure::input(error));
+    };
+    let control = call.control().canonical();
+    let flow = scenario.flows[*place].name.clone();
+    let head = RecordedCall { flow: &flow, control: &control, feedback: call.feedback(), address };
+    let writer = Arc::new(Writer::new(Sink::create(out)?, &head));
+    let taped = TapedCall { call: call.clone(), tape: writer.clone() };
+    scenario.flows[*place].app = App::External(ExternalApp(Arc::new(taped)));
+    let scenario = scenario.checked().map_err(Failure::input)?;
+    again(&scenario, address, run, digest(results, run), &mut NoObserver)?;
+    drop(scenario);
+    let writer = Arc::into_inner(writer).expect("the world that had the other one is gone");
+    let (sink, written) = writer.finish();
     sink.finish(written)
 }
 

@@ -12,6 +12,7 @@ mod list;
 mod live;
 mod model;
 mod new;
+mod replay;
 mod report;
 mod resimulate;
 mod run;
@@ -47,6 +48,7 @@ pub(crate) fn execute(
         Command::Validate(args) => return validate::validate(args, registry, output),
         Command::Live(command) => return live::live(command, registry, output),
         Command::Export(args) => export::export(args, registry, output)?,
+        Command::Replay(args) => replay::replay(args, registry, output)?,
         Command::List(args) => list::list(args, registry, output)?,
         Command::Model(args) => model::model(args, output)?,
         Command::Fluid(command) => fluid::fluid(command, registry, output)?,

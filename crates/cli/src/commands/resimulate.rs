@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use sojourn_core::Observer;
+use sojourn_core::{Observer, StreamAddress};
 use sojourn_metrics::Collector;
+use sojourn_scenario::Checked;
 use sojourn_study::results::{Plan, PlannedRun, Results};
 use sojourn_study::{Overrides, Registry, Study, engine, runner};
 
@@ -40,9 +41,19 @@ pub(super) fn resimulate(
         let problem = format!("run {run}: its engine simulates no packets that could be shown");
         return Err(Failure::Input(problem));
     }
-    let scenario = &scenario.scenario;
+    again(&scenario.scenario, study.address(*seed), run, digest, observer)
+}
+
+/// Simulates `scenario` for `observer`, and checks that it is the run with the known `digest`.
+pub(super) fn again(
+    scenario: &Checked,
+    address: StreamAddress,
+    run: u32,
+    digest: Option<&str>,
+    observer: &mut impl Observer,
+) -> Result<(), Failure> {
     let mut both = (Collector::new(runner::shape(scenario)), observer);
-    let outcome = sojourn_sim::run(scenario, study.address(*seed), &mut both)
+    let outcome = sojourn_sim::run(scenario, address, &mut both)
         .map_err(|violation| Failure::Machine(format!("run {run}: {violation}")))?;
     let again = format!("{:016x}", both.0.finish(outcome.end).digest);
     match digest.is_none_or(|digest| digest == again) {

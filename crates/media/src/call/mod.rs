@@ -11,6 +11,8 @@ mod tests;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
+use core::any::Any;
 
 use sojourn_core::param::{Maybe, Style, Switch, number, rate, size, time, whole};
 use sojourn_core::{Bytes, Param, Params, Purpose, Rate, Span, SpecError};
@@ -18,7 +20,7 @@ use sojourn_host::{AppModel, Endpoint, FlowSetup};
 
 use self::receiver::Receiver;
 use self::sender::Sender;
-use crate::control::{self, FeedbackKind};
+use crate::control::{self, FeedbackKind, Tape};
 use crate::send::{IP_UDP, Packetiser, RTP, SRTP};
 use crate::source::{self, Voice};
 
@@ -153,12 +155,18 @@ impl CallConfig {
 }
 
 impl CallConfig {
-    fn feedback(&self) -> FeedbackKind {
+    /// What its receiver reports.
+    pub fn feedback(&self) -> FeedbackKind {
         self.spec.feedback.unwrap_or(self.control.feedback())
     }
 
+    /// Its rate controller, with its parameters.
+    pub fn control(&self) -> &control::Config {
+        &self.control
+    }
+
     /// What either part of the controller learns.
-    fn setup(&self, flow: &FlowSetup<'_>) -> control::Setup {
+    pub fn setup(&self, flow: &FlowSetup<'_>) -> control::Setup {
         let spec = &self.spec;
         let packetiser = self.packetiser();
         let whole_rate = |video: Rate| {
@@ -201,5 +209,27 @@ impl AppModel for CallConfig {
 
     fn canonical(&self) -> String {
         self.spec.written(Style::Canonical)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+/// A call whose rate controller has a tape. It is the same call.
+pub struct TapedCall {
+    pub call: CallConfig,
+    pub tape: Arc<dyn Tape>,
+}
+
+impl AppModel for TapedCall {
+    fn build(&self, flow: &FlowSetup<'_>) -> [Box<dyn Endpoint>; 2] {
+        self.tape.begin(&self.call.setup(flow));
+        let sender = Sender::new(&self.call, flow).with_tape(self.tape.clone());
+        [Box::new(sender), Box::new(Receiver::new(&self.call, flow))]
+    }
+
+    fn canonical(&self) -> String {
+        self.call.canonical()
     }
 }

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use sojourn_core::{
@@ -13,7 +14,7 @@ use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
 use super::CallConfig;
 use crate::control::{
     Controller, Feedback, FeedbackKind, Outputs, Outstanding, Purpose as Use, ReceiverReport,
-    Report, Sent,
+    Report, Sent, Tape, Taped,
 };
 use crate::receive::jitter_of;
 use crate::rtcp::{
@@ -149,6 +150,12 @@ impl Sender {
             reports: Vec::new(),
             expected_before: 0,
         }
+    }
+
+    /// The same sender, whose controller has a tape.
+    pub(super) fn with_tape(self, tape: Arc<dyn Tape>) -> Self {
+        let control = Taped::new(self.control, tape, self.now, self.stop);
+        Self { control: Box::new(control), ..self }
     }
 
     /// The rate that the encoder may use: the target less headers and repairs.

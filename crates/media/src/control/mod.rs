@@ -22,10 +22,13 @@ mod nada;
 mod registry;
 mod scream;
 mod scream_v2;
+mod tape;
 #[cfg(test)]
 mod testing;
 
 pub use registry::{Config, algorithms, external, kinds};
+pub(crate) use tape::Taped;
+pub use tape::{Entry, Player, Tape};
 
 use alloc::boxed::Box;
 
