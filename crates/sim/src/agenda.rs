@@ -16,14 +16,17 @@ pub(crate) struct Place(pub(crate) u32);
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
     /// Places that are woken for every packet; usually two, the bottleneck and the way back.
-    busy: Tournament,
-    /// Places that are woken seldom; they have a tree of their own, so that the busy tree stays
-    /// small.
-    quiet: Tournament,
-    /// When each quiet place is to be woken.
-    quiet_wakes: Vec<Time>,
+    busy: Tournament<2>,
+    /// The ends of flows.
+    ends: Tournament<4>,
+    /// When each end is to be woken.
+    end_wakes: Vec<Time>,
+    /// Places that are woken seldom; they have a tree of their own, so that the others stay small.
+    quiet: Tournament<4>,
     /// Places below this are in `busy`.
-    split: u32,
+    first_end: u32,
+    /// Places from this on are in `quiet`.
+    first_quiet: u32,
     /// How many low bits of a key hold the place, and their mask.
     place_bits: u32,
     place_mask: u64,
@@ -32,16 +35,19 @@ pub(crate) struct Agenda {
 }
 
 impl Agenda {
-    /// Places below `busy` are expected to be woken for every packet. Nothing is woken after `end`;
-    /// a checked scenario's end is small enough for the key.
-    pub(crate) fn new(busy: usize, places: usize, end: Time) -> Self {
+    /// The first `busy` places are expected to be woken for every packet, and the `ends` after them
+    /// nearly as often. Nothing is woken after `end`; a checked scenario's end is small enough for the
+    /// key.
+    pub(crate) fn new(busy: usize, ends: usize, places: usize, end: Time) -> Self {
         let place_bits = usize::BITS - places.leading_zeros();
         assert!(end.as_nanos() < u64::MAX >> place_bits, "{places} places until {end}");
         Self {
             busy: Tournament::new(busy),
-            quiet: Tournament::new(places - busy),
-            quiet_wakes: vec![Time::NEVER; places - busy],
-            split: busy as u32,
+            ends: Tournament::new(ends),
+            end_wakes: vec![Time::NEVER; ends],
+            quiet: Tournament::new(places - busy - ends),
+            first_end: busy as u32,
+            first_quiet: (busy + ends) as u32,
             place_bits,
             place_mask: !(NEVER << place_bits),
             latest: NEVER >> place_bits,
@@ -51,29 +57,34 @@ impl Agenda {
     /// Sets the wake of `place`; [`Time::NEVER`] for none.
     #[inline(always)]
     pub(crate) fn set(&mut self, place: Place, at: Time) {
-        if place.0 < self.split {
+        if place.0 < self.first_end {
             let key = self.key(place, at);
             self.busy.set(place.0, key);
         } else {
-            self.set_quiet(place, at);
+            self.set_other(place, at);
         }
     }
 
     /// Not inlined, so that [`Agenda::set`] can be inlined where it is called for every packet.
     #[inline(never)]
-    fn set_quiet(&mut self, place: Place, at: Time) {
-        let leaf = place.0 - self.split;
-        self.quiet_wakes[leaf as usize] = at;
+    fn set_other(&mut self, place: Place, at: Time) {
         let key = self.key(place, at);
-        self.quiet.set(leaf, key);
+        let leaf = place.0 - self.first_end;
+        match self.end_wakes.get_mut(leaf as usize) {
+            Some(wake) => {
+                *wake = at;
+                self.ends.set(leaf, key);
+            }
+            None => self.quiet.set(place.0 - self.first_quiet, key),
+        }
     }
 
-    /// Sets the wake of a quiet place only if `at` comes before the present one. A component that
-    /// is called too early only names its wake again.
+    /// Sets the wake of an end only if `at` comes before the present one. An end that is called too
+    /// early only names its wake again.
     #[inline(always)]
-    pub(crate) fn set_quiet_if_sooner(&mut self, place: Place, at: Time) {
-        if at < self.quiet_wakes[(place.0 - self.split) as usize] {
-            self.set_quiet(place, at);
+    pub(crate) fn set_end_if_sooner(&mut self, place: Place, at: Time) {
+        if at < self.end_wakes[(place.0 - self.first_end) as usize] {
+            self.set_other(place, at);
         }
     }
 
@@ -86,7 +97,7 @@ impl Agenda {
     /// The place that comes first, and when.
     #[inline]
     pub(crate) fn first(&self) -> (Time, Place) {
-        let first = self.busy.first.min(self.quiet.first);
+        let first = self.busy.first.min(self.ends.first).min(self.quiet.first);
         let place = Place((first & self.place_mask) as u32);
         (Time::from_nanos(first >> self.place_bits), place)
     }
@@ -94,39 +105,70 @@ impl Agenda {
 
 const NEVER: u64 = u64::MAX;
 
-/// A tournament tree: nodes `2 n` and `2 n + 1` meet in node `n`, which holds the lesser key; node
-/// 1 holds the least of all.
+/// A tournament tree: the keys of a group meet, and the least of them goes on to the group above.
 #[derive(Clone, Debug)]
-struct Tournament {
-    winners: Vec<u64>,
-    /// The node of the first place.
-    leaves: usize,
+struct Tournament<const WAYS: usize> {
+    /// The last group to meet; without groups below, the places themselves.
+    last: [u64; WAYS],
+    /// The least of all.
     first: u64,
+    /// The groups below, level by level. The first `WAYS` of them go on to `last`, and those from
+    /// `WAYS * (n + 1)` on to group `n`.
+    below: Vec<[u64; WAYS]>,
+    /// The group of the first place.
+    leaves: usize,
 }
 
-impl Tournament {
+impl<const WAYS: usize> Tournament<WAYS> {
     fn new(places: usize) -> Self {
-        let leaves = places.next_power_of_two();
-        Self { winners: vec![NEVER; 2 * leaves], leaves, first: NEVER }
+        let (mut leaves, mut below, mut level) = (0, 0, 1);
+        while level * WAYS < places {
+            level *= WAYS;
+            leaves = below;
+            below += level;
+        }
+        Self { last: [NEVER; WAYS], first: NEVER, below: vec![[NEVER; WAYS]; below], leaves }
     }
 
     #[inline(always)]
-    fn set(&mut self, leaf: u32, mut key: u64) {
-        let mut node = self.leaves + leaf as usize;
-        loop {
-            self.winners[node] = key;
-            key = key.min(self.winners[node ^ 1]);
-            node /= 2;
-            if node <= 1 {
-                self.first = key;
-                return;
-            }
-            // The node stays the same, and so does everything above it.
-            if self.winners[node] == key {
-                return;
-            }
+    fn set(&mut self, leaf: u32, key: u64) {
+        if self.below.is_empty() {
+            self.set_last(leaf as usize, key);
+        } else {
+            self.climb(leaf, key);
         }
     }
+
+    #[inline(always)]
+    fn set_last(&mut self, slot: usize, key: u64) {
+        self.last[slot % WAYS] = key;
+        self.first = least(&self.last);
+    }
+
+    #[inline(never)]
+    fn climb(&mut self, leaf: u32, mut key: u64) {
+        let mut place = self.leaves * WAYS + leaf as usize;
+        loop {
+            let keys = &mut self.below[place / WAYS];
+            keys[place % WAYS] = key;
+            key = least(keys);
+            // The group that it belongs to is the place in the level above.
+            let Some(above) = (place / WAYS).checked_sub(WAYS) else {
+                self.set_last(place / WAYS, key);
+                return;
+            };
+            // The place stays the same, and so does everything above it.
+            if self.below[above / WAYS][above % WAYS] == key {
+                return;
+            }
+            place = above;
+        }
+    }
+}
+
+#[inline(always)]
+fn least(keys: &[u64]) -> u64 {
+    keys.iter().fold(NEVER, |least, key| least.min(*key))
 }
 
 #[cfg(test)]
@@ -143,7 +185,7 @@ mod tests {
             sets in prop::collection::vec((0usize..90, 0u64..20), 1..200),
         ) {
             let end = Time::from_nanos(15);
-            let mut agenda = Agenda::new(places / 2, places, end);
+            let mut agenda = Agenda::new(places / 3, places / 2, places, end);
             let mut exact = vec![Time::NEVER; places];
             for (place, at) in sets {
                 let place = place % places;

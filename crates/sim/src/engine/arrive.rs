@@ -23,7 +23,7 @@ impl<O: Observer> Engine<'_, O> {
                         self.depart_aside(flow, answer);
                     }
                     let place = self.end_place(flow, RECEIVER);
-                    self.agenda.set_quiet_if_sooner(place, wake);
+                    self.agenda.set_end_if_sooner(place, wake);
                 }
                 Direction::Reverse => {
                     sender.on_packet(now, packet, self.observer);
@@ -52,6 +52,6 @@ impl<O: Observer> Engine<'_, O> {
             Direction::Reverse => self.flows[flow].ends.next_receiver_wake(),
         };
         let place = self.end_place(flow, end);
-        self.agenda.set_quiet_if_sooner(place, wake.max(self.now));
+        self.agenda.set_end_if_sooner(place, wake.max(self.now));
     }
 }

@@ -97,7 +97,7 @@ impl<O: Observer> Engine<'_, O> {
     pub(super) fn reschedule_sender(&mut self, flow: usize) {
         let wake = self.flows[flow].ends.next_sender_wake();
         let place = self.end_place(flow, SENDER);
-        self.agenda.set_quiet_if_sooner(place, wake);
+        self.agenda.set_end_if_sooner(place, wake);
     }
 
     /// [`Engine::depart`] out of line: only where data leave does it pay to have it inlined.

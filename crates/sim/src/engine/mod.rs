@@ -173,10 +173,11 @@ impl<'a, O: Observer> Engine<'a, O> {
         let changes = usize::from(!scenario.changes.is_empty());
         let pipes = if has_pipes || changes > 0 { 2 * flows.len() } else { 0 };
         let ways = links.len() + carriers.len();
-        let places = ways + 2 * flows.len() + 1 + pipes + changes;
+        let ends = 2 * flows.len();
+        let places = ways + ends + 1 + pipes + changes;
         let mut engine = Self {
             now: Time::ZERO,
-            agenda: Agenda::new(ways, places, end),
+            agenda: Agenda::new(ways, ends, places, end),
             links,
             carrier_wakes: carriers.iter().map(|_| Time::NEVER).collect(),
             carriers,
@@ -205,7 +206,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         for flow in 0..engine.flows.len() {
             engine.reschedule_sender(flow);
             let wake = engine.flows[flow].ends.next_receiver_wake();
-            engine.agenda.set_quiet_if_sooner(engine.end_place(flow, RECEIVER), wake);
+            engine.agenda.set_end_if_sooner(engine.end_place(flow, RECEIVER), wake);
         }
         engine.set_step();
         engine

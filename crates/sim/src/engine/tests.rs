@@ -74,7 +74,7 @@ fn an_end_that_is_called_when_it_did_not_ask_does_nothing() {
         if random.below(8) == 0 {
             let place = engine.end_place(random.below(4) as usize, random.below(2) as u32);
             let at = engine.now + Span::from_nanos(1 + random.below(1_000_000));
-            engine.agenda.set_quiet_if_sooner(place, at);
+            engine.agenda.set_end_if_sooner(place, at);
             calls += 1;
         }
     });
