@@ -325,6 +325,11 @@ pub trait Controller: Send {
         2
     }
 
+    /// The controller reads [`Ack::rate`], which is `None` if it does not.
+    fn reads_rate(&self) -> bool {
+        true
+    }
+
     /// A name for `ss`, plots and tests, which changes when the controller changes its mode.
     fn phase(&self) -> &'static str;
 

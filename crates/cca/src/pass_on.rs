@@ -71,6 +71,10 @@ macro_rules! pass_on {
             $each!(self, inner => inner.send_buffer_windows())
         }
 
+        fn reads_rate(&self) -> bool {
+            $each!(self, inner => inner.reads_rate())
+        }
+
         #[inline]
         fn outputs(&self) -> $crate::Outputs {
             $each!(self, inner => inner.outputs())

@@ -45,7 +45,7 @@ pub(crate) struct Slot<P> {
     next: u32,
 }
 
-/// A slot that the caller must fill or copy from at once.
+/// A slot that the caller must append to a queue, or copy from, at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place(u32);
 
@@ -75,45 +75,46 @@ impl<P: Queued + Copy> Slab<P> {
         Self { slots: Vec::new(), free: NONE }
     }
 
+    /// Puts a packet behind those of a queue.
     #[inline]
     pub(crate) fn push(&mut self, fifo: &mut Fifo, arrived: Time, packet: P) {
-        let place = self.append(fifo);
-        self.fill(place, arrived, packet);
+        let place = self.put(arrived, packet);
+        self.append(fifo, place);
     }
 
-    /// Makes room at the end of a queue, which must be filled before anything else is done.
-    #[inline]
-    pub(crate) fn append(&mut self, fifo: &mut Fifo) -> Place {
-        let mut index = self.free;
-        match self.slots.get(index as usize) {
-            Some(slot) => self.free = slot.next,
-            None => index = self.slots.len() as u32,
-        }
-        // No slot has the number NONE, which is the tail of an empty queue.
-        match self.slots.get_mut(fifo.tail as usize) {
-            Some(tail) if fifo.head != NONE => tail.next = index,
-            _ => fifo.head = index,
-        }
-        fifo.tail = index;
-        Place(index)
-    }
-
-    #[inline]
-    pub(crate) fn fill(&mut self, place: Place, arrived: Time, packet: P) {
+    /// Stores a packet, which must be appended to a queue at once. A caller that does this before it
+    /// changes anything else spares a copy of the packet.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, arrived: Time, packet: P) -> Place {
+        let place = self.free;
         let truesize = packet.truesize();
-        match self.slots.get_mut(place.0 as usize) {
+        match self.slots.get_mut(place as usize) {
             Some(slot) => {
+                self.free = slot.next;
                 slot.packet = packet;
                 (slot.arrived, slot.truesize, slot.next) = (arrived, truesize, NONE);
+                Place(place)
             }
             None => self.grow(Slot { packet, arrived, truesize, next: NONE }),
         }
     }
 
+    /// Puts a packet that was just stored behind those of a queue.
+    #[inline]
+    pub(crate) fn append(&mut self, fifo: &mut Fifo, place: Place) {
+        // No slot has the number NONE, which is the tail of an empty queue.
+        match self.slots.get_mut(fifo.tail as usize) {
+            Some(tail) if fifo.head != NONE => tail.next = place.0,
+            _ => fifo.head = place.0,
+        }
+        fifo.tail = place.0;
+    }
+
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, slot: Slot<P>) {
+    fn grow(&mut self, slot: Slot<P>) -> Place {
         self.slots.push(slot);
+        Place(self.slots.len() as u32 - 1)
     }
 
     #[inline]

@@ -79,12 +79,12 @@ impl Agenda {
         }
     }
 
-    /// Sets the wake of an end only if `at` comes before the present one. An end that is called too
-    /// early only names its wake again.
+    /// Sets the wake of an end, by its number among the ends, only if `at` comes before the present
+    /// one. An end that is called too early only names its wake again.
     #[inline(always)]
-    pub(crate) fn set_end_if_sooner(&mut self, place: Place, at: Time) {
-        if at < self.end_wakes[(place.0 - self.first_end) as usize] {
-            self.set_other(place, at);
+    pub(crate) fn set_end_if_sooner(&mut self, end: u32, at: Time) {
+        if at < self.end_wakes[end as usize] {
+            self.set_other(Place(self.first_end + end), at);
         }
     }
 

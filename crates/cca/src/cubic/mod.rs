@@ -266,6 +266,10 @@ impl Controller for Cubic {
         self.ssthresh.is_finite().then_some(self.ssthresh as u32)
     }
 
+    fn reads_rate(&self) -> bool {
+        false
+    }
+
     fn phase(&self) -> &'static str {
         if self.is_slow_start() {
             let hystart = self.hystart.as_ref().filter(|_| self.ssthresh.is_infinite());

@@ -187,6 +187,10 @@ impl Controller for Dctcp {
         self.window.restart(restart);
     }
 
+    fn reads_rate(&self) -> bool {
+        false
+    }
+
     fn phase(&self) -> &'static str {
         if self.window.is_slow_start() { "slow_start" } else { "avoidance" }
     }

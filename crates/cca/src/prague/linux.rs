@@ -354,6 +354,10 @@ impl Controller for PragueLinux {
         false
     }
 
+    fn reads_rate(&self) -> bool {
+        false
+    }
+
     fn phase(&self) -> &'static str {
         match (self.is_slow_start(), self.is_rtt_independent()) {
             (true, _) => "slow_start",

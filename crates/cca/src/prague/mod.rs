@@ -326,6 +326,10 @@ impl Controller for Prague {
         self.in_loss
     }
 
+    fn reads_rate(&self) -> bool {
+        false
+    }
+
     fn phase(&self) -> &'static str {
         match (self.is_slow_start(), self.rounds >= self.config.rtt_rounds) {
             (true, _) => "slow_start",

@@ -383,6 +383,10 @@ impl Controller for PragueUdp {
         false
     }
 
+    fn reads_rate(&self) -> bool {
+        false
+    }
+
     fn phase(&self) -> &'static str {
         match (self.leader, self.rtts_to_growth) {
             (Leader::Window, 0) => "window:growth",

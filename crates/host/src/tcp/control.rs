@@ -51,6 +51,10 @@ impl Control {
         self.cca.send_buffer_windows()
     }
 
+    pub(super) fn reads_rate(&self) -> bool {
+        self.cca.reads_rate()
+    }
+
     pub(super) fn bandwidth(&self) -> Option<Rate> {
         self.cca.bandwidth()
     }

@@ -18,6 +18,8 @@ pub(super) struct RateSampler {
     pub(super) app_limited: u64,
     pub(super) rwnd_limited: u64,
     newest: Option<Newest>,
+    /// Samples are told to the controller, which reads them.
+    pub(super) is_told: bool,
     /// Best rate for `ss`: segments over a span, and whether the application limited it.
     rate: (u32, Span, bool),
 }
@@ -100,6 +102,12 @@ impl RateSampler {
         let interval = send_interval.max(ack_interval);
         let is_too_short = interval.is_zero() || min_rtt.is_some_and(|least| interval < least);
         let delivered = (self.delivered - memo.delivered) as u32;
+        if !is_too_short && (!memo.is_app_limited || self.is_beaten_by(delivered, interval)) {
+            self.rate = (delivered, interval, memo.is_app_limited);
+        }
+        if !self.is_told {
+            return;
+        }
         *into = Some(RateSample {
             delivered,
             delivered_ce: (self.delivered_ce - memo.delivered_ce) as u32,
@@ -109,9 +117,6 @@ impl RateSampler {
             sent_time: sent,
             is_too_short,
         });
-        if !is_too_short && (!memo.is_app_limited || self.is_beaten_by(delivered, interval)) {
-            self.rate = (delivered, interval, memo.is_app_limited);
-        }
     }
 
     /// The application or the receiver is no longer the limit.

@@ -174,9 +174,9 @@ impl<P: Queued + Copy> FqCodel<P> {
         }
     }
 
-    /// Counts an arrival and makes room for it, which must be filled at once.
+    /// Counts an arrival that was just stored, and puts it into its queue.
     #[inline(always)]
-    fn admit(&mut self, index: u32, bytes: u32, truesize: u32) -> Place {
+    fn admit(&mut self, index: u32, place: Place, bytes: u32, truesize: u32) {
         self.store.backlog.add(bytes);
         self.store.memory_usage += u64::from(truesize);
         if self.rounds.join(index) {
@@ -184,7 +184,7 @@ impl<P: Queued + Copy> FqCodel<P> {
         }
         let flow = self.rounds.flow_mut(index);
         flow.backlog += u64::from(bytes);
-        self.store.packets.append(&mut flow.fifo)
+        self.store.packets.append(&mut flow.fifo, place);
     }
 
     fn is_over_memory(&self) -> bool {
@@ -269,8 +269,9 @@ impl<P: Queued + Copy + Send> Qdisc<P> for FqCodel<P> {
     #[inline(always)]
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
         let index = bucket(self.hash.flow(&packet.flow_key()), self.config.flows);
-        let place = self.admit(index, packet.wire_len(), packet.truesize());
-        self.store.packets.fill(place, now, packet);
+        let (bytes, truesize) = (packet.wire_len(), packet.truesize());
+        let place = self.store.packets.put(now, packet);
+        self.admit(index, place, bytes, truesize);
         if self.is_over_limit() {
             self.drop_from_fattest(now, sink);
         }

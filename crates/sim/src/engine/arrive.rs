@@ -2,7 +2,7 @@
 
 use sojourn_core::{Direction, Event, Observer, Packet, Queued, Who};
 
-use super::{Engine, RECEIVER, SENDER, release};
+use super::{Engine, RECEIVER, SENDER, end_of, release};
 use crate::ends::Ends;
 
 impl<O: Observer> Engine<'_, O> {
@@ -22,8 +22,7 @@ impl<O: Observer> Engine<'_, O> {
                     if let Some(answer) = answer {
                         self.depart_aside(flow, answer);
                     }
-                    let place = self.end_place(flow, RECEIVER);
-                    self.agenda.set_end_if_sooner(place, wake);
+                    self.agenda.set_end_if_sooner(end_of(flow, RECEIVER), wake);
                 }
                 Direction::Reverse => {
                     sender.on_packet(now, packet, self.observer);
@@ -51,7 +50,6 @@ impl<O: Observer> Engine<'_, O> {
             Direction::Forward => self.flows[flow].ends.next_sender_wake(),
             Direction::Reverse => self.flows[flow].ends.next_receiver_wake(),
         };
-        let place = self.end_place(flow, end);
-        self.agenda.set_end_if_sooner(place, wake.max(self.now));
+        self.agenda.set_end_if_sooner(end_of(flow, end), wake.max(self.now));
     }
 }

@@ -2,7 +2,7 @@
 
 use sojourn_core::{Direction, Event, Observer, Packet, Queued, Time, Who};
 
-use super::{Engine, RECEIVER, SENDER};
+use super::{Engine, RECEIVER, SENDER, end_of};
 use crate::ends::Ends;
 
 impl<O: Observer> Engine<'_, O> {
@@ -96,8 +96,7 @@ impl<O: Observer> Engine<'_, O> {
     #[inline(always)]
     pub(super) fn reschedule_sender(&mut self, flow: usize) {
         let wake = self.flows[flow].ends.next_sender_wake();
-        let place = self.end_place(flow, SENDER);
-        self.agenda.set_end_if_sooner(place, wake);
+        self.agenda.set_end_if_sooner(end_of(flow, SENDER), wake);
     }
 
     /// [`Engine::depart`] out of line: only where data leave does it pay to have it inlined.

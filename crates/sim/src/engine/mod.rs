@@ -129,6 +129,12 @@ fn awaited(scenario: &Scenario) -> Vec<usize> {
 const SENDER: u32 = 0;
 const RECEIVER: u32 = 1;
 
+/// The number of an end among all ends.
+#[inline]
+const fn end_of(flow: usize, end: u32) -> u32 {
+    2 * flow as u32 + end
+}
+
 impl<'a, O: Observer> Engine<'a, O> {
     /// The world before anything happens. All that is random comes from `address`.
     pub fn new(scenario: &'a Checked, address: StreamAddress, observer: &'a mut O) -> Self {
@@ -206,7 +212,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         for flow in 0..engine.flows.len() {
             engine.reschedule_sender(flow);
             let wake = engine.flows[flow].ends.next_receiver_wake();
-            engine.agenda.set_end_if_sooner(engine.end_place(flow, RECEIVER), wake);
+            engine.agenda.set_end_if_sooner(end_of(flow, RECEIVER), wake);
         }
         engine.set_step();
         engine
@@ -369,7 +375,7 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     #[inline]
     fn end_place(&self, flow: usize, end: u32) -> Place {
-        Place(self.ways + 2 * flow as u32 + end)
+        Place(self.ways + end_of(flow, end))
     }
 
     fn pipe_place(&self, flow: usize, direction: Direction) -> Place {

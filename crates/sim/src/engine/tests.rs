@@ -72,9 +72,9 @@ fn an_end_that_is_called_when_it_did_not_ask_does_nothing() {
     let mut calls = 0;
     let disturbed = story(&scenario, |engine| {
         if random.below(8) == 0 {
-            let place = engine.end_place(random.below(4) as usize, random.below(2) as u32);
+            let end = end_of(random.below(4) as usize, random.below(2) as u32);
             let at = engine.now + Span::from_nanos(1 + random.below(1_000_000));
-            engine.agenda.set_end_if_sooner(place, at);
+            engine.agenda.set_end_if_sooner(end, at);
             calls += 1;
         }
     });

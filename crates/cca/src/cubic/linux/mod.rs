@@ -122,6 +122,10 @@ impl Controller for CubicLinux {
         self.growth.skip_idle(now, now.since(idle_since));
     }
 
+    fn reads_rate(&self) -> bool {
+        false
+    }
+
     fn phase(&self) -> &'static str {
         if self.window.is_slow_start() {
             "slow_start"

@@ -439,6 +439,7 @@ impl Sender {
             random: self.random.clone(),
         };
         self.cca = Control::new(&self.cca_config, setup);
+        self.rate.is_told = self.cca.reads_rate();
         // The answer shows the window without scaling (RFC 7323 section 2.2).
         let offered = ReceiveWindow::new(self.config.window(), self.config.mss).at_first();
         self.window_end = offered.min(65_535);

@@ -43,11 +43,11 @@ impl Sender {
         } else {
             1
         };
-        let mut payload = self.board.record(first).payload;
-        if count > 1 {
-            payload +=
-                (first + 1..first + count).map(|s| self.board.record(s).payload).sum::<u32>();
-        }
+        let payload = if burst.retransmission {
+            (first..first + count).map(|segment| self.board.record(segment).payload).sum()
+        } else {
+            u64::from(self.config.mss * count).min(burst.end_byte - byte) as u32
+        };
         burst.next += count;
         burst.byte += u64::from(payload);
         let (retransmission, cwr) = (burst.retransmission, burst.cwr);
@@ -226,6 +226,7 @@ impl Sender {
             next: first,
             end: first + count,
             byte: self.nxt_byte,
+            end_byte: self.nxt_byte + bytes,
             retransmission: false,
             cwr,
             push: count > 1 || bytes < mss,
@@ -286,6 +287,7 @@ impl Sender {
             next: first,
             end,
             byte,
+            end_byte: byte + bytes,
             retransmission: true,
             cwr: false,
             push: count > 1,
