@@ -1,7 +1,7 @@
 //! Worlds that are larger in one way: more flows, a longer window, more hops.
 
 use sojourn_core::{PortId, Rate, Span};
-use sojourn_host::tcp::Config as Transport;
+use sojourn_host::tcp::{Config as Transport, SendBuffer};
 use sojourn_link::LossConfig;
 use sojourn_scenario::{App, Checked, Flow, Host, Scenario, Until};
 
@@ -45,8 +45,11 @@ impl Grown {
         links[0].entry_loss = LossConfig::parse(self.loss).expect("a share");
         links.push(link("reverse", "pfifo limit 1000000", faster, rtt / 2));
         let forward: Vec<PortId> = (0..self.hops).map(PortId).collect();
-        let transport =
-            Transport { send_buffer: 0, most_receive_buffer: 4 << 30, ..Transport::default() };
+        let transport = Transport {
+            send_buffer: SendBuffer::Bytes(0),
+            most_receive_buffer: 4 << 30,
+            ..Transport::default()
+        };
         let flows = (0..self.flows).map(|index| {
             let cca = sojourn_cca::Config::parse(self.cca).expect("a shipped controller");
             let app = App::bulk(cca, transport.clone());
