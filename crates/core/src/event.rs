@@ -106,6 +106,8 @@ pub enum Event<'a> {
         bytes: u64,
         took: Span,
     },
+    /// What a test of responsiveness would report if it ended now.
+    Responsiveness(&'a Responsiveness),
     /// A frame of a call's video comes to a stage of its way.
     Frame(&'a FrameEvent),
     /// The receiver of a call asks for `packets` to be sent again.
@@ -197,6 +199,28 @@ pub struct RateControl {
     /// The delay signal and what it is compared with, in milliseconds.
     pub signal: Option<f64>,
     pub threshold: Option<f64>,
+}
+
+/// The result of a test of responsiveness under working conditions (draft-ietf-ippm-responsiveness), in round
+/// trips a minute.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Responsiveness {
+    /// Mean of the next two.
+    pub rpm: f64,
+    /// Over connections of their own, and over those that load the network.
+    pub foreign: f64,
+    pub loaded: f64,
+    /// How many load the network.
+    pub connections: u32,
+    pub confidence: Confidence,
+}
+
+/// How sure the result of such a test is: too few intervals, enough, or stable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confidence {
+    Low,
+    Medium,
+    High,
 }
 
 /// What `ss -tin` shows of a sender. Counts are segments unless the name says bytes.

@@ -8,6 +8,7 @@ use sojourn_core::SpecError;
 use crate::document::{self, At, Document, Entry, Node, Table, Value};
 use crate::error::{Place, StudyError};
 use crate::plan::Factor;
+use crate::workload;
 
 /// The most scenarios of a study.
 pub const MAX_SCENARIOS: usize = 100_000;
@@ -256,6 +257,11 @@ impl Factors {
             .collect()
     }
 
+    /// The addresses of all factors.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.factors.iter().map(|factor| &factor.name[..])
+    }
+
     pub fn count(&self) -> usize {
         self.factors.len()
     }
@@ -344,7 +350,16 @@ impl Factors {
         put: fn(&mut Table, &str, At, &Node) -> Result<(), SpecError>,
     ) -> Result<Table, StudyError> {
         let mut scenario = scenario.clone();
-        for (factor, node) in self.factors.iter().zip(&combination.nodes) {
+        let all = || self.factors.iter().zip(&combination.nodes);
+        // A workload brings flows that other factors change.
+        let (first, rest): (Vec<_>, Vec<_>) =
+            all().partition(|(factor, _)| factor.name == workload::KEY);
+        for (factor, node) in first {
+            put(&mut scenario, &factor.name, factor.at, node)
+                .map_err(|error| factor.misses(document, error))?;
+            workload::expand(document, &mut scenario)?;
+        }
+        for (factor, node) in rest {
             put(&mut scenario, &factor.name, factor.at, node)
                 .map_err(|error| factor.misses(document, error))?;
         }

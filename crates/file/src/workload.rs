@@ -6,7 +6,7 @@
 use sojourn_core::param::{Needed, time, whole};
 use sojourn_core::{Kind, Kinds, Params, Span, SpecError};
 
-use crate::document::{At, Document, Entry, Node, Table, Value};
+use crate::document::{At, Document, Node, Table, Value};
 use crate::error::StudyError;
 
 /// How long flent measures before and after its load, and with it (`DELAY` and `LENGTH`).
@@ -25,9 +25,26 @@ struct Flow {
     keys: Vec<(&'static str, Value)>,
 }
 
-/// The flows of a workload, from its parameters.
+/// The flows of a workload, from its parameters, and its times.
 trait Workload: Params {
     fn flows(&self) -> Vec<Flow>;
+
+    /// How long it takes.
+    fn duration(&self) -> Span {
+        LOADED + ALONE * 2
+    }
+
+    /// How long flent measures before and after its load.
+    fn alone(&self) -> Span {
+        ALONE
+    }
+}
+
+/// What a workload starts, and when.
+struct Load {
+    flows: Vec<Flow>,
+    duration: Span,
+    alone: Span,
 }
 
 sojourn_core::params! {
@@ -69,6 +86,13 @@ sojourn_core::params! {
     struct Http: "http", "flent's HTTP latency: a page again and again, without other load" {
         bytes: u64 as sojourn_core::param::Octets = "56kB", sojourn_core::param::size(1, 1_000_000_000_000), "all objects of the page";
         requests: u32 = "3", whole(1, 100_000), "objects";
+    }
+}
+
+sojourn_core::params! {
+    /// Down first, then up, as the draft recommends.
+    struct Rpm: "rpm", "a test of responsiveness down, and then one up (draft-ietf-ippm-responsiveness)" {
+        limit: Span = "20s", time(Span::from_millis(10), Span::from_secs(10_000)), "longest time of each test";
     }
 }
 
@@ -142,6 +166,30 @@ impl Workload for Http {
     }
 }
 
+impl Workload for Rpm {
+    fn flows(&self) -> Vec<Flow> {
+        let limit = self.limit.to_string();
+        let test = |direction: &str, start: Span| Flow {
+            name: format!("rpm-{direction}"),
+            keys: vec![
+                ("app", Value::String("rpm".into())),
+                ("direction", Value::String(direction.into())),
+                ("start", Value::String(start.to_string())),
+                ("limit", Value::String(limit.clone())),
+            ],
+        };
+        vec![test("down", Span::ZERO), test("up", self.limit)]
+    }
+
+    fn duration(&self) -> Span {
+        self.limit * 2
+    }
+
+    fn alone(&self) -> Span {
+        Span::ZERO
+    }
+}
+
 fn many(direction: &'static str, n: u32) -> Vec<Flow> {
     let mut flow = tcp(direction.into(), direction, 0);
     flow.keys.push(("count", Value::Integer(n.into())));
@@ -170,9 +218,12 @@ fn ping(name: String, dscp: u8) -> Flow {
 }
 
 /// Every workload, in the order of the documentation.
-fn workloads() -> Kinds<Vec<Flow>> {
-    fn kind<W: Workload>() -> Kind<Vec<Flow>> {
-        Kind::of::<W>(|words| Ok(W::parse(words)?.flows()))
+fn workloads() -> Kinds<Load> {
+    fn kind<W: Workload>() -> Kind<Load> {
+        Kind::of::<W>(|words| {
+            let load = W::parse(words)?;
+            Ok(Load { flows: load.flows(), duration: load.duration(), alone: load.alone() })
+        })
     }
     let all = [
         kind::<Rrul>(),
@@ -181,58 +232,57 @@ fn workloads() -> Kinds<Vec<Flow>> {
         kind::<TcpNdown>(),
         kind::<RttFair>(),
         kind::<Http>(),
+        kind::<Rpm>(),
     ];
     Kinds::new("workload", all)
 }
 
+/// The key of a scenario, and the factor that gives it.
+pub(crate) const KEY: &str = "workload";
+
 /// Adds the flows of the workload that the scenario names, except those that it has itself, and
-/// flent's times where it has none.
+/// its times where the scenario has none.
 ///
 /// # Errors
 /// An unknown workload or parameter; a scenario without two sides.
-pub(crate) fn expand(document: &mut Document) -> Result<(), StudyError> {
-    let Some(node) = document.node("scenario.workload") else { return Ok(()) };
-    let (at, value) = (node.at, node.value.clone());
-    let wrong =
-        |document: &Document, problem| Err(document.error(at, "scenario.workload", problem));
-    let Value::String(text) = value else {
-        let problem = SpecError::new(format!("{} does not fit", value.kind()));
-        return wrong(document, problem.allow(["the name of a workload, in quotes"]));
+pub(crate) fn expand(document: &Document, scenario: &mut Table) -> Result<(), StudyError> {
+    let Some(node) = scenario.node(KEY) else { return Ok(()) };
+    let at = node.at;
+    let wrong = |problem| Err(document.error(at, "scenario.workload", problem));
+    let Value::String(text) = &node.value else {
+        let problem = SpecError::new(format!("{} does not fit", node.value.kind()));
+        return wrong(problem.allow(["the name of a workload, in quotes"]));
     };
-    let flows = match workloads().parse(&text) {
-        Ok(flows) => flows,
-        Err(problem) => return wrong(document, problem),
+    let load = match workloads().parse(text) {
+        Ok(load) => load,
+        Err(problem) => return wrong(problem),
     };
-    let has = |key: &str| document.node(&format!("scenario.{key}")).is_some();
-    if ["node", "link", "carrier", "radio"].into_iter().any(has) {
+    let has = |key: &&str| scenario.node(key).is_some();
+    if ["node", "link", "carrier", "radio"].iter().any(has) {
         let problem = SpecError::new("between free nodes a workload does not know its ends");
         let sides = ["[scenario.path]", "[scenario.gateway]", "[scenario.parking_lot]"];
-        return wrong(document, problem.allow(sides));
+        return wrong(problem.allow(sides));
     }
-    let Some(Entry { node: Node { value: Value::Table(scenario), .. }, .. }) =
-        document.root.entries.iter_mut().find(|entry| entry.key == "scenario")
-    else {
-        return Ok(());
-    };
-    add_times(scenario, at);
-    add_flows(scenario, flows, at);
+    add_times(scenario, &load, at);
+    add_flows(scenario, load, at);
     Ok(())
 }
 
-fn add_times(scenario: &mut Table, at: At) {
-    let whole = LOADED + ALONE * 2;
-    for (key, value) in [("duration", whole), ("warmup", ALONE)] {
+fn add_times(scenario: &mut Table, load: &Load, at: At) {
+    for (key, value) in [("duration", load.duration), ("warmup", load.alone)] {
         if scenario.entry(key).is_none() {
             scenario.insert_value(key, at, Node { value: Value::String(value.to_string()), at });
         }
     }
 }
 
-fn add_flows(scenario: &mut Table, flows: Vec<Flow>, at: At) {
+fn add_flows(scenario: &mut Table, load: Load, at: At) {
+    let Load { flows, alone, .. } = load;
     // Without a duration that can be read there will be an error, and no stop.
     let duration = scenario.node("duration").and_then(|node| node.value.plain());
     let duration: Option<Span> = duration.and_then(|text| text.parse().ok());
-    let stop = duration.filter(|duration| *duration > ALONE * 2).map(|whole| whole - ALONE);
+    let stop = duration.filter(|duration| !alone.is_zero() && *duration > alone * 2);
+    let stop = stop.map(|whole| whole - alone);
     let mut own = match scenario.node("flow").map(|node| &node.value) {
         Some(Value::Array(flows)) => flows.clone(),
         Some(_) => return,
@@ -316,6 +366,11 @@ mod tests {
         assert_eq!(names("tcp_nup n=2"), "up.1 up.2 ping");
         assert_eq!(names("tcp_ndown n=2"), "down.1 down.2 ping");
         assert_eq!(names("http"), "page");
+        let rpm = world("workload = \"rpm limit=30s\"");
+        let times = |flow: &sojourn_scenario::Flow| (flow.start, flow.stop, flow.forward[0].0);
+        assert_eq!((rpm.duration, rpm.warmup), (Span::from_secs(60), Span::ZERO));
+        assert_eq!(times(&rpm.flows[0]), (Span::ZERO, None, 0), "down first");
+        assert_eq!(times(&rpm.flows[1]), (Span::from_secs(30), None, 1));
         let fair = world("workload = \"rtt_fair rtt1=20ms rtt2=50ms rtt3=100ms rtt4=200ms\"");
         let rtts: Vec<u64> = fair
             .flows
@@ -339,7 +394,62 @@ mod tests {
     }
 
     #[test]
+    fn a_workload_is_a_factor_as_any_other_key() {
+        let both = "[factors]\nworkload = [\"tcp_nup n=2\", \"rrul_be\"]\n\"flow.up.cca\" = [\"reno\", \"bbr\"]\n[scenario]\n";
+        let names = |study: &StudyFile| {
+            let names = |one: &crate::StudyScenario| {
+                let names = one.scenario.flows.iter().map(|flow| flow.name.as_str());
+                (one.factors.join(", "), names.collect::<Vec<_>>().join(" "))
+            };
+            study.scenarios.iter().map(names).collect::<Vec<_>>()
+        };
+        let path = "[scenario.path]\nrate = \"20mbit\"\nrtt = \"20ms\"\nqueue = \"fq_codel\"\n";
+        let read = |text: &str, set: &[&str]| {
+            let overrides = Overrides {
+                set: set.iter().map(|set| (*set).to_owned()).collect(),
+                ..Overrides::default()
+            };
+            let text = format!("schema = 1\ntitle = \"a test\"\n{text}{path}");
+            StudyFile::parse("t.toml", &text, Path::new(""), &overrides)
+                .map_err(|error| error.to_string())
+        };
+        let study = read(both, &[]).expect("a good study");
+        let four = "up.1 up.2 up.3 up.4 down.1 down.2 down.3 down.4 ping.1 ping.2 ping.3 ping.4";
+        assert_eq!(
+            names(&study),
+            [
+                ("tcp_nup n=2, reno", "up.1 up.2 ping"),
+                ("tcp_nup n=2, bbr", "up.1 up.2 ping"),
+                ("rrul_be, reno", four),
+                ("rrul_be, bbr", four),
+            ]
+            .map(|(values, names)| (values.to_owned(), names.to_owned()))
+        );
+        // A value that a factor replaces counts no more, and neither does one that is set.
+        let one = "[scenario]\nworkload = \"rrul\"\n";
+        let replaced = format!("[factors]\nworkload = [\"http\"]\n{one}");
+        assert_eq!(names(&read(&replaced, &[]).expect("good"))[0].1, "page");
+        assert_eq!(names(&read(one, &["workload=http"]).expect("good"))[0].1, "page");
+        let lists = read(one, &["workload=[\"http\", \"tcp_nup\"]", "flow.ping.interval=1s"]);
+        let wrong = lists.unwrap_err();
+        assert!(wrong.contains("ping"), "{wrong}");
+        let lists = read(one, &["workload=[\"http\", \"tcp_nup\"]"]).expect("good");
+        assert_eq!(names(&lists)[1].1, "up.1 ping");
+        let again = StudyFile::parse("t.toml", &lists.text, Path::new(""), &Overrides::default());
+        assert_eq!(names(&again.expect("as it is kept")), names(&lists));
+    }
+
+    #[test]
     fn what_is_no_workload_is_refused() {
+        let factor = "schema = 1\ntitle = \"t\"\n[factors]\nworkload = [\"rrul\", \"rrull\"]\n[scenario]\n\
+                      [scenario.path]\nrate = \"20mbit\"\nrtt = \"20ms\"\nqueue = \"fq_codel\"\n";
+        let wrong = StudyFile::parse("t.toml", factor, Path::new(""), &Overrides::default());
+        let wrong = wrong.unwrap_err().to_string();
+        assert!(wrong.starts_with("t.toml:4:21: scenario.workload: unknown workload"), "{wrong}");
+        let replaced = factor.replace("\"rrul\", \"rrull\"", "\"rrul\"");
+        let replaced = replaced.replace("[scenario]\n", "[scenario]\nworkload = \"rrull\"\n");
+        let wrong = StudyFile::parse("t.toml", &replaced, Path::new(""), &Overrides::default());
+        assert!(wrong.unwrap_err().to_string().starts_with("t.toml:6:12: scenario.workload"));
         let wrong = study("workload = \"rrull\"").unwrap_err();
         assert!(wrong.contains("unknown workload 'rrull'; did you mean 'rrul'?"), "{wrong}");
         assert!(wrong.starts_with("t.toml:4:12: scenario.workload"), "{wrong}");

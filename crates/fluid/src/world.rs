@@ -189,6 +189,7 @@ fn check_flow(flow: &Flow) -> Result<(), SpecError> {
         }
         App::Tcp { traffic: Traffic::Page(_), .. } => refuse("pages"),
         App::Tcp { traffic: Traffic::Requests(_), .. } => refuse("requests"),
+        App::Tcp { traffic: Traffic::Rpm(_), .. } => refuse("tests of responsiveness"),
         App::Ping(_) => Ok(()),
         App::Udp(udp) if udp.datagrams == 1 => Ok(()),
         App::Udp(_) => refuse("frames: bursts of datagrams have no rate"),

@@ -164,6 +164,9 @@ fn check_flow(flow: &Flow) -> Result<(), SpecError> {
         App::Tcp { traffic: AppTraffic::Requests(_), .. } => {
             Err(SpecError::new("the live engine has no 'requests'").allow(APPS))
         }
+        App::Tcp { traffic: AppTraffic::Rpm(_), .. } => {
+            Err(SpecError::new("the live engine has no 'rpm'").allow(APPS))
+        }
         App::External(_) => {
             Err(SpecError::new("the live engine can't run an application that is simulated")
                 .allow(APPS))

@@ -65,7 +65,10 @@ impl Ledger {
                     is_limited: match traffic {
                         Traffic::Bulk(bulk) => bulk.bytes.is_some(),
                         Traffic::OnOff(_) => false,
-                        Traffic::Arrivals(_) | Traffic::Page(_) | Traffic::Requests(_) => true,
+                        Traffic::Arrivals(_)
+                        | Traffic::Page(_)
+                        | Traffic::Requests(_)
+                        | Traffic::Rpm(_) => true,
                     },
                 },
                 App::Ping(_) => Kind::Ping { asked: Box::new([Time::NEVER; REQUESTS]) },

@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Sub;
 
-use sojourn_core::{AirSample, DropReason, FlowSample, Span, Time};
+use sojourn_core::{AirSample, DropReason, FlowSample, Responsiveness, Span, Time};
 
 use crate::histogram::Distribution;
 use crate::qoe;
@@ -21,6 +21,8 @@ pub enum FlowKind {
     Page,
     /// Requests over several TCP connections that stay open.
     Requests,
+    /// A test of responsiveness, over TCP connections that it adds.
+    Rpm,
     Udp,
     Ping,
 }
@@ -32,13 +34,14 @@ impl FlowKind {
             Self::Arrivals => "arrivals",
             Self::Page => "page",
             Self::Requests => "requests",
+            Self::Rpm => "rpm",
             Self::Udp => "udp",
             Self::Ping => "ping",
         }
     }
 
     pub const fn is_tcp(self) -> bool {
-        matches!(self, Self::Tcp | Self::Arrivals | Self::Page | Self::Requests)
+        matches!(self, Self::Tcp | Self::Arrivals | Self::Page | Self::Requests | Self::Rpm)
     }
 }
 
@@ -134,6 +137,8 @@ pub struct FlowMetrics {
     pub inflight: Distribution,
     /// Bits per second, over samples.
     pub pacing: Distribution,
+    /// What a test of responsiveness reported last, and how long after the run's beginning.
+    pub responsiveness: Option<(Responsiveness, Span)>,
     /// Bytes in the send buffer that were not sent, mean over samples.
     pub not_sent_bytes: Option<f64>,
     /// Replies to the echo requests that left after the warm-up.

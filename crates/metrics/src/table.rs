@@ -1,6 +1,6 @@
 //! Every metric by name: what results, claims and `sojourn list` share.
 
-use sojourn_core::{DropReason, FlowSample, Span, Time};
+use sojourn_core::{DropReason, FlowSample, Responsiveness, Span, Time};
 
 use crate::histogram::Distribution;
 use crate::outcome::{FlowMetrics, LinkMetrics, Numbered, RunMetrics, VoiceCounts};
@@ -288,6 +288,19 @@ const GROUPS: &[&[Metric]] = &[
             |flow| flow.probe_rtt().map(|(count, _)| count as f64);
         "probe_rtt_ms", "ms", "Time in it",
             |flow| flow.probe_rtt().map(|(_, time)| time.as_millis_f64());
+        "rpm", "1/min",
+            "Responsiveness under working conditions: round trips a minute, mean of the next two",
+            |flow| responsiveness(flow, |result| result.rpm);
+        "rpm_foreign", "1/min", "Round trips a minute over connections of their own",
+            |flow| responsiveness(flow, |result| result.foreign);
+        "rpm_loaded", "1/min", "Round trips a minute over the connections that load",
+            |flow| responsiveness(flow, |result| result.loaded);
+        "rpm_connections", "", "Connections that loaded in the end",
+            |flow| responsiveness(flow, |result| f64::from(result.connections));
+        "rpm_confidence", "", "2 if the result was stable, 1 if it was not but intervals were enough, 0 if they were not",
+            |flow| responsiveness(flow, |result| f64::from(result.confidence as u8));
+        "rpm_at_ms", "ms", "When the test reported last, from the beginning of the run",
+            |flow| flow.responsiveness.map(|(_, at)| at.as_millis_f64());
         "connect_ms", "ms", "From the first connection request to its answer",
             |flow| flow.connect.map(Span::as_millis_f64);
         "connect_n", "", "1 if that answer came",
@@ -710,6 +723,10 @@ fn of_frames(flow: &FlowMetrics, value: f64) -> Option<f64> {
 
 fn of_arrivals(flow: &FlowMetrics, count: u64) -> Option<f64> {
     some_if(flow.kind == crate::outcome::FlowKind::Arrivals, count as f64)
+}
+
+fn responsiveness(flow: &FlowMetrics, of: fn(&Responsiveness) -> f64) -> Option<f64> {
+    flow.responsiveness.as_ref().map(|(result, _)| of(result))
 }
 
 fn sample(flow: &FlowMetrics, of: impl Fn(&FlowSample) -> f64) -> Option<f64> {

@@ -78,6 +78,7 @@ fn every_kind_of_view_is_drawn_with_its_caption() {
     let mut results = specimen::results();
     for (name, kind, x, y, split) in [
         ("bars", ViewKind::Bars, Some("path.queue"), "goodput", Some("flow")),
+        ("boxes", ViewKind::Boxes, Some("path.queue"), "goodput", Some("flow")),
         ("shares", ViewKind::Bars, None, "share", None),
         ("cdf", ViewKind::Cdf, None, "rtt_p95", Some("path.queue")),
         ("delays", ViewKind::Cdf, None, "sojourn", Some("path.queue")),
@@ -100,7 +101,7 @@ fn every_kind_of_view_is_drawn_with_its_caption() {
         });
     }
     let page = page(&results);
-    for at in 0..8 {
+    for at in 0..9 {
         let figure = page.split(&format!("<figure id=\"view-{at}\">")).nth(1).expect("it is there");
         let figure = figure.split("</figure>").next().unwrap();
         let view = &results.plan.views[at];

@@ -106,6 +106,7 @@ fn write_app(f: &mut String, app: &App) -> fmt::Result {
                 Traffic::Arrivals(config) => write!(f, "{config}")?,
                 Traffic::Page(config) => f.write_str(&config.written(Style::Canonical))?,
                 Traffic::Requests(config) => f.write_str(&config.written(Style::Canonical))?,
+                Traffic::Rpm(config) => f.write_str(&config.written(Style::Canonical))?,
             }
             let transport = transport.values(Style::Canonical);
             write!(f, " cca=[{}] tcp=[{transport}]", cca.canonical())

@@ -17,7 +17,8 @@ pub use change::{Change, ChangePart, What, When};
 use sojourn_core::{HostId, Params, PortId, Span, SpecError};
 pub use sojourn_host::ExternalApp;
 use sojourn_host::apps::{
-    ArrivalsConfig, BulkConfig, OnOffConfig, PageConfig, PingConfig, RequestsConfig, UdpConfig,
+    ArrivalsConfig, BulkConfig, OnOffConfig, PageConfig, PingConfig, RequestsConfig, RpmConfig,
+    UdpConfig,
 };
 pub use sojourn_wire::{CarrierConfig, ExternalCarrier, Link, PortShape};
 
@@ -160,6 +161,8 @@ pub enum Traffic {
     Page(PageConfig),
     /// Requests, each after the answer to the one before, over connections that stay open.
     Requests(RequestsConfig),
+    /// A test of responsiveness, over connections that it adds.
+    Rpm(RpmConfig),
 }
 
 /// What a flow offers that can end.
@@ -194,6 +197,8 @@ impl Flow {
             {
                 Offer::Transfers
             }
+            // It ends by itself.
+            Traffic::Rpm(_) => Offer::Transfers,
             Traffic::Arrivals(_) | Traffic::Page(_) | Traffic::Requests(_) => {
                 Offer::TransfersForEver
             }
@@ -210,6 +215,7 @@ impl Traffic {
             Self::Arrivals(config) => config.check(),
             Self::Page(config) => config.check_objects(),
             Self::Requests(config) => config.check(),
+            Self::Rpm(config) => config.check(),
         }
     }
 }

@@ -8,7 +8,8 @@ use sojourn_core::{
 };
 use sojourn_host::apps::arrivals::Draws;
 use sojourn_host::apps::{
-    Arrivals, BothEnds, BulkConfig, Echo, OnOffConfig, Page, Ping, Requests, Source, Udp, UdpSink,
+    Arrivals, BothEnds, BulkConfig, Echo, OnOffConfig, Page, Ping, Requests, Rpm, Source, Udp,
+    UdpSink,
 };
 use sojourn_host::tcp::{Endpoints, Reader, Reads, Receiver, Sender};
 use sojourn_host::{Around, Contents, Endpoint, FlowSetup};
@@ -27,6 +28,7 @@ pub(crate) enum Other {
     Arrivals(Arrivals),
     Page(Page),
     Requests(Requests),
+    Rpm(Rpm),
     /// The sending and the receiving end, and their addresses.
     Two([End; 2], Endpoints),
 }
@@ -67,6 +69,7 @@ macro_rules! either {
             Other::Arrivals($both) => $call,
             Other::Page($both) => $call,
             Other::Requests($both) => $call,
+            Other::Rpm($both) => $call,
             $two => $calls,
         }
     };
@@ -132,6 +135,12 @@ impl Ends {
                             (config.clone(), cca.clone(), transport.clone());
                         let end = Requests::new(config, cca, transport, ends, random, start, until);
                         return Self::Other(Other::Requests(end));
+                    }
+                    Traffic::Rpm(config) => {
+                        let (config, cca, transport) =
+                            (config.clone(), cca.clone(), transport.clone());
+                        let end = Rpm::new(config, cca, transport, ends, random, start, until);
+                        return Self::Other(Other::Rpm(end));
                     }
                 };
                 let config = transport.clone();
@@ -281,7 +290,9 @@ impl Ends {
                 both.iter().try_for_each(|end| each!(end, end => Endpoint::check(end)))
             }
             Self::Tcp { .. }
-            | Self::Other(Other::Arrivals(_) | Other::Page(_) | Other::Requests(_)) => Ok(()),
+            | Self::Other(
+                Other::Arrivals(_) | Other::Page(_) | Other::Requests(_) | Other::Rpm(_),
+            ) => Ok(()),
         }
     }
 }

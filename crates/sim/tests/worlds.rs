@@ -6,19 +6,23 @@ mod outside;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
+use sojourn_core::param::Form;
 use sojourn_core::{
-    Bytes, Event, Framing, HostId, NoObserver, Observer, PortId, Rate, Span, SpecError,
-    StreamAddress, Time, Who,
+    Bytes, Event, FlowId, Framing, HostId, NoObserver, Observer, Params, PortId, Rate, Span,
+    SpecError, StreamAddress, Time, Who,
 };
 use sojourn_host::apps::{
-    ArrivalsConfig, BulkConfig, OnOffConfig, PingConfig, SizesSpec, UdpConfig,
+    ArrivalsConfig, BulkConfig, OnOffConfig, PageConfig, PingConfig, RequestsConfig, RpmConfig,
+    SizesSpec, UdpConfig,
 };
-use sojourn_host::tcp::{Config as Transport, SendBuffer};
+use sojourn_host::tcp::{Config as Transport, Reading, SendBuffer, Windows};
 use sojourn_link::{
     HtbClass, JitterConfig, LossConfig, PolicerConfig, RateConfig, RateSpec, ReorderConfig, jitter,
     loss,
 };
-use sojourn_scenario::{App, CarrierConfig, Flow, Host, Link, Scenario, Traffic, Until};
+use sojourn_scenario::{
+    App, CarrierConfig, Change, Flow, Host, Link, Scenario, Traffic, Until, What, When,
+};
 use sojourn_sim::{Engine, run};
 use sojourn_wire::{Sharing, SwitchConfig};
 
@@ -128,11 +132,28 @@ fn jitter(good: Vec<JitterConfig>) -> impl Strategy<Value = JitterConfig> {
     prop_oneof![250 => prop::sample::select(good), 1 => Just(bad)]
 }
 
+/// Sizes in bytes, and for how many milliseconds each holds.
+fn windows(steps: &[(u64, u64)]) -> Windows {
+    let mut from = 0;
+    let mut text = String::new();
+    for (bytes, ms) in steps {
+        text += &format!("{bytes} at {from}ms ");
+        from += ms;
+    }
+    let param = Transport::PARAMS.iter().find(|param| param.name == "receive_window");
+    Windows::read(text.trim(), param.expect("it is one")).expect("windows")
+}
+
 fn transport() -> impl Strategy<Value = Transport> {
     let usual = Transport::default();
     let tuned = (usual.initial_receive_buffer, usual.most_receive_buffer);
     let buffer = prop_oneof![
-        odd(3_000..100_000).prop_map(move |window| (Some(window), None, tuned)),
+        odd(3_000..100_000).prop_map(move |window| (Some(Windows::from(window)), None, tuned)),
+        prop::collection::vec((3_000u64..100_000, 1u64..200), 1..4).prop_map(move |steps| (
+            Some(windows(&steps)),
+            None,
+            tuned
+        )),
         odd(3_000..100_000).prop_map(move |buffer| (None, Some(buffer), tuned)),
         (odd(3_000..100_000), odd(100_000..1_000_000)).prop_map(|tuned| (None, None, tuned)),
     ];
@@ -157,7 +178,7 @@ fn transport() -> impl Strategy<Value = Transport> {
                     mss,
                     header,
                     initial_cwnd,
-                    receive_window: receive_window.map(Into::into),
+                    receive_window,
                     receive_buffer,
                     initial_receive_buffer: tuned.0,
                     most_receive_buffer: tuned.1,
@@ -174,11 +195,11 @@ fn transport() -> impl Strategy<Value = Transport> {
 
 fn traffic() -> impl Strategy<Value = Traffic> {
     prop_oneof![
-        prop::option::of(odd(1..200_000))
+        4 => prop::option::of(odd(1..200_000))
             .prop_map(|bytes| Traffic::Bulk(BulkConfig { rate: None, bytes })),
-        (micros(1..300_000), micros(1..300_000), any::<bool>())
+        2 => (micros(1..300_000), micros(1..300_000), any::<bool>())
             .prop_map(|(on, off, random)| Traffic::OnOff(OnOffConfig { on, off, random })),
-        (
+        1 => (
             prop_oneof![1 => Just(0.0), 1 => Just(-1.0), 1 => Just(f64::NAN), 60 => 0.1..50.0],
             odd32(1..40),
             prop::option::of(odd(1..20)),
@@ -188,6 +209,41 @@ fn traffic() -> impl Strategy<Value = Traffic> {
                 let sizes = sizes.and_then(|sizes| sizes.complete(None)).expect("sizes");
                 Traffic::Arrivals(ArrivalsConfig { per_second, sizes, most, transfers })
             }),
+        1 => (
+            (1u64..100_000, 1u32..4, 1u32..4, 1u64..2_000),
+            (micros(0..50_000), any::<bool>(), micros(0..20_000), prop_oneof![1 => Just(None), 3 => (1u32..30).prop_map(Some)]),
+        )
+            .prop_map(|((bytes, connections, streams, request_size), rest)| {
+                let (think, random, server_delay, requests) = rest;
+                Traffic::Requests(RequestsConfig {
+                    bytes,
+                    connections,
+                    streams,
+                    request_size,
+                    think,
+                    random,
+                    server_delay,
+                    requests,
+                })
+            }),
+        1 => (100u64..200_000, 1u32..10, micros(0..100_000)).prop_map(|(bytes, requests, pause)| {
+            Traffic::Page(PageConfig {
+                bytes,
+                requests,
+                connections: 4,
+                request_size: 300,
+                lookup: true,
+                pause,
+                pages: Some(7),
+            })
+        }),
+        1 => (10u64..100, 1u32..4, 0.0..1.0, any::<bool>()).prop_map(
+            |(ms, initial, tolerance, tls)| {
+                let usual = RpmConfig::default();
+                let interval = Span::from_millis(ms);
+                Traffic::Rpm(RpmConfig { interval, initial, tolerance, tls, ..usual })
+            }
+        ),
     ]
 }
 
@@ -222,6 +278,66 @@ fn app() -> impl Strategy<Value = App> {
     ]
 }
 
+/// Rates, often none, and for how long.
+fn reading() -> impl Strategy<Value = Reading> {
+    let rate = prop_oneof![1 => Just(0), 1 => 0u64..20_000_000].prop_map(Rate::from_bps);
+    let step = (rate, 1u64..100).prop_map(|(rate, ms)| (rate, Span::from_millis(ms)));
+    (prop::collection::vec(step, 1..4), any::<bool>())
+        .prop_map(|(steps, wraps)| Reading::new(steps, wraps).expect("steps"))
+}
+
+fn has_reader(app: &App) -> bool {
+    matches!(app, App::Tcp { traffic: Traffic::Bulk(_) | Traffic::OnOff(_), .. })
+}
+
+/// Something happens when a flow enters a phase, of its own control's by number.
+fn change() -> impl Strategy<Value = (Change, usize)> {
+    let flow = || prop_oneof![60 => 0u32..3, 1 => 3u32..5].prop_map(FlowId);
+    let rate = || prop_oneof![20 => 100_000u64..20_000_000, 1 => Just(0)].prop_map(Rate::from_bps);
+    let port = || prop_oneof![60 => 0u16..3, 1 => 3u16..9].prop_map(PortId);
+    let loss = read(LossConfig::parse);
+    let what = prop_oneof![
+        (port(), rate()).prop_map(|(port, rate)| What::Rate(port, rate)),
+        (port(), prop::sample::select(vec![loss("0%"), loss("5%"), loss("100%")]))
+            .prop_map(|(port, loss)| What::Loss(port, loss)),
+        (port(), micros(0..100_000)).prop_map(|(port, delay)| What::Delay(port, delay)),
+        flow().prop_map(What::Start),
+        flow().prop_map(What::Stop),
+        (flow(), micros(0..200_000)).prop_map(|(flow, length)| What::Pause(flow, length)),
+        (flow(), rate()).prop_map(|(flow, rate)| What::Write(flow, rate)),
+    ];
+    let occurrence = prop_oneof![20 => 1u32..4, 1 => Just(0)];
+    (flow(), 0usize..20, occurrence, micros(0..100_000), what).prop_map(
+        |(flow, number, occurrence, after, what)| {
+            let when = When { flow, phase: "?".into(), occurrence, after };
+            (Change { when, what }, number)
+        },
+    )
+}
+
+/// Leaves out the changes that a scenario would refuse, so that most worlds with changes are sound.
+fn with_sound(mut world: Scenario, changes: Vec<(Change, usize)>) -> Scenario {
+    for (mut change, number) in changes {
+        let flow = world.flows.get(change.when.flow.0 as usize);
+        let phases = match flow.map(|flow| &flow.app) {
+            Some(App::Tcp { cca, .. }) => cca.phases(),
+            _ => Vec::new(),
+        };
+        if let Some(phase) = phases.get(number % phases.len().max(1)) {
+            change.when.phase = (*phase).into();
+        }
+        let is_sound = world.check_change(&change).is_ok();
+        world.changes.extend(is_sound.then_some(change));
+    }
+    world
+}
+
+/// A world in which things change as its senders enter phases.
+fn changing_world() -> impl Strategy<Value = Scenario> {
+    (world().boxed(), prop::collection::vec(change(), 1..12))
+        .prop_map(|(world, changes)| with_sound(world, changes))
+}
+
 fn flow(number: usize) -> impl Strategy<Value = Flow> {
     let route = || prop::collection::vec(prop_oneof![60 => 0u16..6, 1 => 6u16..9], 0..4);
     (
@@ -232,8 +348,11 @@ fn flow(number: usize) -> impl Strategy<Value = Flow> {
         (micros(0..500_000), micros(0..100_000), prop::option::of(micros(1..900_000))),
         prop_oneof![50 => 0u8..64, 1 => 64u8..],
         prop_oneof![50 => 0u16..3, 1 => 3u16..9],
+        prop_oneof![3 => Just(None), 1 => reading().prop_map(Some)],
     )
-        .prop_map(move |(app, forward, reverse, delays, times, dscp, dst)| Flow {
+        .prop_map(move |(app, forward, reverse, delays, times, dscp, dst, reads)| Flow {
+            // Only an application with a connection of its own has a reader.
+            reads: reads.filter(|_| has_reader(&app)),
             forward_delay: delays.0,
             reverse_delay: delays.1,
             start: times.0,
@@ -315,6 +434,17 @@ proptest! {
         }
     }
 
+    #[test]
+    fn a_world_that_changes_runs_to_its_end_too(world in changing_world()) {
+        let end = Time::ZERO + world.duration;
+        let Ok(world) = world.checked() else { return Ok(()) };
+        let mut nobody = NoObserver;
+        let mut engine = Engine::new(&world, ADDRESS, &mut nobody);
+        let is_over = ends(&mut engine).map_err(TestCaseError::fail)?;
+        prop_assert!(engine.now() <= end && engine.end() <= end);
+        prop_assert!(!is_over || engine.now() == engine.end());
+    }
+
     /// Inspecting it changes nothing.
     #[test]
     fn a_run_in_pieces_is_the_run_in_one(world in world(), pieces in 1u64..20) {
@@ -343,6 +473,17 @@ fn of_random_worlds_many_are_sound_and_many_are_not() {
     };
     let sound = (0..300).map(is_sound).filter(|is_sound| *is_sound).count();
     assert!((60..240).contains(&sound), "{sound} of 300");
+}
+
+#[test]
+fn of_worlds_that_change_many_are_sound() {
+    let mut runner = TestRunner::deterministic();
+    let is_sound = |_: u32| {
+        let world = changing_world().new_tree(&mut runner).expect("a world").current();
+        !world.changes.is_empty() && world.checked().is_ok()
+    };
+    let sound = (0..300).map(is_sound).filter(|is_sound| *is_sound).count();
+    assert!(sound > 20, "{sound} of 300");
 }
 
 /// Worlds that would hang or panic if nothing refused them.
@@ -384,6 +525,50 @@ struct Story(Vec<String>);
 impl Observer for Story {
     fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
         self.0.push(format!("{now} {who:?} {event:?}"));
+    }
+}
+
+/// Where no window limits, BBR-n+ is BBRv3: every event of a run is the same, whatever is lost or marked.
+#[test]
+fn without_a_window_that_limits_bbr_n_plus_is_bbr3_byte_for_byte() {
+    let tell = |cca: &str, queue: &str, loss: &str| {
+        let rate = RateConfig::fixed(Rate::from_bps(20_000_000)).expect("a positive rate");
+        let queue = sojourn_qdisc::Config::parse(queue).expect("a discipline");
+        let link = |name| Link {
+            loss: LossConfig::parse(loss).expect("a share"),
+            ..Link::new(name, queue.clone(), rate.clone(), Span::from_millis(15))
+        };
+        let unlimited = Transport {
+            receive_window: Some((1 << 40).into()),
+            send_buffer: SendBuffer::UNLIMITED,
+            ..Transport::default()
+        };
+        let cca = sojourn_cca::Config::parse(cca).expect("a controller");
+        let app = || App::bulk(cca.clone(), unlimited.clone());
+        let world = Scenario {
+            duration: Span::from_secs(15),
+            until: Until::Duration,
+            warmup: Span::ZERO,
+            step: Span::from_millis(100),
+            hosts: ["x", "y"].map(|name| Host { name: name.into() }).into(),
+            links: vec![link("there"), link("back")],
+            carriers: Vec::new(),
+            changes: Vec::new(),
+            flows: vec![
+                Flow::new("first", app(), &[0], &[1]),
+                Flow { start: Span::from_secs(4), ..Flow::new("second", app(), &[0], &[1]) },
+            ],
+        };
+        let mut story = Story::default();
+        run(&world.checked().expect("a sound world"), ADDRESS, &mut story).expect("a good run");
+        story.0
+    };
+    for queue in ["pfifo limit 40", "fq_codel", "codel", "dualpi2"] {
+        for loss in ["0%", "0.5%", "4%"] {
+            let [n_plus, bbr3] = ["bbr-n+", "bbr3"].map(|cca| tell(cca, queue, loss));
+            let differs = n_plus.iter().zip(&bbr3).find(|(a, b)| a != b);
+            assert_eq!((differs, n_plus.len()), (None, bbr3.len()), "{queue}, {loss}");
+        }
     }
 }
 

@@ -15,20 +15,25 @@ pub fn shape(scenario: &Scenario) -> Shape {
             .iter()
             .map(|flow| match &flow.app {
                 App::Tcp { traffic, transport, .. } => FlowShape {
-                    // Pages and requests share connections, so they are not compared with a transfer alone.
-                    empty: (!matches!(traffic, Traffic::Page(_) | Traffic::Requests(_)))
-                        .then(|| empty_path(&ports, flow, transport)),
+                    // These share connections, so they are not compared with a transfer alone.
+                    empty: (!matches!(
+                        traffic,
+                        Traffic::Page(_) | Traffic::Requests(_) | Traffic::Rpm(_)
+                    ))
+                    .then(|| empty_path(&ports, flow, transport)),
                     transfer: match traffic {
                         Traffic::Bulk(config) => config.bytes,
                         Traffic::OnOff(_)
                         | Traffic::Arrivals(_)
                         | Traffic::Page(_)
-                        | Traffic::Requests(_) => None,
+                        | Traffic::Requests(_)
+                        | Traffic::Rpm(_) => None,
                     },
                     ..match traffic {
                         Traffic::Arrivals(_) => FlowShape::arrivals(&flow.name),
                         Traffic::Page(_) => FlowShape::page(&flow.name),
                         Traffic::Requests(_) => FlowShape::requests(&flow.name),
+                        Traffic::Rpm(_) => FlowShape::rpm(&flow.name),
                         Traffic::Bulk(_) | Traffic::OnOff(_) => FlowShape::tcp(&flow.name),
                     }
                 },

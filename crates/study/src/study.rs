@@ -400,7 +400,7 @@ fn check_view(view: &ViewSpec, names: Names<'_>) -> Result<(), (&'static str, Sp
     }
     match (&view.x, view.kind) {
         (Some(x), ViewKind::Scatter) => metric(x).map_err(|error| ("x", error))?,
-        (Some(x), ViewKind::Bars | ViewKind::Heatmap) => {
+        (Some(x), ViewKind::Bars | ViewKind::Boxes | ViewKind::Heatmap) => {
             factor(x, &["flow"]).map_err(|error| ("x", error))?;
         }
         (Some(x), ViewKind::Verdicts) => factor(x, &[]).map_err(|error| ("x", error))?,

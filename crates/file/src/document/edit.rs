@@ -38,7 +38,7 @@ impl Document {
 ///
 /// | address | is |
 /// |---|---|
-/// | `engine`, `duration`, `until`, `warmup`, `step` | a key of the scenario |
+/// | `engine`, `duration`, `until`, `warmup`, `step`, `workload` | a key of the scenario |
 /// | `path.KEY`, `gateway.KEY`, `parking_lot.KEY` | a key of the shape |
 /// | `flow.NAME.KEY`, `link.NAME.KEY` | a key of the flow or link of that name |
 /// | `change.NAME.KEY` | a key of the change of that name |
@@ -104,7 +104,7 @@ fn visit(
     let steps: Vec<&str> = address.split('.').collect();
     match steps[..] {
         ["cca"] => visit_all_cca(scenario, act),
-        [key @ ("case" | "engine" | "duration" | "until" | "warmup" | "step")] => {
+        [key @ ("case" | "engine" | "duration" | "until" | "warmup" | "step" | "workload")] => {
             act(scenario, key);
             Ok(())
         }
@@ -136,7 +136,10 @@ fn visit(
             "one flow of a group cannot be set alone; 'flow.{name}.{key}' sets them all"
         ))),
         _ => Err(SpecError::new(format!("'{address}' is no address in a scenario"))
-            .near(address, ["case", "engine", "duration", "until", "warmup", "step", "cca"])
+            .near(
+                address,
+                ["case", "engine", "duration", "until", "warmup", "step", "workload", "cca"],
+            )
             .allow([
                 "case",
                 "duration",
@@ -144,6 +147,7 @@ fn visit(
                 "engine",
                 "warmup",
                 "step",
+                "workload",
                 "path.KEY",
                 "gateway.KEY",
                 "parking_lot.KEY",

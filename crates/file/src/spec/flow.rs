@@ -90,6 +90,7 @@ pub enum AppKind {
     Arrivals,
     Page,
     Requests,
+    Rpm,
     Call,
 }
 
@@ -152,12 +153,13 @@ sojourn_core::params! {
 }
 
 impl AppKind {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Bulk,
         Self::OnOff,
         Self::Arrivals,
         Self::Page,
         Self::Requests,
+        Self::Rpm,
         Self::Ping,
         Self::Udp,
         Self::Frames,
@@ -182,7 +184,10 @@ impl AppKind {
     }
 
     pub const fn is_tcp(self) -> bool {
-        matches!(self, Self::Bulk | Self::OnOff | Self::Arrivals | Self::Page | Self::Requests)
+        matches!(
+            self,
+            Self::Bulk | Self::OnOff | Self::Arrivals | Self::Page | Self::Requests | Self::Rpm
+        )
     }
 
     /// The keys that this application has beside those that all have.
@@ -206,6 +211,7 @@ impl AppKind {
             Self::Arrivals => About::of::<apps::ArrivalsSpec>(),
             Self::Page => About::of::<apps::PageConfig>(),
             Self::Requests => About::of::<apps::RequestsConfig>(),
+            Self::Rpm => About::of::<apps::RpmConfig>(),
             Self::Call => About::of::<CallSpec>(),
         }
     }

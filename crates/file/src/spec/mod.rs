@@ -192,7 +192,7 @@ impl Default for RepeatSpec {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ViewSpec {
-    /// `bars`: a bar for each value of `x`. `series`: over time. `cdf`: the distribution of a metric
+    /// `bars`: a bar for each value of `x`. `boxes`: quartiles and ends of the runs instead. `series`: over time. `cdf`: the distribution of a metric
     /// over runs, or of all samples of a delay (`rtt`, `sojourn`). `scatter`: a point per flow, `y`
     /// against `x`. `heatmap`: `y` over two factors, `x` and `split`. `line`: `y` against the numbers
     /// of a factor, with a band for the 95 % interval. `verdicts`: which claim holds for which value
@@ -225,6 +225,8 @@ pub struct ViewSpec {
 pub enum ViewKind {
     /// A bar for each value of a factor.
     Bars,
+    /// A box for each value of a factor: how runs spread.
+    Boxes,
     /// Over time.
     Series,
     /// Distribution over runs.
@@ -302,6 +304,7 @@ enum FactorSchema {
 #[schemars(rename_all = "snake_case")]
 enum ViewKindSchema {
     Bars,
+    Boxes,
     Series,
     Cdf,
     Scatter,

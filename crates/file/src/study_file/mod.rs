@@ -117,7 +117,6 @@ impl StudyFile {
         path: PathBuf,
         overrides: &Overrides,
     ) -> Result<Self, StudyError> {
-        workload::expand(&mut document)?;
         let factors = apply(&mut document, overrides)?;
         let combinations = factors.combinations(&document)?;
         let spec = read_base(&mut document, &factors, &combinations)?;
@@ -180,21 +179,18 @@ impl StudyScenario {
 /// Puts overrides into the document and its factors.
 fn apply(document: &mut Document, overrides: &Overrides) -> Result<Factors, StudyError> {
     let mut factors = Factors::read(document)?;
-    for set in &overrides.set {
-        let assignment = Assignment::parse(set)
-            .map_err(|error| StudyError::of_file(format!("--set {set}"), error.to_string()))?;
-        let node = document.assigned(&assignment);
-        let address = &assignment.address;
-        if let Some(key) = address.strip_prefix("repeat.") {
-            set_repeat(document, key, node);
-        } else if !factors.set(document, address, &node)? {
-            let at = node.at;
-            let mut table = scenario_table(document).cloned().unwrap_or_default();
-            document::set(&mut table, address, at, &node)
-                .map_err(|error| document.error(at, address, error))?;
-            set_scenario_table(document, table);
+    // What a workload brings must be there before it is changed.
+    let is_workload = |set: &&String| set.split('=').next().map(str::trim) == Some(workload::KEY);
+    let (first, rest): (Vec<&String>, Vec<_>) = overrides.set.iter().partition(is_workload);
+    set_all(document, &mut factors, &first)?;
+    if let Some(mut scenario) = scenario_table(document).cloned() {
+        workload::expand(document, &mut scenario)?;
+        // As a factor it brings its flows to each scenario on its own.
+        if !factors.names().any(|name| name == workload::KEY) {
+            set_scenario_table(document, scenario);
         }
     }
+    set_all(document, &mut factors, &rest)?;
     if let Some(seeds) = overrides.seeds {
         let at = document.option(&format!("--seeds {seeds}"));
         // A number beyond the type is refused as too many.
@@ -211,6 +207,29 @@ fn apply(document: &mut Document, overrides: &Overrides) -> Result<Factors, Stud
         factors.write(document);
     }
     Ok(factors)
+}
+
+fn set_all(
+    document: &mut Document,
+    factors: &mut Factors,
+    all: &[&String],
+) -> Result<(), StudyError> {
+    for set in all {
+        let assignment = Assignment::parse(set)
+            .map_err(|error| StudyError::of_file(format!("--set {set}"), error.to_string()))?;
+        let node = document.assigned(&assignment);
+        let address = &assignment.address;
+        if let Some(key) = address.strip_prefix("repeat.") {
+            set_repeat(document, key, node);
+        } else if !factors.set(document, address, &node)? {
+            let at = node.at;
+            let mut table = scenario_table(document).cloned().unwrap_or_default();
+            document::set(&mut table, address, at, &node)
+                .map_err(|error| document.error(at, address, error))?;
+            set_scenario_table(document, table);
+        }
+    }
+    Ok(())
 }
 
 fn set_repeat(document: &mut Document, key: &str, node: Node) {

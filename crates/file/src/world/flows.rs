@@ -310,6 +310,7 @@ fn app(
             over_tcp(flow, Traffic::Page(config), registry)?
         }
         AppKind::Requests => over_tcp(flow, Traffic::Requests(settings.read()?), registry)?,
+        AppKind::Rpm => over_tcp(flow, Traffic::Rpm(settings.read()?), registry)?,
         AppKind::Ping => App::Ping(settings.read()?),
         AppKind::Udp => App::Udp(settings.read::<UdpSpec>()?.try_into().map_err(blamed)?),
         AppKind::Frames => App::Udp(settings.read::<FramesSpec>()?.try_into().map_err(blamed)?),

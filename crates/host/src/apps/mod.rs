@@ -9,6 +9,7 @@ mod on_off;
 pub mod page;
 mod ping;
 pub mod requests;
+pub mod rpm;
 mod sum;
 mod udp;
 
@@ -20,4 +21,5 @@ pub use on_off::OnOffConfig;
 pub use page::{Page, PageConfig};
 pub use ping::{Echo, Ping, PingConfig};
 pub use requests::{Requests, RequestsConfig};
+pub use rpm::{Rpm, RpmConfig};
 pub use udp::{FramesSpec, Udp, UdpConfig, UdpSink, UdpSpec};

@@ -270,7 +270,8 @@ impl<R: Reads> Receiver<R> {
         segment: &SegmentBody,
         observer: &mut O,
     ) {
-        let (start, end) = (segment.first, segment.first + u32::from(packet.segments));
+        // A probe of the window before anything is acknowledged is the one before the first.
+        let (start, end) = (segment.first, segment.first.wrapping_add(u32::from(packet.segments)));
         if self.echo_of_marks != Echo::Off {
             self.on_ecn(now, packet, segment);
         }

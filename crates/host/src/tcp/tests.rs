@@ -569,6 +569,29 @@ fn the_first_flight_keeps_to_the_window_of_the_handshake() {
     assert_eq!(first(wide), 65_535 / 1448);
 }
 
+/// A receiver that has never offered anything is probed without being given anything; it answers.
+#[test]
+fn a_window_that_was_never_open_is_probed() {
+    let config = Config::default();
+    let (mut sender, mut receiver) = (sender("cubic", &config), receiver("cubic", &config));
+    let request = sender.poll_transmit(Time::ZERO).expect("a request");
+    receiver.on_packet(at(5), &request, &mut NoObserver);
+    let answer = receiver.poll_transmit(at(5)).expect("an answer");
+    sender.on_packet(at(10), &answer, &mut NoObserver);
+    sender.window_end = 0;
+    assert!(sender.poll_transmit(at(10)).is_none());
+    let wakes = sender.next_wake();
+    assert!(wakes >= at(210), "{wakes}");
+    sender.on_wake(wakes, &mut NoObserver);
+    let probe = sender.poll_transmit(wakes).expect("a probe");
+    assert!(matches!(probe.body, Body::Segment(SegmentBody { payload: 0, .. })));
+    receiver.on_packet(wakes, &probe, &mut NoObserver);
+    let answer = receiver.poll_transmit(wakes).expect("an acknowledgement at once");
+    assert!(matches!(answer.body, Body::Ack(AckBody { ack: 0, .. })), "{answer:?}");
+    sender.on_packet(wakes, &answer, &mut NoObserver);
+    assert!(sender.poll_transmit(wakes).is_some(), "it offers a window");
+}
+
 /// The steps, and the bounds in milliseconds, of the kernel's own test of `tcpi_rwnd_limited`
 /// (`tcp_tcp_info_tcp-info-rwnd-limited.pkt` of its packetdrill tests). There the handshake shows a window of
 /// zero; here it shows none, and the test closes it.

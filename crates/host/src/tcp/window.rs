@@ -60,9 +60,12 @@ impl ReceiveWindow {
         let full = space * INITIAL_RATIO / 256;
         let slow_start = match buffer {
             ReceiveBuffer::Window(bytes) => bytes,
-            // Whole segments, without the option for scaling; and room for one segment is kept
-            // free.
-            _ => (full - full % mss).min(65_535).min(full.saturating_sub(mss).max(2 * mss)),
+            // Whole segments if there is room for one, without the option for scaling; and room for one segment
+            // is kept free.
+            _ => {
+                let whole = if full > mss { full - full % mss } else { full };
+                whole.min(65_535).min(full.saturating_sub(mss).max(2 * mss))
+            }
         };
         Self {
             buffer,

@@ -129,7 +129,9 @@ impl Working {
                         }));
                         return Ok(Self { id, src: flow.src, dst, does });
                     }
-                    Traffic::Page(_) | Traffic::Requests(_) => return Err(unknown()),
+                    Traffic::Page(_) | Traffic::Requests(_) | Traffic::Rpm(_) => {
+                        return Err(unknown());
+                    }
                 };
                 Does::Tcp { settings, start, source, connection: None }
             }

@@ -3,7 +3,8 @@
 use alloc::vec::Vec;
 
 use sojourn_core::{
-    AckBody, Body, Direction, Ecn, FlowSample, FrameEvent, FrameStage, Packet, Queued, Span, Time,
+    AckBody, Body, Direction, Ecn, FlowSample, FrameEvent, FrameStage, Packet, Queued,
+    Responsiveness, Span, Time,
 };
 
 use super::digest::Digest;
@@ -37,6 +38,7 @@ pub(super) struct FlowState {
     /// Sum over samples after the warm-up, and how many these are.
     not_sent: (u64, u64),
     last: Option<FlowSample>,
+    responsiveness: Option<(Responsiveness, Span)>,
     /// Time and bytes acknowledged, at the first and at the last sample after the warm-up.
     acked: Option<[(Time, u64); 2]>,
     phases: Phases,
@@ -83,6 +85,7 @@ impl FlowState {
             pacing: Histogram::new(),
             not_sent: (0, 0),
             last: None,
+            responsiveness: None,
             acked: None,
             phases: Phases::default(),
             completion: Histogram::new(),
@@ -189,6 +192,10 @@ impl FlowState {
 
     pub(super) fn on_marked(&mut self, packet: &Packet) {
         self.total.marked_packets += u64::from(packet.segments);
+    }
+
+    pub(super) fn on_responsiveness(&mut self, now: Time, result: &Responsiveness) {
+        self.responsiveness = Some((*result, now.since(Time::ZERO)));
     }
 
     pub(super) fn on_sample(&mut self, now: Time, sample: &FlowSample) {
@@ -303,6 +310,7 @@ impl FlowState {
             has_asked: self.first_request.is_some(),
             phases: self.phases.finish(end),
             last: self.last,
+            responsiveness: self.responsiveness,
             acked: self.acked.map(|[(since, first), (until, last)]| {
                 (last.saturating_sub(first), until.since(since))
             }),

@@ -69,6 +69,10 @@ impl FlowShape {
         Self::of(FlowKind::Requests, name.into())
     }
 
+    pub fn rpm(name: impl Into<String>) -> Self {
+        Self::of(FlowKind::Rpm, name.into())
+    }
+
     pub fn udp(name: impl Into<String>) -> Self {
         Self::of(FlowKind::Udp, name.into())
     }
@@ -254,6 +258,7 @@ impl Observer for Collector {
                     Event::Voice(voice) => flow.media.on_voice(voice),
                     Event::KeyRequest => flow.media.on_key_request(),
                     Event::RateControl(control) => flow.media.on_rate_control(control),
+                    Event::Responsiveness(result) => flow.on_responsiveness(now, result),
                     Event::FlowSample(sample) => {
                         flow.on_sample(now, sample);
                         self.rows.set_flow(id as usize, sample);
@@ -292,6 +297,7 @@ impl Observer for Collector {
                     | Event::KeyRequest
                     | Event::Voice(_)
                     | Event::RateControl(_)
+                    | Event::Responsiveness(_)
                     | Event::FlowSample(_) => debug_assert!(false, "{event:?} of a link"),
                 }
             }

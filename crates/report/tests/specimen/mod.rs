@@ -317,6 +317,7 @@ pub(crate) fn hostile() -> Results {
     }
     for kind in [
         ViewKind::Bars,
+        ViewKind::Boxes,
         ViewKind::Series,
         ViewKind::Cdf,
         ViewKind::Scatter,

@@ -76,7 +76,7 @@ impl Sender {
     fn window_probe(&mut self, now: Time) -> Packet {
         self.persist.is_due = false;
         let body = Body::Segment(SegmentBody {
-            first: self.board.first().saturating_sub(1),
+            first: self.board.first().wrapping_sub(1),
             byte: self.una_byte,
             payload: 0,
             retransmission: false,

@@ -122,6 +122,11 @@ pub(crate) fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> Vec<Fi
         out.extend(match view.kind {
             ViewKind::Bars if metric == "share" => share_figure(&frame, &head),
             ViewKind::Bars => bar_figure(&frame, &head, metric, Layout::Bars),
+            ViewKind::Boxes => {
+                let caption = if caption.is_empty() { BOXES } else { &caption };
+                let head = Head { id: &id, title: &title, caption };
+                bar_figure(&frame, &head, metric, Layout::Boxes)
+            }
             ViewKind::Cdf => cdf_figure(&frame, &head, metric),
             ViewKind::Scatter => {
                 let x = x_metric.or_else(|| delay_of(data, &frame.subjects).map(str::to_owned));
@@ -284,10 +289,7 @@ pub(crate) fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<Figure> {
             // One or two runs have no quartiles.
             let (layout, caption) = match data.plan.seeds.len() {
                 ..3 => (Layout::Bars, "Mean over seeds; every run is a point."),
-                _ => (
-                    Layout::Boxes,
-                    "Box: quartiles and median over runs; whiskers: all of them; every run is a point.",
-                ),
+                _ => (Layout::Boxes, BOXES),
             };
             let head = Head { id: &format!("boxes-{metric}"), title, caption };
             out.extend(bar_figure(&frame(subjects), &head, metric, layout));
@@ -295,6 +297,9 @@ pub(crate) fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<Figure> {
     }
     out
 }
+
+const BOXES: &str =
+    "Box: quartiles and median over runs; whiskers: all of them; every run is a point.";
 
 /// The factor with the most values, at least three, that are numbers and that scenarios differ in which
 /// are otherwise alike.

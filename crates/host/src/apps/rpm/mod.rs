@@ -1,0 +1,431 @@
+//! Responsiveness under working conditions: how many round trips a minute a network does while it is loaded
+//! (draft-ietf-ippm-responsiveness).
+//!
+//! A client loads the network over more and more connections. Meanwhile it asks for one byte again and
+//! again: over a connection of its own (a foreign probe), and over one that loads (a self probe). When the
+//! load's goodput is stable, and then the responsiveness, the test ends. Packets of the client go
+//! [`Direction::Reverse`], because the load goes forward.
+
+mod result;
+#[cfg(test)]
+mod tests;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use sojourn_cca::Config as CcaConfig;
+use sojourn_core::param::{Octets, Truth, number, size, time, whole};
+use sojourn_core::{
+    Body, Direction, Event, FlowSample, Observer, Packet, Rate, Span, Stream, StreamAddress, Time,
+    Who,
+};
+
+use super::BothEnds;
+use super::connection::Connection;
+use super::sum::{add_open, add_totals};
+use crate::bounds::LONGEST;
+use crate::tcp::{Config as TcpConfig, Endpoints, Receiver, Sender};
+use result::{Results, Step};
+
+sojourn_core::params! {
+    /// How responsiveness is measured. The draft's names are in brackets.
+    pub struct RpmConfig: "rpm", "a test of responsiveness under working conditions (draft-ietf-ippm-responsiveness), over TCP" {
+        pub interval: Span = "1s", time(Span::from_millis(10), LONGEST),
+            "how often the test looks whether it is stable (ID)";
+        pub average: u32 = "4", whole(2, 1_000), "intervals of a moving average (MAD)";
+        pub kept: f64 = "0.95", number(0.01, 1.0), "the part of the probes, the fastest, of which a mean is (TMP)";
+        pub tolerance: f64 = "0.05", number(0.0, 10.0),
+            "standard deviation of the latest averages, as part of the latest one, below which they are stable (SDT)";
+        pub initial: u32 = "1", whole(1, 1_000), "connections that load at the beginning (INP)";
+        pub added: u32 = "1", whole(0, 1_000), "connections added in each interval (INC)";
+        pub most: u32 = "16", whole(1, 1_000), "connections that load at most (MNP)";
+        pub probes: u32 = "100", whole(2, 100_000), "probes a second at most, half of them foreign (MPS)";
+        pub probe_share: f64 = "0.05", number(0.0001, 1.0), "part of the goodput that probes may take (PTC)";
+        pub limit: Span = "20s", time(Span::from_millis(10), LONGEST), "the test ends after this time at the latest";
+        pub tls: bool as Truth = "true", "foreign probes set up TLS 1.3: one more round trip";
+        pub request_size: u64 as Octets = "300B", size(1, 65_536), "what the client sends to ask";
+    }
+}
+
+/// What the client sends to set up TLS, what the server answers, and an object of one byte with what HTTP sends
+/// before it. With headers and acknowledgements a foreign probe is near the draft's 5000 bytes.
+const HELLO: u64 = 517;
+const CERTIFICATE: u64 = 3_000;
+const OBJECT: u64 = 100;
+/// The draft's estimate for a foreign and a self probe together.
+const PAIR: f64 = 6_000.0;
+
+/// The most that the server writes before a probe's answer can take its turn (RFC 9113 section 6.5.2), and how
+/// little must be unsent for it to write, unless `notsent_lowat` says.
+const FRAME: u64 = 16_384;
+const LOW: u64 = 2 * FRAME;
+
+/// Both ends of a flow that measures responsiveness.
+pub struct Rpm {
+    config: RpmConfig,
+    cca: CcaConfig,
+    transport: TcpConfig,
+    ends: Endpoints,
+    /// The controllers' random numbers, one step for each end of a connection, and the choice of connections.
+    random: Stream,
+    state: State,
+    /// The test ends then at the latest.
+    end: Time,
+    /// The interval ends then.
+    look_at: Time,
+    /// The next probes leave then.
+    foreign_at: Time,
+    self_at: Time,
+    /// From one foreign probe to the next, and from one self probe to the next.
+    gap: Span,
+    loads: Vec<Load>,
+    foreign: Vec<Foreign>,
+    newest: u32,
+    results: Results,
+    /// Totals of the connections that are closed.
+    closed: FlowSample,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Before,
+    Running,
+    Done,
+}
+
+/// A connection that loads the network, and the self probes on it.
+struct Load {
+    connection: Connection,
+    /// The server has read so much of the next request, and so many whole ones.
+    read: u64,
+    requests: u32,
+    /// Answers to probes that the server has not written.
+    owed: u32,
+    /// What is under way, in order: how much of it has not arrived, and whether it answers a probe.
+    frames: VecDeque<(u64, bool)>,
+    /// When the probes that have no answer left.
+    asked: VecDeque<Time>,
+}
+
+/// A connection for one probe.
+struct Foreign {
+    connection: Connection,
+    step: Step,
+    since: Time,
+    /// The server has read so much, and the client waits for so much.
+    read: u64,
+    awaited: u64,
+    /// The server has answered what sets up TLS.
+    is_set_up: bool,
+}
+
+impl Rpm {
+    /// The test begins at `start` and ends at `stop` at the latest.
+    pub fn new(
+        config: RpmConfig,
+        cca: CcaConfig,
+        transport: TcpConfig,
+        ends: Endpoints,
+        random: Stream,
+        start: Time,
+        stop: Time,
+    ) -> Self {
+        let end = (start + config.limit).min(stop);
+        Self {
+            results: Results::new(&config),
+            config,
+            cca,
+            transport,
+            ends,
+            random,
+            state: State::Before,
+            end,
+            look_at: start,
+            foreign_at: Time::NEVER,
+            self_at: Time::NEVER,
+            gap: Span::ZERO,
+            loads: Vec::new(),
+            foreign: Vec::new(),
+            newest: 0,
+            closed: FlowSample::default(),
+        }
+    }
+
+    fn address(random: &mut Stream) -> StreamAddress {
+        StreamAddress { seed: random.next_u64(), run: 0 }
+    }
+
+    fn open(&mut self, now: Time) -> Connection {
+        self.newest = self.newest.wrapping_add(1).max(1);
+        let (transport, cca) = (self.transport.clone(), self.cca.clone());
+        let address = Self::address(&mut self.random);
+        Connection::open(self.newest, transport, cca, self.ends, address, now)
+    }
+
+    fn add_loads(&mut self, now: Time, count: u32) {
+        let room = (self.config.most as usize).saturating_sub(self.loads.len());
+        for _ in 0..room.min(count as usize) {
+            let mut connection = self.open(now);
+            connection.ask(self.config.request_size);
+            self.loads.push(Load {
+                connection,
+                read: 0,
+                requests: 0,
+                owed: 0,
+                frames: VecDeque::new(),
+                asked: VecDeque::new(),
+            });
+        }
+    }
+
+    fn add_foreign(&mut self, now: Time) {
+        let connection = self.open(now);
+        self.foreign.push(Foreign {
+            connection,
+            step: Step::Connect,
+            since: now,
+            read: 0,
+            awaited: 0,
+            is_set_up: false,
+        });
+    }
+
+    /// Asks over one of the connections that load, each as likely as the others.
+    fn ask_loaded(&mut self, now: Time) {
+        let loading = self.loads.iter().filter(|load| load.connection.is_accepted()).count();
+        if loading == 0 {
+            return;
+        }
+        let place = self.random.below(loading as u64) as usize;
+        let mut all = self.loads.iter_mut().filter(|load| load.connection.is_accepted());
+        if let Some(load) = all.nth(place) {
+            load.asked.push_back(now);
+            load.connection.ask(self.config.request_size);
+        }
+    }
+
+    /// An interval is over.
+    fn look<O: Observer>(&mut self, now: Time, o: &mut O) {
+        let is_stable = self.results.end_interval();
+        if let Some(result) = self.results.result(self.loads.len() as u32) {
+            o.record(now, Who::Flow(self.ends.flow), &Event::Responsiveness(&result));
+        }
+        if is_stable || now >= self.end {
+            self.finish(now);
+            return;
+        }
+        self.look_at = (now + self.config.interval).min(self.end);
+        self.add_loads(now, self.config.added);
+        let pairs = (f64::from(self.config.probes) / 2.0)
+            .min(self.results.goodput() * self.config.probe_share / PAIR);
+        if pairs > 0.0 {
+            self.gap = Span::from_secs_f64(1.0 / pairs).max(Span::from_micros(1));
+            // The two kinds take turns.
+            self.foreign_at = self.foreign_at.min(now + self.gap);
+            self.self_at = self.self_at.min(now + self.gap / 2);
+        }
+    }
+
+    fn finish(&mut self, now: Time) {
+        self.state = State::Done;
+        let loads = self.loads.drain(..).map(|load| load.connection);
+        let foreign = self.foreign.drain(..).map(|probe| probe.connection);
+        for connection in loads.chain(foreign) {
+            close(&mut self.closed, &connection, now);
+        }
+    }
+
+    fn load_gets<O: Observer>(&mut self, now: Time, place: usize, packet: &Packet, o: &mut O) {
+        let load = &mut self.loads[place];
+        if packet.direction == Direction::Reverse {
+            load.read += load.connection.server_gets(now, packet, o);
+            while load.read >= self.config.request_size {
+                load.read -= self.config.request_size;
+                // The first one asks for the load.
+                load.owed += u32::from(load.requests > 0);
+                load.requests = load.requests.saturating_add(1);
+                if !load.connection.is_accepted() {
+                    let address = Self::address(&mut self.random);
+                    load.connection.accept(now, self.cca.clone(), self.ends, address);
+                }
+            }
+            return;
+        }
+        let mut arrived = load.connection.client_gets(now, packet, o);
+        self.results.on_delivered(arrived);
+        while arrived > 0
+            && let Some((left, is_answer)) = load.frames.front_mut()
+        {
+            let part = arrived.min(*left);
+            arrived -= part;
+            *left -= part;
+            if *left > 0 {
+                continue;
+            }
+            let is_answer = *is_answer;
+            load.frames.pop_front();
+            if is_answer && let Some(asked) = load.asked.pop_front() {
+                self.results.on_probe(Step::Loaded, now.since(asked));
+            }
+        }
+    }
+
+    fn foreign_gets<O: Observer>(&mut self, now: Time, place: usize, packet: &Packet, o: &mut O) {
+        let probe = &mut self.foreign[place];
+        if packet.direction == Direction::Reverse {
+            probe.read += probe.connection.server_gets(now, packet, o);
+            let is_hello = self.config.tls && !probe.is_set_up;
+            let (wanted, answer) =
+                if is_hello { (HELLO, CERTIFICATE) } else { (self.config.request_size, OBJECT) };
+            if probe.read < wanted {
+                return;
+            }
+            probe.read -= wanted;
+            probe.is_set_up = true;
+            if !probe.connection.is_accepted() {
+                let address = Self::address(&mut self.random);
+                probe.connection.accept(now, self.cca.clone(), self.ends, address);
+            }
+            probe.connection.answer(answer);
+            return;
+        }
+        let arrived = probe.connection.client_gets(now, packet, o);
+        let is_over = match probe.step {
+            Step::Connect => matches!(packet.body, Body::Handshake { .. }),
+            Step::Tls | Step::Get | Step::Loaded => {
+                probe.awaited -= arrived.min(probe.awaited);
+                probe.awaited == 0
+            }
+        };
+        if !is_over {
+            return;
+        }
+        self.results.on_probe(probe.step, now.since(probe.since));
+        probe.since = now;
+        match probe.step {
+            Step::Connect if self.config.tls => {
+                (probe.step, probe.awaited) = (Step::Tls, CERTIFICATE);
+                probe.connection.ask(HELLO);
+            }
+            Step::Connect | Step::Tls => {
+                (probe.step, probe.awaited) = (Step::Get, OBJECT);
+                probe.connection.ask(self.config.request_size);
+            }
+            Step::Get | Step::Loaded => {
+                let probe = self.foreign.swap_remove(place);
+                close(&mut self.closed, &probe.connection, now);
+            }
+        }
+    }
+}
+
+fn close(closed: &mut FlowSample, connection: &Connection, now: Time) {
+    if let Some(answers) = connection.answers() {
+        add_totals(closed, &answers.sample(now));
+    }
+}
+
+impl Load {
+    /// The server writes, as long as TCP has less than `low` left to send: a frame of the load, or the answer to
+    /// a probe.
+    fn write(&mut self, low: u64) {
+        while self.requests > 0 && self.connection.unsent() < low {
+            let is_answer = self.owed > 0;
+            let bytes = if is_answer { OBJECT } else { FRAME };
+            self.owed -= u32::from(is_answer);
+            self.connection.answer(bytes);
+            self.frames.push_back((bytes, is_answer));
+        }
+    }
+}
+
+impl BothEnds for Rpm {
+    /// The client gets what goes forward, the server what goes back. What is for a closed connection is nobody's.
+    #[inline(never)]
+    fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) {
+        let number = packet.connection;
+        let is_of = |connection: &Connection| connection.number == number;
+        if let Some(place) = self.loads.iter().position(|load| is_of(&load.connection)) {
+            self.load_gets(now, place, packet, o);
+        } else if let Some(place) = self.foreign.iter().position(|probe| is_of(&probe.connection)) {
+            self.foreign_gets(now, place, packet, o);
+        }
+    }
+
+    fn on_wake<O: Observer>(&mut self, now: Time, sends: Direction, o: &mut O) {
+        if sends == Direction::Reverse {
+            if self.state == State::Before && now >= self.look_at && self.look_at < self.end {
+                self.state = State::Running;
+                self.add_loads(now, self.config.initial);
+                self.look_at = (now + self.config.interval).min(self.end);
+            }
+            if self.state == State::Running {
+                if now >= self.foreign_at {
+                    self.add_foreign(now);
+                    self.foreign_at = now + self.gap;
+                }
+                if now >= self.self_at {
+                    self.ask_loaded(now);
+                    self.self_at = now + self.gap;
+                }
+                if now >= self.look_at {
+                    self.look(now, o);
+                }
+            }
+        }
+        for load in &mut self.loads {
+            load.connection.on_wake(now, sends, o);
+        }
+        for probe in &mut self.foreign {
+            probe.connection.on_wake(now, sends, o);
+        }
+    }
+
+    #[inline(never)]
+    fn poll_transmit(&mut self, now: Time, sends: Direction) -> Option<Packet> {
+        let low = self.transport.notsent_lowat.unwrap_or(LOW);
+        let probe =
+            self.foreign.iter_mut().find_map(|probe| probe.connection.poll_transmit(now, sends));
+        probe.or_else(|| {
+            self.loads.iter_mut().find_map(|load| {
+                if sends == Direction::Forward {
+                    load.write(low);
+                }
+                load.connection.poll_transmit(now, sends)
+            })
+        })
+    }
+
+    fn next_wake(&self, sends: Direction) -> Time {
+        let own = match (sends, self.state) {
+            (Direction::Forward, _) | (_, State::Done) => Time::NEVER,
+            (_, State::Before) if self.look_at < self.end => self.look_at,
+            (_, State::Before) => Time::NEVER,
+            (_, State::Running) => self.look_at.min(self.foreign_at).min(self.self_at),
+        };
+        let loads = self.loads.iter().map(|load| &load.connection);
+        let foreign = self.foreign.iter().map(|probe| &probe.connection);
+        loads.chain(foreign).map(|connection| connection.next_wake(sends)).fold(own, Time::min)
+    }
+
+    /// Of the server's ends: windows and packets of those that are open, totals of all there have been.
+    fn sample(&self, now: Time) -> FlowSample {
+        let mut all = self.closed;
+        let loads = self.loads.iter().map(|load| &load.connection);
+        let foreign = self.foreign.iter().map(|probe| &probe.connection);
+        for answers in loads.chain(foreign).filter_map(Connection::answers) {
+            add_open(&mut all, &answers.sample(now));
+        }
+        FlowSample { delivery_rate: Rate::UNLIMITED, ..all }
+    }
+
+    fn is_done(&self) -> bool {
+        self.state == State::Done || self.state == State::Before && self.look_at >= self.end
+    }
+
+    fn connections(&self) -> impl Iterator<Item = (&Sender, &Receiver)> {
+        let loads = self.loads.iter().map(|load| &load.connection);
+        let foreign = self.foreign.iter().map(|probe| &probe.connection);
+        loads.chain(foreign).flat_map(Connection::directions)
+    }
+}
