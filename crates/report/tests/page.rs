@@ -372,6 +372,19 @@ fn what_is_true_of_several_flows_is_said_once() {
 }
 
 #[test]
+fn the_matrix_begins_with_a_metric_that_no_heat_map_of_the_study_shows() {
+    let mut results = specimen::results();
+    let mut begins = |kind| {
+        results.plan.views = vec![view("goodput", kind, "goodput_mbps", &["cubic"])];
+        let page = page(&results);
+        let matrix = page.split("<table class=\"matrix live\"><caption>").nth(1).expect("a matrix");
+        matrix.split("</caption>").next().unwrap().to_owned()
+    };
+    assert!(begins(ViewKind::Bars).contains("oodput"), "{}", begins(ViewKind::Bars));
+    assert!(!begins(ViewKind::Heatmap).contains("oodput"), "{}", begins(ViewKind::Heatmap));
+}
+
+#[test]
 fn tiny_shares_are_percentages_and_hardly_coloured() {
     let mut results = specimen::results();
     results.table.metrics.push("loss_share".into());
@@ -379,7 +392,7 @@ fn tiny_shares_are_percentages_and_hardly_coloured() {
         let share = if row.scenario == 0 { 6.08e-5 } else { 1.0e-6 * f64::from(row.scenario) };
         row.values.push((row.name == "ping").then_some(share));
     }
-    results.plan.views = vec![view("loss", ViewKind::Heatmap, "loss_share", &["ping"])];
+    results.plan.views = vec![view("loss", ViewKind::Bars, "loss_share", &["ping"])];
     let html = page(&results);
     let html = markup(&html);
     let matrix = html.split("<table class=\"matrix live\">").nth(1).expect("a matrix");

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 use sojourn_study::metrics::more_is_better;
-use sojourn_study::results::Kind;
+use sojourn_study::results::{Kind, ViewKind};
 
 use super::columns::{USUAL, resolve};
 use crate::data::{Data, Mean, Points, Subject};
@@ -272,7 +272,7 @@ fn first_choice<'a>(data: &Data<'a>) -> Option<(Subject, &'a str)> {
         .views
         .iter()
         .flat_map(|view| view.y.iter().map(move |y| (view, resolve(data, y))));
-    let mut found = wanted.filter_map(|(view, (name, of))| {
+    let found = wanted.filter_map(|(view, (name, of))| {
         // A view of a delay shows all its samples, but a cell only one number.
         let tail = format!("{name}_p95_ms");
         let metric = columns.iter().find(|column| **column == name || **column == tail)?;
@@ -284,13 +284,20 @@ fn first_choice<'a>(data: &Data<'a>) -> Option<(Subject, &'a str)> {
             data.subjects.iter().filter(named).find(|subject| data.has(subject, metric))?;
         Some((subject.clone(), metric.as_str()))
     });
-    found.next().or_else(|| {
-        FIRST.iter().find_map(|(kind, metric)| {
-            data.of_kind(*kind)
-                .find(|subject| data.has(subject, metric))
-                .map(|subject| (subject.clone(), *metric))
-        })
-    })
+    let usual = FIRST.iter().filter_map(|(kind, metric)| {
+        let subject = data.of_kind(*kind).find(|subject| data.has(subject, metric))?;
+        Some((subject.clone(), *metric))
+    });
+    let mut choices = found.chain(usual).peekable();
+    let first = choices.peek().cloned();
+    choices.find(|(_, metric)| !is_heat_map(data, metric)).or(first)
+}
+
+/// A view of the study shows the metric in every scenario as the matrix would.
+fn is_heat_map(data: &Data<'_>, metric: &str) -> bool {
+    let whole = data.plan.views.iter().filter(|view| view.filter.is_empty());
+    let mut maps = whole.filter(|view| view.kind == ViewKind::Heatmap);
+    maps.any(|view| view.y.iter().any(|y| metric.starts_with(&resolve(data, y).0)))
 }
 
 /// Every mean, for the script: by subject, then metric, then scenario.
