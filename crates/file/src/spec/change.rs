@@ -18,7 +18,7 @@ pub struct ChangeSpec {
     /// figures and claims call it. `PROBE_BW` means `PROBE_BW:UP` as well. A phase that begins and
     /// ends with one acknowledgement is not entered.
     pub when: Text<WhenSpec>,
-    /// Which time it enters the phase.
+    /// At which of its entries into the phase; 1 is the first.
     #[schemars(range(min = 1), extend("default" = 1))]
     pub occurrence: Option<u32>,
     /// How long after that the change comes.

@@ -20,8 +20,8 @@ pub struct FlowSpec {
     /// What it does: see the applications.
     #[schemars(with = "String")]
     pub app: AppName,
-    /// This many flows of this kind, named NAME.1, NAME.2 …; together they are the group NAME. With 0 the
-    /// others are alone.
+    /// This many flows of this kind, named NAME.1, NAME.2 …; together they are the group NAME. With 0 there
+    /// are none.
     #[schemars(range(min = 0, max = 10000), extend("default" = 1))]
     pub count: Option<u32>,
     /// `down`: data crosses the forward direction of the shape. `up`: the reverse direction.
