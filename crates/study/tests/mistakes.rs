@@ -122,7 +122,7 @@ fn every_mistake_has_its_place_its_key_and_its_remedy() {
         (
             "app = \"ping\"",
             "app = \"pong\"",
-            "t.toml:20:7: scenario.flow.1.app: unknown application 'pong'; did you mean 'ping'? (allowed: bulk, on_off, arrivals, page, requests, ping, udp, frames, call",
+            "t.toml:20:7: scenario.flow.1.app: unknown application 'pong'; did you mean 'ping'? (allowed: bulk, on_off, arrivals, page, requests, rpm, ping, udp, frames, call",
         ),
         (
             "app = \"ping\"",

@@ -60,25 +60,20 @@ impl Axis {
     }
 }
 
-/// Curves over one axis of values, which covers `also`, so that panels of a figure have the same.
+/// Curves over one axis of values, which covers `ends`, so that panels of a figure have the same.
 pub(crate) fn curves(
     curves: &[Curve],
     x_title: &str,
     y_title: &str,
     axis: Axis,
-    also: &[f64],
+    ends: &[f64],
     width: f64,
 ) -> String {
-    let xs: Vec<f64> = curves
-        .iter()
-        .flat_map(|curve| curve.points.iter().map(|point| point.0))
-        .chain(also.iter().copied())
-        .collect();
     if curves.is_empty() {
         return String::new();
     }
     let (left, right, top, bottom) = (70.0, width - 14.0, 10.0, HEIGHT - 42.0);
-    let x = Scale::fitting(&xs, 8.0, left, right);
+    let x = Scale::fitting(ends, 8.0, left, right);
     let ticks = axis.ticks();
     let (least, most) = (ticks[0].0, ticks[ticks.len() - 1].0);
     let y = Scale::exact(axis.place(least), axis.place(most), bottom, top);
@@ -204,8 +199,9 @@ mod tests {
             run: None,
             thin: false,
         };
-        let svg =
-            |curves: &[Curve]| super::curves(curves, "RTT (ms)", "samples", Axis::Even, &[], 480.0);
+        let svg = |curves: &[Curve]| {
+            super::curves(curves, "RTT (ms)", "samples", Axis::Even, &[1.0, 9.0], 480.0)
+        };
         let same = svg(&[curve("fq_codel", 9.0), curve("cake", 9.0), curve("pie", 5.0)]);
         assert!(same.contains("one curve: fq_codel = cake<"), "{same}");
         assert!(!svg(&[curve("fq_codel", 9.0), curve("cake", 7.0)]).contains("one curve"));

@@ -16,6 +16,7 @@ pub(crate) use bullet::{Bounds, bullet};
 pub(crate) use curves::{Axis, Curve, curves};
 pub(crate) use lines::{Line, Spot, Spots, lines};
 pub(crate) use parts::{placed, text_width};
+pub(crate) use scale::ends;
 pub(crate) use scatter::{Cloud, scatter};
 pub(crate) use symbol::Key;
 pub(crate) use timeline::{Panel, Size, Trace, timeline};

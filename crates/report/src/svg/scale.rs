@@ -122,6 +122,17 @@ impl Scale {
     }
 }
 
+/// The values on which a scale over all of them depends: the least, the least positive and the largest.
+pub(crate) fn ends(values: impl IntoIterator<Item = f64>) -> [f64; 3] {
+    let mut ends = [f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY];
+    for value in values.into_iter().filter(|value| value.is_finite()) {
+        ends[0] = ends[0].min(value);
+        ends[1] = if value > 0.0 { ends[1].min(value) } else { ends[1] };
+        ends[2] = ends[2].max(value);
+    }
+    ends
+}
+
 /// 1, 2 or 5 times a power of ten, not below the argument.
 fn step(rough: f64) -> f64 {
     if !(rough.is_finite() && rough > 0.0) {

@@ -23,36 +23,26 @@ pub(crate) struct Cloud {
 
 const HEIGHT: f64 = 360.0;
 
-/// `reversed` puts small x to the right, because little delay is good. The scales cover `also`, so
-/// that panels of one figure have the same.
+/// `reversed` puts small x to the right, because little delay is good. The scales cover `ends` (of x
+/// and of y), so that panels of one figure have the same.
 pub(crate) fn scatter(
     clouds: &[Cloud],
     x_title: &str,
     y_title: &str,
     reversed: bool,
-    also: &[(f64, f64)],
+    ends: (&[f64], &[f64]),
     width: f64,
 ) -> String {
-    let xs: Vec<f64> = clouds
-        .iter()
-        .flat_map(|c| c.points.iter().map(|p| p.2))
-        .chain(also.iter().map(|p| p.0))
-        .collect();
-    let ys: Vec<f64> = clouds
-        .iter()
-        .flat_map(|c| c.points.iter().map(|p| p.3))
-        .chain(also.iter().map(|p| p.1))
-        .collect();
     if clouds.is_empty() {
         return String::new();
     }
     let (left, right, top, bottom) = (56.0, width - 18.0, 14.0, HEIGHT - 46.0);
     let x = if reversed {
-        Scale::fitting(&xs, 3.0, right, left)
+        Scale::fitting(ends.0, 3.0, right, left)
     } else {
-        Scale::fitting(&xs, 30.0, left, right)
+        Scale::fitting(ends.0, 30.0, left, right)
     };
-    let y = Scale::linear(ys.iter().copied(), bottom, top);
+    let y = Scale::linear(ends.1.iter().copied(), bottom, top);
     let mut out = open("chart", width, HEIGHT, &format!("{y_title} against {x_title}"));
     ticks_below(&mut out, &x, top, bottom);
     let marks = y.ticks().into_iter().map(|(tick, text)| (y.at(tick), text));

@@ -4,7 +4,7 @@ use sojourn_study::metrics::more_is_better;
 
 use super::frame::Frame;
 use super::panels::{Figure, Head, figure};
-use crate::svg::{Cloud, scatter};
+use crate::svg::{Cloud, ends, scatter};
 
 pub(super) fn scatter_figure(
     frame: &Frame<'_>,
@@ -48,12 +48,9 @@ pub(super) fn scatter_figure(
         }
         drawn.push((name, clouds));
     }
-    let all: Vec<(f64, f64)> = drawn
-        .iter()
-        .flat_map(|(_, clouds)| clouds.iter().flat_map(|cloud| &cloud.points))
-        .map(|point| (point.2, point.3))
-        .collect();
+    let points = || drawn.iter().flat_map(|(_, clouds)| clouds.iter().flat_map(|c| &c.points));
+    let (xs, ys) = (ends(points().map(|point| point.2)), ends(points().map(|point| point.3)));
     figure(head, frame.legend(frame.x), &drawn, |clouds, width| {
-        scatter(clouds, &x.axis, &y.axis, reversed, &all, width)
+        scatter(clouds, &x.axis, &y.axis, reversed, (&xs, &ys), width)
     })
 }

@@ -8,12 +8,12 @@ use crate::data::{Point, Subject};
 use crate::names::{self, capital};
 use crate::number::number;
 use crate::spread::{Spreads, quantile};
-use crate::svg::{Axis, Curve, curves};
+use crate::svg::{Axis, Curve, curves, ends};
 
 /// How a metric is spread over runs.
 pub(super) fn cdf_figure(frame: &Frame<'_>, head: &Head<'_>, metric: &str) -> Option<Figure> {
     let measure = frame.measure(metric);
-    let all = frame.values(&measure);
+    let all = ends(frame.values(&measure));
     let keys = frame.keys(frame.colour);
     let mut panels = Vec::new();
     for (name, members) in frame.panels() {
@@ -126,11 +126,8 @@ pub(super) fn delay_figure(
         }
         drawn.push((name, here));
     }
-    let all: Vec<f64> = drawn
-        .iter()
-        .flat_map(|(_, curves)| curves.iter().flat_map(|curve| &curve.points))
-        .map(|point| point.0)
-        .collect();
+    let curves_of_all = drawn.iter().flat_map(|(_, curves)| curves);
+    let all = ends(curves_of_all.flat_map(|curve| &curve.points).map(|point| point.0));
     let x = format!("{} (ms)", capital(&names::title(&format!("{metric}_ms"))));
     let explained = if single {
         "Share of samples up to a delay; the axis is stretched towards its ends, where tails are. \
