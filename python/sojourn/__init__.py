@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+from ._executors import ExecutorError
 from ._native import MODEL, Error, Mistake, ResultsError, RunError, StudyError, Table, __version__
 from ._progress import Progress
 from ._results import Claim, Figure, Results, Run
@@ -23,6 +24,7 @@ __all__ = [
     "Check",
     "Claim",
     "Error",
+    "ExecutorError",
     "Figure",
     "Mistake",
     "Progress",

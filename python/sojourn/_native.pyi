@@ -11,6 +11,9 @@ MODEL: str
 class Error(Exception):
     """What Sojourn could not do, and why."""
 
+    is_of_machine: bool
+    """Whether this machine is to blame (a full disk, no permission) and not what was given."""
+
 class StudyError(Error):
     """What is wrong with a study: a line for each mistake."""
 
@@ -137,7 +140,7 @@ class Study:
 
 @final
 class Recorder:
-    def pending(self) -> list[tuple[int, str]]: ...
+    def pending(self, first: int, most: int) -> list[tuple[int, str]]: ...
     def progress(self) -> tuple[int, int, int, int]: ...
     def keep(self, run: int, result: bytes) -> bool: ...
     def give_up(self, run: int, problem: str) -> None: ...

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import html
 import json
+import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeVar
 
 from . import _native as extension
+from . import _storage
 from ._native import ResultsError, Table
 
 T = TypeVar("T", str, int)
@@ -43,9 +46,20 @@ class Figure:
 
 
 class Results:
-    """A result folder, as it was when it was opened; its runs may not all be done."""
+    """A result folder, as it was when it was opened; its runs may not all be done.
+
+    `folder` may be on object storage, as fsspec writes such paths: ``s3://bucket/folder``.
+    """
+
+    _url: str | None = None
 
     def __init__(self, folder: str | PathLike[str]) -> None:
+        if _storage.is_remote(folder):
+            # Its series are read when they are asked for, so the copy stays as long as this does.
+            self._copy = TemporaryDirectory(prefix="sojourn-")
+            self._url = os.fspath(folder)
+            _storage.fetch(self._url, Path(self._copy.name))
+            folder = self._copy.name
         self._native = extension.Results.open(folder)
 
     @classmethod
@@ -135,9 +149,15 @@ class Results:
         return self._native.delays(wanted(flow, queue, metric, run, seed, where))
 
     def report(self, path: str | PathLike[str] | None = None) -> Path:
-        """Writes the report, one page that needs no network: ``report.html`` in the folder."""
+        """Writes the report, one page that needs no network: ``report.html`` in the folder.
+
+        Of a folder on object storage the path is that of the copy on this machine.
+        """
         target = self.folder / "report.html" if path is None else Path(path)
-        target.write_text(self._native.report(), encoding="utf-8")
+        page = self._native.report()
+        target.write_text(page, encoding="utf-8")
+        if path is None and self._url is not None:
+            _storage.put(page, self._url, target.name)
         return target
 
     def figure(self, name: str) -> Figure:
@@ -147,7 +167,7 @@ class Results:
     def __repr__(self) -> str:
         runs = len(self.plan["runs"])
         there = runs - len(self.missing)
-        lines = [f"{self.plan['title']}: {there} of {runs} runs in {self.folder}"]
+        lines = [f"{self.plan['title']}: {there} of {runs} runs in {self._url or self.folder}"]
         marks = {"holds": "✓", "fails": "✗"}
         for claim in self.verdicts:
             lines.append(f"{marks.get(claim.verdict, '?')} {claim.id}: {claim.text}")

@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, NamedTuple, overload
 
+from . import _executors, _storage
 from . import _native as extension
-from ._progress import Progress, teller
+from ._executors import Executor
+from ._progress import Progress, Tell, teller
 from ._results import Results, Run
+
 
 class Check(NamedTuple):
     """What a study would do."""
@@ -201,24 +204,56 @@ class Study:
         jobs: int | None = None,
         shard: str | None = None,
         progress: bool | Callable[[Progress], object] = True,
+        executor: Executor | Callable[[], Executor] | None = None,
     ) -> Results:
         """Runs what is not done yet, and checks the claims.
 
         `out` is the result folder; left out, it is the one that ``sojourn run`` would choose,
         ``results/STUDY-DIGEST``, so another study or other settings never meet old results. After an
-        interruption the same call goes on where it stopped.
+        interruption the same call goes on where it stopped. It may be on object storage, as fsspec writes
+        such paths: ``s3://bucket/folder``.
 
-        `jobs` is how many runs at a time, by default as many as there are cores. `shard` is a part of the
-        runs: ``"2/8"``. `progress` shows a bar, or is called with a `Progress`, in this thread.
+        `jobs` is how many runs at a time, by default as many as there are cores, or workers of the executor.
+        `shard` is a part of the runs: ``"2/8"``. `progress` shows a bar, or is called with a `Progress`, in this
+        thread.
+
+        `executor` computes the runs: anything with the ``submit`` of `concurrent.futures.Executor`, or a function
+        that makes one and is called again if a worker's death breaks it.
 
         Other Python threads go on meanwhile. Ctrl-C raises `KeyboardInterrupt` as soon as the runs under way
         have ended; they are kept.
+
+        Raises `StudyError`, `RunError`, `ResultsError`, or `ExecutorError` if the executor breaks.
         """
         if seeds is not None:
-            return self.change(seeds=seeds).run(out, jobs=jobs, shard=shard, progress=progress)
+            return self.change(seeds=seeds).run(
+                out, jobs=jobs, shard=shard, progress=progress, executor=executor
+            )
         tell = teller(progress)
         folder = self._native.default_folder(shard) if out is None else out
-        return Results._of(self._native.run(folder, jobs, shard, sys.argv, tell))
+        if _storage.is_remote(folder):
+            url = os.fspath(folder)
+            with _storage.kept_at(url) as here:
+                self._run(here, jobs, shard, tell, executor)
+            return Results(url)
+        return Results._of(self._run(folder, jobs, shard, tell, executor))
+
+    def _run(
+        self,
+        folder: str | PathLike[str],
+        jobs: int | None,
+        shard: str | None,
+        tell: Tell | None,
+        executor: Executor | Callable[[], Executor] | None,
+    ) -> extension.Results:
+        if executor is None:
+            return self._native.run(folder, jobs, shard, sys.argv, tell)
+        recorder = self._native.record(folder, jobs, shard, sys.argv)
+        try:
+            _executors.run(executor, self._native, recorder, jobs, tell)
+            return recorder.finish()
+        finally:
+            recorder.close()
 
     def __repr__(self) -> str:
         count, seeds = len(self._native), len(self._native.seeds)

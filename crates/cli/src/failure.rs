@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use sojourn_file::StudyError;
 use sojourn_file::document::MAX_MISTAKES;
-use sojourn_study::results::ResultsError;
+use sojourn_study::results::{ResultsError, is_of_machine};
 use sojourn_study::runner::RunError;
 
 /// The command did what it was asked for.
@@ -103,48 +103,19 @@ pub(crate) fn told(error: &StudyError) -> String {
 
 impl From<ResultsError> for Failure {
     fn from(error: ResultsError) -> Self {
-        let problem = error.to_string();
-        match &error {
-            ResultsError::Io { source, .. } => Self::of_io(source, problem),
-            ResultsError::NoPlan { .. }
-            | ResultsError::Malformed { .. }
-            | ResultsError::Damaged { .. }
-            | ResultsError::Unlisted { .. }
-            | ResultsError::DamagedJournal { .. } => Self::Input(problem),
+        match error.is_of_machine() {
+            true => Self::Machine(error.to_string()),
+            false => Self::Input(error.to_string()),
         }
     }
 }
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
-        let problem = error.to_string();
         match error {
-            RunError::Results(error) => error.into(),
             RunError::Study(error) => error.into(),
-            RunError::Io { source, .. } => Self::of_io(&source, problem),
-            RunError::OtherStudy { .. }
-            | RunError::NoFolders
-            | RunError::JoinedIntoItself { .. }
-            | RunError::OwnStudy { .. } => Self::Input(problem),
-            RunError::Busy { .. }
-            | RunError::Stopped { .. }
-            | RunError::Interrupted { .. }
-            | RunError::NotItsResult { .. }
-            | RunError::Threads(_)
-            | RunError::Incapable(_) => Self::Machine(problem),
+            error if error.is_of_machine() => Self::Machine(error.to_string()),
+            error => Self::Input(error.to_string()),
         }
     }
-}
-
-/// Whether the cause is the machine, and not a wrong path from the user.
-fn is_of_machine(error: &io::Error) -> bool {
-    !matches!(
-        error.kind(),
-        io::ErrorKind::NotFound
-            | io::ErrorKind::NotADirectory
-            | io::ErrorKind::IsADirectory
-            | io::ErrorKind::InvalidData
-            | io::ErrorKind::InvalidInput
-            | io::ErrorKind::UnexpectedEof
-    )
 }

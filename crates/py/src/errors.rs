@@ -1,6 +1,5 @@
 //! Exceptions, with the texts that the command prints. A panic becomes one too.
 
-use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pyo3::create_exception;
@@ -84,12 +83,20 @@ pub(crate) fn of_run(py: Python<'_>, error: &sojourn_study::runner::RunError) ->
     match error {
         E::Study(error) => of_study(py, error),
         E::Results(error) => of_results(error),
-        other => RunError::new_err(other.to_string()),
+        other => of_whom(RunError::new_err(other.to_string()), other.is_of_machine()),
     }
 }
 
-pub(crate) fn of_results(error: &impl Display) -> PyErr {
-    ResultsError::new_err(error.to_string())
+pub(crate) fn of_results(error: &sojourn_study::results::ResultsError) -> PyErr {
+    of_whom(ResultsError::new_err(error.to_string()), error.is_of_machine())
+}
+
+/// The exception, with whether this machine is to blame.
+fn of_whom(raised: PyErr, is_of_machine: bool) -> PyErr {
+    Python::attach(|py| match raised.value(py).setattr("is_of_machine", is_of_machine) {
+        Ok(()) => raised,
+        Err(error) => error,
+    })
 }
 
 /// What was asked for is none of what there is.

@@ -41,7 +41,9 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
-        module.add("Error", py.get_type::<crate::errors::Error>())?;
+        let error = py.get_type::<crate::errors::Error>();
+        error.setattr("is_of_machine", false)?;
+        module.add("Error", error)?;
         module.add("StudyError", py.get_type::<crate::errors::StudyError>())?;
         module.add("RunError", py.get_type::<crate::errors::RunError>())?;
         module.add("ResultsError", py.get_type::<crate::errors::ResultsError>())?;

@@ -45,12 +45,12 @@ fn closed() -> PyErr {
 
 #[pymethods]
 impl Recorder {
-    /// Runs without a result, each with its identity.
-    fn pending(&self) -> PyResult<Vec<(u32, String)>> {
+    /// The next runs without a result from a position on, each with its identity.
+    fn pending(&self, first: u32, most: usize) -> PyResult<Vec<(u32, String)>> {
         self.with(|recorder| {
             let plan = recorder.plan();
             let id = |run: u32| (run, plan.runs[run as usize].id.clone());
-            Ok(recorder.pending().into_iter().map(id).collect())
+            Ok(recorder.pending(first).take(most).map(id).collect())
         })
     }
 

@@ -34,6 +34,33 @@ pub enum ResultsError {
     DamagedJournal { path: PathBuf, whole: usize },
 }
 
+impl ResultsError {
+    /// Whether this machine is to blame and not what was given.
+    pub fn is_of_machine(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => is_of_machine(source),
+            Self::NoPlan { .. }
+            | Self::Malformed { .. }
+            | Self::Damaged { .. }
+            | Self::Unlisted { .. }
+            | Self::DamagedJournal { .. } => false,
+        }
+    }
+}
+
+/// Whether the cause is the machine, and not a wrong path from the user.
+pub fn is_of_machine(error: &io::Error) -> bool {
+    !matches!(
+        error.kind(),
+        io::ErrorKind::NotFound
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::InvalidData
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::UnexpectedEof
+    )
+}
+
 /// Names of the files of a folder, sorted.
 pub(super) fn names(folder: &Path) -> Result<Vec<String>, ResultsError> {
     let error = |source| ResultsError::Io { path: folder.to_owned(), source };

@@ -27,8 +27,8 @@ mod store;
 mod values;
 
 pub use codec::RunResult;
-pub use files::ResultsError;
 pub(crate) use files::{CLAIMS, PLAN, STUDY};
+pub use files::{ResultsError, is_of_machine};
 pub(crate) use folder::FolderWriter;
 pub use folder::{Folder, Reader};
 pub(crate) use journal::Journal;

@@ -29,6 +29,7 @@ use rayon::prelude::*;
 use crate::engine;
 use crate::results::{
     ClaimReport, FailedRun, Folder, Machine, ResultsError, Row, RunResult, STUDY, StoreWriter,
+    is_of_machine,
 };
 use crate::study::Study;
 use folder::{check_claims, make_folder};
@@ -137,6 +138,27 @@ pub enum RunError {
     Incapable(String),
 }
 
+impl RunError {
+    /// Whether this machine is to blame (a full disk, no permission) and not what was given.
+    pub fn is_of_machine(&self) -> bool {
+        match self {
+            Self::Results(error) => error.is_of_machine(),
+            Self::Io { source, .. } => is_of_machine(source),
+            Self::Study(_)
+            | Self::OtherStudy { .. }
+            | Self::NoFolders
+            | Self::JoinedIntoItself { .. }
+            | Self::OwnStudy { .. } => false,
+            Self::Busy { .. }
+            | Self::Stopped { .. }
+            | Self::Interrupted { .. }
+            | Self::NotItsResult { .. }
+            | Self::Threads(_)
+            | Self::Incapable(_) => true,
+        }
+    }
+}
+
 /// Runs what is not done yet, and writes the result folder.
 ///
 /// # Errors
@@ -242,7 +264,7 @@ fn work(
     recorder: &mut Recorder,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<(), RunError> {
-    let pending = recorder.pending();
+    let pending: Vec<u32> = recorder.pending(0).collect();
     if pending.is_empty() {
         return Ok(());
     }

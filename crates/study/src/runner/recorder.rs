@@ -96,9 +96,10 @@ impl Recorder {
         self.progress
     }
 
-    /// Runs without a result, in the order of the plan.
-    pub fn pending(&self) -> Vec<u32> {
-        self.mine.iter().copied().filter(|run| !self.is_done[*run as usize]).collect()
+    /// Runs without a result, in the order of the plan, from a position on.
+    pub fn pending(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
+        let from = self.mine.partition_point(|run| *run < first);
+        self.mine[from..].iter().copied().filter(|run| !self.is_done[*run as usize])
     }
 
     /// Keeps the result of a run that another process computed, as [`RunResult::encode`] wrote it.

@@ -203,11 +203,12 @@ fn results_that_others_compute_make_the_same_folder() {
     recorder.give_up(3, "its machine died after it was done".to_owned());
     recorder.give_up(4, "its machine died".to_owned());
     assert_eq!(recorder.progress(), Progress { total: 6, done: 3, resumed: 0, failed: 1 });
-    assert_eq!(recorder.pending(), [1, 2, 4]);
+    assert_eq!(recorder.pending(0).collect::<Vec<_>>(), [1, 2, 4]);
+    assert_eq!(recorder.pending(2).collect::<Vec<_>>(), [2, 4]);
     drop(recorder);
 
     let mut recorder = Recorder::open(&study(), &options(out.clone(), 1, "1/1")).unwrap();
-    for run in recorder.pending() {
+    for run in recorder.pending(0).collect::<Vec<_>>() {
         let good = bytes(&plan, run);
         let mut refused = |bytes: &[u8], why: &str| {
             let error = recorder.keep(run, bytes).unwrap_err().to_string();
