@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import multiprocessing
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -84,7 +85,9 @@ def executor_of(options: argparse.Namespace) -> Callable[[], Any] | None:
     if options.workers:
         # Forked processes would share the coordinator's locks.
         context = multiprocessing.get_context("spawn")
-        return lambda: ProcessPoolExecutor(options.workers, mp_context=context)
+        # On Ctrl-C the terminal asks all of them; this process alone ends the others.
+        settings: Any = {"initializer": signal.signal, "initargs": (signal.SIGINT, signal.SIG_IGN)}
+        return lambda: ProcessPoolExecutor(options.workers, mp_context=context, **settings)
     return None
 
 

@@ -13,7 +13,7 @@ import time
 import zlib
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, CancelledError
+from concurrent.futures import BrokenExecutor, CancelledError, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any, Protocol, cast
 
@@ -46,6 +46,7 @@ class Future(Protocol):
 
     def add_done_callback(self, fn: Callable[[Any], object], /) -> object: ...
     def cancel(self) -> object: ...
+    def done(self) -> bool: ...
     def result(self, timeout: float | None = None) -> Any: ...
 
 
@@ -162,17 +163,15 @@ class Coordinator:
                 self.under_way.pop(future, None)
         until = time.monotonic() + GRACE_S
         while self.under_way and time.monotonic() < until:
-            try:
-                future = self.ended.get(timeout=0.1)
-            except queue.Empty:
-                continue
-            asked = self.under_way.pop(future, None)
-            if asked is not None:
+            # Not by the queue: the exception may have come when a future was just taken from it.
+            for future in [future for future in self.under_way if future.done()]:
+                asked = self.under_way.pop(future)
                 try:
                     self.keep(asked, future.result(timeout=0))
-                except Exception:
+                except (Exception, CancelledError):
                     # What broke first is what is raised.
                     continue
+            time.sleep(0.02)
 
     def close(self) -> None:
         if self.make and self.executor is not None:
@@ -213,7 +212,7 @@ class Coordinator:
                 continue
             except RuntimeError as error:
                 raise self.broken(str(error)) from error
-            if not hasattr(future, "add_done_callback") or not hasattr(future, "result"):
+            if not all(hasattr(future, name) for name in ("add_done_callback", "done", "result")):
                 raise self.broken(f"its submit returned a {type(future).__name__} and no future")
             self.under_way[future] = asked
             future.add_done_callback(self.ended.put)
@@ -347,8 +346,9 @@ def workers(executor: Executor) -> int:
 
 
 def shut_down(executor: Executor) -> None:
-    shutdown = getattr(executor, "shutdown", None)
-    if callable(shutdown):
+    if isinstance(executor, ProcessPoolExecutor | ThreadPoolExecutor):
+        executor.shutdown(wait=False, cancel_futures=True)
+    elif callable(shutdown := getattr(executor, "shutdown", None)):
         shutdown(wait=False)
 
 

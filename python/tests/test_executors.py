@@ -69,15 +69,15 @@ def test_fifty_workers_that_are_killed_lose_nothing(
     def kill(progress: sj.Progress) -> None:
         # After each batch that came, while there are enough runs left for the others.
         if len(kills) < 50 and pools and progress.done > len(kills) * 4:
-            for pid in list(pools[-1]._processes or {}):
-                # One that was killed before may not have been noticed yet.
+            # One that was killed before may not have been noticed yet.
+            for pid in set(pools[-1]._processes or {}) - set(kills):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
                     kills.append(pid)
                     break
 
     results = many.run(tmp_path / "out", executor=make, progress=kill)
-    assert len(kills) == 50 and len(pools) > 25
+    assert len(kills) == 50 and len(pools) >= 25
     assert results.failed == {} and files(results.folder) == alone
 
 
@@ -119,7 +119,8 @@ def test_a_pool_that_breaks_and_cannot_be_made_again_says_so_and_keeps_what_is_d
         def kill(progress: sj.Progress) -> None:
             if progress.done > 20:
                 for pid in list(pool._processes or {}):
-                    os.kill(pid, signal.SIGKILL)
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
 
         with pytest.raises(sj.ExecutorError, match="it is broken.* of 300 runs are finished and kept"):
             many.run(tmp_path / "out", executor=pool, progress=kill)
@@ -153,6 +154,9 @@ class Twice:
 
     def cancel(self) -> bool:
         return False
+
+    def done(self) -> bool:
+        return True
 
     def result(self, timeout: float | None = None) -> Any:
         return self.answer
@@ -353,6 +357,10 @@ def test_ctrl_c_ends_processes_and_keeps_what_is_done(tmp_path: Path) -> None:
             time.sleep(0.05)
         # As a terminal does: to all of the group.
         os.killpg(child.pid, signal.SIGINT)
-        told = child.stderr.read()
+        try:
+            _, told = child.communicate(timeout=60)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
     assert child.returncode == 130 and "the same call goes on from there" in told, told
     assert len(sj.Results(tmp_path / "out").missing) < 40_000
