@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Sub;
 
-use sojourn_core::{AirSample, DropReason, FlowSample, Responsiveness, Span, Time};
+use sojourn_core::{AirSample, DropReason, FlowSample, PortId, Responsiveness, Span, Time};
 
 use crate::histogram::Distribution;
 use crate::qoe;
@@ -305,7 +305,56 @@ pub struct MediaMetrics {
     pub target: Distribution,
     /// How long decoded frames had been at the receiver, from their first packet on.
     pub buffered: Distribution,
+    /// The first freezes of the whole run by libwebrtc's rule, in order of time.
+    pub freezes: Vec<Freeze>,
     pub voice: VoiceMetrics,
+}
+
+/// A time in which the picture stood still, and why. Frames are counted from 0 in the order in which they
+/// are encoded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Freeze {
+    /// When the frame before was shown, and when the one that ended it was.
+    pub from: Time,
+    pub to: Time,
+    pub after: u32,
+    pub frame: u32,
+    pub captured: Time,
+    /// The last packet of the frame that ended it left.
+    pub sent: Option<Time>,
+    /// All its packets were there.
+    pub received: Option<Time>,
+    /// The one that came last.
+    pub last: Option<CompletingPacket>,
+    /// Frames between the two that were never shown.
+    pub never_shown: u32,
+    /// Packets of the frame that ended it, and of those before it that had not been shown; the first few.
+    pub lost: Vec<LostPacket>,
+    /// All of them.
+    pub lost_packets: u32,
+}
+
+/// The packet with which a frame was complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompletingPacket {
+    /// In its stream; of a repetition, that of the packet that it repeats.
+    pub sequence: u32,
+    pub is_repair: bool,
+    pub sent: Time,
+    pub arrived: Time,
+}
+
+/// A packet of a call's video that was lost, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostPacket {
+    /// In its stream; of a repetition, that of the packet that it repeats.
+    pub sequence: u32,
+    pub frame: u32,
+    pub is_repair: bool,
+    pub sent: Time,
+    pub lost: Time,
+    pub place: PortId,
+    pub why: DropReason,
 }
 
 /// A call's sound.

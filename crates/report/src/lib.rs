@@ -20,6 +20,7 @@ pub mod terminal;
 mod command;
 mod data;
 mod ending;
+mod freezes;
 mod markup;
 mod names;
 mod number;

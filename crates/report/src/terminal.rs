@@ -151,6 +151,26 @@ pub fn end_state(results: &Results, run: u32) -> String {
     text.lines().map(|line| plain_text(&line.replace('\t', "    ")) + "\n").collect()
 }
 
+/// When the pictures of a run's calls stood still, and which packets made it so; empty if they never did.
+pub fn freezes(results: &Results, run: u32) -> String {
+    let mut out = String::new();
+    for row in results.table.run(run) {
+        for freeze in &row.freezes {
+            out += &format!(
+                "{} {:.3} s for {:.0} ms: {}\n",
+                row.name,
+                freeze.from_s,
+                (freeze.to_s - freeze.from_s) * 1e3,
+                crate::freezes::cause(freeze)
+            );
+            for lost in crate::freezes::lost(freeze) {
+                out += &format!("    packet {lost}\n");
+            }
+        }
+    }
+    out.lines().map(|line| plain_text(line) + "\n").collect()
+}
+
 /// The runs of a scenario, seed by seed, with the spread of each metric as a sparkline.
 pub fn runs(results: &Results, scenario: usize) -> String {
     let data = Data::new(results);

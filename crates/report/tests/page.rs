@@ -2,8 +2,11 @@
 
 mod specimen;
 
+use sojourn_report::ReadRuns;
 use sojourn_report::{Options, compare, export, html, repeat, terminal};
-use sojourn_study::results::{Check, Kind, Results, Verdict, View, ViewKind, Where};
+use sojourn_study::results::{
+    Check, Delays, Freeze, Kind, LostPacket, Results, Row, Series, Verdict, View, ViewKind, Where,
+};
 
 fn page(results: &Results) -> String {
     html(results, &mut specimen::Made, &Options::default())
@@ -89,6 +92,7 @@ fn every_kind_of_view_is_drawn_with_its_caption() {
     ] {
         results.plan.views.push(View {
             log: None,
+            solo: vec![],
             name: name.into(),
             kind,
             title: Some(format!("Title of {name}")),
@@ -308,6 +312,7 @@ fn the_terminal_has_the_same_tables() {
 fn view(name: &str, kind: ViewKind, y: &str, of: &[&str]) -> View {
     View {
         log: None,
+        solo: vec![],
         name: name.into(),
         kind,
         title: Some(format!("The {name} & all")),
@@ -526,6 +531,7 @@ fn a_first_view_over_time_is_the_figure_of_the_answer() {
     let mut results = specimen::results();
     results.plan.views.push(View {
         log: None,
+        solo: vec![],
         name: "time".into(),
         kind: ViewKind::Series,
         title: Some("The window over time".into()),
@@ -577,6 +583,7 @@ fn a_view_of_all_flows_leaves_out_those_that_are_always_zero() {
         let mut results = results.clone();
         results.plan.views.push(View {
             log: None,
+            solo: vec![],
             name: "goodput".into(),
             kind: ViewKind::Bars,
             title: None,
@@ -728,4 +735,108 @@ fn the_first_column_of_requests_is_how_long_they_took() {
     let head = "<th scope=\"col\">requests</th><th scope=\"col\" title=\"";
     let first = page.split(head).nth(1).expect("requests have a table").split('"').next();
     assert_eq!(first, Some("fct_p50_ms"));
+}
+
+#[test]
+fn harm_is_against_solo_runs_and_by_seed() {
+    let mut results = specimen::results();
+    let mut asked = view("harm", ViewKind::Harm, "goodput_mbps", &["cubic"]);
+    asked.x = Some("path.queue".into());
+    asked.split = Some("path.rtt".into());
+    asked.solo =
+        vec![Where { factor: "path.queue".into(), values: vec![specimen::QUEUES[0].into()] }];
+    results.plan.views = vec![asked];
+    let page = page(&results);
+    let figure = page.split("<figure id=\"view-0\">").nth(1).expect("it is the first");
+    let figure = figure.split("</figure>").next().unwrap();
+    assert!(figure.contains("hurt by: path.queue") && figure.contains("who is hurt: path.rtt"));
+    // The solo queue does no harm to itself and has no column.
+    assert!(!figure.contains(&format!("<th scope=\"col\">{}</th>", specimen::QUEUES[0])));
+    let column = results.table.metrics.iter().position(|name| name == "goodput_mbps").unwrap();
+    let value = |scenario: u32, seed: u64| {
+        let is_it = |row: &&Row| {
+            (row.scenario, row.seed, row.kind, &row.name[..])
+                == (scenario, seed, Kind::Flow, "cubic")
+        };
+        results.table.rows.iter().find(is_it).and_then(|row| row.values[column]).unwrap()
+    };
+    let scenario = |queue: &str, rtt: &str| {
+        let mut all = results.plan.scenarios.iter();
+        all.position(|one| one.factors == [queue, rtt]).expect("it is planned") as u32
+    };
+    let rtt = &results.plan.factors[1].values[0];
+    let (alone, beside) = (scenario(specimen::QUEUES[0], rtt), scenario(specimen::QUEUES[1], rtt));
+    let seeds = &results.plan.seeds;
+    let harms = seeds.iter().map(|seed| 1.0 - value(beside, *seed) / value(alone, *seed));
+    let mean = harms.sum::<f64>() / seeds.len() as f64;
+    let said = format!("{mean:.2}").replace('-', "−");
+    let cell = format!("<a href=\"#s-{beside}\">");
+    let cell = figure.split(&cell).nth(1).expect("there is a cell");
+    assert!(cell.starts_with(&said), "{said}: {}", &cell[..12]);
+}
+
+/// The specimen's series, whose goodput is a call's target.
+struct WithTargets;
+
+impl ReadRuns for WithTargets {
+    fn series(&mut self, run: u32) -> Result<Vec<Series>, String> {
+        let mut series = specimen::Made.series(run)?;
+        for column in series.iter_mut().flat_map(|one| &mut one.columns) {
+            column.name = column.name.replace("goodput_mbps", "target_mbps");
+        }
+        Ok(series)
+    }
+
+    fn delays(&mut self, run: u32) -> Result<Vec<Delays>, String> {
+        specimen::Made.delays(run)
+    }
+}
+
+#[test]
+fn a_freeze_leads_to_the_packets_that_made_it() {
+    let mut results = specimen::results();
+    for flow in results.plan.scenarios.iter_mut().flat_map(|scenario| &mut scenario.flows) {
+        if flow.name == "cubic" {
+            flow.app = "call".into();
+        }
+    }
+    let lost = LostPacket {
+        sequence: 812,
+        frame: 97,
+        is_repair: false,
+        sent_s: 3.2,
+        lost_s: 3.201,
+        queue: "<queue>".into(),
+        why: "full".into(),
+    };
+    let freeze = Freeze {
+        from_s: 3.2,
+        to_s: 3.7,
+        after_frame: 96,
+        frame: 97,
+        captured_s: 3.19,
+        sent_s: Some(3.2),
+        received_s: Some(3.69),
+        last: None,
+        never_shown: 0,
+        lost: vec![lost],
+        lost_packets: 1,
+    };
+    for row in results.table.rows.iter_mut().filter(|row| row.run == 0 && row.name == "cubic") {
+        row.freezes = vec![freeze.clone()];
+    }
+    let page = html(&results, &mut WithTargets, &Options::default());
+    let section = page.split("<section id=\"calls\">").nth(1).expect("there is a call");
+    let section = section.split("</section>").next().unwrap();
+    assert!(section.contains("The call that stood still longest"), "{section}");
+    assert!(section.contains("its picture stood still once"));
+    assert!(section.contains("<a href=\"#freeze-0-0\"><rect class=\"freeze\""));
+    assert_eq!(page.matches("<tr id=\"freeze-0-0\">").count(), 1);
+    assert!(page.contains("812 of frame 97: &lt;queue&gt; full, 3.201 s"));
+    assert!(page.contains("sojourn show ") && page.contains("--format pcap"));
+    let text = terminal::freezes(&results, 0);
+    assert!(
+        text.starts_with("cubic 3.200 s for 500 ms: 1 packet lost at <queue> (full)"),
+        "{text}"
+    );
 }

@@ -360,6 +360,7 @@ fn views(spec: &StudySpec, document: &Document, names: Names<'_>) -> Result<Vec<
                 split: view.split.clone(),
                 log: log_axes(view)
                     .map_err(|error| document.error_at_key(&format!("{key}.log"), error))?,
+                solo: selection(&format!("{key}.solo"), document, names)?,
                 of: view.of.0.clone(),
                 filter: selection(&format!("{key}.where"), document, names)?,
             })
@@ -390,7 +391,23 @@ fn check_view(view: &ViewSpec, names: Names<'_>) -> Result<(), (&'static str, Sp
     } else if view.y.0.is_empty() {
         return Err(("y", SpecError::new("nothing is shown").allow(["one metric or more"])));
     }
+    if (view.kind == ViewKind::Harm) == view.solo.0.is_empty() {
+        let error = match view.kind {
+            ViewKind::Harm => SpecError::new("a figure of harm needs its solo runs")
+                .allow(["solo = { \"flow.other.count\" = 0 }"]),
+            _ => SpecError::new("only a figure of kind 'harm' has it"),
+        };
+        return Err((if view.kind == ViewKind::Harm { "kind" } else { "solo" }, error));
+    }
     for y in &view.y.0 {
+        if view.kind == ViewKind::Harm {
+            let found = metrics::find(y, &Kind::ALL).map_err(|error| ("y", error))?;
+            if metrics::more_is_better(found.name).is_none() {
+                let error = SpecError::new(format!("'{y}' is neither good nor bad"));
+                let allowed = ["a rate, a score, a delay, a loss, a stall or a freeze"];
+                return Err(("y", error.allow(allowed)));
+            }
+        }
         match view.kind {
             ViewKind::Series => column(y),
             ViewKind::Cdf if DELAYS.contains(&y.as_str()) => Ok(()),
@@ -403,7 +420,9 @@ fn check_view(view: &ViewSpec, names: Names<'_>) -> Result<(), (&'static str, Sp
         (Some(x), ViewKind::Bars | ViewKind::Boxes | ViewKind::Heatmap) => {
             factor(x, &["flow"]).map_err(|error| ("x", error))?;
         }
-        (Some(x), ViewKind::Verdicts) => factor(x, &[]).map_err(|error| ("x", error))?,
+        (Some(x), ViewKind::Verdicts | ViewKind::Harm) => {
+            factor(x, &[]).map_err(|error| ("x", error))?;
+        }
         (Some(x), ViewKind::Line) => {
             factor(x, &[]).map_err(|error| ("x", error))?;
             let values = names.plan.factors.iter().filter(|factor| factor.name == *x);
@@ -419,13 +438,24 @@ fn check_view(view: &ViewSpec, names: Names<'_>) -> Result<(), (&'static str, Sp
         (Some(_), ViewKind::Series | ViewKind::Cdf) => {
             return Err(("x", SpecError::new("is fixed by the kind of the figure")));
         }
-        (None, ViewKind::Scatter | ViewKind::Heatmap | ViewKind::Line | ViewKind::Verdicts) => {
+        (
+            None,
+            ViewKind::Scatter
+            | ViewKind::Heatmap
+            | ViewKind::Line
+            | ViewKind::Verdicts
+            | ViewKind::Harm,
+        ) => {
             return Err(("kind", SpecError::new("a figure of this kind needs 'x'")));
         }
         (None, _) => {}
     }
     match &view.split {
         Some(split) => factor(split, &["flow"]).map_err(|error| ("split", error))?,
+        None if view.kind == ViewKind::Harm => {
+            let error = SpecError::new("a figure of harm needs 'split', whose values are hurt");
+            return Err(("kind", error));
+        }
         None if view.kind == ViewKind::Heatmap => {
             return Err(("kind", SpecError::new("a heatmap needs 'split', its second factor")));
         }

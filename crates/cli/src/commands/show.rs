@@ -101,6 +101,11 @@ fn show_run(
             "scenario": results.plan.label(results.plan.runs[run as usize].scenario),
             "repeat": sojourn_report::repeat(&results.plan, &results.plan.runs[run as usize]),
             "rows": rows(results, rows_of_run, asked).json(),
+            "freezes": rows_of_run
+                .iter()
+                .filter(|row| !row.freezes.is_empty())
+                .map(|row| json!({ "flow": row.name, "freezes": row.freezes }))
+                .collect::<Vec<_>>(),
             "series": series.iter().map(series_json).collect::<Vec<_>>(),
         })),
     }
@@ -190,6 +195,10 @@ fn run_text(
     let end_state = terminal::end_state(results, run);
     if !end_state.is_empty() {
         text.push_str(&format!("\nat its end, as ss -ti and tc -s qdisc print it\n{end_state}"));
+    }
+    let freezes = terminal::freezes(results, run);
+    if !freezes.is_empty() {
+        text.push_str(&format!("\nwhen the picture stood still, and why\n{freezes}"));
     }
     let width = terminal_size::terminal_size_of(std::io::stdout())
         .map_or(PLOT_WIDTH, |(width, _)| usize::from(width.0).min(PLOT_WIDTH));

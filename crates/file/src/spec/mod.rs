@@ -196,7 +196,8 @@ pub struct ViewSpec {
     /// over runs, or of all samples of a delay (`rtt`, `sojourn`). `scatter`: a point per flow, `y`
     /// against `x`. `heatmap`: `y` over two factors, `x` and `split`. `line`: `y` against the numbers
     /// of a factor, with a band for the 95 % interval. `verdicts`: which claim holds for which value
-    /// of `x`; it has no `y`.
+    /// of `x`; it has no `y`. `harm`: how much worse `y` of a flow is than in its solo run, with what `x` names
+    /// beside it and for each value of `split`.
     #[schemars(with = "ViewKindSchema")]
     pub kind: ViewKind,
     /// Above the figure.
@@ -212,6 +213,9 @@ pub struct ViewSpec {
     pub split: Option<String>,
     /// `line`: the axes that are logarithmic, `x`, `y` or both; chosen by the values if left out.
     pub log: Option<OneOrMany>,
+    /// `harm`: the solo runs, by a factor's value: `solo = { "flow.other.count" = 0 }`.
+    #[serde(default)]
+    pub solo: Selection,
     /// Flows, groups or queues shown; all if left out.
     #[serde(default)]
     pub of: OneOrMany,
@@ -239,6 +243,8 @@ pub enum ViewKind {
     Line,
     /// Claims against a factor.
     Verdicts,
+    /// Who hurts whom.
+    Harm,
 }
 
 /// A sentence with bounds, and where it was said.
@@ -311,4 +317,5 @@ enum ViewKindSchema {
     Heatmap,
     Line,
     Verdicts,
+    Harm,
 }

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use sojourn_core::{
-    AckBody, Body, Direction, Ecn, FlowSample, FrameEvent, FrameStage, Packet, Queued,
-    Responsiveness, Span, Time,
+    AckBody, Body, Direction, DropReason, Ecn, FlowSample, FrameEvent, FrameStage, Packet, PortId,
+    Queued, Responsiveness, Span, Time,
 };
 
 use super::digest::Digest;
@@ -165,13 +165,14 @@ impl FlowState {
 
     /// A frame of a call's video; gaps and delays are those of the frames that are shown.
     pub(super) fn on_frame(&mut self, now: Time, frame: &FrameEvent) {
-        self.media.on_frame(frame);
+        let mut froze = false;
         match frame.stage {
-            FrameStage::Rendered => self.frames.on_shown(now, now.since(frame.captured)),
+            FrameStage::Rendered => froze = self.frames.on_shown(now, now.since(frame.captured)),
             FrameStage::Sent => self.frames.on_offered(now),
             FrameStage::Dropped => self.frames.on_never_shown(),
             FrameStage::Encoded | FrameStage::Received | FrameStage::Decoded => {}
         }
+        self.media.on_frame(now, frame, froze);
     }
 
     pub(super) fn on_completed(&mut self, now: Time, bytes: u64, took: Span) {
@@ -180,11 +181,18 @@ impl FlowState {
     }
 
     #[cold]
-    pub(super) fn on_dropped(&mut self, packet: &Packet) {
+    pub(super) fn on_dropped(
+        &mut self,
+        now: Time,
+        place: PortId,
+        packet: &Packet,
+        why: DropReason,
+    ) {
         match &packet.body {
             Body::Datagram { frame, .. } => self.frames.on_dropped(*frame),
+            Body::Rtp(rtp) => self.media.on_dropped(now, place, why, packet, rtp),
             Body::Opaque { .. } if packet.direction == Direction::Reverse => return,
-            Body::Segment(_) | Body::Echo { .. } | Body::Opaque { .. } | Body::Rtp(_) => {}
+            Body::Segment(_) | Body::Echo { .. } | Body::Opaque { .. } => {}
             Body::Ack(_) | Body::Handshake { .. } => return,
         }
         self.total.dropped_packets += u64::from(packet.segments);
@@ -371,7 +379,7 @@ impl FlowState {
             Body::Rtp(rtp) => {
                 self.count_arrived(now, packet);
                 self.on_datagram(now, packet.sent, rtp.number);
-                self.media.on_arrived(packet.ip_len());
+                self.media.on_arrived(now, packet, rtp);
             }
             Body::Echo { number, .. } if packet.direction == Direction::Reverse => {
                 self.pings.on_arrived(*number);

@@ -123,8 +123,9 @@ impl Frames {
 
     /// A frame of a call is shown, so long after it was captured. Such frames are not followed packet by
     /// packet here; the call's receiver tells what becomes of them.
-    pub(super) fn on_shown(&mut self, now: Time, delay: Span) {
-        self.on_complete(now, delay);
+    /// Returns whether the wait for it was a freeze by libwebrtc's rule.
+    pub(super) fn on_shown(&mut self, now: Time, delay: Span) -> bool {
+        self.on_complete(now, delay)
     }
 
     /// A frame of a call has left.
@@ -173,7 +174,7 @@ impl Frames {
         }
     }
 
-    fn on_complete(&mut self, now: Time, delay: Span) {
+    fn on_complete(&mut self, now: Time, delay: Span) -> bool {
         self.complete += 1;
         self.delay.record(delay.as_nanos());
         self.delays_in_row.record(delay.as_nanos());
@@ -183,9 +184,9 @@ impl Frames {
             self.squares += gap.as_secs_f64() * gap.as_secs_f64();
             self.stall(gap);
         }
-        self.libwebrtc.on_frame(now);
         self.w3c.on_frame(now);
         self.last_complete = Some(now);
+        self.libwebrtc.on_frame(now)
     }
 
     fn stall(&mut self, gap: Span) {

@@ -1,7 +1,11 @@
 //! What happens to a call's frames and packets, and what its rate controller wants.
 
-use sojourn_core::{FrameEvent, FrameStage, RateControl, RtpStream, Span, VoiceEvent};
+use sojourn_core::{
+    DropReason, FrameEvent, FrameStage, Packet, PortId, Queued, RateControl, RtpBody, RtpStream,
+    Span, Time, VoiceEvent,
+};
 
+use super::freezes::FreezeLog;
 use super::mbps;
 use crate::histogram::Histogram;
 use crate::outcome::{MediaCounts, MediaMetrics, VoiceCounts, VoiceMetrics};
@@ -17,6 +21,7 @@ pub(super) struct Media {
     control: Option<RateControl>,
     target: Histogram,
     buffered: Histogram,
+    freezes: FreezeLog,
     voice: Voice,
 }
 
@@ -31,7 +36,9 @@ struct Voice {
 }
 
 impl Media {
-    pub(super) fn on_frame(&mut self, frame: &FrameEvent) {
+    /// `froze` tells of a frame that is shown whether the wait for it was a freeze.
+    pub(super) fn on_frame(&mut self, now: Time, frame: &FrameEvent, froze: bool) {
+        self.freezes.on_frame(now, frame, froze);
         let total = &mut self.total;
         match frame.stage {
             FrameStage::Encoded => {
@@ -103,8 +110,20 @@ impl Media {
         }
     }
 
-    pub(super) fn on_arrived(&mut self, bytes: u32) {
-        self.arrived_in_row += u64::from(bytes);
+    pub(super) fn on_arrived(&mut self, now: Time, packet: &Packet, rtp: &RtpBody) {
+        self.arrived_in_row += u64::from(packet.ip_len());
+        self.freezes.on_arrived(now, packet, rtp);
+    }
+
+    pub(super) fn on_dropped(
+        &mut self,
+        now: Time,
+        place: PortId,
+        why: DropReason,
+        packet: &Packet,
+        rtp: &RtpBody,
+    ) {
+        self.freezes.on_dropped(now, place, why, packet, rtp);
     }
 
     pub(super) fn end_warmup(&mut self) {
@@ -151,6 +170,7 @@ impl Media {
             after_warmup: self.total - self.at_warmup,
             target: self.target.distribution(),
             buffered: self.buffered.distribution(),
+            freezes: self.freezes.found(),
             voice: VoiceMetrics {
                 whole: self.voice.total,
                 after_warmup: self.voice.total - self.voice.at_warmup,

@@ -9,6 +9,7 @@ mod air;
 mod digest;
 mod flow;
 mod frames;
+mod freezes;
 mod held;
 mod link;
 mod media;
@@ -211,7 +212,7 @@ impl Collector {
     #[inline(never)]
     fn on_dropped(&mut self, now: Time, place: PortId, packet: &Packet, why: DropReason) {
         self.links[place.index()].on_dropped(now, packet, why);
-        self.flows[packet.flow.0 as usize].on_dropped(packet);
+        self.flows[packet.flow.0 as usize].on_dropped(now, place, packet, why);
     }
 
     #[inline(never)]

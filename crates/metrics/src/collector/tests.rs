@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use sojourn_core::{
-    Body, Direction, DropReason, Ecn, FlowSample, HostId, Packet, QueueSample, Rate, SegmentBody,
-    TcpEcn,
+    Body, Direction, DropReason, Ecn, FlowSample, FrameEvent, FrameStage, HostId, Packet,
+    QueueSample, Rate, RtpBody, RtpStream, SegmentBody, TcpEcn,
 };
 
 use super::*;
@@ -805,4 +805,80 @@ proptest! {
         let late = events.iter().filter(|event| event.0 >= 2000).count() as u64;
         prop_assert_eq!(run.flows[0].rtt.count(), late);
     }
+}
+
+/// A call of 30 frames a second, each of one packet that takes 20 ms, but the packets of `lost` are dropped and come
+/// 400 ms later as repetitions, and frames behind them wait for them.
+#[test]
+fn a_freeze_names_its_frame_and_the_packets_that_were_lost() {
+    let mut collector = collector([FlowShape::udp, FlowShape::udp]);
+    let who = Who::Flow(FlowId(0));
+    let rtp = |frame: u32, captured: Time, stream| {
+        Body::Rtp(RtpBody {
+            number: frame,
+            transport: frame,
+            sequence: 1000 + frame,
+            frame,
+            captured,
+            part: 0,
+            parts: 1,
+            stream,
+            is_key: false,
+        })
+    };
+    let lost = 120;
+    let mut shown = Vec::new();
+    let mut happens: Vec<(Time, u32, u8)> = Vec::new();
+    for frame in 0..200 {
+        let at = Time::ZERO + ms_span(u64::from(frame) * 33);
+        happens.push((at, frame, 0));
+        let whole = at + ms_span(if frame == lost { 420 } else { 20 });
+        shown.push(shown.last().map_or(whole, |last: &Time| whole.max(*last)));
+        happens.push((whole, frame, 1));
+        happens.push((shown[frame as usize], frame, 2));
+    }
+    happens.sort();
+    for (now, frame, what) in happens {
+        let captured = Time::ZERO + ms_span(u64::from(frame) * 33);
+        let tell = |collector: &mut Collector, stage| {
+            let frame =
+                FrameEvent { stage, captured, bytes: 1000, is_key: false, buffered: Span::ZERO };
+            collector.record(now, who, &Event::Frame(&frame));
+        };
+        match what {
+            0 => {
+                tell(&mut collector, FrameStage::Encoded);
+                tell(&mut collector, FrameStage::Sent);
+                let packet = packet(0, now, 1200, rtp(frame, captured, RtpStream::Video));
+                collector.record(now, who, &Event::Sent { packet: &packet });
+                if frame == lost {
+                    let why = DropReason::Full;
+                    let event = Event::Dropped { packet: &packet, why };
+                    collector.record(now, Who::Port(PortId(0)), &event);
+                }
+            }
+            1 => {
+                let is_lost = frame == lost;
+                let stream = if is_lost { RtpStream::Repair } else { RtpStream::Video };
+                let sent = now - ms_span(20);
+                let packet = packet(0, sent, 1200, rtp(frame, captured, stream));
+                collector.record(now, who, &Event::Arrived { packet: &packet });
+                tell(&mut collector, FrameStage::Received);
+            }
+            _ => tell(&mut collector, FrameStage::Rendered),
+        }
+    }
+    let run = collector.finish(Time::ZERO + Span::from_secs(10));
+    let freezes = &run.flows[0].media.freezes;
+    let [freeze] = &freezes[..] else { panic!("{freezes:?}") };
+    let captured = Time::ZERO + ms_span(u64::from(lost) * 33);
+    assert_eq!((freeze.after, freeze.frame, freeze.never_shown), (lost - 1, lost, 0));
+    assert_eq!((freeze.from, freeze.to), (captured - ms_span(13), captured + ms_span(420)));
+    assert_eq!((freeze.sent, freeze.received), (Some(captured), Some(freeze.to)));
+    let last = freeze.last.expect("a packet completed it");
+    assert_eq!((last.sequence, last.is_repair), (1000 + lost, true));
+    let [packet] = &freeze.lost[..] else { panic!("{:?}", freeze.lost) };
+    assert_eq!((packet.sequence, packet.frame, packet.is_repair), (1000 + lost, lost, false));
+    assert_eq!((packet.place, packet.why), (PortId(0), DropReason::Full));
+    assert_eq!(value(&run, "freeze_count"), 1.0);
 }

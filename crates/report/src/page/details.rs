@@ -2,6 +2,7 @@
 
 use sojourn_study::results::ViewKind;
 
+use super::calls;
 use super::options::Options;
 use super::still::{OverlaidRun, Overlay, still};
 use crate::data::Data;
@@ -18,6 +19,8 @@ pub(crate) struct Details {
     pub(crate) runs: Vec<RunDetails>,
     pub(crate) views: Vec<SeriesView>,
     pub(crate) spreads: Spreads,
+    /// The run in which the pictures of calls stood still longest, or the first one.
+    pub(crate) worst: Option<u32>,
 }
 
 /// A figure over time that the study asks for.
@@ -40,8 +43,9 @@ impl SeriesView {
 pub(crate) struct RunDetails {
     pub(crate) run: u32,
     pub(crate) packed: Option<packed::Packed>,
-    /// A still figure, for the first finished run of its scenario only.
+    /// A still figure, for the first finished run of its scenario only; and one for each of its calls.
     pub(crate) timeline: String,
+    pub(crate) calls: String,
     pub(crate) problem: Option<String>,
 }
 
@@ -51,6 +55,7 @@ impl Details {
         finished.sort_unstable();
         let firsts: Vec<u32> = data.done.iter().filter_map(|runs| runs.first().copied()).collect();
         let drawn: Vec<u32> = firsts.iter().copied().take(options.timelines).collect();
+        let worst = calls::worst(data, &firsts);
         let mut views: Vec<SeriesView> = Vec::new();
         for (at, view) in data.plan.views.iter().enumerate() {
             if view.kind == ViewKind::Series {
@@ -102,17 +107,22 @@ impl Details {
                             }
                         }
                     }
-                    let timeline = if drawn.contains(run) {
-                        still(data, *run, &series, &[], &[])
-                    } else {
-                        String::new()
+                    let is_drawn = drawn.contains(run);
+                    let timeline = match is_drawn {
+                        true => still(data, *run, &series, &[], &[]),
+                        false => String::new(),
                     };
-                    RunDetails { run: *run, packed, timeline, problem }
+                    let calls = match is_drawn || worst == Some(*run) {
+                        true => calls::figures(data, *run, &series),
+                        false => String::new(),
+                    };
+                    RunDetails { run: *run, packed, timeline, calls, problem }
                 }
                 Err(problem) => RunDetails {
                     run: *run,
                     packed: None,
                     timeline: String::new(),
+                    calls: String::new(),
                     problem: Some(problem),
                 },
             };
@@ -123,7 +133,7 @@ impl Details {
             // With a single run, its own figure has the same.
             view.overlay.take_if(|overlay| overlay.runs.len() < view.runs.len().max(2));
         }
-        Self { runs, views, spreads }
+        Self { runs, views, spreads, worst }
     }
 
     pub(crate) fn of(&self, run: u32) -> Option<&RunDetails> {

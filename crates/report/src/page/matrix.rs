@@ -227,7 +227,11 @@ fn paint(share: f64) -> String {
     let part = at - below as f64;
     let (a, b) = (RAMP[below], RAMP[below + 1]);
     let mix = |a: f64, b: f64| (a + (b - a) * part).round();
-    let (r, g, b) = (mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2));
+    coloured((mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2)))
+}
+
+/// This background, and the text colour that is readable on it.
+pub(crate) fn coloured((r, g, b): (f64, f64, f64)) -> String {
     let linear = |c: f64| {
         let c = c / 255.0;
         if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }

@@ -2,6 +2,7 @@
 
 mod alone;
 mod answer;
+mod calls;
 mod columns;
 mod details;
 mod explorer;
@@ -49,6 +50,7 @@ pub fn html(results: &Results, runs: &mut dyn ReadRuns, options: &Options) -> St
     answer::write(&mut body, &data, &figures.lead);
     matrix::write(&mut body, &data);
     body += &figures.section;
+    body += &calls::section(&data, &details);
     explorer::write(&mut body, &data, &details);
     runs::write(&mut body, &data, &details, options);
     methods::write(&mut body, &data, options);

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use sojourn_study::results::{Kind, PlannedFlow, PlannedScenario, Row};
 
+use super::calls;
 use super::columns::{Block, blocks};
 use super::details::{Details, RunDetails};
 use super::options::Options;
@@ -72,6 +73,7 @@ fn write_scenario(
             key(data, scenario).html(),
             run.timeline
         );
+        *out += &run.calls;
     }
     *out += "<div class=\"runlist\">";
     for run in &data.done[scenario] {
@@ -236,6 +238,7 @@ fn write_run(out: &mut String, data: &Data<'_>, details: Option<&RunDetails>, ru
     if let Some(ending) = ending::of_run(data.results, run) {
         let _ = write!(out, "<p class=\"note\">It {}.</p>", Esc(&ending));
     }
+    calls::table(out, data, run);
     let state = end_state(data, &rows, planned.scenario as usize);
     if !state.is_empty() {
         let _ = write!(

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use sojourn_core::{
-    AckBody, Body, Direction, Ecn, HostId, Packet, Queued, RtpBody, SegmentBody, TcpEcn, Time,
+    AckBody, Body, Direction, Ecn, HostId, Packet, Queued, RtpBody, RtpStream, SegmentBody, TcpEcn,
+    Time,
 };
 
 const ETHERNET: usize = 14;
@@ -96,12 +97,17 @@ impl Connection {
             | Body::Opaque { number, .. }
             | Body::Rtp(RtpBody { number, .. }) => {
                 let payload = (packet.ip_len() as usize).saturating_sub(IPV4 + UDP);
+                let rtp = match &packet.body {
+                    Body::Rtp(rtp) => rtp_header(packet, rtp),
+                    _ => Vec::new(),
+                };
                 let (source, destination) = ports(packet);
                 let mut udp = Vec::new();
                 udp.extend(source.to_be_bytes());
                 udp.extend(destination.to_be_bytes());
                 udp.extend(((UDP + payload) as u16).to_be_bytes());
                 udp.extend([0, 0]);
+                udp.extend(rtp);
                 let sum = checksum(&udp, Some((packet, 17, UDP + payload)));
                 // Zero would mean that there is no checksum (RFC 768).
                 let sum = if sum == 0 { 0xffff } else { sum };
@@ -308,6 +314,29 @@ fn padded_options(mut options: Vec<u8>, headers: u32) -> Vec<u8> {
     }
     options.resize(room.max(options.len()), 1);
     options
+}
+
+/// RFC 3550 section 5.1. Repetitions (RFC 4588) say after it which packet they repeat; their own sequence
+/// numbers are those of transport-wide feedback.
+fn rtp_header(packet: &Packet, rtp: &RtpBody) -> Vec<u8> {
+    let (kind, hertz) = match rtp.stream {
+        RtpStream::Video => (96, 90_000),
+        RtpStream::Repair => (97, 90_000),
+        RtpStream::Padding => (98, 90_000),
+        RtpStream::Audio => (111, 48_000),
+    };
+    let is_repair = rtp.stream == RtpStream::Repair;
+    let marker = u8::from(rtp.part + 1 == rtp.parts) << 7;
+    let own = if is_repair { rtp.transport } else { rtp.sequence };
+    let ticks = u128::from(rtp.captured.as_nanos()) * hertz / 1_000_000_000;
+    let mut out = vec![0x80, marker | kind];
+    out.extend((own as u16).to_be_bytes());
+    out.extend((ticks as u32).to_be_bytes());
+    out.extend((packet.flow.0 << 8 | u32::from(kind)).to_be_bytes());
+    if is_repair {
+        out.extend((rtp.sequence as u16).to_be_bytes());
+    }
+    out
 }
 
 fn ports(packet: &Packet) -> (u16, u16) {

@@ -19,4 +19,4 @@ pub(crate) use parts::{placed, text_width};
 pub(crate) use scale::ends;
 pub(crate) use scatter::{Cloud, scatter};
 pub(crate) use symbol::Key;
-pub(crate) use timeline::{Panel, Size, Trace, timeline};
+pub(crate) use timeline::{Band, Panel, Size, Trace, timeline, timeline_with};

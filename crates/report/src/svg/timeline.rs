@@ -16,6 +16,14 @@ pub(crate) struct Panel<'a> {
     pub(crate) ribbons: Vec<(usize, Vec<(f64, String)>)>,
 }
 
+/// A time that is marked in all panels, and leads to where more is said of it.
+pub(crate) struct Band {
+    pub(crate) from_s: f64,
+    pub(crate) to_s: f64,
+    pub(crate) text: String,
+    pub(crate) leads_to: String,
+}
+
 pub(crate) struct Trace<'a> {
     pub(crate) name: &'a str,
     pub(crate) colour: usize,
@@ -40,6 +48,9 @@ pub(crate) struct Size {
     pub(crate) fits: bool,
 }
 
+/// The least width of a band, so that a short one can be seen and clicked.
+const LEAST_BAND: f64 = 3.0;
+
 impl Size {
     /// All quantities of a run, panel below panel.
     pub(crate) const RUN: Self = Self { width: 1040.0, height: 84.0, fits: false };
@@ -51,6 +62,17 @@ const COLUMN: usize = 2;
 const RIBBON: f64 = 9.0;
 
 pub(crate) fn timeline(t_s: &[f64], panels: &[Panel<'_>], name: &str, size: Size) -> String {
+    timeline_with(t_s, panels, &[], name, size)
+}
+
+/// The same with times marked behind its curves.
+pub(crate) fn timeline_with(
+    t_s: &[f64],
+    panels: &[Panel<'_>],
+    bands: &[Band],
+    name: &str,
+    size: Size,
+) -> String {
     let Some(end) = t_s.last().copied().filter(|end| *end > 0.0) else { return String::new() };
     let heights: Vec<f64> = panels
         .iter()
@@ -67,6 +89,17 @@ pub(crate) fn timeline(t_s: &[f64], panels: &[Panel<'_>], name: &str, size: Size
         Esc(name)
     );
     let mut top = 0.0;
+    for Band { from_s, to_s, text, leads_to } in bands {
+        let (from, to) = (x.at(from_s.min(end)), x.at(to_s.min(end)));
+        let _ = write!(
+            out,
+            "<a href=\"#{leads_to}\"><rect class=\"freeze\" x=\"{from:.1}\" y=\"16\" width=\"{:.1}\" \
+             height=\"{:.0}\"/><title>{}</title></a>",
+            (to - from).max(LEAST_BAND),
+            height - 42.0,
+            Esc(text)
+        );
+    }
     for (panel, height) in panels.iter().zip(&heights) {
         draw(&mut out, panel, t_s, &x, top + 16.0, size);
         top += height;

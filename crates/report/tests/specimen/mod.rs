@@ -223,6 +223,7 @@ fn rows_of(run: u32, scenario: usize, seed: u64, names: &[String]) -> Vec<Row> {
             Kind::Flow => "\trto:248 rtt:45.12/3.2 mss:1448 cwnd:30 unacked:1\n".into(),
             Kind::Queue => " Sent 1514 bytes 1 pkt (dropped 0, overlimits 7 requeues 0)\n".into(),
         },
+        freezes: vec![],
         values: names
             .iter()
             .map(|name| known.iter().find(|(known, _)| known == name).map(|(_, value)| *value))
@@ -326,6 +327,7 @@ pub(crate) fn hostile() -> Results {
     ] {
         plan.views.push(View {
             log: None,
+            solo: vec![],
             name: HOSTILE.into(),
             kind,
             title: Some(HOSTILE.into()),

@@ -81,6 +81,7 @@ fn table(plan: &Plan) -> Table {
                 name: name.into(),
                 digest: String::new(),
                 end_state: String::new(),
+                freezes: Vec::new(),
                 values: metrics
                     .iter()
                     .map(|metric| {

@@ -51,9 +51,41 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::results::{Bucket, Kind, SeriesColumn};
+    use crate::results::{Bucket, CompletingPacket, Freeze, Kind, LostPacket, SeriesColumn};
+
+    fn freezes(kind: Kind, from_s: f64) -> Vec<Freeze> {
+        let lost = LostPacket {
+            sequence: 812,
+            frame: 97,
+            is_repair: false,
+            sent_s: from_s + 0.02,
+            lost_s: from_s + 0.021,
+            queue: "queue".into(),
+            why: "full".into(),
+        };
+        let freeze = Freeze {
+            from_s,
+            to_s: from_s + 0.5,
+            after_frame: 96,
+            frame: 97,
+            captured_s: from_s + 0.01,
+            sent_s: Some(from_s + 0.02),
+            received_s: None,
+            last: Some(CompletingPacket {
+                sequence: 812,
+                is_repair: true,
+                sent_s: from_s + 0.3,
+                arrived_s: from_s + 0.4,
+            }),
+            never_shown: 0,
+            lost: vec![lost],
+            lost_packets: 1,
+        };
+        if kind == Kind::Flow { vec![freeze] } else { Vec::new() }
+    }
 
     pub(crate) fn example(run: u32) -> RunResult {
+        let x = f64::from(run);
         let row = |kind, name: &str, values: &[Option<f64>]| Row {
             run,
             scenario: run / 2,
@@ -62,9 +94,9 @@ pub(crate) mod tests {
             name: name.into(),
             digest: format!("{:016x}", 0xabc + run),
             end_state: format!("cwnd:{run}"),
+            freezes: freezes(kind, x),
             values: values.iter().copied().collect(),
         };
-        let x = f64::from(run);
         RunResult {
             run,
             rows: vec![

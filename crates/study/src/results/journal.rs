@@ -1,7 +1,7 @@
 //! The journal keeps finished runs until all are there: each is appended when it ends.
 //!
 //! ```text
-//! file   = "sojourn journal 3\n" plan-digest(32) "\n" { record }
+//! file   = "sojourn journal 4\n" plan-digest(32) "\n" { record }
 //! record = length(4) checksum(8) checksum-of-these-twelve(4) payload
 //! ```
 //!
@@ -18,7 +18,7 @@ use super::Row;
 use super::checksums::Checksum;
 use super::codec::RunResult;
 
-const MAGIC: &[u8] = b"sojourn journal 3\n";
+const MAGIC: &[u8] = b"sojourn journal 4\n";
 const HEADER: u64 = MAGIC.len() as u64 + 33;
 const RECORD_HEADER: usize = 16;
 

@@ -33,9 +33,9 @@ pub(crate) use folder::FolderWriter;
 pub use folder::{Folder, Reader};
 pub(crate) use journal::Journal;
 pub use model::{
-    Axis, Bucket, Check, ClaimReport, ClaimResult, Delays, Estimate, FailedRun, Kind, Machine,
-    MetricColumn, Miss, Plan, PlannedRun, PlannedScenario, Results, Row, Series, SeriesColumn,
-    Table, Verdict, View, Where,
+    Axis, Bucket, Check, ClaimReport, ClaimResult, CompletingPacket, Delays, Estimate, FailedRun,
+    Freeze, Kind, LostPacket, Machine, MetricColumn, Miss, Plan, PlannedRun, PlannedScenario,
+    Results, Row, Series, SeriesColumn, Table, Verdict, View, Where,
 };
 /// What the plan takes from the study file as it is.
 pub use sojourn_file::numbers::Numbers;

@@ -128,6 +128,9 @@ pub struct View {
     /// Logarithmic axes of a [`ViewKind::Line`]; with `None` the values decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<Vec<Axis>>,
+    /// Of a [`ViewKind::Harm`]: which scenarios are solo runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub solo: Vec<Where>,
     /// Flows, groups or queues shown; empty is all.
     pub of: Vec<String>,
     pub filter: Vec<Where>,
@@ -181,9 +184,59 @@ pub struct Row {
     pub digest: String,
     /// What `ss -ti` or `tc -s qdisc` would have printed at the end; may be empty.
     pub end_state: String,
+    /// Of a call: when its picture stood still, and which packets made it so. The first few of a run.
+    pub freezes: Vec<Freeze>,
     /// A value for each of [`Table::metrics`]; `None` if the metric does not apply or could not be
     /// measured.
     pub values: Values,
+}
+
+/// A time in which the picture of a call stood still, by libwebrtc's rule. Times are seconds since the run
+/// began; frames are counted from 0 in the order in which they are encoded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Freeze {
+    /// When the frame before was shown, and when the one that ended it was.
+    pub from_s: f64,
+    pub to_s: f64,
+    pub after_frame: u32,
+    pub frame: u32,
+    /// Of the frame that ended it: when it was captured, when its last packet had left for the first time, and
+    /// when all its packets were there.
+    pub captured_s: f64,
+    pub sent_s: Option<f64>,
+    pub received_s: Option<f64>,
+    /// The packet of that frame that came last.
+    pub last: Option<CompletingPacket>,
+    /// Frames between the two that were never shown.
+    pub never_shown: u32,
+    /// Packets of that frame, and of those before it that had not been shown, that were lost; the first few.
+    pub lost: Vec<LostPacket>,
+    /// How many there are in all.
+    pub lost_packets: u32,
+}
+
+/// The packet with which a frame was complete.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CompletingPacket {
+    /// In its RTP stream; of a repetition, that of the packet that it repeats.
+    pub sequence: u32,
+    pub is_repair: bool,
+    pub sent_s: f64,
+    pub arrived_s: f64,
+}
+
+/// A packet of a call's video that was lost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LostPacket {
+    /// In its RTP stream; of a repetition, that of the packet that it repeats.
+    pub sequence: u32,
+    pub frame: u32,
+    pub is_repair: bool,
+    pub sent_s: f64,
+    pub lost_s: f64,
+    /// The queue at which it was lost, and why: `full`, `aqm`, `medium`.
+    pub queue: String,
+    pub why: String,
 }
 
 impl Table {

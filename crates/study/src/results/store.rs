@@ -10,12 +10,12 @@ use super::checksums::Checksum;
 use super::codec::RunResult;
 use super::files::named;
 use super::frame::{ColumnType, Data, FrameReader, FrameWriter};
-use super::{Bucket, Delays, Kind, Plan, Row, Series, SeriesColumn, Table};
+use super::{Bucket, Delays, Freeze, Kind, Plan, Row, Series, SeriesColumn, Table};
 
 /// Cells after which a row group ends: as many as fit 8 MiB. The rows of a run may be in several.
 const GROUP_CELLS: usize = 1 << 19;
 
-const RUN_COLUMNS: [(&str, ColumnType); 7] = [
+const RUN_COLUMNS: [(&str, ColumnType); 8] = [
     ("run", ColumnType::Int32),
     ("scenario", ColumnType::Int32),
     ("seed", ColumnType::Int64),
@@ -23,9 +23,12 @@ const RUN_COLUMNS: [(&str, ColumnType); 7] = [
     ("name", ColumnType::Text),
     ("digest", ColumnType::Text),
     (END_STATE, ColumnType::Text),
+    (FREEZES, ColumnType::Text),
 ];
 
 const END_STATE: &str = "end_state";
+/// JSON: a list of [`Freeze`].
+const FREEZES: &str = "freezes";
 
 const SERIES_COLUMNS: [(&str, ColumnType); 5] = [
     ("run", ColumnType::Int32),
@@ -121,6 +124,11 @@ impl StoreWriter {
         push(Cell::Text(Some(&row.name)));
         push(Cell::Text(Some(&row.digest)));
         push(Cell::Text(Some(&row.end_state).filter(|text| !text.is_empty()).map(String::as_str)));
+        let freezes = match row.freezes.is_empty() {
+            true => None,
+            false => Some(serde_json::to_string(&row.freezes).map_err(io::Error::other)?),
+        };
+        push(Cell::Text(freezes.as_deref()));
         for value in &plan.scenarios[row.scenario as usize].factors {
             push(Cell::Text(Some(value)));
         }
@@ -288,10 +296,12 @@ pub(crate) fn read_rows(path: &Path, plan: &Plan) -> io::Result<Vec<Row>> {
         let (run, scenario, seed) = (counts("run")?, counts("scenario")?, counts("seed")?);
         let (kind, name, digest) = (texts("kind")?, texts("name")?, texts("digest")?);
         // A folder of an older version has none, and fewer metrics.
-        let end_state = match reader.columns().iter().any(|column| column == END_STATE) {
-            true => texts(END_STATE)?,
-            false => vec![None; run.len()],
-        };
+        let texts_if_there =
+            |name: &'static str| match reader.columns().iter().any(|column| column == name) {
+                true => texts(name),
+                false => Ok(vec![None; run.len()]),
+            };
+        let (end_state, freezes) = (texts_if_there(END_STATE)?, texts_if_there(FREEZES)?);
         let values: Vec<Vec<Option<f64>>> = plan
             .metrics
             .iter()
@@ -309,11 +319,19 @@ pub(crate) fn read_rows(path: &Path, plan: &Plan) -> io::Result<Vec<Row>> {
                 name: name[index].clone().unwrap_or_default(),
                 digest: digest[index].clone().unwrap_or_default(),
                 end_state: end_state[index].clone().unwrap_or_default(),
+                freezes: freezes_in(freezes[index].as_deref())?,
                 values: values.iter().map(|column| column[index]).collect(),
             });
         }
     }
     Ok(rows)
+}
+
+fn freezes_in(text: Option<&str>) -> io::Result<Vec<Freeze>> {
+    let Some(text) = text else { return Ok(Vec::new()) };
+    serde_json::from_str(text).map_err(|error| {
+        io::Error::new(io::ErrorKind::InvalidData, format!("freezes that can't be read: {error}"))
+    })
 }
 
 /// A table's content for one run, in several rows.

@@ -5,12 +5,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use sojourn_core::StreamAddress;
 use sojourn_file::StudyScenario;
-use sojourn_metrics::{Distribution, FLOW_COLUMNS, LINK_COLUMNS, Metric, RunMetrics, Scope};
+use sojourn_metrics::{
+    Distribution, FLOW_COLUMNS, FlowMetrics, LINK_COLUMNS, Metric, RunMetrics, Scope,
+};
 
 use crate::engine::{self, Measured};
 use crate::metrics;
 use crate::results::{
-    Bucket, Delays, Kind, MetricColumn, Plan, Row, RunResult, Series, SeriesColumn,
+    Bucket, CompletingPacket, Delays, Freeze, Kind, LostPacket, MetricColumn, Plan, Row, RunResult,
+    Series, SeriesColumn,
 };
 use crate::study::Study;
 
@@ -96,6 +99,37 @@ fn delays(metrics: &RunMetrics, run: u32) -> Vec<Delays> {
     flows.chain(links).filter(|delays| !delays.buckets.is_empty()).collect()
 }
 
+fn freezes(metrics: &RunMetrics, flow: &FlowMetrics) -> Vec<Freeze> {
+    let lost = |lost: &sojourn_metrics::LostPacket| LostPacket {
+        sequence: lost.sequence,
+        frame: lost.frame,
+        is_repair: lost.is_repair,
+        sent_s: lost.sent.as_secs_f64(),
+        lost_s: lost.lost.as_secs_f64(),
+        queue: metrics.links[lost.place.index()].name.clone(),
+        why: lost.why.name().to_owned(),
+    };
+    let freeze = |freeze: &sojourn_metrics::Freeze| Freeze {
+        from_s: freeze.from.as_secs_f64(),
+        to_s: freeze.to.as_secs_f64(),
+        after_frame: freeze.after,
+        frame: freeze.frame,
+        captured_s: freeze.captured.as_secs_f64(),
+        sent_s: freeze.sent.map(|at| at.as_secs_f64()),
+        received_s: freeze.received.map(|at| at.as_secs_f64()),
+        last: freeze.last.map(|last| CompletingPacket {
+            sequence: last.sequence,
+            is_repair: last.is_repair,
+            sent_s: last.sent.as_secs_f64(),
+            arrived_s: last.arrived.as_secs_f64(),
+        }),
+        never_shown: freeze.never_shown,
+        lost: freeze.lost.iter().map(lost).collect(),
+        lost_packets: freeze.lost_packets,
+    };
+    flow.media.freezes.iter().map(freeze).collect()
+}
+
 fn rows(metrics: &RunMetrics, named: Named, columns: &[MetricColumn]) -> Vec<Row> {
     let digest = format!("{:016x}", metrics.digest);
     let row = |kind: Kind, name: &str, scope: Scope, value: &dyn Fn(&Metric) -> Option<f64>| {
@@ -112,12 +146,14 @@ fn rows(metrics: &RunMetrics, named: Named, columns: &[MetricColumn]) -> Vec<Row
             name: name.to_owned(),
             digest: digest.clone(),
             end_state: String::new(),
+            freezes: Vec::new(),
             values,
         }
     };
     let mut rows = vec![row(Kind::Run, "", Scope::Run, &|metric| metric.of_run(metrics))];
     for flow in &metrics.flows {
-        rows.push(row(Kind::Flow, &flow.name, Scope::Flow, &|metric| metric.of_flow(flow)));
+        let of_flow = row(Kind::Flow, &flow.name, Scope::Flow, &|metric| metric.of_flow(flow));
+        rows.push(Row { freezes: freezes(metrics, flow), ..of_flow });
     }
     for link in &metrics.links {
         rows.push(row(Kind::Queue, &link.name, Scope::Link, &|metric| metric.of_link(link)));

@@ -3,6 +3,7 @@
 
 mod bars;
 mod frame;
+mod harm;
 mod heat;
 mod line;
 mod panels;
@@ -17,6 +18,7 @@ use sojourn_study::results::{Kind, Numbers, View, ViewKind};
 
 use self::bars::{bar_figure, share_figure};
 use self::frame::Frame;
+use self::harm::harm_figure;
 use self::heat::heat_figure;
 use self::line::line_figure;
 use self::panels::Head;
@@ -105,6 +107,17 @@ pub(crate) fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> Vec<Fi
             .filter(wanted)
             .cloned()
             .collect();
+        if view.kind == ViewKind::Harm {
+            for subject in &subjects {
+                let title = match metrics.len() > 1 || subjects.len() > 1 {
+                    true => format!("{title}: {} of {}", names::title(metric), subject.label()),
+                    false => title.clone(),
+                };
+                let head = Head { id: &id, title: &title, caption: &caption };
+                out.extend(harm_figure(data, &head, view, subject, metric));
+            }
+            continue;
+        }
         let subjects = without_zeros(data, subjects, metric, only.is_some() || !view.of.is_empty());
         if subjects.is_empty() {
             continue;
@@ -134,7 +147,7 @@ pub(crate) fn of_view(data: &Data<'_>, spreads: &Spreads, view: &View) -> Vec<Fi
             }
             ViewKind::Heatmap => heat_figure(&frame, &head, metric),
             ViewKind::Line => line_figure(&frame, &head, metric, view.log.as_deref()),
-            ViewKind::Series | ViewKind::Verdicts => None,
+            ViewKind::Series | ViewKind::Verdicts | ViewKind::Harm => None,
         });
     }
     if out.is_empty() {

@@ -1,0 +1,165 @@
+//! Why the picture of a call stood still: for each freeze, the frame that ended it, what that waited
+//! for, and the packets that were lost on the way.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use sojourn_core::{DropReason, FrameEvent, FrameStage, Packet, PortId, RtpBody, RtpStream, Time};
+
+use crate::outcome::{CompletingPacket, Freeze, LostPacket};
+
+/// Freezes that are kept; further ones are only counted.
+const MOST_FREEZES: usize = 200;
+/// Lost packets that a freeze names; further ones are only counted.
+const MOST_LOST: usize = 40;
+/// Frames and lost packets that are remembered while nothing is shown.
+const MOST_PENDING: usize = 1 << 12;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct FreezeLog {
+    /// Frames that have not been shown, by the time of their capture.
+    frames: VecDeque<Frame>,
+    /// How many have been encoded.
+    encoded: u32,
+    /// Packets of frames that have not been shown.
+    lost: VecDeque<(Time, LostPacket)>,
+    arrived: Option<CompletingPacket>,
+    shown: Option<Shown>,
+    found: Vec<Freeze>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    number: u32,
+    captured: Time,
+    sent: Option<Time>,
+    received: Option<Time>,
+    last: Option<CompletingPacket>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    number: u32,
+    at: Time,
+}
+
+impl FreezeLog {
+    pub(super) fn on_arrived(&mut self, now: Time, packet: &Packet, rtp: &RtpBody) {
+        if let RtpStream::Video | RtpStream::Repair = rtp.stream {
+            self.arrived = Some(CompletingPacket {
+                sequence: rtp.sequence,
+                is_repair: rtp.stream == RtpStream::Repair,
+                sent: packet.sent,
+                arrived: now,
+            });
+        }
+    }
+
+    pub(super) fn on_dropped(
+        &mut self,
+        now: Time,
+        place: PortId,
+        why: DropReason,
+        packet: &Packet,
+        rtp: &RtpBody,
+    ) {
+        if let RtpStream::Audio | RtpStream::Padding = rtp.stream {
+            return;
+        }
+        if self.lost.len() == MOST_PENDING {
+            self.lost.pop_front();
+        }
+        let lost = LostPacket {
+            sequence: rtp.sequence,
+            frame: rtp.frame,
+            is_repair: rtp.stream == RtpStream::Repair,
+            sent: packet.sent,
+            lost: now,
+            place,
+            why,
+        };
+        self.lost.push_back((rtp.captured, lost));
+    }
+
+    /// `froze` tells of a frame that is shown whether the wait for it was a freeze.
+    pub(super) fn on_frame(&mut self, now: Time, event: &FrameEvent, froze: bool) {
+        match event.stage {
+            FrameStage::Encoded => {
+                if self.frames.len() == MOST_PENDING {
+                    self.frames.pop_front();
+                }
+                self.frames.push_back(Frame {
+                    number: self.encoded,
+                    captured: event.captured,
+                    sent: None,
+                    received: None,
+                    last: None,
+                });
+                self.encoded += 1;
+            }
+            FrameStage::Sent => {
+                if let Some(frame) = self.frame(event.captured) {
+                    frame.sent = Some(now);
+                }
+            }
+            FrameStage::Received => {
+                let last = self.arrived;
+                if let Some(frame) = self.frame(event.captured) {
+                    frame.received = Some(now);
+                    frame.last = last;
+                }
+            }
+            FrameStage::Decoded | FrameStage::Dropped => {}
+            FrameStage::Rendered => self.on_shown(now, event.captured, froze),
+        }
+    }
+
+    pub(super) fn found(self) -> Vec<Freeze> {
+        self.found
+    }
+
+    fn frame(&mut self, captured: Time) -> Option<&mut Frame> {
+        let at = self.frames.binary_search_by_key(&captured, |frame| frame.captured).ok()?;
+        self.frames.get_mut(at)
+    }
+
+    fn on_shown(&mut self, now: Time, captured: Time, froze: bool) {
+        let mut passed = 0;
+        let mut ended = None;
+        while let Some(frame) = self.frames.pop_front_if(|frame| frame.captured <= captured) {
+            passed += 1;
+            ended = Some(frame);
+        }
+        let Some(frame) = ended.filter(|frame| frame.captured == captured) else { return };
+        let before = self.shown.replace(Shown { number: frame.number, at: now });
+        if !froze && self.lost.is_empty() {
+            return;
+        }
+        let mut freeze = before.filter(|_| froze && self.found.len() < MOST_FREEZES).map(
+            |Shown { number, at }| Freeze {
+                from: at,
+                to: now,
+                after: number,
+                frame: frame.number,
+                captured,
+                sent: frame.sent,
+                received: frame.received,
+                last: frame.last,
+                never_shown: passed - 1,
+                lost: Vec::new(),
+                lost_packets: 0,
+            },
+        );
+        self.lost.retain(|(of, lost)| {
+            let is_passed = *of <= captured;
+            if is_passed && let Some(freeze) = &mut freeze {
+                freeze.lost_packets += 1;
+                if freeze.lost.len() < MOST_LOST {
+                    freeze.lost.push(*lost);
+                }
+            }
+            !is_passed
+        });
+        self.found.extend(freeze);
+    }
+}

@@ -1,0 +1,214 @@
+//! Who hurts whom: the harm of Ware et al. (Beyond Jain's Fairness Index, HotNets 2019) that each value of a
+//! factor does to each value of another one, against solo runs.
+
+use std::fmt::Write;
+
+use sojourn_metrics::stats::{self, Better, harm};
+use sojourn_study::metrics::more_is_better;
+use sojourn_study::results::View;
+
+use super::panels::{Body, Figure, Head};
+use crate::data::{Data, Points, Subject};
+use crate::markup::Esc;
+use crate::names;
+use crate::number::number;
+use crate::page::matrix;
+
+/// A table for each combination of the other factors: a row for each victim, a column for each attacker.
+pub(super) fn harm_figure(
+    data: &Data<'_>,
+    head: &Head<'_>,
+    view: &View,
+    subject: &Subject,
+    metric: &str,
+) -> Option<Figure> {
+    let factor = |name: &str| data.plan.factors.iter().position(|factor| factor.name == name);
+    let attacker = factor(view.x.as_deref()?)?;
+    let victim = view.split.as_deref().map(factor)?;
+    let better = if more_is_better(metric)? { Better::More } else { Better::Less };
+    let is_alone =
+        |scenario: usize| data.plan.is_selected(&data.plan.scenarios[scenario], &view.solo);
+    let solo: Vec<usize> = view.solo.iter().filter_map(|one| factor(&one.factor)).collect();
+    let of_pair = |factor: usize| Some(factor) == victim || factor == attacker;
+    let others: Vec<usize> =
+        (0..data.plan.factors.len()).filter(|one| !of_pair(*one) && !solo.contains(one)).collect();
+    let shown: Vec<usize> = (0..data.plan.scenarios.len())
+        .filter(|s| data.plan.is_selected(&data.plan.scenarios[*s], &view.filter))
+        .collect();
+    let alike = |a: usize, b: usize| {
+        others.iter().chain(&victim).all(|one| data.value(a, *one) == data.value(b, *one))
+    };
+    let without: Vec<usize> = [attacker].into_iter().chain(victim).collect();
+    let mut panels: Vec<(String, Vec<Cell>)> = Vec::new();
+    for scenario in shown.iter().copied().filter(|scenario| !is_alone(*scenario)) {
+        let alone = (0..data.plan.scenarios.len())
+            .find(|other| is_alone(*other) && alike(*other, scenario));
+        let Some(alone) = alone else { continue };
+        let (alone, beside) =
+            (data.points(alone, subject, metric), data.points(scenario, subject, metric));
+        let harms = by_seed(&alone, &beside, better);
+        let cell = Cell {
+            scenario,
+            victim: victim.map_or(String::new(), |one| data.value(scenario, one).to_owned()),
+            attacker: data.value(scenario, attacker).to_owned(),
+            harm: stats::mean(&harms),
+            seeds: harms.len(),
+        };
+        let panel = data.label_without(scenario, &without);
+        match panels.iter_mut().find(|(name, _)| *name == panel) {
+            Some((_, cells)) => cells.push(cell),
+            None => panels.push((panel, vec![cell])),
+        }
+    }
+    if panels.is_empty() {
+        return None;
+    }
+    let mut out = String::from("<div class=\"tables\">");
+    let several = panels.len() > 1;
+    for (name, cells) in &panels {
+        out += "<div class=\"panel\">";
+        if several && !name.is_empty() {
+            let _ = write!(out, "<p class=\"name\">{}</p>", Esc(name));
+        }
+        table(&mut out, data, (attacker, victim), subject, metric, cells);
+        out += "</div>";
+    }
+    let caption = format!(
+        "{}{}0 is no harm, 1 the worst, below 0 a benefit. ▲: more than the one that is hurt does to \
+         itself, which is Ware et al.’s bound for what may be deployed beside it.",
+        head.caption,
+        if head.caption.is_empty() { "" } else { " " }
+    );
+    Some(Head { caption: &caption, ..*head }.figure(Body::Html(out + "</div>")))
+}
+
+struct Cell {
+    scenario: usize,
+    victim: String,
+    attacker: String,
+    harm: Option<f64>,
+    seeds: usize,
+}
+
+/// Of the seeds that both have.
+fn by_seed(alone: &Points, beside: &Points, better: Better) -> Vec<f64> {
+    let of_seed = |seed: u64| alone.iter().find(|point| point.seed == seed);
+    beside
+        .iter()
+        .filter_map(|point| Some(harm(of_seed(point.seed)?.value, point.value, better)))
+        .filter(|harm| harm.is_finite())
+        .collect()
+}
+
+/// A difference of harm that is worth a mark.
+const WORTH: f64 = 0.02;
+
+fn table(
+    out: &mut String,
+    data: &Data<'_>,
+    (attacker, victim): (usize, Option<usize>),
+    subject: &Subject,
+    metric: &str,
+    cells: &[Cell],
+) {
+    let in_order = |factor: usize, has: &dyn Fn(&Cell, &str) -> bool| -> Vec<String> {
+        let values = data.plan.factors[factor].values.iter();
+        values.filter(|value| cells.iter().any(|cell| has(cell, value))).cloned().collect()
+    };
+    let columns = in_order(attacker, &|cell, value| cell.attacker == *value);
+    let rows = match victim {
+        Some(victim) => in_order(victim, &|cell, value| cell.victim == *value),
+        None => vec![String::new()],
+    };
+    let _ = write!(
+        out,
+        "<div class=\"wide\"><table class=\"matrix harm\"><caption>{}</caption><thead><tr><td></td><th \
+         scope=\"colgroup\" colspan=\"{}\" class=\"factor\">hurt by: {}</th></tr><tr><th scope=\"col\" \
+         class=\"factor\">who is hurt: {}</th>",
+        Esc(&format!("Harm to {} of {}", names::title(metric), subject.label())),
+        columns.len(),
+        Esc(&data.plan.factors[attacker].name),
+        Esc(victim.map_or(subject.label(), |victim| &data.plan.factors[victim].name)),
+    );
+    for column in &columns {
+        let _ = write!(out, "<th scope=\"col\">{}</th>", Esc(data.differing(attacker, column)));
+    }
+    *out += "</tr></thead><tbody>";
+    let at = |row: &str, column: &str| {
+        cells.iter().find(|cell| cell.victim == row && cell.attacker == column)
+    };
+    for row in &rows {
+        let named = victim.map_or(subject.label(), |victim| data.differing(victim, row));
+        let _ = write!(out, "<tr><th scope=\"row\">{}</th>", Esc(named));
+        let own = at(row, row).and_then(|cell| cell.harm);
+        for column in &columns {
+            match at(row, column).map(|cell| (cell, cell.harm)) {
+                Some((cell, Some(harm))) => {
+                    let above = own.is_some_and(|own| harm > own.max(0.0) + WORTH);
+                    let _ = write!(
+                        out,
+                        "<td style=\"{}\" title=\"{}, mean of {} seeds\"><a href=\"#s-{}\">{}{}</a></td>",
+                        paint(harm),
+                        Esc(&number(harm)),
+                        cell.seeds,
+                        cell.scenario,
+                        two_decimals(harm),
+                        if above { " ▲" } else { "" }
+                    );
+                }
+                Some((_, None)) | None => *out += "<td class=\"none\">–</td>",
+            }
+        }
+        *out += "</tr>";
+    }
+    *out += "</tbody></table></div>";
+}
+
+fn two_decimals(harm: f64) -> String {
+    let text = format!("{harm:.2}");
+    if text == "-0.00" { "0.00".to_owned() } else { text.replace('-', "−") }
+}
+
+/// White is no harm, dark the worst; a benefit is green. The text can be read on it.
+fn paint(harm: f64) -> String {
+    let (full, share) = match harm < 0.0 {
+        true => ((0.0, 130.0, 100.0), (-harm).min(1.0) * 0.7),
+        false => ((140.0, 40.0, 0.0), harm.min(1.0)),
+    };
+    background(full, share)
+}
+
+fn background((r, g, b): (f64, f64, f64), share: f64) -> String {
+    let mix = |to: f64| (255.0 + (to - 255.0) * share).round();
+    matrix::coloured((mix(r), mix(g), mix(b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_can_be_read_on_every_colour() {
+        let linear = |c: f64| {
+            let c = c / 255.0;
+            if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+        };
+        for step in -100..=100 {
+            let style = paint(f64::from(step) / 100.0);
+            let inside = style.split_once("rgb(").unwrap().1.split_once(')').unwrap().0;
+            let rgb: Vec<f64> = inside.split(' ').map(|part| part.parse().unwrap()).collect();
+            let light = 0.2126 * linear(rgb[0]) + 0.7152 * linear(rgb[1]) + 0.0722 * linear(rgb[2]);
+            let contrast = match style.ends_with("#fff") {
+                true => 1.05 / (light + 0.05),
+                false => (light + 0.05) / 0.05,
+            };
+            assert!(contrast >= 4.5, "{step}: {contrast}");
+        }
+    }
+
+    #[test]
+    fn nothing_has_no_sign() {
+        assert_eq!(two_decimals(-0.001), "0.00");
+        assert_eq!(two_decimals(-0.25), "−0.25");
+    }
+}
