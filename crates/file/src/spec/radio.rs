@@ -47,6 +47,10 @@ pub struct RadioSpec {
     /// Longer frames and aggregates are sent behind an RTS.
     #[schemars(extend("default" = "never"))]
     pub rts_threshold: Option<Text<Bytes>>,
+    /// An RTS and a CTS in this mode go before every frame of 802.11n and 802.11ax, as the standard asks in cells with
+    /// older stations: `dsss 11`, `ofdm 24`.
+    #[schemars(extend("default" = "off"))]
+    pub protection: Option<Text<Mode>>,
     /// Attempts before a frame is given up.
     #[schemars(extend("default" = "7"))]
     pub retries: Option<u16>,

@@ -91,6 +91,8 @@ fn add(
         .rts_threshold
         .as_ref()
         .map_or(u32::MAX, |octets| u32::try_from(octets.value.as_u64()).unwrap_or(u32::MAX));
+    cell.protection = spec.protection.as_ref().map(|mode| mode.value);
+    cell.check_protection().map_err(|problem| Wrong::new(format!("{key}.protection"), problem))?;
     cell.retry_limit = spec.retries.unwrap_or(cell.retry_limit);
     cell.ofdma = spec.ofdma.as_ref().and_then(|ofdma| ofdma.value.0.clone());
     cell.check_ofdma().map_err(|problem| Wrong::new(format!("{key}.ofdma"), problem))?;

@@ -36,6 +36,9 @@ pub struct Config {
     pub retry_limit: u16,
     /// PSDUs of more octets are sent behind an RTS (dot11RTSThreshold).
     pub rts_threshold: u32,
+    /// The mode of an RTS and its CTS before every PPDU of 802.11n or 802.11ax, so that stations that can't read these
+    /// keep their NAV (section 10.27); `None` without such stations.
+    pub protection: Option<Mode>,
     pub lost_block_ack: LostBlockAck,
     /// Whether a CF-End gives back the rest of a TXOP (section 10.23.2.9).
     pub cf_end: bool,
@@ -109,6 +112,7 @@ impl Config {
             limits,
             retry_limit: 7,
             rts_threshold: u32::MAX,
+            protection: None,
             lost_block_ack: LostBlockAck::default(),
             cf_end: false,
             collisions_are_detected: false,
@@ -171,6 +175,7 @@ impl Config {
                 return Err(SpecError::new(format!("rates of station {station} are given twice")));
             }
         }
+        self.check_protection()?;
         self.check_ofdma()?;
         for (index, station) in self.stations.iter().enumerate() {
             station.queue.check().map_err(|error| error.within(&format!("station {index}")))?;
@@ -185,6 +190,21 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// # Errors
+    /// Protection in a mode that older stations can't read, or together with OFDMA.
+    pub fn check_protection(&self) -> Result<(), SpecError> {
+        let Some(mode) = self.protection else { return Ok(()) };
+        if mode.format() > Format::NonHt {
+            let problem = format!("protection by '{mode}', which older stations can't read");
+            return Err(SpecError::new(problem).allow(["dsss 1 to dsss 11", "ofdm 6 to ofdm 54"]));
+        }
+        match &self.ofdma {
+            None => Ok(()),
+            Some(_) => Err(SpecError::new("protection and OFDMA in one cell")
+                .allow(["OFDMA with 'mu_rts on', without protection"])),
+        }
     }
 
     /// # Errors

@@ -131,7 +131,7 @@ impl<P: Reshape + Send> Medium<P> {
         };
         let sending = self.links[ppdu.link as usize].sending;
         let octets = ppdu.psdu.octets(&sending.mode);
-        let has_rts = octets > self.config.rts_threshold;
+        let has_rts = octets > sending.rts_threshold;
         let time = if has_rts { sending.rts } else { sending.mode.txtime(octets) };
         Some(Attempt { edcaf: index, what: What::Data { ppdu, has_rts }, time })
     }

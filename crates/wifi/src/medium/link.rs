@@ -6,7 +6,7 @@ use super::{Config, Radio};
 use crate::mac::block_ack::{Agreement, Fate, Msdu};
 use crate::mac::frames;
 use crate::mac::response::control_mode;
-use crate::phy::Mode;
+use crate::phy::{Format, Mode};
 use crate::queueing::Released;
 
 pub(crate) struct Link {
@@ -30,6 +30,8 @@ pub(crate) struct Sending {
     pub(crate) block_ack_req: Span,
     pub(crate) rts: Span,
     pub(crate) cts: Span,
+    /// PSDUs of more octets are sent behind an RTS.
+    pub(crate) rts_threshold: u32,
 }
 
 impl Link {
@@ -50,6 +52,8 @@ impl Sending {
     pub(crate) fn new(radio: Radio, config: &Config) -> Self {
         let control = control_mode(&radio.mode);
         let window = radio.window(&config.limits);
+        let protection = config.protection.filter(|_| radio.mode.format() > Format::NonHt);
+        let rts = protection.unwrap_or(control);
         Self {
             mode: radio.mode,
             error: radio.error,
@@ -58,14 +62,15 @@ impl Sending {
             ack: control.txtime(frames::ACK),
             block_ack: control.txtime(frames::block_ack(window)),
             block_ack_req: control.txtime(frames::BLOCK_ACK_REQ),
-            rts: control.txtime(frames::RTS),
-            cts: control.txtime(frames::CTS),
+            rts: rts.txtime(frames::RTS),
+            cts: rts.txtime(frames::CTS),
+            rts_threshold: protection.map_or(config.rts_threshold, |_| 0),
         }
     }
 
     /// RTS and CTS with the spaces after them, if a PSDU may be so long that they are sent.
     pub(crate) fn protection(&self, config: &Config) -> Span {
-        match config.rts_threshold {
+        match self.rts_threshold {
             u32::MAX => Span::ZERO,
             _ => self.rts + config.sifs + self.cts + config.sifs,
         }

@@ -170,6 +170,7 @@ impl Mode {
             guard,
             ru: Some(ru),
             modulation,
+            per_octet: 8,
             data_bits: modulation.data_bits(ru.data_tones(), u32::from(streams)),
             other_bits: SERVICE_BITS + TAIL_BITS,
             preamble: front + ltf.span(guard)? * training_symbols(streams),

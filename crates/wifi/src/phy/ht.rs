@@ -53,6 +53,7 @@ impl Mode {
             guard,
             ru: None,
             modulation,
+            per_octet: 8,
             data_bits,
             other_bits: SERVICE_BITS + TAIL_BITS * encoders,
             preamble: NON_HT_PREAMBLE + HT_SIG + HT_STF + HT_LTF * training,

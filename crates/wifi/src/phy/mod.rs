@@ -57,7 +57,7 @@ impl GuardInterval {
 /// The format of a PPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Format {
-    /// Clause 15, with the long preamble.
+    /// Clauses 15 and 16, with the long preamble.
     Dsss,
     /// Clause 17, also what control frames are sent in.
     NonHt,
@@ -157,7 +157,9 @@ pub struct Mode {
     guard: GuardInterval,
     ru: Option<Ru>,
     modulation: Modulation,
-    /// Data bits of a symbol (N_DBPS).
+    /// Units in an octet: bits, or half bits where a symbol has no whole number of bits.
+    per_octet: u32,
+    /// Data units of a symbol (N_DBPS).
     data_bits: u32,
     /// Bits of SERVICE before the PSDU and of the tails behind it, all encoders together.
     other_bits: u64,
@@ -172,7 +174,7 @@ impl Mode {
     /// How long a PPDU is on the air whose PSDU has this many octets (TXTIME).
     #[inline]
     pub fn txtime(&self, psdu_octets: u32) -> Span {
-        let bits = 8 * u64::from(psdu_octets) + self.other_bits;
+        let bits = u64::from(self.per_octet) * u64::from(psdu_octets) + self.other_bits;
         self.preamble + self.data_time(bits.div_ceil(u64::from(self.data_bits)))
     }
 
@@ -187,7 +189,7 @@ impl Mode {
         let data = limit.saturating_sub(self.preamble).as_nanos();
         let data = data - data % self.grid.as_nanos();
         let bits = (data / self.symbol.as_nanos()) * u64::from(self.data_bits);
-        let octets = bits.saturating_sub(self.other_bits) / 8;
+        let octets = bits.saturating_sub(self.other_bits) / u64::from(self.per_octet);
         u32::try_from(octets).unwrap_or(u32::MAX)
     }
 
@@ -203,7 +205,7 @@ impl Mode {
         let all =
             (1..=self.streams).flat_map(|streams| (0..=self.mcs).map(move |mcs| (mcs, streams)));
         all.filter_map(|(mcs, streams)| match self.format {
-            Format::Dsss => Self::dsss(u32::from(mcs) + 1).ok(),
+            Format::Dsss => Self::dsss(dsss::RATES[usize::from(mcs)].0).ok(),
             Format::NonHt => Self::non_ht(ofdm::RATES[usize::from(mcs)].0).ok(),
             Format::HtMixed => Self::ht(mcs + 8 * (streams - 1), self.width, self.guard).ok(),
             _ => self.sibling(mcs, streams),
@@ -215,6 +217,8 @@ impl Mode {
     pub(crate) fn required_snr(&self) -> f64 {
         let Modulation { bits, numerator, denominator } = self.modulation;
         match (bits, numerator, denominator) {
+            // The minimum sensitivity at 11 Mbit/s is 6 dB above that at 6 (section 16.3.8.2).
+            _ if self.format == Format::Dsss && self.mcs == 3 => 10.0,
             (1, 1, 2) => 4.0,
             (1, ..) => 5.0,
             (2, 1, 2) => 7.0,
@@ -233,7 +237,8 @@ impl Mode {
 
     /// Bits a second of the data symbols.
     pub fn rate(&self) -> Rate {
-        Rate::from_bps(u64::from(self.data_bits) * 1_000_000_000 / self.symbol.as_nanos())
+        let bits = u64::from(self.data_bits) * 8_000_000_000 / u64::from(self.per_octet);
+        Rate::from_bps(bits / self.symbol.as_nanos())
     }
 
     pub fn format(&self) -> Format {

@@ -5,7 +5,7 @@ use core::fmt;
 
 use sojourn_core::{SpecError, Words};
 
-use super::{Format, GuardInterval, HeLtf, Mode, Width};
+use super::{Format, GuardInterval, HeLtf, Mode, Width, dsss};
 
 const GUARDS: [(&str, GuardInterval); 7] = [
     ("0.4us", GuardInterval::Ns400),
@@ -37,30 +37,17 @@ impl Mode {
     /// # Errors
     /// An unknown word or a combination that the standard does not have; names what is allowed.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
-        let mut words = Words::new(text);
+        let words = &mut Words::new(text);
         let family = words.next().ok_or_else(|| {
             SpecError::new("no mode is named").allow(["dsss", "ofdm", "ht", "he"])
         })?;
         match family {
-            "dsss" => Self::parse_rate(family, &mut words, 1, Self::dsss),
-            "ofdm" => Self::parse_rate(family, &mut words, 6, Self::non_ht),
-            "ht" | "he" => Self::parse_mcs(family, &mut words),
+            "dsss" => ends_here(Self::dsss(words.value(family)?), words),
+            "ofdm" => ends_here(Self::non_ht(words.count(family, 6, 54)? as u32), words),
+            "ht" | "he" => Self::parse_mcs(family, words),
             _ => Err(SpecError::new(alloc::format!("unknown mode '{family}'"))
                 .near(family, ["dsss", "ofdm", "ht", "he"])
                 .allow(["dsss", "ofdm", "ht", "he"])),
-        }
-    }
-
-    fn parse_rate(
-        family: &str,
-        words: &mut Words<'_>,
-        least: u64,
-        mode: fn(u32) -> Result<Self, SpecError>,
-    ) -> Result<Self, SpecError> {
-        let mbps = words.count(family, least, 54)?;
-        match words.next() {
-            Some(word) => Err(SpecError::new(alloc::format!("'{word}' after the rate"))),
-            None => mode(mbps as u32),
         }
     }
 
@@ -95,12 +82,19 @@ impl Mode {
     }
 }
 
+fn ends_here(mode: Result<Mode, SpecError>, words: &mut Words<'_>) -> Result<Mode, SpecError> {
+    match words.next() {
+        Some(word) => Err(SpecError::new(alloc::format!("'{word}' after the rate"))),
+        None => mode,
+    }
+}
+
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let guard = self.guard.span().as_nanos();
         let (micros, tenths) = (guard / 1000, guard % 1000 / 100);
         match self.format {
-            Format::Dsss => write!(f, "dsss {}", self.data_bits),
+            Format::Dsss => write!(f, "dsss {}", dsss::RATES[usize::from(self.mcs)].0),
             Format::NonHt => write!(f, "ofdm {}", self.rate().as_bps() / 1_000_000),
             Format::HtMixed => {
                 let mcs = self.mcs + 8 * (self.streams - 1);

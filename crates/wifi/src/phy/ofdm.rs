@@ -42,6 +42,7 @@ impl Mode {
             guard: GuardInterval::Ns800,
             ru: None,
             modulation: *modulation,
+            per_octet: 8,
             data_bits: modulation.data_bits(DATA_TONES, 1),
             other_bits: SERVICE_BITS + TAIL_BITS,
             preamble: NON_HT_PREAMBLE,

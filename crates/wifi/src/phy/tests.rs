@@ -232,8 +232,20 @@ proptest! {
 #[test]
 fn dsss_frames_last_what_clause_15_says() {
     let time = |mbps, octets| Mode::dsss(mbps).unwrap().txtime(octets).as_micros();
-    assert_eq!([time(1, 14), time(1, 1536), time(2, 14), time(2, 1536)], [304, 12_480, 248, 6336]);
-    assert!(Mode::dsss(3).is_err());
-    assert_eq!(Mode::parse("dsss 1"), Mode::dsss(1));
-    assert_eq!(Mode::parse("dsss 1").unwrap().to_string(), "dsss 1");
+    assert_eq!([time("1", 14), time("1", 1536)], [304, 12_480]);
+    assert_eq!([time("2", 14), time("2", 1536)], [248, 6336]);
+    // 14 octets are 20.4 and 10.2 µs, which are rounded up (section 16.3.4).
+    assert_eq!([time("5.5", 14), time("5.5", 1536), time("5.5", 0)], [213, 2427, 192]);
+    assert_eq!([time("11", 14), time("11", 1536), time("11", 1)], [203, 1310, 193]);
+    assert_eq!(Mode::dsss("5.5").unwrap().rate().as_bps(), 5_500_000);
+    for mbps in ["1", "2", "5.5", "11"] {
+        let (mode, written) = (Mode::dsss(mbps).unwrap(), format!("dsss {mbps}"));
+        assert_eq!((Mode::parse(&written), mode.to_string()), (Ok(mode), written));
+        let most = mode.largest_psdu(Span::from_micros(1000));
+        assert!(mode.txtime(most) <= Span::from_micros(1000), "{mbps}");
+        assert!(mode.txtime(most + 1) > Span::from_micros(1000), "{mbps}");
+    }
+    let error = Mode::parse("dsss 3").unwrap_err().to_string();
+    assert!(error.contains("5.5"), "{error}");
+    assert!(Mode::parse("dsss 11 12").is_err() && Mode::parse("dsss").is_err());
 }

@@ -25,6 +25,7 @@ pub(super) fn write_cell(f: &mut String, cell: &Config) -> fmt::Result {
         limits,
         retry_limit,
         rts_threshold,
+        protection,
         lost_block_ack,
         cf_end,
         collisions_are_detected,
@@ -36,6 +37,9 @@ pub(super) fn write_cell(f: &mut String, cell: &Config) -> fmt::Result {
     write!(f, "slot={slot} sifs={sifs} qos={is_qos} retry_limit={retry_limit}")?;
     if *rts_threshold < u32::MAX {
         write!(f, " rts_threshold={rts_threshold}")?;
+    }
+    if let Some(mode) = protection {
+        write!(f, " protection=[{mode}]")?;
     }
     let lost = match lost_block_ack {
         LostBlockAck::Repeat => "repeat",

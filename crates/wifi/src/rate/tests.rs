@@ -74,7 +74,7 @@ fn the_modes_to_choose_from_are_those_below_the_best() {
     assert_eq!(names(ht).len(), 16);
     assert_eq!(ht.not_above().last(), Some(&ht));
     assert_eq!(names(Mode::non_ht(54).unwrap()).len(), 8);
-    assert_eq!(names(Mode::dsss(2).unwrap()), ["dsss 1", "dsss 2"]);
+    assert_eq!(names(Mode::dsss("5.5").unwrap()), ["dsss 1", "dsss 2", "dsss 5.5"]);
     assert_eq!(he(7, 2).not_above().last(), Some(&he(7, 2)));
 }
 

@@ -94,6 +94,31 @@ fn rts_and_cts_come_before_a_psdu_above_the_threshold() {
     assert_eq!(of(octets - 1), plain + Span::from_micros(28 + 16 + 28 + 16));
 }
 
+/// Section 10.27: with stations that can't read 802.11n in the cell, an RTS and a CTS that they can read go before
+/// it, whatever the threshold; by clause 16 they last 192 µs and 20 and 14 octets at 11 Mbit/s.
+#[test]
+fn frames_that_older_stations_cannot_read_are_protected() {
+    let of = |mode, protection: &str| {
+        let mut config = cell(mode, 1, Limits::HT);
+        config.protection = Some(Mode::parse(protection).unwrap());
+        let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+        offer(&mut medium, Time::ZERO, Port::up(0), 2, 1500);
+        run_out(&mut medium);
+        medium.air().exchanges
+    };
+    let plain = ht(7).txtime(1544 + 1542) + Span::from_micros(16 + 32);
+    assert_eq!(of(ht(7), "ofdm 6"), plain + Span::from_micros(52 + 16 + 44 + 16));
+    assert_eq!(of(ht(7), "dsss 11"), plain + Span::from_micros(192 + 15 + 16 + 192 + 11 + 16));
+    // What older stations send is understood as it is.
+    let old = Mode::non_ht(54).unwrap();
+    let one = old.txtime(1538) + Span::from_micros(16 + 28);
+    assert_eq!(of(old, "dsss 11"), one + one);
+    let refused = |config: Config| config.check().unwrap_err().to_string();
+    let mut config = cell(ht(7), 1, Limits::HT);
+    config.protection = Some(ht(7));
+    assert!(refused(config).contains("older stations"));
+}
+
 /// Section 10.23.2.9: what a TXOP holder sends ends within the limit, RTS and CTS included.
 #[test]
 fn a_txop_ends_within_its_limit() {
