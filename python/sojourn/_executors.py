@@ -139,6 +139,8 @@ class Coordinator:
         self.under_way: dict[Any, Asked] = {}
         # Runs before this one have been asked for.
         self.next = 0
+        # Those for which a batch had no time left; those with which one failed; those that fail often.
+        self.rest: deque[tuple[int, str]] = deque()
         self.again: deque[tuple[int, str]] = deque()
         self.alone: deque[tuple[int, str]] = deque()
         # Batches that failed with a run in them.
@@ -219,7 +221,7 @@ class Coordinator:
 
     def choose(self) -> Asked:
         """The next batch: what failed before, then new runs, at last one by one what failed often."""
-        if self.alone and not self.again and not self.under_way:
+        if self.alone and not self.again and not self.rest and not self.under_way:
             if not self.recorder.pending(self.next, 1):
                 return [self.alone.popleft()]
         at_once = min(int(self.batch_s / self.seconds_per_run), MOST_RUNS)
@@ -231,10 +233,11 @@ class Coordinator:
         left = max(1, total - done - failed)
         # Towards the end they get smaller, so that all workers end together.
         count = max(1, min(at_once, left // (4 * self.slots)))
-        asked = self.recorder.pending(self.next, count)
-        if asked:
-            self.next = asked[-1][0] + 1
-        return asked
+        asked = [self.rest.popleft() for _ in range(min(count, len(self.rest)))]
+        more = self.recorder.pending(self.next, count - len(asked)) if len(asked) < count else []
+        if more:
+            self.next = more[-1][0] + 1
+        return asked + more
 
     def take(self, future: Any) -> None:
         asked = self.under_way.pop(future, None)
@@ -260,7 +263,7 @@ class Coordinator:
         runs = [run for run, _, _ in given]
         if not runs or runs != [run for run, _ in asked[:count]]:
             raise self.broken(f"runs {shown([run for run, _ in asked])} came back as runs {shown(runs)}")
-        self.again.extendleft(reversed(asked[count:]))
+        self.rest.extend(asked[count:])
         for run, payload, checksum in given:
             if not isinstance(payload, bytes):
                 raise self.broken(f"run {run} came back as a {type(payload).__name__}")

@@ -12,6 +12,6 @@ cargo build --quiet -p sojourn
 "$VIRTUAL_ENV/bin/maturin" develop --quiet --profile dev
 "$VIRTUAL_ENV/bin/mypy"
 # Brings its own copy of Node, which has to be there.
-"$VIRTUAL_ENV/bin/pyright"
+"$VIRTUAL_ENV/bin/pyright" --pythonpath "$VIRTUAL_ENV/bin/python"
 "$VIRTUAL_ENV/bin/python" -m mypy.stubtest sojourn._native --allowlist python/tests/stubtest.txt
 "$VIRTUAL_ENV/bin/python" -m pytest --quiet python/tests python/sojourn --doctest-modules

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import matplotlib
+import numpy as np
+import pytest
+
+import sojourn as sj
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib.patches import Ellipse  # noqa: E402
+
+from sojourn import plot  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+def labels(ax: plt.Axes) -> list[str]:
+    legend = ax.get_legend()
+    assert legend is not None
+    ax.figure.canvas.draw()
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def test_a_time_series_has_the_numbers_of_the_table_and_bands_of_phases(results: sj.Results) -> None:
+    ax = plot.series(results, "cwnd_pkts", flow="bbr", run=3)
+    table = results.series(flow="bbr.1", metric="cwnd_pkts", run=3)
+    line = ax.get_lines()[0]
+    assert list(line.get_ydata()) == table["cwnd_pkts"] and list(line.get_xdata()) == table["t_s"]
+    assert set(labels(ax)) == {"bbr.1", "bbr.2", *table["phase"]}
+    assert ax.get_ylabel() == "cwnd (packets)"
+    assert "STARTUP" not in labels(plot.series(results, "cwnd_pkts", flow="bbr", states=False))
+
+
+def test_a_run_in_memory_is_drawn_too(study: sj.Study) -> None:
+    run = sj.simulate(study.scenarios[0])
+    assert labels(plot.series(run, "cwnd_pkts", flow="cubic"))[-1] == "cubic"
+    assert labels(plot.delays(run, "rtt")) == ["cubic", "bbr.1", "bbr.2"]
+
+
+def test_a_distribution_reaches_its_quantiles(results: sj.Results) -> None:
+    run = sj.simulate(sj.Study.from_toml(results.study).scenarios[0])
+    ax = plot.delays(run, "rtt", flow="cubic")
+    x, y = (np.asarray(data) for data in ax.get_lines()[0].get_data())
+    assert y[-1] == pytest.approx(1) and (np.diff(y) >= 0).all()
+    p95 = x[np.searchsorted(y, 0.95)]
+    assert p95 == pytest.approx(run.flows["cubic"]["rtt_p95_ms"], rel=0.01)
+    assert labels(plot.delays(results, "rtt", by="path.queue")) == ["pfifo limit 50", "fq_codel"]
+
+
+def test_points_are_flows_and_better_is_up_and_right(results: sj.Results) -> None:
+    ax = plot.throughput_delay(results, delay="rtt_p95_ms", where={"path.queue": "fq_codel"})
+    assert labels(ax) == ["cubic", "bbr"] and ax.xaxis_inverted()
+    small, large = ax.collections[:2]
+    points = np.asarray(small.get_offsets())
+    assert len(points) == 3 and np.allclose(np.asarray(large.get_offsets())[0], points.mean(axis=0))
+
+
+def test_an_ellipse_has_the_standard_deviations_of_its_points(results: sj.Results) -> None:
+    ax = plot.ellipses(results, delay="rtt_p95_ms", by="path.queue")
+    ellipses = [patch for patch in ax.patches if isinstance(patch, Ellipse)]
+    assert len(ellipses) == 2
+    rows = [row for row in plot.flows(results, None) if row["path.queue"] == "fq_codel"]
+    spread = np.cov(np.array([(row["rtt_p95_ms"], row["goodput_mbps"]) for row in rows]).T)
+    widths = (ellipses[1].get_width() / 2) ** 2 + (ellipses[1].get_height() / 2) ** 2
+    assert widths == pytest.approx(np.trace(spread))
+    turn = np.deg2rad(ellipses[1].get_angle())
+    along = np.array([np.cos(turn), np.sin(turn)])
+    assert along @ spread @ along == pytest.approx((ellipses[1].get_width() / 2) ** 2)
+
+
+def test_shares_make_one(results: sj.Results) -> None:
+    ax = plot.shares(results, "path.queue")
+    heights = np.array([[bar.get_height() for bar in group] for group in ax.containers])
+    assert heights.shape == (2, 2) and np.allclose(heights.sum(axis=0), 1)
+    # Fair queuing gives two flows of three two thirds.
+    assert heights[1, 1] == pytest.approx(2 / 3, abs=0.05)
+
+
+def test_a_heat_map_has_means(study: sj.Study) -> None:
+    import tempfile
+
+    wide = sj.Study({**study.to_dict(), "factors": {"path.queue": ["pfifo limit 50", "fq_codel"], "path.rate": ["5Mbps", "10Mbps"]}, "views": {}, "claim": []})  # fmt: skip
+    results = wide.run(tempfile.mkdtemp() + "/out", seeds=2, progress=False)
+    ax = plot.heat(results, "path.queue", "path.rate", "goodput_sum_mbps")
+    grid = np.asarray(ax.images[0].get_array())
+    rows = [row["goodput_sum_mbps"] for row in plot.chosen(results, {"path.queue": "fq_codel", "path.rate": "10Mbps"}) if row["kind"] == "run"]  # fmt: skip
+    assert len(rows) == 2 and grid[1, 1] == pytest.approx(np.mean(rows))
+    assert plot.heat(results, "path.queue", "path.rate", "rtt_p95_ms", flow="bbr").get_xlabel() == "path.queue"
+
+
+@pytest.mark.parametrize(
+    ("draw", "text"),
+    [
+        (lambda r: plot.series(r, "rtt"), "'rtt' is several columns"),
+        (lambda r: plot.series(r, "nothing"), "no column of the time series is named 'nothing'"),
+        (lambda r: plot.delays(r, "frame_delay"), "has a distribution of frame_delay"),
+        (lambda r: plot.delays(r, by="path.rate"), "no factor that varies is named 'path.rate'"),
+        (lambda r: plot.shares(r, "path.rate"), "no factor is named 'path.rate'"),
+        (lambda r: plot.throughput_delay(r, delay="late_ms"), "no metric is named 'late_ms'"),
+        (lambda r: plot.throughput_delay(r, delay="ping_p95_ms"), "no flow that was asked for has"),
+        (lambda r: plot.heat(r, "path.queue", "path.queue", "goodput_mbps", flow="reno"), "no flow is named 'reno'"),
+        (lambda r: plot.shares(r, "path.queue", where={"rate": "x"}), "where: no factor is named 'rate'"),
+    ],
+)
+def test_what_is_not_there_is_told(draw: object, text: str, results: sj.Results) -> None:
+    with pytest.raises(sj.ResultsError, match=text):
+        draw(results)  # type: ignore[operator]
