@@ -83,13 +83,30 @@ struct Cursors {
     enters: Vec<Cursor>,
 }
 
-/// What is due at the head of a queue, in bytes, by member.
+/// What is due at the head of a queue or of what comes to it, in bytes, by member.
 #[derive(Clone, Debug)]
-struct Head {
+struct Owed {
     drops: Vec<f64>,
     marks: Vec<f64>,
-    /// Of the drops, what the step took.
-    taken: Vec<f64>,
+    /// Of these, what the step took.
+    dropped: Vec<f64>,
+    marked: Vec<f64>,
+}
+
+impl Owed {
+    fn new(members: usize) -> Self {
+        let none = vec![0.0; members];
+        Self { drops: none.clone(), marks: none.clone(), dropped: none.clone(), marked: none }
+    }
+
+    /// The step is made.
+    fn settle(&mut self) {
+        let pay = |owed: &mut [f64], paid: &[f64]| {
+            owed.iter_mut().zip(paid).for_each(|(owed, paid)| *owed = (*owed - paid).max(0.0));
+        };
+        pay(&mut self.drops, &self.dropped);
+        pay(&mut self.marks, &self.marked);
+    }
 }
 
 struct Link {
@@ -97,7 +114,8 @@ struct Link {
     classes: Vec<usize>,
     /// Flow and hop of each member.
     members: Vec<(usize, usize)>,
-    head: Head,
+    head: Owed,
+    tail: Owed,
     class_cursors: Vec<Cursor>,
     fate: Fate,
     random: Random,
@@ -142,7 +160,8 @@ impl<'a> Engine<'a> {
             .links
             .iter()
             .map(|link| {
-                let queue = queue::build(&link.queue, &link.members, link.packet);
+                let random = address.stream(link.port as u64, Purpose::Loss);
+                let queue = queue::build(&link.queue, &link.members, link.packet, random);
                 let classes = queue.classes(&link.members);
                 let count = match &queue {
                     Queue::DualPi2(_) => 2,
@@ -153,7 +172,8 @@ impl<'a> Engine<'a> {
                     queue,
                     classes,
                     members: Vec::new(),
-                    head: Head { drops: none.clone(), marks: none.clone(), taken: none.clone() },
+                    head: Owed::new(none.len()),
+                    tail: Owed::new(none.len()),
                     class_cursors: vec![Cursor::default(); count],
                     fate: Fate::default(),
                     random: address.stream(link.port as u64, Purpose::Queue),
@@ -430,7 +450,11 @@ impl<'a> Engine<'a> {
             let column = self.layout.hops[flow][hop];
             let came = self.enters(flow, hop);
             let before = self.new[column + IN] + self.new[column + REFUSED];
-            self.links[at].arrivals[member] = (came - before).max(0.0);
+            let link = &mut self.links[at];
+            let arrived = (came - before).max(0.0);
+            link.tail.dropped[member] = link.tail.drops[member].min(arrived);
+            // What the discipline sees.
+            link.arrivals[member] = arrived - link.tail.dropped[member];
         }
         let link = &mut self.links[at];
         let capacity = world.capacity.until(now + length) - world.capacity.until(now);
@@ -453,6 +477,11 @@ impl<'a> Engine<'a> {
             dropped: &link.dropped,
         };
         link.queue.advance(&step, &mut link.fate);
+        for member in 0..link.members.len() {
+            let let_in = link.arrivals[member] - link.fate.lost[member];
+            link.tail.marked[member] = link.tail.marks[member].min(let_in);
+            link.fate.marked[member] += link.tail.marked[member];
+        }
         for class in 0..link.backlogs.len() {
             let column = self.layout.classes[at][class];
             let entered = self.new[column + CLASS_IN];
@@ -487,7 +516,7 @@ impl<'a> Engine<'a> {
                 let lost = link.fate.lost[member];
                 let entered = row[IN];
                 row[IN] += link.arrivals[member] - lost;
-                row[REFUSED] += lost;
+                row[REFUSED] += lost + link.tail.dropped[member];
                 row[MARKED_IN] += link.fate.marked[member];
                 let out = match moment {
                     Some(moment) => self.history.value(moment, column + IN),
@@ -500,7 +529,8 @@ impl<'a> Engine<'a> {
                 let dropped = link.head.drops[member] * share;
                 let passed = (left - dropped).max(0.0);
                 let marked = link.head.marks[member].min(passed);
-                link.head.taken[member] = dropped;
+                link.head.dropped[member] = dropped;
+                link.head.marked[member] = marked;
                 row[DROPPED] += dropped + passed * world.loss;
                 row[MARKED_OUT] += marked;
                 row[CAME] = came;
@@ -596,14 +626,8 @@ impl<'a> Engine<'a> {
     fn settle(&mut self, at: usize, now: f64, length: f64) {
         let last = self.history.last();
         let link = &mut self.links[at];
-        for member in 0..link.members.len() {
-            let (flow, hop) = link.members[member];
-            let column = self.layout.hops[flow][hop];
-            let since = |of: usize| self.new[column + of] - last[column + of];
-            let head = &mut link.head;
-            head.drops[member] = (head.drops[member] - head.taken[member]).max(0.0);
-            head.marks[member] = (head.marks[member] - since(MARKED_OUT)).max(0.0);
-        }
+        link.head.settle();
+        link.tail.settle();
         for class in 0..link.backlogs.len() {
             let column = self.layout.classes[at][class];
             link.backlogs[class] = self.new[column + CLASS_IN] - self.new[column + CLASS_OUT];
@@ -621,26 +645,30 @@ impl<'a> Engine<'a> {
         link.queue.observe(&seen, &mut link.due);
         for due in &link.due {
             for _ in 0..due.packets {
-                let left = |member: usize| {
+                let passed = |member: usize| {
+                    if due.at_tail {
+                        return link.arrivals[member];
+                    }
                     let (flow, hop) = link.members[member];
                     let column = self.layout.hops[flow][hop] + OUT;
                     self.new[column] - last[column]
                 };
                 let of = |member: &usize| link.classes[*member] == due.class;
                 let members = || (0..link.members.len()).filter(of);
-                let all: f64 = members().map(left).sum();
-                // The packet at the head is of a flow with the probability of its share.
+                let all: f64 = members().map(passed).sum();
+                // The packet is of a flow with the probability of its share.
                 let mut pick = link.random.unit() * all;
                 let chosen = members().find(|member| {
-                    pick -= left(*member);
+                    pick -= passed(*member);
                     pick < 0.0
                 });
                 let Some(member) = chosen.or_else(|| members().next()) else { continue };
                 let packet = world.members[member].packet;
+                let owed = if due.at_tail { &mut link.tail } else { &mut link.head };
                 if due.may_mark && world.members[member].is_capable {
-                    link.head.marks[member] += packet;
+                    owed.marks[member] += packet;
                 } else {
-                    link.head.drops[member] += packet;
+                    owed.drops[member] += packet;
                 }
             }
         }

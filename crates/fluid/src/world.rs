@@ -300,6 +300,7 @@ fn stream(flow: &Flow, id: usize, address: StreamAddress) -> Stream {
         way_back: Vec::new(),
         member: Member {
             packet: f64::from(wire),
+            round: 0.0,
             is_capable,
             is_l4s: is_l4s && is_capable,
             source: flow.src.0,
@@ -339,7 +340,6 @@ fn route(scenario: &Scenario, flow: &Flow, stream: &mut Stream, links: &mut [Bot
                 stream.way_back.push(at);
             } else {
                 hops.push(Hop { link: at, before: delay });
-                links[at].members.push(stream.member);
                 delay = 0.0;
             }
         }
@@ -356,6 +356,10 @@ fn route(scenario: &Scenario, flow: &Flow, stream: &mut Stream, links: &mut [Bot
     }
     stream.to_sender = delay;
     stream.hops = hops;
+    stream.member.round = stream.base_rtt();
+    for hop in &stream.hops {
+        links[hop.link].members.push(stream.member);
+    }
 }
 
 /// IP and Ethernet bytes of an acknowledgement.

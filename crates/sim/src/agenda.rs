@@ -15,15 +15,17 @@ pub(crate) struct Place(pub(crate) u32);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
-    /// Places that are woken for every packet; usually two, the bottleneck and the way back.
-    busy: Tournament<2>,
-    /// The ends of flows.
-    ends: Tournament<4>,
+    /// The first two places that are woken for every packet; usually the bottleneck and the way back.
+    pair: Tournament<2>,
+    /// The ends of flows, and after them the other places that are woken for every packet.
+    others: Tournament<4>,
     /// When each end is to be woken.
     end_wakes: Vec<Time>,
     /// Places that are woken seldom; they have a tree of their own, so that the others stay small.
     quiet: Tournament<4>,
-    /// Places below this are in `busy`.
+    /// Places below this are in `pair`.
+    first_other: u32,
+    /// The place of the first end.
     first_end: u32,
     /// Places from this on are in `quiet`.
     first_quiet: u32,
@@ -41,11 +43,13 @@ impl Agenda {
     pub(crate) fn new(busy: usize, ends: usize, places: usize, end: Time) -> Self {
         let place_bits = usize::BITS - places.leading_zeros();
         assert!(end.as_nanos() < u64::MAX >> place_bits, "{places} places until {end}");
+        let pair = busy.min(2);
         Self {
-            busy: Tournament::new(busy),
-            ends: Tournament::new(ends),
+            pair: Tournament::new(pair),
+            others: Tournament::new(ends + busy - pair),
             end_wakes: vec![Time::NEVER; ends],
             quiet: Tournament::new(places - busy - ends),
+            first_other: pair as u32,
             first_end: busy as u32,
             first_quiet: (busy + ends) as u32,
             place_bits,
@@ -57,9 +61,9 @@ impl Agenda {
     /// Sets the wake of `place`; [`Time::NEVER`] for none.
     #[inline(always)]
     pub(crate) fn set(&mut self, place: Place, at: Time) {
-        if place.0 < self.first_end {
+        if place.0 < self.first_other {
             let key = self.key(place, at);
-            self.busy.set(place.0, key);
+            self.pair.set(place.0, key);
         } else {
             self.set_other(place, at);
         }
@@ -69,11 +73,15 @@ impl Agenda {
     #[inline(never)]
     fn set_other(&mut self, place: Place, at: Time) {
         let key = self.key(place, at);
-        let leaf = place.0 - self.first_end;
-        match self.end_wakes.get_mut(leaf as usize) {
+        let Some(end) = place.0.checked_sub(self.first_end) else {
+            let leaf = self.end_wakes.len() as u32 + place.0 - self.first_other;
+            self.others.set(leaf, key);
+            return;
+        };
+        match self.end_wakes.get_mut(end as usize) {
             Some(wake) => {
                 *wake = at;
-                self.ends.set(leaf, key);
+                self.others.set(end, key);
             }
             None => self.quiet.set(place.0 - self.first_quiet, key),
         }
@@ -97,7 +105,7 @@ impl Agenda {
     /// The place that comes first, and when.
     #[inline]
     pub(crate) fn first(&self) -> (Time, Place) {
-        let first = self.busy.first.min(self.ends.first).min(self.quiet.first);
+        let first = self.pair.first.min(self.others.first).min(self.quiet.first);
         let place = Place((first & self.place_mask) as u32);
         (Time::from_nanos(first >> self.place_bits), place)
     }

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use sojourn_qdisc::cake::{Config, Isolation};
 
+use super::codel::least_wait;
 use super::fq_codel::{make_room, serve};
 use super::{Due, Fate, Member, Seen, Step};
 
@@ -36,7 +37,7 @@ impl Cake {
             None => 32.0 * 1024.0 * 1024.0,
         };
         let target = config.target().as_secs_f64();
-        let cobalt = |member: &Member| Cobalt::new(target, config.rtt.as_secs_f64(), member.packet);
+        let cobalt = |member: &Member| Cobalt::new(target, config.rtt.as_secs_f64(), member);
         Self {
             bandwidth,
             limit,
@@ -58,7 +59,7 @@ impl Cake {
     pub(super) fn observe(&mut self, seen: &Seen<'_>, due: &mut Vec<Due>) {
         for (class, cobalt) in self.cobalts.iter_mut().enumerate() {
             let packets = cobalt.observe(seen.now, seen.sojourns[class], seen.backlogs[class]);
-            due.push(Due { class, packets, may_mark: true });
+            due.push(Due { class, packets, at_tail: false, may_mark: true });
         }
         make_room(seen, due, self.limit, self.packet);
     }
@@ -88,20 +89,34 @@ struct Cobalt {
     target: f64,
     interval: f64,
     packet: f64,
+    /// The flow's round trip without a queue.
+    round: f64,
     count: f64,
     is_dropping: bool,
     drop_next: f64,
 }
 
 impl Cobalt {
-    fn new(target: f64, interval: f64, packet: f64) -> Self {
-        let drop_next = f64::INFINITY;
-        Self { target, interval, packet, count: 0.0, is_dropping: false, drop_next }
+    fn new(target: f64, interval: f64, member: &Member) -> Self {
+        Self {
+            target,
+            interval,
+            packet: member.packet,
+            round: member.round,
+            count: 0.0,
+            is_dropping: false,
+            drop_next: f64::INFINITY,
+        }
     }
 
     fn observe(&mut self, now: f64, sojourn: f64, backlog: f64) -> u32 {
-        let is_above = sojourn > self.target && backlog > self.packet;
         let distance = |count: f64| self.interval / libm::sqrt(count.max(1.0));
+        // It must last until the next drop: with all packets of a round trip if that is farther away.
+        let wait = match distance(self.count) < self.round {
+            true => sojourn,
+            false => least_wait(sojourn, backlog, self.packet),
+        };
+        let is_above = wait > self.target && backlog > self.packet;
         if is_above && !self.is_dropping {
             self.is_dropping = true;
             self.drop_next = now + distance(self.count);

@@ -9,6 +9,13 @@ use sojourn_qdisc::codel::Config;
 
 use super::{Due, Fate, Member, Seen, Step, one_class, serve_fifo};
 
+/// The least wait among the packets of a round trip, of which `backlog` bytes wait `sojourn` on average:
+/// a packet waits for whole packets, and they come in pairs, as one acknowledgement stands for two.
+pub(super) fn least_wait(sojourn: f64, backlog: f64, packet: f64) -> f64 {
+    let packets = backlog / packet;
+    if packets < 1.5 { 0.0 } else { sojourn * libm::floor(packets - 0.5) / packets }
+}
+
 /// The law's state of one queue.
 #[derive(Clone, Debug)]
 pub(super) struct Law {
@@ -36,8 +43,10 @@ impl Law {
         }
     }
 
-    /// How many packets go now. `backlog` is what the guard sees: a queue of a packet is let alone.
-    pub(super) fn observe(&mut self, now: f64, sojourn: f64, backlog: f64) -> u32 {
+    /// How many packets go now. `own` waits in this queue; `backlog` is what the guard sees: a queue of
+    /// a packet is let alone.
+    pub(super) fn observe(&mut self, now: f64, sojourn: f64, own: f64, backlog: f64) -> u32 {
+        let sojourn = least_wait(sojourn, own, self.packet);
         if sojourn < self.target || backlog <= self.packet {
             self.first_above = None;
             self.is_dropping = false;
@@ -101,8 +110,9 @@ impl Codel {
     }
 
     pub(super) fn observe(&mut self, seen: &Seen<'_>, due: &mut Vec<Due>) {
-        let packets = self.law.observe(seen.now, seen.sojourns[0], seen.backlogs[0]);
-        due.push(Due { class: 0, packets, may_mark: self.ecn });
+        let backlog = seen.backlogs[0];
+        let packets = self.law.observe(seen.now, seen.sojourns[0], backlog, backlog);
+        due.push(Due { class: 0, packets, at_tail: false, may_mark: self.ecn });
     }
 
     pub(super) fn timer(&self) -> f64 {

@@ -41,8 +41,9 @@ impl FqCodel {
         // Linux' guard sees the backlog of all flows.
         let backlog = seen.backlogs.iter().sum();
         for (class, law) in self.laws.iter_mut().enumerate() {
-            let packets = law.observe(seen.now, seen.sojourns[class], backlog);
-            due.push(Due { class, packets, may_mark: self.ecn });
+            let own = seen.backlogs[class];
+            let packets = law.observe(seen.now, seen.sojourns[class], own, backlog);
+            due.push(Due { class, packets, at_tail: false, may_mark: self.ecn });
         }
         make_room(seen, due, self.limit, self.packet);
     }
@@ -75,6 +76,6 @@ pub(super) fn make_room(seen: &Seen<'_>, due: &mut Vec<Due>, limit: f64, packet:
     let longest = classes.max_by(|a, b| seen.backlogs[*a].total_cmp(&seen.backlogs[*b]));
     if let Some(class) = longest {
         let packets = libm::ceil(excess / packet) as u32;
-        due.push(Due { class, packets, may_mark: false });
+        due.push(Due { class, packets, at_tail: false, may_mark: false });
     }
 }

@@ -17,7 +17,7 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use sojourn_core::SpecError;
+use sojourn_core::{SpecError, Stream as Random};
 use sojourn_qdisc::Config;
 
 use cake::Cake;
@@ -33,6 +33,8 @@ use red::Red;
 pub(crate) struct Member {
     /// Bytes of a packet on the wire.
     pub(crate) packet: f64,
+    /// Round trip without queues, in seconds.
+    pub(crate) round: f64,
     /// May be marked instead of dropped.
     pub(crate) is_capable: bool,
     /// Sends ECT(1).
@@ -67,11 +69,13 @@ pub(crate) struct Seen<'a> {
     pub(crate) backlogs: &'a [f64],
 }
 
-/// Packets of a class that a discipline signals at the head.
+/// Packets of a class that a discipline signals.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Due {
     pub(crate) class: usize,
     pub(crate) packets: u32,
+    /// Of what comes next, not of what waits at the head.
+    pub(crate) at_tail: bool,
     /// What is capable is marked instead of dropped.
     pub(crate) may_mark: bool,
 }
@@ -135,7 +139,7 @@ macro_rules! disciplines {
                 }
             }
 
-            /// Says what is to be signalled at the head in the next step.
+            /// Says what is to be signalled in the next step.
             pub(crate) fn observe(&mut self, seen: &Seen<'_>, due: &mut Vec<Due>) {
                 match self {
                     $(Self::$variant(queue) => queue.observe(seen, due),)+
@@ -185,10 +189,11 @@ pub(crate) fn check(config: &Config) -> Result<(), SpecError> {
     }
 }
 
-/// The queue of a port; `config` has been checked. `packet` is the largest packet that comes.
-pub(crate) fn build(config: &Config, members: &[Member], packet: f64) -> Queue {
+/// The queue of a port; `config` has been checked. `packet` is the largest packet that comes;
+/// `random` is for what the discipline draws.
+pub(crate) fn build(config: &Config, members: &[Member], packet: f64, random: Random) -> Queue {
     match config {
-        Config::Red(red) => Queue::Red(Red::new(red, packet)),
+        Config::Red(red) => Queue::Red(Red::new(red, packet, random)),
         Config::Codel(codel) => Queue::Codel(Codel::new(codel, packet)),
         Config::FqCodel(fq_codel) => Queue::FqCodel(FqCodel::new(fq_codel, members, packet)),
         Config::Cake(cake) => Queue::Cake(Cake::new(cake, members)),
