@@ -379,7 +379,7 @@ impl FlowState {
             Body::Rtp(rtp) => {
                 self.count_arrived(now, packet);
                 self.on_datagram(now, packet.sent, rtp.number);
-                self.media.on_arrived(now, packet, rtp);
+                self.media.on_arrived(packet, rtp);
             }
             Body::Echo { number, .. } if packet.direction == Direction::Reverse => {
                 self.pings.on_arrived(*number);

@@ -23,7 +23,8 @@ pub(super) struct FreezeLog {
     encoded: u32,
     /// Packets of frames that have not been shown.
     lost: VecDeque<(Time, LostPacket)>,
-    arrived: Option<CompletingPacket>,
+    /// The packet that arrived last. When a frame is received, it is the one that made it complete.
+    arrived: Option<Arrived>,
     shown: Option<Shown>,
     found: Vec<Freeze>,
 }
@@ -32,9 +33,17 @@ pub(super) struct FreezeLog {
 struct Frame {
     number: u32,
     captured: Time,
-    sent: Option<Time>,
-    received: Option<Time>,
-    last: Option<CompletingPacket>,
+    /// Never, until it is.
+    sent: Time,
+    received: Time,
+    last: Option<Arrived>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Arrived {
+    sequence: u32,
+    is_repair: bool,
+    sent: Time,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -44,15 +53,10 @@ struct Shown {
 }
 
 impl FreezeLog {
-    pub(super) fn on_arrived(&mut self, now: Time, packet: &Packet, rtp: &RtpBody) {
-        if let RtpStream::Video | RtpStream::Repair = rtp.stream {
-            self.arrived = Some(CompletingPacket {
-                sequence: rtp.sequence,
-                is_repair: rtp.stream == RtpStream::Repair,
-                sent: packet.sent,
-                arrived: now,
-            });
-        }
+    #[inline(always)]
+    pub(super) fn on_arrived(&mut self, packet: &Packet, rtp: &RtpBody) {
+        let is_repair = rtp.stream == RtpStream::Repair;
+        self.arrived = Some(Arrived { sequence: rtp.sequence, is_repair, sent: packet.sent });
     }
 
     pub(super) fn on_dropped(
@@ -91,21 +95,22 @@ impl FreezeLog {
                 self.frames.push_back(Frame {
                     number: self.encoded,
                     captured: event.captured,
-                    sent: None,
-                    received: None,
+                    sent: Time::NEVER,
+                    received: Time::NEVER,
                     last: None,
                 });
                 self.encoded += 1;
             }
             FrameStage::Sent => {
                 if let Some(frame) = self.frame(event.captured) {
-                    frame.sent = Some(now);
+                    frame.sent = now;
                 }
             }
             FrameStage::Received => {
+                // The packets of some applications can't be told apart.
                 let last = self.arrived;
                 if let Some(frame) = self.frame(event.captured) {
-                    frame.received = Some(now);
+                    frame.received = now;
                     frame.last = last;
                 }
             }
@@ -119,11 +124,28 @@ impl FreezeLog {
     }
 
     fn frame(&mut self, captured: Time) -> Option<&mut Frame> {
-        let at = self.frames.binary_search_by_key(&captured, |frame| frame.captured).ok()?;
-        self.frames.get_mut(at)
+        self.frames.iter_mut().rfind(|frame| frame.captured == captured)
     }
 
+    #[inline]
     fn on_shown(&mut self, now: Time, captured: Time, froze: bool) {
+        if froze || !self.lost.is_empty() {
+            return self.explain(now, captured, froze);
+        }
+        while let Some(frame) = self.frames.front() {
+            if frame.captured > captured {
+                break;
+            }
+            if frame.captured == captured {
+                self.shown = Some(Shown { number: frame.number, at: now });
+            }
+            self.frames.pop_front();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn explain(&mut self, now: Time, captured: Time, froze: bool) {
         let mut passed = 0;
         let mut ended = None;
         while let Some(frame) = self.frames.pop_front_if(|frame| frame.captured <= captured) {
@@ -132,24 +154,25 @@ impl FreezeLog {
         }
         let Some(frame) = ended.filter(|frame| frame.captured == captured) else { return };
         let before = self.shown.replace(Shown { number: frame.number, at: now });
-        if !froze && self.lost.is_empty() {
-            return;
-        }
-        let mut freeze = before.filter(|_| froze && self.found.len() < MOST_FREEZES).map(
-            |Shown { number, at }| Freeze {
-                from: at,
-                to: now,
-                after: number,
-                frame: frame.number,
-                captured,
-                sent: frame.sent,
-                received: frame.received,
-                last: frame.last,
-                never_shown: passed - 1,
-                lost: Vec::new(),
-                lost_packets: 0,
-            },
-        );
+        let known = |at: Time| (!at.is_never()).then_some(at);
+        let mut freeze =
+            before.filter(|_| froze && self.found.len() < MOST_FREEZES).map(
+                |Shown { number, at }| Freeze {
+                    from: at,
+                    to: now,
+                    after: number,
+                    frame: frame.number,
+                    captured,
+                    sent: known(frame.sent),
+                    received: known(frame.received),
+                    last: frame.last.map(|Arrived { sequence, is_repair, sent }| {
+                        CompletingPacket { sequence, is_repair, sent, arrived: frame.received }
+                    }),
+                    never_shown: passed - 1,
+                    lost: Vec::new(),
+                    lost_packets: 0,
+                },
+            );
         self.lost.retain(|(of, lost)| {
             let is_passed = *of <= captured;
             if is_passed && let Some(freeze) = &mut freeze {

@@ -110,9 +110,9 @@ impl Media {
         }
     }
 
-    pub(super) fn on_arrived(&mut self, now: Time, packet: &Packet, rtp: &RtpBody) {
+    pub(super) fn on_arrived(&mut self, packet: &Packet, rtp: &RtpBody) {
         self.arrived_in_row += u64::from(packet.ip_len());
-        self.freezes.on_arrived(now, packet, rtp);
+        self.freezes.on_arrived(packet, rtp);
     }
 
     pub(super) fn on_dropped(
