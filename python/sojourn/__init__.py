@@ -19,6 +19,7 @@ from ._executors import ExecutorError
 from ._native import MODEL, Error, Mistake, ResultsError, RunError, StudyError, Table, __version__
 from ._progress import Progress
 from ._results import Claim, Figure, Results, Run
+from ._search import Found, Trial, search
 from ._study import Check, Scenario, Study, simulate
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ __all__ = [
     "Error",
     "ExecutorError",
     "Figure",
+    "Found",
     "Mistake",
     "Progress",
     "Results",
@@ -41,8 +43,10 @@ __all__ = [
     "Study",
     "StudyError",
     "Table",
+    "Trial",
     "__version__",
     "plot",
+    "search",
     "simulate",
 ]
 
