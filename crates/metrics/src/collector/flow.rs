@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use sojourn_core::{
-    AckBody, Body, Direction, DropReason, Ecn, FlowSample, FrameEvent, FrameStage, Packet, PortId,
-    Queued, Responsiveness, Span, Time,
+    AckBody, Body, Direction, Ecn, FlowSample, FrameEvent, FrameStage, Packet, Queued,
+    Responsiveness, Span, Time,
 };
 
 use super::digest::Digest;
@@ -181,18 +181,11 @@ impl FlowState {
     }
 
     #[cold]
-    pub(super) fn on_dropped(
-        &mut self,
-        now: Time,
-        place: PortId,
-        packet: &Packet,
-        why: DropReason,
-    ) {
+    pub(super) fn on_dropped(&mut self, packet: &Packet) {
         match &packet.body {
             Body::Datagram { frame, .. } => self.frames.on_dropped(*frame),
-            Body::Rtp(rtp) => self.media.on_dropped(now, place, why, packet, rtp),
             Body::Opaque { .. } if packet.direction == Direction::Reverse => return,
-            Body::Segment(_) | Body::Echo { .. } | Body::Opaque { .. } => {}
+            Body::Segment(_) | Body::Echo { .. } | Body::Opaque { .. } | Body::Rtp(_) => {}
             Body::Ack(_) | Body::Handshake { .. } => return,
         }
         self.total.dropped_packets += u64::from(packet.segments);

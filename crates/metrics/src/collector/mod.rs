@@ -19,7 +19,9 @@ mod transfers;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use sojourn_core::{DropReason, Event, FlowId, Observer, Packet, PortId, Span, Time, Who};
+use sojourn_core::{
+    Body, DropReason, Event, FlowId, Observer, Packet, PortId, RtpBody, Span, Time, Who,
+};
 
 use self::digest::Digest;
 use self::flow::FlowState;
@@ -211,8 +213,26 @@ impl Collector {
 
     #[inline(never)]
     fn on_dropped(&mut self, now: Time, place: PortId, packet: &Packet, why: DropReason) {
+        if let Body::Rtp(rtp) = &packet.body {
+            return self.on_media_dropped(now, place, (packet, rtp), why);
+        }
         self.links[place.index()].on_dropped(now, packet, why);
-        self.flows[packet.flow.0 as usize].on_dropped(now, place, packet, why);
+        self.flows[packet.flow.0 as usize].on_dropped(packet);
+    }
+
+    /// Apart from the others, which need to know neither when nor where.
+    #[inline(never)]
+    fn on_media_dropped(
+        &mut self,
+        now: Time,
+        place: PortId,
+        (packet, rtp): (&Packet, &RtpBody),
+        why: DropReason,
+    ) {
+        self.links[place.index()].on_dropped(now, packet, why);
+        let flow = &mut self.flows[packet.flow.0 as usize];
+        flow.on_dropped(packet);
+        flow.media.on_dropped(now, place, why, packet, rtp);
     }
 
     #[inline(never)]
