@@ -139,11 +139,13 @@ pub(crate) fn runs<'a>(
         ("name", DataType::Utf8View),
         ("digest", DataType::Utf8View),
         ("end_state", DataType::Utf8View),
+        ("freezes", DataType::Utf8View),
     ]);
     columns.extend(texts(names));
     columns.extend(metrics.iter().map(|name| (name.clone(), DataType::Float64)));
     let mut builder = Builder::new(columns);
     for row in rows {
+        let freezes = serde_json::to_string(&row.freezes).expect("numbers and texts");
         let fixed = [
             Cell::Count(u64::from(row.run)),
             Cell::Count(u64::from(row.scenario)),
@@ -152,6 +154,7 @@ pub(crate) fn runs<'a>(
             Cell::Text(Some(&row.name)),
             Cell::Text(Some(&row.digest)),
             Cell::Text(Some(&row.end_state[..]).filter(|text| !text.is_empty())),
+            Cell::Text((!row.freezes.is_empty()).then_some(&freezes)),
         ];
         let values = values(row.scenario);
         let factors = values.iter().map(|value| Cell::Text(Some(value)));
