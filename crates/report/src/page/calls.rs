@@ -5,7 +5,6 @@ use std::fmt::Write;
 
 use sojourn_study::results::{Freeze, Kind, PlannedFlow, Row, Series};
 
-use super::details::Details;
 use super::figures::ALONE;
 use crate::data::Data;
 use crate::freezes::{cause, lost, ms};
@@ -228,20 +227,17 @@ pub(super) fn worst(data: &Data<'_>, runs: &[u32]) -> Option<u32> {
     runs.max_by(|a, b| frozen(*a).total_cmp(&frozen(*b)).then(b.cmp(a)))
 }
 
-/// The run in which pictures stood still longest.
-pub(super) fn section(data: &Data<'_>, details: &Details) -> String {
-    let worst = details.worst.and_then(|run| details.of(run));
-    let Some(worst) = worst.filter(|run| !run.calls.is_empty()) else { return String::new() };
-    let planned = &data.plan.runs[worst.run as usize];
-    let (title, of_which) = match frozen(data, worst.run) > 0.0 {
+/// The run in which pictures stood still longest, with the figures of its calls.
+pub(super) fn section(data: &Data<'_>, run: u32, figures: &str) -> String {
+    let planned = &data.plan.runs[run as usize];
+    let (title, of_which) = match frozen(data, run) > 0.0 {
         true => ("The call that stood still longest", "Of the first runs of all scenarios"),
         false => ("A call over time", "No picture stood still; the first run"),
     };
     format!(
         "<section id=\"calls\"><h2>{title}</h2><p class=\"caption\">{of_which}: {}. <a href=\"#r-{}\">Its \
-         numbers, and each freeze with its packets</a>.</p>{}</section>",
+         numbers, and each freeze with its packets</a>.</p>{figures}</section>",
         Esc(&data.label(planned.scenario as usize)),
-        worst.run,
-        worst.calls
+        run
     )
 }

@@ -136,6 +136,11 @@ impl Details {
         Self { runs, views, spreads, worst }
     }
 
+    /// The run in which pictures stood still longest, or the first one, if it has calls.
+    pub(crate) fn worst_call(&self) -> Option<&RunDetails> {
+        self.worst.and_then(|run| self.of(run)).filter(|run| !run.calls.is_empty())
+    }
+
     pub(crate) fn of(&self, run: u32) -> Option<&RunDetails> {
         let at = self.runs.binary_search_by_key(&run, |details| details.run).ok()?;
         Some(&self.runs[at])

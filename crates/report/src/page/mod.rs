@@ -50,7 +50,9 @@ pub fn html(results: &Results, runs: &mut dyn ReadRuns, options: &Options) -> St
     answer::write(&mut body, &data, &figures.lead);
     matrix::write(&mut body, &data);
     body += &figures.section;
-    body += &calls::section(&data, &details);
+    if let Some(worst) = details.worst_call() {
+        body += &calls::section(&data, worst.run, &worst.calls);
+    }
     explorer::write(&mut body, &data, &details);
     runs::write(&mut body, &data, &details, options);
     methods::write(&mut body, &data, options);
