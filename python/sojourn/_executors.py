@@ -7,6 +7,7 @@ than a few batches, and a worker that dies costs that much work at most.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import time
@@ -181,12 +182,15 @@ class Coordinator:
             self.executor = None
 
     def wait(self) -> Any:
+        is_dead = False
         while True:
             try:
                 return self.ended.get(timeout=0.5)
             except queue.Empty:
-                # Ctrl-C comes between.
-                continue
+                # Ctrl-C comes between. A pool that is well notices a dead worker sooner than this.
+                was_dead, is_dead = is_dead, has_dead_worker(self.executor)
+                if was_dead and is_dead:
+                    unblock(self.executor)
 
     def fill(self) -> None:
         """Has two batches for each worker under way, so that none waits."""
@@ -346,6 +350,26 @@ def workers(executor: Executor) -> int:
         threads_of: dict[str, int] = client.nthreads()
         return max(1, sum(threads_of.values()))
     return os.cpu_count() or 1
+
+
+def processes(executor: Any) -> list[Any]:
+    if not isinstance(executor, ProcessPoolExecutor):
+        return []
+    known: dict[int, Any] = getattr(executor, "_processes", None) or {}
+    return list(known.values())
+
+
+def has_dead_worker(executor: Any) -> bool:
+    return any(process.exitcode is not None for process in processes(executor))
+
+
+def unblock(executor: Any) -> None:
+    """A worker that is killed while it writes its result leaves a part, and CPython's pool waits forever for the
+    rest, because it holds that end of the pipe open itself. Without it the pool sees that it is broken."""
+    for process in processes(executor):
+        process.kill()
+    with contextlib.suppress(AttributeError, OSError):
+        executor._result_queue._writer.close()
 
 
 def shut_down(executor: Executor) -> None:

@@ -129,6 +129,42 @@ def test_a_pool_that_breaks_and_cannot_be_made_again_says_so_and_keeps_what_is_d
     assert files(many.run(tmp_path / "out", progress=False).folder) == alone
 
 
+class HalfAnAnswer:
+    """Computes as a worker does, then writes a part of an answer into the pool's pipe and is killed."""
+
+    def __init__(self, mark: str) -> None:
+        self.mark = mark
+
+    def __call__(self, *args: Any) -> Any:
+        try:
+            os.close(os.open(self.mark, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return _executors.compute(*args)
+        import inspect
+
+        # The queue of results is an argument of the function in which a worker of the pool waits.
+        frame = inspect.currentframe()
+        while frame is not None and "result_queue" not in frame.f_locals:
+            frame = frame.f_back
+        assert frame is not None
+        # A length, and nothing that long.
+        os.write(frame.f_locals["result_queue"]._writer.fileno(), (1000).to_bytes(4, "big") + b"x" * 10)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_that_is_killed_while_it_answers_blocks_nobody(tmp_path: Path) -> None:
+    half = HalfAnAnswer(str(tmp_path / "mark"))
+
+    class Pool(ProcessPoolExecutor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            return super().submit(half, *args, **kwargs)
+
+    study = short(20)
+    results = study.run(tmp_path / "out", executor=lambda: Pool(1, mp_context=CONTEXT), progress=False)
+    assert (tmp_path / "mark").exists() and results.failed == {}
+    assert files(results.folder) == files(study.run(tmp_path / "whole", progress=False).folder)
+
+
 class Inline(Executor):
     """Computes at once, and passes what comes out through `change`."""
 
