@@ -94,24 +94,6 @@ def compute(
     return time.perf_counter() - began, answers
 
 
-def run(
-    executor: Executor | Callable[[], Executor],
-    study: extension.Study,
-    recorder: extension.Recorder,
-    jobs: int | None,
-    tell: Tell | None,
-) -> None:
-    """Has the executor compute what is pending. What is finished is kept, however this ends."""
-    coordinator = Coordinator(executor, study, recorder, jobs, tell)
-    try:
-        coordinator.work()
-    except BaseException:
-        coordinator.stop()
-        raise
-    finally:
-        coordinator.close()
-
-
 class Coordinator:
     """Batches under way, and the runs that have to be tried again."""
 
@@ -150,6 +132,16 @@ class Coordinator:
         self.failures = 0
         self.slots = 1
         self.batch_s = BATCH_S
+
+    def run(self) -> None:
+        """Has the executor compute what is pending. What is finished is kept, however this ends."""
+        try:
+            self.work()
+        except BaseException:
+            self.stop()
+            raise
+        finally:
+            self.close()
 
     def work(self) -> None:
         self.show()

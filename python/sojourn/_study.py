@@ -250,7 +250,7 @@ class Study:
             return self._native.run(folder, jobs, shard, sys.argv, tell)
         recorder = self._native.record(folder, jobs, shard, sys.argv)
         try:
-            _executors.run(executor, self._native, recorder, jobs, tell)
+            _executors.Coordinator(executor, self._native, recorder, jobs, tell).run()
             return recorder.finish()
         finally:
             recorder.close()

@@ -126,7 +126,7 @@ def throughput_delay(
     A small point is a flow of a run, a large one their mean. `by` is ``group`` (of flows) or a factor.
     """
     ax = axes(ax)
-    for colour, (name, points) in zip(cycle(100), clouds(results, delay, throughput, by, where).items()):
+    for colour, name, points in clouds(results, delay, throughput, by, where):
         ax.scatter(points[:, 0], points[:, 1], s=10, color=colour, alpha=0.4, linewidths=0)
         x, y = points.mean(axis=0)
         ax.scatter(x, y, s=60, color=colour, label=name, edgecolors="black", linewidths=0.6)
@@ -146,7 +146,7 @@ def ellipses(
     """Remy's plot (Winstein and Balakrishnan, SIGCOMM 2013, figure 4): for each group the mean of its flows, and
     the ellipse of one standard deviation of the two-dimensional normal distribution that fits them best."""
     ax = axes(ax)
-    for colour, (name, points) in zip(cycle(100), clouds(results, delay, throughput, by, where).items()):
+    for colour, name, points in clouds(results, delay, throughput, by, where):
         x, y = points.mean(axis=0)
         ax.scatter(x, y, s=30, color=colour, label=name)
         if len(points) > 1:
@@ -310,8 +310,8 @@ def metric_of(row: dict[str, Any], name: str) -> str:
 
 def clouds(
     results: Results, delay: str, throughput: str, by: str, where: Where | None
-) -> dict[str, NDArray[np.float64]]:
-    """For each group its flows' delays and throughputs."""
+) -> list[tuple[str, str, NDArray[np.float64]]]:
+    """For each group its colour, its name, and its flows' delays and throughputs."""
     points: dict[str, list[tuple[float, float]]] = {}
     for row in flows(results, where):
         point = (row[metric_of(row, delay)], row[metric_of(row, throughput)])
@@ -319,7 +319,7 @@ def clouds(
             points.setdefault(factor(row, by), []).append(point)
     if not points:
         raise ResultsError(f"no flow that was asked for has {delay} and {throughput}")
-    return {name: np.array(values) for name, values in points.items()}
+    return [(colour, name, np.array(points[name])) for colour, name in zip(cycle(len(points)), points)]
 
 
 def better_up_and_right(ax: Axes, delay: str, throughput: str) -> Axes:

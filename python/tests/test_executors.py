@@ -320,7 +320,7 @@ def test_bookkeeping_costs_less_than_a_millisecond_and_memory_is_flat(tmp_path: 
         recorder = study._native.record(tmp_path / f"out{count}", None, None, [])
         tracemalloc.start()
         began = time.process_time()
-        _executors.run(Known(), study._native, recorder, 1, None)
+        _executors.Coordinator(Known(), study._native, recorder, 1, None).run()
         took = time.process_time() - began
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()

@@ -1,8 +1,7 @@
 //! What happens to a call's frames and packets, and what its rate controller wants.
 
 use sojourn_core::{
-    DropReason, FrameEvent, FrameStage, Packet, PortId, Queued, RateControl, RtpBody, RtpStream,
-    Span, Time, VoiceEvent,
+    FrameEvent, FrameStage, Packet, Queued, RateControl, RtpBody, RtpStream, Span, Time, VoiceEvent,
 };
 
 use super::freezes::FreezeLog;
@@ -21,7 +20,7 @@ pub(super) struct Media {
     control: Option<RateControl>,
     target: Histogram,
     buffered: Histogram,
-    freezes: FreezeLog,
+    pub(super) freezes: FreezeLog,
     voice: Voice,
 }
 
@@ -113,17 +112,6 @@ impl Media {
     pub(super) fn on_arrived(&mut self, packet: &Packet, rtp: &RtpBody) {
         self.arrived_in_row += u64::from(packet.ip_len());
         self.freezes.on_arrived(packet, rtp);
-    }
-
-    pub(super) fn on_dropped(
-        &mut self,
-        now: Time,
-        place: PortId,
-        why: DropReason,
-        packet: &Packet,
-        rtp: &RtpBody,
-    ) {
-        self.freezes.on_dropped(now, place, why, packet, rtp);
     }
 
     pub(super) fn end_warmup(&mut self) {

@@ -232,7 +232,7 @@ impl Collector {
         self.links[place.index()].on_dropped(now, packet, why);
         let flow = &mut self.flows[packet.flow.0 as usize];
         flow.on_dropped(packet);
-        flow.media.on_dropped(now, place, why, packet, rtp);
+        flow.media.freezes.on_dropped(now, place, why, packet, rtp);
     }
 
     #[inline(never)]
