@@ -91,11 +91,20 @@ pub(crate) enum Command {
     Schema,
     /// Print the completions of a shell
     Completions { shell: clap_complete::Shell },
+    /// Print the man page, or write one for each verb
+    Man(ManArgs),
     /// Build Linux kernels that can be the ends of flows
     #[command(subcommand)]
     Kernel(KernelCommand),
     /// Say what this build and this machine can do
     Doctor(DoctorArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// A folder for the pages of all verbs; only sojourn.1 is printed if left out
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// Which study, and what is changed in it.

@@ -62,7 +62,7 @@ impl Histogram {
         }
         let (first, last) = (bucket(summary.min), bucket(summary.max));
         // Wraps to what is no range where the first bucket comes before the first that has room.
-        let range = first.wrapping_sub(self.first)..last.wrapping_sub(self.first) + 1;
+        let range = first.wrapping_sub(self.first)..last.wrapping_sub(self.first).wrapping_add(1);
         let Some(counts) = self.counts.get_mut(range) else {
             self.record_all_slowly(values, summary);
             return;
@@ -450,6 +450,18 @@ mod tests {
         let empty = Distribution::default();
         assert_eq!((empty.quantile(0.5), empty.mean(), empty.min()), (None, None, None));
         assert_eq!(empty.share_at_most(5), 0.0);
+    }
+
+    #[test]
+    fn many_at_once_may_all_be_just_below_what_was_counted_before() {
+        // More than are kept one by one.
+        let above = [1000; Histogram::FEW + 1];
+        let below = [998; 2];
+        assert_eq!(bucket(below[0]) + 1, bucket(above[0]));
+        let mut histogram = Histogram::new();
+        histogram.record_all(&above, &Summary::of(&above));
+        histogram.record_all(&below, &Summary::of(&below));
+        assert_eq!(histogram.distribution(), of(&[&above[..], &below].concat()));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod join;
 mod kernel;
 mod list;
 mod live;
+mod man;
 mod model;
 mod new;
 mod replay;
@@ -60,6 +61,7 @@ pub(crate) fn execute(
             clap_complete::generate(*shell, &mut Cli::command(), program(), &mut script);
             output.data(&String::from_utf8_lossy(&script))?;
         }
+        Command::Man(args) => man::man(args, output)?,
         Command::Kernel(command) => kernel::kernel(command, output)?,
         Command::Doctor(args) => doctor::doctor(args, registry, output)?,
     }

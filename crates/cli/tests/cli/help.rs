@@ -1,6 +1,7 @@
 //! `docs/cli.md` says what `--help` says. `UPDATE=1 cargo test -p sojourn --test cli help` renews it.
 
 use std::path::Path;
+use std::process::Command;
 
 use crate::scratch::Scratch;
 
@@ -30,6 +31,42 @@ fn every_verb_is_explained() {
     for words in commands(&scratch, &[]) {
         let help = help(&scratch, &words);
         assert!(help.contains("Usage: sojourn"), "{words:?}\n{help}");
+    }
+}
+
+#[test]
+fn every_verb_has_a_man_page() {
+    let scratch = Scratch::new();
+    scratch.must(&["man", "--out", "man"]);
+    for words in commands(&scratch, &[]) {
+        let name = [&["sojourn".to_owned()], &words[..]].concat().join("-");
+        let page = scratch.read(&format!("man/{name}.1"));
+        assert!(page.contains(&format!(".TH {name} 1")), "{name}\n{page}");
+        assert!(page.contains(".SH SYNOPSIS") && page.contains(".SH OPTIONS"), "{name}\n{page}");
+    }
+    assert_eq!(scratch.must(&["man"]).stdout, scratch.read("man/sojourn.1"));
+    scratch.write("file", "");
+    let ended = scratch.sojourn(&["man", "--out", "file"]);
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert!(ended.stderr.contains("file: cannot be written"), "{}", ended.stderr);
+}
+
+/// Shells that this machine doesn't have can't read them; bash is always there.
+#[test]
+fn shells_read_their_completions() {
+    let scratch = Scratch::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = scratch.must(&["completions", shell]).stdout;
+        for words in commands(&scratch, &[]) {
+            let verb = words.last().map_or("sojourn", String::as_str);
+            assert!(script.contains(verb), "{shell} doesn't know {verb}");
+        }
+        scratch.write("completions", &script);
+        let mut read = Command::new(shell);
+        match read.arg("-n").arg(scratch.path("completions")).status() {
+            Ok(status) => assert!(status.success(), "{shell}"),
+            Err(error) => assert!(shell != "bash", "{error}"),
+        }
     }
 }
 
