@@ -117,7 +117,7 @@ impl Cell {
             };
             let mode = Mode::parse(mode).expect("a mode of the standard");
             let radio = Radio::new(mode);
-            Station { down: radio, up: radio, queue: buffer.clone() }
+            Station { down: radio, up: radio, queue: buffer.clone(), weight: Station::WEIGHT }
         };
         let limits = if self.is_he { SHORT } else { Limits::HT };
         let queue = match self.is_in_mac {

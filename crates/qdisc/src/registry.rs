@@ -171,6 +171,18 @@ fn refuse_what_links_do(name: &str) -> Result<(), SpecError> {
     Err(SpecError::new(format!("'{name}' is no queue discipline here: {instead}")))
 }
 
+impl<P: Reshape + Send> AnyQdisc<P> {
+    /// For a packet that can leave at once: does what [`Qdisc::enqueue`] and then [`Qdisc::dequeue`] would, without
+    /// storing it. False, and nothing has happened, if the discipline must be asked in that way.
+    #[inline]
+    pub fn pass(&mut self, now: Time, packet: &impl Queued) -> bool {
+        match self {
+            Self::FqCodel(queue) => queue.pass(now, packet),
+            _ => false,
+        }
+    }
+}
+
 impl<P: Reshape + Send> Qdisc<P> for AnyQdisc<P> {
     #[inline]
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {

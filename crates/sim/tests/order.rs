@@ -1,16 +1,25 @@
-//! Links do their work late, when somebody needs the result. Nobody may notice.
+//! Links do their work late, when somebody needs the result, and so do sources of datagrams and what takes these in.
+//! Nobody may notice.
 
 use sojourn_core::{Event, FlowId, Observer, PortId, Rate, Span, StreamAddress, Time, Who};
+use sojourn_host::apps::UdpConfig;
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{LossConfig, RateConfig};
 use sojourn_scenario::{App, Flow, Host, Link, Scenario, Until};
+use sojourn_wifi::RadioConfig;
+use sojourn_wifi::mac::aggregation::Limits;
+use sojourn_wifi::medium::{Config as Cell, Radio, Station};
+use sojourn_wifi::phy::Mode;
+use sojourn_wifi::queueing::{DriverConfig, Hardware, Order, QueueConfig};
 
 /// Notes every event as time, place and kind; a packet as the time it left and its length.
 #[derive(Default)]
 struct Record {
     needs_order: bool,
-    events: Vec<(Time, Who, &'static str, Time, u64)>,
+    events: Vec<Happened>,
 }
+
+type Happened = (Time, Who, &'static str, Time, u64);
 
 impl Observer for Record {
     fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
@@ -46,6 +55,13 @@ struct World {
     links: u16,
 }
 
+/// Datagrams whose times are those of rows of the time series, too, and of each other.
+fn datagrams(name: &str, forward: &[u16]) -> Flow {
+    let interval = Span::from_millis(1);
+    let app = App::Udp(UdpConfig { interval, frame: 500, datagrams: 2, header: 28 });
+    Flow { start: Span::from_millis(20), ..Flow::new(name, app, forward, &[1]) }
+}
+
 impl World {
     fn scenario(self) -> Scenario {
         let link = |name, mbps: u64, queue| Link {
@@ -79,17 +95,56 @@ impl World {
             flows: vec![
                 flow("a", "cubic", &[0], Span::ZERO),
                 flow("b", "bbr", &[0, 2][..usize::from(self.links)], self.own_delay),
+                datagrams("c", &[0]),
+                datagrams("d", &[2]),
+                datagrams("e", &[2]),
             ],
         }
     }
 
     fn run(self, needs_order: bool) -> Record {
-        let mut record = Record { needs_order, ..Record::default() };
-        let address = StreamAddress { seed: 1, run: 1 };
-        let scenario = self.scenario().checked().expect("a sound scenario");
-        sojourn_sim::run(&scenario, address, &mut record).expect("invariants hold");
-        record
+        run(self.scenario(), needs_order)
     }
+}
+
+fn run(scenario: Scenario, needs_order: bool) -> Record {
+    let mut record = Record { needs_order, ..Record::default() };
+    let address = StreamAddress { seed: 1, run: 1 };
+    let scenario = scenario.checked().expect("a sound scenario");
+    sojourn_sim::run(&scenario, address, &mut record).expect("invariants hold");
+    record
+}
+
+/// A server behind a wire, and a cell whose stations receive datagrams, one a TCP flow beside them, and one sends.
+fn cell(queue: QueueConfig) -> Scenario {
+    let station = |mode| {
+        let radio = Radio::new(Mode::parse(mode).expect("a mode"));
+        let buffer = DriverConfig { limit: 50, order: Order::RoundRobin, upper: None };
+        Station { down: radio, up: radio, queue: buffer, weight: Station::WEIGHT }
+    };
+    let stations = vec![station("ht mcs 7"), station("ht mcs 0"), station("ht mcs 15")];
+    let names = (0..3).map(|number| format!("sta{number}")).collect();
+    let cell = Cell::new(stations, Limits::HT, queue);
+    let mut scenario =
+        World { queue: "pfifo limit 1000", loss: "none", own_delay: OWN, links: 1 }.scenario();
+    scenario.links.iter_mut().for_each(|link| {
+        link.rate = RateConfig::fixed(Rate::from_bps(500_000_000)).expect("a positive rate");
+    });
+    scenario.carriers = vec![RadioConfig::new("wifi", names, cell).expect("a cell").into()];
+    let flood = |name, station: u16| {
+        let interval = Span::from_micros(200);
+        let app = App::Udp(UdpConfig { interval, frame: 1400, datagrams: 1, header: 28 });
+        Flow::new(name, app, &[0, 3 + 2 * station], &[4 + 2 * station, 1])
+    };
+    let tcp = Flow { forward_delay: Span::ZERO, ..scenario.flows[0].clone() };
+    let ports = |ports: [u16; 2]| ports.map(PortId).to_vec();
+    scenario.flows = vec![
+        Flow { forward: ports([0, 3]), reverse: ports([4, 1]), ..tcp },
+        flood("slow", 1),
+        flood("fast", 2),
+        Flow { forward: ports([8, 1]), reverse: ports([0, 7]), ..datagrams("up", &[0]) },
+    ];
+    scenario
 }
 
 const OWN: Span = Span::from_millis(7);
@@ -114,17 +169,50 @@ fn who_asks_for_order_gets_it_and_the_same_events() {
         let (ordered, late) = (world.run(true), world.run(false));
         assert!(ordered.events.iter().any(|event| event.2 == "dequeued"));
         assert!(ordered.events.is_sorted_by_key(|event| event.0), "{}", world.queue);
-        // Each link and each flow reports the same events; only how they interleave may differ.
-        for who in [0, 1, 2]
-            .map(|port| Who::Port(PortId(port)))
-            .into_iter()
-            .chain([0, 1].map(|id| Who::Flow(FlowId(id))))
-        {
-            let story = |record: &Record| -> Vec<_> {
-                record.events.iter().filter(|event| event.1 == who).copied().collect()
-            };
-            assert_eq!(story(&ordered), story(&late), "{} {} {who:?}", world.queue, world.loss);
-        }
+        assert_same(&ordered, &late, &format!("{} {}", world.queue, world.loss));
+    }
+}
+
+/// Each port and each end of a flow reports the same events; only how they interleave may differ.
+fn assert_same(ordered: &Record, late: &Record, what: &str) {
+    let ports = (0..9).map(|port| Who::Port(PortId(port)));
+    let flows = (0..5).map(|id| Who::Flow(FlowId(id)));
+    for (who, sent) in
+        ports.map(|port| (port, false)).chain(flows.flat_map(|flow| [(flow, false), (flow, true)]))
+    {
+        let story = |record: &Record| -> Vec<_> {
+            let here = |event: &&Happened| event.1 == who && (event.2 == "sent") == sent;
+            record.events.iter().filter(here).copied().collect()
+        };
+        let (ordered, late) = (story(ordered), story(late));
+        let differs = ordered.iter().zip(&late).position(|(a, b)| a != b);
+        assert_eq!(differs.map(|at| (ordered[at], late[at])), None, "{what} {who:?}");
+        assert_eq!(ordered.len(), late.len(), "{what} {who:?}");
+    }
+}
+
+#[test]
+fn what_enters_a_radio_late_does_what_it_would_have_done_in_time() {
+    let buffer = |upper: Option<&str>| DriverConfig {
+        limit: 100,
+        order: Order::LosesTurns,
+        upper: upper.map(|text| sojourn_qdisc::Config::parse(text).expect("a discipline")),
+    };
+    let two =
+        |queue: DriverConfig| QueueConfig { hardware: Hardware::Aggregates(2), ..queue.into() };
+    for (what, queue) in [
+        ("no discipline", buffer(None).into()),
+        ("fq_codel", buffer(Some("fq_codel limit 1000")).into()),
+        ("fq_codel above two aggregates", two(buffer(Some("fq_codel limit 1000")))),
+        ("a shaper", buffer(Some("tbf rate 20mbit burst 15000 limit 100000")).into()),
+        ("mac80211", QueueConfig::mac80211()),
+    ] {
+        let [ordered, late] =
+            [true, false].map(|needs_order| run(cell(queue.clone()), needs_order));
+        let drops = late.events.iter().filter(|event| event.2 == "dropped").count();
+        assert!(drops > 1000, "{what}: {drops} drops");
+        assert!(ordered.events.is_sorted_by_key(|event| event.0), "{what}");
+        assert_same(&ordered, &late, what);
     }
 }
 

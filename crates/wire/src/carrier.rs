@@ -29,6 +29,13 @@ pub trait Carrier<P: Carried>: Send {
     /// that come out at one moment keep the order in which they arrived.
     fn poll_deliver(&mut self, now: Time) -> Option<(PortId, P)>;
 
+    /// Until when packets that enter change nothing of what it does next. They may be offered late then, each with
+    /// its own time: after packets have come out at later times, but before this time, anything else that it
+    /// is to do, and any question about its state.
+    fn heeds_from(&self) -> Time {
+        Time::ZERO
+    }
+
     /// [`Carrier::offer`] and [`Carrier::next_wake`] in one call, since an engine asks for the second after
     /// every first.
     fn take_in(

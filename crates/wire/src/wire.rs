@@ -68,12 +68,14 @@ struct Line<P> {
 }
 
 /// Where packets go after a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     /// Every packet goes to its end.
     Ends,
     /// Every packet goes to another link or to its end.
     Onward,
+    /// The same, and the engine brings or takes packets late.
+    Late,
     /// Some packets have a propagation of their flow's own and are then at their end.
     OwnDelays,
 }
@@ -285,6 +287,20 @@ impl<P: Carried> Wire<P> {
     #[inline(always)]
     pub fn exit(&self) -> Exit {
         self.line.exit
+    }
+
+    /// The engine brings or takes packets late.
+    ///
+    /// # Panics
+    /// If some packets have a propagation of their own after this link.
+    pub fn be_late(&mut self) {
+        assert!(self.line.exit != Exit::OwnDelays, "its packets come out in another order");
+        self.line.exit = Exit::Late;
+    }
+
+    /// From when a packet is offered until it comes out it takes this long at least.
+    pub fn least_delay(&self) -> Span {
+        self.line.delay
     }
 
     /// Adds propagation that every packet has after this link.

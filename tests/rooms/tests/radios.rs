@@ -105,10 +105,12 @@ fn radio() -> impl Strategy<Value = Radio> {
 
 fn station() -> impl Strategy<Value = Station> {
     let modes = (radio(), radio(), prop::bool::weighted(0.8));
-    (modes, driver()).prop_map(|((down, up, is_alike), queue)| Station {
+    let weight = prop_oneof![3 => Just(Station::WEIGHT), 1 => 0..=u16::MAX];
+    (modes, driver(), weight).prop_map(|((down, up, is_alike), queue, weight)| Station {
         down,
         up: if is_alike { down } else { up },
         queue,
+        weight,
     })
 }
 

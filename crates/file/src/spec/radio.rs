@@ -67,6 +67,19 @@ pub struct RadioSpec {
     /// Those of VO.
     #[schemars(extend("default" = "cw 3 7 aifsn 2"))]
     pub vo: Option<Text<Parameters>>,
+    /// Those with which the access point contends, where they are not those of its stations. Access points of
+    /// 802.11 have `be` with a window of at most 63, and `vi` and `vo` with `aifsn 1`.
+    #[schemars(extend("default" = "as bk"))]
+    pub ap_bk: Option<Text<Parameters>>,
+    /// Those of BE.
+    #[schemars(extend("default" = "as be"))]
+    pub ap_be: Option<Text<Parameters>>,
+    /// Those of VI.
+    #[schemars(extend("default" = "as vi"))]
+    pub ap_vi: Option<Text<Parameters>>,
+    /// Those of VO.
+    #[schemars(extend("default" = "as vo"))]
+    pub ap_vo: Option<Text<Parameters>>,
     /// Several stations in one PPDU: `off`, or `on` with parameters of `ofdma`. All stations of 802.11ax then have
     /// one width.
     #[schemars(extend("default" = "off"))]
@@ -110,6 +123,10 @@ pub struct StationSpec {
     /// `aggregate_time` in that mode too.
     #[schemars(extend("default" = "as mode"))]
     pub fallback: Option<Text<Mode>>,
+    /// How much of the air it has in proportion to others, where `queueing` is `airtime` or `mac80211`: 512 is twice
+    /// as much as 256 (`airtime_sta_weight` of hostapd).
+    #[schemars(extend("default" = "256"))]
+    pub airtime_weight: Option<u16>,
     /// Share of data frames that are lost, in both directions, besides those that a weak signal loses.
     #[schemars(extend("default" = "0"))]
     pub error: Option<f64>,

@@ -83,18 +83,20 @@ fn add(
         stations.push(self::station(station, &format!("{key}.station.{index}"), sources)?);
     }
     let queue = queue(spec, key, sources)?;
-    let (text, limits) = (queue_text(spec), limits(spec, &stations));
+    let (text, limits) = (queue_text(spec), limits(spec, key, &stations)?);
     let mut cell = Config::new(stations, limits, queue);
-    let parameters = parameters(spec);
-    (cell.access_point, cell.station) = (parameters, parameters);
+    cell.station = parameters(Parameters::EDCA, [&spec.bk, &spec.be, &spec.vi, &spec.vo]);
+    cell.access_point =
+        parameters(cell.station, [&spec.ap_bk, &spec.ap_be, &spec.ap_vi, &spec.ap_vo]);
     cell.rts_threshold = spec
         .rts_threshold
         .as_ref()
         .map_or(u32::MAX, |octets| u32::try_from(octets.value.as_u64()).unwrap_or(u32::MAX));
     cell.protection = spec.protection.as_ref().map(|mode| mode.value);
+    cell.ofdma = spec.ofdma.as_ref().and_then(|ofdma| ofdma.value.0.clone());
     cell.check_protection().map_err(|problem| Wrong::new(format!("{key}.protection"), problem))?;
     cell.retry_limit = spec.retries.unwrap_or(cell.retry_limit);
-    cell.ofdma = spec.ofdma.as_ref().and_then(|ofdma| ofdma.value.0.clone());
+    cell.check_retries().map_err(|problem| Wrong::new(format!("{key}.retries"), problem))?;
     cell.check_ofdma().map_err(|problem| Wrong::new(format!("{key}.ofdma"), problem))?;
     for (index, own) in (0..).zip(&spec.station) {
         let station_key = format!("{key}.station.{index}");
@@ -150,11 +152,15 @@ fn station(spec: &StationSpec, key: &str, sources: &Sources<'_>) -> Result<Stati
     let sojourn_wifi::queueing::QueueKind::Driver(driver) = kind else {
         unreachable!("a driver is below a discipline");
     };
-    Ok(Station {
+    let station = Station {
         down: Radio { error, fallback, ..Radio::new(spec.mode.value) },
         up: Radio { error, ..Radio::new(up) },
         queue: DriverConfig { order: Order::RoundRobin, ..driver },
-    })
+        weight: spec.airtime_weight.unwrap_or(Station::WEIGHT),
+    };
+    let wrong = |problem| Wrong::new(format!("{key}.airtime_weight"), problem);
+    station.check_weight().map_err(wrong)?;
+    Ok(station)
 }
 
 /// How the modes of a station change; `None` if the file says nothing about it.
@@ -248,7 +254,7 @@ fn queue_text(spec: &RadioSpec) -> String {
 }
 
 /// The limits of aggregates that the standard of the modes allows, or lower ones from the file.
-fn limits(spec: &RadioSpec, stations: &[Station]) -> Limits {
+fn limits(spec: &RadioSpec, key: &str, stations: &[Station]) -> Result<Limits, Wrong> {
     let modes = || stations.iter().flat_map(|station| [station.down.mode, station.up.mode]);
     let is = |wanted: fn(Format) -> bool| modes().all(|mode: Mode| wanted(mode.format()));
     let mut limits = match spec.aggregate_frames {
@@ -258,19 +264,43 @@ fn limits(spec: &RadioSpec, stations: &[Station]) -> Limits {
         // In a mixed cell, stations of an older standard keep the limits of theirs.
         _ => Limits::HE,
     };
+    let refuse = |name: &str, problem: String, allowed: String| {
+        let problem = SpecError::new(problem).allow([allowed]);
+        Err(Wrong::new(format!("{key}.{name}"), problem))
+    };
     if let Some(frames) = spec.aggregate_frames {
-        limits.mpdus = frames.min(limits.mpdus);
+        // Formats without aggregates ignore it, so that a factor may compare them with others.
+        let most = limits.mpdus;
+        if frames == 0 || (limits.is_aggregating() && frames > most) {
+            let allowed = format!("1 to {most} with the modes of these stations");
+            return refuse("aggregate_frames", format!("aggregates of {frames} frames"), allowed);
+        }
+        limits.mpdus = frames.min(most);
     }
     if let Some(time) = &spec.aggregate_time {
-        limits.ppdu_time = time.value.min(limits.ppdu_time);
+        let longest = limits.ppdu_time;
+        if time.value.is_zero() || time.value > longest {
+            let problem = format!("aggregates that last {}", time.value);
+            return refuse("aggregate_time", problem, format!("more than 0s, at most {longest}"));
+        }
+        limits.ppdu_time = time.value;
     }
     limits.amsdu_octets = spec.amsdu.unwrap_or(0);
-    limits
+    let longest = Limits::longest_amsdu(modes());
+    if limits.amsdu_octets > longest {
+        let problem = format!("an A-MSDU of {} octets", limits.amsdu_octets);
+        return refuse(
+            "amsdu",
+            problem,
+            format!("0 to {longest} with the modes of these stations"),
+        );
+    }
+    Ok(limits)
 }
 
-fn parameters(spec: &RadioSpec) -> [Parameters; 4] {
-    let written = [&spec.bk, &spec.be, &spec.vi, &spec.vo];
-    let mut all = Parameters::EDCA;
+/// Access parameters, where they are other than usual.
+fn parameters(usual: [Parameters; 4], written: [&Option<Text<Parameters>>; 4]) -> [Parameters; 4] {
+    let mut all = usual;
     for (parameters, written) in all.iter_mut().zip(written) {
         let own = |text: &Text<Parameters>| text.value;
         *parameters = written.as_ref().map_or(*parameters, own);

@@ -187,6 +187,37 @@ impl<P: Queued + Copy> FqCodel<P> {
         self.store.packets.append(&mut flow.fifo, place);
     }
 
+    /// Takes a packet in and gives it back at once, as [`Qdisc::enqueue`] and [`Qdisc::dequeue`] would, but without
+    /// storing it. False, and nothing has happened, if other packets wait or CoDel would act.
+    #[inline]
+    pub fn pass(&mut self, now: Time, packet: &impl Queued) -> bool {
+        let index = bucket(self.hash.flow(&packet.flow_key()), self.config.flows);
+        let (bytes, memory) = (packet.wire_len(), u64::from(packet.truesize()));
+        let Self { config, law, rounds, store, stats, .. } = self;
+        let is_alone = store.backlog.packets == 0 && config.limit > 0;
+        if !is_alone
+            || memory > config.memory_limit.as_u64()
+            || rounds.flow_mut(index).codel.dropping
+        {
+            return false;
+        }
+        if rounds.join(index) {
+            self.new_flow_count += 1;
+        }
+        while let Some(current) = rounds.current()
+            && current != index
+        {
+            law.rest(&mut rounds.flow_mut(current).codel);
+            rounds.leave(current);
+        }
+        let (Flow { codel, .. }, deficit) = rounds.turn_mut(index);
+        let seen = Head { bytes, arrived: now, backlog: u64::from(bytes) };
+        let look = law.look(codel, &seen, now, stats);
+        debug_assert!(matches!(look, Look::Pass), "it has not waited, and is alone");
+        *deficit -= bytes as i32;
+        true
+    }
+
     fn is_over_memory(&self) -> bool {
         self.store.memory_usage > self.config.memory_limit.as_u64()
     }

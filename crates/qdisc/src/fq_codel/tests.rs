@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use sojourn_core::{DropReason, Ecn, Rate, Span};
 
 use super::*;
-use crate::testing::{Bench, TestPacket, flows_apart, packet, stream, text_reads_back};
+use crate::testing::{Bench, Recorder, TestPacket, flows_apart, packet, stream, text_reads_back};
 use crate::{Config as AnyConfig, Qdisc};
 
 const RATE: Rate = Rate::from_bps(10_000_000);
@@ -283,5 +283,39 @@ fn bad_parameters_say_what_is_allowed() {
     ] {
         let error = AnyConfig::parse(text).unwrap_err().to_string();
         assert!(error.contains(part), "{text}: {error}");
+    }
+}
+
+proptest::proptest! {
+    /// What passes without being stored leaves the discipline as it is after both calls.
+    #[test]
+    fn passing_is_entering_and_leaving(
+        steps in proptest::collection::vec((0u64..40, 0u64..5, 40u32..1500, 0u8..4), 1..400)
+    ) {
+        let AnyConfig::FqCodel(config) =
+            AnyConfig::parse("fq_codel flows 4 limit 20 memory_limit 20kb").unwrap() else { panic!() };
+        let [mut one, mut both] = [(); 2].map(|()| FqCodel::new(&config, stream(1)));
+        let [mut first, mut second] = [Recorder::default(), Recorder::default()];
+        let mut now = Time::ZERO;
+        for (id, (wait, flow, ip_len, kind)) in (0..).zip(steps) {
+            now += Span::from_millis(wait);
+            let packet = packet(id).flow(flow).ip_len(ip_len);
+            if kind > 0 {
+                let _ = both.enqueue(now, packet, &mut second);
+                let passes = kind == 1 && one.pass(now, &packet);
+                if passes {
+                    let out = both.dequeue(now, &mut second);
+                    proptest::prop_assert!(matches!(out, Dequeue::Packet(out, Span::ZERO) if out.id == id));
+                } else {
+                    let _ = one.enqueue(now, packet, &mut first);
+                }
+            }
+            if kind != 1 {
+                let [a, b] = [one.dequeue(now, &mut first), both.dequeue(now, &mut second)];
+                proptest::prop_assert_eq!(format!("{a:?}"), format!("{b:?}"));
+            }
+            proptest::prop_assert_eq!((one.details(), first.dropped.len()), (both.details(), second.dropped.len()));
+            proptest::prop_assert_eq!(one.backlog(), both.backlog());
+        }
     }
 }

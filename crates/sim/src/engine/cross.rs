@@ -13,7 +13,7 @@ impl<O: Observer> Engine<'_, O> {
         let Some(state) = self.links.get_mut(link) else {
             return self.offer_to_carrier(link, packet);
         };
-        if state.exit() == Exit::OwnDelays {
+        if state.exit() >= Exit::Late {
             self.offer_slowly(link, packet);
             return;
         }
@@ -28,9 +28,12 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Offers a packet to a link after which a flow's own propagation may begin.
+    /// Offers a packet to a link after which a flow's own propagation may begin, or that works late in other ways, too.
     #[inline(never)]
     pub(super) fn offer_slowly(&mut self, link: usize, packet: &Packet) {
+        if self.links[link].exit() == Exit::Late {
+            return self.offer_late(link, packet);
+        }
         self.settle(link);
         self.links[link].offer(self.now, packet, self.observer);
         self.settle(link);
@@ -42,7 +45,7 @@ impl<O: Observer> Engine<'_, O> {
     #[inline]
     pub(super) fn wake_link(&mut self, link: usize) {
         let state = &mut self.links[link];
-        if state.exit() == Exit::OwnDelays || state.under_way().is_empty() {
+        if state.exit() >= Exit::Late || state.under_way().is_empty() {
             self.wake_link_slowly(link);
             return;
         }
@@ -63,6 +66,9 @@ impl<O: Observer> Engine<'_, O> {
     /// Wakes a link that may have to be pulled.
     #[inline(never)]
     pub(super) fn wake_link_slowly(&mut self, link: usize) {
+        if self.links[link].exit() == Exit::Late {
+            return self.wake_late_link(link);
+        }
         let arrived = self.links[link].under_way().pop_due(self.now);
         self.settle(link);
         let wake = self.links[link].next_wake();
@@ -110,13 +116,14 @@ impl<O: Observer> Engine<'_, O> {
     pub(super) fn offer_to_carrier(&mut self, port: usize, packet: &Packet) {
         let carrier = self.carrier_of[port - self.links.len()] as usize;
         let port = PortId(port as u16);
+        self.take_late(carrier, self.moment());
         let wake = self.carriers[carrier].take_in(self.now, port, packet, self.observer);
         self.reschedule_carrier(carrier, wake);
     }
 
     /// Packets that come out at one moment are taken at that moment, one for each wake.
-    fn reschedule_carrier(&mut self, carrier: usize, wake: Time) {
-        let wake = wake.max(self.now);
+    pub(super) fn reschedule_carrier(&mut self, carrier: usize, wake: Time) {
+        let wake = self.or_late_arrival(carrier, wake).max(self.now);
         // Most packets that enter change nothing.
         if self.carrier_wakes[carrier] != wake {
             self.carrier_wakes[carrier] = wake;
@@ -128,6 +135,9 @@ impl<O: Observer> Engine<'_, O> {
     #[inline(never)]
     pub(super) fn wake_carrier(&mut self, carrier: usize) -> Result<(), Violation> {
         let now = self.now;
+        if self.carriers[carrier].heeds_from() <= now {
+            self.take_late(carrier, self.moment());
+        }
         let (delivered, wake) = &self.carriers[carrier].turn(now, self.observer);
         self.reschedule_carrier(carrier, *wake);
         let Some((port, packet)) = delivered else { return Ok(()) };

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `leave` | an end is woken, and its packets leave |
 //! | `cross` | packets cross links and other carriers |
+//! | `late` | what nobody needs to know at once is done later |
 //! | `arrive` | packets reach an end, which may answer |
 //! | `rows` | samples for the time series, and the invariants |
 //! | `change` | a sender has entered a phase, and something in the world changes |
@@ -13,6 +14,7 @@
 mod arrive;
 mod change;
 mod cross;
+mod late;
 mod leave;
 mod rows;
 #[cfg(test)]
@@ -33,6 +35,7 @@ use sojourn_scenario::{Checked, Offer, Scenario, Until};
 use sojourn_wire::{Carrier, Wire};
 
 use self::change::Pending;
+use self::late::Late;
 pub use self::violation::Violation;
 use self::way::{FlowState, Way, exit_of};
 use crate::agenda::{Agenda, Place};
@@ -86,6 +89,9 @@ pub struct Engine<'a, O> {
     /// The first link of each flow's way forward and back.
     entries: Vec<[Option<PortId>; 2]>,
     contents: Contents,
+    late: Late,
+    /// The place in the agenda of the present wake; of several at one time the highest.
+    place: u32,
     scenario: &'a Checked,
     address: StreamAddress,
     /// Changes that a phase brings about; none in most worlds.
@@ -152,7 +158,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 reverse: Way::new(&flow.reverse, flow.reverse_delay),
             })
             .collect();
-        let links: Vec<Wire<Packet>> = scenario
+        let mut links: Vec<Wire<Packet>> = scenario
             .links
             .iter()
             .zip((0..).map(PortId))
@@ -172,6 +178,10 @@ impl<'a, O: Observer> Engine<'a, O> {
             carrier_of.extend(core::iter::repeat_n(carriers.len() as u32, ports));
             carriers.push(config.build(first, address));
         }
+        let late = match observer.needs_order() || !scenario.changes.is_empty() {
+            true => Late::nothing(),
+            false => Late::new(&mut flows, &mut links, &carrier_of),
+        };
         let has_pipes = flows
             .iter()
             .flat_map(|flow| [&flow.forward, &flow.reverse])
@@ -195,6 +205,8 @@ impl<'a, O: Observer> Engine<'a, O> {
                 .collect(),
             flows,
             contents: Contents::default(),
+            late,
+            place: 0,
             scenario,
             address,
             pending: scenario.changes.iter().map(Pending::new).collect(),
@@ -215,6 +227,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             engine.agenda.set_end_if_sooner(end_of(flow, RECEIVER), wake);
         }
         engine.set_step();
+        engine.begin_late();
         engine
     }
 
@@ -235,8 +248,10 @@ impl<'a, O: Observer> Engine<'a, O> {
     pub fn step(&mut self) -> Result<bool, Violation> {
         self.begin();
         let mut at_once = self.at_once;
+        self.catch_up((self.agenda.first().0.min(self.end), 0));
         let goes_on = self.turn(self.end, &mut at_once)?;
         self.at_once = at_once;
+        self.catch_up(self.moment());
         self.look_for_end();
         if !goes_on {
             self.finish()?;
@@ -254,14 +269,23 @@ impl<'a, O: Observer> Engine<'a, O> {
         // One loop, so that everything that a wake does is inlined into it.
         let awaits = !self.awaited.is_empty();
         let mut until = time.min(self.end);
-        while self.turn(until, &mut at_once)? {
-            if awaits {
-                self.look_for_end();
-                until = time.min(self.end);
+        loop {
+            let stop = until.min(self.late.next_stop(self.now));
+            while self.turn(stop.min(until), &mut at_once)? {
+                if awaits {
+                    self.look_for_end();
+                    until = time.min(self.end);
+                }
             }
+            if stop >= until {
+                break;
+            }
+            self.now = stop;
+            self.catch_up((stop, u32::MAX));
         }
         self.at_once = at_once;
         self.now = self.now.max(until);
+        self.catch_up((until, u32::MAX));
         if until == self.end {
             self.finish()?;
         }
@@ -295,6 +319,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.stage = Stage::Over;
         let end = self.end;
         self.now = end;
+        self.catch_up((end, u32::MAX));
         self.settle_before(end + Span::from_nanos(1));
         if self.next_step - self.scenario.step < end {
             self.sample();
@@ -315,12 +340,14 @@ impl<'a, O: Observer> Engine<'a, O> {
             if at < self.now {
                 return Err(Violation::Time { from: self.now, to: at });
             }
+            self.place = place.0.max(self.place);
             *at_once += 1;
             if *at_once > MOST_WAKES_AT_ONCE {
                 return Err(Violation::Standstill { at, wakes: *at_once });
             }
         } else {
             *at_once = 0;
+            self.place = place.0;
         }
         if self.observer.needs_order() {
             self.settle_in_order_before(at);

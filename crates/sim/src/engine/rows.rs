@@ -16,10 +16,12 @@ impl<O: Observer> Engine<'_, O> {
         let warm = Time::ZERO + self.scenario.warmup;
         let next = if warm > self.now { warm.min(self.next_step) } else { self.next_step };
         self.agenda.set(self.step_place(), next);
+        self.late.set_row(next);
     }
 
     /// A row of the time series ends, or the warm-up. Everything before has happened.
     pub(super) fn end_row(&mut self) -> Result<(), Violation> {
+        self.catch_up(self.moment());
         self.settle_before(self.now);
         if self.now < self.next_step {
             for index in 0..self.links.len() {

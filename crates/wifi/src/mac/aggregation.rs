@@ -33,8 +33,14 @@ impl Limits {
     /// One MSDU at a time, each acknowledged.
     pub const NONE: Self = Self { ampdu_octets: 0, window: 1, mpdus: 1, ..Self::HT };
 
-    pub(crate) fn is_aggregating(&self) -> bool {
+    pub fn is_aggregating(&self) -> bool {
         self.ampdu_octets > 0
+    }
+
+    /// Octets of the longest A-MSDU that all stations of these modes may send (section 9.2.4.7, table 9-25).
+    pub fn longest_amsdu(modes: impl Iterator<Item = Mode>) -> u32 {
+        let formats = modes.map(|mode| mode.format()).filter(|format| *format > Format::NonHt);
+        formats.map(Format::longest_amsdu).min().unwrap_or(0)
     }
 
     /// How many frames may have a sequence number without being acknowledged.

@@ -9,7 +9,7 @@ use crate::mac::aggregation::Limits;
 use crate::mac::edca::{AccessCategory, Countdown, Parameters};
 use crate::ofdma::Ofdma;
 use crate::phy::{Format, Mode};
-use crate::queueing::{DriverConfig, QueueConfig};
+use crate::queueing::{DriverConfig, QueueConfig, QueueKind, Schedule};
 use crate::rate::Rates;
 
 /// What a transmitter does if a BlockAck does not come (section 10.25.6.7 leaves this open).
@@ -60,9 +60,23 @@ pub struct Station {
     pub down: Radio,
     pub up: Radio,
     pub queue: DriverConfig,
+    /// Its part of the air among stations that are served by airtime, as mac80211 counts it.
+    pub weight: u16,
 }
 
 impl Station {
+    /// mac80211's default weight of every station (`IEEE80211_DEFAULT_AIRTIME_WEIGHT`).
+    pub const WEIGHT: u16 = Schedule::WEIGHT;
+
+    /// # Errors
+    /// A station that would never be served.
+    pub fn check_weight(&self) -> Result<(), SpecError> {
+        match self.weight {
+            0 => Err(SpecError::new("a weight of 0 has no airtime").allow(["1 to 65535"])),
+            _ => Ok(()),
+        }
+    }
+
     /// The modes of both directions, downlink first.
     pub fn modes(&self) -> [Mode; 2] {
         [self.down.mode, self.up.mode]
@@ -101,6 +115,12 @@ impl Radio {
 }
 
 impl Config {
+    /// Whether some queue may keep a packet although the driver below has room.
+    pub(crate) fn may_hold_back(&self) -> bool {
+        let above = matches!(&self.queue.kind, QueueKind::Driver(driver) if driver.may_hold_back());
+        above || self.stations.iter().any(|station| station.queue.may_hold_back())
+    }
+
     /// In the 5 GHz band.
     pub fn new(stations: Vec<Station>, limits: Limits, queue: impl Into<QueueConfig>) -> Self {
         Self {
@@ -131,9 +151,10 @@ impl Config {
             return Err(SpecError::new(format!("a cell of {count} stations"))
                 .allow(["1 to 16000 stations"]));
         }
-        if self.slot.is_zero() || self.retry_limit == 0 {
-            return Err(SpecError::new("slot and retry limit are zero").allow(["at least 1"]));
+        if self.slot.is_zero() {
+            return Err(SpecError::new("slots of 0s").allow(["a longer time"]));
         }
+        self.check_retries()?;
         for (who, categories) in
             [("the access point", &self.access_point), ("the stations", &self.station)]
         {
@@ -154,10 +175,7 @@ impl Config {
             ))
             .allow(["1 to 1024 frames"]));
         }
-        let both = |station: &Station| [station.down.mode, station.up.mode];
-        let formats = self.stations.iter().flat_map(both).map(|mode| mode.format());
-        let aggregating = formats.filter(|format| *format > Format::NonHt);
-        let longest = aggregating.map(Format::longest_amsdu).min().unwrap_or(0);
+        let longest = Limits::longest_amsdu(self.stations.iter().flat_map(Station::modes));
         if limits.amsdu_octets > longest {
             return Err(SpecError::new(format!("an A-MSDU of {} octets", limits.amsdu_octets))
                 .allow([format!("0 to {longest} with the modes of these stations")]));
@@ -179,6 +197,7 @@ impl Config {
         self.check_ofdma()?;
         for (index, station) in self.stations.iter().enumerate() {
             station.queue.check().map_err(|error| error.within(&format!("station {index}")))?;
+            station.check_weight().map_err(|error| error.within(&format!("station {index}")))?;
             for radio in [station.down, station.up] {
                 if !(0.0..1.0).contains(&radio.error) {
                     return Err(SpecError::new(format!(
@@ -190,6 +209,15 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// # Errors
+    /// A frame that may not even be sent once.
+    pub fn check_retries(&self) -> Result<(), SpecError> {
+        match self.retry_limit {
+            0 => Err(SpecError::new("frames are given up after 0 attempts").allow(["1 or more"])),
+            _ => Ok(()),
+        }
     }
 
     /// # Errors

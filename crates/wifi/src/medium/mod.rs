@@ -86,6 +86,8 @@ pub struct Medium<P: Reshape + Send> {
     rates: Vec<Option<Box<rates::Adaptive>>>,
     /// When a shaper above some node's driver releases a packet.
     held_back_until: Time,
+    /// Whether packets that enter can change anything only when the medium is idle.
+    may_heed: bool,
     /// When a station comes that was away.
     arrival_at: Time,
     arrivals: u64,
@@ -137,6 +139,7 @@ impl<P: Reshape + Send> Medium<P> {
         }
         let mut queues = Vec::new();
         queues.push(Queue::new(&config.queue.kind, stations, &mut queue_random));
+        queues[0].weigh(config.stations.iter().map(|station| station.weight));
         let mut links = Vec::new();
         for station in &config.stations {
             let kind = QueueKind::Driver(station.queue.clone());
@@ -173,6 +176,7 @@ impl<P: Reshape + Send> Medium<P> {
             multi: MultiUser::new(&config, &mut queue_random),
             rates: rates::adaptive(&config, &mut queue_random),
             held_back_until: Time::NEVER,
+            may_heed: config.ofdma.is_none() && !config.may_hold_back(),
             arrival_at: Time::NEVER,
             arrivals: 0,
             ppdus: 0,
@@ -205,7 +209,14 @@ impl<P: Reshape + Send> Medium<P> {
         {
             return;
         }
-        self.note(now, node, ac, taken, Some(arrival.addressed().station()), listener);
+        self.note(now, node, ac, taken, Some(arrival.station()), listener);
+    }
+
+    /// Until when packets that enter change nothing of what happens next: while the medium is busy they can only
+    /// wait, unless a discipline may let them wait for less, or the access point for a trigger.
+    #[inline]
+    pub fn heeds_from(&self) -> Time {
+        if self.may_heed { self.idle_since.min(self.next_event()) } else { Time::ZERO }
     }
 
     /// When something is due or a packet comes out; never while no station has anything to send.

@@ -89,7 +89,7 @@ const ADDRESS: StreamAddress = StreamAddress { seed: 1, run: 0 };
 
 fn cell(mode: Mode, stations: usize, limits: Limits) -> Config {
     let radio = Radio::new(mode);
-    let station = Station { down: radio, up: radio, queue: QUEUE };
+    let station = Station { down: radio, up: radio, queue: QUEUE, weight: Station::WEIGHT };
     Config::new(alloc::vec![station; stations], limits, QUEUE)
 }
 
@@ -327,7 +327,7 @@ fn anomaly(queue: QueueConfig, offered_mbps: f64) -> Anomaly {
     let single = Mode::ht(5, Width::Mhz20, GuardInterval::Ns400).unwrap();
     let stations = [(fast, single), (fast, single), (slow, slow)].map(|(mode, fallback)| {
         let radio = Radio { fallback: Some(fallback), ..Radio::new(mode) };
-        Station { down: radio, up: radio, queue: QUEUE }
+        Station { down: radio, up: radio, queue: QUEUE, weight: Station::WEIGHT }
     });
     let limits = Limits { mpdus: 32, ppdu_time: Span::from_millis(4), ..Limits::HT };
     let config = Config::new(stations.to_vec(), limits, queue);

@@ -134,6 +134,9 @@ fn check(ofdma: &Ofdma) -> Result<(), SpecError> {
             .allow(["a smallest window not above the largest"]));
         }
     }
+    if !ofdma.uplink && !ofdma.downlink {
+        return Err(SpecError::new("OFDMA in neither direction").allow(["'off' for none"]));
+    }
     if ofdma.uplink && ofdma.stations + ofdma.random_units == 0 {
         return Err(SpecError::new("a Trigger frame has no resource unit for anybody")
             .allow(["'stations' or 'random_units' above 0"]));

@@ -249,3 +249,46 @@ fn dsss_frames_last_what_clause_15_says() {
     assert!(error.contains("5.5"), "{error}");
     assert!(Mode::parse("dsss 11 12").is_err() && Mode::parse("dsss").is_err());
 }
+
+/// The durations that ns-3's `wifi-tx-duration` test holds for each format, as far as the reference of this project does
+/// not have them. With a short guard interval the standard's are those of whole symbols of 4 µs (section 19.4.3).
+#[test]
+fn published_durations_of_every_format() {
+    let sizes = |mode: Mode| [1536, 76, 14].map(|octets| micros(mode.txtime(octets)));
+    for (mode, expected) in [
+        ("dsss 11", [1310.0, 248.0, 203.0]),
+        ("ofdm 54", [248.0, 32.0, 24.0]),
+        ("ht mcs 7", [228.0, 48.0, 40.0]),
+        ("ht mcs 7 width 40MHz", [128.0, 44.0, 40.0]),
+        // Without the last whole symbol 1742.4, 126 and 57.6; 226.8, 46.8 and 39.6; 118.8, 43.2 and 39.6.
+        ("ht mcs 0 sgi", [1744.0, 128.0, 60.0]),
+        ("ht mcs 6 sgi", [228.0, 48.0, 40.0]),
+        ("ht mcs 7 width 40MHz sgi", [120.0, 44.0, 40.0]),
+    ] {
+        assert_eq!(sizes(Mode::parse(mode).unwrap()), expected, "{mode}");
+    }
+    let widths = [Width::Mhz20, Width::Mhz40, Width::Mhz80, Width::Mhz160];
+    let table = [
+        (0, GuardInterval::Ns1600, [1570.4, 807.2, 418.4, 231.2], [130.4, 87.2, 72.8, 58.4]),
+        (0, GuardInterval::Ns3200, [1740.0, 892.0, 460.0, 252.0], [140.0, 92.0, 76.0, 60.0]),
+        (11, GuardInterval::Ns1600, [144.8, 101.6, 72.8, 58.4], [58.4; 4]),
+        (11, GuardInterval::Ns3200, [156.0, 108.0, 76.0, 60.0], [60.0; 4]),
+    ];
+    for (mcs, guard, long, short) in table {
+        for ((width, long), short) in widths.into_iter().zip(long).zip(short) {
+            let [first, second, _] = sizes(he(mcs, width, guard));
+            assert_eq!([first, second], [long, short], "HE MCS {mcs}, {width}, {guard:?}");
+        }
+    }
+    // Table 18-2 of 802.11-2007, example of LENGTH calculations for CCK, behind 192 µs; and 5.5, 2 and 1 Mbit/s.
+    for (mode, expected) in [
+        ("dsss 11", [744, 745, 746, 747]),
+        ("dsss 5.5", [1488, 1490, 1491, 1493]),
+        ("dsss 2", [4092, 4096, 4100, 4104]),
+        ("dsss 1", [8184, 8192, 8200, 8208]),
+    ] {
+        let mode = Mode::parse(mode).unwrap();
+        let times = [1023, 1024, 1025, 1026].map(|octets| mode.txtime(octets).as_micros() - 192);
+        assert_eq!(times, expected, "{mode}");
+    }
+}

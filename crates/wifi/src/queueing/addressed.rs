@@ -24,7 +24,25 @@ pub(crate) struct Arrival<'a, P> {
     pub(crate) now: Time,
 }
 
-impl<P: Copy> Arrival<'_, P> {
+impl<P: Queued + Copy> Arrival<'_, P> {
+    /// The station at the other end, as the queue of the sender counts stations.
+    #[inline]
+    pub(crate) fn station(&self) -> usize {
+        if self.port.is_up() { 0 } else { self.port.station() }
+    }
+
+    /// Leaves the disciplines, or passes them by.
+    #[inline]
+    pub(crate) fn released(&self, store: &mut Store<P>) -> Released {
+        Released {
+            slot: store.put(self.packet),
+            ip_len: self.packet.ip_len(),
+            port: self.port,
+            order: self.order,
+            arrived: self.now,
+        }
+    }
+
     #[inline]
     pub(crate) fn addressed(&self) -> Addressed<P> {
         let Self { packet, port, order, now } = *self;
@@ -33,22 +51,11 @@ impl<P: Copy> Arrival<'_, P> {
 }
 
 impl<P: Queued + Copy> Addressed<P> {
-    /// The station at the other end, as the queue of the sender counts stations.
+    /// As it came.
     #[inline]
-    pub(crate) fn station(&self) -> usize {
-        if self.port.is_up() { 0 } else { self.port.station() }
-    }
-
-    /// Leaves the disciplines.
-    #[inline]
-    pub(crate) fn released(&self, store: &mut Store<P>) -> Released {
-        Released {
-            slot: store.put(&self.packet),
-            ip_len: self.packet.ip_len(),
-            port: self.port,
-            order: self.order,
-            arrived: self.arrived,
-        }
+    pub(crate) fn arrival(&self) -> Arrival<'_, P> {
+        let Self { packet, port, order, arrived } = self;
+        Arrival { packet, port: *port, order: *order, now: *arrived }
     }
 }
 

@@ -45,6 +45,12 @@ impl DriverConfig {
         }
         self.upper.as_ref().map_or(Ok(()), Config::check)
     }
+
+    /// Whether the discipline above may keep a packet although the buffer has room.
+    pub(crate) fn may_hold_back(&self) -> bool {
+        use Config::{Cake, External, Fq, Tbf};
+        matches!(self.upper, Some(Cake(_) | External(_) | Fq(_) | Tbf(_)))
+    }
 }
 
 pub(crate) struct Driver<P: Reshape + Send> {
@@ -95,6 +101,12 @@ impl<P: Reshape + Send> Driver<P> {
     ) -> u32 {
         let Arrival { packet, port, now, .. } = *arrival;
         if let Some(upper) = self.upper.get_mut(ac as usize) {
+            // The usual case if the buffer has room: nothing waits above.
+            if self.held[ac as usize] < self.limit && upper.pass(now, packet) {
+                listener.entered(now, port, packet);
+                self.take(ac, arrival.released(store), arrival.station());
+                return 1;
+            }
             match upper.enqueue(now, arrival.addressed(), &mut PassedOn(&mut *listener)) {
                 Enqueue::Queued => listener.entered(now, port, packet),
                 Enqueue::Dropped(packet, why) => {
@@ -108,8 +120,7 @@ impl<P: Reshape + Send> Driver<P> {
             return 0;
         }
         listener.entered(now, port, packet);
-        let packet = arrival.addressed();
-        self.take(ac, packet.released(store), packet.station());
+        self.take(ac, arrival.released(store), arrival.station());
         1
     }
 
@@ -138,7 +149,8 @@ impl<P: Reshape + Send> Driver<P> {
         let Some(upper) = self.upper.get_mut(ac as usize) else { return 0 };
         match upper.dequeue(now, &mut PassedOn(listener)) {
             Dequeue::Packet(packet, _) => {
-                self.take(ac, packet.released(store), packet.station());
+                let arrival = packet.arrival();
+                self.take(ac, arrival.released(store), arrival.station());
                 1
             }
             Dequeue::Empty => 0,

@@ -117,6 +117,10 @@ struct Tid {
 }
 
 impl<P: Reshape + Send> FqMac<P> {
+    pub(crate) fn weigh(&mut self, weights: impl Iterator<Item = u16>) {
+        self.stations.weigh(weights);
+    }
+
     pub(crate) fn new(config: &FqConfig, stations: usize, random: &mut Stream) -> Self {
         let law = LawConfig {
             target: config.target,
@@ -170,7 +174,7 @@ impl<P: Reshape + Send> FqMac<P> {
             self.drop_from_longest(now, listener);
         }
         listener.entered(now, packet.port, &packet.packet);
-        let station = packet.station();
+        let station = packet.arrival().station();
         let tid = (station * CATEGORIES + ac as usize) as u32;
         let mut index = self.hash(packet);
         let owner = self.flows[index as usize].tid;
@@ -204,7 +208,7 @@ impl<P: Reshape + Send> FqMac<P> {
         let tid = station * CATEGORIES + ac as usize;
         if self.tids[tid].ready.is_none() {
             let packet = self.dequeue(now, tid, listener);
-            self.tids[tid].ready = packet.map(|packet| packet.released(store));
+            self.tids[tid].ready = packet.map(|packet| packet.arrival().released(store));
         }
         self.tids[tid].ready.as_ref()
     }

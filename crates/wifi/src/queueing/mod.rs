@@ -119,6 +119,13 @@ impl<P: Reshape + Send> Queue<P> {
         }
     }
 
+    /// Stations have these weights, where they are served by airtime.
+    pub(crate) fn weigh(&mut self, weights: impl Iterator<Item = u16>) {
+        if let Self::Managed(queue) = self {
+            queue.weigh(weights);
+        }
+    }
+
     /// Takes a packet in. Returns how many more packets may be sent.
     #[inline]
     pub(crate) fn offer(

@@ -32,6 +32,8 @@ pub struct Airtime {
 }
 
 impl Schedule {
+    /// The weight of a station for which a round adds the quantum.
+    pub const WEIGHT: u16 = 256;
     /// ath9k with the paper's changes.
     pub const PAPER: Self = Self::Airtime(Airtime {
         quantum: Span::from_micros(300),
@@ -40,7 +42,7 @@ impl Schedule {
         refills_at_zero: true,
     });
     /// mac80211 since Linux 6.18: a station that gets packets goes to the head of the list and
-    /// stays there until its deficit is negative; a weight of 256 is 256 µs.
+    /// stays there until its deficit is negative; a weight of 256 adds 256 µs.
     pub const LINUX: Self = Self::Airtime(Airtime {
         quantum: Span::from_micros(256),
         sparse_first: true,
@@ -51,6 +53,8 @@ impl Schedule {
 
 pub(crate) struct Stations {
     schedule: Schedule,
+    /// By station, what a round adds to a deficit, in nanoseconds.
+    quanta: Vec<i64>,
     lists: [Lists; CATEGORIES],
     /// By station and access category.
     deficits: Vec<i64>,
@@ -67,12 +71,24 @@ struct Lists {
 
 impl Stations {
     pub(crate) fn new(schedule: Schedule, stations: usize) -> Self {
+        let quantum = match schedule {
+            Schedule::Airtime(airtime) => airtime.quantum.as_nanos() as i64,
+            Schedule::RoundRobin => 0,
+        };
         Self {
             schedule,
+            quanta: alloc::vec![quantum; stations],
             lists: Default::default(),
             deficits: alloc::vec![0; stations * CATEGORIES],
             is_listed: alloc::vec![false; stations * CATEGORIES],
             is_noted: [false; CATEGORIES],
+        }
+    }
+
+    /// A station of twice the weight gets twice the airtime; all begin with [`Schedule::WEIGHT`].
+    pub(crate) fn weigh(&mut self, weights: impl Iterator<Item = u16>) {
+        for (quantum, weight) in self.quanta.iter_mut().zip(weights) {
+            *quantum = (*quantum * i64::from(weight) / i64::from(Schedule::WEIGHT)).max(1);
         }
     }
 
@@ -87,11 +103,9 @@ impl Stations {
         self.is_noted[ac as usize] = false;
         let lists = &mut self.lists[ac as usize];
         match self.schedule {
-            Schedule::Airtime(Airtime {
-                sparse_first: true, quantum, passes_through_old, ..
-            }) => {
+            Schedule::Airtime(Airtime { sparse_first: true, passes_through_old, .. }) => {
                 if passes_through_old {
-                    self.deficits[index] = quantum.as_nanos() as i64;
+                    self.deficits[index] = self.quanta[station];
                 }
                 lists.new.push_back(station as u16);
             }
@@ -142,7 +156,7 @@ impl Stations {
                 let least = i64::from(airtime.refills_at_zero);
                 let deficit = &mut self.deficits[index];
                 if *deficit < least {
-                    *deficit += airtime.quantum.as_nanos() as i64;
+                    *deficit += self.quanta[usize::from(station)];
                     list.pop_front();
                     lists.old.push_back(station);
                     continue;
@@ -182,14 +196,16 @@ impl Stations {
         if !lists.new.is_empty() {
             return;
         }
-        let (least, quantum) =
-            (i64::from(airtime.refills_at_zero), airtime.quantum.as_nanos() as i64);
+        let least = i64::from(airtime.refills_at_zero);
         let index = |station: u16| usize::from(station) * CATEGORIES + ac as usize;
-        let most = lists.old.iter().map(|station| self.deficits[index(*station)]).max();
-        let rounds = most.map_or(0, |most| (least - 1 - most).div_euclid(quantum));
+        let left = lists.old.iter().map(|station| {
+            let lacks = least - 1 - self.deficits[index(*station)];
+            lacks.div_euclid(self.quanta[usize::from(*station)])
+        });
+        let rounds = left.min().unwrap_or(0);
         if rounds > 0 {
             for station in &lists.old {
-                self.deficits[index(*station)] += rounds * quantum;
+                self.deficits[index(*station)] += rounds * self.quanta[usize::from(*station)];
             }
         }
     }
@@ -217,6 +233,24 @@ mod tests {
         let total: f64 = used.iter().map(|span| span.as_secs_f64()).sum();
         for span in used {
             assert!((3.0 * span.as_secs_f64() / total - 1.0).abs() < 0.001, "{used:?}");
+        }
+    }
+
+    #[test]
+    fn airtime_follows_the_weights() {
+        let mut stations = Stations::new(Schedule::LINUX, 3);
+        stations.weigh([256, 512, 64].into_iter());
+        let mut used = [0.0; 3];
+        (0..3).for_each(|station| stations.join(BE, station));
+        for turn in 0..30_000 {
+            let station = stations.choose(BE, |_| false, |_| false).unwrap();
+            let cost = Span::from_micros(1500 + 700 * (turn % 3));
+            stations.charge(BE, station, cost);
+            used[station] += cost.as_secs_f64();
+        }
+        let total: f64 = used.iter().sum();
+        for (used, weight) in used.into_iter().zip([256.0, 512.0, 64.0]) {
+            assert!((used / total * 832.0 / weight - 1.0).abs() < 0.002, "{used} of {total}");
         }
     }
 

@@ -62,7 +62,7 @@ pub(super) fn write_cell(f: &mut String, cell: &Config) -> fmt::Result {
 }
 
 pub(super) fn write_station(f: &mut String, station: &Station) -> fmt::Result {
-    let Station { down, up, queue } = station;
+    let Station { down, up, queue, weight } = station;
     for (name, radio) in [("down", down), ("up", up)] {
         let Radio { mode, error, fallback } = radio;
         // The preamble tells which training fields a mode has.
@@ -74,7 +74,11 @@ pub(super) fn write_station(f: &mut String, station: &Station) -> fmt::Result {
     }
     f.write_str("queue=[")?;
     write_driver(f, queue)?;
-    f.write_char(']')
+    f.write_char(']')?;
+    match *weight {
+        Station::WEIGHT => Ok(()),
+        weight => write!(f, " weight {weight}"),
+    }
 }
 
 fn write_rates(f: &mut String, rates: &Rates) -> fmt::Result {

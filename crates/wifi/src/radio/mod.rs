@@ -163,6 +163,10 @@ impl<P: Carried> Carrier<P> for Radio<P> {
         self.medium.next_wake()
     }
 
+    fn heeds_from(&self) -> Time {
+        self.medium.heeds_from()
+    }
+
     fn on_wake(&mut self, now: Time, observer: &mut dyn Observer) {
         let Self { first, medium, ledgers, lost, .. } = self;
         medium.on_wake(now, &mut Notes { first: *first, ledgers, lost, observer });

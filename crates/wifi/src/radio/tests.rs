@@ -16,7 +16,7 @@ const BUFFER: DriverConfig = DriverConfig { limit: 40, order: Order::RoundRobin,
 fn radio(modes: &[&str], error: f64, queue: QueueConfig, limits: Limits) -> RadioConfig {
     let station = |mode: &&str| {
         let link = Link { error, ..Link::new(Mode::parse(mode).expect("a mode")) };
-        Station { down: link, up: link, queue: BUFFER }
+        Station { down: link, up: link, queue: BUFFER, weight: Station::WEIGHT }
     };
     let mut cell = Config::new(modes.iter().map(station).collect(), limits, queue);
     cell.lost_block_ack = LostBlockAck::Request;

@@ -1,15 +1,26 @@
 //! Prints the table of the radio cells: measured, simulated, difference. Arguments: parts of
-//! situation names.
+//! situation names, and `--data FILE` for other situations than those of `data/wifi.json`.
 #![expect(clippy::print_stdout, reason = "this is what it is for")]
 
-use sojourn_fidelity::wifi::{compare, departure, situations};
+use sojourn_fidelity::wifi::{compare, departure, read, situations};
 
 const SEEDS: u64 = 6;
 
 fn main() {
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let mut wanted: Vec<String> = std::env::args().skip(1).collect();
+    let mut all = situations();
+    if let Some(at) = wanted.iter().position(|word| word == "--data") {
+        let file = wanted.drain(at..wanted.len().min(at + 2)).nth(1).unwrap_or_default();
+        match std::fs::read_to_string(&file) {
+            Ok(text) => all = read(&text),
+            Err(error) => {
+                eprintln!("--data takes a file of situations; '{file}': {error}");
+                std::process::exit(2);
+            }
+        }
+    }
     let (mut inside, mut outside, mut waiting) = (0, 0, 0);
-    for situation in situations() {
+    for situation in all {
         if !wanted.is_empty() && !wanted.iter().any(|part| situation.id.contains(part.as_str())) {
             continue;
         }

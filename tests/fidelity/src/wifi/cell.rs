@@ -52,6 +52,7 @@ fn cell(setup: &Value) -> Result<Config, Waits> {
             down: Radio { error, ..Radio::new(down) },
             up: Radio { error, ..Radio::new(up) },
             queue: DriverConfig { upper: None, ..queue.clone() },
+            weight: Station::WEIGHT,
         })
         .collect();
     let mut config = Config::new(stations, limits(setup), queue);

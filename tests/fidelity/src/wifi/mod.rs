@@ -9,7 +9,7 @@ mod tcp;
 
 pub use cell::{Waits, simulate};
 pub use departures::departure;
-pub use situation::{Situation, Tolerance, situations};
+pub use situation::{Situation, Tolerance, read, situations};
 
 use std::fmt;
 

@@ -30,7 +30,14 @@ impl Tolerance {
 
 /// All situations of `data/wifi.json`.
 pub fn situations() -> Vec<Situation> {
-    let text = include_str!("../../data/wifi.json");
+    read(include_str!("../../data/wifi.json"))
+}
+
+/// Situations of a file that is written like `data/wifi.json`.
+///
+/// # Panics
+/// If it is not.
+pub fn read(text: &str) -> Vec<Situation> {
     let data: Value = serde_json::from_str(text).expect("the data is JSON");
     data["situations"]
         .as_array()

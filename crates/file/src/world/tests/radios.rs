@@ -55,6 +55,24 @@ fn stations_of_a_radio_are_nodes_behind_its_access_point() {
 }
 
 #[test]
+fn an_access_point_may_contend_otherwise_and_stations_have_weights() {
+    let text = changed(
+        RADIO,
+        "aggregate_frames = 32",
+        "ap_vo = \"cw 3 7 aifsn 1\"\nvo = \"cw 7 15 aifsn 2\"",
+    );
+    let text = changed(&text, "error = 0.1", "airtime_weight = 512");
+    let canonical = scenario(&text).canonical();
+    for words in ["vo 3 7 1 0", "vo 7 15 2 0", " weight 512"] {
+        assert!(canonical.contains(words), "{words} in {canonical}");
+    }
+    assert_eq!(
+        scenario(&changed(RADIO, "error = 0.1", "error = 0.1\nairtime_weight = 256")).canonical(),
+        scenario(RADIO).canonical()
+    );
+}
+
+#[test]
 fn factors_reach_radios_and_their_stations() {
     let factors = "[factors]\n\"radio.wifi.queueing\" = [\"fifo\", \"mac80211\"]\n\
                    \"radio.wifi.station.*.mode\" = [\"ht mcs 7\", \"ht mcs 3\"]\n";
@@ -80,10 +98,24 @@ fn radios_that_cannot_be_are_refused() {
         ("\"airtime\"", "\"qdisc\"", "radio.0.queueing: the discipline above the driver"),
         ("\"airtime\"", "\"fifo\"\nqueue = \"codel\"", "radio.0.queue: there is no place"),
         ("\"airtime\"", "\"qdisc\"\nqueue = \"pfifo limit 1bdp\"", "radio.0.queue: "),
-        ("aggregate_frames = 32", "aggregate_frames = 0", "frames"),
+        (
+            "aggregate_frames = 32",
+            "aggregate_frames = 0",
+            "radio.0.aggregate_frames: aggregates of 0",
+        ),
+        ("aggregate_frames = 32", "aggregate_frames = 65", "(allowed: 1 to 64 with the modes"),
+        (
+            "aggregate_frames = 32",
+            "aggregate_time = \"6ms\"",
+            "radio.0.aggregate_time: aggregates that last 6ms",
+        ),
+        ("aggregate_frames = 32", "aggregate_time = \"0s\"", "radio.0.aggregate_time: "),
+        ("ht mcs 15 sgi", "ofdm 54 width 20MHz", "'width' after the rate"),
         ("aggregate_frames = 32", "be = \"cw 15 7\"", "radio.0.be: windows of 15 to 7"),
-        ("aggregate_frames = 32", "retries = 0", "retry limit"),
-        ("aggregate_frames = 32", "amsdu = 7935", "radio 'wifi': an A-MSDU of 7935 octets"),
+        ("aggregate_frames = 32", "ap_be = \"cw 15\"", "radio.0.ap_be: "),
+        ("error = 0.1", "airtime_weight = 0", "radio.0.station.1.airtime_weight: a weight of 0"),
+        ("aggregate_frames = 32", "retries = 0", "radio.0.retries: frames are given up"),
+        ("aggregate_frames = 32", "amsdu = 7935", "radio.0.amsdu: an A-MSDU of 7935 octets"),
     ] {
         is_refused(&changed(RADIO, from, to), words);
     }
@@ -156,6 +188,12 @@ fn rates_and_ofdma_that_cannot_be_are_refused() {
             "on proportional-fair",
             "on stations 0",
             "radio.0.ofdma: a Trigger frame has no resource unit",
+        ),
+        ("on proportional-fair", "on uplink off downlink off", "radio.0.ofdma: OFDMA in neither"),
+        (
+            "ofdma = \"on proportional-fair\"",
+            "ofdma = \"on\"\nprotection = \"dsss 11\"",
+            "radio.0.protection: protection and OFDMA",
         ),
         (
             "he mcs 9",

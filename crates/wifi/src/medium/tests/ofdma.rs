@@ -306,7 +306,7 @@ proptest! {
         let switch = |is_on| if is_on { "on" } else { "off" };
         let text = format!(
             "downlink {} uplink {} status {} random_units {random_units} stations {stations} {} {} {} {} mu_rts {}",
-            switch(down), switch(up), switch(status),
+            switch(down || !up), switch(up), switch(status),
             ["in-turn", "mu-bar", "aggregated"][acknowledgement],
             ["round-robin", "proportional-fair"][schedule],
             ["", "mu_edca_time 8ms", "mu_edca_time 8ms mu_aifsn 8 mu_cw_min 31"][mu_edca],
