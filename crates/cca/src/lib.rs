@@ -20,6 +20,7 @@ pub mod cubic;
 pub mod dctcp;
 pub mod prague;
 pub mod reno;
+pub mod suite;
 
 mod algorithm;
 mod fixed;

@@ -19,6 +19,7 @@ pub mod fq_codel;
 pub mod fq_pie;
 pub mod pie;
 pub mod red;
+pub mod suite;
 pub mod tbf;
 
 mod built_in;

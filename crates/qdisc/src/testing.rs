@@ -1,23 +1,12 @@
-//! A packet, a sink and a bench for the tests of every discipline.
+//! Packets, a bench and checks for the tests of every discipline.
 
 use proptest::prelude::*;
-use sojourn_core::{
-    DropReason, Ecn, FlowKey, PureAck, Purpose, Queued, Rate, Span, Stream, StreamAddress, Time,
-};
+use sojourn_core::{DropReason, Ecn, FlowKey, PureAck, Queued, Rate, Span, Time};
 
 use crate::hash::{FlowHash, bucket};
-use crate::{AnyQdisc, Backlog, Config, Dequeue, Enqueue, Qdisc, Reshape, Sink};
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TestPacket {
-    pub(crate) id: u32,
-    pub(crate) ip_len: u32,
-    pub(crate) segments: u32,
-    pub(crate) key: FlowKey,
-    pub(crate) ecn: Ecn,
-    pub(crate) dscp: u8,
-    pub(crate) ack: Option<PureAck>,
-}
+use crate::suite::Operation;
+pub(crate) use crate::suite::{Bench, Recorder, TestPacket, conserves, stream};
+use crate::{Config, Qdisc};
 
 /// A full packet of flow 0.
 pub(crate) fn packet(id: u32) -> TestPacket {
@@ -64,89 +53,6 @@ impl TestPacket {
     }
 }
 
-impl Queued for TestPacket {
-    fn wire_len(&self) -> u32 {
-        self.ip_len + 14 * self.segments
-    }
-
-    fn ip_len(&self) -> u32 {
-        self.ip_len
-    }
-
-    fn segments(&self) -> u32 {
-        self.segments
-    }
-
-    fn truesize(&self) -> u32 {
-        self.ip_len.next_multiple_of(64) + 896 * self.segments
-    }
-
-    fn flow_key(&self) -> FlowKey {
-        self.key
-    }
-
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-
-    fn mark_ce(&mut self) {
-        assert!(self.ecn.is_capable(), "marked a packet that may not be");
-        self.ecn = Ecn::Ce;
-    }
-
-    fn dscp(&self) -> u8 {
-        self.dscp
-    }
-
-    fn pure_ack(&self) -> Option<PureAck> {
-        self.ack
-    }
-}
-
-impl Reshape for TestPacket {
-    fn split_first(&mut self) -> Option<Self> {
-        if self.segments < 2 {
-            return None;
-        }
-        let ip_len = self.ip_len / self.segments;
-        self.ip_len -= ip_len;
-        self.segments -= 1;
-        Some(Self { ip_len, segments: 1, ..*self })
-    }
-
-    fn wash(&mut self) {
-        self.dscp = 0;
-    }
-}
-
-/// Records what it is told.
-#[derive(Debug, Default)]
-pub(crate) struct Recorder {
-    pub(crate) dropped: Vec<(Time, TestPacket, DropReason)>,
-    pub(crate) marked: Vec<(Time, u32)>,
-}
-
-impl Sink<TestPacket> for Recorder {
-    fn dropped(&mut self, now: Time, packet: TestPacket, why: DropReason) {
-        self.dropped.push((now, packet, why));
-    }
-
-    fn marked(&mut self, now: Time, packet: &TestPacket) {
-        self.marked.push((now, packet.id));
-    }
-}
-
-pub(crate) fn stream(seed: u64) -> Stream {
-    StreamAddress { seed, run: 0 }.stream(0, Purpose::Queue)
-}
-
-/// A discipline with a clock and a record of what it did.
-pub(crate) struct Bench {
-    pub(crate) qdisc: AnyQdisc<TestPacket>,
-    pub(crate) now: Time,
-    pub(crate) record: Recorder,
-}
-
 impl Bench {
     pub(crate) fn new(text: &str) -> Self {
         Self::seeded(text, 1)
@@ -154,19 +60,7 @@ impl Bench {
 
     pub(crate) fn seeded(text: &str, seed: u64) -> Self {
         let config = Config::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        Self { qdisc: config.build(stream(seed)), now: Time::ZERO, record: Recorder::default() }
-    }
-
-    pub(crate) fn wait(&mut self, span: Span) {
-        self.now += span;
-    }
-
-    pub(crate) fn offer(&mut self, packet: TestPacket) {
-        if let Enqueue::Dropped(packet, why) =
-            self.qdisc.enqueue(self.now, packet, &mut self.record)
-        {
-            self.record.dropped.push((self.now, packet, why));
-        }
+        Self::of(&config, seed)
     }
 
     pub(crate) fn take(&mut self) -> Option<TestPacket> {
@@ -175,16 +69,7 @@ impl Bench {
 
     /// Waits for the shaper, if there is one.
     pub(crate) fn take_with_wait(&mut self) -> Option<(TestPacket, Span)> {
-        loop {
-            match self.qdisc.dequeue(self.now, &mut self.record) {
-                Dequeue::Packet(packet, wait) => return Some((packet, wait)),
-                Dequeue::Empty => return None,
-                Dequeue::NotBefore(time) => {
-                    assert!(time > self.now, "a shaper names a later time");
-                    self.now = time;
-                }
-            }
-        }
+        self.next().expect("a shaper names a later time")
     }
 
     /// A link of `rate` drains the queue for `span`, while `arrivals` offers packets before each
@@ -230,15 +115,6 @@ pub(crate) fn text_reads_back(text: &str) -> String {
     shown
 }
 
-#[derive(Clone, Debug)]
-enum Operation {
-    Wait(u64),
-    Offer(TestPacket),
-    Burst(TestPacket, u32),
-    Take,
-    TakeMany(u32),
-}
-
 fn any_packet() -> impl Strategy<Value = TestPacket> {
     let ecn = prop::sample::select(vec![Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
     (20u32..=1500, 1u32..4, 0u64..30, 0u32..4, ecn, 0u8..64, prop::option::of(0u64..50)).prop_map(
@@ -268,92 +144,6 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
         (1u32..30).prop_map(Operation::TakeMany),
     ];
     prop::collection::vec(operation, 1..120)
-}
-
-/// Wire packets and bytes, the Ethernet headers of segments included.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Tally {
-    segments: u64,
-    bytes: u64,
-}
-
-impl Tally {
-    fn count(&mut self, packet: &TestPacket) {
-        self.segments += u64::from(packet.segments);
-        self.bytes += u64::from(packet.wire_len());
-    }
-}
-
-fn conserves(text: &str, operations: &[Operation]) {
-    let mut bench = Bench::new(text);
-    let mut offered = Tally::default();
-    let mut taken = Tally::default();
-    let mut next_id = 0;
-    let mut last_of_flow = std::collections::BTreeMap::new();
-    let mut apply = |bench: &mut Bench, operation: &Operation| match operation {
-        Operation::Wait(ns) => bench.wait(Span::from_nanos(*ns)),
-        Operation::Offer(packet) => {
-            next_id += 1;
-            let packet = TestPacket { id: next_id, ..*packet };
-            offered.count(&packet);
-            bench.offer(packet);
-        }
-        Operation::Take => match bench.qdisc.dequeue(bench.now, &mut bench.record) {
-            Dequeue::Packet(packet, wait) => {
-                assert!(wait <= bench.now.since(Time::ZERO));
-                taken.count(&packet);
-                // A flow's packets, within one class, keep their order.
-                let last = last_of_flow
-                    .insert((packet.key.ports, packet.key.src, packet.key.dst), packet.id);
-                let is_classless = match text.split(' ').next() {
-                    Some("cake") => text.contains("besteffort"),
-                    Some("dualpi2") => false,
-                    _ => true,
-                };
-                assert!(!is_classless || last.is_none_or(|last| last <= packet.id));
-            }
-            Dequeue::Empty => assert_eq!(bench.qdisc.backlog(), Backlog::default()),
-            Dequeue::NotBefore(time) => {
-                assert!(time > bench.now);
-                assert!(bench.qdisc.backlog().packets > 0);
-            }
-        },
-        Operation::Burst(..) | Operation::TakeMany(_) => unreachable!("unrolled below"),
-    };
-    for operation in operations {
-        match operation {
-            Operation::Burst(packet, count) => {
-                for _ in 0..*count {
-                    apply(&mut bench, &Operation::Offer(*packet));
-                }
-            }
-            Operation::TakeMany(count) => {
-                for _ in 0..*count {
-                    apply(&mut bench, &Operation::Take);
-                }
-            }
-            operation => apply(&mut bench, operation),
-        }
-        assert_eq!(bench.qdisc.oldest().is_some(), bench.qdisc.backlog().packets > 0);
-        assert!(bench.qdisc.oldest().is_none_or(|time| time <= bench.now));
-    }
-    let dropped_by = |bench: &Bench| {
-        let mut dropped = Tally::default();
-        for (_, packet, _) in &bench.record.dropped {
-            dropped.count(packet);
-        }
-        dropped
-    };
-    let dropped = dropped_by(&bench);
-    let backlog = bench.qdisc.backlog();
-    assert_eq!(offered.bytes, taken.bytes + dropped.bytes + backlog.bytes, "bytes");
-    while let Some(packet) = bench.take() {
-        taken.count(&packet);
-    }
-    let dropped = dropped_by(&bench);
-    assert_eq!(bench.qdisc.backlog(), Backlog::default());
-    assert_eq!(offered.bytes, taken.bytes + dropped.bytes, "bytes after draining");
-    assert_eq!(offered.segments, taken.segments + dropped.segments, "segments after draining");
 }
 
 /// One of each kind, and every option that changes what happens to packets.
@@ -395,8 +185,23 @@ proptest! {
     #[test]
     fn nothing_is_lost_or_made_by_any_discipline(operations in operations()) {
         for text in EVERY_KIND {
-            conserves(text, &operations);
+            let has_classes = match text.split(' ').next() {
+                Some("cake") => !text.contains("besteffort"),
+                Some("dualpi2") => true,
+                _ => false,
+            };
+            let config = Config::parse(text).expect("a kind");
+            if let Err(problem) = conserves(&config, &operations, has_classes) {
+                panic!("{text}: {problem}");
+            }
         }
+    }
+}
+
+#[test]
+fn every_discipline_passes_the_suite() {
+    for text in EVERY_KIND {
+        assert_eq!(crate::suite::check(&Config::parse(text).expect("a kind")), Ok(()), "{text}");
     }
 }
 

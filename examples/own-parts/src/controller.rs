@@ -83,3 +83,17 @@ impl Controller for State {
         if self.ssthresh.is_none() { "searching" } else { "holding" }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The suite that the built-in ones pass.
+    #[test]
+    fn patient_is_a_congestion_control() {
+        let mut kinds = sojourn_cca::kinds();
+        kinds.add(sojourn_cca::external::<Patient>()).expect("its name is free");
+        let patient = kinds.parse("patient").expect("it is registered");
+        assert_eq!(sojourn_cca::suite::check(&patient), Ok(()));
+    }
+}

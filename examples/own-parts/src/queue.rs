@@ -61,3 +61,17 @@ impl Qdisc<Ticket> for Lanes {
         heads.into_iter().flatten().map(|(arrived, _)| *arrived).min()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The suite that the built-in ones pass.
+    #[test]
+    fn two_lanes_are_a_queue() {
+        let mut kinds = sojourn_qdisc::kinds();
+        kinds.add(sojourn_qdisc::external::<TwoLanes>()).expect("its name is free");
+        let lanes = sojourn_qdisc::Config::parse_of(&kinds, "two_lanes").expect("it is registered");
+        assert_eq!(sojourn_qdisc::suite::check(&lanes), Ok(()));
+    }
+}

@@ -19,6 +19,13 @@ fn a_controller_and_its_configuration_go_by_the_name_of_the_list() {
 }
 
 #[test]
+fn every_controller_passes_the_suite() {
+    for algorithm in algorithms() {
+        assert_eq!(crate::suite::check(&defaults(algorithm)), Ok(()), "{}", algorithm.name);
+    }
+}
+
+#[test]
 fn documented_defaults_are_the_defaults() {
     for (algorithm, param) in params() {
         if param.kind == ParamKind::Flag {
