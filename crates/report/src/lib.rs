@@ -2,7 +2,7 @@
 //!
 //! - [`html`] makes one self-contained page: the answer, the factor matrix, figures, time series,
 //!   runs and methods. It opens without a network and reads without script.
-//! - [`figure`] makes one of its figures a file.
+//! - [`figure`] makes one of its figures a file, [`figures`] all of them.
 //! - [`terminal`] prints the same tables as text.
 //! - [`compare`] pairs the runs of two folders and ranks what changed.
 //! - [`export`] writes what flent, iperf3, Mahimahi's plots and spreadsheets read.
@@ -32,5 +32,5 @@ mod svg;
 mod worth;
 
 pub use command::repeat;
-pub use page::{Options, figure, html};
+pub use page::{Options, figure, figures, html};
 pub use read::ReadRuns;

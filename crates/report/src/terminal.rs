@@ -426,6 +426,7 @@ mod tests {
             bound: None,
             wanted: "<= 50 %".into(),
             miss: Some(Miss { by: 6.1e-4, unit: "%".into(), share: Some(1.2e-5) }),
+            room: None,
         };
         let line = "utilisation(queue) <= 50 %: 50 %, off by <0.01 % (0.0 %)";
         assert_eq!(check_line(&check), line);

@@ -25,12 +25,7 @@ pub fn figure(results: &Results, runs: &mut dyn ReadRuns, name: &str) -> Result<
     let details = Details::read(&data, runs, &Options::default());
     let views = &data.plan.views;
     if let Some(at) = views.iter().position(|view| view.name == name) {
-        let view = &views[at];
-        let figures = match details.views.iter().find(|series| series.view == at) {
-            Some(series) if view.kind == ViewKind::Series => vec![over_time(&data, series)],
-            _ => of_view(&data, &details.spreads, view),
-        };
-        return drawn(&figures).ok_or_else(|| {
+        return drawn(&viewed(&data, &details, at)).ok_or_else(|| {
             SpecError::new(format!("figure '{name}' is a table or empty, and not a drawing"))
         });
     }
@@ -45,6 +40,26 @@ pub fn figure(results: &Results, runs: &mut dyn ReadRuns, name: &str) -> Result<
         .collect();
     let error = SpecError::new(format!("no figure is named '{name}'"));
     Err(error.near(name, names.iter().copied()).allow(names))
+}
+
+/// All figures of the page that are drawings, by the names that [`figure`] knows, in the page's order.
+pub fn figures(results: &Results, runs: &mut dyn ReadRuns) -> Vec<(String, String)> {
+    let data = Data::new(results);
+    let details = Details::read(&data, runs, &Options::default());
+    let views = data.plan.views.iter().enumerate();
+    let views = views.map(|(at, view)| (view.name.clone(), drawn(&viewed(&data, &details, at))));
+    let standard = standard(&data, &details.spreads).into_iter();
+    let standard = standard.map(|figure| (figure.id.clone(), drawn(&[figure])));
+    views.chain(standard).filter_map(|(name, svg)| Some((name, svg?))).collect()
+}
+
+/// What a view of the study shows.
+fn viewed(data: &Data<'_>, details: &Details, at: usize) -> Vec<Figure> {
+    let view = &data.plan.views[at];
+    match details.views.iter().find(|series| series.view == at) {
+        Some(series) if view.kind == ViewKind::Series => vec![over_time(data, series)],
+        _ => of_view(data, &details.spreads, view),
+    }
 }
 
 fn over_time(data: &Data<'_>, series: &SeriesView) -> Figure {

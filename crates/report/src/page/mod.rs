@@ -14,7 +14,7 @@ mod runs;
 mod shell;
 mod still;
 
-pub use alone::figure;
+pub use alone::{figure, figures};
 pub(crate) use columns::{USUAL, blocks, shows};
 pub use options::Options;
 pub(crate) use runs::end_state;

@@ -569,6 +569,7 @@ fn claims() -> ClaimReport {
                 bound: None,
                 wanted: wanted.into(),
                 miss: None,
+                room: None,
             }
         };
     let at = "path.queue = pfifo limit 50, path.rtt = 10ms";

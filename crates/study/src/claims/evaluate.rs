@@ -182,6 +182,7 @@ impl<'a> Results<'a> {
             bound: None,
             wanted: wanted(&expectation.test, unit),
             miss: None,
+            room: None,
         };
         let mut coverage = Coverage::default();
         let left = match self.over_seeds(&expectation.left, scenario, &mut coverage) {
@@ -192,7 +193,7 @@ impl<'a> Results<'a> {
         check.value = Some(estimate(&left, unit));
         let (holds, nearest) = match &expectation.test {
             Test::Within { low, high } => {
-                ((*low..=*high).contains(&value), if value < *low { *low } else { *high })
+                ((*low..=*high).contains(&value), nearest(value, *low, *high))
             }
             Test::Compare { relation, right, .. } => {
                 match self.bound(right, scenario, unit, &mut check, &mut coverage) {
@@ -204,8 +205,8 @@ impl<'a> Results<'a> {
                 match self.bound(right, scenario, unit, &mut check, &mut coverage) {
                     Ok(centre) => {
                         let by = tolerance.around(centre);
-                        let nearest = value.max(centre - by).min(centre + by);
-                        (nearest == value, nearest)
+                        let (low, high) = (centre - by, centre + by);
+                        ((low..=high).contains(&value), nearest(value, low, high))
                     }
                     Err(reason) => return Check { reason: Some(reason), ..check },
                 }
@@ -219,11 +220,16 @@ impl<'a> Results<'a> {
         }
         check.verdict = if holds { Verdict::Holds } else { Verdict::Fails };
         check.reason = coverage.note();
-        check.miss = (!holds).then(|| Miss {
+        let distance = Some(Miss {
             by: (value - nearest).abs() / unit.scale,
             unit: unit.name.to_owned(),
             share: (nearest != 0.0).then(|| ((value - nearest) / nearest).abs()),
         });
+        if holds {
+            check.room = distance;
+        } else {
+            check.miss = distance;
+        }
         check
     }
 
@@ -522,6 +528,11 @@ fn estimate(values: &[f64], unit: Unit) -> Estimate {
         seeds: shown.len() as u32,
         unit: unit.name.to_owned(),
     }
+}
+
+/// The end of a range that is nearer.
+fn nearest(value: f64, low: f64, high: f64) -> f64 {
+    if (value - low).abs() < (high - value).abs() { low } else { high }
 }
 
 fn wanted(test: &Test, unit: Unit) -> String {

@@ -386,6 +386,9 @@ pub struct Check {
     pub wanted: String,
     /// How far off; `None` when it holds.
     pub miss: Option<Miss>,
+    /// How far from failing; `None` when it fails. Folders of earlier versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<Miss>,
 }
 
 /// A mean over seeds.
@@ -401,7 +404,7 @@ pub struct Estimate {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Miss {
-    /// Distance from the nearest allowed value, in `unit`.
+    /// Distance from the nearest value at which the verdict changes, in `unit`.
     pub by: f64,
     pub unit: String,
     /// The same as a share of that value; `None` where it is zero.

@@ -17,6 +17,11 @@ use crate::results::{
 };
 use crate::study::Study;
 
+/// Why a part from outside cannot go on: what it unwinds with, by `std::panic::resume_unwind`, because no
+/// method of a congestion control or a queue can fail. The run ends with this text.
+#[derive(Clone, Debug)]
+pub struct Fault(pub String);
+
 /// Computes a run of the study, by its position in the plan. If it panics, other runs can go on.
 ///
 /// # Errors
@@ -38,7 +43,10 @@ fn attempt(study: &Study, named: Named, columns: &[MetricColumn]) -> Result<RunR
     let scenario = study.scenarios.get(named.scenario as usize);
     let scenario = scenario.ok_or("the study has no such scenario")?;
     catch_unwind(AssertUnwindSafe(|| execute(scenario, study.address(named.seed), named, columns)))
-        .unwrap_or_else(|panic| Err(format!("the model panicked: {}", panic_text(&*panic))))
+        .unwrap_or_else(|panic| match panic.downcast::<Fault>() {
+            Ok(fault) => Err(fault.0),
+            Err(panic) => Err(format!("the model panicked: {}", panic_text(&*panic))),
+        })
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {

@@ -12,7 +12,7 @@ mod tests;
 
 pub use crate::shape::shape;
 pub use crate::shard::Shard;
-pub use execute::{compute, simulate};
+pub use execute::{Fault, compute, simulate};
 pub use folder::default_folder;
 pub use recorder::{Recorded, Recorder};
 
