@@ -16,10 +16,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._executors import ExecutorError
-from ._native import MODEL, Error, Mistake, ResultsError, RunError, StudyError, Table, __version__
+from ._native import (
+    MODEL,
+    Ack,
+    Congestion,
+    Error,
+    Lost,
+    Mistake,
+    Packet,
+    Rate,
+    ResultsError,
+    RunError,
+    Start,
+    StudyError,
+    Table,
+    __version__,
+)
+from ._model import model, models
+from ._own import Controller, Queue, check, own
+from ._points import Trial
 from ._progress import Progress
+from ._refute import Refutation, refute
 from ._results import Claim, Figure, Results, Run
-from ._search import Found, Trial, search
+from ._search import Found, search
+from ._sensitivity import Sensitivity, sensitivity
 from ._study import Check, Scenario, Study, simulate
 
 if TYPE_CHECKING:
@@ -27,26 +47,42 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MODEL",
+    "Ack",
     "Check",
     "Claim",
+    "Congestion",
+    "Controller",
     "Error",
     "ExecutorError",
     "Figure",
     "Found",
+    "Lost",
     "Mistake",
+    "Packet",
     "Progress",
+    "Queue",
+    "Rate",
+    "Refutation",
     "Results",
     "ResultsError",
     "Run",
     "RunError",
     "Scenario",
+    "Sensitivity",
+    "Start",
     "Study",
     "StudyError",
     "Table",
     "Trial",
     "__version__",
+    "check",
+    "model",
+    "models",
+    "own",
     "plot",
+    "refute",
     "search",
+    "sensitivity",
     "simulate",
 ]
 

@@ -333,9 +333,11 @@ class Coordinator:
 
 def workers(executor: Executor) -> int:
     """How many batches it computes at a time, if it tells; otherwise as many as there are cores here."""
-    threads = getattr(executor, "_max_workers", None)
-    if isinstance(threads, int) and threads > 0:
-        return threads
+    # Python's own pools, and MPI's.
+    for name in ("_max_workers", "num_workers"):
+        threads = getattr(executor, name, None)
+        if isinstance(threads, int) and threads > 0:
+            return threads
     client: Any = getattr(executor, "_client", None)
     if hasattr(client, "nthreads"):
         # Dask's; workers come and go.

@@ -170,6 +170,7 @@ class Results:
     def delays(self, wanted: Wanted) -> Table: ...
     def claims(self) -> Table: ...
     def report(self) -> str: ...
+    def figures(self) -> list[tuple[str, str]]: ...
     def figure(self, name: str) -> str: ...
 
 @final
@@ -183,3 +184,161 @@ class Run:
     def table(self) -> Table: ...
     def series(self, wanted: Wanted) -> Table: ...
     def delays(self, wanted: Wanted) -> Table: ...
+
+@final
+class Start:
+    """What a connection knows when it begins."""
+
+    @property
+    def mss(self) -> int:
+        """Payload bytes of a full segment."""
+    @property
+    def initial_cwnd(self) -> int:
+        """Segments."""
+    @property
+    def now_s(self) -> float: ...
+    @property
+    def handshake_rtt_s(self) -> float | None: ...
+    @property
+    def random(self) -> int:
+        """A number to begin a random generator with."""
+
+@final
+class Ack:
+    """An acknowledgement, after the transport's own bookkeeping of it. Counts are segments."""
+
+    @property
+    def now_s(self) -> float: ...
+    @property
+    def delivered(self) -> int:
+        """Newly delivered, cumulatively or selectively."""
+    @property
+    def lost(self) -> int:
+        """Newly deemed lost."""
+    @property
+    def marked(self) -> int:
+        """Newly reported as marked; with classic ECN all of `delivered` while the receiver echoes a mark."""
+    @property
+    def ece(self) -> bool: ...
+    @property
+    def rtt_s(self) -> float | None:
+        """Of the newest segment that was not sent twice."""
+    @property
+    def srtt_s(self) -> float | None: ...
+    @property
+    def min_rtt_s(self) -> float | None:
+        """The least of the last 5 minutes."""
+    @property
+    def prior_in_flight(self) -> int:
+        """In flight before it."""
+    @property
+    def in_flight(self) -> int: ...
+    @property
+    def snd_una(self) -> int:
+        """The segment to be acknowledged next; a round trip ends when it passes what `snd_nxt` was."""
+    @property
+    def snd_nxt(self) -> int: ...
+    @property
+    def total_delivered(self) -> int: ...
+    @property
+    def total_lost(self) -> int: ...
+    @property
+    def is_cwnd_limited(self) -> bool:
+        """The window was the limit in the round before; a window that was not says nothing of the path."""
+    @property
+    def is_app_limited(self) -> bool: ...
+    @property
+    def is_reducing(self) -> bool:
+        """The transport lowers the window at present and does not want it to grow."""
+    @property
+    def moves_una(self) -> bool:
+        """It acknowledges cumulatively what was not before."""
+    @property
+    def state(self) -> str:
+        """``open``, ``disorder``, ``cwr``, ``recovery`` or ``loss``, as in Linux."""
+    @property
+    def rate(self) -> Rate | None: ...
+
+@final
+class Rate:
+    """A sample of the delivery rate (draft-ietf-ccwg-bbr)."""
+
+    @property
+    def mbps(self) -> float: ...
+    @property
+    def delivered(self) -> int:
+        """Segments delivered in `interval_s`."""
+    @property
+    def lost(self) -> int: ...
+    @property
+    def interval_s(self) -> float: ...
+    @property
+    def prior_delivered(self) -> int:
+        """The connection's total when the newest acknowledged segment left."""
+    @property
+    def is_app_limited(self) -> bool: ...
+    @property
+    def is_too_short(self) -> bool:
+        """The interval is shorter than the least round-trip time, so the rate means nothing."""
+
+@final
+class Congestion:
+    """A reduction begins."""
+
+    @property
+    def now_s(self) -> float: ...
+    @property
+    def kind(self) -> str:
+        """``loss``, ``ecn`` or ``timeout``."""
+    @property
+    def in_flight(self) -> int: ...
+    @property
+    def state(self) -> str:
+        """The state before, as in `Ack`."""
+
+@final
+class Lost:
+    """A segment is deemed lost."""
+
+    @property
+    def now_s(self) -> float: ...
+    @property
+    def sent_delivered(self) -> int:
+        """The connection's total when it left."""
+    @property
+    def sent_in_flight(self) -> int: ...
+    @property
+    def total_lost(self) -> int: ...
+    @property
+    def total_delivered(self) -> int: ...
+    @property
+    def is_retransmission(self) -> bool: ...
+
+@final
+class Packet:
+    """A packet, as a queue knows it."""
+
+    @property
+    def arrived_s(self) -> float: ...
+    @property
+    def bytes(self) -> int:
+        """On the wire, as Linux counts: with Ethernet's header."""
+    @property
+    def ip_bytes(self) -> int: ...
+    @property
+    def segments(self) -> int: ...
+    @property
+    def flow(self) -> tuple[int, int, int]:
+        """Sending host, receiving host, and a number for ports and protocol."""
+    @property
+    def dscp(self) -> int: ...
+    @property
+    def ecn(self) -> str:
+        """``not-ect``, ``ect0``, ``ect1`` or ``ce``."""
+    @property
+    def is_pure_ack(self) -> bool: ...
+    def _mark(self) -> bool: ...
+
+def check(is_queue: bool, text: str) -> str | None: ...
+def model(text: str) -> list[tuple[str, float]]: ...
+def models() -> list[tuple[str, str, list[tuple[str, str, str]]]]: ...

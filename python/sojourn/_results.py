@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from . import _native as extension
 from . import _storage
-from ._native import ResultsError, Table
+from ._native import Table
 
 T = TypeVar("T", str, int)
 
@@ -43,6 +43,16 @@ class Figure:
 
     def __repr__(self) -> str:
         return f"<sojourn.Figure of {len(self.svg)} bytes>"
+
+
+class Figures(dict[str, Figure]):
+    """Figures by name; a notebook shows all of them."""
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<h4>{html.escape(name)}</h4>{figure.svg}" for name, figure in self.items())
+
+    def __repr__(self) -> str:
+        return f"<sojourn.Figures: {', '.join(self)}>"
 
 
 class Results:
@@ -163,6 +173,11 @@ class Results:
     def figure(self, name: str) -> Figure:
         """A figure of the report: a view of the study by its name, or a standard one (``goodput``)."""
         return Figure(self._native.figure(name))
+
+    @property
+    def figures(self) -> Figures:
+        """The report's figures by their names: the study's views, then those that each report has. Tables are not among them."""
+        return Figures((name, Figure(svg)) for name, svg in self._native.figures())
 
     def __repr__(self) -> str:
         runs = len(self.plan["runs"])
@@ -304,11 +319,5 @@ def glance(results: Results) -> str:
             cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in (claim.verdict, claim.id, claim.text))
             parts.append(f"<tr>{cells}</tr>")
         parts.append("</tbody></table>")
-    for name in [view["name"] for view in results.plan["views"]] + ["goodput"]:
-        try:
-            parts.append(results.figure(name).svg)
-        except ResultsError:
-            # A view may be a table, which is no drawing.
-            continue
-        break
+    parts.extend(figure.svg for figure in list(results.figures.values())[:1])
     return "".join(parts)

@@ -60,7 +60,10 @@ class Scenarios(Sequence[Scenario]):
         positions = range(len(self))
         if isinstance(index, slice):
             return [Scenario(self._study, at) for at in positions[index]]
-        return Scenario(self._study, positions[index])
+        try:
+            return Scenario(self._study, positions[index])
+        except IndexError:
+            raise IndexError(f"scenario {index}: the study has {len(self)}") from None
 
     def __iter__(self) -> Iterator[Scenario]:
         return (Scenario(self._study, at) for at in range(len(self)))
@@ -229,6 +232,7 @@ class Study:
             return self.change(seeds=seeds).run(
                 out, jobs=jobs, shard=shard, progress=progress, executor=executor
             )
+        check_whole("jobs", jobs)
         tell = teller(progress)
         folder = self._native.default_folder(shard) if out is None else out
         if _storage.is_remote(folder):
@@ -277,6 +281,7 @@ def simulate(scenario: Scenario | Study | Mapping[str, Any], seed: int = 1) -> R
 
     A mapping is a scenario as a study file has it: ``{"duration": "10s", "path": …, "flow": […]}``.
     """
+    check_whole("seed", seed)
     if isinstance(scenario, Mapping):
         scenario = Study(title="one run", scenario=scenario)
     if isinstance(scenario, Study):
@@ -286,3 +291,9 @@ def simulate(scenario: Scenario | Study | Mapping[str, Any], seed: int = 1) -> R
             )
         return Run(scenario._native.simulate(0, seed))
     return Run(scenario.study._native.simulate(scenario.index, seed))
+
+
+def check_whole(name: str, number: object) -> None:
+    """Numbers of numpy are whole numbers, too."""
+    if number is not None and not hasattr(number, "__index__"):
+        raise TypeError(f"{name}: a {type(number).__name__} is none (allowed: a whole number)")

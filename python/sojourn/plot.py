@@ -20,6 +20,7 @@ from typing import Any, cast
 
 from ._native import ResultsError, Table
 from ._results import Results, Run
+from ._sensitivity import Sensitivity
 
 try:
     import matplotlib.pyplot as plt
@@ -30,7 +31,7 @@ try:
 except ImportError as error:
     raise ImportError("sojourn.plot needs matplotlib: pip install 'sojourn[plot]'") from error
 
-__all__ = ["delays", "ellipses", "heat", "series", "shares", "throughput_delay"]
+__all__ = ["delays", "ellipses", "heat", "sensitivity", "series", "shares", "throughput_delay"]
 
 Where = Mapping[str, str | Iterable[str]]
 Numbers = NDArray[np.float64]
@@ -221,6 +222,23 @@ def heat(
             colour = "white" if mean < middle else "black"
             ax.text(column_at, row_at, f"{mean:.3g}", ha="center", va="center", color=colour, fontsize="small")
     ax.figure.colorbar(image, ax=ax, label=titled(metric))
+    return ax
+
+
+def sensitivity(found: Sensitivity, *, ax: Axes | None = None) -> Axes:
+    """Bars of what each parameter does to a metric, with 95 % intervals; for Morris the size of its effects."""
+    ax = axes(ax)
+    places = np.arange(len(found.indices))
+    drawn = {"ST": "in all", "S1": "alone"} if found.method == "sobol" else {"mu_star": "size of effects"}
+    width = 0.8 / len(drawn)
+    for at, (colour, (index, label)) in enumerate(zip(cycle(len(drawn)), drawn.items())):
+        values = [of[index] for of in found.indices.values()]
+        errors = [of[f"{index}_conf"] for of in found.indices.values()]
+        ax.barh(places + at * width, values, width, xerr=errors, color=colour, label=label, capsize=3)
+    ax.set_yticks(places + width * (len(drawn) - 1) / 2, list(found.indices))
+    ax.invert_yaxis()
+    ax.set(xlabel=f"share of the variance of {found.metric}" if found.method == "sobol" else titled(found.metric))
+    ax.legend(fontsize="small")
     return ax
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import sojourn as sj
 
-from .conftest import files
+from .conftest import TWO_FLOWS, files
 
 
 def test_tables_have_what_the_folder_has(results: sj.Results) -> None:
@@ -116,6 +116,9 @@ def test_claims_are_a_table_and_verdicts(results: sj.Results) -> None:
     assert claims["off_by"].to_list() == [
         c["miss"] and c["miss"]["by"] for one in stored for c in one["checks"]
     ]
+    # What holds says how far it is from failing: of 9.5 Mbit/s from 8.
+    room, value = claims["room_share"].to_list(), claims["value"].to_list()
+    assert room[:2] == pytest.approx([one / 8 - 1 for one in value[:2]]) and room[2:] == [None, None]
 
 
 def test_a_notebook_shows_the_claims_and_the_first_figure(results: sj.Results) -> None:
@@ -125,6 +128,17 @@ def test_a_notebook_shows_the_claims_and_the_first_figure(results: sj.Results) -
     assert results.figure("rate").svg in shown
     assert results.figure("rate").svg.startswith("<svg")
     assert "✗ slow: Nobody gets" in repr(results)
+
+
+def test_a_notebook_shows_all_figures(results: sj.Results, tmp_path: Path) -> None:
+    figures = results.figures
+    assert list(figures)[0] == "rate" and len(figures) > 3
+    assert all(figure.svg == results.figure(name).svg for name, figure in figures.items())
+    assert figures._repr_html_().count("<h4>") == len(figures)
+    # A study without views has those that each report has.
+    plain = sj.Study({name: value for name, value in TWO_FLOWS.items() if name not in ("views", "factors")})
+    plainly = plain.run(tmp_path / "plain", seeds=1, progress=False)
+    assert plainly.figures and next(iter(plainly.figures.values())).svg in plainly._repr_html_()
 
 
 def test_the_report_is_written(results: sj.Results, tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -153,3 +155,39 @@ def test_importing_takes_less_than_a_fifth_of_a_second() -> None:
 def test_importing_needs_nothing_from_elsewhere() -> None:
     code = "import sys, sojourn; print([m for m in ('numpy', 'matplotlib', 'pyarrow', 'asyncio') if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+JUNK: list[Any] = [
+    None, True, -1, 0, 10**30, 1.5, float("nan"), float("inf"), "", "x", "0s", "1e99s", "-5ms", "pfifo limit 0", "cubic", "\x00", b"x",
+    [], [[]], {}, {"": ""}, {"name": "x"}, object(), {1: 2}, ["x"] * 3, "python os:path", "🛰",
+]  # fmt: skip
+
+
+def spoiled(value: Any, random: Random) -> Any:
+    """The same with junk in the place of a part, or with a key that is junk."""
+    if isinstance(value, dict) and value and random.random() < 0.85:
+        key = random.choice(list(value))
+        changed = {**value, key: spoiled(value[key], random)}
+        if random.random() < 0.1:
+            changed[random.choice(["x", "", "cca", "path.queue", "flow"])] = random.choice(JUNK)
+        return changed
+    if isinstance(value, list) and value and random.random() < 0.85:
+        at = random.randrange(len(value))
+        return [*value[:at], spoiled(value[at], random), *value[at + 1 :]]
+    return random.choice(JUNK)
+
+
+def test_whatever_a_study_is_built_of_an_exception_says_what_is_wrong() -> None:
+    random = Random(5)
+    refused = 0
+    for _ in range(1500):
+        document = spoiled(TWO_FLOWS, random)
+        try:
+            study = sj.Study(document)
+            study.check()
+            assert sj.Study.from_toml(study.to_toml()) == study
+        except (sj.StudyError, TypeError, ValueError) as error:
+            assert str(error) and "fault of Sojourn" not in str(error)
+            refused += 1
+    # A panic would be no Exception of these. Some junk is a study.
+    assert 1000 < refused < 1500

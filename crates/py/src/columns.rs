@@ -288,6 +288,7 @@ pub(crate) fn claims(report: &ClaimReport) -> Table {
         ("wanted", Utf8View),
         ("off_by", Float64),
         ("off_by_share", Float64),
+        ("room_share", Float64),
     ]));
     for claim in &report.claims {
         let of_claim = || {
@@ -310,7 +311,7 @@ pub(crate) fn claims(report: &ClaimReport) -> Table {
     builder.finish()
 }
 
-fn of_check<'a>(check: Option<&'a Check>, reason: Option<&'a str>) -> [Cell<'a>; 14] {
+fn of_check<'a>(check: Option<&'a Check>, reason: Option<&'a str>) -> [Cell<'a>; 15] {
     let text = |of: fn(&'a Check) -> &'a str| Cell::Text(check.map(of));
     let number = |of: fn(&'a Check) -> Option<f64>| Cell::Number(check.and_then(of));
     let unit = check.and_then(|check| check.value.as_ref()).map(|value| &value.unit[..]);
@@ -329,5 +330,6 @@ fn of_check<'a>(check: Option<&'a Check>, reason: Option<&'a str>) -> [Cell<'a>;
         text(|check| &check.wanted),
         number(|check| Some(check.miss.as_ref()?.by)),
         number(|check| check.miss.as_ref()?.share),
+        number(|check| check.room.as_ref()?.share),
     ]
 }

@@ -8,12 +8,16 @@
 //! | `table` | tables that other libraries take over without a copy |
 //! | `columns` | from rows, series, delays and claims to such tables |
 //! | `value` | Python's values as a study's document, and back |
+//! | `model` | closed forms |
+//! | `own` | congestion controls and queues that are written in Python |
 //! | `errors` | exceptions |
 //!
 //! `python/sojourn` is the typed face of it; nothing else imports it.
 
 mod columns;
 mod errors;
+mod model;
+mod own;
 mod recorder;
 mod results;
 mod study;
@@ -29,6 +33,10 @@ mod _native {
 
     #[pymodule_export]
     use crate::errors::Mistake;
+    #[pymodule_export]
+    use crate::model::{model, models};
+    #[pymodule_export]
+    use crate::own::{Ack, Congestion, Lost, Packet, Rate, Start, check};
     #[pymodule_export]
     use crate::recorder::Recorder;
     #[pymodule_export]

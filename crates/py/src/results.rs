@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use sojourn_core::SpecError;
 use sojourn_metrics::{DELAYS, FLOW_COLUMNS, LINK_COLUMNS};
-use sojourn_report::{Options, figure, html};
+use sojourn_report::{Options, figure, figures, html};
 use sojourn_study::results::{
     Folder, Kind, PlannedFlow, PlannedQueue, Results as Read, RunResult, Where,
 };
@@ -309,6 +309,16 @@ impl Results {
             guarded(|| {
                 let mut reader = self.read.reader().map_err(|error| of_results(&error))?;
                 Ok(html(&self.read, &mut reader, &Options::default()))
+            })
+        })
+    }
+
+    /// The figures of the report as SVG, by their names.
+    fn figures(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
+        py.detach(|| {
+            guarded(|| {
+                let mut reader = self.read.reader().map_err(|error| of_results(&error))?;
+                Ok(figures(&self.read, &mut reader))
             })
         })
     }

@@ -14,9 +14,10 @@ use sojourn_file::document::{Document, Table as Values};
 use sojourn_file::{FILE_NAME, StudyError};
 use sojourn_study::results::{Folder, Plan};
 use sojourn_study::runner::{self, Options, Progress, Shard, Stop};
-use sojourn_study::{Overrides, Registry, Study as Checked};
+use sojourn_study::{Overrides, Study as Checked};
 
 use crate::errors::{Error, RunError, guarded, of_results, of_run, of_study};
+use crate::own;
 use crate::recorder::{Recorder, counts};
 use crate::results::{Results, Run};
 use crate::value::{self, MADE, Refused};
@@ -52,11 +53,11 @@ struct Changes<'py> {
 impl Study {
     fn read(py: Python<'_>, source: Source, overrides: Overrides) -> PyResult<Self> {
         let read = || {
-            let registry = Registry::default();
+            let registry = own::registry();
             Ok(match &source {
-                Source::File(path) => Checked::load(path, &overrides),
+                Source::File(path) => Checked::load_with(&registry, path, &overrides),
                 Source::Text { name, text, folder } => {
-                    Checked::parse(name, text, folder, &overrides)
+                    Checked::parse_with(&registry, name, text, folder, &overrides)
                 }
                 Source::Values { values, folder } => {
                     Checked::of_values(&registry, MADE, values, folder, &overrides)

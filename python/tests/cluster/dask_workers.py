@@ -5,6 +5,7 @@ The tables must be those of one machine, byte for byte. `python dask_workers.py`
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -15,14 +16,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from world import WORLD, tables
+
 import sojourn as sj
 from sojourn import _executors
-
-WORLD: dict[str, Any] = {
-    "duration": "1s",
-    "path": {"rate": "20Mbps", "rtt": "20ms", "queue": "pfifo limit 50"},
-    "flow": [{"name": "cubic", "app": "bulk", "start_jitter": "50ms"}, {"name": "bbr", "app": "bulk", "cca": "bbr3"}],
-}
 
 
 def port() -> int:
@@ -63,23 +60,19 @@ class Cluster:
         self.scheduler.send_signal(signal.SIGKILL)
         self.scheduler.wait()
         self.scheduler = self.start("scheduler", "--port", str(self.port), "--dashboard-address", ":0")
-        # Workers end when they lose their scheduler.
+        # Workers end when they lose their scheduler; one that had not met the old one yet meets the new one.
+        lost: list[subprocess.Popen[bytes]] = []
         for worker in self.workers:
-            worker.wait()
-        self.workers = [self.worker(), self.worker()]
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                worker.wait(timeout=20)
+                lost.append(worker)
+        self.workers = [worker for worker in self.workers if worker not in lost]
+        self.workers += [self.worker() for _ in lost]
 
     def stop(self) -> None:
         for process in [*self.workers, self.scheduler]:
             process.kill()
             process.wait()
-
-
-def tables(folder: Path) -> dict[str, bytes]:
-    return {
-        path.name: path.read_bytes()
-        for path in folder.iterdir()
-        if path.name not in ("machine.json", "SHA256SUMS", "report.html")
-    }
 
 
 def main() -> None:

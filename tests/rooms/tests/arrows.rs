@@ -30,7 +30,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     ("report", &["core", "metrics", "scenario", "study"]),
     ("replay", &["core", "media"]),
-    ("py", &["core", "file", "metrics", "study", "report"]),
+    ("py", &["core", "cca", "qdisc", "model", "file", "metrics", "study", "report"]),
     ("live", &["core", "cca", "qdisc", "link", "wire", "host", "metrics", "scenario", "study"]),
     ("kernel", &["core", "cca", "host", "metrics", "scenario", "sim", "study"]),
 ];

@@ -1,0 +1,339 @@
+//! A congestion control that is written in Python.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use sojourn_cca::{self as cca, Algorithm, Controller, EcnRequest, Outputs, Quantum, Setup};
+use sojourn_core::{Span, Time};
+
+use super::asked;
+use super::class::{Class, named_python};
+
+named_python!(Own, "Controller", "A congestion control that is a class in Python");
+
+impl Algorithm for Own {
+    type Controller = State;
+
+    fn build(&self, mut setup: Setup) -> State {
+        let start = Start {
+            mss: setup.mss,
+            initial_cwnd: setup.initial_cwnd,
+            now_s: setup.now.as_secs_f64(),
+            handshake_rtt_s: setup.handshake_rtt.map(Span::as_secs_f64),
+            random: setup.random.next_u64(),
+        };
+        let class = self.0.clone();
+        let (object, says) = asked(&class, |py| {
+            let object = class.make(py, start)?;
+            let says = answers(py, &object)?;
+            Ok((object, says))
+        });
+        let calls = ["on_sent", "on_lost", "on_recovered", "on_undo", "on_restart"];
+        let [on_sent, on_lost, on_recovered, on_undo, on_restart] =
+            calls.map(|name| class.has(name));
+        let has = Has { on_sent, on_lost, on_recovered, on_undo, on_restart };
+        State { mss: setup.mss, class, object, says, has }
+    }
+
+    fn ecn_request(&self) -> EcnRequest {
+        match self.0.ecn() {
+            "mark by mark" => EcnRequest::MarkByMark,
+            "l4s" => EcnRequest::L4s,
+            _ => EcnRequest::Host,
+        }
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        self.0.phases().iter().filter_map(|phase| lasting(phase)).collect()
+    }
+}
+
+/// What a connection knows when it begins.
+#[pyclass(frozen, get_all, module = "sojourn")]
+pub(crate) struct Start {
+    /// Payload bytes of a full segment.
+    mss: u32,
+    /// Segments.
+    initial_cwnd: u32,
+    now_s: f64,
+    handshake_rtt_s: Option<f64>,
+    /// A number to begin a random generator with.
+    random: u64,
+}
+
+/// An acknowledgement, after the transport's own bookkeeping of it. Counts are segments.
+#[pyclass(frozen, get_all, module = "sojourn")]
+pub(crate) struct Ack {
+    now_s: f64,
+    delivered: u32,
+    lost: u32,
+    marked: u32,
+    ece: bool,
+    rtt_s: Option<f64>,
+    srtt_s: Option<f64>,
+    min_rtt_s: Option<f64>,
+    prior_in_flight: u32,
+    in_flight: u32,
+    snd_una: u32,
+    snd_nxt: u32,
+    total_delivered: u64,
+    total_lost: u64,
+    is_cwnd_limited: bool,
+    is_app_limited: bool,
+    is_reducing: bool,
+    moves_una: bool,
+    state: &'static str,
+    rate: Option<Py<Rate>>,
+}
+
+/// A delivery rate sample.
+#[pyclass(frozen, get_all, module = "sojourn")]
+pub(crate) struct Rate {
+    mbps: f64,
+    delivered: u32,
+    lost: u32,
+    interval_s: f64,
+    prior_delivered: u64,
+    is_app_limited: bool,
+    is_too_short: bool,
+}
+
+/// A reduction begins.
+#[pyclass(frozen, get_all, module = "sojourn")]
+pub(crate) struct Congestion {
+    now_s: f64,
+    kind: &'static str,
+    in_flight: u32,
+    state: &'static str,
+}
+
+/// A segment is deemed lost.
+#[pyclass(frozen, get_all, module = "sojourn")]
+pub(crate) struct Lost {
+    now_s: f64,
+    sent_delivered: u64,
+    sent_in_flight: u32,
+    total_lost: u64,
+    total_delivered: u64,
+    is_retransmission: bool,
+}
+
+/// One connection's.
+pub(crate) struct State {
+    mss: u32,
+    class: Class,
+    object: Py<PyAny>,
+    says: Outputs,
+    has: Has,
+}
+
+/// Which methods the class has of those that it may leave out.
+struct Has {
+    on_sent: bool,
+    on_lost: bool,
+    on_recovered: bool,
+    on_undo: bool,
+    on_restart: bool,
+}
+
+impl State {
+    fn call<A>(&mut self, method: &str, argument: impl FnOnce(Python<'_>) -> PyResult<A>)
+    where
+        A: for<'py> IntoPyObject<'py>,
+    {
+        let object = &self.object;
+        self.says = asked(&self.class, |py| {
+            let argument = argument(py)?;
+            object.call_method1(py, method, (argument,))?;
+            answers(py, object)
+        });
+    }
+}
+
+impl Controller for State {
+    fn on_sent(&mut self, sent: &cca::Sent) {
+        if self.has.on_sent {
+            self.call("on_sent", |_| Ok(sent.now.as_secs_f64()));
+        }
+    }
+
+    fn on_ack(&mut self, ack: &cca::Ack) {
+        let mss = self.mss;
+        self.call("on_ack", |py| {
+            let rate = ack.rate.map(|sample| Py::new(py, rate(&sample, mss))).transpose()?;
+            Ok(Ack {
+                now_s: ack.now.as_secs_f64(),
+                delivered: ack.delivered,
+                lost: ack.lost,
+                marked: ack.ce,
+                ece: ack.ece,
+                rtt_s: ack.rtt.map(Span::as_secs_f64),
+                srtt_s: ack.srtt.map(Span::as_secs_f64),
+                min_rtt_s: ack.min_rtt.map(Span::as_secs_f64),
+                prior_in_flight: ack.prior_in_flight,
+                in_flight: ack.in_flight,
+                snd_una: ack.snd_una,
+                snd_nxt: ack.snd_nxt,
+                total_delivered: ack.total_delivered,
+                total_lost: ack.total_lost,
+                is_cwnd_limited: ack.is_cwnd_limited,
+                is_app_limited: ack.app_limited_until > 0,
+                is_reducing: ack.state.is_reducing(),
+                moves_una: ack.cumulative > 0,
+                state: state_name(ack.state),
+                rate,
+            })
+        });
+    }
+
+    fn on_lost(&mut self, lost: &cca::Lost) {
+        if self.has.on_lost {
+            let lost = Lost {
+                now_s: lost.now.as_secs_f64(),
+                sent_delivered: lost.memo.delivered,
+                sent_in_flight: lost.memo.in_flight,
+                total_lost: lost.total_lost,
+                total_delivered: lost.total_delivered,
+                is_retransmission: lost.retransmission,
+            };
+            self.call("on_lost", |_| Ok(lost));
+        }
+    }
+
+    fn on_congestion(&mut self, congestion: &cca::Congestion) {
+        let kind = match congestion.kind {
+            cca::CongestionKind::Loss => "loss",
+            cca::CongestionKind::Ecn => "ecn",
+            cca::CongestionKind::Timeout => "timeout",
+        };
+        let told = Congestion {
+            now_s: congestion.now.as_secs_f64(),
+            kind,
+            in_flight: congestion.in_flight,
+            state: state_name(congestion.prior_state),
+        };
+        self.call("on_congestion", |_| Ok(told));
+    }
+
+    fn on_recovered(&mut self, now: Time) {
+        if self.has.on_recovered {
+            self.call("on_recovered", |_| Ok(now.as_secs_f64()));
+        }
+    }
+
+    fn on_undo(&mut self, undo: &cca::Undo) {
+        if self.has.on_undo {
+            self.call("on_undo", |_| Ok(undo.now.as_secs_f64()));
+        }
+    }
+
+    fn on_restart(&mut self, restart: &cca::Restart) {
+        if self.has.on_restart {
+            self.call("on_restart", |_| Ok(restart.idle.as_secs_f64()));
+        }
+    }
+
+    fn cwnd(&self) -> u32 {
+        self.says.cwnd
+    }
+
+    fn ssthresh(&self) -> Option<u32> {
+        self.says.ssthresh
+    }
+
+    fn pacing_rate(&self) -> Option<sojourn_core::Rate> {
+        self.says.pacing_rate
+    }
+
+    fn send_quantum(&self) -> Quantum {
+        self.says.send_quantum
+    }
+
+    fn uses_prr(&self) -> bool {
+        self.class.uses_prr()
+    }
+
+    fn phase(&self) -> &'static str {
+        self.says.phase
+    }
+}
+
+fn rate(sample: &cca::RateSample, mss: u32) -> Rate {
+    let interval_s = sample.interval.as_secs_f64();
+    Rate {
+        mbps: f64::from(sample.delivered) * f64::from(mss) * 8e-6 / interval_s,
+        delivered: sample.delivered,
+        lost: sample.lost,
+        interval_s,
+        prior_delivered: sample.prior.delivered,
+        is_app_limited: sample.prior.is_app_limited,
+        is_too_short: sample.is_too_short,
+    }
+}
+
+fn state_name(state: cca::RecoveryState) -> &'static str {
+    match state {
+        cca::RecoveryState::Open => "open",
+        cca::RecoveryState::Disorder => "disorder",
+        cca::RecoveryState::Cwr => "cwr",
+        cca::RecoveryState::Recovery => "recovery",
+        cca::RecoveryState::Loss => "loss",
+    }
+}
+
+/// What the object answers at present: its attributes.
+fn answers(py: Python<'_>, object: &Py<PyAny>) -> PyResult<Outputs> {
+    let object = object.bind(py);
+    let number = |name: &str| -> PyResult<Option<f64>> { object.getattr(name)?.extract() };
+    let window = |name: &str, least: f64, value: f64| {
+        // A part of a segment cannot be sent.
+        let whole = value.floor();
+        if (least..=f64::from(1u32 << 31)).contains(&whole) {
+            return Ok(whole as u32);
+        }
+        Err(PyValueError::new_err(format!(
+            "{name} is {value} (allowed: {least} to 2**31 segments)"
+        )))
+    };
+    let cwnd = number("cwnd")?.unwrap_or(f64::NAN);
+    let ssthresh = number("ssthresh")?;
+    let pacing_rate = number("pacing_rate_mbps")?.map(|mbps| match mbps > 1e-6 && mbps < 1e9 {
+        true => Ok(sojourn_core::Rate::from_bps((mbps * 1e6) as u64)),
+        false => Err(PyValueError::new_err(format!(
+            "pacing_rate_mbps is {mbps} (allowed: more than 0.000001, less than 10**9, or None)"
+        ))),
+    });
+    let phase: String = object.getattr("phase")?.extract()?;
+    let lasting = lasting(&phase).ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "phase is '{phase}' (allowed: a name, and fewer than {MOST_PHASES} of them)"
+        ))
+    });
+    Ok(Outputs {
+        cwnd: window("cwnd", 1.0, cwnd)?,
+        ssthresh: ssthresh.map(|value| window("ssthresh", 0.0, value)).transpose()?,
+        pacing_rate: pacing_rate.transpose()?,
+        send_quantum: Quantum::Auto { least: 2 },
+        phase: lasting?,
+    })
+}
+
+/// Names of phases are few, and plots have a colour for each.
+const MOST_PHASES: usize = 100;
+
+/// A name of a phase that lasts as long as the process, as those of built-in controls do.
+fn lasting(phase: &str) -> Option<&'static str> {
+    static PHASES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut phases = PHASES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = phases.get(phase) {
+        return Some(known);
+    }
+    if phase.is_empty() || phases.len() == MOST_PHASES {
+        return None;
+    }
+    let lasting: &'static str = Box::leak(phase.to_owned().into_boxed_str());
+    phases.insert(lasting);
+    Some(lasting)
+}

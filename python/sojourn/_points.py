@@ -1,0 +1,142 @@
+"""Points of a space of parameters, and the studies that they make of a study."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import string
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ._native import Error
+from ._study import Study
+
+Range = tuple[float, float]
+
+Among = Range | Sequence[str]
+"""The least and the largest value, whole numbers if both are, or a list of texts."""
+
+Point = Mapping[str, Any]
+
+
+class Trial(NamedTuple):
+    """A point that was run."""
+
+    number: int
+    parameters: dict[str, Any]
+    value: float
+    """Of the objective, over the seeds with which it was run."""
+    failed: list[str]
+    """Claims that do not hold, or cannot be tested."""
+    seeds: int
+    """With how many it was run."""
+    has_all_seeds: bool
+    """False if it was left after the first."""
+    folder: Path
+
+    @property
+    def is_allowed(self) -> bool:
+        return not self.failed
+
+
+def needed(package: str, extra: str, who: str) -> Any:
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise Error(f"{who}: needs the package {package.split('.')[0]}: pip install 'sojourn[{extra}]'") from None
+
+
+def sampler(optuna: Any, seed: int) -> Any:
+    """Optuna's, which learns from objectives and from claims that fail."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    with warnings.catch_warnings():
+        # That constraints may change in a later version of Optuna.
+        warnings.simplefilter("ignore")
+        return optuna.samplers.TPESampler(seed=seed, constraints_func=broken)
+
+
+def broken(trial: Any) -> list[float]:
+    """How many claims do not hold; Optuna wants none."""
+    constraints: list[float] = trial.user_attrs.get("constraints", [0.0])
+    return constraints
+
+
+def is_texts(among: Among) -> bool:
+    return all(isinstance(value, str) for value in among)
+
+
+def is_whole(among: Among) -> bool:
+    return all(isinstance(value, int) for value in among)
+
+
+def width(among: Among) -> float:
+    """From the least to the largest."""
+    least, most = among
+    return float(most) - float(least)
+
+
+def is_in(value: Any, among: Among) -> bool:
+    if is_texts(among):
+        return value in among
+    least, most = among
+    return not isinstance(value, str) and float(least) <= value <= float(most)
+
+
+def suggested(trial: Any, name: str, among: Among) -> Any:
+    if is_texts(among):
+        return trial.suggest_categorical(name, list(among))
+    least, most = among
+    if is_whole(among):
+        return trial.suggest_int(name, least, most)
+    return trial.suggest_float(name, least, most)
+
+
+def check_space(who: str, change: Mapping[str, str], space: Mapping[str, Among]) -> None:
+    """Refuses templates and parameters that do not fit each other."""
+    used = {name for template in change.values() for _, name, _, _ in string.Formatter().parse(template) if name}
+    if unknown := sorted(used - set(space)):
+        raise Error(f"{who}: {{{unknown[0]}}} is no parameter of the space (allowed: {', '.join(space) or 'none'})")
+    if unused := sorted(set(space) - used):
+        raise Error(f"{who}: no change uses the parameter {unused[0]}")
+    for name, among in space.items():
+        is_range = len(among) == 2 and all(isinstance(value, int | float) for value in among)
+        is_range = is_range and float(among[0]) < float(among[1])
+        if not is_range and not (len(among) and is_texts(among)):
+            raise Error(f"{who}: {name}: {among!r} is no range (allowed: (least, largest), or a list of texts)")
+
+
+def check_point(who: str, point: Point, space: Mapping[str, Among]) -> None:
+    if set(point) != set(space):
+        raise Error(f"{who}: {dict(point)} is no point (allowed: a value for each of {', '.join(space)})")
+    for name, among in space.items():
+        if not is_in(point[name], among):
+            raise Error(f"{who}: {name} = {point[name]!r} is not in {among!r}")
+
+
+def texts_of(point: Point) -> dict[str, str]:
+    return {name: value if isinstance(value, str) else f"{value:.6g}" for name, value in point.items()}
+
+
+def changes(change: Mapping[str, str], point: Point) -> dict[str, Any]:
+    """Values for addresses. A template of nothing but a parameter has the parameter's type."""
+    texts = texts_of(point)
+    alone = {f"{{{name}}}": short(value) for name, value in point.items()}
+    return {address: alone.get(template, template.format(**texts)) for address, template in change.items()}
+
+
+def short(value: Any) -> Any:
+    """As `texts_of` writes it."""
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def at(study: Study, change: Mapping[str, str], point: Point) -> Study:
+    return study.change(changes(change, point))
+
+
+def write(path: Path, trials: Iterable[Trial], **more: Any) -> None:
+    """Lists trials where somebody who has only the folder finds them."""
+    listed: Any = [{**trial._asdict(), "folder": trial.folder.relative_to(path.parent).as_posix()} for trial in trials]
+    text = json.dumps({**more, "trials": listed} if more else listed, indent=1)
+    path.write_text(text + "\n", encoding="utf-8")

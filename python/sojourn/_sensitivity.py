@@ -1,0 +1,131 @@
+"""Sensitivity: which parameters a metric depends on. Samples and indices are SALib's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any, Literal, NamedTuple
+
+from ._native import Error
+from ._points import Among, changes, check_space, is_texts, is_whole, needed
+from ._results import Results
+from ._study import Study
+
+INDICES = {"sobol": ("S1", "S1_conf", "ST", "ST_conf"), "morris": ("mu", "mu_star", "mu_star_conf", "sigma")}
+
+
+class Sensitivity(NamedTuple):
+    """Indices of a metric for each parameter."""
+
+    method: str
+    metric: str
+    indices: dict[str, dict[str, float]]
+    """Of each parameter. ``sobol``: ``S1``, the share of the variance that it explains alone, and ``ST``, with all that it
+    takes part in, each with half its 95 % interval. ``morris``: ``mu_star``, the mean of the effects' sizes in the metric's
+    unit over the whole range, ``mu`` with their signs, and ``sigma``, how much they depend on where one is."""
+    points: list[dict[str, Any]]
+    values: list[float]
+    """Of the metric, for each point, a mean over seeds."""
+    results: Results
+
+    def __repr__(self) -> str:
+        names = INDICES[self.method]
+        width = max(len(name) for name in self.indices)
+        lines = [f"{self.metric}, {self.method}, {len(self.points)} points"]
+        lines.append(" " * width + "".join(f"{name:>14}" for name in names))
+        for parameter, of in self.indices.items():
+            lines.append(f"{parameter:{width}}" + "".join(f"{of[name]:14.3g}" for name in names))
+        return "\n".join(lines)
+
+
+def sensitivity(
+    study: Study,
+    change: Mapping[str, str],
+    space: Mapping[str, Among],
+    metric: str,
+    out: str | PathLike[str],
+    *,
+    flow: str | None = None,
+    queue: str | None = None,
+    method: Literal["sobol", "morris"] = "sobol",
+    samples: int = 64,
+    seed: int = 0,
+    **running: Any,
+) -> Sensitivity:
+    """Says how much `metric` depends on each parameter: Sobol's indices, or Morris's elementary effects.
+
+    `change` and `space` are those of `search`; the study has no factors. `metric` is a column of `Results.runs`: of a `flow`, or the
+    mean of a group of flows, of a `queue`, or of the whole run. All points are scenarios of one study with its result folder in
+    `out`, which any executor can run; `running` goes to `Study.run`.
+
+    ``sobol`` takes ``samples * (parameters + 2)`` points, and `samples` should be a power of two; ``morris`` takes
+    ``samples * (parameters + 1)``, and some ten to fifty of them say which parameters matter at all. Seeds add
+    noise that no parameter explains, the same for all points.
+    """
+    check_space("sensitivity", change, space)
+    if method not in INDICES:
+        raise Error(f"sensitivity: method is '{method}' (allowed: sobol, morris)")
+    if flow is not None and queue is not None:
+        raise Error("sensitivity: a metric is of a flow or of a queue")
+    if study.factors:
+        raise Error(f"sensitivity: the study has factors, {', '.join(study.factors)} (allowed: parameters in their place)")
+    sample = needed(f"SALib.sample.{method}", "sensitivity", "sensitivity")
+    analyze = needed(f"SALib.analyze.{method}", "sensitivity", "sensitivity")
+    problem = {"num_vars": len(space), "names": list(space), "bounds": [bounds(among) for among in space.values()]}
+    if method == "sobol":
+        drawn = sample.sample(problem, samples, calc_second_order=False, seed=seed)
+    else:
+        drawn = sample.sample(problem, samples, seed=seed)
+    points = [{name: valued(among, x) for (name, among), x in zip(space.items(), row)} for row in drawn.tolist()]
+    rows = [tuple(changes(change, point).values()) for point in points]
+    # A study refuses the same row twice.
+    distinct = list(dict.fromkeys(rows))
+    document = study.to_dict()
+    listed = {address: [row[at] for row in distinct] for at, address in enumerate(change)}
+    document["factors"] = {"zip": [listed]}
+    results = Study(document, folder=study._native.folder).run(out, **running)
+    of_row = dict(zip(distinct, means(results, metric, flow, queue, len(distinct))))
+    values = [of_row[row] for row in rows]
+    numpy = needed("numpy", "sensitivity", "sensitivity")
+    answers = numpy.array(values)
+    if answers.std() == 0.0:
+        raise Error(f"sensitivity: {metric} is {answers[0]:.6g} at all points, so it depends on nothing")
+    if method == "sobol":
+        found = analyze.analyze(problem, answers, calc_second_order=False, seed=seed)
+    else:
+        found = analyze.analyze(problem, drawn, answers, seed=seed)
+    indices = {name: {index: float(found[index][at]) for index in INDICES[method]} for at, name in enumerate(space)}
+    return Sensitivity(method, metric, indices, points, values, results)
+
+
+def bounds(among: Among) -> list[float]:
+    if is_texts(among):
+        return [0.0, float(len(among))]
+    return [float(among[0]), float(among[1]) + (1.0 if is_whole(among) else 0.0)]
+
+
+def valued(among: Among, x: float) -> Any:
+    """What a number of the sampler's stands for."""
+    if is_texts(among):
+        return among[min(int(x), len(among) - 1)]
+    return min(int(x), among[1]) if is_whole(among) else x
+
+
+def means(results: Results, metric: str, flow: str | None, queue: str | None, scenarios: int) -> list[float]:
+    """The metric in each scenario, over what was asked for and over seeds."""
+    table = results.runs
+    if metric not in table.columns:
+        raise Error(f"sensitivity: no metric is named '{metric}' (allowed: the columns of Results.runs)")
+    kind, name = ("flow", flow) if flow else ("queue", queue) if queue else ("run", "")
+    groups: list[dict[str, str]] = [{one["name"]: one["group"] for one in scenario["flows"]} for scenario in results.plan["scenarios"]]
+    found: list[list[float]] = [[] for _ in range(scenarios)]
+    scenarios_of: list[int] = table["scenario"]
+    for scenario, of, called, value in zip(scenarios_of, table["kind"], table["name"], table[metric]):
+        if of == kind and name in (called, groups[scenario].get(called)) and value is not None:
+            found[scenario].append(value)
+    for scenario, values in enumerate(found):
+        if not values:
+            who = f"the {kind} '{name}'" if name else "the run"
+            where = results.plan["scenarios"][scenario]["factors"]
+            raise Error(f"sensitivity: {who} has no {metric} in the world {', '.join(where)}")
+    return [sum(values) / len(values) for values in found]

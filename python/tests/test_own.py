@@ -1,0 +1,140 @@
+"""Congestion controls and queues that are written in Python."""
+
+from __future__ import annotations
+
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sojourn as sj
+
+from . import own_parts as parts
+from .conftest import files
+
+PATH = {"rate": "10Mbps", "rtt": "20ms", "queue": "pfifo limit 50"}
+
+
+def study(cca: str = "cubic", **path: str) -> sj.Study:
+    flows = [{"name": "one", "app": "bulk", "cca": cca}, {"name": "two", "app": "bulk", "start": "500ms"}]
+    return sj.Study(title="Own", scenario={"duration": "4s", "path": {**PATH, **path}, "flow": flows})
+
+
+def test_reno_in_python_sends_the_packets_of_the_built_in_one() -> None:
+    own, built_in = sj.simulate(study(sj.own(parts.Reno))), sj.simulate(study("reno"))
+    assert own.whole["tcp_goodput_sum_mbps"] > 8
+    assert own.flows == built_in.flows
+    phases = {phase for phase in own.series(flow="one", metric="cwnd_pkts")["phase"] if phase}
+    assert phases == {"slow_start", "avoidance"}
+
+
+@pytest.mark.parametrize("path", [{}, {"rate": "3Mbps", "queue": "pfifo limit 7", "loss": "0.5%"}])
+def test_a_fifo_in_python_treats_packets_as_the_built_in_one(path: dict[str, str]) -> None:
+    limit = int(path.get("queue", "pfifo limit 50").split()[-1])
+    own = sj.simulate(study(**{**path, "queue": sj.own(parts.Fifo, limit=limit)}))
+    built_in = sj.simulate(study(**path))
+    assert own.digest == built_in.digest
+    assert own.flows == built_in.flows
+
+
+def test_a_queue_in_python_drops_marks_and_shapes() -> None:
+    head = sj.simulate(study(queue=sj.own(parts.HeadDrop, limit=20)))
+    assert head.queues["queue"]["drops_overflow"] > 0 and head.queues["queue"]["drops_full"] == 0
+    marked = study(queue=sj.own(parts.HeadDrop)).to_dict()
+    marked["scenario"]["flow"][0]["ecn"] = "classic"
+    assert sj.simulate(sj.Study(marked)).queues["queue"]["marks"] > 0
+    shaped = sj.simulate(study(queue=sj.own(parts.Paced)))
+    # A full packet each 10 ms.
+    assert 1.0 < sum(flow["goodput_mbps"] for flow in shaped.flows.values()) < 1.2
+
+
+@pytest.mark.parametrize("part", [parts.Reno, parts.Steady, parts.Fifo, parts.HeadDrop, parts.Paced])
+def test_what_is_right_passes_the_suite(part: Any) -> None:
+    sj.check(part)
+
+
+@pytest.mark.parametrize(
+    ("part", "problem"),
+    [
+        (parts.Broken, "ZeroDivisionError: division by zero (own_parts.py:"),
+        (parts.Vanishing, "cwnd is 0 (allowed: 1 to 2**31 segments)"),
+        (parts.Nameless, "phase is '' (allowed: a name"),
+        (parts.Moody, "the same calls are answered otherwise the second time"),
+        (parts.Twice, "is not in the queue: it was given, dropped or refused before"),
+        (parts.Forgetful, "dequeue returned None with 1 packets inside"),
+        (parts.Vague, "enqueue returned a NoneType (allowed: True, or False to refuse the packet)"),
+        (parts.Stack, "packets of a flow change their order"),
+        (parts.Late, "dequeue asks to wait until"),
+    ],
+)
+def test_what_is_wrong_is_said(part: Any, problem: str) -> None:
+    with pytest.raises(sj.Error) as raised:
+        sj.check(part)
+    assert problem in str(raised.value)
+    assert "fault of Sojourn" not in str(raised.value)
+
+
+def test_an_exception_ends_the_run_with_its_text_and_place(tmp_path: Path) -> None:
+    broken = study(sj.own(parts.Broken))
+    with pytest.raises(sj.RunError) as raised:
+        sj.simulate(broken)
+    assert str(raised.value).startswith("tests.own_parts:Broken: ZeroDivisionError: division by zero (own_parts.py:")
+    results = broken.run(tmp_path / "broken", progress=False)
+    assert "ZeroDivisionError" in results.failed[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("python", "which class? (allowed: python MODULE:CLASS NAME=VALUE …)"),
+        ("python nothing", "'nothing' names no class (allowed: MODULE:CLASS)"),
+        ("python no_such:Thing", "ModuleNotFoundError: No module named 'no_such'"),
+        ("python tests.own_parts:Nothing", "the module tests.own_parts of this process has no Nothing"),
+        ("python tests.own_parts:Fifo", "is no subclass of sojourn.Controller"),
+        ("python tests.own_parts:Half", "has no method on_congestion"),
+        ("python tests.own_parts:Steady colour=red", "no parameter 'colour' (allowed: window, share, word, is_odd)"),
+        ("python tests.own_parts:Steady window=wide", "window is 'wide' (allowed: int)"),
+        ("python tests.own_parts:Steady is_odd=perhaps", "is_odd is 'perhaps' (allowed: on, off)"),
+        ("python tests.own_parts:Steady window", "'window' needs a value"),
+    ],
+)
+def test_a_class_that_cannot_be_had_is_a_mistake_of_the_study(text: str, problem: str) -> None:
+    with pytest.raises(sj.StudyError) as raised:
+        study(text)
+    assert problem in str(raised.value)
+    assert raised.value.mistakes[0].key.endswith("cca")
+
+
+def test_parameters_are_read_by_the_types_of_their_defaults() -> None:
+    wide = sj.own(parts.Steady, window=30, share=0.25, word="other", is_odd=True)
+    assert wide == "python tests.own_parts:Steady window=30 share=0.25 word=other is_odd=on"
+    few, many = (sj.simulate(study(sj.own(parts.Steady, window=window))) for window in (4, 30))
+    assert few.flows["one"]["goodput_mbps"] < many.flows["one"]["goodput_mbps"]
+    # A default that is written changes no identity.
+    assert study(sj.own(parts.Steady, window=10)).check().digest == study(sj.own(parts.Steady)).check().digest
+    assert study(sj.own(parts.Steady, window=11)).check().digest != study(sj.own(parts.Steady)).check().digest
+    with pytest.raises(sj.Error, match="without blanks"):
+        sj.own(parts.Steady, word="two words")
+
+
+def test_other_code_has_other_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    source = Path(parts.__file__).read_text()
+    (tmp_path / "mine_one.py").write_text(source)
+    (tmp_path / "mine_two.py").write_text(source + "\n# changed\n")
+    digests = {name: study(f"python {name}:Steady").scenarios[0].study.check().digest for name in ("mine_one", "mine_two")}
+    assert len(set(digests.values())) == 2
+    queue = f"python mine_one:Fifo code={'0' * 16}"
+    with pytest.raises(sj.StudyError, match="is not the code 0000000000000000"):
+        study(queue=queue)
+
+
+def test_workers_import_the_class(tmp_path: Path) -> None:
+    own = study(sj.own(parts.Reno), queue=sj.own(parts.Fifo)).change(seeds=4)
+    here = own.run(tmp_path / "here", progress=False)
+    context = multiprocessing.get_context("spawn")
+    there = own.run(tmp_path / "there", progress=False, executor=lambda: ProcessPoolExecutor(2, mp_context=context))
+    assert not here.missing
+    assert files(here.folder) == files(there.folder)
