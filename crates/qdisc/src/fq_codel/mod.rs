@@ -191,14 +191,13 @@ impl<P: Queued + Copy> FqCodel<P> {
     /// storing it. False, and nothing has happened, if other packets wait or CoDel would act.
     #[inline]
     pub fn pass(&mut self, now: Time, packet: &impl Queued) -> bool {
-        let index = bucket(self.hash.flow(&packet.flow_key()), self.config.flows);
-        let (bytes, memory) = (packet.wire_len(), u64::from(packet.truesize()));
         let Self { config, law, rounds, store, stats, .. } = self;
-        let is_alone = store.backlog.packets == 0 && config.limit > 0;
-        if !is_alone
-            || memory > config.memory_limit.as_u64()
-            || rounds.flow_mut(index).codel.dropping
-        {
+        if store.backlog.packets > 0 || config.limit == 0 {
+            return false;
+        }
+        let index = bucket(self.hash.flow(&packet.flow_key()), config.flows);
+        let (bytes, memory) = (packet.wire_len(), u64::from(packet.truesize()));
+        if memory > config.memory_limit.as_u64() || rounds.flow_mut(index).codel.dropping {
             return false;
         }
         if rounds.join(index) {

@@ -135,7 +135,7 @@ impl<O: Observer> Engine<'_, O> {
     #[inline(never)]
     pub(super) fn wake_carrier(&mut self, carrier: usize) -> Result<(), Violation> {
         let now = self.now;
-        if self.carriers[carrier].heeds_from() <= now {
+        if !self.late.is_nothing() && self.carriers[carrier].heeds_from() <= now {
             self.take_late(carrier, self.moment());
         }
         let (delivered, wake) = &self.carriers[carrier].turn(now, self.observer);

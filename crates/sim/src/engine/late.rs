@@ -65,11 +65,15 @@ impl Late {
             late.links[port.index()] = LateLink { sends, carrier };
             late.row = Time::ZERO;
         }
-        late
+        if late.row.is_never() { Self::nothing() } else { late }
     }
 
     pub(super) fn nothing() -> Self {
         Self { links: Vec::new(), carriers: Vec::new(), row: Time::NEVER }
+    }
+
+    pub(super) fn is_nothing(&self) -> bool {
+        self.links.is_empty()
     }
 
     /// The last moment before the end of the row, and the end itself: what was put off is caught up with at both.
