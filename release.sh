@@ -113,7 +113,7 @@ wheels() {
         prepare "$processor-unknown-linux-gnu"
         maturin build --quiet --locked --release --zig "${library[@]}" --target "$processor-unknown-linux-gnu" --out "$dist"
     done
-    maturin sdist --quiet --out "$dist"
+    maturin sdist --out "$dist"
     local wheel
     for wheel in "$dist"/*.whl; do
         [ "$(stat -c %s "$wheel")" -lt 15000000 ] || fail "$wheel is larger than 15 MB"
