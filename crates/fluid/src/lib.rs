@@ -19,6 +19,8 @@ mod curves;
 mod engine;
 mod equilibrium;
 mod history;
+mod printed;
+mod published;
 mod queue;
 mod report;
 mod run;
@@ -27,8 +29,9 @@ mod world;
 
 pub use engine::Work;
 pub use equilibrium::{AtRest, Equilibrium, Stability, equilibrium, trajectory};
-pub use run::{Form, Options, check, run};
+pub use report::AtQueue;
+pub use run::{Form, Options, Ran, check, run};
 pub use world::has_queue;
 
 /// Raised whenever the same scenario and seed would give other numbers.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;

@@ -622,6 +622,14 @@ const GROUPS: &[&[Metric]] = &[
             |link| link.queue_bytes.max().map(|bytes| bytes as f64);
     },
     group! { Link;
+        "rest_queue_pkts", "packets", "fluid rest=on: backlog at which nothing would change",
+            |link| Some(link.rest?.queue_pkts);
+        "rest_damping_per_s", "1/s", "fluid rest=on: how fast a small disturbance of that dies away; below zero it grows, and the queue swings",
+            |link| link.rest?.damping_per_s;
+        "rest_period_ms", "ms", "fluid rest=on: period in which it swings meanwhile",
+            |link| Some(link.rest?.period?.as_millis_f64());
+    },
+    group! { Link;
         "airtime_share", "", "radio: part of this port in the time on the air of all data after the warm-up",
             |link| link.air?.share;
         "station_airtime_share", "", "radio: the same of its station, in both directions",
@@ -763,7 +771,8 @@ fn mos(flow: &FlowMetrics, scorer: Scorer) -> Option<f64> {
 }
 
 fn drop_share(link: &LinkMetrics) -> Option<f64> {
-    part(dropped(link), dropped(link) + link.after_warmup.sent_packets)
+    let counted = || part(dropped(link), dropped(link) + link.after_warmup.sent_packets);
+    link.drop_share.or_else(counted)
 }
 
 fn dropped(link: &LinkMetrics) -> u64 {
