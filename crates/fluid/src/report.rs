@@ -56,6 +56,9 @@ pub(crate) struct Report {
     /// By port of the scenario, which link it is.
     links: Vec<Option<usize>>,
     sampled: f64,
+    /// Between two looks at what flows did, and the last one, in seconds.
+    every: f64,
+    looked: f64,
     /// By link: what waits, in bytes, and its integral after the warm-up until the time.
     held: Vec<Held>,
 }
@@ -82,7 +85,7 @@ pub struct AtQueue {
 }
 
 impl Report {
-    pub(crate) fn new(scenario: &Scenario, world: &World) -> Self {
+    pub(crate) fn new(scenario: &Scenario, world: &World, every: f64) -> Self {
         let count = world.flows.len() as f64;
         let told = |(at, flow): (usize, &Stream)| {
             let rate = flow.hops.iter().map(|hop| world.links[hop.link].capacity.mean());
@@ -111,6 +114,8 @@ impl Report {
             is_warm: scenario.warmup.is_zero(),
             links: (0..scenario.links.len()).map(port).collect(),
             sampled: 0.0,
+            every,
+            looked: 0.0,
             held: vec![Held::default(); world.links.len()],
         }
     }
@@ -162,8 +167,11 @@ impl Report {
         let ends_warmup = !self.is_warm && curves.now() >= self.warmup;
         // What happened in a row belongs before its end.
         let is_whole = is_row || ends_warmup;
-        for at in 0..self.flows.len() {
-            self.flow(curves, scenario, at, is_whole, observer);
+        if is_whole || curves.now() - self.looked >= self.every {
+            self.looked = curves.now();
+            for at in 0..self.flows.len() {
+                self.flow(curves, scenario, at, is_whole, observer);
+            }
         }
         for (at, link) in curves.world().links.iter().enumerate() {
             if curves.backlog(at) > 0.0 {
@@ -250,6 +258,10 @@ impl Report {
         let whole = |bytes: f64| (bytes / flow.packet + 1e-6) as u64;
         let batch = if is_whole { 1 } else { told.batch };
         let take = |told: &mut u64, bytes: f64| {
+            // Mostly there is not enough yet, which a product shows sooner than a quotient.
+            if ((*told + batch) as f64 - 1e-5) * flow.packet > bytes {
+                return None;
+            }
             let packets = whole(bytes).saturating_sub(*told);
             if packets < batch {
                 return None;

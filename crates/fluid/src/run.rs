@@ -14,11 +14,19 @@ use crate::scherrer;
 use crate::world::{self, World};
 
 /// How the equations are integrated.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// Steps of this length; otherwise their length follows from the error, or is the authors'.
     pub step: Option<Span>,
     pub form: Form,
+    /// By how much smaller the error of a step may be than usual, and how much shorter steps may get.
+    pub fineness: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { step: None, form: Form::default(), fineness: 1.0 }
+    }
 }
 
 /// Whose equations they are.
@@ -85,7 +93,8 @@ fn corrected(
     observer: &mut impl Observer,
 ) -> Result<Ran, String> {
     let mut engine = Engine::new(world, address);
-    let mut report = Report::new(scenario, world);
+    engine.refine(options.fineness);
+    let mut report = Report::new(scenario, world, engine.longest * REPORTS);
     let end = scenario.duration.as_secs_f64();
     let mut step = engine.shortest;
     while engine.now < end {
@@ -119,7 +128,7 @@ fn published(
     mut model: impl Published,
     observer: &mut impl Observer,
 ) -> Result<Ran, String> {
-    let mut report = Report::new(scenario, model.world());
+    let mut report = Report::new(scenario, model.world(), 0.0);
     let end = scenario.duration.as_secs_f64();
     let mut told = 0.0;
     while model.now() < end {
@@ -135,5 +144,7 @@ fn published(
     Ok(Ran { work: model.work(), queues: report.queues(&model) })
 }
 
+/// Parts of the longest step between two looks at what flows did.
+const REPORTS: f64 = 0.25;
 /// Seconds between two looks at a model of much shorter steps.
 const REPORT_EVERY: f64 = 1e-3;

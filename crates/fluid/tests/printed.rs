@@ -8,7 +8,7 @@ use sojourn_metrics::RunMetrics;
 
 use path::scenario;
 
-const PRINTED: Options = Options { step: None, form: Form::AsPrinted };
+const PRINTED: Options = Options { step: None, form: Form::AsPrinted, fineness: 1.0 };
 
 fn run(queue: &str) -> RunMetrics {
     collect::run(&scenario(&["bbr3", "bbr3"], 20, 40, queue, 30), 1, &PRINTED).0

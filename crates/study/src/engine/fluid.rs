@@ -39,7 +39,7 @@ impl Fluid {
             Form::Scherrer => sojourn_fluid::Form::Scherrer,
             Form::AsPrinted => sojourn_fluid::Form::AsPrinted,
         };
-        sojourn_fluid::Options { step: self.step, form }
+        sojourn_fluid::Options { step: self.step, form, ..sojourn_fluid::Options::default() }
     }
 }
 
