@@ -237,6 +237,9 @@ pub(crate) struct ValidateArgs {
     /// Make runs at most this long; numbers of shorter ones scatter more
     #[arg(long, value_name = "TIME")]
     pub(crate) shorten: Option<Span>,
+    /// Runs of each situation and engine, whose means are compared: numbers of one run scatter where packets are lost at random
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..))]
+    pub(crate) seeds: u8,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
@@ -256,6 +259,22 @@ pub(crate) enum LiveCommand {
         /// What to run there; a shell if left out
         #[arg(last = true, value_name = "COMMAND")]
         command: Vec<OsString>,
+    },
+    /// Put a study's links and queues between two interfaces of this machine, until Ctrl-C
+    ///
+    /// What comes in at NEAR takes the way of the study's first flow to FAR, and what comes in there its way back, as
+    /// over a bridge. Without it, nothing passes between the two. Their settings are not changed; give them no addresses.
+    /// Needs Linux and root.
+    Attach {
+        #[command(flatten)]
+        study: StudyArgs,
+        /// The interface on the side of the flow's sender
+        near: String,
+        /// That on the side of its receiver
+        far: String,
+        /// End after this time
+        #[arg(long = "for", value_name = "TIME")]
+        time: Option<Span>,
     },
 }
 

@@ -166,6 +166,25 @@ pub struct FlowMetrics {
     pub last: Option<FlowSample>,
     /// Bytes acknowledged between the first sample after the warm-up and the last, and that time.
     pub acked: Option<(u64, Span)>,
+    /// What the programs of a flow say themselves.
+    pub reported: Reported,
+}
+
+/// What programs say of themselves, as `iperf3 --json` and a browser's `getStats` do; after the warm-up. A packet's
+/// events don't have it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reported {
+    pub mbps: Option<f64>,
+    pub retransmits: Option<f64>,
+    pub rtt_ms: Option<f64>,
+    pub loss: Option<f64>,
+    pub jitter_ms: Option<f64>,
+    pub target_mbps: Option<f64>,
+    pub frames: Option<f64>,
+    pub fps: Option<f64>,
+    pub freezes: Option<f64>,
+    pub freeze_ms: Option<f64>,
+    pub jitter_buffer_ms: Option<f64>,
 }
 
 impl FlowMetrics {

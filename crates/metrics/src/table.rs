@@ -556,6 +556,30 @@ const GROUPS: &[&[Metric]] = &[
         "completion time of transfers that began after the warm-up, over the least possible on the empty path",
         transfers.slowdown
     ),
+    group! { Flow;
+        "reported_goodput_mbps", "Mbit/s", "live: goodput after the warm-up, as the flow's own programs say, such as iperf3 or a browser",
+            |flow| flow.reported.mbps;
+        "reported_retransmits", "packets", "live: retransmissions after the warm-up, as they say",
+            |flow| flow.reported.retransmits;
+        "reported_rtt_ms", "ms", "live: mean of the round-trip times that they say",
+            |flow| flow.reported.rtt_ms;
+        "reported_loss_share", "", "live: part of the packets after the warm-up that they say are lost",
+            |flow| flow.reported.loss;
+        "reported_jitter_ms", "ms", "live: mean of the jitter that they say",
+            |flow| flow.reported.jitter_ms;
+        "reported_target_mbps", "Mbit/s", "live: mean of the rate that a browser's sender aims at",
+            |flow| flow.reported.target_mbps;
+        "reported_frames", "", "live: frames that a browser decoded after the warm-up",
+            |flow| flow.reported.frames;
+        "reported_fps", "frames/s", "live: the same in a second",
+            |flow| flow.reported.fps;
+        "reported_freezes", "", "live: a browser's freezeCount after the warm-up",
+            |flow| flow.reported.freezes;
+        "reported_freeze_ms", "ms", "live: how long they lasted in all",
+            |flow| flow.reported.freeze_ms;
+        "reported_jitter_buffer_ms", "ms", "live: mean time that a frame waited in a browser's jitter buffer",
+            |flow| flow.reported.jitter_buffer_ms;
+    },
     group! { Link;
         "throughput_mbps", "Mbit/s",
             "Ethernet bytes that left the queue after the warm-up, over that time",

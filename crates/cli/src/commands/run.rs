@@ -34,6 +34,7 @@ pub(super) fn run(args: &RunArgs, registry: &Registry, output: Output) -> Result
     options.command = command();
     output.log(&format_args!("{}: {} into {}", plan.title, amount(&plan), folder.display()));
     let bar = Bar::new(output);
+    attend_live_runs(&plan, &options, &bar);
     let summary = runner::run(&study, &options, &|progress| bar.show(progress));
     bar.finish();
     let summary = summary?;
@@ -41,6 +42,26 @@ pub(super) fn run(args: &RunArgs, registry: &Registry, output: Output) -> Result
         export::all_packets(&study, &plan, &summary.failed, &folder)?;
     }
     finish(&plan, &summary, !args.no_report, args.format, output)
+}
+
+/// Shows how far live runs are. The first Ctrl-C ends the one that is under way and begins no other; what has been finished is
+/// kept.
+fn attend_live_runs(plan: &Plan, options: &Options, bar: &Bar) {
+    #[cfg(target_os = "linux")]
+    if plan.scenarios.iter().filter_map(|scenario| scenario.engine.as_deref()).any(is_live) {
+        use std::sync::atomic::Ordering;
+        bar.follow_live_runs();
+        let interrupted = sojourn_live::machine::watch_interrupts();
+        let stop = options.stop.clone();
+        std::thread::spawn(move || {
+            while !interrupted.load(Ordering::Relaxed) {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            stop.ask();
+        });
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (plan, options, bar);
 }
 
 /// Says which live runs kept so badly to real time that their numbers can't be trusted.
