@@ -287,7 +287,8 @@ impl Validation {
         let study =
             Study::parse("world", &world.study(false), Path::new(""), &Overrides::default());
         let study = study.map_err(|problem| problem.to_string())?;
-        let scenario = &study.scenarios.first().ok_or("no scenario")?.scenario;
+        let first = study.scenarios.first().ok_or("no scenario")?;
+        let scenario = &first.scenario;
         let kernels = Kernels {
             kernel: self.kernel.clone(),
             names: self.names.clone(),
@@ -393,7 +394,7 @@ mod tests {
             for world in [world.clone()].into_iter().chain(world.simpler()) {
                 let study = parsed(&world.study(false));
                 prop_assert!(study.is_ok(), "{:?}\n{}", study.err(), world.study(false));
-                let scenario = &study.expect("it was read").scenarios[0].scenario;
+                let scenario = &study.expect("it was read").scenarios.get(0).expect("it is one of them").scenario;
                 prop_assert!(Kernels::default().check_scenario(scenario).is_ok());
             }
             prop_assert_eq!(World::draw(seed, number), world);

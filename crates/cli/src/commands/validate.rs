@@ -203,7 +203,7 @@ fn compare(results: &Results, situation: &Situation) -> Vec<Compared> {
         let scenario = plan
             .scenarios
             .iter()
-            .position(|own| own.factors[case] == situation.name && own.factors[by] == engine)?;
+            .position(|own| *own.factors[case] == *situation.name && *own.factors[by] == *engine)?;
         let runs = (0..).zip(&plan.runs).filter(|(_, run)| run.scenario as usize == scenario);
         Some(runs.map(|(number, _)| results.table.run(number)).collect())
     };
