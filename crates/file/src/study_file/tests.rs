@@ -182,7 +182,7 @@ fn every_combination_of_kinds_of_keys_is_refused_where_it_grows_too_large() {
         (
             "[factors]\nflow.b.mss = { from = 64, to = 10000, step = 1 }\n".to_owned(),
             &["flow.b.count=10000"],
-            "too many flows in all (allowed: at most 500000)",
+            "too many flows in all (allowed: at most 2000000)",
         ),
         // 10^4 scenarios of 10^5 seeds.
         (

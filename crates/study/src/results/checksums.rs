@@ -46,6 +46,11 @@ impl Checksum {
         }
     }
 
+    /// Whether a file has it.
+    pub(crate) fn is_of(self, path: &Path) -> bool {
+        Self::of_file(path).is_ok_and(|own| own == self)
+    }
+
     /// Its first bytes, if fewer suffice.
     pub(crate) fn start<const N: usize>(self) -> [u8; N] {
         let mut start = [0; N];
@@ -119,7 +124,8 @@ impl Checksums {
     pub(crate) fn write(&self, folder: &Path, label: &str) -> io::Result<()> {
         let text = self.text();
         let content = |out: &mut dyn Write| out.write_all(text.as_bytes());
-        write_whole(&path(folder, label), label, Checksum::of(text.as_bytes()), &content)
+        let checksum = Checksum::of(text.as_bytes());
+        write_whole(&path(folder, label), label, &|path| checksum.is_of(path), &content)
     }
 
     /// Adds a checksum of a file. Returns whether it was not yet the newest.

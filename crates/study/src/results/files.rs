@@ -4,8 +4,6 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::checksums::Checksum;
-
 pub(crate) const STUDY: &str = "study.toml";
 pub(crate) const PLAN: &str = "plan.json";
 pub(crate) const CLAIMS: &str = "claims.json";
@@ -75,15 +73,15 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, ResultsError> {
 }
 
 /// Writes `path` so that a kill leaves the old file or the new one, never a part. Shards may share
-/// a folder, so each has temporary names of its own, by its `label`. `checksum` is that of what `content`
-/// writes.
+/// a folder, so each has temporary names of its own, by its `label`. `is_same` says whether a file has what
+/// `content` writes.
 pub(crate) fn write_whole(
     path: &Path,
     label: &str,
-    checksum: Checksum,
+    is_same: &dyn Fn(&Path) -> bool,
     content: &dyn Fn(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let is_there = || Checksum::of_file(path).is_ok_and(|old| old == checksum);
+    let is_there = || is_same(path);
     if is_there() {
         return Ok(());
     }

@@ -265,7 +265,8 @@ impl FolderWriter {
         let error = |source| self.error(name, source);
         let checksum = Checksum::of_written(content).map_err(error)?;
         self.announce(&[(name.to_owned(), checksum)])?;
-        write_whole(&self.path(name), &self.label, checksum, content).map_err(error)?;
+        write_whole(&self.path(name), &self.label, &|path| checksum.is_of(path), content)
+            .map_err(error)?;
         self.settle(&[name.to_owned()])
     }
 
