@@ -1,4 +1,5 @@
-//! `sojourn validate`: whether this machine's kernel does what the simulation says, number by number.
+//! `sojourn validate`: whether this machine's kernel does what the simulation says, number by number. A guest kernel's
+//! random worlds are in `kernel.rs`.
 
 use std::path::{Path, PathBuf};
 
@@ -64,6 +65,9 @@ pub(super) fn validate(
     registry: &Registry,
     output: Output,
 ) -> Result<Outcome, Failure> {
+    if let Some(kernel) = &args.kernel {
+        return super::kernel::validate(kernel, args, output);
+    }
     let known = known_controls().map_err(Failure::Machine)?;
     let has = |name: &str| {
         let name = name.strip_suffix("-linux").unwrap_or(name);
