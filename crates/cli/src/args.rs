@@ -240,17 +240,14 @@ pub(crate) struct ValidateArgs {
     /// Make runs at most this long; numbers of shorter ones scatter more
     #[arg(long, value_name = "TIME", conflicts_with = "kernel")]
     pub(crate) shorten: Option<Span>,
-<<<<<<< HEAD
     /// Runs of each situation and engine, whose means are compared: numbers of one run scatter where packets are lost at random
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) seeds: u8,
-=======
     /// A kernel built for user mode, in random worlds; without PATH the one of SOJOURN_KERNEL or of `sojourn kernel build`
     #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = "")]
     pub(crate) kernel: Option<String>,
     #[command(flatten)]
     pub(crate) worlds: WorldsArgs,
->>>>>>> eefdcd4 (Kernels are compared with the simulator in random worlds, queue packets as routers, and begin their flows on time)
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }

@@ -188,8 +188,11 @@ fn a_kernel_s_queue_does_what_the_simulated_one_does() {
         let study =
             Study::parse_with(&registry, "router", &text, Path::new(""), &Overrides::default());
         let study = study.unwrap_or_else(|problem| panic!("{problem}\n{text}"));
-        let measured =
-            Engine::run(&Sim::default(), &study.scenarios[0].scenario, study.address(1))?;
+        let measured = Engine::run(
+            &Sim::default(),
+            &study.scenarios.get(0).expect("it has one").scenario,
+            study.address(1),
+        )?;
         let value = |flow: usize, name: &str| {
             measured.metrics.flows[flow].value(name).unwrap_or_else(|| panic!("{name}"))
         };

@@ -208,7 +208,7 @@ fn compare(results: &Results, situation: &Situation) -> Vec<Compared> {
             .scenarios
             .iter()
             .position(|own| *own.factors[case] == *situation.name && *own.factors[by] == *engine)?;
-        let runs = (0..).zip(&plan.runs).filter(|(_, run)| run.scenario as usize == scenario);
+        let runs = (0..).zip(plan.runs.iter()).filter(|(_, run)| run.scenario as usize == scenario);
         Some(runs.map(|(number, _)| results.table.run(number)).collect())
     };
     let (Some(simulated), Some(live)) = (rows_of("sim"), rows_of("live")) else {

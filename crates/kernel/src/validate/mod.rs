@@ -8,6 +8,7 @@ mod world;
 use std::fs;
 use std::io;
 use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -214,7 +215,9 @@ impl Validation {
     }
 
     fn compare(&self, world: World) -> Compared {
-        let numbers = self.numbers(&world);
+        // A world that breaks the simulator is a finding too, and the others go on.
+        let numbers = catch_unwind(AssertUnwindSafe(|| self.numbers(&world)))
+            .unwrap_or_else(|_| Err("the run panicked".to_owned()));
         Compared { world, numbers }
     }
 

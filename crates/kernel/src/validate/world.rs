@@ -183,7 +183,7 @@ mod tests {
             for world in [world.clone()].into_iter().chain(world.simpler()) {
                 let study = parsed(&world.study(false));
                 prop_assert!(study.is_ok(), "{:?}\n{}", study.err(), world.study(false));
-                let scenario = &study.expect("it was read").scenarios[0].scenario;
+                let scenario = &study.expect("it was read").scenarios.get(0).expect("it is one of them").scenario;
                 prop_assert!(Kernels::default().check_scenario(scenario).is_ok());
             }
             prop_assert_eq!(World::draw(seed, number, &controls), world);

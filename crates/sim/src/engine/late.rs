@@ -25,6 +25,8 @@ pub(super) struct Late {
     carriers: Vec<Vec<u32>>,
     /// The end of the row of the time series, beyond which nothing is put off; never where nothing is at all.
     row: Time,
+    /// The last wake of an end, or of a place behind them; of several at one time the one with the highest place.
+    passed: Moment,
 }
 
 /// One for each link of the world.
@@ -65,11 +67,39 @@ impl Late {
             late.links[port.index()] = LateLink { sends, carrier };
             late.row = Time::ZERO;
         }
-        if late.row.is_never() { Self::nothing() } else { late }
+        if late.row.is_never() {
+            return Self::nothing();
+        }
+        late.leave_carriers_in_time(flows, links.len(), carrier_of);
+        late
+    }
+
+    /// If something enters a carrier from a link in time, nothing enters it late: of two links whose packets come at
+    /// one time it would not be known which is first.
+    fn leave_carriers_in_time(&mut self, flows: &[FlowState], links: usize, carrier_of: &[u32]) {
+        for way in flows.iter().flat_map(|flow| [&flow.forward.links, &flow.reverse.links]) {
+            for hop in way.windows(2) {
+                let Some(next) = hop[1].index().checked_sub(links) else { continue };
+                let carrier = carrier_of[next] as usize;
+                let Some(link) = self.links.get(hop[0].index()) else { continue };
+                if link.carrier.is_none() {
+                    for late in self.carriers[carrier].drain(..) {
+                        self.links[late as usize].carrier = None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// An end is woken, or a place behind them in the agenda.
+    #[inline(always)]
+    pub(super) fn pass(&mut self, now: Time, place: u32) {
+        self.passed =
+            if self.passed.0 < now { (now, place) } else { (now, place.max(self.passed.1)) };
     }
 
     pub(super) fn nothing() -> Self {
-        Self { links: Vec::new(), carriers: Vec::new(), row: Time::NEVER }
+        Self { links: Vec::new(), carriers: Vec::new(), row: Time::NEVER, passed: (Time::ZERO, 0) }
     }
 
     pub(super) fn is_nothing(&self) -> bool {
@@ -131,8 +161,9 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
+    /// What is over now: the wakes of ends up to the last one, or of no end yet but of all links.
     pub(super) fn moment(&self) -> Moment {
-        (self.now, self.place)
+        self.late.passed.max((self.now, self.ways))
     }
 
     /// Does all that was put off and would have been done before `before`.

@@ -9,6 +9,8 @@ impl<O: Observer> Engine<'_, O> {
     /// The agenda may call a sender at a time that the sender has put off since; then nothing
     /// happens.
     pub(super) fn wake_sender(&mut self, flow: usize) {
+        let place = self.end_place(flow, SENDER);
+        self.late.pass(self.now, place.0);
         let Ends::Tcp { sender, .. } = &mut self.flows[flow].ends else {
             self.wake_other_sender(flow);
             return;
@@ -18,7 +20,6 @@ impl<O: Observer> Engine<'_, O> {
             self.drain_sender(flow);
         }
         let wake = self.flows[flow].ends.next_sender_wake();
-        let place = self.end_place(flow, SENDER);
         self.agenda.set(place, wake);
     }
 
@@ -43,6 +44,8 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     pub(super) fn wake_receiver(&mut self, flow: usize) {
+        let place = self.end_place(flow, RECEIVER);
+        self.late.pass(self.now, place.0);
         match &mut self.flows[flow].ends {
             Ends::Tcp { receiver, .. } => {
                 receiver.on_wake(self.now, self.observer);
@@ -53,7 +56,6 @@ impl<O: Observer> Engine<'_, O> {
             Ends::Other(_) => self.wake_other_end(flow, Direction::Reverse),
         }
         let wake = self.flows[flow].ends.next_receiver_wake();
-        let place = self.end_place(flow, RECEIVER);
         self.agenda.set(place, wake);
     }
 

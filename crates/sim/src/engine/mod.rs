@@ -90,8 +90,6 @@ pub struct Engine<'a, O> {
     entries: Vec<[Option<PortId>; 2]>,
     contents: Contents,
     late: Late,
-    /// The place in the agenda of the present wake; of several at one time the highest.
-    place: u32,
     scenario: &'a Checked,
     address: StreamAddress,
     /// Changes that a phase brings about; none in most worlds.
@@ -206,7 +204,6 @@ impl<'a, O: Observer> Engine<'a, O> {
             flows,
             contents: Contents::default(),
             late,
-            place: 0,
             scenario,
             address,
             pending: scenario.changes.iter().map(Pending::new).collect(),
@@ -249,7 +246,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.begin();
         let mut at_once = self.at_once;
         self.catch_up((self.agenda.first().0.min(self.end), 0));
-        let goes_on = self.turn::<true>(self.end, &mut at_once)?;
+        let goes_on = self.turn(self.end, &mut at_once)?;
         self.at_once = at_once;
         self.catch_up(self.moment());
         self.look_for_end();
@@ -265,52 +262,34 @@ impl<'a, O: Observer> Engine<'a, O> {
     /// An invariant is broken.
     pub fn run_until(&mut self, time: Time) -> Result<(), Violation> {
         self.begin();
-        let until = match self.late.is_nothing() {
-            true => self.run_in_time(time)?,
-            false => self.run_late(time)?,
-        };
-        self.now = self.now.max(until);
-        if until == self.end {
-            self.finish()?;
-        }
-        Ok(())
-    }
-
-    /// Processes events where nothing is put off; returns until when.
-    fn run_in_time(&mut self, time: Time) -> Result<Time, Violation> {
         let mut at_once = self.at_once;
-        // One loop, so that everything that a wake does is inlined into it.
         let awaits = !self.awaited.is_empty();
         let mut until = time.min(self.end);
-        while self.turn::<false>(until, &mut at_once)? {
-            if awaits {
-                self.look_for_end();
-                until = time.min(self.end);
-            }
-        }
-        self.at_once = at_once;
-        Ok(until)
-    }
-
-    /// The same where something is put off: it is caught up with before and at the end of every row.
-    fn run_late(&mut self, time: Time) -> Result<Time, Violation> {
-        let mut at_once = self.at_once;
-        let mut until = time.min(self.end);
         loop {
-            let stop = until.min(self.late.next_stop(self.now));
-            while self.turn::<true>(stop.min(until), &mut at_once)? {
-                self.look_for_end();
-                until = time.min(self.end);
+            // What is put off is caught up with before and at the end of every row.
+            let next = self.late.next_stop(self.now);
+            let mut stop = until.min(next);
+            // One loop, so that everything that a wake does is inlined into it.
+            while self.turn(stop, &mut at_once)? {
+                if awaits {
+                    self.look_for_end();
+                    until = time.min(self.end);
+                    stop = until.min(next);
+                }
             }
-            if stop >= until {
+            if stop == until {
                 break;
             }
             self.now = stop;
             self.catch_up((stop, u32::MAX));
         }
         self.at_once = at_once;
+        self.now = self.now.max(until);
         self.catch_up((until, u32::MAX));
-        Ok(until)
+        if until == self.end {
+            self.finish()?;
+        }
+        Ok(())
     }
 
     /// The run is over now if it waited for transfers and all are done. What else happens at this
@@ -350,9 +329,9 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     /// Wakes the component that comes first; false if that would be after `end`. `at_once` counts
-    /// wakes at one time. Only if something is put off, `LATE`, it matters which component that is.
+    /// wakes at one time.
     #[inline(always)]
-    fn turn<const LATE: bool>(&mut self, end: Time, at_once: &mut u64) -> Result<bool, Violation> {
+    fn turn(&mut self, end: Time, at_once: &mut u64) -> Result<bool, Violation> {
         let (at, place) = self.agenda.first();
         if at > end {
             return Ok(false);
@@ -361,18 +340,12 @@ impl<'a, O: Observer> Engine<'a, O> {
             if at < self.now {
                 return Err(Violation::Time { from: self.now, to: at });
             }
-            if LATE {
-                self.place = place.0.max(self.place);
-            }
             *at_once += 1;
             if *at_once > MOST_WAKES_AT_ONCE {
                 return Err(Violation::Standstill { at, wakes: *at_once });
             }
         } else {
             *at_once = 0;
-            if LATE {
-                self.place = place.0;
-            }
         }
         if self.observer.needs_order() {
             self.settle_in_order_before(at);
@@ -409,6 +382,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         if index < self.ways {
             return self.wake_carrier(index as usize - self.links.len());
         }
+        self.late.pass(self.now, index);
         let first_pipe = self.step_place().0 + 1;
         if index < first_pipe {
             return self.end_row();

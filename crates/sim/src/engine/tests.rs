@@ -57,7 +57,7 @@ fn story(scenario: &Checked, mut disturb: impl FnMut(&mut Engine<'_, Story>)) ->
     let mut engine = Engine::new(scenario, address, &mut story);
     let end = Time::ZERO + scenario.duration;
     let mut at_once = 0;
-    while engine.turn::<true>(end, &mut at_once).expect("invariants hold") {
+    while engine.turn(end, &mut at_once).expect("invariants hold") {
         disturb(&mut engine);
     }
     story.0
