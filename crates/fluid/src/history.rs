@@ -12,8 +12,6 @@ pub(crate) struct History {
     columns: usize,
     /// Rows that have been forgotten.
     forgotten: usize,
-    /// Rows that are kept.
-    count: usize,
     values: Vec<f64>,
 }
 
@@ -32,12 +30,11 @@ pub(crate) const TIME: usize = 0;
 
 impl History {
     pub(crate) fn new(first: &[f64]) -> Self {
-        Self { columns: first.len(), forgotten: 0, count: 1, values: first.to_vec() }
+        Self { columns: first.len(), forgotten: 0, values: first.to_vec() }
     }
 
     pub(crate) fn push(&mut self, row: &[f64]) {
         self.values.extend_from_slice(row);
-        self.count += 1;
     }
 
     pub(crate) fn last(&self) -> &[f64] {
@@ -53,32 +50,28 @@ impl History {
     pub(crate) fn find(&self, column: usize, value: f64, cursor: &mut Cursor) -> Moment {
         let last = self.rows() - 1;
         let mut row = cursor.0.saturating_sub(self.forgotten).min(last);
-        let mut at = row * self.columns + column;
-        while row < last && self.values[at + self.columns] <= value {
+        while row < last && self.cell(row + 1, column) <= value {
             row += 1;
-            at += self.columns;
         }
-        while row > 0 && self.values[at] > value {
+        while row > 0 && self.cell(row, column) > value {
             row -= 1;
-            at -= self.columns;
         }
         cursor.0 = row + self.forgotten;
-        let low = self.values[at];
+        let low = self.cell(row, column);
         let fraction = if row == last || value <= low {
             0.0
         } else {
-            (value - low) / (self.values[at + self.columns] - low)
+            (value - low) / (self.cell(row + 1, column) - low)
         };
         Moment { row, fraction }
     }
 
     pub(crate) fn value(&self, moment: Moment, column: usize) -> f64 {
-        let at = moment.row * self.columns + column;
-        let low = self.values[at];
+        let low = self.cell(moment.row, column);
         if moment.fraction <= 0.0 {
             return low;
         }
-        low + moment.fraction * (self.values[at + self.columns] - low)
+        low + moment.fraction * (self.cell(moment.row + 1, column) - low)
     }
 
     /// Forgets what came before `time`, when that is much.
@@ -91,12 +84,15 @@ impl History {
         if row > self.rows() / 2 {
             self.values.drain(..row * self.columns);
             self.forgotten += row;
-            self.count -= row;
         }
     }
 
     pub(crate) fn rows(&self) -> usize {
-        self.count
+        self.values.len() / self.columns
+    }
+
+    fn cell(&self, row: usize, column: usize) -> f64 {
+        self.values[row * self.columns + column]
     }
 }
 

@@ -12,9 +12,7 @@ use sojourn_scenario::{App, Scenario, Traffic};
 
 use self::connection::Connection;
 use crate::address::{self, FIRST_PORT};
-use crate::frame::Part;
 use crate::headers::{Above, Headers, Tcp};
-use crate::offload;
 
 /// What is known of every flow.
 pub(crate) struct Ledger {
@@ -89,7 +87,6 @@ impl Ledger {
         now: Time,
         from: HostId,
         headers: &Headers,
-        (segments, part): (u16, &Part),
         observer: &mut impl Observer,
     ) -> Option<Packet> {
         let (flow, direction) = self.flow_of(from, headers)?;
@@ -150,7 +147,7 @@ impl Ledger {
             }
             (Above::Udp { .. } | Above::Echo { .. } | Above::Other, _) => opaque(number),
         };
-        let mut packet = Packet {
+        let packet = Packet {
             flow,
             connection,
             direction,
@@ -164,7 +161,6 @@ impl Ledger {
             sent: now,
             body,
         };
-        offload::count_segments(&mut packet, segments, part);
         observer.record(now, who, &Event::Sent { packet: &packet });
         if delivered > 0 {
             observer.record(now, who, &Event::Delivered { bytes: delivered });
@@ -201,9 +197,7 @@ impl Ledger {
                     self.connections.remove(&key);
                 }
             }
-            (Above::Udp { payload, .. }, Body::Datagram { .. } | Body::Opaque { .. })
-                if packet.direction == Direction::Forward =>
-            {
+            (Above::Udp { payload, .. }, Body::Datagram { .. } | Body::Opaque { .. }) => {
                 let bytes = u64::from(*payload);
                 observer.record(now, who, &Event::Delivered { bytes });
             }

@@ -4,7 +4,6 @@
 //! discipline that is written once serves both simulated packets and real bytes.
 
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
@@ -29,12 +28,6 @@ pub trait Discipline: Params + Send + Sync + 'static {
     fn shaped_rate(&self) -> Option<Rate> {
         None
     }
-
-    /// The same with what follows from the machine filled in, so that it is part of a run's name.
-    #[must_use]
-    fn complete(self) -> Self {
-        self
-    }
 }
 
 /// A discipline of another crate.
@@ -43,7 +36,7 @@ pub struct External(Arc<dyn AnyDiscipline>);
 
 impl External {
     pub(crate) fn new(discipline: impl Discipline) -> Self {
-        Self(Arc::new(discipline.complete()))
+        Self(Arc::new(discipline))
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -270,9 +263,5 @@ impl<P: Queued + Send> Qdisc<P> for Foreign<P> {
 
     fn details(&self) -> Vec<(&'static str, u64)> {
         self.queue.details()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.queue.check()
     }
 }

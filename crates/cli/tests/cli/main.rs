@@ -5,7 +5,6 @@ mod exports;
 mod formats;
 mod help;
 mod interrupted;
-mod many;
 mod replay;
 mod scratch;
 mod shards;

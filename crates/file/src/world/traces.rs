@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use sojourn_core::SpecError;
 use sojourn_host::apps::{Sizes, SizesSpec};
@@ -15,14 +14,10 @@ use crate::document::Document;
 use crate::spec::Text;
 use crate::text_file;
 
-/// What was read of the files that a study names. Each is read once for all scenarios, so a scenario that is
-/// built again is the same even if a file has changed meanwhile.
+/// Link rates with their traces. Each trace is read and kept once for all scenarios.
 #[derive(Debug, Default)]
 pub struct Traces {
-    /// Link rates by the path of their trace and as they are written; many scenarios share one trace.
     completed: BTreeMap<(PathBuf, String), RateConfig>,
-    /// Of all other files.
-    texts: BTreeMap<PathBuf, Arc<str>>,
 }
 
 impl Traces {
@@ -51,7 +46,6 @@ impl Traces {
 
     /// Reads the trace that the rate control at `key` of the scenario may name.
     pub(super) fn control(
-        &mut self,
         control: &ControlSpec,
         key: &str,
         document: &Document,
@@ -60,7 +54,7 @@ impl Traces {
             return control.complete("");
         };
         let path = beside(document, &format!("scenario.{key}"), path);
-        let text = self.text("trace", &path)?;
+        let text = read("trace", &path)?;
         control.complete(&text).map_err(|error| error.within(&path.display().to_string()))
     }
 
@@ -75,7 +69,7 @@ impl Traces {
             return sizes.complete(None);
         };
         let path = beside(document, key, path);
-        let text = self.text("distribution", &path)?;
+        let text = read("distribution", &path)?;
         sizes.complete(Some(&text)).map_err(|error| error.within(&path.display().to_string()))
     }
 
@@ -89,20 +83,11 @@ impl Traces {
         let names: Vec<String> = source.files().into_iter().map(str::to_owned).collect();
         for name in names {
             let path = beside(document, key, &name);
-            let text = self.text("frame trace", &path)?;
+            let text = read("frame trace", &path)?;
             let read = source.with_file(&name, &text);
             source = read.map_err(|error| error.within(&path.display().to_string()))?;
         }
         Ok(source)
-    }
-
-    fn text(&mut self, what: &str, path: &Path) -> Result<Arc<str>, SpecError> {
-        if let Some(text) = self.texts.get(path) {
-            return Ok(Arc::clone(text));
-        }
-        let text: Arc<str> = read(what, path)?.into();
-        self.texts.insert(path.to_owned(), Arc::clone(&text));
-        Ok(text)
     }
 }
 

@@ -35,8 +35,9 @@ pub(super) struct Bbr2 {
     /// m_dwn and m_crs.
     drains: bool,
     cruises: bool,
-    /// x_max of each step of a period: the authors' results depend on its every step.
+    /// x_max of each millisecond.
     largest: VecDeque<f64>,
+    next: f64,
 }
 
 impl Bbr2 {
@@ -44,7 +45,7 @@ impl Bbr2 {
         let model = Estimates::new(bottleneck, delay, FIRST_PROBE, window);
         let high = (1.0 + 2.0 * (buffer - 4.0).max(0.0) / 4.0) * 1.25 * window;
         let largest = [bottleneck].into();
-        Self { model, low: window, high, drains: false, cruises: true, largest }
+        Self { model, low: window, high, drains: false, cruises: true, largest, next: 1.0 }
     }
 
     pub(super) fn phase(&self) -> &'static str {
@@ -81,7 +82,7 @@ impl Bbr2 {
         };
         self.model.follow(shared, seen, in_period);
         if self.drains && !probes {
-            self.model.bottleneck = self.model.largest.max(self.largest_ago(period / shared.step));
+            self.model.bottleneck = self.model.largest.max(self.largest_ago(period));
         }
         let target = bdp.min(0.85 * self.high);
         let filled = match (probes, cruises) {
@@ -126,13 +127,16 @@ impl Bbr2 {
         }
         self.cruises = if cruises { in_period < period } else { ends_drain };
         self.model.end(shared, seen, period);
-        self.largest.push_back(self.model.largest);
+        if seen.now >= self.next {
+            self.largest.push_back(self.model.largest);
+            self.next += 1.0;
+        }
         (window, rate)
     }
 
-    /// x_max so many steps ago.
-    fn largest_ago(&mut self, steps: f64) -> f64 {
-        while self.largest.len() as f64 > steps {
+    /// x_max a period ago.
+    fn largest_ago(&mut self, period: f64) -> f64 {
+        while self.largest.len() as f64 > period + 1.0 {
             self.largest.pop_front();
         }
         self.largest[0]

@@ -46,8 +46,6 @@ enum Does {
         payload: usize,
         number: u16,
     },
-    /// Programs do it.
-    Nothing,
 }
 
 /// Transfers that come at random.
@@ -150,7 +148,6 @@ impl Working {
                 payload: config.size as usize,
                 number: 0,
             },
-            (App::External(_), _) => Does::Nothing,
             _ => return Err(unknown()),
         };
         Ok(Self { id, src: flow.src, dst, does })
@@ -164,7 +161,7 @@ impl Working {
             Does::Arrivals(coming) => coming.next_arrival(),
             Does::Udp { pace, .. } => pace.next_send(),
             Does::Ping { next, stop, .. } if next < stop => *next,
-            Does::Ping { .. } | Does::Nothing => Time::NEVER,
+            Does::Ping { .. } => Time::NEVER,
         }
     }
 
@@ -205,7 +202,6 @@ impl Working {
                     *next += *interval;
                 }
             }
-            Does::Nothing => {}
         }
         Ok(())
     }
@@ -215,7 +211,7 @@ impl Working {
         let connections = match &self.does {
             Does::Tcp { connection, .. } => connection.as_slice(),
             Does::Arrivals(coming) => &coming.open[..],
-            Does::Udp { .. } | Does::Ping { .. } | Does::Nothing => &[],
+            Does::Udp { .. } | Does::Ping { .. } => &[],
         };
         for own in connections.iter().filter(|own| !own.is_closed) {
             watch(&own.socket, own.left(now) > 0);
@@ -227,7 +223,7 @@ impl Working {
         match &self.does {
             Does::Tcp { connection, .. } => connection.as_ref().is_some_and(|own| own.is_closed),
             Does::Arrivals(coming) => coming.next_arrival().is_never() && coming.open.is_empty(),
-            Does::Udp { .. } | Does::Ping { .. } | Does::Nothing => false,
+            Does::Udp { .. } | Does::Ping { .. } => false,
         }
     }
 
@@ -238,7 +234,7 @@ impl Working {
                 socket::sample(&connection.as_ref()?.socket, &settings.cca).ok()
             }
             Does::Arrivals(coming) => Some(coming.sample()),
-            Does::Udp { .. } | Does::Ping { .. } | Does::Nothing => None,
+            Does::Udp { .. } | Does::Ping { .. } => None,
         }
     }
 }
