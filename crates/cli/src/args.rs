@@ -56,10 +56,13 @@ pub(crate) enum Command {
     /// Scenarios are paired by their factors and runs by their seeds. Ends with 1 when something
     /// became worse by more than chance explains.
     Compare(CompareArgs),
-    /// Compare this machine's kernel with the simulation, in ten situations of 20 s
+    /// Compare a kernel with the simulation, number by number: this machine's, or one in virtual time
     ///
-    /// Each runs live and simulated; every number has a verdict, by the bounds of the project's own fidelity tests. Ends
-    /// with 1 when one differs. Needs Linux and root.
+    /// Without --kernel ten situations of 20 s run live and simulated; that needs Linux and root, and ends with 1 when
+    /// a number differs. With --kernel random worlds (rates, delays, queues, loss, congestion controls, windows, starts)
+    /// run between guest kernels and simulated: a page shows where the two differ, and what differs most becomes a study
+    /// as simple as possible. That ends with 1 when fewer than 90 % of all numbers are inside. The bounds are those of
+    /// the project's own fidelity tests.
     Validate(ValidateArgs),
     /// Play in a study's world with this machine's own programs
     #[command(subcommand)]
@@ -235,10 +238,54 @@ pub(crate) struct ValidateArgs {
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Make runs at most this long; numbers of shorter ones scatter more
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", conflicts_with = "kernel")]
     pub(crate) shorten: Option<Span>,
+    /// Runs of each situation and engine, whose means are compared: numbers of one run scatter where packets are lost at random
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..))]
+    pub(crate) seeds: u8,
+    /// A kernel built for user mode, in random worlds; without PATH the one of SOJOURN_KERNEL or of `sojourn kernel build`
+    #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) kernel: Option<String>,
+    #[command(flatten)]
+    pub(crate) worlds: WorldsArgs,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+}
+
+/// Which random worlds a kernel is compared in.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Random worlds")]
+pub(crate) struct WorldsArgs {
+    /// How many; a folder that has some of them goes on with the others
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "kernel")]
+    pub(crate) worlds: usize,
+    /// Draws other worlds
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "kernel")]
+    pub(crate) seed: u64,
+    /// Runs of each world between kernels; as against nine simulated ones
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=100), requires = "kernel")]
+    pub(crate) repeats: u64,
+    /// Congestion controls of the flows, by their names in studies; one that is named twice is drawn twice as often
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "cubic-linux,cubic-linux,bbr,reno",
+        requires = "kernel"
+    )]
+    pub(crate) cca: Vec<String>,
+    /// What congestion controls are called in that kernel, where it is not their name in studies: bbr3-linux:bbr
+    #[arg(long, value_name = "PAIRS", requires = "kernel")]
+    pub(crate) names: Option<String>,
+    /// Settings of the kernels: net.ipv4.tcp_sack:0,net.ipv4.tcp_reordering:5
+    #[arg(long, value_name = "SETTINGS", requires = "kernel")]
+    pub(crate) sysctl: Option<String>,
+    /// So many of the worlds that differ most become studies as simple as possible
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "kernel")]
+    pub(crate) shrink: usize,
+    /// Worlds at a time
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "kernel")]
+    pub(crate) jobs: usize,
 }
 
 #[derive(Debug, Subcommand)]
@@ -256,6 +303,22 @@ pub(crate) enum LiveCommand {
         /// What to run there; a shell if left out
         #[arg(last = true, value_name = "COMMAND")]
         command: Vec<OsString>,
+    },
+    /// Put a study's links and queues between two interfaces of this machine, until Ctrl-C
+    ///
+    /// What comes in at NEAR takes the way of the study's first flow to FAR, and what comes in there its way back, as
+    /// over a bridge. Without it, nothing passes between the two. Their settings are not changed; give them no addresses.
+    /// Needs Linux and root.
+    Attach {
+        #[command(flatten)]
+        study: StudyArgs,
+        /// The interface on the side of the flow's sender
+        near: String,
+        /// That on the side of its receiver
+        far: String,
+        /// End after this time
+        #[arg(long = "for", value_name = "TIME")]
+        time: Option<Span>,
     },
 }
 

@@ -56,6 +56,7 @@ fn registry_of(registry: &Registry) -> Registry {
         let _ = sojourn_study::engine::add::<sojourn_live::Live>(&mut all);
         let _ = sojourn_study::engine::add::<sojourn_kernel::Kernels>(&mut all);
         let _ = all.add_application::<sojourn_kernel::Kernel>();
+        let _ = all.add_queue::<sojourn_kernel::Router>();
     }
     all
 }

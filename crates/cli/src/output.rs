@@ -27,8 +27,20 @@ impl Output {
 
     /// Prints data as JSON.
     pub(crate) fn json(self, value: &impl serde::Serialize) -> Result<(), Failure> {
-        let text = serde_json::to_string_pretty(value).map_err(Failure::input)?;
-        self.data(&format!("{text}\n"))
+        self.stream(&mut |out| {
+            serde_json::to_writer_pretty(&mut *out, value)?;
+            out.write_all(b"\n")
+        })
+    }
+
+    /// Prints data that need not be in memory as a whole.
+    pub(crate) fn stream(
+        self,
+        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let mut sink = Sink::create(None)?;
+        let written = write(&mut sink);
+        sink.finish(written)
     }
 
     /// Prints a message.

@@ -47,6 +47,22 @@ impl Bar {
         }
     }
 
+    /// Shows of a run that takes as long as it says how far it is, as long as there is a bar.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn follow_live_runs(&self) {
+        let Some(bar) = self.bar.as_ref().map(ProgressBar::downgrade) else { return };
+        std::thread::spawn(move || {
+            while let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) {
+                if let Some((at, of, mbps)) = sojourn_live::machine::under_way() {
+                    let (at, of) = (at.as_secs_f64(), of.as_secs_f64());
+                    bar.set_message(format!(", live: {at:.0} of {of:.0} s, {mbps:.1} Mbit/s"));
+                }
+                drop(bar);
+                std::thread::sleep(std::time::Duration::from_millis(250));
+            }
+        });
+    }
+
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

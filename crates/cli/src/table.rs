@@ -1,6 +1,7 @@
 //! Tables as text for people, as JSON and CSV for programs.
 
 use std::fmt;
+use std::io::{self, Write};
 
 use serde_json::{Map, Value};
 
@@ -43,18 +44,39 @@ impl Grid {
     }
 
     fn folded(&self, width: usize) -> String {
-        let mut text = String::new();
+        let mut text = Vec::new();
+        // Writing to memory does not fail.
+        let _ = self.write_folded(width, &|| self.rows.iter().cloned(), &mut text);
+        String::from_utf8(text).unwrap_or_default()
+    }
+
+    /// Writes a grid whose rows are made twice, once to know how wide they are, and never kept.
+    pub(crate) fn write<R: Iterator<Item = Vec<String>>>(
+        &self,
+        rows: &dyn Fn() -> R,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        self.write_folded(usize::MAX, rows, out)
+    }
+
+    fn write_folded<R: Iterator<Item = Vec<String>>>(
+        &self,
+        width: usize,
+        rows: &dyn Fn() -> R,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let columns = self.is_right.len();
-        let all = || std::iter::once(&self.head).filter(|head| !head.is_empty()).chain(&self.rows);
-        let widest = |column: usize| {
-            let cells = all().filter_map(|row| row.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns).map(widest).collect();
+        let head = || std::iter::once(self.head.clone()).filter(|head| !head.is_empty());
+        let mut widths = vec![0; columns];
+        for row in head().chain(rows()) {
+            for (cell, width) in row.iter().zip(&mut widths) {
+                *width = cell.chars().count().max(*width);
+            }
+        }
         let before: usize = widths.iter().rev().skip(1).map(|width| width + GAP.len()).sum();
         // Narrower columns are left for the terminal to break.
         let room = width.saturating_sub(before).max(NARROWEST);
-        for row in all() {
+        for row in head().chain(rows()) {
             let mut line = String::new();
             for (index, cell) in row.iter().enumerate() {
                 let width = widths[index];
@@ -69,10 +91,9 @@ impl Grid {
                     line.push_str(&format!("{cell:<width$}"));
                 }
             }
-            text.push_str(line.trim_end());
-            text.push('\n');
+            writeln!(out, "{}", line.trim_end())?;
         }
-        text
+        Ok(())
     }
 }
 
@@ -133,20 +154,8 @@ impl Records {
 
     /// As CSV with a head (RFC 4180, but with plain line ends).
     pub(crate) fn csv(&self) -> String {
-        let mut text = String::new();
-        let mut line = |cells: &mut dyn Iterator<Item = String>| {
-            text.push_str(&cells.map(|cell| csv_cell(&cell)).collect::<Vec<_>>().join(","));
-            text.push('\n');
-        };
-        line(&mut self.columns.iter().cloned());
-        for row in &self.rows {
-            line(&mut row.iter().map(|value| match value {
-                Value::Null => String::new(),
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            }));
-        }
-        text
+        let head = csv_line(self.columns.iter().cloned());
+        std::iter::once(head).chain(self.rows.iter().map(|row| csv_row(row))).collect()
     }
 }
 
@@ -210,6 +219,19 @@ pub(crate) fn print(
         Format::Json => output.json(&records().json()),
         Format::Csv => output.data(&records().csv()),
     }
+}
+
+/// A line of CSV with its end.
+pub(crate) fn csv_line(cells: impl Iterator<Item = String>) -> String {
+    cells.map(|cell| csv_cell(&cell)).collect::<Vec<_>>().join(",") + "\n"
+}
+
+pub(crate) fn csv_row(row: &[Value]) -> String {
+    csv_line(row.iter().map(|value| match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }))
 }
 
 fn csv_cell(text: &str) -> String {

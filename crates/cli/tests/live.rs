@@ -18,8 +18,13 @@ path = { rate = "10Mbps", rtt = "20ms", queue = "pfifo limit 50" }
 name = "bulk"
 app = "bulk"
 cca = "cubic-linux"
+[[scenario.flow]]
+name = "own"
+app = "exec"
+sender = "sleep 1000 & trap '' TERM; sleep 2000"
+grace = "0s"
 [repeat]
-seeds = 4
+seeds = 2
 "#;
 
 fn sojourn(folder: &Path, words: &[&str]) -> Command {
@@ -56,7 +61,7 @@ fn leavings() -> [BTreeSet<String>; 3] {
 }
 
 #[test]
-fn twenty_kills_leave_nothing_and_finished_runs_stay() {
+fn kills_leave_nothing_and_finished_runs_stay() {
     let scratch = tempfile::tempdir().expect("there is room");
     let folder = scratch.path();
     std::fs::write(folder.join("t.toml"), STUDY).expect("it can be written");
@@ -65,10 +70,12 @@ fn twenty_kills_leave_nothing_and_finished_runs_stay() {
     }
     let before = leavings();
     let words = ["run", "t.toml", "--engine", "live", "--out", "out", "-q"];
-    for kill in 0..20_u64 {
+    // KILLS=100 makes it more.
+    let kills = std::env::var("KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(12_u64);
+    for kill in 0..kills {
         let mut child = sojourn(folder, &words).spawn().expect("it starts");
         // Different moments: before there are hosts, in the middle of a run, between two.
-        std::thread::sleep(Duration::from_millis(20 + kill * 67));
+        std::thread::sleep(Duration::from_millis(20 + kill * 389 % 1400));
         let _ = child.kill();
         child.wait().expect("it ends");
     }
@@ -119,4 +126,56 @@ fn what_the_machine_lacks_is_said_and_ends_with_3() {
     assert_eq!(ended.status.code(), Some(3), "{ended:?}");
     let problem = String::from_utf8_lossy(&ended.stderr);
     assert!(problem.contains("no congestion control 'bbr2'; it has "), "{problem}");
+}
+
+#[test]
+fn two_interfaces_are_shaped_and_left_as_they_were() {
+    let scratch = tempfile::tempdir().expect("there is room");
+    let folder = scratch.path();
+    std::fs::write(folder.join("t.toml"), STUDY).expect("it can be written");
+    let has = |program: &str| Command::new(program).arg("-V").output().is_ok();
+    if !can_run(folder) {
+        return;
+    }
+    if !has("ip") || !has("unshare") || !has("ping") {
+        eprintln!("skipped: no ip, unshare or ping");
+        return;
+    }
+    // Three networks in a row, the middle one with nothing but the two interfaces; each of the outer ones lives as long as its process.
+    let script = r#"
+        set -e
+        unshare -n sleep 60 & a=$!
+        unshare -n sleep 60 & b=$!
+        trap 'kill $a $b' EXIT
+        sleep 0.3
+        for end in a b; do
+            pid=$(eval echo \$$end)
+            ip link add to-$end type veth peer name eth0 netns $pid
+            ip link set to-$end up
+            nsenter --net=/proc/$pid/ns/net ip link set eth0 up
+        done
+        nsenter --net=/proc/$a/ns/net ip address add 10.9.0.1/24 dev eth0
+        nsenter --net=/proc/$b/ns/net ip address add 10.9.0.2/24 dev eth0
+        before=$(ip -o link)
+        "$SOJOURN" live attach t.toml to-a to-b & s=$!
+        sleep 1
+        nsenter --net=/proc/$a/ns/net ping -c 10 -i 0.2 10.9.0.2
+        kill -INT $s
+        wait $s
+        test "$before" = "$(ip -o link)"
+    "#;
+    let ended = Command::new("unshare")
+        .args(["-n", "bash", "-c", script])
+        .env("SOJOURN", env!("CARGO_BIN_EXE_sojourn"))
+        .current_dir(folder)
+        .output()
+        .expect("it starts");
+    let [out, problems] = [&ended.stdout, &ended.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(ended.status.success(), "{out}\n{problems}");
+    // The links take 20 ms there and back.
+    let times = out.lines().find_map(|line| line.strip_prefix("rtt min/avg/max/mdev = "));
+    let least: f64 =
+        times.and_then(|times| times.split('/').next()?.parse().ok()).expect("ping's summary");
+    assert!((20.0..30.0).contains(&least), "{out}");
+    assert!(problems.contains("queue: pfifo: sent "), "{problems}");
 }

@@ -271,12 +271,12 @@ impl Factors {
         self.factors[factor].is_overridden
     }
 
-    /// Every combination that is not left out; the first factor changes slowest.
+    /// The numbers of all combinations that are not left out; the first factor changes slowest.
     ///
     /// # Errors
     /// There are too many, or none.
-    pub fn combinations(&self, document: &Document) -> Result<Vec<Combination<'_>>, StudyError> {
-        let length = |axis: &Vec<usize>| self.factors[axis[0]].values.len();
+    pub fn combinations(&self, document: &Document) -> Result<Vec<u32>, StudyError> {
+        let length = |axis: &Vec<usize>| self.length(axis);
         let total = self.axes.iter().map(length).try_fold(1usize, |product, length| {
             product.checked_mul(length).filter(|product| *product <= MAX_SCENARIOS)
         });
@@ -287,33 +287,40 @@ impl Factors {
             let problem = SpecError::new(problem).allow([format!("at most {MAX_SCENARIOS}")]);
             return Err(document.error_at_key("factors", problem));
         };
-        let mut combinations = Vec::new();
-        for number in 0..total {
-            let mut chosen = vec![0; self.factors.len()];
-            let mut rest = number;
-            for axis in self.axes.iter().rev() {
-                axis.iter().for_each(|factor| chosen[*factor] = rest % length(axis));
-                rest /= length(axis);
-            }
-            let value = |factor: usize| &self.factors[factor].values[chosen[factor]];
-            let is_left_out = self
-                .holes
-                .iter()
-                .any(|hole| hole.iter().all(|(factor, values)| values.contains(&value(*factor).0)));
-            if !is_left_out {
-                let all = 0..self.factors.len();
-                combinations.push(Combination {
-                    values: all.clone().map(|factor| &value(factor).0[..]).collect(),
-                    nodes: all.map(|factor| &value(factor).1).collect(),
-                });
-            }
-        }
+        let is_taken = |number: &u32| {
+            let combination = self.combination(*number);
+            let matches = |(factor, values): &(usize, Vec<String>)| {
+                values.iter().any(|value| value == combination.values[*factor])
+            };
+            !self.holes.iter().any(|hole| hole.iter().all(matches))
+        };
+        let combinations: Vec<u32> = (0..total as u32).filter(is_taken).collect();
         if combinations.is_empty() {
             let problem = SpecError::new("every combination is left out")
                 .allow(["one combination or more that is not"]);
             return Err(document.error_at_key("factors.except", problem));
         }
         Ok(combinations)
+    }
+
+    /// The combination with this number, which is one of [`Factors::combinations`].
+    pub fn combination(&self, number: u32) -> Combination<'_> {
+        let mut chosen = vec![0; self.factors.len()];
+        let mut rest = number as usize;
+        for axis in self.axes.iter().rev() {
+            let length = self.length(axis);
+            axis.iter().for_each(|factor| chosen[*factor] = rest % length);
+            rest /= length;
+        }
+        let all = || self.factors.iter().zip(&chosen).map(|(factor, at)| &factor.values[*at]);
+        Combination {
+            values: all().map(|(text, _)| &text[..]).collect(),
+            nodes: all().map(|(_, node)| node).collect(),
+        }
+    }
+
+    fn length(&self, axis: &[usize]) -> usize {
+        self.factors[axis[0]].values.len()
     }
 
     /// The `scenario` table with the values of a combination.
@@ -395,17 +402,23 @@ impl Factors {
 
     /// The values that no combination has. For each, returns where it is written, and the first
     /// combination with this value in place of its own.
-    pub fn untaken<'a>(&'a self, combinations: &[Combination<'a>]) -> Vec<(At, Combination<'a>)> {
+    pub fn untaken(&self, combinations: &[u32]) -> Vec<(At, Combination<'_>)> {
         let mut untaken = Vec::new();
         let Some(first) = combinations.first().filter(|_| !self.holes.is_empty()) else {
             return untaken;
         };
+        let first = self.combination(*first);
+        let mut taken = vec![BTreeSet::new(); self.factors.len()];
+        for number in combinations {
+            let values = self.combination(*number).values;
+            values.into_iter().zip(&mut taken).for_each(|(value, taken)| {
+                taken.insert(value);
+            });
+        }
         for (index, factor) in self.factors.iter().enumerate() {
-            let taken: BTreeSet<&str> =
-                combinations.iter().map(|taken| taken.values[index]).collect();
             for (position, (text, node)) in factor.values.iter().enumerate() {
-                if !taken.contains(&text[..]) {
-                    untaken.push((node.at, self.with_value(first, index, position)));
+                if !taken[index].contains(&text[..]) {
+                    untaken.push((node.at, self.with_value(&first, index, position)));
                 }
             }
         }

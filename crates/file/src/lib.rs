@@ -31,4 +31,4 @@ pub mod world;
 pub use engine::NamedEngine;
 pub use error::{Mistake, Place, StudyError};
 pub use registry::Registry;
-pub use study_file::{FILE_NAME, Overrides, StudyFile, StudyScenario, file_of};
+pub use study_file::{FILE_NAME, Overrides, Scenarios, Seeding, StudyFile, StudyScenario, file_of};

@@ -329,7 +329,14 @@ mod tests {
     }
 
     fn world(rest: &str) -> Scenario {
-        study(rest).expect("a good study").scenarios.remove(0).scenario.into_inner()
+        study(rest)
+            .expect("a good study")
+            .scenarios
+            .first()
+            .expect("there is one")
+            .scenario
+            .clone()
+            .into_inner()
     }
 
     #[test]
@@ -390,7 +397,10 @@ mod tests {
         assert_eq!(world.flows[1].stop, Some(Span::from_secs(25)));
         let study = study("workload = \"rrul\"\n").expect("a good study");
         let again = StudyFile::parse("t.toml", &study.text, Path::new(""), &Overrides::default());
-        assert_eq!(again.expect("as it is kept").scenarios[0].flows.len(), 12);
+        assert_eq!(
+            again.expect("as it is kept").scenarios.get(0).expect("it is one of them").flows.len(),
+            12
+        );
     }
 
     #[test]
@@ -401,7 +411,7 @@ mod tests {
                 let names = one.scenario.flows.iter().map(|flow| flow.name.as_str());
                 (one.factors.join(", "), names.collect::<Vec<_>>().join(" "))
             };
-            study.scenarios.iter().map(names).collect::<Vec<_>>()
+            study.scenarios.iter().map(|one| names(&one)).collect::<Vec<_>>()
         };
         let path = "[scenario.path]\nrate = \"20mbit\"\nrtt = \"20ms\"\nqueue = \"fq_codel\"\n";
         let read = |text: &str, set: &[&str]| {

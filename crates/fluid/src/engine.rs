@@ -33,14 +33,14 @@ const CLASS_OUT: usize = 1;
 const CLASS_CAME: usize = 2;
 const OF_CLASS: usize = 3;
 
-/// The change of a rate that a step may straighten out, in packets.
-const TOLERANCE: f64 = 0.5;
+/// Of [`Engine::tolerance`], unless it is refined.
+const TOLERANCE: f64 = 0.65;
 /// A window that changes by more than this share in a step does so at a moment.
 const JUMP: f64 = 0.1;
 /// Steps are at most this part of the shortest round trip, and at least that part, unless something
 /// is due sooner.
 const LONGEST: f64 = 1.0 / 8.0;
-const SHORTEST: f64 = 1.0 / 64.0;
+const SHORTEST: f64 = 1.0 / 48.0;
 const LEAST_STEP: f64 = 20e-6;
 const MOST_STEP: f64 = 10e-3;
 /// Timers act after their time, not at it.
@@ -138,6 +138,8 @@ pub(crate) struct Engine<'a> {
     rates: Vec<f64>,
     /// Steps are no shorter and no longer, unless something is due sooner.
     pub(crate) shortest: f64,
+    /// The change of a rate that a step may straighten out, in packets.
+    tolerance: f64,
     pub(crate) longest: f64,
     pub(crate) now: f64,
     pub(crate) work: Work,
@@ -236,6 +238,7 @@ impl<'a> Engine<'a> {
             senders,
             cursors,
             rates: vec![0.0; world.flows.len()],
+            tolerance: TOLERANCE,
             shortest: (shortest_rtt * SHORTEST).clamp(LEAST_STEP, longest),
             longest,
             now: 0.0,
@@ -247,6 +250,12 @@ impl<'a> Engine<'a> {
             engine.build_cca(at, address);
         }
         engine
+    }
+
+    /// Halves, with 2, the error that a step may make and the shortest step.
+    pub(crate) fn refine(&mut self, fineness: f64) {
+        self.tolerance = TOLERANCE / fineness;
+        self.shortest = (self.shortest / fineness).max(LEAST_STEP);
     }
 
     /// The controller is there from the beginning, and is told of nothing before its flow begins.
@@ -338,11 +347,14 @@ impl<'a> Engine<'a> {
         let acked_now = news.out.max(acked);
         let lost_now = news.lost.max(lost);
         let marked_now = news.marked.max(marked);
-        let packets = |bytes: f64| libm::floor(bytes / flow.packet + trial.phase);
+        let part = trial.phase;
+        let packets = |bytes: f64| libm::floor(bytes / flow.packet + part);
+        let whole =
+            |from: f64, to: f64| if to > from { (packets(to) - packets(from)) as u32 } else { 0 };
         if acked_now > acked + NOTHING {
             trial.rtt = end - news.sent_at;
             trial.least_rtt = trial.least_rtt.min(trial.rtt);
-            trial.sample = self.sample(at, &news, acked_now, lost_now, begins);
+            trial.sample = self.sample(at, &news, acked_now, lost_now, &trial);
         }
         let Some(cca) = &mut trial.cca else { return 0.0 };
         let window = cca.allowed().window;
@@ -351,8 +363,8 @@ impl<'a> Engine<'a> {
             now: end,
             acked: acked_now - acked,
             marked: marked_now - marked,
-            losses: (packets(lost_now) - packets(lost)) as u32,
-            marks: (packets(marked_now) - packets(marked)) as u32,
+            losses: whole(lost, lost_now),
+            marks: whole(marked, marked_now),
             delivered: acked_now,
             sent,
             rtt: trial.rtt,
@@ -386,11 +398,12 @@ impl<'a> Engine<'a> {
         // Half of the change, over half of the step.
         let rate = (sent_now - sent) / length;
         let bend = (rate - self.rates[at]).abs() * length / 4.0;
-        let error = bend / (TOLERANCE * flow.packet.max(rate * self.shortest));
+        let error = bend / (self.tolerance * flow.packet.max(rate * self.shortest));
         if is_jump { error.max(4.0) } else { error }
     }
 
-    /// Follows what left the last queue of a flow at `time` back to its sender.
+    /// Follows what left the last queue of a flow at `time` back to its sender. What this takes in all is the
+    /// round trip, equation (15): each queue adds t − e(t).
     fn look_back(&mut self, at: usize, time: f64) -> News {
         let flow = &self.world.flows[at];
         let cursors = &mut self.cursors[at];
@@ -423,25 +436,27 @@ impl<'a> Engine<'a> {
         news
     }
 
-    fn sample(&mut self, at: usize, news: &News, acked: f64, lost: f64, begins: f64) -> Sample {
+    fn sample(&mut self, at: usize, news: &News, acked: f64, lost: f64, sender: &Sender) -> Sample {
         let column = self.layout.flows[at];
         let moment = self.history.at(news.sent_at, &mut self.cursors[at].sample);
         let of = |of: usize| self.history.value(moment, column + of);
         let end = self.new[TIME];
+        let packet = self.world.flows[at].packet;
+        let packets = |bytes: f64| libm::floor(bytes / packet + sender.phase);
         let prior_delivered = of(ACKED);
         let delivered = acked - prior_delivered;
-        let sending = news.sent_at - of(SENT_AT).max(begins);
+        let sending = news.sent_at - of(SENT_AT).max(sender.begins);
         let interval = (end - news.sent_at).max(sending);
         Sample {
             bw: if interval > 0.0 { delivered / interval } else { 0.0 },
             delivered,
             prior_delivered,
             tx_in_flight: of(FLIGHT),
-            lost: lost - of(LOST),
+            lost: packet * (packets(lost) - packets(of(LOST))),
         }
     }
 
-    /// What a link's queue does with what comes in the step.
+    /// What a link's queue does with what comes in the step: equations (16) and (24), with what leaves by (17).
     fn pass(&mut self, at: usize, length: f64) {
         let now = self.now;
         let world = &self.world.links[at];
@@ -606,7 +621,7 @@ impl<'a> Engine<'a> {
             let column = self.layout.flows[at] + SENT;
             self.rates[at] = (self.new[column] - self.history.last()[column]) / length;
             if self.senders[at].as_ref().is_some_and(|sender| sender.begins < now) {
-                self.senders[at].clone_from(&self.trial[at]);
+                core::mem::swap(&mut self.senders[at], &mut self.trial[at]);
             }
         }
         self.new[TIME] = now;

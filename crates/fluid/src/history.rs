@@ -12,6 +12,8 @@ pub(crate) struct History {
     columns: usize,
     /// Rows that have been forgotten.
     forgotten: usize,
+    /// Rows that are kept.
+    count: usize,
     values: Vec<f64>,
 }
 
@@ -30,11 +32,12 @@ pub(crate) const TIME: usize = 0;
 
 impl History {
     pub(crate) fn new(first: &[f64]) -> Self {
-        Self { columns: first.len(), forgotten: 0, values: first.to_vec() }
+        Self { columns: first.len(), forgotten: 0, count: 1, values: first.to_vec() }
     }
 
     pub(crate) fn push(&mut self, row: &[f64]) {
         self.values.extend_from_slice(row);
+        self.count += 1;
     }
 
     pub(crate) fn last(&self) -> &[f64] {
@@ -50,28 +53,32 @@ impl History {
     pub(crate) fn find(&self, column: usize, value: f64, cursor: &mut Cursor) -> Moment {
         let last = self.rows() - 1;
         let mut row = cursor.0.saturating_sub(self.forgotten).min(last);
-        while row < last && self.cell(row + 1, column) <= value {
+        let mut at = row * self.columns + column;
+        while row < last && self.values[at + self.columns] <= value {
             row += 1;
+            at += self.columns;
         }
-        while row > 0 && self.cell(row, column) > value {
+        while row > 0 && self.values[at] > value {
             row -= 1;
+            at -= self.columns;
         }
         cursor.0 = row + self.forgotten;
-        let low = self.cell(row, column);
+        let low = self.values[at];
         let fraction = if row == last || value <= low {
             0.0
         } else {
-            (value - low) / (self.cell(row + 1, column) - low)
+            (value - low) / (self.values[at + self.columns] - low)
         };
         Moment { row, fraction }
     }
 
     pub(crate) fn value(&self, moment: Moment, column: usize) -> f64 {
-        let low = self.cell(moment.row, column);
+        let at = moment.row * self.columns + column;
+        let low = self.values[at];
         if moment.fraction <= 0.0 {
             return low;
         }
-        low + moment.fraction * (self.cell(moment.row + 1, column) - low)
+        low + moment.fraction * (self.values[at + self.columns] - low)
     }
 
     /// Forgets what came before `time`, when that is much.
@@ -84,15 +91,12 @@ impl History {
         if row > self.rows() / 2 {
             self.values.drain(..row * self.columns);
             self.forgotten += row;
+            self.count -= row;
         }
     }
 
     pub(crate) fn rows(&self) -> usize {
-        self.values.len() / self.columns
-    }
-
-    fn cell(&self, row: usize, column: usize) -> f64 {
-        self.values[row * self.columns + column]
+        self.count
     }
 }
 

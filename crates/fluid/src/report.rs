@@ -15,7 +15,7 @@ use sojourn_scenario::Scenario;
 use crate::curves::{
     ACKED, CAME, Curves, DROPPED, LOST, MARKED, MARKED_IN, MARKED_OUT, OUT, RECEIVED, REFUSED, SENT,
 };
-use crate::world::{Source, Stream, World};
+use crate::world::{Bottleneck, Source, Stream, World};
 
 /// A second has about this many events of one kind of a flow, at most.
 const PER_SECOND: f64 = 4000.0;
@@ -34,6 +34,9 @@ struct Told {
     phase: &'static str,
     /// Packets that one event stands for.
     batch: u64,
+    /// Losses are counted in whole packets from this part of one on. Flows differ in it, so that few
+    /// losses of many flows are as many packets together.
+    part: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,11 +56,38 @@ pub(crate) struct Report {
     /// By port of the scenario, which link it is.
     links: Vec<Option<usize>>,
     sampled: f64,
+    /// Between two looks at what flows did, and the last one, in seconds.
+    every: f64,
+    looked: f64,
+    /// By link: what waits, in bytes, and its integral after the warm-up until the time.
+    held: Vec<Held>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    until: f64,
+    bytes: f64,
+    integral: f64,
+    /// What the queue had dropped and sent when the warm-up ended.
+    fate: [f64; 2],
+}
+
+/// What a queue did after the warm-up, in parts of packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AtQueue {
+    /// Its position in the scenario.
+    pub port: usize,
+    /// Means of what waited.
+    pub packets: f64,
+    pub bytes: f64,
+    /// Of what came, losses on the medium aside; `None` if nothing came.
+    pub drop_share: Option<f64>,
 }
 
 impl Report {
-    pub(crate) fn new(scenario: &Scenario, world: &World) -> Self {
-        let told = |flow: &Stream| {
+    pub(crate) fn new(scenario: &Scenario, world: &World, every: f64) -> Self {
+        let count = world.flows.len() as f64;
+        let told = |(at, flow): (usize, &Stream)| {
             let rate = flow.hops.iter().map(|hop| world.links[hop.link].capacity.mean());
             let packets = rate.fold(f64::INFINITY, f64::min) / flow.packet;
             let batch = if packets.is_finite() { packets / PER_SECOND } else { 8.0 };
@@ -72,17 +102,47 @@ impl Report {
                 pings: 0,
                 phase: "",
                 batch: libm::ceil(batch.clamp(1.0, 1000.0)) as u64,
+                part: (at as f64 + 0.5) / count,
             }
         };
         let port = |port: usize| world.links.iter().position(|link| link.port == port);
         Self {
-            flows: world.flows.iter().map(told).collect(),
+            flows: world.flows.iter().enumerate().map(told).collect(),
             step: scenario.step,
             rows: 0,
             warmup: scenario.warmup.as_secs_f64(),
             is_warm: scenario.warmup.is_zero(),
             links: (0..scenario.links.len()).map(port).collect(),
             sampled: 0.0,
+            every,
+            looked: 0.0,
+            held: vec![Held::default(); world.links.len()],
+        }
+    }
+
+    /// Exact, where samples at the step and whole packets are not.
+    pub(crate) fn queues(&self, curves: &impl Curves) -> Vec<AtQueue> {
+        let links = self.held.iter().zip(&curves.world().links).enumerate();
+        let of = |(at, (held, link)): (usize, (&Held, &Bottleneck))| {
+            let bytes = held.integral / (held.until - self.warmup);
+            let [dropped, sent] = fate(curves, at);
+            let dropped = dropped - held.fate[0];
+            let came = dropped + sent - held.fate[1];
+            let drop_share = (came > 0.0).then(|| (dropped / came).max(0.0));
+            AtQueue { port: link.port, packets: bytes / link.packet, bytes, drop_share }
+        };
+        links.filter(|(_, (held, _))| held.until > self.warmup).map(of).collect()
+    }
+
+    /// Within a step a queue grows or falls evenly.
+    fn hold(&mut self, curves: &impl Curves) {
+        let now = curves.now();
+        for (at, held) in self.held.iter_mut().enumerate() {
+            let bytes = curves.backlog(at).max(0.0);
+            if self.is_warm {
+                held.integral += 0.5 * (held.bytes + bytes) * (now - held.until);
+            }
+            (held.until, held.bytes) = (now, bytes);
         }
     }
 
@@ -102,12 +162,16 @@ impl Report {
         scenario: &Scenario,
         observer: &mut impl Observer,
     ) {
+        self.hold(curves);
         let is_row = curves.now() >= self.row_ends();
         let ends_warmup = !self.is_warm && curves.now() >= self.warmup;
         // What happened in a row belongs before its end.
         let is_whole = is_row || ends_warmup;
-        for at in 0..self.flows.len() {
-            self.flow(curves, scenario, at, is_whole, observer);
+        if is_whole || curves.now() - self.looked >= self.every {
+            self.looked = curves.now();
+            for at in 0..self.flows.len() {
+                self.flow(curves, scenario, at, is_whole, observer);
+            }
         }
         for (at, link) in curves.world().links.iter().enumerate() {
             if curves.backlog(at) > 0.0 {
@@ -119,6 +183,9 @@ impl Report {
         }
         if ends_warmup {
             self.is_warm = true;
+            for (at, held) in self.held.iter_mut().enumerate() {
+                held.fate = fate(curves, at);
+            }
             for (place, at) in self.links.iter().enumerate() {
                 let sample = queue_sample(curves, *at);
                 let event = Event::WarmQueueSample(&sample);
@@ -191,6 +258,10 @@ impl Report {
         let whole = |bytes: f64| (bytes / flow.packet + 1e-6) as u64;
         let batch = if is_whole { 1 } else { told.batch };
         let take = |told: &mut u64, bytes: f64| {
+            // Mostly there is not enough yet, which a product shows sooner than a quotient.
+            if ((*told + batch) as f64 - 1e-5) * flow.packet > bytes {
+                return None;
+            }
             let packets = whole(bytes).saturating_sub(*told);
             if packets < batch {
                 return None;
@@ -199,6 +270,7 @@ impl Report {
             *told += packets;
             Some(packets as u16)
         };
+        let part = told.part * flow.packet;
         let is_tcp = matches!(flow.source, Source::Tcp { .. });
         let first = told.sent as u32;
         let body = |again: bool| {
@@ -242,7 +314,8 @@ impl Report {
             let sojourn = (curves.now() - row[CAME]).max(0.0);
             delay += hop.before + sojourn;
             let told = &mut told.hops[index];
-            while let Some(packets) = take(&mut told.refused, row[REFUSED]) {
+            let begun = if row[REFUSED] > 0.0 { part } else { 0.0 };
+            while let Some(packets) = take(&mut told.refused, row[REFUSED] + begun) {
                 let full = curves.is_overflow(hop.link);
                 let why = if full { DropReason::Full } else { DropReason::Aqm };
                 let packet = packet_of(flow, scenario, packets, now, body(false));
@@ -389,15 +462,8 @@ fn queue_sample(curves: &impl Curves, link: Option<usize>) -> QueueSample {
         return QueueSample { capacity: Rate::UNLIMITED, ..QueueSample::default() };
     };
     let link = &curves.world().links[at];
-    let of = |column: usize| -> f64 {
-        let flows = curves.world().flows.iter().enumerate();
-        let hops = flows.flat_map(|(flow, it)| {
-            let here = it.hops.iter().enumerate().filter(|(_, hop)| hop.link == at);
-            here.map(move |(hop, _)| curves.of_hop(flow, hop)[column])
-        });
-        hops.sum()
-    };
-    let sent = of(OUT) - if link.loss > 0.0 { 0.0 } else { of(DROPPED) };
+    let [_, sent] = fate(curves, at);
+    let of = |column| all(curves, at, column);
     let backlog = curves.backlog(at).max(0.0);
     QueueSample {
         packets: libm::round(backlog / link.packet) as u32,
@@ -412,6 +478,25 @@ fn queue_sample(curves: &impl Curves, link: Option<usize>) -> QueueSample {
         capacity_bytes: Some(link.capacity.until(curves.now())),
         air: None,
     }
+}
+
+/// What of this column all flows have at a link.
+fn all(curves: &impl Curves, link: usize, column: usize) -> f64 {
+    let flows = curves.world().flows.iter().enumerate();
+    let hops = flows.flat_map(|(flow, it)| {
+        let here = it.hops.iter().enumerate().filter(|(_, hop)| hop.link == link);
+        here.map(move |(hop, _)| curves.of_hop(flow, hop)[column])
+    });
+    hops.sum()
+}
+
+/// What a queue has dropped, and sent. What is lost on the medium has been sent.
+fn fate(curves: &impl Curves, link: usize) -> [f64; 2] {
+    let at_head = match curves.world().links[link].loss > 0.0 {
+        true => 0.0,
+        false => all(curves, link, DROPPED),
+    };
+    [all(curves, link, REFUSED) + at_head, all(curves, link, OUT) - at_head]
 }
 
 fn port(place: usize) -> PortId {

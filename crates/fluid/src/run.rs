@@ -1,22 +1,32 @@
 //! One run: steps as long as their error allows, reported one by one.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use sojourn_core::{Observer, Span, SpecError, StreamAddress};
 use sojourn_scenario::{Checked, Scenario};
 
-use crate::curves::Curves;
 use crate::engine::{Engine, Work};
-use crate::report::Report;
-use crate::scherrer::{self, Model};
+use crate::printed;
+use crate::published::Published;
+use crate::report::{AtQueue, Report};
+use crate::scherrer;
 use crate::world::{self, World};
 
 /// How the equations are integrated.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// Steps of this length; otherwise their length follows from the error, or is the authors'.
     pub step: Option<Span>,
     pub form: Form,
+    /// By how much smaller the error of a step may be than usual, and how much shorter steps may get.
+    pub fineness: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { step: None, form: Form::default(), fineness: 1.0 }
+    }
 }
 
 /// Whose equations they are.
@@ -27,6 +37,15 @@ pub enum Form {
     Corrected,
     /// Those of Scherrer et al. (IMC 2022), as their authors' program has them.
     Scherrer,
+    /// Equations (9) to (24) of "TCP BBR Performance over Wi-Fi 6", with their defects.
+    AsPrinted,
+}
+
+/// What a run gives beside its events.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    pub work: Work,
+    pub queues: Vec<AtQueue>,
 }
 
 /// Refuses what the equations can't say.
@@ -38,6 +57,7 @@ pub fn check(scenario: &Scenario, options: &Options) -> Result<(), SpecError> {
     match options.form {
         Form::Corrected => Ok(()),
         Form::Scherrer => scherrer::check(scenario),
+        Form::AsPrinted => printed::check(scenario),
     }
 }
 
@@ -50,11 +70,18 @@ pub fn run(
     address: StreamAddress,
     options: &Options,
     observer: &mut impl Observer,
-) -> Result<Work, String> {
+) -> Result<Ran, String> {
     let world = World::new(scenario, address);
     match options.form {
         Form::Corrected => corrected(scenario, address, &world, options, observer),
-        Form::Scherrer => published(scenario, address, &world, options, observer),
+        Form::Scherrer => {
+            let step = options.step.unwrap_or(scherrer::STEP);
+            published(scenario, scherrer::Model::new(scenario, &world, address, step), observer)
+        }
+        Form::AsPrinted => {
+            let step = options.step.unwrap_or(scherrer::STEP);
+            published(scenario, printed::Model::new(scenario, &world, step), observer)
+        }
     }
 }
 
@@ -64,9 +91,10 @@ fn corrected(
     world: &World,
     options: &Options,
     observer: &mut impl Observer,
-) -> Result<Work, String> {
+) -> Result<Ran, String> {
     let mut engine = Engine::new(world, address);
-    let mut report = Report::new(scenario, world);
+    engine.refine(options.fineness);
+    let mut report = Report::new(scenario, world, engine.longest * REPORTS);
     let end = scenario.duration.as_secs_f64();
     let mut step = engine.shortest;
     while engine.now < end {
@@ -92,18 +120,15 @@ fn corrected(
         report.on_step(&engine, scenario, observer);
     }
     report.finish(&engine, scenario, observer);
-    Ok(engine.work)
+    Ok(Ran { work: engine.work, queues: report.queues(&engine) })
 }
 
 fn published(
     scenario: &Checked,
-    address: StreamAddress,
-    world: &World,
-    options: &Options,
+    mut model: impl Published,
     observer: &mut impl Observer,
-) -> Result<Work, String> {
-    let mut model = Model::new(scenario, world, address, options.step.unwrap_or(scherrer::STEP));
-    let mut report = Report::new(scenario, world);
+) -> Result<Ran, String> {
+    let mut report = Report::new(scenario, model.world(), 0.0);
     let end = scenario.duration.as_secs_f64();
     let mut told = 0.0;
     while model.now() < end {
@@ -116,8 +141,10 @@ fn published(
         }
     }
     report.finish(&model, scenario, observer);
-    Ok(model.work())
+    Ok(Ran { work: model.work(), queues: report.queues(&model) })
 }
 
+/// Parts of the longest step between two looks at what flows did.
+const REPORTS: f64 = 0.25;
 /// Seconds between two looks at a model of much shorter steps.
 const REPORT_EVERY: f64 = 1e-3;

@@ -58,6 +58,18 @@ fn reno_keeps_the_square_root_law() {
     }
 }
 
+/// RFC 9438 section 5.1, whose equation takes every epoch to end at its plateau. By the RFC's own rules, with one
+/// loss every 1/p packets, windows are up to a tenth off it: they chase a target that is a round trip ahead,
+/// and fast convergence lowers the plateau.
+#[test]
+fn cubic_keeps_its_response_function_within_a_tenth() {
+    for (loss, p) in [("0.002%", 2e-5f64), ("0.001%", 1e-5)] {
+        let expected = (0.4 * 3.7 / (4.0 * 0.3f64)).powf(0.25) * (0.05 / p).powf(0.75);
+        let window = mean_window("cubic", loss, 50, 900);
+        assert!((window / expected - 1.0).abs() < 0.1, "{window} for {expected} at {loss}");
+    }
+}
+
 #[test]
 fn cake_shares_by_hosts_and_then_by_flows() {
     let shares = |world: &Checked| {
@@ -107,6 +119,28 @@ fn fixed_steps_come_to_the_same_shares() {
     let share = |run: &RunMetrics| run.flows[0].share.expect("a share");
     assert!((share(&free) - share(&fixed)).abs() < 0.1, "{} {}", share(&free), share(&fixed));
     assert!((queue(&free) / queue(&fixed) - 1.0).abs() < 0.1);
+}
+
+/// Worlds without randomness of their own, in which a difference is the integration's.
+#[test]
+fn finer_steps_come_to_the_same() {
+    for (ccas, limit) in [(["reno", "reno"], 120), (["cubic", "bbr"], 60), (["bbr", "bbr"], 200)] {
+        let scenario = scenario(&ccas, 20, 40, &format!("pfifo limit {limit}"), 90);
+        let [usual, fine] = [1.0, 4.0].map(|fineness| {
+            let options = Options { fineness, ..Options::default() };
+            collect::run(&scenario, 1, &options).0
+        });
+        let share = |run: &RunMetrics| run.flows[0].share.expect("a share");
+        let (by, queues) = ((share(&usual) - share(&fine)).abs(), queue(&usual) / queue(&fine));
+        eprintln!(
+            "{ccas:?}: {} {} {} {}",
+            share(&usual),
+            share(&fine),
+            queue(&usual),
+            queue(&fine)
+        );
+        assert!(by < 0.05 && (queues - 1.0).abs() < 0.05, "{ccas:?}: {by} {queues}");
+    }
 }
 
 /// The bound is of work, which is the same on every machine: 9 s of ten flows.

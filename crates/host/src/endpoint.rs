@@ -106,6 +106,11 @@ pub trait AppModel: Send + Sync {
         false
     }
 
+    /// The only engine that can run it; without one all that run packets can.
+    fn needs_engine(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Itself, for who knows its type and wants more of it than a simulation does.
     fn as_any(&self) -> Option<&dyn Any> {
         None

@@ -1,11 +1,15 @@
-//! Stands before the C library of a guest's kernel on the host: what looks random follows from `SOJOURN_SEED`.
+//! Stands before the C library of a guest's kernel on the host: what looks random follows from `SOJOURN_SEED`, and the
+//! processes in which the guest's programs run end with the kernel, however that ends.
 
 #![no_std]
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use core::arch::asm;
+
 unsafe extern "C" {
     fn getenv(name: *const u8) -> *const u8;
+    fn __errno_location() -> *mut i32;
 }
 
 static STATE: AtomicU64 = AtomicU64::new(0);
@@ -48,6 +52,43 @@ fn seed() -> u64 {
         }
         seed
     }
+}
+
+/// As the C library's; but what is traced ends with whoever traces it (`PTRACE_O_EXITKILL`).
+///
+/// # Safety
+/// As of the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ptrace(request: i32, process: i32, address: usize, data: usize) -> isize {
+    const OLD_SET_OPTIONS: i32 = 21;
+    const SET_OPTIONS: i32 = 0x4200;
+    const EXIT_KILL: usize = 0x10_0000;
+    // What reads a word gives it back.
+    const READS: core::ops::RangeInclusive<i32> = 1..=3;
+    let mut word = 0usize;
+    let (request, data) = match request {
+        OLD_SET_OPTIONS | SET_OPTIONS => (SET_OPTIONS, data | EXIT_KILL),
+        request if READS.contains(&request) => (request, (&raw mut word) as usize),
+        request => (request, data),
+    };
+    const PTRACE: isize = 101;
+    let result: isize;
+    // SAFETY: as the caller says.
+    unsafe {
+        asm!("syscall", inlateout("rax") PTRACE => result, in("rdi") request as isize, in("rsi") process as isize,
+            in("rdx") address, in("r10") data, lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    if result < 0 {
+        // SAFETY: the C library gives each thread a place for it.
+        unsafe { __errno_location().write(-result as i32) };
+        return -1;
+    }
+    if READS.contains(&request) {
+        // SAFETY: as above. A word may be -1, so the caller looks here.
+        unsafe { __errno_location().write(0) };
+        return word as isize;
+    }
+    result
 }
 
 #[panic_handler]

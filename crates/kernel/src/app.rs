@@ -13,7 +13,7 @@ sojourn_core::params! {
     /// A flow between two Linux kernels.
     pub struct Kernel: "kernel", "TCP between two unmodified Linux kernels, whose clock is the simulator's; on Linux with a kernel from `sojourn kernel build`" {
         pub cc: String = "cubic", "congestion control, by its name in that kernel";
-        pub kernel: Option<String> as Maybe<String> = "", "a kernel built for user mode; without it that of SOJOURN_KERNEL or of `sojourn kernel build`";
+        pub kernel: Option<String> as Maybe<String> = "", "a kernel built for user mode: its path, or its name from `sojourn kernel build --name`; without it that of SOJOURN_KERNEL or of `sojourn kernel build`";
         pub bytes: Option<u64> as Maybe<Octets> = "", size(1, 1 << 50), "how much is sent; without it, it never ends";
         pub rate: Option<Rate> as Maybe<Rate> = "", "what the application writes a second, whole segments every 10 ms; without it as fast as it can";
         pub ping: Option<Span> as Maybe<Span> = "", time(Span::from_micros(100), Span::from_secs(1000)), "the kernels exchange echo requests and replies so often, and no TCP";

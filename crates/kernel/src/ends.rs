@@ -8,18 +8,12 @@ use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
 
 use crate::conversation::Conversation;
 use crate::fault::Fault;
-use crate::frame::{self, Inner, OUTSIDE, RECEIVING, SENDING};
+use crate::frame::{self, RECEIVING, SENDING};
 use crate::guest::{Guest, Start};
 use crate::install::Installed;
+use crate::orders::{self, AHEAD, ORIGIN};
 use crate::settings::{Settings, Traffic};
 use crate::tcp_info;
-
-/// Guests begin the run when their own clocks show this, whatever their start took.
-const ORIGIN: u64 = 2_000_000_000;
-
-/// How far a guest that is busy goes on without asking for the time. What reaches it in between waits so long, as
-/// where a processor is busy.
-const AHEAD: u64 = 4_000;
 
 /// A report on a socket is asked for so long before it is due.
 const EARLIER: Span = Span::from_micros(200);
@@ -118,13 +112,13 @@ impl Started {
             kernel: &settings.kernel()?,
             installed: &installed,
             seed: seed(setup, number),
-            number,
+            cards: &[number],
             patience: settings.patience,
         })?;
         let mut started = Self { guest };
         for (path, value) in settings.sysctls() {
             let order = format!("S/proc/sys/{}\0{value}", path.replace('.', "/"));
-            let (error, _) = started.ask(number, order.as_bytes())?;
+            let (error, _) = orders::ask(&mut started.guest, number, order.as_bytes())?;
             if error != 0 {
                 let problem =
                     format!("the guest kernel refuses sysctl {path} = {value} (error {error})");
@@ -139,63 +133,24 @@ impl Started {
             order.extend(name);
             order.extend(settings.send_buffer.unwrap_or(0).to_le_bytes());
             order.extend(settings.receive_buffer.unwrap_or(0).to_le_bytes());
-            let (error, _) = started.ask(number, &order)?;
+            let (error, _) = orders::ask(&mut started.guest, number, &order)?;
             if error != 0 {
                 return Err(started.has_no_control(number, &settings.cc, error));
             }
         }
-        // Until the run begins.
-        let origin = origin(setup);
-        while let Some(next) = started.guest.request()
-            && next < origin
-        {
-            started.guest.run(next, (next + AHEAD).min(origin))?;
-        }
+        orders::wait_until(&mut started.guest, origin(setup))?;
         Ok(started)
     }
 
     fn has_no_control(&mut self, number: u8, cc: &str, error: u32) -> Fault {
-        let list = self.ask(number, b"R/proc/sys/net/ipv4/tcp_available_congestion_control");
+        let order = b"R/proc/sys/net/ipv4/tcp_available_congestion_control";
+        let list = orders::ask(&mut self.guest, number, order);
         let list = list.map(|(_, text)| String::from_utf8_lossy(&text).trim().to_owned());
         Fault::Refused(match list {
             Ok(list) => format!("the guest kernel has no congestion control '{cc}'; it has {list}"),
             Err(_) => format!("the guest kernel refuses congestion control '{cc}' (error {error})"),
         })
     }
-
-    /// Gives an order and waits for the answer, before the run begins.
-    fn ask(&mut self, number: u8, order: &[u8]) -> Result<(u32, Vec<u8>), Fault> {
-        while self.guest.take_sent().is_some() {}
-        let mut at = self.guest.request().unwrap_or(0).max(self.guest.now());
-        if !self.guest.deliver(at, &frame::order(number, order), at + AHEAD)? {
-            return Err(Fault::Nonsense("its card takes no frames".to_owned()));
-        }
-        loop {
-            while let Some((_, bytes)) = self.guest.take_sent() {
-                if let Some((kind, error, more)) = answer(&bytes)
-                    && order.first() == Some(&kind)
-                {
-                    return Ok((error, more));
-                }
-            }
-            let next = self.guest.request().filter(|next| *next < ORIGIN);
-            let none = || Fault::Nonsense("no answer to an order".to_owned());
-            at = next.ok_or_else(none)?;
-            self.guest.run(at, at + AHEAD)?;
-        }
-    }
-}
-
-/// The kind of an answer from a guest to the outside, its error and what it says.
-fn answer(bytes: &[u8]) -> Option<(u8, u32, Vec<u8>)> {
-    let frame = frame::read(bytes)?;
-    let Inner::Datagram(payload) = frame.inner else { return None };
-    if frame.to != OUTSIDE {
-        return None;
-    }
-    let (kind, rest) = payload.split_first()?;
-    let (error, more) = rest.split_first_chunk::<4>()?;
-    Some((*kind, u32::from_le_bytes(*error), more.to_vec()))
 }
 
 /// One end.
@@ -235,25 +190,11 @@ impl End {
     }
 
     fn deliver(&mut self, now: Time, frame: &[u8]) {
-        /// A guest that takes none for so long is not busy but broken.
-        const LONGEST: u64 = 10_000_000;
         let at = self.origin + now.as_nanos();
-        let mut later = at;
-        while let Some(guest) = &mut self.guest {
-            match guest.deliver(later, frame, later + AHEAD) {
-                Ok(true) => return self.collect(),
-                // All its buffers are full, so the frame waits until it has worked on them.
-                Ok(false) => match guest.request().filter(|next| *next < at + LONGEST) {
-                    Some(next) => {
-                        later = next;
-                        if let Err(fault) = guest.run(next, next + AHEAD) {
-                            self.fail(fault.to_string());
-                        }
-                    }
-                    None => self.fail("the guest's card has no room for a frame".to_owned()),
-                },
-                Err(fault) => self.fail(fault.to_string()),
-            }
+        let Some(guest) = &mut self.guest else { return };
+        match orders::deliver(guest, 0, at, frame) {
+            Ok(()) => self.collect(),
+            Err(fault) => self.fail(fault.to_string()),
         }
     }
 
@@ -267,8 +208,8 @@ impl End {
 
     /// What the guest has sent is for the other end, or an answer.
     fn collect(&mut self) {
-        while let Some((time, bytes)) = self.guest.as_mut().and_then(Guest::take_sent) {
-            let Some((kind, error, more)) = answer(&bytes) else {
+        while let Some((time, _, bytes)) = self.guest.as_mut().and_then(Guest::take_sent) {
+            let Some((kind, error, more)) = orders::answer(&bytes) else {
                 if frame::read(&bytes).is_some() {
                     let time = Time::from_nanos(time.saturating_sub(self.origin));
                     self.leaving.push_back((time, bytes));

@@ -18,7 +18,7 @@ use crate::settings;
 sojourn_core::params! {
     /// Which kernels.
     pub struct Kernels: "kernel", "Linux kernels at both ends of every TCP flow, in virtual time; queues, links and other flows as in sim" {
-        pub kernel: Option<String> as Maybe<String> = "", "a kernel built for user mode; without it that of SOJOURN_KERNEL or of `sojourn kernel build`";
+        pub kernel: Option<String> as Maybe<String> = "", "a kernel built for user mode: its path, or its name from `sojourn kernel build --name`; without it that of SOJOURN_KERNEL or of `sojourn kernel build`";
         pub names: Option<String> as Maybe<String> = "", "what congestion controls are called in that kernel, where it is not their name: `bbr3-linux:bbr,bbr2:bbr`";
         pub sysctl: Option<String> as Maybe<String> = "", "settings of all kernels: `net.ipv4.tcp_sack:0,net.ipv4.tcp_reordering:5`";
     }
@@ -121,7 +121,8 @@ impl Kernels {
                 return Ok(there.to_owned());
             }
         }
-        Ok(name.to_owned())
+        // A study's `cubic-linux` is a model of the kernel's `cubic`.
+        Ok(name.strip_suffix("-linux").unwrap_or(name).to_owned())
     }
 
     /// What stands in a flow's keys as settings of the kernel. What the kernel has no setting for must be as usual.
@@ -133,6 +134,7 @@ impl Kernels {
             initial_receive_buffer: usual.initial_receive_buffer,
             most_receive_buffer: usual.most_receive_buffer,
             receive_buffer: None,
+            adv_win_scale: None,
             send_buffer: usual.send_buffer,
             most_send_buffer: usual.most_send_buffer,
             slow_start_after_idle: usual.slow_start_after_idle,
@@ -151,6 +153,7 @@ impl Kernels {
                 "initial_receive_buffer",
                 "most_receive_buffer",
                 "receive_buffer",
+                "adv_win_scale",
                 "send_buffer",
                 "most_send_buffer",
                 "slow_start_after_idle",
@@ -177,6 +180,7 @@ impl Kernels {
         if let Some(most) = transport.send_buffer.most(transport.most_send_buffer) {
             all.push(format!("net.ipv4.tcp_wmem:4096+16384+{}", most.max(16_384)));
         }
+        all.extend(transport.adv_win_scale.map(|n| format!("net.ipv4.tcp_adv_win_scale:{n}")));
         all.extend(self.sysctl.clone().filter(|text| !text.is_empty()));
         Ok(all.join(","))
     }

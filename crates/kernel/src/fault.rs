@@ -11,9 +11,9 @@ pub enum Fault {
     /// The guest's kernel ended; the end of what it printed.
     Ended(String),
     /// It has said nothing for so many seconds of real time.
-    Silent { seconds: u64, console: String },
+    Silent { seconds: f64, console: String },
     /// Its clock barely moves though it is busy: a program that spins.
-    Spins { seconds: u64 },
+    Spins { seconds: f64 },
     /// What it says on its sockets or writes in its rings breaks the protocol.
     Nonsense(String),
     /// It can't do what it was asked for.

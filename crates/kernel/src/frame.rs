@@ -161,6 +161,50 @@ pub(crate) fn order(to: u8, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
+/// A packet that a router is to forward, with an empty header of the card: `len` bytes of IP, of which the last four are `number`.
+pub(crate) fn forwarded(to: u8, packet: &Forwarded) -> Vec<u8> {
+    let len = (packet.len as usize).max(LEAST_FORWARDED);
+    let mut frame = vec![0; CARD_HEADER];
+    frame[10] = 1;
+    frame.extend([2, 0, 0, 0, 0, to, 2, 0, 0, 0, 0, OUTSIDE, 8, 0]);
+    let length = (len as u16).to_be_bytes();
+    let [_, _, a, b] = packet.from.to_be_bytes();
+    let [_, _, c, d] = packet.to.to_be_bytes();
+    let mut ip = vec![0x45, packet.tos, length[0], length[1], 0, 0, 0, 0, 64, 17, 0, 0];
+    ip.extend([10, 2, a, b, 10, 1, c, d]);
+    let sum = checksum(&ip);
+    ip[10..12].copy_from_slice(&sum.to_be_bytes());
+    frame.extend(ip);
+    let ports = [packet.ports as u16, (packet.ports >> 16) as u16, (len - 20) as u16, 0];
+    ports.iter().for_each(|word| frame.extend(word.to_be_bytes()));
+    frame.resize(IP_AT + len - 4, 0);
+    frame.extend(packet.number.to_be_bytes());
+    frame
+}
+
+/// The number and the type of service of a packet that [`forwarded`] made.
+pub(crate) fn number_of(frame: &[u8]) -> Option<(u32, u8)> {
+    let own = read(frame)?;
+    let ip = frame.get(IP_AT..IP_AT + own.len as usize)?;
+    let is_one = ip[9] == 17 && ip[16..18] == [10, 1] && ip.len() >= LEAST_FORWARDED;
+    is_one.then(|| Some((long(ip, ip.len() - 4)?, own.tos))).flatten()
+}
+
+/// Headers of IP and UDP, and the number.
+const LEAST_FORWARDED: usize = 32;
+
+/// What a router sees of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Forwarded {
+    pub(crate) number: u32,
+    /// Bytes of IP.
+    pub(crate) len: u32,
+    pub(crate) tos: u8,
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) ports: u64,
+}
+
 /// The Internet checksum (RFC 1071).
 fn checksum(bytes: &[u8]) -> u16 {
     let words = bytes
@@ -203,6 +247,14 @@ mod tests {
                 set_ecn(&mut bytes, 3);
                 prop_assert_eq!(read(&bytes).map(|frame| frame.tos & 3), Some(3));
             }
+        }
+
+        #[test]
+        fn a_forwarded_packet_is_known_by_its_number(number: u32, len in 28u32..1500, tos: u8, from: u32, to: u32, ports: u64) {
+            let bytes = forwarded(3, &Forwarded { number, len, tos, from, to, ports });
+            prop_assert_eq!(number_of(&bytes), Some((number, tos)));
+            prop_assert_eq!(checksum(&bytes[IP_AT..IP_AT + 20]), 0);
+            prop_assert_eq!(number_of(&order(3, b"nothing of this kind, and long enough")), None);
         }
 
         #[test]

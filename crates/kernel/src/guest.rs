@@ -31,8 +31,8 @@ pub(crate) struct Start<'a> {
     pub(crate) installed: &'a Installed,
     /// What its kernel draws at random follows from this.
     pub(crate) seed: u64,
-    /// The last byte of its addresses.
-    pub(crate) number: u8,
+    /// Its cards, by the last byte of their addresses.
+    pub(crate) cards: &'a [u8],
     /// After so much real time without a word it has hung.
     pub(crate) patience: Duration,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Start<'a> {
 pub(crate) struct Guest {
     keeper: Keeper,
     clock: UnixStream,
-    card: Card,
+    cards: Vec<Card>,
     /// No earlier than the guest's own clock, in nanoseconds of that.
     now: u64,
     /// When it wants to run next.
@@ -50,8 +50,8 @@ pub(crate) struct Guest {
     /// Its acknowledgements that have not come yet.
     owed: u32,
     next_number: u32,
-    /// What it has sent, and when.
-    sent: VecDeque<(u64, Vec<u8>)>,
+    /// What it has sent, when, and by which of its cards.
+    sent: VecDeque<(u64, usize, Vec<u8>)>,
     patience: Duration,
     /// When, in real time, its clock entered the present millisecond.
     entered: (u64, Instant),
@@ -87,13 +87,18 @@ impl Guest {
             let listener = UnixListener::bind(folder.path().join(name));
             listener.map_err(|why| Fault::Machine("opening a socket for a guest", why))
         };
-        let (listener, card) = (bind("clock")?, bind("card")?);
+        let listener = bind("clock")?;
+        let card = |(index, number): (usize, &u8)| {
+            let listener = Some(bind(&card_name(index))?);
+            Ok(Card { listener, number: *number, ..Card::default() })
+        };
+        let cards = start.cards.iter().enumerate().map(card).collect::<Result<_, Fault>>()?;
         keeper.go()?;
         let clock = accept(&listener, &keeper, start.patience)?;
         let mut guest = Self {
             keeper,
             clock,
-            card: Card { listener: Some(card), number: start.number, ..Card::default() },
+            cards,
             now: 0,
             request: None,
             is_waiting: false,
@@ -119,12 +124,12 @@ impl Guest {
             };
             if next > LONGEST {
                 let console = self.keeper.console();
-                return Err(Fault::Silent { seconds: LONGEST / 1_000_000_000, console });
+                return Err(Fault::Silent { seconds: LONGEST as f64 / 1e9, console });
             }
             self.run(next, next + AT_ONCE)?;
         }
         // It has opened its sockets and its memory, so their names can go.
-        self.card.listener = None;
+        self.cards.iter_mut().for_each(|card| card.listener = None);
         Ok(())
     }
 
@@ -138,8 +143,8 @@ impl Guest {
         self.now
     }
 
-    /// What it has sent, and when.
-    pub(crate) fn take_sent(&mut self) -> Option<(u64, Vec<u8>)> {
+    /// What it has sent, when, and by which of its cards.
+    pub(crate) fn take_sent(&mut self) -> Option<(u64, usize, Vec<u8>)> {
         self.sent.pop_front()
     }
 
@@ -161,23 +166,24 @@ impl Guest {
         Ok(())
     }
 
-    /// Frames reach its card at `at`, and it runs until it waits.
+    /// A frame reaches one of its cards at `at`, and it runs until it waits. False if that card has no room.
     pub(crate) fn deliver(
         &mut self,
+        card: usize,
         at: u64,
         frame: &[u8],
         free_until: u64,
     ) -> Result<bool, Fault> {
         let at = at.max(self.now);
         self.now = at;
-        let Card { rings, memory, .. } = &mut self.card;
+        let Card { rings, memory, .. } = &mut self.cards[card];
         let arrivals = &mut rings[ARRIVALS as usize];
         let has_room = arrivals.put(memory, frame)?;
         if !has_room {
             return Ok(false);
         }
         if arrivals.wants_interrupt(memory)? {
-            self.interrupt(ARRIVALS)?;
+            self.interrupt(card, ARRIVALS)?;
         }
         match self.request {
             Some(request) if request <= at => self.run(request, free_until)?,
@@ -187,8 +193,8 @@ impl Guest {
         Ok(true)
     }
 
-    fn interrupt(&mut self, ring: u32) -> Result<(), Fault> {
-        let back = self.card.back.as_mut();
+    fn interrupt(&mut self, card: usize, ring: u32) -> Result<(), Fault> {
+        let back = self.cards[card].back.as_mut();
         let back =
             back.ok_or_else(|| Fault::Nonsense("its card has no back channel".to_owned()))?;
         write(back, &card_messages::interrupt(ring), &self.keeper)?;
@@ -211,54 +217,54 @@ impl Guest {
 
     /// A guest that is busy for long within a millisecond of its own spins.
     fn enter(&mut self, at: u64) -> Result<(), Fault> {
-        const LONGEST: u64 = 20;
         let millisecond = at / 1_000_000;
         if millisecond != self.entered.0 {
             self.entered = (millisecond, Instant::now());
-        } else if self.runs.is_multiple_of(1024)
-            && self.entered.1.elapsed() > Duration::from_secs(LONGEST)
-        {
-            return Err(Fault::Spins { seconds: LONGEST });
+        } else if self.runs.is_multiple_of(1024) && self.entered.1.elapsed() > self.patience {
+            return Err(Fault::Spins { seconds: self.patience.as_secs_f64() });
         }
         Ok(())
     }
 
     /// Waits for the next message and answers it; true if it was the reply to an interrupt.
     fn serve(&mut self) -> Result<bool, Fault> {
-        let Card { listener, socket, back, .. } = &mut self.card;
-        // The kinds in the order in which they are looked at: what the card says comes before the next message of the clock.
-        let mut watched = Vec::with_capacity(4);
-        watched
-            .extend(socket.as_ref().map(|socket| (Said::Card, PollFd::new(socket, PollFlags::IN))));
-        watched.extend(back.as_ref().map(|back| (Said::Back, PollFd::new(back, PollFlags::IN))));
+        // The kinds in the order in which they are looked at: what a card says comes before the next message of the clock.
+        let mut watched = Vec::with_capacity(2 * self.cards.len() + 2);
+        for (index, card) in self.cards.iter().enumerate() {
+            let mut watch = |said, fd| watched.push((said, fd));
+            if let Some(socket) = &card.socket {
+                watch(Said::Card(index), PollFd::new(socket, PollFlags::IN));
+            }
+            if let Some(back) = &card.back {
+                watch(Said::Back(index), PollFd::new(back, PollFlags::IN));
+            }
+        }
         watched.push((Said::Clock, PollFd::new(&self.clock, PollFlags::IN)));
-        let is_new = socket.is_none();
-        watched.extend(
-            listener
-                .as_ref()
-                .filter(|_| is_new)
-                .map(|l| (Said::New, PollFd::new(l, PollFlags::IN))),
-        );
+        for (index, card) in self.cards.iter().enumerate().filter(|(_, card)| card.socket.is_none())
+        {
+            let new = card.listener.as_ref().map(|listener| PollFd::new(listener, PollFlags::IN));
+            watched.extend(new.map(|new| (Said::New(index), new)));
+        }
         let (kinds, mut fds): (Vec<Said>, Vec<PollFd<'_>>) = watched.into_iter().unzip();
         wait(&mut fds, self.patience, &self.keeper)?;
         let first = fds.iter().position(|fd| !fd.revents().is_empty());
         let said = kinds[first.expect("the wait ended because one is ready")];
         match said {
-            Said::Card => self.serve_card()?,
-            Said::Back => {
-                let back = self.card.back.as_mut().expect("it was watched");
+            Said::Card(card) => self.serve_card(card)?,
+            Said::Back(card) => {
+                let back = self.cards[card].back.as_mut().expect("it was watched");
                 let mut reply = [0; card_messages::INTERRUPT_REPLY];
                 read(back, &mut reply, &self.keeper)?;
                 return Ok(true);
             }
             Said::Clock => self.serve_clock()?,
-            Said::New => {
-                let listener = self.card.listener.as_ref().expect("it was watched");
+            Said::New(card) => {
+                let listener = self.cards[card].listener.as_ref().expect("it was watched");
                 let (socket, _) = listener
                     .accept()
                     .map_err(|why| Fault::Machine("accepting a guest's card", why))?;
                 limit(&socket, self.patience)?;
-                self.card.socket = Some(socket);
+                self.cards[card].socket = Some(socket);
             }
         }
         Ok(false)
@@ -291,8 +297,8 @@ impl Guest {
         write(&mut self.clock, &answer.bytes(), &self.keeper)
     }
 
-    fn serve_card(&mut self) -> Result<(), Fault> {
-        let socket = self.card.socket.as_mut().expect("it was watched");
+    fn serve_card(&mut self, card: usize) -> Result<(), Fault> {
+        let socket = self.cards[card].socket.as_mut().expect("it was watched");
         let mut bytes = [0; Header::LEN];
         let files = read_with_files(socket, &mut bytes, &self.keeper)?;
         let header = Header::read(&bytes)?;
@@ -300,26 +306,26 @@ impl Guest {
         read(socket, &mut payload, &self.keeper)?;
         let message = CardMessage::read(header.kind, &payload)?;
         if let CardMessage::Kick { ring: SENT } = message {
-            self.take_frames()?;
+            self.take_frames(card)?;
         }
-        let answer = self.card.answer(&message, files)?;
+        let answer = self.cards[card].answer(&message, files)?;
         let answer = match answer {
             Some(answer) => answer,
             None if header.wants_reply => vec![0; 8],
             None => return Ok(()),
         };
-        let socket = self.card.socket.as_mut().expect("it has just spoken");
+        let socket = self.cards[card].socket.as_mut().expect("it has just spoken");
         write(socket, &header.answer(&answer), &self.keeper)
     }
 
     /// Everything that waits to be sent leaves at the present time of the guest.
-    fn take_frames(&mut self) -> Result<(), Fault> {
-        let Card { rings, memory, .. } = &mut self.card;
+    fn take_frames(&mut self, card: usize) -> Result<(), Fault> {
+        let Card { rings, memory, .. } = &mut self.cards[card];
         while let Some(frame) = rings[SENT as usize].take(memory)? {
             if frame.len() < CARD_HEADER + 14 {
                 return Err(Fault::Nonsense(format!("a frame of {} bytes", frame.len())));
             }
-            self.sent.push_back((self.now, frame));
+            self.sent.push_back((self.now, card, frame));
         }
         Ok(())
     }
@@ -327,10 +333,15 @@ impl Guest {
 
 #[derive(Clone, Copy, Debug)]
 enum Said {
-    Card,
-    Back,
+    Card(usize),
+    Back(usize),
     Clock,
-    New,
+    New(usize),
+}
+
+/// What the socket of a guest's card is called.
+fn card_name(index: usize) -> String {
+    if index == 0 { "card".to_owned() } else { format!("card{index}") }
 }
 
 impl Card {
@@ -427,38 +438,43 @@ impl Keeper {
         let output = scratch::file().map_err(machine)?;
         let files = start.installed;
         // The kernel draws from its command line too, so that is the same for every guest.
-        let mut process = Command::new(files.program())
-            .arg(folder)
-            .arg(start.kernel)
-            .args([
-                "mem=128M",
-                "umid=guest",
-                "uml_dir=/proc/self/fd/9",
-                "time-travel=ext:0:/proc/self/fd/9/clock",
-                "virtio_uml.device=/proc/self/fd/9/card:1",
-                "virtio_net.napi_tx=0",
-                "root=/dev/root",
-                "rootfstype=hostfs",
-                "rootflags=/proc/self/cwd/root",
-                "rw",
-                "init=/init",
-                "con=null",
-                "con0=null,fd:1",
-                "panic=-1",
-                "random.trust_cpu=1",
-                "random.trust_bootloader=1",
-                "loglevel=6",
-            ])
-            .env_clear()
-            .env("LD_PRELOAD", files.seeded())
-            .env("SOJOURN_SEED", start.seed.to_string())
-            .env("TMPDIR", folder)
-            .current_dir(files.folder())
-            .stdin(Stdio::piped())
-            .stdout(output.try_clone().map_err(machine)?)
-            .stderr(output.try_clone().map_err(machine)?)
-            .spawn()
-            .map_err(machine)?;
+        let mut process =
+            Command::new(files.program())
+                .arg(folder)
+                .arg(start.kernel)
+                .args([
+                    "mem=128M",
+                    "umid=guest",
+                    "uml_dir=/proc/self/fd/9",
+                    "time-travel=ext:0:/proc/self/fd/9/clock",
+                ])
+                .args((0..start.cards.len()).map(|index| {
+                    format!("virtio_uml.device=/proc/self/fd/9/{}:1", card_name(index))
+                }))
+                .args([
+                    "virtio_net.napi_tx=0",
+                    "root=/dev/root",
+                    "rootfstype=hostfs",
+                    "rootflags=/proc/self/cwd/root",
+                    "rw",
+                    "init=/init",
+                    "con=null",
+                    "con0=null,fd:1",
+                    "panic=-1",
+                    "random.trust_cpu=1",
+                    "random.trust_bootloader=1",
+                    "loglevel=6",
+                ])
+                .env_clear()
+                .env("LD_PRELOAD", files.seeded())
+                .env("SOJOURN_SEED", start.seed.to_string())
+                .env("TMPDIR", folder)
+                .current_dir(files.folder())
+                .stdin(Stdio::piped())
+                .stdout(output.try_clone().map_err(machine)?)
+                .stderr(output.try_clone().map_err(machine)?)
+                .spawn()
+                .map_err(machine)?;
         let alive = process.stdin.take();
         Ok(Self { process, alive, output })
     }
@@ -543,7 +559,7 @@ fn wait(fds: &mut [PollFd<'_>], patience: Duration, keeper: &Keeper) -> Result<(
         match poll(fds, Some(&limit)) {
             Ok(0) => {
                 return Err(Fault::Silent {
-                    seconds: patience.as_secs(),
+                    seconds: patience.as_secs_f64(),
                     console: keeper.console(),
                 });
             }

@@ -51,7 +51,7 @@ impl Installed {
 fn write(folder: &Path) -> io::Result<()> {
     let new = folder.with_extension(std::process::id().to_string());
     let root = new.join("root");
-    for inner in ["proc", "dev", "sys", "tmp"] {
+    for inner in ["proc", "dev", "sys", "tmp", "host"] {
         fs::create_dir_all(root.join(inner))?;
     }
     for (path, bytes) in [
@@ -90,6 +90,23 @@ pub fn usual_kernel() -> Result<PathBuf, Fault> {
     let problem =
         "there is no guest kernel; `sojourn kernel build` builds one, or SOJOURN_KERNEL names one";
     Err(Fault::Missing(problem.to_owned()))
+}
+
+/// The kernel at a path, the one that `sojourn kernel build --name` built under this name, or the usual one.
+///
+/// # Errors
+/// There is none, or none is named and none was built.
+pub fn kernel(named: Option<&str>) -> Result<PathBuf, Fault> {
+    let path = match named {
+        None => usual_kernel()?,
+        Some(name) if !name.contains('/') && !Path::new(name).is_file() => cache()?.join(name),
+        Some(path) => PathBuf::from(path),
+    };
+    // A guest is started in another folder.
+    match std::path::absolute(&path) {
+        Ok(path) if path.is_file() => Ok(path),
+        _ => Err(Fault::Missing(format!("there is no guest kernel {}", path.display()))),
+    }
 }
 
 /// FNV-1a, 64 bits.

@@ -12,7 +12,9 @@ mod fault;
 mod frame;
 mod guest;
 mod install;
+mod orders;
 mod rings;
+mod router;
 mod scratch;
 mod settings;
 mod tcp_info;
@@ -22,7 +24,8 @@ pub use app::Kernel;
 pub use builder::{Build, missing_tools};
 pub use engine::Kernels;
 pub use fault::Fault;
-pub use install::{cache, usual_kernel};
+pub use install::{cache, kernel, usual_kernel};
+pub use router::Router;
 
 /// Raised whenever the same scenario, seed and kernel give other numbers.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;

@@ -39,16 +39,7 @@ const USUAL: [(&str, &str); 3] = [
 
 impl Settings {
     pub(crate) fn kernel(&self) -> Result<PathBuf, Fault> {
-        let path = match &self.kernel {
-            Some(path) => PathBuf::from(path),
-            None => install::usual_kernel()?,
-        };
-        // A guest is started in another folder.
-        let absolute = std::path::absolute(&path);
-        match absolute {
-            Ok(path) if path.is_file() => Ok(path),
-            _ => Err(Fault::Missing(format!("there is no guest kernel {}", path.display()))),
-        }
+        install::kernel(self.kernel.as_deref())
     }
 
     /// In the order in which they are set.
@@ -60,14 +51,8 @@ impl Settings {
 
 /// What stands for a kernel in the name of a run: a digest, so that another build at the same place is another kernel.
 pub(crate) fn kernel_digest(kernel: Option<&str>) -> String {
-    let path = match kernel {
-        Some(path) => PathBuf::from(path),
-        None => match install::usual_kernel() {
-            Ok(path) => path,
-            Err(_) => return "none".to_owned(),
-        },
-    };
-    digest_of(&path).map_or_else(|| "none".to_owned(), |digest| format!("{digest:016x}"))
+    let digest = install::kernel(kernel).ok().and_then(|path| digest_of(&path));
+    digest.map_or_else(|| "none".to_owned(), |digest| format!("{digest:016x}"))
 }
 
 fn digest_of(path: &Path) -> Option<u64> {

@@ -166,3 +166,63 @@ fn what_is_wrong_with_a_kernel_is_named() {
         assert!(problem.contains("refuses sysctl net.ipv4.tcp_nonsense"), "{problem}");
     }
 }
+
+#[test]
+fn a_kernel_s_queue_does_what_the_simulated_one_does() {
+    use std::path::Path;
+
+    use sojourn_study::engine::{Engine, Sim};
+    use sojourn_study::{Overrides, Registry, Study};
+
+    if !has_kernel("a_kernel_s_queue_does_what_the_simulated_one_does") {
+        return;
+    }
+    let mut registry = Registry::default();
+    registry.add_queue::<sojourn_kernel::Router>().expect("no other queue has its name");
+    let run = |queue: &str, flow: &str| {
+        let text = format!(
+            "schema = 1\ntitle = \"Queues\"\n[scenario]\nduration = \"6s\"\nwarmup = \"2s\"\n[scenario.path]\nrate = \"10Mbps\"\n\
+             rtt = \"20ms\"\nqueue = \"{queue}\"\n[[scenario.flow]]\nname = \"flow\"\napp = \"bulk\"\n{flow}\n\
+             [[scenario.flow]]\nname = \"ping\"\napp = \"ping\"\ninterval = \"20ms\"\n"
+        );
+        let study =
+            Study::parse_with(&registry, "router", &text, Path::new(""), &Overrides::default());
+        let study = study.unwrap_or_else(|problem| panic!("{problem}\n{text}"));
+        let measured = Engine::run(
+            &Sim::default(),
+            &study.scenarios.get(0).expect("it has one").scenario,
+            study.address(1),
+        )?;
+        let value = |flow: usize, name: &str| {
+            measured.metrics.flows[flow].value(name).unwrap_or_else(|| panic!("{name}"))
+        };
+        Ok::<_, String>([
+            value(0, "goodput_mbps"),
+            value(0, "srtt_p50_ms"),
+            value(1, "ping_p50_ms"),
+            value(0, "retransmits"),
+        ])
+    };
+    let cubic = "cca = \"cubic-linux\"";
+    for (ours, theirs, flow) in [
+        ("pfifo limit 50", "pfifo+limit+50", cubic),
+        ("fq_codel", "fq_codel", cubic),
+        ("codel ecn", "codel+ecn", "cca = \"cubic-linux\"\necn = \"classic\""),
+    ] {
+        let simulated = run(ours, flow).expect("it runs");
+        let kernel = run(&format!("kernel qdisc {theirs} rate 10mbit"), flow).expect("it runs");
+        eprintln!("router: {ours}: simulated {simulated:?}, kernel {kernel:?}");
+        let is_near = |at: usize, share: f64, least: f64| {
+            let (one, other) = (simulated[at], kernel[at]);
+            assert!(
+                (one - other).abs() <= (share * other).max(least),
+                "{ours}: {at}: {one} {other}"
+            );
+        };
+        is_near(0, 0.015, 0.0);
+        is_near(1, 0.07, 1.0);
+        is_near(2, 0.07, 1.0);
+    }
+    let problem = run("kernel qdisc fq_codle", cubic).expect_err("there is no such discipline");
+    assert!(problem.contains("fq_codle") && problem.contains("fails"), "{problem}");
+}

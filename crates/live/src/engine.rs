@@ -15,10 +15,11 @@ use sojourn_study::engine::{Engine, Measured, end_states};
 use sojourn_study::runner::shape;
 
 use crate::address::{self, MOST_FLOWS};
-use crate::bottleneck::{Bottleneck, Passed};
+use crate::bottleneck::{self, Between, Bottleneck, Ends, Known, Passed};
 use crate::clock::Clock;
 use crate::frame::MTU;
 use crate::machine::{self, Stolen};
+use crate::programs::{self, Programs};
 use crate::testbed::{Host, Kernel};
 use crate::traffic::{TcpSettings, Traffic};
 
@@ -33,7 +34,7 @@ sojourn_core::params! {
 }
 
 impl Engine for Live {
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
     const RUNS_ALONE: bool = true;
 
     fn check_scenario(&self, scenario: &Checked) -> Result<(), SpecError> {
@@ -56,11 +57,13 @@ impl Engine for Live {
 impl Live {
     fn run_here(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {
         let hosts = hosts(scenario)?;
+        let mut programs = Programs::prepare(scenario, &hosts, address)?;
         let settings: Vec<_> = scenario.flows.iter().map(settings).collect();
         let mut traffic = Traffic::new(scenario, &hosts, &settings, address)?;
-        let bottleneck = Bottleneck::new(scenario, &hosts, address);
+        let bottleneck = Bottleneck::new(scenario, between(scenario, &hosts), address);
         let mut collector = Collector::new(shape(scenario));
         let is_over = AtomicBool::new(false);
+        let lingers = AtomicBool::new(!programs.is_empty());
         let stolen = Stolen::now();
         let (sender, receiver) = channel();
         let clock = Clock::from(Instant::now());
@@ -71,10 +74,26 @@ impl Live {
                 drop(sender);
                 done
             });
-            let passed = bottleneck.run(&clock, &receiver, &is_over, &mut collector);
+            let ran = scope.spawn(|| {
+                let done = programs.run(&clock, &is_over);
+                is_over.fetch_or(done.is_err(), Ordering::Relaxed);
+                if done.is_ok() {
+                    programs.finish(&clock);
+                }
+                lingers.store(false, Ordering::Relaxed);
+                done
+            });
+            let passed = bottleneck.run(
+                &clock,
+                &receiver,
+                &Ends { is_over: &is_over, lingers: &lingers },
+                &mut collector,
+            );
             is_over.store(true, Ordering::Relaxed);
-            let sent = apps.join();
-            (passed, sent.unwrap_or_else(|_| Err("the applications panicked".to_owned())))
+            let panicked = |what: &str| Err(format!("the {what} panicked"));
+            let sent = apps.join().unwrap_or_else(|_| panicked("applications"));
+            let ran = ran.join().unwrap_or_else(|_| panicked("keeper of programs"));
+            (passed, sent.and(ran))
         });
         sent?;
         let Passed { end, lateness, strays, refused, queues } = passed?;
@@ -94,7 +113,11 @@ impl Live {
         };
         let flows: Vec<_> = metrics.flows.iter().map(|flow| flow.last).collect();
         let queues = queues.iter().map(|(sample, details)| (sample, &details[..]));
-        let end_states = end_states(scenario, &metrics, &flows, queues);
+        let mut end_states = end_states(scenario, &metrics, &flows, queues);
+        for (flow, reported, text) in programs.reports() {
+            metrics.flows[flow.index()].reported = reported;
+            end_states[flow.index()] = text;
+        }
         Ok(Measured { metrics, end_states })
     }
 }
@@ -119,7 +142,18 @@ fn controls(scenario: &Scenario) -> Vec<&'static str> {
 pub(crate) fn hosts(scenario: &Scenario) -> Result<Vec<Host>, String> {
     let kernels = kernels(scenario).map_err(|error| error.to_string())?;
     let ids = (0..).map(sojourn_core::HostId);
-    ids.zip(&kernels).map(|(id, kernel)| Host::new(id, kernel)).collect()
+    let offloads = bottleneck::has_offloads(scenario);
+    ids.zip(&kernels).map(|(id, kernel)| Host::new(id, kernel, offloads)).collect()
+}
+
+/// The devices of the scenario's hosts, for the bottleneck.
+pub(crate) fn between<'a>(scenario: &'a Scenario, hosts: &'a [Host]) -> Between<'a> {
+    Between {
+        devices: hosts.iter().map(|host| &host.device).collect(),
+        offloads: bottleneck::has_offloads(scenario),
+        before: 0,
+        who: Known::Flows(scenario),
+    }
 }
 
 fn settings(flow: &Flow) -> Option<TcpSettings> {
@@ -131,6 +165,9 @@ fn settings(flow: &Flow) -> Option<TcpSettings> {
         receive_buffer: transport.receive_buffer,
     })
 }
+
+/// Each has up to six processes.
+const MOST_PROGRAMS: usize = 200;
 
 /// Refuses what this engine can't do, on any machine.
 fn check(scenario: &Scenario) -> Result<(), SpecError> {
@@ -149,6 +186,11 @@ fn check(scenario: &Scenario) -> Result<(), SpecError> {
         let problem = format!("the live engine can't run {} flows", scenario.flows.len());
         return Err(SpecError::new(problem).allow([format!("at most {MOST_FLOWS}")]));
     }
+    let programs = scenario.flows.iter().filter(|flow| programs::exec_of(&flow.app).is_some());
+    if programs.count() > MOST_PROGRAMS {
+        let problem = "too many flows of programs";
+        return Err(SpecError::new(problem).allow([format!("at most {MOST_PROGRAMS}")]));
+    }
     for flow in &scenario.flows {
         check_flow(flow).map_err(|error| error.within(&format!("flow '{}'", flow.name)))?;
     }
@@ -156,7 +198,7 @@ fn check(scenario: &Scenario) -> Result<(), SpecError> {
 }
 
 fn check_flow(flow: &Flow) -> Result<(), SpecError> {
-    const APPS: [&str; 5] = ["bulk", "on_off", "arrivals", "udp", "ping"];
+    const APPS: [&str; 6] = ["bulk", "on_off", "arrivals", "udp", "ping", "exec"];
     match &flow.app {
         App::Tcp { traffic: AppTraffic::Page(_), .. } => {
             Err(SpecError::new("the live engine has no 'page'").allow(APPS))
@@ -167,6 +209,7 @@ fn check_flow(flow: &Flow) -> Result<(), SpecError> {
         App::Tcp { traffic: AppTraffic::Rpm(_), .. } => {
             Err(SpecError::new("the live engine has no 'rpm'").allow(APPS))
         }
+        App::External(_) if programs::exec_of(&flow.app).is_some() => Ok(()),
         App::External(_) => {
             Err(SpecError::new("the live engine can't run an application that is simulated")
                 .allow(APPS))
@@ -212,6 +255,7 @@ fn check_transport(transport: &tcp::Config) -> Result<(), SpecError> {
         most_send_buffer: usual.most_send_buffer,
         ecn: usual.ecn,
         receiver_ecn: usual.receiver_ecn,
+        offload: usual.offload,
         ..transport.clone()
     };
     if rest != usual {
@@ -226,6 +270,7 @@ fn check_transport(transport: &tcp::Config) -> Result<(), SpecError> {
             "most_send_buffer",
             "ecn",
             "receiver_ecn",
+            "offload",
         ]));
     }
     if transport.mss > address::MSS {

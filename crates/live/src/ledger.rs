@@ -12,7 +12,9 @@ use sojourn_scenario::{App, Scenario, Traffic};
 
 use self::connection::Connection;
 use crate::address::{self, FIRST_PORT};
+use crate::frame::Part;
 use crate::headers::{Above, Headers, Tcp};
+use crate::offload;
 
 /// What is known of every flow.
 pub(crate) struct Ledger {
@@ -87,6 +89,7 @@ impl Ledger {
         now: Time,
         from: HostId,
         headers: &Headers,
+        (segments, part): (u16, &Part),
         observer: &mut impl Observer,
     ) -> Option<Packet> {
         let (flow, direction) = self.flow_of(from, headers)?;
@@ -147,7 +150,7 @@ impl Ledger {
             }
             (Above::Udp { .. } | Above::Echo { .. } | Above::Other, _) => opaque(number),
         };
-        let packet = Packet {
+        let mut packet = Packet {
             flow,
             connection,
             direction,
@@ -161,6 +164,7 @@ impl Ledger {
             sent: now,
             body,
         };
+        offload::count_segments(&mut packet, segments, part);
         observer.record(now, who, &Event::Sent { packet: &packet });
         if delivered > 0 {
             observer.record(now, who, &Event::Delivered { bytes: delivered });
@@ -197,7 +201,9 @@ impl Ledger {
                     self.connections.remove(&key);
                 }
             }
-            (Above::Udp { payload, .. }, Body::Datagram { .. } | Body::Opaque { .. }) => {
+            (Above::Udp { payload, .. }, Body::Datagram { .. } | Body::Opaque { .. })
+                if packet.direction == Direction::Forward =>
+            {
                 let bytes = u64::from(*payload);
                 observer.record(now, who, &Event::Delivered { bytes });
             }

@@ -10,17 +10,21 @@
 //! | `engine` | the engine by its name: what it can run, and a run |
 //! | `machine` | what this machine can |
 //! | `shell` | a scenario's world without its flows, to play in |
+//! | `attach` | two interfaces of this machine, shaped |
 //! | `testbed` | hosts: namespaces and their devices |
 //! | `traffic` | applications on the kernel's sockets |
+//! | `programs` | programs of the user's own, and what they say of themselves |
 //! | `bottleneck` | the loop that carries packets |
 //! | `network` | links and their queues |
 //! | `ledger` | from packets to flows and events |
 //! | `headers`, `tcp_info` | what bytes say |
+//! | `offload` | packets of several segments |
 //! | `sys` | calls to the kernel |
 
 #![cfg(target_os = "linux")]
 
 mod address;
+pub mod attach;
 mod bottleneck;
 mod clock;
 mod engine;
@@ -29,6 +33,8 @@ mod headers;
 mod ledger;
 pub mod machine;
 mod network;
+mod offload;
+mod programs;
 pub mod shell;
 #[expect(unsafe_code, reason = "nobody else calls the kernel for these")]
 mod sys;

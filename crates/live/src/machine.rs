@@ -3,7 +3,9 @@
 use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
+pub use crate::bottleneck::under_way;
 use crate::sys::{self, Own, Priority};
 use crate::{testbed, traffic};
 
@@ -45,6 +47,11 @@ pub fn become_root() {
     let _ = fs::write("/proc/self/setgroups", "deny");
     let _ = fs::write("/proc/self/uid_map", format!("0 {user} 1"));
     let _ = fs::write("/proc/self/gid_map", format!("0 {group} 1"));
+}
+
+/// From now on the first Ctrl-C (SIGINT, or SIGTERM) sets what this gives back, which ends live runs, and the second ends the process.
+pub fn watch_interrupts() -> &'static AtomicBool {
+    sys::watch_interrupts()
 }
 
 /// # Errors
@@ -96,7 +103,7 @@ fn devices() -> Result<String, String> {
             };
             format!("{}: {error}; {instead}", testbed::TUN)
         })?;
-        sys::make_tun(file.as_fd())
+        sys::make_tun(file.as_fd(), false)
             .map(|()| format!("{}, yes", testbed::TUN))
             .map_err(|error| format!("{}: {error}; run as root: sudo sojourn …", testbed::TUN))
     })

@@ -189,7 +189,7 @@ mod tests {
     use sojourn_wire::Link;
 
     use super::*;
-    use crate::frame::Bytes;
+    use crate::frame::{Bytes, Part};
 
     const ADDRESS: StreamAddress = StreamAddress { seed: 1, run: 1 };
 
@@ -248,7 +248,11 @@ mod tests {
                 let (mut now, mut out) = (Time::ZERO, Vec::new());
                 for (number, gap) in (0..).zip(&gaps) {
                     now += Span::from_nanos(*gap);
-                    let frame = Frame { packet: packet(number, Direction::Forward, now), bytes: bytes.take() };
+                    let frame = Frame {
+                        packet: packet(number, Direction::Forward, now),
+                        bytes: bytes.keep(&[], 1),
+                        part: Part::default(),
+                    };
                     network.enter(now, frame, &mut NoObserver);
                     // It may be called now, or only with a later packet.
                     if late.get(number as usize).is_none_or(|late| late % 3 == 0) {
@@ -261,7 +265,7 @@ mod tests {
                 while let Some((at, frame)) = network.next_arrival(end, &mut NoObserver) {
                     out.push((at, frame));
                 }
-                network.take_lost(|frame| bytes.give_back(frame.bytes));
+                network.take_lost(|frame| bytes.give_back(frame.bytes, 1));
                 assert!(network.next_wake().is_never());
                 assert_eq!(bytes.held(), out.len());
                 assert!(network.books().iter().all(Books::balance));
@@ -283,8 +287,11 @@ mod tests {
     fn a_way_without_links_takes_no_time() {
         let mut network = Network::new(&scenario(), ADDRESS);
         let now = Time::ZERO + Span::from_millis(7);
-        let frame =
-            Frame { packet: packet(0, Direction::Reverse, now), bytes: Bytes::default().take() };
+        let frame = Frame {
+            packet: packet(0, Direction::Reverse, now),
+            bytes: Bytes::default().keep(&[], 1),
+            part: Part::default(),
+        };
         network.enter(now, frame, &mut NoObserver);
         let arrived = network.next_arrival(now, &mut NoObserver).map(|(at, _)| at);
         assert_eq!(arrived, Some(now));

@@ -9,9 +9,9 @@ use std::thread;
 use std::time::Instant;
 
 use sojourn_core::{HostId, NoObserver, QueueSample, Span, StreamAddress};
-use sojourn_scenario::Checked;
+use sojourn_scenario::{Checked, Scenario};
 
-use crate::bottleneck::Bottleneck;
+use crate::bottleneck::{Bottleneck, Ends, Passed};
 use crate::clock::Clock;
 use crate::{address, engine, sys};
 
@@ -52,11 +52,11 @@ pub fn run(
     let (sender, notices) = channel();
     drop(sender);
     let clock = Clock::from(Instant::now());
-    let bottleneck = Bottleneck::new(&world, &hosts, seed);
+    let bottleneck = Bottleneck::new(&world, engine::between(&world, &hosts), seed);
+    let never = AtomicBool::new(false);
     let (status, passed) = thread::scope(|scope| {
-        let is_over = &is_over;
-        let carries =
-            scope.spawn(move || bottleneck.run(&clock, &notices, is_over, &mut NoObserver));
+        let ends = Ends { is_over: &is_over, lingers: &never };
+        let carries = scope.spawn(move || bottleneck.run(&clock, &notices, &ends, &mut NoObserver));
         let plays = scope.spawn(|| {
             sys::enter_network(here.namespace()).map_err(|error| format!("the host: {error}"))?;
             command
@@ -69,6 +69,12 @@ pub fn run(
     });
     let passed = passed.map_err(|_| "the bottleneck panicked".to_owned())??;
     let status = status.map_err(|_| "the host's thread panicked".to_owned())??;
+    let shown = shown(&world, &passed);
+    Ok((status, shown))
+}
+
+/// What `tc -s` would show of each queue, below how late packets were.
+pub(crate) fn shown(world: &Scenario, passed: &Passed) -> Vec<String> {
     let late = passed.lateness.distribution().quantile(0.99).unwrap_or_default() / 1e6;
     let mut shown = vec![format!("99 % of the packets were at most {late:.3} ms late")];
     for (link, (sample, details)) in world.links.iter().zip(&passed.queues) {
@@ -82,7 +88,7 @@ pub fn run(
         words.for_each(|(name, value)| line += &format!(", {name} {value}"));
         shown.push(line);
     }
-    Ok((status, shown))
+    shown
 }
 
 /// The name and address of every host, in the order of their numbers.

@@ -1,24 +1,107 @@
 //! The calls to the kernel for which no safe function exists elsewhere. All `unsafe` code of the
 //! project is in this file.
 
-use std::ffi::{c_int, c_ulong, c_void};
+use std::ffi::{c_int, c_uint, c_ulong, c_void};
 use std::io;
 use std::mem::{size_of, size_of_val};
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The name of the only device of a host beside its loopback.
 pub(crate) const DEVICE: &str = "eth0";
 
 /// Turns an open `/dev/net/tun` into a network device called [`DEVICE`] of the calling thread's network
-/// namespace. What is read from it are IP packets without anything before them.
+/// namespace. What is read from it are IP packets without anything before them; with `offloads` such that the kernel
+/// has not cut into segments, each with a `virtio_net_hdr` before it.
 ///
 /// # Errors
 /// The kernel's: mostly that the caller may not (`EPERM`).
-pub(crate) fn make_tun(file: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn make_tun(file: BorrowedFd<'_>, offloads: bool) -> io::Result<()> {
     let mut request = request(DEVICE);
-    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as i16;
-    device_call(file, libc::TUNSETIFF, &mut request)
+    let more = if offloads { libc::IFF_VNET_HDR } else { 0 };
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | more) as i16;
+    device_call(file, libc::TUNSETIFF, &mut request)?;
+    if offloads {
+        let wanted = c_ulong::from(libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO_ECN);
+        // SAFETY: this call takes a number.
+        done(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD as _, wanted) })?;
+    }
+    Ok(())
+}
+
+/// What comes in at an interface of the calling thread's network, and a way to send there: whole Ethernet frames, each with a
+/// `virtio_net_hdr` before it. The interface is promiscuous as long as this is open.
+///
+/// # Errors
+/// The kernel's: mostly that there is no such interface (`ENODEV`), or that the caller may not (`EPERM`).
+pub(crate) fn open_interface(name: &str) -> io::Result<OwnedFd> {
+    let text = std::ffi::CString::new(name).map_err(io::Error::other)?;
+    // SAFETY: the kernel reads a text that outlives the call.
+    let index = unsafe { libc::if_nametoindex(text.as_ptr()) };
+    if index == 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let kinds = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // With no protocol nothing comes in before it is bound.
+    // SAFETY: it takes numbers.
+    let fd = unsafe { libc::socket(libc::AF_PACKET, kinds, 0) };
+    done(fd)?;
+    // SAFETY: the kernel has just made it, and nobody else has it.
+    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    set_socket_option(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
+    // What is sent here must not come in again.
+    set_socket_option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
+    set_socket_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 64 << 20)?;
+    // SAFETY: these are plain numbers, for which zero is a value.
+    let (mut address, mut member): (libc::sockaddr_ll, libc::packet_mreq) =
+        unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = index as c_int;
+    member.mr_ifindex = index as c_int;
+    member.mr_type = libc::PACKET_MR_PROMISC as u16;
+    // SAFETY: the kernel reads one of each, which outlive the calls.
+    unsafe {
+        done(libc::setsockopt(
+            fd,
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            (&raw const member).cast(),
+            size_of::<libc::packet_mreq>() as libc::socklen_t,
+        ))?;
+        done(libc::bind(
+            fd,
+            (&raw const address).cast(),
+            size_of::<libc::sockaddr_ll>() as libc::socklen_t,
+        ))?;
+    }
+    Ok(socket)
+}
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// From now on the first SIGINT or SIGTERM sets what this gives back, and the second ends the process as usual.
+pub(crate) fn watch_interrupts() -> &'static AtomicBool {
+    extern "C" fn note(_: c_int) {
+        INTERRUPTED.store(true, Ordering::Relaxed);
+    }
+    // SAFETY: `sigaction` is plain numbers, for which zero is a value; the handler stores one number and does nothing else.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = note as extern "C" fn(c_int) as libc::sighandler_t;
+        action.sa_flags = libc::SA_RESETHAND | libc::SA_RESTART;
+        libc::sigaction(libc::SIGINT, &raw const action, std::ptr::null_mut());
+        libc::sigaction(libc::SIGTERM, &raw const action, std::ptr::null_mut());
+    }
+    &INTERRUPTED
+}
+
+/// Whether such a signal has come.
+pub(crate) fn is_interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
 }
 
 /// What is asked of a device.
@@ -194,6 +277,151 @@ pub(crate) fn set_priority(priority: Priority) -> io::Result<()> {
 pub(crate) fn user_and_group() -> (u32, u32) {
     // SAFETY: they can't fail and change nothing.
     unsafe { (libc::geteuid(), libc::getegid()) }
+}
+
+/// The user and group that asked for root's rights, and to whom a user's own programs then belong.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Person {
+    pub(crate) user: u32,
+    pub(crate) group: u32,
+}
+
+/// Where a program that [`start_enclosed`] has started finds room that nobody else sees.
+pub(crate) const SCRATCH: &str = "/dev/shm";
+
+/// Starts `command` in a network namespace and in namespaces of processes and mounts of its own: when it ends, or
+/// this process does in whatever way, so does everything that it has started, and what it wrote to [`SCRATCH`] is
+/// gone. The child is the leader of its process group; it belongs to `person`, if there is one. It may
+/// set up its network, and has no other right.
+///
+/// # Errors
+/// The kernel's, also that there is no such program.
+pub(crate) fn start_enclosed(
+    command: &mut Command,
+    network: BorrowedFd<'_>,
+    person: Option<Person>,
+) -> io::Result<Child> {
+    let (network, parent) = (network.as_raw_fd(), std::process::id());
+    // SAFETY: between fork and exec the closure makes calls to the kernel only; it allocates nothing and takes no lock.
+    unsafe { command.pre_exec(move || enclose(network, parent, person)) };
+    command.spawn()
+}
+
+/// Makes three processes of one. The first, whom the caller knows, ends as the last does, and is killed with the thread that
+/// started it. The second is the first of its namespace of processes, so the kernel kills all others there with
+/// it. The third is the program.
+fn enclose(network: RawFd, parent: u32, person: Option<Person>) -> io::Result<()> {
+    let private = (libc::CLONE_NEWPID | libc::CLONE_NEWNS) as c_ulong;
+    let mut alive = [0; 2];
+    // SAFETY: each call takes numbers, or pointers to what outlives it. The copies that `clone` makes have memory of their own
+    // (no CLONE_VM), and do nothing but calls to the kernel until they end or run the program.
+    unsafe {
+        die_with_parent();
+        if libc::getppid() as u32 != parent {
+            libc::_exit(1);
+        }
+        done(libc::setpgid(0, 0))?;
+        done(libc::setns(network, libc::CLONE_NEWNET))?;
+        done(libc::pipe2(alive.as_mut_ptr(), libc::O_CLOEXEC))?;
+        match clone(private) {
+            ..0 => return Err(io::Error::last_os_error()),
+            0 => {}
+            second => {
+                // Its end of `alive` is below all that it closes.
+                libc::dup2(alive[1], 3);
+                libc::close_range(4, c_uint::MAX, 0);
+                let _ = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP]
+                    .map(|signal| libc::signal(signal, libc::SIG_IGN));
+                end_as(second as libc::pid_t);
+            }
+        }
+        die_with_parent();
+        libc::close(alive[1]);
+        // The first may have been killed before: then nobody holds the other end any more.
+        let mut gone = libc::pollfd { fd: alive[0], events: libc::POLLIN, revents: 0 };
+        if libc::poll(&raw mut gone, 1, 0) != 0 {
+            libc::_exit(1);
+        }
+        // Without these the program sees the processes of others, and its files stay: no reason not to run it.
+        let none = std::ptr::null();
+        let private = libc::MS_REC | libc::MS_PRIVATE;
+        libc::mount(none, c"/".as_ptr(), none, private, none.cast());
+        libc::mount(c"proc".as_ptr(), c"/proc".as_ptr(), c"proc".as_ptr(), 0, none.cast());
+        let (own, size) = (c"tmpfs".as_ptr(), c"mode=1777,size=1g".as_ptr());
+        libc::mount(own, c"/dev/shm".as_ptr(), own, 0, size.cast());
+        match clone(0) {
+            ..0 => return Err(io::Error::last_os_error()),
+            0 => {}
+            third => {
+                libc::close_range(3, c_uint::MAX, 0);
+                end_as(third as libc::pid_t);
+            }
+        }
+        match person {
+            Some(person) => become_person(person),
+            None => Ok(()),
+        }
+    }
+}
+
+/// # Safety
+/// The caller does nothing but calls to the kernel in the copy.
+unsafe fn clone(flags: c_ulong) -> libc::c_long {
+    // SAFETY: without CLONE_VM it copies the process as `fork` does.
+    unsafe { libc::syscall(libc::SYS_clone, flags | libc::SIGCHLD as c_ulong, 0, 0, 0, 0) }
+}
+
+/// The calling process is killed when the thread ends that started it.
+fn die_with_parent() {
+    // SAFETY: it changes nothing in memory.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+}
+
+/// Waits for `child`, and for all others that are nobody's, and ends as it did.
+fn end_as(child: libc::pid_t) -> ! {
+    loop {
+        let mut status = 0;
+        // SAFETY: the kernel writes one number, which outlives the call; `_exit` ends this copy of the process.
+        unsafe {
+            let ended = libc::waitpid(-1, &raw mut status, 0);
+            if ended == child && libc::WIFEXITED(status) {
+                libc::_exit(libc::WEXITSTATUS(status));
+            }
+            if ended == child && libc::WIFSIGNALED(status) {
+                libc::_exit(128 + libc::WTERMSIG(status));
+            }
+            if ended < 0 && *libc::__errno_location() != libc::EINTR {
+                libc::_exit(1);
+            }
+        }
+    }
+}
+
+/// Gives up what root may, but for setting up the network that the process is in (capabilities(7)).
+fn become_person(person: Person) -> io::Result<()> {
+    const NET_ADMIN: u32 = 12;
+    const VERSION: u32 = 0x2008_0522;
+    let groups = [person.group];
+    let header = [VERSION, 0];
+    // Effective, permitted and inheritable, each of 32 capabilities.
+    let sets: [[u32; 3]; 2] = [[1 << NET_ADMIN; 3], [0; 3]];
+    // SAFETY: each call takes numbers, or pointers to what outlives it. The library's functions of these names would tell other
+    // threads, of which this copy of the process has none.
+    unsafe {
+        let call = |result: libc::c_long| done(result as c_int);
+        call(libc::syscall(libc::SYS_setgroups, 1, groups.as_ptr()))?;
+        call(libc::syscall(libc::SYS_setresgid, person.group, person.group, person.group))?;
+        done(libc::prctl(libc::PR_SET_KEEPCAPS, 1))?;
+        call(libc::syscall(libc::SYS_setresuid, person.user, person.user, person.user))?;
+        call(libc::syscall(libc::SYS_capset, header.as_ptr(), sets.as_ptr()))?;
+        done(libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_RAISE, NET_ADMIN, 0, 0))
+    }
+}
+
+/// Asks a program that [`start_enclosed`] has started, and what it has started, to end.
+pub(crate) fn ask_to_end(child: &Child) {
+    // SAFETY: it changes nothing in memory. The group is there as long as the child was not waited for.
+    unsafe { libc::kill(-(child.id() as libc::pid_t), libc::SIGTERM) };
 }
 
 fn done(result: c_int) -> io::Result<()> {

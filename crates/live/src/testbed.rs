@@ -16,7 +16,7 @@ use sojourn_core::HostId;
 
 use crate::address;
 use crate::frame::MTU;
-use crate::sys::{self, DEVICE, Own, Setting};
+use crate::sys::{self, DEVICE, Own, Person, Setting};
 
 /// Packets that wait in a host's device until the bottleneck reads them: so many that none is lost there.
 const DEVICE_QUEUE: u32 = 10_000;
@@ -43,23 +43,24 @@ pub(crate) struct Kernel {
 impl Host {
     /// # Errors
     /// What could not be done, and why: mostly that the caller may not.
-    pub(crate) fn new(id: HostId, kernel: &Kernel) -> Result<Self, String> {
+    pub(crate) fn new(id: HostId, kernel: &Kernel, offloads: bool) -> Result<Self, String> {
         let address = address::of_host(id);
         on_thread(move || {
-            let host = Self::here(address)?;
+            let host = Self::here(address, offloads)?;
             kernel.apply()?;
             Ok(host)
         })
     }
 
     /// Makes the calling thread's namespace that of the host.
-    fn here(address: Ipv4Addr) -> Result<Self, String> {
+    fn here(address: Ipv4Addr, offloads: bool) -> Result<Self, String> {
         sys::unshare(Own::Network).map_err(|error| format!("no network namespace: {error}"))?;
         let namespace: OwnedFd = File::open("/proc/thread-self/ns/net")
             .map_err(|error| format!("/proc/thread-self/ns/net: {error}"))?
             .into();
         let device = open_tun().map_err(|error| format!("{TUN}: {error}"))?;
-        sys::make_tun(device.as_fd()).map_err(|error| format!("{TUN}: no device: {error}"))?;
+        sys::make_tun(device.as_fd(), offloads)
+            .map_err(|error| format!("{TUN}: no device: {error}"))?;
         let socket = control_socket().map_err(|error| format!("no socket: {error}"))?;
         let set = |name: &str, setting| {
             sys::set_device(socket.as_fd(), name, setting)
@@ -125,6 +126,44 @@ fn write_setting(path: &Path, value: &str) -> io::Result<()> {
     std::fs::write(path, value)
 }
 
+/// Who asked `sudo` for root's rights, to whom the user's own programs then belong.
+pub(crate) fn person() -> Option<Person> {
+    let number = |name: &str| std::env::var(name).ok()?.parse().ok();
+    let (0, _) = sys::user_and_group() else { return None };
+    let person = Person { user: number("SUDO_UID")?, group: number("SUDO_GID")? };
+    (person.user != 0).then_some(person)
+}
+
+/// The home of a user, as `/etc/passwd` has it.
+pub(crate) fn home_of(user: u32) -> Option<String> {
+    let users = std::fs::read_to_string("/etc/passwd").ok()?;
+    let mut lines = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let line = lines.find(|fields| fields.get(2).is_some_and(|id| *id == user.to_string()))?;
+    line.get(5).map(|home| (*home).to_owned())
+}
+
+/// Whether something in a host listens at a port, of TCP or UDP.
+pub(crate) fn listens(host: &Host, port: u16) -> Result<bool, String> {
+    on_thread(|| {
+        sys::enter_network(host.namespace()).map_err(|error| format!("a host: {error}"))?;
+        Ok(["tcp", "tcp6", "udp", "udp6"].iter().any(|protocol| {
+            let path = format!("/proc/thread-self/net/{protocol}");
+            let state = if protocol.starts_with("tcp") { "0A" } else { "07" };
+            std::fs::read_to_string(path).is_ok_and(|table| has_socket(&table, port, state))
+        }))
+    })
+}
+
+/// Whether a table of sockets (proc(5), `/proc/net/tcp`) has one at a port in a state.
+fn has_socket(table: &str, port: u16, state: &str) -> bool {
+    table.lines().skip(1).any(|line| {
+        let mut fields = line.split_whitespace();
+        let local = fields.nth(1).and_then(|local| local.rsplit_once(':'));
+        local.is_some_and(|(_, own)| u16::from_str_radix(own, 16) == Ok(port))
+            && fields.nth(1) == Some(state)
+    })
+}
+
 /// A socket through which the devices of the calling thread's namespace are set.
 fn control_socket() -> io::Result<OwnedFd> {
     Ok(socket_with(
@@ -147,4 +186,18 @@ pub(crate) fn on_thread<T: Send>(
     thread::scope(|scope| {
         scope.spawn(act).join().unwrap_or_else(|_| Err("a thread of a host panicked".to_owned()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_is_found_by_port_and_state() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue\n   \
+                     0: 00000000:2710 00000000:0000 0A 00000000:00000000 00:00000000\n";
+        assert!(has_socket(table, 10_000, "0A"));
+        assert!(!has_socket(table, 10_000, "01") && !has_socket(table, 10_001, "0A"));
+        assert!(!has_socket("head\n: x\n\n1: :\n", 0, "0A"));
+    }
 }

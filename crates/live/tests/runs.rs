@@ -242,12 +242,55 @@ fn what_can_t_be_live_is_refused_with_its_reason() {
         ("app = \"ping\"\nsize = \"3kB\"", "does not fit a packet"),
         ("app = \"bulk\"\nreads = \"1Mbps\"", "read at once"),
         ("app = \"page\"", "has no 'page'"),
+        ("app = \"exec\"", "no program is named"),
+        ("app = \"exec\"\nsender = \"nc {reciever}\"", "unknown placeholder '{reciever}'"),
     ] {
         let text = format!("{base}{flow}\n");
         let error = Study::parse_with(&registry, "t", &text, Path::new(""), &Overrides::default())
             .map(|_| ())
             .expect_err(flow)
             .to_string();
-        assert!(error.contains("flow 'a'") && error.contains(problem), "{flow}: {error}");
+        let is_named = error.contains("flow 'a'") || error.contains("scenario.flow.0");
+        assert!(is_named && error.contains(problem), "{flow}: {error}");
     }
+}
+
+#[test]
+fn programs_of_the_user_s_own_are_flows() {
+    if !can_run() {
+        return;
+    }
+    let text = |receiver: &str, sender: &str| {
+        format!(
+            r#"
+            [scenario]
+            engine = "live"
+            duration = "2s"
+            path = {{ rate = "10Mbps", rtt = "20ms", queue = "pfifo" }}
+            [[scenario.flow]]
+            name = "own"
+            app = "exec"
+            receiver = "{receiver}"
+            sender = "{sender}"
+            "#
+        )
+    };
+    let listens = "echo waits; exec python3 -c 'import socket; s = socket.create_server((\\\"\\\", {port})); \
+                   c = s.accept()[0]; print(sum(iter(lambda: len(c.recv(65536)), 0)), flush=True)'";
+    let sends = "head -c 200000 /dev/zero > /dev/tcp/{receiver}/{port}; test -z \\\"$(ls /proc | grep -v -x -E \
+                 '[a-z].*|[0-9]{{1,2}}')\\\" && ls $TMPDIR | wc -l";
+    let sends = format!("exec bash -c '{}'", sends.replace('\'', "'\\\\''"));
+    let (results, _folder) = run(&text(listens, &sends));
+    assert_eq!(flow(&results, 0, "own", "delivered_bytes"), 200_000.0);
+    let rows = results.table.run(0);
+    let own = rows.iter().find(|row| row.name == "own").expect("there is a flow");
+    assert!(own.end_state.contains("200000"), "{}", own.end_state);
+    // The sender sees no other processes, and none of others' files.
+    assert!(own.end_state.contains("\n  0\n"), "{}", own.end_state);
+
+    let study = study(&text("sleep 60", "echo oh no >&2; exit 7"));
+    let scratch = tempfile::tempdir().expect("there is room");
+    let summary = runner::run(&study, &Options::new(scratch.path()), &|_| {}).expect("it ends");
+    let problem = &summary.failed[0].problem;
+    assert!(problem.contains("flow 'own'") && problem.contains("oh no"), "{problem}");
 }

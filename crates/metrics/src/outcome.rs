@@ -166,6 +166,25 @@ pub struct FlowMetrics {
     pub last: Option<FlowSample>,
     /// Bytes acknowledged between the first sample after the warm-up and the last, and that time.
     pub acked: Option<(u64, Span)>,
+    /// What the programs of a flow say themselves.
+    pub reported: Reported,
+}
+
+/// What programs say of themselves, as `iperf3 --json` and a browser's `getStats` do; after the warm-up. A packet's
+/// events don't have it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reported {
+    pub mbps: Option<f64>,
+    pub retransmits: Option<f64>,
+    pub rtt_ms: Option<f64>,
+    pub loss: Option<f64>,
+    pub jitter_ms: Option<f64>,
+    pub target_mbps: Option<f64>,
+    pub frames: Option<f64>,
+    pub fps: Option<f64>,
+    pub freezes: Option<f64>,
+    pub freeze_ms: Option<f64>,
+    pub jitter_buffer_ms: Option<f64>,
 }
 
 impl FlowMetrics {
@@ -514,10 +533,25 @@ pub struct LinkMetrics {
     /// What left the queue after the warm-up, over what the medium could have carried; `None` when
     /// that is without a limit or nothing, or was never sampled.
     pub utilisation: Option<f64>,
+    /// What the queue dropped after the warm-up, over what came, of an engine that knows parts of packets;
+    /// otherwise it follows from the counts.
+    pub drop_share: Option<f64>,
+    /// Where the queue would come to rest, of an engine that solves for it.
+    pub rest: Option<Rest>,
     /// Of a port of a radio.
     pub air: Option<AirMetrics>,
     /// What each flow met here in the whole run, in the order of the flows.
     pub flows: Vec<FlowAtLink>,
+}
+
+/// A queue at which nothing changes, and what becomes of a small disturbance of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Rest {
+    pub queue_pkts: f64,
+    /// 1/s; below zero a disturbance grows. `None` if the laws around the point are not known.
+    pub damping_per_s: Option<f64>,
+    /// `None` if it does not oscillate.
+    pub period: Option<Span>,
 }
 
 /// What a port of a radio had of its medium after the warm-up.

@@ -556,6 +556,30 @@ const GROUPS: &[&[Metric]] = &[
         "completion time of transfers that began after the warm-up, over the least possible on the empty path",
         transfers.slowdown
     ),
+    group! { Flow;
+        "reported_goodput_mbps", "Mbit/s", "live: goodput after the warm-up, as the flow's own programs say, such as iperf3 or a browser",
+            |flow| flow.reported.mbps;
+        "reported_retransmits", "packets", "live: retransmissions after the warm-up, as they say",
+            |flow| flow.reported.retransmits;
+        "reported_rtt_ms", "ms", "live: mean of the round-trip times that they say",
+            |flow| flow.reported.rtt_ms;
+        "reported_loss_share", "", "live: part of the packets after the warm-up that they say are lost",
+            |flow| flow.reported.loss;
+        "reported_jitter_ms", "ms", "live: mean of the jitter that they say",
+            |flow| flow.reported.jitter_ms;
+        "reported_target_mbps", "Mbit/s", "live: mean of the rate that a browser's sender aims at",
+            |flow| flow.reported.target_mbps;
+        "reported_frames", "", "live: frames that a browser decoded after the warm-up",
+            |flow| flow.reported.frames;
+        "reported_fps", "frames/s", "live: the same in a second",
+            |flow| flow.reported.fps;
+        "reported_freezes", "", "live: a browser's freezeCount after the warm-up",
+            |flow| flow.reported.freezes;
+        "reported_freeze_ms", "ms", "live: how long they lasted in all",
+            |flow| flow.reported.freeze_ms;
+        "reported_jitter_buffer_ms", "ms", "live: mean time that a frame waited in a browser's jitter buffer",
+            |flow| flow.reported.jitter_buffer_ms;
+    },
     group! { Link;
         "throughput_mbps", "Mbit/s",
             "Ethernet bytes that left the queue after the warm-up, over that time",
@@ -620,6 +644,14 @@ const GROUPS: &[&[Metric]] = &[
             |link| quantile(&link.queue_bytes, 0.5, 1.0);
         "queue_max_bytes", "bytes", "Largest backlog, over samples at the step",
             |link| link.queue_bytes.max().map(|bytes| bytes as f64);
+    },
+    group! { Link;
+        "rest_queue_pkts", "packets", "fluid rest=on: backlog at which nothing would change",
+            |link| Some(link.rest?.queue_pkts);
+        "rest_damping_per_s", "1/s", "fluid rest=on: how fast a small disturbance of that dies away; below zero it grows, and the queue swings",
+            |link| link.rest?.damping_per_s;
+        "rest_period_ms", "ms", "fluid rest=on: period in which it swings meanwhile",
+            |link| Some(link.rest?.period?.as_millis_f64());
     },
     group! { Link;
         "airtime_share", "", "radio: part of this port in the time on the air of all data after the warm-up",
@@ -763,7 +795,8 @@ fn mos(flow: &FlowMetrics, scorer: Scorer) -> Option<f64> {
 }
 
 fn drop_share(link: &LinkMetrics) -> Option<f64> {
-    part(dropped(link), dropped(link) + link.after_warmup.sent_packets)
+    let counted = || part(dropped(link), dropped(link) + link.after_warmup.sent_packets);
+    link.drop_share.or_else(counted)
 }
 
 fn dropped(link: &LinkMetrics) -> u64 {

@@ -49,7 +49,7 @@ impl Recorder {
     fn pending(&self, first: u32, most: usize) -> PyResult<Vec<(u32, String)>> {
         self.with(|recorder| {
             let plan = recorder.plan();
-            let id = |run: u32| (run, plan.runs[run as usize].id.clone());
+            let id = |run: u32| (run, plan.runs[run as usize].id.to_string());
             Ok(recorder.pending(first).take(most).map(id).collect())
         })
     }

@@ -284,7 +284,7 @@ impl Results {
         let plan = &self.read.plan;
         let names: Vec<&str> = plan.factors.iter().map(|factor| &factor.name[..]).collect();
         let values = |scenario: u32| -> Vec<&str> {
-            plan.scenarios[scenario as usize].factors.iter().map(String::as_str).collect()
+            plan.scenarios[scenario as usize].factors.iter().map(|value| &value[..]).collect()
         };
         let table = &self.read.table;
         py.detach(|| guarded(|| Ok(columns::runs(&table.rows, &table.metrics, (&names, &values)))))

@@ -237,7 +237,7 @@ impl Study {
         };
         Ok((
             plan.label(index as u32),
-            scenario.factors.clone(),
+            scenario.factors.iter().map(|value| value.to_string()).collect(),
             scenario.duration_s,
             scenario.flows.iter().map(|flow| flow.name.clone()).collect(),
             scenario.queues.iter().map(|queue| queue.name.clone()).collect(),
@@ -294,7 +294,7 @@ impl Study {
             guarded(|| {
                 let plan = self.plan();
                 match plan.runs.get(run as usize) {
-                    Some(planned) if planned.id == id => {}
+                    Some(planned) if planned.id.to_string() == id => {}
                     _ => {
                         return Err(RunError::new_err(format!(
                             "run {run} is another one here than where it was asked for: this is \

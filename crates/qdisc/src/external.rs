@@ -4,6 +4,7 @@
 //! discipline that is written once serves both simulated packets and real bytes.
 
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
@@ -28,6 +29,12 @@ pub trait Discipline: Params + Send + Sync + 'static {
     fn shaped_rate(&self) -> Option<Rate> {
         None
     }
+
+    /// The same with what follows from the machine filled in, so that it is part of a run's name.
+    #[must_use]
+    fn complete(self) -> Self {
+        self
+    }
 }
 
 /// A discipline of another crate.
@@ -36,7 +43,7 @@ pub struct External(Arc<dyn AnyDiscipline>);
 
 impl External {
     pub(crate) fn new(discipline: impl Discipline) -> Self {
-        Self(Arc::new(discipline))
+        Self(Arc::new(discipline.complete()))
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -263,5 +270,9 @@ impl<P: Queued + Send> Qdisc<P> for Foreign<P> {
 
     fn details(&self) -> Vec<(&'static str, u64)> {
         self.queue.details()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.queue.check()
     }
 }

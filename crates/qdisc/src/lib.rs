@@ -40,6 +40,7 @@ pub use fifo::Admission;
 pub use registry::{AnyQdisc, Config, disciplines, external, kinds};
 pub use reshape::Reshape;
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use sojourn_core::{DropReason, Queued, Span, Time};
@@ -120,6 +121,14 @@ pub trait Qdisc<P: Queued>: Send {
     /// Times are nanoseconds, rates bits per second.
     fn details(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
+    }
+
+    /// Whether the queue still works; one that is kept outside of this program may not.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
     }
 }
 

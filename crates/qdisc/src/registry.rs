@@ -84,7 +84,7 @@ macro_rules! built_in {
 }
 
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -205,5 +205,9 @@ impl<P: Reshape + Send> Qdisc<P> for AnyQdisc<P> {
 
     fn details(&self) -> Vec<(&'static str, u64)> {
         each!(self, inner => inner.details())
+    }
+
+    fn check(&self) -> Result<(), String> {
+        each!(self, inner => inner.check())
     }
 }

@@ -20,7 +20,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let overrides =
         Overrides { seeds: Some(1), shorten: Some(Span::from_secs(20)), ..Overrides::default() };
     let study = Study::load(Path::new(&study), &overrides)?;
-    let scenario = &study.scenarios[0].scenario;
+    let first = study.scenarios.first().expect("it has one");
+    let scenario = &first.scenario;
     let names = |taps| PcapConfig {
         flows: scenario.flows.iter().map(|flow| flow.name.clone()).collect(),
         links: scenario.links.iter().map(|link| link.name.clone()).collect(),

@@ -4,6 +4,7 @@
 mod specimen;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use sojourn_report::{Options, ReadRuns, compare, export, html};
 use sojourn_study::results::{Delays, Kind, Series, SeriesColumn};
@@ -50,8 +51,8 @@ fn main() -> std::io::Result<()> {
     )?;
 
     let mut long = specimen::results();
-    long.plan.scenarios.truncate(1);
-    long.plan.runs.truncate(1);
+    Arc::make_mut(&mut long.plan.scenarios).truncate(1);
+    Arc::make_mut(&mut long.plan.runs).truncate(1);
     long.table.rows.retain(|row| row.run == 0);
     long.claims = None;
     std::fs::write(folder.join("million.html"), html(&long, &mut Million, &Options::default()))?;

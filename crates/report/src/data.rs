@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 
 use sojourn_metrics::{sample_columns, stats, survival_columns};
 use sojourn_study::metrics::{self, Pooling};
-use sojourn_study::results::{Kind, Plan, Results, Row, Table};
+use sojourn_study::results::{Kind, Plan, Results, Row, Table, Verdict};
 
 /// A flow (or group of flows), a queue, or the run as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -160,6 +160,10 @@ pub(crate) struct Data<'a> {
     pub(crate) table: &'a Table,
     /// Runs with a result, by scenario.
     pub(crate) done: Vec<Vec<u32>>,
+    /// How many runs are planned, by scenario.
+    pub(crate) planned: Vec<usize>,
+    /// Scenarios that have a section; the others are in tables and figures only.
+    pub(crate) sections: BTreeSet<usize>,
     /// Factors that differ between scenarios.
     pub(crate) varying: Vec<usize>,
     pub(crate) subjects: Vec<Subject>,
@@ -174,9 +178,15 @@ impl<'a> Data<'a> {
     pub(crate) fn new(results: &'a Results) -> Self {
         let (plan, table) = (&results.plan, &results.table);
         let mut done = vec![Vec::new(); plan.scenarios.len()];
+        let mut planned = vec![0; plan.scenarios.len()];
+        for run in plan.runs.iter() {
+            if let Some(planned) = planned.get_mut(run.scenario as usize) {
+                *planned += 1;
+            }
+        }
         for (at, run) in plan.runs.iter().enumerate() {
             if let Some(runs) = done.get_mut(run.scenario as usize)
-                && !results.missing.contains(&(at as u32))
+                && results.missing.binary_search(&(at as u32)).is_err()
             {
                 runs.push(at as u32);
             }
@@ -194,13 +204,13 @@ impl<'a> Data<'a> {
                 subjects.push(Subject { kind, name: name.to_owned() });
             }
         };
-        for scenario in &plan.scenarios {
-            for flow in &scenario.flows {
+        for scenario in plan.scenarios.iter() {
+            for flow in scenario.flows.iter() {
                 add(Kind::Flow, &flow.group);
             }
         }
-        for scenario in &plan.scenarios {
-            for queue in &scenario.queues {
+        for scenario in plan.scenarios.iter() {
+            for queue in scenario.queues.iter() {
                 add(Kind::Queue, &queue.name);
             }
         }
@@ -227,7 +237,20 @@ impl<'a> Data<'a> {
             }
         }
         let words = (0..plan.factors.len()).map(|f| Words::of(plan, f, &subjects)).collect();
-        Self { results, plan, table, done, varying, subjects, subject_of, has, words }
+        let sections = sections(results);
+        Self {
+            results,
+            plan,
+            table,
+            done,
+            planned,
+            sections,
+            varying,
+            subjects,
+            subject_of,
+            has,
+            words,
+        }
     }
 
     pub(crate) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Subject> {
@@ -248,7 +271,7 @@ impl<'a> Data<'a> {
 
     /// The application of a flow or group; empty for anything else.
     pub(crate) fn app(&self, subject: &Subject) -> &'a str {
-        let mut flows = self.plan.scenarios.iter().flat_map(|scenario| &scenario.flows);
+        let mut flows = self.plan.scenarios.iter().flat_map(|scenario| scenario.flows.iter());
         match subject.kind {
             Kind::Flow => {
                 flows.find(|flow| flow.group == subject.name).map_or("", |flow| &flow.app)
@@ -396,11 +419,26 @@ impl<'a> Data<'a> {
     }
 
     pub(crate) fn value(&self, scenario: usize, factor: usize) -> &'a str {
-        self.plan.scenarios[scenario].factors.get(factor).map_or("", String::as_str)
+        self.plan.scenarios[scenario].factors.get(factor).map_or("", |value| value)
+    }
+
+    /// The attribute of a link to the scenario's section; empty if it has none.
+    pub(crate) fn link(&self, scenario: usize) -> String {
+        match self.sections.contains(&scenario) {
+            true => format!(" href=\"#s-{scenario}\""),
+            false => String::new(),
+        }
+    }
+
+    /// The factor for colours: of those with few values the one that leaves the fewest panels.
+    pub(crate) fn telling_factor(&self) -> Option<usize> {
+        let values = |factor: &usize| self.plan.factors[*factor].values.len();
+        let few = self.varying.iter().rev().filter(|factor| values(factor) <= 8);
+        few.max_by_key(|factor| values(factor)).copied()
     }
 
     /// A value after the last part of its factor's name, unless the value is clear alone.
-    fn named(&self, factor: usize, value: &str) -> String {
+    pub(crate) fn named(&self, factor: usize, value: &str) -> String {
         let words = &self.words[factor];
         match words.speaks {
             true => value.to_owned(),
@@ -425,6 +463,26 @@ impl<'a> Data<'a> {
     ) -> Option<&'m str> {
         metrics.iter().copied().find(|metric| self.has(subject, metric))
     }
+}
+
+/// The most scenarios with a section of their own.
+const MOST_SECTIONS: usize = 300;
+
+/// Which scenarios have a section: all of a small study; otherwise those in which claims failed, and the first.
+fn sections(results: &Results) -> BTreeSet<usize> {
+    let all = results.plan.scenarios.len();
+    let claims = results.claims.iter().flat_map(|report| &report.claims);
+    let failed =
+        claims.flat_map(|claim| &claim.checks).filter(|check| check.verdict == Verdict::Fails);
+    let failed = failed.map(|check| check.scenario as usize).filter(|scenario| *scenario < all);
+    let mut sections = BTreeSet::new();
+    for scenario in failed.take(MOST_SECTIONS / 2).chain(0..all) {
+        if sections.len() == MOST_SECTIONS {
+            break;
+        }
+        sections.insert(scenario);
+    }
+    sections
 }
 
 /// How the values of a factor are told, which is worked out once for all scenarios.
@@ -516,7 +574,7 @@ fn shared_words<'a>(values: &[Vec<&'a str>]) -> (usize, usize) {
 /// The values of `factor` with which `other` always has the same value.
 fn fixing(plan: &Plan, factor: usize, other: usize) -> BTreeSet<&str> {
     let mut partners: BTreeMap<&str, Option<&str>> = BTreeMap::new();
-    for scenario in &plan.scenarios {
+    for scenario in plan.scenarios.iter() {
         let own = &scenario.factors;
         let partner = partners.entry(&own[factor]).or_insert(Some(&own[other]));
         if *partner != Some(&own[other][..]) {

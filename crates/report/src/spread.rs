@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sojourn_metrics::stats::product_limit;
 use sojourn_study::results::{Bucket, Delays, Kind, PlannedScenario};
 
-use crate::data::Subject;
+use crate::data::{Data, Subject};
 
 /// How many samples there are between the ends of a bucket, nanoseconds, the upper one first, in
 /// ascending order.
@@ -17,7 +17,6 @@ pub(crate) type Shares = Vec<(f64, f64)>;
 
 /// A delay of a flow, group or queue in one scenario.
 pub(crate) struct Spread {
-    pub(crate) scenario: usize,
     pub(crate) subject: Subject,
     /// The word with which the names of its quantiles begin.
     pub(crate) metric: String,
@@ -51,10 +50,51 @@ impl Spread {
 /// The spreads of a study.
 #[derive(Default)]
 pub(crate) struct Spreads {
-    all: Vec<Spread>,
+    /// By scenario; where scenarios are pooled, by the first of those together.
+    all: BTreeMap<usize, Vec<Spread>>,
+    pooled: Option<Pooled>,
 }
 
+/// Scenarios that have their distributions together, because there are too many for one each.
+pub(crate) struct Pooled {
+    /// The factor whose values are kept apart.
+    pub(crate) factor: Option<usize>,
+    /// For each scenario the first one that is pooled with it.
+    first: Vec<usize>,
+}
+
+impl Pooled {
+    /// The first scenario of each pool, and how many are in it.
+    pub(crate) fn pools(&self) -> BTreeMap<usize, usize> {
+        let mut pools = BTreeMap::new();
+        self.first.iter().for_each(|first| *pools.entry(*first).or_default() += 1);
+        pools
+    }
+}
+
+/// The most scenarios with a distribution each: more curves can't be told apart.
+pub(crate) const MOST_APART: usize = 1_000;
+
 impl Spreads {
+    /// Without any yet.
+    pub(crate) fn new(data: &Data<'_>) -> Self {
+        let scenarios = data.plan.scenarios.len();
+        let pooled = (scenarios > MOST_APART).then(|| {
+            let factor = data.telling_factor();
+            let mut firsts: BTreeMap<&str, usize> = BTreeMap::new();
+            let first = (0..scenarios).map(|scenario| {
+                let value = factor.map_or("", |factor| data.value(scenario, factor));
+                *firsts.entry(value).or_insert(scenario)
+            });
+            Pooled { factor, first: first.collect() }
+        });
+        Self { all: BTreeMap::new(), pooled }
+    }
+
+    pub(crate) fn pooled(&self) -> Option<&Pooled> {
+        self.pooled.as_ref()
+    }
+
     /// Adds the delays of a run.
     pub(crate) fn add(
         &mut self,
@@ -63,6 +103,7 @@ impl Spreads {
         run: u32,
         delays: &[Delays],
     ) {
+        let scenario = self.pooled.as_ref().map_or(scenario, |pooled| pooled.first[scenario]);
         // The flows of a group have one distribution together.
         let mut of_run: Vec<(Subject, &str, Durations)> = Vec::new();
         for delays in delays {
@@ -92,21 +133,20 @@ impl Spreads {
             }
         }
         for (subject, metric, durations) in of_run {
-            let same = |spread: &Spread| {
-                spread.scenario == scenario && spread.metric == metric && spread.subject == subject
-            };
-            let at = self.all.iter().position(same).unwrap_or_else(|| {
-                self.all.push(Spread {
-                    scenario,
+            let of_scenario = self.all.entry(scenario).or_default();
+            let same = |spread: &Spread| spread.metric == metric && spread.subject == subject;
+            let at = of_scenario.iter().position(same).unwrap_or_else(|| {
+                of_scenario.push(Spread {
                     subject,
                     metric: metric.to_owned(),
                     runs: Vec::new(),
                     pooled: Durations::default(),
                 });
-                self.all.len() - 1
+                of_scenario.len() - 1
             });
-            let spread = &mut self.all[at];
-            spread.runs.push((run, durations.shares()));
+            let spread = &mut of_scenario[at];
+            let is_apart = self.pooled.is_none();
+            spread.runs.push((run, if is_apart { durations.shares() } else { Shares::new() }));
             let Durations { known, open } = &mut spread.pooled;
             for (pooled, of_run) in [(known, durations.known), (open, durations.open)] {
                 for (ends, samples) in of_run {
@@ -117,14 +157,14 @@ impl Spreads {
     }
 
     pub(crate) fn of(&self, scenario: usize, subject: &Subject, metric: &str) -> Option<&Spread> {
-        self.all.iter().find(|spread| {
-            spread.scenario == scenario && spread.metric == metric && spread.subject == *subject
-        })
+        let mut of_scenario = self.all.get(&scenario)?.iter();
+        of_scenario.find(|spread| spread.metric == metric && spread.subject == *subject)
     }
 
     /// Whether the delay was measured of the subject in any scenario.
     pub(crate) fn has(&self, subject: &Subject, metric: &str) -> bool {
-        self.all.iter().any(|spread| spread.metric == metric && spread.subject == *subject)
+        let mut all = self.all.values().flatten();
+        all.any(|spread| spread.metric == metric && spread.subject == *subject)
     }
 }
 
@@ -173,8 +213,8 @@ mod tests {
             engine: None,
             warmup_s: 0.0,
             step_s: 0.1,
-            flows: vec![flow("b.1"), flow("b.2")],
-            queues: vec![],
+            flows: [flow("b.1"), flow("b.2")].into(),
+            queues: [].into(),
         };
         let delays = |run, name: &str, ms: u64, samples| Delays {
             run,

@@ -2,10 +2,13 @@
 
 mod specimen;
 
+use std::sync::Arc;
+
 use sojourn_report::ReadRuns;
 use sojourn_report::{Options, compare, export, html, repeat, terminal};
 use sojourn_study::results::{
-    Check, Delays, Freeze, Kind, LostPacket, Results, Row, Series, Verdict, View, ViewKind, Where,
+    Check, Delays, Freeze, Kind, LostPacket, Plan, PlannedFlow, Results, Row, Series, Verdict,
+    View, ViewKind, Where,
 };
 
 fn page(results: &Results) -> String {
@@ -181,8 +184,8 @@ fn two_equal_folders_are_the_same_and_a_worse_one_is_found() {
     assert!(comparison.terminal().lines().nth(2).unwrap().starts_with("worse"));
 
     // Only some scenarios are in both.
-    after.plan.scenarios.truncate(6);
-    after.plan.runs.truncate(30);
+    Arc::make_mut(&mut after.plan.scenarios).truncate(6);
+    Arc::make_mut(&mut after.plan.runs).truncate(30);
     after.table.rows.retain(|row| row.run < 30);
     let comparison = compare::compare(&before, &after);
     assert_eq!((comparison.paired, comparison.unpaired.len()), (30, 6));
@@ -414,11 +417,17 @@ fn tiny_shares_are_percentages_and_hardly_coloured() {
     assert!(colours.iter().all(|red| red.parse::<u32>().unwrap() > 240), "{colours:?}");
 }
 
+/// The flows of all scenarios.
+fn flows(plan: &mut Plan) -> impl Iterator<Item = &mut PlannedFlow> {
+    let scenarios = Arc::make_mut(&mut plan.scenarios).iter_mut();
+    scenarios.flat_map(|scenario| Arc::make_mut(&mut scenario.flows))
+}
+
 /// The specimen, in which every `ping` is a flow of arriving transfers. `ended` of 20 have ended in
 /// each run, and take `took` milliseconds.
 fn with_transfers(ended: u64, took: f64) -> Results {
     let mut results = specimen::results();
-    for flow in results.plan.scenarios.iter_mut().flat_map(|scenario| &mut scenario.flows) {
+    for flow in flows(&mut results.plan) {
         if flow.name == "ping" {
             flow.app = "arrivals".into();
         }
@@ -562,7 +571,7 @@ fn a_factor_that_follows_from_another_makes_no_rows_of_its_own() {
     ingress.together = vec![0];
     plan.factors[0].together = vec![2];
     plan.factors.push(ingress);
-    for scenario in &mut plan.scenarios {
+    for scenario in Arc::make_mut(&mut plan.scenarios) {
         scenario.factors.push(scenario.factors[0].clone());
     }
     let page = page(&results);
@@ -650,9 +659,9 @@ fn no_line_is_drawn_over_a_factor_that_another_one_fixes() {
     case.name = "case".into();
     case.values = values.iter().map(|value| format!("a path of {value}")).collect();
     results.plan.factors.push(case);
-    for scenario in &mut results.plan.scenarios {
+    for scenario in Arc::make_mut(&mut results.plan.scenarios) {
         let value = scenario.factors[rtt].clone();
-        scenario.factors.push(format!("a path of {value}"));
+        scenario.factors.push(format!("a path of {value}").into());
     }
     let page = page(&results);
     assert!(!page.contains("id=\"line-"));
@@ -726,7 +735,7 @@ fn the_first_column_of_requests_is_how_long_they_took() {
     for metric in results.table.metrics.iter_mut() {
         *metric = metric.replace("ping_", "fct_");
     }
-    for flow in results.plan.scenarios.iter_mut().flat_map(|scenario| &mut scenario.flows) {
+    for flow in flows(&mut results.plan) {
         if flow.app == "ping" {
             flow.app = "requests".into();
         }
@@ -762,7 +771,8 @@ fn harm_is_against_solo_runs_and_by_seed() {
     };
     let scenario = |queue: &str, rtt: &str| {
         let mut all = results.plan.scenarios.iter();
-        all.position(|one| one.factors == [queue, rtt]).expect("it is planned") as u32
+        all.position(|one| one.factors.iter().map(|value| &value[..]).eq([queue, rtt]))
+            .expect("it is planned") as u32
     };
     let rtt = &results.plan.factors[1].values[0];
     let (alone, beside) = (scenario(specimen::QUEUES[0], rtt), scenario(specimen::QUEUES[1], rtt));
@@ -795,7 +805,7 @@ impl ReadRuns for WithTargets {
 #[test]
 fn a_freeze_leads_to_the_packets_that_made_it() {
     let mut results = specimen::results();
-    for flow in results.plan.scenarios.iter_mut().flat_map(|scenario| &mut scenario.flows) {
+    for flow in flows(&mut results.plan) {
         if flow.name == "cubic" {
             flow.app = "call".into();
         }

@@ -10,6 +10,7 @@ use core::fmt::{self, Write};
 
 use sojourn_core::Params;
 use sojourn_core::param::Style;
+use sojourn_link::RateConfig;
 use sojourn_wire::{PortShape, Quoted, Sharing};
 
 use crate::{App, CarrierConfig, Change, Flow, Scenario, Traffic, Until, What, When};
@@ -17,13 +18,22 @@ use crate::{App, CarrierConfig, Change, Flow, Scenario, Traffic, Until, What, Wh
 impl Scenario {
     /// The text that represents it in a run's identity.
     pub fn canonical(&self) -> String {
+        self.canonical_with(&mut RateConfig::canonical)
+    }
+
+    /// The same, with rates of links as `rate` writes them, which knows those that many scenarios share.
+    pub fn canonical_with(&self, rate: &mut dyn FnMut(&RateConfig) -> String) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
-        let _ = self.write_canonical(&mut text);
+        let _ = self.write_canonical(&mut text, rate);
         text
     }
 
-    fn write_canonical(&self, f: &mut String) -> fmt::Result {
+    fn write_canonical(
+        &self,
+        f: &mut String,
+        rate: &mut dyn FnMut(&RateConfig) -> String,
+    ) -> fmt::Result {
         let Self { duration, until, warmup, step, .. } = self;
         write!(f, "scenario duration={duration} warmup={warmup} step={step}")?;
         if *until != Until::Duration {
@@ -31,7 +41,7 @@ impl Scenario {
         }
         f.write_char('\n')?;
         self.hosts.iter().try_for_each(|host| writeln!(f, "host {}", Quoted(&host.name)))?;
-        self.links.iter().try_for_each(|link| writeln!(f, "{}", link.canonical()))?;
+        self.links.iter().try_for_each(|link| writeln!(f, "{}", link.canonical_with(rate)))?;
         self.carriers.iter().try_for_each(|carrier| write_carrier(f, carrier))?;
         self.flows.iter().try_for_each(|flow| write_flow(f, flow))?;
         self.changes.iter().try_for_each(|change| write_change(f, change))

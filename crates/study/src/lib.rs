@@ -22,5 +22,5 @@ pub mod study;
 #[cfg(test)]
 mod testing;
 
-pub use sojourn_file::{Overrides, Place, Registry, StudyError};
+pub use sojourn_file::{Overrides, Place, Registry, StudyError, StudyScenario};
 pub use study::Study;

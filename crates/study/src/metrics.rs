@@ -129,6 +129,7 @@ pub fn more_is_better(metric: &str) -> Option<bool> {
         "connect",
         "queue",
     ];
+    let metric = metric.strip_prefix("reported_").unwrap_or(metric);
     if LESS.iter().any(|word| metric.starts_with(word)) || metric.contains("loss") {
         return Some(false);
     }

@@ -6,13 +6,18 @@ mod tests;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sojourn_core::{SpecError, StreamAddress};
 use sojourn_file::document::{Document, Table, Value};
 use sojourn_file::factors;
 use sojourn_file::plan::Factor;
 use sojourn_file::spec::{ClaimSpec, OneOrMany, SCHEMA, StudySpec, ViewKind, ViewSpec};
-use sojourn_file::{FILE_NAME, Overrides, Registry, StudyError, StudyFile, StudyScenario, file_of};
+use sojourn_file::{
+    FILE_NAME, Overrides, Registry, Scenarios, Seeding, StudyError, StudyFile, StudyScenario,
+    file_of,
+};
+use sojourn_link::RateConfig;
 use sojourn_metrics::DELAYS;
 use sojourn_scenario::Until;
 
@@ -20,7 +25,7 @@ use crate::claims::{Claim, Expectation, Names, check_factor, find_factor};
 use crate::digest::Digest;
 use crate::engine;
 use crate::metrics;
-use crate::results::{Axis, Kind, Numbers, Plan, PlannedRun, PlannedScenario, View, Where};
+use crate::results::{Axis, Common, Kind, Numbers, Plan, PlannedRun, PlannedScenario, View, Where};
 
 /// A question and everything that is needed to answer it.
 #[derive(Clone, Debug)]
@@ -33,14 +38,23 @@ pub struct Study {
     /// What was changed from outside, as options: `--set path.rate=40mbps`.
     pub overrides: Vec<String>,
     pub factors: Vec<Factor>,
-    /// In the order of the factors, the first one changing slowest.
-    pub scenarios: Vec<StudyScenario>,
+    pub scenarios: Scenarios,
     pub study_seed: u64,
     pub seeds: Vec<u64>,
     pub views: Vec<View>,
     pub claims: Vec<Claim>,
     /// The study as one file, with the changes.
     text: String,
+    runs: Runs,
+}
+
+/// What the plan says of scenarios and runs.
+#[derive(Clone, Debug)]
+struct Runs {
+    scenarios: Arc<Vec<PlannedScenario>>,
+    runs: Arc<Vec<PlannedRun>>,
+    digest: String,
+    notices: Vec<(String, usize)>,
 }
 
 impl Study {
@@ -112,53 +126,28 @@ impl Study {
 
     /// Settings that are valid but probably not intended, and how many scenarios have each.
     pub fn notices(&self) -> Vec<(&str, usize)> {
-        let mut notices: Vec<(&str, usize)> = Vec::new();
-        for notice in self.scenarios.iter().flat_map(|scenario| &scenario.notices) {
-            match notices.iter_mut().find(|(known, _)| known == notice) {
-                Some((_, count)) => *count += 1,
-                None => notices.push((notice, 1)),
-            }
-        }
-        notices
+        self.runs.notices.iter().map(|(notice, count)| (&notice[..], *count)).collect()
     }
 
-    /// What is to be run.
+    /// What is to be run. Copies share their long lists.
     pub fn plan(&self) -> Plan {
-        let mut plan = Plan {
+        Plan {
             schema: SCHEMA,
             title: self.title.clone(),
             source: self.source.clone(),
             question: self.question.clone(),
             path: self.path.display().to_string(),
             overrides: self.overrides.clone(),
-            digest: String::new(),
+            digest: self.runs.digest.clone(),
             model: model_version(),
             study_seed: self.study_seed,
             seeds: self.seeds.clone(),
             factors: self.factors.clone(),
-            scenarios: self.scenarios.iter().map(planned).collect(),
-            runs: Vec::with_capacity(self.scenarios.len() * self.seeds.len()),
+            scenarios: Arc::clone(&self.runs.scenarios),
+            runs: Arc::clone(&self.runs.runs),
             views: self.views.clone(),
             metrics: metrics::columns(),
-        };
-        for (index, scenario) in self.scenarios.iter().enumerate() {
-            let mut canonical = scenario.scenario.canonical();
-            let engine = &plan.scenarios[index].engine;
-            canonical.extend(engine.iter().map(|engine| format!("engine [{engine}]\n")));
-            for seed in &self.seeds {
-                let id = run_id(&canonical, self.study_seed, *seed, &plan.model);
-                let run = PlannedRun { id: id.to_string(), scenario: index as u32, seed: *seed };
-                plan.runs.push(run);
-            }
         }
-        // Factors are included, because results are named by them.
-        let ids: Vec<&str> = plan.runs.iter().map(|run| &run.id[..]).collect();
-        let factors: Vec<_> =
-            plan.factors.iter().map(|factor| (&factor.name, &factor.values)).collect();
-        // Texts, numbers and lists of them, so printing can't fail.
-        let named = serde_json::to_string(&(ids, factors, &plan.seeds)).unwrap_or_default();
-        plan.digest = Digest::of(named.as_bytes()).to_string();
-        plan
     }
 
     /// The root of a run's random streams. It does not depend on the scenario, so under one seed
@@ -198,13 +187,17 @@ impl Study {
     ) -> Result<Self, StudyError> {
         let registry = engine::with_built_in(registry);
         let read = |document: Document| {
-            Self::from_file(StudyFile::of(document, &registry, path.clone(), overrides)?)
+            let mut noted = Noted::default();
+            let mut each =
+                |scenario: &StudyScenario, seeding: Seeding<'_>| noted.add(scenario, seeding);
+            let file = StudyFile::of(document, &registry, path.clone(), overrides, &mut each)?;
+            Self::from_file(file, noted)
         };
         read(document.clone())
             .map_err(|first| mistakes::all(first, document, &|document| read(document).map(|_| ())))
     }
 
-    fn from_file(file: StudyFile) -> Result<Self, StudyError> {
+    fn from_file(file: StudyFile, noted: Noted) -> Result<Self, StudyError> {
         let StudyFile { path, overrides, document, spec, factors, scenarios, seeds, text } = file;
         let mut study = Self {
             title: spec.title.clone(),
@@ -212,6 +205,7 @@ impl Study {
             question: spec.question.clone(),
             path,
             overrides,
+            runs: noted.runs(&factors.list(), &seeds),
             factors: factors.list(),
             scenarios,
             study_seed: spec.repeat.study_seed,
@@ -228,18 +222,86 @@ impl Study {
     }
 }
 
-/// What the plan keeps of a scenario.
-fn planned(scenario: &StudyScenario) -> PlannedScenario {
-    PlannedScenario {
-        factors: scenario.factors.clone(),
-        duration_s: scenario.scenario.duration.as_secs_f64(),
-        until: (scenario.scenario.until != Until::Duration)
-            .then(|| scenario.scenario.until.name().to_owned()),
-        engine: scenario.engine.as_ref().and_then(|engine| engine.canonical()),
-        warmup_s: scenario.scenario.warmup.as_secs_f64(),
-        step_s: scenario.scenario.step.as_secs_f64(),
-        flows: scenario.flows.clone(),
-        queues: scenario.queues.clone(),
+/// What is kept of each scenario while a study is read.
+#[derive(Default)]
+struct Noted {
+    common: Common,
+    scenarios: Vec<PlannedScenario>,
+    runs: Vec<PlannedRun>,
+    notices: Vec<(String, usize)>,
+    traces: TraceNames,
+}
+
+impl Noted {
+    fn add(&mut self, scenario: &StudyScenario, seeding: Seeding<'_>) {
+        for notice in &scenario.notices {
+            match self.notices.iter_mut().find(|(known, _)| known == notice) {
+                Some((_, count)) => *count += 1,
+                None => self.notices.push((notice.clone(), 1)),
+            }
+        }
+        let engine = scenario.engine.as_ref().and_then(|engine| engine.canonical());
+        let mut canonical =
+            scenario.scenario.canonical_with(&mut |rate| self.traces.canonical(rate));
+        canonical.extend(engine.iter().map(|engine| format!("engine [{engine}]\n")));
+        let model = model_version();
+        let index = self.scenarios.len() as u32;
+        self.runs.extend(seeding.seeds.iter().map(|seed| PlannedRun {
+            id: run_id(&canonical, seeding.study_seed, *seed, &model),
+            scenario: index,
+            seed: *seed,
+        }));
+        let StudyScenario { factors, scenario, flows, queues, .. } = scenario;
+        let until = (scenario.until != Until::Duration).then(|| scenario.until.name());
+        let common = &mut self.common;
+        self.scenarios.push(PlannedScenario {
+            factors: factors.iter().map(|value| common.text(value)).collect(),
+            duration_s: scenario.duration.as_secs_f64(),
+            until: until.map(|until| common.text(until)),
+            engine: engine.map(|engine| common.text(&engine)),
+            warmup_s: scenario.warmup.as_secs_f64(),
+            step_s: scenario.step.as_secs_f64(),
+            flows: common.flows(flows),
+            queues: common.queues(queues),
+        });
+    }
+
+    fn runs(self, factors: &[Factor], seeds: &[u64]) -> Runs {
+        let ids: Vec<Digest> = self.runs.iter().map(|run| run.id).collect();
+        // Factors are included, because results are named by them.
+        let factors: Vec<_> = factors.iter().map(|factor| (&factor.name, &factor.values)).collect();
+        Runs {
+            digest: Digest::of_json(&(ids, factors, seeds)).to_string(),
+            scenarios: Arc::new(self.scenarios),
+            runs: Arc::new(self.runs),
+            notices: self.notices,
+        }
+    }
+}
+
+/// A rate whose written form is longer than this, because it has the whole content of a file, is named by
+/// its digest. So a long trace is written out once, however many scenarios and seeds meet it.
+const LONG: usize = 1 << 16;
+
+/// Names of long traces, which scenarios share.
+#[derive(Default)]
+struct TraceNames(Vec<(RateConfig, String)>);
+
+impl TraceNames {
+    fn canonical(&mut self, rate: &RateConfig) -> String {
+        if !rate.has_file() {
+            return rate.canonical();
+        }
+        if let Some((_, name)) = self.0.iter().find(|(known, _)| known.is_same_file(rate)) {
+            return name.clone();
+        }
+        let text = rate.canonical();
+        let name = match text.len() > LONG {
+            true => format!("digest {}", Digest::of(text.as_bytes())),
+            false => text,
+        };
+        self.0.push((rate.clone(), name.clone()));
+        name
     }
 }
 

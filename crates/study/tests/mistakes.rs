@@ -539,11 +539,17 @@ app = "bulk"
 src = "a"
 dst = "c"
 "#;
-    assert_eq!(read(FREE).unwrap().scenarios[0].scenario.links.len(), 4);
+    assert_eq!(
+        read(FREE).unwrap().scenarios.get(0).expect("it is one of them").scenario.links.len(),
+        4
+    );
     // A circle is a way like any other.
     let circle = "[[scenario.link]]\nname = \"ca\"\nfrom = \"c\"\nto = \"a\"\nrate = \"1Mbps\"\ndelay = \"1ms\"\nqueue = \"fq_codel\"\n";
     let study = read(&format!("{FREE}{circle}")).unwrap();
-    assert_eq!(study.scenarios[0].scenario.flows[0].forward, [sojourn_core::PortId(5)]);
+    assert_eq!(
+        study.scenarios.get(0).expect("it is one of them").scenario.flows[0].forward,
+        [sojourn_core::PortId(5)]
+    );
     for (old, new, message) in [
         (
             "name = \"c\"",

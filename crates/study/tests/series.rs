@@ -36,7 +36,7 @@ fn every_bbr_shows_its_round_trip_aggregation_bound_and_rounds() {
     let results = Folder::open(&out).unwrap();
     let mut reader = results.reader().unwrap();
     for (run, planned) in results.plan.runs.iter().enumerate() {
-        let cca = &results.plan.scenarios[planned.scenario as usize].factors[0];
+        let cca = &results.plan.scenarios[planned.scenario as usize].factors[0][..];
         let series = reader.series(run as u32).unwrap();
         let flow = series.iter().find(|one| one.name == "bulk").expect("the flow has a series");
         let min_rtt = last(flow, "min_rtt_ms").expect("the path was measured");

@@ -28,20 +28,34 @@ const WHOLE: &[&str] = &["ietf-bbr"];
 
 sojourn_core::params! {
     /// Takes the name of the live engine, which needs rights that this test may not have, and simulates.
-    struct StandIn: "live", "simulates" {}
+    struct Live: "live", "simulates" {}
 }
 
-impl Engine for StandIn {
-    const VERSION: u32 = 1;
-
-    fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {
-        Sim::default().run(scenario, address)
+sojourn_core::params! {
+    /// Takes the name of the engine of Linux kernels, which have to be built first, and simulates.
+    struct Kernels: "kernel", "simulates" {
+        kernel: String = "", "which kernel";
     }
 }
 
+macro_rules! simulates {
+    ($($engine:ty)*) => {$(
+        impl Engine for $engine {
+            const VERSION: u32 = 1;
+
+            fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {
+                Sim::default().run(scenario, address)
+            }
+        }
+    )*};
+}
+
+simulates!(Live Kernels);
+
 fn registry() -> Registry {
     let mut registry = Registry::default();
-    engine::add::<StandIn>(&mut registry).unwrap();
+    engine::add::<Live>(&mut registry).unwrap();
+    engine::add::<Kernels>(&mut registry).unwrap();
     registry
 }
 

@@ -104,7 +104,7 @@ fn a_run_is_named_by_what_ends_it_only_if_that_is_given() {
     let id = |text: &str| {
         let overrides = Overrides::default();
         let study = Study::parse("until.toml", text, Path::new(""), &overrides).unwrap();
-        study.plan().runs[0].id.clone()
+        study.plan().runs[0].id
     };
     let without = STUDY.replace("until = \"transfers done\"\n", "");
     assert_eq!(id(&without), id(&STUDY.replace("transfers done", "duration")));

@@ -67,12 +67,17 @@ impl Link {
     /// The line that stands for it in a run's identity. Its keys are written here, and not after the
     /// names of fields, so that renaming one renames no run.
     pub fn canonical(&self) -> String {
+        self.canonical_with(&mut RateConfig::canonical)
+    }
+
+    /// The same, with the rate as `write_rate` writes it.
+    pub fn canonical_with(&self, write_rate: &mut dyn FnMut(&RateConfig) -> String) -> String {
         let Self { name, queue, rate, delay, policer, entry_loss, loss, jitter, reorder } = self;
         let mut line = format!(
             "link {} delay={delay} rate=[{}] queue=[{queue}] entry_loss=[{entry_loss}] loss=[{loss}] \
              jitter=[{jitter}]",
             Quoted(name),
-            rate.canonical()
+            write_rate(rate)
         );
         if *policer != PolicerConfig::None {
             line += &format!(" policer=[{policer}]");

@@ -2,6 +2,7 @@
 //! jitter after it, and the pipe in which packets propagate.
 
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use sojourn_core::{
@@ -394,6 +395,17 @@ impl<P: Carried> Wire<P> {
         }
     }
 
+    /// Whether its queue still works.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn check(&self) -> Result<(), String> {
+        match &self.queue {
+            Queue::InLine(_) => Ok(()),
+            Queue::Managed(discipline) => discipline.check(),
+        }
+    }
+
     /// Drops a packet that the owner of the queue does not admit.
     pub fn refuse<O: Observer + ?Sized>(&mut self, now: Time, packet: &P, observer: &mut O) {
         self.line.counts.offered_bytes += u64::from(packet.wire_len());
@@ -438,6 +450,10 @@ impl<P: Carried> Carrier<P> for Wire<P> {
 
     fn take_lost(&mut self, take: &mut dyn FnMut(P)) {
         Wire::take_lost(self, take);
+    }
+
+    fn check(&self, _: Time) -> Result<(), String> {
+        Wire::check(self)
     }
 }
 

@@ -9,8 +9,8 @@ const SEEDS: u64 = 3;
 const MISSED: &[(&str, &str, &str)] = &[
     ("chr-control-20M", "media_kbps steady", ENCODER),
     ("chr-fix-2000-q300", "wait_p95_ms steady", GROUPS),
+    ("chr-fix-2000-q300", "period_s steady", GROUPS),
     ("chr-fix-2000-q50", "ramp_s steady", START),
-    ("chr-fix-500-q50", "media_kbps steady", SMALL),
     ("chr-fix-500-q50", "ramp_s steady", START),
     ("chr-p003-bbr-40M", "media_kbps alone", SLOW),
     ("chr-step-1000-q300", "after_10s_kbps 40", RISE),
@@ -22,55 +22,92 @@ const MISSED: &[(&str, &str, &str)] = &[
     ("chr-step-2000-q100", "wait_p95_ms c2b", GROUPS),
     ("chr-step-2000-q100", "loss c2b", GROUPS),
     ("chr-tcp3p-bbr-4M-1bdp", "freezes tcp", FREEZES),
-    ("chr-tcp3p-bbr-4M-4bdp", "wait_p50_ms alone1", GROUPS),
     ("chr-tcp3p-bbr-4M-4bdp", "wait_p95_ms alone1", GROUPS),
     ("chr-tcp3p-bbr-4M-4bdp", "loss alone1", GROUPS),
-    ("chr-tcp3p-cubic-10M-1bdp", "loss tcp", LOSS),
+    ("chr-tcp3p-bbr-4M-4bdp", "freezes alone1", GROUPS),
     ("chr-tcp3p-cubic-10M-fq_codel", "loss tcp", LOSS),
     ("chr-tcp3p-cubic-4M-4bdp", "wait_p50_ms alone1", GROUPS),
     ("chr-tcp3p-cubic-4M-4bdp", "wait_p95_ms alone1", GROUPS),
     ("chr-tcp3p-cubic-4M-4bdp", "loss alone1", GROUPS),
-    ("chr-tcp3p-cubic-4M-4bdp", "media_kbps tcp", BESIDE),
+    ("chr-tcp3p-cubic-4M-4bdp", "freezes alone1", GROUPS),
     ("chr-tcp3p-cubic-4M-4bdp", "media_kbps alone2", BESIDE),
-    ("chr-tcpfirst-bbr-4M-1bdp", "media_kbps both", BESIDE),
-    ("chr-tcpfirst-bbr-4M-1bdp", "media_kbps media_end", BESIDE),
     ("chr-tcpfirst-bbr-4M-4bdp", "media_kbps both", BESIDE),
+    ("chr-tcpfirst-cubic-4M-1bdp", "media_kbps both", BESIDE),
+    ("chr-tcpfirst-cubic-4M-1bdp", "tcp_kbps both", BESIDE),
+    ("chr-tcpfirst-cubic-4M-4bdp", "media_kbps both", BESIDE),
+    ("aio-control-20M", "freezes steady", AIO_HOST),
+    ("aio-fix-1000-q300", "media_kbps steady", AIO_FILTER),
+    ("aio-loss-5", "media_kbps steady", AIO_LOSS),
+    ("aio-loss-5", "freezes steady", AIO_LOSS),
+    ("aio-p003-bbr-40M-30fps", "freezes alone", AIO_HOST),
+    ("aio-p003-bbr-40M-30fps", "freezes tcp", AIO_HOST),
+    ("aio-p003-bbr-40M-30fps", "freezes tcp_loss1", AIO_HOST),
+    ("aio-tcp3p-bbr-4M-1bdp", "freezes alone1", AIO_HOST),
+    ("aio-tcp3p-bbr-4M-1bdp", "media_kbps tcp", AIO_STORM),
+    ("aio-tcp3p-bbr-4M-1bdp", "tcp_kbps tcp", AIO_STORM),
+    ("aio-tcp3p-bbr-4M-4bdp", "media_kbps tcp", AIO_STORM),
+    ("aio-tcp3p-bbr-4M-4bdp", "tcp_kbps tcp", AIO_STORM),
+    ("aio-tcp3p-bbr-4M-4bdp", "wait_p50_ms tcp", AIO_STORM),
+    ("aio-tcp3p-bbr-4M-4bdp", "freezes tcp", AIO_STORM),
+    ("aio-tcp3p-cubic-4M-1bdp", "freezes alone1", AIO_HOST),
+    ("aio-tcp3p-cubic-4M-1bdp", "media_kbps tcp", AIO_STORM),
+    ("aio-tcp3p-cubic-4M-1bdp", "tcp_kbps tcp", AIO_STORM),
+    ("aio-tcp3p-cubic-4M-1bdp", "freezes tcp", AIO_STORM),
 ];
 
-const ENCODER: &str = "The machine could not encode 6 Mbit/s there. The runs on the quiet machine have 6.43 Mbit/s at \
-    10 Mbit/s, and simulation 6.42.";
-
-const START: &str = "Chromium's first seconds are its camera's and its first key frame's; here frames begin with the call, and \
-    the key frame has RFC 8593's size whatever the rate.";
-
-const SLOW: &str = "One of the two measured calls had no probe result at all and climbed for 20 s, which is the \
-    machine's doing; the other one has 2640 kbit/s.";
-
-const SMALL: &str = "50 ms at 500 kbit/s are three packets, fewer than a frame has. How the encoder's sizes vary decides what is lost, and \
-    here they vary as RFC 8593's.";
+const ENCODER: &str = "The machine could not encode 6 Mbit/s there. The runs on the quiet machine have 6.43 \
+    Mbit/s at 10 Mbit/s, and simulation 6.42.";
 
 const GROUPS: &str = "From 2 Mbit/s on, packets behind each other in the queue come less than 5 ms apart, so \
-    frames join one group of up to 100 ms, and the trend over 20 groups is over 2 s: over-use is found at 105 to 200 ms of \
-    wait, where 65 to 88 were measured. Without that rule (burst_gap=0ms) it is found earlier than measured (38 ms at 4 \
-    Mbit/s). A receiver whose clock readings vary by some milliseconds splits such groups, and then the \
-    numbers lie between.";
+    frames join one group of up to 100 ms, and the trend over 20 groups is over 2 s: \
+    over-use is found at 120 to 160 ms of wait (traced at 4 Mbit/s), where 75 to 107 were \
+    measured. It goes on after the first decrease, and the second one's sample of the \
+    capacity is 3 % lower; the next climb is at 8 % a second as it nears the link, where \
+    measured ones stay at 30 kbit/s. Without that rule (burst_gap=0ms) over-use is found too \
+    early (38 ms at 4 Mbit/s). A receiver whose clock readings vary by some milliseconds \
+    splits such groups.";
 
-const RISE: &str = "How soon the slow rise near the old capacity ends decides: 1036 and 1122 kbit/s in one case and 2130 and \
-    4916 in another were measured. Here the first acknowledged rate above three deviations ends it.";
+const START: &str = "Chromium's first seconds are its camera's and its first key frame's; here frames begin \
+    with the call, and the key frame has RFC 8593's size whatever the rate.";
 
-const DRAIN: &str = "Not explained yet: a queue of 514 ms is below 100 ms after 5.3 s and not after 4. In the measured \
-    run the target fell to 495 kbit/s within 1.1 s of the step.";
+const SLOW: &str = "One of the two measured calls had no probe result at all and climbed for 20 s, which is \
+    the machine's doing; the other one has 2640 kbit/s.";
 
-const FREEZES: &str = "Not explained yet: rates, waits and losses agree, so it is how soon a lost packet is there again and how long the \
-    playout waits for it.";
+const RISE: &str = "How soon the slow rise near the old capacity ends decides: 1036 and 1122 kbit/s in one \
+    case and 2130 and 4916 in another were measured. Here the first acknowledged rate above \
+    three deviations ends it.";
 
-const LOSS: &str = "Not explained yet: the call loses 3 to 4 % where 1 to 2 % were measured, or 2 % and not 0.3 %, at rates that agree.";
+const DRAIN: &str = "Not explained yet. The first decrease comes when it was measured (0.66 s after the \
+    step), and a queue of 514 ms is then below 100 ms after 7 s and not after 4. In the \
+    measured run the target fell to 495 kbit/s within 1.1 s of the step.";
 
-const BESIDE: &str = "Not explained yet. The call holds more than measured in a queue that TCP keeps full, and comes back from more; \
-    with burst_gap=0ms, too, so the groups of packets are not the reason.";
+const FREEZES: &str = "Of the 18 measured in one run seven are from the first six seconds of the window: BBR \
+    has begun five seconds before, 240 packets were lost in a second, and repairs keep \
+    packets in the sender's pacer for 0.4 to 1.5 s. Rates, waits and losses agree; that the \
+    pacer here is done sooner is not explained yet.";
+
+const LOSS: &str =
+    "Not explained yet: the call loses 2 % where 0.3 % were measured, at rates that agree.";
+
+const BESIDE: &str = "Not explained yet. How fast a call gives way to TCP in a queue that TCP keeps full, and \
+    how far it falls, decides where it is after a minute.";
+
+const AIO_HOST: &str = "Freezes without a lost packet, with frames that came at 26 to 28 a second: aiortc's \
+    encoder and decoder are Python's, on a machine that was busy.";
+
+const AIO_FILTER: &str = "Not explained yet: the receiver's filter finds over-use sooner than here, or its \
+    estimate recovers more slowly.";
+
+const AIO_LOSS: &str = "Repeats of this situation differ by a factor of 2.5 (1544 and 629 kbit/s): the estimator \
+    took something for over-use that a lossy link of 20 Mbit/s does not have. Here nothing \
+    does.";
+
+const AIO_STORM: &str = "Not explained yet. Measured calls lose 60 to 80 % of what they send, nearly all of it \
+    copies, and hold the link against TCP; here the same rules (every gap asks for all that \
+    is missing, every request is answered) end in few copies, and the call gives way.";
 
 #[test]
-fn simulation_does_what_chromium_did() {
+fn simulation_does_what_measured_calls_did() {
     let mut wrong = Vec::new();
     let mut missed = vec![false; MISSED.len()];
     let mut compared = 0;
@@ -89,7 +126,7 @@ fn simulation_does_what_chromium_did() {
         }
     }
     assert!(wrong.is_empty(), "outside of their bounds:\n{}", wrong.join("\n"));
-    assert!(compared >= 195, "{compared} numbers");
+    assert!(compared >= 271, "{compared} numbers");
     let mut entries = MISSED.iter().zip(missed);
     if let Some(((id, what, _), _)) = entries.find(|(_, is_missed)| !is_missed) {
         panic!("{id}, {what}: inside its bounds, and listed as missed");

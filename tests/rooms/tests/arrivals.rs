@@ -23,8 +23,8 @@ fn scenario(queue: &str, cca: &str, more: &str) -> Checked {
          [[scenario.flow]]\nname = \"bulk\"\napp = \"bulk\"\ncca = \"{cca}\"\n"
     );
     let study = Study::parse("t.toml", &text, Path::new(""), &Overrides::default());
-    let mut study = study.unwrap_or_else(|error| panic!("{error}"));
-    study.scenarios.remove(0).scenario
+    let study = study.unwrap_or_else(|error| panic!("{error}"));
+    study.scenarios.first().expect("there is one").scenario.clone()
 }
 
 /// What was offered to the flow with this number.
@@ -100,7 +100,7 @@ fn a_lone_transfer_of_the_initial_window_is_as_fast_as_can_be() {
          [[scenario.flow]]\nname = \"web\"\napp = \"arrivals\"\narrivals_per_second = 5\n\
          sizes = \"cdf 1448B 50% 14480B 50% 43440B 100%\"\n";
     let study = Study::parse("t.toml", text, Path::new(""), &Overrides::default()).unwrap();
-    let (run, _) = run(&study.scenarios[0].scenario, 0);
+    let (run, _) = run(&study.scenarios.get(0).expect("it is one of them").scenario, 0);
     assert_eq!(
         (value(&run, "web", "slowdown_min"), value(&run, "web", "slowdown_max")),
         (1.0, 1.0)

@@ -32,7 +32,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("replay", &["core", "media"]),
     ("py", &["core", "cca", "qdisc", "model", "file", "metrics", "study", "report"]),
     ("live", &["core", "cca", "qdisc", "link", "wire", "host", "metrics", "scenario", "study"]),
-    ("kernel", &["core", "cca", "host", "metrics", "scenario", "sim", "study"]),
+    ("kernel", &["core", "cca", "qdisc", "host", "metrics", "scenario", "sim", "study"]),
 ];
 
 /// Outside libraries behind the determinism wall; `docs/decisions.md` has the reason for each.

@@ -12,7 +12,7 @@ use sojourn_scenario::{App, ExternalApp, Scenario};
 use sojourn_study::results::{FailedRun, Plan, Results};
 use sojourn_study::{Registry, Study, engine};
 
-use super::resimulate::{again, resimulate, study_of};
+use super::resimulate::{again, resimulate, scenario_of, study_of};
 use super::{find_run, open};
 use crate::args::{ExportArgs, ExportFormat, Tapped};
 use crate::failure::Failure;
@@ -140,8 +140,8 @@ fn call(
 ) -> Result<(), Failure> {
     let study = study_of(registry, results)?;
     let planned = &results.plan.runs[run as usize];
-    let checked = &study.scenarios[planned.scenario as usize];
-    if !engine::is_simulated(checked) {
+    let checked = scenario_of(&study, planned.scenario)?;
+    if !engine::is_simulated(&checked) {
         let problem = format!("run {run}: its engine simulates no packets that could be recorded");
         return Err(Failure::Input(problem));
     }

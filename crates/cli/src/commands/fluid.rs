@@ -106,7 +106,7 @@ fn text(
     let factors = varied.iter().map(|at| &plan.factors[*at].name[..]);
     let mut grid = Grid::new(factors.chain(heads));
     for (place, found) in found.iter().enumerate() {
-        let own = varied.iter().map(|at| plan.scenarios[place].factors[*at].clone());
+        let own = varied.iter().map(|at| plan.scenarios[place].factors[*at].to_string());
         let row: Vec<String> = match found {
             Ok(found) => {
                 let goodputs = || found.flows.iter().map(|flow| flow.goodput);
@@ -130,12 +130,14 @@ fn text(
         grid.row(own.chain(row));
     }
     let mut text = grid.fitted();
-    if let [Ok(found)] = found {
+    if let [Ok(found)] = found
+        && let Some(only) = study.scenarios.first()
+    {
         text.push('\n');
         let mut grid = Grid::new(["flow", ">window pkts", ">RTT ms", ">Mbit/s"]);
         for flow in &found.flows {
             grid.row([
-                study.scenarios[0].scenario.flows[flow.flow].name.to_string(),
+                only.scenario.flows[flow.flow].name.to_string(),
                 format!("{:.2}", flow.window),
                 format!("{:.2}", 1000.0 * flow.rtt),
                 format!("{:.3}", flow.goodput / 1e6),

@@ -17,7 +17,13 @@ pub(super) fn live(
 ) -> Result<Outcome, Failure> {
     use sojourn_live::{machine, shell};
 
-    let LiveCommand::Shell { study: args, host, command } = command;
+    let (args, host, command) = match command {
+        LiveCommand::Shell { study, host, command } => (study, host, command),
+        LiveCommand::Attach { study, near, far, time } => {
+            let study = study.load(registry)?;
+            return attach(&study, [near, far], *time, output);
+        }
+    };
     let study = args.load(registry)?;
     let Some(first) = study.scenarios.first() else {
         return Err(Failure::Input("the study has no scenario".to_owned()));
@@ -57,6 +63,37 @@ pub(super) fn live(
         shell::run(&first.scenario, seed, here, &command).map_err(Failure::Machine)?;
     shown.iter().for_each(|line| output.log(line));
     Ok(if status.success() { Outcome::Fine } else { Outcome::Failed })
+}
+
+#[cfg(target_os = "linux")]
+fn attach(
+    study: &sojourn_study::Study,
+    between: [&str; 2],
+    time: Option<sojourn_core::Span>,
+    output: Output,
+) -> Result<Outcome, Failure> {
+    use std::time::Duration;
+
+    let Some(first) = study.scenarios.first() else {
+        return Err(Failure::Input("the study has no scenario".to_owned()));
+    };
+    let [near, far] = between;
+    for (from, to, way) in [
+        (near, far, &first.scenario.flows[0].forward),
+        (far, near, &first.scenario.flows[0].reverse),
+    ] {
+        let links = way.iter().filter_map(|port| first.scenario.links.get(port.index()));
+        let links: Vec<String> =
+            links.map(|link| format!("{} ({})", link.name, link.queue.name())).collect();
+        output.log(&format_args!("{from} to {to}: {}", links.join(", ")));
+    }
+    output.log(&"packets pass until Ctrl-C");
+    let seed = study.address(study.seeds.first().copied().unwrap_or(1));
+    let time = time.map(|time| Duration::from_nanos(time.as_nanos()));
+    let shown = sojourn_live::attach::run(&first.scenario, seed, between, time)
+        .map_err(Failure::Machine)?;
+    shown.iter().for_each(|line| output.log(line));
+    Ok(Outcome::Fine)
 }
 
 #[cfg(not(target_os = "linux"))]

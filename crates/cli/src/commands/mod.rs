@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use clap::CommandFactory;
 
 use sojourn_study::Registry;
-use sojourn_study::results::{Folder, Results};
+use sojourn_study::results::{Folder, PlannedRun, Results};
 
 use crate::args::{Cli, Command};
 use crate::failure::{Failure, Outcome};
@@ -107,7 +107,8 @@ fn find_run(results: &Results, name: &str) -> Result<u32, Failure> {
     {
         return Ok(number);
     }
-    let mut named = (0..).zip(runs).filter(|(_, run)| run.id.starts_with(name));
+    let is_named = |run: &PlannedRun| run.id.to_string().starts_with(name);
+    let mut named = (0..).zip(runs.iter()).filter(|(_, run)| is_named(run));
     let found: Option<(u32, _)> = if name.is_empty() { None } else { named.next() };
     match (found, named.next()) {
         (None, _) => wrong(format!("no run is called '{name}'")),

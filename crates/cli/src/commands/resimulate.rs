@@ -1,12 +1,13 @@
 //! Simulates a run of a result folder again with another observer.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use sojourn_core::{Observer, StreamAddress};
 use sojourn_metrics::Collector;
 use sojourn_scenario::Checked;
 use sojourn_study::results::{Plan, PlannedRun, Results};
-use sojourn_study::{Overrides, Registry, Study, engine, runner};
+use sojourn_study::{Overrides, Registry, Study, StudyScenario, engine, runner};
 
 use crate::failure::Failure;
 
@@ -27,6 +28,11 @@ pub(super) fn study_of(registry: &Registry, results: &Results) -> Result<Study, 
     }
 }
 
+pub(super) fn scenario_of(study: &Study, position: u32) -> Result<Arc<StudyScenario>, Failure> {
+    let found = study.scenarios.get(position as usize);
+    found.ok_or_else(|| Failure::Input(format!("the study has no scenario {position}")))
+}
+
 /// Simulates a run for `observer`, and checks that it is the run with the known `digest`.
 pub(super) fn resimulate(
     study: &Study,
@@ -36,8 +42,8 @@ pub(super) fn resimulate(
     observer: &mut impl Observer,
 ) -> Result<(), Failure> {
     let PlannedRun { scenario, seed, .. } = &plan.runs[run as usize];
-    let scenario = &study.scenarios[*scenario as usize];
-    if !engine::is_simulated(scenario) {
+    let scenario = scenario_of(study, *scenario)?;
+    if !engine::is_simulated(&scenario) {
         let problem = format!("run {run}: its engine simulates no packets that could be shown");
         return Err(Failure::Input(problem));
     }

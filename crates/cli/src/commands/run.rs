@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde::Serialize;
 use serde_json::json;
 use sojourn_core::Params;
 use sojourn_report::terminal;
@@ -15,7 +16,7 @@ use crate::args::{Format, RunArgs};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, shell_line};
 use crate::progress::Bar;
-use crate::table::{Grid, Records};
+use crate::table::{Grid, csv_line, csv_row};
 
 pub(super) fn run(args: &RunArgs, registry: &Registry, output: Output) -> Result<Outcome, Failure> {
     let study = args.study.load(registry)?;
@@ -34,6 +35,7 @@ pub(super) fn run(args: &RunArgs, registry: &Registry, output: Output) -> Result
     options.command = command();
     output.log(&format_args!("{}: {} into {}", plan.title, amount(&plan), folder.display()));
     let bar = Bar::new(output);
+    attend_live_runs(&plan, &options, &bar);
     let summary = runner::run(&study, &options, &|progress| bar.show(progress));
     bar.finish();
     let summary = summary?;
@@ -43,18 +45,40 @@ pub(super) fn run(args: &RunArgs, registry: &Registry, output: Output) -> Result
     finish(&plan, &summary, !args.no_report, args.format, output)
 }
 
+/// Shows how far live runs are. The first Ctrl-C ends the one that is under way and begins no other; what has been finished is
+/// kept.
+fn attend_live_runs(plan: &Plan, options: &Options, bar: &Bar) {
+    #[cfg(target_os = "linux")]
+    if plan.scenarios.iter().filter_map(|scenario| scenario.engine.as_deref()).any(is_live) {
+        use std::sync::atomic::Ordering;
+        bar.follow_live_runs();
+        let interrupted = sojourn_live::machine::watch_interrupts();
+        let stop = options.stop.clone();
+        std::thread::spawn(move || {
+            while !interrupted.load(Ordering::Relaxed) {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            stop.ask();
+        });
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (plan, options, bar);
+}
+
+const LATENESS: [&str; 3] = ["is_late", "lateness_p99_ms", "stolen_share"];
+
 /// Says which live runs kept so badly to real time that their numbers can't be trusted.
 fn tell_late_runs(summary: &Summary, output: Output) {
-    let Ok(results) = Folder::open(&summary.folder) else { return };
+    let Ok(results) = Folder::open_with(&summary.folder, &LATENESS) else { return };
     let rows = results.table.rows.iter().filter(|row| row.kind == Kind::Run);
-    for row in rows.filter(|row| results.table.value(row, "is_late") == Some(1.0)) {
+    for row in rows.filter(|row| results.table.value(row, LATENESS[0]) == Some(1.0)) {
         let value = |metric: &str| results.table.value(row, metric).unwrap_or_default();
         output.log(&format_args!(
             "run {} was late, so don't trust its numbers: 99 % of its packets within {:.3} ms, {:.1} % of the \
              processors' time stolen; run it again on a quieter machine",
             row.run,
-            value("lateness_p99_ms"),
-            value("stolen_share") * 100.0
+            value(LATENESS[1]),
+            value(LATENESS[2]) * 100.0
         ));
     }
 }
@@ -93,7 +117,9 @@ pub(super) fn finish(
             failed.problem
         ));
     }
-    tell_late_runs(summary, output);
+    if plan.scenarios.iter().any(|scenario| scenario.engine.is_some()) {
+        tell_late_runs(summary, output);
+    }
     let page = match &summary.claims {
         Some(_) if has_report => Some(report::write(&summary.folder, output)?),
         _ => None,
@@ -181,11 +207,8 @@ fn dry_run(
     format: Format,
     output: Output,
 ) -> Result<(), Failure> {
-    let done = match Folder::open(folder) {
-        Ok(results) if results.plan.digest == plan.digest => {
-            let is_missing = |run: &u32| !results.missing.contains(run);
-            (0..plan.runs.len() as u32).filter(is_missing).collect()
-        }
+    let done = match Folder::new(folder).done() {
+        Ok((digest, done)) if digest == plan.digest => done,
         Err(error @ (ResultsError::Damaged { .. } | ResultsError::Unlisted { .. })) => {
             return Err(error.into());
         }
@@ -200,51 +223,64 @@ fn dry_run(
         .sum();
     match format {
         Format::Table => {
-            let mut grid = Grid::new([">run", ">seed", "", "scenario"]);
-            for run in &mine {
-                let planned = &plan.runs[*run as usize];
-                let state = if is_done(run) { "done" } else { "" };
-                let (number, seed) = (run.to_string(), planned.seed.to_string());
-                grid.row([&number, &seed, state, &plan.label(planned.scenario)]);
-            }
+            let rows = || {
+                mine.iter().map(|run| {
+                    let planned = &plan.runs[*run as usize];
+                    let state = if is_done(run) { "done" } else { "" };
+                    let label = plan.label(planned.scenario);
+                    vec![run.to_string(), planned.seed.to_string(), state.to_owned(), label]
+                })
+            };
             let runs_done = mine.iter().filter(|run| is_done(run)).count();
             let engines = engines(plan).map_or_else(String::new, |names| format!("{names}\n"));
-            output.data(&format!(
-                "{grid}\n{}\n{engines}{} to run, {runs_done} done already, {virtual_s:.0} s of virtual time\n{}, {}\nresults would go to {}\n",
-                amount(plan),
-                count(mine.len() - runs_done, "run"),
-                count(study.claims.len(), "claim"),
-                count(study.views.len(), "view"),
-                folder.display()
-            ))
+            output.stream(&mut |out| {
+                Grid::new([">run", ">seed", "", "scenario"]).write(&rows, out)?;
+                writeln!(
+                    out,
+                    "\n{}\n{engines}{} to run, {runs_done} done already, {virtual_s:.0} s of virtual time\n{}, {}\nresults would go to {}",
+                    amount(plan),
+                    count(mine.len() - runs_done, "run"),
+                    count(study.claims.len(), "claim"),
+                    count(study.views.len(), "view"),
+                    folder.display()
+                )
+            })
         }
-        Format::Json => output.json(&json!({
-            "folder": folder,
-            "done": done,
-            "virtual_s": virtual_s,
-            "shard": shard.to_string(),
-            "plan": plan,
-        })),
-        Format::Csv => {
+        Format::Json => {
+            output.json(&DryRun { folder, done, virtual_s, shard: shard.to_string(), plan })
+        }
+        Format::Csv => output.stream(&mut |out| {
             let factors = plan.factors.iter().map(|factor| factor.name.clone());
             let fixed = ["run", "id", "seed", "done"].map(str::to_owned);
-            let mut records = Records::new(fixed.into_iter().chain(factors));
+            out.write_all(csv_line(fixed.into_iter().chain(factors)).as_bytes())?;
             for run in &mine {
                 let planned = &plan.runs[*run as usize];
                 let values = &plan.scenarios[planned.scenario as usize].factors;
-                let fixed =
-                    [json!(run), json!(planned.id), json!(planned.seed), json!(is_done(run))];
-                records.row(fixed.into_iter().chain(values.iter().map(|value| json!(value))));
+                let mut row =
+                    vec![json!(run), json!(planned.id), json!(planned.seed), json!(is_done(run))];
+                row.extend(values.iter().map(|value| json!(value)));
+                out.write_all(csv_row(&row).as_bytes())?;
             }
-            output.data(&records.csv())
-        }
+            Ok(())
+        }),
     }
+}
+
+/// A dry run as JSON.
+#[derive(Serialize)]
+struct DryRun<'a> {
+    folder: &'a Path,
+    /// Runs that have a result.
+    done: Vec<u32>,
+    virtual_s: f64,
+    shard: String,
+    plan: &'a Plan,
 }
 
 /// The engines of the scenarios, unless all have the usual one: `engines: sim, fluid version=1`.
 fn engines(plan: &Plan) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
-    for scenario in &plan.scenarios {
+    for scenario in plan.scenarios.iter() {
         let name = scenario.engine.as_deref().unwrap_or(Sim::NAME);
         if !names.contains(&name) {
             names.push(name);

@@ -1,4 +1,5 @@
-//! `sojourn validate`: whether this machine's kernel does what the simulation says, number by number.
+//! `sojourn validate`: whether this machine's kernel does what the simulation says, number by number. A guest kernel's
+//! random worlds are in `kernel.rs`.
 
 use std::path::{Path, PathBuf};
 
@@ -64,6 +65,9 @@ pub(super) fn validate(
     registry: &Registry,
     output: Output,
 ) -> Result<Outcome, Failure> {
+    if let Some(kernel) = &args.kernel {
+        return super::kernel::validate(kernel, args, output);
+    }
     let known = known_controls().map_err(Failure::Machine)?;
     let has = |name: &str| {
         let name = name.strip_suffix("-linux").unwrap_or(name);
@@ -78,7 +82,8 @@ pub(super) fn validate(
             known.join(", ")
         ));
     }
-    let overrides = Overrides { shorten: args.shorten, ..Overrides::default() };
+    let seeds = Some(u64::from(args.seeds));
+    let overrides = Overrides { shorten: args.shorten, seeds, ..Overrides::default() };
     let study =
         Study::parse_with(registry, "validate", &text(&situations), Path::new(""), &overrides)?;
     let plan = study.plan();
@@ -167,7 +172,7 @@ enum Bound {
     Count,
 }
 
-/// A number of a situation, simulated and live.
+/// A number of a situation, simulated and live: means over the seeds.
 struct Compared {
     situation: &'static str,
     what: String,
@@ -195,29 +200,32 @@ impl Compared {
 /// Every number of a situation; none if one of its runs is missing.
 fn compare(results: &Results, situation: &Situation) -> Vec<Compared> {
     let plan = &results.plan;
-    let rows_of = |engine: &str| -> Option<&[Row]> {
+    // Of each seed.
+    let rows_of = |engine: &str| -> Option<Vec<&[Row]>> {
         let position = |name: &str| plan.factors.iter().position(|factor| factor.name == name);
         let (case, by) = (position("case")?, position("engine")?);
         let scenario = plan
             .scenarios
             .iter()
-            .position(|own| own.factors[case] == situation.name && own.factors[by] == engine)?;
-        let run = plan.runs.iter().position(|run| run.scenario as usize == scenario)?;
-        Some(results.table.run(run as u32))
+            .position(|own| *own.factors[case] == *situation.name && *own.factors[by] == *engine)?;
+        let runs = (0..).zip(plan.runs.iter()).filter(|(_, run)| run.scenario as usize == scenario);
+        Some(runs.map(|(number, _)| results.table.run(number)).collect())
     };
     let (Some(simulated), Some(live)) = (rows_of("sim"), rows_of("live")) else {
         return Vec::new();
     };
-    let value = |rows: &[Row], kind: Kind, name: &str, metric: &str| {
+    let value = |runs: &[&[Row]], kind: Kind, name: &str, metric: &str| {
         let is_it = |row: &&Row| {
             row.kind == kind && (row.name == name || row.name.strip_suffix(".1") == Some(name))
         };
-        results.table.value(rows.iter().find(is_it)?, metric)
+        let of_run = |rows: &&[Row]| results.table.value(rows.iter().find(is_it)?, metric);
+        let values: Vec<f64> = runs.iter().filter_map(of_run).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     };
-    let is_late = value(live, Kind::Run, "", "is_late") == Some(1.0);
+    let is_late = value(&live, Kind::Run, "", "is_late").is_some_and(|late| late > 0.0);
     let mut compared = Vec::new();
     let mut add = |what: &str, kind, name: &str, metric: &str, bound: Bound| {
-        let both = (value(simulated, kind, name, metric), value(live, kind, name, metric));
+        let both = (value(&simulated, kind, name, metric), value(&live, kind, name, metric));
         if let (Some(simulated), Some(live)) = both {
             let what = if name.is_empty() { what.to_owned() } else { format!("{what} of {name}") };
             let bounds = match bound {

@@ -5,6 +5,7 @@ mod exports;
 mod formats;
 mod help;
 mod interrupted;
+mod many;
 mod replay;
 mod scratch;
 mod shards;

@@ -92,6 +92,7 @@ pub enum AppKind {
     Requests,
     Rpm,
     Call,
+    Exec,
 }
 
 /// What a flow has as `app`.
@@ -153,7 +154,7 @@ sojourn_core::params! {
 }
 
 impl AppKind {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Bulk,
         Self::OnOff,
         Self::Arrivals,
@@ -164,6 +165,7 @@ impl AppKind {
         Self::Udp,
         Self::Frames,
         Self::Call,
+        Self::Exec,
     ];
 
     pub fn named(name: &str) -> Option<Self> {
@@ -213,6 +215,7 @@ impl AppKind {
             Self::Requests => About::of::<apps::RequestsConfig>(),
             Self::Rpm => About::of::<apps::RpmConfig>(),
             Self::Call => About::of::<CallSpec>(),
+            Self::Exec => About::of::<apps::ExecSpec>(),
         }
     }
 }

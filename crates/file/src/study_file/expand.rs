@@ -1,7 +1,9 @@
 //! From a base and its factors to scenarios. Every value that is written is checked, whether a
 //! scenario uses it or not.
 
-use sojourn_core::SpecError;
+use std::sync::Arc;
+
+use sojourn_core::{Span, SpecError};
 
 use super::{StudyScenario, scenario_table, set_scenario_table};
 use crate::document::{Document, Table};
@@ -11,53 +13,83 @@ use crate::registry::Registry;
 use crate::spec::ScenarioSpec;
 use crate::world::{self, Traces};
 
-/// The most flows of all scenarios together, for memory.
-const MAX_FLOWS: usize = 500_000;
+/// The most flows of all scenarios together: the plan lists them for each.
+const MAX_FLOWS: usize = 2_000_000;
 
-/// Builds a scenario for each combination. Afterwards the document has the base again.
-pub(super) fn expand(
-    document: &mut Document,
-    registry: &Registry,
-    factors: &Factors,
-    combinations: &[Combination<'_>],
-) -> Result<Vec<StudyScenario>, StudyError> {
-    let mut builder = Builder { document, registry, factors, traces: Traces::default() };
-    let mut scenarios = Vec::with_capacity(combinations.len());
-    let mut flows = 0;
-    // If there is none, reading the study has failed already.
-    let Some(base) = scenario_table(builder.document).cloned() else { return Ok(scenarios) };
-    for combination in combinations {
-        let scenario = builder.scenario(&base, combination)?;
-        flows += scenario.flows.len();
-        if flows > MAX_FLOWS {
-            let problem = SpecError::new("the scenarios have too many flows in all")
-                .allow([format!("at most {MAX_FLOWS}")]);
-            return Err(builder.document.error_at_key("factors", problem));
-        }
-        scenarios.push(scenario);
-    }
-    if let Some(first) = combinations.first() {
-        builder.check_base(&base, first)?;
-    }
-    builder.check_untaken(&base, combinations)?;
-    set_scenario_table(builder.document, base);
-    Ok(scenarios)
-}
-
-struct Builder<'a> {
-    document: &'a mut Document,
-    registry: &'a Registry,
-    factors: &'a Factors,
+/// Builds the scenarios of a study, any of them at any time.
+#[derive(Debug)]
+pub(super) struct Builder {
+    /// Its scenario is the one that was built last.
+    document: Document,
+    base: Table,
+    registry: Registry,
+    factors: Arc<Factors>,
+    /// By number, one for each scenario.
+    combinations: Vec<u32>,
+    shorten: Option<Span>,
     traces: Traces,
 }
 
-impl Builder<'_> {
-    fn scenario(
-        &mut self,
-        base: &Table,
-        combination: &Combination<'_>,
-    ) -> Result<StudyScenario, StudyError> {
-        let table = self.factors.apply(self.document, base, combination)?;
+impl Builder {
+    pub(super) fn new(
+        document: &Document,
+        registry: &Registry,
+        factors: Arc<Factors>,
+        combinations: Vec<u32>,
+    ) -> Self {
+        Self {
+            // If it has none, reading the study has failed already.
+            base: scenario_table(document).cloned().unwrap_or_default(),
+            document: document.clone(),
+            registry: registry.clone(),
+            factors,
+            combinations,
+            shorten: None,
+            traces: Traces::default(),
+        }
+    }
+
+    pub(super) fn shortened(self, shorten: Option<Span>) -> Self {
+        Self { shorten, ..self }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.combinations.len()
+    }
+
+    /// The scenario at a position below [`Builder::count`].
+    pub(super) fn scenario(&mut self, position: usize) -> Result<StudyScenario, StudyError> {
+        let factors = Arc::clone(&self.factors);
+        let mut scenario = self.combined(&factors.combination(self.combinations[position]))?;
+        if let Some(duration) = self.shorten {
+            let shortened = scenario.shorten(duration);
+            shortened.map_err(|problem| self.document.error_at_key("shorten", problem))?;
+        }
+        Ok(scenario)
+    }
+
+    /// Builds every scenario once, and what is written without being in one.
+    pub(super) fn check(&mut self, each: &mut dyn FnMut(&StudyScenario)) -> Result<(), StudyError> {
+        let mut flows = 0;
+        for position in 0..self.count() {
+            let scenario = self.scenario(position)?;
+            flows += scenario.flows.len();
+            if flows > MAX_FLOWS {
+                let problem = SpecError::new("the scenarios have too many flows in all")
+                    .allow([format!("at most {MAX_FLOWS}")]);
+                return Err(self.document.error_at_key("factors", problem));
+            }
+            each(&scenario);
+        }
+        let factors = Arc::clone(&self.factors);
+        if let Some(first) = self.combinations.first() {
+            self.check_base(&factors.combination(*first))?;
+        }
+        self.check_untaken(&factors)
+    }
+
+    fn combined(&mut self, combination: &Combination<'_>) -> Result<StudyScenario, StudyError> {
+        let table = self.factors.apply(&self.document, &self.base, combination)?;
         let world = self.world(table)?;
         Ok(StudyScenario {
             factors: combination.values.iter().map(|value| (*value).to_owned()).collect(),
@@ -70,40 +102,37 @@ impl Builder<'_> {
     }
 
     fn world(&mut self, scenario: Table) -> Result<world::World, StudyError> {
-        set_scenario_table(self.document, scenario);
-        let spec = read_scenario(self.document)?;
-        world::build(&spec, self.document, self.registry, &mut self.traces)
+        set_scenario_table(&mut self.document, scenario);
+        let spec = read_scenario(&self.document)?;
+        world::build(&spec, &self.document, &self.registry, &mut self.traces)
     }
 
     /// Checks values of the base that factors replace, which are in no scenario. Such a value is a
     /// mistake if it is one both in the base and in the first scenario. If it is one in the base alone,
     /// it only does not fit other values that are replaced as well.
-    fn check_base(&mut self, base: &Table, first: &Combination<'_>) -> Result<(), StudyError> {
-        let scenario = self.factors.apply(self.document, base, first)?;
+    fn check_base(&mut self, first: &Combination<'_>) -> Result<(), StudyError> {
+        let base = &self.base.clone();
+        let scenario = self.factors.apply(&self.document, base, first)?;
         let mut table = base.clone();
         for _ in 0..self.factors.count() {
             let Err(error) = self.world(table.clone()) else { return Ok(()) };
-            let Some(factor) = self.factors.replacing(self.document, base, error.place()) else {
+            let Some(factor) = self.factors.replacing(&self.document, base, error.place()) else {
                 return Ok(());
             };
             let mut alone = scenario.clone();
-            self.factors.copy(self.document, factor, &mut alone, base)?;
+            self.factors.copy(&self.document, factor, &mut alone, base)?;
             match self.world(alone) {
                 Err(again) if again.place() == error.place() => return Err(again),
-                _ => self.factors.copy(self.document, factor, &mut table, &scenario)?,
+                _ => self.factors.copy(&self.document, factor, &mut table, &scenario)?,
             }
         }
         Ok(())
     }
 
     /// Checks a value whose combinations are all left out.
-    fn check_untaken(
-        &mut self,
-        base: &Table,
-        combinations: &[Combination<'_>],
-    ) -> Result<(), StudyError> {
-        for (at, combination) in self.factors.untaken(combinations) {
-            match self.scenario(base, &combination) {
+    fn check_untaken(&mut self, factors: &Factors) -> Result<(), StudyError> {
+        for (at, combination) in factors.untaken(&self.combinations) {
+            match self.combined(&combination) {
                 Err(error) if *error.place() == self.document.place(at) => return Err(error),
                 _ => {}
             }

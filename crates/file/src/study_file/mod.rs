@@ -1,9 +1,12 @@
 //! A study file, read, checked and expanded into scenarios.
 
 mod expand;
+mod scenarios;
 
 #[cfg(test)]
 mod tests;
+
+pub use scenarios::Scenarios;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,6 +22,7 @@ use crate::plan::{PlannedFlow, PlannedQueue};
 use crate::registry::Registry;
 use crate::spec::{SCHEMA, Seeds, StudySpec};
 use crate::workload;
+use expand::Builder;
 
 /// Name of the study file in a study's folder.
 pub const FILE_NAME: &str = "study.toml";
@@ -37,12 +41,19 @@ pub struct StudyFile {
     pub overrides: Vec<String>,
     pub document: Document,
     pub spec: StudySpec,
-    pub factors: Factors,
-    /// In the order of the factors, the first one changing slowest.
-    pub scenarios: Vec<StudyScenario>,
+    pub factors: Arc<Factors>,
+    pub scenarios: Scenarios,
     pub seeds: Vec<u64>,
     /// The study as one file, with the changes.
     pub text: String,
+}
+
+/// What every scenario of a study is run with.
+#[derive(Clone, Copy, Debug)]
+pub struct Seeding<'a> {
+    /// The root of all random streams.
+    pub study_seed: u64,
+    pub seeds: &'a [u64],
 }
 
 #[derive(Clone, Debug)]
@@ -90,7 +101,7 @@ impl StudyFile {
     ) -> Result<Self, StudyError> {
         let file = file_of(path);
         let document = Document::read(&file)?;
-        Self::of(document, registry, file, overrides)
+        Self::of(document, registry, file, overrides, &mut |_, _| {})
     }
 
     /// Reads a study that is in no file; relative paths in it start from `folder`.
@@ -104,10 +115,11 @@ impl StudyFile {
         overrides: &Overrides,
     ) -> Result<Self, StudyError> {
         let document = Document::parse(name, text, folder)?;
-        Self::of(document, &Registry::default(), PathBuf::from(name), overrides)
+        Self::of(document, &Registry::default(), PathBuf::from(name), overrides, &mut |_, _| {})
     }
 
-    /// Checks and expands what was read from `path`.
+    /// Checks and expands what was read from `path`. Every scenario is built once and shown to `each`, in
+    /// order; none is kept.
     ///
     /// # Errors
     /// As [`StudyFile::load`].
@@ -116,10 +128,12 @@ impl StudyFile {
         registry: &Registry,
         path: PathBuf,
         overrides: &Overrides,
+        each: &mut dyn FnMut(&StudyScenario, Seeding<'_>),
     ) -> Result<Self, StudyError> {
         let factors = apply(&mut document, overrides)?;
         let combinations = factors.combinations(&document)?;
-        let spec = read_base(&mut document, &factors, &combinations)?;
+        let first = combinations.first().map(|number| factors.combination(*number));
+        let spec = read_base(&mut document, &factors, first.as_ref())?;
         let seeds = seeds(&spec, &document)?;
         if combinations.len() * seeds.len() > MAX_RUNS {
             let (scenarios, seeds) = (combinations.len(), seeds.len());
@@ -127,11 +141,12 @@ impl StudyFile {
             let problem = SpecError::new(problem).allow([format!("at most {MAX_RUNS}")]);
             return Err(document.error_at_key("repeat.seeds", problem));
         }
-        let mut scenarios = expand::expand(&mut document, registry, &factors, &combinations)?;
-        if let Some(duration) = &spec.shorten {
-            let shortened = scenarios.iter_mut().try_for_each(|one| one.shorten(duration.value));
-            shortened.map_err(|problem| document.error_at_key("shorten", problem))?;
-        }
+        let factors = Arc::new(factors);
+        let builder = Builder::new(&document, registry, Arc::clone(&factors), combinations)
+            .shortened(spec.shorten.as_ref().map(|duration| duration.value));
+        let scenarios = Scenarios::checked(builder, &mut |scenario| {
+            each(scenario, Seeding { study_seed: spec.repeat.study_seed, seeds: &seeds });
+        })?;
         Ok(Self {
             overrides: noted(overrides),
             text: text_of(&document, &path, overrides),
@@ -260,10 +275,10 @@ fn set_scenario_table(document: &mut Document, table: Table) {
 fn read_base(
     document: &mut Document,
     factors: &Factors,
-    combinations: &[Combination<'_>],
+    first: Option<&Combination<'_>>,
 ) -> Result<StudySpec, StudyError> {
     let base = scenario_table(document).cloned();
-    if let (Some(base), Some(first)) = (&base, combinations.first()) {
+    if let (Some(base), Some(first)) = (&base, first) {
         let filled = factors.fill(document, base, first)?;
         set_scenario_table(document, filled);
     }

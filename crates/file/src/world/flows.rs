@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sojourn_core::{Framing, HostId, PortId, Span, SpecError};
-use sojourn_host::apps::{FramesSpec, PageConfig, UdpSpec};
+use sojourn_host::apps::{Exec, FramesSpec, PageConfig, UdpSpec};
 use sojourn_host::tcp::Reading;
 use sojourn_link::{OnEnd, RateConfig, Serving};
 use sojourn_scenario::{App, ExternalApp, Flow, Traffic};
@@ -320,6 +320,13 @@ fn app(
         }
         AppKind::Call => {
             App::External(ExternalApp(Arc::new(call::config(settings.read()?, index, sources)?)))
+        }
+        AppKind::Exec => {
+            let key = format!("scenario.flow.{index}.app");
+            let folder = sources.document.folder(sources.document.locate(&key));
+            let exec = Exec::new(settings.read()?, folder.display().to_string());
+            let exec = exec.map_err(|error| (error.parameter().unwrap_or("app"), error))?;
+            App::External(ExternalApp(Arc::new(exec)))
         }
     })
 }

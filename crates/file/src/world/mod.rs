@@ -24,7 +24,7 @@ use std::sync::Arc;
 use sources::Sources;
 
 use sojourn_core::{Span, SpecError};
-use sojourn_scenario::{Checked, Scenario, Until};
+use sojourn_scenario::{App, Checked, Scenario, Until};
 
 use crate::document::Document;
 use crate::engine::NamedEngine;
@@ -117,8 +117,25 @@ fn assemble(spec: &ScenarioSpec, sources: &mut Sources<'_>) -> Result<World, Wro
         None => None,
     };
     engine.iter().try_for_each(|engine| engine.check(&scenario)).map_err(wrong)?;
+    let canonical = engine.as_ref().and_then(|engine| engine.canonical());
+    let name = canonical.as_deref().and_then(|text| text.split(' ').next());
+    check_needs(&scenario, name).map_err(wrong)?;
     let notices = notices::notices(&scenario);
     Ok(World { scenario, engine, flows: planned, queues: shape.queues, notices })
+}
+
+/// Refuses applications that only another engine can run than the one of that name, which has none if it is the usual one.
+fn check_needs(scenario: &Scenario, name: Option<&str>) -> Result<(), SpecError> {
+    for flow in &scenario.flows {
+        let App::External(app) = &flow.app else { continue };
+        let Some(engine) = app.0.needs_engine() else { continue };
+        if name == Some(engine) {
+            continue;
+        }
+        let problem = format!("flow '{}' can't be simulated", flow.name);
+        return Err(SpecError::new(problem).allow([format!("engine = \"{engine}\"")]));
+    }
+    Ok(())
 }
 
 /// The key to blame if the scenario as a whole is refused.

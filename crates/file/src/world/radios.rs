@@ -13,7 +13,7 @@ use sojourn_wifi::{Port, RadioConfig};
 
 use super::routes::Graph;
 use super::shape::{Shape, check_name, taken};
-use super::{Sources, Traces, Wrong};
+use super::{Sources, Wrong};
 use crate::plan::PlannedQueue;
 use crate::spec::{QueueSpec, Queueing, RadioSpec, ScenarioSpec, StationSpec, Text};
 
@@ -48,7 +48,7 @@ pub(super) fn build(
     spec: &ScenarioSpec,
     shape: &mut Shape,
     graph: &mut Graph,
-    sources: &Sources<'_>,
+    sources: &mut Sources<'_>,
 ) -> Result<(), Wrong> {
     for (index, radio) in spec.radio.iter().enumerate() {
         let key = format!("radio.{index}");
@@ -69,7 +69,7 @@ fn add(
     key: &str,
     shape: &mut Shape,
     graph: &mut Graph,
-    sources: &Sources<'_>,
+    sources: &mut Sources<'_>,
 ) -> Result<(), Wrong> {
     let ap = graph.node(&spec.ap).map_err(|problem| Wrong::new(format!("{key}.ap"), problem))?;
     let count = spec.station.len();
@@ -169,14 +169,14 @@ fn rates(
     station: u16,
     signal: Option<&Text<SignalConfig>>,
     key: &str,
-    sources: &Sources<'_>,
+    sources: &mut Sources<'_>,
 ) -> Result<Option<Rates>, Wrong> {
     let StationSpec { distance, fading, rate_control, present, .. } = spec;
     let control = match rate_control {
         None => Control::Fixed,
         Some(control) => {
             let key = format!("{key}.rate_control");
-            let complete = Traces::control(&control.value, &key, sources.document);
+            let complete = sources.traces.control(&control.value, &key, sources.document);
             complete.map_err(|problem| Wrong::new(key, problem))?
         }
     };

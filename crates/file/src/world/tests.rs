@@ -17,9 +17,9 @@ fn study_in(folder: &Path, scenario: &str) -> Result<StudyFile, String> {
 }
 
 fn scenario(text: &str) -> Checked {
-    let mut study = study_in(Path::new(""), text).unwrap_or_else(|error| panic!("{error}"));
+    let study = study_in(Path::new(""), text).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(study.scenarios.len(), 1);
-    study.scenarios.remove(0).scenario
+    study.scenarios.first().expect("there is one").scenario.clone()
 }
 
 fn error(text: &str) -> String {
@@ -208,8 +208,8 @@ fn a_buffer_follows_from_the_line() {
 }
 
 fn notices(text: &str) -> Vec<String> {
-    let mut study = study_in(Path::new(""), text).unwrap_or_else(|error| panic!("{error}"));
-    study.scenarios.remove(0).notices
+    let study = study_in(Path::new(""), text).unwrap_or_else(|error| panic!("{error}"));
+    study.scenarios.first().expect("there is one").notices.clone()
 }
 
 #[test]
@@ -413,7 +413,7 @@ fn a_distribution_of_sizes_is_found_beside_the_study_and_a_malformed_one_is_blam
     };
     let study = read("good.txt").unwrap();
     let App::Tcp { traffic: Traffic::Arrivals(config), .. } =
-        &study.scenarios[0].scenario.flows[0].app
+        &study.scenarios.get(0).expect("it is one of them").scenario.flows[0].app
     else {
         panic!()
     };
@@ -431,8 +431,11 @@ fn a_trace_is_found_beside_the_study_and_a_malformed_one_is_blamed() {
     let read =
         |file: &str| study_in(folder.path(), &format!("{}{BULK}", PATH.replace("10Mbps", file)));
     let study = read("trace good.csv").unwrap();
-    assert!(matches!(study.scenarios[0].scenario.links[0].rate, RateConfig::Trace { .. }));
-    assert_eq!(study.scenarios[0].queues[0].rate, "trace good.csv");
+    assert!(matches!(
+        study.scenarios.get(0).expect("it is one of them").scenario.links[0].rate,
+        RateConfig::Trace { .. }
+    ));
+    assert_eq!(study.scenarios.get(0).expect("it is one of them").queues[0].rate, "trace good.csv");
     let error = read("trace bad.csv").map(|_| ()).unwrap_err();
     assert!(error.starts_with("t.toml:6:8: scenario.path.rate: "), "{error}");
     assert_eq!(error.matches("bad.csv").count(), 1, "{error}");
@@ -511,7 +514,7 @@ fn factors_reach_carriers_and_their_ports() {
     let study =
         study_in(Path::new(""), &format!("{SWITCH}{factors}")).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(study.scenarios.len(), 8);
-    let last = &study.scenarios[7];
+    let last = &study.scenarios.get(7).expect("it is one of them");
     let links = last.scenario.carriers[0].links().expect("it is a switch");
     assert!(links.iter().all(|link| link.queue.name() == "codel"));
     assert_eq!(last.queues[2].rate, "40Mbps");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sojourn_core::SpecError;
 use sojourn_host::apps::{Sizes, SizesSpec};
@@ -14,10 +15,14 @@ use crate::document::Document;
 use crate::spec::Text;
 use crate::text_file;
 
-/// Link rates with their traces. Each trace is read and kept once for all scenarios.
+/// What was read of the files that a study names. Each is read once for all scenarios, so a scenario that is
+/// built again is the same even if a file has changed meanwhile.
 #[derive(Debug, Default)]
 pub struct Traces {
+    /// Link rates by the path of their trace and as they are written; many scenarios share one trace.
     completed: BTreeMap<(PathBuf, String), RateConfig>,
+    /// Of all other files.
+    texts: BTreeMap<PathBuf, Arc<str>>,
 }
 
 impl Traces {
@@ -46,6 +51,7 @@ impl Traces {
 
     /// Reads the trace that the rate control at `key` of the scenario may name.
     pub(super) fn control(
+        &mut self,
         control: &ControlSpec,
         key: &str,
         document: &Document,
@@ -54,7 +60,7 @@ impl Traces {
             return control.complete("");
         };
         let path = beside(document, &format!("scenario.{key}"), path);
-        let text = read("trace", &path)?;
+        let text = self.text("trace", &path)?;
         control.complete(&text).map_err(|error| error.within(&path.display().to_string()))
     }
 
@@ -69,7 +75,7 @@ impl Traces {
             return sizes.complete(None);
         };
         let path = beside(document, key, path);
-        let text = read("distribution", &path)?;
+        let text = self.text("distribution", &path)?;
         sizes.complete(Some(&text)).map_err(|error| error.within(&path.display().to_string()))
     }
 
@@ -83,11 +89,20 @@ impl Traces {
         let names: Vec<String> = source.files().into_iter().map(str::to_owned).collect();
         for name in names {
             let path = beside(document, key, &name);
-            let text = read("frame trace", &path)?;
+            let text = self.text("frame trace", &path)?;
             let read = source.with_file(&name, &text);
             source = read.map_err(|error| error.within(&path.display().to_string()))?;
         }
         Ok(source)
+    }
+
+    fn text(&mut self, what: &str, path: &Path) -> Result<Arc<str>, SpecError> {
+        if let Some(text) = self.texts.get(path) {
+            return Ok(Arc::clone(text));
+        }
+        let text: Arc<str> = read(what, path)?.into();
+        self.texts.insert(path.to_owned(), Arc::clone(&text));
+        Ok(text)
     }
 }
 

@@ -58,7 +58,7 @@ pub(crate) struct Sample {
     pub(crate) prior_delivered: f64,
     /// In flight when it left.
     pub(crate) tx_in_flight: f64,
-    /// Known to be lost in between.
+    /// Known to be lost in between, in whole packets.
     pub(crate) lost: f64,
 }
 

@@ -66,6 +66,11 @@ impl Stability {
         self.roots.first().is_some_and(|root| root.0 < 0.0)
     }
 
+    /// How fast a small disturbance dies away, in 1/s; below zero it grows.
+    pub fn damping(&self) -> Option<f64> {
+        self.roots.first().map(|root| -root.0)
+    }
+
     /// Seconds in which a small disturbance falls to 2 %; of an unstable world, in which it grows
     /// fiftyfold.
     pub fn settles_in(&self) -> Option<f64> {

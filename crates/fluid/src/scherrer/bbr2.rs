@@ -35,9 +35,8 @@ pub(super) struct Bbr2 {
     /// m_dwn and m_crs.
     drains: bool,
     cruises: bool,
-    /// x_max of each millisecond.
+    /// x_max of each step of a period: the authors' results depend on its every step.
     largest: VecDeque<f64>,
-    next: f64,
 }
 
 impl Bbr2 {
@@ -45,7 +44,7 @@ impl Bbr2 {
         let model = Estimates::new(bottleneck, delay, FIRST_PROBE, window);
         let high = (1.0 + 2.0 * (buffer - 4.0).max(0.0) / 4.0) * 1.25 * window;
         let largest = [bottleneck].into();
-        Self { model, low: window, high, drains: false, cruises: true, largest, next: 1.0 }
+        Self { model, low: window, high, drains: false, cruises: true, largest }
     }
 
     pub(super) fn phase(&self) -> &'static str {
@@ -82,7 +81,7 @@ impl Bbr2 {
         };
         self.model.follow(shared, seen, in_period);
         if self.drains && !probes {
-            self.model.bottleneck = self.model.largest.max(self.largest_ago(period));
+            self.model.bottleneck = self.model.largest.max(self.largest_ago(period / shared.step));
         }
         let target = bdp.min(0.85 * self.high);
         let filled = match (probes, cruises) {
@@ -127,16 +126,13 @@ impl Bbr2 {
         }
         self.cruises = if cruises { in_period < period } else { ends_drain };
         self.model.end(shared, seen, period);
-        if seen.now >= self.next {
-            self.largest.push_back(self.model.largest);
-            self.next += 1.0;
-        }
+        self.largest.push_back(self.model.largest);
         (window, rate)
     }
 
-    /// x_max a period ago.
-    fn largest_ago(&mut self, period: f64) -> f64 {
-        while self.largest.len() as f64 > period + 1.0 {
+    /// x_max so many steps ago.
+    fn largest_ago(&mut self, steps: f64) -> f64 {
+        while self.largest.len() as f64 > steps {
             self.largest.pop_front();
         }
         self.largest[0]

@@ -10,9 +10,10 @@
 mod bbr;
 mod bbr2;
 mod cubic;
+mod draws;
 mod past;
 mod reno;
-mod shapes;
+pub(crate) mod shapes;
 
 use alloc::format;
 use alloc::string::String;
@@ -20,11 +21,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use sojourn_cca::Config as Cca;
-use sojourn_core::{Purpose, Span, SpecError, StreamAddress};
-use sojourn_host::apps::BulkConfig;
-use sojourn_link::{LossConfig, RateConfig};
+use sojourn_core::{Span, SpecError, StreamAddress};
+use sojourn_link::RateConfig;
 use sojourn_qdisc::{Config as Qdisc, fifo};
-use sojourn_scenario::{App, Flow as ScenarioFlow, Scenario, Traffic};
+use sojourn_scenario::{App, Flow as ScenarioFlow, Scenario};
 
 use crate::cca::Shown;
 use crate::curves::{
@@ -32,11 +32,13 @@ use crate::curves::{
     Sending,
 };
 use crate::engine::Work;
+use crate::published::{self, Knows, Published};
 use crate::world::World;
 
 use bbr::{Bbr, Estimates};
 use bbr2::Bbr2;
 use cubic::Cubic;
+use draws::Draws;
 use past::Past;
 
 /// The authors' step.
@@ -49,59 +51,27 @@ const ABRUPTNESS: f64 = 100.0;
 const BEGAN_ROUNDS: f64 = 10.0;
 const BEGAN_SPREAD: f64 = 1000.0;
 
+const KNOWS: Knows = Knows {
+    whose: "Scherrer et al.",
+    controls: &["reno", "cubic", "bbr", "bbr2"],
+    queues: &["pfifo", "bfifo", "red"],
+};
+
 /// # Errors
 /// The published model has no such flow, queue or link; names it.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), SpecError> {
-    let mut queue = None;
-    for flow in &scenario.flows {
-        let place = check_flow(scenario, flow)
-            .map_err(|error| error.within(&format!("flow '{}'", flow.name)))?;
-        if *queue.get_or_insert(place) != place {
-            return Err(refuse("a second bottleneck", "one link with a rate"));
-        }
+    published::check(scenario, &KNOWS)?;
+    let is_none = |queue: &Qdisc| matches!(queue, Qdisc::Fifo(fifo::Config::Packets(0)));
+    if let Some(link) = scenario
+        .links
+        .iter()
+        .find(|link| link.rate != RateConfig::Unlimited && is_none(&link.queue))
+    {
+        let problem =
+            format!("link '{}': the model of Scherrer et al. has no queue of 0 packets", link.name);
+        return Err(SpecError::new(problem).allow(["a limit of at least 1"]));
     }
-    let Some(place) = queue else {
-        return Err(refuse("worlds without flows", "flows with app = \"bulk\""));
-    };
-    let link = &scenario.links[place];
-    let within = |error: SpecError| error.within(&format!("link '{}'", link.name));
-    if !matches!(link.rate, RateConfig::Fixed { .. }) {
-        return Err(within(refuse("rates that change", "a fixed rate")));
-    }
-    if link.loss != LossConfig::None {
-        return Err(within(refuse("loss on the medium", "loss = \"none\"")));
-    }
-    match &link.queue {
-        Qdisc::Red(_) | Qdisc::Fifo(fifo::Config::Packets(1..) | fifo::Config::Bytes(_)) => Ok(()),
-        _ => Err(within(refuse("such a queue", "'pfifo', 'bfifo' or 'red'"))),
-    }
-}
-
-/// The place of the only link with a rate.
-fn check_flow(scenario: &Scenario, flow: &ScenarioFlow) -> Result<usize, SpecError> {
-    let App::Tcp { traffic: Traffic::Bulk(BulkConfig { rate: None, .. }), cca, .. } = &flow.app
-    else {
-        return Err(refuse("such an application", "app = \"bulk\" without a rate"));
-    };
-    if !matches!(cca, Cca::Reno(_) | Cca::Cubic(_) | Cca::Bbr(_) | Cca::Bbr2(_)) {
-        let name = cca.name();
-        return Err(refuse(&format!("'{name}'"), "'reno', 'cubic', 'bbr' or 'bbr2'"));
-    }
-    if !flow.start.is_zero() || !flow.start_jitter.is_zero() || flow.stop.is_some() {
-        return Err(refuse("beginnings and ends of flows", "flows without 'start' and 'stop'"));
-    }
-    let has_rate =
-        |id: &&sojourn_core::PortId| scenario.links[id.index()].rate != RateConfig::Unlimited;
-    let mut limited = flow.forward.iter().filter(has_rate);
-    match (limited.next(), limited.next()) {
-        (Some(id), None) => Ok(id.index()),
-        (Some(_), Some(_)) => Err(refuse("a second bottleneck", "one link with a rate")),
-        (None, _) => Err(refuse("ways without a bottleneck", "one link with a rate")),
-    }
-}
-
-fn refuse(what: &str, allowed: &str) -> SpecError {
-    SpecError::new(format!("the model of Scherrer et al. has no {what}")).allow([allowed])
+    Ok(())
 }
 
 /// Everything but a flow's own equations.
@@ -241,6 +211,11 @@ impl<'a> Model<'a> {
         let delays: Vec<(f64, f64)> = delays.collect();
         let is_bbr2 = |flow: &ScenarioFlow| matches!(&flow.app, App::Tcp { cca: Cca::Bbr2(_), .. });
         let has_bbr2 = scenario.flows.iter().any(is_bbr2);
+        // The first number of each flow was its delay before the bottleneck, which the scenario has.
+        let mut draws = Draws::new(address.seed.wrapping_add(address.run));
+        for _ in &delays {
+            draws.unit();
+        }
         let flows: Vec<Flow> = scenario
             .flows
             .iter()
@@ -261,8 +236,8 @@ impl<'a> Model<'a> {
                     _ => (window, Control::Reno),
                 };
                 let mut control = control;
+                let part = draws.unit();
                 if let (true, Some(model)) = (has_bbr2, control.model_mut()) {
-                    let part = address.stream(place as u64, Purpose::Controller).unit();
                     model.began = -BEGAN_ROUNDS * delay - BEGAN_SPREAD * part;
                 }
                 let rate = window / delay;
@@ -301,11 +276,56 @@ impl<'a> Model<'a> {
         model
     }
 
+    /// p: RED by its idealised line, drop-tail at once and smoothly.
+    fn lose(&mut self) {
+        let Shared { capacity, buffer, .. } = self.shared;
+        if self.has_red {
+            self.loss = (self.queue / buffer).clamp(0.0, 1.0);
+            self.smooth_loss = self.loss;
+            return;
+        }
+        let excess = if self.arrived > capacity { 1.0 - capacity / self.arrived } else { 0.0 };
+        self.loss = if self.queue >= buffer { excess } else { 0.0 };
+        self.smooth_loss = excess * libm::pow(self.queue / buffer, ABRUPTNESS);
+    }
+
+    fn keep(&mut self) {
+        self.new[QUEUE] = self.queue;
+        self.new[ARRIVED] = self.arrived;
+        self.new[LOSS] = self.loss;
+        self.new[SMOOTH_LOSS] = self.smooth_loss;
+        for flow in &self.flows {
+            let row = &mut self.new[OF_ALL + OF_EACH * flow.place..][..OF_EACH];
+            row[RATE] = flow.rate;
+            row[WINDOW] = flow.window;
+            row[RTT] = flow.rtt;
+            let Some(model) = flow.control.model() else { continue };
+            row[LEAST_RTT] = model.least_rtt;
+            row[PROBES] = model.probes;
+            row[UNTIL_PROBE] = model.until_probe;
+        }
+        self.past.push(&self.new);
+    }
+}
+
+/// D and D⁰ of a flow.
+pub(crate) fn delays(scenario: &Scenario, flow: &ScenarioFlow, port: usize) -> (f64, f64) {
+    let delay = |id: &sojourn_core::PortId| scenario.links[id.index()].delay;
+    let sum = |total: Span, one: Span| total + one;
+    let before = flow.forward.iter().take_while(|id| id.index() != port).map(delay);
+    let before = before.fold(Span::ZERO, sum);
+    let way = flow.forward.iter().chain(&flow.reverse).map(delay).fold(Span::ZERO, sum);
+    // Added before they are divided, so that they are rounded once.
+    (milliseconds(way + flow.forward_delay + flow.reverse_delay), milliseconds(before))
+}
+
+fn milliseconds(span: Span) -> f64 {
+    span.as_nanos() as f64 / 1e6
+}
+
+impl Published for Model<'_> {
     /// One step of Euler's method.
-    ///
-    /// # Errors
-    /// The equations diverge, which names the flow and the time.
-    pub(crate) fn step(&mut self) -> Result<(), String> {
+    fn step(&mut self) -> Result<(), String> {
         let step = self.shared.step;
         self.steps += 1;
         let now = self.steps as f64 * step;
@@ -385,61 +405,15 @@ impl<'a> Model<'a> {
         Ok(())
     }
 
-    /// A step that ends at `moment` but for rounding ends at it.
-    pub(crate) fn round_to(&mut self, moment: f64) {
+    fn round_to(&mut self, moment: f64) {
         if (self.now - moment).abs() < self.shared.step / 2000.0 {
             self.now = moment;
         }
     }
 
-    pub(crate) fn work(&self) -> Work {
+    fn work(&self) -> Work {
         Work { steps: self.steps, retries: 0, rows: self.past.rows(), columns: self.new.len() }
     }
-
-    /// p: RED by its idealised line, drop-tail at once and smoothly.
-    fn lose(&mut self) {
-        let Shared { capacity, buffer, .. } = self.shared;
-        if self.has_red {
-            self.loss = (self.queue / buffer).clamp(0.0, 1.0);
-            self.smooth_loss = self.loss;
-            return;
-        }
-        let excess = if self.arrived > capacity { 1.0 - capacity / self.arrived } else { 0.0 };
-        self.loss = if self.queue >= buffer { excess } else { 0.0 };
-        self.smooth_loss = excess * libm::pow(self.queue / buffer, ABRUPTNESS);
-    }
-
-    fn keep(&mut self) {
-        self.new[QUEUE] = self.queue;
-        self.new[ARRIVED] = self.arrived;
-        self.new[LOSS] = self.loss;
-        self.new[SMOOTH_LOSS] = self.smooth_loss;
-        for flow in &self.flows {
-            let row = &mut self.new[OF_ALL + OF_EACH * flow.place..][..OF_EACH];
-            row[RATE] = flow.rate;
-            row[WINDOW] = flow.window;
-            row[RTT] = flow.rtt;
-            let Some(model) = flow.control.model() else { continue };
-            row[LEAST_RTT] = model.least_rtt;
-            row[PROBES] = model.probes;
-            row[UNTIL_PROBE] = model.until_probe;
-        }
-        self.past.push(&self.new);
-    }
-}
-
-/// D and D⁰ of a flow.
-fn delays(scenario: &Scenario, flow: &ScenarioFlow, port: usize) -> (f64, f64) {
-    let delay = |id: &sojourn_core::PortId| milliseconds(scenario.links[id.index()].delay);
-    let before = flow.forward.iter().take_while(|id| id.index() != port).map(delay).sum();
-    let there: f64 = flow.forward.iter().map(delay).sum();
-    let back: f64 = flow.reverse.iter().map(delay).sum();
-    let rest = milliseconds(flow.forward_delay) + milliseconds(flow.reverse_delay);
-    (there + back + rest, before)
-}
-
-fn milliseconds(span: Span) -> f64 {
-    span.as_nanos() as f64 / 1e6
 }
 
 impl Curves for Model<'_> {

@@ -5,12 +5,12 @@ const SHARP: f64 = 500.0;
 const SMOOTH: f64 = 5.0;
 
 /// σ: nearly a step.
-pub(super) fn sharp(value: f64) -> f64 {
+pub(crate) fn sharp(value: f64) -> f64 {
     sigmoid(SHARP * value)
 }
 
 /// σ: as wide as a packet or a millisecond.
-pub(super) fn smooth(value: f64) -> f64 {
+pub(crate) fn smooth(value: f64) -> f64 {
     sigmoid(SMOOTH * value)
 }
 

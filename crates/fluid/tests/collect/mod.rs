@@ -14,6 +14,11 @@ pub(crate) fn run(scenario: &Checked, seed: u64, options: &Options) -> (RunMetri
         step: scenario.step,
     });
     let address = StreamAddress { seed, run: 0 };
-    let work = sojourn_fluid::run(scenario, address, options, &mut collector).expect("a run");
-    (collector.finish(Time::ZERO + scenario.duration), work)
+    let ran = sojourn_fluid::run(scenario, address, options, &mut collector).expect("a run");
+    let mut metrics = collector.finish(Time::ZERO + scenario.duration);
+    for queue in &ran.queues {
+        metrics.links[queue.port].queue_mean_pkts = Some(queue.packets);
+        metrics.links[queue.port].drop_share = queue.drop_share;
+    }
+    (metrics, ran.work)
 }

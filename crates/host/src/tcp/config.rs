@@ -27,6 +27,9 @@ sojourn_core::params! {
             "memory of the receive buffer with which auto-tuning begins (the second of `tcp_rmem`)";
         pub most_receive_buffer: u64 as Octets = "6MiB", BUFFERS,
             "memory up to which auto-tuning grows the receive buffer (the third of `tcp_rmem`)";
+        pub adv_win_scale: Option<u32> as Maybe<u32> = "", whole(1, 8),
+            "all but 1 part in 2 to this power of the receive buffer is window, whatever arrives (`tcp_adv_win_scale`; 1 is what \
+             Linux before 6.6 did); without it the share follows what segments take";
         pub send_buffer: SendBuffer = "4MiB", size(0, MOST),
             "most unacknowledged bytes, as if auto-tuning had ended at the third of `tcp_wmem`; `0` is unlimited; `auto` \
              begins with two windows of memory, 87040 bytes, and grows with the window as Linux does";

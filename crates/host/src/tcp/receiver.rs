@@ -104,7 +104,7 @@ impl Receiver<Reader> {
 
 impl<R: Reads> Receiver<R> {
     fn of(config: Config, request: EcnRequest, ends: Endpoints, application: R) -> Self {
-        let window = ReceiveWindow::new(config.window(), config.mss);
+        let window = ReceiveWindow::new(config.window(), config.mss, config.adv_win_scale);
         let windows = config.receive_window.as_ref();
         Self {
             ends,

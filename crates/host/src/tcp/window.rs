@@ -25,8 +25,11 @@ pub(super) struct ReceiveWindow {
     mss: u64,
     /// Memory allowed.
     space: u64,
-    /// Advertisable share of it, in 1/256.
+    /// Advertisable share of it, in 1/256, and whether segments change it.
     ratio: u64,
+    is_ratio_shown: bool,
+    /// Above this it does not grow: where segments change no share, room for one stays free until the buffer grows.
+    clamp: u64,
     /// Payload and memory of the full segment that showed the share, and whether the next segment
     /// of that kind changes nothing.
     shown: (u32, u32),
@@ -50,14 +53,16 @@ pub(super) struct ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    pub(super) fn new(buffer: ReceiveBuffer, mss: u32) -> Self {
+    /// With `scale` one part in so many powers of two is no window, whatever arrives (`tcp_adv_win_scale` before Linux 6.6).
+    pub(super) fn new(buffer: ReceiveBuffer, mss: u32, scale: Option<u32>) -> Self {
         let mss = u64::from(mss);
+        let ratio = scale.map_or(INITIAL_RATIO, |scale| 256 - (256 >> scale));
         let space = match buffer {
             ReceiveBuffer::Window(bytes) => bytes,
             ReceiveBuffer::Locked(asked) => 2 * asked,
             ReceiveBuffer::Auto { initial, .. } => initial,
         };
-        let full = space * INITIAL_RATIO / 256;
+        let full = space * ratio / 256;
         let slow_start = match buffer {
             ReceiveBuffer::Window(bytes) => bytes,
             // Whole segments if there is room for one, without the option for scaling; and room for one segment
@@ -71,7 +76,9 @@ impl ReceiveWindow {
             buffer,
             mss,
             space,
-            ratio: INITIAL_RATIO,
+            ratio,
+            is_ratio_shown: scale.is_none(),
+            clamp: if scale.is_none() { u64::MAX } else { full.saturating_sub(mss).max(2 * mss) },
             shown: (0, 0),
             is_grown: false,
             slow_start,
@@ -107,12 +114,14 @@ impl ReceiveWindow {
         let is_full = u64::from(payload) >= self.mss;
         if is_full {
             self.shown = (payload, truesize);
-            self.ratio = (u64::from(payload) << 8).div_euclid(u64::from(truesize)).max(1);
+            if self.is_ratio_shown {
+                self.ratio = (u64::from(payload) << 8).div_euclid(u64::from(truesize)).max(1);
+            }
         }
         // The packet itself takes memory until the application has read it, so the window stops
         // growing that much short of the whole buffer.
         let held = u64::from(truesize) * u64::from(segments);
-        let most = self.space.saturating_sub(held) * self.ratio / 256;
+        let most = (self.space.saturating_sub(held) * self.ratio / 256).min(self.clamp);
         let grows = self.slow_start < most;
         if grows {
             let twice = 2 * u64::from(payload) * u64::from(segments);
@@ -195,6 +204,7 @@ impl ReceiveWindow {
             };
             let space = ((twice + lead + early) * 256 / self.ratio).min(most);
             self.space = self.space.max(space);
+            self.clamp = u64::MAX;
             self.is_grown = false;
             self.copied_before = copied;
         }
@@ -252,15 +262,28 @@ mod tests {
     const AUTO: ReceiveBuffer = ReceiveBuffer::Auto { initial: 131_072, most: 6_291_456 };
 
     #[test]
+    fn before_linux_6_6_the_window_is_half_of_the_buffer() {
+        let segments = |scale| {
+            let mut window = ReceiveWindow::new(ReceiveBuffer::Locked(10_000), 1448, scale);
+            for _ in 0..20 {
+                window.on_packet(1448, 2304, 1);
+            }
+            window.advertise(0, 0, 0) / 1448
+        };
+        // Half of 20 000 bytes without a segment has room for five; 1448/2304 of what the packet itself leaves for seven.
+        assert_eq!((segments(Some(1)), segments(None)), (5, 7));
+    }
+
+    #[test]
     fn the_right_edge_never_moves_back() {
-        let mut window = ReceiveWindow::new(ReceiveBuffer::Locked(50_000), 1448);
+        let mut window = ReceiveWindow::new(ReceiveBuffer::Locked(50_000), 1448, None);
         let first = window.advertise(0, 0, 0);
         assert_eq!(window.advertise(1448, 90_000, 0), first - 1448);
     }
 
     #[test]
     fn auto_tuning_grows_with_what_the_application_takes() {
-        let mut window = ReceiveWindow::new(AUTO, 1448);
+        let mut window = ReceiveWindow::new(AUTO, 1448, None);
         let (mut byte, mut now) = (0, Time::ZERO + Span::from_secs(1));
         window.on_echo(now, now - Span::from_millis(20));
         window.start(now);
@@ -277,7 +300,7 @@ mod tests {
 
     #[test]
     fn the_initial_window_keeps_a_segment_of_the_buffer_free() {
-        let initial = |buffer| ReceiveWindow::new(buffer, 1448).slow_start;
+        let initial = |buffer| ReceiveWindow::new(buffer, 1448, None).slow_start;
         assert_eq!(initial(AUTO), 65_536 - 1448);
         assert_eq!(initial(ReceiveBuffer::Locked(50_000)), 50_000 - 1448);
         assert_eq!(initial(ReceiveBuffer::Locked(1 << 20)), 65_535);
@@ -285,7 +308,7 @@ mod tests {
 
     #[test]
     fn an_offloaded_packet_widens_the_window_by_twice_its_length() {
-        let mut window = ReceiveWindow::new(ReceiveBuffer::Locked(1 << 20), 1448);
+        let mut window = ReceiveWindow::new(ReceiveBuffer::Locked(1 << 20), 1448, None);
         assert!(window.on_packet(1448, 3365, 10));
         assert_eq!(window.slow_start, 65_535 + 20 * 1448);
         assert!(window.on_packet(1448, 2416, 1));
@@ -294,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_window_that_fills_the_buffer_grows_no_more() {
-        let mut window = ReceiveWindow::new(AUTO, 1448);
+        let mut window = ReceiveWindow::new(AUTO, 1448, None);
         let growing = (0..100).filter(|_| window.on_packet(1448, 2416, 1)).count();
         assert_eq!(growing, 5);
     }
@@ -304,7 +327,7 @@ mod tests {
     #[test]
     fn near_senders_get_less_lead() {
         let grown = |rtt| {
-            let mut window = ReceiveWindow::new(AUTO, 1448);
+            let mut window = ReceiveWindow::new(AUTO, 1448, None);
             window.rtt = rtt;
             window.on_taken(Time::ZERO + Span::from_secs(1), 28_960, 7_240);
             window.space
@@ -315,7 +338,7 @@ mod tests {
 
     #[test]
     fn timestamps_count_milliseconds_and_a_smaller_one_holds_at_once() {
-        let mut window = ReceiveWindow::new(AUTO, 1448);
+        let mut window = ReceiveWindow::new(AUTO, 1448, None);
         let now = Time::ZERO + Span::from_micros(1_000_900);
         window.on_echo(now, now - Span::from_micros(800));
         assert_eq!(window.rtt, Span::MAX);
@@ -329,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_whole_window_stands_in_for_a_timestamp() {
-        let mut window = ReceiveWindow::new(AUTO, 1448);
+        let mut window = ReceiveWindow::new(AUTO, 1448, None);
         let at = |millis| Time::ZERO + Span::from_millis(millis);
         window.on_in_order(at(10), 1448);
         window.on_in_order(at(20), 1448 + 64_000);

@@ -104,6 +104,24 @@ impl RateConfig {
         }
     }
 
+    /// Whether it has the content of a file.
+    pub fn has_file(&self) -> bool {
+        matches!(self, Self::Trace { .. } | Self::Mahimahi { .. })
+    }
+
+    /// Whether both were made of one reading of one file, in the same way.
+    pub fn is_same_file(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Trace { trace, serving }, Self::Trace { trace: its, serving: so }) => {
+                Arc::ptr_eq(trace, its) && serving == so
+            }
+            (Self::Mahimahi { schedule, size }, Self::Mahimahi { schedule: its, size: so }) => {
+                Arc::ptr_eq(schedule, its) && size == so
+            }
+            _ => false,
+        }
+    }
+
     /// No packet is serialised faster than this. Unlimited for token buckets and for opportunities,
     /// whose bytes leave at once.
     pub fn peak(&self) -> Rate {

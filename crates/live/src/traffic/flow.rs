@@ -46,6 +46,8 @@ enum Does {
         payload: usize,
         number: u16,
     },
+    /// Programs do it.
+    Nothing,
 }
 
 /// Transfers that come at random.
@@ -148,6 +150,7 @@ impl Working {
                 payload: config.size as usize,
                 number: 0,
             },
+            (App::External(_), _) => Does::Nothing,
             _ => return Err(unknown()),
         };
         Ok(Self { id, src: flow.src, dst, does })
@@ -161,7 +164,7 @@ impl Working {
             Does::Arrivals(coming) => coming.next_arrival(),
             Does::Udp { pace, .. } => pace.next_send(),
             Does::Ping { next, stop, .. } if next < stop => *next,
-            Does::Ping { .. } => Time::NEVER,
+            Does::Ping { .. } | Does::Nothing => Time::NEVER,
         }
     }
 
@@ -202,6 +205,7 @@ impl Working {
                     *next += *interval;
                 }
             }
+            Does::Nothing => {}
         }
         Ok(())
     }
@@ -211,7 +215,7 @@ impl Working {
         let connections = match &self.does {
             Does::Tcp { connection, .. } => connection.as_slice(),
             Does::Arrivals(coming) => &coming.open[..],
-            Does::Udp { .. } | Does::Ping { .. } => &[],
+            Does::Udp { .. } | Does::Ping { .. } | Does::Nothing => &[],
         };
         for own in connections.iter().filter(|own| !own.is_closed) {
             watch(&own.socket, own.left(now) > 0);
@@ -223,7 +227,7 @@ impl Working {
         match &self.does {
             Does::Tcp { connection, .. } => connection.as_ref().is_some_and(|own| own.is_closed),
             Does::Arrivals(coming) => coming.next_arrival().is_never() && coming.open.is_empty(),
-            Does::Udp { .. } | Does::Ping { .. } => false,
+            Does::Udp { .. } | Does::Ping { .. } | Does::Nothing => false,
         }
     }
 
@@ -234,7 +238,7 @@ impl Working {
                 socket::sample(&connection.as_ref()?.socket, &settings.cca).ok()
             }
             Does::Arrivals(coming) => Some(coming.sample()),
-            Does::Udp { .. } | Does::Ping { .. } => None,
+            Does::Udp { .. } | Does::Ping { .. } | Does::Nothing => None,
         }
     }
 }

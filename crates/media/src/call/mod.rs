@@ -56,6 +56,9 @@ sojourn_core::params! {
         pub playout: Playout = "adaptive", "when frames are decoded and shown: adaptive (libwebrtc's estimate of how much they vary) or next_frame (aiortc: when the first packet of the next frame comes)";
         pub held_packets: u32 = "128", whole(1, 1_000_000), "next_frame: packets that wait behind a gap before it is given up and damage is shown";
         pub new_encoder: f64 = "0", number(0.0, 1.0), "a change of the rate by more than this share begins a new encoder, with a key frame (aiortc: 0.1); 0 for never";
+        pub adjuster: bool as Switch = "off", "the encoder's rate is lowered where its frames are too large for an even pace, as libwebrtc does";
+        pub skip_after: Option<Span> as Maybe<Span> = "", time(Span::ZERO, LONG), "no frame is encoded while media has waited in the sender for longer; without it every frame is";
+        pub copies: Copies = "spaced", "which requests for a packet are answered: spaced (10 ms after the last one or later), one (libwebrtc: none while a copy waits for its turn, nor for a round trip after one left) or each (aiortc: every one for the last 128 packets)";
         pub playout_delay: Span = "0ms", time(Span::ZERO, LONG), "least time from a frame's usual arrival until it is shown";
         pub frame_wait: Span = "3s", time(Span::from_millis(1), LONG), "without a frame for so long, the receiver asks for a key frame";
         pub key_wait: Span = "200ms", time(Span::from_millis(1), LONG), "the same wait while the receiver needs a key frame";
@@ -74,6 +77,22 @@ pub enum Playout {
 sojourn_core::choice!(Playout {
     "adaptive" = Playout::Adaptive,
     "next_frame" = Playout::NextFrame,
+});
+
+/// Which requests for a packet are answered with a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copies {
+    /// Those some time after the last one.
+    Spaced,
+    /// Those that come while no copy waits or is on its way.
+    One,
+    Each,
+}
+
+sojourn_core::choice!(Copies {
+    "spaced" = Copies::Spaced,
+    "one" = Copies::One,
+    "each" = Copies::Each,
 });
 
 /// A checked call.
@@ -107,6 +126,7 @@ impl CallConfig {
             let problem = SpecError::new(format!("is less than min_rate, {min_rate}"));
             return Err(problem.allow([format!("{min_rate} or more")]).about("start_rate"));
         }
+        control.agree().map_err(|problem| problem.about("control"))?;
         let (wanted, made_for) = (spec.feedback, control.feedback());
         if let Some(wanted) = wanted.filter(|wanted| *wanted != made_for)
             && !(wanted.is_per_packet() && made_for.is_per_packet())

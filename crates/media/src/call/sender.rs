@@ -11,7 +11,7 @@ use sojourn_core::{
 };
 use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
 
-use super::CallConfig;
+use super::{CallConfig, Copies};
 use crate::control::{
     Controller, Feedback, FeedbackKind, Outputs, Outstanding, Purpose as Use, ReceiverReport,
     Report, Sent, Tape, Taped,
@@ -22,7 +22,7 @@ use crate::rtcp::{
     source_of, unwrap,
 };
 use crate::send::{
-    IP_UDP, Item, Pacer, PacerConfig, Packetiser, RTP, RTX, Release, SRTP, overhead_of,
+    Adjuster, IP_UDP, Item, Pacer, PacerConfig, Packetiser, RTP, RTX, Release, SRTP, overhead_of,
 };
 use crate::source::{Frame, Setup as SourceSetup, Source, Wanted};
 
@@ -48,6 +48,8 @@ pub(super) struct Sender {
     /// The change of the rate, as a share, beyond which a new encoder begins; and the rate of this one.
     new_encoder: f64,
     encoder: f64,
+    adjuster: Option<Adjuster>,
+    skip_after: Option<Span>,
     outputs: Outputs,
     /// The next number of a packet of any kind, and of one of media.
     number: u32,
@@ -136,11 +138,13 @@ impl Sender {
             counts_payload: call.control.counts_payload(),
             new_encoder: spec.new_encoder,
             encoder: 0.0,
+            adjuster: spec.adjuster.then(|| Adjuster::new(spec.fps, start)),
+            skip_after: spec.skip_after,
             outputs: Outputs { phase: "", ..outputs },
             number: 0,
             transport: 0,
             flight: Flight::default(),
-            history: History::default(),
+            history: History::new(spec.copies),
             sent: Window::default(),
             packets: 0,
             octets: 0,
@@ -158,10 +162,20 @@ impl Sender {
         Self { control: Box::new(control), ..self }
     }
 
-    /// The rate that the encoder may use: the target less headers and repairs.
-    fn encoder_rate(&self) -> Rate {
+    /// The rate that the encoder may use: the target less headers and repairs. An adjuster takes from it, too.
+    fn encoder_rate(&mut self, now: Time) -> Rate {
+        let carried = self.carried();
+        let rate = carried.max(self.min).min(self.max);
+        let Some(adjuster) = &mut self.adjuster else { return rate };
+        let room = carried.as_bps().saturating_sub(rate.as_bps());
+        let lowered = adjuster.lower(now, rate.as_bps() as f64, room as f64);
+        Rate::from_bps(lowered as u64).max(self.min)
+    }
+
+    /// The payload that the controller's target has room for.
+    fn carried(&self) -> Rate {
         if self.counts_payload {
-            return self.outputs.target.max(self.min).min(self.max);
+            return self.outputs.target;
         }
         let voice = self.audio.as_ref().map_or(Rate::ZERO, |audio| audio.rate);
         let video = self.outputs.target.as_bps().saturating_sub(voice.as_bps());
@@ -169,13 +183,13 @@ impl Sender {
         let payload = self.packetiser.payload_rate(video, self.fps);
         let repair = overhead_of(self.sent.repair(), self.sent.all());
         let left = payload.as_bps() as f64 * (1.0 - repair);
-        Rate::from_bps(left as u64).max(self.min).min(self.max)
+        Rate::from_bps(left as u64)
     }
 
     fn capture(&mut self, now: Time) {
         while self.source.next_capture() <= now {
             self.sent.turn(now);
-            let rate = self.encoder_rate();
+            let rate = self.encoder_rate(now);
             let bits = rate.as_bps() as f64;
             if self.new_encoder > 0.0
                 && libm::fabs(bits - self.encoder) > self.new_encoder * self.encoder
@@ -184,11 +198,18 @@ impl Sender {
                 self.key_wanted = true;
             }
             let wanted = Wanted { rate, key: self.key_wanted };
-            if let Some(frame) = self.source.capture(&wanted) {
+            if let Some(frame) = self.source.capture(&wanted)
+                && (frame.is_key || !self.skips(now))
+            {
                 self.key_wanted &= !frame.is_key;
                 self.encoding.push_back(frame);
             }
         }
+    }
+
+    /// Whether too much waits to encode more.
+    fn skips(&self, now: Time) -> bool {
+        self.skip_after.is_some_and(|most| self.pacer.queue_delay(now) > most)
     }
 
     /// Voices are sent when they are spoken.
@@ -212,6 +233,9 @@ impl Sender {
             }
             self.tell(now, around, FrameStage::Encoded, frame.captured, frame.size, frame.is_key);
             self.control.on_frame(now, bytes);
+            if let Some(adjuster) = &mut self.adjuster {
+                adjuster.on_frame(now, frame.size);
+            }
         }
     }
 
@@ -302,6 +326,9 @@ impl Sender {
 
     fn on_block(&mut self, now: Time, block: &Block) {
         let expected = block.highest_sequence + 1;
+        if let Some(rtt) = block.rtt(now) {
+            self.history.on_rtt(rtt);
+        }
         self.control.on_receiver_report(&ReceiverReport {
             now,
             fraction_lost: f64::from(block.fraction_lost) / 256.0,
@@ -351,6 +378,9 @@ impl Sender {
             _ => self.transport,
         };
         self.sent.add(now, item.size, item.stream == RtpStream::Repair);
+        if item.stream == RtpStream::Repair {
+            self.history.on_copy_left(now, item.sequence);
+        }
         if item.stream == RtpStream::Video {
             self.packets += 1;
             self.octets = self.octets.wrapping_add(item.size - self.packetiser.around());
@@ -602,37 +632,83 @@ fn near(mut at: Time, now: Time) -> Time {
 }
 
 /// Packets of video that may be asked for again, in the order of their sequence numbers.
-#[derive(Default)]
 struct History {
-    /// Each with the time at which it was sent again.
-    packets: VecDeque<(Item, Option<Time>)>,
+    packets: VecDeque<Kept>,
+    copies: Copies,
+    /// Smoothed, from receiver reports; zero before one came.
+    rtt: Span,
+}
+
+struct Kept {
+    item: Item,
+    /// When a copy was last asked for, or left.
+    last: Option<Time>,
+    /// A copy waits for its turn.
+    waits: bool,
 }
 
 const MOST_KEPT: usize = 4096;
-/// The least time between two repetitions of a packet.
+const MOST_KEPT_BY_AIORTC: usize = 128;
 const BETWEEN_COPIES: Span = Span::from_millis(10);
+const RTT_WEIGHT: f64 = 0.3;
 
 impl History {
+    fn new(copies: Copies) -> Self {
+        Self { packets: VecDeque::new(), copies, rtt: Span::ZERO }
+    }
+
     fn add(&mut self, item: Item) {
-        if self.packets.len() == MOST_KEPT {
+        let most = match self.copies {
+            Copies::Each => MOST_KEPT_BY_AIORTC,
+            Copies::Spaced | Copies::One => MOST_KEPT,
+        };
+        if self.packets.len() == most {
             self.packets.pop_front();
         }
-        self.packets.push_back((item, None));
+        self.packets.push_back(Kept { item, last: None, waits: false });
     }
 
     fn newest(&self) -> u32 {
-        self.packets.back().map_or(0, |(item, _)| item.sequence)
+        self.packets.back().map_or(0, |kept| kept.item.sequence)
     }
 
+    fn on_rtt(&mut self, rtt: Span) {
+        let (before, new) = (self.rtt.as_secs_f64(), rtt.as_secs_f64());
+        self.rtt = match self.rtt.is_zero() {
+            true => rtt,
+            false => Span::from_secs_f64(before + RTT_WEIGHT * (new - before)),
+        };
+    }
+
+    fn at(&mut self, sequence: u32) -> Option<&mut Kept> {
+        let first = self.packets.front()?.item.sequence;
+        self.packets.get_mut(sequence.checked_sub(first)? as usize)
+    }
+
+    /// A copy of the packet, unless one is to be waited for.
     fn again(&mut self, now: Time, sequence: u32) -> Option<Item> {
-        let first = self.packets.front()?.0.sequence;
-        let at = sequence.checked_sub(first)? as usize;
-        let (item, last) = self.packets.get_mut(at)?;
-        if last.is_some_and(|last| now.since(last) < BETWEEN_COPIES) {
+        let (copies, rtt) = (self.copies, self.rtt);
+        let kept = self.at(sequence)?;
+        let since = kept.last.map(|last| now.since(last));
+        let is_refused = match copies {
+            Copies::Spaced => since.is_some_and(|since| since < BETWEEN_COPIES),
+            Copies::One => kept.waits || since.is_some_and(|since| since < rtt),
+            Copies::Each => false,
+        };
+        if is_refused {
             return None;
         }
-        *last = Some(now);
-        Some(Item { stream: RtpStream::Repair, size: item.size + RTX, ..*item })
+        (kept.last, kept.waits) = (Some(now), true);
+        let item = kept.item;
+        Some(Item { stream: RtpStream::Repair, size: item.size + RTX, ..item })
+    }
+
+    fn on_copy_left(&mut self, now: Time, sequence: u32) {
+        if self.copies == Copies::One
+            && let Some(kept) = self.at(sequence)
+        {
+            (kept.last, kept.waits) = (Some(now), false);
+        }
     }
 }
 

@@ -213,6 +213,42 @@ impl Seen {
 }
 
 #[test]
+fn parameters_of_a_controller_that_contradict_each_other_are_refused() {
+    let refused = |control: &str| {
+        let spec = CallSpec { control: control.into(), ..CallSpec::default() };
+        config(spec).expect_err(control).to_string()
+    };
+    for (control, named) in [
+        ("aiortc least=4mbit", "'least' is 4mbit, and 'start' is 1mbit (allowed: 1mbit or less)"),
+        ("aiortc most=600kbit", "'start' is 1mbit, and 'most' is 600kbit"),
+        ("gcc alr_begins=0.1", "'alr_ends' is 0.5, and 'alr_begins' is 0.1 (allowed: 0.1 or less)"),
+        ("gcc-draft loss_low=0.5", "'loss_low' is 0.5, and 'loss_high' is 0.1"),
+        ("scream qdelay_target_lo=500ms", "'qdelay_target_lo' is 500ms"),
+        ("scream-v2 qdelay_target_lo=500ms", "'qdelay_target_lo' is 500ms"),
+        ("scream-v2 overhead_min=5", "'overhead_min' is 5, and 'overhead_max' is 3"),
+    ] {
+        let problem = refused(control);
+        assert!(problem.contains(named), "{control}: {problem}");
+    }
+}
+
+/// SCReAM's window is never less than 3 kB, and the encoder's rate never less than `min_rate`. Where round trips are
+/// so long that the one is less than the other, frames wait in the sender.
+#[test]
+fn frames_are_skipped_while_media_waits_too_long_in_the_sender() {
+    let run = |words: &str| {
+        let call = call(words, "statistical", "scream-v2 compensate=off");
+        let seen = World::new(&call, 1000, 2000, 2000).run(60);
+        let waits = seen.shown.iter().map(|(captured, shown)| shown.since(*captured).as_secs_f64());
+        (seen.encoded, waits.sum::<f64>() / seen.shown.len() as f64)
+    };
+    let (all, kept) = run("min_rate=300kbit");
+    let (some, skipped) = run("min_rate=300kbit skip_after=100ms");
+    assert!(some < all, "{some} of {all} frames");
+    assert!(skipped < kept, "{skipped} s, {kept} s");
+}
+
+#[test]
 fn a_call_far_below_the_links_rate_shows_every_frame_at_a_steady_delay() {
     let seen = World::new(&steady("max_rate=900kbit"), 10_000, 300, 40).run(20);
     assert!((595..=605).contains(&seen.shown.len()), "{}", seen.shown.len());

@@ -31,8 +31,10 @@ pub(crate) use tape::Taped;
 pub use tape::{Entry, Player, Tape};
 
 use alloc::boxed::Box;
+use alloc::format;
+use core::fmt;
 
-use sojourn_core::{Ecn, Params, Rate, Span, Stream, Time};
+use sojourn_core::{Ecn, Params, Rate, Span, SpecError, Stream, Time};
 
 /// A rate controller, given by its parameters. A crate outside this one implements it to register
 /// one with [`external`].
@@ -43,6 +45,14 @@ pub trait Algorithm: Params + Send + Sync + 'static {
     /// The part at the receiver, for an algorithm that estimates there and reports with REMB.
     fn estimator(&self, _setup: &Setup) -> Option<Box<dyn Estimator>> {
         None
+    }
+
+    /// Refuses parameters that contradict each other.
+    ///
+    /// # Errors
+    /// Names both, and what is allowed.
+    fn agree(&self) -> Result<(), SpecError> {
+        Ok(())
     }
 
     /// What the receiver sends back unless the study says otherwise.
@@ -67,6 +77,18 @@ pub trait Algorithm: Params + Send + Sync + 'static {
     fn ecn(&self) -> Ecn {
         Ecn::NotEct
     }
+}
+
+/// Refuses two parameters of which the one that must not be larger is.
+fn in_order<T: PartialOrd + fmt::Display>(
+    (lower, least): (&str, T),
+    (upper, most): (&str, T),
+) -> Result<(), SpecError> {
+    if least <= most {
+        return Ok(());
+    }
+    let problem = SpecError::new(format!("'{lower}' is {least}, and '{upper}' is {most}"));
+    Err(problem.allow([format!("{most} or less")]))
 }
 
 /// Chromium's reports come every 50 ms, rounded up to its clock of 1/64 s.

@@ -75,6 +75,14 @@ impl Config {
         self.0.estimator(setup)
     }
 
+    /// Refuses parameters that contradict each other.
+    ///
+    /// # Errors
+    /// Names both, and what is allowed.
+    pub fn agree(&self) -> Result<(), SpecError> {
+        self.0.agree()
+    }
+
     pub fn feedback(&self) -> FeedbackKind {
         self.0.feedback()
     }
@@ -113,6 +121,7 @@ impl fmt::Display for Config {
 trait AnyAlgorithm: AnyParams {
     fn build(&self, setup: Setup) -> Box<dyn Controller>;
     fn estimator(&self, setup: &Setup) -> Option<Box<dyn Estimator>>;
+    fn agree(&self) -> Result<(), SpecError>;
     fn feedback(&self) -> FeedbackKind;
     fn feedback_interval(&self) -> Span;
     fn feedback_packets(&self) -> Option<u32>;
@@ -127,6 +136,10 @@ impl<A: Algorithm> AnyAlgorithm for A {
 
     fn estimator(&self, setup: &Setup) -> Option<Box<dyn Estimator>> {
         Algorithm::estimator(self, setup)
+    }
+
+    fn agree(&self) -> Result<(), SpecError> {
+        Algorithm::agree(self)
     }
 
     fn feedback(&self) -> FeedbackKind {

@@ -1,10 +1,12 @@
-//! The sender's path between encoder and network: packets of frames, their pace, and what is kept of
+//! The sender's path around the network: the encoder's target, packets of frames, their pace, and what is kept of
 //! them to be sent again.
 
+mod adjuster;
 mod pacer;
 mod packetiser;
 mod probe;
 
+pub(crate) use adjuster::Adjuster;
 pub(crate) use pacer::{Pacer, PacerConfig, Release};
 pub(crate) use packetiser::{Packetiser, overhead_of};
 

@@ -15,7 +15,7 @@ use super::transfers::Transfers;
 use super::{FlowShape, mbps};
 use crate::delays::{Delays, Row};
 use crate::histogram::{Histogram, Summary};
-use crate::outcome::{Counts, FlowKind, FlowMetrics, Numbered};
+use crate::outcome::{Counts, FlowKind, FlowMetrics, Numbered, Reported};
 use crate::qoe::{EmptyPath, Jitter};
 use crate::series::{FlowRow, inflight, max_ms, mean_ms};
 
@@ -315,6 +315,7 @@ impl FlowState {
             acked: self.acked.map(|[(since, first), (until, last)]| {
                 (last.saturating_sub(first), until.since(since))
             }),
+            reported: Reported::default(),
         }
     }
 

@@ -195,6 +195,8 @@ impl LinkState {
             queue_mean_bytes: self.backlog_bytes.mean(end),
             queue_max_pkts: self.backlog_max.max(self.backlog_max_in_row),
             utilisation: self.utilisation(),
+            drop_share: None,
+            rest: None,
             air: self.air.finish(),
             flows: self.flows,
         }

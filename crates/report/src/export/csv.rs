@@ -12,9 +12,12 @@ pub fn runs_csv(results: &Results) -> String {
     let of = ["kind", "name", "digest"];
     line(&mut out, fixed.into_iter().chain(factors).chain(of).chain(metrics).map(str::to_owned));
     for row in &results.table.rows {
-        let id = plan.runs.get(row.run as usize).map_or(String::new(), |run| run.id.clone());
+        let id = plan.runs.get(row.run as usize).map_or(String::new(), |run| run.id.to_string());
         let values = plan.scenarios.get(row.scenario as usize);
-        let factors = values.map_or(&[][..], |scenario| &scenario.factors[..]).iter().cloned();
+        let factors = values
+            .map_or(&[][..], |scenario| &scenario.factors[..])
+            .iter()
+            .map(|value| value.to_string());
         let fixed = [id, row.scenario.to_string(), row.seed.to_string()].into_iter();
         let of = [row.kind.name().to_owned(), row.name.clone(), row.digest.clone()];
         line(&mut out, fixed.chain(factors).chain(of).chain(row.values.iter().map(|v| text(*v))));

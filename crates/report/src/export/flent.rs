@@ -120,7 +120,7 @@ fn data(results: &Results, run: u32, series: &[Series]) -> Option<Value> {
         .factors
         .iter()
         .zip(&scenario.factors)
-        .map(|(factor, value)| (factor.name.as_str(), value.as_str()))
+        .map(|(factor, value)| (factor.name.as_str(), &value[..]))
         .collect();
     let stamp = "2000-01-01T00:00:00.000000Z";
     let queues: Vec<Value> = scenario

@@ -144,13 +144,29 @@ fn write_claim(out: &mut String, claim: &ClaimResult, data: &Data<'_>) {
             Verdict::Untestable => 1,
             Verdict::Holds => 2,
         });
-        for check in checks {
+        for check in checks.iter().take(MOST_CHECKS) {
             write_check(out, check, data);
         }
         *out += "</tbody></table></div>";
+        let more = &checks[checks.len().min(MOST_CHECKS)..];
+        if !more.is_empty() {
+            let of = |verdict| more.iter().filter(|check| check.verdict == verdict).count();
+            let _ = write!(
+                out,
+                "<p class=\"note\">{} bounds more are not listed: {} held, {} not held, {} can’t be tested. \
+                 All are in <code>claims.json</code>.</p>",
+                more.len(),
+                of(Verdict::Holds),
+                of(Verdict::Fails),
+                of(Verdict::Untestable)
+            );
+        }
     }
     *out += "</details></article>";
 }
+
+/// The most bounds of a claim that are listed, those that failed first.
+const MOST_CHECKS: usize = 300;
 
 /// The check to show: the one that is farthest off or, if all hold, the one nearest to its bound.
 fn telling(claim: &ClaimResult) -> Option<&Check> {
@@ -338,7 +354,7 @@ fn bounds(check: &Check) -> Option<Bounds> {
 fn write_check(out: &mut String, check: &Check, data: &Data<'_>) {
     let scenario = check.scenario as usize;
     let place = if scenario < data.plan.scenarios.len() {
-        format!("<a href=\"#s-{scenario}\">{}</a>", Esc(&place(check, data)))
+        format!("<a{}>{}</a>", data.link(scenario), Esc(&place(check, data)))
     } else {
         Esc(&check.label).to_string()
     };
@@ -494,7 +510,7 @@ fn finding(data: &Data<'_>, subject: &Subject, metric: &str) -> Option<Finding> 
         Esc(&(shown_with_unit(mean.mean * factor, half, unit) + &counted)).to_string()
     };
     let at =
-        |scenario: usize| format!("<a href=\"#s-{scenario}\">{}</a>", Esc(&data.label(scenario)));
+        |scenario: usize| format!("<a{}>{}</a>", data.link(scenario), Esc(&data.label(scenario)));
     if !beyond.is_empty() {
         let (low, least) = &means[0];
         let places: Vec<String> = beyond.iter().take(3).map(|scenario| at(*scenario)).collect();

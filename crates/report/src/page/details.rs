@@ -1,5 +1,7 @@
 //! What a page needs to know of each run, read once and kept small.
 
+use std::collections::BTreeSet;
+
 use sojourn_study::results::ViewKind;
 
 use super::calls;
@@ -12,6 +14,9 @@ use crate::spread::Spreads;
 
 /// Runs that a view over time shows as still figures.
 const MOST_VIEWED: usize = 4;
+
+/// Where there are so many times the runs that have sections, only the series of these are read.
+const MANY: usize = 4;
 
 /// What the page needs of the time series of each run.
 pub(crate) struct Details {
@@ -69,10 +74,22 @@ impl Details {
                 views.push(SeriesView { view: at, runs, overlay });
             }
         }
+        // In a large study the series of a run can be opened only from its section.
+        let many = finished.len() > options.runs * MANY;
+        let mut in_sections: Vec<u32> = Vec::new();
+        if many {
+            in_sections.extend(data.sections.iter().flat_map(|scenario| &data.done[*scenario]));
+            in_sections.truncate(options.runs);
+            in_sections.sort_unstable();
+        }
+        let mut needed: BTreeSet<u32> = in_sections.iter().copied().chain(worst).collect();
+        needed.extend(views.iter().flat_map(|view| &view.runs).map(|(run, _)| *run));
+        needed.extend(&drawn);
+        let needs_series = |run: u32| !many || needed.contains(&run);
         let mut left = options.series_budget;
-        let mut open = finished.len();
+        let mut open = if many { needed.len() } else { finished.len() };
         let mut runs: Vec<RunDetails> = Vec::new();
-        let mut spreads = Spreads::default();
+        let mut spreads = Spreads::new(data);
         // First the run of each scenario that the reader sees first; the others share the rest of
         // the budget.
         let mut is_first = vec![false; data.plan.runs.len()];
@@ -80,9 +97,6 @@ impl Details {
         let later = finished.iter().filter(|run| !is_first[**run as usize]);
         let order = firsts.iter().chain(later);
         for run in order {
-            let fair = left / open.max(1);
-            let share = if is_first[*run as usize] { (fair * 2).min(left) } else { fair };
-            open -= 1;
             let scenario = data.plan.runs[*run as usize].scenario as usize;
             let mut problem = None;
             match read.delays(*run) {
@@ -91,6 +105,12 @@ impl Details {
                 }
                 Err(error) => problem = Some(error),
             }
+            if !needs_series(*run) && problem.is_none() {
+                continue;
+            }
+            let fair = left / open.max(1);
+            let share = if is_first[*run as usize] { (fair * 2).min(left) } else { fair };
+            open -= 1;
             let details = match read.series(*run) {
                 Ok(series) => {
                     let packed = packed::pack(&series, share);

@@ -1,5 +1,6 @@
 //! Factors against each other: a cell for each scenario, coloured by a metric.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde_json::{Value, json};
@@ -93,12 +94,11 @@ pub(crate) fn table(
     let labels: Vec<String> =
         scenarios.iter().map(|scenario| data.label_without(*scenario, &without)).collect();
     let rows: Vec<&String> = distinct(labels.iter());
-    let points: Vec<Points> = (0..data.plan.scenarios.len())
-        .map(|s| match scenarios.contains(&s) {
-            true => data.points(s, subject, metric),
-            false => Points::default(),
-        })
-        .collect();
+    let mut points: Vec<Points> = Vec::new();
+    points.resize_with(data.plan.scenarios.len(), Points::default);
+    for scenario in scenarios {
+        points[*scenario] = data.points(*scenario, subject, metric);
+    }
     let means: Vec<Option<Mean>> = points.iter().map(Mean::of).collect();
     let largest = means.iter().flatten().map(|mean| mean.mean.abs()).fold(0.0, f64::max);
     let (factor, unit) = names::stepped(data.plan, metric, largest);
@@ -133,14 +133,15 @@ pub(crate) fn table(
         let _ = write!(out, "<th scope=\"col\">{}</th>", Esc(value));
     }
     out += "</tr></thead><tbody>";
+    let mut cells: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for (scenario, label) in scenarios.iter().zip(&labels) {
+        let column = column_factor.map_or("", |factor| data.value(*scenario, factor));
+        cells.entry((label, column)).or_insert(*scenario);
+    }
     for row in &rows {
         let _ = write!(out, "<tr><th scope=\"row\">{}</th>", Esc(row));
-        let members = || scenarios.iter().copied().zip(&labels).filter(|(_, label)| label == row);
         for column in &column_values {
-            let is_of =
-                |s: usize| column_factor.is_none_or(|factor| data.value(s, factor) == *column);
-            let scenario = members().map(|(scenario, _)| scenario).find(|s| is_of(*s));
-            match scenario {
+            match cells.get(&(&row[..], *column)).copied() {
                 Some(scenario) => {
                     let counted = counted(&points[scenario]);
                     let value = Cell { value: values[scenario], unit, counted };
@@ -191,7 +192,7 @@ fn cell(
     (low, span): (f64, f64),
 ) {
     let done = data.done[scenario].len();
-    let planned = data.plan.runs.iter().filter(|run| run.scenario as usize == scenario).count();
+    let planned = data.planned[scenario];
     let mut missing = if done < planned {
         format!("<small>{done} of {planned} runs</small>")
     } else {
@@ -206,8 +207,9 @@ fn cell(
     };
     let _ = write!(
         out,
-        "<td data-s=\"{scenario}\"{}><a href=\"#s-{scenario}\">{}</a>{missing}</td>",
+        "<td data-s=\"{scenario}\"{}><a{}>{}</a>{missing}</td>",
         if style.is_empty() { " class=\"none\"".to_owned() } else { format!(" style=\"{style}\"") },
+        data.link(scenario),
         Esc(&text)
     );
 }
@@ -350,12 +352,8 @@ fn rounded(value: f64) -> f64 {
     format!("{value:.4e}").parse().unwrap_or(value)
 }
 
-fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
-    let mut out = Vec::new();
-    for value in values {
-        if !out.contains(&value) {
-            out.push(value);
-        }
-    }
-    out
+/// Each once, in the order in which they come first.
+fn distinct<T: Copy + Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = BTreeSet::new();
+    values.filter(|value| seen.insert(*value)).collect()
 }

@@ -91,8 +91,8 @@ pub fn html(results: &Results, runs: &mut dyn ReadRuns, options: &Options) -> St
 /// figures use the same.
 fn flow_colours(data: &Data<'_>) -> serde_json::Value {
     let mut flows = serde_json::Map::new();
-    for scenario in &data.plan.scenarios {
-        for flow in &scenario.flows {
+    for scenario in data.plan.scenarios.iter() {
+        for flow in scenario.flows.iter() {
             let member = still::member(scenario, &flow.name);
             flows.insert(flow.name.clone(), json!([data.colour_of_flow(&flow.group), member]));
         }
@@ -154,9 +154,10 @@ fn missing(out: &mut String, data: &Data<'_>, details: &Details) {
         let mut scenarios: Vec<(u32, usize)> = Vec::new();
         for run in &results.missing {
             let Some(run) = data.plan.runs.get(*run as usize) else { continue };
-            match scenarios.iter_mut().find(|(scenario, _)| *scenario == run.scenario) {
-                Some((_, count)) => *count += 1,
-                None => scenarios.push((run.scenario, 1)),
+            // Runs of a scenario follow each other.
+            match scenarios.last_mut() {
+                Some((scenario, count)) if *scenario == run.scenario => *count += 1,
+                _ => scenarios.push((run.scenario, 1)),
             }
         }
         let mut named: Vec<String> = scenarios

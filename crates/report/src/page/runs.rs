@@ -18,10 +18,18 @@ pub(crate) fn write(out: &mut String, data: &Data<'_>, details: &Details, option
     *out += "<section id=\"runs\" data-print=\"no\"><h2>Runs</h2>";
     let mut sections = 0;
     let blocks = blocks(data);
-    for scenario in 0..data.plan.scenarios.len() {
+    for scenario in data.sections.iter().copied() {
         write_scenario(out, data, &blocks, details, scenario, &mut sections, options.runs);
     }
-    if sections >= options.runs && details.runs.len() > options.runs {
+    let more = data.plan.scenarios.len() - data.sections.len();
+    if more > 0 {
+        let _ = write!(
+            out,
+            "<p class=\"note\">{more} scenarios more have no section here, to keep the page small: those in \
+             which claims failed have one, and the first. The numbers of all are in \
+             <code>runs.parquet</code>.</p>"
+        );
+    } else if sections >= options.runs && details.runs.len() > options.runs {
         let _ = write!(
             out,
             "<p class=\"note\">{} runs more have no section here, to keep the page small. Their \
@@ -252,7 +260,7 @@ fn write_run(out: &mut String, data: &Data<'_>, details: Option<&RunDetails>, ru
     let _ = write!(
         out,
         "<p class=\"digest\">Run <code>{}</code>{}</p></details>",
-        Esc(&planned.id),
+        planned.id,
         if digest.is_empty() {
             String::new()
         } else {
@@ -302,7 +310,7 @@ pub(crate) fn end_state(data: &Data<'_>, rows: &[&Row], scenario: usize) -> Stri
         rows.iter().find(|row| row.kind == kind && row.name == name).copied()
     };
     let mut out = String::new();
-    for flow in &planned.flows {
+    for flow in planned.flows.iter() {
         let Some(row) = row_of(Kind::Flow, &flow.name) else { continue };
         let cca = flow.cca.as_deref().map_or(String::new(), |cca| format!(" {cca}"));
         let said =
@@ -312,7 +320,7 @@ pub(crate) fn end_state(data: &Data<'_>, rows: &[&Row], scenario: usize) -> Stri
             out += &said;
         }
     }
-    for queue in &planned.queues {
+    for queue in planned.queues.iter() {
         let Some(row) = row_of(Kind::Queue, &queue.name) else { continue };
         if !row.end_state.is_empty() {
             let _ = writeln!(out, "qdisc {} dev {} rate {}", queue.queue, queue.name, queue.rate);

@@ -13,7 +13,7 @@ use crate::svg::{Key, Panel, Size, Trace, timeline};
 pub(crate) fn key(data: &Data<'_>, scenario: usize) -> Key {
     let planned = &data.plan.scenarios[scenario];
     let mut entries: Vec<(Option<usize>, usize, String)> = Vec::new();
-    for flow in &planned.flows {
+    for flow in planned.flows.iter() {
         if entries.len() < MOST_TRACES && !entries.iter().any(|(_, _, text)| *text == flow.group) {
             let colour = data.colour_of_flow(&flow.group);
             entries.push((Some(colour), colour, flow.group.clone()));

@@ -39,6 +39,12 @@ pub(crate) struct Spots<'a> {
 
 const HEIGHT: f64 = 320.0;
 
+/// With more spots than these, lines are drawn without bands and points.
+pub(crate) const MOST_SPOTS: usize = 1_000;
+
+/// The most lines whose names have room at their ends.
+const MOST_NAMED: usize = 20;
+
 pub(crate) fn lines(lines: &[Line], of: &Spots<'_>, width: f64) -> String {
     if lines.iter().all(|line| line.spots.is_empty()) {
         return String::new();
@@ -46,7 +52,7 @@ pub(crate) fn lines(lines: &[Line], of: &Spots<'_>, width: f64) -> String {
     let (left, top, bottom) = (58.0, 12.0, HEIGHT - 44.0);
     // Names at the ends of the lines, where there is room for them.
     let widest = lines.iter().map(|line| text_width(&line.label)).fold(0.0, f64::max);
-    let named = lines.len() > 1 && widest < width * 0.3;
+    let named = (2..=MOST_NAMED).contains(&lines.len()) && widest < width * 0.3;
     let right = if named { width - widest - 16.0 } else { width - 18.0 };
     let x = if of.log_x {
         Scale::log(of.xs.iter().copied(), left, right)
@@ -74,11 +80,12 @@ pub(crate) fn lines(lines: &[Line], of: &Spots<'_>, width: f64) -> String {
         Esc(of.y_title),
         if of.log_y { ", log scale" } else { "" }
     );
-    for line in lines {
+    let is_dense = lines.iter().map(|line| line.spots.len()).sum::<usize>() > MOST_SPOTS;
+    for line in lines.iter().filter(|_| !is_dense) {
         band(&mut out, line, &x, &y);
     }
     for line in lines {
-        stroke(&mut out, line, of.unit, &x, &y);
+        stroke(&mut out, line, of.unit, &x, &y, is_dense);
     }
     if named {
         let mut taken: Vec<f64> = Vec::new();
@@ -141,7 +148,7 @@ fn band(out: &mut String, line: &Line, x: &Scale, y: &Scale) {
     );
 }
 
-fn stroke(out: &mut String, line: &Line, unit: &str, x: &Scale, y: &Scale) {
+fn stroke(out: &mut String, line: &Line, unit: &str, x: &Scale, y: &Scale, is_dense: bool) {
     let means: Vec<(&Spot, Mean)> =
         line.spots.iter().filter_map(|spot| Some((spot, Mean::of(&spot.points)?))).collect();
     let _ = write!(
@@ -162,7 +169,7 @@ fn stroke(out: &mut String, line: &Line, unit: &str, x: &Scale, y: &Scale) {
         }
     }
     *out += "\"/>";
-    for (spot, mean) in means {
+    for (spot, mean) in means.into_iter().filter(|_| !is_dense) {
         for point in spot.points.iter() {
             let _ = write!(
                 out,

@@ -1,5 +1,6 @@
 //! What all figures share: colours, lengths of texts, the first tag, grids.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Display, Write};
 
 use super::scale::Scale;
@@ -11,6 +12,25 @@ pub(crate) const COLOURS: usize = 8;
 /// The class that sets the colour; from the ninth on colours repeat.
 pub(crate) fn class(colour: usize) -> String {
     format!("k{}", colour % COLOURS)
+}
+
+/// Points of many colours, so dense that those at one place are one dot.
+pub(super) fn dots(points: impl Iterator<Item = (usize, (f64, f64))>) -> String {
+    let mut places: BTreeMap<usize, BTreeSet<(i32, i32)>> = BTreeMap::new();
+    for (colour, (x, y)) in points {
+        // Half the width of a dot.
+        let place = ((x / 1.5).round() as i32, (y / 1.5).round() as i32);
+        places.entry(colour % COLOURS).or_default().insert(place);
+    }
+    let mut out = String::new();
+    for (colour, places) in places {
+        let _ = write!(out, "<path class=\"dots {}\" d=\"", class(colour));
+        for (x, y) in places {
+            let _ = write!(out, "M{:.1} {:.1}h0", f64::from(x) * 1.5, f64::from(y) * 1.5);
+        }
+        out += "\"/>";
+    }
+    out
 }
 
 /// Width of a text in the 12-pixel font of figures; an upper estimate, because fonts differ.

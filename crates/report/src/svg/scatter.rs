@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use sojourn_metrics::stats;
 
-use super::parts::{class, open, short, text_width, ticks_below, ticks_beside};
+use super::parts::{class, dots, open, short, text_width, ticks_below, ticks_beside};
 use super::scale::Scale;
 use super::symbol::symbol;
 use crate::markup::Esc;
@@ -22,6 +22,9 @@ pub(crate) struct Cloud {
 }
 
 const HEIGHT: f64 = 360.0;
+
+/// With more clouds than these, only their means are drawn, and those at one place once.
+pub(crate) const MOST_CLOUDS: usize = 300;
 
 /// `reversed` puts small x to the right, because little delay is good. The scales cover `ends` (of x
 /// and of y), so that panels of one figure have the same.
@@ -65,10 +68,15 @@ pub(crate) fn scatter(
         out,
         "<svg x=\"{left}\" y=\"{top}\" width=\"{wide}\" height=\"{high}\" viewBox=\"{left} {top} {wide} {high}\">"
     );
-    for cloud in clouds.iter().filter(|cloud| cloud.points.len() > 2) {
+    let is_dense = clouds.len() > MOST_CLOUDS;
+    for cloud in clouds.iter().filter(|cloud| cloud.points.len() > 2 && !is_dense) {
         ellipse(&mut out, cloud, &x, &y);
     }
     out += "</svg>";
+    if is_dense {
+        let means = clouds.iter().map(|cloud| (cloud.colour, mean(cloud, &x, &y)));
+        return out + &dots(means) + "</svg>";
+    }
     let mut labels = Vec::new();
     for cloud in clouds {
         let _ = write!(out, "<g class=\"{}\">", class(cloud.colour));
@@ -93,12 +101,12 @@ pub(crate) fn scatter(
             labels.push((mx, my, short(&cloud.short, 26)));
         }
     }
-    let dots: Vec<(f64, f64)> = clouds
+    let drawn: Vec<(f64, f64)> = clouds
         .iter()
         .flat_map(|cloud| cloud.points.iter().map(|p| (x.at(p.2), y.at(p.3))))
         .collect();
     let frame = Box { left, right, top, bottom };
-    for label in placed(labels, &dots, &frame) {
+    for label in placed(labels, &drawn, &frame) {
         let _ = write!(
             out,
             "<text class=\"near\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",

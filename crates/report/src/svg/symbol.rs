@@ -67,6 +67,9 @@ pub(crate) fn symbol(which: usize, x: f64, y: f64, r: f64) -> String {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Key(pub(crate) Vec<(Option<usize>, usize, String)>);
 
+/// The most entries of a key; there are fewer colours, and nobody reads on.
+const MOST_NAMED: usize = 40;
+
 /// Height of a row of a key in a drawing.
 const KEY_ROW: f64 = 20.0;
 
@@ -77,7 +80,7 @@ impl Key {
             return String::new();
         }
         let mut out = String::from("<ul class=\"legend\">");
-        for (colour, shape, text) in &self.0 {
+        for (colour, shape, text) in self.0.iter().take(MOST_NAMED) {
             let class = colour.map_or("kx".to_owned(), class);
             let _ = write!(
                 out,
@@ -96,7 +99,7 @@ impl Key {
         }
         let (mut x, mut y) = (0.0, top);
         let mut out = String::new();
-        for (colour, shape, text) in &self.0 {
+        for (colour, shape, text) in self.0.iter().take(MOST_NAMED) {
             let length = 18.0 + text_width(text) + 14.0;
             if x > 0.0 && x + length > width {
                 (x, y) = (0.0, y + KEY_ROW);

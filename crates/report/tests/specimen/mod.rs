@@ -2,8 +2,10 @@
 //! twelve scenarios, five seeds, a minute each.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use sojourn_report::ReadRuns;
+use sojourn_study::digest::Digest;
 use sojourn_study::results::{
     Bucket, Check, ClaimReport, ClaimResult, Delays, Estimate, Factor, FailedRun, Kind, Machine,
     MetricColumn, Miss, Plan, PlannedFlow, PlannedQueue, PlannedRun, PlannedScenario, Results, Row,
@@ -122,16 +124,18 @@ pub(crate) fn results_of_seeds(after: u64) -> Results {
                 engine: None,
                 warmup_s: 5.0,
                 step_s: 0.1,
-                flows: vec![
+                flows: [
                     flow("cubic", "bulk", Some("cubic")),
                     flow("bbr3", "bulk", Some("bbr3")),
                     flow("ping", "ping", None),
-                ],
-                queues: vec![PlannedQueue {
+                ]
+                .into(),
+                queues: [PlannedQueue {
                     name: "bottleneck".into(),
                     queue: queue.into(),
                     rate: "10Mbps".into(),
-                }],
+                }]
+                .into(),
             });
         }
     }
@@ -142,7 +146,7 @@ pub(crate) fn results_of_seeds(after: u64) -> Results {
         for seed in after + 1..=after + SEEDS {
             let run = runs.len() as u32;
             runs.push(PlannedRun {
-                id: format!("{:032x}", (u128::from(run) + 1) * 0x9e37_79b9_7f4a_7c15_f39c_c060),
+                id: Digest(((u128::from(run) + 1) * 0x9e37_79b9_7f4a_7c15_f39c_c060).to_be_bytes()),
                 scenario: scenario as u32,
                 seed,
             });
@@ -180,8 +184,8 @@ pub(crate) fn results_of_seeds(after: u64) -> Results {
                 factor("path.queue", &QUEUES),
                 factor("path.rtt", &RTTS),
             ],
-            scenarios,
-            runs,
+            scenarios: Arc::new(scenarios),
+            runs: Arc::new(runs),
             views: vec![],
             metrics,
         },
@@ -295,22 +299,19 @@ pub(crate) fn hostile() -> Results {
     plan.digest = HOSTILE.into();
     plan.overrides = vec![HOSTILE.into()];
     plan.factors[0] = factor(HOSTILE, &[HOSTILE]);
-    for scenario in &mut plan.scenarios {
-        scenario.factors[0] += HOSTILE;
-        for flow in &mut scenario.flows {
+    for scenario in Arc::make_mut(&mut plan.scenarios) {
+        scenario.factors[0] = format!("{}{HOSTILE}", scenario.factors[0]).into();
+        for flow in Arc::make_mut(&mut scenario.flows) {
             flow.name += HOSTILE;
             flow.group += HOSTILE;
             flow.app += HOSTILE;
             flow.cca = Some(HOSTILE.into());
         }
-        for queue in &mut scenario.queues {
+        for queue in Arc::make_mut(&mut scenario.queues) {
             queue.name += HOSTILE;
             queue.queue = HOSTILE.into();
             queue.rate = HOSTILE.into();
         }
-    }
-    for run in &mut plan.runs {
-        run.id = HOSTILE.into();
     }
     for metric in &mut plan.metrics {
         metric.unit = HOSTILE.into();

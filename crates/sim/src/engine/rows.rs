@@ -106,6 +106,9 @@ impl<O: Observer> Engine<'_, O> {
                 return Err(Violation::PortConservation { at, port, books });
             }
         }
+        for (link, state) in self.links.iter().enumerate() {
+            state.check().map_err(|problem| Violation::Link { at, link, problem })?;
+        }
         for (carrier, state) in self.carriers.iter().enumerate() {
             state.check(at).map_err(|problem| Violation::Carrier { at, carrier, problem })?;
         }

@@ -22,6 +22,8 @@ pub enum Violation {
     Miscount { at: Time, flow: usize },
     #[error("at {at}: flow {flow}: {problem}")]
     Endpoint { at: Time, flow: usize, problem: String },
+    #[error("at {at}: the queue of link {link}: {problem}")]
+    Link { at: Time, link: usize, problem: String },
     #[error("at {at}: carrier {carrier}: {problem}")]
     Carrier { at: Time, carrier: usize, problem: String },
     #[error("at {at}: a packet of flow {} came out at port {} and not where its route says", flow.0, port.0)]

@@ -1,6 +1,8 @@
 //! Checking claims against results.
 
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use sojourn_core::is_phase;
 use sojourn_metrics::{sample_columns, stats, survival_columns};
@@ -11,8 +13,8 @@ use super::resolve::{Expectation, Term, Test, Tolerance, Value};
 use super::syntax::{Pool, Relation};
 use super::units::Unit;
 use crate::results::{
-    Check, ClaimReport, ClaimResult, Estimate, Kind, Miss, Plan, PlannedFlow, ResultsError, Row,
-    Table, Verdict,
+    Check, ClaimReport, ClaimResult, Estimate, Kind, Miss, Plan, PlannedFlow, PlannedScenario,
+    ResultsError, Row, Table, Verdict,
 };
 
 const CONFIDENCE: f64 = 0.95;
@@ -33,13 +35,33 @@ pub fn check(
     Ok(ClaimReport { claims: claims.iter().map(|claim| results.claim(claim)).collect() })
 }
 
+/// The metrics that a check of claims reads.
+pub(crate) fn metrics(claims: &[Claim]) -> BTreeSet<&'static str> {
+    let expectations = claims.iter().flat_map(|claim| &claim.expect);
+    let metrics = expectations.flat_map(Expectation::values).map(|value| value.metric);
+    let mut all = BTreeSet::new();
+    for metric in metrics {
+        let counts = [sample_columns(metric), survival_columns(metric)];
+        all.extend(counts.into_iter().flatten().flat_map(|(a, b)| [a, b]));
+        all.insert(metric);
+    }
+    all
+}
+
 struct Results<'a> {
     plan: &'a Plan,
     table: &'a Table,
     over_time: Values<'a>,
-    /// Runs of each scenario: seed and position.
-    runs: Vec<Vec<(u64, u32)>>,
+    /// Runs by scenario and seed, in ascending order.
+    runs: Vec<(u32, u64, u32)>,
+    /// Scenarios by the values of their factors.
+    places: OnceCell<BTreeMap<&'a [Arc<str>], u32>>,
+    /// What [`Plan::companion`] said, by what it was asked.
+    companions: RefCell<BTreeMap<Asked, Option<&'a str>>>,
 }
+
+/// A factor, its value, and the factor whose value is asked for.
+type Asked = (usize, String, usize);
 
 /// How many samples or flows the values of a check have, and how many they would have if none were
 /// missing, over all seeds; by metric and by what the metric is measured on.
@@ -97,11 +119,11 @@ enum Absent {
 
 impl<'a> Results<'a> {
     fn new(plan: &'a Plan, table: &'a Table, over_time: Values<'a>) -> Self {
-        let mut runs = vec![Vec::new(); plan.scenarios.len()];
-        for (index, run) in plan.runs.iter().enumerate() {
-            runs[run.scenario as usize].push((run.seed, index as u32));
-        }
-        Self { plan, table, over_time, runs }
+        let runs = plan.runs.iter().zip(0..).map(|(run, at)| (run.scenario, run.seed, at));
+        let mut runs: Vec<(u32, u64, u32)> = runs.collect();
+        runs.sort_unstable();
+        let (places, companions) = (OnceCell::new(), RefCell::default());
+        Self { plan, table, over_time, runs, places, companions }
     }
 
     fn claim(&self, claim: &Claim) -> ClaimResult {
@@ -151,12 +173,12 @@ impl<'a> Results<'a> {
             |factor: usize| values.iter().all(|value| self.chosen(value, factor).is_some());
         let free: Vec<usize> =
             (0..self.plan.factors.len()).filter(|factor| !is_set(*factor)).collect();
-        let mut seen: Vec<Vec<&str>> = Vec::new();
+        let mut seen: BTreeSet<Vec<&str>> = BTreeSet::new();
         let mut checks = Vec::new();
         for scenario in scenarios {
             let factors = &self.plan.scenarios[*scenario as usize].factors;
             let place: Vec<&str> = free.iter().map(|factor| &factors[*factor][..]).collect();
-            if seen.contains(&place) {
+            if !seen.insert(place) {
                 continue;
             }
             let label: Vec<String> = free
@@ -165,7 +187,6 @@ impl<'a> Results<'a> {
                 .map(|factor| format!("{} = {}", self.plan.factors[*factor].name, factors[*factor]))
                 .collect();
             checks.push(self.check(expectation, *scenario, label.join(", ")));
-            seen.push(place);
         }
         checks
     }
@@ -309,12 +330,11 @@ impl<'a> Results<'a> {
         coverage: &mut Coverage,
     ) -> Result<f64, Absent> {
         let scenario = self.elsewhere(value, scenario)?;
-        let run = self.runs[scenario as usize].iter().find(|(own, _)| *own == seed);
+        let run = self.run(scenario, seed);
         if value.over_time.is_some() {
-            let (_, run) = run.ok_or(Absent::Run)?;
-            return self.over_time.value(value, *run);
+            return self.over_time.value(value, run.ok_or(Absent::Run)?);
         }
-        let rows = run.map(|(_, run)| self.table.run(*run)).filter(|rows| !rows.is_empty());
+        let rows = run.map(|run| self.table.run(run)).filter(|rows| !rows.is_empty());
         let rows = rows.ok_or(Absent::Run)?;
         let flows = &self.plan.scenarios[scenario as usize].flows;
         let is_meant = |row: &&Row| value.is_of(row.kind, &row.name, flows);
@@ -354,6 +374,13 @@ impl<'a> Results<'a> {
             })
     }
 
+    /// The run of a scenario with a seed.
+    fn run(&self, scenario: u32, seed: u64) -> Option<u32> {
+        let place = self.runs.partition_point(|own| (own.0, own.1) < (scenario, seed));
+        let own = self.runs.get(place).filter(|own| (own.0, own.1) == (scenario, seed));
+        own.map(|(_, _, run)| *run)
+    }
+
     /// How many samples a value has, and of how many. Where samples are not counted, flows are; `None` if
     /// none of these lacks the metric.
     fn covered(&self, value: &Value, rows: &[&Row], found: usize) -> Option<Covered> {
@@ -380,8 +407,21 @@ impl<'a> Results<'a> {
         let itself = value.elsewhere.iter().find(|(set, _)| *set == factor);
         itself.map(|(_, chosen)| &chosen[..]).or_else(|| {
             let mut others = value.elsewhere.iter();
-            others.find_map(|(set, chosen)| self.plan.companion(*set, chosen, factor))
+            others.find_map(|(set, chosen)| self.companion(*set, chosen, factor))
         })
+    }
+
+    /// As [`Plan::companion`], which looks through all scenarios.
+    fn companion(&self, factor: usize, value: &str, other: usize) -> Option<&str> {
+        if !self.plan.factors[factor].together.contains(&other) {
+            return None;
+        }
+        let asked = (factor, value.to_owned(), other);
+        *self
+            .companions
+            .borrow_mut()
+            .entry(asked)
+            .or_insert_with(|| self.plan.companion(factor, value, other))
     }
 
     /// The scenario from which a value is taken.
@@ -392,11 +432,17 @@ impl<'a> Results<'a> {
         let mut factors = self.plan.scenarios[scenario as usize].factors.clone();
         for (factor, own) in factors.iter_mut().enumerate() {
             if let Some(chosen) = self.chosen(value, factor) {
-                chosen.clone_into(own);
+                *own = chosen.into();
             }
         }
-        let found = self.plan.scenarios.iter().position(|scenario| scenario.factors == factors);
-        found.map(|index| index as u32).ok_or_else(|| {
+        let places = self.places.get_or_init(|| {
+            let scenarios = self.plan.scenarios.iter().enumerate();
+            let place =
+                |(at, scenario): (usize, &'a PlannedScenario)| (&scenario.factors[..], at as u32);
+            // Of two that are alike the first.
+            scenarios.rev().map(place).collect()
+        });
+        places.get(&factors[..]).copied().ok_or_else(|| {
             let there: Vec<String> = value
                 .elsewhere
                 .iter()

@@ -362,10 +362,10 @@ impl Resolver<'_> {
             .collect();
         let mut values = Vec::new();
         let mut unit = Unit::PLAIN;
-        for scenario in &self.names.plan.scenarios {
+        for scenario in self.names.plan.scenarios.iter() {
             let mut text = model.formula.clone();
             for (param, factor) in model.params.iter().zip(&factors) {
-                let value = factor.map_or(&param.value, |factor| &scenario.factors[factor]);
+                let value = factor.map_or(&param.value[..], |factor| &scenario.factors[factor]);
                 text.push_str(&format!(" {}={value}", param.name));
             }
             let answer = formulas.parse(&text).map_err(fault(model.at))?;
@@ -575,7 +575,7 @@ impl Resolver<'_> {
     /// Groups, or queues, of all scenarios.
     fn names_of(&self, kind: Kind) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
-        for scenario in &self.names.plan.scenarios {
+        for scenario in self.names.plan.scenarios.iter() {
             let of_kind: Vec<&String> = match kind {
                 Kind::Run => Vec::new(),
                 Kind::Flow => scenario.flows.iter().map(|flow| &flow.group).collect(),

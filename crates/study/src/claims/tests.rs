@@ -1,6 +1,9 @@
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use super::*;
+use crate::digest::Digest;
 use crate::results::{
     Check, ClaimReport, Factor, Kind, Plan, PlannedFlow, PlannedQueue, PlannedRun, PlannedScenario,
     Row, Series, SeriesColumn, Table, Verdict,
@@ -22,12 +25,9 @@ fn plan() -> Plan {
         engine: None,
         warmup_s: 1.0,
         step_s: 0.1,
-        flows: vec![flow("a", "a"), flow("b.1", "b"), flow("b.2", "b")],
-        queues: vec![PlannedQueue {
-            name: "queue".into(),
-            queue: queue.into(),
-            rate: "10Mbps".into(),
-        }],
+        flows: [flow("a", "a"), flow("b.1", "b"), flow("b.2", "b")].into(),
+        queues: [PlannedQueue { name: "queue".into(), queue: queue.into(), rate: "10Mbps".into() }]
+            .into(),
     };
     Plan {
         schema: 1,
@@ -45,10 +45,12 @@ fn plan() -> Plan {
             values: vec!["fifo".into(), "fq".into()],
             together: Vec::new(),
         }],
-        scenarios: vec![scenario("fifo"), scenario("fq")],
-        runs: [(0, 1), (0, 2), (1, 1), (1, 2)]
-            .map(|(scenario, seed)| PlannedRun { id: String::new(), scenario, seed })
-            .into(),
+        scenarios: Arc::new(vec![scenario("fifo"), scenario("fq")]),
+        runs: Arc::new(
+            [(0, 1), (0, 2), (1, 1), (1, 2)]
+                .map(|(scenario, seed)| PlannedRun { id: Digest::of(b""), scenario, seed })
+                .into(),
+        ),
         views: Vec::new(),
         metrics: crate::metrics::columns(),
     }
@@ -297,7 +299,7 @@ fn zipped() -> Plan {
         values: vec!["10ms".into(), "20ms".into()],
         together: vec![0],
     });
-    for (scenario, rtt) in plan.scenarios.iter_mut().zip(["10ms", "20ms"]) {
+    for (scenario, rtt) in Arc::make_mut(&mut plan.scenarios).iter_mut().zip(["10ms", "20ms"]) {
         scenario.factors.push(rtt.into());
     }
     plan
@@ -325,7 +327,7 @@ fn a_value_that_goes_with_several_chooses_none() {
     let mut plan = zipped();
     let mut third = plan.scenarios[1].clone();
     third.factors[1] = "30ms".into();
-    plan.scenarios.push(third);
+    Arc::make_mut(&mut plan.scenarios).push(third);
     assert_eq!(plan.companion(0, "fifo", 1), Some("10ms"));
     assert_eq!(plan.companion(0, "fq", 1), None);
     assert_eq!(plan.companion(1, "30ms", 0), Some("fq"));

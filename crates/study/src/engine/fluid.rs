@@ -1,8 +1,8 @@
 //! The engine that integrates rates and queues in place of packets.
 
-use sojourn_core::param::{Maybe, time};
+use sojourn_core::param::{Maybe, Switch, time};
 use sojourn_core::{Span, SpecError, StreamAddress, Time};
-use sojourn_metrics::Collector;
+use sojourn_metrics::{Collector, Rest};
 use sojourn_scenario::Checked;
 
 use super::{Engine, Measured};
@@ -12,9 +12,11 @@ sojourn_core::params! {
     /// How the equations are integrated.
     pub struct Fluid: "fluid", "Rates and queues as delay-differential equations, in milliseconds a run; deterministic" {
         pub step: Option<Span> as Maybe<Span> = "", time(Span::from_micros(1), Span::from_secs(1)),
-            "fixed step of the integration; without it steps are as long as their error allows, or 10 µs with 'scherrer'";
+            "fixed step of the integration; without it steps are as long as their error allows, or 10 µs with 'scherrer' and 'as-printed'";
         pub form: self::Form = "corrected",
-            "equations: 'corrected', the project's own, or 'scherrer', those of Scherrer et al. (IMC 2022) as their authors integrate them";
+            "equations: 'corrected', the project's own, or 'scherrer', those of Scherrer et al. (IMC 2022) as their authors integrate them, or 'as-printed', equations 9 to 24 of 'TCP BBR Performance over Wi-Fi 6' with their defects";
+        pub rest: bool as Switch = "off",
+            "also solve for the point at rest and its stability: metrics rest_*; a world that has none is a failed run";
     }
 }
 
@@ -23,17 +25,21 @@ sojourn_core::params! {
 pub enum Form {
     Corrected,
     Scherrer,
+    AsPrinted,
 }
 
-sojourn_core::choice! { Form { "corrected" = Form::Corrected, "scherrer" = Form::Scherrer } }
+sojourn_core::choice! {
+    Form { "corrected" = Form::Corrected, "scherrer" = Form::Scherrer, "as-printed" = Form::AsPrinted }
+}
 
 impl Fluid {
     fn options(&self) -> sojourn_fluid::Options {
         let form = match self.form {
             Form::Corrected => sojourn_fluid::Form::Corrected,
             Form::Scherrer => sojourn_fluid::Form::Scherrer,
+            Form::AsPrinted => sojourn_fluid::Form::AsPrinted,
         };
-        sojourn_fluid::Options { step: self.step, form }
+        sojourn_fluid::Options { step: self.step, form, ..sojourn_fluid::Options::default() }
     }
 }
 
@@ -45,9 +51,29 @@ impl Engine for Fluid {
     }
 
     fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {
+        let rest = match self.rest {
+            true => Some(sojourn_fluid::equilibrium(scenario).map_err(|error| error.to_string())?),
+            false => None,
+        };
         let mut collector = Collector::new(shape(scenario));
-        sojourn_fluid::run(scenario, address, &self.options(), &mut collector)?;
+        let ran = sojourn_fluid::run(scenario, address, &self.options(), &mut collector)?;
         let mut metrics = collector.finish(Time::ZERO + scenario.duration);
+        for queue in &ran.queues {
+            let link = &mut metrics.links[queue.port];
+            link.queue_mean_pkts = Some(queue.packets);
+            link.queue_mean_bytes = Some(queue.bytes);
+            link.drop_share = queue.drop_share;
+        }
+        if let Some(rest) = rest {
+            let stability = rest.stability.as_ref();
+            metrics.links[rest.port].rest = Some(Rest {
+                queue_pkts: rest.queue,
+                damping_per_s: stability.and_then(|stability| stability.damping()),
+                period: stability
+                    .and_then(|stability| stability.period())
+                    .map(|seconds| Span::from_nanos((seconds * 1e9) as u64)),
+            });
+        }
         // A sender's counters of timeouts, of idleness and of what it imagined have no fluid.
         metrics.flows.iter_mut().for_each(|flow| flow.last = None);
         // A link without data has no queue in a fluid; zeros would say that it had an empty one.
@@ -104,5 +130,36 @@ mod tests {
         let queues: Vec<&str> =
             rows.iter().filter(|row| row.kind == Kind::Queue).map(|row| &row.name[..]).collect();
         assert_eq!(queues, ["queue"], "acknowledgements load no queue, so theirs is not shown");
+    }
+
+    #[test]
+    fn a_point_at_rest_is_a_metric_and_a_world_without_one_a_failed_run() {
+        let text = r#"
+            schema = 1
+            title = "at rest"
+            [scenario]
+            engine = "fluid rest=on"
+            duration = "2s"
+            path = { rate = "20Mbps", rtt = "20ms", queue = "pie" }
+            flow = [{ name = "a", app = "bulk", cca = "reno", count = 2 }]
+            [factors]
+            "flow.a.cca" = ["reno", "bbr3"]
+            "path.rtt" = ["20ms", "200ms"]
+        "#;
+        let study = Study::parse("rest.toml", text, Path::new(""), &Overrides::default())
+            .unwrap_or_else(|error| panic!("{error}"));
+        let scratch = Scratch::new("rest");
+        let out = scratch.path("out");
+        let summary = runner::run(&study, &Options::new(&out), &|_| {}).unwrap();
+        let reasons: Vec<String> = summary.failed.iter().map(|run| format!("{run:?}")).collect();
+        assert_eq!(reasons.len(), 2, "{reasons:?}");
+        assert!(reasons.iter().all(|reason| reason.contains("bbr3")), "{reasons:?}");
+        let results = Folder::open(&out).unwrap();
+        let damping = |run: u32| {
+            let rows = results.table.run(run);
+            let row = rows.iter().find(|row| row.kind == Kind::Queue).expect("there is a queue");
+            results.table.value(row, "rest_damping_per_s").expect("known")
+        };
+        assert!(damping(0) > 0.0 && damping(1) < 0.0, "{} {}", damping(0), damping(1));
     }
 }

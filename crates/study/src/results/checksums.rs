@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -24,6 +24,31 @@ pub(crate) struct Checksum([u8; 32]);
 impl Checksum {
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
+    }
+
+    /// Of what is written to a stream, which nobody keeps.
+    pub(crate) fn of_written(write: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> io::Result<Self> {
+        let mut hashing = BufWriter::new(Hashing::new(io::sink()));
+        write(&mut hashing)?;
+        let hashing = hashing.into_inner().map_err(io::IntoInnerError::into_error)?;
+        Ok(hashing.finish().1)
+    }
+
+    pub(crate) fn of_file(path: &Path) -> io::Result<Self> {
+        let mut hashing = Hashing::new(io::sink());
+        // Larger pieces than `io::copy` takes.
+        let (mut file, mut piece) = (File::open(path)?, vec![0; 1 << 18]);
+        loop {
+            match file.read(&mut piece)? {
+                0 => return Ok(hashing.finish().1),
+                length => hashing.write_all(&piece[..length])?,
+            }
+        }
+    }
+
+    /// Whether a file has it.
+    pub(crate) fn is_of(self, path: &Path) -> bool {
+        Self::of_file(path).is_ok_and(|own| own == self)
     }
 
     /// Its first bytes, if fewer suffice.
@@ -97,7 +122,10 @@ impl Checksums {
     }
 
     pub(crate) fn write(&self, folder: &Path, label: &str) -> io::Result<()> {
-        write_whole(&path(folder, label), label, self.text().as_bytes())
+        let text = self.text();
+        let content = |out: &mut dyn Write| out.write_all(text.as_bytes());
+        let checksum = Checksum::of(text.as_bytes());
+        write_whole(&path(folder, label), label, &|path| checksum.is_of(path), &content)
     }
 
     /// Adds a checksum of a file. Returns whether it was not yet the newest.
@@ -195,19 +223,8 @@ pub(crate) fn verify(folder: &Path, name: &str, checksum: Checksum) -> Result<()
 pub(crate) fn verify_file(path: &Path) -> Result<(), ResultsError> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let checksum = || -> io::Result<Checksum> {
-        let mut hashing = Hashing::new(io::sink());
-        // Larger pieces than `io::copy` takes.
-        let (mut file, mut piece) = (File::open(path)?, vec![0; 1 << 18]);
-        loop {
-            match file.read(&mut piece)? {
-                0 => return Ok(hashing.finish().1),
-                length => hashing.write_all(&piece[..length])?,
-            }
-        }
-    };
-    let checksum =
-        checksum().map_err(|source| ResultsError::Io { path: path.to_owned(), source })?;
+    let checksum = Checksum::of_file(path)
+        .map_err(|source| ResultsError::Io { path: path.to_owned(), source })?;
     verify(folder, &name, checksum)
 }
 

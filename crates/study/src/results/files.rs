@@ -1,7 +1,7 @@
 //! What all files of a result folder share: their names, how they are written, and errors.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 pub(crate) const STUDY: &str = "study.toml";
@@ -73,17 +73,23 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, ResultsError> {
 }
 
 /// Writes `path` so that a kill leaves the old file or the new one, never a part. Shards may share
-/// a folder, so each has temporary names of its own, by its `label`.
-pub(crate) fn write_whole(path: &Path, label: &str, bytes: &[u8]) -> io::Result<()> {
-    let is_there = || fs::read(path).is_ok_and(|old| old == bytes);
+/// a folder, so each has temporary names of its own, by its `label`. `is_same` says whether a file has what
+/// `content` writes.
+pub(crate) fn write_whole(
+    path: &Path,
+    label: &str,
+    is_same: &dyn Fn(&Path) -> bool,
+    content: &dyn Fn(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let is_there = || is_same(path);
     if is_there() {
         return Ok(());
     }
     let temporary = named(path, &format!("{label}.part"));
     let write = || {
-        let mut file = File::create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
+        let mut file = BufWriter::new(File::create(&temporary)?);
+        content(&mut file)?;
+        file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
         fs::rename(&temporary, path)
     };
     match write() {

@@ -1,7 +1,8 @@
 //! Reading a result folder, finished or not.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufReader, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -32,7 +33,41 @@ impl Folder {
     pub fn open(path: impl Into<PathBuf>) -> Result<Results, ResultsError> {
         let folder = Self::new(path);
         let plan = folder.plan()?;
-        let (rows, missing) = folder.rows(&plan)?;
+        let (rows, missing) = folder.rows(&plan, None)?;
+        folder.results(plan, rows, missing)
+    }
+
+    /// Reads a folder of which only some metrics are needed. Rows have these and their names, and nothing
+    /// else.
+    ///
+    /// # Errors
+    /// As [`Folder::open`].
+    pub fn open_with(path: impl Into<PathBuf>, metrics: &[&str]) -> Result<Results, ResultsError> {
+        let folder = Self::new(path);
+        let plan = folder.plan()?;
+        let (rows, missing) = folder.rows(&plan, Some(&metrics.iter().copied().collect()))?;
+        folder.results(plan, rows, missing)
+    }
+
+    /// The digest of the folder's plan, and the runs that have a result.
+    ///
+    /// # Errors
+    /// As [`Folder::open`].
+    pub fn done(&self) -> Result<(String, Vec<u32>), ResultsError> {
+        let plan = self.plan()?;
+        let (_, missing) = self.rows(&plan, Some(&BTreeSet::new()))?;
+        let is_there = |run: &u32| missing.binary_search(run).is_err();
+        let done = (0..plan.runs.len() as u32).filter(is_there).collect();
+        Ok((plan.digest, done))
+    }
+
+    fn results(
+        self,
+        plan: Plan,
+        rows: Vec<Row>,
+        missing: Vec<u32>,
+    ) -> Result<Results, ResultsError> {
+        let folder = self;
         Ok(Results {
             study: folder.optional_text(STUDY)?.unwrap_or_default(),
             table: store::table(&plan, rows),
@@ -52,15 +87,26 @@ impl Folder {
     }
 
     /// The rows of every run that is there, each run once, and the runs that are missing.
-    pub(crate) fn rows(&self, plan: &Plan) -> Result<(Vec<Row>, Vec<u32>), ResultsError> {
+    /// With `metrics`, rows have their names and these metrics, and nothing else.
+    pub(crate) fn rows(
+        &self,
+        plan: &Plan,
+        metrics: Option<&BTreeSet<&str>>,
+    ) -> Result<(Vec<Row>, Vec<u32>), ResultsError> {
         let mut rows: Vec<Row> = Vec::new();
         let mut is_there = vec![false; plan.runs.len()];
         for part in self.parts()? {
-            for of_run in part.rows(plan)?.chunk_by(|a, b| a.run == b.run) {
-                // A run that the plan does not have comes from a damaged file.
-                if let Some(is_there @ false) = is_there.get_mut(of_run[0].run as usize) {
-                    *is_there = true;
-                    rows.extend_from_slice(of_run);
+            let mut last = None;
+            let mut is_new = false;
+            for row in part.rows(plan, metrics)? {
+                if last != Some(row.run) {
+                    last = Some(row.run);
+                    // A run that the plan does not have comes from a damaged file.
+                    let is_there = is_there.get_mut(row.run as usize);
+                    is_new = is_there.is_some_and(|is_there| !std::mem::replace(is_there, true));
+                }
+                if is_new {
+                    rows.push(row);
                 }
             }
         }
@@ -135,12 +181,19 @@ impl Folder {
     }
 
     fn json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ResultsError> {
-        let Some(text) = self.optional_text(name)? else {
-            return Ok(None);
+        let path = self.path(name);
+        let io_error = |source| ResultsError::Io { path: path.clone(), source };
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(io_error(source)),
         };
-        serde_json::from_str(&text).map(Some).map_err(|error| ResultsError::Malformed {
-            path: self.path(name),
-            problem: error.to_string(),
+        verify_file(&path)?;
+        serde_json::from_reader(BufReader::new(file)).map(Some).map_err(|error| {
+            match error.io_error_kind() {
+                Some(_) => io_error(error.into()),
+                None => ResultsError::Malformed { path: path.clone(), problem: error.to_string() },
+            }
         })
     }
 }
@@ -189,18 +242,31 @@ impl FolderWriter {
         name: &str,
         value: &T,
     ) -> Result<(), ResultsError> {
-        let mut text = serde_json::to_vec_pretty(value)
-            .map_err(|error| self.error(name, io::Error::other(error)))?;
-        text.push(b'\n');
-        self.write(name, &text)
+        let pretty = |out: &mut dyn Write| {
+            serde_json::to_writer_pretty(&mut *out, value)?;
+            out.write_all(b"\n")
+        };
+        self.write(name, &pretty)
     }
 
     /// # Errors
     /// The file cannot be written.
-    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ResultsError> {
-        self.announce(&[(name.to_owned(), Checksum::of(bytes))])?;
-        write_whole(&self.path(name), &self.label, bytes)
-            .map_err(|source| self.error(name, source))?;
+    pub(crate) fn write_text(&self, name: &str, text: &str) -> Result<(), ResultsError> {
+        self.write(name, &|out| out.write_all(text.as_bytes()))
+    }
+
+    /// Writes the same twice: once to know its checksum, which is announced before the file is there, and once
+    /// into the file. So no more than a piece of it is in memory.
+    fn write(
+        &self,
+        name: &str,
+        content: &dyn Fn(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), ResultsError> {
+        let error = |source| self.error(name, source);
+        let checksum = Checksum::of_written(content).map_err(error)?;
+        self.announce(&[(name.to_owned(), checksum)])?;
+        write_whole(&self.path(name), &self.label, &|path| checksum.is_of(path), content)
+            .map_err(error)?;
         self.settle(&[name.to_owned()])
     }
 
@@ -270,11 +336,16 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(crate) fn rows(&self, plan: &Plan) -> Result<Vec<Row>, ResultsError> {
+    /// As [`Folder::rows`].
+    pub(crate) fn rows(
+        &self,
+        plan: &Plan,
+        metrics: Option<&BTreeSet<&str>>,
+    ) -> Result<Vec<Row>, ResultsError> {
         match self {
             Self::Tables(TablePaths { runs, .. }) => {
                 verify_file(runs)?;
-                sound(|| store::read_rows(runs, plan))
+                sound(|| store::read_rows(runs, plan, metrics))
                     .map_err(|source| ResultsError::Io { path: runs.clone(), source })
             }
             Self::Journal { path } => {
@@ -282,7 +353,11 @@ impl Part {
                 let mut read = || -> io::Result<Vec<Row>> {
                     let mut rows = Vec::new();
                     for run in records.runs() {
-                        rows.extend(records.read_rows(&mut file, run)?.unwrap_or_default());
+                        let of_run = records.read_rows(&mut file, run)?.unwrap_or_default();
+                        rows.extend(of_run.into_iter().map(|row| match metrics {
+                            Some(metrics) => row.only(plan, metrics),
+                            None => row,
+                        }));
                     }
                     Ok(rows)
                 };

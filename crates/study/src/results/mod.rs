@@ -32,6 +32,7 @@ pub use files::{ResultsError, is_of_machine};
 pub(crate) use folder::FolderWriter;
 pub use folder::{Folder, Reader};
 pub(crate) use journal::Journal;
+pub(crate) use model::Common;
 pub use model::{
     Axis, Bucket, Check, ClaimReport, ClaimResult, CompletingPacket, Delays, Estimate, FailedRun,
     Freeze, Kind, LostPacket, Machine, MetricColumn, Miss, Plan, PlannedRun, PlannedScenario,

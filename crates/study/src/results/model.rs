@@ -1,13 +1,19 @@
 //! The content of a result folder, as plain data.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use sojourn_file::plan::{Factor, PlannedFlow, PlannedQueue};
 use sojourn_file::spec::ViewKind;
 
 use super::short;
 use super::values::Values;
+use crate::digest::Digest;
 
 /// Everything in a result folder except the time series, which are read run by run with
 /// [`Results::reader`].
@@ -46,8 +52,10 @@ pub struct Plan {
     pub study_seed: u64,
     pub seeds: Vec<u64>,
     pub factors: Vec<Factor>,
-    pub scenarios: Vec<PlannedScenario>,
-    pub runs: Vec<PlannedRun>,
+    /// Lists of a hundred thousand may be shared: by clones of the plan, and their parts by scenarios.
+    #[serde(deserialize_with = "interned")]
+    pub scenarios: Arc<Vec<PlannedScenario>>,
+    pub runs: Arc<Vec<PlannedRun>>,
     pub views: Vec<View>,
     /// The metric columns of `runs.parquet`, with their meaning.
     pub metrics: Vec<MetricColumn>,
@@ -58,7 +66,10 @@ impl Plan {
     pub fn is_selected(&self, scenario: &PlannedScenario, filter: &[Where]) -> bool {
         filter.iter().all(|wanted| {
             let factor = self.factors.iter().position(|factor| factor.name == wanted.factor);
-            factor.is_some_and(|factor| wanted.values.contains(&scenario.factors[factor]))
+            let has = |factor: usize| {
+                wanted.values.iter().any(|value| **value == *scenario.factors[factor])
+            };
+            factor.is_some_and(has)
         })
     }
 
@@ -69,7 +80,7 @@ impl Plan {
             return None;
         }
         let scenarios = self.scenarios.iter().map(|scenario| &scenario.factors);
-        let mut values = scenarios.filter(|own| own[factor] == value).map(|own| &own[other][..]);
+        let mut values = scenarios.filter(|own| *own[factor] == *value).map(|own| &own[other][..]);
         let first = values.next()?;
         values.all(|value| value == first).then_some(first)
     }
@@ -89,25 +100,104 @@ impl Plan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedScenario {
     /// A value for each of [`Plan::factors`].
-    pub factors: Vec<String>,
+    pub factors: Vec<Arc<str>>,
     /// With [`PlannedScenario::until`], the longest that a run lasts.
     pub duration_s: f64,
     /// What ends a run, if it is not its duration: `transfers done`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<String>,
+    pub until: Option<Arc<str>>,
     /// The engine with its version and parameters, if it is not the usual one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub engine: Option<String>,
+    pub engine: Option<Arc<str>>,
     pub warmup_s: f64,
     pub step_s: f64,
-    pub flows: Vec<PlannedFlow>,
-    pub queues: Vec<PlannedQueue>,
+    pub flows: Arc<[PlannedFlow]>,
+    pub queues: Arc<[PlannedQueue]>,
+}
+
+/// Parts that many scenarios have in common, each kept once.
+#[derive(Debug, Default)]
+pub(crate) struct Common {
+    texts: BTreeSet<Arc<str>>,
+    flows: BTreeMap<u64, Arc<[PlannedFlow]>>,
+    queues: BTreeMap<u64, Arc<[PlannedQueue]>>,
+}
+
+impl Common {
+    pub(crate) fn text(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.texts.get(text) {
+            return Arc::clone(known);
+        }
+        let new: Arc<str> = text.into();
+        self.texts.insert(Arc::clone(&new));
+        new
+    }
+
+    pub(crate) fn flows(&mut self, flows: &[PlannedFlow]) -> Arc<[PlannedFlow]> {
+        let hash = |hasher: &mut DefaultHasher, flow: &PlannedFlow| {
+            let PlannedFlow { name, group, app, cca, base_rtt_ms } = flow;
+            (name, group, app, cca, base_rtt_ms.to_bits()).hash(hasher);
+        };
+        common(&mut self.flows, flows, hash)
+    }
+
+    pub(crate) fn queues(&mut self, queues: &[PlannedQueue]) -> Arc<[PlannedQueue]> {
+        let hash = |hasher: &mut DefaultHasher, queue: &PlannedQueue| {
+            let PlannedQueue { name, queue, rate } = queue;
+            (name, queue, rate).hash(hasher);
+        };
+        common(&mut self.queues, queues, hash)
+    }
+
+    fn scenario(&mut self, scenario: PlannedScenario) -> PlannedScenario {
+        PlannedScenario {
+            factors: scenario.factors.iter().map(|value| self.text(value)).collect(),
+            until: scenario.until.map(|until| self.text(&until)),
+            engine: scenario.engine.map(|engine| self.text(&engine)),
+            flows: self.flows(&scenario.flows),
+            queues: self.queues(&scenario.queues),
+            ..scenario
+        }
+    }
+}
+
+/// A list that is known already, or else is from now on; of two with one hash only the first.
+fn common<T: Clone + PartialEq>(
+    known: &mut BTreeMap<u64, Arc<[T]>>,
+    list: &[T],
+    hash: impl Fn(&mut DefaultHasher, &T),
+) -> Arc<[T]> {
+    let mut hasher = DefaultHasher::new();
+    list.iter().for_each(|item| hash(&mut hasher, item));
+    let place = known.entry(hasher.finish()).or_insert_with(|| list.into());
+    if **place == *list { Arc::clone(place) } else { list.into() }
+}
+
+/// Reads scenarios one after another, and keeps what they have in common once.
+fn interned<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<Vec<PlannedScenario>>, D::Error> {
+    struct All;
+    impl<'de> Visitor<'de> for All {
+        type Value = Vec<PlannedScenario>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of scenarios")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let (mut common, mut all) = (Common::default(), Vec::new());
+            while let Some(scenario) = list.next_element()? {
+                all.push(common.scenario(scenario));
+            }
+            Ok(all)
+        }
+    }
+    from.deserialize_seq(All).map(Arc::new)
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedRun {
-    /// 32 hexadecimal digits, of scenario, seed and model version.
-    pub id: String,
+    /// Of scenario, seed and model version.
+    pub id: Digest,
     pub scenario: u32,
     pub seed: u64,
 }
@@ -189,6 +279,22 @@ pub struct Row {
     /// A value for each of [`Table::metrics`]; `None` if the metric does not apply or could not be
     /// measured.
     pub values: Values,
+}
+
+impl Row {
+    /// The same with no other texts than its name, and these metrics only.
+    pub(crate) fn only(self, plan: &Plan, metrics: &BTreeSet<&str>) -> Self {
+        let of = |(metric, value): (&MetricColumn, &Option<f64>)| {
+            value.filter(|_| metrics.contains(&metric.name[..]))
+        };
+        Self {
+            values: plan.metrics.iter().zip(&self.values).map(of).collect(),
+            digest: String::new(),
+            end_state: String::new(),
+            freezes: Vec::new(),
+            ..self
+        }
+    }
 }
 
 /// A time in which the picture of a call stood still, by libwebrtc's rule. Times are seconds since the run

@@ -1,5 +1,6 @@
 //! The tables of a result folder, and files that are either complete or absent.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -286,26 +287,32 @@ impl Drop for Temporary {
     }
 }
 
-/// Reads `runs.parquet`.
-pub(crate) fn read_rows(path: &Path, plan: &Plan) -> io::Result<Vec<Row>> {
+/// Reads `runs.parquet`. With `metrics` only these are read, and texts other than names are empty.
+pub(crate) fn read_rows(
+    path: &Path,
+    plan: &Plan,
+    metrics: Option<&BTreeSet<&str>>,
+) -> io::Result<Vec<Row>> {
     let reader = FrameReader::open(path)?;
     let mut rows = Vec::new();
     for group in 0..reader.groups() {
         let counts = |name| reader.counts(group, name);
         let texts = |name| reader.texts(group, name);
         let (run, scenario, seed) = (counts("run")?, counts("scenario")?, counts("seed")?);
-        let (kind, name, digest) = (texts("kind")?, texts("name")?, texts("digest")?);
+        let (kind, name) = (texts("kind")?, texts("name")?);
         // A folder of an older version has none, and fewer metrics.
-        let texts_if_there =
-            |name: &'static str| match reader.columns().iter().any(|column| column == name) {
-                true => texts(name),
-                false => Ok(vec![None; run.len()]),
-            };
+        let is_there = |name: &str| reader.columns().iter().any(|column| column == name);
+        let texts_if_there = |name: &'static str| match metrics.is_none() && is_there(name) {
+            true => texts(name),
+            false => Ok(vec![None; run.len()]),
+        };
+        let digest = texts_if_there("digest")?;
         let (end_state, freezes) = (texts_if_there(END_STATE)?, texts_if_there(FREEZES)?);
+        let is_wanted = |name: &str| metrics.is_none_or(|metrics| metrics.contains(name));
         let values: Vec<Vec<Option<f64>>> = plan
             .metrics
             .iter()
-            .map(|metric| match reader.columns().contains(&metric.name) {
+            .map(|metric| match is_wanted(&metric.name) && is_there(&metric.name) {
                 true => reader.numbers(group, &metric.name),
                 false => Ok(vec![None; run.len()]),
             })

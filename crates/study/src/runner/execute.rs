@@ -42,7 +42,7 @@ pub fn simulate(study: &Study, scenario: u32, seed: u64) -> Result<RunResult, St
 fn attempt(study: &Study, named: Named, columns: &[MetricColumn]) -> Result<RunResult, String> {
     let scenario = study.scenarios.get(named.scenario as usize);
     let scenario = scenario.ok_or("the study has no such scenario")?;
-    catch_unwind(AssertUnwindSafe(|| execute(scenario, study.address(named.seed), named, columns)))
+    catch_unwind(AssertUnwindSafe(|| execute(&scenario, study.address(named.seed), named, columns)))
         .unwrap_or_else(|panic| match panic.downcast::<Fault>() {
             Ok(fault) => Err(fault.0),
             Err(panic) => Err(format!("the model panicked: {}", panic_text(&*panic))),

@@ -55,7 +55,7 @@ pub(super) fn make_folder(
     let writer = FolderWriter::new(folder, label);
     // The plan comes first: it marks the folder as one of results.
     writer.write_json(PLAN, plan)?;
-    writer.write(STUDY, text.as_bytes())?;
+    writer.write_text(STUDY, text)?;
     Ok(writer)
 }
 
@@ -64,7 +64,7 @@ pub(super) fn check_claims(
     claims: &[claims::Claim],
     plan: &Plan,
 ) -> Result<ClaimReport, RunError> {
-    let (rows, _) = folder.folder().rows(plan)?;
+    let (rows, _) = folder.folder().rows(plan, Some(&claims::metrics(claims)))?;
     let mut parts = folder.folder().reader(plan)?;
     let table = table(plan, rows);
     let report = claims::check(claims, plan, &table, &mut |run| parts.series(run))?;

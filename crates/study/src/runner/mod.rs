@@ -169,7 +169,11 @@ pub fn run(
     options: &Options,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Summary, RunError> {
-    study.scenarios.iter().try_for_each(engine::prepare).map_err(RunError::Incapable)?;
+    let plan = study.plan();
+    // Others are simulated, for which nothing is to be prepared.
+    let with_engine = (0..plan.scenarios.len()).filter(|at| plan.scenarios[*at].engine.is_some());
+    let mut with_engine = with_engine.filter_map(|at| study.scenarios.get(at));
+    with_engine.try_for_each(|one| engine::prepare(&one)).map_err(RunError::Incapable)?;
     let mut recorder = Recorder::open(study, options)?;
     progress(recorder.progress());
     work(study, options, &mut recorder, progress)?;
@@ -198,7 +202,7 @@ pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
             return Err(RunError::OtherStudy { folder: path.clone() });
         }
         for part in folder.parts()? {
-            for of_run in part.rows(&plan)?.chunk_by(|a, b| a.run == b.run) {
+            for of_run in part.rows(&plan, None)?.chunk_by(|a, b| a.run == b.run) {
                 let run = of_run[0].run as usize;
                 if part_of.get(run) == Some(&None) {
                     part_of[run] = Some(parts.len());
@@ -299,7 +303,9 @@ fn work(
         progress(shared.recorder.progress());
     };
     let runs_alone = |run: &u32| {
-        engine::runs_alone(&study.scenarios[plan.runs[*run as usize].scenario as usize])
+        let scenario = plan.runs[*run as usize].scenario as usize;
+        plan.scenarios[scenario].engine.is_some()
+            && study.scenarios.get(scenario).is_some_and(|one| engine::runs_alone(&one))
     };
     let (alone, beside): (Vec<u32>, Vec<u32>) = pending.into_iter().partition(runs_alone);
     pool.install(|| beside.par_iter().with_max_len(1).for_each(one));

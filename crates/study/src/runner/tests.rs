@@ -1,17 +1,17 @@
 use std::cell::Cell;
 use std::fs;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use super::*;
+use crate::digest::Digest;
 use crate::engine::{self, Engine, Measured};
 use crate::results::{FolderWriter, Journal, Kind, Plan, Results, Verdict};
 use crate::testing::Scratch;
 use sojourn_core::{SpecError, StreamAddress, Time};
 use sojourn_file::Overrides;
 use sojourn_file::Registry;
-use sojourn_host::{AppModel, Endpoint, FlowSetup};
 use sojourn_metrics::Collector;
-use sojourn_scenario::{App, Checked, ExternalApp};
+use sojourn_scenario::{App, Checked};
 
 const STUDY_TEXT: &str = r#"
 schema = 1
@@ -329,27 +329,30 @@ fn claims_may_change_without_running_again() {
     assert_eq!(summary.claims.unwrap().claims[0].verdict, Verdict::Fails);
 }
 
-/// An application from outside, which has a mistake.
-struct Panics;
+sojourn_core::params! {
+    /// An engine from outside, which has a mistake.
+    struct Panics: "panics", "no run of it ends" {
+        loudly: bool as sojourn_core::param::Switch = "on", "whether it says so";
+    }
+}
 
-impl AppModel for Panics {
-    fn build(&self, _: &FlowSetup<'_>) -> [Box<dyn Endpoint>; 2] {
-        panic!("a mistake of its author");
+impl Engine for Panics {
+    const VERSION: u32 = 1;
+
+    fn check_scenario(&self, _: &Checked) -> Result<(), SpecError> {
+        Ok(())
     }
 
-    fn canonical(&self) -> String {
-        "panics".into()
+    fn run(&self, _: &Checked, _: StreamAddress) -> Result<Measured, String> {
+        panic!("a mistake of its author");
     }
 }
 
 #[test]
 fn a_run_that_panics_is_reported_and_the_others_are_kept() {
     let scratch = Scratch::new("runner");
-    let mut broken = study();
-    let plan = broken.plan();
-    let mut scenario = broken.scenarios[1].scenario.clone().into_inner();
-    scenario.flows[0].app = App::External(ExternalApp(Arc::new(Panics)));
-    broken.scenarios[1].scenario = scenario.checked().unwrap();
+    let text = STUDY_TEXT.replace("[factors]\n", "[factors]\nengine = [\"sim\", \"panics\"]\n");
+    let broken = with_engines(&text).unwrap();
     let progress = Mutex::new(Vec::new());
     let options = options(scratch.path("out"), 2, "1/1");
     let summary = {
@@ -359,15 +362,14 @@ fn a_run_that_panics_is_reported_and_the_others_are_kept() {
         std::panic::set_hook(quiet);
         summary.unwrap()
     };
-    assert_eq!(summary.failed.iter().map(|failed| failed.run).collect::<Vec<_>>(), [3, 4, 5]);
+    let broken_runs: Vec<u32> = (6..12).collect();
+    assert_eq!(summary.failed.iter().map(|failed| failed.run).collect::<Vec<_>>(), broken_runs);
     assert!(summary.failed[0].problem.contains("panicked"), "{}", summary.failed[0].problem);
-    assert_eq!((summary.progress.done, summary.progress.failed), (3, 3));
-    assert_eq!(progress.lock().unwrap().len(), 7);
-    // Another digest, since the scenario is part of it: read it as it stands.
+    assert_eq!((summary.progress.done, summary.progress.failed), (6, 6));
+    assert_eq!(progress.lock().unwrap().len(), 13);
     let results = Folder::open(scratch.path("out")).unwrap();
-    assert_eq!(results.missing, [3, 4, 5]);
-    assert_eq!(results.machine.unwrap().failed.len(), 3);
-    assert_ne!(results.plan.digest, plan.digest);
+    assert_eq!(results.missing, broken_runs);
+    assert_eq!(results.machine.unwrap().failed.len(), 6);
     assert!(scratch.path("out").join("journal.bin").exists());
 }
 
@@ -386,7 +388,7 @@ fn the_same_seed_meets_the_same_chances_in_every_scenario() {
     let seeds: Vec<u64> = plan.runs.iter().map(|run| run.seed).collect();
     assert_eq!(seeds, [1, 2, 3, 1, 2, 3]);
     assert_eq!(study.address(plan.runs[0].seed), study.address(plan.runs[3].seed));
-    let ids: Vec<&str> = plan.runs.iter().map(|run| &run.id[..]).collect();
+    let ids: Vec<Digest> = plan.runs.iter().map(|run| run.id).collect();
     let count = Cell::new(0);
     ids.iter().enumerate().for_each(|(index, id)| {
         count.set(count.get() + usize::from(ids[..index].contains(id)));
@@ -426,6 +428,7 @@ fn with_engines(text: &str) -> Result<Study, String> {
     let mut registry = Registry::default();
     engine::add::<Shares>(&mut registry).expect("its name is free");
     engine::add::<Shares>(&mut registry).expect_err("it is taken now");
+    engine::add::<Panics>(&mut registry).expect("its name is free");
     let scratch = Scratch::new("engines");
     let file = scratch.write("study.toml", text);
     Study::load_with(&registry, &file, &Overrides::default()).map_err(|error| error.to_string())
@@ -434,7 +437,7 @@ fn with_engines(text: &str) -> Result<Study, String> {
 #[test]
 fn an_engine_is_a_factor_and_a_part_of_what_a_run_is() {
     let ids = |study: &Study| -> Vec<String> {
-        study.plan().runs.into_iter().map(|run| run.id).collect()
+        study.plan().runs.iter().map(|run| run.id.to_string()).collect()
     };
     let factor = "[factors]\nengine = [\"sim\", \"shares\", \"shares rate=20mbit\"]\n";
     let text = STUDY_TEXT.replace("[factors]\n", factor);
@@ -473,7 +476,9 @@ fn an_engine_that_is_not_there_or_cannot_is_answered_with_what_is_allowed() {
     };
     let said = error("oracle", "");
     assert!(
-        said.contains("scenario.engine: unknown engine 'oracle' (allowed: sim, fluid, shares)"),
+        said.contains(
+            "scenario.engine: unknown engine 'oracle' (allowed: sim, fluid, shares, panics)"
+        ),
         "{said}"
     );
     let said = error("shares rat=1mbit", "");

@@ -38,12 +38,8 @@ fn with(more: &str, set: &[&str]) -> Study {
     read(more, &Overrides { set, ..Overrides::default() }).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn values(study: &Study) -> Vec<Vec<&str>> {
-    study
-        .scenarios
-        .iter()
-        .map(|scenario| scenario.factors.iter().map(String::as_str).collect())
-        .collect()
+fn values(study: &Study) -> Vec<Vec<String>> {
+    study.scenarios.iter().map(|scenario| scenario.factors.clone()).collect()
 }
 
 #[test]
@@ -72,7 +68,10 @@ fn the_study_as_run_gives_the_same_runs_again() {
     let study = read(factors, &shorten).unwrap();
     let again = Study::parse("again", study.text(), Path::new(""), &Overrides::default()).unwrap();
     assert_eq!(study.plan().digest, again.plan().digest, "{}", study.text());
-    assert_eq!(again.scenarios[0].scenario.duration, Span::from_millis(1500));
+    assert_eq!(
+        again.scenarios.get(0).expect("it is one of them").scenario.duration,
+        Span::from_millis(1500)
+    );
     for set in [
         &[][..],
         &["path.rate=40mbps"],
@@ -100,7 +99,7 @@ fn claims_over_values_that_the_command_line_took_away_are_no_mistake() {
 
 #[test]
 fn a_run_is_named_by_what_it_is_and_not_where_it_stands() {
-    let id = |study: &Study, run: usize| study.plan().runs[run].id.clone();
+    let id = |study: &Study, run: usize| study.plan().runs[run].id;
     let alone = study("");
     let second = study("[factors]\npath.rtt = [\"10ms\", \"20ms\"]\n");
     assert_eq!(id(&alone, 0), id(&second, 1));
@@ -118,7 +117,7 @@ fn a_run_is_named_by_what_it_is_and_not_where_it_stands() {
 /// text of a scenario, never by a name in the code; a change is one for the changelog.
 #[test]
 fn the_name_of_a_run_is_this() {
-    let text = study("").scenarios[0].scenario.canonical();
+    let text = study("").scenarios.get(0).expect("it is one of them").scenario.canonical();
     assert_eq!(text, include_str!("canonical.txt"));
     assert_eq!(run_id(&text, 1, 7, "0.1.0-6").to_string(), "7e747280c025f43bcdcbbe8e34b88286");
     // Nothing of the machine: no address, no path.

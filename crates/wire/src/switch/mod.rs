@@ -137,6 +137,7 @@ impl<P: Carried> Carrier<P> for Switch<P> {
     }
 
     fn check(&self, _: Time) -> Result<(), String> {
+        self.wires.iter().try_for_each(Wire::check)?;
         match self.used() {
             used if used <= self.buffer => Ok(()),
             used => Err(format!("{used} bytes wait in a memory of {}", self.buffer)),

@@ -16,7 +16,8 @@ pub struct Situation {
     pub duration_s: f64,
     pub calls: Vec<Call>,
     pub tcp: Vec<Tcp>,
-    pub loss: f64,
+    /// From which second on which share of packets is lost before the queue.
+    pub loss: Vec<(f64, f64)>,
     /// From second to second.
     pub windows: BTreeMap<String, (f64, f64)>,
     pub rows: Vec<Bounded>,
@@ -24,8 +25,17 @@ pub struct Situation {
 
 #[derive(Clone, Debug, Deserialize)]
 pub struct Call {
+    pub kind: Kind,
     pub start: f64,
     pub max_kbps: f64,
+}
+
+/// What the call's ends are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Chromium,
+    Aiortc,
 }
 
 #[derive(Clone, Debug, Deserialize)]

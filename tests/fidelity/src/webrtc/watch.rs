@@ -20,11 +20,19 @@ pub(super) struct Watch<'a> {
     /// Second and flow of each packet that was dropped.
     pub(super) dropped: Vec<(f64, usize)>,
     pub(super) decoded: Vec<Time>,
+    /// Second, target and estimate by delay of the first call in kbit/s, after every change.
+    pub(super) control: Vec<(f64, f64, f64)>,
 }
 
 impl<'a> Watch<'a> {
     pub(super) fn new(rate: &'a [(f64, f64)]) -> Self {
-        Self { rate, passed: Vec::new(), dropped: Vec::new(), decoded: Vec::new() }
+        Self {
+            rate,
+            passed: Vec::new(),
+            dropped: Vec::new(),
+            decoded: Vec::new(),
+            control: Vec::new(),
+        }
     }
 
     fn serialisation(&self, now: Time, packet: &Packet) -> Span {
@@ -32,6 +40,10 @@ impl<'a> Watch<'a> {
         let kbps = self.rate.iter().rev().find(|(from, _)| *from <= at).map_or(0.0, |r| r.1);
         Rate::from_bps((kbps * 1e3) as u64).time_for(packet.wire_len.into())
     }
+}
+
+fn is_first(who: Who) -> bool {
+    matches!(who, Who::Flow(flow) if flow.index() == 0)
 }
 
 const BOTTLENECK: Who = Who::Port(PortId(0));
@@ -53,12 +65,13 @@ impl Observer for Watch<'_> {
             Event::Dropped { packet, .. } if who == BOTTLENECK => {
                 self.dropped.push((now.as_secs_f64(), packet.flow.index()));
             }
-            Event::Frame(frame) if frame.stage == FrameStage::Decoded => {
-                if let Who::Flow(flow) = who
-                    && flow.index() == 0
-                {
-                    self.decoded.push(now);
-                }
+            Event::Frame(frame) if frame.stage == FrameStage::Decoded && is_first(who) => {
+                self.decoded.push(now);
+            }
+            Event::RateControl(control) if is_first(who) => {
+                let target = control.target.as_bps() as f64 / 1e3;
+                let by_delay = control.delay_based.map_or(target, |bps| bps / 1e3);
+                self.control.push((now.as_secs_f64(), target, by_delay));
             }
             _ => {}
         }

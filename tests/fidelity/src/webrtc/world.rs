@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use sojourn_core::{Rate, Span, StreamAddress};
+use sojourn_core::{Bytes, Rate, Span, StreamAddress};
 use sojourn_host::apps::BulkConfig;
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{LossConfig, RateConfig, RateSpec};
-use sojourn_media::call::{CallConfig, CallSpec};
+use sojourn_media::call::{CallConfig, CallSpec, Copies, Playout};
 use sojourn_media::{control, source};
 use sojourn_metrics::qoe::{FreezeRule, freezes};
 use sojourn_scenario::{App, ExternalApp, Flow, Host, Link, Scenario, Traffic, Until};
 
-use super::situation::{Call, Situation, Tcp};
+use super::situation::{Call, Kind, Situation, Tcp};
 use super::watch::{Passed, Watch};
 
 /// The camera keeps its pace, libvpx takes every target with the next frame, and none makes a key frame. Where the encoder was the
@@ -33,10 +33,7 @@ fn scenario(situation: &Situation) -> Scenario {
     };
     let queue = sojourn_qdisc::Config::parse(&queue).expect("a discipline");
     let mut forward = Link::new("bottleneck", queue, rate(situation), half);
-    if situation.loss > 0.0 {
-        forward.entry_loss =
-            LossConfig::parse(&format!("{}%", 100.0 * situation.loss)).expect("a share");
-    }
+    forward.entry_loss = loss(situation);
     let unlimited = sojourn_qdisc::Config::parse("pfifo limit 1000").expect("a discipline");
     let back = Link::new("back", unlimited, RateConfig::Unlimited, half);
     let calls = situation.calls.iter().enumerate().map(|(n, call)| call_flow(n, call));
@@ -59,22 +56,52 @@ fn rate(situation: &Situation) -> RateConfig {
     if let [(_, kbps)] = situation.rate[..] {
         return RateConfig::fixed(kbit(kbps)).expect("a positive rate");
     }
-    let ends = situation.rate[1..].iter().map(|step| step.0).chain([situation.duration_s]);
-    let steps: Vec<String> = situation
-        .rate
+    let steps = steps(situation, &situation.rate, |kbps| format!("{kbps}kbit"));
+    RateSpec::parse(&steps).expect("steps").complete(None).expect("it needs no file")
+}
+
+fn loss(situation: &Situation) -> LossConfig {
+    if situation.loss.iter().all(|(_, share)| *share == 0.0) {
+        return LossConfig::None;
+    }
+    let steps = steps(situation, &situation.loss, |share| format!("{}%", 100.0 * share));
+    LossConfig::parse(&steps).expect("shares")
+}
+
+/// Values from second to second, as links write them.
+fn steps(situation: &Situation, values: &[(f64, f64)], written: impl Fn(f64) -> String) -> String {
+    let ends = values[1..].iter().map(|step| step.0).chain([situation.duration_s]);
+    let steps = values
         .iter()
         .zip(ends)
-        .map(|((from, kbps), to)| format!("{kbps}kbit {}s", to - from))
-        .collect();
-    let spec = RateSpec::parse(&format!("steps {} end hold", steps.join(" "))).expect("steps");
-    spec.complete(None).expect("it needs no file")
+        .map(|((from, value), to)| format!("{} {}s", written(*value), to - from));
+    format!("steps {} end hold", steps.collect::<Vec<_>>().join(" "))
 }
 
 fn call_flow(number: usize, call: &Call) -> Flow {
-    let spec = CallSpec {
-        source: SOURCE.to_owned(),
-        max_rate: Rate::from_bps((call.max_kbps * 1e3) as u64),
-        ..CallSpec::default()
+    let max_rate = Rate::from_bps((call.max_kbps * 1e3) as u64);
+    let spec = match call.kind {
+        Kind::Chromium => CallSpec {
+            source: SOURCE.to_owned(),
+            max_rate,
+            adjuster: true,
+            copies: Copies::One,
+            ..CallSpec::default()
+        },
+        // Its encoder is rebuilt by `new_encoder`, so the source itself makes no transients.
+        Kind::Aiortc => CallSpec {
+            source: SOURCE.to_owned(),
+            control: "aiortc".to_owned(),
+            min_rate: Rate::from_bps(500_000),
+            max_rate,
+            packet: Bytes::new(1328),
+            new_encoder: 0.1,
+            nack_again: false,
+            copies: Copies::Each,
+            playout: Playout::NextFrame,
+            pacer_burst: Span::ZERO,
+            ..CallSpec::default()
+        },
     };
     let source = source::kinds().parse(&spec.source).expect("a source");
     let control = control::kinds().parse(&spec.control).expect("a controller");
@@ -149,13 +176,51 @@ fn numbers(situation: &Situation, watch: &Watch<'_>) -> BTreeMap<String, f64> {
         };
         put("freezes", before(to) - before(from));
         put("ramp_s", ramp(watch, media, situation.duration_s));
+        put("period_s", period(&watch.control));
+        put("slope_kbps_per_s", slope(&watch.control));
     }
     for pair in situation.rate.windows(2) {
         let (at, after) = (pair[1].0, pair[1].0 + 10.0);
         found.insert(format!("after_10s_kbps {at}"), kbps(watch, 0, after - 1.0, after));
         found.insert(format!("drained_s {at}"), drained(watch, at) - at);
+        let first = decreases(&watch.control).find(|second| *second > at).unwrap_or(f64::NAN);
+        found.insert(format!("first_decrease_s {at}"), first - at);
     }
+    let mut seconds = (1..situation.duration_s as u32).map(f64::from);
+    let fast = seconds.find(|end| kbps(watch, 0, end - 1.0, *end) >= 5400.0);
+    found.insert("reaches_5400_s start".to_owned(), fast.unwrap_or(f64::NAN));
     found
+}
+
+/// When the target fell by more than 2 % at once.
+fn decreases(control: &[(f64, f64, f64)]) -> impl Iterator<Item = f64> {
+    control.windows(2).filter(|pair| pair[1].1 < 0.98 * pair[0].1).map(|pair| pair[1].0)
+}
+
+/// The mean time between decreases after ten seconds; those within a second are one.
+fn period(control: &[(f64, f64, f64)]) -> f64 {
+    let mut begins = Vec::new();
+    let mut last = f64::NEG_INFINITY;
+    for at in decreases(control) {
+        if at - last > 1.0 {
+            begins.push(at);
+        }
+        last = at;
+    }
+    begins.retain(|at| *at > 10.0);
+    match begins[..] {
+        [first, .., last] => (last - first) / (begins.len() - 1) as f64,
+        _ => f64::NAN,
+    }
+}
+
+/// The median of how fast the estimate by delay rises after ten seconds, while it does.
+fn slope(control: &[(f64, f64, f64)]) -> f64 {
+    let rises = control.windows(2).filter(|pair| pair[0].0 > 10.0 && pair[1].2 > pair[0].2);
+    let mut rises: Vec<f64> =
+        rises.map(|pair| (pair[1].2 - pair[0].2) / (pair[1].0 - pair[0].0)).collect();
+    rises.sort_by(f64::total_cmp);
+    rises.get(rises.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 fn kbps(watch: &Watch<'_>, flow: usize, from: f64, to: f64) -> f64 {

@@ -79,7 +79,9 @@ fn factors_reach_radios_and_their_stations() {
     let study =
         study_in(Path::new(""), &format!("{RADIO}{factors}")).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(study.scenarios.len(), 4);
-    let queue = |scenario: usize| &study.scenarios[scenario].queues[2];
+    let queue = |scenario: usize| {
+        study.scenarios.get(scenario).expect("it is one of them").queues[2].clone()
+    };
     assert_eq!((&queue(0).queue[..], &queue(0).rate[..]), ("fifo", "ht mcs 7"));
     assert_eq!((&queue(3).queue[..], &queue(3).rate[..]), ("mac80211", "ht mcs 3"));
 }
@@ -242,7 +244,7 @@ fn a_rate_trace_with_gaps_names_them_and_its_file() {
         study_in(folder, &text).map_err(|error| error.to_string())
     };
     let good = read("0s 1s he mcs 11\n1s 2s he mcs 3\n").unwrap_or_else(|e| panic!("{e}"));
-    let canonical = good.scenarios[0].scenario.canonical();
+    let canonical = good.scenarios.get(0).expect("it is one of them").scenario.canonical();
     assert!(canonical.contains("step 1s 2s [he mcs 3"), "{canonical}");
     for (trace, says) in [
         ("0s 1s he mcs 11\n2s 3s he mcs 3\n", "a gap from 1s to 2s before step 2"),

@@ -441,7 +441,9 @@ impl Sender {
         self.cca = Control::new(&self.cca_config, setup);
         self.rate.is_told = self.cca.reads_rate();
         // The answer shows the window without scaling (RFC 7323 section 2.2).
-        let offered = ReceiveWindow::new(self.config.window(), self.config.mss).at_first();
+        let offered =
+            ReceiveWindow::new(self.config.window(), self.config.mss, self.config.adv_win_scale)
+                .at_first();
         self.window_end = offered.min(65_535);
         if self.ecn.is_request_marked(answer) {
             self.enter_cwr(now);

@@ -11,10 +11,10 @@ mod tests;
 use alloc::boxed::Box;
 
 use sojourn_core::param::{number, rate, time};
-use sojourn_core::{Rate, Span, Time};
+use sojourn_core::{Rate, Span, SpecError, Time};
 
 use self::estimator::RemoteEstimator;
-use super::{Algorithm, Controller, Estimates, Estimator, FeedbackKind, Outputs, Setup};
+use super::{Algorithm, Controller, Estimates, Estimator, FeedbackKind, Outputs, Setup, in_order};
 
 const FASTEST: Rate = Rate::from_bps(1_000_000_000_000);
 const SLOWEST: Rate = Rate::from_bps(1000);
@@ -53,6 +53,11 @@ impl Algorithm for Config {
 
     fn estimator(&self, _setup: &Setup) -> Option<Box<dyn Estimator>> {
         Some(Box::new(RemoteEstimator::new(self)))
+    }
+
+    fn agree(&self) -> Result<(), SpecError> {
+        in_order(("least", self.least), ("start", self.start))?;
+        in_order(("start", self.start), ("most", self.most))
     }
 
     fn feedback(&self) -> FeedbackKind {

@@ -20,7 +20,7 @@ mod trendline;
 use alloc::boxed::Box;
 
 use sojourn_core::param::{number, rate, time, whole};
-use sojourn_core::{Rate, Span, Time};
+use sojourn_core::{Rate, Span, SpecError, Time};
 
 use self::aimd::Aimd;
 use self::alr::Alr;
@@ -31,7 +31,7 @@ use self::throughput::Throughput;
 use self::trendline::{Trendline, Usage};
 use super::{
     Algorithm, Controller, Estimates, Feedback, FeedbackKind, Outputs, Outstanding, Probe,
-    ReceiverReport, Report, Sent, Setup,
+    ReceiverReport, Report, Sent, Setup, in_order,
 };
 
 const FASTEST: Rate = Rate::from_bps(1_000_000_000_000);
@@ -98,6 +98,10 @@ sojourn_core::params! {
 impl Algorithm for Config {
     fn build(&self, setup: Setup) -> Box<dyn Controller> {
         Box::new(Gcc::new(self, setup))
+    }
+
+    fn agree(&self) -> Result<(), SpecError> {
+        in_order(("alr_ends", self.alr_ends), ("alr_begins", self.alr_begins))
     }
 
     fn feedback(&self) -> FeedbackKind {

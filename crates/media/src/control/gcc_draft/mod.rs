@@ -8,13 +8,13 @@ mod tests;
 use alloc::boxed::Box;
 
 use sojourn_core::param::{number, rate, time, whole};
-use sojourn_core::{Rate, Span, Time};
+use sojourn_core::{Rate, Span, SpecError, Time};
 
 use self::filter::{Filter, Usage};
 use super::measure::Recent;
 use super::{
     Algorithm, Controller, Estimates, Feedback, FeedbackKind, Outputs, ReceiverReport, Report,
-    Setup,
+    Setup, in_order,
 };
 
 const FASTEST: Rate = Rate::from_bps(1_000_000_000_000);
@@ -50,6 +50,10 @@ sojourn_core::params! {
 impl Algorithm for Config {
     fn build(&self, setup: Setup) -> Box<dyn Controller> {
         Box::new(Draft::new(self, &setup))
+    }
+
+    fn agree(&self) -> Result<(), SpecError> {
+        in_order(("loss_low", self.loss_low), ("loss_high", self.loss_high))
     }
 
     fn feedback(&self) -> FeedbackKind {

@@ -9,13 +9,14 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use sojourn_core::param::{Switch, number, rate, size, time, whole};
-use sojourn_core::{Bytes, Ecn, Rate, Span, Time};
+use sojourn_core::{Bytes, Ecn, Rate, Span, SpecError, Time};
 
 use self::trend::Trend;
 use super::delay_target::DelayTarget;
 use super::measure::{BaseDelay, Recent, one_way};
 use super::{
     Algorithm, Controller, Estimates, Feedback, FeedbackKind, Outputs, Outstanding, Sent, Setup,
+    in_order,
 };
 
 const FASTEST: Rate = Rate::from_bps(1_000_000_000_000);
@@ -55,6 +56,13 @@ sojourn_core::params! {
 impl Algorithm for Config {
     fn build(&self, setup: Setup) -> Box<dyn Controller> {
         Box::new(Scream::new(self, &setup))
+    }
+
+    fn agree(&self) -> Result<(), SpecError> {
+        in_order(
+            ("qdelay_target_lo", self.qdelay_target_lo),
+            ("qdelay_target_hi", self.qdelay_target_hi),
+        )
     }
 
     fn feedback(&self) -> FeedbackKind {

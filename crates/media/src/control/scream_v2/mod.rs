@@ -7,12 +7,13 @@ mod tests;
 use alloc::boxed::Box;
 
 use sojourn_core::param::{Switch, number, size, time, whole};
-use sojourn_core::{Bytes, Ecn, Rate, Span, Time};
+use sojourn_core::{Bytes, Ecn, Rate, Span, SpecError, Time};
 
 use super::delay_target::DelayTarget;
 use super::measure::{BaseDelay, one_way};
 use super::{
     Algorithm, Controller, Estimates, Feedback, FeedbackKind, Outputs, Outstanding, Sent, Setup,
+    in_order,
 };
 
 const LONG: Span = Span::from_secs(1000);
@@ -56,6 +57,14 @@ sojourn_core::params! {
 impl Algorithm for Config {
     fn build(&self, setup: Setup) -> Box<dyn Controller> {
         Box::new(Scream::new(self, &setup))
+    }
+
+    fn agree(&self) -> Result<(), SpecError> {
+        in_order(
+            ("qdelay_target_lo", self.qdelay_target_lo),
+            ("qdelay_target_hi", self.qdelay_target_hi),
+        )?;
+        in_order(("overhead_min", self.overhead_min), ("overhead_max", self.overhead_max))
     }
 
     fn feedback(&self) -> FeedbackKind {

@@ -1,5 +1,7 @@
 //! Which runs a figure shows, and what distinguishes them by position, colour and panel.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use sojourn_study::results::{Kind, Where};
 
 use crate::data::{Data, Points, Subject};
@@ -117,26 +119,20 @@ impl<'a> Frame<'a> {
 
     /// Everything to be shown, panel by panel.
     pub(super) fn panels(&self) -> Vec<(String, Vec<(usize, &Subject)>)> {
-        let mut panels: Vec<(String, Vec<(usize, &Subject)>)> = Vec::new();
-        for scenario in &self.scenarios {
-            for subject in &self.subjects {
-                let key = self.panel(*scenario, subject);
-                match panels.iter_mut().find(|(panel, _)| *panel == key) {
-                    Some((_, members)) => members.push((*scenario, subject)),
-                    None => panels.push((key, vec![(*scenario, subject)])),
-                }
-            }
-        }
-        panels
+        let all = self
+            .scenarios
+            .iter()
+            .flat_map(|scenario| self.subjects.iter().map(move |subject| (*scenario, subject)));
+        grouped(all.map(|(scenario, subject)| (self.panel(scenario, subject), (scenario, subject))))
     }
 
     /// The colours of the figure, in the order of their keys.
     pub(super) fn keys(&self, split: Option<Split>) -> Vec<String> {
-        let mut keys = Vec::new();
+        let (mut keys, mut seen) = (Vec::new(), BTreeSet::new());
         for scenario in &self.scenarios {
             for subject in &self.subjects {
                 let key = self.key(split, *scenario, subject);
-                if !keys.contains(&key) {
+                if seen.insert(key.clone()) {
                     keys.push(key);
                 }
             }
@@ -160,10 +156,11 @@ impl<'a> Frame<'a> {
     pub(super) fn legend(&self, symbols: Option<Split>) -> Vec<Key> {
         let keys = self.keys(self.colour);
         let mut entries: Vec<(Option<usize>, usize, String)> = Vec::new();
+        let mut seen = BTreeSet::new();
         for scenario in &self.scenarios {
             for subject in &self.subjects {
                 let key = self.key(self.colour, *scenario, subject);
-                if !entries.iter().any(|(_, _, text)| *text == key) {
+                if seen.insert(key.clone()) {
                     let colour = self.colour(*scenario, subject, &keys);
                     entries.push((Some(colour), if symbols.is_some() { 0 } else { colour }, key));
                 }
@@ -255,6 +252,20 @@ impl<'a> Frame<'a> {
         }
         categories
     }
+}
+
+/// Puts together what has the same key, in the order in which keys come first.
+pub(super) fn grouped<T>(all: impl Iterator<Item = (String, T)>) -> Vec<(String, Vec<T>)> {
+    let mut groups: Vec<(String, Vec<T>)> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for (key, one) in all {
+        let place = *places.entry(key).or_insert_with_key(|key| {
+            groups.push((key.clone(), Vec::new()));
+            groups.len() - 1
+        });
+        groups[place].1.push(one);
+    }
+    groups
 }
 
 /// A metric, and the unit in which a figure shows it.

@@ -147,11 +147,11 @@ fn table(
                     let above = own.is_some_and(|own| harm > own.max(0.0) + WORTH);
                     let _ = write!(
                         out,
-                        "<td style=\"{}\" title=\"{}, mean of {} seeds\"><a href=\"#s-{}\">{}{}</a></td>",
+                        "<td style=\"{}\" title=\"{}, mean of {} seeds\"><a{}>{}{}</a></td>",
                         paint(harm),
                         Esc(&number(harm)),
                         cell.seeds,
-                        cell.scenario,
+                        data.link(cell.scenario),
                         two_decimals(harm),
                         if above { " ▲" } else { "" }
                     );

@@ -1,11 +1,13 @@
 //! A metric against the numbers of a factor.
 
+use std::collections::BTreeMap;
+
 use sojourn_study::results::{Axis, Numbers};
 
 use super::frame::{Frame, Split};
 use super::panels::{Figure, Head, figure};
 use crate::number::stepped;
-use crate::svg::{Line, Spot, Spots, lines};
+use crate::svg::{Line, MOST_SPOTS, Spot, Spots, lines};
 
 /// From this ratio of largest to least value on, the axis is logarithmic, so that small values can
 /// be seen.
@@ -37,6 +39,7 @@ pub(super) fn line_figure(
     let mut xs = Vec::new();
     for (name, members) in frame.panels() {
         let mut here: Vec<Line> = Vec::new();
+        let mut places: BTreeMap<String, usize> = BTreeMap::new();
         for (scenario, subject) in members {
             let named = frame.data.value(scenario, varied).to_owned();
             let Some(at) = factor.values.iter().position(|value| *value == named) else { continue };
@@ -49,13 +52,12 @@ pub(super) fn line_figure(
             let x = numbers.values[at] * step;
             xs.push(x);
             let spot = Spot { x, named, points };
-            match here.iter_mut().find(|line| line.label == label) {
-                Some(line) => line.spots.push(spot),
-                None => {
-                    let colour = frame.colour(scenario, subject, &keys);
-                    here.push(Line { colour, label, spots: vec![spot] });
-                }
-            }
+            let place = *places.entry(label).or_insert_with_key(|label| {
+                let colour = frame.colour(scenario, subject, &keys);
+                here.push(Line { colour, label: label.clone(), spots: Vec::new() });
+                here.len() - 1
+            });
+            here[place].spots.push(spot);
         }
         for line in &mut here {
             line.spots.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -81,5 +83,12 @@ pub(super) fn line_figure(
         xs: &xs,
         ys: &ys,
     };
+    let spots = |lines: &[Line]| lines.iter().map(|line| line.spots.len()).sum::<usize>();
+    let dense = "Here are too many for that: only means are drawn, and neither intervals nor runs.";
+    let caption = match panels.iter().any(|(_, lines)| spots(lines) > MOST_SPOTS) {
+        true => format!("{} {dense}", head.caption),
+        false => head.caption.to_owned(),
+    };
+    let head = &Head { caption: &caption, ..*head };
     figure(head, frame.legend(None), &panels, |here, width| lines(here, &of, width))
 }

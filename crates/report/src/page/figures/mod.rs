@@ -266,12 +266,8 @@ pub(crate) fn standard(data: &Data<'_>, spreads: &Spreads) -> Vec<Figure> {
         };
         out.extend(bar_figure(&frame(flows), &head, "goodput_mbps", Layout::Bars));
     }
-    // The delays of one flow under different factors are compared, so colours show a factor: the
-    // one that leaves the fewest panels.
-    let values = |factor: &usize| data.plan.factors[*factor].values.len();
-    let first = (data.varying.iter().rev().filter(|factor| values(factor) <= 8))
-        .max_by_key(|factor| values(factor))
-        .map(|factor| data.plan.factors[*factor].name.as_str());
+    // The delays of one flow under different factors are compared, so colours show a factor.
+    let first = data.telling_factor().map(|factor| data.plan.factors[factor].name.as_str());
     for (kind, metric, title) in [
         (Kind::Flow, "rtt", "How bad do the worst round trips get?"),
         (Kind::Flow, "ping", "How long does a ping take, at worst?"),

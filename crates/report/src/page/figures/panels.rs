@@ -1,5 +1,6 @@
 //! The frame around a figure's drawings: caption, key, and panels as wide as the page allows.
 
+use std::cell::Cell;
 use std::fmt::Write;
 
 use crate::markup::Esc;
@@ -131,9 +132,16 @@ pub(super) fn figure<T>(
     panels: &[(String, T)],
     draw: impl Fn(&T, f64) -> String,
 ) -> Option<Figure> {
+    let drawn = Cell::new(0);
+    // Those beyond the most that are drawn are only counted, with what is likely in them.
+    let has_something = |panel: &T| {
+        let is_drawn = drawn.get() >= MOST_PANELS || !draw(panel, HALF).is_empty();
+        drawn.set(drawn.get() + usize::from(is_drawn));
+        is_drawn
+    };
     let drawn: Vec<(&str, &T)> = panels
         .iter()
-        .filter(|(_, panel)| !draw(panel, HALF).is_empty())
+        .filter(|(_, panel)| has_something(panel))
         .map(|(name, panel)| (&name[..], panel))
         .collect();
     if drawn.is_empty() {

@@ -4,7 +4,7 @@ use sojourn_study::metrics::more_is_better;
 
 use super::frame::Frame;
 use super::panels::{Figure, Head, figure};
-use crate::svg::{Cloud, ends, scatter};
+use crate::svg::{Cloud, MOST_CLOUDS, ends, scatter};
 
 pub(super) fn scatter_figure(
     frame: &Frame<'_>,
@@ -50,6 +50,13 @@ pub(super) fn scatter_figure(
     }
     let points = || drawn.iter().flat_map(|(_, clouds)| clouds.iter().flat_map(|c| &c.points));
     let (xs, ys) = (ends(points().map(|point| point.2)), ends(points().map(|point| point.3)));
+    let is_dense = drawn.iter().any(|(_, clouds)| clouds.len() > MOST_CLOUDS);
+    let dense = "Here are too many for that: only means are drawn, those at one place as one dot.";
+    let caption = match is_dense {
+        true => format!("{} {dense}", head.caption),
+        false => head.caption.to_owned(),
+    };
+    let head = &Head { caption: &caption, ..*head };
     figure(head, frame.legend(frame.x), &drawn, |clouds, width| {
         scatter(clouds, &x.axis, &y.axis, reversed, (&xs, &ys), width)
     })

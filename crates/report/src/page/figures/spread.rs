@@ -2,13 +2,13 @@
 
 use sojourn_metrics::stats::Ecdf;
 
-use super::frame::Frame;
-use super::panels::{Figure, Head, figure};
+use super::frame::{Frame, grouped};
+use super::panels::{Body, Figure, Head, figure};
 use crate::data::{Point, Subject};
 use crate::names::{self, capital};
 use crate::number::number;
-use crate::spread::{Spreads, quantile};
-use crate::svg::{Axis, Curve, curves, ends};
+use crate::spread::{MOST_APART, Pooled, Shares, Spread, Spreads, quantile};
+use crate::svg::{Axis, Curve, Key, curves, ends};
 
 /// How a metric is spread over runs.
 pub(super) fn cdf_figure(frame: &Frame<'_>, head: &Head<'_>, metric: &str) -> Option<Figure> {
@@ -62,22 +62,21 @@ pub(super) fn delay_figure(
     metric: &str,
     head: &Head<'_>,
 ) -> Option<Figure> {
+    if let Some(pooled) = spreads.pooled() {
+        return pooled_figure(frame, spreads, pooled, metric, head);
+    }
     let data = frame.data;
     let keys = frame.keys(frame.colour);
-    let mut panels: Vec<(String, Vec<(usize, &Subject)>)> = Vec::new();
-    for (name, members) in frame.panels() {
-        for (scenario, subject) in members {
-            let key = match (frame.subjects.len() > 1, name.is_empty()) {
-                (false, _) => name.clone(),
-                (true, true) => subject.label().to_owned(),
-                (true, false) => format!("{} · {name}", subject.label()),
-            };
-            match panels.iter_mut().find(|(panel, _)| *panel == key) {
-                Some((_, members)) => members.push((scenario, subject)),
-                None => panels.push((key, vec![(scenario, subject)])),
-            }
-        }
-    }
+    let key = |name: &str, subject: &Subject| match (frame.subjects.len() > 1, name.is_empty()) {
+        (false, _) => name.to_owned(),
+        (true, true) => subject.label().to_owned(),
+        (true, false) => format!("{} · {name}", subject.label()),
+    };
+    let all = frame.panels().into_iter().flat_map(|(name, members)| {
+        members.into_iter().map(move |(scenario, subject)| (name.clone(), scenario, subject))
+    });
+    let panels: Vec<(String, Vec<(usize, &Subject)>)> =
+        grouped(all.map(|(name, scenario, subject)| (key(&name, subject), (scenario, subject))));
     let runs: usize = frame.scenarios.iter().map(|s| data.done[*s].len()).sum();
     let single = runs * frame.subjects.len() <= MOST_THIN;
     let mut drawn = Vec::new();
@@ -102,22 +101,10 @@ pub(super) fn delay_figure(
             if points.is_empty() {
                 continue;
             }
-            let open = match spread.open() {
-                0 => String::new(),
-                open => format!(", {} had not ended", number(open as f64)),
-            };
-            some_open |= !open.is_empty();
-            let at = |share: f64| quantile(&points, share).map_or("–".to_owned(), number);
+            some_open |= spread.open() > 0;
             here.push(Curve {
                 colour,
-                label: format!(
-                    "{label}: median {} ms, 95 % up to {} ms, 99 % up to {} ms; {} samples of {} runs{open}",
-                    at(0.5),
-                    at(0.95),
-                    at(0.99),
-                    number(spread.samples() as f64),
-                    spread.runs.len()
-                ),
+                label: format!("{label}: {}", told(spread, &points)),
                 key: frame.key(frame.colour, scenario, subject),
                 points,
                 run: None,
@@ -148,6 +135,85 @@ pub(super) fn delay_figure(
         own => format!("{own} {explained}"),
     };
     figure(&Head { caption: &caption, ..*head }, frame.legend(None), &drawn, |here, width| {
+        curves(here, &x, "samples up to here", Axis::Tails, &all, width)
+    })
+}
+
+/// A distribution in words.
+fn told(spread: &Spread, points: &Shares) -> String {
+    let open = match spread.open() {
+        0 => String::new(),
+        open => format!(", {} had not ended", number(open as f64)),
+    };
+    let at = |share: f64| quantile(points, share).map_or("–".to_owned(), number);
+    format!(
+        "median {} ms, 95 % up to {} ms, 99 % up to {} ms; {} samples of {} runs{open}",
+        at(0.5),
+        at(0.95),
+        at(0.99),
+        number(spread.samples() as f64),
+        spread.runs.len()
+    )
+}
+
+/// The same where scenarios are pooled: a curve for each pool.
+fn pooled_figure(
+    frame: &Frame<'_>,
+    spreads: &Spreads,
+    pooled: &Pooled,
+    metric: &str,
+    head: &Head<'_>,
+) -> Option<Figure> {
+    let data = frame.data;
+    if frame.scenarios.len() < data.plan.scenarios.len() {
+        let note = format!(
+            "<p class=\"note\">Distributions of some scenarios are drawn in studies of at most {MOST_APART}.</p>"
+        );
+        return Some(head.figure(Body::Html(note)));
+    }
+    let mut names: Vec<String> = Vec::new();
+    let mut panels: Vec<(String, Vec<Curve>)> = Vec::new();
+    for subject in &frame.subjects {
+        let mut here = Vec::new();
+        for (colour, (scenario, scenarios)) in pooled.pools().into_iter().enumerate() {
+            let name = pooled.factor.map_or_else(
+                || "all scenarios".to_owned(),
+                |factor| data.named(factor, data.value(scenario, factor)),
+            );
+            if names.len() == colour {
+                names.push(name.clone());
+            }
+            let Some(spread) = spreads.of(scenario, subject, metric) else { continue };
+            let points = spread.pooled();
+            if points.is_empty() {
+                continue;
+            }
+            here.push(Curve {
+                colour,
+                label: format!(
+                    "{}, {name}, {scenarios} scenarios: {}",
+                    subject.label(),
+                    told(spread, &points)
+                ),
+                key: name,
+                points,
+                run: None,
+                thin: false,
+            });
+        }
+        panels.push((subject.label().to_owned(), here));
+    }
+    let curves_of_all = panels.iter().flat_map(|(_, curves)| curves);
+    let all = ends(curves_of_all.flat_map(|curve| &curve.points).map(|point| point.0));
+    let x = format!("{} (ms)", capital(&names::title(&format!("{metric}_ms"))));
+    let caption = format!(
+        "{} Share of samples up to a delay, over all runs of the scenarios that a curve names, which are \
+         too many for a curve each; the axis is stretched towards its ends, where tails are.",
+        head.caption
+    );
+    let key = names.into_iter().enumerate().map(|(at, name)| (Some(at), at, name)).collect();
+    let head = Head { caption: caption.trim_start(), ..*head };
+    figure(&head, vec![Key(key)], &panels, |here, width| {
         curves(here, &x, "samples up to here", Axis::Tails, &all, width)
     })
 }
