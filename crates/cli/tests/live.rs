@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 const STUDY: &str = r#"
@@ -18,14 +19,21 @@ path = { rate = "10Mbps", rtt = "20ms", queue = "pfifo limit 50" }
 name = "bulk"
 app = "bulk"
 cca = "cubic-linux"
+[repeat]
+seeds = 2
+"#;
+
+/// Programs that don't end when they are asked to.
+const OWN: &str = r#"
 [[scenario.flow]]
 name = "own"
 app = "exec"
 sender = "sleep 1000 & trap '' TERM; sleep 2000"
 grace = "0s"
-[repeat]
-seeds = 2
 "#;
+
+/// Holds what a machine has only once while a test runs.
+static MACHINE: Mutex<()> = Mutex::new(());
 
 fn sojourn(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sojourn"));
@@ -62,9 +70,10 @@ fn leavings() -> [BTreeSet<String>; 3] {
 
 #[test]
 fn kills_leave_nothing_and_finished_runs_stay() {
+    let _machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let scratch = tempfile::tempdir().expect("there is room");
     let folder = scratch.path();
-    std::fs::write(folder.join("t.toml"), STUDY).expect("it can be written");
+    std::fs::write(folder.join("t.toml"), format!("{STUDY}{OWN}")).expect("it can be written");
     if !can_run(folder) {
         return;
     }
@@ -93,6 +102,7 @@ fn kills_leave_nothing_and_finished_runs_stay() {
 
 #[test]
 fn a_command_in_a_host_reaches_the_others_through_the_links() {
+    let _machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let scratch = tempfile::tempdir().expect("there is room");
     let folder = scratch.path();
     std::fs::write(folder.join("t.toml"), STUDY).expect("it can be written");
@@ -115,6 +125,7 @@ fn a_command_in_a_host_reaches_the_others_through_the_links() {
 
 #[test]
 fn what_the_machine_lacks_is_said_and_ends_with_3() {
+    let _machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let scratch = tempfile::tempdir().expect("there is room");
     let folder = scratch.path();
     std::fs::write(folder.join("t.toml"), STUDY).expect("it can be written");
@@ -130,6 +141,7 @@ fn what_the_machine_lacks_is_said_and_ends_with_3() {
 
 #[test]
 fn two_interfaces_are_shaped_and_left_as_they_were() {
+    let _machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let scratch = tempfile::tempdir().expect("there is room");
     let folder = scratch.path();
     std::fs::write(folder.join("t.toml"), STUDY).expect("it can be written");

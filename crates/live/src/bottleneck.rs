@@ -18,13 +18,13 @@ use sojourn_core::{
 use sojourn_metrics::Histogram;
 use sojourn_scenario::{App, Scenario};
 
-use crate::attach::Strangers;
 use crate::clock::Clock;
 use crate::frame::{Bytes, Frame, Part};
 use crate::headers::{self, Above};
 use crate::ledger::Ledger;
 use crate::network::Network;
 use crate::offload::{self, HEADER, LONGEST};
+use crate::strangers::Strangers;
 use crate::sys::{self, Priority};
 use crate::traffic::{Notice, What};
 

@@ -11,6 +11,7 @@
 //! | `machine` | what this machine can |
 //! | `shell` | a scenario's world without its flows, to play in |
 //! | `attach` | two interfaces of this machine, shaped |
+//! | `strangers` | packets from outside, to the queues |
 //! | `testbed` | hosts: namespaces and their devices |
 //! | `traffic` | applications on the kernel's sockets |
 //! | `programs` | programs of the user's own, and what they say of themselves |
@@ -36,6 +37,7 @@ mod network;
 mod offload;
 mod programs;
 pub mod shell;
+mod strangers;
 #[expect(unsafe_code, reason = "nobody else calls the kernel for these")]
 mod sys;
 mod tcp_info;

@@ -153,7 +153,7 @@ mod tests {
         let summary = runner::run(&study, &Options::new(&out), &|_| {}).unwrap();
         let reasons: Vec<String> = summary.failed.iter().map(|run| format!("{run:?}")).collect();
         assert_eq!(reasons.len(), 2, "{reasons:?}");
-        assert!(reasons.iter().all(|reason| reason.contains("bbr3")), "{reasons:?}");
+        assert!(reasons.iter().all(|reason| reason.contains("BBR version 3")), "{reasons:?}");
         let results = Folder::open(&out).unwrap();
         let damping = |run: u32| {
             let rows = results.table.run(run);
