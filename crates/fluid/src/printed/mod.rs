@@ -120,7 +120,7 @@ impl Published for Model<'_> {
             flow.hop[CAME] = self.now - self.queues.sojourn(place).max(0.0);
         }
         self.queues.advance(&self.rates, self.step);
-        let wild = |held: &f64| !(held.abs() < MOST);
+        let wild = |held: &f64| held.is_nan() || held.abs() >= MOST;
         if self.queues.held.iter().any(wild) || self.rates.iter().any(|rate| !rate.is_finite()) {
             let which = if self.rates.iter().all(|rate| rate.is_finite()) { "16" } else { "12" };
             return Err(format!("equation ({which}) as printed diverges at {:.6} s", self.now));
