@@ -56,7 +56,9 @@ class Figures(dict[str, Figure]):
 
 
 class Results:
-    """A result folder, as it was when it was opened; its runs may not all be done.
+    """A result folder with the runs that it had when it was opened; not all may be done.
+
+    Their rows are read when they are asked for.
 
     `folder` may be on object storage, as fsspec writes such paths: ``s3://bucket/folder``.
     """

@@ -3,10 +3,9 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
-use sojourn_study::results::Folder;
 use sojourn_study::runner::{self, Progress, Recorded};
 
-use crate::errors::{self, guarded, of_results, of_run};
+use crate::errors::{self, guarded, of_run};
 use crate::results::Results;
 
 /// Keeps results as they come. After [`Recorder::finish`] or [`Recorder::close`] it takes no more.
@@ -80,9 +79,7 @@ impl Recorder {
         let recorder = self.locked().take().ok_or_else(closed)?;
         let summary = py.detach(|| guarded(|| Ok(recorder.finish())))?;
         let summary = summary.map_err(|error| of_run(py, &error))?;
-        py.detach(|| Folder::open(summary.folder))
-            .map(Results::of)
-            .map_err(|error| of_results(&error))
+        py.detach(|| Results::of(summary.folder))
     }
 
     /// Leaves the folder as it is, with what was kept.

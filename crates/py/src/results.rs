@@ -117,22 +117,39 @@ fn unknown(what: &str, name: &str, all: &[&str]) -> SpecError {
     error.near(name, all.iter().copied()).allow(all.iter().copied())
 }
 
-/// A result folder: all that is in it, as it was when it was opened.
+/// A result folder, with the runs that it had when it was opened. Their rows are read each time they are asked for.
 #[pyclass(frozen, module = "sojourn._native")]
 pub(crate) struct Results {
+    /// Without rows.
     read: Read,
     /// Positions of the factors that differ between scenarios.
     varying: Vec<usize>,
 }
 
 impl Results {
-    pub(crate) fn of(read: Read) -> Self {
+    pub(crate) fn of(folder: PathBuf) -> PyResult<Self> {
+        let mut read = Folder::open_with(folder, &[]).map_err(|error| of_results(&error))?;
+        read.table.rows = Vec::new();
         let scenarios = &read.plan.scenarios;
         let varies = |factor: &usize| {
             scenarios.iter().any(|one| one.factors[*factor] != scenarios[0].factors[*factor])
         };
         let varying = (0..read.plan.factors.len()).filter(varies).collect();
-        Self { read, varying }
+        Ok(Self { read, varying })
+    }
+
+    /// With the rows of the runs that were there when it was opened.
+    fn whole(&self) -> PyResult<Read> {
+        let mut whole = Folder::open(&self.read.folder).map_err(|error| of_results(&error))?;
+        if whole.plan.digest != self.read.plan.digest {
+            let folder = whole.folder.display();
+            let problem = format!("{folder}: other runs have come here since it was opened");
+            return Err(errors::ResultsError::new_err(problem));
+        }
+        let missing = &self.read.missing;
+        whole.table.rows.retain(|row| missing.binary_search(&row.run).is_err());
+        whole.missing.clone_from(missing);
+        Ok(whole)
     }
 
     /// Names of the factors that differ.
@@ -233,8 +250,7 @@ impl Results {
 impl Results {
     #[staticmethod]
     fn open(py: Python<'_>, folder: PathBuf) -> PyResult<Self> {
-        let open = || Folder::open(folder).map_err(|error| of_results(&error)).map(Self::of);
-        py.detach(|| guarded(open))
+        py.detach(|| guarded(|| Self::of(folder)))
     }
 
     #[getter]
@@ -286,8 +302,12 @@ impl Results {
         let values = |scenario: u32| -> Vec<&str> {
             plan.scenarios[scenario as usize].factors.iter().map(|value| &value[..]).collect()
         };
-        let table = &self.read.table;
-        py.detach(|| guarded(|| Ok(columns::runs(&table.rows, &table.metrics, (&names, &values)))))
+        py.detach(|| {
+            guarded(|| {
+                let table = self.whole()?.table;
+                Ok(columns::runs(&table.rows, &table.metrics, (&names, &values)))
+            })
+        })
     }
 
     fn series(&self, py: Python<'_>, wanted: Wanted) -> PyResult<Table> {
@@ -307,8 +327,9 @@ impl Results {
     fn report(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| {
             guarded(|| {
-                let mut reader = self.read.reader().map_err(|error| of_results(&error))?;
-                Ok(html(&self.read, &mut reader, &Options::default()))
+                let whole = self.whole()?;
+                let mut reader = whole.reader().map_err(|error| of_results(&error))?;
+                Ok(html(&whole, &mut reader, &Options::default()))
             })
         })
     }
@@ -317,8 +338,9 @@ impl Results {
     fn figures(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
         py.detach(|| {
             guarded(|| {
-                let mut reader = self.read.reader().map_err(|error| of_results(&error))?;
-                Ok(figures(&self.read, &mut reader))
+                let whole = self.whole()?;
+                let mut reader = whole.reader().map_err(|error| of_results(&error))?;
+                Ok(figures(&whole, &mut reader))
             })
         })
     }
@@ -327,8 +349,9 @@ impl Results {
     fn figure(&self, py: Python<'_>, name: &str) -> PyResult<String> {
         py.detach(|| {
             guarded(|| {
-                let mut reader = self.read.reader().map_err(|error| of_results(&error))?;
-                figure(&self.read, &mut reader, name).map_err(|error| of_name(&error))
+                let whole = self.whole()?;
+                let mut reader = whole.reader().map_err(|error| of_results(&error))?;
+                figure(&whole, &mut reader, name).map_err(|error| of_name(&error))
             })
         })
     }

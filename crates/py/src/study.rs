@@ -12,11 +12,11 @@ use pyo3::types::{PyDict, PyMapping};
 use sojourn_core::{Span, SpecError};
 use sojourn_file::document::{Document, Table as Values};
 use sojourn_file::{FILE_NAME, StudyError};
-use sojourn_study::results::{Folder, Plan};
+use sojourn_study::results::Plan;
 use sojourn_study::runner::{self, Options, Progress, Shard, Stop};
 use sojourn_study::{Overrides, Study as Checked};
 
-use crate::errors::{Error, RunError, guarded, of_results, of_run, of_study};
+use crate::errors::{Error, RunError, guarded, of_run, of_study};
 use crate::own;
 use crate::recorder::{Recorder, counts};
 use crate::results::{Results, Run};
@@ -267,9 +267,7 @@ impl Study {
             None => Ok(()),
         };
         let summary = run_beside(py, &self.study, &options, &tell)?;
-        py.detach(|| Folder::open(summary.folder))
-            .map(Results::of)
-            .map_err(|error| of_results(&error))
+        py.detach(|| Results::of(summary.folder))
     }
 
     /// Opens the result folder for results that others compute.
