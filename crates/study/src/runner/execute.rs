@@ -1,12 +1,14 @@
 //! One run: from a scenario and a seed to rows and series.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
 
 use sojourn_core::StreamAddress;
 use sojourn_file::StudyScenario;
 use sojourn_metrics::{
-    Distribution, FLOW_COLUMNS, FlowMetrics, LINK_COLUMNS, Metric, RunMetrics, Scope,
+    Distribution, FLOW_COLUMNS, FlowMetrics, LINK_COLUMNS, METRICS, Metric, RunMetrics, Scope,
 };
 
 use crate::engine::{self, Measured};
@@ -138,12 +140,16 @@ fn freezes(metrics: &RunMetrics, flow: &FlowMetrics) -> Vec<Freeze> {
     flow.media.freezes.iter().map(freeze).collect()
 }
 
+/// Each row asks for every metric.
+static BY_NAME: LazyLock<BTreeMap<(&str, Scope), &Metric>> =
+    LazyLock::new(|| METRICS.iter().map(|metric| ((metric.name, metric.scope), metric)).collect());
+
 fn rows(metrics: &RunMetrics, named: Named, columns: &[MetricColumn]) -> Vec<Row> {
     let digest = format!("{:016x}", metrics.digest);
     let row = |kind: Kind, name: &str, scope: Scope, value: &dyn Fn(&Metric) -> Option<f64>| {
         let values = columns
             .iter()
-            .map(|column| sojourn_metrics::metric(scope, &column.name).and_then(value))
+            .map(|column| BY_NAME.get(&(&column.name[..], scope)).and_then(|metric| value(metric)))
             .map(|value| value.filter(|value| value.is_finite()))
             .collect();
         Row {
