@@ -244,7 +244,10 @@ class Ack:
     def total_lost(self) -> int: ...
     @property
     def is_cwnd_limited(self) -> bool:
-        """The window was the limit in the round before; a window that was not says nothing of the path."""
+        """The window was the limit in the round before, in slow start at least half of it; a window that was not says nothing of the path."""
+    @property
+    def was_cwnd_full(self) -> bool:
+        """All of the window was used at some time in the round before."""
     @property
     def is_app_limited(self) -> bool: ...
     @property

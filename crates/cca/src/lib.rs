@@ -190,8 +190,12 @@ pub struct Ack {
     pub srtt: Option<Span>,
     /// Smallest round-trip time of the last 5 minutes, as the transport keeps it.
     pub min_rtt: Option<Span>,
-    /// The window was the limit in the round before.
+    /// The window was the limit in the round before; in slow start it is enough that half of it was
+    /// used (Linux `tcp_is_cwnd_limited`).
     pub is_cwnd_limited: bool,
+    /// All of the window was used at some time in the round before (draft-ietf-ccwg-bbr,
+    /// `C.is_cwnd_limited`; Linux `tp->is_cwnd_limited`).
+    pub was_cwnd_full: bool,
     /// The application is the limit at present: the delivered count at which that ends.
     pub app_limited_until: u64,
     /// When the pacer lets the next packet go.

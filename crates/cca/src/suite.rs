@@ -390,6 +390,7 @@ impl<C: Controller> Connection<C> {
             srtt: self.srtt,
             min_rtt: self.min_rtt,
             is_cwnd_limited: self.is_cwnd_limited,
+            was_cwnd_full: self.is_cwnd_limited,
             app_limited_until: self.app_limited_until,
             earliest_departure: self.earliest_departure,
             packets_out: self.flight.len() as u32,

@@ -35,6 +35,7 @@ pub(crate) fn plain_ack(now: Time, delivered: u32, snd_una: u32) -> Ack {
         srtt: None,
         min_rtt: None,
         is_cwnd_limited: true,
+        was_cwnd_full: true,
         app_limited_until: 0,
         earliest_departure: now,
         packets_out: 0,

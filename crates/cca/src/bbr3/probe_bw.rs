@@ -173,7 +173,7 @@ impl Bbr3 {
             self.probe_bw.prev_probe_precautionary = true;
             return true;
         }
-        if ack.is_cwnd_limited && self.cwnd >= self.long_term.inflight {
+        if ack.was_cwnd_full && self.cwnd >= self.long_term.inflight {
             // Bandwidth is limited by inflight_longterm, so the full pipe is sought from this rate
             // on.
             self.full_bw.reset(rs.delivery_rate_or_zero());
@@ -188,8 +188,8 @@ impl Bbr3 {
         self.probe_bw.up_acked_per_inc = Some((self.cwnd / growth_this_round).max(1));
     }
 
-    fn probe_inflight_longterm_upward(&mut self, ack: &Ack) {
-        if !ack.is_cwnd_limited || self.cwnd < self.long_term.inflight {
+    pub(super) fn probe_inflight_longterm_upward(&mut self, ack: &Ack) {
+        if !ack.was_cwnd_full || self.cwnd < self.long_term.inflight {
             return;
         }
         let probe = &mut self.probe_bw;

@@ -337,6 +337,20 @@ fn case_21_loss_in_up_lowers_inflight_longterm_and_ends_it() {
     assert_eq!(lab.cc.phase(), "PROBE_BW:DOWN");
 }
 
+/// Section 2: `C.is_cwnd_limited` asks for a window that was fully used.
+#[test]
+fn a_window_of_which_half_is_used_raises_no_bound() {
+    let mut lab = in_phase("PROBE_BW:UP", Path::new(20, 40, 1000));
+    (lab.cc.long_term.inflight, lab.cc.cwnd) = (64, 64);
+    let mut ack = lab.last_ack.expect("one came");
+    (ack.delivered, ack.is_cwnd_limited, ack.was_cwnd_full) = (1000, true, false);
+    lab.cc.probe_inflight_longterm_upward(&ack);
+    assert_eq!(lab.cc.long_term.inflight, 64);
+    ack.was_cwnd_full = true;
+    lab.cc.probe_inflight_longterm_upward(&ack);
+    assert!(lab.cc.long_term.inflight > 64);
+}
+
 #[test]
 fn case_22_application_limited_samples_in_refill_do_not_count() {
     let mut lab = in_phase("PROBE_BW:REFILL", Path::new(20, 40, 1000));

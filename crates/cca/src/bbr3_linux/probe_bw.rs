@@ -150,7 +150,7 @@ impl Bbr3Linux {
         }
         match self.config.probe_up_exit {
             UpExit::Plateau => {
-                if ack.is_cwnd_limited && self.cwnd >= self.bounds.inflight_hi {
+                if ack.was_cwnd_full && self.cwnd >= self.bounds.inflight_hi {
                     // Bandwidth is limited by the bound, so the full pipe is sought from this rate
                     // on.
                     self.full_pipe.restart(sample.bw);
@@ -206,7 +206,7 @@ impl Bbr3Linux {
 
     /// Raises `inflight_hi` by one segment per `probe_up_count` acknowledged ones.
     pub(super) fn probe_inflight_hi_upward(&mut self, ack: &Ack) {
-        if !ack.is_cwnd_limited || self.cwnd < self.bounds.inflight_hi {
+        if !ack.was_cwnd_full || self.cwnd < self.bounds.inflight_hi {
             if self.rules.is_v2() {
                 self.probe_up_acks = 0;
             }

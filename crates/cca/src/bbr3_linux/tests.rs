@@ -236,7 +236,7 @@ fn inflight_hi_grows_by_1_2_4_in_successive_rounds() {
     (cc.cwnd, cc.probe_up_rounds, cc.probe_up_acks) = (64, 0, 0);
     cc.raise_inflight_hi_slope();
     let mut ack = lab.last_ack.expect("one came");
-    (ack.delivered, ack.is_cwnd_limited) = (1, true);
+    (ack.delivered, ack.was_cwnd_full) = (1, true);
     for growth in [1, 2, 4, 8] {
         let before = cc.bounds.inflight_hi;
         for index in 1..=64 {
@@ -251,6 +251,22 @@ fn inflight_hi_grows_by_1_2_4_in_successive_rounds() {
         }
         assert_eq!(cc.bounds.inflight_hi - before, growth);
     }
+}
+
+/// The kernel reads `tp->is_cwnd_limited`, which knows no slow start.
+#[test]
+fn a_window_of_which_half_is_used_raises_no_bound() {
+    let mut lab = lab(Path::new(20, 40, 1000));
+    lab.run_to(&["PROBE_BW:UP"]);
+    let mut cc = lab.cc;
+    (cc.bounds.inflight_hi, cc.cwnd) = (64, 64);
+    let mut ack = lab.last_ack.expect("one came");
+    (ack.delivered, ack.is_cwnd_limited, ack.was_cwnd_full) = (1000, true, false);
+    cc.probe_inflight_hi_upward(&ack);
+    assert_eq!(cc.bounds.inflight_hi, 64);
+    ack.was_cwnd_full = true;
+    cc.probe_inflight_hi_upward(&ack);
+    assert!(cc.bounds.inflight_hi > 64);
 }
 
 #[test]

@@ -538,6 +538,7 @@ impl Sender {
             srtt: self.rtt.srtt(),
             min_rtt,
             is_cwnd_limited: self.usage.is_limited(&self.cca),
+            was_cwnd_full: self.usage.was_full,
             app_limited_until: self.rate.app_limited,
             earliest_departure: self.pacer.stamp,
             packets_out: self.packets_out(),

@@ -423,11 +423,8 @@ impl Sender {
         let is_limited = is_full || core::mem::take(&mut self.usage.limited_by_deferral);
         let usage = &mut self.usage;
         let is_new_flight = self.board.first() >= usage.until;
-        if is_new_flight
-            || is_limited
-            || (!usage.is_cwnd_limited && packets_out > usage.max_packets_out)
-        {
-            usage.is_cwnd_limited = is_limited;
+        if is_new_flight || is_limited || (!usage.was_full && packets_out > usage.max_packets_out) {
+            usage.was_full = is_limited;
             usage.max_packets_out = packets_out;
             usage.until = self.board.end();
         }

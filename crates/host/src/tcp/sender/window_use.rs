@@ -6,7 +6,8 @@ use crate::tcp::control::Control;
 /// connection waited for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WindowUse {
-    pub(super) is_cwnd_limited: bool,
+    /// All of it was used in the last flight.
+    pub(super) was_full: bool,
     pub(super) max_packets_out: u32,
     /// The result holds until this segment is acknowledged.
     pub(super) until: u32,
@@ -36,7 +37,7 @@ impl WindowUse {
     /// used.
     #[inline]
     pub(super) fn is_limited(&self, cca: &Control) -> bool {
-        if self.is_cwnd_limited {
+        if self.was_full {
             return true;
         }
         let cwnd = cca.cwnd();
@@ -76,5 +77,34 @@ impl WindowUse {
         self.sndbuf_limited = sndbuf_limited;
         self.waiting = waiting;
         self.since = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sojourn_cca::{Config, EcnFeedback, Setup};
+    use sojourn_core::{Purpose, StreamAddress};
+
+    use super::*;
+
+    #[test]
+    fn half_a_window_is_the_limit_in_slow_start_but_not_a_full_window() {
+        let setup = Setup {
+            mss: 1448,
+            mtu: 1500,
+            initial_cwnd: 10,
+            now: Time::ZERO,
+            handshake_rtt: None,
+            tick: Span::ZERO,
+            ecn: EcnFeedback::Off,
+            is_paced: true,
+            random: StreamAddress { seed: 1, run: 0 }.stream(0, Purpose::Controller),
+        };
+        let cca = Control::new(&Config::parse("bbr3").expect("a control"), setup);
+        let used = |max_packets_out| WindowUse { max_packets_out, ..WindowUse::default() };
+        assert_eq!((used(5).is_limited(&cca), used(5).was_full), (false, false));
+        assert_eq!((used(6).is_limited(&cca), used(6).was_full), (true, false));
+        let full = WindowUse { was_full: true, ..used(10) };
+        assert!(full.is_limited(&cca));
     }
 }
