@@ -212,4 +212,25 @@ mod tests {
             assert!((successes / expected - 1.0).abs() < 0.01, "{stations}, {units}: {successes}");
         }
     }
+
+    /// `cargo test -p sojourn-model --lib uora -- --ignored --nocapture` prints how far the fixed point is
+    /// from what it approximates.
+    #[test]
+    #[ignore = "takes a minute"]
+    fn the_approximation_is_a_thousandth_off_for_five_stations() {
+        for (stations, units) in [(5, 1), (5, 2), (10, 4), (10, 9), (20, 9), (50, 9)] {
+            let uora = uora(stations, units);
+            let solution = uora.solve();
+            let (beta, successes) = simulated(&uora, 10_000_000);
+            let off = (solution.beta / beta - 1.0, solution.successes(stations) / successes - 1.0);
+            let [beta_percent, percent] = [off.0, off.1].map(|off| 100.0 * off);
+            eprintln!(
+                "{stations}, {units}: β {:.5} of {beta:.5}, {beta_percent:+.2} %, \
+                 successes {:.4} of {successes:.4}, {percent:+.2} %",
+                solution.beta,
+                solution.successes(stations),
+            );
+            assert!(off.0.abs() < 0.002 && off.1.abs() < 0.01, "{stations}, {units}: {off:?}");
+        }
+    }
 }
