@@ -27,7 +27,7 @@ pub(crate) fn make_tun(file: BorrowedFd<'_>, offloads: bool) -> io::Result<()> {
     if offloads {
         let wanted = c_ulong::from(libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO_ECN);
         // SAFETY: this call takes a number.
-        done(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD as _, wanted) })?;
+        done(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD, wanted) })?;
     }
     Ok(())
 }
@@ -166,9 +166,13 @@ fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
     libc::sockaddr { sa_family: libc::AF_INET as libc::sa_family_t, sa_data: data }
 }
 
-fn device_call(fd: BorrowedFd<'_>, call: c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
+fn device_call(
+    fd: BorrowedFd<'_>,
+    call: libc::Ioctl,
+    request: &mut libc::ifreq,
+) -> io::Result<()> {
     // SAFETY: every call that this file passes reads or writes one `ifreq`, which outlives it.
-    let result = unsafe { libc::ioctl(fd.as_raw_fd(), call as _, std::ptr::from_mut(request)) };
+    let result = unsafe { libc::ioctl(fd.as_raw_fd(), call, std::ptr::from_mut(request)) };
     done(result)
 }
 
