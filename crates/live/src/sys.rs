@@ -143,7 +143,8 @@ pub(crate) fn set_device(socket: BorrowedFd<'_>, name: &str, setting: Setting) -
             libc::SIOCSIFFLAGS
         }
     };
-    device_call(socket, call, &mut request)
+    // Its type is that of `ioctl` with some C libraries only.
+    device_call(socket, call as libc::Ioctl, &mut request)
 }
 
 fn request(name: &str) -> libc::ifreq {
@@ -166,11 +167,7 @@ fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
     libc::sockaddr { sa_family: libc::AF_INET as libc::sa_family_t, sa_data: data }
 }
 
-fn device_call(
-    fd: BorrowedFd<'_>,
-    call: libc::Ioctl,
-    request: &mut libc::ifreq,
-) -> io::Result<()> {
+fn device_call(fd: BorrowedFd<'_>, call: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
     // SAFETY: every call that this file passes reads or writes one `ifreq`, which outlives it.
     let result = unsafe { libc::ioctl(fd.as_raw_fd(), call, std::ptr::from_mut(request)) };
     done(result)
@@ -333,7 +330,7 @@ fn enclose(network: RawFd, parent: u32, person: Option<Person>) -> io::Result<()
             second => {
                 // Its end of `alive` is below all that it closes.
                 libc::dup2(alive[1], 3);
-                libc::close_range(4, c_uint::MAX, 0);
+                close_from(4);
                 let _ = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP]
                     .map(|signal| libc::signal(signal, libc::SIG_IGN));
                 end_as(second as libc::pid_t);
@@ -357,7 +354,7 @@ fn enclose(network: RawFd, parent: u32, person: Option<Person>) -> io::Result<()
             ..0 => return Err(io::Error::last_os_error()),
             0 => {}
             third => {
-                libc::close_range(3, c_uint::MAX, 0);
+                close_from(3);
                 end_as(third as libc::pid_t);
             }
         }
@@ -373,6 +370,12 @@ fn enclose(network: RawFd, parent: u32, person: Option<Person>) -> io::Result<()
 unsafe fn clone(flags: c_ulong) -> libc::c_long {
     // SAFETY: without CLONE_VM it copies the process as `fork` does.
     unsafe { libc::syscall(libc::SYS_clone, flags | libc::SIGCHLD as c_ulong, 0, 0, 0, 0) }
+}
+
+/// Closes all descriptors from this one on. Not every C library has a function for it.
+fn close_from(first: c_uint) {
+    // SAFETY: it takes numbers. What it closes, the caller has no other use for.
+    unsafe { libc::syscall(libc::SYS_close_range, first, c_uint::MAX, 0) };
 }
 
 /// The calling process is killed when the thread ends that started it.

@@ -17,32 +17,40 @@ import os
 import time
 
 import av
-from aiortc import MediaStreamTrack, RTCPeerConnection, RTCRtpSender, RTCSessionDescription
+from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCRtpSender, RTCSessionDescription
+from aiortc.mediastreams import MediaStreamError
+
+# The usual STUN server can't be reached, which takes the ends ten seconds to learn.
+NO_SERVERS = RTCConfiguration(iceServers=[])
+# Side of the noise, in pixels.
+BLOCK = 96
 
 
 class Pattern(MediaStreamTrack):
-    """Frames at a steady rate: a block of noise moves over a grey picture."""
+    """Frames at a steady rate: grey, with a block of noise that is new in each, as a scene of much motion is to an encoder."""
 
     kind = "video"
 
     def __init__(self, size: str, fps: int) -> None:
         super().__init__()
         self.width, self.height = map(int, size.split("x"))
-        self.fps, self.number, self.start = fps, 0, time.monotonic()
-        self.noise = os.urandom(self.width)
+        self.fps, self.number, self.start = fps, 0, None
 
     async def recv(self) -> av.VideoFrame:
+        # The first one is asked for when the ends are connected.
+        self.start = self.start or time.monotonic()
         self.number += 1
         await asyncio.sleep(max(0.0, self.start + self.number / self.fps - time.monotonic()))
         frame = av.VideoFrame(self.width, self.height, "yuv420p")
-        for plane in frame.planes:
-            picture = bytearray(b"\x80" * plane.buffer_size)
-            if plane is frame.planes[0]:
-                row = self.number * 2 % (self.height - 16)
-                for line in range(row, row + 16):
-                    at = line * plane.line_size
-                    picture[at : at + 64] = self.noise[:64]
-            plane.update(bytes(picture))
+        luma, *chroma = frame.planes
+        for plane in chroma:
+            plane.update(b"\x80" * plane.buffer_size)
+        picture = bytearray(b"\x80" * luma.buffer_size)
+        row = self.number * 2 % max(1, self.height - BLOCK)
+        for line in range(row, min(row + BLOCK, self.height)):
+            at = line * luma.line_size
+            picture[at : at + BLOCK] = os.urandom(BLOCK)
+        luma.update(bytes(picture))
         frame.pts, frame.time_base = self.number, fractions.Fraction(1, self.fps)
         return frame
 
@@ -55,7 +63,11 @@ class Viewer:
 
     async def watch(self, track: MediaStreamTrack) -> None:
         while True:
-            await track.recv()
+            try:
+                await track.recv()
+            except MediaStreamError:
+                # The sender has ended.
+                return
             now = time.monotonic()
             self.frames += 1
             if self.last is not None:
@@ -83,7 +95,7 @@ class Viewer:
 async def send(own: argparse.Namespace) -> None:
     address, port, seconds = own.where
     until = time.monotonic() + float(seconds)
-    connection = RTCPeerConnection()
+    connection = RTCPeerConnection(NO_SERVERS)
     connection.addTrack(Pattern(own.size, own.fps))
     codecs = RTCRtpSender.getCapabilities("video").codecs
     first = [codec for codec in codecs if codec.mimeType == f"video/{own.codec}"]
@@ -98,10 +110,11 @@ async def send(own: argparse.Namespace) -> None:
         stats = (await connection.getStats()).values()
         keys = ("type", "kind", "roundTripTime", "packetsSent", "bytesSent")
         print(json.dumps([{key: getattr(one, key) for key in keys if hasattr(one, key)} for one in stats]), flush=True)
+    await connection.close()
 
 
 async def receive(own: argparse.Namespace) -> None:
-    connection, viewer = RTCPeerConnection(), Viewer()
+    connection, viewer = RTCPeerConnection(NO_SERVERS), Viewer()
     connection.on("track", lambda track: asyncio.ensure_future(viewer.watch(track)))
 
     async def agree(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
