@@ -1,9 +1,10 @@
-//! What live runs leave behind when they are killed, and how their command ends. They need the right to make networks;
+//! What live runs leave behind when they are stopped or killed, to whom a user's own programs belong, and how the command ends. They need the right to make networks;
 //! where that is missing, each test says so and does nothing.
 
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -98,6 +99,77 @@ fn kills_leave_nothing_and_finished_runs_stay() {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let shown = output(folder, &["show", "out", "-m", "goodput"]);
     assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stderr));
+}
+
+#[test]
+fn ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on() {
+    let _machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let scratch = tempfile::tempdir().expect("there is room");
+    let folder = scratch.path();
+    let longer = STUDY.replace("duration = \"1s\"", "duration = \"3s\"");
+    std::fs::write(folder.join("t.toml"), format!("{longer}{OWN}")).expect("it can be written");
+    if !can_run(folder) {
+        return;
+    }
+    let words = ["run", "t.toml", "--engine", "live", "--out", "out"];
+    let mut child = sojourn(folder, &words).spawn().expect("it starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("it is a pipe"));
+    let mut line = String::new();
+    while !line.contains("1 of 2 runs") {
+        line.clear();
+        assert!(lines.read_line(&mut line).expect("it is text") > 0, "it ended early");
+    }
+    // In the middle of the second.
+    std::thread::sleep(Duration::from_millis(500));
+    let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(asked.expect("it starts").success());
+    let status = child.wait().expect("it ends");
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).expect("it is text");
+    assert_eq!(status.code(), Some(3), "{rest}");
+    assert!(rest.contains("1 of 2 runs are finished and kept"), "{rest}");
+    let shown = output(folder, &["show", "out", "-m", "goodput"]);
+    let shown = String::from_utf8_lossy(&shown.stdout);
+    assert!(shown.contains("1 of them not done"), "{shown}");
+    let done = output(folder, &words);
+    let text = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success() && text.contains("1 of them by an earlier start"), "{done:?}");
+}
+
+#[test]
+fn under_sudo_programs_are_those_of_the_user_who_asked() {
+    let _machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let scratch = tempfile::tempdir().expect("there is room");
+    let folder = scratch.path();
+    let own = r#"
+[[scenario.flow]]
+name = "own"
+app = "exec"
+sender = "echo is $(id -u) $(id -g) $(id -G); grep -E 'Cap(Prm|Eff|Inh|Amb)' /proc/self/status; touch in-the-way || echo not allowed"
+"#;
+    std::fs::write(folder.join("t.toml"), format!("{STUDY}{own}")).expect("it can be written");
+    if !can_run(folder) {
+        return;
+    }
+    if !std::fs::read_to_string("/proc/self/status").is_ok_and(|own| own.contains("\nUid:\t0\t")) {
+        eprintln!("skipped: only root can become another user");
+        return;
+    }
+    let run = sojourn(folder, &["run", "t.toml", "--engine", "live", "--out", "out", "-q"])
+        .env("SUDO_UID", "65534")
+        .env("SUDO_GID", "65533")
+        .output()
+        .expect("it starts");
+    assert!(run.status.success(), "{run:?}");
+    let shown = output(folder, &["show", "out", "0"]);
+    let shown = String::from_utf8_lossy(&shown.stdout);
+    let has = |words: &str| shown.lines().any(|line| line.split_whitespace().eq(words.split(' ')));
+    assert!(has("is 65534 65533 65533"), "{shown}");
+    // CAP_NET_ADMIN, and nothing else.
+    for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+        assert!(has(&format!("{set}: 0000000000001000")), "{set}: {shown}");
+    }
+    assert!(has("not allowed"), "{shown}");
 }
 
 #[test]

@@ -215,6 +215,53 @@ fn loss_delay_and_shaping_are_those_of_the_links() {
 }
 
 #[test]
+fn packets_of_many_segments_pass_the_queues_as_in_simulation() {
+    if !can_run() {
+        return;
+    }
+    let (results, _folder) = run(r#"
+        [scenario]
+        duration = "5s"
+        warmup = "2s"
+        path = { rate = "100Mbps", rtt = "10ms", queue = "fq_codel" }
+        [[scenario.flow]]
+        name = "bulk"
+        app = "bulk"
+        cca = "cubic-linux"
+        offload = true
+        [[scenario.flow]]
+        name = "file"
+        app = "bulk"
+        cca = "cubic-linux"
+        bytes = "3MB"
+        offload = true
+        start = "500ms"
+        [factors]
+        "path.queue" = ["fq_codel", "cake bandwidth 95mbit"]
+        engine = ["sim", "live"]
+    "#);
+    for [simulated, live] in [[0, 1], [2, 3]] {
+        let filled = [simulated, live]
+            .map(|run| value(&results, run, Kind::Queue, "queue", "throughput_mbps"))
+            .map(|mbps| mbps.expect("it counts"));
+        assert!(is_near(filled[1], filled[0], 0.03), "{filled:?}");
+        let both = |name, metric| [simulated, live].map(|run| flow(&results, run, name, metric));
+        let [simulated, live] = both("bulk", "srtt_p50_ms");
+        assert!(is_near(live, simulated, 0.15), "{live} {simulated}");
+        // Every byte of the file, and each once.
+        assert_eq!(both("file", "completion_n"), [1.0; 2]);
+        assert_eq!(both("file", "delivered_bytes"), [3e6; 2]);
+    }
+    // FQ-CoDel passes them whole and CAKE cuts them, so that the receiver has less to acknowledge behind the first.
+    let acknowledgements = |run| {
+        let packets = value(&results, run, Kind::Queue, "reverse_queue", "sent_packets");
+        packets.expect("it counts")
+    };
+    let [whole, cut] = [1, 3].map(acknowledgements);
+    assert!(whole < 0.8 * cut, "{whole} {cut}");
+}
+
+#[test]
 fn what_the_kernel_lacks_is_named_before_anything_starts() {
     if !can_run() {
         return;

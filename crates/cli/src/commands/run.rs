@@ -35,7 +35,7 @@ pub(super) fn run(args: &RunArgs, registry: &Registry, output: Output) -> Result
     options.command = command();
     output.log(&format_args!("{}: {} into {}", plan.title, amount(&plan), folder.display()));
     let bar = Bar::new(output);
-    attend_live_runs(&plan, &options, &bar);
+    attend_live_runs(&plan, &mut options, &bar);
     let summary = runner::run(&study, &options, &|progress| bar.show(progress));
     bar.finish();
     let summary = summary?;
@@ -47,19 +47,11 @@ pub(super) fn run(args: &RunArgs, registry: &Registry, output: Output) -> Result
 
 /// Shows how far live runs are. The first Ctrl-C ends the one that is under way and begins no other; what has been finished is
 /// kept.
-fn attend_live_runs(plan: &Plan, options: &Options, bar: &Bar) {
+fn attend_live_runs(plan: &Plan, options: &mut Options, bar: &Bar) {
     #[cfg(target_os = "linux")]
     if plan.scenarios.iter().filter_map(|scenario| scenario.engine.as_deref()).any(is_live) {
-        use std::sync::atomic::Ordering;
         bar.follow_live_runs();
-        let interrupted = sojourn_live::machine::watch_interrupts();
-        let stop = options.stop.clone();
-        std::thread::spawn(move || {
-            while !interrupted.load(Ordering::Relaxed) {
-                std::thread::sleep(std::time::Duration::from_millis(20));
-            }
-            stop.ask();
-        });
+        options.stop = runner::Stop::watching(sojourn_live::machine::watch_interrupts());
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (plan, options, bar);

@@ -37,16 +37,25 @@ use sojourn_file::StudyError;
 
 /// Asks a study that is being run to stop; clones ask the same.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct Stop {
+    own: Arc<AtomicBool>,
+    other: Option<&'static AtomicBool>,
+}
 
 impl Stop {
+    /// Asked when `flag` is set, too, which also an engine may look at to end the run that is under way.
+    pub fn watching(flag: &'static AtomicBool) -> Self {
+        Self { own: Arc::default(), other: Some(flag) }
+    }
+
     /// No more runs are begun; those under way end and are kept.
     pub fn ask(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.own.store(true, Ordering::Relaxed);
     }
 
     fn is_asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.own.load(Ordering::Relaxed)
+            || self.other.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 }
 
@@ -298,6 +307,8 @@ fn work(
                     return;
                 }
             }
+            // It ended because it was asked to, or the next start will say what is wrong with it.
+            Err(_) if options.stop.is_asked() => return,
             Err(problem) => shared.recorder.give_up(*run, problem),
         }
         progress(shared.recorder.progress());
