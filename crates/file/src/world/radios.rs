@@ -76,7 +76,7 @@ fn add(
     if !(1..=MAX_STATIONS).contains(&count) {
         let problem = SpecError::new(format!("radio '{}' has {count} stations", spec.name));
         let problem = problem.allow([format!("1 to {MAX_STATIONS}: [[scenario.radio.station]]")]);
-        return Err(Wrong::new(format!("{key}.name"), problem));
+        return Err(Wrong::new(format!("{key}.station"), problem));
     }
     let mut stations = Vec::with_capacity(count);
     for (index, station) in spec.station.iter().enumerate() {

@@ -1,5 +1,5 @@
 //! Prints the table of the radio cells: measured, simulated, difference. Arguments: parts of
-//! situation names, and `--data FILE` for other situations than those of `data/wifi.json`.
+//! situation names, and `--data FILE` for other situations than those of `data`.
 #![expect(clippy::print_stdout, reason = "this is what it is for")]
 
 use sojourn_fidelity::wifi::{compare, departure, read, situations};

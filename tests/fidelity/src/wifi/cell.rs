@@ -17,7 +17,7 @@ use super::{Situation, tcp};
 
 /// What a situation needs and this model does not have.
 #[derive(Clone, Debug)]
-pub struct Waits(pub &'static str);
+pub struct Waits(pub String);
 
 /// Means over `seeds` runs, by the names of the measured results.
 ///
@@ -67,6 +67,9 @@ fn cell(setup: &Value) -> Result<Config, Waits> {
         config.rts_threshold = 0;
     }
     config.ofdma = ofdma(&setup["ofdma"])?;
+    config
+        .check()
+        .map_err(|refused| Waits(format!("what the standard does not allow: {refused}")))?;
     Ok(config)
 }
 
@@ -76,7 +79,7 @@ fn ofdma(setup: &Value) -> Result<Option<Ofdma>, Waits> {
         return Ok(None);
     }
     if setup["stations_edca"].as_str().is_some_and(|edca| edca != "normal") {
-        return Err(Waits("stations' EDCA in words that are not known here"));
+        return Err(Waits("stations' EDCA in words that are not known here".into()));
     }
     let acknowledgement = match setup["dl_ack"].as_str().unwrap_or_default() {
         text if text.starts_with("MU-BAR trigger") => Acknowledgement::MuBar,
