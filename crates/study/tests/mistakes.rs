@@ -543,6 +543,16 @@ dst = "c"
         read(FREE).unwrap().scenarios.get(0).expect("it is one of them").scenario.links.len(),
         4
     );
+    let empty = FREE.replace(
+        "[[scenario.flow]]",
+        "[[scenario.radio]]\nname = \"w\"\nap = \"a\"\n[[scenario.flow]]",
+    );
+    let error = read(&empty).unwrap_err();
+    assert!(
+        error.starts_with("t.toml:25:1: scenario.radio.0.station: radio 'w' has 0 stations"),
+        "{error}"
+    );
+    assert_eq!(error.lines().count(), 1, "{error}");
     // A circle is a way like any other.
     let circle = "[[scenario.link]]\nname = \"ca\"\nfrom = \"c\"\nto = \"a\"\nrate = \"1Mbps\"\ndelay = \"1ms\"\nqueue = \"fq_codel\"\n";
     let study = read(&format!("{FREE}{circle}")).unwrap();
