@@ -41,10 +41,16 @@ impl<P: Copy> Store<P> {
         &self.packets[slot.0 as usize]
     }
 
+    /// The packet leaves its place, in which it can be read until another one is put there.
+    #[inline]
+    pub(crate) fn vacate(&mut self, slot: Slot) -> &mut P {
+        self.free.push(slot.0);
+        &mut self.packets[slot.0 as usize]
+    }
+
     /// The packet leaves its place.
     #[inline]
     pub(crate) fn take(&mut self, slot: Slot) -> P {
-        self.free.push(slot.0);
-        self.packets[slot.0 as usize]
+        *self.vacate(slot)
     }
 }

@@ -36,7 +36,12 @@ pub trait Carrier<P: Carried>: Send {
         Time::ZERO
     }
 
-    /// [`Carrier::offer`] and [`Carrier::next_wake`] in one call, since an engine asks for the second after
+    /// [`Carrier::offer`] without a copy for the call.
+    fn put_in(&mut self, now: Time, port: PortId, packet: &P, observer: &mut dyn Observer) {
+        self.offer(now, port, *packet, observer);
+    }
+
+    /// [`Carrier::put_in`] and [`Carrier::next_wake`] in one call, since an engine asks for the second after
     /// every first.
     fn take_in(
         &mut self,
@@ -45,7 +50,7 @@ pub trait Carrier<P: Carried>: Send {
         packet: &P,
         observer: &mut dyn Observer,
     ) -> Time {
-        self.offer(now, port, *packet, observer);
+        self.put_in(now, port, packet, observer);
         self.next_wake()
     }
 

@@ -5,7 +5,6 @@
 //! it does, so packets enter it then, or when it acts. Whoever could see a difference is preceded by what was put off,
 //! in the order of the agenda: by time, then by place.
 
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use sojourn_core::{Event, Observer, Packet, PortId, Queued, Span, Time, Who};
@@ -32,9 +31,51 @@ pub(super) struct Late {
 /// One for each link of the world.
 #[derive(Default)]
 struct LateLink {
-    /// When the next datagram of each source leaves, in this order; and its flow.
-    sends: VecDeque<(Time, u32)>,
+    sends: Sends,
     carrier: Option<u32>,
+}
+
+/// When the next datagram of each source leaves, and its flow; in this order, from `first` on and around.
+#[derive(Default)]
+struct Sends {
+    ring: Vec<(Time, u32)>,
+    first: usize,
+}
+
+impl Sends {
+    fn new(mut sends: Vec<(Time, u32)>) -> Self {
+        sends.sort_unstable();
+        Self { ring: sends, first: 0 }
+    }
+
+    #[inline]
+    fn first(&self) -> Option<(Time, u32)> {
+        self.ring.get(self.first).copied()
+    }
+
+    /// What was first comes at `send` again: its place is the last now, unless others come later.
+    #[inline]
+    fn put_off_first(&mut self, send: (Time, u32)) {
+        let len = self.ring.len();
+        let mut place = self.first;
+        self.first = if place + 1 == len { 0 } else { place + 1 };
+        while place != self.first {
+            let ahead = if place == 0 { len - 1 } else { place - 1 };
+            if self.ring[ahead] <= send {
+                break;
+            }
+            self.ring[place] = self.ring[ahead];
+            place = ahead;
+        }
+        self.ring[place] = send;
+    }
+
+    /// The source that is first sends no more.
+    fn end_first(&mut self) {
+        self.ring.rotate_left(self.first);
+        self.ring.remove(0);
+        self.first = 0;
+    }
 }
 
 impl Late {
@@ -56,7 +97,7 @@ impl Late {
             }
             let sends = sends_into(port, flows);
             // Of other senders so few packets can be put off at a time that it does not pay.
-            if sends.is_empty() {
+            if sends.ring.is_empty() {
                 continue;
             }
             let carrier = next_carrier(port, flows, links.len(), carrier_of);
@@ -120,14 +161,12 @@ impl Late {
 }
 
 /// The sources of datagrams whose packets enter at `port`.
-fn sends_into(port: PortId, flows: &mut [FlowState]) -> VecDeque<(Time, u32)> {
+fn sends_into(port: PortId, flows: &mut [FlowState]) -> Sends {
     let enter = (0..).zip(flows).filter(|(_, flow)| flow.forward.links.first() == Some(&port));
     let sends = enter.filter_map(|(number, flow)| {
         flow.ends.datagrams().map(|source| (source.next_send(), number))
     });
-    let mut sends: Vec<(Time, u32)> = sends.filter(|(at, _)| !at.is_never()).collect();
-    sends.sort_unstable();
-    sends.into()
+    Sends::new(sends.filter(|(at, _)| !at.is_never()).collect())
 }
 
 /// The carrier that every packet enters after the link `port`, if it is always the same.
@@ -153,8 +192,8 @@ impl<O: Observer> Engine<'_, O> {
     /// Sources whose datagrams are put off are never woken, but their links.
     pub(super) fn begin_late(&mut self) {
         for link in 0..self.late.links.len() {
-            for index in 0..self.late.links[link].sends.len() {
-                let (_, flow) = self.late.links[link].sends[index];
+            for index in 0..self.late.links[link].sends.ring.len() {
+                let (_, flow) = self.late.links[link].sends.ring[index];
                 self.agenda.set(self.end_place(flow as usize, SENDER), Time::NEVER);
             }
             self.reschedule_late(link);
@@ -237,7 +276,7 @@ impl<O: Observer> Engine<'_, O> {
                 let next = state.under_way().next();
                 let way = self.flows[packet.flow.index()].way(packet.direction);
                 let port = way.links[usize::from(packet.hop)];
-                self.carriers[carrier].take_in(at, port, packet, self.observer);
+                self.carriers[carrier].put_in(at, port, packet, self.observer);
                 if !is_only || (next, link) >= before {
                     break;
                 }
@@ -266,8 +305,8 @@ impl<O: Observer> Engine<'_, O> {
         if !arrival.is_never() {
             return arrival;
         }
-        let send = self.late.links[link].sends.front();
-        let arrival = send.map_or(Time::NEVER, |(at, _)| *at + state.least_delay());
+        let send = self.late.links[link].sends.first();
+        let arrival = send.map_or(Time::NEVER, |(at, _)| at + state.least_delay());
         state.next_wake().min(arrival)
     }
 
@@ -295,11 +334,13 @@ impl<O: Observer> Engine<'_, O> {
         let first_end = self.ways;
         let Self { late, links, flows, observer, sent, .. } = self;
         let (sends, state) = (&mut late.links[link].sends, &mut links[link]);
-        while let Some((at, flow)) = sends.front().copied()
+        while let Some((at, flow)) = sends.first()
             && (at, first_end + end_of(flow as usize, SENDER)) < before
         {
-            sends.pop_front();
-            let Some(source) = flows[flow as usize].ends.datagrams() else { continue };
+            let Some(source) = flows[flow as usize].ends.datagrams() else {
+                sends.end_first();
+                continue;
+            };
             while let Some(packet) = &source.send(at) {
                 *sent += u64::from(packet.wire_len());
                 observer.record(at, Who::Flow(packet.flow), &Event::Sent { packet });
@@ -307,15 +348,9 @@ impl<O: Observer> Engine<'_, O> {
                 state.offer(at, packet, *observer);
                 state.settle(at, *observer);
             }
-            let next = (source.next_send(), flow);
-            if next.0.is_never() {
-                continue;
-            }
-            if sends.back().is_none_or(|last| *last < next) {
-                sends.push_back(next);
-            } else {
-                let later = sends.iter().rev().take_while(|send| **send > next).count();
-                sends.insert(sends.len() - later, next);
+            match source.next_send() {
+                Time::NEVER => sends.end_first(),
+                next => sends.put_off_first((next, flow)),
             }
         }
     }

@@ -378,12 +378,15 @@ impl<P: Reshape + Send> Medium<P> {
         let (edcafs, countdown, extended) = (&mut self.edcafs, self.countdown, self.extended);
         self.active.retain(|index| {
             let edcaf = &mut edcafs[usize::from(*index)];
-            if winners.contains(index) {
-                return true;
-            }
-            if !edcaf.has_frames && edcaf.sends_at(slot) <= busy {
-                edcaf.is_active = false;
-                return false;
+            // Winners are due, too.
+            if edcaf.sends_at(slot) <= busy {
+                if winners.contains(index) {
+                    return true;
+                }
+                if !edcaf.has_frames {
+                    edcaf.is_active = false;
+                    return false;
+                }
             }
             let idle = match deaf {
                 Some((node, until)) if node == *index / CATEGORIES as u16 => until,

@@ -273,6 +273,24 @@ impl<P: Reshape + Send> Medium<P> {
         Some((port, self.store.take(slot)))
     }
 
+    /// [`Medium::on_wake`], [`Medium::poll_deliver`] and [`Medium::next_wake`] in one; what has come out must be
+    /// copied at once.
+    #[inline]
+    pub(crate) fn turn(
+        &mut self,
+        now: Time,
+        listener: &mut impl Listener<P>,
+    ) -> (Option<(Port, &mut P)>, Time) {
+        let mut event = self.next_event();
+        if event <= now {
+            self.act(now, listener);
+            event = self.next_event();
+        }
+        let out = self.outbox.pop_front_if(|next| next.0 <= now);
+        let next = self.outbox.front().map_or(Time::NEVER, |next| next.0);
+        (out.map(|(_, port, slot)| (port, self.store.vacate(slot))), next.min(event))
+    }
+
     /// What was on the air up to the end of the last exchange.
     pub fn air(&self) -> AirCounts {
         self.air

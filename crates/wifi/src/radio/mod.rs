@@ -145,18 +145,22 @@ impl<P: Carried> Carrier<P> for Radio<P> {
         self.enter(now, port, &packet, observer);
     }
 
-    fn take_in(
-        &mut self,
-        now: Time,
-        port: PortId,
-        packet: &P,
-        observer: &mut dyn Observer,
-    ) -> Time {
+    fn put_in(&mut self, now: Time, port: PortId, packet: &P, observer: &mut dyn Observer) {
         match packet.segments() {
             1 => self.enter(now, port, packet, observer),
             _ => self.offer(now, port, *packet, observer),
         }
-        self.medium.next_wake()
+    }
+
+    fn turn(&mut self, now: Time, observer: &mut dyn Observer) -> (Option<(PortId, P)>, Time) {
+        let Self { first, medium, ledgers, lost } = self;
+        let mut notes = Notes { first: *first, ledgers, lost, observer };
+        let (Some((port, packet)), wake) = medium.turn(now, &mut notes) else {
+            return (None, medium.next_wake());
+        };
+        ledgers[usize::from(port.index())].deliver(packet.wire_len());
+        packet.leave_port();
+        (Some((PortId(first.0 + port.index()), *packet)), wake)
     }
 
     fn next_wake(&self) -> Time {
