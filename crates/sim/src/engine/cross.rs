@@ -116,7 +116,9 @@ impl<O: Observer> Engine<'_, O> {
     pub(super) fn offer_to_carrier(&mut self, port: usize, packet: &Packet) {
         let carrier = self.carrier_of[port - self.links.len()] as usize;
         let port = PortId(port as u16);
-        self.take_late(carrier, self.moment());
+        if !self.late.is_nothing() {
+            self.take_late(carrier, self.moment());
+        }
         let wake = self.carriers[carrier].take_in(self.now, port, packet, self.observer);
         self.reschedule_carrier(carrier, wake);
     }

@@ -202,11 +202,11 @@ impl<P: Reshape + Send> Medium<P> {
         let queue = &mut self.queues[node];
         let taken = queue.offer(ac, &arrival, &mut self.store, listener);
         self.held_back_until = self.held_back_until.min(queue.held_back_until());
-        // The usual case under load: a full buffer takes nothing in, and its function counts down already.
-        if taken == 0
-            && self.edcafs[node * CATEGORIES + ac as usize].has_frames
-            && !self.is_prepared(node)
-        {
+        // The usual case under load: its function counts down already, or the buffer is full.
+        let is_counted = taken == 0 || (self.multi.is_none() && queue.drops_nothing_later());
+        let index = node * CATEGORIES + ac as usize;
+        if is_counted && self.edcafs[index].has_frames && !self.is_prepared(node) {
+            self.pending[index] += taken;
             return;
         }
         self.note(now, node, ac, taken, Some(arrival.station()), listener);
@@ -559,8 +559,9 @@ impl<P: Reshape + Send> Medium<P> {
                 self.queues[node].rejoin(ac, if node == 0 { port / 2 } else { 0 });
             }
             let (agreement, counts) = (&mut self.links[link].agreement, &mut self.counts[port]);
+            let mut done = 0;
             while let Some(msdu) = agreement.pop_done() {
-                self.queues[node].release(ac);
+                done += 1;
                 if msdu.fate == Fate::Received {
                     counts.delivered += 1;
                     counts.delivered_bytes += u64::from(msdu.ip_len);
@@ -570,6 +571,7 @@ impl<P: Reshape + Send> Medium<P> {
                     listener.given_up(now, Port::new(port as u16), packet);
                 }
             }
+            self.queues[node].release(ac, done);
             if self.is_prepared(node) {
                 self.prepared[ac as usize].pop();
             }

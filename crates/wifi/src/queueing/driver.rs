@@ -171,10 +171,10 @@ impl<P: Reshape + Send> Driver<P> {
         self.held_back_until = Time::NEVER;
     }
 
-    /// A packet of the category is delivered or dropped.
+    /// So many packets of the category are delivered or dropped.
     #[inline]
-    pub(crate) fn release(&mut self, ac: AccessCategory) {
-        self.held[ac as usize] -= 1;
+    pub(crate) fn release(&mut self, ac: AccessCategory, packets: u32) {
+        self.held[ac as usize] -= packets;
     }
 
     #[inline]

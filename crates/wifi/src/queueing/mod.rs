@@ -174,12 +174,18 @@ impl<P: Reshape + Send> Queue<P> {
         }
     }
 
-    /// A packet of the category is delivered or given up.
+    /// So many packets of the category are delivered or given up.
     #[inline]
-    pub(crate) fn release(&mut self, ac: AccessCategory) {
+    pub(crate) fn release(&mut self, ac: AccessCategory, packets: u32) {
         if let Self::Driver(driver) = self {
-            driver.release(ac);
+            driver.release(ac, packets);
         }
+    }
+
+    /// Whether [`Queue::take_dropped`] never has anything.
+    #[inline]
+    pub(crate) fn drops_nothing_later(&self) -> bool {
+        matches!(self, Self::Driver(_))
     }
 
     /// The packet for the station that leaves next.
