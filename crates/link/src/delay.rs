@@ -154,6 +154,15 @@ impl<T: Copy> DelayLine<T> {
         self.slots[place].1
     }
 
+    /// The same, where it lies: to be read before another item enters.
+    #[inline]
+    pub fn pop_in_place(&mut self) -> &T {
+        debug_assert!(!self.is_empty());
+        let place = self.taken & (self.slots.len() - 1);
+        self.taken += 1;
+        &self.slots[place].1
+    }
+
     /// Whether nothing is under way.
     #[inline]
     pub fn is_empty(&self) -> bool {

@@ -40,7 +40,7 @@ pub trait Listener<P> {
     fn entered(&mut self, now: Time, port: Port, packet: &P);
 
     /// It was dropped on arrival.
-    fn refused(&mut self, now: Time, port: Port, packet: P, why: DropReason);
+    fn refused(&mut self, now: Time, port: Port, packet: &P, why: DropReason);
 
     /// It was put into a frame, `waited` after it entered.
     fn framed(&mut self, now: Time, port: Port, packet: &P, waited: Span);
@@ -48,8 +48,8 @@ pub trait Listener<P> {
     fn marked(&mut self, now: Time, port: Port, packet: &P);
 
     /// It had waited, and was dropped before it was in a frame.
-    fn dropped(&mut self, now: Time, port: Port, packet: P, why: DropReason);
+    fn dropped(&mut self, now: Time, port: Port, packet: &P, why: DropReason);
 
     /// Its frame was given up after the last attempt.
-    fn given_up(&mut self, now: Time, port: Port, packet: P);
+    fn given_up(&mut self, now: Time, port: Port, packet: &P);
 }

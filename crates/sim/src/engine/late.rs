@@ -272,11 +272,11 @@ impl<O: Observer> Engine<'_, O> {
             let is_only = self.late.carriers[carrier].len() == 1;
             loop {
                 let state = &mut self.links[link as usize];
-                let packet = &state.under_way().pop();
-                let next = state.under_way().next();
+                let packet = state.under_way().pop_in_place();
                 let way = self.flows[packet.flow.index()].way(packet.direction);
                 let port = way.links[usize::from(packet.hop)];
                 self.carriers[carrier].put_in(at, port, packet, self.observer);
+                let next = state.under_way().next();
                 if !is_only || (next, link) >= before {
                     break;
                 }

@@ -193,7 +193,7 @@ impl<P: Reshape + Send> Medium<P> {
         let ac =
             if self.config.is_qos { access_category(packet.dscp()) } else { AccessCategory::Be };
         if !self.is_present(port.station(), now) {
-            listener.refused(now, port, *packet, DropReason::Medium);
+            listener.refused(now, port, packet, DropReason::Medium);
             return;
         }
         let node = if port.is_up() { port.station() + 1 } else { 0 };
@@ -567,7 +567,7 @@ impl<P: Reshape + Send> Medium<P> {
                     counts.delivered_bytes += u64::from(msdu.ip_len);
                 } else {
                     counts.discarded += 1;
-                    let packet = self.store.take(msdu.packet);
+                    let packet = self.store.vacate(msdu.packet);
                     listener.given_up(now, Port::new(port as u16), packet);
                 }
             }

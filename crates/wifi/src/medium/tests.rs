@@ -67,7 +67,7 @@ struct Drops(u64);
 impl Listener<Numbered> for Drops {
     fn entered(&mut self, _: Time, _: Port, _: &Numbered) {}
 
-    fn refused(&mut self, _: Time, _: Port, _: Numbered, _: DropReason) {
+    fn refused(&mut self, _: Time, _: Port, _: &Numbered, _: DropReason) {
         self.0 += 1;
     }
 
@@ -75,11 +75,11 @@ impl Listener<Numbered> for Drops {
 
     fn marked(&mut self, _: Time, _: Port, _: &Numbered) {}
 
-    fn dropped(&mut self, _: Time, _: Port, _: Numbered, _: DropReason) {
+    fn dropped(&mut self, _: Time, _: Port, _: &Numbered, _: DropReason) {
         self.0 += 1;
     }
 
-    fn given_up(&mut self, _: Time, _: Port, _: Numbered) {
+    fn given_up(&mut self, _: Time, _: Port, _: &Numbered) {
         self.0 += 1;
     }
 }

@@ -124,7 +124,7 @@ pub(crate) struct PassedOn<'a, L>(pub(crate) &'a mut L);
 
 impl<P, L: Listener<P>> Sink<Addressed<P>> for PassedOn<'_, L> {
     fn dropped(&mut self, now: Time, packet: Addressed<P>, why: DropReason) {
-        self.0.dropped(now, packet.port, packet.packet, why);
+        self.0.dropped(now, packet.port, &packet.packet, why);
     }
 
     fn marked(&mut self, now: Time, packet: &Addressed<P>) {

@@ -110,13 +110,13 @@ impl<P: Reshape + Send> Driver<P> {
             match upper.enqueue(now, arrival.addressed(), &mut PassedOn(&mut *listener)) {
                 Enqueue::Queued => listener.entered(now, port, packet),
                 Enqueue::Dropped(packet, why) => {
-                    listener.refused(now, packet.port, packet.packet, why);
+                    listener.refused(now, packet.port, &packet.packet, why);
                 }
             }
             return self.refill(now, ac, store, listener);
         }
         if self.held[ac as usize] >= self.limit {
-            listener.refused(now, port, *packet, DropReason::Full);
+            listener.refused(now, port, packet, DropReason::Full);
             return 0;
         }
         listener.entered(now, port, packet);

@@ -340,7 +340,7 @@ impl<P: Reshape + Send> FqMac<P> {
         self.packets -= 1;
         self.tids[tid].packets -= 1;
         self.dropped[tid % CATEGORIES] += 1;
-        listener.dropped(now, packet.port, packet.packet, DropReason::Overflow);
+        listener.dropped(now, packet.port, &packet.packet, DropReason::Overflow);
     }
 
     fn hash(&self, packet: &Addressed<P>) -> u32 {

@@ -91,11 +91,11 @@ impl<P: Carried> Notes<'_, P> {
         Who::Port(PortId(self.first.0 + port.index()))
     }
 
-    fn gone(&mut self, now: Time, port: Port, packet: P, why: DropReason) {
+    fn gone(&mut self, now: Time, port: Port, packet: &P, why: DropReason) {
         let event = Event::Dropped { packet: packet.headers(), why };
         self.observer.record(now, self.who(port), &event);
         if packet.has_contents() {
-            self.lost.push(packet);
+            self.lost.push(*packet);
         }
     }
 }
@@ -108,7 +108,7 @@ impl<P: Carried> Listener<P> for Notes<'_, P> {
         self.observer.record(now, self.who(port), &event);
     }
 
-    fn refused(&mut self, now: Time, port: Port, packet: P, why: DropReason) {
+    fn refused(&mut self, now: Time, port: Port, packet: &P, why: DropReason) {
         self.ledgers[usize::from(port.index())].refuse(packet.wire_len());
         self.gone(now, port, packet, why);
     }
@@ -124,12 +124,12 @@ impl<P: Carried> Listener<P> for Notes<'_, P> {
         self.observer.record(now, self.who(port), &Event::Marked { packet: packet.headers() });
     }
 
-    fn dropped(&mut self, now: Time, port: Port, packet: P, why: DropReason) {
+    fn dropped(&mut self, now: Time, port: Port, packet: &P, why: DropReason) {
         self.ledgers[usize::from(port.index())].drop(packet.wire_len());
         self.gone(now, port, packet, why);
     }
 
-    fn given_up(&mut self, now: Time, port: Port, packet: P) {
+    fn given_up(&mut self, now: Time, port: Port, packet: &P) {
         self.ledgers[usize::from(port.index())].lose(packet.wire_len());
         self.gone(now, port, packet, DropReason::Medium);
     }

@@ -210,11 +210,11 @@ struct Ignore;
 
 impl Listener<Datagram> for Ignore {
     fn entered(&mut self, _: Time, _: Port, _: &Datagram) {}
-    fn refused(&mut self, _: Time, _: Port, _: Datagram, _: DropReason) {}
+    fn refused(&mut self, _: Time, _: Port, _: &Datagram, _: DropReason) {}
     fn framed(&mut self, _: Time, _: Port, _: &Datagram, _: Span) {}
     fn marked(&mut self, _: Time, _: Port, _: &Datagram) {}
-    fn dropped(&mut self, _: Time, _: Port, _: Datagram, _: DropReason) {}
-    fn given_up(&mut self, _: Time, _: Port, _: Datagram) {}
+    fn dropped(&mut self, _: Time, _: Port, _: &Datagram, _: DropReason) {}
+    fn given_up(&mut self, _: Time, _: Port, _: &Datagram) {}
 }
 
 fn sources(setup: &Value, stations: usize, random: &mut Stream) -> Vec<Source> {
