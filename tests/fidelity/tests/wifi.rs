@@ -22,9 +22,9 @@ const REQUEST: &str = "After a collision of A-MPDUs the request for the BlockAck
 
 const TIMEOUT: &str = "Once the Ack has not come in time, ns-3 lets SIFS and AIFSN slots pass again before the first \
     slot of the function that sent. In the standard they are counted from the end of its frame (802.11-2020 section \
-    10.23.2.4, item e), and are over by then. So who collides loses some five slots to the others here: to those \
-    of other categories, and with unequal rates to the sender of the shorter frame, whose timeout ends while the \
-    longer one is on the air. With ns-3's rule both cells are inside, B-mcs7-up10 and E-edca-ul-n4 too, \
+    10.23.2.4, item e), and are over by then. So in ns-3 who collides loses some five slots: to those of a lower \
+    category, which lag by four, and with unequal rates to the sender of the shorter frame, whose timeout ends while \
+    the longer one is on the air. With ns-3's rule both cells are inside, B-mcs7-up10 and E-edca-ul-n4 too, \
     and three numbers of D-vo-dn-be-up5 and D-vo5-both-be-dn are not.";
 
 const ACKS: &str = "The queue of 100 packets is shorter than CUBIC's window, so the sender stalls after each loss \
