@@ -63,7 +63,7 @@ pub const YARDSTICKS: &[Yardstick] = &[
     cell("5d-n-3down-tcp", Cell::HT.of(3), Some(&["cubic"]), 30, Some(12_600.0)),
     cell("5e-n-3down-mac80211", Cell::HT.of(3).in_mac(), Some(&["cubic"]), 30, None),
     cell("6a-ax-30up", Cell::HE.of(30).up(), Some(&["cubic", "bbr"]), 10, Some(2_720.0)),
-    cell("6b-n-30down-udp", Cell::HT.of(30).udp(5_000_000), None, 30, Some(5_400.0)),
+    cell("6b-n-30down-udp", Cell::HT.of(30).udp(5_000_000), None, 30, Some(7_200.0)),
     cell("6c-n-30down-tcp", Cell::HT.of(30), Some(&["cubic"]), 30, Some(3_400.0)),
     call("7a-call-gcc", Call::ALONE, 3_600),
     call("7b-call-scream2", Call::ALONE.controlled_by("scream-v2"), 3_600),
