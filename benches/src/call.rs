@@ -73,7 +73,7 @@ impl Call {
             max_rate: Rate::from_bps(self.max_kbps * 1000),
             ..CallSpec::default()
         };
-        let config = CallConfig::new(spec, source, control).expect("a sound call");
+        let config = CallConfig::new(spec, source, control, None).expect("a sound call");
         App::External(ExternalApp(Arc::new(config)))
     }
 }

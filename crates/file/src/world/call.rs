@@ -22,9 +22,5 @@ pub(super) fn config(
         text => Some(sources.registry.source(text).map_err(|error| ("audio", error))?),
     };
     let about = |error: SpecError| (error.parameter().unwrap_or("app"), error);
-    let call = CallConfig::new(spec, source, control).map_err(about)?;
-    match audio {
-        Some(audio) => call.with_audio(audio).map_err(about),
-        None => Ok(call),
-    }
+    CallConfig::new(spec, source, control, audio).map_err(about)
 }

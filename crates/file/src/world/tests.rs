@@ -8,6 +8,7 @@ use sojourn_scenario::{App, Checked, Traffic};
 
 use crate::study_file::{Overrides, StudyFile};
 
+mod calls;
 mod radios;
 
 fn study_in(folder: &Path, scenario: &str) -> Result<StudyFile, String> {

@@ -108,14 +108,16 @@ pub struct CallConfig {
 pub const NO_AUDIO: &str = "off";
 
 impl CallConfig {
-    /// `source` and `control` are what the texts of `spec` say; what `audio` says is given to [`Self::with_audio`].
+    /// `source`, `control` and `audio` are what the texts of `spec` say.
     ///
     /// # Errors
-    /// Rates out of order, a packet without room for payload, feedback that a call does not carry.
+    /// Rates out of order or out of the encoder's reach, feedback that a call does not carry, a voice whose frames don't
+    /// fit a packet.
     pub fn new(
         spec: CallSpec,
         source: source::Config,
         control: control::Config,
+        audio: Option<source::Config>,
     ) -> Result<Self, SpecError> {
         let CallSpec { min_rate, max_rate, .. } = spec;
         if max_rate < min_rate {
@@ -144,34 +146,62 @@ impl CallConfig {
             let problem = SpecError::new(format!("'{}' is no video", source.name()));
             return Err(problem.allow(["a source of video"]).about("source"));
         }
+        if let Some(audio) = &audio {
+            check_voice(audio, &spec)?;
+        }
         // Two texts with the same meaning make equal calls.
-        let spec = CallSpec { source: source.canonical(), control: control.canonical(), ..spec };
-        Ok(Self { spec, source, control, audio: None })
+        let spec = CallSpec {
+            source: source.canonical(),
+            control: control.canonical(),
+            audio: audio.as_ref().map_or_else(|| NO_AUDIO.into(), source::Config::canonical),
+            ..spec
+        };
+        let call = Self { spec, source, control, audio };
+        call.check_rates()?;
+        Ok(call)
     }
 
-    /// The same call with a voice.
-    ///
-    /// # Errors
-    /// The source makes no voice, or its frames don't fit a packet.
-    pub fn with_audio(self, audio: source::Config) -> Result<Self, SpecError> {
-        let Some(voice) = audio.voice() else {
-            let problem = SpecError::new(format!("'{}' is no voice", audio.name()));
-            return Err(problem.allow(["opus", "g711", NO_AUDIO]).about("audio"));
+    /// Refuses rates of whole packets that the encoder does not reach.
+    fn check_rates(&self) -> Result<(), SpecError> {
+        let CallSpec { min_rate, max_rate, start_rate, .. } = self.spec;
+        let [least, most] = [min_rate, max_rate].map(|rate| self.whole_rate(rate));
+        let too_large = |said: &str| {
+            let problem = format!("{said} is more than max_rate, {max_rate} of payload, makes");
+            let allowed = format!("{most} or less, headers included, or a larger max_rate");
+            SpecError::new(problem).allow([allowed])
         };
-        let bytes = voice.rate.as_bps() as f64 / 8.0 * voice.frame.as_secs_f64();
-        let room = self.spec.packet.as_u64() as f64
-            - f64::from(RTP)
-            - self.spec.extensions.as_u64() as f64;
-        // Frames of variable size are up to twice as large now and then.
-        if 2.0 * bytes > room {
-            let problem =
-                SpecError::new(format!("a frame of {bytes:.0} bytes does not fit a packet"));
-            let allowed = format!("frames of at most {:.0} bytes, half of a packet", room / 2.0);
-            return Err(problem.allow([allowed]).about("audio"));
+        if let Some(start) = start_rate.filter(|start| *start > most) {
+            return Err(too_large(&format!("{start}")).about("start_rate"));
         }
-        let spec = CallSpec { audio: audio.canonical(), ..self.spec };
-        Ok(Self { spec, audio: Some(audio), ..self })
+        let Some(rate) = self.control.kept_rate() else { return Ok(()) };
+        let said = format!("'{}': its rate of {rate}", self.control.name());
+        if rate > most {
+            return Err(too_large(&said).about("control"));
+        }
+        if rate < least {
+            let problem = format!("{said} is less than min_rate, {min_rate} of payload, makes");
+            let allowed = format!("{least} or more, headers included, or a smaller min_rate");
+            return Err(SpecError::new(problem).allow([allowed]).about("control"));
+        }
+        Ok(())
     }
+}
+
+/// Refuses what makes no voice, and frames that don't fit a packet.
+fn check_voice(audio: &source::Config, spec: &CallSpec) -> Result<(), SpecError> {
+    let Some(voice) = audio.voice() else {
+        let problem = SpecError::new(format!("'{}' is no voice", audio.name()));
+        return Err(problem.allow(["opus", "g711", NO_AUDIO]).about("audio"));
+    };
+    let bytes = voice.rate.as_bps() as f64 / 8.0 * voice.frame.as_secs_f64();
+    let room = spec.packet.as_u64() as f64 - f64::from(RTP) - spec.extensions.as_u64() as f64;
+    // Frames of variable size are up to twice as large now and then.
+    if 2.0 * bytes > room {
+        let problem = SpecError::new(format!("a frame of {bytes:.0} bytes does not fit a packet"));
+        let allowed = format!("frames of at most {:.0} bytes, half of a packet", room / 2.0);
+        return Err(problem.allow([allowed]).about("audio"));
+    }
+    Ok(())
 }
 
 impl CallConfig {
@@ -188,20 +218,21 @@ impl CallConfig {
     /// What either part of the controller learns.
     pub fn setup(&self, flow: &FlowSetup<'_>) -> control::Setup {
         let spec = &self.spec;
-        let packetiser = self.packetiser();
-        let whole_rate = |video: Rate| {
-            let video = packetiser.whole_rate(video, spec.fps);
-            Rate::from_bps(video.as_bps() + self.voice_rate().as_bps())
-        };
         control::Setup {
             now: flow.start,
             start_rate: spec.start_rate,
-            min_rate: whole_rate(spec.min_rate),
-            max_rate: whole_rate(spec.max_rate),
+            min_rate: self.whole_rate(spec.min_rate),
+            max_rate: self.whole_rate(spec.max_rate),
             mtu: spec.packet.as_u64() as u32 + IP_UDP + SRTP,
             frames_per_second: spec.fps,
             random: flow.address.stream_named(flow.name, Purpose::Controller),
         }
+    }
+
+    /// The rate of whole packets when the encoder makes `video`, with the voice.
+    fn whole_rate(&self, video: Rate) -> Rate {
+        let video = self.packetiser().whole_rate(video, self.spec.fps);
+        Rate::from_bps(video.as_bps() + self.voice_rate().as_bps())
     }
 
     fn voice(&self) -> Option<Voice> {

@@ -83,11 +83,7 @@ fn config(spec: CallSpec) -> Result<CallConfig, SpecError> {
         NO_AUDIO => None,
         text => Some(source::kinds().parse(text)?),
     };
-    let call = CallConfig::new(spec, source, control)?;
-    match audio {
-        Some(audio) => call.with_audio(audio),
-        None => Ok(call),
-    }
+    CallConfig::new(spec, source, control, audio)
 }
 
 impl World {
@@ -200,9 +196,9 @@ impl World {
     }
 }
 
-/// A call whose rate never changes.
+/// A call whose rate never changes: its largest.
 fn steady(words: &str) -> CallConfig {
-    call(words, "statistical", "fixed rate=1mbit")
+    call(words, "statistical", "fixed")
 }
 
 impl Seen {
@@ -302,12 +298,28 @@ fn mistakes_name_the_key_and_what_is_allowed() {
     for (words, key) in [
         ("min_rate=2mbit max_rate=1mbit", "max_rate"),
         ("start_rate=10kbit", "start_rate"),
+        ("start_rate=3mbit", "start_rate"),
         ("source=opus", "source"),
         ("audio=game", "audio"),
     ] {
         let spec = CallSpec::parse(&mut Words::new(words)).expect("well written");
         let error = config(spec).expect_err(words);
         assert_eq!(error.parameter(), Some(key), "{error}");
+    }
+    for (control, says) in [
+        (
+            "fixed rate=4mbit",
+            "'fixed': its rate of 4mbit is more than max_rate, 900kbit of payload, makes",
+        ),
+        (
+            "fixed rate=100kbit",
+            "'fixed': its rate of 100kbit is less than min_rate, 300kbit of payload, makes",
+        ),
+    ] {
+        let spec = CallSpec::parse(&mut Words::new("max_rate=900kbit min_rate=300kbit"));
+        let error = config(CallSpec { control: control.into(), ..spec.expect("well written") });
+        let error = error.expect_err(control);
+        assert_eq!((error.parameter(), error.problem()), (Some("control"), says));
     }
     for words in ["fps=0", "min_rate=-1kbit", "packet=10B"] {
         let error = CallSpec::parse(&mut Words::new(words)).expect_err(words);
@@ -385,7 +397,7 @@ fn video_leaves_room_for_the_voice() {
 
 #[test]
 fn pauses_that_are_not_sent_are_not_made_up() {
-    let call = call("max_rate=900kbit", "statistical", "fixed rate=1mbit");
+    let call = call("max_rate=900kbit", "statistical", "fixed");
     let spec = CallSpec { audio: "opus dtx=on".into(), ..call.spec };
     let seen = World::new(&config(spec).expect("a sound call"), 10_000, 300, 40).run(60);
     let length = |of: fn(&VoiceEvent) -> Option<Span>| {

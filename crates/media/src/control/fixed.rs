@@ -24,6 +24,10 @@ impl Algorithm for Config {
         Box::new(Fixed { rate, pacing })
     }
 
+    fn kept_rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
     fn feedback(&self) -> FeedbackKind {
         FeedbackKind::Twcc
     }

@@ -55,6 +55,11 @@ pub trait Algorithm: Params + Send + Sync + 'static {
         Ok(())
     }
 
+    /// The rate that it has whatever happens. A call whose encoder can't make it is refused.
+    fn kept_rate(&self) -> Option<Rate> {
+        None
+    }
+
     /// What the receiver sends back unless the study says otherwise.
     fn feedback(&self) -> FeedbackKind;
 

@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use core::fmt;
 
 use sojourn_core::param::Style;
-use sojourn_core::{Ecn, Kind, Kinds, Span, SpecError};
+use sojourn_core::{Ecn, Kind, Kinds, Rate, Span, SpecError};
 
 use super::{Algorithm, Controller, Estimator, FeedbackKind, Setup};
 use super::{aiortc, fixed, gcc, gcc_draft, nada, scream, scream_v2};
@@ -83,6 +83,10 @@ impl Config {
         self.0.agree()
     }
 
+    pub fn kept_rate(&self) -> Option<Rate> {
+        self.0.kept_rate()
+    }
+
     pub fn feedback(&self) -> FeedbackKind {
         self.0.feedback()
     }
@@ -122,6 +126,7 @@ trait AnyAlgorithm: AnyParams {
     fn build(&self, setup: Setup) -> Box<dyn Controller>;
     fn estimator(&self, setup: &Setup) -> Option<Box<dyn Estimator>>;
     fn agree(&self) -> Result<(), SpecError>;
+    fn kept_rate(&self) -> Option<Rate>;
     fn feedback(&self) -> FeedbackKind;
     fn feedback_interval(&self) -> Span;
     fn feedback_packets(&self) -> Option<u32>;
@@ -140,6 +145,10 @@ impl<A: Algorithm> AnyAlgorithm for A {
 
     fn agree(&self) -> Result<(), SpecError> {
         Algorithm::agree(self)
+    }
+
+    fn kept_rate(&self) -> Option<Rate> {
+        Algorithm::kept_rate(self)
     }
 
     fn feedback(&self) -> FeedbackKind {
@@ -165,8 +174,6 @@ impl<A: Algorithm> AnyAlgorithm for A {
 
 #[cfg(test)]
 mod tests {
-    use sojourn_core::Rate;
-
     use super::*;
     use crate::control::Outputs;
 

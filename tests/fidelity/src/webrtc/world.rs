@@ -105,7 +105,7 @@ fn call_flow(number: usize, call: &Call) -> Flow {
     };
     let source = source::kinds().parse(&spec.source).expect("a source");
     let control = control::kinds().parse(&spec.control).expect("a controller");
-    let config = CallConfig::new(spec, source, control).expect("a sound call");
+    let config = CallConfig::new(spec, source, control, None).expect("a sound call");
     Flow {
         start: Span::from_secs_f64(call.start + CONNECTS),
         start_jitter: Span::from_millis(33),

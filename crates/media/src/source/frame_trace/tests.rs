@@ -111,7 +111,29 @@ fn mistakes_are_named_with_what_is_allowed() {
         ("files=0kbit:b", &[], "a rate above 0"),
         ("files=1kbit:a fps=0", &[], "'0' is out of range"),
         ("files=1kbit:a skip=0", &[("a", "5\n-7")], "line 2: size '-7' is negative"),
-        ("files=1kbit:a skip=0", &[("a", "5\nx")], "is no whole number"),
+        ("files=1kbit:a skip=0", &[("a", "5\nx")], "line 2: size 'x' is no whole number of bytes"),
+        ("files=1kbit:a skip=0", &[("a", "1200B")], "size '1200B' is no whole number of bytes"),
+        ("files=1kbit:a skip=0", &[("a", "1.2kB")], "size '1.2kB' is no whole number of bytes"),
+        ("files=1kbit:a skip=0", &[("a", "1200.5")], "size '1200.5' is no whole number of bytes"),
+        ("files=1kbit:a skip=0", &[("a", "NaN")], "size 'NaN' is no whole number of bytes"),
+        ("files=1kbit:a skip=0", &[("a", "-")], "size '-' is no whole number of bytes"),
+        ("files=1kbit:a skip=0", &[("a", "100000001")], "size '100000001' is too large"),
+        ("files=1kbit:a skip=0", &[("a", "99999999999999999999999")], "is too large"),
+        (
+            "files=1kbit:a skip=0",
+            &[("a", "0 I x 0.0 5\n1 P x 0.2 5\n2 P x 0.1 5")],
+            "line 3: timestamp '0.1' is before",
+        ),
+        ("files=1kbit:a skip=0", &[("a", "0 I x zero 5")], "line 1: timestamp 'zero' is no number"),
+        ("files=1kbit:a skip=0", &[("a", "0 I x -1 5")], "line 1: timestamp '-1' is no time"),
+        ("files=1kbit:a skip=0", &[("a", "0 I x inf 5")], "line 1: timestamp 'inf' is no time"),
+        ("files=1kbit:a skip=0", &[("a", "0 I x 0 5\n7")], "line 2: '7' has 1 field"),
+        ("files=1kbit:a skip=0", &[("a", "")], "there are no frames"),
+        (
+            "files=1kbit:a skip=0",
+            &[("a", "number type x time size\n")],
+            "timestamp 'time' is no number",
+        ),
         ("files=1kbit:a skip=0", &[("a", "5\n1 2")], "line 2: '1 2' has 2 fields"),
         ("files=1kbit:a skip=0", &[("a", "# nothing\n")], "there are no frames"),
         ("files=1kbit:a skip=0", &[("a", "0\n0")], "all frames have size 0"),
@@ -134,6 +156,24 @@ proptest! {
         lines in prop::collection::vec("(-?[0-9]{1,21} ?){0,6}(#x)?", 0..20),
     ) {
         let _ = sizes::parse(&lines.join("\n"));
+    }
+
+    /// Numbers as people and programs write them, in one, five or any number of columns.
+    #[test]
+    fn what_is_read_has_a_size_for_each_line(
+        lines in prop::collection::vec(
+            prop_oneof![
+                "[0-9]{1,9}",
+                "[0-9]{1,3} [IP] x [0-9]{1,2}(\\.[0-9])? [0-9]{1,6}",
+                "(NaN|inf|-inf|1e400|-0|0x10|1_000|٣|[0-9]{1,3}(B|kB|k)?)([ ,](NaN|inf|-1|1e9|5)){0,5}",
+            ],
+            1..6,
+        ),
+    ) {
+        if let Ok(sizes) = sizes::parse(&lines.join("\n")) {
+            prop_assert_eq!(sizes.len(), lines.len());
+            prop_assert!(sizes.iter().all(|size| *size <= 100_000_000));
+        }
     }
 
     #[test]
