@@ -310,6 +310,11 @@ impl Other {
         observer: &mut O,
     ) -> Option<Packet> {
         let sends = opposite(packet.direction);
+        if let Some(end) = self.outside(sends) {
+            let around = &mut Around { contents, observer };
+            end.on_packet(now, packet, around);
+            return end.poll_transmit(now, around);
+        }
         either!(
             self,
             both => {
@@ -333,6 +338,14 @@ impl Other {
         contents: &mut Contents,
         observer: &mut O,
     ) -> Option<Packet> {
+        if let Some(end) = self.outside(sends) {
+            if end.next_wake() > now {
+                return None;
+            }
+            let around = &mut Around { contents, observer };
+            end.on_wake(now, around);
+            return end.poll_transmit(now, around);
+        }
         either!(
             self,
             both => {
@@ -360,6 +373,9 @@ impl Other {
         contents: &mut Contents,
         observer: &mut O,
     ) -> Option<Packet> {
+        if let Some(end) = self.outside(sends) {
+            return end.poll_transmit(now, &mut Around { contents, observer });
+        }
         either!(
             self,
             both => both.poll_transmit(now, sends),
@@ -369,6 +385,11 @@ impl Other {
 
     #[inline(never)]
     pub(crate) fn next_wake(&self, sends: Direction) -> Time {
+        if let Self::Two(both, _) = self
+            && let End::External(end) = &both[sends as usize]
+        {
+            return end.next_wake();
+        }
         either!(
             self,
             both => both.next_wake(sends),
@@ -376,15 +397,30 @@ impl Other {
         )
     }
 
-    fn poll_two(&mut self, now: Time, sends: Direction, around: &mut Around<'_>) -> Option<Packet> {
-        let Self::Two(both, ends) = self else { return None };
-        let end = &mut both[sends as usize];
-        if let End::External(end) = end {
-            let mut packet = end.poll_transmit(now, around)?;
-            address(&mut packet, now, sends, ends);
-            return Some(packet);
+    /// The end that sends in this direction, if it is an outside one; asked first, because calls are.
+    #[inline(always)]
+    fn outside(&mut self, sends: Direction) -> Option<&mut Box<dyn Endpoint>> {
+        match self {
+            Self::Two(both, _) => match &mut both[sends as usize] {
+                End::External(end) => Some(end),
+                _ => None,
+            },
+            _ => None,
         }
-        each!(end, end => Endpoint::poll_transmit(end, now, around))
+    }
+
+    fn poll_two(&mut self, now: Time, sends: Direction, around: &mut Around<'_>) -> Option<Packet> {
+        let Self::Two(both, _) = self else { return None };
+        each!(&mut both[sends as usize], end => Endpoint::poll_transmit(end, now, around))
+    }
+
+    /// Fills in the fields by which the engine routes the packet, if it is of an outside end.
+    pub(crate) fn address(&self, packet: &mut Packet, now: Time, sends: Direction) {
+        if let Self::Two(both, ends) = self
+            && let End::External(_) = both[sends as usize]
+        {
+            address(packet, now, sends, ends);
+        }
     }
 }
 
@@ -396,7 +432,6 @@ fn opposite(direction: Direction) -> Direction {
     }
 }
 
-/// Fills in the fields by which the engine routes a packet of an outside end.
 fn address(packet: &mut Packet, now: Time, direction: Direction, ends: &Endpoints) {
     (packet.src, packet.dst) = match direction {
         Direction::Forward => (ends.sender, ends.receiver),

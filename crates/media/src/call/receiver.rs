@@ -48,6 +48,8 @@ pub(super) struct Receiver {
     /// When each frame is decoded, and when each decoded one is shown.
     decodes: VecDeque<(Time, Whole)>,
     shows: VecDeque<(Time, Whole)>,
+    /// The earlier of their first times.
+    frame_at: Time,
     decoder_free: Time,
     /// Messages that wait to be sent.
     outbox: VecDeque<Vec<u8>>,
@@ -130,6 +132,7 @@ impl Receiver {
             }),
             decodes: VecDeque::new(),
             shows: VecDeque::new(),
+            frame_at: Time::NEVER,
             decoder_free: Time::ZERO,
             outbox: VecDeque::new(),
             feedback_at: Time::NEVER,
@@ -212,10 +215,12 @@ impl Receiver {
             self.tell(now, around, FrameStage::Received, &whole);
             if self.playout == Playout::Adaptive {
                 self.advance(now, around);
+                self.note_next_frame();
             }
         }
         if self.playout == Playout::NextFrame {
             self.advance_behind_next(now, around);
+            self.note_next_frame();
         }
     }
 
@@ -262,6 +267,11 @@ impl Receiver {
             self.decodes.push_back((self.decoder_free, whole));
             self.shows.push_back((shown, whole));
         }
+    }
+
+    fn note_next_frame(&mut self) {
+        let front = |queue: &VecDeque<(Time, Whole)>| queue.front().map_or(Time::NEVER, |f| f.0);
+        self.frame_at = front(&self.decodes).min(front(&self.shows));
     }
 
     fn tell(&self, now: Time, around: &mut Around<'_>, stage: FrameStage, whole: &Whole) {
@@ -373,6 +383,7 @@ impl Endpoint for Receiver {
         while let Some((_, whole)) = self.shows.pop_front_if(|(at, _)| *at <= now) {
             self.tell(now, around, FrameStage::Rendered, &whole);
         }
+        self.note_next_frame();
         if let Some(audio) = &mut self.audio {
             audio.on_wake(now, Who::Flow(self.ends.flow), around);
         }
@@ -413,14 +424,12 @@ impl Endpoint for Receiver {
     }
 
     fn next_wake(&self) -> Time {
-        let front = |queue: &VecDeque<(Time, Whole)>| queue.front().map_or(Time::NEVER, |f| f.0);
         let timers = self.feedback_at.min(self.again_at).min(self.report_at);
         let estimator = match &self.feedback {
             Feedback::Remb(estimator) => estimator.next_wake(),
             _ => Time::NEVER,
         };
         let sound = self.audio.as_ref().map_or(Time::NEVER, |audio| audio.tick_at);
-        let frames = front(&self.decodes).min(front(&self.shows)).min(sound);
-        frames.min(timers).min(self.patience()).min(estimator)
+        self.frame_at.min(sound).min(timers).min(self.patience()).min(estimator)
     }
 }

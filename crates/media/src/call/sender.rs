@@ -548,9 +548,13 @@ impl Flight {
         self.newest_base = self.newest_base.max(base);
         let end = u64::from(base) + twcc.arrivals.len() as u64;
         self.give_up(end);
-        for (number, arrival) in (u64::from(base)..).zip(&twcc.arrivals) {
+        let (base, first) = (u64::from(base), self.first());
+        // Some of the packets that it speaks of may be forgotten.
+        let arrivals = twcc.arrivals.iter().skip(first.saturating_sub(base) as usize);
+        let from = (base.saturating_sub(first) as usize).min(self.packets.len());
+        for (packet, arrival) in self.packets.range_mut(from..).zip(arrivals) {
             let arrived = arrival.map(|at| near(at, now));
-            self.settle(number, arrived, Ecn::NotEct, reports);
+            settle(packet, arrived, Ecn::NotEct, reports);
         }
         self.forget(u64::from(self.newest_base));
     }
@@ -579,7 +583,11 @@ impl Flight {
                 held = [held, before].into_iter().flatten().min();
                 let arrived = before.map(|before| arrived_at(now, ccfb.sent, before));
                 let ecn = packet.map_or(Ecn::NotEct, |packet| packet.ecn);
-                self.settle(number, arrived, ecn, reports);
+                if let Some(at) = number.checked_sub(self.first())
+                    && let Some(packet) = self.packets.get_mut(at as usize)
+                {
+                    settle(packet, arrived, ecn, reports);
+                }
             }
         }
         self.give_up(newest + 1);
@@ -591,25 +599,19 @@ impl Flight {
     /// Takes packets sent before `end` out of the bytes in flight. Their report may have been lost, and
     /// reports are not repeated.
     fn give_up(&mut self, end: u64) {
-        let first = self.packets.front().map_or(0, |(sent, _)| sent.number);
-        while self.counted_from < end {
-            let at = self.counted_from.checked_sub(first).map(|at| at as usize);
-            if let Some((sent, _)) = at.and_then(|at| self.packets.get(at)) {
-                self.bytes -= u64::from(sent.size);
-            }
-            self.counted_from += 1;
+        if self.counted_from >= end {
+            return;
         }
+        let place =
+            |number: u64| (number.saturating_sub(self.first()) as usize).min(self.packets.len());
+        let given_up = self.packets.range(place(self.counted_from)..place(end));
+        self.bytes -= given_up.map(|(sent, _)| u64::from(sent.size)).sum::<u64>();
+        self.counted_from = end;
     }
 
-    fn settle(&mut self, number: u64, arrived: Option<Time>, ecn: Ecn, reports: &mut Vec<Report>) {
-        let first = self.packets.front().map_or(0, |(sent, _)| sent.number);
-        let at = number.checked_sub(first).map(|at| at as usize);
-        let Some((sent, known)) = at.and_then(|at| self.packets.get_mut(at)) else { return };
-        let now_known = if arrived.is_some() { Known::Arrived } else { Known::Missing };
-        if now_known > *known {
-            *known = now_known;
-            reports.push(Report { packet: *sent, arrived, ecn });
-        }
+    /// The number of the first packet that is kept.
+    fn first(&self) -> u64 {
+        self.packets.front().map_or(0, |(sent, _)| sent.number)
     }
 
     fn forget(&mut self, newest: u64) {
@@ -620,6 +622,20 @@ impl Flight {
                 own.first += 1;
             }
         }
+    }
+}
+
+/// Takes what was reported of a packet, if it is news.
+fn settle(
+    (sent, known): &mut (Sent, Known),
+    arrived: Option<Time>,
+    ecn: Ecn,
+    reports: &mut Vec<Report>,
+) {
+    let now_known = if arrived.is_some() { Known::Arrived } else { Known::Missing };
+    if now_known > *known {
+        *known = now_known;
+        reports.push(Report { packet: *sent, arrived, ecn });
     }
 }
 
@@ -722,6 +738,9 @@ struct Window {
 impl Window {
     fn turn(&mut self, now: Time) {
         let tenth = now.as_nanos() / 100_000_000;
+        if tenth == self.tenth {
+            return;
+        }
         let passed = (tenth - self.tenth).min(10);
         for back in 0..passed {
             self.tenths[((tenth - back) % 10) as usize] = (0, 0);

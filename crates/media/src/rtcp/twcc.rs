@@ -1,8 +1,8 @@
 //! Transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3.1): which
 //! packets arrived, and when, to 250 µs.
 
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::mem;
 
 use sojourn_core::{Span, Time};
 
@@ -137,6 +137,10 @@ impl Twcc {
 fn chunk(symbols: &[Symbol]) -> (u16, usize) {
     let first = symbols[0];
     let run = symbols.iter().take(MOST_IN_RUN).take_while(|symbol| **symbol == first).count();
+    // No vector holds more.
+    if run >= ONE_BIT.min(symbols.len()) {
+        return ((first as u16) << 13 | run as u16, run);
+    }
     let one_bit = symbols.iter().take(ONE_BIT).take_while(|s| **s != Symbol::Large).count();
     let fits_one_bit = one_bit == symbols.len().min(ONE_BIT);
     let vector = if fits_one_bit { ONE_BIT } else { TWO_BITS };
@@ -159,7 +163,7 @@ pub struct TwccArrivals {
     /// The number of the first packet in `arrivals`; the next report begins with the first one that
     /// is not reported yet.
     base: u32,
-    arrivals: VecDeque<Option<Time>>,
+    arrivals: Vec<Option<Time>>,
     /// A packet before `base` came late.
     late: Option<(u32, Time)>,
     count: u8,
@@ -175,7 +179,11 @@ impl TwccArrivals {
         match number.checked_sub(self.base) {
             Some(ahead) => {
                 let ahead = ahead as usize;
-                if self.arrivals.len() <= ahead {
+                if self.arrivals.len() == ahead {
+                    self.arrivals.push(Some(now));
+                    return;
+                }
+                if self.arrivals.len() < ahead {
                     self.arrivals.resize(ahead + 1, None);
                 }
                 self.arrivals[ahead] = self.arrivals[ahead].or(Some(now));
@@ -194,7 +202,12 @@ impl TwccArrivals {
             |at: &Option<Time>| at.is_none_or(|at| at.since(first).max(first.since(at)) < FARTHEST);
         let count = self.arrivals.iter().take(MOST_PACKETS).take_while(|at| near(at)).count();
         let base = self.base;
-        let arrivals: Vec<Option<Time>> = self.arrivals.drain(..count).collect();
+        let rest = match count == self.arrivals.len() {
+            // Most reports are on about as many packets.
+            true => Vec::with_capacity(count),
+            false => self.arrivals.split_off(count),
+        };
+        let arrivals = mem::replace(&mut self.arrivals, rest);
         self.base += count as u32;
         Some(self.numbered(base, arrivals))
     }

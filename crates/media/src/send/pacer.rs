@@ -158,14 +158,23 @@ impl Pacer {
 
     /// When the next packet may leave.
     pub(crate) fn next(&self, now: Time) -> Time {
-        if !self.audio.is_empty() {
+        if !self.audio.is_empty() || self.is_free() {
             return now;
         }
-        self.next_at(now, self.rate(now))
+        self.next_at(now)
     }
 
-    /// The same at the pacing rate of `now`.
-    fn next_at(&self, now: Time, rate: f64) -> Time {
+    /// Whether media may leave at once at any rate: a higher one than the controller's allows a larger burst.
+    #[inline]
+    fn is_free(&self) -> bool {
+        let least = self.least_rate();
+        let is_paid = least == f64::INFINITY || self.debt < self.burst(least);
+        is_paid && self.has_media() && !self.is_full()
+    }
+
+    /// When the next packet but a voice's may leave.
+    fn next_at(&self, now: Time) -> Time {
+        let rate = self.rate(now);
         let wait = |debt: f64, rate: f64| match debt {
             0.0 => now,
             // Rounded up, so that the debt is paid then.
@@ -189,10 +198,10 @@ impl Pacer {
 
     /// Whether what comes next has no room in the window.
     fn is_full(&self) -> bool {
+        let Some(window) = self.window else { return false };
         let next = self.repair.front().or(self.video.front());
         let size = next.map_or(self.config.padding, |(_, item)| item.size);
-        let has_room = |window: u64| self.in_flight + u64::from(size) <= window;
-        self.in_flight > 0 && !self.window.is_none_or(has_room)
+        self.in_flight > 0 && self.in_flight + u64::from(size) > window
     }
 
     fn burst(&self, rate: f64) -> f64 {
@@ -205,8 +214,7 @@ impl Pacer {
         if let Some((_, item)) = self.audio.pop_front() {
             return Some(Release::Media { item, probe: None });
         }
-        let rate = self.rate(now);
-        if self.next_at(now, rate) > now {
+        if !self.is_free() && self.next_at(now) > now {
             return None;
         }
         self.left_at = now;
@@ -217,8 +225,12 @@ impl Pacer {
         if self.debt > self.least_rate() * MOST_DEBT.as_secs_f64() {
             self.debt = self.debt.min(self.rate(now) * MOST_DEBT.as_secs_f64());
         }
-        let most = self.padding.as_bps() as f64 / 8.0 * MOST_DEBT.as_secs_f64();
-        self.padding_debt = (self.padding_debt + f64::from(size)).min(most);
+        if self.padding > Rate::ZERO {
+            let most = self.padding.as_bps() as f64 / 8.0 * MOST_DEBT.as_secs_f64();
+            self.padding_debt = (self.padding_debt + f64::from(size)).min(most);
+        } else {
+            self.padding_debt = 0.0;
+        }
         let probe = if is_probe { self.prober.send(now, size) } else { None };
         Some(match next {
             Some((_, item)) => {

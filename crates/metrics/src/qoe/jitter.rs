@@ -10,18 +10,17 @@ use sojourn_core::{Span, Time};
 /// the frame's serialisation time too; here every packet has its own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Jitter {
-    last_transit: Option<i128>,
+    /// In nanoseconds: 64 bits hold what clocks that agree to centuries can differ by.
+    last_transit: Option<i64>,
     /// `None` before the second packet.
     value: Option<f64>,
 }
 
 impl Jitter {
     pub fn on_packet(&mut self, sent: Time, arrived: Time) {
-        let transit = i128::from(arrived.as_nanos()) - i128::from(sent.as_nanos());
+        let transit = arrived.as_nanos().wrapping_sub(sent.as_nanos()) as i64;
         if let Some(last) = self.last_transit.replace(transit) {
-            let d = (transit - last).unsigned_abs();
-            // 64 bits hold what clocks that agree to centuries can differ by, and convert faster.
-            let d = u64::try_from(d).map_or_else(|_| d as f64, |d| d as f64);
+            let d = transit.abs_diff(last) as f64;
             let j = self.value.unwrap_or(0.0);
             self.value = Some(j + (d - j) / 16.0);
         }

@@ -38,7 +38,7 @@ impl<O: Observer> Engine<'_, O> {
     pub(super) fn arrive_at_other_end(&mut self, flow: usize, packet: &Packet) {
         let (contents, observer) = (&mut self.contents, &mut *self.observer);
         let Ends::Other(other) = &mut self.flows[flow].ends else { return };
-        let first = other.on_packet(self.now, packet, contents, observer);
+        let first = &mut other.on_packet(self.now, packet, contents, observer);
         release(&mut self.contents, packet);
         let (sends, end) = match packet.direction {
             Direction::Forward => (Direction::Reverse, RECEIVER),

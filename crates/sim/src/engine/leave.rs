@@ -64,23 +64,37 @@ impl<O: Observer> Engine<'_, O> {
     pub(super) fn wake_other_end(&mut self, flow: usize, sends: Direction) {
         let (contents, observer) = (&mut self.contents, &mut *self.observer);
         if let Ends::Other(other) = &mut self.flows[flow].ends {
-            let first = other.on_wake(self.now, sends, contents, observer);
+            let first = &mut other.on_wake(self.now, sends, contents, observer);
             self.drain_other_end(flow, sends, first);
             self.look_at_phase(flow);
         }
     }
 
-    /// Sends `first`, and what the end sends after it.
-    pub(super) fn drain_other_end(&mut self, flow: usize, sends: Direction, first: Option<Packet>) {
-        let mut next = first;
-        while let Some(packet) = &next {
-            self.depart_aside(flow, packet);
+    /// Sends `first`, and what the end sends after it. Packets are used inside the `Option` in which
+    /// they were made; taking them out would copy them again.
+    pub(super) fn drain_other_end(
+        &mut self,
+        flow: usize,
+        sends: Direction,
+        first: &mut Option<Packet>,
+    ) {
+        let Some(packet) = first else { return };
+        self.depart_from_other_end(flow, sends, packet);
+        loop {
             let (contents, observer) = (&mut self.contents, &mut *self.observer);
-            next = match &mut self.flows[flow].ends {
-                Ends::Other(other) => other.poll_more(self.now, sends, contents, observer),
-                Ends::Tcp { .. } => None,
-            };
+            let Ends::Other(other) = &mut self.flows[flow].ends else { return };
+            let next = &mut other.poll_more(self.now, sends, contents, observer);
+            let Some(packet) = next else { return };
+            self.depart_from_other_end(flow, sends, packet);
         }
+    }
+
+    #[inline(always)]
+    fn depart_from_other_end(&mut self, flow: usize, sends: Direction, packet: &mut Packet) {
+        if let Ends::Other(other) = &self.flows[flow].ends {
+            other.address(packet, self.now, sends);
+        }
+        self.depart_aside(flow, packet);
     }
 
     /// Sends everything that a TCP sender may send now.

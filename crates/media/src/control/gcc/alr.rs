@@ -11,7 +11,9 @@ pub(super) struct Alr {
     ends: f64,
     /// In bit/s.
     rate: f64,
-    /// Bytes that could have been sent but were not; at most what half a second carries.
+    /// Bytes that half a second carries at `rate`.
+    most: f64,
+    /// Bytes that could have been sent but were not; at most `most`.
     spare: f64,
     updated: Option<Time>,
     since: Option<Time>,
@@ -26,6 +28,7 @@ impl Alr {
             begins: config.alr_begins,
             ends: config.alr_ends,
             rate: 0.0,
+            most: 0.0,
             spare: 0.0,
             updated: None,
             since: None,
@@ -38,11 +41,12 @@ impl Alr {
 
     pub(super) fn set_estimate(&mut self, rate: f64) {
         self.rate = self.share * rate;
-        self.spare = self.spare.clamp(-self.most(), self.most());
+        self.most = self.rate / 8.0 * WINDOW.as_secs_f64();
+        self.spare = self.spare.clamp(-self.most, self.most);
     }
 
     pub(super) fn on_sent(&mut self, now: Time, bytes: u32) {
-        let most = self.most();
+        let most = self.most;
         let passed = now.since(self.updated.replace(now).unwrap_or(now));
         self.spare = (self.spare - f64::from(bytes)).max(-most);
         self.spare = (self.spare + self.rate / 8.0 * passed.as_secs_f64()).min(most);
@@ -52,10 +56,6 @@ impl Alr {
         } else if part < self.ends {
             self.since = None;
         }
-    }
-
-    fn most(&self) -> f64 {
-        self.rate / 8.0 * WINDOW.as_secs_f64()
     }
 }
 

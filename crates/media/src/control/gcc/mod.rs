@@ -18,6 +18,7 @@ mod throughput;
 mod trendline;
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use sojourn_core::param::{number, rate, time, whole};
 use sojourn_core::{Rate, Span, SpecError, Time};
@@ -31,7 +32,7 @@ use self::throughput::Throughput;
 use self::trendline::{Trendline, Usage};
 use super::{
     Algorithm, Controller, Estimates, Feedback, FeedbackKind, Outputs, Outstanding, Probe,
-    ReceiverReport, Report, Sent, Setup, in_order,
+    ReceiverReport, Sent, Setup, in_order,
 };
 
 const FASTEST: Rate = Rate::from_bps(1_000_000_000_000);
@@ -121,12 +122,15 @@ struct Gcc {
     trendline: Trendline,
     aimd: Aimd,
     throughput: Throughput,
+    acknowledged: Option<f64>,
     loss: LossBased,
     probes: ProbeResults,
     probing: Probing,
     alr: Alr,
     has_feedback: bool,
     usage_before: Usage,
+    /// When the packets of a report arrived, and their places in it; kept for the next one.
+    arrived: Vec<(Time, u32)>,
 }
 
 impl Gcc {
@@ -144,12 +148,14 @@ impl Gcc {
             trendline: Trendline::new(config),
             aimd: Aimd::new(config, start, min),
             throughput: Throughput::default(),
+            acknowledged: None,
             loss: LossBased::new(config, min, max),
             probes: ProbeResults::default(),
             probing: Probing::new(config, setup.max_rate.as_bps() as f64),
             alr: Alr::new(config),
             has_feedback: false,
             usage_before: Usage::Normal,
+            arrived: Vec::new(),
             config: config.clone(),
         };
         gcc.alr.set_estimate(start);
@@ -214,14 +220,14 @@ impl Controller for Gcc {
         self.has_feedback = true;
         self.probing.set_alr(now, self.alr.since());
         let in_alr = self.alr.since().is_some();
-        let mut arrived: alloc::vec::Vec<(Time, &Report)> = feedback
-            .reports
-            .iter()
-            .filter_map(|report| report.arrived.map(|at| (at, report)))
-            .collect();
-        arrived.sort_by_key(|(at, report)| (*at, report.packet.number));
+        let places = feedback.reports.iter().zip(0..);
+        self.arrived.clear();
+        self.arrived.extend(places.filter_map(|(report, place)| Some((report.arrived?, place))));
+        // Those that arrived at one time stay in the order of sending.
+        self.arrived.sort_by_key(|(at, _)| *at);
         let mut probed = None;
-        for (at, report) in &arrived {
+        for (at, place) in &self.arrived {
+            let report = &feedback.reports[*place as usize];
             let packet = &report.packet;
             self.throughput.on_packet(packet.at, *at, packet.size);
             self.trendline.on_packet(&self.config, now, packet.at, *at);
@@ -230,6 +236,7 @@ impl Controller for Gcc {
             }
         }
         let acknowledged = self.throughput.rate();
+        self.acknowledged = acknowledged;
         if let Some(acknowledged) = acknowledged {
             self.loss.set_acknowledged(acknowledged);
         }
@@ -241,7 +248,7 @@ impl Controller for Gcc {
         let usage = self.trendline.usage();
         let recovered = self.usage_before == Usage::Under && usage == Usage::Normal;
         self.usage_before = usage;
-        if !arrived.is_empty()
+        if !self.arrived.is_empty()
             && let Some(rate) = self.by_delay(now, acknowledged, probed)
         {
             self.delay_limit = rate;
@@ -292,7 +299,7 @@ impl Controller for Gcc {
         Estimates {
             delay_based: self.delay_limit.is_finite().then_some(self.delay_limit),
             loss_based: self.loss.is_ready().then(|| self.loss.result()),
-            acknowledged: self.throughput.rate(),
+            acknowledged: self.acknowledged,
             signal: Some(self.trendline.signal()),
             threshold: Some(self.trendline.threshold()),
         }

@@ -7,6 +7,7 @@ use sojourn_core::{Ecn, Purpose, StreamAddress};
 
 use super::*;
 use crate::control::Purpose as Use;
+use crate::control::Report;
 
 struct Link {
     rate: f64,

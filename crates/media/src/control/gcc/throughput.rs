@@ -14,11 +14,28 @@ pub(super) struct Throughput {
     discarded: Option<Time>,
     /// How many packets in the window were sent earlier than the packet that arrived just before them.
     reordered: usize,
-    /// How many packets have left the window at its front, and the two longest gaps in it, each with the
-    /// number of the packet that ends it. `None` if they must be searched for.
+    /// How many packets have left the window at its front.
     popped: u64,
-    gaps: Option<[(Span, u64); 2]>,
+    longest: Longest,
 }
+
+/// The longest gaps between arrivals in the window, longest first; how many are known varies.
+#[derive(Clone, Copy, Debug, Default)]
+struct Longest {
+    gaps: [Gap; MOST_GAPS],
+    known: usize,
+    /// The least number among them.
+    oldest: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Gap {
+    length: Span,
+    /// The number of the packet that ends it.
+    number: u64,
+}
+
+const MOST_GAPS: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
 struct Seen {
@@ -41,29 +58,36 @@ impl Throughput {
     pub(super) fn on_packet(&mut self, sent: Time, arrived: Time, size: u32) {
         let seen = Seen { sent, arrived, size };
         self.bytes += u64::from(size);
+        let mut newest = arrived;
         match self.window.back() {
-            Some(last) if last.arrived > arrived => self.insert(seen),
+            Some(last) if last.arrived > arrived => {
+                newest = last.arrived;
+                self.insert(seen);
+            }
             Some(last) => {
                 self.reordered += usize::from(sent < last.sent);
-                let gap = (arrived.since(last.arrived), self.popped + self.window.len() as u64);
-                self.gaps = self.gaps.map(|gaps| with_gap(gaps, gap));
+                let number = self.popped + self.window.len() as u64;
+                self.longest.on_gap(Gap { length: arrived.since(last.arrived), number });
                 self.window.push_back(seen);
             }
             None => self.window.push_back(seen),
         }
-        while self.is_too_long()
-            && let Some(first) = self.window.pop_front()
-        {
+        self.shorten(newest);
+    }
+
+    /// Takes packets out at the front until the window, which ends at `newest`, is as short as it may be.
+    fn shorten(&mut self, newest: Time) {
+        let Some(mut first) = self.window.front().copied() else { return };
+        while is_too_long(self.window.len(), newest.since(first.arrived)) {
+            self.window.pop_front();
             self.popped += 1;
             self.bytes -= u64::from(first.size);
             self.discarded = self.discarded.max(Some(first.sent));
-            let next = self.window.front();
-            self.reordered -= usize::from(next.is_some_and(|next| next.sent < first.sent));
             // A gap before the first packet of the window does not count.
-            self.gaps = self.gaps.filter(|gaps| gaps.iter().all(|(_, at)| *at > self.popped));
-        }
-        if self.gaps.is_none() {
-            self.search();
+            self.longest.forget(self.popped);
+            let Some(next) = self.window.front().copied() else { return };
+            self.reordered -= usize::from(next.sent < first.sent);
+            first = next;
         }
     }
 
@@ -74,36 +98,31 @@ impl Throughput {
         self.window.insert(at, seen);
         let pairs = self.window.iter().zip(self.window.iter().skip(1));
         self.reordered = pairs.filter(|(before, after)| after.sent < before.sent).count();
-        self.gaps = None;
+        self.longest = Longest::default();
     }
 
-    /// Finds the two longest gaps.
-    fn search(&mut self) {
-        let mut gaps = [(Span::ZERO, u64::MAX); 2];
-        let mut arrivals = self.window.iter().map(|seen| seen.arrived);
-        let mut before = arrivals.next();
-        for (number, arrived) in (self.popped + 1..).zip(arrivals) {
-            let gap = before.replace(arrived).map_or(Span::ZERO, |before| arrived.since(before));
-            gaps = with_gap(gaps, (gap, number));
+    /// The two longest gaps, which are searched for if they are not known.
+    fn two_longest(&mut self) -> [Span; 2] {
+        if self.longest.known < 2 {
+            self.longest = Longest::default();
+            let mut arrivals = self.window.iter().map(|seen| seen.arrived);
+            let mut before = arrivals.next();
+            for (number, arrived) in (self.popped + 1..).zip(arrivals) {
+                let length =
+                    before.replace(arrived).map_or(Span::ZERO, |before| arrived.since(before));
+                self.longest.on_one_of_all(Gap { length, number });
+            }
         }
-        self.gaps = Some(gaps);
-    }
-
-    fn is_too_long(&self) -> bool {
-        let (Some(first), Some(last)) = (self.window.front(), self.window.back()) else {
-            return false;
-        };
-        let lasts = last.arrived.since(first.arrived);
-        self.window.len() > MOST || lasts > LONGEST || (self.window.len() > FEW && lasts > SHORT)
+        [self.longest.gaps[0].length, self.longest.gaps[1].length]
     }
 
     /// In bit/s; `None` as long as too few packets are known.
-    pub(super) fn rate(&self) -> Option<f64> {
+    pub(super) fn rate(&mut self) -> Option<f64> {
         if self.window.len() < LEAST {
             return None;
         }
+        let [longest, second] = self.two_longest();
         let (first, last) = (self.window.front()?, self.window.back()?);
-        let [(longest, _), (second, _)] = self.gaps?;
         // The time runs from the first arrival, so the first packet's bytes do not belong to it.
         let arrived_bytes = self.bytes - u64::from(first.size);
         let lasted = last.arrived.since(first.arrived).saturating_sub(longest) + second;
@@ -158,14 +177,54 @@ struct Leaving {
 }
 
 /// The two longest of three gaps, the longest first.
-fn with_gap(gaps: [(Span, u64); 2], gap: (Span, u64)) -> [(Span, u64); 2] {
-    let [longest, second] = gaps;
-    if gap.0 > longest.0 {
-        [gap, longest]
-    } else if gap.0 > second.0 {
-        [longest, gap]
-    } else {
-        gaps
+fn is_too_long(packets: usize, lasts: Span) -> bool {
+    packets > MOST || (lasts > SHORT && (packets > FEW || lasts > LONGEST))
+}
+
+impl Longest {
+    /// A gap at the window's end. A shorter one than those that are known is left out, because others that
+    /// were left out may be longer.
+    fn on_gap(&mut self, gap: Gap) {
+        let last = self.known.checked_sub(1).map(|last| self.gaps[last]);
+        if last.is_some_and(|last| gap.length > last.length) {
+            self.insert(gap);
+        }
+    }
+
+    /// One of all gaps in the window.
+    fn on_one_of_all(&mut self, gap: Gap) {
+        if self.known < MOST_GAPS || gap.length > self.gaps[MOST_GAPS - 1].length {
+            self.insert(gap);
+        }
+    }
+
+    fn insert(&mut self, gap: Gap) {
+        let at = self.gaps[..self.known].partition_point(|kept| kept.length >= gap.length);
+        self.known = (self.known + 1).min(MOST_GAPS);
+        self.gaps[at..self.known].rotate_right(1);
+        self.gaps[at] = gap;
+        self.find_oldest();
+    }
+
+    /// Leaves out gaps that end with packets up to `number`.
+    fn forget(&mut self, number: u64) {
+        if self.known == 0 || self.oldest > number {
+            return;
+        }
+        let mut kept = 0;
+        for at in 0..self.known {
+            if self.gaps[at].number > number {
+                self.gaps[kept] = self.gaps[at];
+                kept += 1;
+            }
+        }
+        self.known = kept;
+        self.find_oldest();
+    }
+
+    fn find_oldest(&mut self) {
+        let numbers = self.gaps[..self.known].iter().map(|gap| gap.number);
+        self.oldest = numbers.min().unwrap_or(u64::MAX);
     }
 }
 
