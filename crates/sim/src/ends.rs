@@ -397,7 +397,7 @@ impl Other {
         )
     }
 
-    /// The end that sends in this direction, if it is an outside one; asked first, because calls are.
+    /// The end that sends in this direction, if it is an outside one, as the ends of calls are.
     #[inline(always)]
     fn outside(&mut self, sends: Direction) -> Option<&mut Box<dyn Endpoint>> {
         match self {
