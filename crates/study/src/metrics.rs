@@ -1,5 +1,7 @@
 //! The metrics that results hold and claims speak of, by name.
 
+use std::sync::LazyLock;
+
 use sojourn_core::SpecError;
 use sojourn_metrics::{METRICS, Metric, Scope};
 
@@ -32,6 +34,18 @@ pub fn columns() -> Vec<MetricColumn> {
         }
     }
     columns
+}
+
+/// For each of [`columns`] its metrics by scope: each run asks for each of them in each of its rows.
+static OF_COLUMNS: LazyLock<Vec<[Option<&Metric>; 3]>> = LazyLock::new(|| {
+    let of =
+        |column: MetricColumn| Scope::ALL.map(|scope| sojourn_metrics::metric(scope, &column.name));
+    columns().into_iter().map(of).collect()
+});
+
+/// The metrics of a scope that belong to [`columns`], in their order.
+pub(crate) fn by_column(scope: Scope) -> impl Iterator<Item = Option<&'static Metric>> {
+    OF_COLUMNS.iter().map(move |metrics| metrics[scope as usize])
 }
 
 /// A metric of a kind of row, by its name with or without the unit: `goodput`, `rtt_p50_ms`.

@@ -106,7 +106,14 @@ impl FrameWriter {
                         column.typed::<Int64Type>().write_batch(&values, None, None)?;
                     }
                     Data::Text(values) => {
-                        let (there, levels) = split(values, |text| ByteArray::from(text.as_str()));
+                        // Of texts that repeat there is one copy.
+                        let mut last = ByteArray::from("");
+                        let (there, levels) = split(values, |text| {
+                            if last.data() != text.as_bytes() {
+                                last = ByteArray::from(text.as_str());
+                            }
+                            last.clone()
+                        });
                         column.typed::<ByteArrayType>().write_batch(&there, Some(&levels), None)?;
                     }
                     Data::Double(values) => {
@@ -157,7 +164,7 @@ fn field(name: &str, kind: ColumnType) -> Result<SchemaType, ParquetError> {
 }
 
 /// The values that are present, and for each row whether it has one.
-fn split<T, U>(values: &[Option<T>], convert: impl Fn(&T) -> U) -> (Vec<U>, Vec<i16>) {
+fn split<T, U>(values: &[Option<T>], convert: impl FnMut(&T) -> U) -> (Vec<U>, Vec<i16>) {
     let there = values.iter().flatten().map(convert).collect();
     (there, values.iter().map(|value| i16::from(value.is_some())).collect())
 }

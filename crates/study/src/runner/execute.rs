@@ -1,21 +1,19 @@
 //! One run: from a scenario and a seed to rows and series.
 
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::LazyLock;
 
 use sojourn_core::StreamAddress;
 use sojourn_file::StudyScenario;
 use sojourn_metrics::{
-    Distribution, FLOW_COLUMNS, FlowMetrics, LINK_COLUMNS, METRICS, Metric, RunMetrics, Scope,
+    Distribution, FLOW_COLUMNS, FlowMetrics, LINK_COLUMNS, Metric, RunMetrics, Scope,
 };
 
 use crate::engine::{self, Measured};
-use crate::metrics;
+use crate::metrics::by_column;
 use crate::results::{
-    Bucket, CompletingPacket, Delays, Freeze, Kind, LostPacket, MetricColumn, Plan, Row, RunResult,
-    Series, SeriesColumn,
+    Bucket, CompletingPacket, Delays, Freeze, Kind, LostPacket, Plan, Row, RunResult, Series,
+    SeriesColumn,
 };
 use crate::study::Study;
 
@@ -30,7 +28,7 @@ pub struct Fault(pub String);
 /// The run broke an invariant of the model, or its engine could not compute it.
 pub fn compute(study: &Study, plan: &Plan, run: u32) -> Result<RunResult, String> {
     let planned = plan.runs.get(run as usize).ok_or("the plan has no such run")?;
-    attempt(study, Named { run, scenario: planned.scenario, seed: planned.seed }, &plan.metrics)
+    attempt(study, Named { run, scenario: planned.scenario, seed: planned.seed })
 }
 
 /// Computes a scenario of the study, by its position, with any seed; it counts as run 0.
@@ -38,13 +36,13 @@ pub fn compute(study: &Study, plan: &Plan, run: u32) -> Result<RunResult, String
 /// # Errors
 /// As [`compute`].
 pub fn simulate(study: &Study, scenario: u32, seed: u64) -> Result<RunResult, String> {
-    attempt(study, Named { run: 0, scenario, seed }, &metrics::columns())
+    attempt(study, Named { run: 0, scenario, seed })
 }
 
-fn attempt(study: &Study, named: Named, columns: &[MetricColumn]) -> Result<RunResult, String> {
+fn attempt(study: &Study, named: Named) -> Result<RunResult, String> {
     let scenario = study.scenarios.get(named.scenario as usize);
     let scenario = scenario.ok_or("the study has no such scenario")?;
-    catch_unwind(AssertUnwindSafe(|| execute(&scenario, study.address(named.seed), named, columns)))
+    catch_unwind(AssertUnwindSafe(|| execute(&scenario, study.address(named.seed), named)))
         .unwrap_or_else(|panic| match panic.downcast::<Fault>() {
             Ok(fault) => Err(fault.0),
             Err(panic) => Err(format!("the model panicked: {}", panic_text(&*panic))),
@@ -70,10 +68,9 @@ fn execute(
     scenario: &StudyScenario,
     address: StreamAddress,
     named: Named,
-    columns: &[MetricColumn],
 ) -> Result<RunResult, String> {
     let Measured { metrics, end_states } = engine::run(scenario, address)?;
-    let mut rows = rows(&metrics, named, columns);
+    let mut rows = rows(&metrics, named);
     // The first row is that of the run as a whole.
     for (row, end_state) in rows.iter_mut().skip(1).zip(end_states) {
         row.end_state = end_state;
@@ -140,16 +137,11 @@ fn freezes(metrics: &RunMetrics, flow: &FlowMetrics) -> Vec<Freeze> {
     flow.media.freezes.iter().map(freeze).collect()
 }
 
-/// Each row asks for every metric.
-static BY_NAME: LazyLock<BTreeMap<(&str, Scope), &Metric>> =
-    LazyLock::new(|| METRICS.iter().map(|metric| ((metric.name, metric.scope), metric)).collect());
-
-fn rows(metrics: &RunMetrics, named: Named, columns: &[MetricColumn]) -> Vec<Row> {
+fn rows(metrics: &RunMetrics, named: Named) -> Vec<Row> {
     let digest = format!("{:016x}", metrics.digest);
     let row = |kind: Kind, name: &str, scope: Scope, value: &dyn Fn(&Metric) -> Option<f64>| {
-        let values = columns
-            .iter()
-            .map(|column| BY_NAME.get(&(&column.name[..], scope)).and_then(|metric| value(metric)))
+        let values = by_column(scope)
+            .map(|metric| metric.and_then(value))
             .map(|value| value.filter(|value| value.is_finite()))
             .collect();
         Row {
