@@ -153,6 +153,29 @@ pub(crate) struct Connection<C> {
     may_undo: bool,
 }
 
+/// The rate of delivery when a segment is acknowledged that left at `sent`, when the counters stood at `prior`. `counters` are
+/// now: segments delivered, marked ones among them, and lost.
+pub(crate) fn rate_sample(
+    prior: Memo,
+    sent: Time,
+    now: Time,
+    [delivered, delivered_ce, lost]: [u64; 3],
+    min_rtt: Option<Span>,
+) -> RateSample {
+    let ack_elapsed = now.since(prior.delivered_time);
+    let send_elapsed = sent.since(prior.first_sent_time);
+    let interval = ack_elapsed.max(send_elapsed);
+    RateSample {
+        delivered: (delivered - prior.delivered) as u32,
+        delivered_ce: (delivered_ce - prior.delivered_ce) as u32,
+        interval,
+        lost: (lost - prior.lost) as u32,
+        prior,
+        sent_time: sent,
+        is_too_short: min_rtt.is_some_and(|least| interval < least),
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Segment {
     place: Place,
@@ -357,9 +380,8 @@ impl<C: Controller> Connection<C> {
             self.srtt = Some(self.srtt.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
         }
         self.change_state(!lost.is_empty(), is_marked, prior_una);
-        let ack_elapsed = self.now.since(newest.memo.delivered_time);
-        let send_elapsed = newest.sent.since(newest.memo.first_sent_time);
-        let interval = ack_elapsed.max(send_elapsed);
+        let counters = [self.delivered, self.delivered_ce, self.lost];
+        let rate = rate_sample(newest.memo, newest.sent, self.now, counters, self.min_rtt);
         let ack = Ack {
             now: self.now,
             delivered: delivered.len() as u32,
@@ -369,15 +391,7 @@ impl<C: Controller> Connection<C> {
             ece: is_marked,
             rtt,
             is_delayed: false,
-            rate: (!interval.is_zero()).then(|| RateSample {
-                delivered: (self.delivered - newest.memo.delivered) as u32,
-                delivered_ce: (self.delivered_ce - newest.memo.delivered_ce) as u32,
-                interval,
-                lost: (self.lost - newest.memo.lost) as u32,
-                prior: newest.memo,
-                sent_time: newest.sent,
-                is_too_short: self.min_rtt.is_some_and(|least| interval < least),
-            }),
+            rate: (!rate.interval.is_zero()).then_some(rate),
             prior_in_flight,
             in_flight: self.in_flight,
             snd_una: self.snd_una,

@@ -11,7 +11,7 @@ use crate::fault::Fault;
 use crate::frame::{self, RECEIVING, SENDING};
 use crate::guest::{Guest, Start};
 use crate::install::Installed;
-use crate::orders::{self, AHEAD, ORIGIN};
+use crate::orders::{self, ORIGIN};
 use crate::settings::{Settings, Traffic};
 use crate::tcp_info;
 
@@ -230,12 +230,10 @@ impl End {
     /// Everything that is due in the guest by now.
     fn advance(&mut self, now: Time) {
         let at = self.origin + now.as_nanos();
-        while let Some(guest) = &mut self.guest
-            && let Some(next) = guest.request()
-            && next <= at
-        {
-            match guest.run(next, next + AHEAD) {
-                Ok(()) => self.collect(),
+        while let Some(guest) = &mut self.guest {
+            match orders::take_turn(guest, at) {
+                Ok(true) => self.collect(),
+                Ok(false) => break,
                 Err(fault) => self.fail(fault.to_string()),
             }
         }

@@ -9,7 +9,15 @@ pub(crate) const ORIGIN: u64 = 2_000_000_000;
 
 /// How far a guest that is busy goes on without asking for the time. What reaches it in between waits so long, as
 /// where a processor is busy.
-pub(crate) const AHEAD: u64 = 4_000;
+const AHEAD: u64 = 4_000;
+
+/// Lets a guest do what it asked to do next, if that is due by `at`; false if nothing is.
+pub(crate) fn take_turn(guest: &mut Guest, at: u64) -> Result<bool, Fault> {
+    match guest.request() {
+        Some(next) if next <= at => guest.run(next, next + AHEAD).map(|()| true),
+        _ => Ok(false),
+    }
+}
 
 /// Gives an order to the guest's first card and waits for the answer, before the run begins.
 pub(crate) fn ask(guest: &mut Guest, number: u8, order: &[u8]) -> Result<(u32, Vec<u8>), Fault> {

@@ -16,7 +16,7 @@ use crate::fault::Fault;
 use crate::frame::{self, Forwarded};
 use crate::guest::{Guest, Start};
 use crate::install::{self, Installed};
-use crate::orders::{self, AHEAD, ORIGIN};
+use crate::orders::{self, ORIGIN};
 use crate::settings::kernel_digest;
 
 sojourn_core::params! {
@@ -200,12 +200,10 @@ impl Forwarding {
     /// Everything that is due in the guest by now.
     fn advance(&mut self, now: Time) {
         let at = self.origin + now.as_nanos();
-        while let Some(guest) = &mut self.guest
-            && let Some(next) = guest.request()
-            && next <= at
-        {
-            match guest.run(next, next + AHEAD) {
-                Ok(()) => self.collect(),
+        while let Some(guest) = &mut self.guest {
+            match orders::take_turn(guest, at) {
+                Ok(true) => self.collect(),
+                Ok(false) => break,
                 Err(fault) => self.fail(fault.to_string()),
             }
         }

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use sojourn_core::random::{Purpose, StreamAddress};
 use sojourn_core::{Rate, Span, Time};
 
+use crate::suite::rate_sample;
 use crate::{
     Ack, Congestion, CongestionKind, Controller, EcnFeedback, Lost, Memo, RateSample,
     RecoveryState, Restart, Sent, Setup, Undo,
@@ -396,9 +397,8 @@ impl<C: Controller> Lab<C> {
         let rtt = self.now.since(newest.sent);
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
         self.srtt = Some(self.srtt.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
-        let send_elapsed = newest.sent.since(newest.memo.first_sent_time);
-        let ack_elapsed = self.now.since(newest.memo.delivered_time);
-        let interval = send_elapsed.max(ack_elapsed);
+        let counters = [self.delivered, 0, self.lost];
+        let rate = rate_sample(newest.memo, newest.sent, self.now, counters, self.min_rtt);
         let ack = Ack {
             now: self.now,
             delivered,
@@ -408,15 +408,7 @@ impl<C: Controller> Lab<C> {
             ece: false,
             rtt: Some(rtt),
             is_delayed: false,
-            rate: Some(RateSample {
-                delivered: (self.delivered - newest.memo.delivered) as u32,
-                delivered_ce: 0,
-                interval,
-                lost: (self.lost - newest.memo.lost) as u32,
-                prior: newest.memo,
-                sent_time: newest.sent,
-                is_too_short: self.min_rtt.is_some_and(|min| interval < min),
-            }),
+            rate: Some(rate),
             prior_in_flight,
             in_flight: self.in_flight(),
             snd_una: (newest.number + 1) as u32,
