@@ -94,6 +94,7 @@ pub fn ending(results: &Results, run: u32) -> Option<String> {
 /// Means over seeds of some metrics, for a scenario and a group of flows, a queue, or a run.
 pub struct Means {
     pub scenario: u32,
+    /// What the page calls it: `all flows` for a run.
     pub of: String,
     /// `12.3 ± 0.4 (10 of 20)`; empty where there is no value.
     pub cells: Vec<String>,
@@ -111,7 +112,11 @@ pub fn means(results: &Results, kind: Kind, metrics: &[String]) -> Vec<Means> {
             };
             let cells: Vec<String> = metrics.iter().map(cell).collect();
             if cells.iter().any(|cell| !cell.is_empty()) {
-                means.push(Means { scenario: scenario as u32, of: subject.name.clone(), cells });
+                means.push(Means {
+                    scenario: scenario as u32,
+                    of: subject.label().to_owned(),
+                    cells,
+                });
             }
         }
     }

@@ -218,6 +218,15 @@ fn a_run_is_shown_by_its_number_or_its_name() {
 }
 
 #[test]
+fn a_metric_of_runs_is_shown_of_all_flows() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--out", "out"]);
+    let shown = scratch.must(&["show", "out", "--metric", "jain"]).stdout;
+    let lines = shown.lines().filter(|line| line.starts_with("all flows ")).count();
+    assert_eq!(lines, 2, "{shown}");
+}
+
+#[test]
 fn shares_are_shown_as_percentages_and_tiny_ones_without_an_exponent() {
     let scratch = Scratch::new();
     scratch.must(&["run", "study.toml", "--out", "out", "--set", "path.reverse_rate=100gbit"]);

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter};
+use std::iter::repeat_n;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,31 +34,90 @@ pub(crate) enum ColumnType {
     Float,
 }
 
-/// A column of a row group.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Data {
-    Int32(Vec<u32>),
-    Int64(Vec<u64>),
-    Text(Vec<Option<String>>),
-    Double(Vec<Option<f64>>),
-    Float(Vec<Option<f64>>),
+/// A column of a row group that is being filled.
+#[derive(Clone, Debug)]
+pub(crate) enum Column {
+    Int32(Vec<i32>),
+    Int64(Vec<i64>),
+    Text(Sparse<ByteArray>),
+    Double(Sparse<f64>),
+    Float(Sparse<f32>),
 }
 
-impl Data {
-    pub(crate) fn empty(kind: ColumnType) -> Self {
+/// What goes into a column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cell<'a> {
+    Count(u64),
+    Text(Option<&'a str>),
+    Number(Option<f64>),
+}
+
+impl Column {
+    fn empty(kind: ColumnType) -> Self {
         match kind {
             ColumnType::Int32 => Self::Int32(Vec::new()),
             ColumnType::Int64 => Self::Int64(Vec::new()),
-            ColumnType::Text => Self::Text(Vec::new()),
-            ColumnType::Double => Self::Double(Vec::new()),
-            ColumnType::Float => Self::Float(Vec::new()),
+            ColumnType::Text => Self::Text(Sparse::default()),
+            ColumnType::Double => Self::Double(Sparse::default()),
+            ColumnType::Float => Self::Float(Sparse::default()),
+        }
+    }
+
+    pub(crate) fn push(&mut self, cell: Cell<'_>) {
+        self.fill(cell, 1);
+    }
+
+    /// The same cell in several rows.
+    pub(crate) fn fill(&mut self, cell: Cell<'_>, rows: usize) {
+        match (self, cell) {
+            (Self::Int32(values), Cell::Count(count)) => {
+                values.extend(repeat_n(count as i32, rows));
+            }
+            (Self::Int64(values), Cell::Count(count)) => {
+                values.extend(repeat_n(count as i64, rows));
+            }
+            (Self::Text(values), Cell::Text(Some(text))) => {
+                // Of a text that repeats there is one copy.
+                let same = values.there.last().filter(|last| last.data() == text.as_bytes());
+                let text = same.map_or_else(|| ByteArray::from(text), ByteArray::clone);
+                values.fill(Some(text), rows);
+            }
+            (Self::Text(values), Cell::Text(None)) => values.fill(None, rows),
+            (Self::Double(values), Cell::Number(number)) => values.fill(number, rows),
+            (Self::Float(values), Cell::Number(number)) => {
+                values.fill(number.map(|number| number as f32), rows);
+            }
+            _ => unreachable!("columns are made in the order in which cells are pushed"),
         }
     }
 }
 
-/// Writes a Parquet file, a row group at a time. The same columns give the same bytes.
+/// The values that are there, and for each row 1 if it has one, otherwise 0: Parquet's definition levels.
+#[derive(Clone, Debug)]
+pub(crate) struct Sparse<T> {
+    there: Vec<T>,
+    levels: Vec<i16>,
+}
+
+impl<T> Default for Sparse<T> {
+    fn default() -> Self {
+        Self { there: Vec::new(), levels: Vec::new() }
+    }
+}
+
+impl<T: Clone> Sparse<T> {
+    fn fill(&mut self, value: Option<T>, rows: usize) {
+        self.levels.extend(repeat_n(i16::from(value.is_some()), rows));
+        if let Some(value) = value {
+            self.there.extend(repeat_n(value, rows));
+        }
+    }
+}
+
+/// Writes a Parquet file, a row group at a time. The same cells give the same bytes.
 pub(crate) struct FrameWriter {
     writer: SerializedFileWriter<BufWriter<Hashing<File>>>,
+    types: Vec<ColumnType>,
 }
 
 impl FrameWriter {
@@ -73,58 +133,56 @@ impl FrameWriter {
             .set_writer_version(WriterVersion::PARQUET_1_0)
             .set_created_by(concat!("sojourn ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_compression(Compression::SNAPPY)
-            .set_statistics_enabled(EnabledStatistics::Chunk);
+            .set_statistics_enabled(EnabledStatistics::None);
         for (name, kind) in columns {
-            if matches!(kind, ColumnType::Double | ColumnType::Float) {
+            let path = ColumnPath::new(vec![name.clone()]);
+            properties = match kind {
+                // Readers look for the row groups of a run by its number.
+                ColumnType::Int32 | ColumnType::Int64 => {
+                    properties.set_column_statistics_enabled(path, EnabledStatistics::Chunk)
+                }
+                ColumnType::Text => properties,
                 // Measured values hardly repeat, so a dictionary would not help.
-                let path = ColumnPath::new(vec![name.clone()]);
-                properties = properties
+                ColumnType::Double | ColumnType::Float => properties
                     .set_column_dictionary_enabled(path.clone(), false)
-                    .set_column_encoding(path, Encoding::PLAIN);
-            }
+                    .set_column_encoding(path, Encoding::PLAIN),
+            };
         }
         let file = BufWriter::new(Hashing::new(File::create(path)?));
         let writer =
             SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build()))
                 .map_err(to_io)?;
-        Ok(Self { writer })
+        Ok(Self { writer, types: columns.iter().map(|(_, kind)| *kind).collect() })
+    }
+
+    /// The columns of the file without rows.
+    pub(crate) fn columns(&self) -> Vec<Column> {
+        self.types.iter().map(|kind| Column::empty(*kind)).collect()
     }
 
     /// Adds a row group; the columns are in the order of the file.
-    pub(crate) fn write(&mut self, columns: &[Data]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, columns: &[Column]) -> io::Result<()> {
         let write = |writer: &mut SerializedFileWriter<_>| -> Result<(), ParquetError> {
             let mut group = writer.next_row_group()?;
             for data in columns {
                 let Some(mut column) = group.next_column()? else { break };
                 match data {
-                    Data::Int32(values) => {
-                        let values: Vec<i32> = values.iter().map(|value| *value as i32).collect();
-                        column.typed::<Int32Type>().write_batch(&values, None, None)?;
+                    Column::Int32(values) => {
+                        column.typed::<Int32Type>().write_batch(values, None, None)?
                     }
-                    Data::Int64(values) => {
-                        let values: Vec<i64> = values.iter().map(|value| *value as i64).collect();
-                        column.typed::<Int64Type>().write_batch(&values, None, None)?;
+                    Column::Int64(values) => {
+                        column.typed::<Int64Type>().write_batch(values, None, None)?
                     }
-                    Data::Text(values) => {
-                        // Of texts that repeat there is one copy.
-                        let mut last = ByteArray::from("");
-                        let (there, levels) = split(values, |text| {
-                            if last.data() != text.as_bytes() {
-                                last = ByteArray::from(text.as_str());
-                            }
-                            last.clone()
-                        });
-                        column.typed::<ByteArrayType>().write_batch(&there, Some(&levels), None)?;
+                    Column::Text(Sparse { there, levels }) => {
+                        column.typed::<ByteArrayType>().write_batch(there, Some(levels), None)?
                     }
-                    Data::Double(values) => {
-                        let (there, levels) = split(values, |number| *number);
-                        column.typed::<DoubleType>().write_batch(&there, Some(&levels), None)?;
+                    Column::Double(Sparse { there, levels }) => {
+                        column.typed::<DoubleType>().write_batch(there, Some(levels), None)?
                     }
-                    Data::Float(values) => {
-                        let (there, levels) = split(values, |number| *number as f32);
-                        column.typed::<FloatType>().write_batch(&there, Some(&levels), None)?;
+                    Column::Float(Sparse { there, levels }) => {
+                        column.typed::<FloatType>().write_batch(there, Some(levels), None)?
                     }
-                }
+                };
                 column.close()?;
             }
             group.close()?;
@@ -163,10 +221,14 @@ fn field(name: &str, kind: ColumnType) -> Result<SchemaType, ParquetError> {
     .build()
 }
 
-/// The values that are present, and for each row whether it has one.
-fn split<T, U>(values: &[Option<T>], convert: impl FnMut(&T) -> U) -> (Vec<U>, Vec<i16>) {
-    let there = values.iter().flatten().map(convert).collect();
-    (there, values.iter().map(|value| i16::from(value.is_some())).collect())
+/// A column that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Data {
+    Int32(Vec<u32>),
+    Int64(Vec<u64>),
+    Text(Vec<Option<String>>),
+    Double(Vec<Option<f64>>),
+    Float(Vec<Option<f64>>),
 }
 
 /// Reads a Parquet file that [`FrameWriter`] wrote.

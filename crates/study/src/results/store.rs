@@ -10,7 +10,7 @@ use sojourn_metrics::{FLOW_COLUMNS, LINK_COLUMNS};
 use super::checksums::Checksum;
 use super::codec::RunResult;
 use super::files::named;
-use super::frame::{ColumnType, Data, FrameReader, FrameWriter};
+use super::frame::{Cell, Column, ColumnType, FrameReader, FrameWriter};
 use super::{Bucket, Delays, Freeze, Kind, Plan, Row, Series, SeriesColumn, Table};
 
 /// Cells after which a row group ends: as many as fit 8 MiB. The rows of a run may be in several.
@@ -69,8 +69,7 @@ pub(crate) struct StoreWriter {
 struct Pending {
     writer: FrameWriter,
     file: Temporary,
-    types: Vec<ColumnType>,
-    columns: Vec<Data>,
+    columns: Vec<Column>,
     rows: usize,
 }
 
@@ -115,7 +114,7 @@ impl StoreWriter {
         let mut columns = self.runs.columns.iter_mut();
         let mut push = |cell: Cell<'_>| {
             if let Some(column) = columns.next() {
-                cell.push(column);
+                column.push(cell);
             }
         };
         push(Cell::Count(u64::from(row.run)));
@@ -138,48 +137,60 @@ impl StoreWriter {
         for value in values.chain(std::iter::repeat_n(None, missing)) {
             push(Cell::Number(value));
         }
-        self.runs.end_row()
+        self.runs.end_rows(1)
     }
 
     fn add_series(&mut self, series: &Series) -> io::Result<()> {
         let measured: Vec<Option<&SeriesColumn>> = series_names()
             .map(|name| series.columns.iter().find(|column| column.name == name))
             .collect();
-        for (step, t_s) in series.t_s.iter().enumerate() {
-            let mut columns = self.series.columns.iter_mut();
-            let mut push = |cell: Cell<'_>| {
-                if let Some(column) = columns.next() {
-                    cell.push(column);
-                }
+        let mut from = 0;
+        while from < series.t_s.len() {
+            let steps = from..(from + self.series.room()).min(series.t_s.len());
+            let [run, kind, name, t_s, phase, columns @ ..] = &mut self.series.columns[..] else {
+                unreachable!("the columns of series are these and those measured");
             };
-            push(Cell::Count(u64::from(series.run)));
-            push(Cell::Text(Some(series.kind.name())));
-            push(Cell::Text(Some(&series.name)));
-            push(Cell::Number(Some(*t_s)));
-            push(Cell::Text(series.phase.get(step).map(String::as_str).filter(|p| !p.is_empty())));
-            for column in &measured {
-                push(Cell::Number(column.and_then(|column| column.values[step])));
+            run.fill(Cell::Count(u64::from(series.run)), steps.len());
+            kind.fill(Cell::Text(Some(series.kind.name())), steps.len());
+            name.fill(Cell::Text(Some(&series.name)), steps.len());
+            for step in steps.clone() {
+                t_s.push(Cell::Number(Some(series.t_s[step])));
+                let known = series.phase.get(step).map(String::as_str);
+                phase.push(Cell::Text(known.filter(|phase| !phase.is_empty())));
             }
-            self.series.end_row()?;
+            for (column, measured) in columns.iter_mut().zip(&measured) {
+                match measured {
+                    Some(measured) => measured.values[steps.clone()]
+                        .iter()
+                        .for_each(|value| column.push(Cell::Number(*value))),
+                    None => column.fill(Cell::Number(None), steps.len()),
+                }
+            }
+            self.series.end_rows(steps.len())?;
+            from = steps.end;
         }
         Ok(())
     }
 
     fn add_delays(&mut self, delays: &Delays) -> io::Result<()> {
-        for bucket in &delays.buckets {
-            let cells = [
-                Cell::Count(u64::from(delays.run)),
-                Cell::Text(Some(delays.kind.name())),
-                Cell::Text(Some(&delays.name)),
-                Cell::Text(Some(&delays.metric)),
-                Cell::Count(bucket.low_ns),
-                Cell::Count(bucket.high_ns),
-                Cell::Count(bucket.samples),
-            ];
-            for (cell, column) in cells.into_iter().zip(&mut self.delays.columns) {
-                cell.push(column);
+        let mut rest = &delays.buckets[..];
+        while !rest.is_empty() {
+            let (buckets, later) = rest.split_at(self.delays.room().min(rest.len()));
+            let [run, kind, name, metric, low_ns, high_ns, samples] = &mut self.delays.columns[..]
+            else {
+                unreachable!("the columns of delays are these");
+            };
+            run.fill(Cell::Count(u64::from(delays.run)), buckets.len());
+            kind.fill(Cell::Text(Some(delays.kind.name())), buckets.len());
+            name.fill(Cell::Text(Some(&delays.name)), buckets.len());
+            metric.fill(Cell::Text(Some(&delays.metric)), buckets.len());
+            for bucket in buckets {
+                low_ns.push(Cell::Count(bucket.low_ns));
+                high_ns.push(Cell::Count(bucket.high_ns));
+                samples.push(Cell::Count(bucket.samples));
             }
-            self.delays.end_row()?;
+            self.delays.end_rows(buckets.len())?;
+            rest = later;
         }
         Ok(())
     }
@@ -192,43 +203,22 @@ fn series_names() -> impl Iterator<Item = &'static str> {
     flow().chain(link.filter(move |name| flow().all(|other| other != *name)))
 }
 
-enum Cell<'a> {
-    Count(u64),
-    Text(Option<&'a str>),
-    Number(Option<f64>),
-}
-
-impl Cell<'_> {
-    fn push(self, column: &mut Data) {
-        match (column, self) {
-            (Data::Int32(values), Self::Count(count)) => values.push(count as u32),
-            (Data::Int64(values), Self::Count(count)) => values.push(count),
-            (Data::Text(values), Self::Text(text)) => values.push(text.map(str::to_owned)),
-            (Data::Double(values) | Data::Float(values), Self::Number(number)) => {
-                values.push(number);
-            }
-            _ => unreachable!("columns are made in the order in which cells are pushed"),
-        }
-    }
-}
-
 impl Pending {
     fn create(path: &Path, columns: &[(String, ColumnType)]) -> io::Result<Self> {
-        let types: Vec<ColumnType> = columns.iter().map(|(_, kind)| *kind).collect();
         let file = Temporary { path: path.to_owned() };
-        Ok(Self {
-            writer: FrameWriter::create(&file.name(), columns)?,
-            file,
-            columns: types.iter().map(|kind| Data::empty(*kind)).collect(),
-            types,
-            rows: 0,
-        })
+        let writer = FrameWriter::create(&file.name(), columns)?;
+        Ok(Self { columns: writer.columns(), writer, file, rows: 0 })
     }
 
-    /// A row is complete; so is the row group, if it has enough of them.
-    fn end_row(&mut self) -> io::Result<()> {
-        self.rows += 1;
-        if self.rows * self.columns.len() < GROUP_CELLS {
+    /// How many rows the row group has room for: at least one.
+    fn room(&self) -> usize {
+        GROUP_CELLS.div_ceil(self.columns.len()) - self.rows
+    }
+
+    /// Rows are complete; so is the row group, if it has no more room.
+    fn end_rows(&mut self, rows: usize) -> io::Result<()> {
+        self.rows += rows;
+        if self.room() > 0 {
             return Ok(());
         }
         self.close_group()
@@ -236,7 +226,7 @@ impl Pending {
 
     fn close_group(&mut self) -> io::Result<()> {
         self.writer.write(&self.columns)?;
-        self.columns = self.types.iter().map(|kind| Data::empty(*kind)).collect();
+        self.columns = self.writer.columns();
         self.rows = 0;
         Ok(())
     }
