@@ -158,7 +158,7 @@ pub(crate) fn runs<'a>(
         ];
         let values = values(row.scenario);
         let factors = values.iter().map(|value| Cell::Text(Some(value)));
-        let metrics = row.values.iter().map(|value| Cell::Number(*value));
+        let metrics = row.values.iter().map(Cell::Number);
         builder.push(fixed.into_iter().chain(factors).chain(metrics));
     }
     builder.finish()

@@ -416,8 +416,8 @@ impl Run {
     #[getter]
     fn rows(&self) -> Vec<Told<'_>> {
         let rows = self.result.rows.iter().map(|row| {
-            let known = self.metrics.iter().zip(&row.values);
-            let known = known.filter_map(|(name, value)| Some((&name[..], (*value)?)));
+            let known = self.metrics.iter().zip(row.values.iter());
+            let known = known.filter_map(|(name, value)| Some((&name[..], value?)));
             (row.kind.name(), &row.name[..], known.collect(), &row.end_state[..])
         });
         rows.collect()

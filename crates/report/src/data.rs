@@ -322,7 +322,7 @@ impl<'a> Data<'a> {
             let rows = self.rows(*run).filter(|(_, of)| *of == Some(subject));
             let rows: Vec<&Row> = rows.map(|(row, _)| row).collect();
             let known = |column: usize| {
-                rows.iter().filter_map(move |row| row.values[column].filter(|v| v.is_finite()))
+                rows.iter().filter_map(move |row| row.values.get(column).filter(|v| v.is_finite()))
             };
             let values: Vec<f64> = known(column).collect();
             if let Some(begun) = begun {

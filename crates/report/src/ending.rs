@@ -4,6 +4,9 @@ use sojourn_study::results::{Kind, Results};
 
 use crate::number::told;
 
+/// What is read here.
+pub(crate) const METRICS: [&str; 3] = ["end_ms", "transfers_begun", "transfers_done"];
+
 /// How a run ended, unless its duration is fixed: `ended at 4.2 s with the last of 20 transfers`.
 pub(crate) fn of_run(results: &Results, run: u32) -> Option<String> {
     let scenario = results.plan.runs.get(run as usize)?.scenario;

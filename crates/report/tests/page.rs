@@ -67,9 +67,23 @@ fn a_hostile_study_injects_nothing() {
     assert!(!page.contains("alert(2)</script>"));
     let comparison = compare::compare(&results, &results).html();
     assert!(!self::markup(&comparison).contains("<img"));
-    for text in [terminal::claims(&results), terminal::metrics(&results)] {
+    for text in [terminal::claims(&results), shown(&results)] {
         assert!(!text.contains('\u{1b}'));
     }
+}
+
+/// What a terminal shows of the metrics, which must not need others than it says.
+fn shown(results: &Results) -> String {
+    let read = terminal::read_by_metrics();
+    let mut less = results.clone();
+    for (at, metric) in results.table.metrics.iter().enumerate() {
+        if !read.contains(metric) {
+            less.table.rows.iter_mut().for_each(|row| row.values.set(at, None));
+        }
+    }
+    let text = terminal::metrics(results);
+    assert_eq!(terminal::metrics(&less), text);
+    text
 }
 
 fn around<'a>(text: &'a str, word: &str) -> &'a str {
@@ -167,7 +181,7 @@ fn two_equal_folders_are_the_same_and_a_worse_one_is_found() {
     let mut after = specimen::results();
     let column = after.table.metrics.iter().position(|metric| metric == "rtt_p95_ms").unwrap();
     for row in after.table.rows.iter_mut().filter(|row| row.scenario == 4 && row.name == "bbr3") {
-        let value = row.values[column].map(|value| value * 1.5 + row.seed as f64);
+        let value = row.values.get(column).map(|value| value * 1.5 + row.seed as f64);
         row.values.set(column, value);
         row.digest = "other".into();
     }
@@ -220,7 +234,7 @@ fn a_real_change_is_found_between_two_sets_of_seeds() {
     let mut after = other_seeds();
     let column = after.table.metrics.iter().position(|metric| metric == "rtt_p95_ms").unwrap();
     for row in after.table.rows.iter_mut().filter(|row| row.name == "bbr3") {
-        let value = row.values[column].map(|value| value * 1.6);
+        let value = row.values.get(column).map(|value| value * 1.6);
         row.values.set(column, value);
     }
     let comparison = compare::compare(&specimen::results(), &after);
@@ -239,7 +253,7 @@ fn a_sure_difference_that_nobody_would_act_on_is_no_change() {
     let mut after = specimen::results();
     let column = after.table.metrics.iter().position(|metric| metric == "rtt_p95_ms").unwrap();
     for row in after.table.rows.iter_mut().filter(|row| row.name == "bbr3") {
-        let value = row.values[column].map(|value| value * 1.01 + row.seed as f64 * 1e-3);
+        let value = row.values.get(column).map(|value| value * 1.01 + row.seed as f64 * 1e-3);
         row.values.set(column, value);
     }
     let comparison = compare::compare(&before, &after);
@@ -255,9 +269,9 @@ fn two_names_of_one_quantity_are_one_row() {
         let column = results.table.metrics.iter().position(|m| m == "rtt_p95_ms").unwrap();
         results.table.metrics.push("frame_delay_p95_ms".into());
         for row in &mut results.table.rows {
-            let value = row.values[column].map(|value| value * factor);
+            let value = row.values.get(column).map(|value| value * factor);
             row.values.set(column, value);
-            let value = row.values[column];
+            let value = row.values.get(column);
             row.values.push(value);
         }
         results
@@ -298,7 +312,7 @@ fn a_run_is_exported_to_csv_and_iperf3() {
 #[test]
 fn the_terminal_has_the_same_tables() {
     let results = specimen::results();
-    let metrics = terminal::metrics(&results);
+    let metrics = shown(&results);
     assert!(metrics.contains("goodput_mbps") && metrics.contains("pfifo limit 1000 · rtt 160ms"));
     let plot = terminal::series(&specimen::series(0).unwrap(), 100, 8);
     assert!(plot.contains("cwnd (packets)") && plot.contains("PROBE_BW_CRUISE"));
@@ -452,7 +466,7 @@ fn with_transfers(ended: u64, took: f64) -> Results {
 #[test]
 fn a_number_that_lacks_samples_says_of_how_many_it_is() {
     let some = with_transfers(12, 800.0);
-    let terminal = terminal::metrics(&some);
+    let terminal = shown(&some);
     assert!(terminal.contains("fct_km_p50_ms"), "the estimate stands beside it: {terminal}");
     assert_eq!(terminal.matches("(60 of 100)").count(), 12, "{terminal}");
     assert!(terminal.contains(terminal::LACKING));
@@ -464,12 +478,12 @@ fn a_number_that_lacks_samples_says_of_how_many_it_is() {
 
     // Where all ended, nothing is said.
     let all = with_transfers(20, 800.0);
-    assert!(!terminal::metrics(&all).contains(" of 100") && !page(&all).contains(" of 100"));
-    assert!(!terminal::metrics(&all).contains("fct_km_p50_ms"));
+    assert!(!shown(&all).contains(" of 100") && !page(&all).contains(" of 100"));
+    assert!(!shown(&all).contains("fct_km_p50_ms"));
 
     // Where none ended, that is all there is to say.
     let none = with_transfers(0, 800.0);
-    let terminal = terminal::metrics(&none);
+    let terminal = shown(&none);
     assert_eq!(terminal.matches("- (0 of 100)").count(), 12, "{terminal}");
 }
 
@@ -489,7 +503,7 @@ fn with_a_median_out_of_reach() -> Results {
 #[test]
 fn a_median_that_some_seeds_do_not_reach_has_no_mean_over_the_others() {
     let results = with_a_median_out_of_reach();
-    let text = terminal::metrics(&results);
+    let text = shown(&results);
     assert_eq!(text.matches("- (reached by 3 of 5 runs)").count(), 1, "{text}");
     let asked = terminal::means(&results, Kind::Flow, &["fct_km_p50_ms".to_owned()]);
     let cells: Vec<&str> = asked.iter().map(|means| &means.cells[0][..]).collect();
@@ -767,7 +781,7 @@ fn harm_is_against_solo_runs_and_by_seed() {
             (row.scenario, row.seed, row.kind, &row.name[..])
                 == (scenario, seed, Kind::Flow, "cubic")
         };
-        results.table.rows.iter().find(is_it).and_then(|row| row.values[column]).unwrap()
+        results.table.rows.iter().find(is_it).and_then(|row| row.values.get(column)).unwrap()
     };
     let scenario = |queue: &str, rtt: &str| {
         let mut all = results.plan.scenarios.iter();

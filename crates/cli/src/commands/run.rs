@@ -154,7 +154,10 @@ fn text(summary: &Summary, page: Option<&Path>, repeat: &str) -> Result<String, 
     let mut text = String::new();
     match &summary.claims {
         Some(report) if report.claims.is_empty() => {
-            text.push_str(terminal::metrics(&Folder::open(&summary.folder)?).trim_end());
+            let read = terminal::read_by_metrics();
+            let read: Vec<&str> = read.iter().map(String::as_str).collect();
+            let results = Folder::open_with(&summary.folder, &read)?;
+            text.push_str(terminal::metrics(&results).trim_end());
             text.push('\n');
         }
         Some(report) => text.push_str(&claims::text(report)),

@@ -20,7 +20,7 @@ pub fn runs_csv(results: &Results) -> String {
             .map(|value| value.to_string());
         let fixed = [id, row.scenario.to_string(), row.seed.to_string()].into_iter();
         let of = [row.kind.name().to_owned(), row.name.clone(), row.digest.clone()];
-        line(&mut out, fixed.chain(factors).chain(of).chain(row.values.iter().map(|v| text(*v))));
+        line(&mut out, fixed.chain(factors).chain(of).chain(row.values.iter().map(text)));
     }
     out
 }

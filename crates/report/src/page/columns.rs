@@ -1,5 +1,8 @@
 //! Which metrics a table shows: those that matter for an application.
 
+use std::collections::BTreeSet;
+
+use sojourn_metrics::{sample_columns, survival_columns};
 use sojourn_study::results::Kind;
 
 use crate::data::{Data, Subject};
@@ -156,13 +159,29 @@ pub(crate) fn blocks<'a>(data: &'a Data<'_>) -> Vec<Block<'a>> {
     blocks
 }
 
+/// The metrics of which [`blocks`] are made, and those that say which of their samples are missing.
+pub(crate) fn read() -> BTreeSet<String> {
+    let lists =
+        [USUAL, PING, DATAGRAMS, FRAMES, CALL, REQUESTS, ARRIVALS, TRANSFER, BULK, RUN_UNTIL];
+    let mut all: BTreeSet<String> = lists.concat().into_iter().map(str::to_owned).collect();
+    all.extend(all.clone().iter().filter_map(|metric| plainly_counted(metric)));
+    for metric in all.clone() {
+        let counts = [sample_columns(&metric), survival_columns(&metric)];
+        all.extend(counts.into_iter().flatten().flat_map(|(n, of)| [n, of]).map(str::to_owned));
+    }
+    all
+}
+
+/// The metric that says whether an estimate by Kaplan and Meier is needed; `None` for what is none.
+fn plainly_counted(metric: &str) -> Option<String> {
+    metric.split_once("_km_").map(|(family, _)| format!("{family}_mean_ms"))
+}
+
 /// Whether to show the metric for the subject. If all transfers ended, Kaplan and Meier's estimate
 /// equals plain counting; so it is shown only where some had not ended.
 pub(crate) fn shows(data: &Data<'_>, subject: &Subject, metric: &str) -> bool {
-    match metric.split_once("_km_") {
-        Some((family, _)) => {
-            data.has(subject, metric) && data.lacks(subject, &format!("{family}_mean_ms"))
-        }
+    match plainly_counted(metric) {
+        Some(plain) => data.has(subject, metric) && data.lacks(subject, &plain),
         None => data.was_asked(subject, metric),
     }
 }

@@ -43,4 +43,4 @@ pub use sojourn_file::numbers::Numbers;
 pub use sojourn_file::plan::{Factor, PlannedFlow, PlannedQueue};
 pub use sojourn_file::spec::ViewKind;
 pub(crate) use store::{StoreWriter, Whole, table};
-pub use values::{Values, ValuesIter};
+pub use values::Values;

@@ -284,11 +284,11 @@ pub struct Row {
 impl Row {
     /// The same with no other texts than its name, and these metrics only.
     pub(crate) fn only(self, plan: &Plan, metrics: &BTreeSet<&str>) -> Self {
-        let of = |(metric, value): (&MetricColumn, &Option<f64>)| {
+        let of = |(metric, value): (&MetricColumn, Option<f64>)| {
             value.filter(|_| metrics.contains(&metric.name[..]))
         };
         Self {
-            values: plan.metrics.iter().zip(&self.values).map(of).collect(),
+            values: plan.metrics.iter().zip(self.values.iter()).map(of).collect(),
             digest: String::new(),
             end_state: String::new(),
             freezes: Vec::new(),
@@ -349,7 +349,7 @@ impl Table {
     /// The value of a metric in a row of this table.
     pub fn value(&self, row: &Row, metric: &str) -> Option<f64> {
         let column = self.metrics.iter().position(|name| name == metric)?;
-        row.values[column]
+        row.values.get(column)
     }
 
     /// The rows of a run.

@@ -133,7 +133,7 @@ impl StoreWriter {
             push(Cell::Text(Some(value)));
         }
         let missing = self.metrics.saturating_sub(row.values.len());
-        let values = row.values.iter().take(self.metrics).copied();
+        let values = row.values.iter().take(self.metrics);
         for value in values.chain(std::iter::repeat_n(None, missing)) {
             push(Cell::Number(value));
         }
