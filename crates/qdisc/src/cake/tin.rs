@@ -222,7 +222,6 @@ impl Tin {
             self.hosts[at(host)].destination_tag = tag;
             self.flows[at(queue)].dsthost = host as u16;
         }
-        self.turns.hosts_changed();
         self.count_hosts(queue, isolation);
     }
 
@@ -232,7 +231,6 @@ impl Tin {
         if flow.set != Set::Bulk {
             return;
         }
-        self.turns.hosts_changed();
         if isolation.is_fair_to_sources() {
             self.hosts[at(u32::from(flow.srchost))].source_bulk += 1;
         }
@@ -247,7 +245,6 @@ impl Tin {
         if flow.set != Set::Bulk {
             return;
         }
-        self.turns.hosts_changed();
         if isolation.is_fair_to_sources() {
             let count = &mut self.hosts[at(u32::from(flow.srchost))].source_bulk;
             *count = count.saturating_sub(1);

@@ -34,8 +34,6 @@ pub(crate) struct Turns {
     last: u32,
     /// The quantum of a flow that is alone on its hosts.
     quantum: u32,
-    /// The load of a host has changed since the bulk flows' shares were computed.
-    are_shares_old: bool,
 }
 
 const NONE: u32 = u32::MAX;
@@ -62,7 +60,15 @@ impl Turn {
         turn_in: 0,
     };
 
-    /// The rotation comes to the flow in `round`, and then in each round until its turn.
+    #[inline(always)]
+    fn set_host_load(&mut self, quantum: u32, host_load: u32) {
+        if self.share.host_load != host_load {
+            self.share = Share::new(quantum, host_load);
+        }
+    }
+
+    /// The rotation comes to the flow in `round`, and then in each round until its turn. Its share
+    /// stays what it is until then, whatever becomes of the load of its hosts.
     #[inline]
     fn wait(&mut self, round: u64, dither: &mut Dither) {
         self.turn_in = round;
@@ -134,16 +140,11 @@ impl Dither {
 impl Turns {
     pub(crate) fn new(quantum: u32) -> Self {
         let turns = Box::new([Turn::NEW; QUEUES as usize]);
-        Self { turns, first: [NONE; 3], round: 0, last: NONE, quantum, are_shares_old: false }
+        Self { turns, first: [NONE; 3], round: 0, last: NONE, quantum }
     }
 
     pub(crate) fn quantum(&self) -> u32 {
         self.quantum
-    }
-
-    /// The load of a host has changed, or a flow has got other hosts.
-    pub(crate) fn hosts_changed(&mut self) {
-        self.are_shares_old = true;
     }
 
     #[inline]
@@ -216,22 +217,18 @@ impl Turns {
 
     fn earn_quantum(&mut self, flow: u32, host_load: u32, dither: &mut Dither) {
         let turn = &mut self.turns[at(flow)];
-        if turn.share.host_load != host_load {
-            turn.share = Share::new(self.quantum, host_load);
-        }
+        turn.set_host_load(self.quantum, host_load);
         turn.deficit += i64::from((turn.share.bytes + u32::from(dither.next())) >> 16);
     }
 
-    /// The first bulk flow that has a deficit left; there must be a bulk flow. A flow without a
-    /// deficit gets a quantum and goes to the end.
+    /// The first bulk flow that has a deficit left; there must be a bulk flow. One that has used up
+    /// its deficit begins to wait, with the share that it has now.
     #[inline(always)]
     pub(crate) fn next_bulk(&mut self, dither: &mut Dither, host_load: impl Fn(u32) -> u32) -> u32 {
-        if self.are_shares_old {
-            self.work_out_shares(dither, host_load);
-        }
         let first = self.first[List::Old as usize];
         let turn = &mut self.turns[at(first)];
         if turn.deficit <= 0 {
+            turn.set_host_load(self.quantum, host_load(first));
             turn.wait(self.round, dither);
         }
         self.soonest_bulk(first)
@@ -262,32 +259,6 @@ impl Turns {
         self.round = soonest_round;
         self.first[List::Old as usize] = soonest;
         soonest
-    }
-
-    /// For all bulk flows. A flow that waits keeps what it has earned, to within a byte.
-    #[inline(never)]
-    fn work_out_shares(&mut self, dither: &mut Dither, host_load: impl Fn(u32) -> u32) {
-        self.are_shares_old = false;
-        let first = self.first[List::Old as usize];
-        let (mut flow, mut round) = (first, self.round);
-        loop {
-            let turn = &mut self.turns[at(flow)];
-            let host_load = host_load(flow);
-            if turn.share.host_load != host_load {
-                let to_go = turn.turn_in.saturating_sub(round);
-                let to_earn = (u64::from(turn.share.bytes) * to_go) >> 16;
-                turn.share = Share::new(self.quantum, host_load);
-                if to_go > 0 {
-                    turn.deficit = (turn.deficit - to_earn as i64).min(0);
-                    turn.wait(round, dither);
-                }
-            }
-            round += u64::from(flow == self.last);
-            flow = turn.next;
-            if flow == first {
-                return;
-            }
-        }
     }
 
     pub(crate) fn iter(&self, list: List) -> impl Iterator<Item = u32> {
@@ -429,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_waits_keeps_what_it_has_earned_when_its_share_changes() {
+    fn a_flow_that_waits_earns_by_the_load_with_which_it_began_to_wait() {
         let mut turns = Turns::new(QUANTUM);
         let mut dither = Dither::new(stream(1));
         for flow in 0..2 {
@@ -439,12 +410,17 @@ mod tests {
             assert_eq!(turns.next_bulk(&mut dither, |_| 2), flow);
             turns.pay(flow, 4000);
         }
-        // Flow 0 has its turn after some 26 rounds of 152 bytes; flow 1 is then equally far.
+        // Flow 0 has its turn after some 26 rounds of 152 bytes, and flow 1 after as many, although
+        // its hosts have forty flows by then.
         assert_eq!(turns.next_bulk(&mut dither, |_| 2), 0);
         turns.pay(0, 8000);
-        turns.hosts_changed();
         assert_eq!(turns.next_bulk(&mut dither, |flow| [1, 40][at(flow)]), 1);
-        let earned = turns.turns[at(1)].deficit;
-        assert!((1..=153).contains(&earned), "{earned}");
+        assert!((1..=153).contains(&turns.turns[at(1)].deficit));
+        // Flow 0, alone meanwhile, earns 305 bytes in a round.
+        assert_eq!(turns.turns[at(0)].share.bytes >> 16, 304);
+        turns.pay(1, 4000);
+        let round = turns.round;
+        assert_eq!(turns.next_bulk(&mut dither, |_| 40), 0);
+        assert!((25..=27).contains(&(turns.round - round)), "{}", turns.round - round);
     }
 }
