@@ -13,6 +13,7 @@ mod details;
 mod isolation;
 mod priority;
 mod shaper;
+mod soonest;
 #[cfg(test)]
 mod tests;
 mod tin;

@@ -4,11 +4,14 @@
 //! A bulk flow without a deficit gets a quantum each time that the rotation comes to it, until its
 //! deficit allows it to send. When hosts share, a quantum is a fraction of a packet, so that takes
 //! many rounds. Therefore the round of a flow's next turn, and its deficit by then, are computed at
-//! once, and rounds in which no flow can send are skipped.
+//! once, and rounds in which no flow can send are skipped. Which flow has its turn first, a heap
+//! knows (`soonest`).
 
 use alloc::boxed::Box;
 
 use sojourn_core::Stream;
+
+use super::soonest::{Place, Soonest};
 
 /// Flow queues of a tin.
 pub(crate) const QUEUES: u32 = 1024;
@@ -29,9 +32,11 @@ pub(crate) enum List {
 pub(crate) struct Turns {
     turns: Box<[Turn; QUEUES as usize]>,
     first: [u32; 3],
-    /// Rounds of the bulk flows so far; a round ends after the flow `last`.
+    /// The bulk flows by their turns. The first of them in the ring is also the soonest, but for
+    /// what has changed since it was last served.
+    soonest: Soonest,
+    /// Rounds of the bulk flows so far.
     round: u64,
-    last: u32,
     /// The quantum of a flow that is alone on its hosts.
     quantum: u32,
 }
@@ -46,8 +51,8 @@ struct Turn {
     share: Share,
     /// For a bulk flow that waits for its turn: its deficit at that turn.
     deficit: i64,
-    /// The round of a bulk flow's next or last turn.
-    turn_in: u64,
+    /// Of a bulk flow: where in a round its turn is.
+    place: Place,
 }
 
 impl Turn {
@@ -57,7 +62,7 @@ impl Turn {
         list: None,
         share: Share { bytes: 0, host_load: 0 },
         deficit: 0,
-        turn_in: 0,
+        place: Place::FIRST,
     };
 
     #[inline(always)]
@@ -67,16 +72,16 @@ impl Turn {
         }
     }
 
-    /// The rotation comes to the flow in `round`, and then in each round until its turn. Its share
-    /// stays what it is until then, whatever becomes of the load of its hosts.
+    /// The rotation comes to the flow in `round`, and then in each round until its turn, whose round
+    /// is returned. Its share stays what it is until then, whatever becomes of the load of its hosts.
     #[inline]
-    fn wait(&mut self, round: u64, dither: &mut Dither) {
-        self.turn_in = round;
-        if self.deficit <= 0 {
-            let (rounds, earned) = self.share.rounds_for(1 - self.deficit, dither.next());
-            self.turn_in += rounds;
-            self.deficit += earned;
+    fn wait(&mut self, round: u64, dither: &mut Dither) -> u64 {
+        if self.deficit > 0 {
+            return round;
         }
+        let (rounds, earned) = self.share.rounds_for(1 - self.deficit, dither.next());
+        self.deficit += earned;
+        round + rounds
     }
 }
 
@@ -140,7 +145,7 @@ impl Dither {
 impl Turns {
     pub(crate) fn new(quantum: u32) -> Self {
         let turns = Box::new([Turn::NEW; QUEUES as usize]);
-        Self { turns, first: [NONE; 3], round: 0, last: NONE, quantum }
+        Self { turns, first: [NONE; 3], soonest: Soonest::new(), round: 0, quantum }
     }
 
     pub(crate) fn quantum(&self) -> u32 {
@@ -163,14 +168,16 @@ impl Turns {
         self.turns[at(flow)].deficit -= i64::from(bytes);
     }
 
-    /// Moves the flow to the end of the list, from any list.
+    /// Moves the flow to the end of the sparse or decaying ones, from any list. A bulk flow is only
+    /// moved when it is served.
     pub(crate) fn move_to_back(&mut self, list: List, flow: u32) {
         self.unlink(flow);
+        self.link(list, flow);
+    }
+
+    fn link(&mut self, list: List, flow: u32) {
         let first = self.first[list as usize];
         if first == NONE {
-            if list == List::Old {
-                self.last = flow;
-            }
             self.first[list as usize] = flow;
             (self.turns[at(flow)].next, self.turns[at(flow)].previous) = (flow, flow);
         } else {
@@ -181,17 +188,19 @@ impl Turns {
         self.turns[at(flow)].list = Some(list);
     }
 
+    /// Takes the flow out of its list. Of the bulk flows it must be the one that is served.
     pub(crate) fn unlink(&mut self, flow: u32) {
-        let Turn { next, previous, list, .. } = self.turns[at(flow)];
+        let Turn { next, previous, list, place, .. } = self.turns[at(flow)];
         let Some(list) = list else { return };
         self.turns[at(flow)].list = None;
         self.turns[at(previous)].next = next;
         self.turns[at(next)].previous = previous;
-        let first = &mut self.first[list as usize];
-        if list == List::Old && flow == self.last {
-            self.last = previous;
-            self.round += u64::from(flow == *first);
+        if list == List::Old {
+            self.soonest.remove(flow);
+            // After the last of a round, the next one begins.
+            self.round += u64::from(self.turns[at(next)].place <= place);
         }
+        let first = &mut self.first[list as usize];
         if next == flow {
             *first = NONE;
         } else if *first == flow {
@@ -206,13 +215,67 @@ impl Turns {
         self.move_to_back(List::New, flow);
     }
 
-    /// Gives the flow a quantum and sends it to the end of the bulk flows.
+    /// Gives a flow that is not bulk a quantum, and sends it to the end of the bulk flows.
     pub(crate) fn send_to_back(&mut self, flow: u32, host_load: u32, dither: &mut Dither) {
         self.earn_quantum(flow, host_load, dither);
-        self.move_to_back(List::Old, flow);
+        self.unlink(flow);
+        let first = self.first[List::Old as usize];
+        self.link(List::Old, flow);
+        let mut round = self.round;
+        if first == NONE {
+            self.turns[at(flow)].place = Place::FIRST;
+        } else {
+            round += 1;
+            self.turns[at(flow)].place = self.place_before(first);
+        }
         let turn = &mut self.turns[at(flow)];
-        let is_alone = turn.next == flow;
-        turn.wait(self.round + u64::from(!is_alone), dither);
+        self.soonest.add(turn.wait(round, dither), turn.place, flow);
+    }
+
+    /// A place in the rounds for the flow that was just put before `first`.
+    fn place_before(&mut self, first: u32) -> Place {
+        let own = self.turns[at(first)].previous;
+        let previous = self.turns[at(own)].previous;
+        if let Some(place) =
+            Place::between(self.after(previous, first), self.turns[at(first)].place)
+        {
+            return place;
+        }
+        self.space_out(own);
+        let (low, high) = (self.after(previous, first), self.turns[at(first)].place);
+        Place::between(low, high).expect("places are far from each other now")
+    }
+
+    /// The place of the flow before `first`, if it is in the same round.
+    fn after(&self, previous: u32, first: u32) -> Option<Place> {
+        let place = self.turns[at(previous)].place;
+        (place < self.turns[at(first)].place).then_some(place)
+    }
+
+    /// Gives all bulk flows but `new`, which has no place yet, places far from each other.
+    #[cold]
+    #[inline(never)]
+    fn space_out(&mut self, new: u32) {
+        let after_new = self.turns[at(new)].next;
+        let others = |turns: &[Turn; QUEUES as usize], flow: u32| {
+            let next = turns[at(flow)].next;
+            if next == new { after_new } else { next }
+        };
+        // The first of a round is the one whose predecessor has a later place.
+        let mut flow = after_new;
+        while self.turns[at(others(&self.turns, flow))].place > self.turns[at(flow)].place {
+            flow = others(&self.turns, flow);
+        }
+        let last = flow;
+        for number in 1.. {
+            flow = others(&self.turns, flow);
+            self.turns[at(flow)].place = Place::spaced(number);
+            if flow == last {
+                break;
+            }
+        }
+        let turns = &self.turns;
+        self.soonest.renumber(|flow| turns[at(flow)].place);
     }
 
     fn earn_quantum(&mut self, flow: u32, host_load: u32, dither: &mut Dither) {
@@ -229,36 +292,12 @@ impl Turns {
         let turn = &mut self.turns[at(first)];
         if turn.deficit <= 0 {
             turn.set_host_load(self.quantum, host_load(first));
-            turn.wait(self.round, dither);
+            self.soonest.put_off(first, turn.wait(self.round, dither));
         }
-        self.soonest_bulk(first)
-    }
-
-    /// The bulk flow whose turn comes next, searched from `first` on.
-    #[inline]
-    fn soonest_bulk(&mut self, first: u32) -> u32 {
-        let mut round = self.round;
-        let (mut soonest, mut soonest_round, mut rounds_to_go) = (first, round, u64::MAX);
-        let mut flow = first;
-        loop {
-            let turn = &self.turns[at(flow)];
-            if turn.turn_in <= round {
-                (soonest, soonest_round) = (flow, round);
-                break;
-            }
-            if turn.turn_in - round < rounds_to_go {
-                rounds_to_go = turn.turn_in - round;
-                (soonest, soonest_round) = (flow, turn.turn_in);
-            }
-            round += u64::from(flow == self.last);
-            flow = turn.next;
-            if flow == first {
-                break;
-            }
-        }
-        self.round = soonest_round;
-        self.first[List::Old as usize] = soonest;
-        soonest
+        let (round, flow) = self.soonest.first();
+        self.round = round;
+        self.first[List::Old as usize] = flow;
+        flow
     }
 
     pub(crate) fn iter(&self, list: List) -> impl Iterator<Item = u32> {
@@ -294,17 +333,25 @@ mod tests {
         ) {
             const LISTS: [List; 3] = [List::New, List::Old, List::Decaying];
             let mut turns = Turns::new(300);
+            let mut dither = Dither::new(stream(1));
             let mut oracle: [VecDeque<u32>; 3] = Default::default();
             for (flow, to) in operations {
+                // A bulk flow leaves only when it is served, and is not sent to the back again.
+                let is_bulk = oracle[List::Old as usize].contains(&flow);
+                let is_served = oracle[List::Old as usize].front() == Some(&flow);
+                if is_bulk && (!is_served || to == List::Old as usize) {
+                    continue;
+                }
                 for list in &mut oracle {
                     list.retain(|other| *other != flow);
                 }
                 match LISTS.get(to) {
-                    Some(list) => {
-                        turns.move_to_back(*list, flow);
-                        oracle[to].push_back(flow);
-                    }
+                    Some(List::Old) => turns.send_to_back(flow, 1, &mut dither),
+                    Some(list) => turns.move_to_back(*list, flow),
                     None => turns.unlink(flow),
+                }
+                if let Some(list) = oracle.get_mut(to) {
+                    list.push_back(flow);
                 }
                 for (list, expected) in LISTS.iter().zip(&oracle) {
                     prop_assert_eq!(turns.first(*list), expected.front().copied());
@@ -352,6 +399,22 @@ mod tests {
                     turns.unlink(flow);
                     rotation.list.pop_front();
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_thousand_flows_that_begin_at_once_have_their_turns_in_that_order() {
+        let mut turns = Turns::new(QUANTUM);
+        let mut dither = Dither::new(stream(1));
+        for flow in 0..QUEUES {
+            turns.send_to_back(flow, 1, &mut dither);
+        }
+        assert!(turns.turns.iter().any(|turn| turn.place == Place::spaced(1)), "gaps were used up");
+        for _round in 0..2 {
+            for flow in 0..QUEUES {
+                assert_eq!(turns.next_bulk(&mut dither, |_| 1), flow);
+                turns.pay(flow, QUANTUM);
             }
         }
     }

@@ -1,0 +1,98 @@
+//! Which bulk flow of a tin has its turn first.
+
+use alloc::collections::BinaryHeap;
+use core::cmp::Reverse;
+
+use super::turns::QUEUES;
+
+/// Where in a round a flow has its turn: a round goes from the least place to the largest. Places are
+/// numbers with gaps, so that a flow can come between two others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place(u64);
+
+impl Place {
+    /// Of a flow that is alone.
+    pub(crate) const FIRST: Self = Self(1 << 63);
+
+    /// A place between two, or before the first of a round; `None` if the gap is used up. The larger
+    /// part of the gap stays behind it, because other flows often follow at once.
+    pub(crate) fn between(low: Option<Self>, high: Self) -> Option<Self> {
+        let low = low.map_or(0, |low| low.0);
+        let gap = high.0 - low;
+        (gap > 1).then(|| Self(low + (gap >> 4).max(1)))
+    }
+
+    /// Places far from each other, by number from 1 on.
+    pub(crate) const fn spaced(number: u64) -> Self {
+        Self(number * (u64::MAX / (QUEUES as u64 + 1)))
+    }
+}
+
+/// A heap of the bulk flows.
+#[derive(Debug)]
+pub(crate) struct Soonest(BinaryHeap<Reverse<Due>>);
+
+/// The round of a flow's next turn, and where in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Due {
+    round: u64,
+    place: Place,
+    flow: u32,
+}
+
+impl Soonest {
+    pub(crate) fn new() -> Self {
+        Self(BinaryHeap::with_capacity(QUEUES as usize))
+    }
+
+    pub(crate) fn add(&mut self, round: u64, place: Place, flow: u32) {
+        self.0.push(Reverse(Due { round, place, flow }));
+    }
+
+    /// The flow that has its turn first, and in which round. There must be one.
+    #[inline]
+    pub(crate) fn first(&self) -> (u64, u32) {
+        let Reverse(due) = self.0.peek().expect("there is a bulk flow");
+        (due.round, due.flow)
+    }
+
+    /// The flow, which was the first, has its next turn in `round`.
+    #[inline]
+    pub(crate) fn put_off(&mut self, flow: u32, round: u64) {
+        let mut first = self.0.peek_mut().expect("the flow is in the heap");
+        debug_assert_eq!(first.0.flow, flow, "only who has had a turn has another");
+        first.0.round = round;
+    }
+
+    /// Takes the flow out, which is the first.
+    pub(crate) fn remove(&mut self, flow: u32) {
+        let first = self.0.pop();
+        debug_assert!(first.is_some_and(|first| first.0.flow == flow), "only who is served leaves");
+    }
+
+    /// Flows have other places in the same order.
+    pub(crate) fn renumber(&mut self, place: impl Fn(u32) -> Place) {
+        let mut all = core::mem::take(&mut self.0).into_vec();
+        all.iter_mut().for_each(|Reverse(due)| due.place = place(due.flow));
+        self.0 = all.into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_between_its_neighbours_until_the_gap_is_used_up() {
+        let (mut low, high) = (Some(Place::spaced(7)), Place::spaced(8));
+        let mut found = 0;
+        while let Some(place) = Place::between(low, high) {
+            assert!(low.is_none_or(|low| low < place) && place < high);
+            low = Some(place);
+            found += 1;
+        }
+        assert!(found > 500, "{found}");
+        assert_eq!(Place::between(None, Place(1)), None);
+        assert!(Place::spaced(u64::from(QUEUES)) > Place::spaced(u64::from(QUEUES) - 1));
+    }
+}
