@@ -3,29 +3,21 @@
 
 use sojourn_fidelity::wifi::{compare, situations};
 
-const SEEDS: u64 = 6;
+const SEEDS: u64 = 24;
 
 /// Situation, number, and the mechanism found.
 const MISSED: &[(&str, &str, &str)] = &[
-    ("B-mcs7-up10", "collision_probability", REQUEST),
-    ("E-edca-ul-n4", "collision_probability", REQUEST),
+    ("C-tcp-q1000", "throughput_mbps", BURST),
+    ("E-edca-ul-n3-rts", "sta0_up_mbps", CHANCE),
     ("F-ax20-mcs5-down-q100", "mpdus_per_ppdu_up", ACKS),
-    ("C-up-4rates-noagg", "sta0_up_mbps", TIMEOUT),
-    ("D-be5-bk5-sat", "throughput_bk_mbps", TIMEOUT),
 ];
 
-const REQUEST: &str = "After a collision of A-MPDUs the request for the BlockAck succeeds first, and a success that \
-    ends a TXOP sets the window to its smallest size (802.11-2020 section 10.23.2.2, reason b). So the frames \
-    themselves collide more often than Bianchi's: 0.40 and 0.26, where the formula without requests has 0.38 and \
-    0.23 and 0.37 and 0.21 were measured. Eight of the ten cells of this kind agree. If the request left the window \
-    as it is, eight cells would be outside, with throughputs 9 to 12 % too high.";
+const BURST: &str = "In 6 s the slow station's window never ends its first recovery, or it loses a burst in slow start \
+    and stays small. In 13 of 24 seeds the cell has 12.2 to 13.3 Mbit/s and in five 25 to 30; in ns-3 all three \
+    seeds have 14.5. The other numbers agree, and so do the cells with shorter queues.";
 
-const TIMEOUT: &str = "Once the Ack has not come in time, ns-3 lets SIFS and AIFSN slots pass again before the first \
-    slot of the function that sent. In the standard they are counted from the end of its frame (802.11-2020 section \
-    10.23.2.4, item e), and are over by then. So in ns-3 who collides loses some five slots: to those of a lower \
-    category, which lag by four, and with unequal rates to the sender of the shorter frame, whose timeout ends while \
-    the longer one is on the air. With ns-3's rule both cells are inside, B-mcs7-up10 and E-edca-ul-n4 too, \
-    and three numbers of D-vo-dn-be-up5 and D-vo5-both-be-dn are not.";
+const CHANCE: &str = "Three stations that differ in nothing share 104.1 Mbit/s here and there, 34.7 each. The first \
+    of them has 34.5 here. It had 37.0 there, and the second 32.5, by chance.";
 
 const ACKS: &str = "The queue of 100 packets is shorter than CUBIC's window, so the sender stalls after each loss \
     and acknowledgements come in bursts whose lengths follow from the two TCPs' recovery. Goodput, collisions \

@@ -178,6 +178,11 @@ impl Edcaf {
         self.start = start.max(self.barred_until);
     }
 
+    /// The medium counts as idle from then on only, since a response did not come.
+    pub(crate) fn wait_until(&mut self, idle: Time) {
+        self.start = (idle + self.ifs).max(self.barred_until);
+    }
+
     /// A frame arrives at a function without frames, while the medium has been idle long enough, or
     /// will have been at `earliest`. EDCA sends at a slot boundary, DCF at once.
     pub(crate) fn send_soon(&mut self, now: Time, earliest: Time, slot: Span, rule: Countdown) {

@@ -242,7 +242,7 @@ impl<P: Reshape + Send> Medium<P> {
         heard: Heard,
         has_request: bool,
     ) {
-        let (index, sifs) = (usize::from(holder), self.config.sifs);
+        let index = usize::from(holder);
         self.air.idle += now.since(self.idle_since);
         self.air.exchanges += end.since(now);
         self.idle_since = end;
@@ -260,8 +260,7 @@ impl<P: Reshape + Send> Medium<P> {
         edcaf.has_frames = has_frames;
         if heard != Heard::Answered {
             edcaf.fail(self.config.retry_limit);
-            let timeout = sifs + self.config.slot + RX_PHY_START_DELAY;
-            edcaf.back_off(end + timeout.max(edcaf.ifs));
+            self.time_out(holder, end, end);
         } else {
             edcaf.succeed();
             if txop.until > expected {
@@ -354,12 +353,10 @@ impl<P: Reshape + Send> Medium<P> {
             };
             self.back_off_beaten(attempt.edcaf, end, winners);
             let index = usize::from(attempt.edcaf);
-            let edcaf = &mut self.edcafs[index];
-            let timeout = self.config.sifs + self.config.slot + RX_PHY_START_DELAY;
             let own_end = now + attempt.time;
             let idle = if own_end < end { end + self.extended } else { end };
-            let is_over = edcaf.fail(self.config.retry_limit);
-            edcaf.back_off((own_end + timeout).max(idle + edcaf.ifs));
+            let is_over = self.edcafs[index].fail(self.config.retry_limit);
+            self.time_out(attempt.edcaf, own_end, idle);
             let mut has_frames = self.pending[index] > 0 || self.owes_trigger(index);
             if let Some(link) = link {
                 let agreement = &mut self.links[link].agreement;
@@ -369,6 +366,21 @@ impl<P: Reshape + Send> Medium<P> {
             self.edcafs[index].has_frames = has_frames;
         }
         self.rearm();
+    }
+
+    /// No response comes to a frame that ended at `end`. When AckTimeout is over, the function that sent invokes the
+    /// backoff procedure (section 10.3.2.11), whose slots follow an interframe space (section 10.23.2.2); the other
+    /// functions of its station count theirs from AckTimeout, too (section 10.23.2.4, item c).
+    fn time_out(&mut self, function: u16, end: Time, idle: Time) {
+        let timeout = end + self.config.sifs + self.config.slot + RX_PHY_START_DELAY;
+        let (index, idle) = (usize::from(function), timeout.max(idle));
+        let node = index / CATEGORIES;
+        self.timeouts[node] = idle;
+        for edcaf in &mut self.edcafs[node * CATEGORIES..(node + 1) * CATEGORIES] {
+            edcaf.wait_until(idle);
+        }
+        let edcaf = &mut self.edcafs[index];
+        edcaf.back_off(idle + edcaf.ifs);
     }
 
     /// Functions that count down stop while a station sends, from `busy` to `idle`, and those of a node that

@@ -73,6 +73,8 @@ pub struct Medium<P: Reshape + Send> {
     /// and will answer after SIFS.
     answering: (u16, Time),
     reserved: Reserved,
+    /// By node, until when it last waited for a response that did not come.
+    timeouts: Vec<Time>,
     /// Links whose frames arrive at this time.
     arriving: Vec<u32>,
     arrive_at: Time,
@@ -153,6 +155,7 @@ impl<P: Reshape + Send> Medium<P> {
         let mut medium = Self {
             countdown: config.countdown(),
             pending: alloc::vec![0; edcafs.len()],
+            timeouts: alloc::vec![Time::ZERO; stations + 1],
             active: Vec::new(),
             counts: alloc::vec![LinkCounts::default(); 2 * stations],
             edcafs,
@@ -379,7 +382,8 @@ impl<P: Reshape + Send> Medium<P> {
         let is_busy = (now < idle_since || self.txop.is_some()) && !is_answering;
         let edcaf = &mut self.edcafs[index];
         edcaf.has_frames = true;
-        let earliest = idle_since + edcaf.ifs + self.extended;
+        let earliest =
+            (idle_since + self.extended).max(self.timeouts[index / CATEGORIES]) + edcaf.ifs;
         let slot = self.config.slot;
         if !edcaf.is_active {
             edcaf.is_active = true;

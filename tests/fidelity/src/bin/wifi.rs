@@ -4,7 +4,7 @@
 
 use sojourn_fidelity::wifi::{compare, departure, read, situations};
 
-const SEEDS: u64 = 6;
+const SEEDS: u64 = 24;
 
 fn main() {
     let mut wanted: Vec<String> = std::env::args().skip(1).collect();
