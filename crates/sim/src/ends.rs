@@ -315,6 +315,19 @@ impl Other {
             end.on_packet(now, packet, around);
             return end.poll_transmit(now, around);
         }
+        self.on_packet_inside(now, packet, contents, observer)
+    }
+
+    /// [`Other::on_packet`] of an end that is not outside; apart, so that outside ones need not pass through it.
+    #[inline(never)]
+    fn on_packet_inside<O: Observer>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        contents: &mut Contents,
+        observer: &mut O,
+    ) -> Option<Packet> {
+        let sends = opposite(packet.direction);
         either!(
             self,
             both => {
@@ -346,6 +359,18 @@ impl Other {
             end.on_wake(now, around);
             return end.poll_transmit(now, around);
         }
+        self.on_wake_inside(now, sends, contents, observer)
+    }
+
+    /// [`Other::on_wake`] of an end that is not outside.
+    #[inline(never)]
+    fn on_wake_inside<O: Observer>(
+        &mut self,
+        now: Time,
+        sends: Direction,
+        contents: &mut Contents,
+        observer: &mut O,
+    ) -> Option<Packet> {
         either!(
             self,
             both => {
@@ -390,6 +415,12 @@ impl Other {
         {
             return end.next_wake();
         }
+        self.next_wake_inside(sends)
+    }
+
+    /// [`Other::next_wake`] of an end that is not outside.
+    #[inline(never)]
+    fn next_wake_inside(&self, sends: Direction) -> Time {
         either!(
             self,
             both => both.next_wake(sends),

@@ -56,8 +56,8 @@ pub(super) struct Receiver {
     feedback_at: Time,
     again_at: Time,
     report_at: Time,
-    /// When a frame came last, or a key frame was asked for.
-    progress: Option<Time>,
+    /// When it asks for a key frame if no frame comes; `NEVER` before the first packet.
+    patience: Time,
     number: u32,
     random: Stream,
 }
@@ -138,7 +138,7 @@ impl Receiver {
             feedback_at: Time::NEVER,
             again_at: Time::NEVER,
             report_at: Time::NEVER,
-            progress: None,
+            patience: Time::NEVER,
             number: 0,
             random: flow.address.stream_named(&name, Purpose::Application),
         }
@@ -188,8 +188,8 @@ impl Receiver {
             RtpStream::Video => 0,
             RtpStream::Repair => RTX,
         };
-        if self.progress.is_none() {
-            self.progress = Some(now);
+        if self.patience.is_never() {
+            self.wait_for_frame(now);
             self.report_at = now + next_report(&mut self.random);
         }
         if rtp.stream == RtpStream::Video {
@@ -229,7 +229,7 @@ impl Receiver {
     fn advance_behind_next(&mut self, now: Time, around: &mut Around<'_>) {
         loop {
             while let Some(whole) = self.assembler.pop_behind_next() {
-                self.progress = Some(now);
+                self.wait_for_frame(now);
                 self.decoder_free = now.max(self.decoder_free) + self.decoding;
                 self.decodes.push_back((self.decoder_free, whole));
                 self.shows.push_back((self.decoder_free + self.showing, whole));
@@ -250,7 +250,7 @@ impl Receiver {
     /// Sends the frames that can be decoded on to the decoder.
     fn advance(&mut self, now: Time, around: &mut Around<'_>) {
         while let Some((whole, dropped)) = self.assembler.pop() {
-            self.progress = Some(now);
+            self.wait_for_frame(now);
             for _ in 0..dropped {
                 self.tell(now, around, FrameStage::Dropped, &whole);
             }
@@ -296,7 +296,7 @@ impl Receiver {
     }
 
     fn ask_for_key(&mut self, now: Time, around: &mut Around<'_>) {
-        self.progress = Some(now);
+        self.wait_for_frame(now);
         around.observer.record(now, Who::Flow(self.ends.flow), &Event::KeyRequest);
         self.outbox.push_back(write_key_request());
     }
@@ -320,10 +320,10 @@ impl Receiver {
         self.unreported = 0;
     }
 
-    /// When it asks for a key frame if no frame comes.
-    fn patience(&self) -> Time {
+    /// A frame came, or a key frame was asked for: its patience begins anew.
+    fn wait_for_frame(&mut self, now: Time) {
         let wait = if self.assembler.needs_key() { self.key_wait } else { self.frame_wait };
-        self.progress.map_or(Time::NEVER, |progress| progress + wait)
+        self.patience = now + wait;
     }
 }
 
@@ -409,7 +409,7 @@ impl Endpoint for Receiver {
             }
             self.report_at = now + next_report(&mut self.random);
         }
-        if self.patience() <= now {
+        if self.patience <= now {
             self.ask_for_key(now, around);
         }
     }
@@ -430,6 +430,6 @@ impl Endpoint for Receiver {
             _ => Time::NEVER,
         };
         let sound = self.audio.as_ref().map_or(Time::NEVER, |audio| audio.tick_at);
-        self.frame_at.min(sound).min(timers).min(self.patience()).min(estimator)
+        self.frame_at.min(sound).min(timers).min(self.patience).min(estimator)
     }
 }

@@ -563,27 +563,26 @@ impl Flight {
     fn on_ccfb(&mut self, now: Time, ccfb: &Ccfb, reports: &mut Vec<Report>) -> Option<Span> {
         let mut newest = 0;
         let mut held = None;
+        let first = self.first();
         for stream in &ccfb.streams {
             let own = self.sources.iter_mut().find(|own| own.source == stream.source);
             let Some(own) = own else { continue };
             let begin = unwrap(own.newest_begin, stream.begin);
             own.newest_begin = own.newest_begin.max(begin);
-            let own = &*own;
-            let number = |sequence: u32| {
+            let known = (begin..).zip(&stream.packets).filter_map(|(sequence, packet)| {
                 let at = sequence.checked_sub(own.first)? as usize;
-                own.numbers.get(at).copied()
-            };
-            let known: Vec<_> = (begin..)
-                .zip(&stream.packets)
-                .filter_map(|(sequence, packet)| Some((number(sequence)?, *packet)))
-                .collect();
+                Some((*own.numbers.get(at)?, *packet))
+            });
             for (number, packet) in known {
                 newest = newest.max(number);
                 let before = packet.map(|packet| packet.before.unwrap_or(LARGEST_OFFSET));
-                held = [held, before].into_iter().flatten().min();
+                held = match (held, before) {
+                    (Some(held), Some(before)) => Some(before.min(held)),
+                    (held, before) => held.or(before),
+                };
                 let arrived = before.map(|before| arrived_at(now, ccfb.sent, before));
                 let ecn = packet.map_or(Ecn::NotEct, |packet| packet.ecn);
-                if let Some(at) = number.checked_sub(self.first())
+                if let Some(at) = number.checked_sub(first)
                     && let Some(packet) = self.packets.get_mut(at as usize)
                 {
                     settle(packet, arrived, ecn, reports);
@@ -616,7 +615,9 @@ impl Flight {
 
     fn forget(&mut self, newest: u64) {
         let oldest = newest.saturating_sub(LATE);
-        while self.packets.pop_front_if(|(sent, _)| sent.number < oldest).is_some() {}
+        // Their numbers follow each other.
+        let old = oldest.saturating_sub(self.first()) as usize;
+        self.packets.drain(..old.min(self.packets.len()));
         for own in &mut self.sources {
             while own.numbers.pop_front_if(|number| *number < oldest).is_some() {
                 own.first += 1;

@@ -4,7 +4,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use sojourn_core::{Ecn, RtpStream, Time};
+use sojourn_core::{Ecn, RtpStream, Span, Time};
 
 use super::{
     RECEIVER, SENDER, TRANSPORT_FEEDBACK, begin, finish, ntp_middle, put_u32, u16_at, u32_at,
@@ -62,9 +62,9 @@ impl Ccfb {
             put_u32(&mut message, stream.source);
             message.extend(stream.begin.to_be_bytes());
             message.extend((stream.packets.len() as u16).to_be_bytes());
-            for packet in &stream.packets {
-                message.extend(packet.as_ref().map_or(0, word).to_be_bytes());
-            }
+            message.extend(
+                stream.packets.iter().flat_map(|p| p.as_ref().map_or(0, word).to_be_bytes()),
+            );
             if !stream.packets.len().is_multiple_of(2) {
                 message.extend([0, 0]);
             }
@@ -76,7 +76,8 @@ impl Ccfb {
     pub(super) fn read(body: &[u8]) -> Option<Self> {
         let end = body.len().checked_sub(4)?;
         let sent = u32_at(body, end)?;
-        let mut streams = Vec::new();
+        // Most reports are on one stream.
+        let mut streams = Vec::with_capacity(1);
         let mut at = 4;
         while at < end {
             let packets = usize::from(u16_at(body, at + 6)?);
@@ -85,8 +86,9 @@ impl Ccfb {
             if at + 2 * packets > end {
                 return None;
             }
-            let words = (0..packets).map_while(|packet| u16_at(body, at + 2 * packet));
-            let packets: Vec<_> = words.map(arrival).collect();
+            let words = body[at..at + 2 * packets].chunks_exact(2);
+            let packets = words.map(|word| arrival(u16::from_be_bytes([word[0], word[1]])));
+            let packets: Vec<_> = packets.collect();
             at += 2 * packets.len().next_multiple_of(2);
             streams.push(CcfbStream { source, begin: first, packets });
         }
@@ -144,6 +146,9 @@ const OVERLAP: usize = 64;
 /// Most packets of a stream in a report, so that it fits a datagram.
 const MOST_PACKETS: usize = 400;
 
+/// An arrival this long ago is beyond what the format can say.
+const FARTHEST: Span = Span::from_secs(16);
+
 impl CcfbArrivals {
     pub fn on_packet(&mut self, source: u32, number: u32, now: Time, ecn: Ecn) {
         let at = self.streams.iter().position(|stream| stream.source == source);
@@ -176,8 +181,8 @@ impl CcfbArrivals {
 
     /// The next report; `None` if there is nothing new.
     pub fn report(&mut self, now: Time) -> Option<Ccfb> {
-        let streams: Vec<CcfbStream> =
-            self.streams.iter_mut().filter_map(|stream| stream.report(now)).collect();
+        let mut streams = Vec::with_capacity(self.streams.len());
+        streams.extend(self.streams.iter_mut().filter_map(|stream| stream.report(now)));
         (!streams.is_empty()).then(|| Ccfb { sent: ntp_middle(now), streams })
     }
 }
@@ -191,8 +196,8 @@ impl Collected {
         }
         let packet = |arrival: &Option<(Time, Ecn)>| {
             arrival.map(|(at, ecn)| {
-                let before = (u128::from(now.since(at).as_nanos()) << 10) / 1_000_000_000;
-                let before = u16::try_from(before).ok().filter(|before| *before <= LARGEST_OFFSET);
+                let before = (now.since(at).min(FARTHEST).as_nanos() << 10) / 1_000_000_000;
+                let before = Some(before as u16).filter(|before| *before <= LARGEST_OFFSET);
                 CcfbArrival { ecn, before }
             })
         };

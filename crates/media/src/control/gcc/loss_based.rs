@@ -24,6 +24,10 @@ struct Observation {
     lost: f64,
     /// In bit/s.
     rate: f64,
+    /// In kilobytes: what was lost, what arrived, and both.
+    k_lost: f64,
+    k_arrived: f64,
+    k_sent: f64,
 }
 
 /// A bandwidth in bit/s, and the share of bytes that the link loses even below it.
@@ -183,7 +187,15 @@ impl LossBased {
         if self.observations.len() == self.weights.len() {
             self.observations.remove(0);
         }
-        self.observations.push(Observation { rate, ..self.partial });
+        let Observation { sent, lost, .. } = self.partial;
+        self.observations.push(Observation {
+            sent,
+            lost,
+            rate,
+            k_lost: lost / 1e3,
+            k_arrived: (sent - lost) / 1e3,
+            k_sent: sent / 1e3,
+        });
         self.partial = Observation::default();
         self.count += 1;
         true
@@ -260,7 +272,7 @@ impl LossBased {
         let (mut first, mut second) = (0.0, 0.0);
         for (weight, one) in self.weighted() {
             let p = probability(&candidate, one.rate);
-            let (lost, arrived) = (one.lost / 1e3, (one.sent - one.lost) / 1e3);
+            let (lost, arrived) = (one.k_lost, one.k_arrived);
             first += weight * (lost / p - arrived / (1.0 - p));
             second -= weight * (lost / (p * p) + arrived / ((1.0 - p) * (1.0 - p)));
         }
@@ -280,17 +292,14 @@ impl LossBased {
 
     fn likelihood(&self, candidate: &Candidate) -> f64 {
         let bias = self.bias(candidate.bandwidth / 1e3);
-        // Most observations have rates below the candidate's bandwidth, and so the same probability;
-        // their logarithms are computed once.
-        let mut known = (f64::NAN, 0.0, 0.0);
+        // Observations with rates below the candidate's bandwidth have the same probability; its
+        // logarithms are computed once. Where nothing was lost, one of them is enough.
+        let (mut log_lost, mut log_arrived) = (Logarithm::default(), Logarithm::default());
         self.weighted().fold(0.0, |sum, (weight, one)| {
             let p = probability(candidate, one.rate);
-            if p != known.0 {
-                known = (p, libm::log(p), libm::log(1.0 - p));
-            }
-            let (_, log_lost, log_arrived) = known;
-            let (lost, sent) = (one.lost / 1e3, one.sent / 1e3);
-            let likelihood = lost * log_lost + (sent - lost) * log_arrived;
+            let (lost, sent) = (one.k_lost, one.k_sent);
+            let of_lost = if lost == 0.0 { 0.0 } else { lost * log_lost.of(p) };
+            let likelihood = of_lost + (sent - lost) * log_arrived.of(1.0 - p);
             sum + weight * (likelihood + bias * sent)
         })
     }
@@ -383,6 +392,24 @@ impl LossBased {
             }
             _ => true,
         }
+    }
+}
+
+/// The last number of which a logarithm was asked for, and that.
+struct Logarithm(f64, f64);
+
+impl Default for Logarithm {
+    fn default() -> Self {
+        Self(1.0, 0.0)
+    }
+}
+
+impl Logarithm {
+    fn of(&mut self, number: f64) -> f64 {
+        if self.0 != number {
+            *self = Self(number, libm::log(number));
+        }
+        self.1
     }
 }
 
