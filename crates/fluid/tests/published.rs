@@ -77,7 +77,7 @@ const fn row(limit: Limit, ccas: &'static [&'static str], values: [f64; 4]) -> R
     Row { limit, ccas, values }
 }
 
-const ROWS: [Row; 37] = [
+const ROWS: [Row; 40] = [
     // Drop-tail of 0.1 link-delay BDP.
     row(DropTail(8), &["bbr"], [8.0000, 0.979559, 1.000000, 0.207024]),
     row(DropTail(8), &["cubic", "reno"], [1.3354, 0.926626, 0.935717, 0.001819]),
@@ -111,6 +111,9 @@ const ROWS: [Row; 37] = [
     row(DropTail(664), &["bbr", "cubic"], [444.5556, 0.911653, 1.000000, 0.000986]),
     row(DropTail(664), &["bbr", "reno"], [428.4587, 0.731315, 1.000000, 0.000000]),
     row(DropTail(664), &["bbr", "bbr2"], [345.3988, 0.843200, 0.998950, 0.000000]),
+    row(DropTail(664), &["bbr2"], [351.8127, 0.979320, 0.975423, 0.000000]),
+    row(DropTail(664), &["bbr2", "cubic"], [410.9318, 0.997906, 1.000000, 0.000866]),
+    row(DropTail(664), &["bbr2", "reno"], [556.5961, 0.870329, 1.000000, 0.000331]),
     // RED of 1.0 link-delay BDP.
     row(Red(83), &["bbr"], [17.1008, 0.979559, 1.000000, 0.207013]),
     row(Red(83), &["cubic", "reno"], [0.1003, 0.816721, 0.950087, 0.001281]),
