@@ -70,6 +70,13 @@ impl Soonest {
         debug_assert!(first.is_some_and(|first| first.0.flow == flow), "only who is served leaves");
     }
 
+    /// Flows have their next turns in other rounds: `round` is told a flow and its round so far.
+    pub(crate) fn change_rounds(&mut self, mut round: impl FnMut(u32, u64) -> u64) {
+        let mut all = core::mem::take(&mut self.0).into_vec();
+        all.iter_mut().for_each(|Reverse(due)| due.round = round(due.flow, due.round));
+        self.0 = all.into();
+    }
+
     /// Flows have other places in the same order.
     pub(crate) fn renumber(&mut self, place: impl Fn(u32) -> Place) {
         let mut all = core::mem::take(&mut self.0).into_vec();

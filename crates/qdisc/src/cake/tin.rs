@@ -70,9 +70,38 @@ pub(crate) enum Set {
 #[derive(Clone, Copy, Debug, Default)]
 struct Host {
     source_tag: u32,
-    source_bulk: u32,
+    source_bulk: Load,
     destination_tag: u32,
-    destination_bulk: u32,
+    destination_bulk: Load,
+}
+
+/// How many bulk flows a host has.
+#[derive(Clone, Copy, Debug, Default)]
+struct Load {
+    flows: u32,
+    /// The most since it last halved.
+    most: u32,
+}
+
+impl Load {
+    /// Below this load a flow that waits by an older one has its turn soon all the same.
+    const LEAST_HALVED: u32 = 16;
+
+    fn add(&mut self) {
+        self.flows += 1;
+        self.most = self.most.max(self.flows);
+    }
+
+    /// Whether the load is now half of what it was, which it can be only after as many removals as are
+    /// left.
+    fn remove(&mut self) -> bool {
+        self.flows = self.flows.saturating_sub(1);
+        let has_halved = self.most >= Self::LEAST_HALVED && 2 * self.flows <= self.most;
+        if has_halved {
+            self.most = self.flows;
+        }
+        has_halved
+    }
 }
 
 #[derive(Debug, Default)]
@@ -206,7 +235,9 @@ impl Tin {
             let tag = hash.host(key.src);
             let host = ways(tag % QUEUES)
                 .find(|host| self.hosts[at(*host)].source_tag == tag)
-                .or_else(|| ways(tag % QUEUES).find(|host| self.hosts[at(*host)].source_bulk == 0))
+                .or_else(|| {
+                    ways(tag % QUEUES).find(|host| self.hosts[at(*host)].source_bulk.flows == 0)
+                })
                 .unwrap_or(tag % QUEUES);
             self.hosts[at(host)].source_tag = tag;
             self.flows[at(queue)].srchost = host as u16;
@@ -216,7 +247,8 @@ impl Tin {
             let host = ways(tag % QUEUES)
                 .find(|host| self.hosts[at(*host)].destination_tag == tag)
                 .or_else(|| {
-                    ways(tag % QUEUES).find(|host| self.hosts[at(*host)].destination_bulk == 0)
+                    ways(tag % QUEUES)
+                        .find(|host| self.hosts[at(*host)].destination_bulk.flows == 0)
                 })
                 .unwrap_or(tag % QUEUES);
             self.hosts[at(host)].destination_tag = tag;
@@ -232,10 +264,10 @@ impl Tin {
             return;
         }
         if isolation.is_fair_to_sources() {
-            self.hosts[at(u32::from(flow.srchost))].source_bulk += 1;
+            self.hosts[at(u32::from(flow.srchost))].source_bulk.add();
         }
         if isolation.is_fair_to_destinations() {
-            self.hosts[at(u32::from(flow.dsthost))].destination_bulk += 1;
+            self.hosts[at(u32::from(flow.dsthost))].destination_bulk.add();
         }
     }
 
@@ -245,13 +277,15 @@ impl Tin {
         if flow.set != Set::Bulk {
             return;
         }
+        let mut has_halved = false;
         if isolation.is_fair_to_sources() {
-            let count = &mut self.hosts[at(u32::from(flow.srchost))].source_bulk;
-            *count = count.saturating_sub(1);
+            has_halved |= self.hosts[at(u32::from(flow.srchost))].source_bulk.remove();
         }
         if isolation.is_fair_to_destinations() {
-            let count = &mut self.hosts[at(u32::from(flow.dsthost))].destination_bulk;
-            *count = count.saturating_sub(1);
+            has_halved |= self.hosts[at(u32::from(flow.dsthost))].destination_bulk.remove();
+        }
+        if has_halved {
+            self.turns.load_has_halved();
         }
     }
 
@@ -375,7 +409,7 @@ impl Tin {
     /// Bulk flows counted with a source host.
     #[cfg(test)]
     pub(crate) fn source_bulk_counts(&self) -> alloc::vec::Vec<u32> {
-        self.hosts.iter().map(|host| host.source_bulk).filter(|count| *count > 0).collect()
+        self.hosts.iter().map(|host| host.source_bulk.flows).filter(|count| *count > 0).collect()
     }
 }
 
@@ -384,10 +418,10 @@ impl Tin {
 fn host_load(flow: &Flow, hosts: &[Host; QUEUES as usize], isolation: Isolation) -> u32 {
     let mut host_load = 1;
     if isolation.is_fair_to_sources() {
-        host_load = host_load.max(hosts[at(u32::from(flow.srchost))].source_bulk);
+        host_load = host_load.max(hosts[at(u32::from(flow.srchost))].source_bulk.flows);
     }
     if isolation.is_fair_to_destinations() {
-        host_load = host_load.max(hosts[at(u32::from(flow.dsthost))].destination_bulk);
+        host_load = host_load.max(hosts[at(u32::from(flow.dsthost))].destination_bulk.flows);
     }
     host_load
 }

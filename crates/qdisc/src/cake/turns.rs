@@ -39,6 +39,8 @@ pub(crate) struct Turns {
     round: u64,
     /// The quantum of a flow that is alone on its hosts.
     quantum: u32,
+    /// A host has half of the load that it had, so its flows may wait for too long.
+    has_load_halved: bool,
 }
 
 const NONE: u32 = u32::MAX;
@@ -73,7 +75,7 @@ impl Turn {
     }
 
     /// The rotation comes to the flow in `round`, and then in each round until its turn, whose round
-    /// is returned. Its share stays what it is until then, whatever becomes of the load of its hosts.
+    /// is returned. Its share stays what it is until then, unless the load of its hosts halves.
     #[inline]
     fn wait(&mut self, round: u64, dither: &mut Dither) -> u64 {
         if self.deficit > 0 {
@@ -145,11 +147,22 @@ impl Dither {
 impl Turns {
     pub(crate) fn new(quantum: u32) -> Self {
         let turns = Box::new([Turn::NEW; QUEUES as usize]);
-        Self { turns, first: [NONE; 3], soonest: Soonest::new(), round: 0, quantum }
+        Self {
+            turns,
+            first: [NONE; 3],
+            soonest: Soonest::new(),
+            round: 0,
+            quantum,
+            has_load_halved: false,
+        }
     }
 
     pub(crate) fn quantum(&self) -> u32 {
         self.quantum
+    }
+
+    pub(crate) fn load_has_halved(&mut self) {
+        self.has_load_halved = true;
     }
 
     #[inline]
@@ -288,6 +301,9 @@ impl Turns {
     /// its deficit begins to wait, with the share that it has now.
     #[inline(always)]
     pub(crate) fn next_bulk(&mut self, dither: &mut Dither, host_load: impl Fn(u32) -> u32) -> u32 {
+        if self.has_load_halved {
+            self.advance_those_with_less_load(dither, &host_load);
+        }
         let first = self.first[List::Old as usize];
         let turn = &mut self.turns[at(first)];
         if turn.deficit <= 0 {
@@ -298,6 +314,32 @@ impl Turns {
         self.round = round;
         self.first[List::Old as usize] = flow;
         flow
+    }
+
+    /// A flow that waits, and whose hosts have less load than that by which it earns, earns by today's
+    /// load from now on. What it has earned it keeps, to within a byte.
+    #[cold]
+    #[inline(never)]
+    fn advance_those_with_less_load(
+        &mut self,
+        dither: &mut Dither,
+        host_load: impl Fn(u32) -> u32,
+    ) {
+        self.has_load_halved = false;
+        let (quantum, round, turns) = (self.quantum, self.round, &mut self.turns);
+        let here = turns[at(self.first[List::Old as usize])].place;
+        self.soonest.change_rounds(|flow, due| {
+            let turn = &mut turns[at(flow)];
+            let next_visit = round + u64::from(turn.place < here);
+            let (host_load, visits) = (host_load(flow), due.saturating_sub(next_visit));
+            if visits == 0 || host_load >= turn.share.host_load {
+                return due;
+            }
+            let to_earn = (u64::from(turn.share.bytes) * visits) >> 16;
+            turn.deficit = (turn.deficit - to_earn as i64).min(0);
+            turn.set_host_load(quantum, host_load);
+            turn.wait(next_visit, dither)
+        });
     }
 
     pub(crate) fn iter(&self, list: List) -> impl Iterator<Item = u32> {
@@ -417,6 +459,35 @@ mod tests {
                 turns.pay(flow, QUANTUM);
             }
         }
+    }
+
+    #[test]
+    fn a_flow_whose_host_has_lost_half_of_its_flows_need_not_wait_for_them() {
+        let mut turns = Turns::new(QUANTUM);
+        let mut dither = Dither::new(stream(1));
+        turns.send_to_back(0, 1000, &mut dither);
+        turns.send_to_back(1, 1, &mut dither);
+        // Both send a packet, after which flow 0 would wait for 15 000 rounds and flow 1 for 15.
+        for _ in 0..2 {
+            let flow = turns.next_bulk(&mut dither, |flow| [1000, 1][at(flow)]);
+            turns.pay(flow, 15 * QUANTUM);
+        }
+        let mut served = [0; 2];
+        for _ in 0..50 {
+            let flow = turns.next_bulk(&mut dither, |flow| [1000, 1][at(flow)]);
+            turns.pay(flow, 15 * QUANTUM);
+            served[at(flow)] += 1;
+        }
+        assert_eq!(served, [0, 50]);
+        let deficit = turns.turns[0].deficit;
+        turns.load_has_halved();
+        for _ in 0..50 {
+            let flow = turns.next_bulk(&mut dither, |_| 1);
+            turns.pay(flow, 15 * QUANTUM);
+            served[at(flow)] += 1;
+        }
+        assert!((24..=26).contains(&served[0]), "{served:?}");
+        assert!(deficit > 0, "it would have had its turn with a deficit left");
     }
 
     const QUANTUM: u32 = 305;
