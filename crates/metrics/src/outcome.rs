@@ -61,6 +61,7 @@ pub struct RunMetrics {
     pub flows: Vec<FlowMetrics>,
     pub links: Vec<LinkMetrics>,
     pub totals: Totals,
+    /// Without the rows that [`Collector::take_rows`](crate::Collector::take_rows) took.
     pub series: Series,
     /// Equal for two runs whose packets did the same at the same times.
     pub digest: u64,

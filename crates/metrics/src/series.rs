@@ -127,16 +127,50 @@ columns! {
 }
 
 impl Series {
+    /// Rows of a piece that a [`Collector`](crate::Collector) hands on, of so many flows and links: as
+    /// many as fit 4 MiB.
+    pub fn rows_in_piece(flows: usize, links: usize) -> usize {
+        const NUMBERS: usize = 1 << 20;
+        let width = flows * FLOW_COLUMNS.len() + links * LINK_COLUMNS.len();
+        NUMBERS.div_ceil(width.max(1))
+    }
+}
+
+/// What the numbers of a run need of its rows: a few bytes of each, which stay when the rows are handed
+/// on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outline {
+    pub(crate) step: Span,
+    rows: usize,
+    last_end: Option<f64>,
+    /// Of each flow.
+    goodput_mbps: Vec<Vec<f32>>,
+    /// Of each link.
+    capacity_mbps: Vec<Vec<f32>>,
+}
+
+impl Outline {
+    fn add(&mut self, piece: &Series) {
+        self.rows += piece.t_s.len();
+        self.last_end = piece.t_s.last().copied().or(self.last_end);
+        for (all, flow) in self.goodput_mbps.iter_mut().zip(&piece.flows) {
+            all.extend(&flow.goodput_mbps);
+        }
+        for (all, link) in self.capacity_mbps.iter_mut().zip(&piece.links) {
+            all.extend(&link.capacity_mbps);
+        }
+    }
+
     /// Jain's index of the goodput of `flows` in each whole `window` after `from`; windows in
     /// which nothing arrived are left out. Empty when the window is not a multiple of the step.
-    pub fn jain_over(&self, window: Span, from: Span, flows: &[usize]) -> Vec<f64> {
+    pub(crate) fn jain_over(&self, window: Span, from: Span, flows: &[usize]) -> Vec<f64> {
         let windows = self.windows(window, from);
         windows.filter_map(|rows| self.jain_in(&rows, flows)).collect()
     }
 
-    /// As [`Series::jain_over`], divided in two: windows that touch the time `after` a fall of some
+    /// As [`Outline::jain_over`], divided in two: windows that touch the time `after` a fall of some
     /// link's capacity below half of its median over the run, and the others.
-    pub fn jain_by_drop(
+    pub(crate) fn jain_by_drop(
         &self,
         window: Span,
         from: Span,
@@ -155,7 +189,7 @@ impl Series {
     }
 
     /// Goodput of `flow` in each whole `window` after `from`, in Mbit/s.
-    pub fn goodput_over(&self, window: Span, from: Span, flow: usize) -> Vec<f64> {
+    pub(crate) fn goodput_over(&self, window: Span, from: Span, flow: usize) -> Vec<f64> {
         let windows = self.windows(window, from);
         windows.map(|rows| self.goodput_in(&rows, flow) / rows.len() as f64).collect()
     }
@@ -173,15 +207,15 @@ impl Series {
 
     /// Rows as long as the step: all, except for a last one that is cut short.
     fn whole_rows(&self) -> usize {
-        let rows = self.t_s.len();
+        let rows = self.rows;
         let ends = rows as f64 * self.step.as_secs_f64();
         // The tolerance is far larger than the rounding error of a run's sum of steps.
-        let is_cut = self.t_s.last().is_some_and(|end| *end < ends * (1.0 - 1e-12));
+        let is_cut = self.last_end.is_some_and(|end| end < ends * (1.0 - 1e-12));
         rows - usize::from(is_cut)
     }
 
     fn goodput_in(&self, rows: &Range<usize>, flow: usize) -> f64 {
-        self.flows[flow].goodput_mbps[rows.clone()].iter().map(|mbps| f64::from(*mbps)).sum()
+        self.goodput_mbps[flow][rows.clone()].iter().map(|mbps| f64::from(*mbps)).sum()
     }
 
     fn jain_in(&self, rows: &Range<usize>, flows: &[usize]) -> Option<f64> {
@@ -191,14 +225,14 @@ impl Series {
 
     /// For each row, whether some link has less than half of its median capacity.
     fn low_capacity(&self) -> Vec<bool> {
-        let mut is_low = vec![false; self.t_s.len()];
-        for link in &self.links {
-            let known = link.capacity_mbps.iter().copied().filter(|mbps| !mbps.is_nan());
+        let mut is_low = vec![false; self.rows];
+        for capacity_mbps in &self.capacity_mbps {
+            let known = capacity_mbps.iter().copied().filter(|mbps| !mbps.is_nan());
             let known: Vec<f64> = known.map(f64::from).collect();
             let Some(median) = stats::quantile(&known, 0.5) else {
                 continue;
             };
-            for (is_low, mbps) in is_low.iter_mut().zip(&link.capacity_mbps) {
+            for (is_low, mbps) in is_low.iter_mut().zip(capacity_mbps) {
                 *is_low |= f64::from(*mbps) < median / 2.0;
             }
         }
@@ -213,11 +247,21 @@ pub(crate) struct Rows {
     flows: Vec<Vec<FlowRow>>,
     links: Vec<Vec<LinkRow>>,
     phases: Vec<&'static str>,
+    /// Of the rows that were handed on.
+    outline: Outline,
+    rows_in_piece: usize,
 }
 
 impl Rows {
-    pub(crate) fn new(flows: usize, links: usize) -> Self {
+    pub(crate) fn new(flows: usize, links: usize, step: Span) -> Self {
         Self {
+            outline: Outline {
+                step,
+                goodput_mbps: vec![Vec::new(); flows],
+                capacity_mbps: vec![Vec::new(); links],
+                ..Outline::default()
+            },
+            rows_in_piece: Series::rows_in_piece(flows, links),
             ends: Vec::new(),
             flows: vec![Vec::new(); flows],
             links: vec![Vec::new(); links],
@@ -270,15 +314,46 @@ impl Rows {
         row.capacity_mbps = mbps(sample.capacity).unwrap_or(f32::NAN);
     }
 
-    pub(crate) fn finish(self, step: Span) -> Series {
-        Series {
-            step,
+    /// Whether the rows to which nothing more is added, all but the last, make a piece.
+    #[inline]
+    pub(crate) fn has_piece(&self) -> bool {
+        self.ends.len() > self.rows_in_piece
+    }
+
+    /// Hands on the rows of a piece.
+    pub(crate) fn take_piece(&mut self) -> Series {
+        let rows = self.rows_in_piece.min(self.ends.len());
+        let piece = Series {
+            step: self.outline.step,
+            t_s: self.ends.drain(..rows).collect(),
+            flows: self.flows.iter_mut().map(|own| first_of(own, rows, FlowSeries::of)).collect(),
+            links: self.links.iter_mut().map(|own| first_of(own, rows, LinkSeries::of)).collect(),
+            phases: self.phases.clone(),
+        };
+        self.outline.add(&piece);
+        piece
+    }
+
+    /// Hands on all that are left, and the outline of the whole run.
+    pub(crate) fn finish(mut self) -> (Series, Outline) {
+        let rest = Series {
+            step: self.outline.step,
             t_s: self.ends,
             flows: self.flows.iter().map(|rows| FlowSeries::of(rows)).collect(),
             links: self.links.iter().map(|rows| LinkSeries::of(rows)).collect(),
             phases: self.phases,
-        }
+        };
+        self.outline.add(&rest);
+        (rest, self.outline)
     }
+}
+
+/// The first rows as columns; the others stay.
+fn first_of<R, S>(own: &mut Vec<R>, rows: usize, columns: impl Fn(&[R]) -> S) -> S {
+    let rows = rows.min(own.len());
+    let piece = columns(&own[..rows]);
+    own.drain(..rows);
+    piece
 }
 
 /// The number of a phase, which is added if it is new.

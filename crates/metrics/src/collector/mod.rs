@@ -28,7 +28,7 @@ use self::flow::FlowState;
 use self::link::LinkState;
 use crate::outcome::{FlowKind, FlowMetrics, LinkMetrics, RunMetrics, Timing, Totals};
 use crate::qoe::EmptyPath;
-use crate::series::Rows;
+use crate::series::{Outline, Rows, Series};
 use crate::stats;
 
 /// What is to be observed.
@@ -130,9 +130,17 @@ impl Collector {
             row_began: Time::ZERO,
             row_ends,
             step: shape.step,
-            rows: Rows::new(shape.flows.len(), shape.links.len()),
+            rows: Rows::new(shape.flows.len(), shape.links.len(), shape.step),
             names: Names { flows: shape.flows, links: shape.links },
         }
+    }
+
+    /// [`Series::rows_in_piece`] rows of the time series, if as many are complete: then they are no longer
+    /// kept, and [`RunMetrics::series`] has only what was not taken. Everything else is as if they had stayed.
+    /// To be asked after a sample was recorded.
+    #[inline]
+    pub fn take_rows(&mut self) -> Option<Series> {
+        self.rows.has_piece().then(|| self.rows.take_piece())
     }
 
     /// Closes the books at `end`, the end of the run. A run that ends within its warm-up has whole-run
@@ -164,20 +172,21 @@ impl Collector {
             .map(|(state, shape)| state.finish(shape.name, end, window))
             .collect();
         air::share_out(&mut links);
+        let (series, outline) = self.rows.finish();
         let mut run = RunMetrics {
             totals: Totals::default(),
             flows,
             links,
-            series: self.rows.finish(self.step),
+            series,
             digest: digest.value(),
             end,
             window,
             timing: Timing::default(),
         };
-        run.totals = totals(&run, self.warmup);
+        run.totals = totals(&run, &outline, self.warmup);
         let from = self.warmup.since(Time::ZERO);
         for (index, flow) in run.flows.iter_mut().enumerate() {
-            flow.goodput_1s_mbps = run.series.goodput_over(Span::from_secs(1), from, index);
+            flow.goodput_1s_mbps = outline.goodput_over(Span::from_secs(1), from, index);
         }
         for flow in run.flows.iter_mut().filter(|flow| flow.kind.is_tcp()) {
             let goodput = flow.value("goodput_mbps").unwrap_or(0.0);
@@ -326,7 +335,7 @@ impl Observer for Collector {
     }
 }
 
-fn totals(run: &RunMetrics, warmup: Time) -> Totals {
+fn totals(run: &RunMetrics, outline: &Outline, warmup: Time) -> Totals {
     let goodput = |flow: &FlowMetrics| flow.value("goodput_mbps").unwrap_or(0.0);
     let tcp = || run.flows.iter().filter(|flow| flow.kind.is_tcp());
     // Flows of transfers that come and go take what they want, so they are not compared.
@@ -337,7 +346,7 @@ fn totals(run: &RunMetrics, warmup: Time) -> Totals {
     let second = Span::from_secs(1);
     let mut step_goodput = Vec::new();
     for (at, _) in run.flows.iter().enumerate().filter(|(_, flow)| flow.kind.is_tcp()) {
-        let column = run.series.goodput_over(run.series.step, from, at);
+        let column = outline.goodput_over(outline.step, from, at);
         step_goodput.resize(column.len(), 0.0);
         step_goodput.iter_mut().zip(column).for_each(|(sum, mbps)| *sum += mbps);
     }
@@ -346,8 +355,8 @@ fn totals(run: &RunMetrics, warmup: Time) -> Totals {
         tcp_goodput_sum_mbps: tcp().map(goodput).sum(),
         jain: stats::jain(&shares),
         min_max: stats::min_max_ratio(&shares),
-        jain_1s: run.series.jain_over(second, from, &lasting),
-        jain_1s_by_drop: run.series.jain_by_drop(second, from, &lasting, Span::from_secs(5)),
+        jain_1s: outline.jain_over(second, from, &lasting),
+        jain_1s_by_drop: outline.jain_by_drop(second, from, &lasting, Span::from_secs(5)),
         tcp_goodput_step_mbps: step_goodput,
         retransmits: run.flows.iter().map(|flow| flow.whole.retransmits).sum(),
         drops: run.links.iter().map(|link| link.whole.drops()).sum(),

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use sojourn_core::param::Style;
 use sojourn_core::{Kind, Params, SpecError, StreamAddress};
 use sojourn_file::{NamedEngine, Registry, StudyScenario};
-use sojourn_metrics::RunMetrics;
+use sojourn_metrics::{RunMetrics, Series};
 use sojourn_scenario::Checked;
 
 pub use end_state::end_states;
@@ -59,6 +59,22 @@ pub trait Engine: Params + Send + Sync + 'static {
     /// # Errors
     /// The run failed, and why. The other runs of the study go on.
     fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String>;
+
+    /// The same, but the rows of the time series are handed on in pieces while the run goes on, so that
+    /// a long run takes no more memory than a short one. What is returned has the rows that follow
+    /// the last piece; of an engine that does not implement this, all of them.
+    ///
+    /// # Errors
+    /// As [`Engine::run`].
+    fn run_in_pieces(
+        &self,
+        scenario: &Checked,
+        address: StreamAddress,
+        pieces: &mut dyn FnMut(Series),
+    ) -> Result<Measured, String> {
+        let _ = pieces;
+        self.run(scenario, address)
+    }
 }
 
 /// What an engine found out in a run.
@@ -101,14 +117,21 @@ const fn kind<E: Engine>() -> Kind<Arc<dyn NamedEngine>> {
     Kind::of::<E>(|words| Ok(Arc::new(Chosen(Box::new(E::parse(words)?)))))
 }
 
-/// Computes one run of `scenario` with the engine that it names.
+/// Computes one run of `scenario` with the engine that it names, in pieces if somebody takes them.
 ///
 /// # Errors
 /// As [`Engine::run`].
-pub(crate) fn run(scenario: &StudyScenario, address: StreamAddress) -> Result<Measured, String> {
-    match &scenario.engine {
-        None => Engine::run(&Sim::default(), &scenario.scenario, address),
-        Some(engine) => chosen(&**engine)?.0.run(&scenario.scenario, address),
+pub(crate) fn run(
+    scenario: &StudyScenario,
+    address: StreamAddress,
+    pieces: Option<&mut dyn FnMut(Series)>,
+) -> Result<Measured, String> {
+    let world = &scenario.scenario;
+    match (&scenario.engine, pieces) {
+        (None, None) => Engine::run(&Sim::default(), world, address),
+        (None, Some(pieces)) => Engine::run_in_pieces(&Sim::default(), world, address, pieces),
+        (Some(engine), None) => chosen(&**engine)?.0.run(world, address),
+        (Some(engine), Some(pieces)) => chosen(&**engine)?.0.run_in_pieces(world, address, pieces),
     }
 }
 
@@ -160,6 +183,12 @@ trait AnyEngine: fmt::Debug + Send + Sync {
     fn runs_alone(&self) -> bool;
     fn prepare(&self, scenario: &Checked) -> Result<(), String>;
     fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String>;
+    fn run_in_pieces(
+        &self,
+        scenario: &Checked,
+        address: StreamAddress,
+        pieces: &mut dyn FnMut(Series),
+    ) -> Result<Measured, String>;
 }
 
 impl<E: Engine> AnyEngine for E {
@@ -187,5 +216,14 @@ impl<E: Engine> AnyEngine for E {
 
     fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {
         Engine::run(self, scenario, address)
+    }
+
+    fn run_in_pieces(
+        &self,
+        scenario: &Checked,
+        address: StreamAddress,
+        pieces: &mut dyn FnMut(Series),
+    ) -> Result<Measured, String> {
+        Engine::run_in_pieces(self, scenario, address, pieces)
     }
 }

@@ -1,7 +1,7 @@
 //! The engine that simulates packets in virtual time.
 
-use sojourn_core::StreamAddress;
-use sojourn_metrics::Collector;
+use sojourn_core::{Event, Observer, StreamAddress, Time, Who};
+use sojourn_metrics::{Collector, Series};
 use sojourn_scenario::Checked;
 
 use super::{Engine, Measured, end_states};
@@ -17,12 +17,49 @@ impl Engine for Sim {
 
     /// An error is a fault of the model, not of the scenario.
     fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {
-        let mut collector = Collector::new(shape(scenario));
-        let outcome = sojourn_sim::run(scenario, address, &mut collector)
-            .map_err(|violation| format!("an invariant was broken: {violation}"))?;
-        let metrics = collector.finish(outcome.end);
-        let links = outcome.links.iter().zip(outcome.queue_details.iter().map(Vec::as_slice));
-        let end_states = end_states(scenario, &metrics, &outcome.flows, links);
-        Ok(Measured { metrics, end_states })
+        simulate(scenario, address, None)
+    }
+
+    fn run_in_pieces(
+        &self,
+        scenario: &Checked,
+        address: StreamAddress,
+        pieces: &mut dyn FnMut(Series),
+    ) -> Result<Measured, String> {
+        simulate(scenario, address, Some(pieces))
+    }
+}
+
+fn simulate(
+    scenario: &Checked,
+    address: StreamAddress,
+    pieces: Option<&mut dyn FnMut(Series)>,
+) -> Result<Measured, String> {
+    let mut observer = HandsOn { collector: Collector::new(shape(scenario)), pieces };
+    let outcome = sojourn_sim::run(scenario, address, &mut observer)
+        .map_err(|violation| format!("an invariant was broken: {violation}"))?;
+    let metrics = observer.collector.finish(outcome.end);
+    let links = outcome.links.iter().zip(outcome.queue_details.iter().map(Vec::as_slice));
+    let end_states = end_states(scenario, &metrics, &outcome.flows, links);
+    Ok(Measured { metrics, end_states })
+}
+
+/// A collector whose rows are handed on when there are enough of them, if somebody takes them.
+struct HandsOn<'a> {
+    collector: Collector,
+    pieces: Option<&'a mut dyn FnMut(Series)>,
+}
+
+impl Observer for HandsOn<'_> {
+    /// Always inlined, so that the events of packets have nothing to do with it.
+    #[inline(always)]
+    fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
+        self.collector.record(now, who, event);
+        if let Event::FlowSample(_) | Event::QueueSample(_) = event
+            && let Some(pieces) = &mut self.pieces
+            && let Some(rows) = self.collector.take_rows()
+        {
+            pieces(rows);
+        }
     }
 }

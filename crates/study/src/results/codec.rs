@@ -1,5 +1,6 @@
 //! Results of one run as bytes, for the journal: postcard's wire format, in which a struct is its
-//! fields one after another, so that what comes first can be read alone.
+//! fields one after another, so that what comes first can be read alone. A long run's time series comes
+//! in pieces before its result.
 
 use std::io;
 
@@ -12,11 +13,62 @@ use super::{Delays, Row, Series};
 pub struct RunResult {
     /// Position in the plan.
     pub run: u32,
+    /// Pieces of its time series that came before; none of a result that travels.
+    pub(crate) pieces: u32,
     /// Of the run as a whole, then of every flow, then of every queue.
     pub rows: Vec<Row>,
-    /// Of every flow, then of every queue.
+    /// Of every flow, then of every queue: what follows the pieces.
     pub series: Vec<Series>,
     pub delays: Vec<Delays>,
+}
+
+/// A part of the time series of a run that goes on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Piece {
+    /// [`Piece::MARK`].
+    mark: u32,
+    run: u32,
+    /// Counted from 0 for each attempt at the run.
+    number: u32,
+    series: Vec<Series>,
+}
+
+/// What bytes of the journal begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    Result { run: u32, pieces: u32 },
+    Piece { run: u32, number: u32 },
+}
+
+impl Beginning {
+    /// `None` if the bytes are neither.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let ((first, second, third), _): ((u32, u32, u32), _) =
+            postcard::take_from_bytes(bytes).ok()?;
+        Some(match first {
+            Piece::MARK => Self::Piece { run: second, number: third },
+            run => Self::Result { run, pieces: second },
+        })
+    }
+}
+
+impl Piece {
+    /// No run has this position, so a piece is not taken for a result.
+    const MARK: u32 = u32::MAX;
+
+    pub(crate) fn new(run: u32, number: u32, series: Vec<Series>) -> Self {
+        Self { mark: Self::MARK, run, number, series }
+    }
+
+    pub(crate) fn encode(&self) -> io::Result<Vec<u8>> {
+        postcard::to_stdvec(self).map_err(io::Error::other)
+    }
+
+    /// Reads its series; `None` if the bytes are no piece.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Vec<Series>> {
+        let (piece, rest): (Self, _) = postcard::take_from_bytes(bytes).ok()?;
+        (piece.mark == Self::MARK && rest.is_empty()).then_some(piece.series)
+    }
 }
 
 impl RunResult {
@@ -34,14 +86,9 @@ impl RunResult {
         rest.is_empty().then_some(result)
     }
 
-    /// Reads only the run's position in the plan.
-    pub(crate) fn decode_run(bytes: &[u8]) -> Option<u32> {
-        postcard::take_from_bytes(bytes).ok().map(|(run, _)| run)
-    }
-
     /// Reads only the rows.
     pub(crate) fn decode_rows(bytes: &[u8]) -> Option<Vec<Row>> {
-        let ((_, rows), _): ((u32, _), _) = postcard::take_from_bytes(bytes).ok()?;
+        let ((_, _, rows), _): ((u32, u32, _), _) = postcard::take_from_bytes(bytes).ok()?;
         Some(rows)
     }
 }
@@ -99,6 +146,7 @@ pub(crate) mod tests {
         };
         RunResult {
             run,
+            pieces: 0,
             rows: vec![
                 row(Kind::Run, "", &[None, Some(0.5 + x)]),
                 row(Kind::Flow, "cubic", &[Some(1.25 + x), None]),
@@ -132,9 +180,18 @@ pub(crate) mod tests {
     fn what_is_encoded_is_decoded() {
         let result = example(3);
         let bytes = result.encode().unwrap();
-        assert_eq!(RunResult::decode_run(&bytes), Some(3));
+        assert_eq!(Beginning::read(&bytes), Some(Beginning::Result { run: 3, pieces: 0 }));
         assert_eq!(RunResult::decode_rows(&bytes), Some(result.rows.clone()));
         assert_eq!(RunResult::decode(&bytes), Some(result));
+    }
+
+    #[test]
+    fn a_piece_is_told_from_a_result() {
+        let series = example(3).series;
+        let bytes = Piece::new(3, 7, series.clone()).encode().unwrap();
+        assert_eq!(Beginning::read(&bytes), Some(Beginning::Piece { run: 3, number: 7 }));
+        assert_eq!(Piece::decode(&bytes), Some(series));
+        assert_eq!(Piece::decode(&example(3).encode().unwrap()), None);
     }
 
     #[test]

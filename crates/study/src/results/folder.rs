@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::checksums::{self, Checksum, Checksums, verify_file};
 use super::files::{CLAIMS, PLAN, ResultsError, STUDY, names, write_whole};
 use super::journal::Records;
-use super::store::{self, RunReader, TablePaths, Whole};
+use super::store::{self, Joined, RunReader, TablePaths, Whole};
 use super::{Delays, Machine, Plan, Results, Row, Series};
 use crate::shard::Shard;
 
@@ -436,11 +436,30 @@ enum Opened {
 impl OpenPart {
     /// Empty if the run is not here.
     pub(crate) fn series(&mut self, run: u32) -> Result<Vec<Series>, ResultsError> {
+        let mut joined = Joined::default();
+        self.each_series(run, |piece| {
+            piece.into_iter().for_each(|series| joined.add(series));
+            Ok(())
+        })?;
+        Ok(joined.all)
+    }
+
+    /// The same, piece after piece.
+    pub(crate) fn each_series(
+        &mut self,
+        run: u32,
+        mut each: impl FnMut(Vec<Series>) -> io::Result<()>,
+    ) -> Result<(), ResultsError> {
         match &mut self.opened {
-            Opened::Tables { series, .. } => sound(|| series.of(run)),
-            Opened::Journal { file, records } => records
-                .read(file, run)
-                .map(|result| result.map(|result| result.series).unwrap_or_default()),
+            Opened::Tables { series, .. } => {
+                sound(|| series.each(run, |series| each(vec![series])))
+            }
+            Opened::Journal { file, records } => {
+                records.each_piece(file, run, &mut each).and_then(|()| {
+                    let rest = records.read(file, run)?.map(|result| result.series);
+                    rest.map_or(Ok(()), each)
+                })
+            }
         }
         .map_err(|source| ResultsError::Io { path: self.path.clone(), source })
     }

@@ -1,7 +1,8 @@
-//! The journal keeps finished runs until all are there: each is appended when it ends.
+//! The journal keeps finished runs until all are there: each is appended when it ends. A long run's time
+//! series is appended in pieces while it goes on; they count when its result follows.
 //!
 //! ```text
-//! file   = "sojourn journal 4\n" plan-digest(32) "\n" { record }
+//! file   = "sojourn journal 5\n" plan-digest(32) "\n" { record }
 //! record = length(4) checksum(8) checksum-of-these-twelve(4) payload
 //! ```
 //!
@@ -14,11 +15,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use super::Row;
 use super::checksums::Checksum;
-use super::codec::RunResult;
+use super::codec::{Beginning, Piece, RunResult};
+use super::{Row, Series};
 
-const MAGIC: &[u8] = b"sojourn journal 4\n";
+const MAGIC: &[u8] = b"sojourn journal 5\n";
 const HEADER: u64 = MAGIC.len() as u64 + 33;
 const RECORD_HEADER: usize = 16;
 
@@ -33,12 +34,22 @@ pub(crate) struct Journal {
 /// The finished runs of a journal.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
-    /// The first byte of each run's payload, and the payload's length.
-    places: BTreeMap<u32, (u64, u32)>,
+    finished: BTreeMap<u32, Finished>,
+    /// Pieces of runs whose results have not come.
+    begun: BTreeMap<u32, Vec<Place>>,
     /// Where the intact records end.
     end: u64,
     /// Whether a record is damaged; a record that was cut short does not count.
     is_damaged: bool,
+}
+
+/// The first byte of a payload, and its length.
+type Place = (u64, u32);
+
+#[derive(Debug)]
+struct Finished {
+    pieces: Vec<Place>,
+    result: Place,
 }
 
 impl Journal {
@@ -71,8 +82,9 @@ impl Journal {
         &self.records
     }
 
-    /// Adds a finished run. If this fails, the runs before it are still there.
-    pub(crate) fn append(&mut self, run: u32, payload: &[u8]) -> io::Result<()> {
+    /// Adds a finished run or a piece of one that goes on. If this fails, what came before is still
+    /// there.
+    pub(crate) fn append(&mut self, payload: &[u8]) -> io::Result<()> {
         let mut record = Vec::with_capacity(payload.len() + RECORD_HEADER);
         record.extend(header(payload)?);
         record.extend(payload);
@@ -83,14 +95,25 @@ impl Journal {
             let _ = self.file.set_len(self.end);
             return Err(error);
         }
-        self.records.places.insert(run, (self.end + RECORD_HEADER as u64, payload.len() as u32));
+        let is_known = self.records.note(payload, self.end + RECORD_HEADER as u64);
+        debug_assert!(is_known, "only results and pieces are kept");
         self.end += record.len() as u64;
         self.records.end = self.end;
         Ok(())
     }
 
+    /// The result of a run, which has only the end of its time series if that came in pieces.
     pub(crate) fn read(&mut self, run: u32) -> io::Result<Option<RunResult>> {
         self.records.read(&mut self.file, run)
+    }
+
+    /// Reads the pieces of a finished run, one after the other.
+    pub(crate) fn each_piece(
+        &mut self,
+        run: u32,
+        piece: impl FnMut(Vec<Series>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.records.each_piece(&mut self.file, run, piece)
     }
 
     /// Flushes the file to the disk.
@@ -131,15 +154,43 @@ impl Records {
             }
             let mut payload = vec![0; size as usize];
             input.read_exact(&mut payload)?;
-            let run = RunResult::decode_run(&payload);
-            let Some(run) = run.filter(|_| header(&payload).is_ok_and(|own| own == head)) else {
+            let is_whole = header(&payload).is_ok_and(|own| own == head);
+            if !is_whole || !records.note(&payload, start) {
                 records.is_damaged = true;
                 break;
-            };
-            records.places.insert(run, (start, size));
+            }
             records.end = start + u64::from(size);
         }
         Ok(records)
+    }
+
+    /// Takes in a payload that begins at `start`. False if it is neither a result nor a piece, or has
+    /// not come in order.
+    fn note(&mut self, payload: &[u8], start: u64) -> bool {
+        let place = (start, payload.len() as u32);
+        match Beginning::read(payload) {
+            Some(Beginning::Piece { run, number }) => {
+                let pieces = self.begun.entry(run).or_default();
+                if number == 0 {
+                    // An earlier attempt at the run was killed.
+                    pieces.clear();
+                }
+                let is_next = pieces.len() == number as usize;
+                pieces.push(place);
+                is_next
+            }
+            Some(Beginning::Result { run, pieces: count }) => {
+                let mut pieces = self.begun.remove(&run).unwrap_or_default();
+                if count == 0 {
+                    // They are of an attempt here that was killed, and the result came from elsewhere.
+                    pieces.clear();
+                }
+                let are_all = pieces.len() == count as usize;
+                self.finished.insert(run, Finished { pieces, result: place });
+                are_all
+            }
+            None => false,
+        }
     }
 
     /// Whether something other than a kill changed the file; then it is not known which of its runs
@@ -149,7 +200,7 @@ impl Records {
     }
 
     pub(crate) fn runs(&self) -> impl Iterator<Item = u32> {
-        self.places.keys().copied()
+        self.finished.keys().copied()
     }
 
     pub(crate) fn read(&self, file: &mut File, run: u32) -> io::Result<Option<RunResult>> {
@@ -163,14 +214,29 @@ impl Records {
     }
 
     fn payload(&self, file: &mut File, run: u32) -> io::Result<Option<Vec<u8>>> {
-        let Some((start, size)) = self.places.get(&run) else {
-            return Ok(None);
-        };
-        file.seek(SeekFrom::Start(*start))?;
-        let mut payload = vec![0; *size as usize];
-        file.read_exact(&mut payload)?;
-        Ok(Some(payload))
+        self.finished.get(&run).map(|run| payload_at(file, run.result)).transpose()
     }
+
+    /// As [`Journal::each_piece`].
+    pub(crate) fn each_piece(
+        &self,
+        file: &mut File,
+        run: u32,
+        mut piece: impl FnMut(Vec<Series>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let places = self.finished.get(&run).map_or(&[][..], |run| &run.pieces);
+        places.iter().try_for_each(|place| {
+            let read = Piece::decode(&payload_at(file, *place)?);
+            piece(read.ok_or(io::ErrorKind::InvalidData)?)
+        })
+    }
+}
+
+fn payload_at(file: &mut File, (start, size): Place) -> io::Result<Vec<u8>> {
+    file.seek(SeekFrom::Start(start))?;
+    let mut payload = vec![0; size as usize];
+    file.read_exact(&mut payload)?;
+    Ok(payload)
 }
 
 fn header(payload: &[u8]) -> io::Result<[u8; RECORD_HEADER]> {
@@ -203,7 +269,7 @@ mod tests {
     fn filled(path: &Path) {
         let mut journal = Journal::open(path, PLAN).unwrap();
         for run in [4, 0, 2] {
-            journal.append(run, &example(run).encode().unwrap()).unwrap();
+            journal.append(&example(run).encode().unwrap()).unwrap();
         }
     }
 
@@ -230,7 +296,7 @@ mod tests {
             let mut journal = Journal::open(&path, PLAN).unwrap();
             assert_eq!(journal.records().runs().collect::<Vec<_>>(), [0, 4], "cut at {end}");
             assert!(!journal.records().is_damaged(), "cut at {end}");
-            journal.append(2, &example(2).encode().unwrap()).unwrap();
+            journal.append(&example(2).encode().unwrap()).unwrap();
             drop(journal);
             assert_eq!(std::fs::read(&path).unwrap(), whole, "cut at {end}");
         }
@@ -251,11 +317,50 @@ mod tests {
                 Ok(records) => {
                     assert!(records.is_damaged(), "bit {bit}");
                     assert!(records.end as usize <= bit / 8, "bit {bit}");
-                    let kept = Journal::open(&path, PLAN).unwrap().records().places.len();
-                    assert_eq!(kept, records.places.len(), "bit {bit}");
+                    let kept = Journal::open(&path, PLAN).unwrap().records().finished.len();
+                    assert_eq!(kept, records.finished.len(), "bit {bit}");
                 }
             }
         }
+    }
+
+    /// One attempt at run 5 is killed after two pieces, the next one ends; run 2 goes on beside it.
+    #[test]
+    fn pieces_belong_to_the_attempt_that_ended() {
+        let scratch = Scratch::new("journal");
+        let path = scratch.path("j");
+        let series = |at: u32| example(at).series;
+        {
+            let mut journal = Journal::open(&path, PLAN).unwrap();
+            for (run, number, content) in [(5, 0, 90), (2, 0, 20), (5, 1, 91)] {
+                let piece = Piece::new(run, number, series(content));
+                journal.append(&piece.encode().unwrap()).unwrap();
+            }
+            assert_eq!(journal.records().runs().count(), 0);
+        }
+        let mut journal = Journal::open(&path, PLAN).unwrap();
+        for (number, content) in [(0, 50), (1, 51), (2, 52)] {
+            let piece = Piece::new(5, number, series(content));
+            journal.append(&piece.encode().unwrap()).unwrap();
+        }
+        let ended = RunResult { pieces: 3, ..example(5) };
+        journal.append(&ended.encode().unwrap()).unwrap();
+        // This one comes whole, from another machine.
+        journal.append(&example(2).encode().unwrap()).unwrap();
+        drop(journal);
+        let mut journal = Journal::open(&path, PLAN).unwrap();
+        let mut of = |run| {
+            let mut all = Vec::new();
+            let note = |piece| {
+                all.push(piece);
+                Ok(())
+            };
+            journal.each_piece(run, note).unwrap();
+            (all, journal.read(run).unwrap())
+        };
+        assert_eq!(of(5), (vec![series(50), series(51), series(52)], Some(ended)));
+        assert_eq!(of(2), (Vec::new(), Some(example(2))));
+        assert_eq!(journal.records().runs().collect::<Vec<_>>(), [2, 5]);
     }
 
     #[test]
@@ -290,7 +395,7 @@ mod tests {
             content.extend(bytes);
             std::fs::write(&path, content).unwrap();
             let mut journal = Journal::open(&path, PLAN).unwrap();
-            journal.append(7, &example(7).encode().unwrap()).unwrap();
+            journal.append(&example(7).encode().unwrap()).unwrap();
             prop_assert_eq!(journal.read(7).unwrap(), Some(example(7)));
         }
     }
@@ -304,12 +409,12 @@ mod tests {
         std::fs::write(&path, []).unwrap();
         {
             let mut journal = Journal::open(&path, PLAN).unwrap();
-            journal.append(4, &example(4).encode().unwrap()).unwrap();
+            journal.append(&example(4).encode().unwrap()).unwrap();
             journal.read(4).unwrap();
             // A write that a full disk cut short leaves such bytes.
             journal.file.write_all(&[1; 30]).unwrap();
-            journal.append(0, &example(0).encode().unwrap()).unwrap();
-            journal.append(2, &example(2).encode().unwrap()).unwrap();
+            journal.append(&example(0).encode().unwrap()).unwrap();
+            journal.append(&example(2).encode().unwrap()).unwrap();
         }
         assert_eq!(std::fs::read(&path).unwrap(), whole);
     }

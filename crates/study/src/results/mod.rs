@@ -26,6 +26,7 @@ mod short;
 mod store;
 mod values;
 
+pub(crate) use codec::Piece;
 pub use codec::RunResult;
 pub(crate) use files::{CLAIMS, PLAN, STUDY};
 pub use files::{ResultsError, is_of_machine};

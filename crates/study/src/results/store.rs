@@ -1,8 +1,9 @@
 //! The tables of a result folder, and files that are either complete or absent.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use sojourn_metrics::{FLOW_COLUMNS, LINK_COLUMNS};
@@ -98,10 +99,23 @@ impl StoreWriter {
         for row in &result.rows {
             self.add_row(plan, row)?;
         }
-        for series in &result.series {
-            self.add_series(series)?;
-        }
+        self.add_all_series(&result.series)?;
         result.delays.iter().try_for_each(|delays| self.add_delays(delays))
+    }
+
+    /// Adds a piece of a run's time series, or all of it as if it had come in pieces, so that the table
+    /// does not depend on that.
+    pub(crate) fn add_all_series(&mut self, all: &[Series]) -> io::Result<()> {
+        let flows = all.iter().filter(|series| series.kind == Kind::Flow).count();
+        let piece = sojourn_metrics::Series::rows_in_piece(flows, all.len() - flows);
+        let rows = all.iter().map(|series| series.t_s.len()).max().unwrap_or(0);
+        for from in (0..rows).step_by(piece) {
+            for series in all {
+                let end = series.t_s.len();
+                self.add_series(series, from.min(end)..(from + piece).min(end))?;
+            }
+        }
+        Ok(())
     }
 
     /// Completes the tables under their temporary names. The table of runs comes last, so where it
@@ -140,13 +154,13 @@ impl StoreWriter {
         self.runs.end_rows(1)
     }
 
-    fn add_series(&mut self, series: &Series) -> io::Result<()> {
+    fn add_series(&mut self, series: &Series, rows: Range<usize>) -> io::Result<()> {
         let measured: Vec<Option<&SeriesColumn>> = series_names()
             .map(|name| series.columns.iter().find(|column| column.name == name))
             .collect();
-        let mut from = 0;
-        while from < series.t_s.len() {
-            let steps = from..(from + self.series.room()).min(series.t_s.len());
+        let mut from = rows.start;
+        while from < rows.end {
+            let steps = from..(from + self.series.room()).min(rows.end);
             let [run, kind, name, t_s, phase, columns @ ..] = &mut self.series.columns[..] else {
                 unreachable!("the columns of series are these and those measured");
             };
@@ -335,8 +349,11 @@ fn freezes_in(text: Option<&str>) -> io::Result<Vec<Freeze>> {
 pub(crate) trait OfRun: Clone {
     fn run(&self) -> u32;
 
-    /// Appends what follows in the next row group, if it is of the same; otherwise gives it back.
-    fn join(&mut self, next: Self) -> Option<Self>;
+    /// What distinguishes it from others of the run.
+    fn key(&self) -> (Kind, &str, &str);
+
+    /// Appends what follows of the same.
+    fn join(&mut self, next: Self);
 
     /// Everything in a row group.
     fn read(reader: &FrameReader, group: usize) -> io::Result<Vec<Self>>;
@@ -356,26 +373,61 @@ impl<T: OfRun> RunReader<T> {
 
     /// What the table has for a run; empty if it has nothing.
     pub(crate) fn of(&mut self, run: u32) -> io::Result<Vec<T>> {
+        let mut joined = Joined::default();
+        self.each(run, |one| {
+            joined.add(one);
+            Ok(())
+        })?;
+        Ok(joined.all)
+    }
+
+    /// Reads what the table has for a run as it stands there: piece after piece.
+    pub(crate) fn each(
+        &mut self,
+        run: u32,
+        mut one: impl FnMut(T) -> io::Result<()>,
+    ) -> io::Result<()> {
         let is_in = |group: &usize| {
             self.reader.range(*group, "run").is_none_or(|(low, high)| (low..=high).contains(&run))
         };
         let groups: Vec<usize> = (0..self.reader.groups()).filter(is_in).collect();
-        let mut found: Vec<T> = Vec::new();
         for group in groups {
             let all = match self.group.take() {
                 Some((known, all)) if known == group => all,
                 _ => T::read(&self.reader, group)?,
             };
-            for one in all.iter().filter(|one| one.run() == run) {
-                let rest = match found.last_mut() {
-                    Some(last) => last.join(one.clone()),
-                    None => Some(one.clone()),
-                };
-                found.extend(rest);
-            }
+            let result =
+                all.iter().filter(|own| own.run() == run).try_for_each(|own| one(own.clone()));
             self.group = Some((group, all));
+            result?;
         }
-        Ok(found)
+        Ok(())
+    }
+}
+
+/// What comes in pieces, put together.
+pub(crate) struct Joined<T> {
+    pub(crate) all: Vec<T>,
+    places: BTreeMap<(Kind, String, String), usize>,
+}
+
+impl<T> Default for Joined<T> {
+    fn default() -> Self {
+        Self { all: Vec::new(), places: BTreeMap::new() }
+    }
+}
+
+impl<T: OfRun> Joined<T> {
+    pub(crate) fn add(&mut self, one: T) {
+        let (kind, name, more) = one.key();
+        let key = (kind, name.to_owned(), more.to_owned());
+        match self.places.get(&key) {
+            Some(place) => self.all[*place].join(one),
+            None => {
+                self.places.insert(key, self.all.len());
+                self.all.push(one);
+            }
+        }
     }
 }
 
@@ -384,10 +436,11 @@ impl OfRun for Series {
         self.run
     }
 
-    fn join(&mut self, next: Self) -> Option<Self> {
-        if (self.kind, &self.name) != (next.kind, &next.name) {
-            return Some(next);
-        }
+    fn key(&self) -> (Kind, &str, &str) {
+        (self.kind, &self.name, "")
+    }
+
+    fn join(&mut self, next: Self) {
         let (rows, more) = (self.t_s.len(), next.t_s.len());
         self.t_s.extend(next.t_s);
         if !(self.phase.is_empty() && next.phase.is_empty()) {
@@ -414,7 +467,6 @@ impl OfRun for Series {
         for column in &mut self.columns {
             column.values.resize(rows + more, None);
         }
-        None
     }
 
     fn read(reader: &FrameReader, group: usize) -> io::Result<Vec<Self>> {
@@ -467,12 +519,12 @@ impl OfRun for Delays {
         self.run
     }
 
-    fn join(&mut self, next: Self) -> Option<Self> {
-        if (self.kind, &self.name, &self.metric) != (next.kind, &next.name, &next.metric) {
-            return Some(next);
-        }
+    fn key(&self) -> (Kind, &str, &str) {
+        (self.kind, &self.name, &self.metric)
+    }
+
+    fn join(&mut self, next: Self) {
         self.buckets.extend(next.buckets);
-        None
     }
 
     fn read(reader: &FrameReader, group: usize) -> io::Result<Vec<Self>> {

@@ -12,9 +12,10 @@ use sojourn_metrics::{
 use crate::engine::{self, Measured};
 use crate::metrics::by_column;
 use crate::results::{
-    Bucket, CompletingPacket, Delays, Freeze, Kind, LostPacket, Plan, Row, RunResult, Series,
-    SeriesColumn,
+    Bucket, CompletingPacket, Delays, Freeze, Kind, LostPacket, Piece, Plan, Row, RunResult,
+    Series, SeriesColumn,
 };
+use crate::shape::shape;
 use crate::study::Study;
 
 /// Why a part from outside cannot go on: what it unwinds with, by `std::panic::resume_unwind`, because no
@@ -27,8 +28,23 @@ pub struct Fault(pub String);
 /// # Errors
 /// The run broke an invariant of the model, or its engine could not compute it.
 pub fn compute(study: &Study, plan: &Plan, run: u32) -> Result<RunResult, String> {
+    attempt(study, planned(plan, run)?, None)
+}
+
+/// The same, but the time series of a long run is handed on in pieces while it goes on; the result has
+/// the rest.
+pub(super) fn compute_in_pieces(
+    study: &Study,
+    plan: &Plan,
+    run: u32,
+    keep: &dyn Fn(&Piece),
+) -> Result<RunResult, String> {
+    attempt(study, planned(plan, run)?, Some(keep))
+}
+
+fn planned(plan: &Plan, run: u32) -> Result<Named, String> {
     let planned = plan.runs.get(run as usize).ok_or("the plan has no such run")?;
-    attempt(study, Named { run, scenario: planned.scenario, seed: planned.seed })
+    Ok(Named { run, scenario: planned.scenario, seed: planned.seed })
 }
 
 /// Computes a scenario of the study, by its position, with any seed; it counts as run 0.
@@ -36,13 +52,17 @@ pub fn compute(study: &Study, plan: &Plan, run: u32) -> Result<RunResult, String
 /// # Errors
 /// As [`compute`].
 pub fn simulate(study: &Study, scenario: u32, seed: u64) -> Result<RunResult, String> {
-    attempt(study, Named { run: 0, scenario, seed })
+    attempt(study, Named { run: 0, scenario, seed }, None)
 }
 
-fn attempt(study: &Study, named: Named) -> Result<RunResult, String> {
+fn attempt(
+    study: &Study,
+    named: Named,
+    keep: Option<&dyn Fn(&Piece)>,
+) -> Result<RunResult, String> {
     let scenario = study.scenarios.get(named.scenario as usize);
     let scenario = scenario.ok_or("the study has no such scenario")?;
-    catch_unwind(AssertUnwindSafe(|| execute(&scenario, study.address(named.seed), named)))
+    catch_unwind(AssertUnwindSafe(|| execute(&scenario, study.address(named.seed), named, keep)))
         .unwrap_or_else(|panic| match panic.downcast::<Fault>() {
             Ok(fault) => Err(fault.0),
             Err(panic) => Err(format!("the model panicked: {}", panic_text(&*panic))),
@@ -68,8 +88,23 @@ fn execute(
     scenario: &StudyScenario,
     address: StreamAddress,
     named: Named,
+    keep: Option<&dyn Fn(&Piece)>,
 ) -> Result<RunResult, String> {
-    let Measured { metrics, end_states } = engine::run(scenario, address)?;
+    let mut pieces = 0;
+    let Measured { metrics, end_states } = match keep {
+        None => engine::run(scenario, address, None)?,
+        Some(keep) => {
+            let names = shape(&scenario.scenario);
+            let flows: Vec<&str> = names.flows.iter().map(|flow| &flow.name[..]).collect();
+            let links: Vec<&str> = names.links.iter().map(|link| &link.name[..]).collect();
+            let mut hand_on = |rows: sojourn_metrics::Series| {
+                let rows = series(&rows, named.run, flows.iter().copied(), links.iter().copied());
+                keep(&Piece::new(named.run, pieces, rows));
+                pieces += 1;
+            };
+            engine::run(scenario, address, Some(&mut hand_on))?
+        }
+    };
     let mut rows = rows(&metrics, named);
     // The first row is that of the run as a whole.
     for (row, end_state) in rows.iter_mut().skip(1).zip(end_states) {
@@ -77,8 +112,14 @@ fn execute(
     }
     Ok(RunResult {
         run: named.run,
+        pieces,
         rows,
-        series: series(&metrics, named),
+        series: series(
+            &metrics.series,
+            named.run,
+            metrics.flows.iter().map(|flow| &flow.name[..]),
+            metrics.links.iter().map(|link| &link.name[..]),
+        ),
         delays: delays(&metrics, named.run),
     })
 }
@@ -167,10 +208,15 @@ fn rows(metrics: &RunMetrics, named: Named) -> Vec<Row> {
     rows
 }
 
-fn series(metrics: &RunMetrics, named: Named) -> Vec<Series> {
-    let all = &metrics.series;
+/// As the tables have it.
+fn series<'a>(
+    all: &sojourn_metrics::Series,
+    run: u32,
+    flows: impl Iterator<Item = &'a str>,
+    links: impl Iterator<Item = &'a str>,
+) -> Vec<Series> {
     let mut series = Vec::new();
-    for (flow, columns) in metrics.flows.iter().zip(&all.flows) {
+    for (flow, columns) in flows.zip(&all.flows) {
         let measured = FLOW_COLUMNS.iter().filter(|column| column.name != "phase");
         let phase: Vec<String> = columns
             .phase
@@ -182,9 +228,9 @@ fn series(metrics: &RunMetrics, named: Named) -> Vec<Series> {
             })
             .collect();
         series.push(Series {
-            run: named.run,
+            run,
             kind: Kind::Flow,
-            name: flow.name.clone(),
+            name: flow.to_owned(),
             t_s: all.t_s.clone(),
             columns: measured
                 .filter_map(|column| measured_column(column.name, (column.of)(columns)))
@@ -192,11 +238,11 @@ fn series(metrics: &RunMetrics, named: Named) -> Vec<Series> {
             phase: if phase.iter().all(String::is_empty) { Vec::new() } else { phase },
         });
     }
-    for (link, columns) in metrics.links.iter().zip(&all.links) {
+    for (link, columns) in links.zip(&all.links) {
         series.push(Series {
-            run: named.run,
+            run,
             kind: Kind::Queue,
-            name: link.name.clone(),
+            name: link.to_owned(),
             t_s: all.t_s.clone(),
             columns: LINK_COLUMNS
                 .iter()

@@ -1,6 +1,6 @@
 //! Runs a study: in parallel, in shards, and on from where a kill stopped it.
 //!
-//! Every finished run is appended to a journal. When all are there, they are sorted by position and
+//! Every finished run is appended to a journal, and the time series of a long one in pieces while it goes on. When all are there, they are sorted by position and
 //! become the tables of the result folder; so the tables do not depend on threads, shards or kills.
 
 mod execute;
@@ -12,6 +12,7 @@ mod tests;
 
 pub use crate::shape::shape;
 pub use crate::shard::Shard;
+use execute::compute_in_pieces;
 pub use execute::{Fault, compute, simulate};
 pub use folder::default_folder;
 pub use recorder::{Recorded, Recorder};
@@ -28,8 +29,8 @@ use rayon::prelude::*;
 
 use crate::engine;
 use crate::results::{
-    ClaimReport, FailedRun, Folder, Machine, ResultsError, Row, RunResult, STUDY, StoreWriter,
-    is_of_machine,
+    ClaimReport, FailedRun, Folder, Machine, Piece, ResultsError, Row, RunResult, STUDY,
+    StoreWriter, is_of_machine,
 };
 use crate::study::Study;
 use folder::{check_claims, make_folder};
@@ -232,9 +233,11 @@ pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
     let mut writer = StoreWriter::create(&tables, &plan).map_err(io_error)?;
     for (run, rows) in rows.into_iter().enumerate() {
         if let Some(part) = part_of[run] {
-            let (series, delays) =
-                (parts[part].series(run as u32)?, parts[part].delays(run as u32)?);
-            let result = RunResult { run: run as u32, rows, series, delays };
+            let run = run as u32;
+            let delays = parts[part].delays(run)?;
+            // As they stand in the part, so that the table does not depend on how runs were shared out.
+            parts[part].each_series(run, |piece| writer.add_all_series(&piece))?;
+            let result = RunResult { run, pieces: 0, rows, series: Vec::new(), delays };
             writer.add(&plan, &result).map_err(io_error)?;
         }
     }
@@ -292,8 +295,18 @@ fn work(
         if is_stopped.load(Ordering::Relaxed) || options.stop.is_asked() {
             return;
         }
-        // Encoded before the lock is taken.
-        let result = compute(study, &plan, *run)
+        // Pieces and the result are encoded before the lock is taken.
+        let keep = |piece: &Piece| {
+            let bytes = piece.encode();
+            let mut shared = locked(&shared);
+            if shared.broken.is_none()
+                && let Err(error) = shared.recorder.append_piece(bytes)
+            {
+                is_stopped.store(true, Ordering::Relaxed);
+                shared.broken = Some(error);
+            }
+        };
+        let result = compute_in_pieces(study, &plan, *run, &keep)
             .and_then(|result| result.encode().map_err(|error| error.to_string()));
         let mut shared = locked(&shared);
         if shared.broken.is_some() {

@@ -125,17 +125,26 @@ impl Recorder {
 
     /// Keeps a result that was computed here for this run, which has none.
     pub(super) fn append(&mut self, run: u32, bytes: &[u8]) -> Result<(), RunError> {
-        let Some((journal, path)) = &mut self.journal else { return Ok(()) };
-        journal.append(run, bytes).map_err(|source| RunError::Stopped {
-            path: path.clone(),
-            done: self.progress.done,
-            source,
-        })?;
+        self.write(|journal| journal.append(bytes))?;
         self.is_done[run as usize] = true;
         self.problems.remove(&run);
         self.progress.failed = self.problems.len();
         self.progress.done += 1;
         Ok(())
+    }
+
+    /// Keeps a piece of a run that goes on here.
+    pub(super) fn append_piece(&mut self, piece: io::Result<Vec<u8>>) -> Result<(), RunError> {
+        self.write(|journal| journal.append(&piece?))
+    }
+
+    fn write(
+        &mut self,
+        write: impl FnOnce(&mut Journal) -> io::Result<()>,
+    ) -> Result<(), RunError> {
+        let Some((journal, path)) = &mut self.journal else { return Ok(()) };
+        let done = self.progress.done;
+        write(journal).map_err(|source| RunError::Stopped { path: path.clone(), done, source })
     }
 
     /// Writes the tables and checks the claims.
@@ -186,6 +195,9 @@ impl Recorder {
             return Err(format!("it is not of shard {}", self.shard));
         }
         let result = RunResult::decode(bytes).ok_or("these bytes are no result of a run")?;
+        if result.pieces > 0 {
+            return Err("its time series is not whole".to_owned());
+        }
         if result.run != run {
             return Err(format!("this is the result of run {}", result.run));
         }
@@ -211,6 +223,7 @@ impl Recorder {
     fn write_tables(&self, journal: &mut Journal) -> io::Result<[Whole; 3]> {
         let mut writer = StoreWriter::create(&self.folder.tables(), &self.plan)?;
         for run in &self.mine {
+            journal.each_piece(*run, |series| writer.add_all_series(&series))?;
             if let Some(result) = journal.read(*run)? {
                 writer.add(&self.plan, &result)?;
             }

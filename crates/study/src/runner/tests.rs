@@ -130,7 +130,7 @@ fn a_second_start_goes_on_where_a_kill_stopped_the_first() {
     {
         let mut journal = Journal::open(&journal, &plan.digest).unwrap();
         for run in [1, 4, 5] {
-            journal.append(run, &bytes(&plan, run)).unwrap();
+            journal.append(&bytes(&plan, run)).unwrap();
         }
     }
     let file = fs::OpenOptions::new().write(true).open(&journal).unwrap();
@@ -167,7 +167,7 @@ fn a_kill_between_the_two_tables_loses_nothing() {
     make_folder(Folder::new(&out), "", &plan, study().text()).unwrap();
     let mut journal = Journal::open(&out.join("journal.bin"), &plan.digest).unwrap();
     for run in 0..plan.runs.len() as u32 {
-        journal.append(run, &bytes(&plan, run)).unwrap();
+        journal.append(&bytes(&plan, run)).unwrap();
     }
     drop(journal);
     fs::copy(scratch.path("whole").join("runs.parquet"), out.join("runs.parquet")).unwrap();
@@ -302,6 +302,65 @@ fn results_read_back_are_those_that_were_written() {
     assert_eq!(results.table.rows.len(), 36);
     let first = &results.table.run(0)[1];
     assert!(results.table.value(first, "goodput_mbps").unwrap() > 0.5);
+}
+
+/// Its time series has more rows than a piece, and is the same in the table whether it came in pieces, as
+/// a whole from elsewhere, or from the folders of shards.
+#[test]
+fn a_long_run_leaves_the_same_tables_in_pieces_and_as_a_whole() {
+    const LONG: &str = r#"
+schema = 1
+title = "a ping, for long"
+
+[scenario]
+duration = "25s"
+step = "1ms"
+
+[scenario.path]
+rate = "10Mbps"
+rtt = "20ms"
+queue = "pfifo limit 50"
+
+[[scenario.flow]]
+name = "ping"
+app = "ping"
+
+[[scenario.flow]]
+name = "late"
+app = "bulk"
+start = "24s"
+
+[repeat]
+seeds = 2
+"#;
+    let study = Study::parse("long.toml", LONG, Path::new(""), &Overrides::default()).unwrap();
+    let plan = study.plan();
+    let scratch = Scratch::new("long");
+    let run_shard = |out: &str, shard: &str| {
+        run(&study, &options(scratch.path(out), 2, shard), &|_| {}).expect("the study runs");
+    };
+    run_shard("pieces", "1/1");
+    let in_pieces = tables(&scratch.path("pieces"));
+
+    let all: Vec<RunResult> = (0..2).map(|run| compute(&study, &plan, run).unwrap()).collect();
+    let piece = sojourn_metrics::Series::rows_in_piece(2, 2);
+    assert!(all[0].series[0].t_s.len() > piece, "{piece} rows make a piece");
+    let mut recorder = Recorder::open(&study, &options(scratch.path("whole"), 1, "1/1")).unwrap();
+    for (run, result) in (0..).zip(&all) {
+        recorder.keep(run, &result.encode().unwrap()).unwrap();
+    }
+    recorder.finish().unwrap();
+    assert_eq!(tables(&scratch.path("whole")), in_pieces);
+
+    run_shard("a", "1/2");
+    run_shard("b", "2/2");
+    join(&[scratch.path("a"), scratch.path("b")], &scratch.path("joined")).unwrap();
+    assert_eq!(tables(&scratch.path("joined")), in_pieces);
+
+    let mut reader = Folder::open(scratch.path("pieces")).unwrap().reader().unwrap();
+    for result in &all {
+        assert!(reader.series(result.run).unwrap() == result.series, "run {}", result.run);
+    }
 }
 
 #[test]
@@ -526,6 +585,7 @@ fn a_run_of_many_rows_is_read_as_it_was_written() {
     let results: Vec<RunResult> = (0..2)
         .map(|run| RunResult {
             run,
+            pieces: 0,
             rows: Vec::new(),
             series: vec![series(run, Kind::Flow, "cubic"), series(run, Kind::Queue, "queue")],
             delays: vec![delays(run, "cubic"), delays(run, "others.1")],
