@@ -1,5 +1,6 @@
 //! One run: steps as long as their error allows, reported one by one.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -55,10 +56,30 @@ pub struct Ran {
 pub fn check(scenario: &Scenario, options: &Options) -> Result<(), SpecError> {
     world::check(scenario)?;
     match options.form {
-        Form::Corrected => Ok(()),
-        Form::Scherrer => scherrer::check(scenario),
-        Form::AsPrinted => printed::check(scenario),
+        Form::Corrected => {}
+        Form::Scherrer => scherrer::check(scenario)?,
+        Form::AsPrinted => printed::check(scenario)?,
     }
+    check_step(scenario, options)
+}
+
+/// Refuses fixed steps that are so long that what they send would come back within them.
+fn check_step(scenario: &Scenario, options: &Options) -> Result<(), SpecError> {
+    let usual = match options.form {
+        Form::Corrected => None,
+        Form::Scherrer | Form::AsPrinted => Some(scherrer::STEP),
+    };
+    let Some(step) = options.step.or(usual) else { return Ok(()) };
+    let Some(shortest) = world::shortest_rtt(scenario) else { return Ok(()) };
+    let most = Span::from_nanos((shortest / 2.0 * 1e9) as u64);
+    if step <= most {
+        return Ok(());
+    }
+    let problem = format!(
+        "steps of {step} are too long for the shortest round trip, {}: equations look back for what came back of it",
+        Span::from_nanos((shortest * 1e9) as u64)
+    );
+    Err(SpecError::new(problem).allow([format!("steps of at most {most}, half of it")]))
 }
 
 /// Computes one run.

@@ -206,6 +206,13 @@ pub fn has_queue(scenario: &Scenario, place: usize) -> bool {
     scenario.links[place].rate != RateConfig::Unlimited && scenario.flows.iter().any(has_data)
 }
 
+/// The shortest round trip of a TCP flow without queues, in seconds; `scenario` has been checked.
+pub(crate) fn shortest_rtt(scenario: &Scenario) -> Option<f64> {
+    let world = World::new(scenario, StreamAddress { seed: 0, run: 0 });
+    let tcp = world.flows.iter().filter(|flow| matches!(flow.source, Source::Tcp { .. }));
+    tcp.map(Stream::base_rtt).min_by(f64::total_cmp)
+}
+
 impl World {
     /// `scenario` has been checked.
     pub(crate) fn new(scenario: &Scenario, address: StreamAddress) -> Self {

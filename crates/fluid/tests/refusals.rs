@@ -2,7 +2,7 @@
 
 use sojourn_cca::Config as Cca;
 use sojourn_core::{Rate, Span};
-use sojourn_fluid::Options;
+use sojourn_fluid::{Form, Options};
 use sojourn_host::apps::BulkConfig;
 use sojourn_link::{JitterConfig, LossConfig, RateConfig};
 use sojourn_qdisc::Config as Queue;
@@ -41,6 +41,28 @@ fn what_has_a_rate_is_taken() {
     scenario.links[0].loss = LossConfig::parse("1%").expect("a loss");
     scenario.links[0].rate = RateConfig::Unlimited;
     assert_eq!(sojourn_fluid::check(&scenario, &Options::default()), Ok(()));
+}
+
+#[test]
+fn steps_are_refused_that_are_longer_than_half_a_round_trip() {
+    let mut scenario = scenario();
+    let check = |scenario: &Scenario, form: Form, step: Option<Span>| {
+        let options = Options { form, step, ..Options::default() };
+        sojourn_fluid::check(scenario, &options).map_err(|error| error.to_string())
+    };
+    // 20 ms of delay, and a packet's time.
+    for form in [Form::Corrected, Form::Scherrer] {
+        assert_eq!(check(&scenario, form, Some(Span::from_millis(10))), Ok(()));
+        let error = check(&scenario, form, Some(Span::from_millis(11))).expect_err("too long");
+        assert!(error.contains("steps of 11ms") && error.contains("at most"), "{error}");
+    }
+    // The published model's own steps are 10 µs long; steps that follow from their error suit any delay.
+    scenario.links.iter_mut().for_each(|link| {
+        link.delay = Span::ZERO;
+        link.rate = RateConfig::fixed(Rate::from_bps(100_000_000_000)).expect("a rate");
+    });
+    check(&scenario, Form::Scherrer, None).expect_err("too long");
+    assert_eq!(check(&scenario, Form::Corrected, None), Ok(()));
 }
 
 #[test]
