@@ -266,6 +266,7 @@ impl<'a> Engine<'a> {
             now: flow.begins + flow.base_rtt(),
             initial_window: *initial_window,
             packet: flow.packet,
+            at_once: flow.member.burst * flow.packet,
             rtt: flow.base_rtt(),
             has_ecn: *has_ecn,
         };
@@ -335,7 +336,7 @@ impl<'a> Engine<'a> {
             Source::Ping(_) => return 0.0,
             Source::Tcp { .. } => self.senders[at].clone(),
         };
-        let (Some(mut trial), Source::Tcp { most, rate, .. }) = (sender, &flow.source) else {
+        let (Some(mut trial), Source::Tcp { most, rate, held, .. }) = (sender, &flow.source) else {
             return 0.0;
         };
         let begins = trial.begins;
@@ -369,7 +370,7 @@ impl<'a> Engine<'a> {
             sent,
             rtt: trial.rtt,
             prior_in_flight: flight,
-            in_flight: (sent - acked_now - lost_now).max(0.0),
+            in_flight: (sent - acked_now - lost_now).max(0.0) + held,
             is_limited: flight + flow.packet >= window,
             sample: trial.sample,
         };
@@ -380,7 +381,7 @@ impl<'a> Engine<'a> {
         let is_jump = cca.phase() != phase || (allowed.window - window).abs() > JUMP * window;
         let known = acked_now + lost_now;
         let time = end.min(flow.ends) - now.max(begins);
-        let mut to = known + allowed.window.min(*most);
+        let mut to = known + allowed.window.min(*most) - held;
         if let Some(pacing) = allowed.pacing {
             to = to.min(sent + pacing * time.max(0.0));
         }
@@ -392,7 +393,7 @@ impl<'a> Engine<'a> {
         self.new[column + ACKED] = acked_now;
         self.new[column + LOST] = lost_now;
         self.new[column + MARKED] = marked_now;
-        self.new[column + FLIGHT] = sent_now - known;
+        self.new[column + FLIGHT] = sent_now - known + held;
         self.new[column + SENT_AT] = news.sent_at.max(self.new[column + SENT_AT]);
         self.trial[at] = Some(trial);
         // Half of the change, over half of the step.

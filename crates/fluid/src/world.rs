@@ -68,6 +68,8 @@ pub(crate) enum Source {
         most: f64,
         /// Bytes a second that the application writes.
         rate: f64,
+        /// Bytes that the receiver has and has not yet acknowledged, on average.
+        held: f64,
     },
     /// Bytes a second.
     Udp(f64),
@@ -283,7 +285,9 @@ fn stream(flow: &Flow, id: usize, address: StreamAddress) -> Stream {
             let most = most_sent.map_or(most, |bytes| most.min(bytes as f64));
             let has_ecn = has_ecn(cca, transport);
             let cca = cca.clone();
-            (Source::Tcp { cca, has_ecn, initial_window, most, rate }, wire, transport.mss)
+            // One acknowledgement stands for two packets, so every second one waits for it.
+            let held = if transport.quick_ack { 0.0 } else { f64::from(wire) / 2.0 };
+            (Source::Tcp { cca, has_ecn, initial_window, most, rate, held }, wire, transport.mss)
         }
         App::Udp(udp) => {
             let wire = udp.frame + udp.header + ETHERNET_HEADER;
@@ -293,6 +297,10 @@ fn stream(flow: &Flow, id: usize, address: StreamAddress) -> Stream {
             (Source::Ping(ping.interval.as_secs_f64()), ping.size as u32 + 42, ping.size as u32)
         }
         App::External(_) => (Source::Ping(f64::INFINITY), ETHERNET_HEADER, 0),
+    };
+    let held = match source {
+        Source::Tcp { held, .. } => held,
+        Source::Udp(_) | Source::Ping(_) => 0.0,
     };
     let is_l4s = matches!(&flow.app, App::Tcp { cca, .. } if cca.name() == "prague");
     let is_capable = matches!(&source, Source::Tcp { has_ecn: true, .. });
@@ -308,6 +316,7 @@ fn stream(flow: &Flow, id: usize, address: StreamAddress) -> Stream {
         member: Member {
             packet: f64::from(wire),
             round: 0.0,
+            burst: if held > 0.0 { 2.0 } else { 1.0 },
             is_capable,
             is_l4s: is_l4s && is_capable,
             source: flow.src.0,
@@ -364,8 +373,10 @@ fn route(scenario: &Scenario, flow: &Flow, stream: &mut Stream, links: &mut [Bot
     stream.to_sender = delay;
     stream.hops = hops;
     stream.member.round = stream.base_rtt();
-    for hop in &stream.hops {
-        links[hop.link].members.push(stream.member);
+    for (at, hop) in stream.hops.iter().enumerate() {
+        // The first queue parts what comes at once.
+        let burst = if at == 0 { stream.member.burst } else { 1.0 };
+        links[hop.link].members.push(Member { burst, ..stream.member });
     }
 }
 

@@ -8,7 +8,7 @@ use sojourn_core::Span;
 use sojourn_fluid::Options;
 use sojourn_metrics::RunMetrics;
 use sojourn_qdisc::Config as Queue;
-use sojourn_scenario::{Checked, Host};
+use sojourn_scenario::{App, Checked, Host};
 
 use path::scenario;
 
@@ -68,6 +68,22 @@ fn cubic_keeps_its_response_function_within_a_tenth() {
         let window = mean_window("cubic", loss, 50, 900);
         assert!((window / expected - 1.0).abs() < 0.1, "{window} for {expected} at {loss}");
     }
+}
+
+/// Of two packets the receiver acknowledges the second one at once, and the first with it.
+#[test]
+fn of_a_window_half_a_packet_waits_for_its_acknowledgement() {
+    let goodput = |quick_ack: bool| {
+        let mut world = scenario(&["reno"], 100, 50, "pfifo", 30).into_inner();
+        let App::Tcp { transport, .. } = &mut world.flows[0].app else { panic!("it is TCP") };
+        transport.quick_ack = quick_ack;
+        // Half of it holds payload: 100 packets of 1514 bytes on the wire.
+        transport.most_receive_buffer = 200 * 1514;
+        let run = run(&world.checked().expect("a scenario"));
+        run.flows[0].value("goodput_mbps").expect("known")
+    };
+    let ratio = goodput(false) / goodput(true);
+    assert!((ratio - 99.5 / 100.0).abs() < 2e-4, "{ratio}");
 }
 
 #[test]

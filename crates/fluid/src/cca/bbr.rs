@@ -7,7 +7,7 @@
 
 use sojourn_core::Stream;
 
-use super::filter::{FullPipe, WindowedMax, quantum};
+use super::filter::{Aggregation, FullPipe, WindowedMax, quantum};
 use super::{Allowed, Setup, Shown, Told};
 
 /// 2/ln 2.
@@ -17,6 +17,8 @@ const UP: f64 = 1.25;
 const DOWN: f64 = 0.75;
 const CWND_GAIN: f64 = 2.0;
 const CYCLE: u32 = 8;
+/// Most that the window makes room for, as time at the estimated rate.
+const AGGREGATION_LIMIT: f64 = 0.1;
 /// Rounds that the largest rate is remembered.
 const BW_WINDOW: u64 = 10;
 const PROBE_RTT_INTERVAL: f64 = 10.0;
@@ -42,6 +44,9 @@ pub(crate) struct Bbr {
     mode: Mode,
     bw: WindowedMax,
     full_pipe: FullPipe,
+    aggregation: Aggregation,
+    /// What one acknowledgement stands for.
+    at_once: f64,
     min_rtt: f64,
     min_rtt_stamp: f64,
     rounds: u64,
@@ -56,9 +61,11 @@ pub(crate) struct Bbr {
 
 impl Bbr {
     pub(super) fn new(setup: Setup, random: Stream) -> Self {
-        let Setup { now, initial_window, packet, rtt, .. } = setup;
+        let Setup { now, initial_window, packet, at_once, rtt, .. } = setup;
         Self {
             packet,
+            aggregation: Aggregation::default(),
+            at_once,
             mode: Mode::Startup,
             bw: WindowedMax::default(),
             full_pipe: FullPipe::default(),
@@ -84,6 +91,7 @@ impl Bbr {
         if told.sample.bw > 0.0 && (!is_held || told.sample.bw >= self.bw.value()) {
             self.bw.update(BW_WINDOW, self.rounds, told.sample.bw);
         }
+        self.aggregation.on_step(told, is_round, self.bw.value(), self.at_once);
         if is_round && !self.full_pipe.is_reached {
             self.full_pipe.on_round(self.bw.value());
         }
@@ -166,7 +174,7 @@ impl Bbr {
         if self.full_pipe.is_reached || pacing > self.pacing {
             self.pacing = pacing;
         }
-        let target = self.inflight(cwnd_gain);
+        let target = self.inflight(cwnd_gain) + self.aggregation();
         if self.full_pipe.is_reached {
             self.cwnd = (self.cwnd + told.acked).min(target);
         } else if self.cwnd < target {
@@ -184,6 +192,11 @@ impl Bbr {
         let bdp = gain * self.bw.value() * self.min_rtt;
         let up = if matches!(self.mode, Mode::ProbeBw(0, _)) { 2.0 } else { 0.0 };
         bdp + 3.0 * quantum(self.pacing, self.packet) + up * self.packet
+    }
+
+    fn aggregation(&self) -> f64 {
+        let most = AGGREGATION_LIMIT * self.bw.value();
+        if self.full_pipe.is_reached { self.aggregation.value().min(most) } else { 0.0 }
     }
 
     pub(super) fn allowed(&self) -> Allowed {

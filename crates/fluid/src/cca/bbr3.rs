@@ -5,7 +5,7 @@
 
 use sojourn_core::Stream;
 
-use super::filter::{FullPipe, quantum};
+use super::filter::{Aggregation, FullPipe, quantum};
 use super::{Allowed, Setup, Shown, Told};
 
 /// Where versions differ.
@@ -91,6 +91,9 @@ pub(crate) struct Bbr3 {
     /// Largest delivery rate of the previous cycle and of this one.
     max_bw: [f64; 2],
     full_pipe: FullPipe,
+    aggregation: Aggregation,
+    /// What one acknowledgement stands for.
+    at_once: f64,
     min_rtt: f64,
     min_rtt_stamp: f64,
     probe_rtt_min: f64,
@@ -123,9 +126,11 @@ pub(crate) struct Bbr3 {
 
 impl Bbr3 {
     pub(super) fn new(rules: Rules, setup: Setup, random: Stream) -> Self {
-        let Setup { now, initial_window, packet, rtt, .. } = setup;
+        let Setup { now, initial_window, packet, at_once, rtt, .. } = setup;
         Self {
             rules,
+            aggregation: Aggregation::default(),
+            at_once,
             packet,
             state: State::Startup,
             ack_phase: AckPhase::Init,
@@ -171,6 +176,7 @@ impl Bbr3 {
         }
         let is_round = told.acked > 0.0 && told.sample.prior_delivered >= self.round_ends;
         let is_loss_round = self.update_signals(told, is_round);
+        self.aggregation.on_step(told, is_round, self.bw(), self.at_once);
         if is_round && !self.full_pipe.is_now {
             let bw = if self.rules.up_ends_at.is_some() { self.max_bw() } else { told.sample.bw };
             if told.sample.prior_delivered >= self.held_until {
@@ -453,7 +459,7 @@ impl Bbr3 {
         if self.full_pipe.is_reached || pacing > self.pacing {
             self.pacing = pacing;
         }
-        let most = self.inflight(bw, cwnd_gain);
+        let most = self.most_in_flight(bw, cwnd_gain);
         if self.full_pipe.is_reached {
             self.cwnd = (self.cwnd + told.acked).min(most);
         } else if self.cwnd < most || told.delivered < self.initial_window {
@@ -498,11 +504,20 @@ impl Bbr3 {
     }
 
     fn inflight(&self, bw: f64, gain: f64) -> f64 {
+        self.with_budget(self.bdp(bw, gain))
+    }
+
+    /// The same, with room for what is acknowledged at once.
+    fn most_in_flight(&self, bw: f64, gain: f64) -> f64 {
+        self.with_budget(self.bdp(bw, gain) + self.aggregation.value())
+    }
+
+    fn with_budget(&self, cap: f64) -> f64 {
         let budget = 3.0 * quantum(self.pacing, self.packet);
         let cap = match self.rules.up_ends_at {
             // As version 1 (`bbr_quantization_budget`).
-            Some(_) => self.bdp(bw, gain) + budget,
-            None => self.bdp(bw, gain).max(budget),
+            Some(_) => cap + budget,
+            None => cap.max(budget),
         };
         let up = if self.state == State::Up { 2.0 } else { 0.0 };
         cap.max(LEAST * self.packet) + up * self.packet

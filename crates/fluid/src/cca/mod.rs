@@ -86,6 +86,8 @@ pub(crate) struct Setup {
     pub(crate) now: f64,
     pub(crate) initial_window: f64,
     pub(crate) packet: f64,
+    /// Bytes that one acknowledgement stands for.
+    pub(crate) at_once: f64,
     /// Of the handshake.
     pub(crate) rtt: f64,
     /// The flow's packets can be marked, and its sender hears of it.

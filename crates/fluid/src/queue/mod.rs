@@ -35,6 +35,8 @@ pub(crate) struct Member {
     pub(crate) packet: f64,
     /// Round trip without queues, in seconds.
     pub(crate) round: f64,
+    /// Packets that come at once.
+    pub(crate) burst: f64,
     /// May be marked instead of dropped.
     pub(crate) is_capable: bool,
     /// Sends ECT(1).
