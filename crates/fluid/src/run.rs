@@ -71,13 +71,13 @@ fn check_step(scenario: &Scenario, options: &Options) -> Result<(), SpecError> {
     };
     let Some(step) = options.step.or(usual) else { return Ok(()) };
     let Some(shortest) = world::shortest_rtt(scenario) else { return Ok(()) };
-    let most = Span::from_nanos((shortest / 2.0 * 1e9) as u64);
+    let most = Span::from_micros((shortest / 2.0 * 1e6) as u64);
     if step <= most {
         return Ok(());
     }
     let problem = format!(
         "steps of {step} are too long for the shortest round trip, {}: equations look back for what came back of it",
-        Span::from_nanos((shortest * 1e9) as u64)
+        Span::from_micros((shortest * 1e6) as u64)
     );
     Err(SpecError::new(problem).allow([format!("steps of at most {most}, half of it")]))
 }
