@@ -180,7 +180,7 @@ impl FlowState {
         self.transfers.on_completed(now, bytes, took, self.warmup, self.empty.as_ref());
     }
 
-    #[cold]
+    #[inline]
     pub(super) fn on_dropped(&mut self, packet: &Packet) {
         match &packet.body {
             Body::Datagram { frame, .. } => self.frames.on_dropped(*frame),

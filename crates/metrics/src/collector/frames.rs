@@ -83,18 +83,18 @@ impl Frames {
             self.first = frame;
         }
         let Some(at) = self.position(frame) else { return };
+        let begun = Pending { sent: now, parts: 0, arrived: 0, is_closed: false, is_lost: false };
         while self.pending.len() <= at {
             if self.pending.len() == MAX_PENDING {
                 self.give_up_first();
                 return self.on_sent(now, frame, last);
             }
-            self.pending.push_back(Pending {
-                sent: now,
-                parts: 0,
-                arrived: 0,
-                is_closed: false,
-                is_lost: false,
-            });
+            // The usual case: the frame's first datagram, and often its only one.
+            if self.pending.len() == at {
+                self.pending.push_back(Pending { parts: 1, is_closed: last, ..begun });
+                return;
+            }
+            self.pending.push_back(begun);
         }
         let pending = &mut self.pending[at];
         pending.parts += 1;

@@ -91,7 +91,7 @@ impl LinkState {
         }
     }
 
-    #[cold]
+    #[inline]
     pub(super) fn on_dropped(&mut self, now: Time, packet: &Packet, why: DropReason) {
         self.digest.at_link(Kind::Dropped, now, packet);
         self.total.drops[why as usize] += u64::from(packet.segments);

@@ -124,13 +124,19 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     /// Packets that come out at one moment are taken at that moment, one for each wake.
+    #[inline(always)]
     pub(super) fn reschedule_carrier(&mut self, carrier: usize, wake: Time) {
         let wake = self.or_late_arrival(carrier, wake).max(self.now);
         // Most packets that enter change nothing.
         if self.carrier_wakes[carrier] != wake {
-            self.carrier_wakes[carrier] = wake;
-            self.agenda.set(Place((self.links.len() + carrier) as u32), wake);
+            self.set_carrier_wake(carrier, wake);
         }
+    }
+
+    #[inline(never)]
+    fn set_carrier_wake(&mut self, carrier: usize, wake: Time) {
+        self.carrier_wakes[carrier] = wake;
+        self.agenda.set(Place((self.links.len() + carrier) as u32), wake);
     }
 
     /// Passes on what has crossed `carrier`.

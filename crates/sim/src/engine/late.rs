@@ -286,8 +286,13 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     /// When a carrier must be woken that would wake at `wake` if nothing came to it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn or_late_arrival(&self, carrier: usize, wake: Time) -> Time {
+        if self.late.is_nothing() { wake } else { self.or_first_late(carrier, wake) }
+    }
+
+    #[inline(never)]
+    fn or_first_late(&self, carrier: usize, wake: Time) -> Time {
         match self.late.carriers.get(carrier) {
             Some(links) if !links.is_empty() => {
                 let first = links.iter().map(|link| self.late_wake(*link as usize)).min();

@@ -702,7 +702,11 @@ impl<P: Reshape + Send> Medium<P> {
             listener.framed(now, first.port, store.at(first.slot), now.since(first.arrived));
             psdu.add(mpdu);
             link.agreement.append(link::msdu(&first, mpdu, ppdu));
-            // Further packets join it in an A-MSDU.
+            // Further packets join it in an A-MSDU. Queues in the MAC are asked for the next one in any case, since
+            // their CoDel drops when it is asked.
+            if limits.amsdu_octets == 0 && queue.drops_nothing_later() {
+                continue;
+            }
             let mut joined = 1;
             while let Some(next) = queue.first(now, station, category, store, listener) {
                 if limits.amsdu_octets == 0 {

@@ -259,6 +259,7 @@ impl<P: Reshape + Send> Driver<P> {
         here.or_else(|| self.upper.iter().filter_map(Qdisc::oldest).min())
     }
 
+    #[inline(always)]
     fn take(&mut self, ac: AccessCategory, mut packet: Released, station: usize) {
         self.held[ac as usize] += 1;
         self.taken += 1;

@@ -197,6 +197,7 @@ impl<P: Reshape + Send> FqMac<P> {
     }
 
     /// The packet that leaves next.
+    #[inline]
     pub(crate) fn first(
         &mut self,
         now: Time,
@@ -207,10 +208,21 @@ impl<P: Reshape + Send> FqMac<P> {
     ) -> Option<&Released> {
         let tid = station * CATEGORIES + ac as usize;
         if self.tids[tid].ready.is_none() {
-            let packet = self.dequeue(now, tid, listener);
-            self.tids[tid].ready = packet.map(|packet| packet.arrival().released(store));
+            self.make_ready(now, tid, store, listener);
         }
         self.tids[tid].ready.as_ref()
+    }
+
+    #[inline(never)]
+    fn make_ready(
+        &mut self,
+        now: Time,
+        tid: usize,
+        store: &mut Store<P>,
+        listener: &mut impl Listener<P>,
+    ) {
+        let packet = self.dequeue(now, tid, listener);
+        self.tids[tid].ready = packet.map(|packet| packet.arrival().released(store));
     }
 
     pub(crate) fn pop(&mut self, station: usize, ac: AccessCategory) -> Option<Released> {
