@@ -200,6 +200,8 @@ pub struct RtpBody {
     pub frame: u32,
     /// When that was captured; the timestamp on the wire is this moment in ticks of the stream's clock.
     pub captured: Time,
+    /// When it left, as its abs-send-time extension says. A copy may keep the time at which the packet first left.
+    pub stamp: Time,
     /// Which part of the frame, and of how many.
     pub part: u16,
     pub parts: u16,

@@ -1,7 +1,7 @@
 //! Every call, number by number, inside the tolerances; numbers outside are listed with the mechanism
 //! found, or with what was ruled out.
 
-use sojourn_fidelity::webrtc::{compare, situations};
+use sojourn_fidelity::webrtc::{compare, model_of, situations};
 
 const SEEDS: u64 = 3;
 
@@ -36,23 +36,20 @@ const MISSED: &[(&str, &str, &str)] = &[
     ("chr-tcpfirst-cubic-4M-1bdp", "tcp_kbps both", BESIDE),
     ("chr-tcpfirst-cubic-4M-4bdp", "media_kbps both", BESIDE),
     ("aio-control-20M", "freezes steady", AIO_HOST),
-    ("aio-fix-1000-q300", "media_kbps steady", AIO_FILTER),
+    ("aio-fix-1000-q300", "media_kbps steady", AIO_KEYS),
     ("aio-loss-5", "media_kbps steady", AIO_LOSS),
     ("aio-loss-5", "freezes steady", AIO_LOSS),
     ("aio-p003-bbr-40M-30fps", "freezes alone", AIO_HOST),
     ("aio-p003-bbr-40M-30fps", "freezes tcp", AIO_HOST),
     ("aio-p003-bbr-40M-30fps", "freezes tcp_loss1", AIO_HOST),
     ("aio-tcp3p-bbr-4M-1bdp", "freezes alone1", AIO_HOST),
-    ("aio-tcp3p-bbr-4M-1bdp", "media_kbps tcp", AIO_STORM),
     ("aio-tcp3p-bbr-4M-1bdp", "tcp_kbps tcp", AIO_STORM),
+    ("aio-tcp3p-bbr-4M-1bdp", "freezes tcp", AIO_STORM),
     ("aio-tcp3p-bbr-4M-4bdp", "media_kbps tcp", AIO_STORM),
     ("aio-tcp3p-bbr-4M-4bdp", "tcp_kbps tcp", AIO_STORM),
     ("aio-tcp3p-bbr-4M-4bdp", "wait_p50_ms tcp", AIO_STORM),
     ("aio-tcp3p-bbr-4M-4bdp", "freezes tcp", AIO_STORM),
     ("aio-tcp3p-cubic-4M-1bdp", "freezes alone1", AIO_HOST),
-    ("aio-tcp3p-cubic-4M-1bdp", "media_kbps tcp", AIO_STORM),
-    ("aio-tcp3p-cubic-4M-1bdp", "tcp_kbps tcp", AIO_STORM),
-    ("aio-tcp3p-cubic-4M-1bdp", "freezes tcp", AIO_STORM),
 ];
 
 const ENCODER: &str = "The machine could not encode 6 Mbit/s there. The runs on the quiet machine have 6.43 \
@@ -95,16 +92,20 @@ const BESIDE: &str = "Not explained yet. How fast a call gives way to TCP in a q
 const AIO_HOST: &str = "Freezes without a lost packet, with frames that came at 26 to 28 a second: aiortc's \
     encoder and decoder are Python's, on a machine that was busy.";
 
-const AIO_FILTER: &str = "Not explained yet: the receiver's filter finds over-use sooner than here, or its \
-    estimate recovers more slowly.";
+const AIO_KEYS: &str = "A key frame begins each new encoder, and at 1 Mbit/s its wait is taken for over-use; here by nearly \
+    every key frame, measured by one of two or three. Key frames have 3.5 mean frames here, as \
+    measured at 4 Mbit/s; at 0.6 Mbit/s they had 4 to 5 (80 to 95 ms of wait).";
 
-const AIO_LOSS: &str = "Repeats of this situation differ by a factor of 2.5 (1544 and 629 kbit/s): the estimator \
-    took something for over-use that a lossy link of 20 Mbit/s does not have. Here nothing \
-    does.";
+const AIO_LOSS: &str = "Repeats of this situation differ by a factor of 2.5 (1544 and 629 kbit/s): one call's estimate \
+    fell each second from 1136 to 500 kbit/s, the other's stood still at 1450 for 45 s, which \
+    of its rules only those for over-use and under-use do. A lossy link of 20 Mbit/s has \
+    neither; here nothing does either.";
 
-const AIO_STORM: &str = "Not explained yet. Measured calls lose 60 to 80 % of what they send, nearly all of it \
-    copies, and hold the link against TCP; here the same rules (every gap asks for all that \
-    is missing, every request is answered) end in few copies, and the call gives way.";
+const AIO_STORM: &str = "Measured calls lose 60 to 80 % of what they send, nearly all of it copies, and hold the link \
+    against TCP. The storms come about here too, beside CUBIC as long as measured; beside \
+    BBR they end sooner, and behind 160 ms of FIFO, where the queue grows slowly enough to \
+    be found as over-use, hardly begin. Measured ones sent up to 70 frames in a second there: \
+    the sender's process stood still and made up for it, and such bursts overflow any queue.";
 
 #[test]
 fn simulation_does_what_measured_calls_did() {
@@ -112,7 +113,7 @@ fn simulation_does_what_measured_calls_did() {
     let mut missed = vec![false; MISSED.len()];
     let mut compared = 0;
     for situation in situations() {
-        for row in compare(&situation, SEEDS) {
+        for row in compare(&situation, SEEDS, &model_of) {
             compared += 1;
             if row.is_inside() {
                 continue;

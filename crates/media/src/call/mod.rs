@@ -54,11 +54,11 @@ sojourn_core::params! {
         pub decoding: Span = "5ms", time(Span::ZERO, LONG), "how long a frame takes to decode";
         pub showing: Span = "10ms", time(Span::ZERO, LONG), "how long a decoded frame takes to be shown";
         pub playout: Playout = "adaptive", "when frames are decoded and shown: adaptive (libwebrtc's estimate of how much they vary) or next_frame (aiortc: when the first packet of the next frame comes)";
-        pub held_packets: u32 = "128", whole(1, 1_000_000), "next_frame: packets that wait behind a gap before it is given up and damage is shown";
+        pub held_packets: u32 = "512", whole(1, 1_000_000), "next_frame: how many packets the receiver holds, those of a gap counted; older ones are given up, and damage is shown";
         pub new_encoder: f64 = "0", number(0.0, 1.0), "a change of the rate by more than this share begins a new encoder, with a key frame (aiortc: 0.1); 0 for never";
         pub adjuster: bool as Switch = "off", "the encoder's rate is lowered where its frames are too large for an even pace, as libwebrtc does";
         pub skip_after: Option<Span> as Maybe<Span> = "", time(Span::ZERO, LONG), "no frame is encoded while media has waited in the sender for longer; without it every frame is";
-        pub copies: Copies = "spaced", "which requests for a packet are answered: spaced (10 ms after the last one or later), one (libwebrtc: none while a copy waits for its turn, nor for a round trip after one left) or each (aiortc: every one for the last 128 packets)";
+        pub copies: Copies = "spaced", "which requests for a packet are answered: spaced (10 ms after the last one or later), one (libwebrtc: none while a copy waits for its turn, nor for a round trip after one left) or each (aiortc: every one for the last 128 packets, and copies carry the time at which the packet first left)";
         pub playout_delay: Span = "0ms", time(Span::ZERO, LONG), "least time from a frame's usual arrival until it is shown";
         pub frame_wait: Span = "3s", time(Span::from_millis(1), LONG), "without a frame for so long, the receiver asks for a key frame";
         pub key_wait: Span = "200ms", time(Span::from_millis(1), LONG), "the same wait while the receiver needs a key frame";

@@ -83,6 +83,8 @@ enum Feedback {
     None,
 }
 
+/// aiortc remembers missing packets this far back.
+const REMEMBERED: u32 = 128;
 /// How often it looks for packets to be asked for again.
 const AGAIN: Span = Span::from_millis(20);
 
@@ -161,8 +163,9 @@ impl Receiver {
             Feedback::Remb(estimator) => {
                 let estimate = estimator.on_arrival(&Arrival {
                     now,
-                    abs_send_time: abs_send_time(packet.sent),
+                    abs_send_time: abs_send_time(rtp.stamp),
                     size: packet.ip_len() - IP_UDP,
+                    payload: packet.ip_len().saturating_sub(self.around),
                     ecn: packet.ecn,
                     rtp_timestamp: (u128::from(rtp.captured.as_nanos()) * 90_000 / 1_000_000_000)
                         as u32,
@@ -200,7 +203,10 @@ impl Receiver {
             match self.nack_again {
                 _ if gap.is_empty() => {}
                 true => self.ask(now, &gap, around),
-                false => self.ask(now, &self.missing.all(), around),
+                false => {
+                    self.missing.forget_before((rtp.sequence + 1).saturating_sub(REMEMBERED));
+                    self.ask(now, &self.missing.all(), around);
+                }
             }
             if self.missing.are_too_many() {
                 self.missing.forget_before(rtp.sequence);
@@ -209,6 +215,9 @@ impl Receiver {
             if self.nack_again && !self.missing.is_empty() && self.again_at.is_never() {
                 self.again_at = now + AGAIN;
             }
+        }
+        if self.playout == Playout::NextFrame && self.assembler.begin_anew(rtp) {
+            self.ask_for_key(now, around);
         }
         let payload = packet.ip_len().saturating_sub(self.around + extra);
         if let Some(whole) = self.assembler.on_packet(now, rtp, payload) {
@@ -224,8 +233,8 @@ impl Receiver {
         }
     }
 
-    /// Decodes each frame behind which a packet of a later frame has come. Gives up on incomplete
-    /// frames that hold up too many packets.
+    /// Decodes each frame behind which a packet of a later frame has come. Gives up the oldest frames if
+    /// they and what came behind them are more packets than it holds.
     fn advance_behind_next(&mut self, now: Time, around: &mut Around<'_>) {
         loop {
             while let Some(whole) = self.assembler.pop_behind_next() {
@@ -238,11 +247,10 @@ impl Receiver {
             if dropped == 0 {
                 return;
             }
-            let Some(whole) = self.assembler.next_whole() else { return };
+            let Some(next) = self.assembler.next_known() else { return };
             for _ in 0..dropped {
-                self.tell(now, around, FrameStage::Dropped, &whole);
+                self.tell(now, around, FrameStage::Dropped, &next);
             }
-            self.missing.forget_before(whole.sequence);
             self.ask_for_key(now, around);
         }
     }

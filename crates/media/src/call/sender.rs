@@ -47,7 +47,7 @@ pub(super) struct Sender {
     counts_payload: bool,
     /// The change of the rate, as a share, beyond which a new encoder begins; and the rate of this one.
     new_encoder: f64,
-    encoder: f64,
+    encoder: Rate,
     adjuster: Option<Adjuster>,
     skip_after: Option<Span>,
     outputs: Outputs,
@@ -137,7 +137,7 @@ impl Sender {
             ecn: call.control.ecn(),
             counts_payload: call.control.counts_payload(),
             new_encoder: spec.new_encoder,
-            encoder: 0.0,
+            encoder: Rate::ZERO,
             adjuster: spec.adjuster.then(|| Adjuster::new(spec.fps, start)),
             skip_after: spec.skip_after,
             outputs: Outputs { phase: "", ..outputs },
@@ -189,13 +189,14 @@ impl Sender {
     fn capture(&mut self, now: Time) {
         while self.source.next_capture() <= now {
             self.sent.turn(now);
-            let rate = self.encoder_rate(now);
-            let bits = rate.as_bps() as f64;
-            if self.new_encoder > 0.0
-                && libm::fabs(bits - self.encoder) > self.new_encoder * self.encoder
-            {
-                self.encoder = bits;
-                self.key_wanted = true;
+            let mut rate = self.encoder_rate(now);
+            if self.new_encoder > 0.0 {
+                let (bits, before) = (rate.as_bps() as f64, self.encoder.as_bps() as f64);
+                if libm::fabs(bits - before) > self.new_encoder * before {
+                    self.encoder = rate;
+                    self.key_wanted = true;
+                }
+                rate = self.encoder;
             }
             let wanted = Wanted { rate, key: self.key_wanted };
             if let Some(frame) = self.source.capture(&wanted)
@@ -384,18 +385,23 @@ impl Sender {
         if item.stream == RtpStream::Video {
             self.packets += 1;
             self.octets = self.octets.wrapping_add(item.size - self.packetiser.around());
-            self.history.add(item);
+            self.history.add(now, item);
             if item.part + 1 == item.parts {
                 let (captured, bytes) = (item.captured, item.frame_bytes);
                 self.tell(now, around, FrameStage::Sent, captured, bytes, item.is_key);
             }
         }
+        let stamp = match item.stream {
+            RtpStream::Repair => self.history.stamp(now, item.sequence),
+            _ => now,
+        };
         let body = Body::Rtp(RtpBody {
             number: self.number,
             transport,
             sequence: item.sequence,
             frame: item.frame,
             captured: item.captured,
+            stamp,
             part: item.part,
             parts: item.parts,
             stream: item.stream,
@@ -658,6 +664,7 @@ struct History {
 
 struct Kept {
     item: Item,
+    left: Time,
     /// When a copy was last asked for, or left.
     last: Option<Time>,
     /// A copy waits for its turn.
@@ -674,7 +681,7 @@ impl History {
         Self { packets: VecDeque::new(), copies, rtt: Span::ZERO }
     }
 
-    fn add(&mut self, item: Item) {
+    fn add(&mut self, now: Time, item: Item) {
         let most = match self.copies {
             Copies::Each => MOST_KEPT_BY_AIORTC,
             Copies::Spaced | Copies::One => MOST_KEPT,
@@ -682,7 +689,7 @@ impl History {
         if self.packets.len() == most {
             self.packets.pop_front();
         }
-        self.packets.push_back(Kept { item, last: None, waits: false });
+        self.packets.push_back(Kept { item, left: now, last: None, waits: false });
     }
 
     fn newest(&self) -> u32 {
@@ -718,6 +725,14 @@ impl History {
         (kept.last, kept.waits) = (Some(now), true);
         let item = kept.item;
         Some(Item { stream: RtpStream::Repair, size: item.size + RTX, ..item })
+    }
+
+    /// The time of sending that a copy carries. aiortc sends the packet as it was stored.
+    fn stamp(&mut self, now: Time, sequence: u32) -> Time {
+        match self.copies {
+            Copies::Each => self.at(sequence).map_or(now, |kept| kept.left),
+            Copies::Spaced | Copies::One => now,
+        }
     }
 
     fn on_copy_left(&mut self, now: Time, sequence: u32) {

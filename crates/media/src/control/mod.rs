@@ -306,6 +306,8 @@ pub struct Arrival {
     pub abs_send_time: u32,
     /// Bytes after UDP's header: RTP header, extensions and payload. It is what a receiver counts.
     pub size: u32,
+    /// Bytes of the payload alone, as aiortc counts.
+    pub payload: u32,
     pub ecn: Ecn,
     /// The packet's clock and stream: 0 video, 1 audio.
     pub rtp_timestamp: u32,

@@ -172,6 +172,8 @@ pub struct Player {
 
 /// IP and UDP headers, which a receiver does not count.
 const IP_UDP: u32 = 28;
+/// And of RTP's header and the tag of SRTP.
+const RTP_AND_TAG: u32 = 22;
 
 impl Player {
     /// `feedback` is what the recording has.
@@ -249,6 +251,7 @@ impl Player {
                 now,
                 abs_send_time: ((u128::from(sent) << 18) / 1_000_000_000) as u32 & 0xff_ffff,
                 size: report.packet.size.saturating_sub(IP_UDP),
+                payload: report.packet.size.saturating_sub(IP_UDP + RTP_AND_TAG),
                 ecn: report.ecn,
                 rtp_timestamp: (u128::from(sent) * 90_000 / 1_000_000_000) as u32,
                 stream: u8::from(report.packet.purpose == super::Purpose::Audio),

@@ -61,6 +61,9 @@ impl Parts {
 #[derive(Clone, Debug)]
 pub(crate) struct Assembler {
     next: u32,
+    /// The number of the first packet of the next frame, as far as it is known, and of the newest packet.
+    origin: u32,
+    newest: u32,
     slots: VecDeque<Slot>,
     /// Nothing but a key frame can be decoded.
     needs_key: bool,
@@ -69,12 +72,13 @@ pub(crate) struct Assembler {
 impl Assembler {
     /// The first frame must be a key frame.
     pub(crate) fn new() -> Self {
-        Self { next: 0, slots: VecDeque::new(), needs_key: true }
+        Self { next: 0, origin: 0, newest: 0, slots: VecDeque::new(), needs_key: true }
     }
 
     /// Takes a packet of video with its payload in bytes; returns the frame that it completes.
     pub(crate) fn on_packet(&mut self, now: Time, rtp: &RtpBody, payload: u32) -> Option<Whole> {
         let at = rtp.frame.checked_sub(self.next)? as usize;
+        self.newest = self.newest.max(rtp.sequence);
         while self.slots.len() <= at {
             let number = self.next + self.slots.len() as u32;
             self.slots.push_back(Slot::unknown(number));
@@ -114,37 +118,57 @@ impl Assembler {
     /// The next frame, if it is whole and a packet of a later one has come; also if it refers to a frame
     /// that was given up.
     pub(crate) fn pop_behind_next(&mut self) -> Option<Whole> {
-        let whole = self.slots.front().filter(|slot| slot.is_whole())?.whole;
+        let slot = self.slots.front().filter(|slot| slot.is_whole())?;
+        let (whole, parts) = (slot.whole, slot.parts);
         if self.slots.len() < 2 {
             return None;
         }
         self.slots.pop_front();
+        self.origin = whole.sequence + u32::from(parts);
         self.next = whole.number + 1;
         self.needs_key = false;
         Some(whole)
     }
 
-    /// The next frame, if it is whole.
-    pub(crate) fn next_whole(&self) -> Option<Whole> {
-        self.slots.front().filter(|slot| slot.is_whole()).map(|slot| slot.whole)
+    /// The first frame of which a packet came.
+    pub(crate) fn next_known(&self) -> Option<Whole> {
+        self.slots.iter().find(|slot| slot.is_known).map(|slot| slot.whole)
     }
 
-    /// If `most` packets or more wait, gives up the frames before the next whole one; returns how many.
+    /// If the newest packet is `most` packets or more behind the first one that it waits for, gives up as many
+    /// frames as bring it nearer; returns how many.
     pub(crate) fn give_up(&mut self, most: u32) -> u32 {
-        let came = |slot: &Slot| u32::from(slot.parts - slot.missing);
-        if self.slots.iter().map(came).sum::<u32>() < most {
-            return 0;
+        let mut given_up = 0;
+        while self.newest.saturating_sub(self.origin) >= most && self.slots.len() > 1 {
+            self.slots.pop_front();
+            self.next += 1;
+            given_up += 1;
+            if let Some(slot) = self.slots.front().filter(|slot| slot.is_known) {
+                self.origin = slot.whole.sequence;
+            }
         }
-        let Some(at) = self.slots.iter().position(Slot::is_whole) else { return 0 };
-        self.slots.drain(..at);
-        self.next += at as u32;
-        at as u32
+        given_up
+    }
+
+    /// A packet far behind the frames that it waits for empties aiortc's buffer, which begins anew with that packet;
+    /// true if this one did.
+    pub(crate) fn begin_anew(&mut self, rtp: &RtpBody) -> bool {
+        let is_far = self.origin.saturating_sub(rtp.sequence) >= MOST_DISORDER;
+        if is_far {
+            self.slots.clear();
+            self.next = rtp.frame;
+            (self.origin, self.newest) = (rtp.sequence, rtp.sequence);
+        }
+        is_far
     }
 
     pub(crate) fn needs_key(&self) -> bool {
         self.needs_key
     }
 }
+
+/// A packet this far behind is taken for one of a new order.
+const MOST_DISORDER: u32 = 100;
 
 impl Slot {
     fn unknown(number: u32) -> Self {
@@ -188,6 +212,7 @@ mod tests {
             sequence: 10 * frame + u32::from(part),
             frame,
             captured: Time::from_nanos(u64::from(frame)),
+            stamp: Time::from_nanos(u64::from(frame)),
             part,
             parts,
             stream: RtpStream::Video,
@@ -222,19 +247,39 @@ mod tests {
         assert_eq!((key.number, dropped), (4, 3));
     }
 
+    /// Frames have numbers of packets that begin ten apart: frame 1 lacks its second packet, 11.
     #[test]
     fn without_a_playout_a_frame_waits_for_the_next_one_and_a_gap_for_many_packets() {
         let mut assembler = Assembler::new();
-        assembler.on_packet(at(1), &packet(0, 0, 1, true), 1);
+        assembler.on_packet(at(1), &packet(0, 0, 10, true), 1);
+        (1..10).for_each(|part| drop(assembler.on_packet(at(1), &packet(0, part, 10, true), 1)));
         assert_eq!(assembler.pop_behind_next(), None);
         assembler.on_packet(at(2), &packet(1, 0, 2, false), 1);
         assert_eq!(assembler.pop_behind_next().map(|whole| whole.number), Some(0));
         for frame in 2..8 {
             assembler.on_packet(at(3), &packet(frame, 0, 1, false), 1);
         }
-        assert_eq!((assembler.pop_behind_next(), assembler.give_up(8)), (None, 0));
-        assert_eq!(assembler.give_up(7), 1);
+        // The newest packet is number 70, the first one that is awaited number 10.
+        assert_eq!((assembler.pop_behind_next(), assembler.give_up(61)), (None, 0));
+        assert_eq!(assembler.give_up(60), 1);
         assert_eq!(assembler.pop_behind_next().map(|whole| whole.number), Some(2));
+    }
+
+    #[test]
+    fn without_a_playout_a_copy_that_is_far_too_late_begins_anew() {
+        let mut assembler = Assembler::new();
+        for frame in 0..13 {
+            assembler.on_packet(at(1), &packet(frame, 0, 1, frame == 0), 1);
+            assembler.pop_behind_next();
+        }
+        assert!(!assembler.begin_anew(&packet(2, 0, 1, false)));
+        assert!(assembler.begin_anew(&packet(1, 0, 1, false)));
+        assembler.on_packet(at(2), &packet(1, 0, 1, false), 1);
+        assembler.on_packet(at(2), &packet(13, 0, 1, false), 1);
+        assert_eq!(assembler.pop_behind_next().map(|whole| whole.number), Some(1));
+        assert_eq!((assembler.pop_behind_next(), assembler.give_up(120)), (None, 0));
+        // Frames 2 to 12 came before and are gone.
+        assert_eq!(assembler.give_up(100), 11);
     }
 
     #[test]

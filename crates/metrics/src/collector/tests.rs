@@ -820,6 +820,7 @@ fn a_freeze_names_its_frame_and_the_packets_that_were_lost() {
             sequence: 1000 + frame,
             frame,
             captured,
+            stamp: captured,
             part: 0,
             parts: 1,
             stream,

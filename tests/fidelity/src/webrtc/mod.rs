@@ -1,14 +1,17 @@
-//! Calls against Chromium's, measured over known bottlenecks for this project
-//! (`data/webrtc.json`).
+//! Calls against those of Chromium, aiortc and str0m, measured over known bottlenecks for this project
+//! (`data/webrtc.json`, `data/webrtc-str0m.json`).
 
 mod situation;
 mod watch;
 mod world;
 
-pub use situation::{Situation, situations};
-pub use world::simulate;
+pub use situation::{Call, Kind, Situation, situations, situations_of_str0m};
+pub use world::{model_of, simulate};
 
 use std::fmt;
+use std::sync::Arc;
+
+use sojourn_host::AppModel;
 
 /// A number of a situation.
 #[derive(Clone, Debug)]
@@ -49,9 +52,12 @@ fn short(value: f64) -> String {
     if value.abs() < 10.0 { format!("{value:.3}") } else { format!("{value:.0}") }
 }
 
+/// What makes the two ends of a call.
+pub type Ends<'a> = &'a dyn Fn(&Call) -> Arc<dyn AppModel>;
+
 /// Every number that the situation has bounds for.
-pub fn compare(situation: &Situation, seeds: u64) -> Vec<Row> {
-    let simulated = simulate(situation, seeds);
+pub fn compare(situation: &Situation, seeds: u64, ends: Ends<'_>) -> Vec<Row> {
+    let simulated = simulate(situation, seeds, ends);
     let row = |row: &situation::Bounded| Row {
         what: row.name(),
         measured: row.measured.clone(),
@@ -60,4 +66,22 @@ pub fn compare(situation: &Situation, seeds: u64) -> Vec<Row> {
         most: row.most,
     };
     situation.rows.iter().map(row).collect()
+}
+
+/// Prints every number of the situations whose names have one of the `wanted` parts, or of all; then how many are inside.
+#[expect(clippy::print_stdout, reason = "this is what it is for")]
+pub fn print_table(situations: &[Situation], wanted: &[String], seeds: u64, ends: Ends<'_>) {
+    let (mut inside, mut all) = (0, 0);
+    let is_wanted = |situation: &&Situation| {
+        wanted.is_empty() || wanted.iter().any(|part| situation.id.contains(part.as_str()))
+    };
+    for situation in situations.iter().filter(is_wanted) {
+        println!("{}", situation.id);
+        for row in compare(situation, seeds, ends) {
+            println!("    {row}");
+            all += 1;
+            inside += u32::from(row.is_inside());
+        }
+    }
+    println!("{inside} of {all} numbers inside their bounds");
 }

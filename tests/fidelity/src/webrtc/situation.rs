@@ -1,4 +1,4 @@
-//! The measured situations as they are in `data/webrtc.json`.
+//! The measured situations as they are in `data/webrtc.json` and `data/webrtc-str0m.json`.
 
 use std::collections::BTreeMap;
 
@@ -28,6 +28,15 @@ pub struct Call {
     pub kind: Kind,
     pub start: f64,
     pub max_kbps: f64,
+    /// Which part of the announced estimate the application uses, if it decides that itself.
+    pub share: Option<f64>,
+}
+
+impl Call {
+    /// The parameters of `app = "str0m"` that make this call.
+    pub fn str0m_words(&self) -> String {
+        format!("max_rate={}kbit share={}", self.max_kbps, self.share.unwrap_or(1.0))
+    }
 }
 
 /// What the call's ends are.
@@ -36,6 +45,8 @@ pub struct Call {
 pub enum Kind {
     Chromium,
     Aiortc,
+    /// Simulated by itself: `crates/str0m`, a workspace of its own, has its ends.
+    Str0m,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -67,9 +78,17 @@ struct File {
     situations: Vec<Situation>,
 }
 
-/// All of them.
+/// Those of Chromium and aiortc.
 pub fn situations() -> Vec<Situation> {
-    let file: File =
-        serde_json::from_str(include_str!("../../data/webrtc.json")).expect("the file is sound");
+    read(include_str!("../../data/webrtc.json"))
+}
+
+/// Those of str0m.
+pub fn situations_of_str0m() -> Vec<Situation> {
+    read(include_str!("../../data/webrtc-str0m.json"))
+}
+
+fn read(text: &str) -> Vec<Situation> {
+    let file: File = serde_json::from_str(text).expect("the file is sound");
     file.situations
 }

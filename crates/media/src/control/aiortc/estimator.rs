@@ -16,6 +16,19 @@ struct Group {
     bytes: f64,
 }
 
+impl Group {
+    /// The packet left with the last one, or came closer behind it than it left: then it waited behind it. However
+    /// long such a burst is, it is one group.
+    fn has_burst(&self, now: f64, sent: f64) -> bool {
+        let (sent, arrived) = (sent - self.last_sent, now - self.arrived);
+        let apart = libm::round(sent);
+        apart == 0.0 || (arrived <= BURST_MS && (sent < 0.0 || arrived < apart))
+    }
+}
+
+/// Packets of a burst come within this time of each other.
+const BURST_MS: f64 = 5.0;
+
 #[derive(Clone, Debug)]
 pub(super) struct RemoteEstimator {
     group: f64,
@@ -66,7 +79,7 @@ impl RemoteEstimator {
         if sent < current.first_sent {
             return;
         }
-        if sent - current.first_sent <= self.group {
+        if sent - current.first_sent <= self.group || current.has_burst(now, sent) {
             current.last_sent = current.last_sent.max(sent);
             current.arrived = now;
             current.bytes += bytes;
@@ -84,10 +97,11 @@ impl RemoteEstimator {
 
 impl Estimator for RemoteEstimator {
     fn on_arrival(&mut self, arrival: &Arrival) -> Option<Rate> {
-        let now = arrival.now.as_nanos() as f64 / 1e6;
+        // Its clock counts milliseconds.
+        let now = (arrival.now.as_nanos() / 1_000_000) as f64;
         let sent = self.whole(arrival.abs_send_time);
-        self.throughput.add(arrival.now, arrival.size);
-        self.on_packet(now, sent, f64::from(arrival.size));
+        self.throughput.add(arrival.now, arrival.payload);
+        self.on_packet(now, sent, f64::from(arrival.payload));
         let is_due = self.updated.is_none_or(|updated| now - updated > self.interval);
         let usage = self.filter.usage();
         if !is_due && usage != Usage::Over {

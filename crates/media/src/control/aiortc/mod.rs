@@ -1,4 +1,4 @@
-//! The congestion control of the Python library aiortc 1.15. The receiver estimates the rate (a Kalman filter over
+//! The congestion control of the Python library aiortc 1.16. The receiver estimates the rate (a Kalman filter over
 //! delays, and a rate that rises and falls) and reports it with REMB; the sender's encoder follows within its limits.
 //! There is no reaction to loss, no pacing and no probing.
 

@@ -88,7 +88,8 @@ fn the_encoder_follows_within_its_limits_and_nothing_happens_before_three_second
             let arrival = Arrival {
                 now: at + Span::from_millis(20),
                 abs_send_time: ticks,
-                size: 1250,
+                size: 1290,
+                payload: 1250,
                 ecn: sojourn_core::Ecn::NotEct,
                 rtp_timestamp: 0,
                 stream: 0,

@@ -25,6 +25,7 @@ sojourn_core::params! {
         pub(crate) tau_v: Span = "200ms", time(Span::ZERO, Span::from_secs(10)), "tau_v: for so long after it took a target, the encoder takes no other";
         pub(crate) k_d: u32 = "8", whole(2, 1000), "K_d: frames of a transient";
         pub(crate) k_b: Bytes = "13500B", size(1, 1_000_000), "K_B: bytes of the first frame of a transient, and of a key frame; 13.5 kB is a 720p30 H.264 one";
+        pub(crate) key: f64 = "0", number(0.0, 100.0), "Size of a key frame in mean frames, which begins no transient, as of encoders that do not look ahead; 0: K_B";
         pub(crate) scale_t: f64 = "0.15", number(0.0, 1.0), "SCALE_t: scale of the Laplacian noise of frame intervals, as a share of t0";
         pub(crate) scale_b: f64 = "0.15", number(0.0, 1.0), "SCALE_B: scale of the Laplacian noise of frame sizes, as a share of B0";
         pub(crate) change: f64 = "0.1", number(0.0, 1000.0), "A target that differs by more than this share begins a transient; 0.1 is the hybrid model's (section 7)";
@@ -40,6 +41,7 @@ impl SourceModel for Config {
             next: setup.start,
             encoder: Encoder::new(self.tau_v, &setup),
             transient: Transient::new(self.k_d, self.k_b, self.change),
+            has_begun: false,
             interval: 1.0 / setup.frames_per_second,
             above: 0.0,
             config: self.clone(),
@@ -54,6 +56,7 @@ struct Statistical {
     setup: Setup,
     encoder: Encoder,
     transient: Transient,
+    has_begun: bool,
     /// t0, in seconds.
     interval: f64,
     /// Bytes by which noise has made the frames too large so far.
@@ -72,7 +75,12 @@ impl Source for Statistical {
         let change = encoder.aim(now, wanted.rate);
         let mean = encoder.bytes_per_second() * *interval;
         let random = &mut setup.random;
-        let (size, is_key) = match transient.frame(wanted.key, change, mean) {
+        let has_begun = core::mem::replace(&mut self.has_begun, true);
+        let frame = match config.key > 0.0 && (wanted.key || !has_begun) {
+            true => Some((config.key * mean, true)),
+            false => transient.frame(wanted.key, change, mean),
+        };
+        let (size, is_key) = match frame {
             Some(frame) => frame,
             None => {
                 let saved = config.correct * *above;

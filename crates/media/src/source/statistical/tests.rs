@@ -44,6 +44,18 @@ fn in_the_steady_state_sizes_and_intervals_have_the_models_moments() {
     }
 }
 
+#[test]
+fn a_key_frame_of_so_many_mean_frames_changes_nothing_else() {
+    let mut source = source("scale_t=0 scale_b=0 key=3", 30.0);
+    let first = frames(&mut *source, at(1000), 3);
+    let asked = frames(&mut *source, Wanted { key: true, ..at(1000) }, 1);
+    let after = frames(&mut *source, at(1000), 2);
+    let all = first.iter().chain(&asked).chain(&after);
+    let all: Vec<_> = all.map(|frame| (frame.size, frame.is_key)).collect();
+    let (key, other) = ((12_500, true), (4167, false));
+    assert_eq!(all, [key, other, other, key, other, other]);
+}
+
 /// Section 5.3: K_B once, then K_d - 1 frames that restore the mean: (8·4167 - 13500)/7 = 2833.
 #[test]
 fn a_call_begins_with_a_transient_whose_mean_is_the_targets() {
