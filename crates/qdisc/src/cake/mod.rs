@@ -209,7 +209,7 @@ impl<P: Queued + Copy> Cake<P> {
             loop {
                 let flow = &mut tin.flows[at(queue)];
                 let Some(head) = self.store.packets.head_mut(flow.fifo) else {
-                    tin.rest(queue, isolation, now);
+                    tin.rest(queue, isolation, now, &mut self.dither);
                     self.busy_tins &= !(u32::from(!tin.has_flows()) << index);
                     return None;
                 };

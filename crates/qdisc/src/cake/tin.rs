@@ -35,6 +35,8 @@ pub(crate) struct Tin {
     pub(crate) backlog: u64,
     hosts: Box<[Host; QUEUES as usize]>,
     pub(crate) turns: Turns,
+    /// Of a host, since a flow last came to rest.
+    has_load_halved: bool,
     pub(crate) sparse: u32,
     pub(crate) bulk: u32,
     pub(crate) decaying: u32,
@@ -169,6 +171,7 @@ impl Tin {
             backlog: 0,
             hosts: Box::new([Host::default(); QUEUES as usize]),
             turns: Turns::new(flow_quantum as u32),
+            has_load_halved: false,
             sparse: 0,
             bulk: 0,
             decaying: 0,
@@ -277,15 +280,12 @@ impl Tin {
         if flow.set != Set::Bulk {
             return;
         }
-        let mut has_halved = false;
         if isolation.is_fair_to_sources() {
-            has_halved |= self.hosts[at(u32::from(flow.srchost))].source_bulk.remove();
+            self.has_load_halved |= self.hosts[at(u32::from(flow.srchost))].source_bulk.remove();
         }
         if isolation.is_fair_to_destinations() {
-            has_halved |= self.hosts[at(u32::from(flow.dsthost))].destination_bulk.remove();
-        }
-        if has_halved {
-            self.turns.load_has_halved();
+            self.has_load_halved |=
+                self.hosts[at(u32::from(flow.dsthost))].destination_bulk.remove();
         }
     }
 
@@ -370,7 +370,13 @@ impl Tin {
 
     /// A flow was served and found empty: it decays, or is forgotten.
     #[inline(never)]
-    pub(crate) fn rest(&mut self, queue: u32, isolation: Isolation, now: Time) {
+    pub(crate) fn rest(
+        &mut self,
+        queue: u32,
+        isolation: Isolation,
+        now: Time,
+        dither: &mut Dither,
+    ) {
         let params = self.cobalt;
         let cobalt = &mut self.flows[at(queue)].cobalt;
         if cobalt.on_empty(&params, now) {
@@ -391,6 +397,11 @@ impl Tin {
             self.turns.move_to_back(List::Decaying, queue);
             self.decaying += 1;
             self.flows[at(queue)].set = Set::Decaying;
+        }
+        if core::mem::take(&mut self.has_load_halved) && self.turns.first(List::Old).is_some() {
+            let Self { flows, hosts, turns, .. } = self;
+            let host_load = |flow| host_load(&flows[at(flow)], hosts, isolation);
+            turns.advance_those_with_less_load(dither, host_load);
         }
     }
 

@@ -39,8 +39,6 @@ pub(crate) struct Turns {
     round: u64,
     /// The quantum of a flow that is alone on its hosts.
     quantum: u32,
-    /// A host has half of the load that it had, so its flows may wait for too long.
-    has_load_halved: bool,
 }
 
 const NONE: u32 = u32::MAX;
@@ -147,22 +145,11 @@ impl Dither {
 impl Turns {
     pub(crate) fn new(quantum: u32) -> Self {
         let turns = Box::new([Turn::NEW; QUEUES as usize]);
-        Self {
-            turns,
-            first: [NONE; 3],
-            soonest: Soonest::new(),
-            round: 0,
-            quantum,
-            has_load_halved: false,
-        }
+        Self { turns, first: [NONE; 3], soonest: Soonest::new(), round: 0, quantum }
     }
 
     pub(crate) fn quantum(&self) -> u32 {
         self.quantum
-    }
-
-    pub(crate) fn load_has_halved(&mut self) {
-        self.has_load_halved = true;
     }
 
     #[inline]
@@ -301,9 +288,6 @@ impl Turns {
     /// its deficit begins to wait, with the share that it has now.
     #[inline(always)]
     pub(crate) fn next_bulk(&mut self, dither: &mut Dither, host_load: impl Fn(u32) -> u32) -> u32 {
-        if self.has_load_halved {
-            self.advance_those_with_less_load(dither, &host_load);
-        }
         let first = self.first[List::Old as usize];
         let turn = &mut self.turns[at(first)];
         if turn.deficit <= 0 {
@@ -317,15 +301,14 @@ impl Turns {
     }
 
     /// A flow that waits, and whose hosts have less load than that by which it earns, earns by today's
-    /// load from now on. What it has earned it keeps, to within a byte.
+    /// load from now on. What it has earned it keeps, to within a byte. There must be a bulk flow.
     #[cold]
     #[inline(never)]
-    fn advance_those_with_less_load(
+    pub(crate) fn advance_those_with_less_load(
         &mut self,
         dither: &mut Dither,
         host_load: impl Fn(u32) -> u32,
     ) {
-        self.has_load_halved = false;
         let (quantum, round, turns) = (self.quantum, self.round, &mut self.turns);
         let here = turns[at(self.first[List::Old as usize])].place;
         self.soonest.change_rounds(|flow, due| {
@@ -480,7 +463,7 @@ mod tests {
         }
         assert_eq!(served, [0, 50]);
         let deficit = turns.turns[0].deficit;
-        turns.load_has_halved();
+        turns.advance_those_with_less_load(&mut dither, |_| 1);
         for _ in 0..50 {
             let flow = turns.next_bulk(&mut dither, |_| 1);
             turns.pay(flow, 15 * QUANTUM);

@@ -137,8 +137,8 @@ mod tests {
             }
             prop_assert_eq!(values.len(), list.len());
             prop_assert_eq!(values.iter().collect::<Vec<_>>(), list.clone());
-            for at in 0..list.len() {
-                prop_assert_eq!(values.get(at), list[at]);
+            for (at, value) in list.iter().enumerate() {
+                prop_assert_eq!(values.get(at), *value);
             }
             prop_assert_eq!(values.get(list.len()), None);
             let known = values.known().map(|(at, value)| (at, Some(value)));
