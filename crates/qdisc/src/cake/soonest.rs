@@ -3,8 +3,6 @@
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 
-use super::turns::QUEUES;
-
 /// Where in a round a flow has its turn: a round goes from the least place to the largest. Places are
 /// numbers with gaps, so that a flow can come between two others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,9 +20,9 @@ impl Place {
         (gap > 1).then(|| Self(low + (gap >> 4).max(1)))
     }
 
-    /// Places far from each other, by number from 1 on.
-    pub(crate) const fn spaced(number: u64) -> Self {
-        Self(number * (u64::MAX / (QUEUES as u64 + 1)))
+    /// One of so many places that are far from each other, by number from 1 on.
+    pub(crate) const fn spaced(number: u64, of: u32) -> Self {
+        Self(number * (u64::MAX / (of as u64 + 1)))
     }
 }
 
@@ -41,8 +39,8 @@ struct Due {
 }
 
 impl Soonest {
-    pub(crate) fn new() -> Self {
-        Self(BinaryHeap::with_capacity(QUEUES as usize))
+    pub(crate) fn new(most: u32) -> Self {
+        Self(BinaryHeap::with_capacity(most as usize))
     }
 
     pub(crate) fn add(&mut self, round: u64, place: Place, flow: u32) {
@@ -91,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_place_is_between_its_neighbours_until_the_gap_is_used_up() {
-        let (mut low, high) = (Some(Place::spaced(7)), Place::spaced(8));
+        let (mut low, high) = (Some(Place::spaced(7, 1024)), Place::spaced(8, 1024));
         let mut found = 0;
         while let Some(place) = Place::between(low, high) {
             assert!(low.is_none_or(|low| low < place) && place < high);
@@ -100,6 +98,6 @@ mod tests {
         }
         assert!(found > 500, "{found}");
         assert_eq!(Place::between(None, Place(1)), None);
-        assert!(Place::spaced(u64::from(QUEUES)) > Place::spaced(u64::from(QUEUES) - 1));
+        assert!(Place::spaced(1024, 1024) > Place::spaced(1023, 1024));
     }
 }

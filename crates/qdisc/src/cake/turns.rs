@@ -145,7 +145,7 @@ impl Dither {
 impl Turns {
     pub(crate) fn new(quantum: u32) -> Self {
         let turns = Box::new([Turn::NEW; QUEUES as usize]);
-        Self { turns, first: [NONE; 3], soonest: Soonest::new(), round: 0, quantum }
+        Self { turns, first: [NONE; 3], soonest: Soonest::new(QUEUES), round: 0, quantum }
     }
 
     pub(crate) fn quantum(&self) -> u32 {
@@ -269,7 +269,7 @@ impl Turns {
         let last = flow;
         for number in 1.. {
             flow = others(&self.turns, flow);
-            self.turns[at(flow)].place = Place::spaced(number);
+            self.turns[at(flow)].place = Place::spaced(number, QUEUES);
             if flow == last {
                 break;
             }
@@ -435,7 +435,10 @@ mod tests {
         for flow in 0..QUEUES {
             turns.send_to_back(flow, 1, &mut dither);
         }
-        assert!(turns.turns.iter().any(|turn| turn.place == Place::spaced(1)), "gaps were used up");
+        assert!(
+            turns.turns.iter().any(|turn| turn.place == Place::spaced(1, QUEUES)),
+            "gaps were used up"
+        );
         for _round in 0..2 {
             for flow in 0..QUEUES {
                 assert_eq!(turns.next_bulk(&mut dither, |_| 1), flow);
