@@ -128,12 +128,20 @@ fn ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on() {
     lines.read_to_string(&mut rest).expect("it is text");
     assert_eq!(status.code(), Some(3), "{rest}");
     assert!(rest.contains("1 of 2 runs are finished and kept"), "{rest}");
-    let shown = output(folder, &["show", "out", "-m", "goodput"]);
-    let shown = String::from_utf8_lossy(&shown.stdout);
-    assert!(shown.contains("1 of them not done"), "{shown}");
+    let show = |results: &str| {
+        let shown = output(folder, &["show", results, "-m", "goodput"]);
+        String::from_utf8_lossy(&shown.stdout).into_owned()
+    };
+    assert!(show("out").contains("1 of them not done"), "{}", show("out"));
+    // What the second had measured until then is beside it, and is not taken for a result.
+    assert!(rest.contains("what run 1 measured in its first "), "{rest}");
+    assert!(show("out/stopped").contains("run 1, stopped after "), "{}", show("out/stopped"));
+    let joined = output(folder, &["join", "out", "out/stopped", "--out", "both"]);
+    assert_eq!(joined.status.code(), Some(2), "{joined:?}");
     let done = output(folder, &words);
     let text = String::from_utf8_lossy(&done.stdout);
     assert!(done.status.success() && text.contains("1 of them by an earlier start"), "{done:?}");
+    assert!(!folder.join("out/stopped").exists());
 }
 
 #[test]

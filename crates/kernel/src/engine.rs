@@ -37,7 +37,11 @@ impl Engine for Kernels {
         let mut collector = Collector::new(shape(scenario));
         let outcome = sojourn_sim::run(&world, address, &mut collector)
             .map_err(|violation| violation.to_string())?;
-        Ok(Measured { metrics: collector.finish(outcome.end), end_states: Vec::new() })
+        Ok(Measured {
+            metrics: collector.finish(outcome.end),
+            end_states: Vec::new(),
+            is_stopped: false,
+        })
     }
 
     fn depends_on(&self) -> Option<String> {

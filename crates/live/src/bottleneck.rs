@@ -32,6 +32,8 @@ use crate::traffic::{Notice, What};
 #[derive(Debug)]
 pub(crate) struct Passed {
     pub(crate) end: Time,
+    /// Somebody asked the run to stop before its time.
+    pub(crate) is_stopped: bool,
     /// How much later than computed packets were written, in nanoseconds.
     pub(crate) lateness: Histogram,
     /// Packets of no flow, which went nowhere.
@@ -155,6 +157,7 @@ impl<'a> Bottleneck<'a> {
             left: 0,
             passed: Passed {
                 end: Time::ZERO,
+                is_stopped: false,
                 lateness: Histogram::new(),
                 strays: 0,
                 refused: 0,
@@ -210,7 +213,12 @@ impl<'a> Bottleneck<'a> {
                 }
             }
             if sys::is_interrupted() && matches!(self.books, Books::Flows(_)) {
-                return Err("stopped before its end".to_owned());
+                if !is_warm {
+                    return Err("stopped before its warm-up was over".to_owned());
+                }
+                self.passed.is_stopped = true;
+                ends.is_over.store(true, Ordering::Relaxed);
+                break;
             }
             if now.since(told.0) >= RENEWED {
                 let kbps = (self.left - told.1) * 8_000_000 / now.since(told.0).as_nanos();

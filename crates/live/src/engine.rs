@@ -96,7 +96,7 @@ impl Live {
             (passed, sent.and(ran))
         });
         sent?;
-        let Passed { end, lateness, strays, refused, queues } = passed?;
+        let Passed { end, is_stopped, lateness, strays, refused, queues } = passed?;
         let stolen_share = stolen.share_since();
         let mut metrics = collector.finish(end);
         let lateness = lateness.distribution();
@@ -114,11 +114,11 @@ impl Live {
         let flows: Vec<_> = metrics.flows.iter().map(|flow| flow.last).collect();
         let queues = queues.iter().map(|(sample, details)| (sample, &details[..]));
         let mut end_states = end_states(scenario, &metrics, &flows, queues);
-        for (flow, reported, text) in programs.reports() {
+        for (flow, reported, text) in programs.reports(end) {
             metrics.flows[flow.index()].reported = reported;
             end_states[flow.index()] = text;
         }
-        Ok(Measured { metrics, end_states })
+        Ok(Measured { metrics, end_states, is_stopped })
     }
 }
 

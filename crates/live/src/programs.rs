@@ -188,7 +188,8 @@ impl<'a> Programs<'a> {
         }
     }
 
-    /// Waits until the senders' programs have ended by themselves, and ends those that don't, and the others.
+    /// Waits until the senders' programs have ended by themselves, unless somebody asked the run to stop, and ends those that don't,
+    /// and the others.
     pub(crate) fn finish(&mut self, clock: &Clock) {
         let began = Instant::now();
         loop {
@@ -198,6 +199,7 @@ impl<'a> Programs<'a> {
                 let grace = Duration::from_nanos(pair.exec.spec.grace.as_nanos());
                 pair.sender.as_ref().is_some_and(|own| own.ended.is_none())
                     && began.elapsed() < grace
+                    && !sys::is_interrupted()
             };
             if !self.pairs.iter().any(waits) {
                 break;
@@ -211,10 +213,9 @@ impl<'a> Programs<'a> {
         self.all().for_each(Program::kill);
     }
 
-    /// What the programs of each such flow say of it, and what they printed last.
-    pub(crate) fn reports(&self) -> impl Iterator<Item = (FlowId, Reported, String)> {
+    /// What the programs of each such flow say of it until the end of the run, and what they printed last.
+    pub(crate) fn reports(&self, end: Time) -> impl Iterator<Item = (FlowId, Reported, String)> {
         let warm = Time::ZERO + self.scenario.warmup;
-        let end = Time::ZERO + self.scenario.duration;
         self.pairs.iter().map(move |pair| {
             let printed = [&pair.sender, &pair.receiver]
                 .map(|own| own.as_ref().map_or(&[][..], |own| &own.printed.bytes));

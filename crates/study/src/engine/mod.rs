@@ -84,6 +84,9 @@ pub struct Measured {
     pub metrics: RunMetrics,
     /// What `ss` and `tc` would print at the end, of every flow and then of every port. May be empty.
     pub end_states: Vec<String>,
+    /// Somebody asked the run to stop, so it ended before its time. Only of engines that run alone and hand
+    /// on nothing in pieces.
+    pub is_stopped: bool,
 }
 
 /// Every built-in engine, in the order of the documentation. Scenarios that name none have the first.

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use sojourn_core::StreamAddress;
+use sojourn_core::{StreamAddress, Time};
 use sojourn_file::StudyScenario;
 use sojourn_metrics::{
     Distribution, FLOW_COLUMNS, FlowMetrics, LINK_COLUMNS, Metric, RunMetrics, Scope,
@@ -28,7 +28,7 @@ pub struct Fault(pub String);
 /// # Errors
 /// The run broke an invariant of the model, or its engine could not compute it.
 pub fn compute(study: &Study, plan: &Plan, run: u32) -> Result<RunResult, String> {
-    attempt(study, planned(plan, run)?, None)
+    attempt(study, planned(plan, run)?, None).and_then(whole)
 }
 
 /// The same, but the time series of a long run is handed on in pieces while it goes on; the result has
@@ -38,7 +38,7 @@ pub(super) fn compute_in_pieces(
     plan: &Plan,
     run: u32,
     keep: &dyn Fn(&Piece),
-) -> Result<RunResult, String> {
+) -> Result<Computed, String> {
     attempt(study, planned(plan, run)?, Some(keep))
 }
 
@@ -52,14 +52,24 @@ fn planned(plan: &Plan, run: u32) -> Result<Named, String> {
 /// # Errors
 /// As [`compute`].
 pub fn simulate(study: &Study, scenario: u32, seed: u64) -> Result<RunResult, String> {
-    attempt(study, Named { run: 0, scenario, seed }, None)
+    attempt(study, Named { run: 0, scenario, seed }, None).and_then(whole)
 }
 
-fn attempt(
-    study: &Study,
-    named: Named,
-    keep: Option<&dyn Fn(&Piece)>,
-) -> Result<RunResult, String> {
+/// A run that has ended.
+pub(super) struct Computed {
+    pub(super) result: RunResult,
+    /// When it was stopped, if that was before its time.
+    pub(super) stopped_at: Option<Time>,
+}
+
+fn whole(computed: Computed) -> Result<RunResult, String> {
+    match computed.stopped_at {
+        None => Ok(computed.result),
+        Some(_) => Err("stopped before its end".to_owned()),
+    }
+}
+
+fn attempt(study: &Study, named: Named, keep: Option<&dyn Fn(&Piece)>) -> Result<Computed, String> {
     let scenario = study.scenarios.get(named.scenario as usize);
     let scenario = scenario.ok_or("the study has no such scenario")?;
     catch_unwind(AssertUnwindSafe(|| execute(&scenario, study.address(named.seed), named, keep)))
@@ -89,9 +99,9 @@ fn execute(
     address: StreamAddress,
     named: Named,
     keep: Option<&dyn Fn(&Piece)>,
-) -> Result<RunResult, String> {
+) -> Result<Computed, String> {
     let mut pieces = 0;
-    let Measured { metrics, end_states } = match keep {
+    let Measured { metrics, end_states, is_stopped } = match keep {
         None => engine::run(scenario, address, None)?,
         Some(keep) => {
             let names = shape(&scenario.scenario);
@@ -110,7 +120,7 @@ fn execute(
     for (row, end_state) in rows.iter_mut().skip(1).zip(end_states) {
         row.end_state = end_state;
     }
-    Ok(RunResult {
+    let result = RunResult {
         run: named.run,
         pieces,
         rows,
@@ -121,7 +131,8 @@ fn execute(
             metrics.links.iter().map(|link| &link.name[..]),
         ),
         delays: delays(&metrics, named.run),
-    })
+    };
+    Ok(Computed { result, stopped_at: is_stopped.then_some(metrics.end) })
 }
 
 /// For every flow, then for every queue.

@@ -12,11 +12,12 @@ mod tests;
 
 pub use crate::shape::shape;
 pub use crate::shard::Shard;
-use execute::compute_in_pieces;
+use execute::{Computed, compute_in_pieces};
 pub use execute::{Fault, compute, simulate};
 pub use folder::default_folder;
 pub use recorder::{Recorded, Recorder};
 
+use std::fmt;
 use std::io;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ use std::time::Instant;
 
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
+use sojourn_core::Time;
 
 use crate::engine;
 use crate::results::{
@@ -124,9 +126,10 @@ pub enum RunError {
     #[error("{path}: {done} runs are finished and kept, then: {source}")]
     Stopped { path: PathBuf, done: usize, source: io::Error },
     #[error(
-        "stopped: {done} of {total} runs are finished and kept; the same call goes on from there"
+        "stopped: {done} of {total} runs are finished and kept; the same call goes on from there{}",
+        .stopped.as_ref().map(|run| format!("; {run}")).unwrap_or_default()
     )]
-    Interrupted { done: usize, total: usize },
+    Interrupted { done: usize, total: usize, stopped: Option<StoppedRun> },
     #[error("what was handed in as run {run} is not its result: {problem}")]
     NotItsResult { run: u32, problem: String },
     #[error("no threads to run in: {0}")]
@@ -146,6 +149,22 @@ pub enum RunError {
     Study(#[from] StudyError),
     #[error("this machine can't run it: {0}")]
     Incapable(String),
+}
+
+/// A run that was stopped before its time, and counts as not done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoppedRun {
+    pub run: u32,
+    pub at: Time,
+    /// A result folder of this run alone: what it had measured until then.
+    pub folder: PathBuf,
+}
+
+impl fmt::Display for StoppedRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (run, at, folder) = (self.run, self.at.as_secs_f64(), self.folder.display());
+        write!(f, "what run {run} measured in its first {at:.1} s is in {folder}")
+    }
 }
 
 impl RunError {
@@ -306,15 +325,21 @@ fn work(
                 shared.broken = Some(error);
             }
         };
-        let result = compute_in_pieces(study, &plan, *run, &keep)
-            .and_then(|result| result.encode().map_err(|error| error.to_string()));
+        let computed = compute_in_pieces(study, &plan, *run, &keep).and_then(|computed| {
+            let bytes = computed.result.encode().map_err(|error| error.to_string())?;
+            Ok((bytes, computed))
+        });
         let mut shared = locked(&shared);
         if shared.broken.is_some() {
             return;
         }
-        match result {
-            Ok(bytes) => {
-                if let Err(error) = shared.recorder.append(*run, &bytes) {
+        match computed {
+            Ok((bytes, Computed { result, stopped_at })) => {
+                let kept = match stopped_at {
+                    None => shared.recorder.append(*run, &bytes),
+                    Some(at) => shared.recorder.set_aside(&result, at),
+                };
+                if let Err(error) = kept {
                     is_stopped.store(true, Ordering::Relaxed);
                     shared.broken = Some(error);
                     return;

@@ -7,11 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use sojourn_core::Time;
+
 use super::folder::{check_claims, make_folder};
-use super::{Options, Progress, RunError, Shard, Stop, Summary};
+use super::{Options, Progress, RunError, Shard, Stop, StoppedRun, Summary};
 use crate::claims::Claim;
+use crate::digest::Digest;
 use crate::results::{
-    FailedRun, Folder, FolderWriter, Journal, Kind, Machine, Plan, RunResult, StoreWriter, Whole,
+    FailedRun, Folder, FolderWriter, Journal, Kind, Machine, Plan, RunResult, STUDY, StoreWriter,
+    Whole,
 };
 use crate::study::Study;
 
@@ -30,11 +34,15 @@ pub struct Recorder {
     is_done: Vec<bool>,
     progress: Progress,
     problems: BTreeMap<u32, String>,
+    stopped: Option<StoppedRun>,
     /// `None` if the tables are complete already.
     journal: Option<(Journal, PathBuf)>,
     machine: Machine,
     began: Instant,
 }
+
+/// The folder in a result folder for a run that was stopped before its time.
+const STOPPED: &str = "stopped";
 
 /// What became of a result that was handed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +90,7 @@ impl Recorder {
             mine,
             is_done,
             problems: BTreeMap::new(),
+            stopped: None,
             journal,
             machine,
             began,
@@ -138,6 +147,37 @@ impl Recorder {
         self.write(|journal| journal.append(&piece?))
     }
 
+    /// Keeps what a run had measured when it was stopped, in a result folder of its own. Of an earlier start's such run
+    /// nothing stays.
+    pub(super) fn set_aside(&mut self, result: &RunResult, at: Time) -> Result<(), RunError> {
+        let folder = self.out.join(STOPPED);
+        self.forget_stopped()?;
+        let (run, mut plan) = (result.run, Plan::clone(&self.plan));
+        plan.title = format!("{}: run {run}, stopped after {:.1} s", plan.title, at.as_secs_f64());
+        // Not to be taken for results of the study.
+        plan.digest = Digest::of_json(&(&plan.digest, run, at.as_nanos())).to_string();
+        let text = self.folder.folder().optional_text(STUDY)?.unwrap_or_default();
+        let aside = make_folder(Folder::new(&folder), "", &plan, &text)?;
+        let tables = aside.tables();
+        let written = StoreWriter::create(&tables, &plan).and_then(|mut writer| {
+            writer.add(&plan, result)?;
+            writer.finish()
+        });
+        aside.publish(written.map_err(|source| RunError::Io { path: tables.runs, source })?)?;
+        self.stopped = Some(StoppedRun { run, at, folder });
+        Ok(())
+    }
+
+    fn forget_stopped(&self) -> Result<(), RunError> {
+        let path = self.out.join(STOPPED);
+        match std::fs::remove_dir_all(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(RunError::Io { path, source })
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn write(
         &mut self,
         write: impl FnOnce(&mut Journal) -> io::Result<()>,
@@ -161,7 +201,7 @@ impl Recorder {
             journal.sync().map_err(|source| RunError::Io { path: path.clone(), source })?;
             let Progress { done, total, .. } = self.progress;
             if done + failed.len() < total && self.stop.is_asked() {
-                return Err(RunError::Interrupted { done, total });
+                return Err(RunError::Interrupted { done, total, stopped: self.stopped });
             }
             let stopped = |source| RunError::Stopped {
                 path: self.folder.tables().runs,
@@ -173,6 +213,7 @@ impl Recorder {
             if done == total {
                 // The tables have everything. Removing the file also removes the lock.
                 std::fs::remove_file(&path).map_err(|source| RunError::Io { path, source })?;
+                self.forget_stopped()?;
             }
         }
         self.machine.wall_s = self.began.elapsed().as_secs_f64();

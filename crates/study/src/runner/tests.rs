@@ -242,7 +242,7 @@ fn a_study_that_is_asked_to_stop_keeps_what_is_finished() {
         }
     };
     let error = run(&study(), &options, &stop_at_two).unwrap_err();
-    assert!(matches!(error, RunError::Interrupted { done: 2, total: 6 }), "{error}");
+    assert!(matches!(error, RunError::Interrupted { done: 2, total: 6, stopped: None }), "{error}");
     assert_eq!(Folder::open(&out).unwrap().missing.len(), 4);
     assert_eq!(run_into(out.clone(), 2, "1/1").progress.resumed, 2);
     assert_eq!(tables(&out), tables(&scratch.path("whole")));
@@ -407,6 +407,53 @@ impl Engine for Panics {
     }
 }
 
+sojourn_core::params! {
+    /// An engine whose user loses patience in the middle of seed 2.
+    struct Stops: "stops", "its second run is stopped" {
+        politely: bool as sojourn_core::param::Switch = "on", "whether it says please";
+    }
+}
+
+static IMPATIENCE: AtomicBool = AtomicBool::new(false);
+
+impl Engine for Stops {
+    const VERSION: u32 = 1;
+    const RUNS_ALONE: bool = true;
+
+    fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {
+        let is_stopped = address.run == 2 && !IMPATIENCE.swap(true, Ordering::Relaxed);
+        let lasted = if is_stopped { scenario.duration / 2 } else { scenario.duration };
+        let metrics = Collector::new(shape(scenario)).finish(Time::ZERO + lasted);
+        Ok(Measured { metrics, end_states: Vec::new(), is_stopped })
+    }
+}
+
+#[test]
+fn what_a_stopped_run_measured_is_kept_beside_the_results() {
+    let scratch = Scratch::new("runner");
+    let text = STUDY_TEXT.replace("duration =", "engine = \"stops\"\nduration =");
+    let study = with_engines(&text).unwrap();
+    let out = scratch.path("out");
+    let mut options = options(out.clone(), 2, "1/1");
+    options.stop = Stop::watching(&IMPATIENCE);
+    let error = run(&study, &options, &|_| {}).unwrap_err();
+    let RunError::Interrupted { done: 1, total: 6, stopped: Some(stopped) } = error else {
+        panic!("{error}");
+    };
+    assert_eq!((stopped.run, stopped.at), (1, Time::from_nanos(1_000_000_000)));
+    let aside = Folder::open(&stopped.folder).unwrap();
+    assert_eq!(aside.missing, [0, 2, 3, 4, 5]);
+    assert!(aside.plan.title.ends_with(": run 1, stopped after 1.0 s"), "{}", aside.plan.title);
+    assert_eq!(Folder::open(&out).unwrap().missing, [1, 2, 3, 4, 5]);
+    let error = join(&[out.clone(), stopped.folder.clone()], &scratch.path("both")).unwrap_err();
+    assert!(matches!(error, RunError::OtherStudy { .. }), "{error}");
+
+    options.stop = Stop::default();
+    let summary = run(&study, &options, &|_| {}).unwrap();
+    assert_eq!(summary.progress, Progress { total: 6, done: 6, resumed: 1, failed: 0 });
+    assert!(!stopped.folder.exists());
+}
+
 #[test]
 fn a_run_that_panics_is_reported_and_the_others_are_kept() {
     let scratch = Scratch::new("runner");
@@ -479,7 +526,7 @@ impl Engine for Shares {
         let mut metrics = Collector::new(shape(scenario)).finish(Time::ZERO + scenario.duration);
         let share = self.rate.as_bps() as f64 / 1e6 / scenario.flows.len() as f64;
         metrics.totals.tcp_goodput_sum_mbps = share * scenario.flows.len() as f64;
-        Ok(Measured { metrics, end_states: Vec::new() })
+        Ok(Measured { metrics, end_states: Vec::new(), is_stopped: false })
     }
 }
 
@@ -488,6 +535,7 @@ fn with_engines(text: &str) -> Result<Study, String> {
     engine::add::<Shares>(&mut registry).expect("its name is free");
     engine::add::<Shares>(&mut registry).expect_err("it is taken now");
     engine::add::<Panics>(&mut registry).expect("its name is free");
+    engine::add::<Stops>(&mut registry).expect("its name is free");
     let scratch = Scratch::new("engines");
     let file = scratch.write("study.toml", text);
     Study::load_with(&registry, &file, &Overrides::default()).map_err(|error| error.to_string())
@@ -536,7 +584,7 @@ fn an_engine_that_is_not_there_or_cannot_is_answered_with_what_is_allowed() {
     let said = error("oracle", "");
     assert!(
         said.contains(
-            "scenario.engine: unknown engine 'oracle' (allowed: sim, fluid, shares, panics)"
+            "scenario.engine: unknown engine 'oracle' (allowed: sim, fluid, shares, panics, stops)"
         ),
         "{said}"
     );
