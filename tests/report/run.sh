@@ -20,12 +20,20 @@ cargo build -q --profile test --workspace --bin sojourn --example specimen --exa
 built=${CARGO_TARGET_DIR:-$root/target}/debug
 "$built/examples/specimen" "$OUT/pages"
 "$built/examples/capture" studies/wifi6-aqm "$OUT/capture"
-# The shipped studies, as a reader gets them, only shorter. They end with 1 where a claim fails.
+# The shipped studies, as a reader gets them, only shorter. They end with 1 where a claim fails, and with 3 where this machine
+# has no guest kernel, or no right to make networks.
 for study in studies/*/; do
     name=$(basename "$study")
     rm -rf "$OUT/studies/$name"
+    ended=0
     "$built/sojourn" run "$study" --shorten 4s --seeds 1 --out "$OUT/studies/$name" > "$OUT/$name.txt" ||
-        [ $? -eq 1 ]
+        ended=$?
+    if [ "$ended" -eq 3 ] && grep -qE '^engine.*"(kernel|live)' "$study/study.toml"; then
+        echo "skipped: $name"
+        rm -rf "$OUT/studies/$name"
+    elif [ "$ended" -gt 1 ]; then
+        exit "$ended"
+    fi
 done
 cp "$here/browser.mjs" "$OUT/"
 (cd "$OUT" && node browser.mjs pages studies shots)

@@ -106,6 +106,12 @@ pub trait AppModel: Send + Sync {
         false
     }
 
+    /// Whether all its packets are UDP datagrams of which it knows every byte ([`Body::Opaque`], with their payload
+    /// in [`Around::contents`]): then they can leave through a socket as they are.
+    fn carries_bytes(&self) -> bool {
+        false
+    }
+
     /// The only engine that can run it; without one all that run packets can.
     fn needs_engine(&self) -> Option<&'static str> {
         None

@@ -13,7 +13,7 @@ use sojourn_study::engine::{Engine, Measured};
 use sojourn_study::runner::shape;
 
 use crate::app::Kernel;
-use crate::settings;
+use crate::{install, settings};
 
 sojourn_core::params! {
     /// Which kernels.
@@ -29,6 +29,11 @@ impl Engine for Kernels {
 
     fn check_scenario(&self, scenario: &Checked) -> Result<(), SpecError> {
         self.replace(scenario).map(drop)
+    }
+
+    fn prepare(&self, _: &Checked) -> Result<(), String> {
+        let found = install::kernel(self.kernel.as_deref());
+        found.map(drop).map_err(|missing| missing.to_string())
     }
 
     fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {

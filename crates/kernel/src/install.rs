@@ -105,7 +105,10 @@ pub fn kernel(named: Option<&str>) -> Result<PathBuf, Fault> {
     // A guest is started in another folder.
     match std::path::absolute(&path) {
         Ok(path) if path.is_file() => Ok(path),
-        _ => Err(Fault::Missing(format!("there is no guest kernel {}", path.display()))),
+        _ => Err(Fault::Missing(format!(
+            "there is no guest kernel {}; `sojourn kernel build --name NAME` builds one of that name",
+            path.display()
+        ))),
     }
 }
 

@@ -26,7 +26,7 @@ use crate::network::Network;
 use crate::offload::{self, HEADER, LONGEST};
 use crate::strangers::Strangers;
 use crate::sys::{self, Priority};
-use crate::traffic::{Notice, What};
+use crate::traffic::Notice;
 
 /// What came out of a run beside its events.
 #[derive(Debug)]
@@ -225,7 +225,7 @@ impl<'a> Bottleneck<'a> {
                 tell_progress(now, self.scenario.duration, kbps);
                 told = (now, self.left);
             }
-            notices.try_iter().for_each(|notice| note(now, notice, observer));
+            notices.try_iter().for_each(|notice| note(notice, observer));
             let warm = if is_warm { Time::NEVER } else { warm };
             let wake = self.network.next_wake().min(next_step).min(warm).min(end);
             wait(&mut fds, clock, wake)?;
@@ -242,7 +242,7 @@ impl<'a> Bottleneck<'a> {
         let end = now;
         self.linger(clock, ends.lingers, &mut fds)?;
         // The last samples come when the applications have noticed that it is over.
-        notices.iter().for_each(|notice| note(now, notice, observer));
+        notices.iter().for_each(|notice| note(notice, observer));
         self.check()?;
         Ok(Passed { end, queues, ..self.passed })
     }
@@ -429,11 +429,6 @@ fn wait(fds: &mut [PollFd<'_>], clock: &Clock, wake: Time) -> Result<(), String>
     }
 }
 
-fn note(now: Time, notice: Notice, observer: &mut impl Observer) {
-    let who = Who::Flow(notice.flow);
-    match notice.what {
-        What::Opened(bytes) => observer.record(now, who, &Event::Opened { bytes }),
-        What::Refused(bytes) => observer.record(now, who, &Event::Refused { bytes }),
-        What::Sample(sample) => observer.record(now, who, &Event::FlowSample(&sample)),
-    }
+fn note(notice: Notice, observer: &mut impl Observer) {
+    notice.what.event(|event| observer.record(notice.at, Who::Flow(notice.flow), event));
 }

@@ -210,6 +210,7 @@ fn check_flow(flow: &Flow) -> Result<(), SpecError> {
             Err(SpecError::new("the live engine has no 'rpm'").allow(APPS))
         }
         App::External(_) if programs::exec_of(&flow.app).is_some() => Ok(()),
+        App::External(app) if app.0.carries_bytes() => Ok(()),
         App::External(_) => {
             Err(SpecError::new("the live engine can't run an application that is simulated")
                 .allow(APPS))

@@ -49,6 +49,9 @@ enum Kind {
         /// Datagrams that a frame is cut into.
         datagrams: u32,
     },
+    /// An application that makes its own datagrams, and says itself what reaches it.
+    Own,
+    /// A user's own program.
     Other,
 }
 
@@ -75,6 +78,7 @@ impl Ledger {
                 },
                 App::Ping(_) => Kind::Ping { asked: Box::new([Time::NEVER; REQUESTS]) },
                 App::Udp(config) => Kind::Udp { datagrams: config.datagrams },
+                App::External(app) if app.0.carries_bytes() => Kind::Own,
                 App::External(_) => Kind::Other,
             },
             sent: [0; 2],
@@ -202,7 +206,8 @@ impl Ledger {
                 }
             }
             (Above::Udp { payload, .. }, Body::Datagram { .. } | Body::Opaque { .. })
-                if packet.direction == Direction::Forward =>
+                if packet.direction == Direction::Forward
+                    && !matches!(self.flows[packet.flow.index()].kind, Kind::Own) =>
             {
                 let bytes = u64::from(*payload);
                 observer.record(now, who, &Event::Delivered { bytes });

@@ -1,6 +1,7 @@
 //! The applications of all flows, on the kernel's sockets, in one thread.
 
 mod flow;
+mod own_end;
 mod socket;
 
 use std::io;
@@ -9,10 +10,12 @@ use std::sync::mpsc::Sender;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use sojourn_core::{FlowId, FlowSample, StreamAddress, Time};
+use sojourn_core::{
+    Event, FlowId, FlowSample, FrameEvent, RateControl, StreamAddress, Time, VoiceEvent,
+};
 use sojourn_scenario::{Offer, Scenario, Until};
 
-use self::flow::{Receiving, Told, Working};
+use self::flow::{Receiving, Working};
 pub(crate) use self::socket::{TcpSettings, knows_control};
 use crate::clock::Clock;
 use crate::sys::{self, Priority};
@@ -21,16 +24,52 @@ use crate::testbed::Host;
 /// What the applications tell the bottleneck, which keeps the books.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Notice {
+    pub(crate) at: Time,
     pub(crate) flow: FlowId,
     pub(crate) what: What,
 }
 
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::large_enum_variant, reason = "samples are the commonest")]
 pub(crate) enum What {
     Opened(u64),
     Refused(u64),
     Sample(FlowSample),
+    Delivered(u64),
+    Frame(FrameEvent),
+    Nack(u32),
+    KeyRequest,
+    Voice(VoiceEvent),
+    RateControl(RateControl),
+}
+
+impl What {
+    /// `None` for what the bottleneck sees itself.
+    fn of(event: &Event<'_>) -> Option<Self> {
+        match event {
+            Event::Delivered { bytes } => Some(Self::Delivered(*bytes)),
+            Event::Frame(frame) => Some(Self::Frame(**frame)),
+            Event::Nack { packets } => Some(Self::Nack(*packets)),
+            Event::KeyRequest => Some(Self::KeyRequest),
+            Event::Voice(voice) => Some(Self::Voice(**voice)),
+            Event::RateControl(control) => Some(Self::RateControl(**control)),
+            _ => None,
+        }
+    }
+
+    /// The event that it tells of.
+    pub(crate) fn event<T>(&self, then: impl FnOnce(&Event<'_>) -> T) -> T {
+        match self {
+            Self::Opened(bytes) => then(&Event::Opened { bytes: *bytes }),
+            Self::Refused(bytes) => then(&Event::Refused { bytes: *bytes }),
+            Self::Sample(sample) => then(&Event::FlowSample(sample)),
+            Self::Delivered(bytes) => then(&Event::Delivered { bytes: *bytes }),
+            Self::Frame(frame) => then(&Event::Frame(frame)),
+            Self::Nack(packets) => then(&Event::Nack { packets: *packets }),
+            Self::KeyRequest => then(&Event::KeyRequest),
+            Self::Voice(voice) => then(&Event::Voice(voice)),
+            Self::RateControl(control) => then(&Event::RateControl(control)),
+        }
+    }
 }
 
 /// The sockets of all flows before the run begins.
@@ -67,10 +106,15 @@ impl<'a> Traffic<'a> {
         let mut receiving = Vec::new();
         for ((flow, id), settings) in scenario.flows.iter().zip((0..).map(FlowId)).zip(settings) {
             let failed = |error: io::Error| format!("flow '{}': {error}", flow.name);
+            let [sender, receiver] = match own_end::build(flow, id, address) {
+                Some(both) => both.map(Some),
+                None => [None, None],
+            };
             enter(&hosts[flow.dst.index()]).map_err(failed)?;
-            receiving.push(Receiving::new(flow, id, settings.as_ref()).map_err(failed)?);
+            receiving.push(Receiving::new(flow, id, settings.as_ref(), receiver).map_err(failed)?);
             enter(&hosts[flow.src.index()]).map_err(failed)?;
-            sending.push(Working::new(flow, id, settings.clone(), address, end).map_err(failed)?);
+            let working = Working::new(flow, id, settings.clone(), sender, address, end);
+            sending.push(working.map_err(failed)?);
         }
         let awaited = match scenario.until {
             Until::Duration => Vec::new(),
@@ -106,14 +150,17 @@ impl<'a> Traffic<'a> {
                 break;
             }
             if now >= next_step {
-                self.tell_samples(notices);
+                self.tell_samples(now, notices);
                 while next_step <= now {
                     next_step += self.scenario.step;
                 }
             }
             for index in 0..self.sending.len() {
                 if now >= self.sending[index].next_wake() {
-                    self.act(index, now, notices)?;
+                    self.act(index, now, &mut room, notices)?;
+                }
+                if now >= self.receiving[index].next_wake() {
+                    self.act_on_receipt(index, now, &mut room, notices)?;
                 }
             }
             if !self.awaited.is_empty() {
@@ -125,46 +172,60 @@ impl<'a> Traffic<'a> {
                 }
             }
             let wakes = self.sending.iter().map(Working::next_wake);
+            let wakes = wakes.chain(self.receiving.iter().map(Receiving::next_wake));
             let wake = wakes.fold(next_step.min(end), Time::min);
             for ready in self.wait(clock, wake)? {
                 match ready {
-                    Watched::Sender(index) => self.act(index, clock.now(), notices)?,
-                    Watched::Receiver(index) => self.receiving[index]
-                        .act(&mut room)
-                        .map_err(|error| self.failed(index, &error))?,
+                    Watched::Sender(index) => self.act(index, clock.now(), &mut room, notices)?,
+                    Watched::Receiver(index) => {
+                        self.act_on_receipt(index, clock.now(), &mut room, notices)?;
+                    }
                 }
             }
         }
-        self.tell_samples(notices);
-        Ok(())
+        self.tell_samples(clock.now(), notices);
+        self.sending.iter().try_for_each(Working::check)?;
+        self.receiving.iter().try_for_each(Receiving::check)
     }
 
-    fn act(&mut self, index: usize, now: Time, notices: &Sender<Notice>) -> Result<(), String> {
+    fn act_on_receipt(
+        &mut self,
+        index: usize,
+        now: Time,
+        room: &mut [u8],
+        notices: &Sender<Notice>,
+    ) -> Result<(), String> {
+        let mut tell = tell(now, self.sending[index].id, notices);
+        let done = self.receiving[index].act(now, room, &mut tell);
+        done.map_err(|error| self.failed(index, &error))
+    }
+
+    fn act(
+        &mut self,
+        index: usize,
+        now: Time,
+        room: &mut [u8],
+        notices: &Sender<Notice>,
+    ) -> Result<(), String> {
         let sending = &mut self.sending[index];
         let flow = sending.id;
         let done = match sending.opens(now) {
             true => enter(&self.hosts[sending.src.index()]),
             false => Ok(()),
         };
-        let mut tell = |told| {
-            let what = match told {
-                Told::Opened(bytes) => What::Opened(bytes),
-                Told::Refused(bytes) => What::Refused(bytes),
-            };
-            // Nobody listens once the run is over.
-            let _ = notices.send(Notice { flow, what });
-        };
-        done.and_then(|()| sending.act(now, &mut tell)).map_err(|error| self.failed(index, &error))
+        let mut tell = tell(now, flow, notices);
+        done.and_then(|()| sending.act(now, room, &mut tell))
+            .map_err(|error| self.failed(index, &error))
     }
 
     fn failed(&self, index: usize, error: &io::Error) -> String {
         format!("flow '{}': {error}", self.scenario.flows[index].name)
     }
 
-    fn tell_samples(&self, notices: &Sender<Notice>) {
+    fn tell_samples(&self, now: Time, notices: &Sender<Notice>) {
         for sending in &self.sending {
             if let Some(sample) = sending.sample() {
-                let _ = notices.send(Notice { flow: sending.id, what: What::Sample(sample) });
+                tell(now, sending.id, notices)(What::Sample(sample));
             }
         }
     }
@@ -199,6 +260,13 @@ impl<'a> Traffic<'a> {
         let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
         watched.retain(|_| ready.next() == Some(true));
         Ok(watched)
+    }
+}
+
+/// What takes a flow's notices. Nobody listens once the run is over.
+fn tell(at: Time, flow: FlowId, notices: &Sender<Notice>) -> impl FnMut(What) {
+    move |what| {
+        let _ = notices.send(Notice { at, flow, what });
     }
 }
 

@@ -6,6 +6,9 @@
 
 use std::path::Path;
 
+use sojourn_core::param::Style;
+use sojourn_core::{Body, Event, FrameEvent, FrameStage, Packet, Params as _, Span, Time, Who};
+use sojourn_host::{AppModel, Around, Endpoint, Endpoints, FlowSetup};
 use sojourn_live::{Live, machine};
 use sojourn_study::results::{Folder, Kind, Results};
 use sojourn_study::runner::{self, Options};
@@ -34,6 +37,7 @@ fn has_control(name: &str) -> bool {
 fn study(text: &str) -> Study {
     let mut registry = Registry::default();
     engine::add::<Live>(&mut registry).expect("the name is free");
+    registry.add_application::<Told>().expect("the name is free");
     let text = format!("schema = 1\ntitle = \"t\"\n{text}");
     Study::parse_with(&registry, "t.toml", &text, Path::new(""), &Overrides::default())
         .unwrap_or_else(|error| panic!("{error}"))
@@ -120,6 +124,109 @@ fn a_download_fills_the_link_and_its_buffer_as_in_simulation() {
     let column = cwnd.columns.iter().find(|column| column.name == "cwnd_pkts");
     let known = column.expect("there is one").values.iter().flatten().count();
     assert!(known >= 45, "{known} of 50 steps have a window");
+}
+
+sojourn_core::params! {
+    /// An application of another crate that knows its bytes: a frame in each datagram, which says when it was made, and an answer
+    /// to each.
+    struct Told: "told", "says the time" {
+        every: Span = "10ms", "how often";
+    }
+}
+
+impl AppModel for Told {
+    fn build(&self, flow: &FlowSetup<'_>) -> [Box<dyn Endpoint>; 2] {
+        let end = |next| TellsTime {
+            ends: flow.ends,
+            every: self.every,
+            next,
+            stop: flow.stop,
+            made: None,
+            asks: next != Time::NEVER,
+        };
+        [Box::new(end(flow.start)), Box::new(end(Time::NEVER))]
+    }
+
+    fn canonical(&self) -> String {
+        self.written(Style::Canonical)
+    }
+
+    fn carries_bytes(&self) -> bool {
+        true
+    }
+}
+
+struct TellsTime {
+    ends: Endpoints,
+    every: Span,
+    next: Time,
+    stop: Time,
+    made: Option<Vec<u8>>,
+    asks: bool,
+}
+
+impl TellsTime {
+    fn tell(&self, now: Time, stage: FrameStage, captured: Time, around: &mut Around<'_>) {
+        let (bytes, is_key, buffered) = (200, false, Span::ZERO);
+        let event = FrameEvent { stage, captured, bytes, is_key, buffered };
+        around.observer.record(now, Who::Flow(self.ends.flow), &Event::Frame(&event));
+    }
+}
+
+impl Endpoint for TellsTime {
+    fn on_packet(&mut self, now: Time, packet: &Packet, around: &mut Around<'_>) {
+        let Body::Opaque { content, .. } = packet.body else { panic!("{packet:?}") };
+        let bytes = around.contents.bytes(content).to_vec();
+        assert_eq!(packet.wire_len as usize, if self.asks { 10 } else { 200 } + 42);
+        if !self.asks {
+            let made = u64::from_be_bytes(*bytes.first_chunk().expect("it holds a time"));
+            for stage in [FrameStage::Received, FrameStage::Rendered] {
+                self.tell(now, stage, Time::from_nanos(made), around);
+            }
+            self.made = Some(vec![1; 10]);
+        }
+    }
+
+    fn on_wake(&mut self, now: Time, around: &mut Around<'_>) {
+        if now < self.next || now >= self.stop {
+            return;
+        }
+        self.next += self.every;
+        let mut frame = vec![0; 200];
+        frame[..8].copy_from_slice(&now.as_nanos().to_be_bytes());
+        self.made = Some(frame);
+        self.tell(now, FrameStage::Encoded, now, around);
+    }
+
+    fn poll_transmit(&mut self, now: Time, around: &mut Around<'_>) -> Option<Packet> {
+        let bytes = self.made.take()?;
+        let length = 28 + bytes.len() as u32;
+        let content = around.contents.put(bytes, 1);
+        Some(self.ends.packet(now, length, Body::Opaque { number: 0, content }))
+    }
+
+    fn next_wake(&self) -> Time {
+        self.next
+    }
+}
+
+#[test]
+fn an_application_of_another_crate_sends_its_own_bytes() {
+    if !can_run() {
+        return;
+    }
+    let (results, _folder) = run(&ONE_LINK.replace(
+        "app = \"ping\"",
+        "app = \"ping\"\n[[scenario.flow]]\nname = \"own\"\napp = \"told\"",
+    ));
+    // A frame each 10 ms for three seconds; those that find no room in the buffer are lost.
+    let of = |run, metric: &str| flow(&results, run, "own", metric);
+    let [simulated, live] = [0, 1].map(|run| of(run, "frame_delay_p50_ms"));
+    assert!(is_near(live, simulated, 0.1), "{live} {simulated}");
+    for run in [0, 1] {
+        let shown = of(run, "frames_complete");
+        assert!((280.0..=302.0).contains(&shown), "{shown} of 300 in run {run}");
+    }
 }
 
 #[test]

@@ -60,4 +60,8 @@ impl AppModel for Str0m {
     fn canonical(&self) -> String {
         self.written(Style::Canonical)
     }
+
+    fn carries_bytes(&self) -> bool {
+        true
+    }
 }

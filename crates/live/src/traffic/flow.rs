@@ -5,14 +5,18 @@ use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
 
 use rustix::net::{Shutdown, shutdown};
-use sojourn_core::{FlowId, FlowSample, HostId, Purpose, Queued, Rate, Span, StreamAddress, Time};
-use sojourn_host::Endpoints;
+use sojourn_core::{
+    Direction, FlowId, FlowSample, HostId, Purpose, Queued, Rate, Span, StreamAddress, Time,
+};
+use sojourn_host::Endpoint;
 use sojourn_host::apps::arrivals::Draws;
 use sojourn_host::apps::{
     ArrivalsConfig, BulkConfig, OnOffConfig, Source, SourceState, Udp, UdpConfig,
 };
 use sojourn_scenario::{App, Flow, Traffic};
 
+use super::What;
+use super::own_end::{self, OwnEnd};
 use super::socket::{self, TcpSettings};
 use crate::address;
 
@@ -46,6 +50,7 @@ enum Does {
         payload: usize,
         number: u16,
     },
+    Own(Box<OwnEnd>),
     /// Programs do it.
     Nothing,
 }
@@ -74,13 +79,6 @@ struct Connection {
     is_closed: bool,
 }
 
-/// What the application tells of itself, as events.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Told {
-    Opened(u64),
-    Refused(u64),
-}
-
 /// Zeros to be sent.
 static ZEROS: [u8; 128 * 1024] = [0; 128 * 1024];
 
@@ -90,18 +88,14 @@ impl Working {
         flow: &Flow,
         id: FlowId,
         settings: Option<TcpSettings>,
+        own: Option<Box<dyn Endpoint>>,
         address: StreamAddress,
         end: Time,
     ) -> io::Result<Self> {
-        let moved = match flow.start_jitter.as_nanos() {
-            0 => 0,
-            bound => address.stream_named(&flow.name, Purpose::Start).below(bound),
-        };
-        let start = Time::ZERO + flow.start + Span::from_nanos(moved);
-        let stop = flow.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop);
+        let (start, stop) = own_end::lasts(flow, address);
         let until = stop.min(end);
         let dst = SocketAddrV4::new(address::of_host(flow.dst), address::port_of(id));
-        let ends = Endpoints { flow: id, sender: flow.src, receiver: flow.dst, dscp: flow.dscp };
+        let ends = own_end::ends_of(flow, id);
         let does = match (&flow.app, settings) {
             (App::Tcp { traffic, transport, .. }, Some(settings)) => {
                 let source = match traffic {
@@ -150,7 +144,10 @@ impl Working {
                 payload: config.size as usize,
                 number: 0,
             },
-            (App::External(_), _) => Does::Nothing,
+            (App::External(_), _) => match own {
+                Some(own) => Does::Own(Box::new(OwnEnd::new(own, ends, Direction::Forward)?)),
+                None => Does::Nothing,
+            },
             _ => return Err(unknown()),
         };
         Ok(Self { id, src: flow.src, dst, does })
@@ -164,6 +161,7 @@ impl Working {
             Does::Arrivals(coming) => coming.next_arrival(),
             Does::Udp { pace, .. } => pace.next_send(),
             Does::Ping { next, stop, .. } if next < stop => *next,
+            Does::Own(own) => own.next_wake(),
             Does::Ping { .. } | Does::Nothing => Time::NEVER,
         }
     }
@@ -178,7 +176,12 @@ impl Working {
     }
 
     /// Does what is due by `now`.
-    pub(super) fn act(&mut self, now: Time, tell: &mut impl FnMut(Told)) -> io::Result<()> {
+    pub(super) fn act(
+        &mut self,
+        now: Time,
+        room: &mut [u8],
+        tell: &mut impl FnMut(What),
+    ) -> io::Result<()> {
         match &mut self.does {
             Does::Tcp { settings, start, source, connection } => match connection {
                 None if now >= *start => {
@@ -205,6 +208,7 @@ impl Working {
                     *next += *interval;
                 }
             }
+            Does::Own(own) => own.act(now, room, tell)?,
             Does::Nothing => {}
         }
         Ok(())
@@ -216,9 +220,20 @@ impl Working {
             Does::Tcp { connection, .. } => connection.as_slice(),
             Does::Arrivals(coming) => &coming.open[..],
             Does::Udp { .. } | Does::Ping { .. } | Does::Nothing => &[],
+            Does::Own(own) => {
+                watch(&own.socket, false);
+                &[]
+            }
         };
         for own in connections.iter().filter(|own| !own.is_closed) {
             watch(&own.socket, own.left(now) > 0);
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        match &self.does {
+            Does::Own(own) => own.check(),
+            _ => Ok(()),
         }
     }
 
@@ -227,7 +242,7 @@ impl Working {
         match &self.does {
             Does::Tcp { connection, .. } => connection.as_ref().is_some_and(|own| own.is_closed),
             Does::Arrivals(coming) => coming.next_arrival().is_never() && coming.open.is_empty(),
-            Does::Udp { .. } | Does::Ping { .. } | Does::Nothing => false,
+            Does::Udp { .. } | Does::Ping { .. } | Does::Own(_) | Does::Nothing => false,
         }
     }
 
@@ -238,7 +253,7 @@ impl Working {
                 socket::sample(&connection.as_ref()?.socket, &settings.cca).ok()
             }
             Does::Arrivals(coming) => Some(coming.sample()),
-            Does::Udp { .. } | Does::Ping { .. } | Does::Nothing => None,
+            Does::Udp { .. } | Does::Ping { .. } | Does::Own(_) | Does::Nothing => None,
         }
     }
 }
@@ -300,16 +315,16 @@ impl Coming {
         if self.next < self.stop && self.left > 0 { self.next } else { Time::NEVER }
     }
 
-    fn act(&mut self, now: Time, dst: SocketAddrV4, tell: &mut impl FnMut(Told)) -> io::Result<()> {
+    fn act(&mut self, now: Time, dst: SocketAddrV4, tell: &mut impl FnMut(What)) -> io::Result<()> {
         while now >= self.next_arrival() {
             self.next += self.draws.gap(self.config.per_second);
             self.left -= 1;
             let (bytes, _) = self.draws.transfer(&self.config.sizes);
             if self.open.len() >= self.config.most as usize {
-                tell(Told::Refused(bytes));
+                tell(What::Refused(bytes));
                 continue;
             }
-            tell(Told::Opened(bytes));
+            tell(What::Opened(bytes));
             let source = Source::Bulk { bytes: Some(bytes), stop: Time::NEVER };
             let socket = socket::open(&self.settings, dst)?;
             self.open.push(Connection::new(socket, source));
@@ -369,21 +384,48 @@ pub(super) enum Receiving {
         connections: Vec<OwnedFd>,
     },
     Udp(OwnedFd),
+    Own(Box<OwnEnd>),
     /// The kernel answers.
     Nobody,
 }
 
 impl Receiving {
     /// Made in the namespace of the flow's destination.
-    pub(super) fn new(flow: &Flow, id: FlowId, settings: Option<&TcpSettings>) -> io::Result<Self> {
+    pub(super) fn new(
+        flow: &Flow,
+        id: FlowId,
+        settings: Option<&TcpSettings>,
+        own: Option<Box<dyn Endpoint>>,
+    ) -> io::Result<Self> {
         let port = address::port_of(id);
         Ok(match (&flow.app, settings) {
             (App::Tcp { .. }, Some(settings)) => {
                 Self::Tcp { listener: socket::listener(settings, port)?, connections: Vec::new() }
             }
             (App::Udp(_), _) => Self::Udp(socket::datagram_sink(port)?),
-            _ => Self::Nobody,
+            _ => match own {
+                Some(own) => {
+                    let ends = own_end::ends_of(flow, id);
+                    Self::Own(Box::new(OwnEnd::new(own, ends, Direction::Reverse)?))
+                }
+                None => Self::Nobody,
+            },
         })
+    }
+
+    /// When it does something without being asked.
+    pub(super) fn next_wake(&self) -> Time {
+        match self {
+            Self::Own(own) => own.next_wake(),
+            Self::Tcp { .. } | Self::Udp(_) | Self::Nobody => Time::NEVER,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Own(own) => own.check(),
+            Self::Tcp { .. } | Self::Udp(_) | Self::Nobody => Ok(()),
+        }
     }
 
     pub(super) fn each_socket<'a>(&'a self, watch: &mut impl FnMut(&'a OwnedFd)) {
@@ -393,12 +435,18 @@ impl Receiving {
                 connections.iter().for_each(watch);
             }
             Self::Udp(sink) => watch(sink),
+            Self::Own(own) => watch(&own.socket),
             Self::Nobody => {}
         }
     }
 
-    /// Takes what has come.
-    pub(super) fn act(&mut self, room: &mut [u8]) -> io::Result<()> {
+    /// Takes what has come, and does what is due by `now`.
+    pub(super) fn act(
+        &mut self,
+        now: Time,
+        room: &mut [u8],
+        tell: &mut impl FnMut(What),
+    ) -> io::Result<()> {
         match self {
             Self::Tcp { listener, connections } => {
                 while let Some(connection) = socket::accept(listener)? {
@@ -410,6 +458,7 @@ impl Receiving {
             Self::Udp(sink) => {
                 socket::drain(sink, room)?;
             }
+            Self::Own(own) => own.act(now, room, tell)?,
             Self::Nobody => {}
         }
         Ok(())

@@ -85,6 +85,20 @@ pub(crate) fn datagrams(dscp: u8, to: SocketAddrV4) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
+/// Datagrams from a port of the calling thread's host to another, and back.
+pub(crate) fn datagrams_both_ways(dscp: u8, port: u16, to: SocketAddrV4) -> io::Result<OwnedFd> {
+    let socket = datagram_sink(port)?;
+    set_ip_tos(&socket, dscp << 2)?;
+    connect(&socket, &to)?;
+    Ok(socket)
+}
+
+/// The next datagram, put at the beginning of `room`, which holds every one: its length, or `None` if none has come.
+pub(crate) fn take(socket: &OwnedFd, room: &mut [u8]) -> io::Result<Option<usize>> {
+    let length = unless_blocked(recv(socket, &mut *room, RecvFlags::TRUNC))?;
+    Ok(length.map(|(_, length)| length.min(room.len())))
+}
+
 /// Takes datagrams at a port of the calling thread's host.
 pub(crate) fn datagram_sink(port: u16) -> io::Result<OwnedFd> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, FLAGS, Some(ipproto::UDP))?;
