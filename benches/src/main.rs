@@ -38,12 +38,11 @@ fn main() -> ExitCode {
     }
     for yardstick in &arguments.chosen {
         let duration = arguments.duration.unwrap_or(yardstick.duration);
-        let scenario = yardstick.scenario(duration);
         if arguments.counts {
-            println!("{} {}", yardstick.name, count(&scenario));
+            println!("{} {}", yardstick.name, count(yardstick, duration));
             continue;
         }
-        let figures = match measure(&scenario) {
+        let figures = match measure(yardstick, duration) {
             Ok(figures) => figures,
             Err(error) => {
                 eprintln!("this system does not tell what a process uses: {error}");

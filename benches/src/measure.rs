@@ -1,9 +1,10 @@
 //! One run, and what it cost.
 
-use sojourn_core::StreamAddress;
+use sojourn_core::{Span, StreamAddress, Time};
 use sojourn_metrics::{Collector, FlowShape, LinkShape, RunMetrics, Shape};
 use sojourn_scenario::{App, Checked};
-use sojourn_sim::Outcome;
+
+use crate::{World, Yardstick};
 
 /// What a run delivered and what that took.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +14,7 @@ pub struct Figures {
     pub goodput_mbps: f64,
     pub retransmits: u64,
     pub processor_s: f64,
+    /// Turns of the event loop; steps of equations.
     pub wakes: u64,
     /// Largest resident memory of this process so far, its program text included.
     pub peak_mib: f64,
@@ -21,37 +23,45 @@ pub struct Figures {
     pub digest: u64,
 }
 
-/// Runs `scenario` and measures it.
+/// Runs a yardstick for so long and measures it.
 ///
 /// # Errors
 /// The system does not tell what the process has used (`/proc`).
-pub fn measure(scenario: &Checked) -> std::io::Result<Figures> {
+pub fn measure(yardstick: &Yardstick, duration: Span) -> std::io::Result<Figures> {
+    let scenario = &yardstick.scenario(duration);
     let before = processor_time()?;
-    let (metrics, outcome) = run(scenario);
+    let (metrics, wakes) = run(yardstick, scenario);
     let processor_s = processor_time()? - before;
     Ok(Figures {
         segments: segments(&metrics, scenario),
         goodput_mbps: metrics.totals.goodput_sum_mbps,
         retransmits: metrics.totals.retransmits,
         processor_s,
-        wakes: outcome.wakes,
+        wakes,
         peak_mib: peak_memory()?,
         series_mib: series_mib(&metrics),
         digest: metrics.digest,
     })
 }
 
-/// Runs `scenario` and nothing else that would be counted; returns the delivered segments.
-pub fn count(scenario: &Checked) -> u64 {
-    segments(&run(scenario).0, scenario)
+/// Runs a yardstick for so long and nothing else that would be counted; returns the delivered segments.
+pub fn count(yardstick: &Yardstick, duration: Span) -> u64 {
+    let scenario = &yardstick.scenario(duration);
+    segments(&run(yardstick, scenario).0, scenario)
 }
 
-fn run(scenario: &Checked) -> (RunMetrics, Outcome) {
+fn run(yardstick: &Yardstick, scenario: &Checked) -> (RunMetrics, u64) {
     let mut collector = Collector::new(shape(scenario));
     let address = StreamAddress { seed: 1, run: 0 };
+    if let World::Fluid { .. } = yardstick.world {
+        let options = sojourn_fluid::Options::default();
+        let ran = sojourn_fluid::run(scenario, address, &options, &mut collector)
+            .unwrap_or_else(|problem| panic!("equations fail: {problem}"));
+        return (collector.finish(Time::ZERO + scenario.duration), ran.work.steps);
+    }
     let outcome = sojourn_sim::run(scenario, address, &mut collector)
         .unwrap_or_else(|violation| panic!("an invariant was broken: {violation}"));
-    (collector.finish(outcome.end), outcome)
+    (collector.finish(outcome.end), outcome.wakes)
 }
 
 fn shape(scenario: &Checked) -> Shape {

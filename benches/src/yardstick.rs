@@ -88,6 +88,11 @@ pub const YARDSTICKS: &[Yardstick] = &[
     hops("8f-hops-1", 1),
     hops("8f-hops-5", 5),
     hops("8f-hops-20", 20),
+    fluid("9-fluid-bbr1", &["bbr"; 10]),
+    fluid("9-fluid-bbr2", &["bbr2"; 10]),
+    fluid("9-fluid-bbr3", &["bbr3"; 10]),
+    fluid("9-fluid-cubic", &["cubic"; 10]),
+    fluid("9-fluid-reno", &["reno"; 10]),
 ];
 
 const FIFO: &str = "pfifo limit 1667";
@@ -107,6 +112,13 @@ const fn window(name: &'static str, mbps: u64, cca: &'static str, loss: &'static
 /// One flow through a row of links.
 const fn hops(name: &'static str, hops: u16) -> Yardstick {
     grown(name, Grown { hops, ..Grown::ONE }, Span::from_millis(20), Span::from_secs(4))
+}
+
+/// Ten flows over 100 Mbit/s as equations, with a bandwidth-delay product of buffer.
+const fn fluid(name: &'static str, ccas: &'static [&'static str]) -> Yardstick {
+    let (rate, queue) = (Rate::from_bps(100_000_000), "pfifo limit 290");
+    let (rtt, duration) = (Span::from_millis(35), Span::from_secs(9));
+    Yardstick { name, world: World::Fluid { rate, queue }, rtt, ccas, duration, ns3: None }
 }
 
 const fn grown(name: &'static str, grown: Grown, rtt: Span, duration: Span) -> Yardstick {
@@ -166,6 +178,8 @@ pub enum World {
     Call(Call),
     /// A larger one of wires.
     Grown(Grown),
+    /// As [`World::Wire`], but solved as equations.
+    Fluid { rate: Rate, queue: &'static str },
 }
 
 impl Yardstick {
@@ -176,7 +190,9 @@ impl Yardstick {
     /// Flows start ten milliseconds apart; the time series has a row every 100 ms.
     pub fn scenario(&self, duration: Span) -> Checked {
         match self.world {
-            World::Wire { rate, queue } => self.wire(rate, queue, duration),
+            World::Wire { rate, queue } | World::Fluid { rate, queue } => {
+                self.wire(rate, queue, duration)
+            }
             World::Cell(cell) => cell.scenario(self.rtt, self.ccas, duration),
             World::Call(call) => call.scenario(self.rtt, duration),
             World::Grown(grown) => grown.scenario(self.rtt, duration),
@@ -229,10 +245,11 @@ mod tests {
             _ => true,
         };
         for yardstick in YARDSTICKS.iter().filter(most) {
-            let scenario = yardstick.scenario(Span::from_secs(2));
-            let mbps = count(&scenario) as f64 * 1448.0 * 8.0 / 2e6;
+            let mbps = count(yardstick, Span::from_secs(2)) as f64 * 1448.0 * 8.0 / 2e6;
             let fits = match yardstick.world {
-                World::Wire { rate, .. } => (0.5..1.0).contains(&(mbps / rate.as_mbps())),
+                World::Wire { rate, .. } | World::Fluid { rate, .. } => {
+                    (0.5..1.0).contains(&(mbps / rate.as_mbps()))
+                }
                 World::Cell(_) => mbps > 5.0,
                 // Packets of media, which ramp up; they are shorter than segments.
                 World::Call(_) => mbps > 0.5,

@@ -140,6 +140,8 @@ pub(crate) struct Engine<'a> {
     pub(crate) shortest: f64,
     /// The change of a rate that a step may straighten out, in packets.
     tolerance: f64,
+    /// The flow for which a step was last found too long.
+    hardest: usize,
     pub(crate) longest: f64,
     pub(crate) now: f64,
     pub(crate) work: Work,
@@ -239,6 +241,7 @@ impl<'a> Engine<'a> {
             cursors,
             rates: vec![0.0; world.flows.len()],
             tolerance: TOLERANCE,
+            hardest: 0,
             shortest: (shortest_rtt * SHORTEST).clamp(LEAST_STEP, longest),
             longest,
             now: 0.0,
@@ -303,13 +306,20 @@ impl<'a> Engine<'a> {
         stop
     }
 
-    /// Computes the row at the end of a step, and how much of the tolerance its error takes.
-    pub(crate) fn attempt(&mut self, length: f64) -> f64 {
+    /// Computes the row at the end of a step, and how much of the tolerance its error takes. Beyond `most` it
+    /// leaves the row unfinished, because the step will be tried again. The flow that took most of it last is asked first: flows
+    /// don't see each other within a step, and most steps that fail do so for the same flow again.
+    pub(crate) fn attempt(&mut self, length: f64, most: f64) -> f64 {
         let mut error: f64 = 0.0;
         self.new.copy_from_slice(self.history.last());
         self.new[TIME] = self.now + length;
-        for at in 0..self.world.flows.len() {
+        let flows = self.world.flows.len();
+        for at in (self.hardest..flows).chain(0..self.hardest) {
             error = error.max(self.send(at, length));
+            if error > most {
+                self.hardest = at;
+                return error;
+            }
         }
         for link in 0..self.links.len() {
             self.pass(link, length);

@@ -124,10 +124,11 @@ fn corrected(
         let is_cut = until - engine.now <= length;
         let mut length = length.min(until - engine.now);
         loop {
-            let error = engine.attempt(length);
             let shorter = engine.shortest.min(length);
-            let is_fine = error <= 1.0 || options.step.is_some() || length <= shorter;
-            if is_fine {
+            let is_last = options.step.is_some() || length <= shorter;
+            let most = if is_last { f64::INFINITY } else { 1.0 };
+            let error = engine.attempt(length, most);
+            if error <= most {
                 let factor = (0.9 / libm::sqrt(error.max(1e-4))).clamp(0.5, 2.0);
                 let next = (length * factor).clamp(engine.shortest, engine.longest);
                 step = if is_cut && next < step { step.min(next * 2.0) } else { next };
