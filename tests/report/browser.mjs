@@ -37,9 +37,8 @@ const explorer = async page => {
 };
 const shot = (page, name, options = {}) => page.screenshot({ path: path.join(shots, name + '.png'), ...options });
 
-await test('a report opens and can be used in less than 1.5 s', async () => {
-  // The best of five: other work on the machine makes single times longer, never shorter. Where it has
-  // more to do than processors, the time that the page took of one is what can be measured.
+await test('a report opens and can be used after less than 1.5 s of a processor', async () => {
+  // The best of five, and of the processor: what a clock says depends on who else is at work on the machine.
   const times = [], worked = [];
   for (let i = 0; i < 5; i++) {
     const start = Date.now();
@@ -53,9 +52,8 @@ await test('a report opens and can be used in less than 1.5 s', async () => {
     assert.deepEqual(page.problems, []);
     await page.context().close();
   }
-  console.log(`      ${times.join(', ')} ms until the panels over time stood, ${worked.join(', ')} ms of a processor`
-    + (busy() ? '; the machine is busy, so the latter counts' : ''));
-  assert.ok(Math.min(...(busy() ? worked : times)) < 1500);
+  console.log(`      ${times.join(', ')} ms until the panels over time stood, ${worked.join(', ')} ms of a processor`);
+  assert.ok(Math.min(...worked) < 1500);
 });
 
 await test('the cursor of one panel moves those of all others', async () => {
