@@ -82,7 +82,7 @@ pub(crate) struct Traffic<'a> {
     awaited: Vec<usize>,
 }
 
-/// A socket that is watched, by its flow.
+/// An end of a flow, whose sockets are watched.
 #[derive(Clone, Copy)]
 enum Watched {
     Sender(usize),
@@ -157,10 +157,10 @@ impl<'a> Traffic<'a> {
             }
             for index in 0..self.sending.len() {
                 if now >= self.sending[index].next_wake() {
-                    self.act(index, now, &mut room, notices)?;
+                    self.act(Watched::Sender(index), now, &mut room, notices)?;
                 }
                 if now >= self.receiving[index].next_wake() {
-                    self.act_on_receipt(index, now, &mut room, notices)?;
+                    self.act(Watched::Receiver(index), now, &mut room, notices)?;
                 }
             }
             if !self.awaited.is_empty() {
@@ -175,12 +175,7 @@ impl<'a> Traffic<'a> {
             let wakes = wakes.chain(self.receiving.iter().map(Receiving::next_wake));
             let wake = wakes.fold(next_step.min(end), Time::min);
             for ready in self.wait(clock, wake)? {
-                match ready {
-                    Watched::Sender(index) => self.act(index, clock.now(), &mut room, notices)?,
-                    Watched::Receiver(index) => {
-                        self.act_on_receipt(index, clock.now(), &mut room, notices)?;
-                    }
-                }
+                self.act(ready, clock.now(), &mut room, notices)?;
             }
         }
         self.tell_samples(clock.now(), notices);
@@ -188,38 +183,26 @@ impl<'a> Traffic<'a> {
         self.receiving.iter().try_for_each(Receiving::check)
     }
 
-    fn act_on_receipt(
-        &mut self,
-        index: usize,
-        now: Time,
-        room: &mut [u8],
-        notices: &Sender<Notice>,
-    ) -> Result<(), String> {
-        let mut tell = tell(now, self.sending[index].id, notices);
-        let done = self.receiving[index].act(now, room, &mut tell);
-        done.map_err(|error| self.failed(index, &error))
-    }
-
+    /// Lets an end of a flow do what is due or has become possible.
     fn act(
         &mut self,
-        index: usize,
+        end: Watched,
         now: Time,
         room: &mut [u8],
         notices: &Sender<Notice>,
     ) -> Result<(), String> {
+        let (Watched::Sender(index) | Watched::Receiver(index)) = end;
         let sending = &mut self.sending[index];
-        let flow = sending.id;
-        let done = match sending.opens(now) {
-            true => enter(&self.hosts[sending.src.index()]),
-            false => Ok(()),
+        let mut tell = tell(now, sending.id, notices);
+        let done = match end {
+            Watched::Sender(_) => match sending.opens(now) {
+                true => enter(&self.hosts[sending.src.index()]),
+                false => Ok(()),
+            }
+            .and_then(|()| sending.act(now, room, &mut tell)),
+            Watched::Receiver(_) => self.receiving[index].act(now, room, &mut tell),
         };
-        let mut tell = tell(now, flow, notices);
-        done.and_then(|()| sending.act(now, room, &mut tell))
-            .map_err(|error| self.failed(index, &error))
-    }
-
-    fn failed(&self, index: usize, error: &io::Error) -> String {
-        format!("flow '{}': {error}", self.scenario.flows[index].name)
+        done.map_err(|error| format!("flow '{}': {error}", self.scenario.flows[index].name))
     }
 
     fn tell_samples(&self, now: Time, notices: &Sender<Notice>) {
