@@ -11,5 +11,6 @@ if ! command -v valgrind >/dev/null; then
     $sudo apt-get update -qq
     $sudo apt-get install -y -qq --no-install-recommends valgrind >/dev/null
 fi
-cargo build --release --quiet -p sojourn-benches
+# With the features that the whole workspace asks for, as CI builds the rooms' tests.
+cargo build --release --quiet --workspace --bin yardstick
 exec "${CARGO_TARGET_DIR:-target}/release/yardstick" --guard "$here/instructions.toml" "$@"

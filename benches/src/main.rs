@@ -1,9 +1,15 @@
 //! Runs yardsticks and prints their figures.
 #![expect(clippy::print_stdout, reason = "this is what it is for")]
 
+use std::collections::BTreeMap;
+use std::io;
+use std::num::NonZero;
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 
-use sojourn_benches::{Guarded, YARDSTICKS, Yardstick, count, measure, read_ceilings};
+use sojourn_benches::{Ceilings, Guarded, YARDSTICKS, Yardstick, count, measure, read_ceilings};
 use sojourn_core::Span;
 
 const USAGE: &str = "\
@@ -72,24 +78,64 @@ fn main() -> ExitCode {
 }
 
 /// Counts and compares; ends with 1 when a ceiling is exceeded.
-fn guard(file: &str, chosen: &[&Yardstick]) -> Result<ExitCode, String> {
+fn guard(file: &str, chosen: &[&'static Yardstick]) -> Result<ExitCode, String> {
     let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
     let ceilings = read_ceilings(&text)?;
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut ends = ExitCode::SUCCESS;
     println!("{:<16} {:>12} {:>9} {:>9}", "yardstick", "instructions", "ceiling", "goal");
-    for yardstick in chosen {
-        let held = &ceilings[yardstick.name];
-        let guarded = Guarded::count(&program, yardstick.name, held)
-            .map_err(|error| format!("valgrind: {error}"))?;
+    count_all(&program, &ceilings, chosen, |yardstick, counted| {
+        let guarded = counted.map_err(|error| format!("valgrind: {error}"))?;
         let Guarded { instructions, ceiling, goal } = guarded;
         let verdict = guarded.verdict();
         println!("{:<16} {instructions:>12} {ceiling:>9} {goal:>9}  {verdict}", yardstick.name);
         if guarded.is_too_many() {
             ends = ExitCode::from(1);
         }
-    }
+        Ok(())
+    })?;
     Ok(ends)
+}
+
+/// Counts on all cores, since a count does not depend on who else is at work, and tells `then` in the order of `chosen`.
+fn count_all(
+    program: &Path,
+    ceilings: &Ceilings,
+    chosen: &[&'static Yardstick],
+    mut then: impl FnMut(&Yardstick, io::Result<Guarded>) -> Result<(), String>,
+) -> Result<(), String> {
+    let next = &AtomicUsize::new(0);
+    let (counted, ready) = mpsc::channel();
+    // Owns `ready`, so that nobody counts on once one count has failed.
+    std::thread::scope(move |scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, NonZero::get) {
+            let counted = counted.clone();
+            scope.spawn(move || {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(yardstick) = chosen.get(index) else { return };
+                    let held = &ceilings[yardstick.name];
+                    let figures = Guarded::count(program, yardstick.name, held);
+                    if counted.send((index, figures)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(counted);
+        let mut early = BTreeMap::new();
+        for (index, yardstick) in chosen.iter().enumerate() {
+            let figures = loop {
+                if let Some(figures) = early.remove(&index) {
+                    break figures;
+                }
+                let (index, figures) = ready.recv().map_err(|error| error.to_string())?;
+                early.insert(index, figures);
+            };
+            then(yardstick, figures)?;
+        }
+        Ok(())
+    })
 }
 
 struct Arguments {

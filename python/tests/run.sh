@@ -9,8 +9,8 @@ export VIRTUAL_ENV=$CARGO_TARGET_DIR/python
 "$VIRTUAL_ENV/bin/python" -m pip install --quiet --requirement python/tests/requirements.txt
 "$VIRTUAL_ENV/bin/maturin" develop --quiet --profile dev
 [ "${1:-}" != gallery ] || exec "$VIRTUAL_ENV/bin/python" docs/gallery/run.py
-# The command, whose folders and texts the package must give, too.
-cargo build --quiet -p sojourn
+# The command, whose folders and texts the package must give, too, as `cargo test --workspace` has built it.
+cargo build --quiet --workspace --bin sojourn
 "$VIRTUAL_ENV/bin/mypy"
 # Brings its own copy of Node, which has to be there.
 "$VIRTUAL_ENV/bin/pyright" --pythonpath "$VIRTUAL_ENV/bin/python"

@@ -25,7 +25,9 @@ elsewhere() {
         cargo "$verb" --quiet --target "$target" -Zbuild-std="$library" --target-dir "$folder" "$@"
 }
 
-cargo run --quiet -p sojourn-targets >"$folder/here.txt"
+# As `cargo test --workspace` has built it.
+cargo build --quiet --workspace --bin sojourn-targets
+"${CARGO_TARGET_DIR:-target}/debug/sojourn-targets" >"$folder/here.txt"
 scenarios=$(wc -l <"$folder/here.txt")
 
 compare() {

@@ -112,7 +112,10 @@ fn every_package_is_of_the_workspace_or_from_crates_io() {
     for Package { name, source, .. } in locked() {
         match source {
             Some(source) => assert_eq!(source, CRATES_IO, "{name}"),
-            None => assert!(name.starts_with("sojourn"), "{name} is a path outside the workspace"),
+            None => {
+                let is_own = name.starts_with("sojourn") || name.starts_with("own-");
+                assert!(is_own, "{name} is a path outside the workspace");
+            }
         }
     }
 }
@@ -149,6 +152,22 @@ fn a_licence_is_allowed_if_one_of_its_choices_is_and_all_that_it_joins_are() {
     {
         assert!(!is_allowed(refused), "{refused}");
     }
+}
+
+/// Else every library that both need would be built twice.
+#[test]
+fn the_workspace_of_str0m_builds_as_the_main_one_does() {
+    let profile = |text: &'static str| {
+        let begins = text.find("[profile.dev]").expect("a profile");
+        text[begins..]
+            .lines()
+            .take_while(|line| !line.starts_with('[') || line.starts_with("[profile.dev"))
+            .filter(|line| !line.is_empty() && !line.starts_with('#'))
+            .collect::<Vec<_>>()
+    };
+    let main = profile(include_str!("../../../Cargo.toml"));
+    assert!(main.contains(&"[profile.dev.package]"), "{main:?}");
+    assert_eq!(profile(include_str!("../../../crates/str0m/Cargo.toml")), main);
 }
 
 struct Package {
