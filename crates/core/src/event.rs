@@ -116,6 +116,8 @@ pub enum Event<'a> {
     },
     /// The receiver of a call asks for a key frame.
     KeyRequest,
+    /// What happens to parity of a call's video.
+    Fec(&'a FecEvent),
     /// What the listener of a call gets.
     Voice(&'a VoiceEvent),
     /// What the rate controller of a call wants, when that changes.
@@ -153,6 +155,23 @@ pub enum FrameStage {
     Rendered,
     /// The receiver will never decode it.
     Dropped,
+}
+
+/// What happens to parity of a call's video, which repairs losses without a repetition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FecEvent {
+    /// A packet of it left, with so many bytes of IP.
+    Sent {
+        bytes: u32,
+    },
+    Arrived {
+        bytes: u32,
+    },
+    /// The receiver restored a packet of video. The packet that made this possible left at `sent`.
+    Restored {
+        sequence: u32,
+        sent: Time,
+    },
 }
 
 /// What happens to a call's sound at the listener's end.

@@ -24,8 +24,9 @@ pub mod words;
 
 pub use error::{SpecError, nearest};
 pub use event::{
-    AirSample, Confidence, DropReason, EcnMode, Event, FlowSample, FrameEvent, FrameStage,
-    NoObserver, Observer, QueueSample, RateControl, Responsiveness, VoiceEvent, Who, is_phase,
+    AirSample, Confidence, DropReason, EcnMode, Event, FecEvent, FlowSample, FrameEvent,
+    FrameStage, NoObserver, Observer, QueueSample, RateControl, Responsiveness, VoiceEvent, Who,
+    is_phase,
 };
 pub use framing::{Cells, Framing, FramingWords};
 pub use ids::{ContentId, FlowId, HostId, PortId};

@@ -217,6 +217,8 @@ pub enum RtpStream {
     Audio,
     /// Retransmissions of video (RFC 4588).
     Repair,
+    /// Parity of video (RFC 5109, RFC 8627). The bytes of its packets are kept: their body is [`Body::Opaque`].
+    Fec,
     /// Load without content, for a probe or to keep the rate up.
     Padding,
 }

@@ -11,6 +11,7 @@ extern crate alloc;
 mod any;
 pub mod call;
 pub mod control;
+mod fec;
 mod receive;
 pub mod rtcp;
 mod send;

@@ -442,6 +442,10 @@ pub struct MediaCounts {
     /// Packets sent again, and packets without content.
     pub repair_packets: u64,
     pub padding_packets: u64,
+    /// Packets of parity and their bytes of IP, and packets that were restored from them.
+    pub fec_packets: u64,
+    pub fec_bytes: u64,
+    pub fec_recovered: u64,
 }
 
 difference!(MediaCounts {
@@ -457,7 +461,10 @@ difference!(MediaCounts {
     nacked_packets,
     key_requests,
     repair_packets,
-    padding_packets
+    padding_packets,
+    fec_packets,
+    fec_bytes,
+    fec_recovered
 });
 
 /// Transfers of a limited size that began after the warm-up.

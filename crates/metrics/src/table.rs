@@ -435,6 +435,12 @@ const GROUPS: &[&[Metric]] = &[
             |flow| of_call(flow, flow.media.after_warmup.repair_packets as f64);
         "padding_packets", "packets", "call: packets without content sent after the warm-up",
             |flow| of_call(flow, flow.media.after_warmup.padding_packets as f64);
+        "fec_packets", "packets", "call: packets of parity sent after the warm-up",
+            |flow| of_call(flow, flow.media.after_warmup.fec_packets as f64);
+        "fec_share", "", "call: bytes of these packets, over all that it sent after the warm-up",
+            |flow| part(flow.media.after_warmup.fec_bytes, flow.after_warmup.sent_bytes).and_then(|part| of_call(flow, part));
+        "fec_recovered_packets", "packets", "call: packets of video restored from parity after the warm-up",
+            |flow| of_call(flow, flow.media.after_warmup.fec_recovered as f64);
     },
     quantiles!(
         Flow,

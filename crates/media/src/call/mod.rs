@@ -15,12 +15,13 @@ use alloc::sync::Arc;
 use core::any::Any;
 
 use sojourn_core::param::{Maybe, Style, Switch, number, rate, size, time, whole};
-use sojourn_core::{Bytes, Param, Params, Purpose, Rate, Span, SpecError};
+use sojourn_core::{Bytes, Param, Params, Purpose, Rate, Span, SpecError, Time};
 use sojourn_host::{AppModel, Endpoint, FlowSetup};
 
 use self::receiver::Receiver;
 use self::sender::Sender;
 use crate::control::{self, FeedbackKind, Tape};
+pub use crate::fec::FecScheme;
 use crate::send::{IP_UDP, Packetiser, RTP, SRTP};
 use crate::source::{self, Voice};
 
@@ -47,6 +48,12 @@ sojourn_core::params! {
         pub nack: bool as Switch = "on", "the receiver asks for lost packets, and the sender sends them again";
         pub nack_again: bool as Switch = "on", "it asks again after nack_rtt; off: only when the next gap opens, for all that is missing (aiortc)";
         pub nack_rtt: Span = "100ms", time(Span::from_millis(1), LONG), "time after which the receiver asks again";
+        pub nack_wait: Span = "0ms", time(Span::ZERO, LONG), "how long the receiver waits before it asks for the first time, so that parity may come; not with nack_again=off";
+        pub fec: Option<FecScheme> as Maybe<FecScheme> = "", "packets of parity from which the receiver restores lost video: ulpfec (RFC 5109 in RFC 2198, as libwebrtc for VP8) or flexfec (RFC 8627); without it there are none";
+        pub fec_per_loss: f64 = "4", number(0.0, 100.0), "share of parity in all packets of the video and its parity, for each unit of the largest loss reported in 10 s; key frames get twice that";
+        pub fec_least: f64 = "0.2", number(0.0, 0.9), "the least such share while anything is lost, where frames have more than 730 bytes";
+        pub fec_most: f64 = "0.5", number(0.0, 0.9), "the largest such share";
+        pub fec_rtt: Span = "20ms", time(Span::ZERO, LONG), "with a shorter round trip only key frames get parity, because repetitions come soon";
         pub feedback: Option<FeedbackKind> as Maybe<FeedbackKind> = "", "what the receiver reports: twcc (each packet, as libwebrtc), ccfb (each packet and its mark, RFC 8888), remb (an estimate of its own), rr (receiver reports only); without it what the controller is made for";
         pub feedback_interval: Option<Span> as Maybe<Span> = "", time(Span::from_millis(1), LONG), "time between reports on packets; without it the controller's";
         pub pacer_burst: Span = "40ms", time(Span::ZERO, LONG), "what may leave at once, as time at the pacing rate";
@@ -95,6 +102,11 @@ sojourn_core::choice!(Copies {
     "each" = Copies::Each,
 });
 
+sojourn_core::choice!(FecScheme {
+    "ulpfec" = FecScheme::Ulpfec,
+    "flexfec" = FecScheme::Flexfec,
+});
+
 /// A checked call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallConfig {
@@ -141,6 +153,11 @@ impl CallConfig {
                 FeedbackKind::ReceiverReports => &["rr"],
             };
             return Err(problem.allow(allowed.iter().copied()).about("feedback"));
+        }
+        if spec.fec_most < spec.fec_least {
+            let (most, least) = (spec.fec_most, spec.fec_least);
+            let problem = SpecError::new(format!("{most} is less than fec_least, {least}"));
+            return Err(problem.allow([format!("{least} or more")]).about("fec_most"));
         }
         if source.is_audio() {
             let problem = SpecError::new(format!("'{}' is no video", source.name()));
@@ -231,7 +248,7 @@ impl CallConfig {
 
     /// The rate of whole packets when the encoder makes `video`, with the voice.
     fn whole_rate(&self, video: Rate) -> Rate {
-        let video = self.packetiser().whole_rate(video, self.spec.fps);
+        let video = self.video_packetiser().whole_rate(video, self.spec.fps);
         Rate::from_bps(video.as_bps() + self.voice_rate().as_bps())
     }
 
@@ -248,9 +265,25 @@ impl CallConfig {
     }
 
     fn packetiser(&self) -> Packetiser {
-        let extensions = self.spec.extensions.as_u64() as u32;
-        Packetiser::new(self.spec.packet.as_u64() as u32, extensions)
+        Packetiser::new(self.spec.packet.as_u64() as u32, self.extensions())
     }
+
+    /// With parity, packets of video leave room for its headers.
+    fn video_packetiser(&self) -> Packetiser {
+        let Some(scheme) = self.spec.fec else { return self.packetiser() };
+        let extensions = self.extensions();
+        let largest = self.spec.packet.as_u64() as u32 - scheme.longest(extensions);
+        Packetiser::new(largest, extensions + scheme.per_packet())
+    }
+
+    fn extensions(&self) -> u32 {
+        self.spec.extensions.as_u64() as u32
+    }
+}
+
+/// A time as the abs-send-time extension has it: 24 bits, units of 2⁻¹⁸ s.
+fn abs_send_time(at: Time) -> u32 {
+    ((u128::from(at.as_nanos()) << 18) / 1_000_000_000) as u32 & 0xff_ffff
 }
 
 impl AppModel for CallConfig {

@@ -5,18 +5,19 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use sojourn_core::{
-    Body, Event, FrameEvent, FrameStage, Packet, Purpose, Queued, RtpBody, RtpStream, Span, Stream,
-    Time, VoiceEvent, Who,
+    Body, Event, FecEvent, FrameEvent, FrameStage, Packet, Purpose, Queued, RtpBody, RtpStream,
+    Span, Stream, Time, VoiceEvent, Who,
 };
 use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
 
 use super::sender::next_report;
-use super::{CallConfig, Playout};
+use super::{CallConfig, Playout, abs_send_time};
 use crate::control::{Arrival, Estimator, FeedbackKind};
+use crate::fec::{Arrived, FecScheme, Protected, Recovery};
 use crate::receive::{Assembler, Jitter, Missing, NetEq, Statistics, TICK, Timing, Whole};
 use crate::rtcp::{
     self, Block, CcfbArrivals, Message, Nack, ReceiverReport, Remb, SRTCP, TwccArrivals, source_of,
-    write_key_request,
+    unwrap, write_key_request,
 };
 use crate::send::{IP_UDP, RTP, RTX, SRTP};
 
@@ -27,6 +28,8 @@ pub(super) struct Receiver {
     nack: bool,
     nack_again: bool,
     nack_rtt: Span,
+    nack_wait: Span,
+    fec: Option<Box<Fec>>,
     playout: Playout,
     held_packets: u32,
     showing: Span,
@@ -75,12 +78,39 @@ struct Audio {
     stop: Time,
 }
 
+/// Parity of the video.
+struct Fec {
+    scheme: FecScheme,
+    recovery: Recovery,
+    /// The newest number in transport-wide feedback.
+    transport: u32,
+}
+
+impl Fec {
+    fn new(scheme: FecScheme) -> Self {
+        Self { scheme, recovery: Recovery::default(), transport: 0 }
+    }
+}
+
 /// What it reports on packets, beside the losses of a stream.
 enum Feedback {
     Twcc(TwccArrivals),
     Ccfb(CcfbArrivals),
     Remb(Box<dyn Estimator>),
     None,
+}
+
+/// What a packet of any stream says for reports.
+struct Heard {
+    source: u32,
+    is_audio: bool,
+    transport: u32,
+    ends_frame: bool,
+}
+
+/// A time in ticks of a video stream's clock.
+fn ticks(at: Time) -> u32 {
+    (u128::from(at.as_nanos()) * 90_000 / 1_000_000_000) as u32
 }
 
 /// aiortc remembers missing packets this far back.
@@ -99,7 +129,7 @@ impl Receiver {
             }
             FeedbackKind::ReceiverReports => Feedback::None,
         };
-        let around = IP_UDP + RTP + spec.extensions.as_u64() as u32 + SRTP;
+        let around = call.video_packetiser().around();
         // The sender draws from the flow's own stream; this end's has another name.
         let mut name = alloc::string::String::from(flow.name);
         name.push_str(" receiver");
@@ -109,6 +139,8 @@ impl Receiver {
             nack: spec.nack,
             nack_again: spec.nack_again,
             nack_rtt: spec.nack_rtt,
+            nack_wait: if spec.nack_again { spec.nack_wait } else { Span::ZERO },
+            fec: spec.fec.map(|scheme| Box::new(Fec::new(scheme))),
             playout: spec.playout,
             held_packets: spec.held_packets,
             showing: spec.showing,
@@ -119,7 +151,10 @@ impl Receiver {
             frame_wait: spec.frame_wait,
             key_wait: spec.key_wait,
             feedback,
-            missing: Missing::new(spec.nack_rtt),
+            missing: Missing::new(
+                spec.nack_rtt,
+                if spec.nack_again { spec.nack_wait } else { Span::ZERO },
+            ),
             assembler: Assembler::new(),
             jitter: Jitter::new(),
             timing: Timing::new(spec.decoding, spec.showing, spec.playout_delay),
@@ -128,7 +163,7 @@ impl Receiver {
                 neteq: NetEq::new(voice.frame),
                 statistics: Statistics::default(),
                 has_feedback: spec.audio_feedback,
-                around,
+                around: call.packetiser().around(),
                 tick_at: Time::NEVER,
                 stop: flow.stop,
             }),
@@ -155,21 +190,52 @@ impl Receiver {
                 return;
             }
         }
+        let heard = Heard {
+            source: source_of(rtp.stream),
+            is_audio: rtp.stream == RtpStream::Audio,
+            transport: rtp.transport,
+            ends_frame: rtp.stream == RtpStream::Video && rtp.part + 1 == rtp.parts,
+        };
+        self.note(now, &heard, packet, || (abs_send_time(rtp.stamp), ticks(rtp.captured)));
+        let extra = match rtp.stream {
+            RtpStream::Padding | RtpStream::Audio | RtpStream::Fec => return,
+            RtpStream::Video => 0,
+            RtpStream::Repair => RTX,
+        };
+        if rtp.stream == RtpStream::Video {
+            self.statistics.on_packet(now, rtp.sequence, rtp.captured);
+        }
+        let payload = packet.ip_len().saturating_sub(self.around + extra);
+        self.take(now, rtp, payload, around);
+        if self.fec.is_some() {
+            self.help_parity(now, rtp, payload, packet.sent, around);
+        }
+    }
+
+    /// Notes a packet of any stream for reports. `times` are its abs-send-time and RTP timestamp.
+    #[inline(always)]
+    fn note(
+        &mut self,
+        now: Time,
+        heard: &Heard,
+        packet: &Packet,
+        times: impl FnOnce() -> (u32, u32),
+    ) {
         match &mut self.feedback {
-            Feedback::Twcc(arrivals) => arrivals.on_packet(rtp.transport, now),
+            Feedback::Twcc(arrivals) => arrivals.on_packet(heard.transport, now),
             Feedback::Ccfb(arrivals) => {
-                arrivals.on_packet(source_of(rtp.stream), rtp.transport, now, packet.ecn);
+                arrivals.on_packet(heard.source, heard.transport, now, packet.ecn);
             }
             Feedback::Remb(estimator) => {
+                let (abs_send_time, rtp_timestamp) = times();
                 let estimate = estimator.on_arrival(&Arrival {
                     now,
-                    abs_send_time: abs_send_time(rtp.stamp),
+                    abs_send_time,
                     size: packet.ip_len() - IP_UDP,
                     payload: packet.ip_len().saturating_sub(self.around),
                     ecn: packet.ecn,
-                    rtp_timestamp: (u128::from(rtp.captured.as_nanos()) * 90_000 / 1_000_000_000)
-                        as u32,
-                    stream: u8::from(rtp.stream == RtpStream::Audio),
+                    rtp_timestamp,
+                    stream: u8::from(heard.is_audio),
                 });
                 self.outbox.extend(estimate.map(|rate| Remb { rate }.write()));
             }
@@ -182,44 +248,24 @@ impl Receiver {
             self.feedback_at = Time::from_nanos((now.as_nanos() / interval + 1) * interval);
         }
         self.unreported += 1;
-        let is_last = rtp.stream == RtpStream::Video && rtp.part + 1 == rtp.parts;
-        if self.report_packets.is_some_and(|most| is_last || self.unreported >= most) {
+        if self.report_packets.is_some_and(|most| heard.ends_frame || self.unreported >= most) {
             self.report_arrivals(now);
         }
-        let extra = match rtp.stream {
-            RtpStream::Padding | RtpStream::Audio => return,
-            RtpStream::Video => 0,
-            RtpStream::Repair => RTX,
-        };
+    }
+
+    /// Takes a packet of video that arrived, came once more, or was restored.
+    #[inline(always)]
+    fn take(&mut self, now: Time, rtp: &RtpBody, payload: u32, around: &mut Around<'_>) {
         if self.patience.is_never() {
             self.wait_for_frame(now);
             self.report_at = now + next_report(&mut self.random);
         }
-        if rtp.stream == RtpStream::Video {
-            self.statistics.on_packet(now, rtp.sequence, rtp.captured);
-        }
         if self.nack {
-            let gap = self.missing.on_packet(now, rtp.sequence);
-            match self.nack_again {
-                _ if gap.is_empty() => {}
-                true => self.ask(now, &gap, around),
-                false => {
-                    self.missing.forget_before((rtp.sequence + 1).saturating_sub(REMEMBERED));
-                    self.ask(now, &self.missing.all(), around);
-                }
-            }
-            if self.missing.are_too_many() {
-                self.missing.forget_before(rtp.sequence);
-                self.ask_for_key(now, around);
-            }
-            if self.nack_again && !self.missing.is_empty() && self.again_at.is_never() {
-                self.again_at = now + AGAIN;
-            }
+            self.look_for_gap(now, rtp.sequence, around);
         }
         if self.playout == Playout::NextFrame && self.assembler.begin_anew(rtp) {
             self.ask_for_key(now, around);
         }
-        let payload = packet.ip_len().saturating_sub(self.around + extra);
         if let Some(whole) = self.assembler.on_packet(now, rtp, payload) {
             self.tell(now, around, FrameStage::Received, &whole);
             if self.playout == Playout::Adaptive {
@@ -231,6 +277,109 @@ impl Receiver {
             self.advance_behind_next(now, around);
             self.note_next_frame();
         }
+    }
+
+    /// A packet with this number in the video's stream has come: those before it may be missing.
+    #[inline(always)]
+    fn look_for_gap(&mut self, now: Time, sequence: u32, around: &mut Around<'_>) {
+        let gap = self.missing.on_packet(now, sequence);
+        match self.nack_again {
+            _ if gap.is_empty() => {}
+            true => self.ask(now, &gap, around),
+            false => {
+                self.missing.forget_before((sequence + 1).saturating_sub(REMEMBERED));
+                self.ask(now, &self.missing.all(), around);
+            }
+        }
+        if self.missing.are_too_many() {
+            self.missing.forget_before(sequence);
+            self.ask_for_key(now, around);
+        }
+        if self.nack_again && !self.missing.is_empty() {
+            if self.again_at.is_never() {
+                self.again_at = now + AGAIN;
+            }
+            if !self.nack_wait.is_zero() {
+                self.again_at = self.again_at.min(self.missing.first_due());
+            }
+        }
+    }
+
+    /// A packet of video may be the one that parity waits for.
+    #[inline(never)]
+    fn help_parity(
+        &mut self,
+        now: Time,
+        rtp: &RtpBody,
+        payload: u32,
+        sent: Time,
+        around: &mut Around<'_>,
+    ) {
+        let behind_header = payload + self.extensions();
+        let Some(fec) = &mut self.fec else { return };
+        fec.transport = fec.transport.max(rtp.transport);
+        let restored = fec.recovery.on_packet(Protected {
+            sequence: rtp.sequence,
+            frame: rtp.frame,
+            part: rtp.part,
+            parts: rtp.parts,
+            captured: rtp.captured,
+            is_key: rtp.is_key,
+            length: behind_header as u16,
+        });
+        self.take_restored(now, &restored, sent, around);
+    }
+
+    fn on_parity(
+        &mut self,
+        now: Time,
+        arrived: &Arrived,
+        packet: &Packet,
+        around: &mut Around<'_>,
+    ) {
+        let Some(fec) = &mut self.fec else { return };
+        let bytes = packet.ip_len();
+        let event = FecEvent::Arrived { bytes };
+        around.observer.record(now, Who::Flow(self.ends.flow), &Event::Fec(&event));
+        let (scheme, newest) = (fec.scheme, fec.recovery.newest());
+        let transport = unwrap(fec.transport, arrived.transport);
+        let heard =
+            Heard { source: scheme.source(), is_audio: false, transport, ends_frame: false };
+        self.note(now, &heard, packet, || (arrived.abs_send_time, arrived.timestamp));
+        if scheme == FecScheme::Ulpfec {
+            let sequence = unwrap(newest, arrived.sequence);
+            let since = f64::from(ticks(now).wrapping_sub(arrived.timestamp)) / 90_000.0;
+            let captured = now - Span::from_secs_f64(since).min(now.since(Time::ZERO));
+            self.statistics.on_packet(now, sequence, captured);
+            if self.nack {
+                self.look_for_gap(now, sequence, around);
+            }
+        }
+        let Some(fec) = &mut self.fec else { return };
+        let restored = fec.recovery.on_parity(arrived.parity.near(newest));
+        self.take_restored(now, &restored, packet.sent, around);
+    }
+
+    /// Takes packets that were restored with the help of one that left at `sent`.
+    fn take_restored(
+        &mut self,
+        now: Time,
+        restored: &[Protected],
+        sent: Time,
+        around: &mut Around<'_>,
+    ) {
+        for packet in restored {
+            let event = FecEvent::Restored { sequence: packet.sequence, sent };
+            around.observer.record(now, Who::Flow(self.ends.flow), &Event::Fec(&event));
+            let payload = u32::from(packet.length).saturating_sub(self.extensions());
+            self.take(now, &packet.body(), payload, around);
+        }
+    }
+
+    /// Bytes of header extensions of a packet of video, which parity protects.
+    fn extensions(&self) -> u32 {
+        let red = self.fec.as_ref().map_or(0, |fec| fec.scheme.per_packet());
+        self.around - IP_UDP - RTP - SRTP - red
     }
 
     /// Decodes each frame behind which a packet of a later frame has come. Gives up the oldest frames if
@@ -362,16 +511,16 @@ impl Audio {
     }
 }
 
-/// A time as the abs-send-time extension has it: 24 bits, units of 2⁻¹⁸ s.
-fn abs_send_time(at: Time) -> u32 {
-    ((u128::from(at.as_nanos()) << 18) / 1_000_000_000) as u32 & 0xff_ffff
-}
-
 impl Endpoint for Receiver {
     fn on_packet(&mut self, now: Time, packet: &Packet, around: &mut Around<'_>) {
         match &packet.body {
             Body::Rtp(rtp) => self.on_media(now, rtp, packet, around),
             Body::Opaque { content, .. } => {
+                let parity =
+                    self.fec.as_ref().and_then(|_| Arrived::read(around.contents.bytes(*content)));
+                if let Some(parity) = parity {
+                    return self.on_parity(now, &parity, packet, around);
+                }
                 for message in rtcp::messages(around.contents.bytes(*content)) {
                     if let Message::SenderReport(report) = message {
                         self.statistics.on_sender_report(now, report.sent);
@@ -407,7 +556,11 @@ impl Endpoint for Receiver {
         if self.again_at <= now {
             let again = self.missing.again(now);
             self.ask(now, &again, around);
-            self.again_at = if self.missing.is_empty() { Time::NEVER } else { now + AGAIN };
+            self.again_at = match self.nack_wait.is_zero() {
+                _ if self.missing.is_empty() => Time::NEVER,
+                true => now + AGAIN,
+                false => self.missing.first_due().min(now + AGAIN),
+            };
         }
         if self.report_at <= now {
             let audio = self.audio.as_mut().and_then(|audio| audio.statistics.block(now));

@@ -6,16 +6,17 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use sojourn_core::{
-    Body, Ecn, Event, FrameEvent, FrameStage, Packet, Purpose, Rate, RateControl, RtpBody,
-    RtpStream, Span, Stream, Time, Who,
+    Body, Ecn, Event, FecEvent, FrameEvent, FrameStage, Packet, Purpose, Rate, RateControl,
+    RtpBody, RtpStream, Span, Stream, Time, Who,
 };
 use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
 
-use super::{CallConfig, Copies};
+use super::{CallConfig, Copies, abs_send_time};
 use crate::control::{
     Controller, Feedback, FeedbackKind, Outputs, Outstanding, Purpose as Use, ReceiverReport,
     Report, Sent, Tape, Taped,
 };
+use crate::fec::{FecScheme, Generator, Header, Parity, Protected, Protection, ProtectionConfig};
 use crate::receive::jitter_of;
 use crate::rtcp::{
     self, Block, Ccfb, LARGEST_OFFSET, Message, SRTCP, SenderReport, Twcc, arrived_at, ntp_middle,
@@ -50,6 +51,7 @@ pub(super) struct Sender {
     encoder: Rate,
     adjuster: Option<Adjuster>,
     skip_after: Option<Span>,
+    fec: Option<Box<Fec>>,
     outputs: Outputs,
     /// The next number of a packet of any kind, and of one of media.
     number: u32,
@@ -77,6 +79,73 @@ struct Audio {
     has_feedback: bool,
 }
 
+/// Parity of the video.
+struct Fec {
+    scheme: FecScheme,
+    protection: Protection,
+    generator: Generator,
+    /// What waits for its turn, and when the newest packet of each was captured.
+    waiting: VecDeque<(Time, Parity)>,
+    /// Packets of it that were sent.
+    sent: u32,
+    extensions: u32,
+}
+
+impl Fec {
+    fn new(call: &CallConfig, scheme: FecScheme) -> Self {
+        let spec = &call.spec;
+        Self {
+            scheme,
+            protection: Protection::new(ProtectionConfig {
+                per_loss: spec.fec_per_loss,
+                least: spec.fec_least,
+                most: spec.fec_most,
+                rtt: spec.fec_rtt,
+                frames_per_second: spec.fps,
+            }),
+            generator: Generator::default(),
+            waiting: VecDeque::new(),
+            sent: 0,
+            extensions: call.extensions(),
+        }
+    }
+
+    /// Its packets that were sent with numbers of the video.
+    fn numbers(&self) -> u32 {
+        match self.scheme {
+            FecScheme::Ulpfec => self.sent,
+            FecScheme::Flexfec => 0,
+        }
+    }
+
+    /// A packet of video leaves, of frames that have `bytes` in the mean; returns the packets of parity that follow.
+    fn on_video(&mut self, now: Time, item: &Item, bytes: f64) -> Vec<Item> {
+        let length = item.size - IP_UDP - RTP - SRTP - self.scheme.per_packet();
+        let protected = Protected {
+            sequence: item.sequence,
+            frame: item.frame,
+            part: item.part,
+            parts: item.parts,
+            captured: item.captured,
+            is_key: item.is_key,
+            length: length as u16,
+        };
+        let amount = || self.protection.amount(now, item.is_key, bytes);
+        let parity = self.generator.add(&protected, amount);
+        let size = |parity: &Parity| IP_UDP + parity.size(self.scheme, self.extensions) + SRTP;
+        let items = parity.iter().map(|parity| Item {
+            stream: RtpStream::Fec,
+            part: 0,
+            parts: 1,
+            size: size(parity),
+            ..*item
+        });
+        let items = items.collect();
+        self.waiting.extend(parity.into_iter().map(|parity| (item.captured, parity)));
+        items
+    }
+}
+
 /// The largest payload of a packet of padding, in bytes.
 const PADDING: u32 = 224;
 /// Sender and receiver reports are sent this often, on average.
@@ -87,7 +156,7 @@ impl Sender {
         let spec = &call.spec;
         let start = flow.start;
         let extra = spec.extensions.as_u64() as u32;
-        let packetiser = call.packetiser();
+        let packetiser = call.video_packetiser();
         let mut random = flow.address.stream_named(flow.name, Purpose::Application);
         let source = call.source.build(SourceSetup {
             start,
@@ -140,6 +209,7 @@ impl Sender {
             encoder: Rate::ZERO,
             adjuster: spec.adjuster.then(|| Adjuster::new(spec.fps, start)),
             skip_after: spec.skip_after,
+            fec: spec.fec.map(|scheme| Box::new(Fec::new(call, scheme))),
             outputs: Outputs { phase: "", ..outputs },
             number: 0,
             transport: 0,
@@ -162,7 +232,7 @@ impl Sender {
         Self { control: Box::new(control), ..self }
     }
 
-    /// The rate that the encoder may use: the target less headers and repairs. An adjuster takes from it, too.
+    /// The rate that the encoder may use: the target less headers, repairs and parity. An adjuster takes from it, too.
     fn encoder_rate(&mut self, now: Time) -> Rate {
         let carried = self.carried();
         let rate = carried.max(self.min).min(self.max);
@@ -234,6 +304,9 @@ impl Sender {
             }
             self.tell(now, around, FrameStage::Encoded, frame.captured, frame.size, frame.is_key);
             self.control.on_frame(now, bytes);
+            if let Some(fec) = &mut self.fec {
+                fec.protection.on_frame(frame.height);
+            }
             if let Some(adjuster) = &mut self.adjuster {
                 adjuster.on_frame(now, frame.size);
             }
@@ -339,6 +412,10 @@ impl Sender {
             rtt: block.rtt(now),
         });
         self.expected_before = expected;
+        if let Some(fec) = &mut self.fec {
+            let lost = f64::from(block.fraction_lost) / 256.0;
+            fec.protection.on_report(now, lost, self.history.rtt);
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -347,15 +424,27 @@ impl Sender {
 
     /// The packet of what the pacer lets go.
     fn send(&mut self, now: Time, release: Release, around: &mut Around<'_>) -> Packet {
-        let (item, probe) = match release {
+        let (mut item, probe) = match release {
             Release::Media { item, probe } => (item, probe),
             Release::Padding { probe } => (self.padding_item(now), probe),
         };
+        if let Some(fec) = &mut self.fec {
+            match item.stream {
+                RtpStream::Video => item.sequence += fec.numbers(),
+                RtpStream::Fec => {
+                    let newest = self.history.newest();
+                    item.sequence =
+                        if fec.scheme == FecScheme::Ulpfec { newest + 1 } else { fec.sent };
+                }
+                RtpStream::Audio | RtpStream::Repair | RtpStream::Padding => {}
+            }
+        }
         let purpose = match item.stream {
             RtpStream::Video => Use::Video,
             RtpStream::Audio => Use::Audio,
             RtpStream::Repair => Use::Repair,
             RtpStream::Padding => Use::Padding,
+            RtpStream::Fec => Use::Fec,
         };
         let sent = Sent { number: self.transport.into(), at: now, size: item.size, purpose, probe };
         let outstanding = Outstanding {
@@ -374,11 +463,13 @@ impl Sender {
         }
         let transport = match self.feedback {
             FeedbackKind::Ccfb if is_reported => {
-                self.flight.number_in(source_of(item.stream), sent.number)
+                let source = self.source_of(item.stream);
+                self.flight.number_in(source, sent.number)
             }
             _ => self.transport,
         };
-        self.sent.add(now, item.size, item.stream == RtpStream::Repair);
+        let is_repair = matches!(item.stream, RtpStream::Repair | RtpStream::Fec);
+        self.sent.add(now, item.size, is_repair);
         if item.stream == RtpStream::Repair {
             self.history.on_copy_left(now, item.sequence);
         }
@@ -390,6 +481,10 @@ impl Sender {
                 let (captured, bytes) = (item.captured, item.frame_bytes);
                 self.tell(now, around, FrameStage::Sent, captured, bytes, item.is_key);
             }
+        }
+        if item.stream == RtpStream::Fec {
+            self.transport += 1;
+            return self.parity(now, &item, transport, around);
         }
         let stamp = match item.stream {
             RtpStream::Repair => self.history.stamp(now, item.sequence),
@@ -409,6 +504,59 @@ impl Sender {
         });
         self.number += 1;
         self.transport += u32::from(is_reported);
+        if item.stream == RtpStream::Video {
+            self.protect(now, &item);
+        }
+        Packet { ecn: self.ecn, ..self.ends.packet(now, item.size, body) }
+    }
+
+    /// The synchronisation source of a stream: parity of RFC 5109 is in the video's.
+    fn source_of(&self, stream: RtpStream) -> u32 {
+        match &self.fec {
+            Some(fec) if stream == RtpStream::Fec => fec.scheme.source(),
+            _ => source_of(stream),
+        }
+    }
+
+    /// A packet of video leaves: parity may follow.
+    fn protect(&mut self, now: Time, item: &Item) {
+        let Some(fec) = &mut self.fec else { return };
+        let bytes = self.outputs.target.as_bps() as f64 / 8.0 / self.fps;
+        for parity in fec.on_video(now, item, bytes) {
+            self.pacer.push(now, parity);
+        }
+    }
+
+    /// The packet of the parity that has waited longest.
+    fn parity(
+        &mut self,
+        now: Time,
+        item: &Item,
+        transport: u32,
+        around: &mut Around<'_>,
+    ) -> Packet {
+        let fec = self.fec.as_mut().expect("there is parity only with a scheme");
+        let (captured, parity) = fec.waiting.pop_front().expect("parity waits as its item did");
+        let bytes = parity.write(
+            fec.scheme,
+            &Header {
+                sequence: item.sequence as u16,
+                transport: transport as u16,
+                source: fec.scheme.source(),
+                captured,
+                abs_send_time: abs_send_time(now),
+            },
+        );
+        fec.sent += 1;
+        if fec.scheme == FecScheme::Ulpfec {
+            self.history.add(now, *item);
+        }
+        let event = FecEvent::Sent { bytes: item.size };
+        around.observer.record(now, Who::Flow(self.ends.flow), &Event::Fec(&event));
+        let number = self.number;
+        self.number += 1;
+        let content = around.contents.put(bytes, 1);
+        let body = Body::Opaque { number, content };
         Packet { ecn: self.ecn, ..self.ends.packet(now, item.size, body) }
     }
 
@@ -712,7 +860,8 @@ impl History {
     /// A copy of the packet, unless one is to be waited for.
     fn again(&mut self, now: Time, sequence: u32) -> Option<Item> {
         let (copies, rtt) = (self.copies, self.rtt);
-        let kept = self.at(sequence)?;
+        // Parity is not sent again.
+        let kept = self.at(sequence).filter(|kept| kept.item.stream == RtpStream::Video)?;
         let since = kept.last.map(|last| now.since(last));
         let is_refused = match copies {
             Copies::Spaced => since.is_some_and(|since| since < BETWEEN_COPIES),

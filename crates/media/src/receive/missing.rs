@@ -1,6 +1,6 @@
 //! Which packets of the video are missing, and when to ask for them.
 //!
-//! As libwebrtc does: at once when a later packet comes, again after each round trip, ten times at most.
+//! As libwebrtc does: when a later packet comes, at once or after a wait, again after each round trip, ten times at most.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -10,6 +10,7 @@ use sojourn_core::{Span, Time};
 #[derive(Clone, Debug)]
 pub(crate) struct Missing {
     rtt: Span,
+    wait: Span,
     /// The next new sequence number.
     next: u32,
     asked: BTreeMap<u32, Asked>,
@@ -17,7 +18,8 @@ pub(crate) struct Missing {
 
 #[derive(Clone, Copy, Debug)]
 struct Asked {
-    at: Time,
+    /// When to ask again.
+    due: Time,
     times: u32,
 }
 
@@ -26,8 +28,9 @@ const MOST_TIMES: u32 = 10;
 const MOST_MISSING: usize = 1000;
 
 impl Missing {
-    pub(crate) fn new(rtt: Span) -> Self {
-        Self { rtt, next: 0, asked: BTreeMap::new() }
+    /// Asks `wait` after it finds that a packet is missing, and again after each `rtt`.
+    pub(crate) fn new(rtt: Span, wait: Span) -> Self {
+        Self { rtt, wait, next: 0, asked: BTreeMap::new() }
     }
 
     /// Takes a packet that arrived; returns the numbers of the gap before it, to be asked for now.
@@ -38,8 +41,12 @@ impl Missing {
         }
         let gap: Vec<u32> = (self.next..sequence).collect();
         self.next = sequence + 1;
-        self.asked.extend(gap.iter().map(|missing| (*missing, Asked { at: now, times: 1 })));
-        gap
+        let asked = match self.wait.is_zero() {
+            true => Asked { due: now + self.rtt, times: 1 },
+            false => Asked { due: now + self.wait, times: 0 },
+        };
+        self.asked.extend(gap.iter().map(|missing| (*missing, asked)));
+        if self.wait.is_zero() { gap } else { Vec::new() }
     }
 
     /// All that were asked for and have not come, to be asked for again.
@@ -62,13 +69,18 @@ impl Missing {
         self.asked.is_empty()
     }
 
+    /// When one is to be asked for next.
+    pub(crate) fn first_due(&self) -> Time {
+        self.asked.values().map(|asked| asked.due).min().unwrap_or(Time::NEVER)
+    }
+
     /// Those that have not come within a round trip after they were asked for, to be asked for again.
     pub(crate) fn again(&mut self, now: Time) -> Vec<u32> {
         let rtt = self.rtt;
-        self.asked.retain(|_, asked| asked.times < MOST_TIMES || asked.at + rtt > now);
-        let late = self.asked.iter_mut().filter(|(_, asked)| asked.at + rtt <= now);
+        self.asked.retain(|_, asked| asked.times < MOST_TIMES || asked.due > now);
+        let late = self.asked.iter_mut().filter(|(_, asked)| asked.due <= now);
         late.map(|(sequence, asked)| {
-            *asked = Asked { at: now, times: asked.times + 1 };
+            *asked = Asked { due: now + rtt, times: asked.times + 1 };
             *sequence
         })
         .collect()
@@ -85,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_gap_is_asked_for_at_once_and_again_after_a_round_trip_ten_times_in_all() {
-        let mut missing = Missing::new(Span::from_millis(100));
+        let mut missing = Missing::new(Span::from_millis(100), Span::ZERO);
         assert_eq!(missing.on_packet(ms(0), 0), []);
         assert_eq!(missing.on_packet(ms(10), 4), [1, 2, 3]);
         assert_eq!(missing.on_packet(ms(20), 2), []);
@@ -94,5 +106,15 @@ mod tests {
         let times = (0..20).filter(|n| !missing.again(ms(210 + 100 * n)).is_empty()).count();
         assert_eq!(times, 8);
         assert!(missing.is_empty());
+    }
+
+    #[test]
+    fn a_packet_that_comes_within_the_wait_is_not_asked_for() {
+        let mut missing = Missing::new(Span::from_millis(100), Span::from_millis(10));
+        missing.on_packet(ms(0), 0);
+        assert_eq!(missing.on_packet(ms(10), 3), []);
+        missing.on_packet(ms(15), 1);
+        assert_eq!((missing.first_due(), missing.again(ms(19))), (ms(20), vec![]));
+        assert_eq!((missing.again(ms(20)), missing.first_due()), (vec![2], ms(120)));
     }
 }

@@ -51,6 +51,7 @@ pub const fn source_of(stream: RtpStream) -> u32 {
         RtpStream::Video => SENDER,
         RtpStream::Repair | RtpStream::Padding => 3,
         RtpStream::Audio => 4,
+        RtpStream::Fec => 5,
     }
 }
 

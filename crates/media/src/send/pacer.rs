@@ -1,4 +1,4 @@
-//! When packets leave: voices at once, then repairs, then video, at the controller's pace.
+//! When packets leave: voices at once, then repairs, then video and its parity in their order, at the controller's pace.
 //!
 //! It works like libwebrtc's: what was sent is a debt that is paid off at the pacing rate. Packets leave
 //! while the debt is less than a burst. The rate is raised when the queue would last too long.
@@ -98,7 +98,7 @@ impl Pacer {
         let queue = match item.stream {
             RtpStream::Audio => &mut self.audio,
             RtpStream::Repair => &mut self.repair,
-            RtpStream::Video | RtpStream::Padding => &mut self.video,
+            RtpStream::Video | RtpStream::Fec | RtpStream::Padding => &mut self.video,
         };
         queue.push_back((now, item));
         if item.stream != RtpStream::Audio {

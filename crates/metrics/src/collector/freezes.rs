@@ -59,6 +59,11 @@ impl FreezeLog {
         self.arrived = Some(Arrived { sequence: rtp.sequence, is_repair, sent: packet.sent });
     }
 
+    /// A packet of video was restored from parity, with the help of one that left at `sent`.
+    pub(super) fn on_restored(&mut self, sequence: u32, sent: Time) {
+        self.arrived = Some(Arrived { sequence, is_repair: false, sent });
+    }
+
     pub(super) fn on_dropped(
         &mut self,
         now: Time,
@@ -67,7 +72,7 @@ impl FreezeLog {
         packet: &Packet,
         rtp: &RtpBody,
     ) {
-        if let RtpStream::Audio | RtpStream::Padding = rtp.stream {
+        if let RtpStream::Audio | RtpStream::Fec | RtpStream::Padding = rtp.stream {
             return;
         }
         if self.lost.len() == MOST_PENDING {

@@ -1,7 +1,8 @@
 //! What happens to a call's frames and packets, and what its rate controller wants.
 
 use sojourn_core::{
-    FrameEvent, FrameStage, Packet, Queued, RateControl, RtpBody, RtpStream, Span, Time, VoiceEvent,
+    FecEvent, FrameEvent, FrameStage, Packet, Queued, RateControl, RtpBody, RtpStream, Span, Time,
+    VoiceEvent,
 };
 
 use super::freezes::FreezeLog;
@@ -96,6 +97,21 @@ impl Media {
         self.total.key_requests += 1;
     }
 
+    pub(super) fn on_fec(&mut self, event: FecEvent) {
+        match event {
+            FecEvent::Sent { bytes } => {
+                self.sent_in_row += u64::from(bytes);
+                self.total.fec_packets += 1;
+                self.total.fec_bytes += u64::from(bytes);
+            }
+            FecEvent::Arrived { bytes } => self.arrived_in_row += u64::from(bytes),
+            FecEvent::Restored { sequence, sent } => {
+                self.total.fec_recovered += 1;
+                self.freezes.on_restored(sequence, sent);
+            }
+        }
+    }
+
     pub(super) fn on_rate_control(&mut self, control: &RateControl) {
         self.control = Some(*control);
     }
@@ -105,7 +121,7 @@ impl Media {
         match stream {
             RtpStream::Repair => self.total.repair_packets += 1,
             RtpStream::Padding => self.total.padding_packets += 1,
-            RtpStream::Video | RtpStream::Audio => {}
+            RtpStream::Video | RtpStream::Audio | RtpStream::Fec => {}
         }
     }
 

@@ -286,6 +286,7 @@ impl Observer for Collector {
                     Event::Frame(frame) => flow.on_frame(now, frame),
                     Event::Nack { packets } => flow.media.on_nack(*packets),
                     Event::Voice(voice) => flow.media.on_voice(voice),
+                    Event::Fec(fec) => flow.media.on_fec(**fec),
                     Event::KeyRequest => flow.media.on_key_request(),
                     Event::RateControl(control) => flow.media.on_rate_control(control),
                     Event::Responsiveness(result) => flow.on_responsiveness(now, result),
@@ -325,6 +326,7 @@ impl Observer for Collector {
                     | Event::Frame(_)
                     | Event::Nack { .. }
                     | Event::KeyRequest
+                    | Event::Fec(_)
                     | Event::Voice(_)
                     | Event::RateControl(_)
                     | Event::Responsiveness(_)

@@ -323,6 +323,7 @@ fn rtp_header(packet: &Packet, rtp: &RtpBody) -> Vec<u8> {
         RtpStream::Video => (96, 90_000),
         RtpStream::Repair => (97, 90_000),
         RtpStream::Padding => (98, 90_000),
+        RtpStream::Fec => (118, 90_000),
         RtpStream::Audio => (111, 48_000),
     };
     let is_repair = rtp.stream == RtpStream::Repair;
