@@ -14,7 +14,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::any::Any;
 
-use sojourn_core::param::{Maybe, Style, Switch, number, rate, size, time, whole};
+use sojourn_core::param::{Choice, Maybe, Style, Switch, number, rate, size, time, whole};
 use sojourn_core::{Bytes, Param, Params, Purpose, Rate, Span, SpecError, Time};
 use sojourn_host::{AppModel, Endpoint, FlowSetup};
 
@@ -141,18 +141,13 @@ impl CallConfig {
             return Err(problem.allow([format!("{min_rate} or more")]).about("start_rate"));
         }
         control.agree().map_err(|problem| problem.about("control"))?;
-        let (wanted, made_for) = (spec.feedback, control.feedback());
-        if let Some(wanted) = wanted.filter(|wanted| *wanted != made_for)
-            && !(wanted.is_per_packet() && made_for.is_per_packet())
-        {
+        if spec.feedback.is_some_and(|wanted| !control.works_with(wanted)) {
             let name = control.name();
             let problem = SpecError::new(format!("'{name}' can't work with that"));
-            let allowed: &[&str] = match made_for {
-                FeedbackKind::Twcc | FeedbackKind::Ccfb => &["twcc", "ccfb"],
-                FeedbackKind::Remb => &["remb"],
-                FeedbackKind::ReceiverReports => &["rr"],
-            };
-            return Err(problem.allow(allowed.iter().copied()).about("feedback"));
+            let kinds = FeedbackKind::WORDS.iter().zip(FeedbackKind::VALUES);
+            let allowed = kinds.filter(|(_, kind)| control.works_with(**kind));
+            let allowed = allowed.map(|(word, _)| *word);
+            return Err(problem.allow(allowed).about("feedback"));
         }
         if spec.fec_most < spec.fec_least {
             let (most, least) = (spec.fec_most, spec.fec_least);

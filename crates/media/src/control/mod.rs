@@ -63,6 +63,11 @@ pub trait Algorithm: Params + Send + Sync + 'static {
     /// What the receiver sends back unless the study says otherwise.
     fn feedback(&self) -> FeedbackKind;
 
+    /// Whether receiver reports alone are enough, if they are not what it is made for.
+    fn works_with_receiver_reports(&self) -> bool {
+        false
+    }
+
     /// How often the receiver reports on packets unless the study says otherwise.
     fn feedback_interval(&self) -> Span {
         CHROMIUM_INTERVAL

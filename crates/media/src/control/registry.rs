@@ -91,6 +91,14 @@ impl Config {
         self.0.feedback()
     }
 
+    /// Whether a call's receiver may report so.
+    pub fn works_with(&self, feedback: FeedbackKind) -> bool {
+        let made_for = self.feedback();
+        feedback == made_for
+            || feedback.is_per_packet() && made_for.is_per_packet()
+            || feedback == FeedbackKind::ReceiverReports && self.0.works_with_receiver_reports()
+    }
+
     pub fn feedback_interval(&self) -> Span {
         self.0.feedback_interval()
     }
@@ -128,6 +136,7 @@ trait AnyAlgorithm: AnyParams {
     fn agree(&self) -> Result<(), SpecError>;
     fn kept_rate(&self) -> Option<Rate>;
     fn feedback(&self) -> FeedbackKind;
+    fn works_with_receiver_reports(&self) -> bool;
     fn feedback_interval(&self) -> Span;
     fn feedback_packets(&self) -> Option<u32>;
     fn counts_payload(&self) -> bool;
@@ -153,6 +162,10 @@ impl<A: Algorithm> AnyAlgorithm for A {
 
     fn feedback(&self) -> FeedbackKind {
         Algorithm::feedback(self)
+    }
+
+    fn works_with_receiver_reports(&self) -> bool {
+        Algorithm::works_with_receiver_reports(self)
     }
 
     fn feedback_interval(&self) -> Span {

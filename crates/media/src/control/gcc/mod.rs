@@ -12,6 +12,7 @@ mod link_capacity;
 mod loss_based;
 mod probe_result;
 mod probing;
+mod reports;
 #[cfg(test)]
 mod tests;
 mod throughput;
@@ -28,6 +29,7 @@ use self::alr::Alr;
 use self::loss_based::{LossBased, State};
 use self::probe_result::ProbeResults;
 use self::probing::{Limit, Probing};
+use self::reports::ByReports;
 use self::throughput::Throughput;
 use self::trendline::{Trendline, Usage};
 use super::{
@@ -92,6 +94,10 @@ sojourn_core::params! {
         pub(crate) loss_most_increase: f64 = "1.3", number(1.0, 100.0), "Largest factor by which it rises within `loss_increase_window`";
         pub(crate) loss_increase_window: Span = "300ms", time(Span::ZERO, LONG), "That window";
         pub(crate) loss_padding: Span = "2s", time(Span::ZERO, LONG), "For how long padding tests whether the link carries a raised rate";
+        pub(crate) report_low: f64 = "0.02", number(0.0, 1.0), "With receiver reports alone: the rate rises up to this loss";
+        pub(crate) report_high: f64 = "0.1", number(0.0, 1.0), "And falls above this one";
+        pub(crate) report_hold: Span = "300ms", time(Span::ZERO, LONG), "Between two falls are this and a round trip";
+        pub(crate) report_packets: u32 = "20", whole(1, 1_000_000), "Reports on fewer packets are taken together";
         pub(crate) loss_median_factor: f64 = "2", number(0.0, 100.0), "An observation with most loss counts if it had more than this many median rates";
     }
 }
@@ -102,7 +108,12 @@ impl Algorithm for Config {
     }
 
     fn agree(&self) -> Result<(), SpecError> {
-        in_order(("alr_ends", self.alr_ends), ("alr_begins", self.alr_begins))
+        in_order(("alr_ends", self.alr_ends), ("alr_begins", self.alr_begins))?;
+        in_order(("report_low", self.report_low), ("report_high", self.report_high))
+    }
+
+    fn works_with_receiver_reports(&self) -> bool {
+        true
     }
 
     fn feedback(&self) -> FeedbackKind {
@@ -119,6 +130,11 @@ struct Gcc {
     target: f64,
     /// What delay allows; infinite before it says anything.
     delay_limit: f64,
+    /// What the receiver says that it can take; infinite unless it does.
+    receiver_limit: f64,
+    by_reports: ByReports,
+    /// The target by receiver reports, the receiver's limit not counted.
+    by_losses: f64,
     trendline: Trendline,
     aimd: Aimd,
     throughput: Throughput,
@@ -145,6 +161,9 @@ impl Gcc {
             max,
             target: start,
             delay_limit: f64::INFINITY,
+            receiver_limit: f64::INFINITY,
+            by_reports: ByReports::new(config),
+            by_losses: start,
             trendline: Trendline::new(config),
             aimd: Aimd::new(config, start, min),
             throughput: Throughput::default(),
@@ -201,7 +220,8 @@ impl Gcc {
     }
 
     fn aim(&mut self, now: Time, target: f64) {
-        let target = target.min(self.delay_limit).min(self.max).max(self.min);
+        let limit = self.delay_limit.min(self.receiver_limit);
+        let target = target.min(limit).min(self.max).max(self.min);
         self.target = target;
         self.alr.set_estimate(target);
         if self.config.probe_cap > Rate::ZERO {
@@ -269,6 +289,16 @@ impl Controller for Gcc {
         if let Some(rtt) = report.rtt {
             self.aimd.set_rtt(rtt);
         }
+        if !self.has_feedback {
+            let rate = self.by_reports.update(report, self.by_losses);
+            self.by_losses = rate.clamp(self.min, self.max);
+            self.aim(report.now, self.by_losses);
+        }
+    }
+
+    fn on_remb(&mut self, now: Time, rate: Rate) {
+        self.receiver_limit = rate.as_bps() as f64;
+        self.aim(now, self.target);
     }
 
     fn poll_probe(&mut self) -> Option<Probe> {

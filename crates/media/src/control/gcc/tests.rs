@@ -31,6 +31,11 @@ struct Call {
     reported_at: Time,
     /// The share of the target rate that media uses.
     used: f64,
+    /// Whether reports on packets come, beside receiver reports.
+    has_feedback: bool,
+    /// What the next receiver report says: packets, and the lost ones among them.
+    expected: u64,
+    lost: u64,
 }
 
 const PACKET: u32 = 1200;
@@ -61,6 +66,9 @@ impl Call {
             random,
             reported_at: Time::ZERO,
             used: 1.0,
+            has_feedback: true,
+            expected: 0,
+            lost: 0,
         }
     }
 
@@ -115,20 +123,24 @@ impl Call {
             while self.on_way_back.front().is_some_and(|(at, _)| *at <= self.now) {
                 let Some((_, reports)) = self.on_way_back.pop_front() else { break };
                 let now = self.now;
+                self.expected += reports.len() as u64;
+                self.lost +=
+                    reports.iter().filter(|report| report.arrived.is_none()).count() as u64;
                 if now.since(self.reported_at) >= Span::from_secs(1)
                     && let Some(last) = reports.last()
                 {
                     self.reported_at = now;
                     self.gcc.on_receiver_report(&ReceiverReport {
                         now,
-                        fraction_lost: 0.0,
+                        fraction_lost: self.lost as f64 / self.expected as f64,
                         cumulative_lost: 0,
-                        expected: 0,
+                        expected: self.expected,
                         jitter: Span::ZERO,
                         rtt: Some(now.since(last.packet.at)),
                     });
+                    (self.expected, self.lost) = (0, 0);
                 }
-                if !reports.is_empty() {
+                if !reports.is_empty() && self.has_feedback {
                     self.gcc.on_feedback(&Feedback {
                         now,
                         reports: &reports,
@@ -188,4 +200,29 @@ fn an_application_that_sends_less_keeps_its_estimate() {
     call.used = 0.75;
     call.run(60);
     assert!(call.target() > 1900.0, "{}", call.target());
+}
+
+/// The same file: a receiver that allows 250 kbit/s for a second, of a link of 2 Mbit/s and 50 ms, and then 10 Mbit/s.
+#[test]
+fn a_receivers_limit_holds_at_once_and_leaves_no_trace() {
+    let mut call = Call::new(link(2000.0, 50, 0.0), 1_000_000, 5_000_000);
+    call.run(10);
+    call.gcc.on_remb(call.now, Rate::from_bps(250_000));
+    call.run(1);
+    assert!((245.0..=255.0).contains(&call.target()), "{}", call.target());
+    call.gcc.on_remb(call.now, Rate::from_bps(10_000_000));
+    call.run(10);
+    assert!(call.target() > 1500.0, "{}", call.target());
+}
+
+/// The same file: without reports on packets, 1 Mbit/s and 100 ms for 20 s, then 15 % of loss for 20 s.
+#[test]
+fn receiver_reports_alone_raise_and_lower_the_target() {
+    let mut call = Call::new(link(1000.0, 100, 0.0), 300_000, 1_500_000);
+    call.has_feedback = false;
+    call.run(20);
+    assert!(call.target() >= 500.0, "{}", call.target());
+    call.link.loss = 0.15;
+    call.run(20);
+    assert!(call.target() <= 300.0, "{}", call.target());
 }
