@@ -48,6 +48,31 @@ pub(crate) fn metrics(claims: &[Claim]) -> BTreeSet<&'static str> {
     all
 }
 
+/// The rows that a check of claims reads. Of a run that is there, one is always among them.
+pub(crate) struct Needed<'a> {
+    plan: &'a Plan,
+    values: Vec<&'a Value>,
+}
+
+impl<'a> Needed<'a> {
+    pub(crate) fn of(claims: &'a [Claim], plan: &'a Plan) -> Self {
+        let expectations = claims.iter().flat_map(|claim| &claim.expect);
+        let mut values: Vec<&Value> = expectations.flat_map(Expectation::values).collect();
+        // What comes from time series is not in rows.
+        values.retain(|value| value.over_time.is_none());
+        values.sort_unstable_by_key(|value| (value.kind, &value.of));
+        values.dedup_by_key(|value| (value.kind, &value.of));
+        Self { plan, values }
+    }
+
+    pub(crate) fn has(&self, row: &Row) -> bool {
+        let scenario = self.plan.scenarios.get(row.scenario as usize);
+        let flows = scenario.map_or(&[][..], |scenario| &scenario.flows);
+        row.kind == Kind::Run
+            || self.values.iter().any(|value| value.is_of(row.kind, &row.name, flows))
+    }
+}
+
 struct Results<'a> {
     plan: &'a Plan,
     table: &'a Table,

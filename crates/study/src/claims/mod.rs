@@ -14,7 +14,7 @@ mod units;
 mod tests;
 
 pub use evaluate::check;
-pub(crate) use evaluate::metrics;
+pub(crate) use evaluate::{Needed, metrics};
 pub use over_time::ReadSeries;
 pub use resolve::{Expectation, Names};
 pub(crate) use resolve::{check_factor, find_factor};

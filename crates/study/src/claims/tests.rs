@@ -113,8 +113,17 @@ fn series(run: u32) -> Vec<Series> {
     }]
 }
 
+/// Says the same of all rows and of those alone that claims need.
 fn checked(claims: &[Claim], plan: &Plan, table: &Table) -> ClaimReport {
-    check(claims, plan, table, &mut |run| Ok(series(run))).expect("series can be read")
+    let of_rows = |table: &Table| {
+        check(claims, plan, table, &mut |run| Ok(series(run))).expect("series can be read")
+    };
+    let needed = Needed::of(claims, plan);
+    let mut some = table.clone();
+    some.rows.retain(|row| needed.has(row));
+    let report = of_rows(table);
+    assert_eq!(of_rows(&some), report);
+    report
 }
 
 fn claim(expression: &str, filter: &[&str]) -> Claim {
@@ -518,4 +527,20 @@ fn what_has_no_time_is_refused_where_it_stands() {
         assert!(error.problem.to_string().contains(words), "{text}: {}", error.problem);
         assert_eq!(error.at, at, "{text}: {}", error.problem);
     }
+}
+
+#[test]
+fn rows_that_no_claim_speaks_of_are_not_needed() {
+    let plan = plan();
+    let names = |expressions: &[&str]| -> Vec<String> {
+        let claims: Vec<Claim> =
+            expressions.iter().map(|expression| claim(expression, &[])).collect();
+        let needed = Needed::of(&claims, &plan);
+        let rows = table(&plan).rows.into_iter().filter(|row| row.run == 0 && needed.has(row));
+        rows.map(|row| row.name).collect()
+    };
+    assert_eq!(names(&[]), [""]);
+    assert_eq!(names(&["goodput(a) > 1 Mbps"]), ["", "a"]);
+    assert_eq!(names(&["goodput(b) > 1 Mbps"]), ["", "b.1", "b.2"]);
+    assert_eq!(names(&["goodput(a) > 1 Mbps", "goodput(b) > 1 Mbps"]), ["", "a", "b.1", "b.2"]);
 }

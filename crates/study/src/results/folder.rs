@@ -33,7 +33,7 @@ impl Folder {
     pub fn open(path: impl Into<PathBuf>) -> Result<Results, ResultsError> {
         let folder = Self::new(path);
         let plan = folder.plan()?;
-        let (rows, missing) = folder.rows(&plan, None)?;
+        let (rows, missing) = folder.rows(&plan, None, &|_| true)?;
         folder.results(plan, rows, missing)
     }
 
@@ -45,8 +45,20 @@ impl Folder {
     pub fn open_with(path: impl Into<PathBuf>, metrics: &[&str]) -> Result<Results, ResultsError> {
         let folder = Self::new(path);
         let plan = folder.plan()?;
-        let (rows, missing) = folder.rows(&plan, Some(&metrics.iter().copied().collect()))?;
+        let metrics = metrics.iter().copied().collect();
+        let (rows, missing) = folder.rows(&plan, Some(&metrics), &|_| true)?;
         folder.results(plan, rows, missing)
+    }
+
+    /// Reads a folder without the rows of its runs.
+    ///
+    /// # Errors
+    /// As [`Folder::open`].
+    pub fn open_without_rows(path: impl Into<PathBuf>) -> Result<Results, ResultsError> {
+        let folder = Self::new(path);
+        let plan = folder.plan()?;
+        let missing = folder.missing(&plan)?;
+        folder.results(plan, Vec::new(), missing)
     }
 
     /// The digest of the folder's plan, and the runs that have a result.
@@ -55,7 +67,7 @@ impl Folder {
     /// As [`Folder::open`].
     pub fn done(&self) -> Result<(String, Vec<u32>), ResultsError> {
         let plan = self.plan()?;
-        let (_, missing) = self.rows(&plan, Some(&BTreeSet::new()))?;
+        let missing = self.missing(&plan)?;
         let is_there = |run: &u32| missing.binary_search(run).is_err();
         let done = (0..plan.runs.len() as u32).filter(is_there).collect();
         Ok((plan.digest, done))
@@ -86,32 +98,47 @@ impl Folder {
         Ok(Reader { parts })
     }
 
-    /// The rows of every run that is there, each run once, and the runs that are missing.
+    /// The runs without a result.
+    fn missing(&self, plan: &Plan) -> Result<Vec<u32>, ResultsError> {
+        let mut is_there = vec![false; plan.runs.len()];
+        for part in self.parts()? {
+            part.each_run(plan, &mut |run| {
+                // A run that the plan does not have comes from a damaged file.
+                if let Some(is_there) = is_there.get_mut(run as usize) {
+                    *is_there = true;
+                }
+            })?;
+        }
+        Ok(absent(&is_there))
+    }
+
+    /// The rows of every run that is there, each run once, and the runs that are missing. Of the rows, those
+    /// that are wanted: others are never in memory together.
     /// With `metrics`, rows have their names and these metrics, and nothing else.
     pub(crate) fn rows(
         &self,
         plan: &Plan,
         metrics: Option<&BTreeSet<&str>>,
+        is_wanted: &dyn Fn(&Row) -> bool,
     ) -> Result<(Vec<Row>, Vec<u32>), ResultsError> {
         let mut rows: Vec<Row> = Vec::new();
         let mut is_there = vec![false; plan.runs.len()];
         for part in self.parts()? {
             let mut last = None;
             let mut is_new = false;
-            for row in part.rows(plan, metrics)? {
+            part.each_row(plan, metrics, &mut |row| {
                 if last != Some(row.run) {
                     last = Some(row.run);
                     // A run that the plan does not have comes from a damaged file.
                     let is_there = is_there.get_mut(row.run as usize);
                     is_new = is_there.is_some_and(|is_there| !std::mem::replace(is_there, true));
                 }
-                if is_new {
+                if is_new && is_wanted(&row) {
                     rows.push(row);
                 }
-            }
+            })?;
         }
-        let missing = (0..plan.runs.len() as u32).filter(|run| !is_there[*run as usize]).collect();
-        Ok((rows, missing))
+        Ok((rows, absent(&is_there)))
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -322,6 +349,11 @@ impl FolderWriter {
     }
 }
 
+/// The positions of runs that are not there.
+fn absent(is_there: &[bool]) -> Vec<u32> {
+    (0..).zip(is_there).filter(|(_, is_there)| !**is_there).map(|(run, _)| run).collect()
+}
+
 /// What follows the first word of a file's name: nothing, or `-1-of-3`.
 fn between<'a>(name: &'a str, start: &str, end: &str) -> Option<&'a str> {
     let label = name.strip_prefix(start)?.strip_suffix(end)?;
@@ -336,32 +368,47 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// As [`Folder::rows`].
-    pub(crate) fn rows(
+    /// Every row, with what [`Folder::rows`] says.
+    pub(crate) fn each_row(
         &self,
         plan: &Plan,
         metrics: Option<&BTreeSet<&str>>,
-    ) -> Result<Vec<Row>, ResultsError> {
+        each: &mut dyn FnMut(Row),
+    ) -> Result<(), ResultsError> {
         match self {
             Self::Tables(TablePaths { runs, .. }) => {
                 verify_file(runs)?;
-                sound(|| store::read_rows(runs, plan, metrics))
+                sound(|| store::each_row(runs, plan, metrics, each))
                     .map_err(|source| ResultsError::Io { path: runs.clone(), source })
             }
             Self::Journal { path } => {
                 let (mut file, records) = open_journal(path, plan)?;
-                let mut read = || -> io::Result<Vec<Row>> {
-                    let mut rows = Vec::new();
-                    for run in records.runs() {
-                        let of_run = records.read_rows(&mut file, run)?.unwrap_or_default();
-                        rows.extend(of_run.into_iter().map(|row| match metrics {
+                records.runs().try_for_each(|run| {
+                    let of_run = records
+                        .read_rows(&mut file, run)
+                        .map_err(|source| ResultsError::Io { path: path.clone(), source })?;
+                    of_run.unwrap_or_default().into_iter().for_each(|row| {
+                        each(match metrics {
                             Some(metrics) => row.only(plan, metrics),
                             None => row,
-                        }));
-                    }
-                    Ok(rows)
-                };
-                read().map_err(|source| ResultsError::Io { path: path.clone(), source })
+                        });
+                    });
+                    Ok(())
+                })
+            }
+        }
+    }
+
+    /// The run of every row.
+    fn each_run(&self, plan: &Plan, each: &mut dyn FnMut(u32)) -> Result<(), ResultsError> {
+        match self {
+            Self::Tables(TablePaths { runs, .. }) => {
+                verify_file(runs)?;
+                sound(|| store::each_run(runs, each))
+                    .map_err(|source| ResultsError::Io { path: runs.clone(), source })
+            }
+            Self::Journal { .. } => {
+                self.each_row(plan, Some(&BTreeSet::new()), &mut |row| each(row.run))
             }
         }
     }

@@ -291,14 +291,15 @@ impl Drop for Temporary {
     }
 }
 
-/// Reads `runs.parquet`. With `metrics` only these are read, and texts other than names are empty.
-pub(crate) fn read_rows(
+/// Reads the rows of `runs.parquet`, one after the other. With `metrics` only these are read, and texts
+/// other than names are empty.
+pub(crate) fn each_row(
     path: &Path,
     plan: &Plan,
     metrics: Option<&BTreeSet<&str>>,
-) -> io::Result<Vec<Row>> {
+    each: &mut dyn FnMut(Row),
+) -> io::Result<()> {
     let reader = FrameReader::open(path)?;
-    let mut rows = Vec::new();
     for group in 0..reader.groups() {
         let counts = |name| reader.counts(group, name);
         let texts = |name| reader.texts(group, name);
@@ -322,7 +323,7 @@ pub(crate) fn read_rows(
             })
             .collect::<io::Result<_>>()?;
         for index in 0..run.len() {
-            rows.push(Row {
+            each(Row {
                 run: run[index] as u32,
                 scenario: scenario[index] as u32,
                 seed: seed[index],
@@ -335,7 +336,16 @@ pub(crate) fn read_rows(
             });
         }
     }
-    Ok(rows)
+    Ok(())
+}
+
+/// Reads which run each row of `runs.parquet` is of.
+pub(crate) fn each_run(path: &Path, each: &mut dyn FnMut(u32)) -> io::Result<()> {
+    let reader = FrameReader::open(path)?;
+    for group in 0..reader.groups() {
+        reader.counts(group, "run")?.into_iter().for_each(|run| each(run as u32));
+    }
+    Ok(())
 }
 
 fn freezes_in(text: Option<&str>) -> io::Result<Vec<Freeze>> {

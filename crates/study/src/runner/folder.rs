@@ -64,7 +64,9 @@ pub(super) fn check_claims(
     claims: &[claims::Claim],
     plan: &Plan,
 ) -> Result<ClaimReport, RunError> {
-    let (rows, _) = folder.folder().rows(plan, Some(&claims::metrics(claims)))?;
+    let needed = claims::Needed::of(claims, plan);
+    let (rows, _) =
+        folder.folder().rows(plan, Some(&claims::metrics(claims)), &|row| needed.has(row))?;
     let mut parts = folder.folder().reader(plan)?;
     let table = table(plan, rows);
     let report = claims::check(claims, plan, &table, &mut |run| parts.series(run))?;

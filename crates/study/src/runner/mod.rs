@@ -231,13 +231,16 @@ pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
             return Err(RunError::OtherStudy { folder: path.clone() });
         }
         for part in folder.parts()? {
-            for of_run in part.rows(&plan, None)?.chunk_by(|a, b| a.run == b.run) {
-                let run = of_run[0].run as usize;
+            part.each_row(&plan, None, &mut |row| {
+                let run = row.run as usize;
                 if part_of.get(run) == Some(&None) {
                     part_of[run] = Some(parts.len());
-                    rows[run] = of_run.to_vec();
                 }
-            }
+                // A run that an earlier part has keeps its rows from there.
+                if part_of.get(run) == Some(&Some(parts.len())) {
+                    rows[run].push(row);
+                }
+            })?;
             parts.push(part.open(&plan)?);
         }
     }

@@ -138,6 +138,8 @@ fn a_second_start_goes_on_where_a_kill_stopped_the_first() {
 
     let interrupted = Folder::open(&out).unwrap();
     assert_eq!(interrupted.missing, [0, 2, 3, 5]);
+    let rowless = Folder::open_without_rows(&out).unwrap();
+    assert_eq!((rowless.missing, rowless.table.rows.len()), (vec![0, 2, 3, 5], 0));
     assert!(interrupted.claims.is_none());
     let finished = Folder::open(scratch.path("whole")).unwrap();
     assert_eq!(interrupted.table.run(4), finished.table.run(4));
