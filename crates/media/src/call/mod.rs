@@ -283,7 +283,16 @@ fn abs_send_time(at: Time) -> u32 {
 
 impl AppModel for CallConfig {
     fn build(&self, flow: &FlowSetup<'_>) -> [Box<dyn Endpoint>; 2] {
-        [Box::new(Sender::new(self, flow)), Box::new(Receiver::new(self, flow))]
+        match self.spec.fec {
+            None => [
+                Box::new(Sender::<false>::new(self, flow)),
+                Box::new(Receiver::<false>::new(self, flow)),
+            ],
+            Some(_) => [
+                Box::new(Sender::<true>::new(self, flow)),
+                Box::new(Receiver::<true>::new(self, flow)),
+            ],
+        }
     }
 
     fn canonical(&self) -> String {
@@ -304,8 +313,17 @@ pub struct TapedCall {
 impl AppModel for TapedCall {
     fn build(&self, flow: &FlowSetup<'_>) -> [Box<dyn Endpoint>; 2] {
         self.tape.begin(&self.call.setup(flow));
-        let sender = Sender::new(&self.call, flow).with_tape(self.tape.clone());
-        [Box::new(sender), Box::new(Receiver::new(&self.call, flow))]
+        let (call, tape) = (&self.call, self.tape.clone());
+        match call.spec.fec {
+            None => [
+                Box::new(Sender::<false>::new(call, flow).with_tape(tape)),
+                Box::new(Receiver::<false>::new(call, flow)),
+            ],
+            Some(_) => [
+                Box::new(Sender::<true>::new(call, flow).with_tape(tape)),
+                Box::new(Receiver::<true>::new(call, flow)),
+            ],
+        }
     }
 
     fn canonical(&self) -> String {

@@ -21,7 +21,8 @@ use crate::rtcp::{
 };
 use crate::send::{IP_UDP, RTP, RTX, SRTP};
 
-pub(super) struct Receiver {
+/// With `PARITY`, a receiver of a call with forward error correction; apart, so that others take no step for it.
+pub(super) struct Receiver<const PARITY: bool> {
     ends: Endpoints,
     /// Bytes of headers around a packet's payload.
     around: u32,
@@ -118,7 +119,7 @@ const REMEMBERED: u32 = 128;
 /// How often it looks for packets to be asked for again.
 const AGAIN: Span = Span::from_millis(20);
 
-impl Receiver {
+impl<const PARITY: bool> Receiver<PARITY> {
     pub(super) fn new(call: &CallConfig, flow: &FlowSetup<'_>) -> Self {
         let spec = &call.spec;
         let feedback = match call.feedback() {
@@ -207,7 +208,7 @@ impl Receiver {
         }
         let payload = packet.ip_len().saturating_sub(self.around + extra);
         self.take(now, rtp, payload, around);
-        if self.fec.is_some() {
+        if PARITY {
             self.help_parity(now, rtp, payload, packet.sent, around);
         }
     }
@@ -511,14 +512,12 @@ impl Audio {
     }
 }
 
-impl Endpoint for Receiver {
+impl<const PARITY: bool> Endpoint for Receiver<PARITY> {
     fn on_packet(&mut self, now: Time, packet: &Packet, around: &mut Around<'_>) {
         match &packet.body {
             Body::Rtp(rtp) => self.on_media(now, rtp, packet, around),
             Body::Opaque { content, .. } => {
-                let parity =
-                    self.fec.as_ref().and_then(|_| Arrived::read(around.contents.bytes(*content)));
-                if let Some(parity) = parity {
+                if PARITY && let Some(parity) = Arrived::read(around.contents.bytes(*content)) {
                     return self.on_parity(now, &parity, packet, around);
                 }
                 for message in rtcp::messages(around.contents.bytes(*content)) {

@@ -27,7 +27,8 @@ use crate::send::{
 };
 use crate::source::{Frame, Setup as SourceSetup, Source, Wanted};
 
-pub(super) struct Sender {
+/// With `PARITY`, a sender of a call with forward error correction; apart, so that others take no step for it.
+pub(super) struct Sender<const PARITY: bool> {
     ends: Endpoints,
     stop: Time,
     now: Time,
@@ -151,7 +152,7 @@ const PADDING: u32 = 224;
 /// Sender and receiver reports are sent this often, on average.
 pub(super) const REPORT_INTERVAL: Span = Span::from_secs(1);
 
-impl Sender {
+impl<const PARITY: bool> Sender<PARITY> {
     pub(super) fn new(call: &CallConfig, flow: &FlowSetup<'_>) -> Self {
         let spec = &call.spec;
         let start = flow.start;
@@ -304,7 +305,7 @@ impl Sender {
             }
             self.tell(now, around, FrameStage::Encoded, frame.captured, frame.size, frame.is_key);
             self.control.on_frame(now, bytes);
-            if let Some(fec) = &mut self.fec {
+            if PARITY && let Some(fec) = &mut self.fec {
                 fec.protection.on_frame(frame.height);
             }
             if let Some(adjuster) = &mut self.adjuster {
@@ -412,7 +413,7 @@ impl Sender {
             rtt: block.rtt(now),
         });
         self.expected_before = expected;
-        if let Some(fec) = &mut self.fec {
+        if PARITY && let Some(fec) = &mut self.fec {
             let lost = f64::from(block.fraction_lost) / 256.0;
             fec.protection.on_report(now, lost, self.history.rtt);
         }
@@ -424,21 +425,11 @@ impl Sender {
 
     /// The packet of what the pacer lets go.
     fn send(&mut self, now: Time, release: Release, around: &mut Around<'_>) -> Packet {
-        let (mut item, probe) = match release {
+        let (item, probe) = match release {
             Release::Media { item, probe } => (item, probe),
             Release::Padding { probe } => (self.padding_item(now), probe),
         };
-        if let Some(fec) = &mut self.fec {
-            match item.stream {
-                RtpStream::Video => item.sequence += fec.numbers(),
-                RtpStream::Fec => {
-                    let newest = self.history.newest();
-                    item.sequence =
-                        if fec.scheme == FecScheme::Ulpfec { newest + 1 } else { fec.sent };
-                }
-                RtpStream::Audio | RtpStream::Repair | RtpStream::Padding => {}
-            }
-        }
+        let item = if PARITY { self.numbered(item) } else { item };
         let purpose = match item.stream {
             RtpStream::Video => Use::Video,
             RtpStream::Audio => Use::Audio,
@@ -463,13 +454,14 @@ impl Sender {
         }
         let transport = match self.feedback {
             FeedbackKind::Ccfb if is_reported => {
-                let source = self.source_of(item.stream);
+                let source =
+                    if PARITY { self.source_of(item.stream) } else { source_of(item.stream) };
                 self.flight.number_in(source, sent.number)
             }
             _ => self.transport,
         };
-        let is_repair = matches!(item.stream, RtpStream::Repair | RtpStream::Fec);
-        self.sent.add(now, item.size, is_repair);
+        let is_parity = PARITY && item.stream == RtpStream::Fec;
+        self.sent.add(now, item.size, is_parity || item.stream == RtpStream::Repair);
         if item.stream == RtpStream::Repair {
             self.history.on_copy_left(now, item.sequence);
         }
@@ -482,7 +474,7 @@ impl Sender {
                 self.tell(now, around, FrameStage::Sent, captured, bytes, item.is_key);
             }
         }
-        if item.stream == RtpStream::Fec {
+        if is_parity {
             self.transport += 1;
             return self.parity(now, &item, transport, around);
         }
@@ -504,10 +496,22 @@ impl Sender {
         });
         self.number += 1;
         self.transport += u32::from(is_reported);
-        if item.stream == RtpStream::Video {
+        if PARITY && item.stream == RtpStream::Video {
             self.protect(now, &item);
         }
         Packet { ecn: self.ecn, ..self.ends.packet(now, item.size, body) }
+    }
+
+    /// The packet with its sequence number: those of RFC 5109's packets lie between the video's.
+    fn numbered(&self, item: Item) -> Item {
+        let Some(fec) = &self.fec else { return item };
+        let sequence = match (item.stream, fec.scheme) {
+            (RtpStream::Video, _) => item.sequence + fec.numbers(),
+            (RtpStream::Fec, FecScheme::Ulpfec) => self.history.newest() + 1,
+            (RtpStream::Fec, FecScheme::Flexfec) => fec.sent,
+            (RtpStream::Audio | RtpStream::Repair | RtpStream::Padding, _) => item.sequence,
+        };
+        Item { sequence, ..item }
     }
 
     /// The synchronisation source of a stream: parity of RFC 5109 is in the video's.
@@ -586,7 +590,7 @@ impl Sender {
     }
 }
 
-impl Endpoint for Sender {
+impl<const PARITY: bool> Endpoint for Sender<PARITY> {
     fn on_packet(&mut self, now: Time, packet: &Packet, around: &mut Around<'_>) {
         self.now = now;
         let Body::Opaque { content, .. } = packet.body else { return };
@@ -697,6 +701,7 @@ impl Flight {
         own.first + own.numbers.len() as u32 - 1
     }
 
+    #[inline(always)]
     fn on_twcc(&mut self, now: Time, twcc: &Twcc, reports: &mut Vec<Report>) {
         let base = unwrap(self.newest_base, twcc.base);
         self.newest_base = self.newest_base.max(base);
@@ -714,6 +719,7 @@ impl Flight {
     }
 
     /// Returns how long the receiver kept the newest arrival.
+    #[inline(always)]
     fn on_ccfb(&mut self, now: Time, ccfb: &Ccfb, reports: &mut Vec<Report>) -> Option<Span> {
         let mut newest = 0;
         let mut held = None;

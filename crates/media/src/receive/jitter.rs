@@ -67,6 +67,7 @@ impl Jitter {
     }
 
     /// Takes the frame that is decoded next.
+    #[inline(always)]
     pub(crate) fn on_frame(
         &mut self,
         captured: Time,
@@ -85,6 +86,7 @@ impl Jitter {
         self.update(delay, f64::from(bytes));
     }
 
+    #[inline(always)]
     fn update(&mut self, delay: f64, size: f64) {
         let change = size - self.last_size;
         if self.startup_sizes.1 < SIZES_AT_START {

@@ -34,6 +34,7 @@ impl Missing {
     }
 
     /// Takes a packet that arrived; returns the numbers of the gap before it, to be asked for now.
+    #[inline(always)]
     pub(crate) fn on_packet(&mut self, now: Time, sequence: u32) -> Vec<u32> {
         if sequence < self.next {
             self.asked.remove(&sequence);

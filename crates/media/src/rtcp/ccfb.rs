@@ -56,6 +56,7 @@ pub const fn source_of(stream: RtpStream) -> u32 {
 }
 
 impl Ccfb {
+    #[inline(always)]
     pub fn write(&self) -> Vec<u8> {
         let mut message = begin(FORMAT, TRANSPORT_FEEDBACK);
         put_u32(&mut message, RECEIVER);
@@ -151,6 +152,7 @@ const MOST_PACKETS: usize = 400;
 const FARTHEST: Span = Span::from_secs(16);
 
 impl CcfbArrivals {
+    #[inline(always)]
     pub fn on_packet(&mut self, source: u32, number: u32, now: Time, ecn: Ecn) {
         let at = self.streams.iter().position(|stream| stream.source == source);
         let at = at.unwrap_or_else(|| {
@@ -163,8 +165,9 @@ impl CcfbArrivals {
         let stream = &mut self.streams[at];
         let Some(ahead) = number.checked_sub(stream.first) else { return };
         let ahead = ahead as usize;
-        if stream.arrivals.len() <= ahead {
-            stream.arrivals.resize(ahead + 1, None);
+        // Nearly always by one.
+        while stream.arrivals.len() <= ahead {
+            stream.arrivals.push_back(None);
         }
         // Of duplicates the first arrival is reported, but a CE mark on any of them counts (section 3.1).
         let arrival = &mut stream.arrivals[ahead];
@@ -181,6 +184,7 @@ impl CcfbArrivals {
     }
 
     /// The next report; `None` if there is nothing new.
+    #[inline(always)]
     pub fn report(&mut self, now: Time) -> Option<Ccfb> {
         let mut streams = Vec::with_capacity(self.streams.len());
         streams.extend(self.streams.iter_mut().filter_map(|stream| stream.report(now)));

@@ -40,6 +40,7 @@ enum Symbol {
 impl Twcc {
     /// The report as bytes; the first arrival gives the reference time. Arrivals must be within 8 s of
     /// their neighbours.
+    #[inline(always)]
     pub fn write(&self) -> Vec<u8> {
         let first = self.arrivals.iter().flatten().next().copied().unwrap_or(Time::ZERO);
         let reference = first.as_nanos() / REFERENCE;
@@ -175,6 +176,7 @@ const FARTHEST: Span = Span::from_secs(8);
 const MOST_PACKETS: usize = 400;
 
 impl TwccArrivals {
+    #[inline(always)]
     pub fn on_packet(&mut self, number: u32, now: Time) {
         match number.checked_sub(self.base) {
             Some(ahead) => {
@@ -193,6 +195,7 @@ impl TwccArrivals {
     }
 
     /// The next report on what arrived; `None` if there is nothing to report.
+    #[inline(always)]
     pub fn report(&mut self) -> Option<Twcc> {
         if let Some((number, at)) = self.late.take() {
             return Some(self.numbered(number, alloc::vec![Some(at)]));

@@ -157,6 +157,7 @@ impl Pacer {
     }
 
     /// When the next packet may leave.
+    #[inline(always)]
     pub(crate) fn next(&self, now: Time) -> Time {
         if !self.audio.is_empty() || self.is_free() {
             return now;
@@ -209,6 +210,7 @@ impl Pacer {
     }
 
     /// The packet that leaves now, if one does.
+    #[inline(always)]
     pub(crate) fn poll(&mut self, now: Time) -> Option<Release> {
         self.pay(now);
         if let Some((_, item)) = self.audio.pop_front() {

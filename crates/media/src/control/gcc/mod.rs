@@ -219,6 +219,7 @@ impl Gcc {
         }
     }
 
+    #[inline(always)]
     fn aim(&mut self, now: Time, target: f64) {
         let limit = self.delay_limit.min(self.receiver_limit);
         let target = target.min(limit).min(self.max).max(self.min);
