@@ -17,16 +17,27 @@ pub(crate) struct History {
     values: Vec<f64>,
 }
 
-/// A moment between two rows.
-#[derive(Clone, Copy, Debug)]
+/// A moment between two rows: where these begin, and how far it is from the first to the second.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moment {
-    row: usize,
+    low: usize,
+    high: usize,
     fraction: f64,
 }
 
 /// Where the last look-up ended. The next one is mostly near.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor(usize);
+
+/// The last moment that was looked up for any flow. Flows with the same delays ask for the same moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Recent {
+    /// Rows there had ever been, when it was found.
+    rows: usize,
+    time: f64,
+    row: usize,
+    moment: Moment,
+}
 
 pub(crate) const TIME: usize = 0;
 
@@ -49,6 +60,19 @@ impl History {
         self.find(TIME, time, cursor)
     }
 
+    /// The same, for a flow that comes after another one.
+    #[inline]
+    pub(crate) fn at_again(&self, time: f64, cursor: &mut Cursor, recent: &mut Recent) -> Moment {
+        let rows = self.forgotten + self.count;
+        if recent.rows == rows && recent.time == time {
+            cursor.0 = recent.row;
+            return recent.moment;
+        }
+        let moment = self.at(time, cursor);
+        *recent = Recent { rows, time, row: cursor.0, moment };
+        moment
+    }
+
     /// The last moment at which the curve in `column`, which never falls, is at most `value`.
     pub(crate) fn find(&self, column: usize, value: f64, cursor: &mut Cursor) -> Moment {
         let last = self.rows() - 1;
@@ -64,30 +88,37 @@ impl History {
         }
         cursor.0 = row + self.forgotten;
         let low = self.values[at];
-        let fraction = if row == last || value <= low {
-            0.0
-        } else {
-            (value - low) / (self.values[at + self.columns] - low)
-        };
-        Moment { row, fraction }
+        let start = at - column;
+        if row == last || value <= low {
+            return Moment { low: start, high: start, fraction: 0.0 };
+        }
+        let fraction = (value - low) / (self.values[at + self.columns] - low);
+        Moment { low: start, high: start + self.columns, fraction }
     }
 
+    #[inline]
     pub(crate) fn value(&self, moment: Moment, column: usize) -> f64 {
-        let at = moment.row * self.columns + column;
-        let low = self.values[at];
-        if moment.fraction <= 0.0 {
-            return low;
-        }
-        low + moment.fraction * (self.values[at + self.columns] - low)
+        let [value] = self.values(moment, column);
+        value
     }
 
-    /// Forgets what came before `time`, when that is much.
-    pub(crate) fn forget_before(&mut self, time: f64) {
+    /// Of columns in a row.
+    #[inline]
+    pub(crate) fn values<const N: usize>(&self, moment: Moment, column: usize) -> [f64; N] {
+        let low = &self.values[moment.low + column..][..N];
+        let high = &self.values[moment.high + column..][..N];
+        core::array::from_fn(|at| low[at] + moment.fraction * (high[at] - low[at]))
+    }
+
+    /// Whether it is time to forget something.
+    pub(crate) fn is_long(&self) -> bool {
         const WORTH_IT: usize = 1024;
-        if !self.rows().is_multiple_of(WORTH_IT) {
-            return;
-        }
-        let row = self.at(time, &mut Cursor(self.forgotten)).row;
+        self.rows().is_multiple_of(WORTH_IT)
+    }
+
+    /// Forgets what came before `time`, when that is most of it.
+    pub(crate) fn forget_before(&mut self, time: f64) {
+        let row = self.at(time, &mut Cursor(self.forgotten)).low / self.columns;
         if row > self.rows() / 2 {
             self.values.drain(..row * self.columns);
             self.forgotten += row;
@@ -140,7 +171,9 @@ mod tests {
             if row > 3 {
                 assert_eq!(history.value(moment, 1), (time - 2.5) * 2.0);
             }
-            history.forget_before(time - 3.0);
+            if history.is_long() {
+                history.forget_before(time - 3.0);
+            }
         }
         assert!(history.rows() < 2500, "{} rows", history.rows());
     }

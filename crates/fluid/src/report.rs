@@ -23,28 +23,72 @@ const PER_SECOND: f64 = 4000.0;
 /// What has been reported, in packets.
 #[derive(Clone, Debug)]
 struct Told {
-    sent: u64,
-    again: u64,
-    received: u64,
+    sent: Count,
+    again: Count,
+    received: Count,
     marked: u64,
-    acked: u64,
+    acked: Count,
     hops: Vec<HopTold>,
     next_ping: f64,
     pings: u32,
     phase: &'static str,
-    /// Packets that one event stands for.
-    batch: u64,
     /// Losses are counted in whole packets from this part of one on. Flows differ in it, so that few
     /// losses of many flows are as many packets together.
     part: f64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct HopTold {
-    out: u64,
-    refused: u64,
-    dropped: u64,
-    marked: u64,
+    out: Count,
+    refused: Count,
+    dropped: Count,
+    marked: Count,
+}
+
+/// How many packets of a kind have been reported.
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    packets: u64,
+    /// Packets that one event stands for.
+    batch: u64,
+    /// Bytes of a packet, and with how many the next event is due.
+    packet: f64,
+    due: f64,
+}
+
+impl Count {
+    fn new(packet: f64, batch: u64) -> Self {
+        let mut count = Self { packets: 0, batch, packet, due: 0.0 };
+        count.expect();
+        count
+    }
+
+    fn expect(&mut self) {
+        self.due = ((self.packets + self.batch) as f64 - 1e-5) * self.packet;
+    }
+
+    /// What one event reports of so many bytes; if asked for whatever is whole, less than a batch too.
+    #[inline]
+    fn take(&mut self, bytes: f64, is_whole: bool) -> Option<u16> {
+        // Mostly there is not enough yet.
+        if !is_whole && self.due > bytes { None } else { self.take_some(bytes, is_whole) }
+    }
+
+    fn take_some(&mut self, bytes: f64, is_whole: bool) -> Option<u16> {
+        let packets = whole(bytes, self.packet).saturating_sub(self.packets);
+        if packets < if is_whole { 1 } else { self.batch } {
+            return None;
+        }
+        let packets = packets.min(u64::from(MOST));
+        self.packets += packets;
+        self.expect();
+        Some(packets as u16)
+    }
+}
+
+/// Whole packets of so many bytes.
+fn whole(bytes: f64, packet: f64) -> u64 {
+    (bytes / packet + 1e-6) as u64
 }
 
 pub(crate) struct Report {
@@ -86,23 +130,24 @@ pub struct AtQueue {
 
 impl Report {
     pub(crate) fn new(scenario: &Scenario, world: &World, every: f64) -> Self {
-        let count = world.flows.len() as f64;
+        let flows = world.flows.len() as f64;
         let told = |(at, flow): (usize, &Stream)| {
             let rate = flow.hops.iter().map(|hop| world.links[hop.link].capacity.mean());
             let packets = rate.fold(f64::INFINITY, f64::min) / flow.packet;
             let batch = if packets.is_finite() { packets / PER_SECOND } else { 8.0 };
+            let count = Count::new(flow.packet, libm::ceil(batch.clamp(1.0, 1000.0)) as u64);
+            let hop = HopTold { out: count, refused: count, dropped: count, marked: count };
             Told {
-                sent: 0,
-                again: 0,
-                received: 0,
+                sent: count,
+                again: count,
+                received: count,
                 marked: 0,
-                acked: 0,
-                hops: vec![HopTold::default(); flow.hops.len()],
+                acked: count,
+                hops: vec![hop; flow.hops.len()],
                 next_ping: flow.begins,
                 pings: 0,
                 phase: "",
-                batch: libm::ceil(batch.clamp(1.0, 1000.0)) as u64,
-                part: (at as f64 + 0.5) / count,
+                part: (at as f64 + 0.5) / flows,
             }
         };
         let port = |port: usize| world.links.iter().position(|link| link.port == port);
@@ -255,24 +300,9 @@ impl Report {
             return;
         }
         let row = curves.of_flow(at);
-        let whole = |bytes: f64| (bytes / flow.packet + 1e-6) as u64;
-        let batch = if is_whole { 1 } else { told.batch };
-        let take = |told: &mut u64, bytes: f64| {
-            // Mostly there is not enough yet, which a product shows sooner than a quotient.
-            if ((*told + batch) as f64 - 1e-5) * flow.packet > bytes {
-                return None;
-            }
-            let packets = whole(bytes).saturating_sub(*told);
-            if packets < batch {
-                return None;
-            }
-            let packets = packets.min(u64::from(MOST));
-            *told += packets;
-            Some(packets as u16)
-        };
         let part = told.part * flow.packet;
         let is_tcp = matches!(flow.source, Source::Tcp { .. });
-        let first = told.sent as u32;
+        let first = told.sent.packets as u32;
         let body = |again: bool| {
             if is_tcp {
                 Body::Segment(SegmentBody {
@@ -290,11 +320,11 @@ impl Report {
         };
         // What was lost is sent again, and counts among what is sent.
         let again = if is_tcp { row[LOST].min(row[SENT]) } else { 0.0 };
-        while let Some(packets) = take(&mut told.again, again) {
+        while let Some(packets) = told.again.take(again, is_whole) {
             let packet = packet_of(flow, scenario, packets, now, body(true));
             observer.record(now, who, &Event::Sent { packet: &packet });
         }
-        while let Some(packets) = take(&mut told.sent, row[SENT] - again) {
+        while let Some(packets) = told.sent.take(row[SENT] - again, is_whole) {
             if is_tcp {
                 let packet = packet_of(flow, scenario, packets, now, body(false));
                 observer.record(now, who, &Event::Sent { packet: &packet });
@@ -315,24 +345,24 @@ impl Report {
             delay += hop.before + sojourn;
             let told = &mut told.hops[index];
             let begun = if row[REFUSED] > 0.0 { part } else { 0.0 };
-            while let Some(packets) = take(&mut told.refused, row[REFUSED] + begun) {
+            while let Some(packets) = told.refused.take(row[REFUSED] + begun, is_whole) {
                 let full = curves.is_overflow(hop.link);
                 let why = if full { DropReason::Full } else { DropReason::Aqm };
                 let packet = packet_of(flow, scenario, packets, now, body(false));
                 observer.record(now, link, &Event::Dropped { packet: &packet, why });
             }
             let medium = curves.world().links[hop.link].loss > 0.0;
-            while let Some(packets) = take(&mut told.dropped, row[DROPPED]) {
+            while let Some(packets) = told.dropped.take(row[DROPPED], is_whole) {
                 let why = if medium { DropReason::Medium } else { DropReason::Aqm };
                 let packet = packet_of(flow, scenario, packets, now, body(false));
                 observer.record(now, link, &Event::Dropped { packet: &packet, why });
             }
-            while let Some(packets) = take(&mut told.marked, row[MARKED_IN] + row[MARKED_OUT]) {
+            while let Some(packets) = told.marked.take(row[MARKED_IN] + row[MARKED_OUT], is_whole) {
                 let packet = packet_of(flow, scenario, packets, now, body(false));
                 observer.record(now, link, &Event::Marked { packet: &packet });
             }
             let lost_here = if medium { 0.0 } else { row[DROPPED] };
-            while let Some(packets) = take(&mut told.out, row[OUT] - lost_here) {
+            while let Some(packets) = told.out.take(row[OUT] - lost_here, is_whole) {
                 let packet = packet_of(flow, scenario, packets, now, body(false));
                 observer.record(
                     now,
@@ -342,7 +372,7 @@ impl Report {
             }
         }
         let left = Time::from_nanos(now.as_nanos().saturating_sub(span(delay).as_nanos()));
-        while let Some(packets) = take(&mut told.received, row[RECEIVED]) {
+        while let Some(packets) = told.received.take(row[RECEIVED], is_whole) {
             let arrive = |packets: u16, number: u32, ecn: Ecn, observer: &mut _| {
                 let body = if is_tcp {
                     body(false)
@@ -353,7 +383,8 @@ impl Report {
                 Observer::record(observer, now, who, &Event::Arrived { packet: &packet });
             };
             if is_tcp {
-                let marked = whole(row[MARKED]).saturating_sub(told.marked).min(packets.into());
+                let marked =
+                    whole(row[MARKED], flow.packet).saturating_sub(told.marked).min(packets.into());
                 told.marked += marked;
                 if marked > 0 {
                     arrive(marked as u16, 0, Ecn::Ce, observer);
@@ -366,7 +397,7 @@ impl Report {
                 let refused: f64 = (0..flow.hops.len())
                     .map(|hop| curves.of_hop(at, hop)[REFUSED] + curves.of_hop(at, hop)[DROPPED])
                     .sum();
-                let from = told.received - u64::from(packets) + whole(refused);
+                let from = told.received.packets - u64::from(packets) + whole(refused, flow.packet);
                 for number in 0..u64::from(packets) {
                     arrive(1, (from + number) as u32, Ecn::NotEct, observer);
                 }
@@ -375,7 +406,7 @@ impl Report {
             observer.record(now, who, &Event::Delivered { bytes });
         }
         let Some(sender) = curves.sender(at) else { return };
-        while let Some(_packets) = take(&mut told.acked, row[ACKED]) {
+        while let Some(_packets) = told.acked.take(row[ACKED], is_whole) {
             observer.record(now, who, &Event::Rtt { rtt: span(sender.rtt) });
         }
         let phase = sender.phase;

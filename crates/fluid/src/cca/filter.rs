@@ -121,7 +121,7 @@ impl Aggregation {
 /// Segments of the bursts that a paced sender makes, of one millisecond but two at least.
 pub(crate) fn quantum(pacing: f64, packet: f64) -> f64 {
     let burst = (pacing * 1e-3).min(65_536.0);
-    libm::floor(burst / packet).max(2.0) * packet
+    f64::from((burst / packet) as u32).max(2.0) * packet
 }
 
 #[cfg(test)]
