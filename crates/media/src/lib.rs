@@ -14,5 +14,6 @@ pub mod control;
 mod fec;
 mod receive;
 pub mod rtcp;
+mod rtp;
 mod send;
 pub mod source;

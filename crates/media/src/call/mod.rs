@@ -15,14 +15,15 @@ use alloc::sync::Arc;
 use core::any::Any;
 
 use sojourn_core::param::{Choice, Maybe, Style, Switch, number, rate, size, time, whole};
-use sojourn_core::{Bytes, Param, Params, Purpose, Rate, Span, SpecError, Time};
+use sojourn_core::{Bytes, Param, Params, Purpose, Rate, Span, SpecError};
 use sojourn_host::{AppModel, Endpoint, FlowSetup};
 
 use self::receiver::Receiver;
 use self::sender::Sender;
 use crate::control::{self, FeedbackKind, Tape};
 pub use crate::fec::FecScheme;
-use crate::send::{IP_UDP, Packetiser, RTP, SRTP};
+use crate::rtp::{IP_UDP, RTP, SRTP};
+use crate::send::Packetiser;
 use crate::source::{self, Voice};
 
 const SLOWEST: Rate = Rate::from_bps(1000);
@@ -274,11 +275,6 @@ impl CallConfig {
     fn extensions(&self) -> u32 {
         self.spec.extensions.as_u64() as u32
     }
-}
-
-/// A time as the abs-send-time extension has it: 24 bits, units of 2⁻¹⁸ s.
-fn abs_send_time(at: Time) -> u32 {
-    ((u128::from(at.as_nanos()) << 18) / 1_000_000_000) as u32 & 0xff_ffff
 }
 
 impl AppModel for CallConfig {

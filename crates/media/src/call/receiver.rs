@@ -11,7 +11,7 @@ use sojourn_core::{
 use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
 
 use super::sender::next_report;
-use super::{CallConfig, Playout, abs_send_time};
+use super::{CallConfig, Playout};
 use crate::control::{Arrival, Estimator, FeedbackKind};
 use crate::fec::{Arrived, FecScheme, Protected, Recovery};
 use crate::receive::{Assembler, Jitter, Missing, NetEq, Statistics, TICK, Timing, Whole};
@@ -19,7 +19,7 @@ use crate::rtcp::{
     self, Block, CcfbArrivals, Message, Nack, ReceiverReport, Remb, SRTCP, TwccArrivals, source_of,
     unwrap, write_key_request,
 };
-use crate::send::{IP_UDP, RTP, RTX, SRTP};
+use crate::rtp::{IP_UDP, RTP, RTX, SRTP, VIDEO_CLOCK, abs_send_time, video_ticks};
 
 /// With `PARITY`, a receiver of a call with forward error correction; apart, so that others take no step for it.
 pub(super) struct Receiver<const PARITY: bool> {
@@ -109,11 +109,6 @@ struct Heard {
     ends_frame: bool,
 }
 
-/// A time in ticks of a video stream's clock.
-fn ticks(at: Time) -> u32 {
-    (u128::from(at.as_nanos()) * 90_000 / 1_000_000_000) as u32
-}
-
 /// aiortc remembers missing packets this far back.
 const REMEMBERED: u32 = 128;
 /// How often it looks for packets to be asked for again.
@@ -197,7 +192,7 @@ impl<const PARITY: bool> Receiver<PARITY> {
             transport: rtp.transport,
             ends_frame: rtp.stream == RtpStream::Video && rtp.part + 1 == rtp.parts,
         };
-        self.note(now, &heard, packet, || (abs_send_time(rtp.stamp), ticks(rtp.captured)));
+        self.note(now, &heard, packet, || (abs_send_time(rtp.stamp), video_ticks(rtp.captured)));
         let extra = match rtp.stream {
             RtpStream::Padding | RtpStream::Audio | RtpStream::Fec => return,
             RtpStream::Video => 0,
@@ -349,7 +344,8 @@ impl<const PARITY: bool> Receiver<PARITY> {
         self.note(now, &heard, packet, || (arrived.abs_send_time, arrived.timestamp));
         if scheme == FecScheme::Ulpfec {
             let sequence = unwrap(newest, arrived.sequence);
-            let since = f64::from(ticks(now).wrapping_sub(arrived.timestamp)) / 90_000.0;
+            let since = f64::from(video_ticks(now).wrapping_sub(arrived.timestamp))
+                / f64::from(VIDEO_CLOCK);
             let captured = now - Span::from_secs_f64(since).min(now.since(Time::ZERO));
             self.statistics.on_packet(now, sequence, captured);
             if self.nack {

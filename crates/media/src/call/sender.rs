@@ -11,7 +11,7 @@ use sojourn_core::{
 };
 use sojourn_host::{Around, Endpoint, Endpoints, FlowSetup};
 
-use super::{CallConfig, Copies, abs_send_time};
+use super::{CallConfig, Copies};
 use crate::control::{
     Controller, Feedback, FeedbackKind, Outputs, Outstanding, Purpose as Use, ReceiverReport,
     Report, Sent, Tape, Taped,
@@ -22,9 +22,8 @@ use crate::rtcp::{
     self, Block, Ccfb, LARGEST_OFFSET, Message, SRTCP, SenderReport, Twcc, arrived_at, ntp_middle,
     source_of, unwrap,
 };
-use crate::send::{
-    Adjuster, IP_UDP, Item, Pacer, PacerConfig, Packetiser, RTP, RTX, Release, SRTP, overhead_of,
-};
+use crate::rtp::{IP_UDP, RTP, RTX, SRTP, abs_send_time};
+use crate::send::{Adjuster, Item, Pacer, PacerConfig, Packetiser, Release, overhead_of};
 use crate::source::{Frame, Setup as SourceSetup, Source, Wanted};
 
 /// With `PARITY`, a sender of a call with forward error correction; apart, so that others take no step for it.

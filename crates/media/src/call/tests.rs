@@ -435,17 +435,19 @@ fn slow_frames(seen: &Seen) -> f64 {
     delays[delays.len() * 95 / 100]
 }
 
+/// What a minute of a call with parity, or without, comes to where of 27 packets one is lost.
+fn with_loss(words: &str, rtt_ms: u64) -> Seen {
+    let mut world = World::new(&steady(&format!("max_rate=900kbit {words}")), 10_000, 300, rtt_ms);
+    world.loss = Some(27);
+    world.run(60)
+}
+
 /// Of 27 packets one is lost, so groups of some packets and one of parity seldom lose two. With 200 ms of round trip a
 /// repetition comes more than 200 ms later, and parity within the time that frames may vary.
 #[test]
 fn parity_restores_what_is_lost_before_a_repetition_could_come() {
-    let run = |words: &str| {
-        let mut world = World::new(&steady(&format!("max_rate=900kbit {words}")), 10_000, 300, 200);
-        world.loss = Some(27);
-        world.run(60)
-    };
-    let without = run("");
-    let with = run("fec=ulpfec nack=off frame_wait=1s");
+    let without = with_loss("", 200);
+    let with = with_loss("fec=ulpfec nack=off frame_wait=1s", 200);
     assert!(without.parity == 0 && without.restored == 0 && without.repaired > 200);
     // Four times a loss of 4 to 7 % in the first ten seconds.
     assert!(with.parity > 500 && with.repaired == 0, "{} {}", with.parity, with.repaired);
@@ -459,14 +461,9 @@ fn parity_restores_what_is_lost_before_a_repetition_could_come() {
 /// of RFC 5109 is asked for, too, and never sent again.
 #[test]
 fn a_receiver_that_waits_for_parity_asks_for_less() {
-    let run = |words: &str| {
-        let mut world = World::new(&steady(&format!("max_rate=900kbit {words}")), 10_000, 300, 100);
-        world.loss = Some(27);
-        world.run(60)
-    };
     for fec in ["ulpfec", "flexfec"] {
-        let at_once = run(&format!("fec={fec}"));
-        let later = run(&format!("fec={fec} nack_wait=50ms"));
+        let at_once = with_loss(&format!("fec={fec}"), 100);
+        let later = with_loss(&format!("fec={fec} nack_wait=50ms"), 100);
         let copies = (at_once.repaired, later.repaired);
         assert!(copies.0 > 10 * copies.1 && later.nacks < at_once.nacks, "{fec} {copies:?}");
         assert!(later.restored > 100, "{fec} {}", later.restored);

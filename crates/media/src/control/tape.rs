@@ -12,6 +12,7 @@ use super::{
     Arrival, Config, Controller, Estimates, Estimator, Feedback, FeedbackKind, Outputs,
     Outstanding, Probe, ReceiverReport, Sent, Setup,
 };
+use crate::rtp::{IP_UDP, RTP, SRTP, abs_send_time, video_ticks};
 
 /// One call of a controller's methods, or what came of it.
 #[derive(Clone, Copy, Debug)]
@@ -170,11 +171,6 @@ pub struct Player {
     decided: Outputs,
 }
 
-/// IP and UDP headers, which a receiver does not count.
-const IP_UDP: u32 = 28;
-/// And of RTP's header and the tag of SRTP.
-const RTP_AND_TAG: u32 = 22;
-
 impl Player {
     /// `feedback` is what the recording has.
     pub fn new(config: &Config, setup: Setup, feedback: FeedbackKind) -> Self {
@@ -246,14 +242,16 @@ impl Player {
                     break;
                 }
             }
-            let sent = report.packet.at.as_nanos();
+            let sent = report.packet.at;
+            // A receiver counts neither IP nor UDP.
+            let size = report.packet.size.saturating_sub(IP_UDP);
             let estimate = estimator.on_arrival(&Arrival {
                 now,
-                abs_send_time: ((u128::from(sent) << 18) / 1_000_000_000) as u32 & 0xff_ffff,
-                size: report.packet.size.saturating_sub(IP_UDP),
-                payload: report.packet.size.saturating_sub(IP_UDP + RTP_AND_TAG),
+                abs_send_time: abs_send_time(sent),
+                size,
+                payload: size.saturating_sub(RTP + SRTP),
                 ecn: report.ecn,
-                rtp_timestamp: (u128::from(sent) * 90_000 / 1_000_000_000) as u32,
+                rtp_timestamp: video_ticks(sent),
                 stream: u8::from(report.packet.purpose == super::Purpose::Audio),
             });
             self.remb = estimate.or(self.remb);

@@ -9,6 +9,7 @@ use sojourn_core::{RtpBody, RtpStream, Time};
 
 use super::FecScheme;
 use crate::rtcp::{source_of, unwrap};
+use crate::rtp::{RTP, video_ticks};
 
 /// A packet of video, as far as parity can restore it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +72,7 @@ struct Fields {
 impl Fields {
     fn add(&mut self, packet: &Protected) {
         self.marker ^= packet.part + 1 == packet.parts;
-        self.timestamp ^= ticks(packet.captured);
+        self.timestamp ^= video_ticks(packet.captured);
         self.length ^= packet.length;
         self.frame ^= packet.frame;
         self.part ^= packet.part;
@@ -104,8 +105,7 @@ const VIDEO_TYPE: u8 = 96;
 const RED_TYPE: u8 = 116;
 const ULPFEC_TYPE: u8 = 117;
 const FLEXFEC_TYPE: u8 = 118;
-/// Bytes of the fixed RTP header, and of the two header extensions that are written.
-const FIXED: usize = 12;
+/// Bytes of the two header extensions that are written.
 const EXTENSIONS: usize = 12;
 
 /// Bytes between the header extensions and the parity of what is behind the fixed header, where the last packet is
@@ -120,11 +120,6 @@ pub(super) const fn header_bytes(scheme: FecScheme, last: u32) -> u32 {
         FecScheme::Flexfec if last < 46 => CONTRIBUTOR + 16,
         FecScheme::Flexfec => CONTRIBUTOR + 24,
     }
-}
-
-/// A time in ticks of a video stream's clock.
-fn ticks(at: Time) -> u32 {
-    (u128::from(at.as_nanos()) * 90_000 / 1_000_000_000) as u32
 }
 
 impl Parity {
@@ -171,7 +166,7 @@ impl Parity {
     /// Bytes between the UDP header and SRTP's tag, with `extensions` bytes of header extensions.
     pub(crate) fn size(&self, scheme: FecScheme, extensions: u32) -> u32 {
         let last = self.mask.checked_ilog2().unwrap_or(0);
-        FIXED as u32 + extensions + header_bytes(scheme, last) + u32::from(self.longest)
+        RTP + extensions + header_bytes(scheme, last) + u32::from(self.longest)
     }
 
     /// Its bytes: those of the packet but for zeros at the end.
@@ -181,10 +176,10 @@ impl Parity {
             FecScheme::Ulpfec => RED_TYPE,
             FecScheme::Flexfec => FLEXFEC_TYPE,
         };
-        let mut bytes = Vec::with_capacity(FIXED + EXTENSIONS + 48);
+        let mut bytes = Vec::with_capacity(RTP as usize + EXTENSIONS + 48);
         bytes.extend([0x90 | contributors, kind]);
         bytes.extend(header.sequence.to_be_bytes());
-        bytes.extend(ticks(header.captured).to_be_bytes());
+        bytes.extend(video_ticks(header.captured).to_be_bytes());
         bytes.extend(header.source.to_be_bytes());
         if scheme == FecScheme::Flexfec {
             bytes.extend(source_of(RtpStream::Video).to_be_bytes());
@@ -409,7 +404,7 @@ mod tests {
         assert_eq!(parity.fields.length, 0x174);
         let bytes = parity.write(FecScheme::Ulpfec, &HEADER);
         // The base, the recovered length, the level's length of 340, and bits 0 to 3 of its mask.
-        let header = &bytes[FIXED + EXTENSIONS + 1..];
+        let header = &bytes[RTP as usize + EXTENSIONS + 1..];
         assert_eq!(header[2..4], 8_u16.to_be_bytes());
         assert_eq!(header[8..14], [0x01, 0x74, 1, 84, 0xf0, 0]);
     }

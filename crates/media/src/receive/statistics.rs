@@ -3,6 +3,7 @@
 use sojourn_core::{Span, Time};
 
 use crate::rtcp::{Block, ntp_middle};
+use crate::rtp::VIDEO_CLOCK;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Statistics {
@@ -16,8 +17,6 @@ pub(crate) struct Statistics {
     report: Option<(u32, Time)>,
 }
 
-const CLOCK: f64 = 90_000.0;
-
 impl Statistics {
     pub(crate) fn on_packet(&mut self, now: Time, sequence: u32, captured: Time) {
         self.received += 1;
@@ -25,7 +24,8 @@ impl Statistics {
         if let Some((last_captured, last_now)) = self.last.replace((captured, now)) {
             // 63 bits hold three centuries, and convert faster than 64.
             let nanos = |at: Time| at.as_nanos() as i64 as f64;
-            let ticks = |from: Time, to: Time| (nanos(to) - nanos(from)) / 1e9 * CLOCK;
+            let ticks =
+                |from: Time, to: Time| (nanos(to) - nanos(from)) / 1e9 * f64::from(VIDEO_CLOCK);
             let d = ticks(last_now, now) - ticks(last_captured, captured);
             self.jitter += (libm::fabs(d) - self.jitter) / 16.0;
         }
@@ -59,7 +59,7 @@ impl Statistics {
 
 /// A jitter in ticks as a time.
 pub(crate) fn jitter_of(ticks: u32) -> Span {
-    Span::from_secs_f64(f64::from(ticks) / CLOCK)
+    Span::from_secs_f64(f64::from(ticks) / f64::from(VIDEO_CLOCK))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use sojourn_core::{Span, Time};
 
 use super::{RECEIVER, RECEIVER_REPORT, SENDER, SENDER_REPORT, begin, finish, put_u32, u32_at};
+use crate::rtp::video_ticks;
 
 /// A sender report without report blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ impl SenderReport {
         put_u32(&mut message, SENDER);
         put_u32(&mut message, self.sent >> 16);
         put_u32(&mut message, self.sent << 16);
-        put_u32(&mut message, rtp_ticks(now));
+        put_u32(&mut message, video_ticks(now));
         put_u32(&mut message, self.packets);
         put_u32(&mut message, self.octets);
         finish(message)
@@ -31,11 +32,6 @@ impl SenderReport {
         let sent = u32_at(body, 4)? << 16 | u32_at(body, 8)? >> 16;
         Some(Self { sent, packets: u32_at(body, 16)?, octets: u32_at(body, 20)? })
     }
-}
-
-/// Ticks of a video stream's clock, 90 kHz.
-fn rtp_ticks(now: Time) -> u32 {
-    (u128::from(now.as_nanos()) * 90_000 / 1_000_000_000) as u32
 }
 
 /// The middle 32 bits of an NTP timestamp: units of 1/65536 s.

@@ -27,10 +27,3 @@ pub(crate) struct Item {
     /// Bytes of the whole frame's payload.
     pub(crate) frame_bytes: u32,
 }
-
-/// Bytes of IPv4 and UDP headers, of the fixed RTP header, and of an SRTP tag of 80 bits.
-pub(crate) const IP_UDP: u32 = 28;
-pub(crate) const RTP: u32 = 12;
-pub(crate) const SRTP: u32 = 10;
-/// Bytes of the original sequence number in a retransmission (RFC 4588 section 4).
-pub(crate) const RTX: u32 = 2;

@@ -2,7 +2,8 @@
 
 use sojourn_core::{Rate, RtpStream};
 
-use super::{IP_UDP, Item, RTP, SRTP};
+use super::Item;
+use crate::rtp::{IP_UDP, RTP, SRTP};
 use crate::source::Frame;
 
 #[derive(Clone, Debug)]
