@@ -198,17 +198,9 @@ fn check(scenario: &Scenario) -> Result<(), SpecError> {
 }
 
 fn check_flow(flow: &Flow) -> Result<(), SpecError> {
-    const APPS: [&str; 6] = ["bulk", "on_off", "arrivals", "udp", "ping", "exec"];
+    const APPS: [&str; 9] =
+        ["bulk", "on_off", "arrivals", "page", "requests", "rpm", "udp", "ping", "exec"];
     match &flow.app {
-        App::Tcp { traffic: AppTraffic::Page(_), .. } => {
-            Err(SpecError::new("the live engine has no 'page'").allow(APPS))
-        }
-        App::Tcp { traffic: AppTraffic::Requests(_), .. } => {
-            Err(SpecError::new("the live engine has no 'requests'").allow(APPS))
-        }
-        App::Tcp { traffic: AppTraffic::Rpm(_), .. } => {
-            Err(SpecError::new("the live engine has no 'rpm'").allow(APPS))
-        }
         App::External(_) if programs::exec_of(&flow.app).is_some() => Ok(()),
         App::External(app) if app.0.carries_bytes() => Ok(()),
         App::External(_) => {
@@ -285,7 +277,7 @@ fn check_transport(transport: &tcp::Config) -> Result<(), SpecError> {
 fn kernels(scenario: &Scenario) -> Result<Vec<Kernel>, SpecError> {
     let mut wanted: Vec<Option<Kernel>> = vec![None; scenario.hosts.len()];
     for flow in &scenario.flows {
-        let App::Tcp { cca, transport, .. } = &flow.app else { continue };
+        let App::Tcp { traffic, cca, transport } = &flow.app else { continue };
         let offer = transport.ecn_offer(cca.ecn_request());
         // 2 asks for nothing and takes what is asked for (`tcp_ecn` in the kernel's ip-sysctl).
         let sends = match offer {
@@ -308,7 +300,15 @@ fn kernels(scenario: &Scenario) -> Result<Vec<Kernel>, SpecError> {
             most_receive_buffer: unless(transport.most_receive_buffer, usual.most_receive_buffer),
             most_send_buffer: sends_most.and_then(|bytes| unless(bytes, usual.most_send_buffer)),
         };
-        for (host, ecn) in [(flow.src, sends), (flow.dst, takes)] {
+        let (connects, accepts) = match traffic {
+            AppTraffic::Page(_) | AppTraffic::Requests(_) | AppTraffic::Rpm(_) => {
+                (flow.dst, flow.src)
+            }
+            AppTraffic::Bulk(_) | AppTraffic::OnOff(_) | AppTraffic::Arrivals(_) => {
+                (flow.src, flow.dst)
+            }
+        };
+        for (host, ecn) in [(connects, sends), (accepts, takes)] {
             let known = wanted[host.index()].get_or_insert(kernel(ecn));
             if *known != kernel(ecn) {
                 let problem = format!(

@@ -19,7 +19,7 @@ use crate::offload;
 /// What is known of every flow.
 pub(crate) struct Ledger {
     flows: Vec<Account>,
-    /// By flow and the port at its sender.
+    /// By flow and the port at who connects.
     connections: HashMap<(FlowId, u16), Connection>,
 }
 
@@ -40,6 +40,8 @@ enum Kind {
         is_lone: bool,
         /// Its connections transfer a number of bytes each.
         is_limited: bool,
+        /// Its receiver connects and asks, and says itself what is complete; only what it is sent counts as data.
+        is_asked: bool,
     },
     Ping {
         /// When the newest requests left, by number modulo the length.
@@ -70,11 +72,13 @@ impl Ledger {
                     is_limited: match traffic {
                         Traffic::Bulk(bulk) => bulk.bytes.is_some(),
                         Traffic::OnOff(_) => false,
-                        Traffic::Arrivals(_)
-                        | Traffic::Page(_)
-                        | Traffic::Requests(_)
-                        | Traffic::Rpm(_) => true,
+                        Traffic::Arrivals(_) => true,
+                        Traffic::Page(_) | Traffic::Requests(_) | Traffic::Rpm(_) => false,
                     },
+                    is_asked: matches!(
+                        traffic,
+                        Traffic::Page(_) | Traffic::Requests(_) | Traffic::Rpm(_)
+                    ),
                 },
                 App::Ping(_) => Kind::Ping { asked: Box::new([Time::NEVER; REQUESTS]) },
                 App::Udp(config) => Kind::Udp { datagrams: config.datagrams },
@@ -105,11 +109,11 @@ impl Ledger {
         let mut delivered = 0;
         let body = match (&headers.above, &mut account.kind) {
             (Above::Tcp(tcp), kind) => {
-                let (mss, is_lone) = match kind {
-                    Kind::Tcp { mss, is_lone, .. } => (*mss, *is_lone),
-                    _ => (address::MSS, false),
+                let (mss, is_lone, is_asked) = match kind {
+                    Kind::Tcp { mss, is_lone, is_asked, .. } => (*mss, *is_lone, *is_asked),
+                    _ => (address::MSS, false, false),
                 };
-                let key = (flow, client_port(tcp, direction));
+                let key = (flow, client_port(tcp, direction, is_asked));
                 if tcp.has(Tcp::SYN) && !tcp.has(Tcp::ACK) {
                     let is_again = self
                         .connections
@@ -126,7 +130,8 @@ impl Ledger {
                     Some(state) => {
                         connection = state.number();
                         let left = state.leave(now, direction, tcp, mss);
-                        delivered = left.delivered;
+                        let is_data = !is_asked || direction == Direction::Reverse;
+                        delivered = if is_data { left.delivered } else { 0 };
                         left.body
                     }
                     // What follows the end of a connection, or its beginning was not seen.
@@ -188,16 +193,18 @@ impl Ledger {
         observer.record(now, who, &Event::Arrived { packet });
         match (&headers.above, packet.body) {
             (Above::Tcp(tcp), _) => {
-                let key = (packet.flow, client_port(tcp, packet.direction));
+                let (is_limited, is_asked) = match self.flows[packet.flow.index()].kind {
+                    Kind::Tcp { is_limited, is_asked, .. } => (is_limited, is_asked),
+                    _ => (false, false),
+                };
+                let key = (packet.flow, client_port(tcp, packet.direction, is_asked));
                 let Some(state) = self.connections.get_mut(&key) else { return };
                 let learned = state.arrive(now, packet.direction, tcp);
-                if let Some(rtt) = learned.rtt {
+                if let Some(rtt) = learned.rtt
+                    && (!is_asked || packet.direction == Direction::Reverse)
+                {
                     observer.record(now, who, &Event::Rtt { rtt });
                 }
-                let is_limited = matches!(
-                    self.flows[packet.flow.index()].kind,
-                    Kind::Tcp { is_limited: true, .. }
-                );
                 if let Some((bytes, took)) = learned.completed.filter(|_| is_limited) {
                     observer.record(now, who, &Event::Completed { bytes, took });
                 }
@@ -207,7 +214,10 @@ impl Ledger {
             }
             (Above::Udp { payload, .. }, Body::Datagram { .. } | Body::Opaque { .. })
                 if packet.direction == Direction::Forward
-                    && !matches!(self.flows[packet.flow.index()].kind, Kind::Own) =>
+                    && !matches!(
+                        self.flows[packet.flow.index()].kind,
+                        Kind::Own | Kind::Tcp { is_asked: true, .. }
+                    ) =>
             {
                 let bytes = u64::from(*payload);
                 observer.record(now, who, &Event::Delivered { bytes });
@@ -224,13 +234,19 @@ impl Ledger {
         let to = address::host_of(headers.dst)?;
         let named = match &headers.above {
             Above::Tcp(Tcp { ports, .. }) | Above::Udp { ports, .. } => {
-                [(ports.dst, Direction::Forward), (ports.src, Direction::Reverse)]
+                // A flow's receiver listens there, or its sender if it is asked.
+                [
+                    (ports.dst, Direction::Forward),
+                    (ports.src, Direction::Reverse),
+                    (ports.dst, Direction::Reverse),
+                    (ports.src, Direction::Forward),
+                ]
             }
             Above::Echo { is_reply, id, .. } => {
                 let direction = if *is_reply { Direction::Reverse } else { Direction::Forward };
-                [(*id, direction), (0, direction)]
+                [(*id, direction); 4]
             }
-            Above::Other => [(0, Direction::Forward); 2],
+            Above::Other => [(0, Direction::Forward); 4],
         };
         let goes = |account: &Account, direction| match direction {
             Direction::Forward => (account.src, account.dst) == (from, to),
@@ -260,11 +276,11 @@ fn opaque(number: u32) -> Body {
     Body::Opaque { number, content: ContentId(0) }
 }
 
-/// The port at the flow's sender, which tells its connections apart.
-fn client_port(tcp: &Tcp, direction: Direction) -> u16 {
-    match direction {
-        Direction::Forward => tcp.ports.src,
-        Direction::Reverse => tcp.ports.dst,
+/// The port at who connects, which tells the flow's connections apart: its sender, or its receiver if it `is_asked`.
+fn client_port(tcp: &Tcp, direction: Direction, is_asked: bool) -> u16 {
+    match (direction, is_asked) {
+        (Direction::Forward, false) | (Direction::Reverse, true) => tcp.ports.src,
+        (Direction::Reverse, false) | (Direction::Forward, true) => tcp.ports.dst,
     }
 }
 

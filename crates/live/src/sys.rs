@@ -221,6 +221,22 @@ pub(crate) fn set_socket_option(
     done(result)
 }
 
+/// Bytes that were written to a TCP connection and that have not been sent once.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn unsent(socket: impl AsFd) -> io::Result<u64> {
+    // `SIOCOUTQNSD` of the kernel's linux/sockios.h.
+    const CALL: c_ulong = 0x894b;
+    let mut bytes: c_int = 0;
+    // SAFETY: the kernel writes an `int`, to one that outlives the call.
+    let result = unsafe {
+        libc::ioctl(socket.as_fd().as_raw_fd(), CALL as _, std::ptr::from_mut(&mut bytes))
+    };
+    done(result)?;
+    Ok(u64::try_from(bytes).unwrap_or(0))
+}
+
 /// Namespaces that the calling thread, and what it starts, gets for itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Own {

@@ -3,6 +3,7 @@
 mod flow;
 mod own_end;
 mod socket;
+mod talking;
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,8 @@ use std::sync::mpsc::Sender;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use sojourn_core::{
-    Event, FlowId, FlowSample, FrameEvent, RateControl, StreamAddress, Time, VoiceEvent,
+    Event, FlowId, FlowSample, FrameEvent, HostId, Observer, RateControl, Responsiveness, Span,
+    StreamAddress, Time, VoiceEvent, Who,
 };
 use sojourn_scenario::{Offer, Scenario, Until};
 
@@ -35,6 +37,8 @@ pub(crate) enum What {
     Refused(u64),
     Sample(FlowSample),
     Delivered(u64),
+    Completed(u64, Span),
+    Responsiveness(Responsiveness),
     Frame(FrameEvent),
     Nack(u32),
     KeyRequest,
@@ -46,7 +50,10 @@ impl What {
     /// `None` for what the bottleneck sees itself.
     fn of(event: &Event<'_>) -> Option<Self> {
         match event {
+            Event::Opened { bytes } => Some(Self::Opened(*bytes)),
             Event::Delivered { bytes } => Some(Self::Delivered(*bytes)),
+            Event::Completed { bytes, took } => Some(Self::Completed(*bytes, *took)),
+            Event::Responsiveness(result) => Some(Self::Responsiveness(**result)),
             Event::Frame(frame) => Some(Self::Frame(**frame)),
             Event::Nack { packets } => Some(Self::Nack(*packets)),
             Event::KeyRequest => Some(Self::KeyRequest),
@@ -63,6 +70,8 @@ impl What {
             Self::Refused(bytes) => then(&Event::Refused { bytes: *bytes }),
             Self::Sample(sample) => then(&Event::FlowSample(sample)),
             Self::Delivered(bytes) => then(&Event::Delivered { bytes: *bytes }),
+            Self::Completed(bytes, took) => then(&Event::Completed { bytes: *bytes, took: *took }),
+            Self::Responsiveness(result) => then(&Event::Responsiveness(result)),
             Self::Frame(frame) => then(&Event::Frame(frame)),
             Self::Nack(packets) => then(&Event::Nack { packets: *packets }),
             Self::KeyRequest => then(&Event::KeyRequest),
@@ -72,6 +81,23 @@ impl What {
     }
 }
 
+/// Hands on what an application says of itself.
+struct Telling<'a, F: ?Sized>(&'a mut F);
+
+impl<F: FnMut(What) + ?Sized> Observer for Telling<'_, F> {
+    fn record(&mut self, _: Time, _: Who, event: &Event<'_>) {
+        if let Some(what) = What::of(event) {
+            (self.0)(what);
+        }
+    }
+}
+
+/// Zeros to be sent.
+static ZEROS: [u8; 128 * 1024] = [0; 128 * 1024];
+
+/// Bytes of IPv4 and UDP headers.
+const HEADERS: u32 = 28;
+
 /// The sockets of all flows before the run begins.
 pub(crate) struct Traffic<'a> {
     scenario: &'a Scenario,
@@ -80,6 +106,8 @@ pub(crate) struct Traffic<'a> {
     receiving: Vec<Receiving>,
     /// Flows whose transfers the run waits for.
     awaited: Vec<usize>,
+    /// In whose namespace the thread is that runs them.
+    here: Option<HostId>,
 }
 
 /// An end of a flow, whose sockets are watched.
@@ -125,7 +153,7 @@ impl<'a> Traffic<'a> {
                 (0..sending.len()).filter(offers).collect()
             }
         };
-        Ok(Self { scenario, hosts, sending, receiving, awaited })
+        Ok(Self { scenario, hosts, sending, receiving, awaited, here: None })
     }
 
     /// Does what flows do until the run is over, or `is_over` says so. Sets `is_over` when the transfers are
@@ -141,6 +169,7 @@ impl<'a> Traffic<'a> {
     ) -> Result<(), String> {
         // Without the right to it, packets of applications are late when the machine is busy.
         let _ = sys::set_priority(Priority::Second);
+        self.here = None;
         let end = Time::ZERO + self.scenario.duration;
         let mut next_step = Time::ZERO;
         let mut room = vec![0; 256 * 1024];
@@ -195,9 +224,12 @@ impl<'a> Traffic<'a> {
         let sending = &mut self.sending[index];
         let mut tell = tell(now, sending.id, notices);
         let done = match end {
-            Watched::Sender(_) => match sending.opens(now) {
-                true => enter(&self.hosts[sending.src.index()]),
-                false => Ok(()),
+            Watched::Sender(_) => match sending.opens_at(now) {
+                Some(host) if self.here != Some(host) => {
+                    self.here = Some(host);
+                    enter(&self.hosts[host.index()])
+                }
+                _ => Ok(()),
             }
             .and_then(|()| sending.act(now, room, &mut tell)),
             Watched::Receiver(_) => self.receiving[index].act(now, room, &mut tell),
@@ -207,7 +239,7 @@ impl<'a> Traffic<'a> {
 
     fn tell_samples(&self, now: Time, notices: &Sender<Notice>) {
         for sending in &self.sending {
-            if let Some(sample) = sending.sample() {
+            if let Some(sample) = sending.sample(now) {
                 tell(now, sending.id, notices)(What::Sample(sample));
             }
         }
@@ -219,8 +251,7 @@ impl<'a> Traffic<'a> {
         let mut watched = Vec::new();
         let mut fds: Vec<PollFd<'_>> = Vec::new();
         for (index, sending) in self.sending.iter().enumerate() {
-            sending.each_socket(now, &mut |socket, writes| {
-                let flags = if writes { PollFlags::OUT } else { PollFlags::IN };
+            sending.each_socket(now, &mut |socket, flags| {
                 fds.push(PollFd::new(socket, flags));
                 watched.push(Watched::Sender(index));
             });

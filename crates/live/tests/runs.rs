@@ -290,6 +290,87 @@ fn transfers_and_datagrams_come_as_they_were_offered() {
 }
 
 #[test]
+fn pages_and_requests_take_as_long_as_in_simulation() {
+    if !can_run() {
+        return;
+    }
+    let (results, _folder) = run(r#"
+        [scenario]
+        duration = "5s"
+        path = { rate = "20Mbps", rtt = "20ms", queue = "fq_codel" }
+        [[scenario.flow]]
+        name = "page"
+        app = "page"
+        cca = "cubic-linux"
+        bytes = "300kB"
+        requests = 10
+        pause = "500ms"
+        [[scenario.flow]]
+        name = "asks"
+        app = "requests"
+        cca = "cubic-linux"
+        bytes = "50kB"
+        streams = 4
+        connections = 2
+        think = "300ms"
+        random = true
+        server_delay = "10ms"
+        [[scenario.flow]]
+        name = "other"
+        app = "bulk"
+        cca = "cubic-linux"
+        direction = "up"
+        [factors]
+        engine = ["sim", "live"]
+    "#);
+    let both = |name, metric| [0, 1].map(|run| flow(&results, run, name, metric));
+    for name in ["page", "asks"] {
+        let [simulated, live] = both(name, "fct_p50_ms");
+        assert!(is_near(live, simulated, 0.2), "{name}: {live} {simulated}");
+        // Every one that was complete was delivered, and requests are no data.
+        let [begun, ended, delivered] = ["completion_of", "completion_n", "delivered_bytes"]
+            .map(|metric| flow(&results, 1, name, metric));
+        let bytes = if name == "page" { 300e3 } else { 50e3 };
+        assert!(
+            (bytes * ended..=bytes * begun).contains(&delivered),
+            "{name}: {delivered} {ended} {begun}"
+        );
+    }
+    let [simulated, live] = both("page", "completion_n");
+    assert!((live - simulated).abs() <= 1.0 && live >= 4.0, "{live} {simulated}");
+    let [simulated, live] = both("asks", "completion_n");
+    assert!(is_near(live, simulated, 0.1), "{live} {simulated}");
+    assert_eq!(value(&results, 1, Kind::Run, "", "strays"), Some(0.0));
+}
+
+#[test]
+fn responsiveness_is_measured_as_in_simulation() {
+    if !can_run() {
+        return;
+    }
+    let (results, _folder) = run(r#"
+        [scenario]
+        duration = "8s"
+        path = { rate = "20Mbps", rtt = "20ms", queue = "pfifo limit 100" }
+        [[scenario.flow]]
+        name = "rpm"
+        app = "rpm"
+        cca = "cubic-linux"
+        interval = "500ms"
+        limit = "6s"
+        [factors]
+        engine = ["sim", "live"]
+    "#);
+    for metric in ["rpm", "rpm_foreign", "rpm_loaded"] {
+        let [simulated, live] = [0, 1].map(|run| flow(&results, run, "rpm", metric));
+        assert!(is_near(live, simulated, 0.15), "{metric}: {live} {simulated}");
+    }
+    // The connections are given up in the end, so that nothing is sent after the test.
+    let [simulated, live] = [0, 1].map(|run| flow(&results, run, "rpm", "delivered_bytes"));
+    assert!(is_near(live, simulated, 0.35), "{live} {simulated}");
+}
+
+#[test]
 fn loss_delay_and_shaping_are_those_of_the_links() {
     if !can_run() {
         return;
@@ -395,7 +476,6 @@ fn what_can_t_be_live_is_refused_with_its_reason() {
         ("app = \"udp\"\nsize = \"3kB\"\nrate = \"1Mbps\"", "do not fit a packet"),
         ("app = \"ping\"\nsize = \"3kB\"", "does not fit a packet"),
         ("app = \"bulk\"\nreads = \"1Mbps\"", "read at once"),
-        ("app = \"page\"", "has no 'page'"),
         ("app = \"exec\"", "no program is named"),
         ("app = \"exec\"\nsender = \"nc {reciever}\"", "unknown placeholder '{reciever}'"),
     ] {

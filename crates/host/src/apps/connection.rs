@@ -4,14 +4,36 @@ use alloc::boxed::Box;
 
 use sojourn_cca::Config as CcaConfig;
 use sojourn_core::{
-    Body, Direction, Event, Observer, Packet, Purpose, Span, StreamAddress, Time, Who,
+    Body, Direction, Event, FlowSample, Observer, Packet, Purpose, Span, StreamAddress, Time, Who,
 };
 
+use super::dialogue::{Dial, Talk};
 use crate::source::Source;
 use crate::tcp::{Config as TcpConfig, Endpoints, Receiver, Sender};
 
-pub(super) struct Connection {
-    pub(super) number: u32,
+/// Makes connections whose two ends are simulated TCP.
+pub struct Simulated {
+    pub(super) cca: CcaConfig,
+    pub(super) transport: TcpConfig,
+    pub(super) ends: Endpoints,
+}
+
+impl Dial for Simulated {
+    type Talk = Connection;
+
+    fn open(&mut self, number: u32, address: StreamAddress, now: Time) -> Connection {
+        let (transport, cca) = (self.transport.clone(), self.cca.clone());
+        Connection::open(number, transport, cca, self.ends, address, now)
+    }
+
+    fn accept(&mut self, talk: &mut Connection, address: StreamAddress, now: Time) {
+        talk.accept(now, self.cca.clone(), self.ends, address);
+    }
+}
+
+/// A connection whose ends are simulated.
+pub struct Connection {
+    number: u32,
     transport: TcpConfig,
     /// From the client to the server; its handshake is the connection's.
     requests: Box<(Sender, Receiver)>,
@@ -23,7 +45,7 @@ pub(super) struct Connection {
 
 impl Connection {
     /// The client's request to connect leaves at `now`.
-    pub(super) fn open(
+    fn open(
         number: u32,
         transport: TcpConfig,
         cca: CcaConfig,
@@ -45,11 +67,6 @@ impl Connection {
         }
     }
 
-    /// The client writes so many bytes of a request.
-    pub(super) fn ask(&mut self, bytes: u64) {
-        self.requests.0.write(bytes);
-    }
-
     /// A packet reached the server; how many bytes of requests came with it.
     pub(super) fn server_gets<O: Observer>(
         &mut self,
@@ -68,31 +85,9 @@ impl Connection {
         requests.delivered
     }
 
-    pub(super) fn is_accepted(&self) -> bool {
-        self.objects.is_some()
-    }
-
     /// The server makes its end, with which it can answer.
-    pub(super) fn accept(
-        &mut self,
-        now: Time,
-        cca: CcaConfig,
-        ends: Endpoints,
-        address: StreamAddress,
-    ) {
+    fn accept(&mut self, now: Time, cca: CcaConfig, ends: Endpoints, address: StreamAddress) {
         self.objects = Some(Box::new(self.answering(now, cca, ends, address)));
-    }
-
-    /// The server writes so many bytes of an answer.
-    pub(super) fn answer(&mut self, bytes: u64) {
-        if let Some(objects) = &mut self.objects {
-            objects.0.write(bytes);
-        }
-    }
-
-    /// Bytes of answers that the server has written and TCP has not sent.
-    pub(super) fn unsent(&self) -> u64 {
-        self.objects.as_deref().map_or(0, |(sender, _)| sender.unsent())
     }
 
     /// A packet reached the client; how many bytes of answers came with it.
@@ -159,11 +154,6 @@ impl Connection {
         }
     }
 
-    /// The server's sender.
-    pub(super) fn answers(&self) -> Option<&Sender> {
-        self.objects.as_deref().map(|(sender, _)| sender)
-    }
-
     pub(super) fn directions(&self) -> impl Iterator<Item = (&Sender, &Receiver)> {
         [Some(&*self.requests), self.objects.as_deref()]
             .into_iter()
@@ -195,6 +185,34 @@ impl Connection {
             sender.on_packet(now, &Packet { body, ..answer }, &mut Count::default());
         }
         (sender, receiver)
+    }
+}
+
+impl Talk for Connection {
+    fn number(&self) -> u32 {
+        self.number
+    }
+
+    fn ask(&mut self, bytes: u64) {
+        self.requests.0.write(bytes);
+    }
+
+    fn is_accepted(&self) -> bool {
+        self.objects.is_some()
+    }
+
+    fn answer(&mut self, bytes: u64) {
+        if let Some(objects) = &mut self.objects {
+            objects.0.write(bytes);
+        }
+    }
+
+    fn unsent(&self) -> u64 {
+        self.objects.as_deref().map_or(0, |(sender, _)| sender.unsent())
+    }
+
+    fn sample(&self, now: Time) -> Option<FlowSample> {
+        self.objects.as_deref().map(|(sender, _)| sender.sample(now))
     }
 }
 

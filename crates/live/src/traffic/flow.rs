@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
 
+use rustix::event::PollFlags;
 use rustix::net::{Shutdown, shutdown};
 use sojourn_core::{
     Direction, FlowId, FlowSample, HostId, Purpose, Queued, Rate, Span, StreamAddress, Time,
@@ -15,15 +16,16 @@ use sojourn_host::apps::{
 };
 use sojourn_scenario::{App, Flow, Traffic};
 
-use super::What;
 use super::own_end::{self, OwnEnd};
 use super::socket::{self, TcpSettings};
+use super::talking::{self, Talking};
+use super::{What, ZEROS};
 use crate::address;
 
 /// A flow at work.
 pub(super) struct Working {
     pub(super) id: FlowId,
-    pub(super) src: HostId,
+    src: HostId,
     dst: SocketAddrV4,
     does: Does,
 }
@@ -37,6 +39,8 @@ enum Does {
         connection: Option<Connection>,
     },
     Arrivals(Box<Coming>),
+    /// Both ends, and the host of the client, which connects.
+    Talking(Box<dyn Talking + Send>, HostId),
     Udp {
         sender: OwnedFd,
         pace: Udp,
@@ -78,9 +82,6 @@ struct Connection {
     /// The other end has closed, too, because it has all; or it gave up.
     is_closed: bool,
 }
-
-/// Zeros to be sent.
-static ZEROS: [u8; 128 * 1024] = [0; 128 * 1024];
 
 impl Working {
     /// The calling thread must be in the namespace of the flow's source.
@@ -126,7 +127,9 @@ impl Working {
                         return Ok(Self { id, src: flow.src, dst, does });
                     }
                     Traffic::Page(_) | Traffic::Requests(_) | Traffic::Rpm(_) => {
-                        return Err(unknown());
+                        let both = talking::build(flow, traffic, id, &settings, address, end)?;
+                        let does = Does::Talking(both.ok_or_else(unknown)?, flow.dst);
+                        return Ok(Self { id, src: flow.src, dst, does });
                     }
                 };
                 Does::Tcp { settings, start, source, connection: None }
@@ -162,16 +165,18 @@ impl Working {
             Does::Udp { pace, .. } => pace.next_send(),
             Does::Ping { next, stop, .. } if next < stop => *next,
             Does::Own(own) => own.next_wake(),
+            Does::Talking(both, _) => both.next_wake(),
             Does::Ping { .. } | Does::Nothing => Time::NEVER,
         }
     }
 
-    /// Whether [`Working::act`] will open a connection: then the thread must be in the flow's host.
-    pub(super) fn opens(&self, now: Time) -> bool {
+    /// The host in which the thread must be for [`Working::act`], because that may make sockets.
+    pub(super) fn opens_at(&self, now: Time) -> Option<HostId> {
         match &self.does {
-            Does::Tcp { start, connection: None, .. } => now >= *start,
-            Does::Arrivals(coming) => now >= coming.next_arrival(),
-            _ => false,
+            Does::Tcp { start, connection: None, .. } => (now >= *start).then_some(self.src),
+            Does::Arrivals(coming) => (now >= coming.next_arrival()).then_some(self.src),
+            Does::Talking(_, client) => Some(*client),
+            _ => None,
         }
     }
 
@@ -209,24 +214,34 @@ impl Working {
                 }
             }
             Does::Own(own) => own.act(now, room, tell)?,
+            Does::Talking(both, _) => both.act(now, room, tell)?,
             Does::Nothing => {}
         }
         Ok(())
     }
 
-    /// Calls `watch` with every sending socket that is not closed, and whether there is something to write.
-    pub(super) fn each_socket<'a>(&'a self, now: Time, watch: &mut impl FnMut(&'a OwnedFd, bool)) {
+    /// Calls `watch` with every sending socket that is not closed, and what it waits for.
+    pub(super) fn each_socket<'a>(
+        &'a self,
+        now: Time,
+        watch: &mut impl FnMut(&'a OwnedFd, PollFlags),
+    ) {
         let connections = match &self.does {
             Does::Tcp { connection, .. } => connection.as_slice(),
             Does::Arrivals(coming) => &coming.open[..],
             Does::Udp { .. } | Does::Ping { .. } | Does::Nothing => &[],
             Does::Own(own) => {
-                watch(&own.socket, false);
+                watch(&own.socket, PollFlags::IN);
+                &[]
+            }
+            Does::Talking(both, _) => {
+                both.each_socket(watch);
                 &[]
             }
         };
         for own in connections.iter().filter(|own| !own.is_closed) {
-            watch(&own.socket, own.left(now) > 0);
+            let writes = own.left(now) > 0;
+            watch(&own.socket, if writes { PollFlags::OUT } else { PollFlags::IN });
         }
     }
 
@@ -242,17 +257,19 @@ impl Working {
         match &self.does {
             Does::Tcp { connection, .. } => connection.as_ref().is_some_and(|own| own.is_closed),
             Does::Arrivals(coming) => coming.next_arrival().is_never() && coming.open.is_empty(),
+            Does::Talking(both, _) => both.is_done(),
             Does::Udp { .. } | Does::Ping { .. } | Does::Own(_) | Does::Nothing => false,
         }
     }
 
     /// What `ss` shows; `None` if it is not TCP, or not yet.
-    pub(super) fn sample(&self) -> Option<FlowSample> {
+    pub(super) fn sample(&self, now: Time) -> Option<FlowSample> {
         match &self.does {
             Does::Tcp { connection, settings, .. } => {
                 socket::sample(&connection.as_ref()?.socket, &settings.cca).ok()
             }
             Does::Arrivals(coming) => Some(coming.sample()),
+            Does::Talking(both, _) => Some(both.sample(now)),
             Does::Udp { .. } | Does::Ping { .. } | Does::Own(_) | Does::Nothing => None,
         }
     }
@@ -399,6 +416,13 @@ impl Receiving {
     ) -> io::Result<Self> {
         let port = address::port_of(id);
         Ok(match (&flow.app, settings) {
+            // The sending end is both.
+            (
+                App::Tcp {
+                    traffic: Traffic::Page(_) | Traffic::Requests(_) | Traffic::Rpm(_), ..
+                },
+                _,
+            ) => Self::Nobody,
             (App::Tcp { .. }, Some(settings)) => {
                 Self::Tcp { listener: socket::listener(settings, port)?, connections: Vec::new() }
             }

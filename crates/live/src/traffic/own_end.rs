@@ -4,17 +4,12 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
 
-use sojourn_core::{
-    Body, Direction, Ecn, Event, FlowId, HostId, Observer, Purpose, Span, StreamAddress, Time, Who,
-};
+use sojourn_core::{Body, Direction, Ecn, FlowId, HostId, Purpose, Span, StreamAddress, Time};
 use sojourn_host::{Around, Contents, Endpoint, Endpoints, FlowSetup};
 use sojourn_scenario::{App, Flow};
 
-use super::{What, socket};
+use super::{HEADERS, Telling, What, socket};
 use crate::address;
-
-/// Bytes of IPv4 and UDP headers.
-const HEADERS: u32 = 28;
 
 /// Datagrams taken at a time, so that one end does not keep the others waiting.
 const MOST_TAKEN: usize = 64;
@@ -26,17 +21,6 @@ pub(super) struct OwnEnd {
     /// In which its own packets go.
     direction: Direction,
     contents: Contents,
-}
-
-/// Hands on what an end says of itself.
-struct Telling<'a, F>(&'a mut F);
-
-impl<F: FnMut(What)> Observer for Telling<'_, F> {
-    fn record(&mut self, _: Time, _: Who, event: &Event<'_>) {
-        if let Some(what) = What::of(event) {
-            (self.0)(what);
-        }
-    }
 }
 
 /// When a flow starts and stops, its start moved at random as in simulation.

@@ -7,8 +7,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_ip_tos, set_socket_recv_buffer_size, set_tcp_congestion};
 use rustix::net::{
-    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, accept_with, bind,
-    connect, ipproto, listen, recv, send, socket_with,
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketAddrAny, SocketFlags, SocketType,
+    accept_with, acceptfrom_with, bind, connect, getpeername, getsockname, ipproto, listen, recv,
+    send, socket_with,
 };
 use sojourn_core::FlowSample;
 
@@ -67,10 +68,35 @@ pub(crate) fn accept(listener: &OwnedFd) -> io::Result<Option<OwnedFd>> {
     unless_blocked(accept_with(listener, FLAGS))
 }
 
+/// The same, with the port at the other end.
+pub(crate) fn accept_from(listener: &OwnedFd) -> io::Result<Option<(OwnedFd, u16)>> {
+    let accepted = unless_blocked(acceptfrom_with(listener, FLAGS))?;
+    Ok(accepted.map(|(socket, from)| (socket, port_of(from))))
+}
+
+/// The port that a connection has at this end.
+pub(crate) fn own_port(socket: &OwnedFd) -> io::Result<u16> {
+    Ok(port_of(Some(getsockname(socket)?)))
+}
+
+fn port_of(address: Option<SocketAddrAny>) -> u16 {
+    address.and_then(|any| SocketAddrV4::try_from(any).ok()).map_or(0, |address| address.port())
+}
+
+/// Whether the other end has accepted.
+pub(crate) fn is_connected(socket: &OwnedFd) -> bool {
+    getpeername(socket).is_ok()
+}
+
+/// Sets how many bytes may wait in a socket without having been sent.
+pub(crate) fn set_most_unsent(socket: &OwnedFd, bytes: i32) -> io::Result<()> {
+    sys::set_socket_option(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes)
+}
+
 /// Asks for a connection from the calling thread's host.
 pub(crate) fn open(settings: &TcpSettings, to: SocketAddrV4) -> io::Result<OwnedFd> {
     let socket = tcp(settings)?;
-    sys::set_socket_option(&socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, NOT_SENT)?;
+    set_most_unsent(&socket, NOT_SENT)?;
     match connect(&socket, &to) {
         Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
         Err(error) => Err(error.into()),
@@ -146,6 +172,19 @@ pub(crate) fn drain(socket: &OwnedFd, room: &mut [u8]) -> io::Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// Takes what has come over a connection, and says how many bytes, and whether more can come.
+pub(crate) fn count(socket: &OwnedFd, room: &mut [u8]) -> (u64, bool) {
+    let mut bytes = 0;
+    for _ in 0..2 {
+        match unless_blocked(recv(socket, &mut *room, RecvFlags::empty())) {
+            Ok(None) => return (bytes, true),
+            Ok(Some((_, 0))) | Err(_) => return (bytes, false),
+            Ok(Some((_, length))) => bytes += length as u64,
+        }
+    }
+    (bytes, true)
 }
 
 /// What the kernel says of a connection's sender.

@@ -20,7 +20,8 @@ use sojourn_core::{
 };
 
 use super::BothEnds;
-use super::connection::Connection;
+use super::connection::{Connection, Simulated};
+use super::dialogue::{Dial, Dialogue, Talk};
 use super::sum::{add_open, add_totals};
 use crate::bounds::LONGEST;
 use crate::tcp::{Config as TcpConfig, Endpoints, Receiver, Sender};
@@ -71,10 +72,9 @@ impl PageConfig {
 }
 
 /// Both ends of a flow that fetches pages.
-pub struct Page {
+pub struct Page<D: Dial = Simulated> {
     config: PageConfig,
-    cca: CcaConfig,
-    transport: TcpConfig,
+    dial: D,
     ends: Endpoints,
     /// The controllers' random numbers; one step for each connection.
     random: Stream,
@@ -85,7 +85,7 @@ pub struct Page {
     /// Objects of the page that were asked for, and that have arrived.
     asked: u32,
     arrived: u32,
-    connections: Vec<Fetching>,
+    connections: Vec<Fetching<D::Talk>>,
     /// Number of the newest connection. The first has 1, as 0 is the lookup's.
     newest: u32,
     lookups: u32,
@@ -96,8 +96,8 @@ pub struct Page {
 }
 
 /// A connection, and the object that comes over it.
-struct Fetching {
-    connection: Connection,
+struct Fetching<T> {
+    connection: T,
     /// Bytes of the request that the server has read.
     read: u64,
     /// Bytes of the object that was asked for, and how many of them have not arrived.
@@ -129,11 +129,24 @@ impl Page {
         start: Time,
         stop: Time,
     ) -> Self {
+        Self::over(Simulated { cca, transport, ends }, config, ends, random, start, stop)
+    }
+}
+
+impl<D: Dial> Page<D> {
+    /// The same over connections that `dial` makes.
+    pub fn over(
+        dial: D,
+        config: PageConfig,
+        ends: Endpoints,
+        random: Stream,
+        start: Time,
+        stop: Time,
+    ) -> Self {
         Self {
             pages_left: config.pages.map_or(u64::MAX, u64::from),
             config,
-            cca,
-            transport,
+            dial,
             ends,
             random,
             stop,
@@ -167,8 +180,7 @@ impl Page {
         for place in 0..self.config.connections.min(self.config.requests) {
             self.newest = self.newest.wrapping_add(1).max(1);
             let address = StreamAddress { seed: self.random.next_u64(), run: 0 };
-            let (transport, cca) = (self.transport.clone(), self.cca.clone());
-            let connection = Connection::open(self.newest, transport, cca, self.ends, address, now);
+            let connection = self.dial.open(self.newest, address, now);
             self.connections.push(Fetching { connection, read: 0, object: 0, awaited: 0 });
             self.ask(place as usize);
         }
@@ -190,8 +202,8 @@ impl Page {
             return;
         }
         for one in self.connections.drain(..) {
-            if let Some(answers) = one.connection.answers() {
-                add_totals(&mut self.closed, &answers.sample(now));
+            if let Some(answers) = one.connection.sample(now) {
+                add_totals(&mut self.closed, &answers);
             }
         }
         self.state = State::Idle { until: now + self.config.pause };
@@ -199,20 +211,122 @@ impl Page {
         o.record(now, Who::Flow(self.ends.flow), &event);
     }
 
-    fn poll_lookup(&mut self, now: Time, sends: Direction) -> Option<Packet> {
-        // What these datagrams say is of no interest, so they have no contents.
-        let body = Body::Opaque { number: self.lookups, content: ContentId(u32::MAX) };
+    fn place_of(&self, number: u32) -> Option<usize> {
+        self.connections.iter().position(|one| one.connection.number() == number)
+    }
+
+    fn server_gets(&mut self, now: Time, place: usize, bytes: u64) {
+        let one = &mut self.connections[place];
+        one.read += bytes;
+        if one.read < self.config.request_size {
+            return;
+        }
+        one.read -= self.config.request_size;
+        if !one.connection.is_accepted() {
+            let address = StreamAddress { seed: self.random.next_u64(), run: 0 };
+            self.dial.accept(&mut one.connection, address, now);
+        }
+        one.connection.answer(one.object);
+    }
+
+    fn client_gets<O: Observer>(&mut self, now: Time, place: usize, bytes: u64, o: &mut O) {
+        let one = &mut self.connections[place];
+        let had_all = one.awaited == 0;
+        one.awaited -= bytes.min(one.awaited);
+        if !had_all && one.awaited == 0 {
+            self.arrived += 1;
+            self.ask(place);
+            self.close_if_loaded(now, o);
+        }
+    }
+}
+
+impl<D: Dial> Dialogue for Page<D> {
+    type Talk = D::Talk;
+
+    const HOLDS_BACK: bool = false;
+
+    fn server_reads<O: Observer>(&mut self, now: Time, number: u32, bytes: u64, _: &mut O) {
+        if let Some(place) = self.place_of(number) {
+            self.server_gets(now, place, bytes);
+        }
+    }
+
+    fn client_reads<O: Observer>(&mut self, now: Time, number: u32, bytes: u64, o: &mut O) {
+        if let Some(place) = self.place_of(number) {
+            self.client_gets(now, place, bytes, o);
+        }
+    }
+
+    fn on_time<O: Observer>(&mut self, now: Time, sends: Direction, o: &mut O) {
+        if sends == Direction::Reverse
+            && let State::Idle { until } = self.state
+            && now >= until
+            && now < self.stop
+            && self.pages_left > 0
+        {
+            self.begin(now, o);
+        }
+    }
+
+    fn next_time(&self, sends: Direction) -> Time {
+        match (self.state, sends) {
+            (State::Idle { until }, Direction::Reverse)
+                if until < self.stop && self.pages_left > 0 =>
+            {
+                until
+            }
+            (State::LookingUp { ask_at }, Direction::Reverse) => ask_at,
+            _ => Time::NEVER,
+        }
+    }
+
+    fn poll_datagram(&mut self, now: Time, sends: Direction) -> Option<u32> {
         match (sends, self.state) {
             (Direction::Reverse, State::LookingUp { ask_at }) if now >= ask_at => {
                 self.lookups = self.lookups.wrapping_add(1);
                 self.state = State::LookingUp { ask_at: now + LOOKUP_TIMEOUT };
-                Some(self.ends.answer(now, QUERY, body))
+                Some(QUERY)
             }
             (Direction::Forward, _) if self.owes_answer => {
                 self.owes_answer = false;
-                Some(self.ends.packet(now, ANSWER, body))
+                Some(ANSWER)
             }
             _ => None,
+        }
+    }
+
+    fn on_datagram(&mut self, now: Time, direction: Direction) {
+        match direction {
+            Direction::Reverse => self.owes_answer = true,
+            Direction::Forward => {
+                if matches!(self.state, State::LookingUp { .. }) {
+                    self.connect(now);
+                }
+            }
+        }
+    }
+
+    fn each_talk<'a>(&'a self, with: &mut impl FnMut(&'a D::Talk)) {
+        self.connections.iter().for_each(|one| with(&one.connection));
+    }
+
+    fn each_talk_mut(&mut self, with: &mut impl FnMut(&mut D::Talk)) {
+        self.connections.iter_mut().for_each(|one| with(&mut one.connection));
+    }
+
+    fn sum(&self, now: Time) -> FlowSample {
+        let mut all = self.closed;
+        for answers in self.connections.iter().filter_map(|one| one.connection.sample(now)) {
+            add_open(&mut all, &answers);
+        }
+        FlowSample { delivery_rate: Rate::UNLIMITED, ..all }
+    }
+
+    fn is_over(&self) -> bool {
+        match self.state {
+            State::Idle { until } => self.pages_left == 0 || until >= self.stop,
+            State::LookingUp { .. } | State::Loading => false,
         }
     }
 }
@@ -222,57 +336,26 @@ impl BothEnds for Page {
     #[inline(never)]
     fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) {
         if let Body::Opaque { .. } = packet.body {
-            match packet.direction {
-                Direction::Reverse => self.owes_answer = true,
-                Direction::Forward => {
-                    if matches!(self.state, State::LookingUp { .. }) {
-                        self.connect(now);
-                    }
-                }
-            }
+            self.on_datagram(now, packet.direction);
             return;
         }
         // Packets of a page that is loaded may arrive later.
-        let Some(place) =
-            self.connections.iter().position(|one| one.connection.number == packet.connection)
-        else {
-            return;
-        };
-        let one = &mut self.connections[place];
+        let Some(place) = self.place_of(packet.connection) else { return };
+        let connection: &mut Connection = &mut self.connections[place].connection;
         match packet.direction {
             Direction::Reverse => {
-                one.read += one.connection.server_gets(now, packet, o);
-                if one.read < self.config.request_size {
-                    return;
-                }
-                one.read -= self.config.request_size;
-                if !one.connection.is_accepted() {
-                    let address = StreamAddress { seed: self.random.next_u64(), run: 0 };
-                    one.connection.accept(now, self.cca.clone(), self.ends, address);
-                }
-                one.connection.answer(one.object);
+                let bytes = connection.server_gets(now, packet, o);
+                self.server_gets(now, place, bytes);
             }
             Direction::Forward => {
-                let had_all = one.awaited == 0;
-                one.awaited -= one.connection.client_gets(now, packet, o).min(one.awaited);
-                if !had_all && one.awaited == 0 {
-                    self.arrived += 1;
-                    self.ask(place);
-                    self.close_if_loaded(now, o);
-                }
+                let bytes = connection.client_gets(now, packet, o);
+                self.client_gets(now, place, bytes, o);
             }
         }
     }
 
     fn on_wake<O: Observer>(&mut self, now: Time, sends: Direction, o: &mut O) {
-        if sends == Direction::Reverse
-            && let State::Idle { until } = self.state
-            && now >= until
-            && now < self.stop
-            && self.pages_left > 0
-        {
-            self.begin(now, o);
-        }
+        self.on_time(now, sends, o);
         for one in &mut self.connections {
             one.connection.on_wake(now, sends, o);
         }
@@ -280,39 +363,32 @@ impl BothEnds for Page {
 
     #[inline(never)]
     fn poll_transmit(&mut self, now: Time, sends: Direction) -> Option<Packet> {
-        if let Some(lookup) = self.poll_lookup(now, sends) {
-            return Some(lookup);
+        if let Some(length) = self.poll_datagram(now, sends) {
+            // Queries count from 0. What these datagrams say is of no interest, so they have no contents.
+            let number = match sends {
+                Direction::Reverse => self.lookups.wrapping_sub(1),
+                Direction::Forward => self.lookups,
+            };
+            let body = Body::Opaque { number, content: ContentId(u32::MAX) };
+            return Some(match sends {
+                Direction::Reverse => self.ends.answer(now, length, body),
+                Direction::Forward => self.ends.packet(now, length, body),
+            });
         }
         self.connections.iter_mut().find_map(|one| one.connection.poll_transmit(now, sends))
     }
 
     fn next_wake(&self, sends: Direction) -> Time {
-        let own = match (self.state, sends) {
-            (State::Idle { until }, Direction::Reverse)
-                if until < self.stop && self.pages_left > 0 =>
-            {
-                until
-            }
-            (State::LookingUp { ask_at }, Direction::Reverse) => ask_at,
-            _ => Time::NEVER,
-        };
+        let own = self.next_time(sends);
         self.connections.iter().map(|one| one.connection.next_wake(sends)).fold(own, Time::min)
     }
 
-    /// Of the server's ends: windows and packets of those that are open, totals of all there have been.
     fn sample(&self, now: Time) -> FlowSample {
-        let mut all = self.closed;
-        for answers in self.connections.iter().filter_map(|one| one.connection.answers()) {
-            add_open(&mut all, &answers.sample(now));
-        }
-        FlowSample { delivery_rate: Rate::UNLIMITED, ..all }
+        self.sum(now)
     }
 
     fn is_done(&self) -> bool {
-        match self.state {
-            State::Idle { until } => self.pages_left == 0 || until >= self.stop,
-            State::LookingUp { .. } | State::Loading => false,
-        }
+        self.is_over()
     }
 
     fn connections(&self) -> impl Iterator<Item = (&Sender, &Receiver)> {

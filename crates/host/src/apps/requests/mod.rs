@@ -18,7 +18,8 @@ use sojourn_core::{
 };
 
 use super::BothEnds;
-use super::connection::Connection;
+use super::connection::{Connection, Simulated};
+use super::dialogue::{Dial, Dialogue, FRAME, LOW, Talk};
 use super::sum::add_open;
 use crate::bounds::LONGEST;
 use crate::tcp::{Config as TcpConfig, Endpoints, Receiver, Sender};
@@ -40,18 +41,12 @@ sojourn_core::params! {
 
 const COUNT: Bounds = whole(1, 1_000_000_000);
 
-/// The most payload that one answer sends before it is another's turn: the least value of HTTP/2's
-/// SETTINGS_MAX_FRAME_SIZE, which is its default (RFC 9113 section 6.5.2).
-const FRAME: u64 = 16_384;
-/// The server writes the next frame when TCP has less than this left to send, unless `notsent_lowat` says
-/// how much.
-const LOW: u64 = 2 * FRAME;
-
 /// Both ends of a flow that asks again and again.
-pub struct Requests {
+pub struct Requests<D: Dial = Simulated> {
     config: RequestsConfig,
-    cca: CcaConfig,
-    transport: TcpConfig,
+    dial: D,
+    /// The server writes the next frame when TCP has less than this left to send.
+    low: u64,
     ends: Endpoints,
     /// The controllers' random numbers, one step for each end of a connection, and times to think.
     random: Stream,
@@ -59,12 +54,12 @@ pub struct Requests {
     stop: Time,
     /// Requests that have not been made.
     left: u64,
-    lines: Vec<Line>,
+    lines: Vec<Line<D::Talk>>,
 }
 
 /// A connection, and the streams on it.
-struct Line {
-    connection: Connection,
+struct Line<T> {
+    connection: T,
     streams: Vec<ClientStream>,
     /// Streams whose request the server has not read whole, in order, and how much it has read of the
     /// first.
@@ -98,11 +93,27 @@ impl Requests {
         start: Time,
         stop: Time,
     ) -> Self {
+        let low = transport.notsent_lowat.unwrap_or(LOW);
+        let dial = Simulated { cca, transport, ends };
+        Self { low, ..Self::over(dial, config, ends, random, start, stop) }
+    }
+}
+
+impl<D: Dial> Requests<D> {
+    /// The same over connections that `dial` makes.
+    pub fn over(
+        dial: D,
+        config: RequestsConfig,
+        ends: Endpoints,
+        random: Stream,
+        start: Time,
+        stop: Time,
+    ) -> Self {
         Self {
             left: config.requests.map_or(u64::MAX, u64::from),
             config,
-            cca,
-            transport,
+            dial,
+            low: LOW,
             ends,
             random,
             start,
@@ -120,10 +131,9 @@ impl Requests {
         let streams = self.config.streams as usize;
         let needed = self.left.div_ceil(streams as u64).min(self.config.connections.into());
         for number in 1..=needed as u32 {
-            let (transport, cca) = (self.transport.clone(), self.cca.clone());
             let address = Self::address(&mut self.random);
             self.lines.push(Line {
-                connection: Connection::open(number, transport, cca, self.ends, address, now),
+                connection: self.dial.open(number, address, now),
                 streams: alloc::vec![ClientStream::Thinking { until: now }; streams],
                 asking: VecDeque::new(),
                 read: 0,
@@ -154,25 +164,29 @@ impl Requests {
         }
     }
 
-    fn server_gets<O: Observer>(&mut self, now: Time, place: usize, packet: &Packet, o: &mut O) {
+    fn place_of(&self, number: u32) -> Option<usize> {
+        self.lines.iter().position(|line| line.connection.number() == number)
+    }
+
+    fn server_gets(&mut self, now: Time, place: usize, bytes: u64) {
         let line = &mut self.lines[place];
-        line.read += line.connection.server_gets(now, packet, o);
+        line.read += bytes;
         while line.read >= self.config.request_size
             && let Some(stream) = line.asking.pop_front()
         {
             line.read -= self.config.request_size;
             if !line.connection.is_accepted() {
                 let address = Self::address(&mut self.random);
-                line.connection.accept(now, self.cca.clone(), self.ends, address);
+                self.dial.accept(&mut line.connection, address, now);
             }
             line.preparing.push_back((now + self.config.server_delay, stream));
         }
         line.prepare(now, self.config.bytes);
     }
 
-    fn client_gets<O: Observer>(&mut self, now: Time, place: usize, packet: &Packet, o: &mut O) {
+    fn client_gets<O: Observer>(&mut self, now: Time, place: usize, bytes: u64, o: &mut O) {
         let line = &mut self.lines[place];
-        let mut arrived = line.connection.client_gets(now, packet, o);
+        let mut arrived = bytes;
         while arrived > 0
             && let Some((number, rest)) = line.frames.front_mut()
         {
@@ -222,7 +236,7 @@ impl Requests {
     }
 }
 
-impl Line {
+impl<T: Talk> Line<T> {
     /// Answers that are ready by now can be written.
     fn prepare(&mut self, now: Time, bytes: u64) {
         while let Some((ready, stream)) = self.preparing.front().copied()
@@ -248,39 +262,107 @@ impl Line {
     }
 }
 
+impl<D: Dial> Dialogue for Requests<D> {
+    type Talk = D::Talk;
+
+    const HOLDS_BACK: bool = true;
+
+    fn server_reads<O: Observer>(&mut self, now: Time, number: u32, bytes: u64, _: &mut O) {
+        if let Some(place) = self.place_of(number) {
+            self.server_gets(now, place, bytes);
+        }
+    }
+
+    fn client_reads<O: Observer>(&mut self, now: Time, number: u32, bytes: u64, o: &mut O) {
+        if let Some(place) = self.place_of(number) {
+            self.client_gets(now, place, bytes, o);
+        }
+    }
+
+    fn on_time<O: Observer>(&mut self, now: Time, sends: Direction, o: &mut O) {
+        match sends {
+            Direction::Reverse if self.next_request() <= now => {
+                if self.lines.is_empty() {
+                    self.connect(now);
+                }
+                self.ask(now, o);
+            }
+            Direction::Reverse => {}
+            Direction::Forward => {
+                self.lines.iter_mut().for_each(|line| line.prepare(now, self.config.bytes));
+            }
+        }
+    }
+
+    fn next_time(&self, sends: Direction) -> Time {
+        match sends {
+            Direction::Reverse => self.next_request(),
+            Direction::Forward => {
+                let ready = self.lines.iter().filter_map(|line| line.preparing.front());
+                ready.map(|(ready, _)| *ready).min().unwrap_or(Time::NEVER)
+            }
+        }
+    }
+
+    fn write(&mut self) {
+        self.lines.iter_mut().for_each(|line| line.write(self.low));
+    }
+
+    fn has_more(&self, number: u32) -> bool {
+        self.place_of(number).is_some_and(|place| !self.lines[place].writing.is_empty())
+    }
+
+    fn each_talk<'a>(&'a self, with: &mut impl FnMut(&'a D::Talk)) {
+        self.lines.iter().for_each(|line| with(&line.connection));
+    }
+
+    fn each_talk_mut(&mut self, with: &mut impl FnMut(&mut D::Talk)) {
+        self.lines.iter_mut().for_each(|line| with(&mut line.connection));
+    }
+
+    fn sum(&self, now: Time) -> FlowSample {
+        let mut all = FlowSample::default();
+        for answers in self.lines.iter().filter_map(|line| line.connection.sample(now)) {
+            add_open(&mut all, &answers);
+        }
+        FlowSample { delivery_rate: Rate::UNLIMITED, ..all }
+    }
+
+    fn is_over(&self) -> bool {
+        let mut streams = self.lines.iter().flat_map(|line| &line.streams);
+        self.next_request().is_never()
+            && !streams.any(|stream| matches!(stream, ClientStream::Waiting { .. }))
+    }
+}
+
 impl BothEnds for Requests {
     /// The client gets what goes forward, the server what goes back.
     #[inline(never)]
     fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) {
-        let number = packet.connection;
-        let Some(place) = self.lines.iter().position(|line| line.connection.number == number)
-        else {
-            return;
-        };
+        let Some(place) = self.place_of(packet.connection) else { return };
+        let connection: &mut Connection = &mut self.lines[place].connection;
         match packet.direction {
-            Direction::Reverse => self.server_gets(now, place, packet, o),
-            Direction::Forward => self.client_gets(now, place, packet, o),
+            Direction::Reverse => {
+                let bytes = connection.server_gets(now, packet, o);
+                self.server_gets(now, place, bytes);
+            }
+            Direction::Forward => {
+                let bytes = connection.client_gets(now, packet, o);
+                self.client_gets(now, place, bytes, o);
+            }
         }
     }
 
     fn on_wake<O: Observer>(&mut self, now: Time, sends: Direction, o: &mut O) {
-        if sends == Direction::Reverse && self.next_request() <= now {
-            if self.lines.is_empty() {
-                self.connect(now);
-            }
-            self.ask(now, o);
-        }
+        self.on_time(now, sends, o);
         for line in &mut self.lines {
-            if sends == Direction::Forward {
-                line.prepare(now, self.config.bytes);
-            }
             line.connection.on_wake(now, sends, o);
         }
     }
 
     #[inline(never)]
     fn poll_transmit(&mut self, now: Time, sends: Direction) -> Option<Packet> {
-        let low = self.transport.notsent_lowat.unwrap_or(LOW);
+        let low = self.low;
         self.lines.iter_mut().find_map(|line| {
             if sends == Direction::Forward {
                 line.write(low);
@@ -290,30 +372,16 @@ impl BothEnds for Requests {
     }
 
     fn next_wake(&self, sends: Direction) -> Time {
-        let own = match sends {
-            Direction::Reverse => self.next_request(),
-            Direction::Forward => {
-                let ready = self.lines.iter().filter_map(|line| line.preparing.front());
-                ready.map(|(ready, _)| *ready).min().unwrap_or(Time::NEVER)
-            }
-        };
         let wakes = self.lines.iter().map(|line| line.connection.next_wake(sends));
-        wakes.fold(own, Time::min)
+        wakes.fold(self.next_time(sends), Time::min)
     }
 
-    /// Of the server's ends, added up.
     fn sample(&self, now: Time) -> FlowSample {
-        let mut all = FlowSample::default();
-        for answers in self.lines.iter().filter_map(|line| line.connection.answers()) {
-            add_open(&mut all, &answers.sample(now));
-        }
-        FlowSample { delivery_rate: Rate::UNLIMITED, ..all }
+        self.sum(now)
     }
 
     fn is_done(&self) -> bool {
-        let mut streams = self.lines.iter().flat_map(|line| &line.streams);
-        self.next_request().is_never()
-            && !streams.any(|stream| matches!(stream, ClientStream::Waiting { .. }))
+        self.is_over()
     }
 
     fn connections(&self) -> impl Iterator<Item = (&Sender, &Receiver)> {

@@ -12,11 +12,15 @@ fn at(ms: u64) -> Time {
 }
 
 fn requests(text: &str, stop: Time) -> Requests {
+    requests_over(TcpConfig::default(), text, stop)
+}
+
+fn requests_over(transport: TcpConfig, text: &str, stop: Time) -> Requests {
     let ends = Endpoints { flow: FlowId(0), sender: HostId(0), receiver: HostId(1), dscp: 0 };
     let random = StreamAddress { seed: 1, run: 0 }.stream(0, Purpose::Controller);
     let config = RequestsConfig::parse(&mut Words::new(text)).unwrap();
     let cca = CcaConfig::parse("cubic").unwrap();
-    Requests::new(config, cca, TcpConfig::default(), ends, random, at(0), stop)
+    Requests::new(config, cca, transport, ends, random, at(0), stop)
 }
 
 #[derive(Default)]
@@ -133,8 +137,8 @@ fn answers_on_one_connection_take_turns() {
 #[test]
 fn the_server_writes_while_fewer_bytes_are_unsent_than_the_low_water_mark() {
     let unsent = |notsent_lowat| {
-        let mut app = requests("bytes 49152B streams 4 requests 4", Time::NEVER);
-        app.transport.notsent_lowat = notsent_lowat;
+        let transport = TcpConfig { notsent_lowat, ..TcpConfig::default() };
+        let mut app = requests_over(transport, "bytes 49152B streams 4 requests 4", Time::NEVER);
         // The server has its requests at 30 ms and sends a window of 14480 bytes.
         carry(&mut app, at(30), |_| false);
         app.lines[0].connection.unsent()

@@ -21,7 +21,8 @@ use sojourn_core::{
 };
 
 use super::BothEnds;
-use super::connection::Connection;
+use super::connection::{Connection, Simulated};
+use super::dialogue::{Dial, Dialogue, FRAME, LOW, Talk};
 use super::sum::{add_open, add_totals};
 use crate::bounds::LONGEST;
 use crate::tcp::{Config as TcpConfig, Endpoints, Receiver, Sender};
@@ -55,16 +56,12 @@ const OBJECT: u64 = 100;
 /// The draft's estimate for a foreign and a self probe together.
 const PAIR: f64 = 6_000.0;
 
-/// The most that the server writes before a probe's answer can take its turn (RFC 9113 section 6.5.2), and how
-/// little must be unsent for it to write, unless `notsent_lowat` says.
-const FRAME: u64 = 16_384;
-const LOW: u64 = 2 * FRAME;
-
 /// Both ends of a flow that measures responsiveness.
-pub struct Rpm {
+pub struct Rpm<D: Dial = Simulated> {
     config: RpmConfig,
-    cca: CcaConfig,
-    transport: TcpConfig,
+    dial: D,
+    /// The server writes when TCP has less than this left to send, so that a probe's answer can take its turn.
+    low: u64,
     ends: Endpoints,
     /// The controllers' random numbers, one step for each end of a connection, and the choice of connections.
     random: Stream,
@@ -78,8 +75,8 @@ pub struct Rpm {
     self_at: Time,
     /// From one foreign probe to the next, and from one self probe to the next.
     gap: Span,
-    loads: Vec<Load>,
-    foreign: Vec<Foreign>,
+    loads: Vec<Load<D::Talk>>,
+    foreign: Vec<Foreign<D::Talk>>,
     newest: u32,
     results: Results,
     /// Totals of the connections that are closed.
@@ -94,8 +91,8 @@ enum State {
 }
 
 /// A connection that loads the network, and the self probes on it.
-struct Load {
-    connection: Connection,
+struct Load<T> {
+    connection: T,
     /// The server has read so much of the next request, and so many whole ones.
     read: u64,
     requests: u32,
@@ -108,8 +105,8 @@ struct Load {
 }
 
 /// A connection for one probe.
-struct Foreign {
-    connection: Connection,
+struct Foreign<T> {
+    connection: T,
     step: Step,
     since: Time,
     /// The server has read so much, and the client waits for so much.
@@ -117,6 +114,13 @@ struct Foreign {
     awaited: u64,
     /// The server has answered what sets up TLS.
     is_set_up: bool,
+}
+
+/// Which connection.
+#[derive(Clone, Copy)]
+enum Place {
+    Load(usize),
+    Foreign(usize),
 }
 
 impl Rpm {
@@ -130,12 +134,28 @@ impl Rpm {
         start: Time,
         stop: Time,
     ) -> Self {
+        let low = transport.notsent_lowat.unwrap_or(LOW);
+        let dial = Simulated { cca, transport, ends };
+        Self { low, ..Self::over(dial, config, ends, random, start, stop) }
+    }
+}
+
+impl<D: Dial> Rpm<D> {
+    /// The same over connections that `dial` makes.
+    pub fn over(
+        dial: D,
+        config: RpmConfig,
+        ends: Endpoints,
+        random: Stream,
+        start: Time,
+        stop: Time,
+    ) -> Self {
         let end = (start + config.limit).min(stop);
         Self {
             results: Results::new(&config),
             config,
-            cca,
-            transport,
+            dial,
+            low: LOW,
             ends,
             random,
             state: State::Before,
@@ -155,11 +175,18 @@ impl Rpm {
         StreamAddress { seed: random.next_u64(), run: 0 }
     }
 
-    fn open(&mut self, now: Time) -> Connection {
+    fn open(&mut self, now: Time) -> D::Talk {
         self.newest = self.newest.wrapping_add(1).max(1);
-        let (transport, cca) = (self.transport.clone(), self.cca.clone());
         let address = Self::address(&mut self.random);
-        Connection::open(self.newest, transport, cca, self.ends, address, now)
+        self.dial.open(self.newest, address, now)
+    }
+
+    fn place_of(&self, number: u32) -> Option<Place> {
+        let load = self.loads.iter().position(|load| load.connection.number() == number);
+        load.map(Place::Load).or_else(|| {
+            let probe = self.foreign.iter().position(|probe| probe.connection.number() == number);
+            probe.map(Place::Foreign)
+        })
     }
 
     fn add_loads(&mut self, now: Time, count: u32) {
@@ -235,24 +262,49 @@ impl Rpm {
         }
     }
 
-    fn load_gets<O: Observer>(&mut self, now: Time, place: usize, packet: &Packet, o: &mut O) {
-        let load = &mut self.loads[place];
-        if packet.direction == Direction::Reverse {
-            load.read += load.connection.server_gets(now, packet, o);
-            while load.read >= self.config.request_size {
-                load.read -= self.config.request_size;
-                // The first one asks for the load.
-                load.owed += u32::from(load.requests > 0);
-                load.requests = load.requests.saturating_add(1);
-                if !load.connection.is_accepted() {
-                    let address = Self::address(&mut self.random);
-                    load.connection.accept(now, self.cca.clone(), self.ends, address);
+    fn server_gets(&mut self, now: Time, place: Place, bytes: u64) {
+        match place {
+            Place::Load(place) => {
+                let load = &mut self.loads[place];
+                load.read += bytes;
+                while load.read >= self.config.request_size {
+                    load.read -= self.config.request_size;
+                    // The first one asks for the load.
+                    load.owed += u32::from(load.requests > 0);
+                    load.requests = load.requests.saturating_add(1);
+                    if !load.connection.is_accepted() {
+                        let address = Self::address(&mut self.random);
+                        self.dial.accept(&mut load.connection, address, now);
+                    }
                 }
             }
-            return;
+            Place::Foreign(place) => {
+                let probe = &mut self.foreign[place];
+                probe.read += bytes;
+                let is_hello = self.config.tls && !probe.is_set_up;
+                let (wanted, answer) = if is_hello {
+                    (HELLO, CERTIFICATE)
+                } else {
+                    (self.config.request_size, OBJECT)
+                };
+                if probe.read < wanted {
+                    return;
+                }
+                probe.read -= wanted;
+                probe.is_set_up = true;
+                if !probe.connection.is_accepted() {
+                    let address = Self::address(&mut self.random);
+                    self.dial.accept(&mut probe.connection, address, now);
+                }
+                probe.connection.answer(answer);
+            }
         }
-        let mut arrived = load.connection.client_gets(now, packet, o);
-        self.results.on_delivered(arrived);
+    }
+
+    fn load_gets(&mut self, now: Time, place: usize, bytes: u64) {
+        self.results.on_delivered(bytes);
+        let load = &mut self.loads[place];
+        let mut arrived = bytes;
         while arrived > 0
             && let Some((left, is_answer)) = load.frames.front_mut()
         {
@@ -270,30 +322,13 @@ impl Rpm {
         }
     }
 
-    fn foreign_gets<O: Observer>(&mut self, now: Time, place: usize, packet: &Packet, o: &mut O) {
+    /// Bytes of an answer came to a foreign probe, or it `is_connected` now.
+    fn foreign_gets(&mut self, now: Time, place: usize, bytes: u64, is_connected: bool) {
         let probe = &mut self.foreign[place];
-        if packet.direction == Direction::Reverse {
-            probe.read += probe.connection.server_gets(now, packet, o);
-            let is_hello = self.config.tls && !probe.is_set_up;
-            let (wanted, answer) =
-                if is_hello { (HELLO, CERTIFICATE) } else { (self.config.request_size, OBJECT) };
-            if probe.read < wanted {
-                return;
-            }
-            probe.read -= wanted;
-            probe.is_set_up = true;
-            if !probe.connection.is_accepted() {
-                let address = Self::address(&mut self.random);
-                probe.connection.accept(now, self.cca.clone(), self.ends, address);
-            }
-            probe.connection.answer(answer);
-            return;
-        }
-        let arrived = probe.connection.client_gets(now, packet, o);
         let is_over = match probe.step {
-            Step::Connect => matches!(packet.body, Body::Handshake { .. }),
+            Step::Connect => is_connected,
             Step::Tls | Step::Get | Step::Loaded => {
-                probe.awaited -= arrived.min(probe.awaited);
+                probe.awaited -= bytes.min(probe.awaited);
                 probe.awaited == 0
             }
         };
@@ -319,13 +354,13 @@ impl Rpm {
     }
 }
 
-fn close(closed: &mut FlowSample, connection: &Connection, now: Time) {
-    if let Some(answers) = connection.answers() {
-        add_totals(closed, &answers.sample(now));
+fn close(closed: &mut FlowSample, connection: &impl Talk, now: Time) {
+    if let Some(answers) = connection.sample(now) {
+        add_totals(closed, &answers);
     }
 }
 
-impl Load {
+impl<T: Talk> Load<T> {
     /// The server writes, as long as TCP has less than `low` left to send: a frame of the load, or the answer to
     /// a probe.
     fn write(&mut self, low: u64) {
@@ -339,51 +374,129 @@ impl Load {
     }
 }
 
+impl<D: Dial> Dialogue for Rpm<D> {
+    type Talk = D::Talk;
+
+    const HOLDS_BACK: bool = true;
+
+    fn on_connected<O: Observer>(&mut self, now: Time, number: u32, _: &mut O) {
+        if let Some(Place::Foreign(place)) = self.place_of(number) {
+            self.foreign_gets(now, place, 0, true);
+        }
+    }
+
+    fn server_reads<O: Observer>(&mut self, now: Time, number: u32, bytes: u64, _: &mut O) {
+        if let Some(place) = self.place_of(number) {
+            self.server_gets(now, place, bytes);
+        }
+    }
+
+    fn client_reads<O: Observer>(&mut self, now: Time, number: u32, bytes: u64, _: &mut O) {
+        match self.place_of(number) {
+            Some(Place::Load(place)) => self.load_gets(now, place, bytes),
+            Some(Place::Foreign(place)) => self.foreign_gets(now, place, bytes, false),
+            None => {}
+        }
+    }
+
+    fn on_time<O: Observer>(&mut self, now: Time, sends: Direction, o: &mut O) {
+        if sends == Direction::Forward {
+            return;
+        }
+        if self.state == State::Before && now >= self.look_at && self.look_at < self.end {
+            self.state = State::Running;
+            self.add_loads(now, self.config.initial);
+            self.look_at = (now + self.config.interval).min(self.end);
+        }
+        if self.state == State::Running {
+            if now >= self.foreign_at {
+                self.add_foreign(now);
+                self.foreign_at = now + self.gap;
+            }
+            if now >= self.self_at {
+                self.ask_loaded(now);
+                self.self_at = now + self.gap;
+            }
+            if now >= self.look_at {
+                self.look(now, o);
+            }
+        }
+    }
+
+    fn next_time(&self, sends: Direction) -> Time {
+        match (sends, self.state) {
+            (Direction::Forward, _) | (_, State::Done) => Time::NEVER,
+            (_, State::Before) if self.look_at < self.end => self.look_at,
+            (_, State::Before) => Time::NEVER,
+            (_, State::Running) => self.look_at.min(self.foreign_at).min(self.self_at),
+        }
+    }
+
+    fn write(&mut self) {
+        self.loads.iter_mut().for_each(|load| load.write(self.low));
+    }
+
+    fn has_more(&self, number: u32) -> bool {
+        matches!(self.place_of(number), Some(Place::Load(place)) if self.loads[place].requests > 0)
+    }
+
+    fn each_talk<'a>(&'a self, with: &mut impl FnMut(&'a D::Talk)) {
+        self.loads.iter().for_each(|load| with(&load.connection));
+        self.foreign.iter().for_each(|probe| with(&probe.connection));
+    }
+
+    fn each_talk_mut(&mut self, with: &mut impl FnMut(&mut D::Talk)) {
+        self.loads.iter_mut().for_each(|load| with(&mut load.connection));
+        self.foreign.iter_mut().for_each(|probe| with(&mut probe.connection));
+    }
+
+    fn sum(&self, now: Time) -> FlowSample {
+        let mut all = self.closed;
+        self.each_talk(&mut |talk| {
+            if let Some(answers) = talk.sample(now) {
+                add_open(&mut all, &answers);
+            }
+        });
+        FlowSample { delivery_rate: Rate::UNLIMITED, ..all }
+    }
+
+    fn is_over(&self) -> bool {
+        self.state == State::Done || self.state == State::Before && self.look_at >= self.end
+    }
+}
+
 impl BothEnds for Rpm {
     /// The client gets what goes forward, the server what goes back. What is for a closed connection is nobody's.
     #[inline(never)]
     fn on_packet<O: Observer>(&mut self, now: Time, packet: &Packet, o: &mut O) {
-        let number = packet.connection;
-        let is_of = |connection: &Connection| connection.number == number;
-        if let Some(place) = self.loads.iter().position(|load| is_of(&load.connection)) {
-            self.load_gets(now, place, packet, o);
-        } else if let Some(place) = self.foreign.iter().position(|probe| is_of(&probe.connection)) {
-            self.foreign_gets(now, place, packet, o);
+        let Some(place) = self.place_of(packet.connection) else { return };
+        let connection: &mut Connection = match place {
+            Place::Load(place) => &mut self.loads[place].connection,
+            Place::Foreign(place) => &mut self.foreign[place].connection,
+        };
+        if packet.direction == Direction::Reverse {
+            let bytes = connection.server_gets(now, packet, o);
+            self.server_gets(now, place, bytes);
+            return;
+        }
+        let bytes = connection.client_gets(now, packet, o);
+        match place {
+            Place::Load(place) => self.load_gets(now, place, bytes),
+            Place::Foreign(place) => {
+                let is_connected = matches!(packet.body, Body::Handshake { .. });
+                self.foreign_gets(now, place, bytes, is_connected);
+            }
         }
     }
 
     fn on_wake<O: Observer>(&mut self, now: Time, sends: Direction, o: &mut O) {
-        if sends == Direction::Reverse {
-            if self.state == State::Before && now >= self.look_at && self.look_at < self.end {
-                self.state = State::Running;
-                self.add_loads(now, self.config.initial);
-                self.look_at = (now + self.config.interval).min(self.end);
-            }
-            if self.state == State::Running {
-                if now >= self.foreign_at {
-                    self.add_foreign(now);
-                    self.foreign_at = now + self.gap;
-                }
-                if now >= self.self_at {
-                    self.ask_loaded(now);
-                    self.self_at = now + self.gap;
-                }
-                if now >= self.look_at {
-                    self.look(now, o);
-                }
-            }
-        }
-        for load in &mut self.loads {
-            load.connection.on_wake(now, sends, o);
-        }
-        for probe in &mut self.foreign {
-            probe.connection.on_wake(now, sends, o);
-        }
+        self.on_time(now, sends, o);
+        self.each_talk_mut(&mut |connection| connection.on_wake(now, sends, o));
     }
 
     #[inline(never)]
     fn poll_transmit(&mut self, now: Time, sends: Direction) -> Option<Packet> {
-        let low = self.transport.notsent_lowat.unwrap_or(LOW);
+        let low = self.low;
         let probe =
             self.foreign.iter_mut().find_map(|probe| probe.connection.poll_transmit(now, sends));
         probe.or_else(|| {
@@ -397,30 +510,17 @@ impl BothEnds for Rpm {
     }
 
     fn next_wake(&self, sends: Direction) -> Time {
-        let own = match (sends, self.state) {
-            (Direction::Forward, _) | (_, State::Done) => Time::NEVER,
-            (_, State::Before) if self.look_at < self.end => self.look_at,
-            (_, State::Before) => Time::NEVER,
-            (_, State::Running) => self.look_at.min(self.foreign_at).min(self.self_at),
-        };
-        let loads = self.loads.iter().map(|load| &load.connection);
-        let foreign = self.foreign.iter().map(|probe| &probe.connection);
-        loads.chain(foreign).map(|connection| connection.next_wake(sends)).fold(own, Time::min)
+        let mut wake = self.next_time(sends);
+        self.each_talk(&mut |connection| wake = wake.min(connection.next_wake(sends)));
+        wake
     }
 
-    /// Of the server's ends: windows and packets of those that are open, totals of all there have been.
     fn sample(&self, now: Time) -> FlowSample {
-        let mut all = self.closed;
-        let loads = self.loads.iter().map(|load| &load.connection);
-        let foreign = self.foreign.iter().map(|probe| &probe.connection);
-        for answers in loads.chain(foreign).filter_map(Connection::answers) {
-            add_open(&mut all, &answers.sample(now));
-        }
-        FlowSample { delivery_rate: Rate::UNLIMITED, ..all }
+        self.sum(now)
     }
 
     fn is_done(&self) -> bool {
-        self.state == State::Done || self.state == State::Before && self.look_at >= self.end
+        self.is_over()
     }
 
     fn connections(&self) -> impl Iterator<Item = (&Sender, &Receiver)> {
