@@ -351,7 +351,7 @@ fn responsiveness_is_measured_as_in_simulation() {
     let (results, _folder) = run(r#"
         [scenario]
         duration = "8s"
-        path = { rate = "20Mbps", rtt = "20ms", queue = "pfifo limit 100" }
+        path = { rate = "20Mbps", rtt = "20ms", queue = "fq_codel" }
         [[scenario.flow]]
         name = "rpm"
         app = "rpm"
@@ -366,8 +366,10 @@ fn responsiveness_is_measured_as_in_simulation() {
         assert!(is_near(live, simulated, 0.15), "{metric}: {live} {simulated}");
     }
     // The connections are given up in the end, so that nothing is sent after the test.
-    let [simulated, live] = [0, 1].map(|run| flow(&results, run, "rpm", "delivered_bytes"));
-    assert!(is_near(live, simulated, 0.35), "{live} {simulated}");
+    for run in [0, 1] {
+        let [bytes, at] = ["delivered_bytes", "rpm_at_ms"].map(|m| flow(&results, run, "rpm", m));
+        assert!(bytes * 8.0 < 20e3 * (at + 100.0), "{bytes} bytes in {at} ms");
+    }
 }
 
 #[test]
