@@ -107,12 +107,22 @@ pub(crate) fn read(packet: &[u8]) -> Option<Headers> {
     })
 }
 
-fn ecn_of(service: u8) -> Ecn {
+/// What the service byte says of ECN (RFC 3168 section 5).
+pub(crate) fn ecn_of(service: u8) -> Ecn {
     match service & 3 {
         0 => Ecn::NotEct,
         1 => Ecn::Ect1,
         2 => Ecn::Ect0,
         _ => Ecn::Ce,
+    }
+}
+
+pub(crate) fn bits_of(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotEct => 0,
+        Ecn::Ect1 => 1,
+        Ecn::Ect0 => 2,
+        Ecn::Ce => 3,
     }
 }
 
@@ -196,15 +206,9 @@ fn echo(bytes: &[u8]) -> Option<Above> {
 /// Gives the header of an IPv4 packet another code point and ECN field, if they differ, and puts its checksum
 /// right (RFC 1624). What is no IPv4 packet stays as it is.
 pub(crate) fn set_service(packet: &mut [u8], dscp: u8, ecn: Ecn) {
-    let bits = match ecn {
-        Ecn::NotEct => 0,
-        Ecn::Ect1 => 1,
-        Ecn::Ect0 => 2,
-        Ecn::Ce => 3,
-    };
     let Some(old) = word(packet, 0) else { return };
     let Some(checksum) = word(packet, 10) else { return };
-    let new = old & 0xff00 | u16::from(dscp << 2 | bits);
+    let new = old & 0xff00 | u16::from(dscp << 2 | bits_of(ecn));
     if new == old {
         return;
     }

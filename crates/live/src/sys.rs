@@ -221,6 +221,37 @@ pub(crate) fn set_socket_option(
     done(result)
 }
 
+/// The next datagram at a socket with `IP_RECVTOS`, put at the beginning of `room`: how much of it is there, and the service byte
+/// of its IPv4 header (RFC 791, RFC 3168), if the kernel says it.
+///
+/// # Errors
+/// The kernel's: `EAGAIN` if none has come.
+pub(crate) fn take_with_service(
+    socket: impl AsFd,
+    room: &mut [u8],
+) -> io::Result<(usize, Option<u8>)> {
+    let mut part =
+        libc::iovec { iov_base: room.as_mut_ptr().cast::<c_void>(), iov_len: room.len() };
+    // Aligned as the kernel's headers must be, and with room for one of them and a number.
+    let mut beside = [0_u64; 8];
+    // SAFETY: it is plain numbers and pointers, for which zero is a value.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = beside.as_mut_ptr().cast::<c_void>();
+    message.msg_controllen = size_of_val(&beside) as _;
+    // SAFETY: the kernel writes to `room` and `beside` as much as they hold, and to `message`; all outlive the call.
+    let length = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, 0) };
+    let Ok(length) = usize::try_from(length) else { return Err(io::Error::last_os_error()) };
+    // SAFETY: `message` is what the kernel has just filled in, and what it points to is still there.
+    let first = unsafe { libc::CMSG_FIRSTHDR(&raw const message).as_ref() };
+    let service = first
+        .filter(|own| (own.cmsg_level, own.cmsg_type) == (libc::IPPROTO_IP, libc::IP_TOS))
+        // SAFETY: what follows such a header is a byte.
+        .map(|own| unsafe { *libc::CMSG_DATA(std::ptr::from_ref(own)) });
+    Ok((length.min(room.len()), service))
+}
+
 /// Bytes that were written to a TCP connection and that have not been sent once.
 ///
 /// # Errors

@@ -6,8 +6,10 @@
 
 use std::path::Path;
 
-use sojourn_core::param::Style;
-use sojourn_core::{Body, Event, FrameEvent, FrameStage, Packet, Params as _, Span, Time, Who};
+use sojourn_core::param::{Style, Switch};
+use sojourn_core::{
+    Body, Ecn, Event, FrameEvent, FrameStage, Packet, Params as _, Span, Time, Who,
+};
 use sojourn_host::{AppModel, Around, Endpoint, Endpoints, FlowSetup};
 use sojourn_live::{Live, machine};
 use sojourn_study::results::{Folder, Kind, Results};
@@ -131,6 +133,7 @@ sojourn_core::params! {
     /// to each.
     struct Told: "told", "says the time" {
         every: Span = "10ms", "how often";
+        marks: bool as Switch = "off", "its packets are capable of ECN (ECT(1)), and each that comes marked is told as a byte delivered";
     }
 }
 
@@ -141,6 +144,7 @@ impl AppModel for Told {
             every: self.every,
             next,
             stop: flow.stop,
+            marks: self.marks,
             made: None,
             asks: next != Time::NEVER,
         };
@@ -161,6 +165,7 @@ struct TellsTime {
     every: Span,
     next: Time,
     stop: Time,
+    marks: bool,
     made: Option<Vec<u8>>,
     asks: bool,
 }
@@ -177,6 +182,10 @@ impl Endpoint for TellsTime {
     fn on_packet(&mut self, now: Time, packet: &Packet, around: &mut Around<'_>) {
         let Body::Opaque { content, .. } = packet.body else { panic!("{packet:?}") };
         let bytes = around.contents.bytes(content).to_vec();
+        assert_eq!(packet.ecn.is_capable(), self.marks);
+        if packet.ecn == Ecn::Ce {
+            around.observer.record(now, Who::Flow(self.ends.flow), &Event::Delivered { bytes: 1 });
+        }
         assert_eq!(packet.wire_len as usize, if self.asks { 10 } else { 200 } + 42);
         if !self.asks {
             let made = u64::from_be_bytes(*bytes.first_chunk().expect("it holds a time"));
@@ -202,7 +211,9 @@ impl Endpoint for TellsTime {
         let bytes = self.made.take()?;
         let length = 28 + bytes.len() as u32;
         let content = around.contents.put(bytes, 1);
-        Some(self.ends.packet(now, length, Body::Opaque { number: 0, content }))
+        let packet = self.ends.packet(now, length, Body::Opaque { number: 0, content });
+        let ecn = if self.marks { Ecn::Ect1 } else { Ecn::NotEct };
+        Some(Packet { ecn, ..packet })
     }
 
     fn next_wake(&self) -> Time {
@@ -226,6 +237,27 @@ fn an_application_of_another_crate_sends_its_own_bytes() {
     for run in [0, 1] {
         let shown = of(run, "frames_complete");
         assert!((280.0..=302.0).contains(&shown), "{shown} of 300 in run {run}");
+    }
+}
+
+#[test]
+fn an_application_of_another_crate_is_told_of_marks() {
+    if !can_run() {
+        return;
+    }
+    let (results, _folder) =
+        run(&ONE_LINK.replace("pfifo limit 50", "dualpi2").replace("warmup = \"2s\"", "").replace(
+            "app = \"ping\"",
+            "app = \"ping\"\n[[scenario.flow]]\nname = \"own\"\napp = \"told every=1ms marks=on\"",
+        ));
+    // Its packets are in the queue with little delay, which marks them because CUBIC fills the other.
+    for run in [0, 1] {
+        let [marked, told] =
+            ["marked_packets", "delivered_bytes"].map(|m| flow(&results, run, "own", m));
+        assert!(
+            marked > 20.0 && (told - marked).abs() <= 0.05 * marked,
+            "{told} of {marked} in run {run}"
+        );
     }
 }
 

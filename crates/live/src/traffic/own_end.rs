@@ -4,7 +4,9 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
 
-use sojourn_core::{Body, Direction, Ecn, FlowId, HostId, Purpose, Span, StreamAddress, Time};
+use sojourn_core::{
+    Body, Direction, Ecn, FlowId, HostId, Packet, Purpose, Span, StreamAddress, Time,
+};
 use sojourn_host::{Around, Contents, Endpoint, Endpoints, FlowSetup};
 use sojourn_scenario::{App, Flow};
 
@@ -21,6 +23,8 @@ pub(super) struct OwnEnd {
     /// In which its own packets go.
     direction: Direction,
     contents: Contents,
+    /// What its packets ask for now.
+    ecn: Ecn,
 }
 
 /// When a flow starts and stops, its start moved at random as in simulation.
@@ -63,7 +67,8 @@ impl OwnEnd {
         };
         let to = SocketAddrV4::new(address::of_host(other), port);
         let socket = socket::datagrams_both_ways(ends.dscp, port, to)?;
-        Ok(Self { endpoint, socket, ends, direction, contents: Contents::default() })
+        let contents = Contents::default();
+        Ok(Self { endpoint, socket, ends, direction, contents, ecn: Ecn::NotEct })
     }
 
     pub(super) fn next_wake(&self) -> Time {
@@ -79,7 +84,7 @@ impl OwnEnd {
     ) -> io::Result<()> {
         let mut observer = Telling(tell);
         for _ in 0..MOST_TAKEN {
-            let Some(length) = socket::take(&self.socket, room)? else { break };
+            let Some((length, ecn)) = socket::take_with_mark(&self.socket, room)? else { break };
             let content = self.contents.put(room[..length].to_vec(), 1);
             let body = Body::Opaque { number: 0, content };
             let length = HEADERS + length as u32;
@@ -87,6 +92,7 @@ impl OwnEnd {
                 Direction::Forward => self.ends.answer(now, length, body),
                 Direction::Reverse => self.ends.packet(now, length, body),
             };
+            let packet = Packet { ecn, ..packet };
             let around = &mut Around { contents: &mut self.contents, observer: &mut observer };
             self.endpoint.on_packet(now, &packet, around);
             self.contents.release(content, 1);
@@ -96,9 +102,10 @@ impl OwnEnd {
             self.endpoint.on_wake(now, around);
         }
         while let Some(packet) = self.endpoint.poll_transmit(now, around) {
-            let Body::Opaque { content, .. } = packet.body else { return Err(without("bytes")) };
-            if packet.ecn != Ecn::NotEct {
-                return Err(without("a way to see the marks that they ask for"));
+            let Body::Opaque { content, .. } = packet.body else { return Err(no_bytes()) };
+            if packet.ecn != self.ecn {
+                socket::set_service(&self.socket, self.ends.dscp, packet.ecn)?;
+                self.ecn = packet.ecn;
             }
             // A datagram that finds no room is lost before it left.
             socket::write(&self.socket, around.contents.bytes(content))?;
@@ -114,6 +121,6 @@ impl OwnEnd {
     }
 }
 
-fn without(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, format!("its packets have no {what}"))
+fn no_bytes() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "its packets have no bytes")
 }

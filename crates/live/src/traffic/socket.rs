@@ -11,9 +11,9 @@ use rustix::net::{
     accept_with, acceptfrom_with, bind, connect, getpeername, getsockname, ipproto, listen, recv,
     send, socket_with,
 };
-use sojourn_core::FlowSample;
+use sojourn_core::{Ecn, FlowSample};
 
-use crate::{sys, tcp_info};
+use crate::{headers, sys, tcp_info};
 
 /// How the sockets of a flow are set.
 #[derive(Clone, Debug)]
@@ -115,6 +115,7 @@ pub(crate) fn datagrams(dscp: u8, to: SocketAddrV4) -> io::Result<OwnedFd> {
 pub(crate) fn datagrams_both_ways(dscp: u8, port: u16, to: SocketAddrV4) -> io::Result<OwnedFd> {
     let socket = datagram_sink(port)?;
     set_ip_tos(&socket, dscp << 2)?;
+    sys::set_socket_option(&socket, libc::IPPROTO_IP, libc::IP_RECVTOS, 1)?;
     connect(&socket, &to)?;
     Ok(socket)
 }
@@ -123,6 +124,24 @@ pub(crate) fn datagrams_both_ways(dscp: u8, port: u16, to: SocketAddrV4) -> io::
 pub(crate) fn take(socket: &OwnedFd, room: &mut [u8]) -> io::Result<Option<usize>> {
     let length = unless_blocked(recv(socket, &mut *room, RecvFlags::TRUNC))?;
     Ok(length.map(|(_, length)| length.min(room.len())))
+}
+
+/// The same, with the ECN field that it came with. The socket must be one of [`datagrams_both_ways`].
+pub(crate) fn take_with_mark(
+    socket: &OwnedFd,
+    room: &mut [u8],
+) -> io::Result<Option<(usize, Ecn)>> {
+    match sys::take_with_service(socket, room) {
+        Ok((length, service)) => Ok(Some((length, headers::ecn_of(service.unwrap_or(0))))),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What is sent from now on has this code point and ECN field.
+pub(crate) fn set_service(socket: &OwnedFd, dscp: u8, ecn: Ecn) -> io::Result<()> {
+    Ok(set_ip_tos(socket, dscp << 2 | headers::bits_of(ecn))?)
 }
 
 /// Takes datagrams at a port of the calling thread's host.
