@@ -45,7 +45,7 @@ impl Call {
 pub enum Kind {
     Chromium,
     Aiortc,
-    /// Simulated by itself: `crates/str0m`, a workspace of its own, has its ends.
+    /// Simulated by itself: `crates/str0m` has its ends.
     Str0m,
 }
 
