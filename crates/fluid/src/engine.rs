@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use sojourn_core::{Purpose, Stream as Random, StreamAddress};
 
-use crate::cca::{self, Cca, Sample, Setup, Told};
+use crate::cca::{self, Allowed, Cca, Sample, Setup, Told};
 use crate::curves::{
     ACKED, CAME, Curves, DROPPED, FLIGHT, IN, LOST, MARKED, MARKED_IN, MARKED_OUT, OF_FLOW, OF_HOP,
     OUT, RECEIVED, REFUSED, SENT, SENT_AT, Sending,
@@ -372,15 +372,15 @@ impl<'a> Engine<'a> {
             Source::Ping(_) => return 0.0,
             Source::Tcp { most, rate, held, .. } => (*most, *rate, *held),
         };
-        let Some(before) = self.senders[at].as_ref().filter(|sender| sender.begins < end) else {
+        let Some(sender) = self.senders[at].as_ref().filter(|sender| sender.begins < end) else {
             return 0.0;
         };
-        let (begins, part) = (before.begins, before.phase);
+        let (begins, part) = (sender.begins, sender.phase);
         let back = flow.to_receiver + flow.to_sender + self.sparse_waits(&flow.way_back);
         let news = self.look_back(at, end - back);
         let old = &self.history.last()[column..][..OF_FLOW];
-        let [sent, acked, lost, marked, flight, sent_at] =
-            [SENT, ACKED, LOST, MARKED, FLIGHT, SENT_AT].map(|of| old[of]);
+        let [sent, acked, lost, marked, sent_at] =
+            [SENT, ACKED, LOST, MARKED, SENT_AT].map(|of| old[of]);
         let acked_now = news.out.max(acked);
         let lost_now = news.lost.max(lost);
         let marked_now = news.marked.max(marked);
@@ -398,8 +398,21 @@ impl<'a> Engine<'a> {
             trial.sample = sample;
         }
         let Some(cca) = &mut trial.cca else { return 0.0 };
-        let window = cca.allowed().window;
-        let phase = cca.phase();
+        let known = acked_now + lost_now;
+        let time = end.min(flow.ends) - now.max(begins);
+        // What the application has written by then, and what must be sent again.
+        let written = rate * (end.min(flow.ends) - flow.begins);
+        let until = |allowed: Allowed| {
+            let mut to = known + allowed.window.min(most) - held;
+            if let Some(pacing) = allowed.pacing {
+                to = to.min(sent + pacing * time.max(0.0));
+            }
+            to = if end > flow.ends + length { sent } else { to.min(written + lost_now) };
+            to.max(sent)
+        };
+        let (before, phase, timer) = (cca.allowed(), cca.phase(), cca.timer());
+        let sent_before = until(before);
+        let in_flight = sent_before - known + held;
         let told = Told {
             now: end,
             acked: acked_now - acked,
@@ -407,29 +420,24 @@ impl<'a> Engine<'a> {
             losses: whole(lost, lost_now),
             marks: whole(marked, marked_now),
             delivered: acked_now,
-            sent,
+            sent: sent_before,
             rtt: trial.rtt,
-            prior_in_flight: flight,
-            in_flight: (sent - acked_now - lost_now).max(0.0) + held,
-            is_limited: flight + flow.packet >= window,
+            in_flight,
+            is_limited: in_flight + flow.packet >= before.window,
             sample: trial.sample,
         };
         if told.acked + lost_now - lost > NOTHING {
             cca.on_step(&told);
         }
         let allowed = cca.allowed();
-        let is_jump =
-            !is_same(cca.phase(), phase) || (allowed.window - window).abs() > JUMP * window;
-        let known = acked_now + lost_now;
-        let time = end.min(flow.ends) - now.max(begins);
-        let mut to = known + allowed.window.min(most) - held;
-        if let Some(pacing) = allowed.pacing {
-            to = to.min(sent + pacing * time.max(0.0));
+        let mut is_jump = !is_same(cca.phase(), phase)
+            || (allowed.window - before.window).abs() > JUMP * before.window;
+        let mut sent_now = until(allowed);
+        if is_jump && timer > now && timer <= end {
+            // The step ends at the timer, so what it changes begins with the next one.
+            sent_now = sent_before;
+            is_jump = false;
         }
-        // What the application has written by then, and what must be sent again.
-        let written = rate * (end.min(flow.ends) - flow.begins);
-        to = if end > flow.ends + length { sent } else { to.min(written + lost_now) };
-        let sent_now = to.max(sent);
         let new = &mut self.new[column..][..OF_FLOW];
         new[SENT] = sent_now;
         new[ACKED] = acked_now;

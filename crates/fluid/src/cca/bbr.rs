@@ -16,6 +16,7 @@ const DRAIN_GAIN: f64 = 0.344;
 const UP: f64 = 1.25;
 const DOWN: f64 = 0.75;
 const CWND_GAIN: f64 = 2.0;
+/// Phases of a cycle: one above the rate, one below it, and the others at it.
 const CYCLE: u32 = 8;
 /// Most that the window makes room for, as time at the estimated rate.
 const AGGREGATION_LIMIT: f64 = 0.1;
@@ -32,10 +33,18 @@ const MARGIN: f64 = 0.99;
 enum Mode {
     Startup,
     Drain,
-    /// Which phase of the cycle, and since when.
-    ProbeBw(u32, f64),
+    /// Since when the cycle is there.
+    ProbeBw(Gain, f64),
     /// When it ends, once little enough is in flight; then also a round must have passed.
     ProbeRtt(Option<(f64, f64)>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gain {
+    Up,
+    Down,
+    /// For so many phases, which differ in nothing.
+    Even(u32),
 }
 
 #[derive(Clone, Debug)]
@@ -104,22 +113,39 @@ impl Bbr {
         match self.mode {
             Mode::Startup if self.full_pipe.is_reached => self.mode = Mode::Drain,
             Mode::Drain if told.in_flight <= self.inflight(1.0) => {
-                // Any phase but the one below the rate.
-                let back = self.random.below(u64::from(CYCLE) - 1) as u32;
-                self.mode = Mode::ProbeBw((CYCLE - back) % CYCLE, told.now);
+                self.mode = self.any_phase(told.now);
             }
-            Mode::ProbeBw(phase, since) => {
-                let is_over = told.now - since > self.min_rtt;
-                let is_next = match phase {
-                    0 => is_over && (told.losses > 0 || told.prior_in_flight >= self.inflight(UP)),
-                    1 => is_over || told.prior_in_flight <= self.inflight(1.0),
-                    _ => is_over,
+            Mode::ProbeBw(gain, since) => {
+                let is_over = told.now - since > self.duration(gain);
+                let next = match gain {
+                    Gain::Up => {
+                        let is_enough = told.losses > 0 || told.in_flight >= self.inflight(UP);
+                        (is_over && is_enough).then_some(Gain::Down)
+                    }
+                    Gain::Down => {
+                        let is_drained = told.in_flight <= self.inflight(1.0);
+                        (is_over || is_drained).then_some(Gain::Even(CYCLE - 2))
+                    }
+                    Gain::Even(_) => is_over.then_some(Gain::Up),
                 };
-                if is_next {
-                    self.mode = Mode::ProbeBw((phase + 1) % CYCLE, told.now);
+                if let Some(next) = next {
+                    self.mode = Mode::ProbeBw(next, told.now);
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Any phase of the cycle but the one below the rate.
+    fn any_phase(&mut self, now: f64) -> Mode {
+        let left = self.random.below(u64::from(CYCLE) - 1) as u32;
+        Mode::ProbeBw(if left == 0 { Gain::Up } else { Gain::Even(left) }, now)
+    }
+
+    fn duration(&self, gain: Gain) -> f64 {
+        match gain {
+            Gain::Up | Gain::Down => self.min_rtt,
+            Gain::Even(phases) => f64::from(phases) * self.min_rtt,
         }
     }
 
@@ -152,8 +178,7 @@ impl Bbr {
                 self.min_rtt_stamp = told.now;
                 self.cwnd = self.cwnd.max(self.prior_cwnd);
                 self.mode = if self.full_pipe.is_reached {
-                    let back = self.random.below(u64::from(CYCLE) - 1) as u32;
-                    Mode::ProbeBw((CYCLE - back) % CYCLE, told.now)
+                    self.any_phase(told.now)
                 } else {
                     Mode::Startup
                 };
@@ -165,8 +190,8 @@ impl Bbr {
         let (pacing_gain, cwnd_gain) = match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
             Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
-            Mode::ProbeBw(0, _) => (UP, CWND_GAIN),
-            Mode::ProbeBw(1, _) => (DOWN, CWND_GAIN),
+            Mode::ProbeBw(Gain::Up, _) => (UP, CWND_GAIN),
+            Mode::ProbeBw(Gain::Down, _) => (DOWN, CWND_GAIN),
             Mode::ProbeBw(..) => (1.0, CWND_GAIN),
             Mode::ProbeRtt(_) => (1.0, 1.0),
         };
@@ -190,7 +215,7 @@ impl Bbr {
     /// (`bbr_quantization_budget`).
     fn inflight(&self, gain: f64) -> f64 {
         let bdp = gain * self.bw.value() * self.min_rtt;
-        let up = if matches!(self.mode, Mode::ProbeBw(0, _)) { 2.0 } else { 0.0 };
+        let up = if matches!(self.mode, Mode::ProbeBw(Gain::Up, _)) { 2.0 } else { 0.0 };
         bdp + 3.0 * quantum(self.pacing, self.packet) + up * self.packet
     }
 
@@ -206,7 +231,7 @@ impl Bbr {
     pub(super) fn timer(&self) -> f64 {
         match self.mode {
             Mode::ProbeRtt(Some((ends, _))) => ends,
-            Mode::ProbeBw(_, since) => since + self.min_rtt,
+            Mode::ProbeBw(gain, since) => since + self.duration(gain),
             _ => self.min_rtt_stamp + PROBE_RTT_INTERVAL,
         }
     }
@@ -215,8 +240,8 @@ impl Bbr {
         match self.mode {
             Mode::Startup => "STARTUP",
             Mode::Drain => "DRAIN",
-            Mode::ProbeBw(0, _) => "PROBE_BW:1.25",
-            Mode::ProbeBw(1, _) => "PROBE_BW:0.75",
+            Mode::ProbeBw(Gain::Up, _) => "PROBE_BW:1.25",
+            Mode::ProbeBw(Gain::Down, _) => "PROBE_BW:0.75",
             Mode::ProbeBw(..) => "PROBE_BW:1",
             Mode::ProbeRtt(_) => "PROBE_RTT",
         }

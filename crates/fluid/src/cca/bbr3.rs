@@ -338,13 +338,13 @@ impl Bbr3 {
 
     fn is_time_to_go_down(&mut self, told: &Told) -> bool {
         let slack = 0.5 * self.packet;
-        if self.prev_too_high && told.prior_in_flight + slack >= self.w_hi {
+        if self.prev_too_high && told.in_flight + slack >= self.w_hi {
             self.is_precautionary = true;
             return true;
         }
         if let Some(bdps) = self.rules.up_ends_at {
             return told.now - self.cycle_stamp > self.min_rtt
-                && told.prior_in_flight + slack >= self.inflight(self.max_bw(), bdps);
+                && told.in_flight + slack >= self.inflight(self.max_bw(), bdps);
         }
         if told.is_limited && self.cwnd + slack >= self.w_hi {
             self.full_pipe.restart(told.sample.bw);

@@ -141,7 +141,6 @@ mod tests {
             delivered: 0.0,
             sent: 0.0,
             rtt: 0.0,
-            prior_in_flight: 0.0,
             in_flight: 0.0,
             is_limited: true,
             sample: Sample::default(),

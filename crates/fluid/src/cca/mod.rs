@@ -40,8 +40,7 @@ pub(crate) struct Told {
     pub(crate) delivered: f64,
     pub(crate) sent: f64,
     pub(crate) rtt: f64,
-    /// In flight before and after this step's acknowledgements.
-    pub(crate) prior_in_flight: f64,
+    /// In flight after this step's acknowledgements.
     pub(crate) in_flight: f64,
     /// The window held the sender back.
     pub(crate) is_limited: bool,
