@@ -167,7 +167,7 @@ fn nine_seconds_of_ten_flows_take_few_steps_and_little_memory() {
         let (_, work) = collect::run(&scenario, 1, &Options::default());
         let tries = work.steps + work.retries;
         let bytes = work.rows * work.columns * 8;
-        assert!(tries < 12_000, "{cca}: {tries} steps");
+        assert!(tries < 6_000, "{cca}: {tries} steps");
         assert!(bytes < 10_000_000, "{cca}: {bytes} bytes");
     }
 }

@@ -1,8 +1,8 @@
 //! Congestion controls as fluids: a window and a pacing rate that follow what comes back.
 //!
 //! Continuous growth is integrated in closed form over what a step acknowledges. What a controller
-//! does at a moment (a cut, a phase) happens at the end of a step, and the engine shortens a step in
-//! which that happens.
+//! does at a moment (a cut, a phase) happens at the end of a step. The engine shortens a step in which
+//! that happens, unless it is at the controller's timer, where a step ends anyway.
 
 mod bbr;
 mod bbr2;
