@@ -380,6 +380,25 @@ impl AirSample {
 pub trait Observer {
     fn record(&mut self, now: Time, who: Who, event: &Event<'_>);
 
+    /// [`Event::Enqueued`], which happens to every packet: an observer behind `dyn` need not find out what
+    /// it is.
+    #[inline]
+    fn enqueued(&mut self, now: Time, port: PortId, packet: &Packet, backlog: u32) {
+        self.record(now, Who::Port(port), &Event::Enqueued { packet, backlog });
+    }
+
+    /// [`Event::Dequeued`], likewise.
+    #[inline]
+    fn dequeued(&mut self, now: Time, port: PortId, packet: &Packet, sojourn: Span) {
+        self.record(now, Who::Port(port), &Event::Dequeued { packet, sojourn });
+    }
+
+    /// [`Event::Dropped`], likewise.
+    #[inline]
+    fn dropped(&mut self, now: Time, port: PortId, packet: &Packet, why: DropReason) {
+        self.record(now, Who::Port(port), &Event::Dropped { packet, why });
+    }
+
     /// Whether every event must come in order of time.
     fn needs_order(&self) -> bool {
         false
@@ -399,6 +418,21 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     #[inline(always)]
     fn record(&mut self, now: Time, who: Who, event: &Event<'_>) {
         (**self).record(now, who, event);
+    }
+
+    #[inline(always)]
+    fn enqueued(&mut self, now: Time, port: PortId, packet: &Packet, backlog: u32) {
+        (**self).enqueued(now, port, packet, backlog);
+    }
+
+    #[inline(always)]
+    fn dequeued(&mut self, now: Time, port: PortId, packet: &Packet, sojourn: Span) {
+        (**self).dequeued(now, port, packet, sojourn);
+    }
+
+    #[inline(always)]
+    fn dropped(&mut self, now: Time, port: PortId, packet: &Packet, why: DropReason) {
+        (**self).dropped(now, port, packet, why);
     }
 
     fn needs_order(&self) -> bool {

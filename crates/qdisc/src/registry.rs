@@ -175,9 +175,9 @@ impl<P: Reshape + Send> AnyQdisc<P> {
     /// For a packet that can leave at once: does what [`Qdisc::enqueue`] and then [`Qdisc::dequeue`] would, without
     /// storing it. False, and nothing has happened, if the discipline must be asked in that way.
     #[inline]
-    pub fn pass(&mut self, now: Time, packet: &impl Queued) -> bool {
+    pub fn pass(&mut self, packet: &impl Queued) -> bool {
         match self {
-            Self::FqCodel(queue) => queue.pass(now, packet),
+            Self::FqCodel(queue) => queue.pass(packet),
             _ => false,
         }
     }

@@ -74,6 +74,21 @@ impl<F> Rounds<F> {
         }
     }
 
+    /// [`Rounds::join`] and [`Rounds::current`] for a flow that is alone among the old ones, where it stays: the flow
+    /// and its deficit. `None`, and nothing has happened, if it is not.
+    #[inline]
+    pub(crate) fn alone(&mut self, index: u32) -> Option<(&mut F, &mut i32)> {
+        let Ring { first, last } = self.old;
+        if self.new.first != NONE || first != index || last != index {
+            return None;
+        }
+        let Turn { flow, deficit, .. } = &mut self.turns[index as usize];
+        while *deficit <= 0 {
+            *deficit += self.quantum;
+        }
+        Some((flow, deficit))
+    }
+
     #[inline]
     pub(crate) fn flow_mut(&mut self, index: u32) -> &mut F {
         &mut self.turns[index as usize].flow
@@ -233,6 +248,11 @@ mod tests {
                 if operation < 3 {
                     prop_assert_eq!(rounds.join(flow), oracle.join(flow));
                     continue;
+                }
+                if operation == 8 && rounds.alone(flow).is_some() {
+                    prop_assert!(!oracle.join(flow));
+                    prop_assert_eq!(oracle.current(), Some(flow));
+                    prop_assert_eq!(oracle.old.len() + oracle.new.len(), 1);
                 }
                 let current = rounds.current();
                 prop_assert_eq!(current, oracle.current());

@@ -17,13 +17,17 @@ pub(crate) struct Place(pub(crate) u32);
 pub(crate) struct Agenda {
     /// The first two places that are woken for every packet; usually the bottleneck and the way back.
     pair: Tournament<2>,
+    /// The key of the place after them, such as a radio's, which wakes as often.
+    third: u64,
+    /// The first of `third` and of `others`.
+    others_first: u64,
     /// The ends of flows, and after them the other places that are woken for every packet.
     others: Tournament<4>,
     /// When each end is to be woken.
     end_wakes: Vec<Time>,
     /// Places that are woken seldom; they have a tree of their own, so that the others stay small.
     quiet: Tournament<4>,
-    /// Places below this are in `pair`.
+    /// Places below this are in `pair`; it is that of `third`, if it is busy.
     first_other: u32,
     /// The place of the first end.
     first_end: u32,
@@ -46,7 +50,9 @@ impl Agenda {
         let pair = busy.min(2);
         Self {
             pair: Tournament::new(pair),
-            others: Tournament::new(ends + busy - pair),
+            third: NEVER,
+            others_first: NEVER,
+            others: Tournament::new(ends + busy.saturating_sub(3)),
             end_wakes: vec![Time::NEVER; ends],
             quiet: Tournament::new(places - busy - ends),
             first_other: pair as u32,
@@ -73,18 +79,20 @@ impl Agenda {
     #[inline(never)]
     fn set_other(&mut self, place: Place, at: Time) {
         let key = self.key(place, at);
-        let Some(end) = place.0.checked_sub(self.first_end) else {
-            let leaf = self.end_wakes.len() as u32 + place.0 - self.first_other;
-            self.others.set(leaf, key);
+        let end = place.0.wrapping_sub(self.first_end);
+        if let Some(wake) = self.end_wakes.get_mut(end as usize) {
+            *wake = at;
+            self.others.set(end, key);
+        } else if place.0 >= self.first_quiet {
+            self.quiet.set(place.0 - self.first_quiet, key);
             return;
-        };
-        match self.end_wakes.get_mut(end as usize) {
-            Some(wake) => {
-                *wake = at;
-                self.others.set(end, key);
-            }
-            None => self.quiet.set(place.0 - self.first_quiet, key),
+        } else if place.0 == self.first_other {
+            self.third = key;
+        } else {
+            let leaf = self.end_wakes.len() as u32 + place.0 - self.first_other - 1;
+            self.others.set(leaf, key);
         }
+        self.others_first = self.third.min(self.others.first);
     }
 
     /// Sets the wake of an end, by its number among the ends, only if `at` comes before the present
@@ -105,7 +113,7 @@ impl Agenda {
     /// The place that comes first, and when.
     #[inline]
     pub(crate) fn first(&self) -> (Time, Place) {
-        let first = self.pair.first.min(self.others.first).min(self.quiet.first);
+        let first = self.pair.first.min(self.others_first).min(self.quiet.first);
         let place = Place((first & self.place_mask) as u32);
         (Time::from_nanos(first >> self.place_bits), place)
     }

@@ -220,7 +220,7 @@ impl Collector {
         self.links.iter_mut().for_each(LinkState::end_warmup);
     }
 
-    #[inline(never)]
+    #[inline]
     fn on_dropped(&mut self, now: Time, place: PortId, packet: &Packet, why: DropReason) {
         if let Body::Rtp(rtp) = &packet.body {
             return self.on_media_dropped(now, place, (packet, rtp), why);
@@ -307,7 +307,7 @@ impl Observer for Collector {
                 match event {
                     Event::Enqueued { backlog, .. } => link.on_enqueued(*backlog),
                     Event::Dequeued { packet, sojourn } => link.on_dequeued(packet, *sojourn),
-                    Event::Dropped { packet, why } => self.on_dropped(now, place, packet, *why),
+                    Event::Dropped { packet, why } => self.dropped(now, place, packet, *why),
                     Event::Marked { packet } => self.on_marked(now, place, packet),
                     Event::QueueSample(sample) => {
                         link.on_sample(now, sample);
@@ -334,6 +334,30 @@ impl Observer for Collector {
                 }
             }
         }
+    }
+
+    #[inline]
+    fn enqueued(&mut self, now: Time, port: PortId, _: &Packet, backlog: u32) {
+        if now >= self.tick {
+            self.advance(now);
+        }
+        self.links[port.index()].on_enqueued(backlog);
+    }
+
+    #[inline]
+    fn dequeued(&mut self, now: Time, port: PortId, packet: &Packet, sojourn: Span) {
+        if now >= self.tick {
+            self.advance(now);
+        }
+        self.links[port.index()].on_dequeued(packet, sojourn);
+    }
+
+    #[inline(never)]
+    fn dropped(&mut self, now: Time, port: PortId, packet: &Packet, why: DropReason) {
+        if now >= self.tick {
+            self.advance(now);
+        }
+        self.on_dropped(now, port, packet, why);
     }
 }
 

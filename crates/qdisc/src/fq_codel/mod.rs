@@ -190,7 +190,7 @@ impl<P: Queued + Copy> FqCodel<P> {
     /// Takes a packet in and gives it back at once, as [`Qdisc::enqueue`] and [`Qdisc::dequeue`] would, but without
     /// storing it. False, and nothing has happened, if other packets wait or CoDel would act.
     #[inline]
-    pub fn pass(&mut self, now: Time, packet: &impl Queued) -> bool {
+    pub fn pass(&mut self, packet: &impl Queued) -> bool {
         let Self { config, law, rounds, store, stats, .. } = self;
         if store.backlog.packets > 0 || config.limit == 0 {
             return false;
@@ -199,6 +199,11 @@ impl<P: Queued + Copy> FqCodel<P> {
         let (bytes, memory) = (packet.wire_len(), u64::from(packet.truesize()));
         if memory > config.memory_limit.as_u64() || rounds.flow_mut(index).codel.dropping {
             return false;
+        }
+        if let Some((flow, deficit)) = rounds.alone(index) {
+            Law::let_pass(&mut flow.codel, bytes, stats);
+            *deficit -= bytes as i32;
+            return true;
         }
         if rounds.join(index) {
             self.new_flow_count += 1;
@@ -209,10 +214,8 @@ impl<P: Queued + Copy> FqCodel<P> {
             law.rest(&mut rounds.flow_mut(current).codel);
             rounds.leave(current);
         }
-        let (Flow { codel, .. }, deficit) = rounds.turn_mut(index);
-        let seen = Head { bytes, arrived: now, backlog: u64::from(bytes) };
-        let look = law.look(codel, &seen, now, stats);
-        debug_assert!(matches!(look, Look::Pass), "it has not waited, and is alone");
+        let (flow, deficit) = rounds.turn_mut(index);
+        Law::let_pass(&mut flow.codel, bytes, stats);
         *deficit -= bytes as i32;
         true
     }

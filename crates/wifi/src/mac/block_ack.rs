@@ -92,31 +92,48 @@ impl Agreement {
         self.msdus.iter().find(|msdu| msdu.fate == Fate::Open)
     }
 
-    /// Passes on what was received up to the first frame that is still open. Each is passed on as
-    /// soon as it and all before it were received; after a frame that was given up, from `end` on.
-    pub(crate) fn pass_on(&mut self, end: Time, mut take: impl FnMut(Time, Slot)) {
-        let mut at = Time::ZERO;
-        for msdu in &mut self.msdus {
-            at = match msdu.fate {
-                Fate::Open => return,
-                Fate::Received => at.max(msdu.received),
-                Fate::Discarded => end,
-            };
-            if msdu.fate == Fate::Received && !msdu.is_passed_on {
-                take(at, msdu.packet);
-            }
-            msdu.is_passed_on = true;
+    /// Removes the MSDUs that come first and are finished, received or discarded, after `see` has seen them.
+    #[inline]
+    pub(crate) fn remove_done(&mut self, mut see: impl FnMut(&Msdu)) -> u32 {
+        let (mut done, mut mpdus) = (0, 0);
+        for msdu in self.msdus.iter().take_while(|msdu| msdu.fate != Fate::Open) {
+            see(msdu);
+            done += 1;
+            mpdus += u32::from(msdu.mpdu_octets > 0);
         }
+        self.mpdus -= mpdus;
+        self.msdus.drain(..done);
+        done as u32
+    }
+}
+
+/// Passes on what was received up to the first frame that is still open. Each is passed on as soon as it and all
+/// before it were received; after a frame that was given up, from the end of the PPDU on.
+pub(crate) struct Passing {
+    /// The end of the PPDU.
+    end: Time,
+    /// The earliest time for the next.
+    at: Time,
+}
+
+impl Passing {
+    pub(crate) fn new(end: Time) -> Self {
+        Self { end, at: Time::ZERO }
     }
 
-    /// The next MSDU in order that is finished, received or discarded.
+    /// The next MSDU in order, whose fate is known now: when it is passed on, if it is.
     #[inline]
-    pub(crate) fn pop_done(&mut self) -> Option<Msdu> {
-        if self.msdus.front()?.fate == Fate::Open {
+    pub(crate) fn next(&mut self, msdu: &mut Msdu) -> Option<Time> {
+        self.at = match msdu.fate {
+            Fate::Open => Time::NEVER,
+            Fate::Received => self.at.max(msdu.received),
+            Fate::Discarded if self.at.is_never() => Time::NEVER,
+            Fate::Discarded => self.end,
+        };
+        if self.at.is_never() || msdu.is_passed_on {
             return None;
         }
-        let msdu = self.msdus.pop_front()?;
-        self.mpdus -= u32::from(msdu.mpdu_octets > 0);
-        Some(msdu)
+        msdu.is_passed_on = true;
+        (msdu.fate == Fate::Received).then_some(self.at)
     }
 }

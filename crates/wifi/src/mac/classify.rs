@@ -3,7 +3,21 @@
 use super::edca::AccessCategory;
 
 /// The access category of a differentiated services code point.
+#[inline]
 pub const fn access_category(dscp: u8) -> AccessCategory {
+    const CATEGORIES: [AccessCategory; 64] = {
+        let mut categories = [AccessCategory::Be; 64];
+        let mut dscp = 0;
+        while dscp < 64 {
+            categories[dscp] = mapped(dscp as u8);
+            dscp += 1;
+        }
+        categories
+    };
+    CATEGORIES[(dscp % 64) as usize]
+}
+
+const fn mapped(dscp: u8) -> AccessCategory {
     match dscp {
         // CS6, CS7, VOICE-ADMIT and EF.
         48 | 56 | 44 | 46 => AccessCategory::Vo,

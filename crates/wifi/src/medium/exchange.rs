@@ -8,7 +8,7 @@ use super::attempt::{Attempt, Ppdu, What};
 use super::link::Sending;
 use super::{CATEGORIES, Medium, Reserved, Txop};
 use crate::mac::aggregation::Psdu;
-use crate::mac::block_ack::Fate;
+use crate::mac::block_ack::{Fate, Passing};
 use crate::mac::edca::AccessCategory;
 use crate::mac::frames;
 use crate::phy::Mode;
@@ -445,42 +445,44 @@ impl<P: Reshape + Send> Medium<P> {
         let Sending { error, mode, .. } = sending;
         let index = self.edcaf_of(link);
         let retry_limit = self.config.retry_limit;
-        let random = &mut self.random;
+        let (random, outbox) = (&mut self.random, &mut self.outbox);
+        let port = Port::new((link / CATEGORIES) as u16);
         let mut adaptive = self.rates.get_mut(link / CATEGORIES).and_then(Option::as_deref_mut);
         let (mut error, mut octets) = (error, 0);
         let (mut on_air, mut at) = (Psdu::default(), end);
         let agreement = &mut self.links[link].agreement;
-        let (mut received, mut done, mut repeat, mut failed) = (0, 0, 0, 0);
+        let (mut received, mut done, mut repeat) = (0, 0, 0);
         let mut fate = Fate::Open;
+        let mut passing = Passing::new(end);
         for msdu in agreement.iter_mut() {
-            if msdu.ppdu != ppdu.number {
-                continue;
-            }
-            if msdu.mpdu_octets > 0 {
-                msdu.attempts = msdu.attempts.saturating_add(1);
-                if let Some(adaptive) = &mut adaptive
-                    && octets != msdu.mpdu_octets
-                {
-                    octets = msdu.mpdu_octets;
-                    error = adaptive.error(start, &sending, octets);
+            if msdu.ppdu == ppdu.number {
+                if msdu.mpdu_octets > 0 {
+                    msdu.attempts = msdu.attempts.saturating_add(1);
+                    if let Some(adaptive) = &mut adaptive
+                        && octets != msdu.mpdu_octets
+                    {
+                        octets = msdu.mpdu_octets;
+                        error = adaptive.error(start, &sending, octets);
+                    }
+                    fate = match error > 0.0 && random.chance(error) {
+                        true if u16::from(msdu.attempts) >= retry_limit => Fate::Discarded,
+                        true => Fate::Open,
+                        false => Fate::Received,
+                    };
+                    on_air.add(msdu.mpdu_octets);
+                    at = end.min(start + mode.txtime(on_air.octets(&mode)));
+                    received += u32::from(fate == Fate::Received);
+                    repeat += u32::from(fate == Fate::Open);
                 }
-                fate = match error > 0.0 && random.chance(error) {
-                    true if u16::from(msdu.attempts) >= retry_limit => Fate::Discarded,
-                    true => Fate::Open,
-                    false => Fate::Received,
-                };
-                on_air.add(msdu.mpdu_octets);
-                at = end.min(start + mode.txtime(on_air.octets(&mode)));
-                received += u32::from(fate == Fate::Received);
-                failed += u64::from(fate != Fate::Received);
-                repeat += u32::from(fate == Fate::Open);
+                (msdu.fate, msdu.received, msdu.ppdu) = (fate, at, 0);
+                done += u32::from(fate != Fate::Open);
             }
-            (msdu.fate, msdu.received) = (fate, at);
-            done += u32::from(fate != Fate::Open);
-            msdu.ppdu = 0;
+            if let Some(at) = passing.next(msdu) {
+                outbox.push_back((at, port, msdu.packet));
+            }
         }
         agreement.to_repeat += repeat;
-        self.counts[link / CATEGORIES].failed += failed;
+        self.counts[link / CATEGORIES].failed += u64::from(on_air.mpdus - received);
         self.report(ppdu, received);
         self.pending[index] -= done;
         self.complete(ppdu, done > 0, end);
@@ -492,24 +494,27 @@ impl<P: Reshape + Send> Medium<P> {
         let link = ppdu.link as usize;
         let index = self.edcaf_of(link);
         let retry_limit = self.config.retry_limit;
-        let agreement = &mut self.links[link].agreement;
+        let port = Port::new((link / CATEGORIES) as u16);
+        let (agreement, outbox) = (&mut self.links[link].agreement, &mut self.outbox);
         let (mut discarded, mut repeat) = (0, 0);
         let mut fate = Fate::Open;
+        let mut passing = Passing::new(end);
         for msdu in agreement.iter_mut() {
-            if msdu.ppdu != ppdu.number {
-                continue;
+            if msdu.ppdu == ppdu.number {
+                if msdu.mpdu_octets > 0 {
+                    msdu.attempts = msdu.attempts.saturating_add(1);
+                    fate = match u16::from(msdu.attempts) >= retry_limit {
+                        true => Fate::Discarded,
+                        false => Fate::Open,
+                    };
+                    repeat += u32::from(fate == Fate::Open);
+                }
+                (msdu.fate, msdu.ppdu) = (fate, 0);
+                discarded += u32::from(fate == Fate::Discarded);
             }
-            if msdu.mpdu_octets > 0 {
-                msdu.attempts = msdu.attempts.saturating_add(1);
-                fate = match u16::from(msdu.attempts) >= retry_limit {
-                    true => Fate::Discarded,
-                    false => Fate::Open,
-                };
-                repeat += u32::from(fate == Fate::Open);
+            if let Some(at) = passing.next(msdu) {
+                outbox.push_back((at, port, msdu.packet));
             }
-            msdu.fate = fate;
-            discarded += u32::from(fate == Fate::Discarded);
-            msdu.ppdu = 0;
         }
         agreement.to_repeat += repeat;
         self.report(ppdu, 0);
@@ -517,16 +522,10 @@ impl<P: Reshape + Send> Medium<P> {
         self.complete(ppdu, discarded > 0, end);
     }
 
-    /// The PPDU leaves the hardware at `end`, when its frames are passed on.
+    /// The PPDU leaves the hardware at `end`, when its finished frames are forgotten.
     fn complete(&mut self, ppdu: &Ppdu, is_done: bool, end: Time) {
         let index = self.edcaf_of(ppdu.link as usize);
         let is_prepared = self.is_prepared(index / CATEGORIES);
-        if is_done {
-            let port = Port::new((ppdu.link as usize / CATEGORIES) as u16);
-            let (outbox, agreement) =
-                (&mut self.outbox, &mut self.links[ppdu.link as usize].agreement);
-            agreement.pass_on(end, |at, packet| outbox.push_back((at, port, packet)));
-        }
         if is_done || is_prepared {
             self.arriving.push(ppdu.link);
             self.arrive_at = end;

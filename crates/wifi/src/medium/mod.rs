@@ -88,6 +88,8 @@ pub struct Medium<P: Reshape + Send> {
     rates: Vec<Option<Box<rates::Adaptive>>>,
     /// When a shaper above some node's driver releases a packet.
     held_back_until: Time,
+    /// When something is due: the first of the times above, of `arrival_at` and of the next trigger.
+    due_at: Time,
     /// Whether packets that enter can change anything only when the medium is idle.
     may_heed: bool,
     /// When a station comes that was away.
@@ -179,6 +181,7 @@ impl<P: Reshape + Send> Medium<P> {
             multi: MultiUser::new(&config, &mut queue_random),
             rates: rates::adaptive(&config, &mut queue_random),
             held_back_until: Time::NEVER,
+            due_at: Time::NEVER,
             may_heed: config.ofdma.is_none() && !config.may_hold_back(),
             arrival_at: Time::NEVER,
             arrivals: 0,
@@ -187,6 +190,7 @@ impl<P: Reshape + Send> Medium<P> {
             config,
         };
         medium.arrival_at = medium.next_arrival(Time::ZERO);
+        medium.due_at = medium.next_due();
         Ok(medium)
     }
 
@@ -204,7 +208,11 @@ impl<P: Reshape + Send> Medium<P> {
         let arrival = Arrival { packet, port, order: self.arrivals, now };
         let queue = &mut self.queues[node];
         let taken = queue.offer(ac, &arrival, &mut self.store, listener);
-        self.held_back_until = self.held_back_until.min(queue.held_back_until());
+        let held_back_until = queue.held_back_until();
+        if held_back_until < self.held_back_until {
+            self.held_back_until = held_back_until;
+            self.due_at = self.due_at.min(held_back_until);
+        }
         // The usual case under load: its function counts down already, or the buffer is full.
         let is_counted = taken == 0 || (self.multi.is_none() && queue.drops_nothing_later());
         let index = node * CATEGORIES + ac as usize;
@@ -213,24 +221,24 @@ impl<P: Reshape + Send> Medium<P> {
             return;
         }
         self.note(now, node, ac, taken, Some(arrival.station()), listener);
+        self.due_at = self.next_due();
     }
 
     /// Until when packets that enter change nothing of what happens next: while the medium is busy they can only
     /// wait, unless a discipline may let them wait for less, or the access point for a trigger.
     #[inline]
     pub fn heeds_from(&self) -> Time {
-        if self.may_heed { self.idle_since.min(self.next_event()) } else { Time::ZERO }
+        if self.may_heed { self.idle_since.min(self.due_at) } else { Time::ZERO }
     }
 
     /// When something is due or a packet comes out; never while no station has anything to send.
     #[inline]
     pub fn next_wake(&self) -> Time {
         let out = self.outbox.front().map_or(Time::NEVER, |next| next.0);
-        out.min(self.next_event())
+        out.min(self.due_at)
     }
 
-    #[inline]
-    fn next_event(&self) -> Time {
+    fn next_due(&self) -> Time {
         let trigger = self.multi.as_ref().map_or(Time::NEVER, |multi| multi.trigger_at());
         let others = self.held_back_until.min(self.arrival_at).min(trigger);
         self.next_access.min(self.arrive_at).min(others)
@@ -240,11 +248,12 @@ impl<P: Reshape + Send> Medium<P> {
     #[inline]
     pub fn on_wake(&mut self, now: Time, listener: &mut impl Listener<P>) {
         // Usually only a packet comes out.
-        if self.next_event() <= now {
+        if self.due_at <= now {
             self.act(now, listener);
         }
     }
 
+    #[inline(never)]
     fn act(&mut self, now: Time, listener: &mut impl Listener<P>) {
         if self.arrive_at <= now {
             self.arrive(now, listener);
@@ -267,6 +276,7 @@ impl<P: Reshape + Send> Medium<P> {
                 None => self.contend(now, listener),
             }
         }
+        self.due_at = self.next_due();
     }
 
     /// The next packet that has come out.
@@ -284,14 +294,12 @@ impl<P: Reshape + Send> Medium<P> {
         now: Time,
         listener: &mut impl Listener<P>,
     ) -> (Option<(Port, &mut P)>, Time) {
-        let mut event = self.next_event();
-        if event <= now {
+        if self.due_at <= now {
             self.act(now, listener);
-            event = self.next_event();
         }
         let out = self.outbox.pop_front_if(|next| next.0 <= now);
         let next = self.outbox.front().map_or(Time::NEVER, |next| next.0);
-        (out.map(|(_, port, slot)| (port, self.store.vacate(slot))), next.min(event))
+        (out.map(|(_, port, slot)| (port, self.store.vacate(slot))), next.min(self.due_at))
     }
 
     /// What was on the air up to the end of the last exchange.
@@ -563,18 +571,17 @@ impl<P: Reshape + Send> Medium<P> {
                 self.queues[node].rejoin(ac, if node == 0 { port / 2 } else { 0 });
             }
             let (agreement, counts) = (&mut self.links[link].agreement, &mut self.counts[port]);
-            let mut done = 0;
-            while let Some(msdu) = agreement.pop_done() {
-                done += 1;
+            let store = &mut self.store;
+            let done = agreement.remove_done(|msdu| {
                 if msdu.fate == Fate::Received {
                     counts.delivered += 1;
                     counts.delivered_bytes += u64::from(msdu.ip_len);
                 } else {
                     counts.discarded += 1;
-                    let packet = self.store.vacate(msdu.packet);
+                    let packet = store.vacate(msdu.packet);
                     listener.given_up(now, Port::new(port as u16), packet);
                 }
-            }
+            });
             self.queues[node].release(ac, done);
             if self.is_prepared(node) {
                 self.prepared[ac as usize].pop();

@@ -102,7 +102,7 @@ impl<P: Reshape + Send> Driver<P> {
         let Arrival { packet, port, now, .. } = *arrival;
         if let Some(upper) = self.upper.get_mut(ac as usize) {
             // The usual case if the buffer has room: nothing waits above.
-            if self.held[ac as usize] < self.limit && upper.pass(now, packet) {
+            if self.held[ac as usize] < self.limit && upper.pass(packet) {
                 listener.entered(now, port, packet);
                 self.take(ac, arrival.released(store), arrival.station());
                 return 1;

@@ -87,13 +87,12 @@ struct Notes<'a, P> {
 }
 
 impl<P: Carried> Notes<'_, P> {
-    fn who(&self, port: Port) -> Who {
-        Who::Port(PortId(self.first.0 + port.index()))
+    fn port(&self, port: Port) -> PortId {
+        PortId(self.first.0 + port.index())
     }
 
     fn gone(&mut self, now: Time, port: Port, packet: &P, why: DropReason) {
-        let event = Event::Dropped { packet: packet.headers(), why };
-        self.observer.record(now, self.who(port), &event);
+        self.observer.dropped(now, self.port(port), packet.headers(), why);
         if packet.has_contents() {
             self.lost.push(*packet);
         }
@@ -104,8 +103,8 @@ impl<P: Carried> Listener<P> for Notes<'_, P> {
     fn entered(&mut self, now: Time, port: Port, packet: &P) {
         let ledger = &mut self.ledgers[usize::from(port.index())];
         ledger.enter(packet.wire_len());
-        let event = Event::Enqueued { packet: packet.headers(), backlog: ledger.waiting() };
-        self.observer.record(now, self.who(port), &event);
+        let backlog = ledger.waiting();
+        self.observer.enqueued(now, self.port(port), packet.headers(), backlog);
     }
 
     fn refused(&mut self, now: Time, port: Port, packet: &P, why: DropReason) {
@@ -115,13 +114,13 @@ impl<P: Carried> Listener<P> for Notes<'_, P> {
 
     fn framed(&mut self, now: Time, port: Port, packet: &P, waited: Span) {
         self.ledgers[usize::from(port.index())].send(packet.wire_len());
-        let event = Event::Dequeued { packet: packet.headers(), sojourn: waited };
-        self.observer.record(now, self.who(port), &event);
+        self.observer.dequeued(now, self.port(port), packet.headers(), waited);
     }
 
     fn marked(&mut self, now: Time, port: Port, packet: &P) {
         self.ledgers[usize::from(port.index())].marked += 1;
-        self.observer.record(now, self.who(port), &Event::Marked { packet: packet.headers() });
+        let who = Who::Port(self.port(port));
+        self.observer.record(now, who, &Event::Marked { packet: packet.headers() });
     }
 
     fn dropped(&mut self, now: Time, port: Port, packet: &P, why: DropReason) {
