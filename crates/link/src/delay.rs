@@ -44,15 +44,17 @@ impl<T: Copy> DelayLine<T> {
         self.sort_last();
     }
 
-    /// Adds `item`, to wait from `now` on behind all that wait already.
+    /// Adds `item`, to wait from `now` on behind all that wait already, and gives its place.
     #[inline]
-    pub fn wait(&mut self, now: Time, item: T) {
+    pub fn wait(&mut self, now: Time, item: T) -> &mut (Time, T) {
         if self.put - self.taken == self.slots.len() {
             self.grow(item);
         }
         let place = self.put & (self.slots.len() - 1);
         self.put += 1;
-        self.slots[place] = (now, item);
+        let slot = &mut self.slots[place];
+        *slot = (now, item);
+        slot
     }
 
     /// The item that waits first, and since when.

@@ -219,6 +219,26 @@ impl<P: Carried> Wire<P> {
         }
     }
 
+    /// Pulls everything due, takes a packet in, and pulls what is due then: [`Wire::settle`], [`Wire::offer`] and
+    /// [`Wire::settle`] again.
+    #[inline(always)]
+    pub fn cross<O: Observer + ?Sized>(&mut self, now: Time, packet: &P, observer: &mut O) {
+        let line = &mut self.line;
+        if let Queue::InLine(admission) = &self.queue
+            && line.due.is_never()
+            && !line.guards_entry
+            && !line.disturbs
+            && line.transmitter.ready_at(now) == now
+            && admission.has_room(packet.wire_len())
+        {
+            line.pass(now, packet, observer);
+            return;
+        }
+        self.settle(now, observer);
+        self.offer(now, packet, observer);
+        self.settle(now, observer);
+    }
+
     /// Pulls everything due by `until`, each packet at its own time.
     #[inline(always)]
     pub fn settle<O: Observer + ?Sized>(&mut self, until: Time, observer: &mut O) {
@@ -419,9 +439,7 @@ impl<P: Carried> Wire<P> {
 
 impl<P: Carried> Carrier<P> for Wire<P> {
     fn offer(&mut self, now: Time, _: PortId, packet: P, observer: &mut dyn Observer) {
-        self.settle(now, observer);
-        Wire::offer(self, now, &packet, observer);
-        self.settle(now, observer);
+        self.cross(now, &packet, observer);
     }
 
     fn next_wake(&self) -> Time {
@@ -542,6 +560,22 @@ impl<P: Carried> Line<P> {
         admission.release(packet.wire_len());
         let ready = self.send(sojourn, observer);
         self.due = if admission.backlog().packets > 0 { ready } else { Time::NEVER };
+    }
+
+    /// A packet finds the transmitter idle and nothing that could keep it: it is sent at once.
+    #[inline(always)]
+    fn pass<O: Observer + ?Sized>(&mut self, now: Time, packet: &P, observer: &mut O) {
+        observer.enqueued(now, self.port, packet.headers(), 1);
+        let departure = self.transmitter.send(now, packet);
+        let bytes = u64::from(packet.wire_len());
+        self.counts.offered_bytes += bytes;
+        self.counts.sent_bytes += bytes;
+        self.counts.sent_packets += 1;
+        self.counts.sent_segments += u64::from(packet.segments());
+        let (_, packet) = self.pipe.wait(departure.out + self.delay, *packet);
+        packet.leave_port();
+        observer.dequeued(now, self.port, packet.headers(), Span::ZERO);
+        self.pipe.send();
     }
 
     /// Sends the first packet that waits in the ring, which is due, and returns when the next may

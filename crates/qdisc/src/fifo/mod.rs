@@ -83,14 +83,20 @@ impl Admission {
     /// Whether a packet of `wire_len` bytes may wait; if so, it counts until it is released.
     #[inline]
     pub fn admits(&mut self, wire_len: u32) -> bool {
-        let is_full = match self.config {
-            Config::Packets(limit) => self.backlog.packets >= limit,
-            Config::Bytes(limit) => self.backlog.bytes + u64::from(wire_len) > limit.as_u64(),
-        };
-        if !is_full {
+        let has_room = self.has_room(wire_len);
+        if has_room {
             self.backlog.add(wire_len);
         }
-        !is_full
+        has_room
+    }
+
+    /// Whether a packet of `wire_len` bytes might wait.
+    #[inline]
+    pub fn has_room(&self, wire_len: u32) -> bool {
+        match self.config {
+            Config::Packets(limit) => self.backlog.packets < limit,
+            Config::Bytes(limit) => self.backlog.bytes + u64::from(wire_len) <= limit.as_u64(),
+        }
     }
 
     /// A packet of `wire_len` bytes no longer waits.

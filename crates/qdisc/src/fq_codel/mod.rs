@@ -114,12 +114,19 @@ struct Store<P> {
 
 impl<P: Queued + Copy> Store<P> {
     fn pop(&mut self, fifo: &mut Fifo, flow_backlog: &mut u64) -> Option<P> {
-        let slot = self.packets.pop(fifo)?;
-        let bytes = slot.packet.wire_len();
+        self.drop_head(fifo, flow_backlog).copied()
+    }
+
+    /// Takes the head out, where it lies: to be read before another packet enters.
+    #[inline]
+    fn drop_head(&mut self, fifo: &mut Fifo, flow_backlog: &mut u64) -> Option<&P> {
+        let head = self.packets.head_mut(*fifo)?;
+        let (bytes, truesize) = (head.slot.packet.wire_len(), head.slot.truesize);
+        let place = head.take(fifo);
         *flow_backlog -= u64::from(bytes);
         self.backlog.remove(bytes);
-        self.memory_usage -= u64::from(slot.truesize);
-        Some(slot.packet)
+        self.memory_usage -= u64::from(truesize);
+        self.packets.taken(place).map(|slot| &slot.packet)
     }
 }
 
@@ -239,8 +246,8 @@ impl<P: Queued + Copy> FqCodel<P> {
         let before = *backlog;
         let mut dropped = 0;
         while dropped < self.config.drop_batch {
-            let Some(packet) = self.store.pop(fifo, backlog) else { break };
-            sink.dropped(now, packet, DropReason::Overflow);
+            let Some(packet) = self.store.drop_head(fifo, backlog) else { break };
+            sink.dropped(now, *packet, DropReason::Overflow);
             dropped += 1;
             if before - *backlog >= threshold {
                 break;

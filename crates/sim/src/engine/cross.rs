@@ -19,9 +19,7 @@ impl<O: Observer> Engine<'_, O> {
         }
         // If something is under way, its arrival comes first and the link's wake stays.
         let is_asleep = state.under_way().is_empty();
-        state.settle(now, self.observer);
-        state.offer(now, packet, self.observer);
-        state.settle(now, self.observer);
+        state.cross(now, packet, self.observer);
         if is_asleep {
             let wake = state.next_wake();
             self.agenda.set(Place(link as u32), wake);
@@ -151,23 +149,30 @@ impl<O: Observer> Engine<'_, O> {
         let Some((port, packet)) = delivered else { return Ok(()) };
         let way = self.flows[packet.flow.index()].way(packet.direction);
         let passed = usize::from(packet.hop);
-        if passed == 0 || way.links.get(passed - 1) != Some(port) {
-            return Err(Violation::Route { at: now, flow: packet.flow, port: *port });
-        }
-        if passed == way.links.len() && !way.delay.is_zero() {
+        let next = match way.links.get(passed.wrapping_sub(1)..) {
+            Some([before, next @ ..]) if before == port => next.first().copied(),
+            _ => return Err(Violation::Route { at: now, flow: packet.flow, port: *port }),
+        };
+        if next.is_none() && !way.delay.is_zero() {
             self.propagate(packet, now);
         } else {
-            self.pass_on(packet);
+            self.pass_on_to(next, packet);
         }
         Ok(())
     }
 
     /// A packet enters the next link of its way, or reaches its end.
-    #[inline(never)]
+    #[inline]
     pub(super) fn pass_on(&mut self, packet: &Packet) {
         let flow = &self.flows[packet.flow.0 as usize];
         let way = flow.way(packet.direction);
-        match way.links.get(usize::from(packet.hop)) {
+        self.pass_on_to(way.links.get(usize::from(packet.hop)).copied(), packet);
+    }
+
+    /// The same, where the next link is known.
+    #[inline(never)]
+    fn pass_on_to(&mut self, next: Option<PortId>, packet: &Packet) {
+        match next {
             Some(next) => self.offer(next.index(), packet),
             None => self.arrive(packet),
         }

@@ -223,8 +223,7 @@ impl<O: Observer> Engine<'_, O> {
         let state = &mut self.links[link];
         state.settle(self.now, self.observer);
         let is_asleep = state.under_way().is_empty();
-        state.offer(self.now, packet, self.observer);
-        state.settle(self.now, self.observer);
+        state.cross(self.now, packet, self.observer);
         if is_asleep {
             self.reschedule_late(link);
         }
@@ -346,12 +345,12 @@ impl<O: Observer> Engine<'_, O> {
                 sends.end_first();
                 continue;
             };
-            while let Some(packet) = &source.send(at) {
+            while source.next_send() <= at
+                && let Some(packet) = &source.send(at)
+            {
                 *sent += u64::from(packet.wire_len());
                 observer.record(at, Who::Flow(packet.flow), &Event::Sent { packet });
-                state.settle(at, *observer);
-                state.offer(at, packet, *observer);
-                state.settle(at, *observer);
+                state.cross(at, packet, *observer);
             }
             match source.next_send() {
                 Time::NEVER => sends.end_first(),

@@ -84,6 +84,14 @@ impl Psdu {
         self.last = mpdu;
     }
 
+    /// [`Psdu::add`] and [`Psdu::octets`].
+    #[inline]
+    pub(crate) fn grow(&mut self, mpdu: u32, mode: &Mode) -> u32 {
+        let octets = self.octets_with(mpdu);
+        self.add(mpdu);
+        if self.mpdus == 1 { self.octets(mode) } else { octets }
+    }
+
     /// The last MPDU becomes `mpdu` octets long.
     pub(crate) fn replace_last(&mut self, mpdu: u32) {
         self.padded -= frames::subframe(self.last);
@@ -117,10 +125,10 @@ mod tests {
         let mpdu = mpdu_octets(msdu_octets(1500), true);
         assert_eq!(mpdu, 1538);
         let mut psdu = Psdu::default();
-        for _ in 0..42 {
-            psdu.add(mpdu);
-        }
         let ht = Mode::ht(15, Width::Mhz20, GuardInterval::Ns800).unwrap();
+        for _ in 0..42 {
+            assert_eq!(psdu.grow(mpdu, &ht), psdu.octets(&ht));
+        }
         assert_eq!(psdu.octets(&ht), 64_846);
         assert_eq!(psdu.octets_with(mpdu), 66_390);
     }

@@ -469,8 +469,8 @@ impl<P: Reshape + Send> Medium<P> {
                         true => Fate::Open,
                         false => Fate::Received,
                     };
-                    on_air.add(msdu.mpdu_octets);
-                    at = end.min(start + mode.txtime(on_air.octets(&mode)));
+                    let octets_so_far = on_air.grow(msdu.mpdu_octets, &mode);
+                    at = end.min(start + mode.txtime(octets_so_far));
                     received += u32::from(fate == Fate::Received);
                     repeat += u32::from(fate == Fate::Open);
                 }

@@ -90,6 +90,8 @@ pub struct Medium<P: Reshape + Send> {
     held_back_until: Time,
     /// When something is due: the first of the times above, of `arrival_at` and of the next trigger.
     due_at: Time,
+    /// Whether aggregates of the access point are ready before they are sent.
+    prepares: bool,
     /// Whether packets that enter can change anything only when the medium is idle.
     may_heed: bool,
     /// When a station comes that was away.
@@ -182,6 +184,7 @@ impl<P: Reshape + Send> Medium<P> {
             rates: rates::adaptive(&config, &mut queue_random),
             held_back_until: Time::NEVER,
             due_at: Time::NEVER,
+            prepares: false,
             may_heed: config.ofdma.is_none() && !config.may_hold_back(),
             arrival_at: Time::NEVER,
             arrivals: 0,
@@ -189,6 +192,8 @@ impl<P: Reshape + Send> Medium<P> {
             random: address.stream(entity, Purpose::Loss),
             config,
         };
+        medium.prepares = medium.config.queue.hardware != Hardware::None
+            && !medium.multi.as_ref().is_some_and(|multi| multi.sends_down());
         medium.arrival_at = medium.next_arrival(Time::ZERO);
         medium.due_at = medium.next_due();
         Ok(medium)
@@ -208,10 +213,9 @@ impl<P: Reshape + Send> Medium<P> {
         let arrival = Arrival { packet, port, order: self.arrivals, now };
         let queue = &mut self.queues[node];
         let taken = queue.offer(ac, &arrival, &mut self.store, listener);
-        let held_back_until = queue.held_back_until();
-        if held_back_until < self.held_back_until {
-            self.held_back_until = held_back_until;
-            self.due_at = self.due_at.min(held_back_until);
+        if taken == 0 {
+            self.held_back_until = self.held_back_until.min(queue.held_back_until());
+            self.due_at = self.due_at.min(self.held_back_until);
         }
         // The usual case under load: its function counts down already, or the buffer is full.
         let is_counted = taken == 0 || (self.multi.is_none() && queue.drops_nothing_later());
@@ -507,9 +511,7 @@ impl<P: Reshape + Send> Medium<P> {
 
     /// Whether aggregates of a node are ready before they are sent.
     fn is_prepared(&self, node: usize) -> bool {
-        node == 0
-            && self.config.queue.hardware != Hardware::None
-            && !self.multi.as_ref().is_some_and(|multi| multi.sends_down())
+        node == 0 && self.prepares
     }
 
     #[inline]
@@ -699,13 +701,14 @@ impl<P: Reshape + Send> Medium<P> {
         }
         while link.agreement.has_room(link.sending.window) {
             let Some(first) = queue.first(now, station, category, store, listener) else { break };
+            let first = *first;
             let mut body = crate::mac::aggregation::msdu_octets(first.ip_len);
             let is_qos = self.config.is_qos;
             let mut mpdu = crate::mac::aggregation::mpdu_octets(body, is_qos);
             if !fits(&psdu, mpdu) {
                 break;
             }
-            let first = queue.pop(station, category)?;
+            queue.pop(station, category);
             listener.framed(now, first.port, store.at(first.slot), now.since(first.arrived));
             psdu.add(mpdu);
             link.agreement.append(link::msdu(&first, mpdu, ppdu));
