@@ -232,7 +232,9 @@ mod tests {
     #[test]
     fn what_waits_is_sent_in_order_while_other_items_are_under_way() {
         let mut line = DelayLine::new();
-        (0..20).for_each(|item| line.wait(at(item), item));
+        for item in 0..20 {
+            line.wait(at(item), item);
+        }
         assert_eq!((line.next(), line.is_empty()), (Time::NEVER, true));
         for item in 0..20 {
             let waiting = line.first_waiting_mut().expect("more wait");
