@@ -121,16 +121,22 @@ impl Passing {
         Self { end, at: Time::ZERO }
     }
 
+    /// Whether an open frame came, so that no more is passed on.
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.at.is_never()
+    }
+
     /// The next MSDU in order, whose fate is known now: when it is passed on, if it is.
     #[inline]
     pub(crate) fn next(&mut self, msdu: &mut Msdu) -> Option<Time> {
         self.at = match msdu.fate {
             Fate::Open => Time::NEVER,
             Fate::Received => self.at.max(msdu.received),
-            Fate::Discarded if self.at.is_never() => Time::NEVER,
+            Fate::Discarded if self.is_over() => Time::NEVER,
             Fate::Discarded => self.end,
         };
-        if self.at.is_never() || msdu.is_passed_on {
+        if self.is_over() || msdu.is_passed_on {
             return None;
         }
         msdu.is_passed_on = true;

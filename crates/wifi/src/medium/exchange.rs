@@ -476,6 +476,8 @@ impl<P: Reshape + Send> Medium<P> {
                 }
                 (msdu.fate, msdu.received, msdu.ppdu) = (fate, at, 0);
                 done += u32::from(fate != Fate::Open);
+            } else if on_air.mpdus == ppdu.psdu.mpdus && passing.is_over() {
+                break;
             }
             if let Some(at) = passing.next(msdu) {
                 outbox.push_back((at, port, msdu.packet));

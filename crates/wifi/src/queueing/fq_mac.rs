@@ -99,13 +99,18 @@ pub(crate) struct FqMac<P> {
 }
 
 struct Flow<P> {
-    waiting: VecDeque<Addressed<P>>,
-    bytes: u64,
+    waiting: Waiting<P>,
     /// The identifier it belongs to.
     tid: u32,
     deficit: i32,
     law: State,
     is_listed: bool,
+}
+
+/// The packets of a queue.
+struct Waiting<P> {
+    packets: VecDeque<Addressed<P>>,
+    bytes: u64,
 }
 
 struct Tid {
@@ -132,8 +137,7 @@ impl<P: Reshape + Send> FqMac<P> {
         };
         let tids = stations * CATEGORIES;
         let flow = |tid| Flow {
-            waiting: VecDeque::new(),
-            bytes: 0,
+            waiting: Waiting { packets: VecDeque::new(), bytes: 0 },
             tid,
             deficit: 0,
             law: State::default(),
@@ -183,8 +187,8 @@ impl<P: Reshape + Send> FqMac<P> {
         }
         let flow = &mut self.flows[index as usize];
         flow.tid = tid;
-        flow.bytes += u64::from(packet.wire_len());
-        flow.waiting.push_back(*packet);
+        flow.waiting.bytes += u64::from(packet.wire_len());
+        flow.waiting.packets.push_back(*packet);
         self.packets += 1;
         let state = &mut self.tids[tid as usize];
         state.packets += 1;
@@ -272,7 +276,7 @@ impl<P: Reshape + Send> FqMac<P> {
 
     pub(crate) fn oldest(&self) -> Option<Time> {
         let ready = self.tids.iter().filter_map(|tid| Some(tid.ready.as_ref()?.arrived));
-        let waiting = self.flows.iter().filter_map(|flow| Some(flow.waiting.front()?.arrived));
+        let waiting = self.flows.iter().filter_map(|flow| Some(flow.waiting.packets.front()?.arrived));
         ready.chain(waiting).min()
     }
 
@@ -282,7 +286,7 @@ impl<P: Reshape + Send> FqMac<P> {
         let ready = tids.iter().filter_map(|tid| Some(tid.ready.as_ref()?.arrived));
         let listed = tids.iter().flat_map(|tid| tid.new.iter().chain(&tid.old));
         let waiting =
-            listed.filter_map(|index| Some(self.flows[*index as usize].waiting.front()?.arrived));
+            listed.filter_map(|index| Some(self.flows[*index as usize].waiting.head()?.1));
         ready.chain(waiting).min()
     }
 
@@ -309,17 +313,22 @@ impl<P: Reshape + Send> FqMac<P> {
             let flow = &mut self.flows[index as usize];
             if flow.deficit <= 0 {
                 flow.deficit += self.quantum;
-                list.pop_front();
-                state.old.push_back(index);
-                continue;
+                if is_new || list.len() > 1 {
+                    list.pop_front();
+                    state.old.push_back(index);
+                    continue;
+                }
+                // One that is alone among the old ones comes first again.
+                while flow.deficit <= 0 {
+                    flow.deficit += self.quantum;
+                }
             }
-            let (packets, bytes) = (flow.waiting.len(), flow.bytes);
-            let mut law = core::mem::take(&mut flow.law);
+            let Flow { waiting, law, .. } = &mut *flow;
+            let (packets, bytes) = (waiting.packets.len(), waiting.bytes);
             let mut noted = PassedOn(&mut *listener);
-            let wait = self.law.judge(&mut law, flow, now, &mut self.stats, &mut noted);
-            flow.law = law;
-            let lost = (packets - flow.waiting.len()) as u32;
-            debug_assert!(lost == 0 || flow.bytes < bytes);
+            let wait = self.law.judge(law, waiting, now, &mut self.stats, &mut noted);
+            let lost = (packets - waiting.packets.len()) as u32;
+            debug_assert!(lost == 0 || waiting.bytes < bytes);
             self.packets -= lost;
             state.packets -= lost;
             self.dropped[tid % CATEGORIES] += lost;
@@ -335,7 +344,7 @@ impl<P: Reshape + Send> FqMac<P> {
                 }
                 continue;
             }
-            let packet = flow.pop()?;
+            let packet = flow.waiting.pop()?;
             flow.deficit -= packet.wire_len() as i32;
             return Some(packet);
         }
@@ -344,10 +353,10 @@ impl<P: Reshape + Send> FqMac<P> {
     /// The queue with most bytes loses its first packet.
     fn drop_from_longest(&mut self, now: Time, listener: &mut impl Listener<P>) {
         let listed = self.tids.iter().flat_map(|tid| tid.new.iter().chain(&tid.old));
-        let longest = listed.copied().max_by_key(|index| self.flows[*index as usize].bytes);
+        let longest = listed.copied().max_by_key(|index| self.flows[*index as usize].waiting.bytes);
         let Some(longest) = longest else { return };
         let flow = &mut self.flows[longest as usize];
-        let Some(packet) = flow.pop() else { return };
+        let Some(packet) = flow.waiting.pop() else { return };
         let tid = flow.tid as usize;
         self.packets -= 1;
         self.tids[tid].packets -= 1;
@@ -363,17 +372,17 @@ impl<P: Reshape + Send> FqMac<P> {
     }
 }
 
-impl<P: Reshape> Source<Addressed<P>> for Flow<P> {
+impl<P: Reshape> Source<Addressed<P>> for Waiting<P> {
     fn head(&self) -> Option<(&Addressed<P>, Time)> {
-        self.waiting.front().map(|packet| (packet, packet.arrived))
+        self.packets.front().map(|packet| (packet, packet.arrived))
     }
 
     fn head_mut(&mut self) -> Option<&mut Addressed<P>> {
-        self.waiting.front_mut()
+        self.packets.front_mut()
     }
 
     fn pop(&mut self) -> Option<Addressed<P>> {
-        let packet = self.waiting.pop_front()?;
+        let packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.wire_len());
         Some(packet)
     }
