@@ -78,24 +78,24 @@ impl<P: Queued + Copy> Slab<P> {
     /// Puts a packet behind those of a queue.
     #[inline]
     pub(crate) fn push(&mut self, fifo: &mut Fifo, arrived: Time, packet: P) {
-        let place = self.put(arrived, packet);
+        let place = self.put(arrived, &packet);
         self.append(fifo, place);
     }
 
     /// Stores a packet, which must be appended to a queue at once. A caller that does this before it
     /// changes anything else spares a copy of the packet.
     #[inline(always)]
-    pub(crate) fn put(&mut self, arrived: Time, packet: P) -> Place {
+    pub(crate) fn put(&mut self, arrived: Time, packet: &P) -> Place {
         let place = self.free;
         let truesize = packet.truesize();
         match self.slots.get_mut(place as usize) {
             Some(slot) => {
                 self.free = slot.next;
-                slot.packet = packet;
+                slot.packet = *packet;
                 (slot.arrived, slot.truesize, slot.next) = (arrived, truesize, NONE);
                 Place(place)
             }
-            None => self.grow(Slot { packet, arrived, truesize, next: NONE }),
+            None => self.grow(Slot { packet: *packet, arrived, truesize, next: NONE }),
         }
     }
 

@@ -310,7 +310,7 @@ impl<P: Queued + Copy + Send> Qdisc<P> for FqCodel<P> {
     fn enqueue(&mut self, now: Time, packet: P, sink: &mut dyn Sink<P>) -> Enqueue<P> {
         let index = bucket(self.hash.flow(&packet.flow_key()), self.config.flows);
         let (bytes, truesize) = (packet.wire_len(), packet.truesize());
-        let place = self.store.packets.put(now, packet);
+        let place = self.store.packets.put(now, &packet);
         self.admit(index, place, bytes, truesize);
         if self.is_over_limit() {
             self.drop_from_fattest(now, sink);

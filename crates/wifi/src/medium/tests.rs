@@ -188,13 +188,14 @@ fn saturation_of_80211ax_is_bianchis() {
     }
 }
 
-/// Where frames are shortest and stations most, the table is missed. It takes collisions to be independent of what
-/// was before, which is less than true there: by its own rule, by which those that collide resume together with the
-/// others, it would be missed by 2.0 %.
+/// The table's collisions end with DIFS. Best effort waits a slot longer, which counts where frames are shortest and
+/// collisions most: with it the closed form gives 2.4 % less than the table, 50.082 Mbit/s (`sojourn model bianchi
+/// stations=50 success=158.2us collision=114.2us`).
 #[test]
-fn saturation_of_fifty_stations_at_the_highest_rate_is_below_bianchis() {
-    let got = saturated(he(11, Width::Mhz80, 50), 80) / 51.2922;
-    assert!((0.98..0.985).contains(&got), "{got} of the table");
+fn saturation_of_fifty_stations_at_the_highest_rate_is_bianchis_with_the_slot_of_best_effort() {
+    let got = saturated(he(11, Width::Mhz80, 50), 80);
+    assert!((got / 50.0823 - 1.0).abs() < 0.01, "{got} for the closed form");
+    assert!((0.98..0.985).contains(&(got / 51.2922)), "{got} for the table");
 }
 
 #[test]

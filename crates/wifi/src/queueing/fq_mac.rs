@@ -276,7 +276,8 @@ impl<P: Reshape + Send> FqMac<P> {
 
     pub(crate) fn oldest(&self) -> Option<Time> {
         let ready = self.tids.iter().filter_map(|tid| Some(tid.ready.as_ref()?.arrived));
-        let waiting = self.flows.iter().filter_map(|flow| Some(flow.waiting.packets.front()?.arrived));
+        let waiting =
+            self.flows.iter().filter_map(|flow| Some(flow.waiting.packets.front()?.arrived));
         ready.chain(waiting).min()
     }
 
