@@ -128,8 +128,7 @@ pub(crate) struct Results {
 
 impl Results {
     pub(crate) fn of(folder: PathBuf) -> PyResult<Self> {
-        let mut read = Folder::open_with(folder, &[]).map_err(|error| of_results(&error))?;
-        read.table.rows = Vec::new();
+        let read = Folder::open_without_rows(folder).map_err(|error| of_results(&error))?;
         let scenarios = &read.plan.scenarios;
         let varies = |factor: &usize| {
             scenarios.iter().any(|one| one.factors[*factor] != scenarios[0].factors[*factor])

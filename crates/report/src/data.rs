@@ -69,26 +69,117 @@ impl Counted {
     }
 }
 
-/// A number of each run that has one.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Points {
-    pub(crate) points: Vec<Point>,
-    /// The samples that the other runs lack.
-    without: Counted,
-    /// Runs that reach a percentile by Kaplan and Meier, where some do not.
-    reached: Option<Counted>,
+/// How a metric of something is read off the rows of a run.
+pub(crate) struct Reading {
+    column: usize,
+    /// Where samples are counted: those that are known, and all.
+    counts: Option<(usize, usize)>,
+    /// Where transfers are counted that began, for a percentile by Kaplan and Meier.
+    begun: Option<usize>,
+    pooling: Pooling,
 }
 
-impl Points {
+/// What the rows of something in a run have of a metric. The flows of a group give one number, as in
+/// claims.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum OfRun {
+    Value(f64, Counted),
+    /// Samples are counted, and none is known.
+    Samples(Counted),
+    /// So many flows without it.
+    Flows(usize),
+    /// Too few transfers ended to reach the percentile.
+    OutOfReach,
+}
+
+impl Reading {
+    /// `None` if no row has such a metric.
+    pub(crate) fn of(metrics: &[String], kind: Kind, metric: &str) -> Option<Self> {
+        let place = |name: &str| metrics.iter().position(|own| own == name);
+        Some(Self {
+            column: place(metric)?,
+            counts: sample_columns(metric).and_then(|(n, of)| Some((place(n)?, place(of)?))),
+            begun: survival_columns(metric).and_then(|(_, of)| place(of)),
+            pooling: metrics::known(metric, &[kind])
+                .map_or(Pooling::Mean, |found| Pooling::of(found.name, found.unit)),
+        })
+    }
+
+    /// Reads the rows, and whether they reach the percentile, if that is asked.
+    pub(crate) fn of_run(&self, rows: &[&Row]) -> (OfRun, Option<bool>) {
+        let known = |column: usize| {
+            rows.iter().filter_map(move |row| row.values.get(column).filter(|v| v.is_finite()))
+        };
+        let values: Vec<f64> = known(self.column).collect();
+        let asked = self.begun.map_or(0, |begun| known(begun).filter(|begun| *begun > 0.0).count());
+        let is_reached = (asked > 0).then_some(values.len() >= asked);
+        if is_reached == Some(false) {
+            return (OfRun::OutOfReach, is_reached);
+        }
+        let samples = self
+            .counts
+            .filter(|(_, of)| known(*of).next().is_some())
+            .map(|(n, of)| [n, of].map(|column| known(column).sum::<f64>() as usize))
+            .map(|[known, of]| Counted { known, of });
+        let flows = Counted { known: values.len(), of: rows.len() };
+        let of_run = match (pool(&values, self.pooling), samples) {
+            (Some(value), _) => OfRun::Value(value, samples.unwrap_or(flows)),
+            (None, Some(samples)) => OfRun::Samples(samples),
+            (None, None) => OfRun::Flows(rows.len()),
+        };
+        (of_run, is_reached)
+    }
+}
+
+/// How many runs of a scenario have a number, and of how many samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) runs: usize,
+    /// The samples of these runs.
+    with: Counted,
+    /// The samples that the other runs lack.
+    without: Counted,
+    /// Flows in runs without a number whose samples are not counted.
+    flows_without: usize,
+    /// Runs that reach a percentile by Kaplan and Meier.
+    reached: Counted,
+}
+
+impl Tally {
+    /// Takes in a run, and gives its number.
+    pub(crate) fn add(&mut self, reading: &Reading, rows: &[&Row]) -> Option<(f64, Counted)> {
+        let (of_run, is_reached) = reading.of_run(rows);
+        if let Some(is_reached) = is_reached {
+            let one = Counted { known: usize::from(is_reached), of: 1 };
+            self.reached = self.reached.and(one);
+        }
+        match of_run {
+            OfRun::Value(value, counted) => {
+                self.runs += 1;
+                self.with = self.with.and(counted);
+                return Some((value, counted));
+            }
+            OfRun::Samples(samples) => self.without = self.without.and(samples),
+            OfRun::Flows(flows) => self.flows_without += flows,
+            OfRun::OutOfReach => {}
+        }
+        None
+    }
+
     /// Over all runs, also those without a number.
     pub(crate) fn counted(&self) -> Counted {
-        self.reached.unwrap_or_else(|| self.samples())
+        if self.is_out_of_reach() {
+            return self.reached;
+        }
+        // What has no value in any run does not apply.
+        let flows_without = if self.runs > 0 { self.flows_without } else { 0 };
+        self.with.and(self.without).and(Counted { known: 0, of: flows_without })
     }
 
     /// Whether some runs do not reach the percentile: too few of their transfers ended. Their value is
     /// later than anything that was seen, so a mean over the other runs would be too early.
     pub(crate) fn is_out_of_reach(&self) -> bool {
-        self.reached.is_some()
+        self.reached.known < self.reached.of
     }
 
     /// The text in place of a mean: `reached by 3 of 5 runs`, `0 of 100`; `None` if no sample is missing.
@@ -100,13 +191,37 @@ impl Points {
         })
     }
 
-    fn samples(&self) -> Counted {
-        self.points.iter().fold(self.without, |sum, point| sum.and(point.counted))
-    }
-
     /// Whether anything was there to be measured, with or without success.
     pub(crate) fn were_asked(&self) -> bool {
         self.counted().of > 0
+    }
+}
+
+/// A number of each run that has one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Points {
+    pub(crate) points: Vec<Point>,
+    tally: Tally,
+}
+
+impl Points {
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// As [`Tally::counted`].
+    pub(crate) fn counted(&self) -> Counted {
+        self.tally.counted()
+    }
+
+    /// As [`Tally::is_out_of_reach`].
+    pub(crate) fn is_out_of_reach(&self) -> bool {
+        self.tally.is_out_of_reach()
+    }
+
+    /// As [`Tally::why_none`].
+    pub(crate) fn why_none(&self) -> Option<String> {
+        self.tally.why_none()
     }
 }
 
@@ -127,9 +242,14 @@ impl DerefMut for Points {
 #[cfg(test)]
 impl From<Vec<Point>> for Points {
     fn from(points: Vec<Point>) -> Self {
-        Self { points, ..Self::default() }
+        let with = points.iter().fold(Counted::default(), |sum, point| sum.and(point.counted));
+        let tally = Tally { runs: points.len(), with, ..Tally::default() };
+        Self { points, tally }
     }
 }
+
+/// Of intervals of means.
+pub(crate) const CONFIDENCE: f64 = 0.95;
 
 /// A mean over seeds with the half width of its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -148,7 +268,8 @@ impl Mean {
         let values: Vec<f64> = points.iter().map(|point| point.value).collect();
         Some(Self {
             mean: stats::mean(&values)?,
-            half_width: stats::mean_interval(&values, 0.95).map(|interval| interval.half_width()),
+            half_width: stats::mean_interval(&values, CONFIDENCE)
+                .map(|interval| interval.half_width()),
             counted: points.counted(),
         })
     }
@@ -306,55 +427,19 @@ impl<'a> Data<'a> {
         self.table.metrics.iter().position(|name| name == metric)
     }
 
-    /// The metric in each finished run of a scenario. The flows of a group give one number, as in
-    /// claims.
+    /// The metric in each finished run of a scenario.
     pub(crate) fn points(&self, scenario: usize, subject: &Subject, metric: &str) -> Points {
         let mut points = Points::default();
-        let Some(column) = self.column(metric) else { return points };
-        let counts =
-            sample_columns(metric).and_then(|(n, of)| Some((self.column(n)?, self.column(of)?)));
-        let begun = survival_columns(metric).and_then(|(_, of)| self.column(of));
-        let mut reached = Counted::default();
-        let pooling = metrics::known(metric, &[subject.kind])
-            .map_or(Pooling::Mean, |found| Pooling::of(found.name, found.unit));
-        let mut flows_without = 0;
+        let Some(reading) = Reading::of(&self.table.metrics, subject.kind, metric) else {
+            return points;
+        };
         for run in &self.done[scenario] {
             let rows = self.rows(*run).filter(|(_, of)| *of == Some(subject));
             let rows: Vec<&Row> = rows.map(|(row, _)| row).collect();
-            let known = |column: usize| {
-                rows.iter().filter_map(move |row| row.values.get(column).filter(|v| v.is_finite()))
-            };
-            let values: Vec<f64> = known(column).collect();
-            if let Some(begun) = begun {
-                let asked = known(begun).filter(|begun| *begun > 0.0).count();
-                let is_reached = values.len() >= asked;
-                if asked > 0 {
-                    let one = Counted { known: usize::from(is_reached), of: 1 };
-                    reached = reached.and(one);
-                }
-                if !is_reached {
-                    continue;
-                }
+            if let Some((value, counted)) = points.tally.add(&reading, &rows) {
+                let seed = self.plan.runs[*run as usize].seed;
+                points.push(Point { run: *run, seed, value, counted });
             }
-            let samples = counts
-                .filter(|(_, of)| known(*of).next().is_some())
-                .map(|(n, of)| [n, of].map(|column| known(column).sum::<f64>() as usize))
-                .map(|[known, of]| Counted { known, of });
-            match (pool(&values, pooling), samples) {
-                (Some(value), _) => {
-                    let flows = Counted { known: values.len(), of: rows.len() };
-                    let seed = self.plan.runs[*run as usize].seed;
-                    let counted = samples.unwrap_or(flows);
-                    points.push(Point { run: *run, seed, value, counted });
-                }
-                (None, Some(samples)) => points.without = points.without.and(samples),
-                (None, None) => flows_without += rows.len(),
-            }
-        }
-        points.reached = Some(reached).filter(|reached| reached.known < reached.of);
-        // What has no value in any run does not apply.
-        if !points.is_empty() {
-            points.without.of += flows_without;
         }
         points
     }
@@ -362,21 +447,6 @@ impl<'a> Data<'a> {
     /// Over the finished runs of a scenario.
     pub(crate) fn mean(&self, scenario: usize, subject: &Subject, metric: &str) -> Option<Mean> {
         Mean::of(&self.points(scenario, subject, metric))
-    }
-
-    /// Whether the subject has this metric in any run, or would have it if any of its samples were
-    /// there.
-    pub(crate) fn was_asked(&self, subject: &Subject, metric: &str) -> bool {
-        self.has(subject, metric)
-            || sample_columns(metric)
-                .or_else(|| survival_columns(metric))
-                .is_some_and(|(_, of)| self.has(subject, of))
-                && self.points_of_all(subject, metric).any(|points| points.were_asked())
-    }
-
-    /// Whether samples of the metric are missing in any scenario.
-    pub(crate) fn lacks(&self, subject: &Subject, metric: &str) -> bool {
-        self.points_of_all(subject, metric).any(|points| points.counted().lacking().is_some())
     }
 
     fn points_of_all(&self, subject: &Subject, metric: &str) -> impl Iterator<Item = Points> {
@@ -462,6 +532,42 @@ impl<'a> Data<'a> {
         metrics: &[&'m str],
     ) -> Option<&'m str> {
         metrics.iter().copied().find(|metric| self.has(subject, metric))
+    }
+}
+
+/// What there is of metrics in all scenarios.
+pub(crate) trait Extent {
+    /// Whether the subject has this metric in any run.
+    fn has(&self, subject: &Subject, metric: &str) -> bool;
+
+    /// Whether the metric was asked for in any scenario, with or without success.
+    fn were_asked(&self, subject: &Subject, metric: &str) -> bool;
+
+    /// Whether samples of the metric are missing in any scenario.
+    fn lacks(&self, subject: &Subject, metric: &str) -> bool;
+
+    /// Whether the subject has this metric in any run, or would have it if any of its samples were
+    /// there.
+    fn was_asked(&self, subject: &Subject, metric: &str) -> bool {
+        self.has(subject, metric)
+            || sample_columns(metric)
+                .or_else(|| survival_columns(metric))
+                .is_some_and(|(_, of)| self.has(subject, of))
+                && self.were_asked(subject, metric)
+    }
+}
+
+impl Extent for Data<'_> {
+    fn has(&self, subject: &Subject, metric: &str) -> bool {
+        self.has(subject, metric)
+    }
+
+    fn were_asked(&self, subject: &Subject, metric: &str) -> bool {
+        self.points_of_all(subject, metric).any(|points| points.tally().were_asked())
+    }
+
+    fn lacks(&self, subject: &Subject, metric: &str) -> bool {
+        self.points_of_all(subject, metric).any(|points| points.counted().lacking().is_some())
     }
 }
 

@@ -1,6 +1,6 @@
 //! When and why runs ended, where a run lasts until its transfers are done.
 
-use sojourn_study::results::{Kind, Results};
+use sojourn_study::results::{Kind, Results, Row};
 
 use crate::number::told;
 
@@ -27,39 +27,66 @@ pub(crate) fn of_run(results: &Results, run: u32) -> Option<String> {
 pub(crate) fn of_scenario(results: &Results, scenario: u32) -> Option<String> {
     results.plan.scenarios.get(scenario as usize)?.until.as_ref()?;
     let runs = results.plan.runs.iter().zip(0u32..).filter(|(run, _)| run.scenario == scenario);
-    let endings: Vec<Ending> = runs.filter_map(|(_, at)| Ending::of(results, at)).collect();
-    let done: Vec<f64> = endings.iter().filter(|one| one.is_done()).map(|one| one.end_ms).collect();
-    let capped: Vec<&Ending> = endings.iter().filter(|one| !one.is_done()).collect();
-    let mut parts = Vec::new();
-    if !done.is_empty() {
-        let least = done.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = done.iter().copied().fold(0.0, f64::max);
-        let when = match (time(least), time(most)) {
-            (least, most) if least == most => format!("at {least}"),
-            (least, most) => format!("at {least} to {most}"),
-        };
-        parts.push(format!(
-            "{} ended with the last transfer, {when}",
-            runs_of(done.len(), &endings)
-        ));
-    }
-    if let Some(first) = capped.first() {
-        let sum = Ending {
-            end_ms: first.end_ms,
-            begun: capped.iter().map(|one| one.begun).sum(),
-            done: capped.iter().map(|one| one.done).sum(),
-        };
-        let at = time(first.end_ms);
-        parts.push(format!(
-            "{} ended at {at}, the longest, {}",
-            runs_of(capped.len(), &endings),
-            sum.open()
-        ));
-    }
-    (!parts.is_empty()).then(|| parts.join("; "))
+    let mut endings = Endings::default();
+    runs.filter_map(|(_, at)| Ending::of(results, at)).for_each(|ending| endings.add(&ending));
+    endings.sentence()
 }
 
-struct Ending {
+/// How the runs of a scenario ended, together.
+#[derive(Default)]
+pub(crate) struct Endings {
+    runs: usize,
+    /// Of those whose transfers all ended: how many they are, and when the first and the last ended.
+    done: usize,
+    least_ms: Option<f64>,
+    most_ms: f64,
+    /// The others: how many they are, the end of the first, and their transfers together.
+    capped: usize,
+    open: Option<Ending>,
+}
+
+impl Endings {
+    pub(crate) fn add(&mut self, ending: &Ending) {
+        self.runs += 1;
+        if ending.is_done() {
+            self.done += 1;
+            self.least_ms = Some(self.least_ms.map_or(ending.end_ms, |ms| ms.min(ending.end_ms)));
+            self.most_ms = self.most_ms.max(ending.end_ms);
+            return;
+        }
+        self.capped += 1;
+        let open = self.open.get_or_insert(Ending { end_ms: ending.end_ms, begun: 0.0, done: 0.0 });
+        open.begun += ending.begun;
+        open.done += ending.done;
+    }
+
+    /// `None` without runs.
+    pub(crate) fn sentence(&self) -> Option<String> {
+        let runs_of = |some: usize| {
+            let word = if self.runs == 1 { "run" } else { "runs" };
+            format!("{some} of {} {word}", self.runs)
+        };
+        let mut parts = Vec::new();
+        if let Some(least) = self.least_ms {
+            let when = match (time(least), time(self.most_ms)) {
+                (least, most) if least == most => format!("at {least}"),
+                (least, most) => format!("at {least} to {most}"),
+            };
+            parts.push(format!("{} ended with the last transfer, {when}", runs_of(self.done)));
+        }
+        if let Some(open) = &self.open {
+            let at = time(open.end_ms);
+            parts.push(format!(
+                "{} ended at {at}, the longest, {}",
+                runs_of(self.capped),
+                open.open()
+            ));
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
+pub(crate) struct Ending {
     end_ms: f64,
     begun: f64,
     done: f64,
@@ -67,13 +94,17 @@ struct Ending {
 
 impl Ending {
     fn of(results: &Results, run: u32) -> Option<Self> {
-        let row = results.table.run(run).iter().find(|row| row.kind == Kind::Run)?;
-        let value = |metric| results.table.value(row, metric);
-        Some(Self {
-            end_ms: value("end_ms")?,
-            begun: value("transfers_begun").unwrap_or(0.0),
-            done: value("transfers_done").unwrap_or(0.0),
-        })
+        Self::of_rows(&results.table.metrics, results.table.run(run))
+    }
+
+    /// Of a run, by its rows with these metrics.
+    pub(crate) fn of_rows(metrics: &[String], rows: &[Row]) -> Option<Self> {
+        let row = rows.iter().find(|row| row.kind == Kind::Run)?;
+        let [end_ms, begun, done] = METRICS.map(|metric| {
+            let column = metrics.iter().position(|name| name == metric)?;
+            row.values.get(column)
+        });
+        Some(Self { end_ms: end_ms?, begun: begun.unwrap_or(0.0), done: done.unwrap_or(0.0) })
     }
 
     fn is_done(&self) -> bool {
@@ -86,11 +117,6 @@ impl Ending {
             begun => format!("with {} of {begun} transfers open", begun - self.done),
         }
     }
-}
-
-fn runs_of(some: usize, all: &[Ending]) -> String {
-    let word = if all.len() == 1 { "run" } else { "runs" };
-    format!("{some} of {} {word}", all.len())
 }
 
 fn time(ms: f64) -> String {

@@ -28,6 +28,7 @@ mod packed;
 mod page;
 mod read;
 mod spread;
+mod survey;
 mod svg;
 mod worth;
 

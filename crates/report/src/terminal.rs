@@ -1,15 +1,17 @@
 //! The tables of a page, as text for a terminal of about a hundred columns.
 
+use std::convert::Infallible;
 use std::fmt::Write;
 
-use sojourn_study::results::{Check, Kind, Results, Series, Verdict};
+use sojourn_study::results::{Check, Kind, Plan, Results, ResultsError, Series, Verdict};
 
-use crate::data::{Data, Mean, Subject};
+use crate::data::{Data, Mean, Subject, Tally};
 use crate::ending;
 use crate::markup::plain_text;
 use crate::names;
 use crate::number::{estimate, number, percent, shown_with_unit};
 use crate::page::{self, USUAL};
+use crate::survey::{self, EachRun};
 
 /// What the numbers in brackets are.
 pub const LACKING: &str =
@@ -48,48 +50,34 @@ pub fn claims(results: &Results) -> String {
     out
 }
 
-/// The metrics that [`metrics`] reads. A folder of many runs that is opened with these alone takes a fraction
-/// of the memory.
-pub fn read_by_metrics() -> Vec<String> {
-    page::read().into_iter().chain(ending::METRICS.map(str::to_owned)).collect()
-}
-
 /// The numbers of each scenario: a table for each application, for queues and for runs, with the
 /// metrics that people ask for first, mean ± half the 95 % interval over seeds.
 pub fn metrics(results: &Results) -> String {
-    let data = Data::new(results);
-    let mut out = String::new();
-    for block in page::blocks(&data) {
-        let columns: Vec<&str> = block.metrics.iter().copied().take(6).collect();
-        let mut head = vec!["scenario".to_owned(), plain_text(&block.heading)];
-        head.extend(columns.iter().map(|column| (*column).to_owned()));
-        let mut table = vec![head];
-        for scenario in 0..data.plan.scenarios.len() {
-            for subject in &block.subjects {
-                let values: Vec<String> = columns
-                    .iter()
-                    .map(|metric| cell(&data, scenario, subject, metric, ""))
-                    .collect();
-                if values.iter().all(|value| value == "-") {
-                    continue;
-                }
-                let mut row = vec![plain_text(&data.label(scenario)), plain_text(subject.label())];
-                row.extend(values);
-                table.push(row);
-            }
-        }
-        let is_lacking = |row: &Vec<String>| row.iter().skip(2).any(|cell| cell.ends_with(')'));
-        let note = if table.iter().skip(1).any(is_lacking) { LACKING } else { "" };
-        out += &aligned(&table, 2);
-        out += note;
-        out.push('\n');
+    let mut rows = |_: &[&str], each: &mut EachRun<'_>| -> Result<(), Infallible> {
+        let runs = 0..results.plan.runs.len() as u32;
+        let is_done = |run: &u32| results.missing.binary_search(run).is_err();
+        runs.filter(is_done).for_each(|run| each(results.table.run(run)));
+        Ok(())
+    };
+    match survey::metrics(results, &mut rows) {
+        Ok(text) => text,
+        Err(never) => match never {},
     }
-    for scenario in 0..data.plan.scenarios.len() {
-        if let Some(ending) = ending::of_scenario(results, scenario as u32) {
-            let _ = writeln!(out, "{}: {ending}", plain_text(&data.label(scenario)));
+}
+
+/// The same of results whose rows are not in memory. The folder is read three times, a run at a time, and
+/// what is kept grows with the scenarios and not with their runs.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn metrics_of_folder(results: &Results) -> Result<String, ResultsError> {
+    survey::metrics(results, &mut |metrics: &[&str], each: &mut EachRun<'_>| {
+        let mut runs = results.run_rows(metrics)?;
+        while let Some(rows) = runs.next()? {
+            each(&rows);
         }
-    }
-    out
+        Ok(())
+    })
 }
 
 /// How a run ended that lasts until its transfers are done; `None` for a run of fixed duration.
@@ -129,13 +117,30 @@ pub fn means(results: &Results, kind: Kind, metrics: &[String]) -> Vec<Means> {
     means
 }
 
-/// The mean, and how many samples it has if some are missing. Shares are shown as percentages, other
-/// metrics with `unit`.
-fn cell(data: &Data, scenario: usize, subject: &Subject, metric: &str, unit: &str) -> String {
+/// The mean over runs, as [`cell_of`] shows it.
+pub(crate) fn cell(
+    data: &Data,
+    scenario: usize,
+    subject: &Subject,
+    metric: &str,
+    unit: &str,
+) -> String {
     let points = data.points(scenario, subject, metric);
-    match Mean::of(&points) {
+    cell_of(data.plan, metric, unit, Mean::of(&points), points.tally())
+}
+
+/// A mean, and how many samples it has if some are missing. Shares are shown as percentages, other
+/// metrics with `unit`.
+pub(crate) fn cell_of(
+    plan: &Plan,
+    metric: &str,
+    unit: &str,
+    mean: Option<Mean>,
+    tally: &Tally,
+) -> String {
+    match mean {
         Some(Mean { mean, half_width, counted }) => {
-            let text = match names::percentage(data.plan, metric) {
+            let text = match names::percentage(plan, metric) {
                 Some((factor, unit)) => {
                     shown_with_unit(mean * factor, half_width.map(|half| half * factor), unit)
                 }
@@ -143,7 +148,7 @@ fn cell(data: &Data, scenario: usize, subject: &Subject, metric: &str, unit: &st
             };
             counted.lacking().map_or(text.clone(), |counted| format!("{text} ({counted})"))
         }
-        None => points.why_none().map_or("-".to_owned(), |why| format!("- ({why})")),
+        None => tally.why_none().map_or("-".to_owned(), |why| format!("- ({why})")),
     }
 }
 
@@ -381,33 +386,51 @@ fn check_line(check: &Check) -> String {
 
 /// Aligned columns: the first `left` to the left, the others to the right.
 pub(crate) fn aligned(table: &[Vec<String>], left: usize) -> String {
-    let columns = table.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |text: &str| text.chars().count();
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| {
-            table
-                .iter()
-                .filter_map(|row| row.get(column))
-                .map(|cell| width(cell))
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    let mut out = String::new();
-    for row in table {
-        let mut line = String::new();
-        for (at, cell) in row.iter().enumerate() {
-            let fill = " ".repeat(widths[at] - width(cell));
-            let gap = if at == 0 { "" } else { "  " };
-            if at < left {
-                let _ = write!(line, "{gap}{cell}{fill}");
-            } else {
-                let _ = write!(line, "{gap}{fill}{cell}");
-            }
+    let mut lines = Lines::default();
+    table.iter().for_each(|row| lines.add(row));
+    lines.aligned(left)
+}
+
+/// Lines of cells that are to be aligned: their text, and how wide columns are.
+#[derive(Default)]
+pub(crate) struct Lines {
+    /// Cells end with [`Lines::END`], lines with a line end.
+    text: String,
+    widths: Vec<usize>,
+}
+
+impl Lines {
+    /// Cells have no control characters.
+    const END: char = '\u{1f}';
+
+    pub(crate) fn add(&mut self, row: &[String]) {
+        self.widths.resize(self.widths.len().max(row.len()), 0);
+        for (cell, width) in row.iter().zip(&mut self.widths) {
+            *width = cell.chars().count().max(*width);
+            self.text.push_str(cell);
+            self.text.push(Self::END);
         }
-        let _ = writeln!(out, "{}", line.trim_end());
+        self.text.push('\n');
     }
-    out
+
+    pub(crate) fn aligned(&self, left: usize) -> String {
+        let mut out = String::new();
+        for row in self.text.lines() {
+            let mut line = String::new();
+            for (at, (cell, width)) in row.split_terminator(Self::END).zip(&self.widths).enumerate()
+            {
+                let fill = " ".repeat(width - cell.chars().count());
+                let gap = if at == 0 { "" } else { "  " };
+                if at < left {
+                    let _ = write!(line, "{gap}{cell}{fill}");
+                } else {
+                    let _ = write!(line, "{gap}{fill}{cell}");
+                }
+            }
+            let _ = writeln!(out, "{}", line.trim_end());
+        }
+        out
+    }
 }
 
 #[cfg(test)]

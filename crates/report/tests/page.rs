@@ -67,23 +67,9 @@ fn a_hostile_study_injects_nothing() {
     assert!(!page.contains("alert(2)</script>"));
     let comparison = compare::compare(&results, &results).html();
     assert!(!self::markup(&comparison).contains("<img"));
-    for text in [terminal::claims(&results), shown(&results)] {
+    for text in [terminal::claims(&results), terminal::metrics(&results)] {
         assert!(!text.contains('\u{1b}'));
     }
-}
-
-/// What a terminal shows of the metrics, which must not need others than it says.
-fn shown(results: &Results) -> String {
-    let read = terminal::read_by_metrics();
-    let mut less = results.clone();
-    for (at, metric) in results.table.metrics.iter().enumerate() {
-        if !read.contains(metric) {
-            less.table.rows.iter_mut().for_each(|row| row.values.set(at, None));
-        }
-    }
-    let text = terminal::metrics(results);
-    assert_eq!(terminal::metrics(&less), text);
-    text
 }
 
 fn around<'a>(text: &'a str, word: &str) -> &'a str {
@@ -312,7 +298,7 @@ fn a_run_is_exported_to_csv_and_iperf3() {
 #[test]
 fn the_terminal_has_the_same_tables() {
     let results = specimen::results();
-    let metrics = shown(&results);
+    let metrics = terminal::metrics(&results);
     assert!(metrics.contains("goodput_mbps") && metrics.contains("pfifo limit 1000 · rtt 160ms"));
     let plot = terminal::series(&specimen::series(0).unwrap(), 100, 8);
     assert!(plot.contains("cwnd (packets)") && plot.contains("PROBE_BW_CRUISE"));
@@ -466,7 +452,7 @@ fn with_transfers(ended: u64, took: f64) -> Results {
 #[test]
 fn a_number_that_lacks_samples_says_of_how_many_it_is() {
     let some = with_transfers(12, 800.0);
-    let terminal = shown(&some);
+    let terminal = terminal::metrics(&some);
     assert!(terminal.contains("fct_km_p50_ms"), "the estimate stands beside it: {terminal}");
     assert_eq!(terminal.matches("(60 of 100)").count(), 12, "{terminal}");
     assert!(terminal.contains(terminal::LACKING));
@@ -478,12 +464,12 @@ fn a_number_that_lacks_samples_says_of_how_many_it_is() {
 
     // Where all ended, nothing is said.
     let all = with_transfers(20, 800.0);
-    assert!(!shown(&all).contains(" of 100") && !page(&all).contains(" of 100"));
-    assert!(!shown(&all).contains("fct_km_p50_ms"));
+    assert!(!terminal::metrics(&all).contains(" of 100") && !page(&all).contains(" of 100"));
+    assert!(!terminal::metrics(&all).contains("fct_km_p50_ms"));
 
     // Where none ended, that is all there is to say.
     let none = with_transfers(0, 800.0);
-    let terminal = shown(&none);
+    let terminal = terminal::metrics(&none);
     assert_eq!(terminal.matches("- (0 of 100)").count(), 12, "{terminal}");
 }
 
@@ -503,7 +489,7 @@ fn with_a_median_out_of_reach() -> Results {
 #[test]
 fn a_median_that_some_seeds_do_not_reach_has_no_mean_over_the_others() {
     let results = with_a_median_out_of_reach();
-    let text = shown(&results);
+    let text = terminal::metrics(&results);
     assert_eq!(text.matches("- (reached by 3 of 5 runs)").count(), 1, "{text}");
     let asked = terminal::means(&results, Kind::Flow, &["fct_km_p50_ms".to_owned()]);
     let cells: Vec<&str> = asked.iter().map(|means| &means.cells[0][..]).collect();

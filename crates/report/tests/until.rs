@@ -43,6 +43,8 @@ fn a_report_says_when_runs_ended_and_why() {
     assert_eq!(capped, "ended at 3 s, its longest, with 1 of 1 transfers open");
 
     let table = terminal::metrics(&results);
+    let rowless = Folder::open_without_rows(&out).unwrap();
+    assert_eq!(terminal::metrics_of_folder(&rowless).unwrap(), table);
     assert!(table.contains("end_ms"), "{table}");
     assert!(table.contains("1 of 1 run ended with the last transfer, at 1."), "{table}");
     assert!(table.contains("1 of 1 run ended at 3 s, the longest, with 1 of 1 transfers open"));

@@ -61,17 +61,20 @@ const LATENESS: [&str; 3] = ["is_late", "lateness_p99_ms", "stolen_share"];
 
 /// Says which live runs kept so badly to real time that their numbers can't be trusted.
 fn tell_late_runs(summary: &Summary, output: Output) {
-    let Ok(results) = Folder::open_with(&summary.folder, &LATENESS) else { return };
-    let rows = results.table.rows.iter().filter(|row| row.kind == Kind::Run);
-    for row in rows.filter(|row| results.table.value(row, LATENESS[0]) == Some(1.0)) {
-        let value = |metric: &str| results.table.value(row, metric).unwrap_or_default();
-        output.log(&format_args!(
-            "run {} was late, so don't trust its numbers: 99 % of its packets within {:.3} ms, {:.1} % of the \
-             processors' time stolen; run it again on a quieter machine",
-            row.run,
-            value(LATENESS[1]),
-            value(LATENESS[2]) * 100.0
-        ));
+    let Ok(results) = Folder::open_without_rows(&summary.folder) else { return };
+    let Ok(mut runs) = results.run_rows(&LATENESS) else { return };
+    while let Ok(Some(rows)) = runs.next() {
+        let Some(row) = rows.iter().find(|row| row.kind == Kind::Run) else { continue };
+        let value = |metric: &str| results.table.value(row, metric);
+        if value(LATENESS[0]) == Some(1.0) {
+            output.log(&format_args!(
+                "run {} was late, so don't trust its numbers: 99 % of its packets within {:.3} ms, {:.1} % of the \
+                 processors' time stolen; run it again on a quieter machine",
+                row.run,
+                value(LATENESS[1]).unwrap_or_default(),
+                value(LATENESS[2]).unwrap_or_default() * 100.0
+            ));
+        }
     }
 }
 
@@ -154,10 +157,8 @@ fn text(summary: &Summary, page: Option<&Path>, repeat: &str) -> Result<String, 
     let mut text = String::new();
     match &summary.claims {
         Some(report) if report.claims.is_empty() => {
-            let read = terminal::read_by_metrics();
-            let read: Vec<&str> = read.iter().map(String::as_str).collect();
-            let results = Folder::open_with(&summary.folder, &read)?;
-            text.push_str(terminal::metrics(&results).trim_end());
+            let results = Folder::open_without_rows(&summary.folder)?;
+            text.push_str(terminal::metrics_of_folder(&results)?.trim_end());
             text.push('\n');
         }
         Some(report) => text.push_str(&claims::text(report)),

@@ -9,12 +9,17 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 
 /// The sample standard deviation (n − 1); `None` of fewer than two values.
 pub fn standard_deviation(values: &[f64]) -> Option<f64> {
-    if values.len() < 2 {
-        return None;
-    }
-    let mean = mean(values)?;
-    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
-    Some(libm::sqrt(squares / (values.len() - 1) as f64))
+    deviation_of_squares(values.len(), squares(values, mean(values)?))
+}
+
+/// The sum of the squares of the distances from `mean`.
+pub(super) fn squares(values: &[f64], mean: f64) -> f64 {
+    values.iter().map(|value| (value - mean) * (value - mean)).sum()
+}
+
+/// The deviation of so many values with this sum of squares.
+pub(super) fn deviation_of_squares(values: usize, squares: f64) -> Option<f64> {
+    (values >= 2).then(|| libm::sqrt(squares / (values - 1) as f64))
 }
 
 /// The quantile `q` in [0, 1], interpolated between ranks: type 7 of Hyndman and Fan, which is the

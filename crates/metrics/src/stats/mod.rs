@@ -11,5 +11,7 @@ pub use bootstrap::bootstrap;
 pub use describe::{Ecdf, Ellipse, ellipse, mean, quantile, standard_deviation};
 pub use fairness::{Better, harm, jain, jain_normalised, min_max_ratio};
 pub use rank::{MannWhitney, mann_whitney};
-pub use student::{Interval, mean_interval, paired_difference, t_cdf, t_quantile};
+pub use student::{
+    Interval, interval_of_squares, mean_interval, paired_difference, t_cdf, t_quantile,
+};
 pub use survival::{kaplan_meier, product_limit};

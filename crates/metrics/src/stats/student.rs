@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::describe::{mean, standard_deviation};
+use super::describe::{deviation_of_squares, mean, squares};
 
 /// An estimate and the bounds of its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,9 +26,20 @@ impl Interval {
 /// The confidence interval of the mean at `confidence` in (0, 1), by Student's t. `None` for fewer
 /// than two values, because they show no spread.
 pub fn mean_interval(values: &[f64], confidence: f64) -> Option<Interval> {
-    let deviation = standard_deviation(values)?;
     let estimate = mean(values)?;
-    let n = values.len() as f64;
+    interval_of_squares(values.len(), estimate, squares(values, estimate), confidence)
+}
+
+/// The same of values that are not there any more: of how many there were, their mean, and the sum of the
+/// squares of their distances from it.
+pub fn interval_of_squares(
+    values: usize,
+    estimate: f64,
+    squares: f64,
+    confidence: f64,
+) -> Option<Interval> {
+    let deviation = deviation_of_squares(values, squares)?;
+    let n = values as f64;
     let t = t_quantile(0.5 + confidence / 2.0, n - 1.0)?;
     let half = t * deviation / libm::sqrt(n);
     Some(Interval { estimate, low: estimate - half, high: estimate + half })

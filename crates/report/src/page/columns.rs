@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use sojourn_metrics::{sample_columns, survival_columns};
 use sojourn_study::results::Kind;
 
-use crate::data::{Data, Subject};
+use crate::data::{Data, Extent, Subject};
 use crate::names;
 
 /// The metrics that people ask for first, for each kind of thing, whatever the application.
@@ -132,12 +132,12 @@ pub(crate) struct Block<'a> {
 }
 
 /// A block for each application, one for queues and one for runs, without columns in which none of
-/// its things has a value.
-pub(crate) fn blocks<'a>(data: &'a Data<'_>) -> Vec<Block<'a>> {
+/// its things has a value in the extent of the results.
+pub(crate) fn blocks<'a>(data: &'a Data<'_>, extent: &dyn Extent) -> Vec<Block<'a>> {
     let mut blocks: Vec<Block<'a>> = Vec::new();
     for kind in [Kind::Flow, Kind::Queue, Kind::Run] {
         for subject in data.of_kind(kind) {
-            let (heading, wanted) = wanted(data, subject);
+            let (heading, wanted) = wanted(data, extent, subject);
             let same =
                 |block: &&mut Block<'_>| block.heading == heading && block.subjects[0].kind == kind;
             match blocks.iter_mut().find(same) {
@@ -152,7 +152,9 @@ pub(crate) fn blocks<'a>(data: &'a Data<'_>) -> Vec<Block<'a>> {
     }
     for block in &mut blocks {
         let subjects = &block.subjects;
-        block.metrics.retain(|metric| subjects.iter().any(|subject| shows(data, subject, metric)));
+        block
+            .metrics
+            .retain(|metric| subjects.iter().any(|subject| shows(extent, subject, metric)));
         block.metrics.truncate(MOST);
     }
     blocks.retain(|block| !block.metrics.is_empty());
@@ -166,10 +168,15 @@ pub(crate) fn read() -> BTreeSet<String> {
     let mut all: BTreeSet<String> = lists.concat().into_iter().map(str::to_owned).collect();
     all.extend(all.clone().iter().filter_map(|metric| plainly_counted(metric)));
     for metric in all.clone() {
-        let counts = [sample_columns(&metric), survival_columns(&metric)];
-        all.extend(counts.into_iter().flatten().flat_map(|(n, of)| [n, of]).map(str::to_owned));
+        all.extend(counts(&metric).map(str::to_owned));
     }
     all
+}
+
+/// The metrics that say how many samples of this one there are.
+pub(crate) fn counts(metric: &str) -> impl Iterator<Item = &'static str> {
+    let counts = [sample_columns(metric), survival_columns(metric)];
+    counts.into_iter().flatten().flat_map(|(n, of)| [n, of])
 }
 
 /// The metric that says whether an estimate by Kaplan and Meier is needed; `None` for what is none.
@@ -179,14 +186,18 @@ fn plainly_counted(metric: &str) -> Option<String> {
 
 /// Whether to show the metric for the subject. If all transfers ended, Kaplan and Meier's estimate
 /// equals plain counting; so it is shown only where some had not ended.
-pub(crate) fn shows(data: &Data<'_>, subject: &Subject, metric: &str) -> bool {
+pub(crate) fn shows(extent: &dyn Extent, subject: &Subject, metric: &str) -> bool {
     match plainly_counted(metric) {
-        Some(plain) => data.has(subject, metric) && data.lacks(subject, &plain),
-        None => data.was_asked(subject, metric),
+        Some(plain) => extent.has(subject, metric) && extent.lacks(subject, &plain),
+        None => extent.was_asked(subject, metric),
     }
 }
 
-fn wanted(data: &Data<'_>, subject: &Subject) -> (String, &'static [&'static str]) {
+fn wanted(
+    data: &Data<'_>,
+    extent: &dyn Extent,
+    subject: &Subject,
+) -> (String, &'static [&'static str]) {
     if subject.kind == Kind::Run && data.plan.scenarios.iter().any(|one| one.until.is_some()) {
         return (subject.kind.name().to_owned(), RUN_UNTIL);
     }
@@ -201,7 +212,7 @@ fn wanted(data: &Data<'_>, subject: &Subject) -> (String, &'static [&'static str
         "arrivals" => ARRIVALS,
         "call" => CALL,
         "page" | "requests" => REQUESTS,
-        "bulk" | "on_off" if data.was_asked(subject, "completion_mean_ms") => {
+        "bulk" | "on_off" if extent.was_asked(subject, "completion_mean_ms") => {
             return ("transfer".to_owned(), TRANSFER);
         }
         "bulk" | "on_off" => BULK,

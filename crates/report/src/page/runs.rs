@@ -17,7 +17,7 @@ use crate::{command, ending, names};
 pub(crate) fn write(out: &mut String, data: &Data<'_>, details: &Details, options: &Options) {
     *out += "<section id=\"runs\" data-print=\"no\"><h2>Runs</h2>";
     let mut sections = 0;
-    let blocks = blocks(data);
+    let blocks = blocks(data, data);
     for scenario in data.sections.iter().copied() {
         write_scenario(out, data, &blocks, details, scenario, &mut sections, options.runs);
     }

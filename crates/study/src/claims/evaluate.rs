@@ -8,32 +8,16 @@ use sojourn_core::is_phase;
 use sojourn_metrics::{sample_columns, stats, survival_columns};
 
 use super::Claim;
-use super::over_time::{OverTime, ReadSeries, What};
+use super::over_time::{OverTime, What};
 use super::resolve::{Expectation, Term, Test, Tolerance, Value};
 use super::syntax::{Pool, Relation};
 use super::units::Unit;
 use crate::results::{
-    Check, ClaimReport, ClaimResult, Estimate, Kind, Miss, Plan, PlannedFlow, PlannedScenario,
-    ResultsError, Row, Table, Verdict,
+    Check, ClaimReport, ClaimResult, Estimate, Kind, Miss, Plan, PlannedFlow, PlannedScenario, Row,
+    Series, Verdict,
 };
 
 const CONFIDENCE: f64 = 0.95;
-
-/// Checks every claim in every scenario that it covers. Time series are read only if a claim needs
-/// them, each run's once.
-///
-/// # Errors
-/// Time series cannot be read.
-pub fn check(
-    claims: &[Claim],
-    plan: &Plan,
-    table: &Table,
-    series: &mut ReadSeries<'_>,
-) -> Result<ClaimReport, ResultsError> {
-    let over_time = Values::read(claims, plan, series)?;
-    let results = Results::new(plan, table, over_time);
-    Ok(ClaimReport { claims: claims.iter().map(|claim| results.claim(claim)).collect() })
-}
 
 /// The metrics that a check of claims reads.
 pub(crate) fn metrics(claims: &[Claim]) -> BTreeSet<&'static str> {
@@ -48,37 +32,139 @@ pub(crate) fn metrics(claims: &[Claim]) -> BTreeSet<&'static str> {
     all
 }
 
-/// The rows that a check of claims reads. Of a run that is there, one is always among them.
-pub(crate) struct Needed<'a> {
+/// Takes in the runs of a study, and checks its claims when all are there. Of a run it keeps a number for each
+/// value that claims speak of.
+pub(crate) struct Checker<'a> {
+    claims: &'a [Claim],
     plan: &'a Plan,
-    values: Vec<&'a Value>,
+    /// For each run, whether it has a result.
+    is_there: Vec<bool>,
+    /// Values that are the same in all that is kept of them are here once.
+    columns: Vec<ValueColumn<'a>>,
+    /// Every phase that some controller was in.
+    phases: BTreeSet<String>,
 }
 
-impl<'a> Needed<'a> {
-    pub(crate) fn of(claims: &'a [Claim], plan: &'a Plan) -> Self {
-        let expectations = claims.iter().flat_map(|claim| &claim.expect);
-        let mut values: Vec<&Value> = expectations.flat_map(Expectation::values).collect();
-        // What comes from time series is not in rows.
-        values.retain(|value| value.over_time.is_none());
-        values.sort_unstable_by_key(|value| (value.kind, &value.of));
-        values.dedup_by_key(|value| (value.kind, &value.of));
-        Self { plan, values }
+/// A value of claims in each run.
+struct ValueColumn<'a> {
+    value: &'a Value,
+    /// Its place among the plan's metrics.
+    metric: Option<usize>,
+    /// Where samples are counted: those that are known, and all.
+    samples: Option<(usize, usize)>,
+    /// Where transfers are counted that began.
+    begun: Option<usize>,
+    /// Of its flows or queues together; not a number where there is none.
+    pooled: Vec<f64>,
+    /// Runs in which too few transfers ended to know it.
+    out_of_reach: BTreeSet<u32>,
+    /// As long as `pooled` if it is known of any run.
+    covered: Vec<Option<Covered>>,
+}
+
+impl<'a> Checker<'a> {
+    pub(crate) fn new(claims: &'a [Claim], plan: &'a Plan) -> Self {
+        let mut columns: Vec<ValueColumn<'_>> = Vec::new();
+        for value in claims.iter().flat_map(|claim| &claim.expect).flat_map(Expectation::values) {
+            if !columns.iter().any(|column| column.value.is_as(value)) {
+                let place =
+                    |metric: &str| plan.metrics.iter().position(|column| column.name == metric);
+                columns.push(ValueColumn {
+                    value,
+                    metric: place(value.metric),
+                    samples: sample_columns(value.metric)
+                        .and_then(|(known, all)| Some((place(known)?, place(all)?))),
+                    begun: survival_columns(value.metric).and_then(|(_, begun)| place(begun)),
+                    pooled: vec![f64::NAN; plan.runs.len()],
+                    out_of_reach: BTreeSet::new(),
+                    covered: Vec::new(),
+                });
+            }
+        }
+        let is_there = vec![false; plan.runs.len()];
+        Self { claims, plan, is_there, columns, phases: BTreeSet::new() }
     }
 
-    pub(crate) fn has(&self, row: &Row) -> bool {
-        let scenario = self.plan.scenarios.get(row.scenario as usize);
-        let flows = scenario.map_or(&[][..], |scenario| &scenario.flows);
-        row.kind == Kind::Run
-            || self.values.iter().any(|value| value.is_of(row.kind, &row.name, flows))
+    /// Takes in the rows of a run, whose values are of the plan's metrics.
+    pub(crate) fn add_rows(&mut self, rows: &[Row]) {
+        let Some(first) = rows.first() else { return };
+        let Some(scenario) = self.plan.scenarios.get(first.scenario as usize) else { return };
+        self.is_there[first.run as usize] = true;
+        let columns = self.columns.iter_mut().filter(|column| column.value.over_time.is_none());
+        columns.for_each(|column| column.add_rows(rows, &scenario.flows));
+    }
+
+    /// Whether it needs the runs' time series.
+    pub(crate) fn needs_series(&self) -> bool {
+        self.columns.iter().any(|column| column.value.over_time.is_some())
+    }
+
+    /// Takes in the time series of a run.
+    pub(crate) fn add_series(&mut self, run: u32, all: &[Series]) {
+        for series in all {
+            let mut last = "";
+            for phase in &series.phase {
+                if phase != last {
+                    self.phases.insert(phase.clone());
+                    last = phase;
+                }
+            }
+        }
+        let scenario = self.plan.runs[run as usize].scenario as usize;
+        let flows = &self.plan.scenarios[scenario].flows;
+        for column in &mut self.columns {
+            let ValueColumn { value, pooled, .. } = column;
+            if let Some(over_time) = &value.over_time {
+                let meant = all.iter().filter(|own| value.is_of(own.kind, &own.name, flows));
+                let found: Vec<f64> = meant.filter_map(|own| over_time.of(own)).collect();
+                pooled[run as usize] = value.pooled(&found);
+            }
+        }
+    }
+
+    /// Checks every claim in every scenario that it covers.
+    pub(crate) fn check(&self) -> ClaimReport {
+        let results = Results::new(self);
+        ClaimReport { claims: self.claims.iter().map(|claim| results.claim(claim)).collect() }
+    }
+}
+
+impl ValueColumn<'_> {
+    fn add_rows(&mut self, rows: &[Row], flows: &[PlannedFlow]) {
+        let value = self.value;
+        let is_meant = |row: &&Row| value.is_of(row.kind, &row.name, flows);
+        let meant: Vec<&Row> = rows.iter().filter(is_meant).collect();
+        let Some(run) = meant.first().map(|row| row.run) else { return };
+        let of = |metric: usize| meant.iter().filter_map(move |row| row.values.get(metric));
+        let found: Vec<f64> = self.metric.into_iter().flat_map(of).collect();
+        if let Some(begun) = self.begun
+            && found.len() < of(begun).filter(|begun| *begun > 0.0).count()
+        {
+            self.out_of_reach.insert(run);
+            return;
+        }
+        let sum = |metric| of(metric).reduce(|sum, count| sum + count);
+        let samples = self
+            .samples
+            .and_then(|(n, of)| Some(Covered { known: sum(n)?, all: sum(of)?, of_flows: false }));
+        // Where samples are not counted, flows are, if some of them lack the metric.
+        let flows = || {
+            let (known, all) = (found.len() as f64, meant.len() as f64);
+            (known > 0.0 && known < all).then_some(Covered { known, all, of_flows: true })
+        };
+        if let Some(covered) = samples.or_else(flows) {
+            self.covered.resize(self.pooled.len(), None);
+            self.covered[run as usize] = Some(covered);
+        }
+        self.pooled[run as usize] = value.pooled(&found);
     }
 }
 
 struct Results<'a> {
     plan: &'a Plan,
-    table: &'a Table,
-    over_time: Values<'a>,
-    /// Runs by scenario and seed, in ascending order.
-    runs: Vec<(u32, u64, u32)>,
+    of: &'a Checker<'a>,
+    /// Runs in ascending order of scenario and seed.
+    runs: Vec<u32>,
     /// Scenarios by the values of their factors.
     places: OnceCell<BTreeMap<&'a [Arc<str>], u32>>,
     /// What [`Plan::companion`] said, by what it was asked.
@@ -143,12 +229,11 @@ enum Absent {
 }
 
 impl<'a> Results<'a> {
-    fn new(plan: &'a Plan, table: &'a Table, over_time: Values<'a>) -> Self {
-        let runs = plan.runs.iter().zip(0..).map(|(run, at)| (run.scenario, run.seed, at));
-        let mut runs: Vec<(u32, u64, u32)> = runs.collect();
-        runs.sort_unstable();
-        let (places, companions) = (OnceCell::new(), RefCell::default());
-        Self { plan, table, over_time, runs, places, companions }
+    fn new(of: &'a Checker<'a>) -> Self {
+        let plan = of.plan;
+        let mut runs: Vec<u32> = (0..plan.runs.len() as u32).collect();
+        runs.sort_by_key(|run| place(plan, *run));
+        Self { plan, of, runs, places: OnceCell::new(), companions: RefCell::default() }
     }
 
     fn claim(&self, claim: &Claim) -> ClaimResult {
@@ -355,75 +440,46 @@ impl<'a> Results<'a> {
         coverage: &mut Coverage,
     ) -> Result<f64, Absent> {
         let scenario = self.elsewhere(value, scenario)?;
-        let run = self.run(scenario, seed);
-        if value.over_time.is_some() {
-            return self.over_time.value(value, run.ok_or(Absent::Run)?);
+        let is_there = |run: &u32| self.of.is_there[*run as usize];
+        let run = self.run(scenario, seed).filter(is_there).ok_or(Absent::Run)?;
+        let columns = &self.of.columns;
+        let column = columns.iter().find(|column| column.value.is_as(value));
+        let Some(column) = column else { unreachable!("every value of a claim has a column") };
+        if column.out_of_reach.contains(&run) {
+            return Err(Absent::Value(format!(
+                "'{}' of '{}' is out of reach, as too few transfers ended",
+                value.metric, value.of
+            )));
         }
-        let rows = run.map(|run| self.table.run(run)).filter(|rows| !rows.is_empty());
-        let rows = rows.ok_or(Absent::Run)?;
-        let flows = &self.plan.scenarios[scenario as usize].flows;
-        let is_meant = |row: &&Row| value.is_of(row.kind, &row.name, flows);
-        let mut found = Vec::new();
-        let meant: Vec<&Row> = rows.iter().filter(is_meant).collect();
-        for row in &meant {
-            found.extend(self.table.value(row, value.metric));
-        }
-        if let Some((_, begun)) = survival_columns(value.metric) {
-            let has_begun =
-                |row: &&&Row| self.table.value(row, begun).is_some_and(|begun| begun > 0.0);
-            if found.len() < meant.iter().filter(has_begun).count() {
-                return Err(Absent::Value(format!(
-                    "'{}' of '{}' is out of reach, as too few transfers ended",
-                    value.metric, value.of
-                )));
-            }
-        }
-        let covered = self.covered(value, &meant, found.len());
+        let covered = column.covered.get(run as usize).copied().flatten();
         if let Some(covered) = covered {
             coverage.add(value, covered);
         }
-        let pooled = value.pool.of(&found).filter(|pooled| pooled.is_finite());
-        pooled
-            .map(|pooled| match value.pool {
-                Pool::Jain => pooled,
-                _ => pooled * value.scale,
-            })
-            .ok_or_else(|| {
-                let known = covered.map_or(String::new(), |covered| {
-                    format!(": {} have a value", covered.describe())
-                });
-                Absent::Value(match &value.of[..] {
-                    "" => format!("'{}' was not measured{known}", value.metric),
-                    of => format!("'{}' of '{of}' was not measured{known}", value.metric),
-                })
-            })
+        if let Some(over_time) = &value.over_time {
+            self.of.known_phase(over_time)?;
+        }
+        let pooled = column.pooled[run as usize];
+        if !pooled.is_nan() {
+            let scale = if value.pool == Pool::Jain { 1.0 } else { value.scale };
+            return Ok(pooled * scale);
+        }
+        let (metric, of) = (value.metric, &value.of[..]);
+        let known = covered
+            .map_or(String::new(), |covered| format!(": {} have a value", covered.describe()));
+        Err(Absent::Value(match of {
+            _ if value.over_time.is_some() => {
+                format!("'{metric}' of '{of}' has no value in that time")
+            }
+            "" => format!("'{metric}' was not measured{known}"),
+            of => format!("'{metric}' of '{of}' was not measured{known}"),
+        }))
     }
 
     /// The run of a scenario with a seed.
     fn run(&self, scenario: u32, seed: u64) -> Option<u32> {
-        let place = self.runs.partition_point(|own| (own.0, own.1) < (scenario, seed));
-        let own = self.runs.get(place).filter(|own| (own.0, own.1) == (scenario, seed));
-        own.map(|(_, _, run)| *run)
-    }
-
-    /// How many samples a value has, and of how many. Where samples are not counted, flows are; `None` if
-    /// none of these lacks the metric.
-    fn covered(&self, value: &Value, rows: &[&Row], found: usize) -> Option<Covered> {
-        let sum = |column: &str| {
-            let counts: Vec<f64> =
-                rows.iter().filter_map(|row| self.table.value(row, column)).collect();
-            (!counts.is_empty()).then(|| counts.iter().sum::<f64>())
-        };
-        if let Some((n, of)) = sample_columns(value.metric)
-            && let (Some(known), Some(all)) = (sum(n), sum(of))
-        {
-            return Some(Covered { known, all, of_flows: false });
-        }
-        (found > 0 && found < rows.len()).then_some(Covered {
-            known: found as f64,
-            all: rows.len() as f64,
-            of_flows: true,
-        })
+        let of = (scenario, seed);
+        let at = self.runs.partition_point(|run| place(self.plan, *run) < of);
+        self.runs.get(at).copied().filter(|run| place(self.plan, *run) == of)
     }
 
     /// The value of a factor in the scenario that `value` names, if it names the factor or one that
@@ -478,6 +534,30 @@ impl<'a> Results<'a> {
     }
 }
 
+/// The scenario and the seed of a run.
+fn place(plan: &Plan, run: u32) -> (u32, u64) {
+    let run = &plan.runs[run as usize];
+    (run.scenario, run.seed)
+}
+
+impl Checker<'_> {
+    /// # Errors
+    /// The value is of a phase in which no controller ever was.
+    fn known_phase(&self, over_time: &OverTime) -> Result<(), Absent> {
+        let (What::Phase(_, wanted) | What::Entry(_, wanted)) = &over_time.what else {
+            return Ok(());
+        };
+        if self.phases.iter().any(|phase| is_phase(phase, wanted)) {
+            return Ok(());
+        }
+        let known: Vec<&str> = self.phases.iter().map(String::as_str).collect();
+        let known = known.join(", ");
+        Err(Absent::Scenario(format!(
+            "no flow of the study ever is in a phase '{wanted}'; there are {known}"
+        )))
+    }
+}
+
 impl Value {
     /// Whether it is measured on the flow, queue or run of this kind and name.
     fn is_of(&self, kind: Kind, name: &str, flows: &[PlannedFlow]) -> bool {
@@ -485,80 +565,16 @@ impl Value {
         kind == self.kind
             && (kind == Kind::Run || name == self.of || (kind == Kind::Flow && is_in_group()))
     }
-}
 
-/// What claims read from time series, for each run.
-struct Values<'a> {
-    of: Vec<OfRuns<'a>>,
-    /// Every phase that some controller was in.
-    phases: BTreeSet<String>,
-}
-
-/// A value of a claim: for each run, the values of the flows or queues that it is about; `None` for a
-/// run without results.
-struct OfRuns<'a> {
-    value: &'a Value,
-    over_time: &'a OverTime,
-    found: Vec<Option<Vec<f64>>>,
-}
-
-impl<'a> Values<'a> {
-    fn read(
-        claims: &'a [Claim],
-        plan: &Plan,
-        series: &mut ReadSeries<'_>,
-    ) -> Result<Self, ResultsError> {
-        let expectations = claims.iter().flat_map(|claim| &claim.expect);
-        let values = expectations.flat_map(Expectation::values);
-        let mut of: Vec<OfRuns<'_>> = values
-            .filter_map(|value| {
-                let over_time = value.over_time.as_ref()?;
-                Some(OfRuns { value, over_time, found: Vec::with_capacity(plan.runs.len()) })
-            })
-            .collect();
-        let mut phases = BTreeSet::new();
-        if of.is_empty() {
-            return Ok(Self { of, phases });
-        }
-        for (run, planned) in plan.runs.iter().enumerate() {
-            let all = series(run as u32)?;
-            for series in &all {
-                let mut last = "";
-                for phase in &series.phase {
-                    if phase != last {
-                        phases.insert(phase.clone());
-                        last = phase;
-                    }
-                }
-            }
-            let flows = &plan.scenarios[planned.scenario as usize].flows;
-            for one in &mut of {
-                let meant = all.iter().filter(|own| one.value.is_of(own.kind, &own.name, flows));
-                let found = meant.filter_map(|own| one.over_time.of(own)).collect();
-                one.found.push((!all.is_empty()).then_some(found));
-            }
-        }
-        Ok(Self { of, phases })
+    /// Whether it is the same number in every run. Units may differ, and from which scenario it is taken.
+    fn is_as(&self, other: &Self) -> bool {
+        let of = |value: &Self| (value.metric, value.kind, value.pool);
+        of(self) == of(other) && self.of == other.of && self.over_time == other.over_time
     }
 
-    fn value(&self, value: &Value, run: u32) -> Result<f64, Absent> {
-        let one = self.of.iter().find(|one| std::ptr::eq(one.value, value)).ok_or(Absent::Run)?;
-        let found = one.found[run as usize].as_ref().ok_or(Absent::Run)?;
-        if let What::Phase(_, wanted) | What::Entry(_, wanted) = &one.over_time.what
-            && !self.phases.iter().any(|phase| is_phase(phase, wanted))
-        {
-            let known: Vec<&str> = self.phases.iter().map(String::as_str).collect();
-            let known = known.join(", ");
-            return Err(Absent::Scenario(format!(
-                "no flow of the study ever is in a phase '{wanted}'; there are {known}"
-            )));
-        }
-        let pooled = value.pool.of(found).filter(|pooled| pooled.is_finite());
-        let scale = if value.pool == Pool::Jain { 1.0 } else { value.scale };
-        pooled.map(|pooled| pooled * scale).ok_or_else(|| {
-            let of = &value.of;
-            Absent::Value(format!("'{}' of '{of}' has no value in that time", value.metric))
-        })
+    /// What its flows or queues have together; not a number if that is none.
+    fn pooled(&self, found: &[f64]) -> f64 {
+        self.pool.of(found).filter(|pooled| pooled.is_finite()).unwrap_or(f64::NAN)
     }
 }
 

@@ -13,9 +13,7 @@ mod units;
 #[cfg(test)]
 mod tests;
 
-pub use evaluate::check;
-pub(crate) use evaluate::{Needed, metrics};
-pub use over_time::ReadSeries;
+pub(crate) use evaluate::{Checker, metrics};
 pub use resolve::{Expectation, Names};
 pub(crate) use resolve::{check_factor, find_factor};
 

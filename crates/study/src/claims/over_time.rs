@@ -7,7 +7,7 @@ use sojourn_core::{SpecError, is_phase};
 use sojourn_metrics::{Column, FLOW_COLUMNS, LINK_COLUMNS};
 
 use crate::metrics::short;
-use crate::results::{Kind, ResultsError, Series};
+use crate::results::{Kind, Series};
 
 /// What is taken from a time series, over which part of the run.
 #[derive(Clone, Debug, PartialEq)]
@@ -162,9 +162,6 @@ impl Fold {
         }
     }
 }
-
-/// Gives the time series of a run, by its position in the plan; none if it has no result.
-pub type ReadSeries<'a> = dyn FnMut(u32) -> Result<Vec<Series>, ResultsError> + 'a;
 
 #[cfg(test)]
 mod tests {

@@ -113,16 +113,27 @@ fn series(run: u32) -> Vec<Series> {
     }]
 }
 
-/// Says the same of all rows and of those alone that claims need.
+/// Says the same in whatever order runs come, and of rows that have only the metrics that claims need.
 fn checked(claims: &[Claim], plan: &Plan, table: &Table) -> ClaimReport {
-    let of_rows = |table: &Table| {
-        check(claims, plan, table, &mut |run| Ok(series(run))).expect("series can be read")
+    let of = |rows: &[Row], order: &dyn Fn(&mut Vec<u32>)| {
+        let mut checker = Checker::new(claims, plan);
+        let mut runs: Vec<u32> = (0..plan.runs.len() as u32).collect();
+        order(&mut runs);
+        for run in runs {
+            let of_run: Vec<Row> = rows.iter().filter(|row| row.run == run).cloned().collect();
+            checker.add_rows(&of_run);
+            if checker.needs_series() {
+                checker.add_series(run, &series(run));
+            }
+        }
+        checker.check()
     };
-    let needed = Needed::of(claims, plan);
-    let mut some = table.clone();
-    some.rows.retain(|row| needed.has(row));
-    let report = of_rows(table);
-    assert_eq!(of_rows(&some), report);
+    let needed = metrics(claims);
+    let is_needed: Vec<bool> =
+        table.metrics.iter().map(|metric| needed.contains(&metric[..])).collect();
+    let some: Vec<Row> = table.rows.iter().map(|row| row.clone().only(&is_needed)).collect();
+    let report = of(&table.rows, &|_| {});
+    assert_eq!(of(&some, &|runs| runs.reverse()), report);
     report
 }
 
@@ -527,20 +538,4 @@ fn what_has_no_time_is_refused_where_it_stands() {
         assert!(error.problem.to_string().contains(words), "{text}: {}", error.problem);
         assert_eq!(error.at, at, "{text}: {}", error.problem);
     }
-}
-
-#[test]
-fn rows_that_no_claim_speaks_of_are_not_needed() {
-    let plan = plan();
-    let names = |expressions: &[&str]| -> Vec<String> {
-        let claims: Vec<Claim> =
-            expressions.iter().map(|expression| claim(expression, &[])).collect();
-        let needed = Needed::of(&claims, &plan);
-        let rows = table(&plan).rows.into_iter().filter(|row| row.run == 0 && needed.has(row));
-        rows.map(|row| row.name).collect()
-    };
-    assert_eq!(names(&[]), [""]);
-    assert_eq!(names(&["goodput(a) > 1 Mbps"]), ["", "a"]);
-    assert_eq!(names(&["goodput(b) > 1 Mbps"]), ["", "b.1", "b.2"]);
-    assert_eq!(names(&["goodput(a) > 1 Mbps", "goodput(b) > 1 Mbps"]), ["", "a", "b.1", "b.2"]);
 }

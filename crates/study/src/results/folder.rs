@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::checksums::{self, Checksum, Checksums, verify_file};
 use super::files::{CLAIMS, PLAN, ResultsError, STUDY, names, write_whole};
 use super::journal::Records;
-use super::store::{self, Joined, RunReader, TablePaths, Whole};
+use super::store::{self, Joined, RowReader, RunReader, TablePaths, Whole};
 use super::{Delays, Machine, Plan, Results, Row, Series};
 use crate::shard::Shard;
 
@@ -33,7 +33,7 @@ impl Folder {
     pub fn open(path: impl Into<PathBuf>) -> Result<Results, ResultsError> {
         let folder = Self::new(path);
         let plan = folder.plan()?;
-        let (rows, missing) = folder.rows(&plan, None, &|_| true)?;
+        let (rows, missing) = folder.rows(&plan, None)?;
         folder.results(plan, rows, missing)
     }
 
@@ -46,7 +46,7 @@ impl Folder {
         let folder = Self::new(path);
         let plan = folder.plan()?;
         let metrics = metrics.iter().copied().collect();
-        let (rows, missing) = folder.rows(&plan, Some(&metrics), &|_| true)?;
+        let (rows, missing) = folder.rows(&plan, Some(&metrics))?;
         folder.results(plan, rows, missing)
     }
 
@@ -112,33 +112,30 @@ impl Folder {
         Ok(absent(&is_there))
     }
 
-    /// The rows of every run that is there, each run once, and the runs that are missing. Of the rows, those
-    /// that are wanted: others are never in memory together.
-    /// With `metrics`, rows have their names and these metrics, and nothing else.
-    pub(crate) fn rows(
+    /// The rows of every run that is there, and the runs that are missing.
+    fn rows(
         &self,
         plan: &Plan,
         metrics: Option<&BTreeSet<&str>>,
-        is_wanted: &dyn Fn(&Row) -> bool,
     ) -> Result<(Vec<Row>, Vec<u32>), ResultsError> {
         let mut rows: Vec<Row> = Vec::new();
-        let mut is_there = vec![false; plan.runs.len()];
-        for part in self.parts()? {
-            let mut last = None;
-            let mut is_new = false;
-            part.each_row(plan, metrics, &mut |row| {
-                if last != Some(row.run) {
-                    last = Some(row.run);
-                    // A run that the plan does not have comes from a damaged file.
-                    let is_there = is_there.get_mut(row.run as usize);
-                    is_new = is_there.is_some_and(|is_there| !std::mem::replace(is_there, true));
-                }
-                if is_new && is_wanted(&row) {
-                    rows.push(row);
-                }
-            })?;
+        let mut runs = self.run_rows(plan, metrics)?;
+        while let Some(of_run) = runs.next()? {
+            rows.extend(of_run);
         }
-        Ok((rows, absent(&is_there)))
+        Ok((rows, runs.missing()))
+    }
+
+    /// Opens the rows, to be read run by run. With `metrics`, rows have their names and these metrics, and
+    /// nothing else.
+    pub(crate) fn run_rows(
+        &self,
+        plan: &Plan,
+        metrics: Option<&BTreeSet<&str>>,
+    ) -> Result<RunRows, ResultsError> {
+        let parts = self.parts()?;
+        let parts = parts.iter().map(|part| part.rows(plan, metrics)).collect::<Result<_, _>>()?;
+        Ok(RunRows::of(parts, plan))
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -368,35 +365,28 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// Every row, with what [`Folder::rows`] says.
-    pub(crate) fn each_row(
+    /// Opens the rows, as [`Folder::run_rows`] says.
+    pub(crate) fn rows(
         &self,
         plan: &Plan,
         metrics: Option<&BTreeSet<&str>>,
-        each: &mut dyn FnMut(Row),
-    ) -> Result<(), ResultsError> {
-        match self {
+    ) -> Result<PartRows, ResultsError> {
+        let (path, rows) = match self {
             Self::Tables(TablePaths { runs, .. }) => {
                 verify_file(runs)?;
-                sound(|| store::each_row(runs, plan, metrics, each))
-                    .map_err(|source| ResultsError::Io { path: runs.clone(), source })
+                let rows = sound(|| RowReader::open(runs, plan, metrics))
+                    .map_err(|source| ResultsError::Io { path: runs.clone(), source })?;
+                (runs, RowsOf::Table { reader: Box::new(rows), next: None })
             }
             Self::Journal { path } => {
-                let (mut file, records) = open_journal(path, plan)?;
-                records.runs().try_for_each(|run| {
-                    let of_run = records
-                        .read_rows(&mut file, run)
-                        .map_err(|source| ResultsError::Io { path: path.clone(), source })?;
-                    of_run.unwrap_or_default().into_iter().for_each(|row| {
-                        each(match metrics {
-                            Some(metrics) => row.only(plan, metrics),
-                            None => row,
-                        });
-                    });
-                    Ok(())
-                })
+                let (file, records) = open_journal(path, plan)?;
+                let metrics = metrics.map(|metrics| {
+                    plan.metrics.iter().map(|metric| metrics.contains(&metric.name[..])).collect()
+                });
+                (path, RowsOf::Journal { file, records, metrics, from: 0 })
             }
-        }
+        };
+        Ok(PartRows { path: path.clone(), rows })
     }
 
     /// The run of every row.
@@ -407,8 +397,9 @@ impl Part {
                 sound(|| store::each_run(runs, each))
                     .map_err(|source| ResultsError::Io { path: runs.clone(), source })
             }
-            Self::Journal { .. } => {
-                self.each_row(plan, Some(&BTreeSet::new()), &mut |row| each(row.run))
+            Self::Journal { path } => {
+                open_journal(path, plan)?.1.runs().for_each(each);
+                Ok(())
             }
         }
     }
@@ -466,6 +457,124 @@ fn open_journal(path: &Path, plan: &Plan) -> Result<(File, Records), ResultsErro
             whole: records.runs().count(),
         }),
         false => Ok((file, records)),
+    }
+}
+
+/// Reads rows, one run after the other in the order of the plan.
+pub struct RunRows {
+    parts: Vec<PartRows>,
+    /// For each run of the plan, whether it has been read.
+    is_there: Vec<bool>,
+}
+
+impl RunRows {
+    pub(crate) fn of(parts: Vec<PartRows>, plan: &Plan) -> Self {
+        Self { parts, is_there: vec![false; plan.runs.len()] }
+    }
+
+    /// The rows of the next run that has a result: of the run as a whole, then of its flows and queues.
+    ///
+    /// # Errors
+    /// A file of the folder cannot be read.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "an iterator would have to end after an error"
+    )]
+    pub fn next(&mut self) -> Result<Option<Vec<Row>>, ResultsError> {
+        Ok(self.next_of_part()?.map(|(_, rows)| rows))
+    }
+
+    /// The same, and the position of the part that has them: the first of several.
+    pub(crate) fn next_of_part(&mut self) -> Result<Option<(usize, Vec<Row>)>, ResultsError> {
+        loop {
+            let mut first: Option<(u32, usize)> = None;
+            for (at, part) in self.parts.iter_mut().enumerate() {
+                if let Some(run) = part.run()?
+                    && first.is_none_or(|(least, _)| run < least)
+                {
+                    first = Some((run, at));
+                }
+            }
+            let Some((run, part)) = first else { return Ok(None) };
+            let rows = self.parts[part].take()?;
+            // A run that the plan does not have comes from a damaged file.
+            let is_there = self.is_there.get_mut(run as usize).filter(|_| !rows.is_empty());
+            if is_there.is_some_and(|is_there| !std::mem::replace(is_there, true)) {
+                return Ok(Some((part, rows)));
+            }
+        }
+    }
+
+    /// The runs without a result, when all have been read.
+    fn missing(&self) -> Vec<u32> {
+        absent(&self.is_there)
+    }
+}
+
+/// The rows of some runs, open for reading in ascending order.
+pub(crate) struct PartRows {
+    path: PathBuf,
+    rows: RowsOf,
+}
+
+enum RowsOf {
+    Table {
+        reader: Box<RowReader>,
+        /// The first row of the run that comes next, if it has been read.
+        next: Option<Row>,
+    },
+    Journal {
+        file: File,
+        records: Records,
+        /// For each metric of the plan, whether it is wanted; with `None` everything is.
+        metrics: Option<Vec<bool>>,
+        /// The first run that may come next.
+        from: u32,
+    },
+}
+
+impl PartRows {
+    /// The run that comes next.
+    fn run(&mut self) -> Result<Option<u32>, ResultsError> {
+        match &mut self.rows {
+            RowsOf::Table { reader, next } => {
+                if next.is_none() {
+                    let read = sound(|| reader.next());
+                    let error = |source| ResultsError::Io { path: self.path.clone(), source };
+                    *next = read.map_err(error)?;
+                }
+                Ok(next.as_ref().map(|row| row.run))
+            }
+            RowsOf::Journal { records, from, .. } => Ok(records.runs_from(*from).next()),
+        }
+    }
+
+    /// The rows of that run.
+    fn take(&mut self) -> Result<Vec<Row>, ResultsError> {
+        let read = match &mut self.rows {
+            RowsOf::Table { reader, next } => sound(|| {
+                let mut rows = Vec::from_iter(next.take());
+                while let Some(row) = reader.next()? {
+                    if rows.first().is_some_and(|first| first.run != row.run) {
+                        *next = Some(row);
+                        break;
+                    }
+                    rows.push(row);
+                }
+                Ok(rows)
+            }),
+            RowsOf::Journal { file, records, metrics, from } => {
+                let run = records.runs_from(*from).next();
+                *from = run.map_or(u32::MAX, |run| run.saturating_add(1));
+                let rows = run.map_or(Ok(None), |run| records.read_rows(file, run));
+                let only = |row: Row| match metrics {
+                    Some(metrics) => row.only(metrics),
+                    None => row,
+                };
+                rows.map(|rows| rows.unwrap_or_default().into_iter().map(only).collect())
+            }
+        };
+        read.map_err(|source| ResultsError::Io { path: self.path.clone(), source })
     }
 }
 
@@ -567,6 +676,16 @@ impl Results {
     /// A file of the folder cannot be read.
     pub fn reader(&self) -> Result<Reader, ResultsError> {
         Folder::new(&self.folder).reader(&self.plan)
+    }
+
+    /// Opens the rows, of which nothing is read but these metrics and names. With [`Results::table`] all
+    /// are in memory; these are there a run at a time.
+    ///
+    /// # Errors
+    /// A file of the folder cannot be read.
+    pub fn run_rows(&self, metrics: &[&str]) -> Result<RunRows, ResultsError> {
+        let metrics = metrics.iter().copied().collect();
+        Folder::new(&self.folder).run_rows(&self.plan, Some(&metrics))
     }
 
     /// The time series of one run, as [`Reader::series`].

@@ -203,6 +203,11 @@ impl Records {
         self.finished.keys().copied()
     }
 
+    /// Those from a position of the plan on, in ascending order.
+    pub(crate) fn runs_from(&self, first: u32) -> impl Iterator<Item = u32> {
+        self.finished.range(first..).map(|(run, _)| *run)
+    }
+
     pub(crate) fn read(&self, file: &mut File, run: u32) -> io::Result<Option<RunResult>> {
         let payload = self.payload(file, run)?;
         Ok(payload.and_then(|payload| RunResult::decode(&payload)))

@@ -31,7 +31,7 @@ pub use codec::RunResult;
 pub(crate) use files::{CLAIMS, PLAN, STUDY};
 pub use files::{ResultsError, is_of_machine};
 pub(crate) use folder::FolderWriter;
-pub use folder::{Folder, Reader};
+pub use folder::{Folder, Reader, RunRows};
 pub(crate) use journal::Journal;
 pub(crate) use model::Common;
 pub use model::{
@@ -43,5 +43,5 @@ pub use model::{
 pub use sojourn_file::numbers::Numbers;
 pub use sojourn_file::plan::{Factor, PlannedFlow, PlannedQueue};
 pub use sojourn_file::spec::ViewKind;
-pub(crate) use store::{StoreWriter, Whole, table};
+pub(crate) use store::{StoreWriter, Whole};
 pub use values::Values;

@@ -282,13 +282,11 @@ pub struct Row {
 }
 
 impl Row {
-    /// The same with no other texts than its name, and these metrics only.
-    pub(crate) fn only(self, plan: &Plan, metrics: &BTreeSet<&str>) -> Self {
-        let of = |(metric, value): (&MetricColumn, Option<f64>)| {
-            value.filter(|_| metrics.contains(&metric.name[..]))
-        };
+    /// The same with no other texts than its name, and those metrics only that are wanted.
+    pub(crate) fn only(self, is_wanted: &[bool]) -> Self {
+        let of = |(is_wanted, value): (&bool, Option<f64>)| value.filter(|_| *is_wanted);
         Self {
-            values: plan.metrics.iter().zip(self.values.iter()).map(of).collect(),
+            values: is_wanted.iter().zip(self.values.iter()).map(of).collect(),
             digest: String::new(),
             end_state: String::new(),
             freezes: Vec::new(),

@@ -291,52 +291,125 @@ impl Drop for Temporary {
     }
 }
 
-/// Reads the rows of `runs.parquet`, one after the other. With `metrics` only these are read, and texts
-/// other than names are empty.
-pub(crate) fn each_row(
-    path: &Path,
-    plan: &Plan,
-    metrics: Option<&BTreeSet<&str>>,
-    each: &mut dyn FnMut(Row),
-) -> io::Result<()> {
-    let reader = FrameReader::open(path)?;
-    for group in 0..reader.groups() {
-        let counts = |name| reader.counts(group, name);
-        let texts = |name| reader.texts(group, name);
-        let (run, scenario, seed) = (counts("run")?, counts("scenario")?, counts("seed")?);
-        let (kind, name) = (texts("kind")?, texts("name")?);
-        // A folder of an older version has none, and fewer metrics.
-        let is_there = |name: &str| reader.columns().iter().any(|column| column == name);
-        let texts_if_there = |name: &'static str| match metrics.is_none() && is_there(name) {
-            true => texts(name),
-            false => Ok(vec![None; run.len()]),
-        };
-        let digest = texts_if_there("digest")?;
-        let (end_state, freezes) = (texts_if_there(END_STATE)?, texts_if_there(FREEZES)?);
-        let is_wanted = |name: &str| metrics.is_none_or(|metrics| metrics.contains(name));
-        let values: Vec<Vec<Option<f64>>> = plan
-            .metrics
-            .iter()
-            .map(|metric| match is_wanted(&metric.name) && is_there(&metric.name) {
-                true => reader.numbers(group, &metric.name),
-                false => Ok(vec![None; run.len()]),
+/// Reads the rows of `runs.parquet`, one after the other. Of a row group at a time the columns that are asked for are in
+/// memory.
+pub(crate) struct RowReader {
+    reader: FrameReader,
+    /// For each metric of the plan, whether it is read.
+    is_read: Vec<bool>,
+    metrics: Vec<String>,
+    /// Whether texts other than names are read.
+    has_texts: bool,
+    group: Option<RowGroup>,
+    groups_read: usize,
+}
+
+/// The columns of a row group; those that are not read, or not there, are missing.
+struct RowGroup {
+    run: Vec<u64>,
+    scenario: Vec<u64>,
+    seed: Vec<u64>,
+    kind: Vec<Option<String>>,
+    name: Vec<Option<String>>,
+    digest: Option<Vec<Option<String>>>,
+    end_state: Option<Vec<Option<String>>>,
+    freezes: Option<Vec<Option<String>>>,
+    values: Vec<Option<Vec<Option<f64>>>>,
+    /// The row that comes next.
+    at: usize,
+}
+
+impl RowReader {
+    /// With `metrics` only these are read, and texts other than names are empty.
+    pub(crate) fn open(
+        path: &Path,
+        plan: &Plan,
+        metrics: Option<&BTreeSet<&str>>,
+    ) -> io::Result<Self> {
+        let reader = FrameReader::open(path)?;
+        let names = plan.metrics.iter().map(|metric| metric.name.clone());
+        let (names, is_read) = names
+            .map(|name| {
+                let is_read = metrics.is_none_or(|metrics| metrics.contains(&name[..]));
+                (name, is_read)
             })
-            .collect::<io::Result<_>>()?;
-        for index in 0..run.len() {
-            each(Row {
-                run: run[index] as u32,
-                scenario: scenario[index] as u32,
-                seed: seed[index],
-                kind: kind_named(kind[index].as_deref())?,
-                name: name[index].clone().unwrap_or_default(),
-                digest: digest[index].clone().unwrap_or_default(),
-                end_state: end_state[index].clone().unwrap_or_default(),
-                freezes: freezes_in(freezes[index].as_deref())?,
-                values: values.iter().map(|column| column[index]).collect(),
-            });
+            .unzip();
+        let has_texts = metrics.is_none();
+        Ok(Self { reader, is_read, metrics: names, has_texts, group: None, groups_read: 0 })
+    }
+
+    pub(crate) fn next(&mut self) -> io::Result<Option<Row>> {
+        loop {
+            if let Some(group) = &mut self.group
+                && group.at < group.run.len()
+            {
+                group.at += 1;
+                return group.row(group.at - 1).map(Some);
+            }
+            // Before the next one is read, so that there is one in memory.
+            self.group = None;
+            if self.groups_read == self.reader.groups() {
+                return Ok(None);
+            }
+            self.group = Some(self.read(self.groups_read)?);
+            self.groups_read += 1;
         }
     }
-    Ok(())
+
+    fn read(&self, group: usize) -> io::Result<RowGroup> {
+        let reader = &self.reader;
+        let counts = |name| reader.counts(group, name);
+        let texts = |name| reader.texts(group, name);
+        // A folder of an older version has no such texts, and fewer metrics.
+        let is_there = |name: &str| reader.columns().iter().any(|column| column == name);
+        let more_texts = |name: &'static str| {
+            (self.has_texts && is_there(name)).then(|| texts(name)).transpose()
+        };
+        // Most metrics apply to no row.
+        let numbers = |(name, is_read): (&String, &bool)| {
+            let column = (*is_read && is_there(name)).then(|| reader.numbers(group, name));
+            let column = column.transpose()?;
+            Ok(column.filter(|values| values.iter().any(Option::is_some)))
+        };
+        Ok(RowGroup {
+            run: counts("run")?,
+            scenario: counts("scenario")?,
+            seed: counts("seed")?,
+            kind: texts("kind")?,
+            name: texts("name")?,
+            digest: more_texts("digest")?,
+            end_state: more_texts(END_STATE)?,
+            freezes: more_texts(FREEZES)?,
+            values: self
+                .metrics
+                .iter()
+                .zip(&self.is_read)
+                .map(numbers)
+                .collect::<io::Result<_>>()?,
+            at: 0,
+        })
+    }
+}
+
+impl RowGroup {
+    fn row(&mut self, at: usize) -> io::Result<Row> {
+        // Nobody reads a row twice.
+        let text = |column: &mut Option<Vec<Option<String>>>| {
+            column.as_mut().and_then(|column| column[at].take()).unwrap_or_default()
+        };
+        let freezes = self.freezes.as_ref().and_then(|column| column[at].as_deref());
+        Ok(Row {
+            run: self.run[at] as u32,
+            scenario: self.scenario[at] as u32,
+            seed: self.seed[at],
+            kind: kind_named(self.kind[at].as_deref())?,
+            name: self.name[at].take().unwrap_or_default(),
+            digest: text(&mut self.digest),
+            end_state: text(&mut self.end_state),
+            freezes: freezes_in(freezes)?,
+            values: self.values.iter().map(|column| column.as_ref()?[at]).collect(),
+        })
+    }
 }
 
 /// Reads which run each row of `runs.parquet` is of.

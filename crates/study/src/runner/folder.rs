@@ -6,9 +6,7 @@ use sojourn_file::FILE_NAME;
 
 use super::{RunError, Shard};
 use crate::claims;
-use crate::results::{
-    CLAIMS, ClaimReport, Folder, FolderWriter, PLAN, Plan, ResultsError, STUDY, table,
-};
+use crate::results::{CLAIMS, ClaimReport, Folder, FolderWriter, PLAN, Plan, ResultsError, STUDY};
 
 /// Where results go if nobody says where: a name made of the study and what is run of it, so that
 /// different results get different folders.
@@ -64,12 +62,18 @@ pub(super) fn check_claims(
     claims: &[claims::Claim],
     plan: &Plan,
 ) -> Result<ClaimReport, RunError> {
-    let needed = claims::Needed::of(claims, plan);
-    let (rows, _) =
-        folder.folder().rows(plan, Some(&claims::metrics(claims)), &|row| needed.has(row))?;
-    let mut parts = folder.folder().reader(plan)?;
-    let table = table(plan, rows);
-    let report = claims::check(claims, plan, &table, &mut |run| parts.series(run))?;
+    let mut checker = claims::Checker::new(claims, plan);
+    let mut runs = folder.folder().run_rows(plan, Some(&claims::metrics(claims)))?;
+    while let Some(rows) = runs.next()? {
+        checker.add_rows(&rows);
+    }
+    if checker.needs_series() {
+        let mut parts = folder.folder().reader(plan)?;
+        for run in 0..plan.runs.len() as u32 {
+            checker.add_series(run, &parts.series(run)?);
+        }
+    }
+    let report = checker.check();
     folder.write_json(CLAIMS, &report)?;
     Ok(report)
 }

@@ -31,7 +31,7 @@ use sojourn_core::Time;
 
 use crate::engine;
 use crate::results::{
-    ClaimReport, FailedRun, Folder, Machine, Piece, ResultsError, Row, RunResult, STUDY,
+    ClaimReport, FailedRun, Folder, Machine, Piece, ResultsError, RunResult, RunRows, STUDY,
     StoreWriter, is_of_machine,
 };
 use crate::study::Study;
@@ -221,29 +221,19 @@ pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
     if folders.iter().any(|folder| is_same(folder, out)) {
         return Err(RunError::JoinedIntoItself { folder: out.to_owned() });
     }
-    let mut rows: Vec<Vec<Row>> = vec![Vec::new(); plan.runs.len()];
-    let mut parts = Vec::new();
-    // The part that has each run.
-    let mut part_of: Vec<Option<usize>> = vec![None; plan.runs.len()];
+    let (mut rows, mut parts) = (Vec::new(), Vec::new());
     for path in folders {
         let folder = Folder::new(path);
         if folder.plan()?.digest != plan.digest {
             return Err(RunError::OtherStudy { folder: path.clone() });
         }
         for part in folder.parts()? {
-            part.each_row(&plan, None, &mut |row| {
-                let run = row.run as usize;
-                if part_of.get(run) == Some(&None) {
-                    part_of[run] = Some(parts.len());
-                }
-                // A run that an earlier part has keeps its rows from there.
-                if part_of.get(run) == Some(&Some(parts.len())) {
-                    rows[run].push(row);
-                }
-            })?;
+            rows.push(part.rows(&plan, None)?);
             parts.push(part.open(&plan)?);
         }
     }
+    // A run that an earlier part has is taken from there.
+    let mut runs = RunRows::of(rows, &plan);
     let text = first.optional_text(STUDY)?.ok_or_else(|| RunError::Io {
         path: first.path(STUDY),
         source: io::ErrorKind::NotFound.into(),
@@ -253,28 +243,27 @@ pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
     let tables = folder.tables();
     let io_error = |source| RunError::Io { path: tables.runs.clone(), source };
     let mut writer = StoreWriter::create(&tables, &plan).map_err(io_error)?;
-    for (run, rows) in rows.into_iter().enumerate() {
-        if let Some(part) = part_of[run] {
-            let run = run as u32;
-            let delays = parts[part].delays(run)?;
-            // As they stand in the part, so that the table does not depend on how runs were shared out.
-            parts[part].each_series(run, |piece| writer.add_all_series(&piece))?;
-            let result = RunResult { run, pieces: 0, rows, series: Vec::new(), delays };
-            writer.add(&plan, &result).map_err(io_error)?;
-        }
+    let mut done = 0;
+    while let Some((part, rows)) = runs.next_of_part()? {
+        let Some(run) = rows.first().map(|row| row.run) else { continue };
+        let delays = parts[part].delays(run)?;
+        // As they stand in the part, so that the table does not depend on how runs were shared out.
+        parts[part].each_series(run, |piece| writer.add_all_series(&piece))?;
+        let result = RunResult { run, pieces: 0, rows, series: Vec::new(), delays };
+        writer.add(&plan, &result).map_err(io_error)?;
+        done += 1;
     }
     folder.publish(writer.finish().map_err(io_error)?)?;
-    let missing = part_of.iter().filter(|part| part.is_none()).count();
 
     let claims = check_claims(&folder, &Study::claims_of(&text, &plan)?, &plan)?;
     let total = plan.runs.len();
     let mut machine = Machine::here(&Options::new(out));
     machine.wall_s = began.elapsed().as_secs_f64();
-    machine.resumed = total - missing;
+    machine.resumed = done;
     folder.write_json("machine.json", &machine)?;
     Ok(Summary {
         folder: out.to_owned(),
-        progress: Progress { total, done: total - missing, resumed: total - missing, failed: 0 },
+        progress: Progress { total, done, resumed: done, failed: 0 },
         failed: Vec::new(),
         claims: Some(claims),
         wall_s: machine.wall_s,

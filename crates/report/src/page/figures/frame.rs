@@ -230,7 +230,7 @@ impl<'a> Frame<'a> {
         let mut categories: Vec<Category> = Vec::new();
         for (scenario, subject) in members {
             let points = self.points(*scenario, subject, measure);
-            if !points.were_asked() {
+            if !points.tally().were_asked() {
                 continue;
             }
             let label = match self.x {
