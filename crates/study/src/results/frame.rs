@@ -63,6 +63,17 @@ impl Column {
         }
     }
 
+    /// Removes the rows; what they took stays for others.
+    pub(crate) fn clear(&mut self) {
+        match self {
+            Self::Int32(values) => values.clear(),
+            Self::Int64(values) => values.clear(),
+            Self::Text(values) => values.clear(),
+            Self::Double(values) => values.clear(),
+            Self::Float(values) => values.clear(),
+        }
+    }
+
     pub(crate) fn push(&mut self, cell: Cell<'_>) {
         self.fill(cell, 1);
     }
@@ -92,25 +103,54 @@ impl Column {
     }
 }
 
-/// The values that are there, and for each row 1 if it has one, otherwise 0: Parquet's definition levels.
+/// The values that are there, and which rows have one.
 #[derive(Clone, Debug)]
 pub(crate) struct Sparse<T> {
+    rows: usize,
     there: Vec<T>,
+    /// For each row 1 if it has a value, otherwise 0: Parquet's definition levels. Empty as long as all rows
+    /// have one or none has.
     levels: Vec<i16>,
 }
 
 impl<T> Default for Sparse<T> {
     fn default() -> Self {
-        Self { there: Vec::new(), levels: Vec::new() }
+        Self { rows: 0, there: Vec::new(), levels: Vec::new() }
     }
 }
 
 impl<T: Clone> Sparse<T> {
+    fn clear(&mut self) {
+        self.rows = 0;
+        self.there.clear();
+        self.levels.clear();
+    }
+
     fn fill(&mut self, value: Option<T>, rows: usize) {
-        self.levels.extend(repeat_n(i16::from(value.is_some()), rows));
-        if let Some(value) = value {
-            self.there.extend(repeat_n(value, rows));
+        let level = i16::from(value.is_some());
+        if self.levels.is_empty() && self.rows > 0 {
+            let before = i16::from(!self.there.is_empty());
+            if before != level {
+                self.levels.resize(self.rows, before);
+            }
         }
+        self.rows += rows;
+        if !self.levels.is_empty() {
+            self.levels.resize(self.rows, level);
+        }
+        if let Some(value) = value {
+            self.there.resize(self.there.len() + rows, value);
+        }
+    }
+
+    /// The levels of all rows, for which `same` has room: levels that are all alike.
+    fn levels<'l>(&'l self, same: &'l mut Vec<i16>) -> &'l [i16] {
+        if !self.levels.is_empty() {
+            return &self.levels;
+        }
+        same.clear();
+        same.resize(self.rows, i16::from(!self.there.is_empty()));
+        same
     }
 }
 
@@ -164,6 +204,7 @@ impl FrameWriter {
     pub(crate) fn write(&mut self, columns: &[Column]) -> io::Result<()> {
         let write = |writer: &mut SerializedFileWriter<_>| -> Result<(), ParquetError> {
             let mut group = writer.next_row_group()?;
+            let mut same = Vec::new();
             for data in columns {
                 let Some(mut column) = group.next_column()? else { break };
                 match data {
@@ -173,14 +214,17 @@ impl FrameWriter {
                     Column::Int64(values) => {
                         column.typed::<Int64Type>().write_batch(values, None, None)?
                     }
-                    Column::Text(Sparse { there, levels }) => {
-                        column.typed::<ByteArrayType>().write_batch(there, Some(levels), None)?
+                    Column::Text(values) => {
+                        let levels = Some(values.levels(&mut same));
+                        column.typed::<ByteArrayType>().write_batch(&values.there, levels, None)?
                     }
-                    Column::Double(Sparse { there, levels }) => {
-                        column.typed::<DoubleType>().write_batch(there, Some(levels), None)?
+                    Column::Double(values) => {
+                        let levels = Some(values.levels(&mut same));
+                        column.typed::<DoubleType>().write_batch(&values.there, levels, None)?
                     }
-                    Column::Float(Sparse { there, levels }) => {
-                        column.typed::<FloatType>().write_batch(there, Some(levels), None)?
+                    Column::Float(values) => {
+                        let levels = Some(values.levels(&mut same));
+                        column.typed::<FloatType>().write_batch(&values.there, levels, None)?
                     }
                 };
                 column.close()?;

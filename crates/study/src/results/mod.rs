@@ -43,5 +43,5 @@ pub use model::{
 pub use sojourn_file::numbers::Numbers;
 pub use sojourn_file::plan::{Factor, PlannedFlow, PlannedQueue};
 pub use sojourn_file::spec::ViewKind;
-pub(crate) use store::{StoreWriter, Whole};
+pub(crate) use store::{StoreWriter, TablePaths, Whole};
 pub use values::Values;

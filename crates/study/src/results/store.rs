@@ -240,7 +240,7 @@ impl Pending {
 
     fn close_group(&mut self) -> io::Result<()> {
         self.writer.write(&self.columns)?;
-        self.columns = self.writer.columns();
+        self.columns.iter_mut().for_each(Column::clear);
         self.rows = 0;
         Ok(())
     }

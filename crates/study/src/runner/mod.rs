@@ -1,11 +1,12 @@
 //! Runs a study: in parallel, in shards, and on from where a kill stopped it.
 //!
-//! Every finished run is appended to a journal, and the time series of a long one in pieces while it goes on. When all are there, they are sorted by position and
-//! become the tables of the result folder; so the tables do not depend on threads, shards or kills.
+//! Every finished run is appended to a journal, and the time series of a long one in pieces while it goes on. In the order of the plan, as far as all before
+//! are there, runs are written into the tables of the result folder, which appear when they are complete; so the tables do not depend on threads, shards or kills.
 
 mod execute;
 mod folder;
 mod recorder;
+mod tables;
 
 #[cfg(test)]
 mod tests;
@@ -21,12 +22,11 @@ use std::fmt;
 use std::io;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use rayon::ThreadPoolBuilder;
-use rayon::prelude::*;
 use sojourn_core::Time;
 
 use crate::engine;
@@ -328,7 +328,7 @@ fn work(
         match computed {
             Ok((bytes, Computed { result, stopped_at })) => {
                 let kept = match stopped_at {
-                    None => shared.recorder.append(*run, &bytes),
+                    None => shared.recorder.append(&bytes, result),
                     Some(at) => shared.recorder.set_aside(&result, at),
                 };
                 if let Err(error) = kept {
@@ -349,7 +349,13 @@ fn work(
             && study.scenarios.get(scenario).is_some_and(|one| engine::runs_alone(&one))
     };
     let (alone, beside): (Vec<u32>, Vec<u32>) = pending.into_iter().partition(runs_alone);
-    pool.install(|| beside.par_iter().with_max_len(1).for_each(one));
+    // In the order of the plan, in which the tables are written.
+    let next = AtomicUsize::new(0);
+    pool.broadcast(|_| {
+        while let Some(run) = beside.get(next.fetch_add(1, Ordering::Relaxed)) {
+            one(run);
+        }
+    });
     alone.iter().for_each(one);
     let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
     match shared.broken {

@@ -10,12 +10,12 @@ use std::time::Instant;
 use sojourn_core::Time;
 
 use super::folder::{check_claims, make_folder};
+use super::tables::Tables;
 use super::{Options, Progress, RunError, Shard, Stop, StoppedRun, Summary};
 use crate::claims::Claim;
 use crate::digest::Digest;
 use crate::results::{
     FailedRun, Folder, FolderWriter, Journal, Kind, Machine, Plan, RunResult, STUDY, StoreWriter,
-    Whole,
 };
 use crate::study::Study;
 
@@ -37,6 +37,8 @@ pub struct Recorder {
     stopped: Option<StoppedRun>,
     /// `None` if the tables are complete already.
     journal: Option<(Journal, PathBuf)>,
+    /// `None` if they are complete, or could not be written so far.
+    tables: Option<Tables>,
     machine: Machine,
     began: Instant,
 }
@@ -77,6 +79,7 @@ impl Recorder {
             }
         }
         let done = mine.iter().filter(|run| is_done[**run as usize]).count();
+        let tables = journal.as_ref().and_then(|_| Tables::create(&folder.tables(), &plan).ok());
         let mut machine = Machine::here(options);
         machine.resumed = done;
         Ok(Self {
@@ -92,6 +95,7 @@ impl Recorder {
             problems: BTreeMap::new(),
             stopped: None,
             journal,
+            tables,
             machine,
             began,
         })
@@ -116,11 +120,12 @@ impl Recorder {
     /// # Errors
     /// The bytes are no result of this run, or cannot be written.
     pub fn keep(&mut self, run: u32, bytes: &[u8]) -> Result<Recorded, RunError> {
-        self.check(run, bytes).map_err(|problem| RunError::NotItsResult { run, problem })?;
+        let result = self.checked(run, bytes);
+        let result = result.map_err(|problem| RunError::NotItsResult { run, problem })?;
         if self.is_done[run as usize] {
             return Ok(Recorded::Known);
         }
-        self.append(run, bytes)?;
+        self.append(bytes, result)?;
         Ok(Recorded::New)
     }
 
@@ -132,13 +137,22 @@ impl Recorder {
         }
     }
 
-    /// Keeps a result that was computed here for this run, which has none.
-    pub(super) fn append(&mut self, run: u32, bytes: &[u8]) -> Result<(), RunError> {
+    /// Keeps the result of a run that has none, which is written so.
+    pub(super) fn append(&mut self, bytes: &[u8], result: RunResult) -> Result<(), RunError> {
+        let run = result.run;
         self.write(|journal| journal.append(bytes))?;
         self.is_done[run as usize] = true;
         self.problems.remove(&run);
         self.progress.failed = self.problems.len();
         self.progress.done += 1;
+        if let (Some(tables), Some((journal, _))) = (&mut self.tables, &mut self.journal) {
+            let runs = (&self.mine[..], &self.is_done[..]);
+            let added = tables.add(result, bytes.len(), runs, &self.plan, journal);
+            // A full disk may have room for the results alone. In the end it is tried again.
+            if added.is_err() {
+                self.tables = None;
+            }
+        }
         Ok(())
     }
 
@@ -208,7 +222,13 @@ impl Recorder {
                 done: self.progress.done,
                 source,
             };
-            let tables = self.write_tables(&mut journal).map_err(stopped)?;
+            let tables = match self.tables.take() {
+                Some(tables) => Ok(tables),
+                None => Tables::create(&self.folder.tables(), &self.plan),
+            };
+            let tables =
+                tables.and_then(|tables| tables.finish(&self.mine, &self.plan, &mut journal));
+            let tables = tables.map_err(stopped)?;
             self.folder.publish(tables)?;
             if done == total {
                 // The tables have everything. Removing the file also removes the lock.
@@ -227,8 +247,8 @@ impl Recorder {
         Ok(Summary { folder, progress: self.progress, failed, claims, wall_s })
     }
 
-    /// Whether the bytes are a result of this run.
-    fn check(&self, run: u32, bytes: &[u8]) -> Result<(), String> {
+    /// The result, if the bytes are one of this run.
+    fn checked(&self, run: u32, bytes: &[u8]) -> Result<RunResult, String> {
         let Some(planned) = self.plan.runs.get(run as usize) else {
             return Err(format!("the study has {} runs, counted from 0", self.plan.runs.len()));
         };
@@ -256,20 +276,9 @@ impl Recorder {
         });
         let is_of_delays = result.delays.iter().all(|delays| delays.run == run);
         match first.kind == Kind::Run && is_of_run && is_of_series && is_of_delays {
-            true => Ok(()),
+            true => Ok(result),
             false => Err("its rows are of another run or of another version".to_owned()),
         }
-    }
-
-    fn write_tables(&self, journal: &mut Journal) -> io::Result<[Whole; 3]> {
-        let mut writer = StoreWriter::create(&self.folder.tables(), &self.plan)?;
-        for run in &self.mine {
-            journal.each_piece(*run, |series| writer.add_all_series(&series))?;
-            if let Some(result) = journal.read(*run)? {
-                writer.add(&self.plan, &result)?;
-            }
-        }
-        writer.finish()
     }
 }
 
