@@ -94,6 +94,11 @@ impl<'a> Checker<'a> {
         columns.for_each(|column| column.add_rows(rows, &scenario.flows));
     }
 
+    /// Whether it needs rows, if only to know which runs are there.
+    pub(crate) fn needs_rows(&self) -> bool {
+        !self.columns.is_empty()
+    }
+
     /// Whether it needs the runs' time series.
     pub(crate) fn needs_series(&self) -> bool {
         self.columns.iter().any(|column| column.value.over_time.is_some())

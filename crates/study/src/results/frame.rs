@@ -52,6 +52,8 @@ pub(crate) enum Cell<'a> {
     Number(Option<f64>),
 }
 
+const ORDER: &str = "columns are made in the order in which cells are pushed";
+
 impl Column {
     fn empty(kind: ColumnType) -> Self {
         match kind {
@@ -71,6 +73,17 @@ impl Column {
             Self::Text(values) => values.clear(),
             Self::Double(values) => values.clear(),
             Self::Float(values) => values.clear(),
+        }
+    }
+
+    /// How many cells are not missing.
+    pub(crate) fn cells(&self) -> usize {
+        match self {
+            Self::Int32(values) => values.len(),
+            Self::Int64(values) => values.len(),
+            Self::Text(values) => values.there.len(),
+            Self::Double(values) => values.there.len(),
+            Self::Float(values) => values.there.len(),
         }
     }
 
@@ -98,7 +111,27 @@ impl Column {
             (Self::Float(values), Cell::Number(number)) => {
                 values.fill(number.map(|number| number as f32), rows);
             }
-            _ => unreachable!("columns are made in the order in which cells are pushed"),
+            _ => unreachable!("{ORDER}"),
+        }
+    }
+
+    /// A count for each of several rows.
+    pub(crate) fn extend_counts(&mut self, counts: impl Iterator<Item = u64>) {
+        match self {
+            Self::Int32(values) => values.extend(counts.map(|count| count as i32)),
+            Self::Int64(values) => values.extend(counts.map(|count| count as i64)),
+            _ => unreachable!("{ORDER}"),
+        }
+    }
+
+    /// A number for each of several rows.
+    pub(crate) fn extend_numbers(&mut self, numbers: impl Iterator<Item = Option<f64>>) {
+        match self {
+            Self::Double(values) => values.extend(numbers),
+            Self::Float(values) => {
+                values.extend(numbers.map(|number| number.map(|number| number as f32)));
+            }
+            _ => unreachable!("{ORDER}"),
         }
     }
 }
@@ -140,6 +173,23 @@ impl<T: Clone> Sparse<T> {
         }
         if let Some(value) = value {
             self.there.resize(self.there.len() + rows, value);
+        }
+    }
+
+    fn extend(&mut self, values: impl Iterator<Item = Option<T>>) {
+        for value in values {
+            match value {
+                Some(value) if self.levels.is_empty() && self.there.len() == self.rows => {
+                    self.rows += 1;
+                    self.there.push(value);
+                }
+                value if !self.levels.is_empty() => {
+                    self.rows += 1;
+                    self.levels.push(i16::from(value.is_some()));
+                    self.there.extend(value);
+                }
+                value => self.fill(value, 1),
+            }
         }
     }
 

@@ -34,9 +34,9 @@ pub(crate) struct Journal {
 /// The finished runs of a journal.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
-    finished: BTreeMap<u32, Finished>,
-    /// Pieces of runs whose results have not come.
-    begun: BTreeMap<u32, Vec<Place>>,
+    finished: BTreeMap<u32, Place>,
+    /// Pieces of runs, also of those whose results have not come.
+    pieces: BTreeMap<u32, Vec<Place>>,
     /// Where the intact records end.
     end: u64,
     /// Whether a record is damaged; a record that was cut short does not count.
@@ -45,12 +45,6 @@ pub(crate) struct Records {
 
 /// The first byte of a payload, and its length.
 type Place = (u64, u32);
-
-#[derive(Debug)]
-struct Finished {
-    pieces: Vec<Place>,
-    result: Place,
-}
 
 impl Journal {
     /// Opens a journal, or begins one. A record that a kill cut is removed, and so is a damaged
@@ -170,7 +164,7 @@ impl Records {
         let place = (start, payload.len() as u32);
         match Beginning::read(payload) {
             Some(Beginning::Piece { run, number }) => {
-                let pieces = self.begun.entry(run).or_default();
+                let pieces = self.pieces.entry(run).or_default();
                 if number == 0 {
                     // An earlier attempt at the run was killed.
                     pieces.clear();
@@ -180,14 +174,12 @@ impl Records {
                 is_next
             }
             Some(Beginning::Result { run, pieces: count }) => {
-                let mut pieces = self.begun.remove(&run).unwrap_or_default();
                 if count == 0 {
                     // They are of an attempt here that was killed, and the result came from elsewhere.
-                    pieces.clear();
+                    self.pieces.remove(&run);
                 }
-                let are_all = pieces.len() == count as usize;
-                self.finished.insert(run, Finished { pieces, result: place });
-                are_all
+                self.finished.insert(run, place);
+                self.pieces.get(&run).map_or(0, Vec::len) == count as usize
             }
             None => false,
         }
@@ -219,7 +211,7 @@ impl Records {
     }
 
     fn payload(&self, file: &mut File, run: u32) -> io::Result<Option<Vec<u8>>> {
-        self.finished.get(&run).map(|run| payload_at(file, run.result)).transpose()
+        self.finished.get(&run).map(|place| payload_at(file, *place)).transpose()
     }
 
     /// As [`Journal::each_piece`].
@@ -229,8 +221,9 @@ impl Records {
         run: u32,
         mut piece: impl FnMut(Vec<Series>) -> io::Result<()>,
     ) -> io::Result<()> {
-        let places = self.finished.get(&run).map_or(&[][..], |run| &run.pieces);
-        places.iter().try_for_each(|place| {
+        let is_finished = self.finished.contains_key(&run);
+        let places = self.pieces.get(&run).filter(|_| is_finished);
+        places.into_iter().flatten().try_for_each(|place| {
             let read = Piece::decode(&payload_at(file, *place)?);
             piece(read.ok_or(io::ErrorKind::InvalidData)?)
         })

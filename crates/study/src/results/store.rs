@@ -12,9 +12,11 @@ use super::checksums::Checksum;
 use super::codec::RunResult;
 use super::files::named;
 use super::frame::{Cell, Column, ColumnType, FrameReader, FrameWriter};
-use super::{Bucket, Delays, Freeze, Kind, Plan, Row, Series, SeriesColumn, Table};
+use super::{Bucket, Delays, Freeze, Kind, Plan, Row, Series, SeriesColumn, Table, Values};
 
-/// Cells after which a row group ends: as many as fit 8 MiB. The rows of a run may be in several.
+/// Cells after which a row group ends: as many as fit 8 MiB. The rows of a run may be in several. Missing cells
+/// don't count, because they take no memory; but whatever reads or writes the table keeps some 2 kB for each
+/// column of each group.
 const GROUP_CELLS: usize = 1 << 19;
 
 const RUN_COLUMNS: [(&str, ColumnType); 8] = [
@@ -71,7 +73,6 @@ struct Pending {
     writer: FrameWriter,
     file: Temporary,
     columns: Vec<Column>,
-    rows: usize,
 }
 
 impl StoreWriter {
@@ -151,7 +152,7 @@ impl StoreWriter {
         for value in values.chain(std::iter::repeat_n(None, missing)) {
             push(Cell::Number(value));
         }
-        self.runs.end_rows(1)
+        self.runs.end_rows()
     }
 
     fn add_series(&mut self, series: &Series, rows: Range<usize>) -> io::Result<()> {
@@ -167,20 +168,20 @@ impl StoreWriter {
             run.fill(Cell::Count(u64::from(series.run)), steps.len());
             kind.fill(Cell::Text(Some(series.kind.name())), steps.len());
             name.fill(Cell::Text(Some(&series.name)), steps.len());
+            t_s.extend_numbers(series.t_s[steps.clone()].iter().copied().map(Some));
             for step in steps.clone() {
-                t_s.push(Cell::Number(Some(series.t_s[step])));
                 let known = series.phase.get(step).map(String::as_str);
                 phase.push(Cell::Text(known.filter(|phase| !phase.is_empty())));
             }
             for (column, measured) in columns.iter_mut().zip(&measured) {
                 match measured {
-                    Some(measured) => measured.values[steps.clone()]
-                        .iter()
-                        .for_each(|value| column.push(Cell::Number(*value))),
+                    Some(measured) => {
+                        column.extend_numbers(measured.values[steps.clone()].iter().copied());
+                    }
                     None => column.fill(Cell::Number(None), steps.len()),
                 }
             }
-            self.series.end_rows(steps.len())?;
+            self.series.end_rows()?;
             from = steps.end;
         }
         Ok(())
@@ -198,12 +199,10 @@ impl StoreWriter {
             kind.fill(Cell::Text(Some(delays.kind.name())), buckets.len());
             name.fill(Cell::Text(Some(&delays.name)), buckets.len());
             metric.fill(Cell::Text(Some(&delays.metric)), buckets.len());
-            for bucket in buckets {
-                low_ns.push(Cell::Count(bucket.low_ns));
-                high_ns.push(Cell::Count(bucket.high_ns));
-                samples.push(Cell::Count(bucket.samples));
-            }
-            self.delays.end_rows(buckets.len())?;
+            low_ns.extend_counts(buckets.iter().map(|bucket| bucket.low_ns));
+            high_ns.extend_counts(buckets.iter().map(|bucket| bucket.high_ns));
+            samples.extend_counts(buckets.iter().map(|bucket| bucket.samples));
+            self.delays.end_rows()?;
             rest = later;
         }
         Ok(())
@@ -221,32 +220,34 @@ impl Pending {
     fn create(path: &Path, columns: &[(String, ColumnType)]) -> io::Result<Self> {
         let file = Temporary { path: path.to_owned() };
         let writer = FrameWriter::create(&file.name(), columns)?;
-        Ok(Self { columns: writer.columns(), writer, file, rows: 0 })
+        Ok(Self { columns: writer.columns(), writer, file })
     }
 
-    /// How many rows the row group has room for: at least one.
+    fn cells(&self) -> usize {
+        self.columns.iter().map(Column::cells).sum()
+    }
+
+    /// How many rows the row group has room for if none of their cells is missing: at least one.
     fn room(&self) -> usize {
-        GROUP_CELLS.div_ceil(self.columns.len()) - self.rows
+        (GROUP_CELLS - self.cells()).div_ceil(self.columns.len())
     }
 
     /// Rows are complete; so is the row group, if it has no more room.
-    fn end_rows(&mut self, rows: usize) -> io::Result<()> {
-        self.rows += rows;
-        if self.room() > 0 {
-            return Ok(());
+    fn end_rows(&mut self) -> io::Result<()> {
+        match self.cells() < GROUP_CELLS {
+            true => Ok(()),
+            false => self.close_group(),
         }
-        self.close_group()
     }
 
     fn close_group(&mut self) -> io::Result<()> {
         self.writer.write(&self.columns)?;
         self.columns.iter_mut().for_each(Column::clear);
-        self.rows = 0;
         Ok(())
     }
 
     fn finish(mut self) -> io::Result<Whole> {
-        if self.rows > 0 {
+        if self.cells() > 0 {
             self.close_group()?;
         }
         let checksum = self.writer.finish()?;
@@ -304,7 +305,7 @@ pub(crate) struct RowReader {
     groups_read: usize,
 }
 
-/// The columns of a row group; those that are not read, or not there, are missing.
+/// The columns of a row group; those that are not read, or have nothing, are missing.
 struct RowGroup {
     run: Vec<u64>,
     scenario: Vec<u64>,
@@ -314,7 +315,9 @@ struct RowGroup {
     digest: Option<Vec<Option<String>>>,
     end_state: Option<Vec<Option<String>>>,
     freezes: Option<Vec<Option<String>>>,
-    values: Vec<Option<Vec<Option<f64>>>>,
+    /// How many metrics there are, and of those that have values their positions.
+    metrics: usize,
+    values: Vec<(usize, Vec<Option<f64>>)>,
     /// The row that comes next.
     at: usize,
 }
@@ -365,12 +368,16 @@ impl RowReader {
         let more_texts = |name: &'static str| {
             (self.has_texts && is_there(name)).then(|| texts(name)).transpose()
         };
-        // Most metrics apply to no row.
-        let numbers = |(name, is_read): (&String, &bool)| {
-            let column = (*is_read && is_there(name)).then(|| reader.numbers(group, name));
-            let column = column.transpose()?;
-            Ok(column.filter(|values| values.iter().any(Option::is_some)))
-        };
+        let mut values = Vec::new();
+        for (at, (name, is_read)) in self.metrics.iter().zip(&self.is_read).enumerate() {
+            if *is_read && is_there(name) {
+                let column = reader.numbers(group, name)?;
+                // Most metrics apply to no row.
+                if column.iter().any(Option::is_some) {
+                    values.push((at, column));
+                }
+            }
+        }
         Ok(RowGroup {
             run: counts("run")?,
             scenario: counts("scenario")?,
@@ -380,12 +387,8 @@ impl RowReader {
             digest: more_texts("digest")?,
             end_state: more_texts(END_STATE)?,
             freezes: more_texts(FREEZES)?,
-            values: self
-                .metrics
-                .iter()
-                .zip(&self.is_read)
-                .map(numbers)
-                .collect::<io::Result<_>>()?,
+            metrics: self.metrics.len(),
+            values,
             at: 0,
         })
     }
@@ -407,7 +410,10 @@ impl RowGroup {
             digest: text(&mut self.digest),
             end_state: text(&mut self.end_state),
             freezes: freezes_in(freezes)?,
-            values: self.values.iter().map(|column| column.as_ref()?[at]).collect(),
+            values: Values::of_known(
+                self.metrics,
+                self.values.iter().filter_map(|(metric, column)| Some((*metric, column[at]?))),
+            ),
         })
     }
 }
@@ -562,6 +568,10 @@ impl OfRun for Series {
             .iter()
             .filter(|name| SERIES_COLUMNS.iter().all(|(other, _)| other != name))
             .map(|name| Ok((name.clone(), reader.numbers(group, name)?)))
+            // Most columns have nothing.
+            .filter(|column| {
+                !column.as_ref().is_ok_and(|(_, values)| values.iter().all(Option::is_none))
+            })
             .collect::<io::Result<Vec<_>>>()?;
         let mut from = 0;
         while from < runs.len() {

@@ -82,22 +82,28 @@ impl Values {
     pub fn known(&self) -> impl Iterator<Item = (usize, f64)> {
         self.iter().enumerate().filter_map(|(at, value)| Some((at, value?)))
     }
-}
 
-impl FromIterator<Option<f64>> for Values {
-    fn from_iter<T: IntoIterator<Item = Option<f64>>>(values: T) -> Self {
-        let mut all = Self::default();
-        for value in values {
-            if let Some(value) = value {
-                all.flip(all.len);
-                all.known.push(value);
-            }
-            all.len += 1;
+    /// Of so many metrics those that are known, by their positions in ascending order.
+    pub(crate) fn of_known(len: usize, values: impl Iterator<Item = (usize, f64)>) -> Self {
+        let mut all = Self { len, ..Self::default() };
+        for (position, value) in values {
+            all.is_known.resize(position / 64 + 1, 0);
+            all.is_known[position / 64] |= 1 << (position % 64);
+            all.known.push(value);
         }
         // Tables have many rows, which are not changed any more.
         all.known.shrink_to_fit();
         all.is_known.shrink_to_fit();
         all
+    }
+}
+
+impl FromIterator<Option<f64>> for Values {
+    fn from_iter<T: IntoIterator<Item = Option<f64>>>(values: T) -> Self {
+        let mut len = 0;
+        let values = values.into_iter().enumerate().inspect(|(at, _)| len = at + 1);
+        let all = Self::of_known(0, values.filter_map(|(at, value)| Some((at, value?))));
+        Self { len, ..all }
     }
 }
 

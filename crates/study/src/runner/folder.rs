@@ -63,9 +63,11 @@ pub(super) fn check_claims(
     plan: &Plan,
 ) -> Result<ClaimReport, RunError> {
     let mut checker = claims::Checker::new(claims, plan);
-    let mut runs = folder.folder().run_rows(plan, Some(&claims::metrics(claims)))?;
-    while let Some(rows) = runs.next()? {
-        checker.add_rows(&rows);
+    if checker.needs_rows() {
+        let mut runs = folder.folder().run_rows(plan, Some(&claims::metrics(claims)))?;
+        while let Some(rows) = runs.next()? {
+            checker.add_rows(&rows);
+        }
     }
     if checker.needs_series() {
         let mut parts = folder.folder().reader(plan)?;
