@@ -322,7 +322,7 @@ impl<'a> Text<'a> {
     fn whole(self) -> String {
         let mut out = String::new();
         for (lines, is_lacking) in self.blocks {
-            out += &lines.aligned(2);
+            lines.write_aligned(2, &mut out);
             out += if is_lacking { LACKING } else { "" };
             out.push('\n');
         }

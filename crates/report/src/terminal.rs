@@ -388,7 +388,9 @@ fn check_line(check: &Check) -> String {
 pub(crate) fn aligned(table: &[Vec<String>], left: usize) -> String {
     let mut lines = Lines::default();
     table.iter().for_each(|row| lines.add(row));
-    lines.aligned(left)
+    let mut out = String::new();
+    lines.write_aligned(left, &mut out);
+    out
 }
 
 /// Lines of cells that are to be aligned: their text, and how wide columns are.
@@ -413,8 +415,7 @@ impl Lines {
         self.text.push('\n');
     }
 
-    pub(crate) fn aligned(&self, left: usize) -> String {
-        let mut out = String::new();
+    pub(crate) fn write_aligned(&self, left: usize, out: &mut String) {
         for row in self.text.lines() {
             let mut line = String::new();
             for (at, (cell, width)) in row.split_terminator(Self::END).zip(&self.widths).enumerate()
@@ -429,7 +430,6 @@ impl Lines {
             }
             let _ = writeln!(out, "{}", line.trim_end());
         }
-        out
     }
 }
 

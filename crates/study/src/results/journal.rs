@@ -35,8 +35,10 @@ pub(crate) struct Journal {
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     finished: BTreeMap<u32, Place>,
-    /// Pieces of runs, also of those whose results have not come.
+    /// Pieces of finished runs that have any.
     pieces: BTreeMap<u32, Vec<Place>>,
+    /// Pieces of runs whose results have not come.
+    begun: BTreeMap<u32, Vec<Place>>,
     /// Where the intact records end.
     end: u64,
     /// Whether a record is damaged; a record that was cut short does not count.
@@ -164,7 +166,7 @@ impl Records {
         let place = (start, payload.len() as u32);
         match Beginning::read(payload) {
             Some(Beginning::Piece { run, number }) => {
-                let pieces = self.pieces.entry(run).or_default();
+                let pieces = self.begun.entry(run).or_default();
                 if number == 0 {
                     // An earlier attempt at the run was killed.
                     pieces.clear();
@@ -174,12 +176,18 @@ impl Records {
                 is_next
             }
             Some(Beginning::Result { run, pieces: count }) => {
+                let mut pieces = self.begun.remove(&run).unwrap_or_default();
                 if count == 0 {
                     // They are of an attempt here that was killed, and the result came from elsewhere.
-                    self.pieces.remove(&run);
+                    pieces.clear();
                 }
+                let are_all = pieces.len() == count as usize;
                 self.finished.insert(run, place);
-                self.pieces.get(&run).map_or(0, Vec::len) == count as usize
+                self.pieces.remove(&run);
+                if !pieces.is_empty() {
+                    self.pieces.insert(run, pieces);
+                }
+                are_all
             }
             None => false,
         }
@@ -221,9 +229,7 @@ impl Records {
         run: u32,
         mut piece: impl FnMut(Vec<Series>) -> io::Result<()>,
     ) -> io::Result<()> {
-        let is_finished = self.finished.contains_key(&run);
-        let places = self.pieces.get(&run).filter(|_| is_finished);
-        places.into_iter().flatten().try_for_each(|place| {
+        self.pieces.get(&run).into_iter().flatten().try_for_each(|place| {
             let read = Piece::decode(&payload_at(file, *place)?);
             piece(read.ok_or(io::ErrorKind::InvalidData)?)
         })
