@@ -76,23 +76,22 @@ impl Column {
         }
     }
 
-    /// How many cells are not missing.
-    pub(crate) fn cells(&self) -> usize {
+    /// Up to here, rows that were left out are missing.
+    pub(crate) fn skip_to(&mut self, row: usize) {
         match self {
-            Self::Int32(values) => values.len(),
-            Self::Int64(values) => values.len(),
-            Self::Text(values) => values.there.len(),
-            Self::Double(values) => values.there.len(),
-            Self::Float(values) => values.there.len(),
+            Self::Int32(_) | Self::Int64(_) => {}
+            Self::Text(values) => values.skip_to(row),
+            Self::Double(values) => values.skip_to(row),
+            Self::Float(values) => values.skip_to(row),
         }
     }
 
-    pub(crate) fn push(&mut self, cell: Cell<'_>) {
-        self.fill(cell, 1);
+    pub(crate) fn push(&mut self, cell: Cell<'_>) -> usize {
+        self.fill(cell, 1)
     }
 
-    /// The same cell in several rows.
-    pub(crate) fn fill(&mut self, cell: Cell<'_>, rows: usize) {
+    /// The same cell in several rows. Returns, as the others do, how many cells are there that were not.
+    pub(crate) fn fill(&mut self, cell: Cell<'_>, rows: usize) -> usize {
         match (self, cell) {
             (Self::Int32(values), Cell::Count(count)) => {
                 values.extend(repeat_n(count as i32, rows));
@@ -113,23 +112,29 @@ impl Column {
             }
             _ => unreachable!("{ORDER}"),
         }
+        match cell {
+            Cell::Text(None) | Cell::Number(None) => 0,
+            _ => rows,
+        }
     }
 
     /// A count for each of several rows.
-    pub(crate) fn extend_counts(&mut self, counts: impl Iterator<Item = u64>) {
+    pub(crate) fn extend_counts(&mut self, counts: impl ExactSizeIterator<Item = u64>) -> usize {
+        let rows = counts.len();
         match self {
             Self::Int32(values) => values.extend(counts.map(|count| count as i32)),
             Self::Int64(values) => values.extend(counts.map(|count| count as i64)),
             _ => unreachable!("{ORDER}"),
         }
+        rows
     }
 
     /// A number for each of several rows.
-    pub(crate) fn extend_numbers(&mut self, numbers: impl Iterator<Item = Option<f64>>) {
+    pub(crate) fn extend_numbers(&mut self, numbers: impl Iterator<Item = Option<f64>>) -> usize {
         match self {
             Self::Double(values) => values.extend(numbers),
             Self::Float(values) => {
-                values.extend(numbers.map(|number| number.map(|number| number as f32)));
+                values.extend(numbers.map(|number| number.map(|number| number as f32)))
             }
             _ => unreachable!("{ORDER}"),
         }
@@ -159,6 +164,12 @@ impl<T: Clone> Sparse<T> {
         self.levels.clear();
     }
 
+    fn skip_to(&mut self, row: usize) {
+        if self.rows < row {
+            self.fill(None, row - self.rows);
+        }
+    }
+
     fn fill(&mut self, value: Option<T>, rows: usize) {
         let level = i16::from(value.is_some());
         if self.levels.is_empty() && self.rows > 0 {
@@ -176,7 +187,8 @@ impl<T: Clone> Sparse<T> {
         }
     }
 
-    fn extend(&mut self, values: impl Iterator<Item = Option<T>>) {
+    fn extend(&mut self, values: impl Iterator<Item = Option<T>>) -> usize {
+        let before = self.there.len();
         for value in values {
             match value {
                 Some(value) if self.levels.is_empty() && self.there.len() == self.rows => {
@@ -191,6 +203,7 @@ impl<T: Clone> Sparse<T> {
                 value => self.fill(value, 1),
             }
         }
+        self.there.len() - before
     }
 
     /// The levels of all rows, for which `same` has room: levels that are all alike.

@@ -73,6 +73,9 @@ struct Pending {
     writer: FrameWriter,
     file: Temporary,
     columns: Vec<Column>,
+    rows: usize,
+    /// How many of their cells are there.
+    cells: usize,
 }
 
 impl StoreWriter {
@@ -126,33 +129,37 @@ impl StoreWriter {
     }
 
     fn add_row(&mut self, plan: &Plan, row: &Row) -> io::Result<()> {
-        let mut columns = self.runs.columns.iter_mut();
-        let mut push = |cell: Cell<'_>| {
-            if let Some(column) = columns.next() {
-                column.push(cell);
-            }
-        };
-        push(Cell::Count(u64::from(row.run)));
-        push(Cell::Count(u64::from(row.scenario)));
-        push(Cell::Count(row.seed));
-        push(Cell::Text(Some(row.kind.name())));
-        push(Cell::Text(Some(&row.name)));
-        push(Cell::Text(Some(&row.digest)));
-        push(Cell::Text(Some(&row.end_state).filter(|text| !text.is_empty()).map(String::as_str)));
         let freezes = match row.freezes.is_empty() {
             true => None,
             false => Some(serde_json::to_string(&row.freezes).map_err(io::Error::other)?),
         };
-        push(Cell::Text(freezes.as_deref()));
-        for value in &plan.scenarios[row.scenario as usize].factors {
-            push(Cell::Text(Some(value)));
+        let end_state = Some(&row.end_state[..]).filter(|text| !text.is_empty());
+        let first = [
+            Cell::Count(u64::from(row.run)),
+            Cell::Count(u64::from(row.scenario)),
+            Cell::Count(row.seed),
+            Cell::Text(Some(row.kind.name())),
+            Cell::Text(Some(&row.name)),
+            Cell::Text(Some(&row.digest)),
+            Cell::Text(end_state),
+            Cell::Text(freezes.as_deref()),
+        ];
+        let factors = &plan.scenarios[row.scenario as usize].factors;
+        let texts = factors.iter().map(|value| Cell::Text(Some(value)));
+        let Pending { columns, rows, cells, .. } = &mut self.runs;
+        let before = columns.len() - self.metrics;
+        let (named, metrics) = columns.split_at_mut(before);
+        for (column, cell) in named.iter_mut().zip(first.into_iter().chain(texts)) {
+            *cells += column.push(cell);
         }
-        let missing = self.metrics.saturating_sub(row.values.len());
-        let values = row.values.iter().take(self.metrics);
-        for value in values.chain(std::iter::repeat_n(None, missing)) {
-            push(Cell::Number(value));
+        // The others are missing, which most are.
+        for (metric, value) in row.values.known() {
+            if let Some(column) = metrics.get_mut(metric) {
+                column.skip_to(*rows);
+                *cells += column.push(Cell::Number(Some(value)));
+            }
         }
-        self.runs.end_rows()
+        self.runs.end_rows(1)
     }
 
     fn add_series(&mut self, series: &Series, rows: Range<usize>) -> io::Result<()> {
@@ -162,26 +169,27 @@ impl StoreWriter {
         let mut from = rows.start;
         while from < rows.end {
             let steps = from..(from + self.series.room()).min(rows.end);
-            let [run, kind, name, t_s, phase, columns @ ..] = &mut self.series.columns[..] else {
+            let Pending { columns, cells, .. } = &mut self.series;
+            let [run, kind, name, t_s, phase, columns @ ..] = &mut columns[..] else {
                 unreachable!("the columns of series are these and those measured");
             };
-            run.fill(Cell::Count(u64::from(series.run)), steps.len());
-            kind.fill(Cell::Text(Some(series.kind.name())), steps.len());
-            name.fill(Cell::Text(Some(&series.name)), steps.len());
-            t_s.extend_numbers(series.t_s[steps.clone()].iter().copied().map(Some));
+            *cells += run.fill(Cell::Count(u64::from(series.run)), steps.len());
+            *cells += kind.fill(Cell::Text(Some(series.kind.name())), steps.len());
+            *cells += name.fill(Cell::Text(Some(&series.name)), steps.len());
+            *cells += t_s.extend_numbers(series.t_s[steps.clone()].iter().copied().map(Some));
             for step in steps.clone() {
                 let known = series.phase.get(step).map(String::as_str);
-                phase.push(Cell::Text(known.filter(|phase| !phase.is_empty())));
+                *cells += phase.push(Cell::Text(known.filter(|phase| !phase.is_empty())));
             }
             for (column, measured) in columns.iter_mut().zip(&measured) {
-                match measured {
+                *cells += match measured {
                     Some(measured) => {
-                        column.extend_numbers(measured.values[steps.clone()].iter().copied());
+                        column.extend_numbers(measured.values[steps.clone()].iter().copied())
                     }
                     None => column.fill(Cell::Number(None), steps.len()),
-                }
+                };
             }
-            self.series.end_rows()?;
+            self.series.end_rows(steps.len())?;
             from = steps.end;
         }
         Ok(())
@@ -191,18 +199,18 @@ impl StoreWriter {
         let mut rest = &delays.buckets[..];
         while !rest.is_empty() {
             let (buckets, later) = rest.split_at(self.delays.room().min(rest.len()));
-            let [run, kind, name, metric, low_ns, high_ns, samples] = &mut self.delays.columns[..]
-            else {
+            let Pending { columns, cells, .. } = &mut self.delays;
+            let [run, kind, name, metric, low_ns, high_ns, samples] = &mut columns[..] else {
                 unreachable!("the columns of delays are these");
             };
-            run.fill(Cell::Count(u64::from(delays.run)), buckets.len());
-            kind.fill(Cell::Text(Some(delays.kind.name())), buckets.len());
-            name.fill(Cell::Text(Some(&delays.name)), buckets.len());
-            metric.fill(Cell::Text(Some(&delays.metric)), buckets.len());
-            low_ns.extend_counts(buckets.iter().map(|bucket| bucket.low_ns));
-            high_ns.extend_counts(buckets.iter().map(|bucket| bucket.high_ns));
-            samples.extend_counts(buckets.iter().map(|bucket| bucket.samples));
-            self.delays.end_rows()?;
+            *cells += run.fill(Cell::Count(u64::from(delays.run)), buckets.len());
+            *cells += kind.fill(Cell::Text(Some(delays.kind.name())), buckets.len());
+            *cells += name.fill(Cell::Text(Some(&delays.name)), buckets.len());
+            *cells += metric.fill(Cell::Text(Some(&delays.metric)), buckets.len());
+            *cells += low_ns.extend_counts(buckets.iter().map(|bucket| bucket.low_ns));
+            *cells += high_ns.extend_counts(buckets.iter().map(|bucket| bucket.high_ns));
+            *cells += samples.extend_counts(buckets.iter().map(|bucket| bucket.samples));
+            self.delays.end_rows(buckets.len())?;
             rest = later;
         }
         Ok(())
@@ -220,34 +228,33 @@ impl Pending {
     fn create(path: &Path, columns: &[(String, ColumnType)]) -> io::Result<Self> {
         let file = Temporary { path: path.to_owned() };
         let writer = FrameWriter::create(&file.name(), columns)?;
-        Ok(Self { columns: writer.columns(), writer, file })
-    }
-
-    fn cells(&self) -> usize {
-        self.columns.iter().map(Column::cells).sum()
+        Ok(Self { columns: writer.columns(), writer, file, rows: 0, cells: 0 })
     }
 
     /// How many rows the row group has room for if none of their cells is missing: at least one.
     fn room(&self) -> usize {
-        (GROUP_CELLS - self.cells()).div_ceil(self.columns.len())
+        (GROUP_CELLS - self.cells).div_ceil(self.columns.len())
     }
 
     /// Rows are complete; so is the row group, if it has no more room.
-    fn end_rows(&mut self) -> io::Result<()> {
-        match self.cells() < GROUP_CELLS {
+    fn end_rows(&mut self, rows: usize) -> io::Result<()> {
+        self.rows += rows;
+        match self.cells < GROUP_CELLS {
             true => Ok(()),
             false => self.close_group(),
         }
     }
 
     fn close_group(&mut self) -> io::Result<()> {
+        self.columns.iter_mut().for_each(|column| column.skip_to(self.rows));
         self.writer.write(&self.columns)?;
         self.columns.iter_mut().for_each(Column::clear);
+        (self.rows, self.cells) = (0, 0);
         Ok(())
     }
 
     fn finish(mut self) -> io::Result<Whole> {
-        if self.cells() > 0 {
+        if self.rows > 0 {
             self.close_group()?;
         }
         let checksum = self.writer.finish()?;

@@ -80,7 +80,14 @@ impl Values {
 
     /// Those that are known, with their positions.
     pub fn known(&self) -> impl Iterator<Item = (usize, f64)> {
-        self.iter().enumerate().filter_map(|(at, value)| Some((at, value?)))
+        // A word without its lowest bit has one bit less.
+        let next = |word: &u64| Some(word & (word - 1)).filter(|word| *word != 0);
+        let words = self.is_known.iter().enumerate().filter(|(_, word)| **word != 0);
+        let positions = words.flat_map(move |(at, word)| {
+            let bits = std::iter::successors(Some(*word), next);
+            bits.map(move |word| at * 64 + word.trailing_zeros() as usize)
+        });
+        positions.zip(self.known.iter().copied())
     }
 
     /// Of so many metrics those that are known, by their positions in ascending order.
