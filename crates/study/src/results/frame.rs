@@ -471,3 +471,55 @@ fn to_io(error: ParquetError) -> io::Error {
         other => io::Error::new(io::ErrorKind::InvalidData, other),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::Scratch;
+
+    proptest! {
+        /// Cells come one by one, many alike, or several at once, and missing ones may be left out.
+        #[test]
+        fn what_is_put_into_a_column_is_read_from_it(
+            parts in prop::collection::vec((0usize..4, prop::option::of(-1e9..1e9f64), 1usize..5), 1..40),
+            cut in 0usize..40,
+        ) {
+            let scratch = Scratch::new("frame");
+            let path = scratch.path("numbers.parquet");
+            let kinds = [("row".to_owned(), ColumnType::Int32), ("x".to_owned(), ColumnType::Double)];
+            let mut writer = FrameWriter::create(&path, &kinds).unwrap();
+            let mut columns = writer.columns();
+            let (first, second) = parts.split_at(cut.min(parts.len()));
+            let mut groups = Vec::new();
+            for parts in [first, second].into_iter().filter(|parts| !parts.is_empty()) {
+                let (mut expected, mut cells) = (Vec::new(), 0);
+                for (how, value, rows) in parts {
+                    let [row, x] = &mut columns[..] else { unreachable!("there are two columns") };
+                    row.fill(Cell::Count(7), *rows);
+                    x.skip_to(expected.len());
+                    cells += match (how, value) {
+                        (0, None) => 0,
+                        (1, _) => x.extend_numbers(std::iter::repeat_n(*value, *rows)),
+                        (2, _) => (0..*rows).map(|_| x.push(Cell::Number(*value))).sum(),
+                        _ => x.fill(Cell::Number(*value), *rows),
+                    };
+                    expected.extend(std::iter::repeat_n(*value, *rows));
+                }
+                columns[1].skip_to(expected.len());
+                prop_assert_eq!(cells, expected.iter().flatten().count());
+                writer.write(&columns).unwrap();
+                columns.iter_mut().for_each(Column::clear);
+                groups.push(expected);
+            }
+            writer.finish().unwrap();
+            let reader = FrameReader::open(&path).unwrap();
+            prop_assert_eq!(reader.groups(), groups.len());
+            for (group, expected) in groups.iter().enumerate() {
+                prop_assert_eq!(&reader.numbers(group, "x").unwrap(), expected);
+                prop_assert_eq!(reader.counts(group, "row").unwrap(), vec![7; expected.len()]);
+            }
+        }
+    }
+}

@@ -232,6 +232,30 @@ fn results_that_others_compute_make_the_same_folder() {
     assert!(!out.join("journal.bin").exists());
 }
 
+/// Tables are written while results come: those that wait for earlier ones, those that come in their turn, and
+/// those that are left in the end, after one that never comes.
+#[test]
+fn tables_do_not_depend_on_the_order_in_which_results_come() {
+    let scratch = Scratch::new("runner");
+    let some = study();
+    let plan = some.plan();
+    let of = |name: &str, order: &[u32]| {
+        let out = scratch.path(name);
+        let mut recorder = Recorder::open(&some, &options(out.clone(), 1, "1/1")).unwrap();
+        for run in order {
+            recorder.keep(*run, &bytes(&plan, *run)).unwrap();
+        }
+        recorder.finish().unwrap();
+        tables(&out)
+    };
+    let in_order = of("in order", &[0, 1, 2, 3, 4, 5]);
+    run_into(scratch.path("run"), 2, "1/1");
+    assert_eq!(tables(&scratch.path("run")), in_order);
+    assert_eq!(of("backwards", &[5, 4, 3, 2, 1, 0]), in_order);
+    assert_eq!(of("mixed", &[1, 0, 4, 2, 5, 3]), in_order);
+    assert_eq!(of("without 1", &[5, 0, 3, 2, 4]), of("without 1 in order", &[0, 2, 3, 4, 5]));
+}
+
 #[test]
 fn a_study_that_is_asked_to_stop_keeps_what_is_finished() {
     let scratch = Scratch::new("runner");
