@@ -93,8 +93,13 @@ struct Runs<'a> {
     subjects: BTreeMap<&'a Subject, usize>,
     /// Of the run that came last.
     scenario: Option<u32>,
-    /// Flows that many scenarios have, and of what subject each is, by its name.
-    flows: Option<(&'a Arc<[PlannedFlow]>, BTreeMap<&'a str, usize>)>,
+    flows: Option<Flows<'a>>,
+}
+
+/// Flows that many scenarios have, and of what subject each is, by its name.
+struct Flows<'a> {
+    list: &'a Arc<[PlannedFlow]>,
+    subjects: BTreeMap<&'a str, usize>,
 }
 
 impl<'a> Runs<'a> {
@@ -126,14 +131,15 @@ impl<'a> Runs<'a> {
             return self.subjects.get(&subject).copied();
         }
         let flows = &self.data.plan.scenarios.get(row.scenario as usize)?.flows;
-        if !self.flows.as_ref().is_some_and(|(known, _)| Arc::ptr_eq(known, flows)) {
+        if !self.flows.as_ref().is_some_and(|known| Arc::ptr_eq(known.list, flows)) {
             let place = |flow: &'a PlannedFlow| {
                 let subject = Subject { kind: Kind::Flow, name: flow.group.clone() };
                 Some((&flow.name[..], *self.subjects.get(&subject)?))
             };
-            self.flows = Some((flows, flows.iter().filter_map(place).collect()));
+            let subjects = flows.iter().filter_map(place).collect();
+            self.flows = Some(Flows { list: flows, subjects });
         }
-        self.flows.as_ref()?.1.get(&row.name[..]).copied()
+        self.flows.as_ref()?.subjects.get(&row.name[..]).copied()
     }
 }
 
