@@ -127,6 +127,9 @@ pub(crate) struct StudyArgs {
     /// The engine of every run: sim simulates packets, fluid integrates rates and queues, live sends real packets through this machine's kernel (Linux)
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
+    /// Run live, with the study's hosts on the machines that this file names, reached by ssh, and the bottleneck on this one (Linux, root)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hosts: Option<String>,
     /// Make runs at most this long; warm-up, starts and stops shrink in proportion
     #[arg(long, value_name = "TIME")]
     pub(crate) shorten: Option<Span>,
@@ -320,6 +323,9 @@ pub(crate) enum LiveCommand {
         #[arg(long = "for", value_name = "TIME")]
         time: Option<Span>,
     },
+    /// What `run --hosts FILE` starts on each host: the ends of flows there, as it is told over standard input
+    #[command(hide = true)]
+    Agent,
 }
 
 #[derive(Debug, Args)]
@@ -698,7 +704,7 @@ pub(crate) enum PlaybackName {
 impl StudyArgs {
     pub(crate) fn load(&self, registry: &Registry) -> Result<Study, Failure> {
         let mut set = self.set.clone();
-        set.extend(self.engine.iter().map(|engine| format!("engine={engine}")));
+        set.extend(self.engine()?.map(|engine| format!("engine={engine}")));
         let mut seeds = None;
         match (&self.seeds, self.seed) {
             (Some(SeedChoice::Count(count)), _) => seeds = Some(*count),
@@ -708,6 +714,20 @@ impl StudyArgs {
         }
         let overrides = Overrides { set, seeds, shorten: self.shorten };
         Ok(Study::load_with(registry, &self.study, &overrides)?)
+    }
+
+    fn engine(&self) -> Result<Option<String>, Failure> {
+        let Some(path) = &self.hosts else { return Ok(self.engine.clone()) };
+        let engine = self.engine.as_deref().unwrap_or("live");
+        if engine.split(' ').next() != Some("live") {
+            let problem = format!("--hosts needs the live engine, and --engine is '{engine}'");
+            return Err(Failure::Input(format!("{problem} (allowed: live, or no --engine)")));
+        }
+        if path.is_empty() || path.contains(char::is_whitespace) {
+            let problem = format!("--hosts '{path}' is no path that an engine can have");
+            return Err(Failure::Input(format!("{problem} (allowed: one without blanks)")));
+        }
+        Ok(Some(format!("{engine} hosts={path}")))
     }
 }
 

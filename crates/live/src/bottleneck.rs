@@ -12,8 +12,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_current_timer_slack};
 use sojourn_core::{
-    Event, HostId, NoObserver, Observer, PortId, QueueSample, Queued, Span, StreamAddress, Time,
-    Who,
+    ETHERNET_HEADER, Event, HostId, NoObserver, Observer, PortId, QueueSample, Queued, Span,
+    StreamAddress, Time, Who,
 };
 use sojourn_metrics::Histogram;
 use sojourn_scenario::{App, Scenario};
@@ -217,7 +217,6 @@ impl<'a> Bottleneck<'a> {
                     return Err("stopped before its warm-up was over".to_owned());
                 }
                 self.passed.is_stopped = true;
-                ends.is_over.store(true, Ordering::Relaxed);
                 break;
             }
             if now.since(told.0) >= RENEWED {
@@ -230,6 +229,7 @@ impl<'a> Bottleneck<'a> {
             let wake = self.network.next_wake().min(next_step).min(warm).min(end);
             wait(&mut fds, clock, wake)?;
         }
+        ends.is_over.store(true, Ordering::Relaxed);
         let now = clock.now().min(end);
         tell_progress(now, Span::ZERO, 0);
         self.put_out(clock, now, observer)?;
@@ -296,6 +296,10 @@ impl<'a> Bottleneck<'a> {
     /// So many bytes were read from a host's device.
     fn enter(&mut self, now: Time, from: HostId, length: usize, observer: &mut impl Observer) {
         let whole = &self.room[..length];
+        if self.is_question_of_address(whole) {
+            self.pass_on(from, length);
+            return;
+        }
         let headers = whole.get(self.before..).and_then(headers::read);
         let mut how = (1, Part::default());
         if let Some(headers) = headers.as_ref().filter(|_| self.offloads) {
@@ -320,6 +324,24 @@ impl<'a> Bottleneck<'a> {
         self.entered += u64::from(packet.wire_len);
         let bytes = self.bytes.keep(whole, packet.segments);
         self.network.enter(now, Frame { packet, bytes, part: how.1 }, observer);
+    }
+
+    /// Whether a frame asks for, or says, which device an address of one of the flows' hosts has (ARP).
+    fn is_question_of_address(&self, frame: &[u8]) -> bool {
+        const ARP: [u8; 2] = [0x08, 0x06];
+        let is_between_interfaces = self.before >= HEADER + ETHERNET_HEADER as usize;
+        is_between_interfaces
+            && matches!(self.books, Books::Flows(_))
+            && frame.get(self.before - 2..self.before) == Some(&ARP[..])
+    }
+
+    /// Such a frame goes to all other hosts at once, as over a switch: it is no packet of a flow.
+    fn pass_on(&mut self, from: HostId, length: usize) {
+        let others = self.devices.iter().enumerate().filter(|(index, _)| *index != from.index());
+        for (_, device) in others {
+            // One that is lost is asked for again.
+            let _ = (&**device).write(&self.room[..length]);
+        }
     }
 
     /// Writes what has come through by `until`.
@@ -355,7 +377,9 @@ impl<'a> Bottleneck<'a> {
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.passed.refused += 1,
                 // One that an interface can't take is lost there.
-                Err(_) if matches!(self.books, Books::Strangers(_)) => self.passed.refused += 1,
+                Err(_) if self.before >= ETHERNET_HEADER as usize + HEADER => {
+                    self.passed.refused += 1;
+                }
                 Err(error) => return Err(format!("a host's device can't be written: {error}")),
             }
             self.bytes.give_back(place, packet.segments);

@@ -2,11 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use sojourn_core::param::{Style, number, time};
-use sojourn_core::{Params as _, Span, SpecError, StreamAddress};
+use sojourn_core::param::{Maybe, Style, number, time};
+use sojourn_core::{ETHERNET_HEADER, Params as _, Span, SpecError, StreamAddress};
 use sojourn_host::apps::UdpConfig;
 use sojourn_host::tcp::{self, EcnOffer, EcnSupport};
 use sojourn_metrics::{Collector, Timing};
@@ -17,11 +18,12 @@ use sojourn_study::runner::shape;
 use crate::address::{self, MOST_FLOWS};
 use crate::bottleneck::{self, Between, Bottleneck, Ends, Known, Passed};
 use crate::clock::Clock;
+use crate::elsewhere::{self, Elsewhere};
 use crate::frame::MTU;
 use crate::machine::{self, Stolen};
 use crate::programs::{self, Programs};
 use crate::testbed::{Host, Kernel};
-use crate::traffic::{TcpSettings, Traffic};
+use crate::traffic::{TcpSettings, Traffic, kernel_name};
 
 sojourn_core::params! {
     /// When a run is marked as one whose times can't be trusted.
@@ -30,6 +32,8 @@ sojourn_core::params! {
             "a run is marked as late if one of a hundred packets left the last link later than computed by more than this";
         pub stolen: f64 = "0.02", number(0.0, 1.0),
             "a run is marked as late if the hypervisor took more than this share of the processors' time";
+        pub hosts: Option<String> as Maybe<String> = "",
+            "a file that says which machines the study's hosts are, reached by ssh, with the bottleneck on this one; without it they are namespaces of this one";
     }
 }
 
@@ -38,17 +42,37 @@ impl Engine for Live {
     const RUNS_ALONE: bool = true;
 
     fn check_scenario(&self, scenario: &Checked) -> Result<(), SpecError> {
-        check(scenario)
+        check(scenario)?;
+        match &self.hosts {
+            Some(path) => elsewhere::check(path, scenario),
+            None => Ok(()),
+        }
     }
 
     fn prepare(&self, scenario: &Checked) -> Result<(), String> {
-        machine::can_run(&controls(scenario))
+        match &self.hosts {
+            // Nothing is begun before every host has been reached once.
+            Some(path) => {
+                let address = StreamAddress { seed: 0, run: 0 };
+                let hosts = self.reach(path, scenario, address)?;
+                hosts.open_interfaces().map(drop)
+            }
+            None => machine::can_run(&controls(scenario)),
+        }
+    }
+
+    fn depends_on(&self) -> Option<String> {
+        let path = self.hosts.as_ref()?;
+        Some(elsewhere::text(path).unwrap_or_else(|problem| problem.to_string()))
     }
 
     fn run(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {
         // Nothing that the runner's thread has is changed: what is done to a thread dies with this one.
         thread::scope(|scope| {
-            let run = scope.spawn(|| self.run_here(scenario, address));
+            let run = scope.spawn(|| match &self.hosts {
+                Some(path) => self.run_elsewhere(path, scenario, address),
+                None => self.run_here(scenario, address),
+            });
             run.join().unwrap_or_else(|_| Err("the live engine panicked".to_owned()))
         })
     }
@@ -59,7 +83,8 @@ impl Live {
         let hosts = hosts(scenario)?;
         let mut programs = Programs::prepare(scenario, &hosts, address)?;
         let settings: Vec<_> = scenario.flows.iter().map(settings).collect();
-        let mut traffic = Traffic::new(scenario, &hosts, &settings, address)?;
+        let namespaces = hosts.iter().map(|host| Some(host.namespace())).collect();
+        let mut traffic = Traffic::new(scenario, namespaces, &settings, address)?;
         let bottleneck = Bottleneck::new(scenario, between(scenario, &hosts), address);
         let mut collector = Collector::new(shape(scenario));
         let is_over = AtomicBool::new(false);
@@ -96,7 +121,81 @@ impl Live {
             (passed, sent.and(ran))
         });
         sent?;
-        let Passed { end, is_stopped, lateness, strays, refused, queues } = passed?;
+        let passed = passed?;
+        let end = passed.end;
+        let mut measured = self.measured(scenario, collector, passed, &stolen);
+        for (flow, reported, text) in programs.reports(end) {
+            measured.metrics.flows[flow.index()].reported = reported;
+            measured.end_states[flow.index()] = text;
+        }
+        Ok(measured)
+    }
+
+    fn reach(
+        &self,
+        path: &str,
+        scenario: &Scenario,
+        address: StreamAddress,
+    ) -> Result<Elsewhere, String> {
+        let kernels = kernels(scenario).map_err(|error| error.to_string())?;
+        let offloads = bottleneck::has_offloads(scenario);
+        Elsewhere::reach(path, scenario, &kernels, offloads, address)
+    }
+
+    /// The hosts are other machines, and the bottleneck is here.
+    fn run_elsewhere(
+        &self,
+        path: &str,
+        scenario: &Checked,
+        address: StreamAddress,
+    ) -> Result<Measured, String> {
+        let mut elsewhere = self.reach(path, scenario, address)?;
+        let devices = elsewhere.open_interfaces()?;
+        let between = Between {
+            devices: devices.iter().collect(),
+            offloads: true,
+            before: ETHERNET_HEADER as usize,
+            who: Known::Flows(scenario),
+        };
+        let bottleneck = Bottleneck::new(scenario, between, address);
+        let mut collector = Collector::new(shape(scenario));
+        let (is_over, never) = (AtomicBool::new(false), AtomicBool::new(false));
+        let problem = Mutex::new(None);
+        let stolen = Stolen::now();
+        let (sender, receiver) = channel();
+        let clock = Clock::from(elsewhere.begin()?);
+        let passed = thread::scope(|scope| {
+            elsewhere.listen(scope, scenario, &sender, &is_over, &problem);
+            drop(sender);
+            let ends = Ends { is_over: &is_over, lingers: &never };
+            // A thread of its own, since it gives up what rights it has.
+            let (is_over, collector) = (&is_over, &mut collector);
+            let carries = scope.spawn(move || {
+                let passed = bottleneck.run(&clock, &receiver, &ends, collector);
+                is_over.store(true, Ordering::Relaxed);
+                passed
+            });
+            carries.join().unwrap_or_else(|_| Err("the bottleneck panicked".to_owned()))
+        });
+        if let Some(problem) = problem.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(problem);
+        }
+        let mut measured = self.measured(scenario, collector, passed?, &stolen);
+        for (flow, text) in scenario.flows.iter().zip(&mut measured.end_states) {
+            text.push_str(&elsewhere.end_state(flow));
+        }
+        Ok(measured)
+    }
+
+    /// What a run has shown.
+    fn measured(
+        &self,
+        scenario: &Scenario,
+        collector: Collector,
+        passed: Passed,
+        stolen: &Stolen,
+    ) -> Measured {
+        let Passed { end, is_stopped, lateness, strays, refused, queues } = passed;
         let stolen_share = stolen.share_since();
         let mut metrics = collector.finish(end);
         let lateness = lateness.distribution();
@@ -113,18 +212,9 @@ impl Live {
         };
         let flows: Vec<_> = metrics.flows.iter().map(|flow| flow.last).collect();
         let queues = queues.iter().map(|(sample, details)| (sample, &details[..]));
-        let mut end_states = end_states(scenario, &metrics, &flows, queues);
-        for (flow, reported, text) in programs.reports(end) {
-            metrics.flows[flow.index()].reported = reported;
-            end_states[flow.index()] = text;
-        }
-        Ok(Measured { metrics, end_states, is_stopped })
+        let end_states = end_states(scenario, &metrics, &flows, queues);
+        Measured { metrics, end_states, is_stopped }
     }
-}
-
-/// What the kernel calls a congestion control: a study's `cubic-linux` is a model of its `cubic`.
-fn kernel_name(cca: &sojourn_cca::Config) -> &'static str {
-    cca.name().strip_suffix("-linux").unwrap_or(cca.name())
 }
 
 /// The names by which the kernel must know the scenario's congestion controls.

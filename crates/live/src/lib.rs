@@ -14,6 +14,7 @@
 //! | `strangers` | packets from outside, to the queues |
 //! | `testbed` | hosts: namespaces and their devices |
 //! | `traffic` | applications on the kernel's sockets |
+//! | `elsewhere` | hosts that are other machines, reached by ssh |
 //! | `programs` | programs of the user's own, and what they say of themselves |
 //! | `bottleneck` | the loop that carries packets |
 //! | `network` | links and their queues |
@@ -28,6 +29,7 @@ mod address;
 pub mod attach;
 mod bottleneck;
 mod clock;
+mod elsewhere;
 mod engine;
 mod frame;
 mod headers;
@@ -44,4 +46,5 @@ mod tcp_info;
 mod testbed;
 mod traffic;
 
+pub use elsewhere::serve;
 pub use engine::Live;

@@ -38,12 +38,7 @@ pub(crate) fn make_tun(file: BorrowedFd<'_>, offloads: bool) -> io::Result<()> {
 /// # Errors
 /// The kernel's: mostly that there is no such interface (`ENODEV`), or that the caller may not (`EPERM`).
 pub(crate) fn open_interface(name: &str) -> io::Result<OwnedFd> {
-    let text = std::ffi::CString::new(name).map_err(io::Error::other)?;
-    // SAFETY: the kernel reads a text that outlives the call.
-    let index = unsafe { libc::if_nametoindex(text.as_ptr()) };
-    if index == 0 {
-        return Err(io::Error::last_os_error());
-    }
+    let index = interface_number(name)?;
     let kinds = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // With no protocol nothing comes in before it is bound.
     // SAFETY: it takes numbers.
@@ -219,6 +214,56 @@ pub(crate) fn set_socket_option(
         )
     };
     done(result)
+}
+
+/// The number of an interface of the calling thread's network.
+///
+/// # Errors
+/// `ENODEV` if there is none of that name.
+pub(crate) fn interface_number(name: &str) -> io::Result<u32> {
+    let text = std::ffi::CString::new(name).map_err(io::Error::other)?;
+    // SAFETY: the kernel reads a text that outlives the call.
+    match unsafe { libc::if_nametoindex(text.as_ptr()) } {
+        0 => Err(io::Error::last_os_error()),
+        number => Ok(number),
+    }
+}
+
+/// Whether an interface of the calling thread's network is up.
+///
+/// # Errors
+/// The kernel's: mostly that there is none of that name.
+pub(crate) fn is_up(name: &str) -> io::Result<bool> {
+    let socket = any_socket()?;
+    let mut request = request(name);
+    device_call(socket.as_fd(), libc::SIOCGIFFLAGS as libc::Ioctl, &mut request)?;
+    // SAFETY: that call has filled in the flags.
+    let flags = unsafe { request.ifr_ifru.ifru_flags };
+    Ok(i32::from(flags) & libc::IFF_UP != 0)
+}
+
+/// Whether an interface of the calling thread's network puts packets together that come (GRO).
+///
+/// # Errors
+/// The kernel's: mostly that the device has no such setting.
+pub(crate) fn puts_packets_together(name: &str) -> io::Result<bool> {
+    // `SIOCETHTOOL`, and `ETHTOOL_GGRO` of the kernel's linux/ethtool.h with its `struct ethtool_value`.
+    const CALL: c_ulong = 0x8946;
+    let mut value: [u32; 2] = [0x2b, 0];
+    let socket = any_socket()?;
+    let mut request = request(name);
+    request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
+    device_call(socket.as_fd(), CALL as libc::Ioctl, &mut request)?;
+    Ok(value[1] != 0)
+}
+
+/// Through which devices are asked.
+fn any_socket() -> io::Result<OwnedFd> {
+    // SAFETY: it takes numbers.
+    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    done(fd)?;
+    // SAFETY: the kernel has just made it, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// The next datagram at a socket with `IP_RECVTOS`, put at the beginning of `room`: how much of it is there, and the service byte

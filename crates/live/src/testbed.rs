@@ -6,12 +6,14 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::thread;
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto, recv, send, socket_with,
+};
 use sojourn_core::HostId;
 
 use crate::address;
@@ -87,6 +89,179 @@ impl Host {
     pub(crate) fn namespace(&self) -> BorrowedFd<'_> {
         self.namespace.as_fd()
     }
+}
+
+/// A host on an interface of this machine that leads to the bottleneck: a namespace whose device has an address of its own there
+/// (macvlan), which is gone when this is dropped.
+#[derive(Debug)]
+pub(crate) struct OnInterface {
+    namespace: OwnedFd,
+}
+
+impl OnInterface {
+    pub(crate) fn namespace(&self) -> BorrowedFd<'_> {
+        self.namespace.as_fd()
+    }
+}
+
+/// Connections that nobody has any more would keep the namespace, and on the interface an address that the next run has, too.
+impl Drop for OnInterface {
+    fn drop(&mut self) {
+        // Otherwise it is gone with the last of them.
+        let _ = on_thread(|| {
+            let entered = sys::enter_network(self.namespace.as_fd());
+            let removed = entered.and_then(|()| Devices::new()?.remove());
+            removed.map_err(|error| error.to_string())
+        });
+    }
+}
+
+/// So often a connection whose program was killed sends again before the kernel forgets it.
+const ORPHAN_RETRIES: &str = "3";
+
+/// Makes such a host.
+///
+/// # Errors
+/// What could not be done, why, and what to type.
+pub(crate) fn on_interface(
+    id: HostId,
+    interface: &str,
+    kernel: &Kernel,
+    offloads: bool,
+) -> Result<OnInterface, String> {
+    on_thread(|| {
+        let problem = |text: String| format!("its interface '{interface}': {text}");
+        let on = sys::is_up(interface)
+            .map_err(|error| problem(format!("{error}; 'ip link' there shows what it has")))?;
+        if !on {
+            return Err(problem(format!(
+                "it is down; type there: sudo ip link set {interface} up"
+            )));
+        }
+        let number =
+            sys::interface_number(interface).map_err(|error| problem(error.to_string()))?;
+        let outside = Devices::new().map_err(|error| format!("no netlink: {error}"))?;
+        sys::unshare(Own::Network).map_err(|error| {
+            format!(
+                "no network namespace: {error}; it needs root there: ssh = \"root@…\", or a user whose sudo asks for no \
+                 password, or sojourn = \"/path\" to one with capabilities: sudo setcap \
+                 cap_net_admin,cap_net_raw,cap_sys_admin,cap_sys_nice+ep /path"
+            )
+        })?;
+        let namespace: OwnedFd = File::open("/proc/thread-self/ns/net")
+            .map_err(|error| format!("/proc/thread-self/ns/net: {error}"))?
+            .into();
+        outside.add_macvlan(number, namespace.as_fd()).map_err(|error| {
+            let why = match error.raw_os_error() {
+                Some(libc::EOPNOTSUPP) => "; type there: sudo modprobe macvlan",
+                Some(libc::EBUSY) => "; is it part of a bridge?",
+                _ => "",
+            };
+            problem(format!("no device on it: {error}{why}"))
+        })?;
+        let host = OnInterface { namespace };
+        if !offloads {
+            let inside = Devices::new().map_err(|error| format!("no netlink: {error}"))?;
+            inside
+                .send_single_segments()
+                .map_err(|error| format!("device {DEVICE}: one segment a packet: {error}"))?;
+        }
+        let socket = control_socket().map_err(|error| format!("no socket: {error}"))?;
+        let set = |name: &str, setting| {
+            sys::set_device(socket.as_fd(), name, setting)
+                .map_err(|error| format!("device {name}: {setting:?}: {error}"))
+        };
+        set("lo", Setting::Up)?;
+        // Packets of version 6 of IP would be nobody's.
+        write_setting(Path::new("/proc/sys/net/ipv6/conf/all/disable_ipv6"), "1").ok();
+        set(DEVICE, Setting::Mtu(MTU as u32))?;
+        set(DEVICE, Setting::Address(address::of_host(id)))?;
+        set(DEVICE, Setting::Netmask(address::NETMASK))?;
+        set(DEVICE, Setting::Up)?;
+        kernel.apply()?;
+        write_setting(Path::new("/proc/sys/net/ipv4/tcp_orphan_retries"), ORPHAN_RETRIES)
+            .map_err(|error| format!("net.ipv4.tcp_orphan_retries: {error}"))?;
+        Ok(host)
+    })
+}
+
+/// Makes and sets devices of the namespace in which it was made: rtnetlink(7).
+struct Devices(OwnedFd);
+
+/// `RTM_NEWLINK` and `RTM_DELLINK`.
+const NEW_LINK: u16 = 16;
+const REMOVE_LINK: u16 = 17;
+
+impl Devices {
+    fn new() -> io::Result<Self> {
+        // Its protocol 0 is that of devices and routes (`NETLINK_ROUTE`).
+        let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
+        Ok(Self(socket_with(family, kind, SocketFlags::CLOEXEC, None)?))
+    }
+
+    /// Makes a device in a namespace, with an address of its own on the interface of this number.
+    fn add_macvlan(&self, interface: u32, namespace: BorrowedFd<'_>) -> io::Result<()> {
+        // Devices on one interface do not see each other (`MACVLAN_MODE_PRIVATE`).
+        let private = attribute(2, &attribute(1, &1_u32.to_ne_bytes()));
+        let kind = attribute(1, b"macvlan");
+        // `NLM_F_CREATE` and `NLM_F_EXCL`; `IFLA_LINK`, `IFLA_LINKINFO`, `IFLA_NET_NS_FD`.
+        self.ask(
+            NEW_LINK,
+            0x200 | 0x400,
+            &[
+                attribute(5, &interface.to_ne_bytes()),
+                attribute(18, &[kind, private].concat()),
+                attribute(28, &namespace.as_raw_fd().to_ne_bytes()),
+            ],
+        )
+    }
+
+    /// The kernel then cuts itself, and not the device (`IFLA_GSO_MAX_SEGS`).
+    fn send_single_segments(&self) -> io::Result<()> {
+        self.ask(NEW_LINK, 0, &[attribute(40, &1_u32.to_ne_bytes())])
+    }
+
+    fn remove(&self) -> io::Result<()> {
+        self.ask(REMOVE_LINK, 0, &[])
+    }
+
+    /// What is to be done with the device of a host.
+    fn ask(&self, what: u16, flags: u16, attributes: &[Vec<u8>]) -> io::Result<()> {
+        // `struct ifinfomsg` without anything; `IFLA_IFNAME`.
+        let mut body = vec![0; 16];
+        body.extend(attribute(3, format!("{DEVICE}\0").as_bytes()));
+        body.extend(attributes.concat());
+        let mut message = Vec::new();
+        message.extend((16 + body.len() as u32).to_ne_bytes());
+        message.extend(what.to_ne_bytes());
+        // It asks, and wants an answer.
+        message.extend((flags | 0x1 | 0x4).to_ne_bytes());
+        message.extend([0; 8]);
+        message.extend(body);
+        send(&self.0, &message, SendFlags::empty())?;
+        let mut answer = [0; 1024];
+        let (length, _) = recv(&self.0, &mut answer, RecvFlags::empty())?;
+        // `NLMSG_ERROR`: 0, or the number of an error, negative.
+        let error = answer[..length]
+            .get(16..20)
+            .filter(|_| answer[4..6] == 2_u16.to_ne_bytes())
+            .and_then(|bytes| bytes.try_into().ok())
+            .ok_or_else(|| io::Error::other("netlink gave no answer"))?;
+        match i32::from_ne_bytes(error) {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error.saturating_neg())),
+        }
+    }
+}
+
+/// An attribute of rtnetlink(7), with what fills it up to four bytes.
+fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    bytes.extend((4 + value.len() as u16).to_ne_bytes());
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
 }
 
 impl Kernel {

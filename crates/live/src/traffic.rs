@@ -6,6 +6,7 @@ mod socket;
 mod talking;
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
@@ -18,10 +19,9 @@ use sojourn_core::{
 use sojourn_scenario::{Offer, Scenario, Until};
 
 use self::flow::{Receiving, Working};
-pub(crate) use self::socket::{TcpSettings, knows_control};
+pub(crate) use self::socket::{TcpSettings, kernel_name, knows_control};
 use crate::clock::Clock;
 use crate::sys::{self, Priority};
-use crate::testbed::Host;
 
 /// What the applications tell the bottleneck, which keeps the books.
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +101,8 @@ const HEADERS: u32 = 28;
 /// The sockets of all flows before the run begins.
 pub(crate) struct Traffic<'a> {
     scenario: &'a Scenario,
-    hosts: &'a [Host],
+    /// The namespaces of hosts; `None` of those that are elsewhere.
+    hosts: Vec<Option<BorrowedFd<'a>>>,
     sending: Vec<Working>,
     receiving: Vec<Receiving>,
     /// Flows whose transfers the run waits for.
@@ -118,14 +119,14 @@ enum Watched {
 }
 
 impl<'a> Traffic<'a> {
-    /// Makes what must be there before the first packet. The calling thread moves between namespaces, so
+    /// Makes what must be there before the first packet, on those hosts that have a namespace here. The calling thread moves between namespaces, so
     /// it should do nothing else. `settings` has those of every TCP flow.
     ///
     /// # Errors
     /// Which flow, and what the kernel refused.
     pub(crate) fn new(
         scenario: &'a Scenario,
-        hosts: &'a [Host],
+        hosts: Vec<Option<BorrowedFd<'a>>>,
         settings: &[Option<TcpSettings>],
         address: StreamAddress,
     ) -> Result<Self, String> {
@@ -138,11 +139,21 @@ impl<'a> Traffic<'a> {
                 Some(both) => both.map(Some),
                 None => [None, None],
             };
-            enter(&hosts[flow.dst.index()]).map_err(failed)?;
-            receiving.push(Receiving::new(flow, id, settings.as_ref(), receiver).map_err(failed)?);
-            enter(&hosts[flow.src.index()]).map_err(failed)?;
-            let working = Working::new(flow, id, settings.clone(), sender, address, end);
-            sending.push(working.map_err(failed)?);
+            receiving.push(match hosts[flow.dst.index()] {
+                Some(host) => {
+                    sys::enter_network(host).map_err(failed)?;
+                    Receiving::new(flow, id, settings.as_ref(), receiver).map_err(failed)?
+                }
+                None => Receiving::Nobody,
+            });
+            sending.push(match hosts[flow.src.index()] {
+                Some(host) => {
+                    sys::enter_network(host).map_err(failed)?;
+                    Working::new(flow, id, settings.clone(), sender, address, end)
+                        .map_err(failed)?
+                }
+                None => Working::elsewhere(flow, id),
+            });
         }
         let awaited = match scenario.until {
             Until::Duration => Vec::new(),
@@ -227,7 +238,7 @@ impl<'a> Traffic<'a> {
             Watched::Sender(_) => match sending.opens_at(now) {
                 Some(host) if self.here != Some(host) => {
                     self.here = Some(host);
-                    enter(&self.hosts[host.index()])
+                    self.hosts[host.index()].map_or(Ok(()), sys::enter_network)
                 }
                 _ => Ok(()),
             }
@@ -282,9 +293,4 @@ fn tell(at: Time, flow: FlowId, notices: &Sender<Notice>) -> impl FnMut(What) {
     move |what| {
         let _ = notices.send(Notice { at, flow, what });
     }
-}
-
-/// Moves the calling thread into the namespace of a host.
-fn enter(host: &Host) -> io::Result<()> {
-    sys::enter_network(host.namespace())
 }

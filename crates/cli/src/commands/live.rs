@@ -23,6 +23,10 @@ pub(super) fn live(
             let study = study.load(registry)?;
             return attach(&study, [near, far], *time, output);
         }
+        LiveCommand::Agent => {
+            sojourn_live::serve(std::io::stdin(), std::io::stdout()).map_err(Failure::Machine)?;
+            return Ok(Outcome::Fine);
+        }
     };
     let study = args.load(registry)?;
     let Some(first) = study.scenarios.first() else {

@@ -55,7 +55,7 @@ enum Does {
         number: u16,
     },
     Own(Box<OwnEnd>),
-    /// Programs do it.
+    /// Programs do it, or another machine.
     Nothing,
 }
 
@@ -154,6 +154,12 @@ impl Working {
             _ => return Err(unknown()),
         };
         Ok(Self { id, src: flow.src, dst, does })
+    }
+
+    /// One whose source is on another machine.
+    pub(super) fn elsewhere(flow: &Flow, id: FlowId) -> Self {
+        let dst = SocketAddrV4::new(address::of_host(flow.dst), address::port_of(id));
+        Self { id, src: flow.src, dst, does: Does::Nothing }
     }
 
     /// When it does something without being asked.
@@ -402,7 +408,7 @@ pub(super) enum Receiving {
     },
     Udp(OwnedFd),
     Own(Box<OwnEnd>),
-    /// The kernel answers.
+    /// The kernel answers, or it is on another machine.
     Nobody,
 }
 

@@ -27,6 +27,11 @@ pub(crate) struct TcpSettings {
     pub(crate) receive_buffer: Option<u64>,
 }
 
+/// What the kernel calls a congestion control: a study's `cubic-linux` is a model of its `cubic`.
+pub(crate) fn kernel_name(cca: &sojourn_cca::Config) -> &'static str {
+    cca.name().strip_suffix("-linux").unwrap_or(cca.name())
+}
+
 /// Bytes that may wait in a socket without having been sent: what a sender that is told to stop still sends.
 const NOT_SENT: i32 = 64 * 1024;
 

@@ -1,0 +1,336 @@
+//! Hosts that are other machines, here of namespaces with an `sshd` each: what a run over them gives, what is said when one can't be had, and that
+//! nothing is left on them. It needs root, `ip` and `sshd`; where one is missing, the test says so and does nothing.
+
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_sojourn");
+
+const STUDY: &str = r#"
+schema = 1
+title = "elsewhere"
+[scenario]
+duration = "1s"
+warmup = "200ms"
+path = { rate = "10Mbps", rtt = "20ms", queue = "pfifo limit 50" }
+[[scenario.flow]]
+name = "bulk"
+app = "bulk"
+cca = "cubic-linux"
+[[scenario.flow]]
+name = "ping"
+app = "ping"
+[[claim]]
+id = "full"
+text = "The link is used"
+expect = "goodput(bulk) > 8 Mbps"
+"#;
+
+/// The machines, which end with this.
+struct World {
+    unshare: Child,
+    /// Their first process.
+    first: u32,
+    folder: tempfile::TempDir,
+}
+
+impl World {
+    /// `None`, and why on standard error, where there can be none.
+    fn new() -> Option<Self> {
+        let scratch = tempfile::Builder::new().prefix("elsewhere-").tempdir_in("/tmp");
+        let folder = scratch.expect("there is room");
+        let has = |program: &str| {
+            let mut found = Command::new("sh");
+            found.args(["-c", &format!("command -v {program}")]).stdout(Stdio::null());
+            found.status().is_ok_and(|status| status.success())
+        };
+        if let Some(missing) = ["ip", "bridge", "sshd", "ssh", "ssh-keygen", "unshare", "nsenter"]
+            .into_iter()
+            .find(|own| !has(own))
+        {
+            eprintln!("skipped: no {missing}");
+            return None;
+        }
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/elsewhere/world.sh");
+        let mut unshare = Command::new("unshare")
+            .args(["-n", "-m", "-p", "-f", "--kill-child", "--mount-proc", "sh"])
+            .args([&script, folder.path()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut line = String::new();
+        let out = unshare.stdout.take().expect("it is a pipe");
+        BufReader::new(out).read_line(&mut line).expect("it is text");
+        if line != "up\n" {
+            let mut why = String::new();
+            let _ = unshare.stderr.take().expect("it is a pipe").read_to_string(&mut why);
+            eprintln!("skipped: no namespaces with sshd: {why}");
+            let _ = unshare.wait();
+            return None;
+        }
+        let first = child_of(unshare.id());
+        fs::write(folder.path().join("t.toml"), STUDY).expect("it can be written");
+        Some(Self { unshare, first, folder })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A command on a machine.
+    fn on(&self, machine: &str, words: &[&str]) -> Command {
+        let root = format!("/proc/{}", self.first);
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--mount={root}/ns/mnt")).arg(format!("--pid={root}/ns/pid"));
+        command.arg(format!("--net={root}/root/run/netns/{machine}"));
+        command.arg(format!("--wdns={}", self.folder.path().display())).arg("--").args(words);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// `sojourn run` with a file of hosts.
+    fn run(&self, hosts: &str, out: &str) -> Command {
+        self.on("bottleneck", &[PROGRAM, "run", "t.toml", "--hosts", hosts, "--out", out])
+    }
+
+    /// A file of hosts with something else in it, by its name.
+    fn hosts(&self, old: &str, new: &str) -> String {
+        let text = fs::read_to_string(self.path("hosts.toml")).expect("it was written");
+        assert!(text.contains(old), "there is no '{old}'");
+        fs::write(self.path("other.toml"), text.replace(old, new)).expect("it can be written");
+        "other.toml".to_owned()
+    }
+
+    /// Programs of ours that run on hosts.
+    fn agents(&self) -> Vec<u32> {
+        let is_ours = |pid: &u32| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let root = fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
+            let own = fs::read_link(format!("/proc/{}/ns/pid", self.first)).ok();
+            root == own && line.ends_with(b"live\0agent\0")
+        };
+        let processes = fs::read_dir("/proc").expect("it is there").flatten();
+        let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter(is_ours).collect()
+    }
+
+    /// Devices on a host's interface: it takes packets to the address of each, which is no group's.
+    fn devices(&self, host: &str) -> usize {
+        let (_, addresses, _) = ended(self.on(host, &["bridge", "fdb", "show", "dev", "x0"]));
+        let is_group = |line: &&str| line.starts_with("33:33:") || line.starts_with("01:00:");
+        addresses.lines().filter(|line| !is_group(line)).count()
+    }
+
+    /// Waits until so many of them run.
+    fn wait_for_agents(&self, count: usize) {
+        let began = Instant::now();
+        while self.agents().len() != count {
+            assert!(began.elapsed() < Duration::from_secs(20), "{:?}", self.agents());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Neither a program nor a device nor a file of ours is on a host.
+    fn is_clean(&self) {
+        self.wait_for_agents(0);
+        let began = Instant::now();
+        for host in ["server", "client"] {
+            while self.devices(host) > 0 {
+                assert!(began.elapsed() < Duration::from_secs(20), "a device is left on {host}");
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+        let names = fs::read_dir(self.folder.path()).expect("it is there").flatten();
+        let names: Vec<_> = names.map(|entry| entry.file_name()).collect();
+        assert!(
+            !names.iter().any(|own| own.to_string_lossy().starts_with("sojourn.")),
+            "{names:?}"
+        );
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = self.unshare.kill();
+        let _ = self.unshare.wait();
+    }
+}
+
+/// Of `unshare` or `nsenter` the program that it has started.
+fn child_of(pid: u32) -> u32 {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    children.expect("it is there").trim().parse().expect("it has one child")
+}
+
+fn ended(mut command: Command) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = command.output().expect("it starts");
+    let text = |bytes| String::from_utf8(bytes).expect("it is text");
+    (status.code(), text(stdout), text(stderr))
+}
+
+#[test]
+fn a_study_runs_over_machines_reached_by_ssh_and_nothing_is_left_there() {
+    let Some(world) = World::new() else { return };
+    what_is_wrong_is_said(&world);
+    a_run_from_a_desk(&world);
+    // They need not be copied again.
+    let hosts = world.hosts("folder = ", &format!("sojourn = \"{PROGRAM}\"\nfolder = "));
+    stopped_and_killed(&world, &hosts);
+}
+
+/// Each in one sentence, with what is allowed or to be typed.
+fn what_is_wrong_is_said(world: &World) {
+    let there = format!("sojourn = \"{PROGRAM}\"\n");
+    let weak = world.path("weak");
+    let script = format!("#!/bin/sh\nexec setpriv --bounding-set=-sys_admin {PROGRAM} \"$@\"\n");
+    fs::write(&weak, script).expect("it can be written");
+    assert!(Command::new("chmod").arg("755").arg(&weak).status().is_ok_and(|own| own.success()));
+    let weak = format!("sojourn = \"{}\"\nfolder = ", weak.display());
+    let key = world.path("other").display().to_string();
+    let wrong_key = (format!("\"{}\"", world.path("key").display()), format!("\"{key}\""));
+    for (old, new, code, problem) in [
+        ("interface = ", "iface = ", 2, "line 4: unknown field `iface`, expected one of `ssh`"),
+        (
+            "[host.client]",
+            "[host.clint]",
+            2,
+            "the study has no host 'clint'; did you mean 'client'?",
+        ),
+        ("xclient", "xserver", 2, "two hosts have here = 'xserver'"),
+        ("/known", "/unknown", 3, "host 'server' (root@192.168.2.2): Host key verification failed"),
+        (
+            &wrong_key.0,
+            &wrong_key.1,
+            3,
+            "must work without a password: ssh-copy-id root@192.168.2.2",
+        ),
+        ("\"-F\"", "\"-p\", \"9\", \"-F\"", 3, "192.168.2.2 port 9: Connection refused"),
+        ("\"xclient\"", "\"xclimt\"", 3, "interface 'xclimt' of this machine: No such device"),
+        ("folder = ", "sojourn = \"/nowhere\"\nfolder = ", 3, "is '/nowhere' sojourn there?"),
+        (
+            "folder = ",
+            &weak,
+            3,
+            "no network namespace: Operation not permitted (os error 1); it needs root",
+        ),
+        (
+            "\"x0\"\nhere = \"xserver\"\n",
+            &format!("\"y0\"\nhere = \"xserver\"\n{there}"),
+            3,
+            "interface 'y0': No such device",
+        ),
+    ] {
+        let (ended, _, said) = ended(world.run(&world.hosts(old, new), "wrong"));
+        assert_eq!(ended, Some(code), "{new}: {said}");
+        assert!(said.contains(problem), "{new}: {said}");
+        assert!(!world.path("wrong").exists(), "{new}: a folder was made");
+    }
+    world.is_clean();
+}
+
+/// Which copies itself to the hosts: the bottleneck is told by ssh, too.
+fn a_run_from_a_desk(world: &World) {
+    let (key, known) = (world.path("key"), world.path("known"));
+    // What is copied is shorter so.
+    let own = world.path("own");
+    let stripped = Command::new("strip").arg("-o").arg(&own).arg(PROGRAM).status();
+    let program = if stripped.is_ok_and(|own| own.success()) { &own } else { Path::new(PROGRAM) };
+    let program = program.display();
+    let script = format!(
+        "cd {} && {program} run t.toml --hosts hosts.toml --seeds 2 --out out && {program} show out 1",
+        world.folder.path().display()
+    );
+    let (code, shown, said) = ended(world.on(
+        "desk",
+        &[
+            "ssh",
+            "-F",
+            "none",
+            "-i",
+            &key.display().to_string(),
+            "-o",
+            &format!("UserKnownHostsFile={}", known.display()),
+            "root@192.168.1.2",
+            &script,
+        ],
+    ));
+    assert_eq!(code, Some(0), "{shown}{said}");
+    for has in
+        ["sent by root@192.168.2.2, Linux ", "its clock, which times its samples: known to 0."]
+    {
+        assert!(shown.contains(has), "no '{has}': {shown}");
+    }
+    let words = [PROGRAM, "export", "out", "--format", "csv"];
+    let (_, table, _) = ended(world.on("bottleneck", &words));
+    let mut rows = table.lines().map(|row| row.split(',').collect::<Vec<_>>());
+    let head = rows.next().expect("a table has a head");
+    let at = |name: &str| head.iter().position(|own| *own == name);
+    let rows: Vec<Vec<&str>> = rows.collect();
+    // What is said of sockets comes from the hosts; the rest is seen here.
+    for (metric, least, most) in [
+        ("goodput_mbps", 8.0, 9.7),
+        ("srtt_p50_ms", 20.0, 85.0),
+        ("cwnd_p50_pkts", 10.0, 100.0),
+        ("ping_p50_ms", 20.0, 85.0),
+        ("owd_p50_ms", 10.0, 75.0),
+        ("queue_max_pkts", 10.0, 50.0),
+        ("lateness_p50_ms", 0.0, 20.0),
+    ] {
+        let at = at(metric).unwrap_or_else(|| panic!("no {metric}: {table}"));
+        let values = rows.iter().filter_map(|row| row.get(at)?.parse::<f64>().ok());
+        // A flow or queue that has none of it, as a ping has no goodput, has zero.
+        let values: Vec<f64> = values.filter(|value| *value > 0.0).collect();
+        assert!(values.len() >= 2, "{metric}: {values:?}");
+        assert!(values.iter().any(|value| (least..=most).contains(value)), "{metric}: {values:?}");
+    }
+    assert!(world.path("out/report.html").exists());
+    world.is_clean();
+}
+
+fn stopped_and_killed(world: &World, hosts: &str) {
+    let started = |out: &str| {
+        let mut command = world.run(hosts, out);
+        command.args(["--set", "duration=20s"]);
+        let child = command.spawn().expect("it starts");
+        world.wait_for_agents(2);
+        // Hosts are ready, and packets pass.
+        std::thread::sleep(Duration::from_millis(1200));
+        assert_eq!(["server", "client"].map(|host| world.devices(host)), [1, 1]);
+        child
+    };
+    let finished = |child: Child| {
+        let output = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said)
+    };
+    let kill = |signal: &str, pid: u32| {
+        let status = Command::new("kill").args([signal, &pid.to_string()]).status();
+        assert!(status.expect("it starts").success());
+    };
+
+    let child = started("stopped");
+    kill("-INT", child_of(child.id()));
+    let (code, said) = finished(child);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("what run 0 measured in its first "), "{said}");
+    world.is_clean();
+
+    let child = started("killed");
+    kill("-KILL", child_of(child.id()));
+    finished(child);
+    world.is_clean();
+
+    let child = started("dead");
+    kill("-KILL", world.agents()[0]);
+    let (code, said) = finished(child);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("192.168."), "{said}");
+    world.is_clean();
+}

@@ -1,0 +1,306 @@
+//! Hosts that are other machines, reached by `ssh`: the bottleneck stands here, between interfaces that lead to them.
+//!
+//! On each of them a copy of this program makes a network namespace with one device on the interface that leads here, and
+//! runs the ends of flows that are there. Packets are measured here, on one clock; what sockets say of themselves is
+//! measured where they are, and sent here.
+
+mod agent;
+mod file;
+mod link;
+mod message;
+mod order;
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, Scope};
+use std::time::{Duration, Instant};
+
+use sojourn_core::{FlowId, Span, SpecError, StreamAddress, Time};
+use sojourn_scenario::{Flow, Scenario};
+
+pub use self::agent::serve;
+use self::file::{Host, Hosts};
+use self::link::{Link, PATIENCE};
+use self::message::{FromAgent, Order, ToAgent};
+use crate::sys;
+use crate::testbed::Kernel;
+use crate::traffic::{Notice, What};
+
+/// From the moment at which all are told until the run begins.
+const LEAD: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether the run is over.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Longer files of hosts are none.
+const LONGEST_FILE: u64 = 1 << 20;
+
+/// Ways to hosts that no run uses at the moment: programs there wait for the next. They end when this process does.
+static IDLE: Mutex<Vec<Link>> = Mutex::new(Vec::new());
+
+/// The file of hosts as it is written: what a run depends on.
+///
+/// # Errors
+/// It can't be read.
+pub(crate) fn text(path: &str) -> Result<String, SpecError> {
+    let problem = |problem: String| SpecError::new(format!("{path}: {problem}"));
+    let shown =
+        |error: std::io::Error| problem(format!("the file of hosts can't be read: {error}"));
+    // A pipe might never end.
+    if !fs::metadata(path).map_err(shown)?.is_file() {
+        return Err(problem("the file of hosts is no regular file".to_owned()));
+    }
+    let mut text = String::new();
+    File::open(path)
+        .and_then(|file| file.take(LONGEST_FILE).read_to_string(&mut text))
+        .map_err(shown)?;
+    Ok(text)
+}
+
+fn read(path: &str, scenario: &Scenario) -> Result<Hosts, SpecError> {
+    let hosts = file::read(path, &text(path)?)?;
+    hosts.check(path, scenario)?;
+    Ok(hosts)
+}
+
+/// Refuses what can't be done with the hosts of a file, and a file that is wrong.
+pub(crate) fn check(path: &str, scenario: &Scenario) -> Result<(), SpecError> {
+    order::check_scenario(scenario)?;
+    read(path, scenario).map(drop)
+}
+
+/// The hosts of a scenario, each with a program of ours that waits for the run to begin.
+pub(crate) struct Elsewhere {
+    ends: Vec<End>,
+}
+
+/// A host.
+struct End {
+    link: Link,
+    /// The interface of this machine that leads to it.
+    here: String,
+    /// The release of its kernel.
+    kernel: String,
+    /// By how much its clock moved during the run.
+    moved: Span,
+    /// What it was told to do last is done.
+    is_done: bool,
+}
+
+impl Elsewhere {
+    /// Reaches every host, and lets it prepare its ends.
+    ///
+    /// # Errors
+    /// Which host can't be reached, or what it lacks, and what to type.
+    pub(crate) fn reach(
+        path: &str,
+        scenario: &Scenario,
+        kernels: &[Kernel],
+        offloads: bool,
+        address: StreamAddress,
+    ) -> Result<Self, String> {
+        let hosts = read(path, scenario).map_err(|error| error.to_string())?;
+        for host in hosts.in_order(scenario) {
+            look_at_interface(&host.here, offloads)?;
+        }
+        let prepare = |at: usize, host: &Host| {
+            let order = order::of(scenario, at, &host.interface, &kernels[at], offloads, address);
+            End::prepare(&scenario.hosts[at].name, host, order)
+        };
+        // All at once, since it takes a while to be connected.
+        let reached: Vec<Result<End, String>> = thread::scope(|scope| {
+            let prepare = &prepare;
+            let hosts = hosts.in_order(scenario).enumerate();
+            let all: Vec<_> =
+                hosts.map(|(at, host)| scope.spawn(move || prepare(at, host))).collect();
+            let panicked = |_| Err("what reaches a host panicked".to_owned());
+            all.into_iter().map(|one| one.join().unwrap_or_else(panicked)).collect()
+        });
+        let mut own = Self { ends: Vec::new() };
+        let mut failed = Ok(());
+        for one in reached {
+            match one {
+                Ok(end) => own.ends.push(end),
+                Err(error) => failed = failed.and(Err(error)),
+            }
+        }
+        failed.map(|()| own)
+    }
+
+    /// The interfaces that lead to the hosts, in their order.
+    pub(crate) fn open_interfaces(&self) -> Result<Vec<File>, String> {
+        let open = |end: &End| {
+            let socket = sys::open_interface(&end.here).map_err(|error| {
+                format!("interface '{}': {error}; run as root: sudo sojourn …", end.here)
+            })?;
+            Ok(socket.into())
+        };
+        self.ends.iter().map(open).collect()
+    }
+
+    /// Tells all hosts when the run begins, and gives that moment back.
+    pub(crate) fn begin(&self) -> Result<Instant, String> {
+        let start = Instant::now() + LEAD;
+        self.ends.iter().try_for_each(|end| end.link.begin_at(start))?;
+        Ok(start)
+    }
+
+    /// Hands on what the hosts report until each has said that it is done; sets `is_over` if one has failed, and keeps the
+    /// first problem in `problem`.
+    pub(crate) fn listen<'scope, 'env>(
+        &'env mut self,
+        scope: &'scope Scope<'scope, 'env>,
+        scenario: &'env Scenario,
+        notices: &Sender<Notice>,
+        is_over: &'env AtomicBool,
+        problem: &'env Mutex<Option<String>>,
+    ) {
+        for end in &mut self.ends {
+            let notices = notices.clone();
+            scope.spawn(move || {
+                let done = end.listen(scenario, &notices, is_over);
+                // The run waits for nothing but these.
+                drop(notices);
+                if let Err(error) = done.and_then(|()| end.compare_clocks()) {
+                    is_over.store(true, Ordering::Relaxed);
+                    let mut first = problem.lock().unwrap_or_else(PoisonError::into_inner);
+                    first.get_or_insert(error);
+                }
+            });
+        }
+    }
+
+    /// Which machine a flow's sender was on, and how well the clock is known by which its samples are timed.
+    pub(crate) fn end_state(&self, flow: &Flow) -> String {
+        let End { link, kernel, moved, .. } = &self.ends[flow.src.index()];
+        format!(
+            "    sent by {}, Linux {kernel}; its clock, which times its samples: known to {:.3} ms, moved by {:.3} ms during the run\n",
+            link.machine(),
+            link.uncertainty.as_millis_f64(),
+            moved.as_millis_f64()
+        )
+    }
+}
+
+impl End {
+    fn prepare(name: &str, host: &Host, order: Order) -> Result<Self, String> {
+        let mut link = way_to(name, host)?;
+        link.send(ToAgent::Prepare(order))?;
+        let kernel = match link.receive(PATIENCE)? {
+            FromAgent::Ready(kernel) => kernel,
+            FromAgent::Failed(problem) => return Err(link.about(&problem)),
+            other => return Err(link.about(&format!("an unexpected answer: {other:?}"))),
+        };
+        link.compare_clocks()?;
+        let here = host.here.clone();
+        Ok(Self { link, here, kernel, moved: Span::ZERO, is_done: false })
+    }
+
+    fn listen(
+        &mut self,
+        scenario: &Scenario,
+        notices: &Sender<Notice>,
+        is_over: &AtomicBool,
+    ) -> Result<(), String> {
+        // A host looks at least once a step whether it is over.
+        let patience = PATIENCE / 4 + Duration::from_nanos(scenario.step.as_nanos());
+        let mut told_at = None;
+        loop {
+            if told_at.is_none() && is_over.load(Ordering::Relaxed) {
+                self.link.send(ToAgent::End)?;
+                told_at = Some(Instant::now());
+            }
+            match self.link.receive_within(TICK)? {
+                None if told_at.is_some_and(|at| at.elapsed() > patience) => {
+                    return Err(self.link.about("it does not say that its run is over"));
+                }
+                None => {}
+                Some(FromAgent::Notices(told)) => {
+                    for one in told {
+                        let sample =
+                            one.sample().filter(|_| (one.flow as usize) < scenario.flows.len());
+                        let sample = sample.ok_or_else(|| self.link.about("a wrong sample"))?;
+                        let at = Time::ZERO + Span::from_nanos(one.at);
+                        let (flow, what) = (FlowId(one.flow), What::Sample(sample));
+                        // Nobody listens once the run is over.
+                        let _ = notices.send(Notice { at, flow, what });
+                    }
+                }
+                Some(FromAgent::Done) => {
+                    self.is_done = true;
+                    return Ok(());
+                }
+                Some(FromAgent::Failed(problem)) => {
+                    self.is_done = true;
+                    return Err(self.link.about(&problem));
+                }
+                Some(other) => {
+                    return Err(self.link.about(&format!("an unexpected answer: {other:?}")));
+                }
+            }
+        }
+    }
+
+    fn compare_clocks(&mut self) -> Result<(), String> {
+        // Asked to stop, nobody waits for that.
+        if !sys::is_interrupted() {
+            self.moved = self.link.compare_clocks()?;
+        }
+        Ok(())
+    }
+
+    /// Whether the host has made an end of what it was told to do.
+    fn ends(&mut self) -> bool {
+        while !self.is_done {
+            let said = self.link.send(ToAgent::End).and_then(|()| self.link.receive(PATIENCE / 4));
+            match said {
+                Ok(FromAgent::Done) => self.is_done = true,
+                Ok(FromAgent::Notices(_)) => {}
+                _ => return false,
+            }
+        }
+        true
+    }
+}
+
+/// Hosts that are well wait for the next run; others are left.
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        for mut end in self.ends.drain(..) {
+            if end.ends() {
+                IDLE.lock().unwrap_or_else(PoisonError::into_inner).push(end.link);
+            }
+        }
+    }
+}
+
+/// One that has been used before, or a new one.
+fn way_to(name: &str, host: &Host) -> Result<Link, String> {
+    let known = {
+        let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = idle.iter().position(|link| link.leads_to(name, host));
+        at.map(|at| idle.swap_remove(at))
+    };
+    known.filter(Link::is_open).map_or_else(|| Link::open(name, host), Ok)
+}
+
+/// Refuses an interface of this machine that is not there, or that puts packets together before the queue sees them.
+fn look_at_interface(name: &str, offloads: bool) -> Result<(), String> {
+    let problem = |text: String| format!("interface '{name}' of this machine: {text}");
+    let on = sys::is_up(name).map_err(|error| {
+        problem(format!("{error}; 'here' must be one of those that 'ip link' shows"))
+    })?;
+    if !on {
+        return Err(problem(format!("it is down; type: sudo ip link set {name} up")));
+    }
+    // A device that can't tell does not do it.
+    if !offloads && sys::puts_packets_together(name).unwrap_or(false) {
+        return Err(problem(format!(
+            "it puts packets together (gro); type: sudo ethtool -K {name} gro off"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! What a copy of this program does on a host elsewhere: the ends of flows that are there.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::message::{self, ALIVE, FromAgent, GREETING, Order, ToAgent, Told};
+use super::order;
+use crate::clock::Clock;
+use crate::traffic::{self, Notice, Traffic, What};
+use crate::{sys, testbed};
+
+/// How often what was noticed is sent.
+const TICK: Duration = Duration::from_millis(20);
+
+/// How long what is under way may take to end when nobody is there any more.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Does what comes by `input`, run after run, and answers by `output`, until `input` ends. When that has happened, or nothing has come for half a
+/// minute, this process ends, and with it all that it has made.
+///
+/// # Errors
+/// `output` is closed.
+pub fn serve(
+    input: impl Read + Send + 'static,
+    mut output: impl Write + Send,
+) -> Result<(), String> {
+    let began = Instant::now();
+    let shown = |error: std::io::Error| error.to_string();
+    output.write_all(GREETING).and_then(|()| output.flush()).map_err(shown)?;
+    let (sender, mut messages) = channel();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let heard = Arc::new(Mutex::new(began));
+    let (ends, hears) = (Arc::clone(&is_over), Arc::clone(&heard));
+    thread::spawn(move || listen(input, sender, &ends, &hears));
+    thread::spawn(move || {
+        while heard.lock().unwrap_or_else(PoisonError::into_inner).elapsed() < ALIVE * 6 {
+            thread::sleep(ALIVE);
+        }
+        process::exit(1);
+    });
+    while let Ok(message) = messages.recv() {
+        match message {
+            ToAgent::Prepare(order) => {
+                is_over.store(false, Ordering::Relaxed);
+                // Nothing that this thread has is changed: what is done to a thread dies with it.
+                let done = thread::scope(|scope| {
+                    let run = || follow(order, &mut messages, &mut output, began, &is_over);
+                    scope.spawn(run).join()
+                });
+                let last = match done {
+                    Ok(Ok(())) => FromAgent::Done,
+                    Ok(Err(problem)) => FromAgent::Failed(problem),
+                    Err(_) => FromAgent::Failed("the ends of flows panicked".to_owned()),
+                };
+                message::write(&mut output, &last).map_err(shown)?;
+            }
+            ToAgent::Clock => tell_clock(&mut output, began)?,
+            // The run was over already.
+            ToAgent::Alive | ToAgent::Begin(_) | ToAgent::End => {}
+        }
+    }
+    Ok(())
+}
+
+/// Hands on what comes. After the end of it the process ends, too.
+fn listen(mut input: impl Read, to: Sender<ToAgent>, is_over: &AtomicBool, heard: &Mutex<Instant>) {
+    while let Ok(Some(message)) = message::read(&mut input) {
+        *heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        if matches!(message, ToAgent::End) {
+            is_over.store(true, Ordering::Relaxed);
+        }
+        let _ = to.send(message);
+    }
+    drop(to);
+    is_over.store(true, Ordering::Relaxed);
+    thread::sleep(LAST_WORDS);
+    process::exit(1);
+}
+
+fn tell_clock(output: &mut impl Write, began: Instant) -> Result<(), String> {
+    let at = FromAgent::Clock(began.elapsed().as_nanos() as u64);
+    message::write(output, &at).map_err(|error| error.to_string())
+}
+
+/// Prepares a run, waits for its beginning, and does it.
+fn follow(
+    order: Order,
+    messages: &mut Receiver<ToAgent>,
+    output: &mut (impl Write + Send),
+    began: Instant,
+    is_over: &AtomicBool,
+) -> Result<(), String> {
+    let asked = order::read(order).map_err(|problem| format!("a wrong order: {problem}"))?;
+    let host = testbed::on_interface(asked.host, &asked.interface, &asked.kernel, asked.offloads)?;
+    let missing: Vec<&str> = testbed::on_thread(|| {
+        sys::enter_network(host.namespace()).map_err(|error| error.to_string())?;
+        let names = order::controls(&asked).into_iter();
+        Ok(names.filter(|name| !traffic::knows_control(name)).collect())
+    })?;
+    if let Some(first) = missing.first() {
+        let missing = missing.join("', '");
+        return Err(format!(
+            "its kernel has no congestion control '{missing}'; if it is a module, type there: sudo modprobe tcp_{first}"
+        ));
+    }
+    let namespaces = asked.scenario.hosts.iter().enumerate();
+    let namespaces = namespaces
+        .map(|(number, _)| (number == asked.host.index()).then(|| host.namespace()))
+        .collect();
+    let mut traffic = Traffic::new(&asked.scenario, namespaces, &asked.settings, asked.address)?;
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let ready = FromAgent::Ready(kernel.trim().to_owned());
+    message::write(output, &ready).map_err(|error| error.to_string())?;
+    let start = loop {
+        match messages.recv() {
+            Ok(ToAgent::Clock) => tell_clock(output, began)?,
+            Ok(ToAgent::Alive) => {}
+            Ok(ToAgent::Begin(at)) => break began + Duration::from_nanos(at),
+            Ok(ToAgent::End | ToAgent::Prepare(_)) | Err(_) => return Ok(()),
+        }
+    };
+    thread::sleep(start.saturating_duration_since(Instant::now()));
+    let clock = Clock::from(start);
+    let (sender, notices) = channel();
+    thread::scope(|scope| {
+        let tells = scope.spawn(move || {
+            let told = tell(&notices, output);
+            // Nobody hears the rest.
+            is_over.fetch_or(told.is_err(), Ordering::Relaxed);
+            told
+        });
+        let done = traffic.run(&clock, &sender, is_over);
+        drop(sender);
+        let told = tells.join().unwrap_or_else(|_| Err("what tells panicked".to_owned()));
+        done.and(told)
+    })
+}
+
+/// Sends what is noticed, until nobody notices anything any more.
+fn tell(notices: &Receiver<Notice>, output: &mut impl Write) -> Result<(), String> {
+    let mut told = Vec::new();
+    loop {
+        let next = notices.recv_timeout(TICK);
+        if let Ok(Notice { at, flow, what: What::Sample(sample) }) = &next {
+            told.push(Told::new(at.as_nanos(), flow.0, sample));
+        }
+        let is_end = matches!(next, Err(RecvTimeoutError::Disconnected));
+        if !told.is_empty() && (next.is_err() || told.len() >= 100) {
+            message::write(output, &FromAgent::Notices(std::mem::take(&mut told)))
+                .map_err(|error| error.to_string())?;
+        }
+        if is_end {
+            return Ok(());
+        }
+    }
+}

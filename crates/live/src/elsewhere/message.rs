@@ -1,0 +1,311 @@
+//! What this program and its copies on other hosts say to each other: frames with their length, each one message as JSON.
+
+use std::io::{self, Read, Write};
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sojourn_core::{EcnMode, FlowSample, Rate, Span};
+
+/// What comes from a host before the first frame. Both must have the same number.
+pub(super) const GREETING: &[u8; 16] = b"sojourn-agent 1\n";
+
+/// How often a host hears of this machine; one that hears nothing for six times as long takes it for dead, and ends.
+pub(super) const ALIVE: Duration = Duration::from_secs(5);
+
+/// Longer frames are nobody's.
+const LONGEST: usize = 8 << 20;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum ToAgent {
+    /// Somebody is there.
+    Alive,
+    Prepare(Order),
+    /// What does your clock show?
+    Clock,
+    /// The run begins when your clock shows this.
+    Begin(u64),
+    /// It is over.
+    End,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum FromAgent {
+    /// With the release of its kernel.
+    Ready(String),
+    Failed(String),
+    /// Nanoseconds since it began.
+    Clock(u64),
+    Notices(Vec<Told>),
+    Done,
+}
+
+/// What a host has to do in a run.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Order {
+    /// Its number in the scenario, and its interface to the bottleneck.
+    pub(super) host: u16,
+    pub(super) interface: String,
+    pub(super) offloads: bool,
+    pub(super) ecn: u8,
+    pub(super) most_receive_buffer: Option<u64>,
+    pub(super) most_send_buffer: Option<u64>,
+    /// In nanoseconds, as all times.
+    pub(super) duration: u64,
+    pub(super) step: u64,
+    pub(super) seed: u64,
+    pub(super) run: u64,
+    /// All flows, also those that have no end there.
+    pub(super) flows: Vec<FlowOrder>,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct FlowOrder {
+    pub(super) name: String,
+    pub(super) src: u16,
+    pub(super) dst: u16,
+    pub(super) start: u64,
+    pub(super) start_jitter: u64,
+    pub(super) stop: Option<u64>,
+    pub(super) dscp: u8,
+    pub(super) app: AppOrder,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum AppOrder {
+    Bulk { tcp: TcpOrder, rate: Option<u64>, bytes: Option<u64> },
+    OnOff { tcp: TcpOrder, on: u64, off: u64, random: bool },
+    Udp { interval: u64, frame: u32, datagrams: u32, header: u32 },
+    Ping { interval: u64, size: u64 },
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct TcpOrder {
+    pub(super) cca: String,
+    pub(super) mss: u32,
+    pub(super) receive_buffer: Option<u64>,
+}
+
+/// A sample of a flow's sender.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Told {
+    pub(super) at: u64,
+    pub(super) flow: u32,
+    numbers: Vec<Option<u64>>,
+    phase: String,
+}
+
+/// Phases of which a kernel tells.
+const PHASES: [&str; 9] = [
+    "slow_start",
+    "avoidance",
+    "recovery",
+    "STARTUP",
+    "DRAIN",
+    "PROBE_RTT",
+    "PROBE_BW:1.25",
+    "PROBE_BW:0.75",
+    "PROBE_BW:1",
+];
+
+impl Told {
+    pub(super) fn new(at: u64, flow: u32, s: &FlowSample) -> Self {
+        let rate = |rate: Rate| rate.as_bps();
+        let span = |span: Span| span.as_nanos();
+        let ecn = match s.ecn {
+            EcnMode::Disabled => 0,
+            EcnMode::Rfc3168 => 1,
+            EcnMode::AccEcn => 2,
+        };
+        let numbers = vec![
+            Some(s.cwnd.into()),
+            s.ssthresh.map(u64::from),
+            s.pacing_rate.map(rate),
+            Some(rate(s.delivery_rate)),
+            Some(s.delivery_rate_app_limited.into()),
+            Some(span(s.srtt)),
+            Some(span(s.rttvar)),
+            s.min_rtt.map(span),
+            Some(span(s.rto)),
+            Some(s.unacked.into()),
+            Some(s.sacked.into()),
+            Some(s.lost.into()),
+            Some(s.retrans.into()),
+            Some(s.retrans_total),
+            Some(s.timeouts_total),
+            Some(s.delivered),
+            Some(s.delivered_ce),
+            Some(s.bytes_sent),
+            Some(s.bytes_retrans),
+            Some(s.bytes_acked),
+            Some(s.not_sent),
+            Some(s.rwnd),
+            Some(span(s.busy)),
+            Some(span(s.rwnd_limited)),
+            Some(span(s.sndbuf_limited)),
+            Some(ecn),
+            Some(s.ecn_seen.into()),
+            s.bw.map(rate),
+            s.model_min_rtt.map(span),
+        ];
+        Self { at, flow, numbers, phase: s.phase.to_owned() }
+    }
+
+    /// `None` if it is no sample.
+    pub(super) fn sample(&self) -> Option<FlowSample> {
+        let numbers: [Option<u64>; 29] = self.numbers.as_slice().try_into().ok()?;
+        let word = |at: usize| numbers[at].and_then(|own| u32::try_from(own).ok());
+        let rate = |at: usize| numbers[at].map(Rate::from_bps);
+        let span = |at: usize| numbers[at].map(Span::from_nanos);
+        let phase = PHASES.into_iter().find(|own| *own == self.phase);
+        Some(FlowSample {
+            cwnd: word(0)?,
+            ssthresh: word(1),
+            pacing_rate: rate(2),
+            delivery_rate: rate(3)?,
+            delivery_rate_app_limited: numbers[4]? != 0,
+            srtt: span(5)?,
+            rttvar: span(6)?,
+            min_rtt: span(7),
+            rto: span(8)?,
+            unacked: word(9)?,
+            sacked: word(10)?,
+            lost: word(11)?,
+            retrans: word(12)?,
+            retrans_total: numbers[13]?,
+            timeouts_total: numbers[14]?,
+            delivered: numbers[15]?,
+            delivered_ce: numbers[16]?,
+            bytes_sent: numbers[17]?,
+            bytes_retrans: numbers[18]?,
+            bytes_acked: numbers[19]?,
+            not_sent: numbers[20]?,
+            rwnd: numbers[21]?,
+            busy: span(22)?,
+            rwnd_limited: span(23)?,
+            sndbuf_limited: span(24)?,
+            ecn: match numbers[25]? {
+                0 => EcnMode::Disabled,
+                1 => EcnMode::Rfc3168,
+                _ => EcnMode::AccEcn,
+            },
+            ecn_seen: numbers[26]? != 0,
+            phase: phase.unwrap_or_default(),
+            bw: rate(27),
+            model_min_rtt: span(28),
+            ..FlowSample::default()
+        })
+    }
+}
+
+pub(super) fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    let body = serde_json::to_vec(message)?;
+    let length = u32::try_from(body.len()).ok().filter(|length| *length as usize <= LONGEST);
+    let length = length.ok_or_else(|| wrong("a message is too long"))?;
+    to.write_all(&length.to_be_bytes())?;
+    to.write_all(&body)?;
+    to.flush()
+}
+
+/// The next message; `None` at the end.
+pub(super) fn read<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<T>> {
+    let mut length = [0; 4];
+    match from.read_exact(&mut length) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    let length = u32::from_be_bytes(length) as usize;
+    if length > LONGEST {
+        return Err(wrong("a message is too long"));
+    }
+    // What is not there takes no memory.
+    let mut body = Vec::new();
+    from.take(length as u64).read_to_end(&mut body)?;
+    if body.len() < length {
+        return Ok(None);
+    }
+    serde_json::from_slice(&body).map(Some).map_err(|error| wrong(&error.to_string()))
+}
+
+fn wrong(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    pub(in super::super) fn order() -> Order {
+        let tcp = || TcpOrder { cca: "cubic".to_owned(), mss: 1448, receive_buffer: None };
+        let flow = |name: &str, app| FlowOrder {
+            name: name.to_owned(),
+            src: 0,
+            dst: 1,
+            start: 5,
+            start_jitter: 0,
+            stop: Some(7),
+            dscp: 46,
+            app,
+        };
+        Order {
+            host: 1,
+            interface: "eth1".to_owned(),
+            offloads: false,
+            ecn: 2,
+            most_receive_buffer: None,
+            most_send_buffer: Some(1 << 20),
+            duration: 1_000_000_000,
+            step: 100_000_000,
+            seed: 1,
+            run: 2,
+            flows: vec![
+                flow("a", AppOrder::Bulk { tcp: tcp(), rate: None, bytes: Some(3) }),
+                flow("b", AppOrder::OnOff { tcp: tcp(), on: 1, off: 2, random: true }),
+                flow("c", AppOrder::Udp { interval: 1_000, frame: 1448, datagrams: 1, header: 28 }),
+                flow("d", AppOrder::Ping { interval: 1_000_000, size: 56 }),
+            ],
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut bytes = Vec::new();
+        let sample = FlowSample {
+            cwnd: 10,
+            min_rtt: Some(Span::from_millis(3)),
+            phase: "recovery",
+            bw: Some(Rate::from_bps(7)),
+            ..FlowSample::default()
+        };
+        write(&mut bytes, &ToAgent::Prepare(order())).expect("it fits");
+        let Ok(Some(ToAgent::Prepare(read_order))) = read(&mut &bytes[..]) else { panic!() };
+        assert_eq!(read_order, order());
+        let told = Told::new(5, 1, &sample).sample().expect("a sample");
+        assert_eq!(format!("{told:?}"), format!("{sample:?}"));
+        assert!(matches!(read::<ToAgent>(&mut &bytes[..9]), Ok(None)), "the rest never came");
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(
+            mut bytes in prop::collection::vec(any::<u8>(), 0..80),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+            numbers in prop::collection::vec(any::<Option<u64>>(), 27..31),
+        ) {
+            let _ = read::<ToAgent>(&mut &bytes[..]);
+            let _ = read::<FromAgent>(&mut &bytes[..]);
+            bytes.clear();
+            write(&mut bytes, &ToAgent::Prepare(order())).expect("it fits");
+            for (at, byte) in changes {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            let _ = read::<ToAgent>(&mut &bytes[..]);
+            let told = Told { at: 0, flow: 0, numbers, phase: "x".to_owned() };
+            let _ = told.sample();
+        }
+    }
+}
