@@ -20,7 +20,7 @@ use crate::markup::{Esc, plain_text};
 use crate::number::{number, percent, told};
 use crate::page::{Shell, USUAL, shows};
 pub use crate::worth::floor;
-use crate::{names, terminal};
+use crate::{lines, names};
 
 /// What changed between two result folders.
 #[derive(Clone, Debug)]
@@ -435,7 +435,7 @@ impl Comparison {
             ]);
         }
         if table.len() > 1 {
-            out += &terminal::aligned(&table, 4);
+            out += &lines::aligned(&table, 4);
         }
         for line in &self.unpaired {
             let _ = writeln!(out, "not paired: {}", plain_text(line));

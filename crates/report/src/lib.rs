@@ -21,6 +21,7 @@ mod command;
 mod data;
 mod ending;
 mod freezes;
+mod lines;
 mod markup;
 mod names;
 mod number;

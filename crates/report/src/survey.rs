@@ -9,9 +9,9 @@ use sojourn_study::results::{Kind, PlannedFlow, Results, Row};
 
 use crate::data::{CONFIDENCE, Data, Extent, Mean, Reading, Subject, Tally};
 use crate::ending::{self, Ending, Endings};
+use crate::lines::{LACKING, Lines, cell_of};
 use crate::markup::plain_text;
 use crate::page::{self, Block};
-use crate::terminal::{LACKING, Lines, cell_of};
 
 /// Takes the rows of a run.
 pub(crate) type EachRun<'a> = dyn FnMut(&[Row]) + 'a;
@@ -343,7 +343,8 @@ mod tests {
     use sojourn_study::results::{Factor, Plan, PlannedQueue, PlannedRun, PlannedScenario, Table};
 
     use super::*;
-    use crate::terminal::{aligned, cell};
+    use crate::lines::aligned;
+    use crate::terminal::cell;
 
     /// The same from all rows at once.
     fn of_all_rows(results: &Results) -> String {

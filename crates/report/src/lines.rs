@@ -1,0 +1,85 @@
+//! Lines of a table on a terminal, and what stands in their cells.
+
+use std::fmt::Write;
+
+use sojourn_study::results::Plan;
+
+use crate::data::{Mean, Tally};
+use crate::names;
+use crate::number::{estimate, shown_with_unit};
+
+/// What the numbers in brackets are.
+pub const LACKING: &str =
+    "(n of N), (%): of so many samples; the others were lost, or had not ended\n";
+
+/// A mean, and how many samples it has if some are missing. Shares are shown as percentages, other
+/// metrics with `unit`.
+pub(crate) fn cell_of(
+    plan: &Plan,
+    metric: &str,
+    unit: &str,
+    mean: Option<Mean>,
+    tally: &Tally,
+) -> String {
+    match mean {
+        Some(Mean { mean, half_width, counted }) => {
+            let text = match names::percentage(plan, metric) {
+                Some((factor, unit)) => {
+                    shown_with_unit(mean * factor, half_width.map(|half| half * factor), unit)
+                }
+                None => estimate(mean, half_width, unit),
+            };
+            counted.lacking().map_or(text.clone(), |counted| format!("{text} ({counted})"))
+        }
+        None => tally.why_none().map_or("-".to_owned(), |why| format!("- ({why})")),
+    }
+}
+
+/// Aligned columns: the first `left` to the left, the others to the right.
+pub(crate) fn aligned(table: &[Vec<String>], left: usize) -> String {
+    let mut lines = Lines::default();
+    table.iter().for_each(|row| lines.add(row));
+    let mut out = String::new();
+    lines.write_aligned(left, &mut out);
+    out
+}
+
+/// Lines of cells that are to be aligned: their text, and how wide columns are.
+#[derive(Default)]
+pub(crate) struct Lines {
+    /// Cells end with [`Lines::END`], lines with a line end.
+    text: String,
+    widths: Vec<usize>,
+}
+
+impl Lines {
+    /// Cells have no control characters.
+    const END: char = '\u{1f}';
+
+    pub(crate) fn add(&mut self, row: &[String]) {
+        self.widths.resize(self.widths.len().max(row.len()), 0);
+        for (cell, width) in row.iter().zip(&mut self.widths) {
+            *width = cell.chars().count().max(*width);
+            self.text.push_str(cell);
+            self.text.push(Self::END);
+        }
+        self.text.push('\n');
+    }
+
+    pub(crate) fn write_aligned(&self, left: usize, out: &mut String) {
+        for row in self.text.lines() {
+            let mut line = String::new();
+            for (at, (cell, width)) in row.split_terminator(Self::END).zip(&self.widths).enumerate()
+            {
+                let fill = " ".repeat(width - cell.chars().count());
+                let gap = if at == 0 { "" } else { "  " };
+                if at < left {
+                    let _ = write!(line, "{gap}{cell}{fill}");
+                } else {
+                    let _ = write!(line, "{gap}{fill}{cell}");
+                }
+            }
+            let _ = writeln!(out, "{}", line.trim_end());
+        }
+    }
+}
