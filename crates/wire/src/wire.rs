@@ -224,9 +224,10 @@ impl<P: Carried> Wire<P> {
     #[inline(always)]
     pub fn cross<O: Observer + ?Sized>(&mut self, now: Time, packet: &P, observer: &mut O) {
         let line = &mut self.line;
-        if line.due.is_never()
-            && !(line.guards_entry | line.disturbs)
-            && let Queue::InLine(admission) = &self.queue
+        if let Queue::InLine(admission) = &self.queue
+            && line.due.is_never()
+            && !line.guards_entry
+            && !line.disturbs
             && line.transmitter.ready_at(now) == now
             && admission.has_room(packet.wire_len())
         {

@@ -322,12 +322,18 @@ impl FlowState {
     /// Everything except TCP segments.
     #[inline(never)]
     fn on_other_sent(&mut self, now: Time, packet: &Packet, body: &Body) {
+        if let Body::Datagram { frame, last, .. } = body {
+            self.count_sent(packet);
+            self.datagrams.sent += 1;
+            self.frames.on_sent(now, *frame, *last);
+        } else {
+            self.on_seldom_sent(packet, body);
+        }
+    }
+
+    #[inline(never)]
+    fn on_seldom_sent(&mut self, packet: &Packet, body: &Body) {
         match body {
-            Body::Datagram { frame, last, .. } => {
-                self.count_sent(packet);
-                self.datagrams.sent += 1;
-                self.frames.on_sent(now, *frame, *last);
-            }
             Body::Opaque { .. } if packet.direction == Direction::Forward && self.has_datagrams => {
                 self.count_sent(packet);
                 self.datagrams.sent += 1;
@@ -351,7 +357,11 @@ impl FlowState {
                     }
                 }
             }
-            Body::Echo { .. } | Body::Segment(_) | Body::Ack(_) | Body::Opaque { .. } => {}
+            Body::Datagram { .. }
+            | Body::Echo { .. }
+            | Body::Segment(_)
+            | Body::Ack(_)
+            | Body::Opaque { .. } => {}
         }
     }
 
