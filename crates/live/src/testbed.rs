@@ -57,21 +57,11 @@ impl Host {
     /// Makes the calling thread's namespace that of the host.
     fn here(address: Ipv4Addr, offloads: bool) -> Result<Self, String> {
         sys::unshare(Own::Network).map_err(|error| format!("no network namespace: {error}"))?;
-        let namespace: OwnedFd = File::open("/proc/thread-self/ns/net")
-            .map_err(|error| format!("/proc/thread-self/ns/net: {error}"))?
-            .into();
+        let namespace = present_namespace()?;
         let device = open_tun().map_err(|error| format!("{TUN}: {error}"))?;
         sys::make_tun(device.as_fd(), offloads)
             .map_err(|error| format!("{TUN}: no device: {error}"))?;
         let socket = control_socket().map_err(|error| format!("no socket: {error}"))?;
-        let set = |name: &str, setting| {
-            sys::set_device(socket.as_fd(), name, setting)
-                .map_err(|error| format!("device {name}: {setting:?}: {error}"))
-        };
-        set("lo", Setting::Up)?;
-        // Packets of version 6 of IP would be nobody's.
-        write_setting(Path::new("/proc/sys/net/ipv6/conf/all/disable_ipv6"), "1").ok();
-        set(DEVICE, Setting::Mtu(MTU as u32))?;
         // Only root may ask for it in this way; for others the device holds 500 packets.
         let longer = sys::set_device(socket.as_fd(), DEVICE, Setting::QueueLength(DEVICE_QUEUE));
         if let Err(error) = longer
@@ -79,9 +69,7 @@ impl Host {
         {
             return Err(format!("device {DEVICE}: a queue of {DEVICE_QUEUE} packets: {error}"));
         }
-        set(DEVICE, Setting::Address(address))?;
-        set(DEVICE, Setting::Netmask(address::NETMASK))?;
-        set(DEVICE, Setting::Up)?;
+        bring_up(&socket, address)?;
         Ok(Self { namespace, device })
     }
 
@@ -148,9 +136,7 @@ pub(crate) fn on_interface(
                  cap_net_admin,cap_net_raw,cap_sys_admin,cap_sys_nice+ep /path"
             )
         })?;
-        let namespace: OwnedFd = File::open("/proc/thread-self/ns/net")
-            .map_err(|error| format!("/proc/thread-self/ns/net: {error}"))?
-            .into();
+        let namespace = present_namespace()?;
         outside.add_macvlan(number, namespace.as_fd()).map_err(|error| {
             let why = match error.raw_os_error() {
                 Some(libc::EOPNOTSUPP) => "; type there: sudo modprobe macvlan",
@@ -167,17 +153,7 @@ pub(crate) fn on_interface(
                 .map_err(|error| format!("device {DEVICE}: one segment a packet: {error}"))?;
         }
         let socket = control_socket().map_err(|error| format!("no socket: {error}"))?;
-        let set = |name: &str, setting| {
-            sys::set_device(socket.as_fd(), name, setting)
-                .map_err(|error| format!("device {name}: {setting:?}: {error}"))
-        };
-        set("lo", Setting::Up)?;
-        // Packets of version 6 of IP would be nobody's.
-        write_setting(Path::new("/proc/sys/net/ipv6/conf/all/disable_ipv6"), "1").ok();
-        set(DEVICE, Setting::Mtu(MTU as u32))?;
-        set(DEVICE, Setting::Address(address::of_host(id)))?;
-        set(DEVICE, Setting::Netmask(address::NETMASK))?;
-        set(DEVICE, Setting::Up)?;
+        bring_up(&socket, address::of_host(id))?;
         kernel.apply()?;
         write_setting(Path::new("/proc/sys/net/ipv4/tcp_orphan_retries"), ORPHAN_RETRIES)
             .map_err(|error| format!("net.ipv4.tcp_orphan_retries: {error}"))?;
@@ -337,6 +313,26 @@ fn has_socket(table: &str, port: u16, state: &str) -> bool {
         local.is_some_and(|(_, own)| u16::from_str_radix(own, 16) == Ok(port))
             && fields.nth(1) == Some(state)
     })
+}
+
+fn present_namespace() -> Result<OwnedFd, String> {
+    let path = "/proc/thread-self/ns/net";
+    File::open(path).map(OwnedFd::from).map_err(|error| format!("{path}: {error}"))
+}
+
+/// Sets the host's devices, those of the calling thread's namespace.
+fn bring_up(socket: &OwnedFd, address: Ipv4Addr) -> Result<(), String> {
+    let set = |name: &str, setting| {
+        sys::set_device(socket.as_fd(), name, setting)
+            .map_err(|error| format!("device {name}: {setting:?}: {error}"))
+    };
+    set("lo", Setting::Up)?;
+    // Packets of version 6 of IP would be nobody's.
+    write_setting(Path::new("/proc/sys/net/ipv6/conf/all/disable_ipv6"), "1").ok();
+    set(DEVICE, Setting::Mtu(MTU as u32))?;
+    set(DEVICE, Setting::Address(address))?;
+    set(DEVICE, Setting::Netmask(address::NETMASK))?;
+    set(DEVICE, Setting::Up)
 }
 
 /// A socket through which the devices of the calling thread's namespace are set.
