@@ -31,6 +31,69 @@ text = "The link is used"
 expect = "goodput(bulk) > 8 Mbps"
 "#;
 
+/// Programs that don't end when they are asked to.
+const OWN: &str = r#"
+[[scenario.flow]]
+name = "own"
+app = "exec"
+sender = "trap '' TERM; sleep 2071"
+receiver = "sleep 2071 & trap '' TERM; sleep 2071"
+grace = "0s"
+"#;
+
+/// What they are.
+const SLEEPS: &[u8] = b"sleep\x002071\0";
+
+/// Every application, until their transfers are done.
+const ALL: &str = r#"
+schema = 1
+title = "all"
+[scenario]
+duration = "20s"
+until = "transfers done"
+warmup = "200ms"
+path = { rate = "20Mbps", rtt = "20ms", queue = "fq_codel" }
+[[scenario.flow]]
+name = "bulk"
+app = "bulk"
+cca = "cubic-linux"
+bytes = "300kB"
+[[scenario.flow]]
+name = "come"
+app = "arrivals"
+cca = "cubic-linux"
+arrivals_per_second = 10
+sizes = "20kB"
+transfers = 5
+[[scenario.flow]]
+name = "page"
+app = "page"
+cca = "cubic-linux"
+bytes = "100kB"
+requests = 3
+pages = 2
+pause = "100ms"
+[[scenario.flow]]
+name = "asks"
+app = "requests"
+cca = "cubic-linux"
+bytes = "20kB"
+streams = 2
+requests = 10
+[[scenario.flow]]
+name = "rpm"
+app = "rpm"
+cca = "cubic-linux"
+interval = "200ms"
+limit = "2s"
+[[scenario.flow]]
+name = "own"
+app = "exec"
+start = "300ms"
+receiver = "iperf3 -s -1 -p {port} > log"
+sender = "pwd; touch left; iperf3 -c {receiver} -p {port} -t 1 -i 0.5 -C cubic -J"
+"#;
+
 /// The machines, which end with this.
 struct World {
     unshare: Child,
@@ -49,10 +112,8 @@ impl World {
             found.args(["-c", &format!("command -v {program}")]).stdout(Stdio::null());
             found.status().is_ok_and(|status| status.success())
         };
-        if let Some(missing) = ["ip", "bridge", "sshd", "ssh", "ssh-keygen", "unshare", "nsenter"]
-            .into_iter()
-            .find(|own| !has(own))
-        {
+        let needed = ["ip", "bridge", "sshd", "ssh", "ssh-keygen", "unshare", "nsenter", "iperf3"];
+        if let Some(missing) = needed.into_iter().find(|own| !has(own)) {
             eprintln!("skipped: no {missing}");
             return None;
         }
@@ -76,7 +137,11 @@ impl World {
             return None;
         }
         let first = child_of(unshare.id());
-        fs::write(folder.path().join("t.toml"), STUDY).expect("it can be written");
+        for (name, text) in [("t.toml", STUDY), ("all.toml", ALL)] {
+            fs::write(folder.path().join(name), text).expect("it can be written");
+        }
+        fs::write(folder.path().join("own.toml"), format!("{STUDY}{OWN}"))
+            .expect("it can be written");
         Some(Self { unshare, first, folder })
     }
 
@@ -96,8 +161,8 @@ impl World {
     }
 
     /// `sojourn run` with a file of hosts.
-    fn run(&self, hosts: &str, out: &str) -> Command {
-        self.on("bottleneck", &[PROGRAM, "run", "t.toml", "--hosts", hosts, "--out", out])
+    fn run(&self, study: &str, hosts: &str, out: &str) -> Command {
+        self.on("bottleneck", &[PROGRAM, "run", study, "--hosts", hosts, "--out", out])
     }
 
     /// A file of hosts with something else in it, by its name.
@@ -111,14 +176,24 @@ impl World {
     /// Programs of ours that run on hosts.
     fn agents(&self) -> Vec<u32> {
         let is_ours = |pid: &u32| {
-            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let root = fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
             let own = fs::read_link(format!("/proc/{}/ns/pid", self.first)).ok();
-            root == own && line.ends_with(b"live\0agent\0")
+            root == own
+        };
+        let all = self.ending_with(b"live\0agent\0");
+        // What watches over the user's programs is a child of one.
+        let is_child = |pid: &u32| parent_of(*pid).is_some_and(|parent| all.contains(&parent));
+        all.iter().copied().filter(|pid| is_ours(pid) && !is_child(pid)).collect()
+    }
+
+    /// Programs whose command ends so.
+    fn ending_with(&self, command: &[u8]) -> Vec<u32> {
+        let is_it = |pid: &u32| {
+            fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.ends_with(command))
         };
         let processes = fs::read_dir("/proc").expect("it is there").flatten();
         let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        pids.filter(is_ours).collect()
+        pids.filter(is_it).collect()
     }
 
     /// Devices on a host's interface: it takes packets to the address of each, which is no group's.
@@ -137,10 +212,20 @@ impl World {
         }
     }
 
+    fn table(&self, folder: &str) -> Table {
+        let words = [PROGRAM, "export", folder, "--format", "csv"];
+        let (_, table, _) = ended(self.on("bottleneck", &words));
+        Table(table.lines().map(|row| row.split(',').map(str::to_owned).collect()).collect())
+    }
+
     /// Neither a program nor a device nor a file of ours is on a host.
     fn is_clean(&self) {
         self.wait_for_agents(0);
         let began = Instant::now();
+        while !self.ending_with(SLEEPS).is_empty() {
+            assert!(began.elapsed() < Duration::from_secs(20), "a program is left");
+            std::thread::sleep(Duration::from_millis(20));
+        }
         for host in ["server", "client"] {
             while self.devices(host) > 0 {
                 assert!(began.elapsed() < Duration::from_secs(20), "a device is left on {host}");
@@ -153,6 +238,20 @@ impl World {
             !names.iter().any(|own| own.to_string_lossy().starts_with("sojourn.")),
             "{names:?}"
         );
+    }
+}
+
+/// What `sojourn export` writes of a folder.
+struct Table(Vec<Vec<String>>);
+
+impl Table {
+    /// The values of a metric, of one flow or of all that have it.
+    fn values(&self, metric: &str, of: Option<&str>) -> Vec<f64> {
+        let place = |name: &str| self.0[0].iter().position(|own| own == name);
+        let (at, name) = (place(metric), place("name").expect("rows have names"));
+        let at = at.unwrap_or_else(|| panic!("no {metric}: {:?}", self.0[0]));
+        let rows = self.0[1..].iter().filter(|row| of.is_none_or(|of| row[name] == of));
+        rows.filter_map(|row| row.get(at)?.parse().ok()).collect()
     }
 }
 
@@ -169,6 +268,11 @@ fn child_of(pid: u32) -> u32 {
     children.expect("it is there").trim().parse().expect("it has one child")
 }
 
+fn parent_of(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+}
+
 fn ended(mut command: Command) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } = command.output().expect("it starts");
     let text = |bytes| String::from_utf8(bytes).expect("it is text");
@@ -182,6 +286,8 @@ fn a_study_runs_over_machines_reached_by_ssh_and_nothing_is_left_there() {
     a_run_from_a_desk(&world);
     // They need not be copied again.
     let hosts = world.hosts("folder = ", &format!("sojourn = \"{PROGRAM}\"\nfolder = "));
+    what_programs_lack_is_said(&world, &hosts);
+    every_application(&world, &hosts);
     stopped_and_killed(&world, &hosts);
 }
 
@@ -227,11 +333,79 @@ fn what_is_wrong_is_said(world: &World) {
             "interface 'y0': No such device",
         ),
     ] {
-        let (ended, _, said) = ended(world.run(&world.hosts(old, new), "wrong"));
+        let (ended, _, said) = ended(world.run("t.toml", &world.hosts(old, new), "wrong"));
         assert_eq!(ended, Some(code), "{new}: {said}");
         assert!(said.contains(problem), "{new}: {said}");
         assert!(!world.path("wrong").exists(), "{new}: a folder was made");
     }
+    world.is_clean();
+}
+
+/// Before anything starts.
+fn what_programs_lack_is_said(world: &World, hosts: &str) {
+    for (old, new, code, problem) in [
+        (
+            "pwd; ",
+            "exec iperf4 && ",
+            3,
+            "host 'server' (root@192.168.2.2): flow 'own': it has no program 'iperf4'; type there: sudo apt install iperf4",
+        ),
+        (
+            "iperf3 -s",
+            "/opt/iperf -s",
+            3,
+            "host 'client' (root@192.168.3.2): flow 'own': it has no",
+        ),
+        ("pwd; ", "ls {study}; ", 2, "{study} is a folder of this machine"),
+    ] {
+        fs::write(world.path("wrong.toml"), ALL.replace(old, new)).expect("it can be written");
+        let (ended, _, said) = ended(world.run("wrong.toml", hosts, "wrong"));
+        assert_eq!(ended, Some(code), "{new}: {said}");
+        assert!(said.contains(problem), "{new}: {said}");
+        assert!(!world.path("wrong").exists(), "{new}: a folder was made");
+    }
+    world.is_clean();
+}
+
+/// The ends of one flow are on two machines, and what they say is what one machine would.
+fn every_application(world: &World, hosts: &str) {
+    let (code, shown, said) = ended(world.run("all.toml", hosts, "all"));
+    assert_eq!(code, Some(0), "{shown}{said}");
+    let table = world.table("all");
+    let value = |flow: &str, metric: &str| {
+        let values = table.values(metric, Some(flow));
+        *values.first().unwrap_or_else(|| panic!("no {metric} of {flow}"))
+    };
+    for (flow, metric, is) in [
+        ("bulk", "delivered_bytes", 300e3),
+        ("come", "completion_n", 5.0),
+        ("come", "completion_of", 5.0),
+        ("come", "delivered_bytes", 100e3),
+        ("page", "completion_n", 2.0),
+        ("page", "delivered_bytes", 200e3),
+        ("asks", "completion_n", 10.0),
+        ("asks", "delivered_bytes", 200e3),
+    ] {
+        assert_eq!(value(flow, metric), is, "{metric} of {flow}");
+    }
+    for (flow, metric, least, most) in [
+        // A page is two round trips for a lookup and a connection, and two more or three.
+        ("page", "fct_p50_ms", 80.0, 2000.0),
+        ("asks", "fct_p50_ms", 20.0, 2000.0),
+        ("rpm", "rpm", 30.0, 3000.0),
+        ("rpm", "goodput_mbps", 0.5, 20.0),
+        ("own", "reported_goodput_mbps", 0.2, 20.0),
+        ("own", "goodput_mbps", 0.1, 20.0),
+    ] {
+        let own = value(flow, metric);
+        assert!((least..=most).contains(&own), "{metric} of {flow}: {own}");
+    }
+    let (_, shown, _) = ended(world.on("bottleneck", &[PROGRAM, "show", "all", "0"]));
+    for has in ["/dev/shm", "the receiver's program `iperf3 -s -1 -p 10005 > log`: exit status: 0"]
+    {
+        assert!(shown.contains(has), "no '{has}': {shown}");
+    }
+    assert!(!Path::new("/dev/shm/left").exists());
     world.is_clean();
 }
 
@@ -267,12 +441,7 @@ fn a_run_from_a_desk(world: &World) {
     {
         assert!(shown.contains(has), "no '{has}': {shown}");
     }
-    let words = [PROGRAM, "export", "out", "--format", "csv"];
-    let (_, table, _) = ended(world.on("bottleneck", &words));
-    let mut rows = table.lines().map(|row| row.split(',').collect::<Vec<_>>());
-    let head = rows.next().expect("a table has a head");
-    let at = |name: &str| head.iter().position(|own| *own == name);
-    let rows: Vec<Vec<&str>> = rows.collect();
+    let table = world.table("out");
     // What is said of sockets comes from the hosts; the rest is seen here.
     for (metric, least, most) in [
         ("goodput_mbps", 8.0, 9.7),
@@ -283,10 +452,9 @@ fn a_run_from_a_desk(world: &World) {
         ("queue_max_pkts", 10.0, 50.0),
         ("lateness_p50_ms", 0.0, 20.0),
     ] {
-        let at = at(metric).unwrap_or_else(|| panic!("no {metric}: {table}"));
-        let values = rows.iter().filter_map(|row| row.get(at)?.parse::<f64>().ok());
         // A flow or queue that has none of it, as a ping has no goodput, has zero.
-        let values: Vec<f64> = values.filter(|value| *value > 0.0).collect();
+        let values = table.values(metric, None).into_iter().filter(|value| *value > 0.0);
+        let values: Vec<f64> = values.collect();
         assert!(values.len() >= 2, "{metric}: {values:?}");
         assert!(values.iter().any(|value| (least..=most).contains(value)), "{metric}: {values:?}");
     }
@@ -296,12 +464,18 @@ fn a_run_from_a_desk(world: &World) {
 
 fn stopped_and_killed(world: &World, hosts: &str) {
     let started = |out: &str| {
-        let mut command = world.run(hosts, out);
+        let mut command = world.run("own.toml", hosts, out);
         command.args(["--set", "duration=20s"]);
         let child = command.spawn().expect("it starts");
         world.wait_for_agents(2);
-        // Hosts are ready, and packets pass.
-        std::thread::sleep(Duration::from_millis(1200));
+        let began = Instant::now();
+        // Two of the receiver, and then one of the sender: packets pass.
+        while world.ending_with(SLEEPS).len() < 3 {
+            assert!(began.elapsed() < Duration::from_secs(20), "the programs do not run");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // The warm-up is over.
+        std::thread::sleep(Duration::from_millis(700));
         assert_eq!(["server", "client"].map(|host| world.devices(host)), [1, 1]);
         child
     };

@@ -9,25 +9,28 @@ mod file;
 mod link;
 mod message;
 mod order;
+mod parts;
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, PoisonError};
-use std::thread::{self, Scope};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use sojourn_core::{FlowId, Span, SpecError, StreamAddress, Time};
-use sojourn_scenario::{Flow, Scenario};
+use sojourn_scenario::{Flow, Scenario, Until};
 
 pub use self::agent::serve;
 use self::file::{Host, Hosts};
 use self::link::{Link, PATIENCE};
 use self::message::{FromAgent, Order, ToAgent};
+use crate::programs::{self, AllLeft};
 use crate::sys;
 use crate::testbed::Kernel;
-use crate::traffic::{Notice, What};
+use crate::traffic::Notice;
 
 /// From the moment at which all are told until the run begins.
 const LEAD: Duration = Duration::from_millis(500);
@@ -86,8 +89,31 @@ struct End {
     kernel: String,
     /// By how much its clock moved during the run.
     moved: Span,
+    /// What its programs have left.
+    left: AllLeft,
     /// What it was told to do last is done.
     is_done: bool,
+}
+
+/// How a run ends.
+pub(crate) struct Ending<'a> {
+    pub(crate) is_over: &'a AtomicBool,
+    /// Packets are carried as long as this holds, which is until the last host is done.
+    pub(crate) lingers: &'a AtomicBool,
+    /// The first problem.
+    pub(crate) problem: &'a Mutex<Option<String>>,
+}
+
+/// What all hosts have in common while they are listened to.
+struct Common<'a> {
+    scenario: &'a Scenario,
+    ending: &'a Ending<'a>,
+    /// How many have not said that their transfers are done.
+    transferring: AtomicUsize,
+    /// How many have not said that the senders' programs have ended there.
+    sending: AtomicUsize,
+    /// How many are not done.
+    busy: AtomicUsize,
 }
 
 impl Elsewhere {
@@ -101,13 +127,16 @@ impl Elsewhere {
         kernels: &[Kernel],
         offloads: bool,
         address: StreamAddress,
+        is_trial: bool,
     ) -> Result<Self, String> {
         let hosts = read(path, scenario).map_err(|error| error.to_string())?;
         for host in hosts.in_order(scenario) {
             look_at_interface(&host.here, offloads)?;
         }
         let prepare = |at: usize, host: &Host| {
-            let order = order::of(scenario, at, &host.interface, &kernels[at], offloads, address);
+            let kernel = &kernels[at];
+            let order =
+                order::of(scenario, at, &host.interface, kernel, offloads, address, is_trial);
             End::prepare(&scenario.hosts[at].name, host, order)
         };
         // All at once, since it takes a while to be connected.
@@ -148,29 +177,48 @@ impl Elsewhere {
         Ok(start)
     }
 
-    /// Hands on what the hosts report until each has said that it is done; sets `is_over` if one has failed, and keeps the
-    /// first problem in `problem`.
-    pub(crate) fn listen<'scope, 'env>(
-        &'env mut self,
-        scope: &'scope Scope<'scope, 'env>,
-        scenario: &'env Scenario,
-        notices: &Sender<Notice>,
-        is_over: &'env AtomicBool,
-        problem: &'env Mutex<Option<String>>,
+    /// Hands on what the hosts report until each has said that it is done; sets `is_over` if one has failed, or if the transfers
+    /// have ended that the run waits for.
+    pub(crate) fn listen(
+        &mut self,
+        scenario: &Scenario,
+        notices: Sender<Notice>,
+        ending: &Ending<'_>,
     ) {
-        for end in &mut self.ends {
-            let notices = notices.clone();
-            scope.spawn(move || {
-                let done = end.listen(scenario, &notices, is_over);
-                // The run waits for nothing but these.
-                drop(notices);
-                if let Err(error) = done.and_then(|()| end.compare_clocks()) {
-                    is_over.store(true, Ordering::Relaxed);
-                    let mut first = problem.lock().unwrap_or_else(PoisonError::into_inner);
-                    first.get_or_insert(error);
-                }
-            });
-        }
+        let count = self.ends.len();
+        let common = Common {
+            scenario,
+            ending,
+            transferring: AtomicUsize::new(count),
+            sending: AtomicUsize::new(count),
+            busy: AtomicUsize::new(count),
+        };
+        let common = &common;
+        thread::scope(|scope| {
+            for end in &mut self.ends {
+                let notices = notices.clone();
+                scope.spawn(move || {
+                    let listened =
+                        panic::catch_unwind(AssertUnwindSafe(|| end.listen(common, &notices)));
+                    let panicked = |_| Err("what listens to a host panicked".to_owned());
+                    let done = listened.unwrap_or_else(panicked);
+                    // The run waits for nothing but these.
+                    drop(notices);
+                    if common.busy.fetch_sub(1, Ordering::Relaxed) == 1 {
+                        ending.lingers.store(false, Ordering::Relaxed);
+                    }
+                    if let Err(error) = done.and_then(|()| end.compare_clocks()) {
+                        ending.fail(error);
+                    }
+                });
+            }
+            drop(notices);
+        });
+    }
+
+    /// What the programs on all hosts have left.
+    pub(crate) fn take_left(&mut self) -> AllLeft {
+        self.ends.iter_mut().flat_map(|end| std::mem::take(&mut end.left)).collect()
     }
 
     /// Which machine a flow's sender was on, and how well the clock is known by which its samples are timed.
@@ -189,55 +237,76 @@ impl End {
     fn prepare(name: &str, host: &Host, order: Order) -> Result<Self, String> {
         let mut link = way_to(name, host)?;
         link.send(ToAgent::Prepare(order))?;
-        let kernel = match link.receive(PATIENCE)? {
+        // Programs take their time until they listen.
+        let kernel = match link.receive(PATIENCE + programs::PATIENCE)? {
             FromAgent::Ready(kernel) => kernel,
             FromAgent::Failed(problem) => return Err(link.about(&problem)),
             other => return Err(link.about(&format!("an unexpected answer: {other:?}"))),
         };
         link.compare_clocks()?;
         let here = host.here.clone();
-        Ok(Self { link, here, kernel, moved: Span::ZERO, is_done: false })
+        let left = AllLeft::new();
+        Ok(Self { link, here, kernel, moved: Span::ZERO, left, is_done: false })
     }
 
-    fn listen(
-        &mut self,
-        scenario: &Scenario,
-        notices: &Sender<Notice>,
-        is_over: &AtomicBool,
-    ) -> Result<(), String> {
+    fn listen(&mut self, common: &Common<'_>, notices: &Sender<Notice>) -> Result<(), String> {
+        let Common { scenario, ending, .. } = common;
+        let graces = scenario.flows.iter().filter_map(|flow| programs::exec_of(&flow.app));
+        let grace = graces.map(|exec| exec.spec.grace).max();
+        let grace = grace.map(|own| Duration::from_nanos(own.as_nanos()) + programs::LAST_WORDS);
         // A host looks at least once a step whether it is over.
-        let patience = PATIENCE / 4 + Duration::from_nanos(scenario.step.as_nanos());
-        let mut told_at = None;
+        let step = Duration::from_nanos(scenario.step.as_nanos());
+        let patience = PATIENCE / 4 + step + grace.unwrap_or_default();
+        let mut told = None;
+        let mut heard = Instant::now();
         loop {
-            if told_at.is_none() && is_over.load(Ordering::Relaxed) {
-                self.link.send(ToAgent::End)?;
-                told_at = Some(Instant::now());
+            if ending.is_over.load(Ordering::Relaxed) {
+                let is_urgent = sys::is_interrupted()
+                    || ending.has_failed()
+                    || common.sending.load(Ordering::Relaxed) == 0;
+                if told.is_none_or(|before| before < is_urgent) {
+                    self.link.send(ToAgent::End { is_urgent })?;
+                    heard = Instant::now();
+                    told = Some(is_urgent);
+                }
             }
-            match self.link.receive_within(TICK)? {
-                None if told_at.is_some_and(|at| at.elapsed() > patience) => {
+            let Some(message) = self.link.receive_within(TICK)? else {
+                if told.is_some() && heard.elapsed() > patience {
                     return Err(self.link.about("it does not say that its run is over"));
                 }
-                None => {}
-                Some(FromAgent::Notices(told)) => {
+                continue;
+            };
+            heard = Instant::now();
+            match message {
+                FromAgent::Notices(told) => {
                     for one in told {
-                        let sample =
-                            one.sample().filter(|_| (one.flow as usize) < scenario.flows.len());
-                        let sample = sample.ok_or_else(|| self.link.about("a wrong sample"))?;
+                        let is_flow = (one.flow as usize) < scenario.flows.len();
+                        let what = one.what().filter(|_| is_flow);
+                        let what = what.ok_or_else(|| self.link.about("a wrong notice"))?;
                         let at = Time::ZERO + Span::from_nanos(one.at);
-                        let (flow, what) = (FlowId(one.flow), What::Sample(sample));
                         // Nobody listens once the run is over.
-                        let _ = notices.send(Notice { at, flow, what });
+                        let _ = notices.send(Notice { at, flow: FlowId(one.flow), what });
                     }
                 }
-                Some(FromAgent::Done) => {
+                FromAgent::TransfersDone => {
+                    let before = common.transferring.fetch_sub(1, Ordering::Relaxed);
+                    let is_last = before == 1 && scenario.until == Until::TransfersDone;
+                    ending.is_over.fetch_or(is_last, Ordering::Relaxed);
+                }
+                FromAgent::SendersDone => {
+                    common.sending.fetch_sub(1, Ordering::Relaxed);
+                }
+                FromAgent::Left(part) => parts::take(part, scenario, &mut self.left)
+                    .ok_or_else(|| self.link.about("a wrong part of what a program left"))?,
+                FromAgent::Done => {
                     self.is_done = true;
                     return Ok(());
                 }
-                Some(FromAgent::Failed(problem)) => {
+                FromAgent::Failed(problem) => {
                     self.is_done = true;
                     return Err(self.link.about(&problem));
                 }
-                Some(other) => {
+                other => {
                     return Err(self.link.about(&format!("an unexpected answer: {other:?}")));
                 }
             }
@@ -255,14 +324,31 @@ impl End {
     /// Whether the host has made an end of what it was told to do.
     fn ends(&mut self) -> bool {
         while !self.is_done {
-            let said = self.link.send(ToAgent::End).and_then(|()| self.link.receive(PATIENCE / 4));
+            let end = ToAgent::End { is_urgent: true };
+            let said = self.link.send(end).and_then(|()| self.link.receive(PATIENCE / 4));
             match said {
                 Ok(FromAgent::Done) => self.is_done = true,
-                Ok(FromAgent::Notices(_)) => {}
+                Ok(
+                    FromAgent::Notices(_)
+                    | FromAgent::TransfersDone
+                    | FromAgent::SendersDone
+                    | FromAgent::Left(_),
+                ) => {}
                 _ => return false,
             }
         }
         true
+    }
+}
+
+impl Ending<'_> {
+    fn fail(&self, problem: String) {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(problem);
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    fn has_failed(&self) -> bool {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 }
 

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use sojourn_core::param::{Maybe, Style, number, time};
-use sojourn_core::{ETHERNET_HEADER, Params as _, Span, SpecError, StreamAddress};
+use sojourn_core::{ETHERNET_HEADER, Params as _, Span, SpecError, StreamAddress, Time};
 use sojourn_host::apps::UdpConfig;
 use sojourn_host::tcp::{self, EcnOffer, EcnSupport};
 use sojourn_metrics::{Collector, Timing};
@@ -18,10 +18,11 @@ use sojourn_study::runner::shape;
 use crate::address::{self, MOST_FLOWS};
 use crate::bottleneck::{self, Between, Bottleneck, Ends, Known, Passed};
 use crate::clock::Clock;
-use crate::elsewhere::{self, Elsewhere};
+use crate::elsewhere::{self, Elsewhere, Ending};
 use crate::frame::MTU;
 use crate::machine::{self, Stolen};
-use crate::programs::{self, Programs};
+use crate::programs::{self, AllLeft, BeginIn, Programs, exec_of};
+use crate::sys;
 use crate::testbed::{Host, Kernel};
 use crate::traffic::{TcpSettings, Traffic, kernel_name};
 
@@ -54,7 +55,7 @@ impl Engine for Live {
             // Nothing is begun before every host has been reached once.
             Some(path) => {
                 let address = StreamAddress { seed: 0, run: 0 };
-                let hosts = self.reach(path, scenario, address)?;
+                let hosts = self.reach(path, scenario, address, true)?;
                 hosts.open_interfaces().map(drop)
             }
             None => machine::can_run(&controls(scenario)),
@@ -81,9 +82,10 @@ impl Engine for Live {
 impl Live {
     fn run_here(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {
         let hosts = hosts(scenario)?;
-        let mut programs = Programs::prepare(scenario, &hosts, address)?;
+        let namespaces: Vec<_> = hosts.iter().map(|host| Some(host.namespace())).collect();
+        let mut programs = Programs::new(scenario, namespaces.clone(), BeginIn::Here, address);
+        programs.start_receivers()?;
         let settings: Vec<_> = scenario.flows.iter().map(settings).collect();
-        let namespaces = hosts.iter().map(|host| Some(host.namespace())).collect();
         let mut traffic = Traffic::new(scenario, namespaces, &settings, address)?;
         let bottleneck = Bottleneck::new(scenario, between(scenario, &hosts), address);
         let mut collector = Collector::new(shape(scenario));
@@ -94,7 +96,7 @@ impl Live {
         let clock = Clock::from(Instant::now());
         let (passed, sent) = thread::scope(|scope| {
             let apps = scope.spawn(|| {
-                let done = traffic.run(&clock, &sender, &is_over);
+                let done = traffic.run(&clock, &sender, &is_over, &is_over);
                 is_over.fetch_or(done.is_err(), Ordering::Relaxed);
                 drop(sender);
                 done
@@ -103,7 +105,7 @@ impl Live {
                 let done = programs.run(&clock, &is_over);
                 is_over.fetch_or(done.is_err(), Ordering::Relaxed);
                 if done.is_ok() {
-                    programs.finish(&clock);
+                    programs.finish(&clock, |has_time| has_time && !sys::is_interrupted());
                 }
                 lingers.store(false, Ordering::Relaxed);
                 done
@@ -124,10 +126,7 @@ impl Live {
         let passed = passed?;
         let end = passed.end;
         let mut measured = self.measured(scenario, collector, passed, &stolen);
-        for (flow, reported, text) in programs.reports(end) {
-            measured.metrics.flows[flow.index()].reported = reported;
-            measured.end_states[flow.index()] = text;
-        }
+        add_reports(&mut measured, scenario, address, &programs.into_left(), end);
         Ok(measured)
     }
 
@@ -136,10 +135,11 @@ impl Live {
         path: &str,
         scenario: &Scenario,
         address: StreamAddress,
+        is_trial: bool,
     ) -> Result<Elsewhere, String> {
         let kernels = kernels(scenario).map_err(|error| error.to_string())?;
         let offloads = bottleneck::has_offloads(scenario);
-        Elsewhere::reach(path, scenario, &kernels, offloads, address)
+        Elsewhere::reach(path, scenario, &kernels, offloads, address, is_trial)
     }
 
     /// The hosts are other machines, and the bottleneck is here.
@@ -149,7 +149,7 @@ impl Live {
         scenario: &Checked,
         address: StreamAddress,
     ) -> Result<Measured, String> {
-        let mut elsewhere = self.reach(path, scenario, address)?;
+        let mut elsewhere = self.reach(path, scenario, address, false)?;
         let devices = elsewhere.open_interfaces()?;
         let between = Between {
             devices: devices.iter().collect(),
@@ -159,28 +159,33 @@ impl Live {
         };
         let bottleneck = Bottleneck::new(scenario, between, address);
         let mut collector = Collector::new(shape(scenario));
-        let (is_over, never) = (AtomicBool::new(false), AtomicBool::new(false));
+        let is_over = AtomicBool::new(false);
+        let lingers =
+            AtomicBool::new(scenario.flows.iter().any(|flow| exec_of(&flow.app).is_some()));
         let problem = Mutex::new(None);
         let stolen = Stolen::now();
         let (sender, receiver) = channel();
         let clock = Clock::from(elsewhere.begin()?);
         let passed = thread::scope(|scope| {
-            elsewhere.listen(scope, scenario, &sender, &is_over, &problem);
-            drop(sender);
-            let ends = Ends { is_over: &is_over, lingers: &never };
+            let (is_over, lingers, collector) = (&is_over, &lingers, &mut collector);
             // A thread of its own, since it gives up what rights it has.
-            let (is_over, collector) = (&is_over, &mut collector);
             let carries = scope.spawn(move || {
+                let ends = Ends { is_over, lingers };
                 let passed = bottleneck.run(&clock, &receiver, &ends, collector);
                 is_over.store(true, Ordering::Relaxed);
                 passed
             });
+            let ending = Ending { is_over, lingers, problem: &problem };
+            elsewhere.listen(scenario, sender, &ending);
             carries.join().unwrap_or_else(|_| Err("the bottleneck panicked".to_owned()))
         });
         if let Some(problem) = problem.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(problem);
         }
-        let mut measured = self.measured(scenario, collector, passed?, &stolen);
+        let passed = passed?;
+        let end = passed.end;
+        let mut measured = self.measured(scenario, collector, passed, &stolen);
+        add_reports(&mut measured, scenario, address, &elsewhere.take_left(), end);
         for (flow, text) in scenario.flows.iter().zip(&mut measured.end_states) {
             text.push_str(&elsewhere.end_state(flow));
         }
@@ -214,6 +219,20 @@ impl Live {
         let queues = queues.iter().map(|(sample, details)| (sample, &details[..]));
         let end_states = end_states(scenario, &metrics, &flows, queues);
         Measured { metrics, end_states, is_stopped }
+    }
+}
+
+/// Adds what programs of the user's own say of themselves.
+fn add_reports(
+    measured: &mut Measured,
+    scenario: &Scenario,
+    address: StreamAddress,
+    left: &AllLeft,
+    end: Time,
+) {
+    for (flow, reported, text) in programs::reports(scenario, address, left, end) {
+        measured.metrics.flows[flow.index()].reported = reported;
+        measured.end_states[flow.index()] = text;
     }
 }
 
@@ -276,7 +295,7 @@ fn check(scenario: &Scenario) -> Result<(), SpecError> {
         let problem = format!("the live engine can't run {} flows", scenario.flows.len());
         return Err(SpecError::new(problem).allow([format!("at most {MOST_FLOWS}")]));
     }
-    let programs = scenario.flows.iter().filter(|flow| programs::exec_of(&flow.app).is_some());
+    let programs = scenario.flows.iter().filter(|flow| exec_of(&flow.app).is_some());
     if programs.count() > MOST_PROGRAMS {
         let problem = "too many flows of programs";
         return Err(SpecError::new(problem).allow([format!("at most {MOST_PROGRAMS}")]));
@@ -291,7 +310,7 @@ fn check_flow(flow: &Flow) -> Result<(), SpecError> {
     const APPS: [&str; 9] =
         ["bulk", "on_off", "arrivals", "page", "requests", "rpm", "udp", "ping", "exec"];
     match &flow.app {
-        App::External(_) if programs::exec_of(&flow.app).is_some() => Ok(()),
+        App::External(_) if exec_of(&flow.app).is_some() => Ok(()),
         App::External(app) if app.0.carries_bytes() => Ok(()),
         App::External(_) => {
             Err(SpecError::new("the live engine can't run an application that is simulated")

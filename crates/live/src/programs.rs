@@ -1,8 +1,8 @@
 //! Programs of the user's own as flows: one in the sender's host, one in the receiver's.
 
+mod left;
 mod reports;
 
-use std::fmt::Write as _;
 use std::io::{self, Read};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,33 +11,40 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use sojourn_core::{FlowId, Purpose, Span, SpecError, StreamAddress, Time};
+use sojourn_core::{FlowId, HostId, SpecError, StreamAddress, Time};
 use sojourn_host::apps::Exec;
 use sojourn_host::apps::exec::filled;
 use sojourn_metrics::Reported;
 use sojourn_scenario::{App, Flow, Scenario};
 
+pub(crate) use self::left::{AllLeft, Left, MOST_PRINTED, Side};
 use crate::clock::Clock;
-use crate::testbed::Host;
-use crate::{address, sys, testbed};
+use crate::{address, sys, testbed, traffic};
 
-/// Of what a program prints, so many bytes are read; the rest is thrown away.
-const MOST_PRINTED: usize = 64 << 20;
-/// Of its complaints the last.
-const MOST_COMPLAINTS: usize = 4096;
 /// How long a receiver's program may take until it listens.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Between being asked to end and being killed.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+pub(crate) const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How often it is looked whether one has ended.
 const TICK: Duration = Duration::from_millis(20);
 
-/// The programs of all flows that are made of such.
+/// The programs of all flows that are made of such, on those hosts that are here.
 pub(crate) struct Programs<'a> {
     scenario: &'a Scenario,
-    hosts: &'a [Host],
+    /// The namespaces of hosts; `None` of those that are elsewhere.
+    hosts: Vec<Option<BorrowedFd<'a>>>,
     person: Option<sys::Person>,
+    begin_in: BeginIn,
     pairs: Vec<Pair<'a>>,
+}
+
+/// The folder in which programs begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BeginIn {
+    /// That in which this program was started.
+    Here,
+    /// One that is gone when they end.
+    Scratch,
 }
 
 /// Those of a flow.
@@ -55,21 +62,10 @@ struct Pair<'a> {
 }
 
 struct Program {
-    /// For errors.
-    what: String,
     child: Child,
-    printed: Printed,
-    complaints: Vec<u8>,
+    left: Left,
     ended: Option<ExitStatus>,
     was_asked: bool,
-}
-
-/// What a program printed, and when each piece came; before the run begins at its beginning.
-#[derive(Default)]
-struct Printed {
-    bytes: Vec<u8>,
-    /// How many bytes there were, and when.
-    came: Vec<(usize, Time)>,
 }
 
 /// The application as one of programs, if it is.
@@ -79,42 +75,82 @@ pub(crate) fn exec_of(app: &App) -> Option<&Exec> {
 }
 
 impl<'a> Programs<'a> {
-    /// Starts the programs of receivers, and waits until they listen. The calling thread must outlive what it started.
-    ///
-    /// # Errors
-    /// Which program could not be started, ended, or does not listen.
-    pub(crate) fn prepare(
+    /// None of them is started.
+    pub(crate) fn new(
         scenario: &'a Scenario,
-        hosts: &'a [Host],
+        hosts: Vec<Option<BorrowedFd<'a>>>,
+        begin_in: BeginIn,
         address: StreamAddress,
-    ) -> Result<Self, String> {
+    ) -> Self {
         let end = Time::ZERO + scenario.duration;
         let pairs = scenario.flows.iter().zip((0..).map(FlowId)).filter_map(|(flow, id)| {
-            let moved = match flow.start_jitter.as_nanos() {
-                0 => 0,
-                bound => address.stream_named(&flow.name, Purpose::Start).below(bound),
-            };
+            let (start, stop) = traffic::lasts(flow, address);
             Some(Pair {
                 id,
                 flow,
                 exec: exec_of(&flow.app)?,
-                start: Time::ZERO + flow.start + Span::from_nanos(moved),
-                stop: flow.stop.map_or(end, |stop| Time::ZERO + stop).min(end),
+                start,
+                stop: stop.min(end),
                 seed: address.seed,
                 receiver: None,
                 sender: None,
                 has_begun: false,
             })
         });
-        let mut own = Self { scenario, hosts, person: testbed::person(), pairs: pairs.collect() };
-        for pair in &mut own.pairs {
-            if let Some(command) = &pair.exec.spec.receiver {
-                let host = &hosts[pair.flow.dst.index()];
-                pair.receiver = Some(pair.started("receiver", command, host, own.person)?);
+        let pairs = pairs.collect();
+        Self { scenario, hosts, person: testbed::person(), begin_in, pairs }
+    }
+
+    /// Looks whether the hosts that are here have the programs with which commands begin.
+    ///
+    /// # Errors
+    /// The first that is missing, and what to type.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let mut known: Vec<String> = Vec::new();
+        for pair in &self.pairs {
+            for (_, command, host) in pair.commands() {
+                if self.hosts[host.index()].is_none() {
+                    continue;
+                }
+                let command = pair.filled(command)?;
+                let Some(name) =
+                    first_word(&command).filter(|name| !known.iter().any(|own| own == name))
+                else {
+                    continue;
+                };
+                if !has_program(name) {
+                    return Err(format!(
+                        "flow '{}': it has no program '{name}'; {}",
+                        pair.flow.name,
+                        match name.contains('/') {
+                            true => "the path must be one of that machine".to_owned(),
+                            false => format!(
+                                "type there: sudo apt install {name} (or what the package is called that has it)"
+                            ),
+                        }
+                    ));
+                }
+                known.push(name.to_owned());
             }
         }
-        own.wait_for_listeners()?;
-        Ok(own)
+        Ok(())
+    }
+
+    /// Starts the programs of receivers, and waits until they listen. The calling thread must outlive what it started.
+    ///
+    /// # Errors
+    /// Which program could not be started, ended, or does not listen.
+    pub(crate) fn start_receivers(&mut self) -> Result<(), String> {
+        let Self { hosts, pairs, person, begin_in, .. } = self;
+        for pair in pairs {
+            if let Some(command) = &pair.exec.spec.receiver
+                && let Some(host) = hosts[pair.flow.dst.index()]
+            {
+                pair.receiver =
+                    Some(pair.started(Side::Receiver, command, host, *begin_in, *person)?);
+            }
+        }
+        self.wait_for_listeners()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -132,7 +168,7 @@ impl<'a> Programs<'a> {
             };
             let mut missing = None;
             for pair in self.pairs.iter().filter(waits) {
-                let host = &self.hosts[pair.flow.dst.index()];
+                let Some(host) = self.hosts[pair.flow.dst.index()] else { continue };
                 if !testbed::listens(host, address::port_of(pair.id))? {
                     missing = Some(pair);
                 }
@@ -146,7 +182,7 @@ impl<'a> Programs<'a> {
                     address::port_of(pair.id)
                 );
                 if let Some(receiver) = &pair.receiver {
-                    problem += &receiver.last_words();
+                    problem += &receiver.left.last_words();
                 }
                 return Err(problem);
             }
@@ -172,9 +208,12 @@ impl<'a> Programs<'a> {
                     continue;
                 }
                 pair.has_begun = true;
-                if let Some(command) = &pair.exec.spec.sender {
-                    let host = &self.hosts[pair.flow.src.index()];
-                    pair.sender = Some(pair.started("sender", command, host, self.person)?);
+                if let Some(command) = &pair.exec.spec.sender
+                    && let Some(host) = self.hosts[pair.flow.src.index()]
+                {
+                    let (begin_in, person) = (self.begin_in, self.person);
+                    pair.sender =
+                        Some(pair.started(Side::Sender, command, host, begin_in, person)?);
                 }
             }
             let left = Duration::from_nanos(wake.since(clock.now()).as_nanos());
@@ -188,20 +227,19 @@ impl<'a> Programs<'a> {
         }
     }
 
-    /// Waits until the senders' programs have ended by themselves, unless somebody asked the run to stop, and ends those that don't,
-    /// and the others.
-    pub(crate) fn finish(&mut self, clock: &Clock) {
+    /// Gives senders' programs the time that they have to end by themselves, then ends all that have not. `waits` is told whether
+    /// any of them is still in that time, and says whether to wait.
+    pub(crate) fn finish(&mut self, clock: &Clock, waits: impl Fn(bool) -> bool) {
         let began = Instant::now();
         loop {
             // One that fails now has lost its network, or its other end.
             let _ = self.look(clock.now(), TICK);
-            let waits = |pair: &Pair<'_>| {
+            let has_time = |pair: &Pair<'_>| {
                 let grace = Duration::from_nanos(pair.exec.spec.grace.as_nanos());
                 pair.sender.as_ref().is_some_and(|own| own.ended.is_none())
                     && began.elapsed() < grace
-                    && !sys::is_interrupted()
             };
-            if !self.pairs.iter().any(waits) {
+            if !waits(self.pairs.iter().any(has_time)) {
                 break;
             }
         }
@@ -213,22 +251,20 @@ impl<'a> Programs<'a> {
         self.all().for_each(Program::kill);
     }
 
-    /// What the programs of each such flow say of it until the end of the run, and what they printed last.
-    pub(crate) fn reports(&self, end: Time) -> impl Iterator<Item = (FlowId, Reported, String)> {
-        let warm = Time::ZERO + self.scenario.warmup;
-        self.pairs.iter().map(move |pair| {
-            let printed = [&pair.sender, &pair.receiver]
-                .map(|own| own.as_ref().map_or(&[][..], |own| &own.printed.bytes));
-            let lines = [&pair.sender, &pair.receiver]
-                .map(|own| own.as_ref().map(|own| own.printed.lines()).unwrap_or_default());
-            let mut reported = reports::iperf3(printed, pair.start, warm, end);
-            reports::add_get_stats(&mut reported, &lines, warm, end);
-            let mut text = String::new();
-            for own in [&pair.sender, &pair.receiver].into_iter().flatten() {
-                let _ = write!(text, "{}", own.end_state());
+    /// Ends those that have not ended, and gives what all have left.
+    pub(crate) fn into_left(mut self) -> AllLeft {
+        let mut all = AllLeft::new();
+        for pair in &mut self.pairs {
+            for (side, own) in
+                [(Side::Sender, &mut pair.sender), (Side::Receiver, &mut pair.receiver)]
+            {
+                if let Some(mut own) = own.take() {
+                    own.kill();
+                    all.insert((pair.id, side), own.into_left());
+                }
             }
-            (pair.id, reported, text)
-        })
+        }
+        all
     }
 
     fn all(&mut self) -> impl Iterator<Item = &mut Program> {
@@ -258,34 +294,94 @@ impl<'a> Programs<'a> {
     }
 }
 
+/// What the programs of each such flow say of it until the end of the run, and what they printed last.
+pub(crate) fn reports(
+    scenario: &Scenario,
+    address: StreamAddress,
+    left: &AllLeft,
+    end: Time,
+) -> Vec<(FlowId, Reported, String)> {
+    let warm = Time::ZERO + scenario.warmup;
+    let flows = scenario.flows.iter().zip((0..).map(FlowId));
+    let flows = flows.filter(|(flow, _)| exec_of(&flow.app).is_some());
+    flows
+        .map(|(flow, id)| {
+            let both = [Side::Sender, Side::Receiver].map(|side| left.get(&(id, side)));
+            let printed = both.map(|own| own.map_or(&[][..], |own| &own.printed.bytes));
+            let lines = both.map(|own| own.map(|own| own.printed.lines()).unwrap_or_default());
+            let (start, _) = traffic::lasts(flow, address);
+            let mut reported = reports::iperf3(printed, start, warm, end);
+            reports::add_get_stats(&mut reported, &lines, warm, end);
+            let text = both.into_iter().flatten().map(Left::end_state).collect();
+            (id, reported, text)
+        })
+        .collect()
+}
+
+/// The program with which a command begins, if that is a plain word.
+fn first_word(command: &str) -> Option<&str> {
+    let is_plain = |word: &str| {
+        word.bytes().all(|b| b.is_ascii_alphanumeric() || b"/._+-".contains(&b))
+            && !word.starts_with('-')
+    };
+    let is_set = |word: &str| {
+        let name = word.split_once('=').map(|(name, _)| name);
+        name.is_some_and(|name| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
+            && !word.contains(['"', '\'', '$', '`', '\\'])
+    };
+    let mut words = command.split_whitespace();
+    words.find(|word| *word != "exec" && !is_set(word)).filter(|word| is_plain(word))
+}
+
+/// Whether the shell knows a command of that name.
+fn has_program(name: &str) -> bool {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "command -v \"$0\"", name]);
+    shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    shell.status().is_ok_and(|status| status.success())
+}
+
 impl Pair<'_> {
+    /// Its commands, each with the host in which it runs.
+    fn commands(&self) -> impl Iterator<Item = (Side, &str, HostId)> {
+        let spec = &self.exec.spec;
+        let sender = spec.sender.iter().map(|own| (Side::Sender, &own[..], self.flow.src));
+        let receiver = spec.receiver.iter().map(|own| (Side::Receiver, &own[..], self.flow.dst));
+        sender.chain(receiver)
+    }
+
     fn started(
         &self,
-        end: &str,
+        side: Side,
         command: &str,
-        host: &Host,
+        host: BorrowedFd<'_>,
+        begin_in: BeginIn,
         person: Option<sys::Person>,
     ) -> Result<Program, String> {
         let failed = |problem: String| format!("flow '{}': {problem}", self.flow.name);
-        let command = self.filled(command).map_err(|error| failed(error.to_string()))?;
+        let command = self.filled(command)?;
+        let end = match side {
+            Side::Sender => "sender",
+            Side::Receiver => "receiver",
+        };
         let what = format!("the {end}'s program `{command}`");
         let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", &command]);
+        match begin_in {
+            BeginIn::Here => shell.args(["-c", &command]),
+            // Only the program sees that folder as its own, so nobody can go there before it.
+            BeginIn::Scratch => {
+                shell.args(["-c", &format!("cd {} || exit 1; {command}", sys::SCRATCH)])
+            }
+        };
         shell.env("TMPDIR", sys::SCRATCH);
         if let Some(home) = person.and_then(|person| testbed::home_of(person.user)) {
             shell.env("HOME", home);
         }
         shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let started = sys::start_enclosed(&mut shell, host.namespace(), person);
+        let started = sys::start_enclosed(&mut shell, host, person);
         let child = started.map_err(|error| failed(format!("{what}: {error}")))?;
-        let program = Program {
-            what,
-            child,
-            printed: Printed::default(),
-            complaints: Vec::new(),
-            ended: None,
-            was_asked: false,
-        };
+        let left = Left { what, ..Left::default() };
+        let program = Program { child, left, ended: None, was_asked: false };
         for pipe in program.pipes() {
             rustix::io::ioctl_fionbio(pipe, true)
                 .map_err(|error| failed(format!("a pipe: {error}")))?;
@@ -293,7 +389,8 @@ impl Pair<'_> {
         Ok(program)
     }
 
-    fn filled(&self, command: &str) -> Result<String, SpecError> {
+    fn filled(&self, command: &str) -> Result<String, String> {
+        let problem = |error: SpecError| format!("flow '{}': {error}", self.flow.name);
         let address: fn(_) -> Ipv4Addr = address::of_host;
         let seconds = self.stop.since(self.start).as_nanos() / 1_000_000_000;
         filled(command, |name| {
@@ -308,6 +405,7 @@ impl Pair<'_> {
                 _ => return None,
             })
         })
+        .map_err(problem)
     }
 }
 
@@ -318,16 +416,11 @@ impl Program {
     }
 
     fn take(&mut self, now: Time) {
-        let Self { child, printed, complaints, .. } = self;
-        if drained(&mut child.stdout, |bytes| printed.add(bytes, now)) {
+        let Self { child, left, .. } = self;
+        if drained(&mut child.stdout, |bytes| left.printed.add(bytes, now)) {
             child.stdout = None;
         }
-        let complain = |bytes: &[u8]| {
-            complaints.extend(bytes);
-            let over = complaints.len().saturating_sub(MOST_COMPLAINTS);
-            complaints.drain(..over);
-        };
-        if drained(&mut child.stderr, complain) {
+        if drained(&mut child.stderr, |bytes| left.complain(bytes)) {
             child.stderr = None;
         }
         if self.ended.is_none()
@@ -340,17 +433,16 @@ impl Program {
     /// How it failed, if it did before it was asked to end.
     fn failure(&self) -> Option<String> {
         let status = self.ended.filter(|status| !status.success() && !self.was_asked)?;
-        Some(format!("{} ended with {status}{}", self.what, self.last_words()))
+        Some(format!("{} ended with {status}{}", self.left.what, self.left.last_words()))
     }
 
-    /// The end of its complaints, or of what it printed.
-    fn last_words(&self) -> String {
-        let said = if self.complaints.is_empty() { &self.printed.bytes } else { &self.complaints };
-        let said = String::from_utf8_lossy(&said[said.len().saturating_sub(1000)..]);
-        match said.trim() {
-            "" => String::new(),
-            said => format!(": {said}"),
-        }
+    fn into_left(self) -> Left {
+        let how = match self.ended {
+            Some(_) if self.was_asked => "was asked to end".to_owned(),
+            Some(status) => status.to_string(),
+            None => "had not ended".to_owned(),
+        };
+        Left { how, ..self.left }
     }
 
     fn ask_to_end(&mut self) {
@@ -366,48 +458,6 @@ impl Program {
             let _ = self.child.kill();
             self.ended = self.child.wait().ok();
         }
-    }
-
-    /// Its command, how it ended, and what it said last.
-    fn end_state(&self) -> String {
-        let how = match self.ended {
-            Some(_) if self.was_asked => "was asked to end".to_owned(),
-            Some(status) => status.to_string(),
-            None => "had not ended".to_owned(),
-        };
-        let last = |bytes: &[u8]| {
-            let text = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(1500)..]);
-            let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-            let lines = &lines[lines.len().saturating_sub(12)..];
-            lines.iter().fold(String::new(), |mut out, line| {
-                let _ = writeln!(out, "  {}", line.chars().take(160).collect::<String>());
-                out
-            })
-        };
-        format!(" {}: {how}\n{}{}", self.what, last(&self.printed.bytes), last(&self.complaints))
-    }
-}
-
-impl Printed {
-    fn add(&mut self, bytes: &[u8], now: Time) {
-        let room = MOST_PRINTED.saturating_sub(self.bytes.len());
-        self.bytes.extend(&bytes[..bytes.len().min(room)]);
-        self.came.push((self.bytes.len(), now));
-    }
-
-    /// Its whole lines, each with when its end came.
-    fn lines(&self) -> Vec<(Time, &[u8])> {
-        let mut came = self.came.iter().peekable();
-        let (mut lines, mut start) = (Vec::new(), 0);
-        for (at, _) in self.bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
-            while came.peek().is_some_and(|(until, _)| *until <= at) {
-                came.next();
-            }
-            let Some((_, now)) = came.peek() else { break };
-            lines.push((*now, &self.bytes[start..at]));
-            start = at + 1;
-        }
-        lines
     }
 }
 

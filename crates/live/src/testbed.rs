@@ -294,9 +294,9 @@ pub(crate) fn home_of(user: u32) -> Option<String> {
 }
 
 /// Whether something in a host listens at a port, of TCP or UDP.
-pub(crate) fn listens(host: &Host, port: u16) -> Result<bool, String> {
+pub(crate) fn listens(host: BorrowedFd<'_>, port: u16) -> Result<bool, String> {
     on_thread(|| {
-        sys::enter_network(host.namespace()).map_err(|error| format!("a host: {error}"))?;
+        sys::enter_network(host).map_err(|error| format!("a host: {error}"))?;
         Ok(["tcp", "tcp6", "udp", "udp6"].iter().any(|protocol| {
             let path = format!("/proc/thread-self/net/{protocol}");
             let state = if protocol.starts_with("tcp") { "0A" } else { "07" };

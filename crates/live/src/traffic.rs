@@ -16,10 +16,12 @@ use sojourn_core::{
     Event, FlowId, FlowSample, FrameEvent, HostId, Observer, RateControl, Responsiveness, Span,
     StreamAddress, Time, VoiceEvent, Who,
 };
-use sojourn_scenario::{Offer, Scenario, Until};
+use sojourn_scenario::{Flow, Offer, Scenario, Until};
 
 use self::flow::{Receiving, Working};
+pub(crate) use self::own_end::lasts;
 pub(crate) use self::socket::{TcpSettings, kernel_name, knows_control};
+use self::talking::Here;
 use crate::clock::Clock;
 use crate::sys::{self, Priority};
 
@@ -105,7 +107,8 @@ pub(crate) struct Traffic<'a> {
     hosts: Vec<Option<BorrowedFd<'a>>>,
     sending: Vec<Working>,
     receiving: Vec<Receiving>,
-    /// Flows whose transfers the run waits for.
+    /// The run waits for transfers, those of these flows among them.
+    waits: bool,
     awaited: Vec<usize>,
     /// In whose namespace the thread is that runs them.
     here: Option<HostId>,
@@ -146,29 +149,23 @@ impl<'a> Traffic<'a> {
                 }
                 None => Receiving::Nobody,
             });
-            sending.push(match hosts[flow.src.index()] {
-                Some(host) => {
-                    sys::enter_network(host).map_err(failed)?;
-                    Working::new(flow, id, settings.clone(), sender, address, end)
-                        .map_err(failed)?
-                }
-                None => Working::elsewhere(flow, id),
-            });
+            let [server, client] = [flow.src, flow.dst].map(|host| hosts[host.index()]);
+            server.map_or(Ok(()), sys::enter_network).map_err(failed)?;
+            let here = Here { server: server.is_some(), client: client.is_some() };
+            let working = Working::new(flow, id, settings.clone(), sender, address, end, here);
+            sending.push(working.map_err(failed)?);
         }
-        let awaited = match scenario.until {
-            Until::Duration => Vec::new(),
-            Until::TransfersDone => {
-                let offers = |index: &usize| {
-                    scenario.flows[*index].offer(scenario.duration) == Offer::Transfers
-                };
-                (0..sending.len()).filter(offers).collect()
-            }
+        let offers = |flow: &Flow| flow.offer(scenario.duration) == Offer::Transfers;
+        let waits = scenario.until == Until::TransfersDone && scenario.flows.iter().any(offers);
+        let is_awaited = |index: &usize| {
+            waits && offers(&scenario.flows[*index]) && sending[*index].is_done().is_some()
         };
-        Ok(Self { scenario, hosts, sending, receiving, awaited, here: None })
+        let awaited = (0..sending.len()).filter(is_awaited).collect();
+        Ok(Self { scenario, hosts, sending, receiving, waits, awaited, here: None })
     }
 
-    /// Does what flows do until the run is over, or `is_over` says so. Sets `is_over` when the transfers are
-    /// done that the run waits for.
+    /// Does what flows do until the run is over, or `is_over` says so. Sets `transfers_done` when those are done that begin on hosts
+    /// here, if the run waits for transfers.
     ///
     /// # Errors
     /// Which flow, and what the kernel refused.
@@ -177,6 +174,7 @@ impl<'a> Traffic<'a> {
         clock: &Clock,
         notices: &Sender<Notice>,
         is_over: &AtomicBool,
+        transfers_done: &AtomicBool,
     ) -> Result<(), String> {
         // Without the right to it, packets of applications are late when the machine is busy.
         let _ = sys::set_priority(Priority::Second);
@@ -203,13 +201,12 @@ impl<'a> Traffic<'a> {
                     self.act(Watched::Receiver(index), now, &mut room, notices)?;
                 }
             }
-            if !self.awaited.is_empty() {
-                let sending = &self.sending;
-                self.awaited.retain(|index| !sending[*index].is_done());
-                if self.awaited.is_empty() {
-                    is_over.store(true, Ordering::Relaxed);
-                    break;
-                }
+            let sending = &self.sending;
+            self.awaited.retain(|index| sending[*index].is_done() == Some(false));
+            if self.waits && self.awaited.is_empty() {
+                self.waits = false;
+                transfers_done.store(true, Ordering::Relaxed);
+                continue;
             }
             let wakes = self.sending.iter().map(Working::next_wake);
             let wakes = wakes.chain(self.receiving.iter().map(Receiving::next_wake));

@@ -193,7 +193,7 @@ impl Talk for Connection {
         self.number
     }
 
-    fn ask(&mut self, bytes: u64) {
+    fn ask(&mut self, bytes: u64, _: u8) {
         self.requests.0.write(bytes);
     }
 
@@ -201,7 +201,7 @@ impl Talk for Connection {
         self.objects.is_some()
     }
 
-    fn answer(&mut self, bytes: u64) {
+    fn answer(&mut self, bytes: u64, _: u8) {
         if let Some(objects) = &mut self.objects {
             objects.0.write(bytes);
         }

@@ -1,7 +1,8 @@
 //! Applications of requests and answers, whoever carries the bytes: the simulator's TCP, or a kernel's.
 //!
 //! A client and a server are one value, as they are with [`BothEnds`](super::BothEnds); data goes forward, from the server to
-//! the client.
+//! the client. If they are on two machines, each has such a value, of which only its own end is used. What one end must know of
+//! the other's then comes over the connection: the first byte of every request and of every piece of an answer is a word.
 
 use sojourn_core::{Direction, FlowSample, Observer, StreamAddress, Time};
 
@@ -16,14 +17,24 @@ pub const LOW: u64 = 2 * FRAME;
 pub trait Talk {
     fn number(&self) -> u32;
 
-    /// The client writes so many bytes of a request.
-    fn ask(&mut self, bytes: u64);
+    /// The client is an end of this value.
+    fn has_client(&self) -> bool {
+        true
+    }
+
+    /// The server is an end of this value.
+    fn has_server(&self) -> bool {
+        true
+    }
+
+    /// The client writes a request of so many bytes, which begins with `word`.
+    fn ask(&mut self, bytes: u64, word: u8);
 
     /// The server has an end with which it can answer.
     fn is_accepted(&self) -> bool;
 
-    /// The server writes so many bytes of an answer.
-    fn answer(&mut self, bytes: u64);
+    /// The server writes a piece of an answer of so many bytes, which begins with `word`.
+    fn answer(&mut self, bytes: u64, word: u8);
 
     /// Bytes of answers that the server has written and TCP has not sent.
     fn unsent(&self) -> u64;
@@ -89,6 +100,20 @@ pub trait Dialogue {
     fn on_datagram(&mut self, now: Time, direction: Direction) {
         let _ = (now, direction);
     }
+
+    /// Where the client has a value of its own: it has connected to the server.
+    fn hear_of(&mut self, now: Time, number: u32);
+
+    /// Where the client has a value of its own: a request that begins with `word` is coming, of so many bytes. `None` if there is
+    /// no such request.
+    fn hear_request(&mut self, number: u32, word: u8) -> Option<u64>;
+
+    /// Where the server has a value of its own: a piece of an answer that begins with `word` is coming, of so many bytes. `None`
+    /// if nothing like it was asked for.
+    fn hear_answer(&mut self, number: u32, word: u8) -> Option<u64>;
+
+    /// Where the client has a value of its own: it has closed a connection.
+    fn hear_end(&mut self, now: Time, number: u32);
 
     /// Calls `with` with every connection that is open.
     fn each_talk<'a>(&'a self, with: &mut impl FnMut(&'a Self::Talk));

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sojourn_core::{EcnMode, FlowSample, Rate, Span};
+use sojourn_core::{Confidence, EcnMode, FlowSample, Rate, Responsiveness, Span};
+
+use crate::traffic::What;
 
 /// What comes from a host before the first frame. Both must have the same number.
-pub(super) const GREETING: &[u8; 16] = b"sojourn-agent 1\n";
+pub(super) const GREETING: &[u8; 16] = b"sojourn-agent 2\n";
 
 /// How often a host hears of this machine; one that hears nothing for six times as long takes it for dead, and ends.
 pub(super) const ALIVE: Duration = Duration::from_secs(5);
@@ -25,8 +27,11 @@ pub(super) enum ToAgent {
     Clock,
     /// The run begins when your clock shows this.
     Begin(u64),
-    /// It is over.
-    End,
+    /// It is over. Programs have the time that they may take to end, unless it is urgent, because senders' programs have ended on
+    /// all hosts or nobody wants to hear of them any more.
+    End {
+        is_urgent: bool,
+    },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,6 +42,11 @@ pub(super) enum FromAgent {
     /// Nanoseconds since it began.
     Clock(u64),
     Notices(Vec<Told>),
+    /// All transfers that begin there have ended, if the run waits for such.
+    TransfersDone,
+    /// The senders' programs there have ended, or had their time to.
+    SendersDone,
+    Left(Part),
     Done,
 }
 
@@ -52,9 +62,12 @@ pub(super) struct Order {
     pub(super) most_send_buffer: Option<u64>,
     /// In nanoseconds, as all times.
     pub(super) duration: u64,
+    pub(super) until_transfers_done: bool,
     pub(super) step: u64,
     pub(super) seed: u64,
     pub(super) run: u64,
+    /// Only to see whether the host has all that the run needs: no program is started.
+    pub(super) is_trial: bool,
     /// All flows, also those that have no end there.
     pub(super) flows: Vec<FlowOrder>,
 }
@@ -73,10 +86,53 @@ pub(super) struct FlowOrder {
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum AppOrder {
-    Bulk { tcp: TcpOrder, rate: Option<u64>, bytes: Option<u64> },
-    OnOff { tcp: TcpOrder, on: u64, off: u64, random: bool },
-    Udp { interval: u64, frame: u32, datagrams: u32, header: u32 },
-    Ping { interval: u64, size: u64 },
+    Bulk {
+        tcp: TcpOrder,
+        rate: Option<u64>,
+        bytes: Option<u64>,
+    },
+    OnOff {
+        tcp: TcpOrder,
+        on: u64,
+        off: u64,
+        random: bool,
+    },
+    Udp {
+        interval: u64,
+        frame: u32,
+        datagrams: u32,
+        header: u32,
+    },
+    Ping {
+        interval: u64,
+        size: u64,
+    },
+    /// How many a second is an `f64` by its bits, which as a decimal number might come as another.
+    Arrivals {
+        tcp: TcpOrder,
+        per_second: u64,
+        sizes: String,
+        most: u32,
+        transfers: Option<u64>,
+    },
+    /// What asks and answers, as users write its parameters.
+    Page {
+        tcp: TcpOrder,
+        values: String,
+    },
+    Requests {
+        tcp: TcpOrder,
+        values: String,
+    },
+    Rpm {
+        tcp: TcpOrder,
+        values: String,
+    },
+    Exec {
+        sender: Option<String>,
+        receiver: Option<String>,
+        grace: u64,
+    },
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -86,13 +142,44 @@ pub(super) struct TcpOrder {
     pub(super) receive_buffer: Option<u64>,
 }
 
-/// A sample of a flow's sender.
-#[derive(Debug, Serialize, Deserialize)]
+/// What an end of a flow says.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Told {
     pub(super) at: u64,
     pub(super) flow: u32,
-    numbers: Vec<Option<u64>>,
-    phase: String,
+    what: Said,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+enum Said {
+    /// Of a sender.
+    Sample {
+        numbers: Vec<Option<u64>>,
+        phase: String,
+    },
+    Opened(u64),
+    Refused(u64),
+    Completed(u64, u64),
+    /// Numbers with fractions by their bits.
+    Responsiveness {
+        rates: [u64; 3],
+        connections: u32,
+        confidence: u8,
+    },
+}
+
+/// A part of what a program left. Bytes are characters of those numbers.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Part {
+    pub(super) flow: u32,
+    pub(super) is_receiver: bool,
+    /// Of the first part only.
+    pub(super) what: String,
+    pub(super) how: String,
+    pub(super) complaints: String,
+    pub(super) printed: String,
+    /// How many bytes there were in all, and when.
+    pub(super) came: Vec<(u64, u64)>,
 }
 
 /// Phases of which a kernel tells.
@@ -109,93 +196,146 @@ const PHASES: [&str; 9] = [
 ];
 
 impl Told {
-    pub(super) fn new(at: u64, flow: u32, s: &FlowSample) -> Self {
-        let rate = |rate: Rate| rate.as_bps();
-        let span = |span: Span| span.as_nanos();
-        let ecn = match s.ecn {
-            EcnMode::Disabled => 0,
-            EcnMode::Rfc3168 => 1,
-            EcnMode::AccEcn => 2,
+    /// `None` for what is not told.
+    pub(super) fn new(at: u64, flow: u32, what: &What) -> Option<Self> {
+        let what = match what {
+            What::Sample(sample) => sample_said(sample),
+            What::Opened(bytes) => Said::Opened(*bytes),
+            What::Refused(bytes) => Said::Refused(*bytes),
+            What::Completed(bytes, took) => Said::Completed(*bytes, took.as_nanos()),
+            What::Responsiveness(own) => Said::Responsiveness {
+                rates: [own.rpm, own.foreign, own.loaded].map(f64::to_bits),
+                connections: own.connections,
+                confidence: match own.confidence {
+                    Confidence::Low => 0,
+                    Confidence::Medium => 1,
+                    Confidence::High => 2,
+                },
+            },
+            // Applications that say these do not run elsewhere.
+            What::Delivered(_)
+            | What::Frame(_)
+            | What::Nack(_)
+            | What::KeyRequest
+            | What::Voice(_)
+            | What::RateControl(_) => return None,
         };
-        let numbers = vec![
-            Some(s.cwnd.into()),
-            s.ssthresh.map(u64::from),
-            s.pacing_rate.map(rate),
-            Some(rate(s.delivery_rate)),
-            Some(s.delivery_rate_app_limited.into()),
-            Some(span(s.srtt)),
-            Some(span(s.rttvar)),
-            s.min_rtt.map(span),
-            Some(span(s.rto)),
-            Some(s.unacked.into()),
-            Some(s.sacked.into()),
-            Some(s.lost.into()),
-            Some(s.retrans.into()),
-            Some(s.retrans_total),
-            Some(s.timeouts_total),
-            Some(s.delivered),
-            Some(s.delivered_ce),
-            Some(s.bytes_sent),
-            Some(s.bytes_retrans),
-            Some(s.bytes_acked),
-            Some(s.not_sent),
-            Some(s.rwnd),
-            Some(span(s.busy)),
-            Some(span(s.rwnd_limited)),
-            Some(span(s.sndbuf_limited)),
-            Some(ecn),
-            Some(s.ecn_seen.into()),
-            s.bw.map(rate),
-            s.model_min_rtt.map(span),
-        ];
-        Self { at, flow, numbers, phase: s.phase.to_owned() }
+        Some(Self { at, flow, what })
     }
 
-    /// `None` if it is no sample.
-    pub(super) fn sample(&self) -> Option<FlowSample> {
-        let numbers: [Option<u64>; 29] = self.numbers.as_slice().try_into().ok()?;
-        let word = |at: usize| numbers[at].and_then(|own| u32::try_from(own).ok());
-        let rate = |at: usize| numbers[at].map(Rate::from_bps);
-        let span = |at: usize| numbers[at].map(Span::from_nanos);
-        let phase = PHASES.into_iter().find(|own| *own == self.phase);
-        Some(FlowSample {
-            cwnd: word(0)?,
-            ssthresh: word(1),
-            pacing_rate: rate(2),
-            delivery_rate: rate(3)?,
-            delivery_rate_app_limited: numbers[4]? != 0,
-            srtt: span(5)?,
-            rttvar: span(6)?,
-            min_rtt: span(7),
-            rto: span(8)?,
-            unacked: word(9)?,
-            sacked: word(10)?,
-            lost: word(11)?,
-            retrans: word(12)?,
-            retrans_total: numbers[13]?,
-            timeouts_total: numbers[14]?,
-            delivered: numbers[15]?,
-            delivered_ce: numbers[16]?,
-            bytes_sent: numbers[17]?,
-            bytes_retrans: numbers[18]?,
-            bytes_acked: numbers[19]?,
-            not_sent: numbers[20]?,
-            rwnd: numbers[21]?,
-            busy: span(22)?,
-            rwnd_limited: span(23)?,
-            sndbuf_limited: span(24)?,
-            ecn: match numbers[25]? {
-                0 => EcnMode::Disabled,
-                1 => EcnMode::Rfc3168,
-                _ => EcnMode::AccEcn,
-            },
-            ecn_seen: numbers[26]? != 0,
-            phase: phase.unwrap_or_default(),
-            bw: rate(27),
-            model_min_rtt: span(28),
-            ..FlowSample::default()
+    /// `None` if it can't be.
+    pub(super) fn what(&self) -> Option<What> {
+        Some(match &self.what {
+            Said::Sample { numbers, phase } => What::Sample(sample_of(numbers, phase)?),
+            Said::Opened(bytes) => What::Opened(*bytes),
+            Said::Refused(bytes) => What::Refused(*bytes),
+            Said::Completed(bytes, took) => What::Completed(*bytes, Span::from_nanos(*took)),
+            Said::Responsiveness { rates, connections, confidence } => {
+                let [rpm, foreign, loaded] = rates.map(f64::from_bits);
+                let is_good = |own: f64| own.is_finite() && own >= 0.0;
+                [rpm, foreign, loaded].into_iter().all(is_good).then_some(())?;
+                What::Responsiveness(Responsiveness {
+                    rpm,
+                    foreign,
+                    loaded,
+                    connections: *connections,
+                    confidence: match confidence {
+                        0 => Confidence::Low,
+                        1 => Confidence::Medium,
+                        _ => Confidence::High,
+                    },
+                })
+            }
         })
     }
+}
+
+fn sample_said(s: &FlowSample) -> Said {
+    let rate = |rate: Rate| rate.as_bps();
+    let span = |span: Span| span.as_nanos();
+    let ecn = match s.ecn {
+        EcnMode::Disabled => 0,
+        EcnMode::Rfc3168 => 1,
+        EcnMode::AccEcn => 2,
+    };
+    let numbers = vec![
+        Some(s.cwnd.into()),
+        s.ssthresh.map(u64::from),
+        s.pacing_rate.map(rate),
+        Some(rate(s.delivery_rate)),
+        Some(s.delivery_rate_app_limited.into()),
+        Some(span(s.srtt)),
+        Some(span(s.rttvar)),
+        s.min_rtt.map(span),
+        Some(span(s.rto)),
+        Some(s.unacked.into()),
+        Some(s.sacked.into()),
+        Some(s.lost.into()),
+        Some(s.retrans.into()),
+        Some(s.retrans_total),
+        Some(s.timeouts_total),
+        Some(s.delivered),
+        Some(s.delivered_ce),
+        Some(s.bytes_sent),
+        Some(s.bytes_retrans),
+        Some(s.bytes_acked),
+        Some(s.not_sent),
+        Some(s.rwnd),
+        Some(span(s.busy)),
+        Some(span(s.rwnd_limited)),
+        Some(span(s.sndbuf_limited)),
+        Some(ecn),
+        Some(s.ecn_seen.into()),
+        s.bw.map(rate),
+        s.model_min_rtt.map(span),
+    ];
+    Said::Sample { numbers, phase: s.phase.to_owned() }
+}
+
+/// `None` if it is no sample.
+fn sample_of(numbers: &[Option<u64>], phase: &str) -> Option<FlowSample> {
+    let numbers: [Option<u64>; 29] = numbers.try_into().ok()?;
+    let word = |at: usize| numbers[at].and_then(|own| u32::try_from(own).ok());
+    let rate = |at: usize| numbers[at].map(Rate::from_bps);
+    let span = |at: usize| numbers[at].map(Span::from_nanos);
+    let phase = PHASES.into_iter().find(|own| *own == phase);
+    Some(FlowSample {
+        cwnd: word(0)?,
+        ssthresh: word(1),
+        pacing_rate: rate(2),
+        delivery_rate: rate(3)?,
+        delivery_rate_app_limited: numbers[4]? != 0,
+        srtt: span(5)?,
+        rttvar: span(6)?,
+        min_rtt: span(7),
+        rto: span(8)?,
+        unacked: word(9)?,
+        sacked: word(10)?,
+        lost: word(11)?,
+        retrans: word(12)?,
+        retrans_total: numbers[13]?,
+        timeouts_total: numbers[14]?,
+        delivered: numbers[15]?,
+        delivered_ce: numbers[16]?,
+        bytes_sent: numbers[17]?,
+        bytes_retrans: numbers[18]?,
+        bytes_acked: numbers[19]?,
+        not_sent: numbers[20]?,
+        rwnd: numbers[21]?,
+        busy: span(22)?,
+        rwnd_limited: span(23)?,
+        sndbuf_limited: span(24)?,
+        ecn: match numbers[25]? {
+            0 => EcnMode::Disabled,
+            1 => EcnMode::Rfc3168,
+            _ => EcnMode::AccEcn,
+        },
+        ecn_seen: numbers[26]? != 0,
+        phase: phase.unwrap_or_default(),
+        bw: rate(27),
+        model_min_rtt: span(28),
+        ..FlowSample::default()
+    })
 }
 
 pub(super) fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
@@ -258,14 +398,40 @@ pub(super) mod tests {
             most_receive_buffer: None,
             most_send_buffer: Some(1 << 20),
             duration: 1_000_000_000,
+            until_transfers_done: true,
             step: 100_000_000,
             seed: 1,
             run: 2,
+            is_trial: true,
             flows: vec![
                 flow("a", AppOrder::Bulk { tcp: tcp(), rate: None, bytes: Some(3) }),
                 flow("b", AppOrder::OnOff { tcp: tcp(), on: 1, off: 2, random: true }),
                 flow("c", AppOrder::Udp { interval: 1_000, frame: 1448, datagrams: 1, header: 28 }),
                 flow("d", AppOrder::Ping { interval: 1_000_000, size: 56 }),
+                flow(
+                    "e",
+                    AppOrder::Arrivals {
+                        tcp: tcp(),
+                        per_second: 0.1_f64.to_bits(),
+                        sizes: "cdf 1kB 20% 50kB 100%".to_owned(),
+                        most: 5,
+                        transfers: None,
+                    },
+                ),
+                flow(
+                    "f",
+                    AppOrder::Page { tcp: tcp(), values: "bytes=500kB requests=20".to_owned() },
+                ),
+                flow("g", AppOrder::Requests { tcp: tcp(), values: "bytes=50kB".to_owned() }),
+                flow("h", AppOrder::Rpm { tcp: tcp(), values: "kept=0.9".to_owned() }),
+                flow(
+                    "i",
+                    AppOrder::Exec {
+                        sender: Some("echo {receiver}".to_owned()),
+                        receiver: None,
+                        grace: 1_000_000,
+                    },
+                ),
             ],
         }
     }
@@ -283,8 +449,23 @@ pub(super) mod tests {
         write(&mut bytes, &ToAgent::Prepare(order())).expect("it fits");
         let Ok(Some(ToAgent::Prepare(read_order))) = read(&mut &bytes[..]) else { panic!() };
         assert_eq!(read_order, order());
-        let told = Told::new(5, 1, &sample).sample().expect("a sample");
-        assert_eq!(format!("{told:?}"), format!("{sample:?}"));
+        let result = Responsiveness {
+            rpm: 0.1,
+            foreign: 2.0,
+            loaded: 3.5,
+            connections: 4,
+            confidence: Confidence::Medium,
+        };
+        for what in [
+            What::Sample(sample),
+            What::Opened(1),
+            What::Refused(2),
+            What::Completed(3, Span::from_millis(4)),
+            What::Responsiveness(result),
+        ] {
+            let told = Told::new(5, 1, &what).expect("it is told").what().expect("it can be");
+            assert_eq!(format!("{told:?}"), format!("{what:?}"));
+        }
         assert!(matches!(read::<ToAgent>(&mut &bytes[..9]), Ok(None)), "the rest never came");
     }
 
@@ -304,8 +485,12 @@ pub(super) mod tests {
                 bytes[at] = byte;
             }
             let _ = read::<ToAgent>(&mut &bytes[..]);
-            let told = Told { at: 0, flow: 0, numbers, phase: "x".to_owned() };
-            let _ = told.sample();
+            let rates = [0, 1, 2].map(|at: usize| numbers[at].unwrap_or(0));
+            let sample = Said::Sample { numbers, phase: "x".to_owned() };
+            let result = Said::Responsiveness { rates, connections: 1, confidence: 9 };
+            for what in [sample, result] {
+                let _ = Told { at: 0, flow: 0, what }.what();
+            }
         }
     }
 }

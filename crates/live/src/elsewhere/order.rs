@@ -1,30 +1,53 @@
 //! A scenario as an order for one of its hosts, and an order as a scenario of which one host is here.
 
-use sojourn_core::{FlowId, HostId, Span, SpecError, StreamAddress};
-use sojourn_host::apps::{BulkConfig, OnOffConfig, PingConfig, UdpConfig};
+use std::cell::Cell;
+use std::sync::Arc;
+
+use sojourn_core::param::Style;
+use sojourn_core::{FlowId, HostId, Params, Rate, Span, SpecError, StreamAddress, Words};
+use sojourn_host::apps::exec::{ExecSpec, filled};
+use sojourn_host::apps::{
+    ArrivalsConfig, BulkConfig, Exec, OnOffConfig, PageConfig, PingConfig, RequestsConfig,
+    RpmConfig, SizesSpec, UdpConfig,
+};
 use sojourn_host::tcp;
-use sojourn_scenario::{App, Flow, Host, Scenario, Traffic, Until};
+use sojourn_scenario::{App, ExternalApp, Flow, Host, Scenario, Traffic, Until};
 
 use super::file;
 use super::message::{AppOrder, FlowOrder, Order, TcpOrder};
 use crate::address::MOST_FLOWS;
 use crate::frame::MTU;
+use crate::programs;
 use crate::testbed::Kernel;
 use crate::traffic::{TcpSettings, kernel_name};
 
 /// What runs on hosts elsewhere.
-const APPS: [&str; 5] = ["bulk", "on_off", "udp", "frames", "ping"];
+const APPS: [&str; 10] =
+    ["bulk", "on_off", "arrivals", "page", "requests", "rpm", "udp", "frames", "ping", "exec"];
 
 pub(crate) fn check_scenario(scenario: &Scenario) -> Result<(), SpecError> {
-    if scenario.until != Until::Duration {
-        let problem = SpecError::new("hosts elsewhere run for as long as the study says");
-        return Err(problem.about("until").allow([Until::Duration.name()]));
-    }
     for flow in &scenario.flows {
         if app_of(flow).is_none() {
-            let problem =
-                format!("flow '{}': its application does not run on hosts elsewhere", flow.name);
+            let problem = format!(
+                "flow '{}': its application is another crate's, and does not run on hosts elsewhere",
+                flow.name
+            );
             return Err(SpecError::new(problem).allow(APPS));
+        }
+        let Some(Exec { spec, .. }) = programs::exec_of(&flow.app) else { continue };
+        let of_study = Cell::new(false);
+        for command in spec.sender.iter().chain(&spec.receiver) {
+            filled(command, |name| {
+                of_study.set(of_study.get() || name == "study");
+                Some(String::new())
+            })?;
+        }
+        if of_study.get() {
+            let problem = format!(
+                "flow '{}': {{study}} is a folder of this machine, and hosts elsewhere do not have it",
+                flow.name
+            );
+            return Err(SpecError::new(problem).allow(["a path that is on the host"]));
         }
     }
     Ok(())
@@ -37,6 +60,7 @@ pub(super) fn of(
     kernel: &Kernel,
     offloads: bool,
     address: StreamAddress,
+    is_trial: bool,
 ) -> Order {
     let flows = scenario.flows.iter().filter_map(|flow| {
         Some(FlowOrder {
@@ -58,9 +82,11 @@ pub(super) fn of(
         most_receive_buffer: kernel.most_receive_buffer,
         most_send_buffer: kernel.most_send_buffer,
         duration: scenario.duration.as_nanos(),
+        until_transfers_done: scenario.until == Until::TransfersDone,
         step: scenario.step.as_nanos(),
         seed: address.seed,
         run: address.run,
+        is_trial,
         flows: flows.collect(),
     }
 }
@@ -80,12 +106,18 @@ fn app_of(flow: &Flow) -> Option<AppOrder> {
                 Traffic::OnOff(OnOffConfig { on, off, random }) => {
                     AppOrder::OnOff { tcp, on: on.as_nanos(), off: off.as_nanos(), random: *random }
                 }
-                Traffic::Arrivals(_)
-                | Traffic::Page(_)
-                | Traffic::Requests(_)
-                | Traffic::Rpm(_) => {
-                    return None;
+                Traffic::Arrivals(ArrivalsConfig { per_second, sizes, most, transfers }) => {
+                    AppOrder::Arrivals {
+                        tcp,
+                        per_second: per_second.to_bits(),
+                        sizes: sizes.to_string(),
+                        most: *most,
+                        transfers: *transfers,
+                    }
                 }
+                Traffic::Page(config) => AppOrder::Page { tcp, values: values(config) },
+                Traffic::Requests(config) => AppOrder::Requests { tcp, values: values(config) },
+                Traffic::Rpm(config) => AppOrder::Rpm { tcp, values: values(config) },
             }
         }
         App::Udp(UdpConfig { interval, frame, datagrams, header }) => AppOrder::Udp {
@@ -97,8 +129,19 @@ fn app_of(flow: &Flow) -> Option<AppOrder> {
         App::Ping(PingConfig { interval, size }) => {
             AppOrder::Ping { interval: interval.as_nanos(), size: *size }
         }
-        App::External(_) => return None,
+        App::External(_) => {
+            let Exec { spec, .. } = programs::exec_of(&flow.app)?;
+            AppOrder::Exec {
+                sender: spec.sender.clone(),
+                receiver: spec.receiver.clone(),
+                grace: spec.grace.as_nanos(),
+            }
+        }
     })
+}
+
+fn values(params: &impl Params) -> String {
+    params.values(Style::Canonical)
 }
 
 /// What an order asks for. What comes from elsewhere is checked as what users write is.
@@ -109,6 +152,7 @@ pub(super) struct Asked {
     pub(super) offloads: bool,
     pub(super) kernel: Kernel,
     pub(super) address: StreamAddress,
+    pub(super) is_trial: bool,
     pub(super) scenario: Scenario,
     pub(super) settings: Vec<Option<TcpSettings>>,
 }
@@ -162,9 +206,13 @@ pub(super) fn read(order: Order) -> Result<Asked, String> {
             most_send_buffer: order.most_send_buffer,
         },
         address: StreamAddress { seed: order.seed, run: order.run },
+        is_trial: order.is_trial,
         scenario: Scenario {
             duration: span(order.duration),
-            until: Until::Duration,
+            until: match order.until_transfers_done {
+                true => Until::TransfersDone,
+                false => Until::Duration,
+            },
             warmup: Span::ZERO,
             step: span(order.step),
             hosts: (0..=hosts).map(|number| Host { name: number.to_string() }).collect(),
@@ -178,8 +226,6 @@ pub(super) fn read(order: Order) -> Result<Asked, String> {
 }
 
 fn app(order: AppOrder) -> Result<(App, Option<TcpOrder>), SpecError> {
-    use sojourn_core::{Params as _, Rate};
-
     let span = |ns: u64| Span::from_nanos(ns);
     let over = |traffic, tcp: TcpOrder| {
         let transport = tcp::Config { mss: tcp.mss, ..tcp::Config::default() };
@@ -212,6 +258,34 @@ fn app(order: AppOrder) -> Result<(App, Option<TcpOrder>), SpecError> {
             }
             Ok((App::Ping(config), None))
         }
+        AppOrder::Arrivals { tcp, per_second, sizes, most, transfers } => {
+            let sizes = SizesSpec::parse(&sizes)?.complete(None)?;
+            let per_second = f64::from_bits(per_second);
+            let config = ArrivalsConfig { per_second, sizes, most, transfers };
+            config.check()?;
+            over(Traffic::Arrivals(config), tcp)
+        }
+        AppOrder::Page { tcp, values } => {
+            let config = PageConfig::parse(&mut Words::new(&values))?;
+            config.check_objects()?;
+            over(Traffic::Page(config), tcp)
+        }
+        AppOrder::Requests { tcp, values } => {
+            over(Traffic::Requests(RequestsConfig::parse(&mut Words::new(&values))?), tcp)
+        }
+        AppOrder::Rpm { tcp, values } => {
+            over(Traffic::Rpm(RpmConfig::parse(&mut Words::new(&values))?), tcp)
+        }
+        AppOrder::Exec { sender, receiver, grace } => {
+            let spec = ExecSpec { sender, receiver, grace: span(grace), ..ExecSpec::default() };
+            spec.check()?;
+            let zero = spec.sender.iter().chain(&spec.receiver).any(|own| own.contains('\0'));
+            if zero {
+                return Err(SpecError::new("there is a zero in a command"));
+            }
+            let exec = Exec::new(spec, String::new())?;
+            Ok((App::External(ExternalApp(Arc::new(exec))), None))
+        }
     }
 }
 
@@ -239,8 +313,8 @@ mod tests {
     fn an_order_is_what_it_was_made_of() {
         let asked = read(order()).expect("a good order");
         assert_eq!(controls(&asked), ["cubic"]);
-        let again =
-            of(&asked.scenario, 1, &asked.interface, &asked.kernel, asked.offloads, asked.address);
+        let Asked { scenario, interface, kernel, offloads, address, is_trial, .. } = &asked;
+        let again = of(scenario, 1, interface, kernel, *offloads, *address, *is_trial);
         assert_eq!(again, order());
     }
 
@@ -259,6 +333,17 @@ mod tests {
                 AppOrder::OnOff { tcp: tcp(), on: a, off: b, random },
                 AppOrder::Udp { interval: a, frame: d, datagrams: e, header: f },
                 AppOrder::Ping { interval: a, size: b },
+                AppOrder::Arrivals {
+                    tcp: tcp(),
+                    per_second: a,
+                    sizes: interface.clone(),
+                    most: d,
+                    transfers: Some(b),
+                },
+                AppOrder::Page { tcp: tcp(), values: interface.clone() },
+                AppOrder::Requests { tcp: tcp(), values: format!("bytes={a} streams={d}") },
+                AppOrder::Rpm { tcp: tcp(), values: format!("interval={a}ns initial={d}") },
+                AppOrder::Exec { sender: Some(interface.clone()), receiver: None, grace: a },
             ];
             for app in apps {
                 let mut order = order();

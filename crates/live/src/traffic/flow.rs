@@ -18,7 +18,7 @@ use sojourn_scenario::{App, Flow, Traffic};
 
 use super::own_end::{self, OwnEnd};
 use super::socket::{self, TcpSettings};
-use super::talking::{self, Talking};
+use super::talking::{self, Here, Talking};
 use super::{What, ZEROS};
 use crate::address;
 
@@ -39,7 +39,7 @@ enum Does {
         connection: Option<Connection>,
     },
     Arrivals(Box<Coming>),
-    /// Both ends, and the host of the client, which connects.
+    /// Those ends that are here, and the host of the client, which connects, or of the server if that is here alone.
     Talking(Box<dyn Talking + Send>, HostId),
     Udp {
         sender: OwnedFd,
@@ -84,7 +84,7 @@ struct Connection {
 }
 
 impl Working {
-    /// The calling thread must be in the namespace of the flow's source.
+    /// The calling thread must be in the namespace of the flow's source, if that is here.
     pub(super) fn new(
         flow: &Flow,
         id: FlowId,
@@ -92,10 +92,15 @@ impl Working {
         own: Option<Box<dyn Endpoint>>,
         address: StreamAddress,
         end: Time,
+        here: Here,
     ) -> io::Result<Self> {
         let (start, stop) = own_end::lasts(flow, address);
         let until = stop.min(end);
         let dst = SocketAddrV4::new(address::of_host(flow.dst), address::port_of(id));
+        let is_here = here.server || here.client && is_asked(flow);
+        if !is_here {
+            return Ok(Self { id, src: flow.src, dst, does: Does::Nothing });
+        }
         let ends = own_end::ends_of(flow, id);
         let does = match (&flow.app, settings) {
             (App::Tcp { traffic, transport, .. }, Some(settings)) => {
@@ -127,8 +132,10 @@ impl Working {
                         return Ok(Self { id, src: flow.src, dst, does });
                     }
                     Traffic::Page(_) | Traffic::Requests(_) | Traffic::Rpm(_) => {
-                        let both = talking::build(flow, traffic, id, &settings, address, end)?;
-                        let does = Does::Talking(both.ok_or_else(unknown)?, flow.dst);
+                        let ends =
+                            talking::build(flow, traffic, id, &settings, address, end, here)?;
+                        let host = if here.client { flow.dst } else { flow.src };
+                        let does = Does::Talking(ends.ok_or_else(unknown)?, host);
                         return Ok(Self { id, src: flow.src, dst, does });
                     }
                 };
@@ -156,12 +163,6 @@ impl Working {
         Ok(Self { id, src: flow.src, dst, does })
     }
 
-    /// One whose source is on another machine.
-    pub(super) fn elsewhere(flow: &Flow, id: FlowId) -> Self {
-        let dst = SocketAddrV4::new(address::of_host(flow.dst), address::port_of(id));
-        Self { id, src: flow.src, dst, does: Does::Nothing }
-    }
-
     /// When it does something without being asked.
     pub(super) fn next_wake(&self) -> Time {
         match &self.does {
@@ -171,7 +172,7 @@ impl Working {
             Does::Udp { pace, .. } => pace.next_send(),
             Does::Ping { next, stop, .. } if next < stop => *next,
             Does::Own(own) => own.next_wake(),
-            Does::Talking(both, _) => both.next_wake(),
+            Does::Talking(ends, _) => ends.next_wake(),
             Does::Ping { .. } | Does::Nothing => Time::NEVER,
         }
     }
@@ -181,7 +182,7 @@ impl Working {
         match &self.does {
             Does::Tcp { start, connection: None, .. } => (now >= *start).then_some(self.src),
             Does::Arrivals(coming) => (now >= coming.next_arrival()).then_some(self.src),
-            Does::Talking(_, client) => Some(*client),
+            Does::Talking(_, host) => Some(*host),
             _ => None,
         }
     }
@@ -220,7 +221,7 @@ impl Working {
                 }
             }
             Does::Own(own) => own.act(now, room, tell)?,
-            Does::Talking(both, _) => both.act(now, room, tell)?,
+            Does::Talking(ends, _) => ends.act(now, room, tell)?,
             Does::Nothing => {}
         }
         Ok(())
@@ -240,8 +241,8 @@ impl Working {
                 watch(&own.socket, PollFlags::IN);
                 &[]
             }
-            Does::Talking(both, _) => {
-                both.each_socket(watch);
+            Does::Talking(ends, _) => {
+                ends.each_socket(watch);
                 &[]
             }
         };
@@ -258,13 +259,17 @@ impl Working {
         }
     }
 
-    /// All its transfers have ended, and no other is to come.
-    pub(super) fn is_done(&self) -> bool {
+    /// Whether all its transfers have ended, and no other is to come; `None` if it has none, or not here.
+    pub(super) fn is_done(&self) -> Option<bool> {
         match &self.does {
-            Does::Tcp { connection, .. } => connection.as_ref().is_some_and(|own| own.is_closed),
-            Does::Arrivals(coming) => coming.next_arrival().is_never() && coming.open.is_empty(),
-            Does::Talking(both, _) => both.is_done(),
-            Does::Udp { .. } | Does::Ping { .. } | Does::Own(_) | Does::Nothing => false,
+            Does::Tcp { connection, .. } => {
+                Some(connection.as_ref().is_some_and(|own| own.is_closed))
+            }
+            Does::Arrivals(coming) => {
+                Some(coming.next_arrival().is_never() && coming.open.is_empty())
+            }
+            Does::Talking(ends, _) => ends.is_done(),
+            Does::Udp { .. } | Does::Ping { .. } | Does::Own(_) | Does::Nothing => None,
         }
     }
 
@@ -275,10 +280,16 @@ impl Working {
                 socket::sample(&connection.as_ref()?.socket, &settings.cca).ok()
             }
             Does::Arrivals(coming) => Some(coming.sample()),
-            Does::Talking(both, _) => Some(both.sample(now)),
+            Does::Talking(ends, _) => ends.sample(now),
             Does::Udp { .. } | Does::Ping { .. } | Does::Own(_) | Does::Nothing => None,
         }
     }
+}
+
+/// Whether its receiver connects and asks.
+fn is_asked(flow: &Flow) -> bool {
+    let App::Tcp { traffic, .. } = &flow.app else { return false };
+    matches!(traffic, Traffic::Page(_) | Traffic::Requests(_) | Traffic::Rpm(_))
 }
 
 /// A scenario with such a flow was refused before.
@@ -422,13 +433,8 @@ impl Receiving {
     ) -> io::Result<Self> {
         let port = address::port_of(id);
         Ok(match (&flow.app, settings) {
-            // The sending end is both.
-            (
-                App::Tcp {
-                    traffic: Traffic::Page(_) | Traffic::Requests(_) | Traffic::Rpm(_), ..
-                },
-                _,
-            ) => Self::Nobody,
+            // The flow's `Working` is both ends.
+            (App::Tcp { .. }, _) if is_asked(flow) => Self::Nobody,
             (App::Tcp { .. }, Some(settings)) => {
                 Self::Tcp { listener: socket::listener(settings, port)?, connections: Vec::new() }
             }

@@ -28,7 +28,7 @@ pub(super) struct OwnEnd {
 }
 
 /// When a flow starts and stops, its start moved at random as in simulation.
-pub(super) fn lasts(flow: &Flow, address: StreamAddress) -> (Time, Time) {
+pub(crate) fn lasts(flow: &Flow, address: StreamAddress) -> (Time, Time) {
     let moved = match flow.start_jitter.as_nanos() {
         0 => 0,
         bound => address.stream_named(&flow.name, Purpose::Start).below(bound),

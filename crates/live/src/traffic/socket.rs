@@ -1,15 +1,15 @@
 //! The sockets of flows. Each is made by a thread that is in the namespace of its host.
 
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_ip_tos, set_socket_recv_buffer_size, set_tcp_congestion};
 use rustix::net::{
-    AddressFamily, Protocol, RecvFlags, SendFlags, SocketAddrAny, SocketFlags, SocketType,
-    accept_with, acceptfrom_with, bind, connect, getpeername, getsockname, ipproto, listen, recv,
-    send, socket_with,
+    AddressFamily, Protocol, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrAny, SocketFlags,
+    SocketType, accept_with, acceptfrom_with, bind, connect, getpeername, getsockname, ipproto,
+    listen, recv, send, sendmsg, socket_with,
 };
 use sojourn_core::{Ecn, FlowSample};
 
@@ -183,6 +183,26 @@ pub(crate) fn echo_request(id: u16, number: u16, payload: usize, packet: &mut Ve
 /// Writes as much as the socket takes; `None` if it takes nothing now.
 pub(crate) fn write(socket: &OwnedFd, bytes: &[u8]) -> io::Result<Option<usize>> {
     unless_blocked(send(socket, bytes, SendFlags::NOSIGNAL))
+}
+
+/// The same, of two parts one after the other.
+pub(crate) fn write_both(
+    socket: &OwnedFd,
+    first: &[u8],
+    second: &[u8],
+) -> io::Result<Option<usize>> {
+    if first.is_empty() {
+        return write(socket, second);
+    }
+    let (parts, none) =
+        ([IoSlice::new(first), IoSlice::new(second)], &mut SendAncillaryBuffer::default());
+    unless_blocked(sendmsg(socket, &parts, none, SendFlags::NOSIGNAL))
+}
+
+/// Takes what has come over a connection, put at the beginning of `room`: how many bytes, 0 at its end, `None` if nothing has come.
+pub(crate) fn read(socket: &OwnedFd, room: &mut [u8]) -> io::Result<Option<usize>> {
+    let length = unless_blocked(recv(socket, &mut *room, RecvFlags::empty()))?;
+    Ok(length.map(|(_, length)| length))
 }
 
 /// Takes everything that has come and forgets it; false at the end of the stream.

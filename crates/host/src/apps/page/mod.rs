@@ -64,10 +64,14 @@ impl PageConfig {
         Ok(())
     }
 
-    /// Bytes of the object of this number.
-    fn object(&self, number: u32) -> u64 {
-        let requests = u64::from(self.requests);
-        self.bytes / requests + u64::from(u64::from(number) < self.bytes % requests)
+    /// By how many bytes the object of this number is larger than the smallest.
+    fn more(&self, number: u32) -> u8 {
+        u8::from(u64::from(number) < self.bytes % u64::from(self.requests))
+    }
+
+    /// Bytes of an object that is by so many larger than the smallest.
+    fn object(&self, more: u8) -> u64 {
+        self.bytes / u64::from(self.requests) + u64::from(more)
     }
 }
 
@@ -179,21 +183,26 @@ impl<D: Dial> Page<D> {
         self.state = State::Loading;
         for place in 0..self.config.connections.min(self.config.requests) {
             self.newest = self.newest.wrapping_add(1).max(1);
-            let address = StreamAddress { seed: self.random.next_u64(), run: 0 };
-            let connection = self.dial.open(self.newest, address, now);
-            self.connections.push(Fetching { connection, read: 0, object: 0, awaited: 0 });
+            self.open(now, self.newest);
             self.ask(place as usize);
         }
+    }
+
+    fn open(&mut self, now: Time, number: u32) {
+        let address = StreamAddress { seed: self.random.next_u64(), run: 0 };
+        let connection = self.dial.open(number, address, now);
+        self.connections.push(Fetching { connection, read: 0, object: 0, awaited: 0 });
     }
 
     /// Asks for the next object over a connection, if one is left.
     fn ask(&mut self, place: usize) {
         if self.asked < self.config.requests {
-            let object = self.config.object(self.asked);
+            let more = self.config.more(self.asked);
+            let object = self.config.object(more);
             self.asked += 1;
             let one = &mut self.connections[place];
             (one.object, one.awaited) = (object, object);
-            one.connection.ask(self.config.request_size);
+            one.connection.ask(self.config.request_size, more);
         }
     }
 
@@ -226,7 +235,7 @@ impl<D: Dial> Page<D> {
             let address = StreamAddress { seed: self.random.next_u64(), run: 0 };
             self.dial.accept(&mut one.connection, address, now);
         }
-        one.connection.answer(one.object);
+        one.connection.answer(one.object, 0);
     }
 
     fn client_gets<O: Observer>(&mut self, now: Time, place: usize, bytes: u64, o: &mut O) {
@@ -303,6 +312,30 @@ impl<D: Dial> Dialogue for Page<D> {
                 if matches!(self.state, State::LookingUp { .. }) {
                     self.connect(now);
                 }
+            }
+        }
+    }
+
+    fn hear_of(&mut self, now: Time, number: u32) {
+        self.open(now, number);
+    }
+
+    fn hear_request(&mut self, number: u32, word: u8) -> Option<u64> {
+        let place = self.place_of(number).filter(|_| word <= self.config.more(0))?;
+        self.connections[place].object = self.config.object(word);
+        Some(self.config.request_size)
+    }
+
+    fn hear_answer(&mut self, number: u32, _: u8) -> Option<u64> {
+        let awaited = self.connections[self.place_of(number)?].awaited;
+        (awaited > 0).then_some(awaited)
+    }
+
+    fn hear_end(&mut self, now: Time, number: u32) {
+        if let Some(place) = self.place_of(number) {
+            let one = self.connections.swap_remove(place);
+            if let Some(answers) = one.connection.sample(now) {
+                add_totals(&mut self.closed, &answers);
             }
         }
     }

@@ -128,20 +128,26 @@ impl<D: Dial> Requests<D> {
 
     /// Opens all connections that have something to ask for.
     fn connect(&mut self, now: Time) {
-        let streams = self.config.streams as usize;
-        let needed = self.left.div_ceil(streams as u64).min(self.config.connections.into());
+        let streams = u64::from(self.config.streams);
+        let needed = self.left.div_ceil(streams).min(self.config.connections.into());
         for number in 1..=needed as u32 {
-            let address = Self::address(&mut self.random);
-            self.lines.push(Line {
-                connection: self.dial.open(number, address, now),
-                streams: alloc::vec![ClientStream::Thinking { until: now }; streams],
-                asking: VecDeque::new(),
-                read: 0,
-                preparing: VecDeque::new(),
-                writing: VecDeque::new(),
-                frames: VecDeque::new(),
-            });
+            self.open(now, number, now);
         }
+    }
+
+    /// Opens a connection whose streams ask when they have thought until then.
+    fn open(&mut self, now: Time, number: u32, until: Time) {
+        let address = Self::address(&mut self.random);
+        let streams = self.config.streams as usize;
+        self.lines.push(Line {
+            connection: self.dial.open(number, address, now),
+            streams: alloc::vec![ClientStream::Thinking { until }; streams],
+            asking: VecDeque::new(),
+            read: 0,
+            preparing: VecDeque::new(),
+            writing: VecDeque::new(),
+            frames: VecDeque::new(),
+        });
     }
 
     /// Streams that have thought long enough ask.
@@ -156,8 +162,10 @@ impl<D: Dial> Requests<D> {
                 {
                     self.left -= 1;
                     *stream = ClientStream::Waiting { since: now, awaited: bytes };
-                    line.asking.push_back(number);
-                    line.connection.ask(self.config.request_size);
+                    if line.connection.has_server() {
+                        line.asking.push_back(number);
+                    }
+                    line.connection.ask(self.config.request_size, number as u8);
                     o.record(now, Who::Flow(self.ends.flow), &Event::Opened { bytes });
                 }
             }
@@ -253,8 +261,10 @@ impl<T: Talk> Line<T> {
             && let Some((stream, left)) = self.writing.pop_front()
         {
             let frame = left.min(FRAME);
-            self.connection.answer(frame);
-            self.frames.push_back((stream, frame));
+            self.connection.answer(frame, stream as u8);
+            if self.connection.has_client() {
+                self.frames.push_back((stream, frame));
+            }
             if left > frame {
                 self.writing.push_back((stream, left - frame));
             }
@@ -310,6 +320,35 @@ impl<D: Dial> Dialogue for Requests<D> {
 
     fn has_more(&self, number: u32) -> bool {
         self.place_of(number).is_some_and(|place| !self.lines[place].writing.is_empty())
+    }
+
+    fn hear_of(&mut self, now: Time, number: u32) {
+        self.open(now, number, Time::NEVER);
+    }
+
+    fn hear_request(&mut self, number: u32, word: u8) -> Option<u64> {
+        let place = self.place_of(number)?;
+        let line = &mut self.lines[place];
+        let stream = usize::from(word);
+        (stream < line.streams.len()).then(|| line.asking.push_back(stream))?;
+        Some(self.config.request_size)
+    }
+
+    fn hear_answer(&mut self, number: u32, word: u8) -> Option<u64> {
+        let place = self.place_of(number)?;
+        let line = &mut self.lines[place];
+        match line.streams.get(usize::from(word)) {
+            Some(ClientStream::Waiting { awaited, .. }) => {
+                let frame = FRAME.min(*awaited);
+                line.frames.push_back((usize::from(word), frame));
+                Some(frame)
+            }
+            _ => None,
+        }
+    }
+
+    fn hear_end(&mut self, _: Time, number: u32) {
+        self.lines.retain(|line| line.connection.number() != number);
     }
 
     fn each_talk<'a>(&'a self, with: &mut impl FnMut(&'a D::Talk)) {

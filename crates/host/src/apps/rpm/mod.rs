@@ -53,6 +53,12 @@ sojourn_core::params! {
 const HELLO: u64 = 517;
 const CERTIFICATE: u64 = 3_000;
 const OBJECT: u64 = 100;
+/// The words with which requests and pieces of answers begin.
+const FOR_LOAD: u8 = 0;
+const FOR_TLS: u8 = 1;
+const FOR_OBJECT: u8 = 2;
+const OF_LOAD: u8 = 0;
+const OF_PROBE: u8 = 1;
 /// The draft's estimate for a foreign and a self probe together.
 const PAIR: f64 = 6_000.0;
 
@@ -193,28 +199,14 @@ impl<D: Dial> Rpm<D> {
         let room = (self.config.most as usize).saturating_sub(self.loads.len());
         for _ in 0..room.min(count as usize) {
             let mut connection = self.open(now);
-            connection.ask(self.config.request_size);
-            self.loads.push(Load {
-                connection,
-                read: 0,
-                requests: 0,
-                owed: 0,
-                frames: VecDeque::new(),
-                asked: VecDeque::new(),
-            });
+            connection.ask(self.config.request_size, FOR_LOAD);
+            self.loads.push(Load::over(connection));
         }
     }
 
     fn add_foreign(&mut self, now: Time) {
         let connection = self.open(now);
-        self.foreign.push(Foreign {
-            connection,
-            step: Step::Connect,
-            since: now,
-            read: 0,
-            awaited: 0,
-            is_set_up: false,
-        });
+        self.foreign.push(Foreign::over(connection, now));
     }
 
     /// Asks over one of the connections that load, each as likely as the others.
@@ -227,7 +219,7 @@ impl<D: Dial> Rpm<D> {
         let mut all = self.loads.iter_mut().filter(|load| load.connection.is_accepted());
         if let Some(load) = all.nth(place) {
             load.asked.push_back(now);
-            load.connection.ask(self.config.request_size);
+            load.connection.ask(self.config.request_size, FOR_LOAD);
         }
     }
 
@@ -296,7 +288,7 @@ impl<D: Dial> Rpm<D> {
                     let address = Self::address(&mut self.random);
                     self.dial.accept(&mut probe.connection, address, now);
                 }
-                probe.connection.answer(answer);
+                probe.connection.answer(answer, OF_PROBE);
             }
         }
     }
@@ -340,11 +332,11 @@ impl<D: Dial> Rpm<D> {
         match probe.step {
             Step::Connect if self.config.tls => {
                 (probe.step, probe.awaited) = (Step::Tls, CERTIFICATE);
-                probe.connection.ask(HELLO);
+                probe.connection.ask(HELLO, FOR_TLS);
             }
             Step::Connect | Step::Tls => {
                 (probe.step, probe.awaited) = (Step::Get, OBJECT);
-                probe.connection.ask(self.config.request_size);
+                probe.connection.ask(self.config.request_size, FOR_OBJECT);
             }
             Step::Get | Step::Loaded => {
                 let probe = self.foreign.swap_remove(place);
@@ -360,16 +352,30 @@ fn close(closed: &mut FlowSample, connection: &impl Talk, now: Time) {
     }
 }
 
+impl<T> Foreign<T> {
+    fn over(connection: T, since: Time) -> Self {
+        let step = Step::Connect;
+        Self { connection, step, since, read: 0, awaited: 0, is_set_up: false }
+    }
+}
+
 impl<T: Talk> Load<T> {
+    fn over(connection: T) -> Self {
+        let (frames, asked) = (VecDeque::new(), VecDeque::new());
+        Self { connection, read: 0, requests: 0, owed: 0, frames, asked }
+    }
+
     /// The server writes, as long as TCP has less than `low` left to send: a frame of the load, or the answer to
     /// a probe.
     fn write(&mut self, low: u64) {
         while self.requests > 0 && self.connection.unsent() < low {
             let is_answer = self.owed > 0;
-            let bytes = if is_answer { OBJECT } else { FRAME };
+            let (bytes, word) = if is_answer { (OBJECT, OF_PROBE) } else { (FRAME, OF_LOAD) };
             self.owed -= u32::from(is_answer);
-            self.connection.answer(bytes);
-            self.frames.push_back((bytes, is_answer));
+            self.connection.answer(bytes, word);
+            if self.connection.has_client() {
+                self.frames.push_back((bytes, is_answer));
+            }
         }
     }
 }
@@ -438,6 +444,54 @@ impl<D: Dial> Dialogue for Rpm<D> {
 
     fn has_more(&self, number: u32) -> bool {
         matches!(self.place_of(number), Some(Place::Load(place)) if self.loads[place].requests > 0)
+    }
+
+    fn hear_of(&mut self, now: Time, number: u32) {
+        let address = Self::address(&mut self.random);
+        let connection = self.dial.open(number, address, now);
+        self.foreign.push(Foreign::over(connection, now));
+    }
+
+    fn hear_request(&mut self, number: u32, word: u8) -> Option<u64> {
+        match (self.place_of(number)?, word) {
+            (Place::Load(_), FOR_LOAD) => Some(self.config.request_size),
+            (Place::Foreign(place), FOR_LOAD) if !self.foreign[place].connection.is_accepted() => {
+                let probe = self.foreign.swap_remove(place);
+                self.loads.push(Load::over(probe.connection));
+                Some(self.config.request_size)
+            }
+            (Place::Foreign(place), FOR_TLS | FOR_OBJECT) => {
+                let is_hello = self.config.tls && !self.foreign[place].is_set_up;
+                let wanted = if is_hello { HELLO } else { self.config.request_size };
+                (is_hello == (word == FOR_TLS)).then_some(wanted)
+            }
+            _ => None,
+        }
+    }
+
+    fn hear_answer(&mut self, number: u32, word: u8) -> Option<u64> {
+        match (self.place_of(number)?, word) {
+            (Place::Load(place), OF_LOAD | OF_PROBE) => {
+                let (bytes, is_answer) =
+                    if word == OF_PROBE { (OBJECT, true) } else { (FRAME, false) };
+                self.loads[place].frames.push_back((bytes, is_answer));
+                Some(bytes)
+            }
+            (Place::Foreign(place), OF_PROBE) => {
+                let awaited = self.foreign[place].awaited;
+                (awaited > 0).then_some(awaited)
+            }
+            _ => None,
+        }
+    }
+
+    fn hear_end(&mut self, now: Time, number: u32) {
+        let connection = match self.place_of(number) {
+            Some(Place::Load(place)) => self.loads.swap_remove(place).connection,
+            Some(Place::Foreign(place)) => self.foreign.swap_remove(place).connection,
+            None => return,
+        };
+        close(&mut self.closed, &connection, now);
     }
 
     fn each_talk<'a>(&'a self, with: &mut impl FnMut(&'a D::Talk)) {
