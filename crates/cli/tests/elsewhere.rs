@@ -91,7 +91,7 @@ name = "own"
 app = "exec"
 start = "300ms"
 receiver = "iperf3 -s -1 -p {port} > log"
-sender = "pwd; touch left; iperf3 -c {receiver} -p {port} -t 1 -i 0.5 -C cubic -J"
+sender = "touch left; iperf3 -c {receiver} -p {port} -t 1 -i 0.5 -C cubic -J && pwd"
 "#;
 
 /// The machines, which end with this.
@@ -345,7 +345,7 @@ fn what_is_wrong_is_said(world: &World) {
 fn what_programs_lack_is_said(world: &World, hosts: &str) {
     for (old, new, code, problem) in [
         (
-            "pwd; ",
+            "touch left; ",
             "exec iperf4 && ",
             3,
             "host 'server' (root@192.168.2.2): flow 'own': it has no program 'iperf4'; type there: sudo apt install iperf4",
@@ -356,7 +356,7 @@ fn what_programs_lack_is_said(world: &World, hosts: &str) {
             3,
             "host 'client' (root@192.168.3.2): flow 'own': it has no",
         ),
-        ("pwd; ", "ls {study}; ", 2, "{study} is a folder of this machine"),
+        ("touch left; ", "ls {study}; ", 2, "{study} is a folder of this machine"),
     ] {
         fs::write(world.path("wrong.toml"), ALL.replace(old, new)).expect("it can be written");
         let (ended, _, said) = ended(world.run("wrong.toml", hosts, "wrong"));
