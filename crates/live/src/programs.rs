@@ -480,3 +480,33 @@ fn drained(pipe: &mut Option<impl Read>, mut take: impl FnMut(&[u8])) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_program_with_which_a_command_begins() {
+        for (command, name) in [
+            ("iperf3 -s -p 1", Some("iperf3")),
+            ("exec LANG=C A= /opt/x.sh --y", Some("/opt/x.sh")),
+            ("A=\"b c\" iperf3", None),
+            ("$HOME/x", None),
+            ("(iperf3)", None),
+            ("pwd; ls", None),
+            ("", None),
+        ] {
+            assert_eq!(first_word(command), name, "{command}");
+        }
+        assert!(has_program("sh") && has_program("trap") && !has_program("/no/such"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_command_makes_it_panic(command in "[=a-z \"'$-é]{0,30}") {
+            let _ = first_word(&command);
+        }
+    }
+}

@@ -518,3 +518,73 @@ impl End {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use proptest::prelude::*;
+    use sojourn_core::{HostId, NoObserver, Params as _, Span, Stream, Words};
+    use sojourn_host::apps::{PageConfig, RequestsConfig, RpmConfig};
+    use sojourn_host::tcp::Endpoints;
+
+    use super::*;
+
+    /// A server whose client is elsewhere hears this over its first connection; bytes come in these pieces.
+    fn hears<A: Dialogue<Talk = KernelTalk>>(
+        build: impl FnOnce(KernelDial, Endpoints, Stream) -> A,
+        pieces: &[Vec<u8>],
+    ) -> io::Result<()> {
+        let here = Here { server: true, client: false };
+        let at_server = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9);
+        let settings =
+            TcpSettings { cca: "cubic".into(), dscp: 0, mss: None, receive_buffer: None };
+        let ends = Endpoints { flow: FlowId(0), sender: HostId(0), receiver: HostId(1), dscp: 0 };
+        let random = StreamAddress { seed: 1, run: 0 }.stream(0, Purpose::Controller);
+        let app = build(KernelDial { settings, server: at_server, here }, ends, random);
+        let sockets = Sockets { listener: None, server: None, client: None, dscp: 0, at_server };
+        let mut own = Over::new(app, sockets, here);
+        own.app.hear_of(Time::ZERO, 1);
+        for (bytes, ms) in pieces.iter().zip(0..) {
+            let now = Time::ZERO + Span::from_millis(ms);
+            own.hear(now, 1, bytes, &mut NoObserver)?;
+            own.hear(now, 2, bytes, &mut NoObserver)?;
+            own.app.write();
+        }
+        Ok(())
+    }
+
+    fn page(dial: KernelDial, ends: Endpoints, random: Stream) -> Page<KernelDial> {
+        let config = PageConfig::parse(&mut Words::new("bytes=10kB requests=3"));
+        Page::over(dial, config.expect("it is good"), ends, random, Time::ZERO, Time::NEVER)
+    }
+
+    fn requests(dial: KernelDial, ends: Endpoints, random: Stream) -> Requests<KernelDial> {
+        let config = RequestsConfig::parse(&mut Words::new("bytes=10kB streams=2 request_size=3B"));
+        Requests::over(dial, config.expect("it is good"), ends, random, Time::ZERO, Time::NEVER)
+    }
+
+    fn rpm(dial: KernelDial, ends: Endpoints, random: Stream) -> Rpm<KernelDial> {
+        let config = RpmConfig::parse(&mut Words::new("request_size=5B"));
+        Rpm::over(dial, config.expect("it is good"), ends, random, Time::ZERO, Time::NEVER)
+    }
+
+    #[test]
+    fn a_word_that_nobody_says_is_an_error() {
+        assert!(hears(requests, &[vec![1, 9, 9, 0, 9], vec![9, 1]]).is_ok());
+        assert!(hears(requests, &[vec![1, 9, 9, 2]]).is_err());
+        assert!(hears(page, &[vec![2]]).is_err());
+        assert!(hears(rpm, &[vec![2]]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_comes_makes_it_panic(
+            pieces in prop::collection::vec(prop::collection::vec(0_u8..4, 0..700), 0..6),
+        ) {
+            let _ = hears(page, &pieces);
+            let _ = hears(requests, &pieces);
+            let _ = hears(rpm, &pieces);
+        }
+    }
+}
