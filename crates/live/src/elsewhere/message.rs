@@ -413,16 +413,16 @@ pub(super) mod tests {
                     AppOrder::Arrivals {
                         tcp: tcp(),
                         per_second: 0.1_f64.to_bits(),
-                        sizes: "cdf 1kB 20% 50kB 100%".to_owned(),
+                        sizes: "cdf 1kB 0.2 50kB 1".to_owned(),
                         most: 5,
                         transfers: None,
                     },
                 ),
                 flow(
                     "f",
-                    AppOrder::Page { tcp: tcp(), values: "bytes=500kB requests=20".to_owned() },
+                    AppOrder::Page { tcp: tcp(), values: "bytes=500000 requests=20".to_owned() },
                 ),
-                flow("g", AppOrder::Requests { tcp: tcp(), values: "bytes=50kB".to_owned() }),
+                flow("g", AppOrder::Requests { tcp: tcp(), values: "bytes=50000".to_owned() }),
                 flow("h", AppOrder::Rpm { tcp: tcp(), values: "kept=0.9".to_owned() }),
                 flow(
                     "i",

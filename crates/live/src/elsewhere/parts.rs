@@ -53,7 +53,7 @@ pub(super) fn take(part: Part, scenario: &Scenario, all: &mut AllLeft) -> Option
     let is_in_order = came.is_sorted();
     let is_short = left.what.len() + left.how.len() + left.complaints.len() <= LARGEST
         && left.printed.bytes.len() <= MOST_PRINTED
-        && came.len() <= MOST_PRINTED;
+        && came.len() <= left.printed.bytes.len();
     (is_in_order && is_short).then_some(())
 }
 
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn what_is_taken_apart_is_put_together() {
         for (length, times) in
-            [(0, 0), (5, 1), (LARGEST, 2), (3 * LARGEST + 1, 5), (9, MOST_TIMES + 1)]
+            [(0, 0), (5, 1), (LARGEST, 2), (3 * LARGEST + 1, 5), (2 * MOST_TIMES, MOST_TIMES + 1)]
         {
             let bytes = (0..length).map(|at| at as u8).collect();
             let mut again = AllLeft::new();

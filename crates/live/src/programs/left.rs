@@ -74,8 +74,10 @@ impl Left {
 impl Printed {
     pub(super) fn add(&mut self, bytes: &[u8], now: Time) {
         let room = MOST_PRINTED.saturating_sub(self.bytes.len());
-        self.bytes.extend(&bytes[..bytes.len().min(room)]);
-        self.came.push((self.bytes.len(), now));
+        if room > 0 {
+            self.bytes.extend(&bytes[..bytes.len().min(room)]);
+            self.came.push((self.bytes.len(), now));
+        }
     }
 
     /// Its whole lines, each with when its end came.
