@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use sojourn_core::SpecError;
 use sojourn_metrics::{METRICS, Metric, Scope};
 
-use crate::results::{Kind, MetricColumn};
+use crate::results::{Kind, MetricColumn, Values};
 
 /// Endings that may be left out of a metric's name.
 const SUFFIXES: [&str; 4] = ["_mbps", "_ms", "_pkts", "_bytes"];
@@ -36,16 +36,24 @@ pub fn columns() -> Vec<MetricColumn> {
     columns
 }
 
-/// For each of [`columns`] its metrics by scope: each run asks for each of them in each of its rows.
-static OF_COLUMNS: LazyLock<Vec<[Option<&Metric>; 3]>> = LazyLock::new(|| {
-    let of =
-        |column: MetricColumn| Scope::ALL.map(|scope| sojourn_metrics::metric(scope, &column.name));
-    columns().into_iter().map(of).collect()
+/// Of each scope its metrics in the order of [`columns`], each with the position there; and how many columns there
+/// are. Each run asks for them in each of its rows.
+static OF_SCOPES: LazyLock<([Vec<(usize, &Metric)>; 3], usize)> = LazyLock::new(|| {
+    let columns = columns();
+    let of = |scope: Scope| {
+        let metric = |column: &MetricColumn| sojourn_metrics::metric(scope, &column.name);
+        let metrics = columns.iter().map(metric).enumerate();
+        metrics.filter_map(|(at, metric)| Some((at, metric?))).collect()
+    };
+    (Scope::ALL.map(of), columns.len())
 });
 
-/// The metrics of a scope that belong to [`columns`], in their order.
-pub(crate) fn by_column(scope: Scope) -> impl Iterator<Item = Option<&'static Metric>> {
-    OF_COLUMNS.iter().map(move |metrics| metrics[scope as usize])
+/// What is measured of one row, in the order of [`columns`]. Numbers that are not finite count as missing.
+pub(crate) fn values(scope: Scope, of: impl Fn(&Metric) -> Option<f64>) -> Values {
+    let (scopes, columns) = &*OF_SCOPES;
+    let metrics = scopes[scope as usize].iter();
+    let known = metrics.filter_map(|(at, metric)| Some((*at, of(metric)?)));
+    Values::of_known(*columns, known.filter(|(_, value)| value.is_finite()))
 }
 
 /// A metric of a kind of row, by its name with or without the unit: `goodput`, `rtt_p50_ms`.

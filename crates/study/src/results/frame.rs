@@ -2,225 +2,28 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::iter::repeat_n;
 use std::path::Path;
 use std::sync::Arc;
 
-use parquet::basic::{Compression, ConvertedType, Encoding, LogicalType, Repetition, Type};
+use parquet::basic::{ConvertedType, LogicalType, Repetition, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{
-    ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type,
-};
+use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::{ColumnPath, Type as SchemaType};
+use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor, Type as SchemaType};
 
 use super::checksums::{Checksum, Hashing};
-
-/// What a column holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ColumnType {
-    Int32,
-    /// 64 bits without sign.
-    Int64,
-    /// Text that may be missing.
-    Text,
-    /// A number that may be missing.
-    Double,
-    /// The same in single precision.
-    Float,
-}
-
-/// A column of a row group that is being filled.
-#[derive(Clone, Debug)]
-pub(crate) enum Column {
-    Int32(Vec<i32>),
-    Int64(Vec<i64>),
-    Text(Sparse<ByteArray>),
-    Double(Sparse<f64>),
-    Float(Sparse<f32>),
-}
-
-/// What goes into a column.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Cell<'a> {
-    Count(u64),
-    Text(Option<&'a str>),
-    Number(Option<f64>),
-}
-
-const ORDER: &str = "columns are made in the order in which cells are pushed";
-
-impl Column {
-    fn empty(kind: ColumnType) -> Self {
-        match kind {
-            ColumnType::Int32 => Self::Int32(Vec::new()),
-            ColumnType::Int64 => Self::Int64(Vec::new()),
-            ColumnType::Text => Self::Text(Sparse::default()),
-            ColumnType::Double => Self::Double(Sparse::default()),
-            ColumnType::Float => Self::Float(Sparse::default()),
-        }
-    }
-
-    /// Removes the rows; what they took stays for others.
-    pub(crate) fn clear(&mut self) {
-        match self {
-            Self::Int32(values) => values.clear(),
-            Self::Int64(values) => values.clear(),
-            Self::Text(values) => values.clear(),
-            Self::Double(values) => values.clear(),
-            Self::Float(values) => values.clear(),
-        }
-    }
-
-    /// Up to here, rows that were left out are missing.
-    pub(crate) fn skip_to(&mut self, row: usize) {
-        match self {
-            Self::Int32(_) | Self::Int64(_) => {}
-            Self::Text(values) => values.skip_to(row),
-            Self::Double(values) => values.skip_to(row),
-            Self::Float(values) => values.skip_to(row),
-        }
-    }
-
-    pub(crate) fn push(&mut self, cell: Cell<'_>) -> usize {
-        self.fill(cell, 1)
-    }
-
-    /// The same cell in several rows. Returns, as the others do, how many cells are there that were not.
-    pub(crate) fn fill(&mut self, cell: Cell<'_>, rows: usize) -> usize {
-        match (self, cell) {
-            (Self::Int32(values), Cell::Count(count)) => {
-                values.extend(repeat_n(count as i32, rows));
-            }
-            (Self::Int64(values), Cell::Count(count)) => {
-                values.extend(repeat_n(count as i64, rows));
-            }
-            (Self::Text(values), Cell::Text(Some(text))) => {
-                // Of a text that repeats there is one copy.
-                let same = values.there.last().filter(|last| last.data() == text.as_bytes());
-                let text = same.map_or_else(|| ByteArray::from(text), ByteArray::clone);
-                values.fill(Some(text), rows);
-            }
-            (Self::Text(values), Cell::Text(None)) => values.fill(None, rows),
-            (Self::Double(values), Cell::Number(number)) => values.fill(number, rows),
-            (Self::Float(values), Cell::Number(number)) => {
-                values.fill(number.map(|number| number as f32), rows);
-            }
-            _ => unreachable!("{ORDER}"),
-        }
-        match cell {
-            Cell::Text(None) | Cell::Number(None) => 0,
-            _ => rows,
-        }
-    }
-
-    /// A count for each of several rows.
-    pub(crate) fn extend_counts(&mut self, counts: impl ExactSizeIterator<Item = u64>) -> usize {
-        let rows = counts.len();
-        match self {
-            Self::Int32(values) => values.extend(counts.map(|count| count as i32)),
-            Self::Int64(values) => values.extend(counts.map(|count| count as i64)),
-            _ => unreachable!("{ORDER}"),
-        }
-        rows
-    }
-
-    /// A number for each of several rows.
-    pub(crate) fn extend_numbers(&mut self, numbers: impl Iterator<Item = Option<f64>>) -> usize {
-        match self {
-            Self::Double(values) => values.extend(numbers),
-            Self::Float(values) => {
-                values.extend(numbers.map(|number| number.map(|number| number as f32)))
-            }
-            _ => unreachable!("{ORDER}"),
-        }
-    }
-}
-
-/// The values that are there, and which rows have one.
-#[derive(Clone, Debug)]
-pub(crate) struct Sparse<T> {
-    rows: usize,
-    there: Vec<T>,
-    /// For each row 1 if it has a value, otherwise 0: Parquet's definition levels. Empty as long as all rows
-    /// have one or none has.
-    levels: Vec<i16>,
-}
-
-impl<T> Default for Sparse<T> {
-    fn default() -> Self {
-        Self { rows: 0, there: Vec::new(), levels: Vec::new() }
-    }
-}
-
-impl<T: Clone> Sparse<T> {
-    fn clear(&mut self) {
-        self.rows = 0;
-        self.there.clear();
-        self.levels.clear();
-    }
-
-    fn skip_to(&mut self, row: usize) {
-        if self.rows < row {
-            self.fill(None, row - self.rows);
-        }
-    }
-
-    fn fill(&mut self, value: Option<T>, rows: usize) {
-        let level = i16::from(value.is_some());
-        if self.levels.is_empty() && self.rows > 0 {
-            let before = i16::from(!self.there.is_empty());
-            if before != level {
-                self.levels.resize(self.rows, before);
-            }
-        }
-        self.rows += rows;
-        if !self.levels.is_empty() {
-            self.levels.resize(self.rows, level);
-        }
-        if let Some(value) = value {
-            self.there.resize(self.there.len() + rows, value);
-        }
-    }
-
-    fn extend(&mut self, values: impl Iterator<Item = Option<T>>) -> usize {
-        let before = self.there.len();
-        for value in values {
-            match value {
-                Some(value) if self.levels.is_empty() && self.there.len() == self.rows => {
-                    self.rows += 1;
-                    self.there.push(value);
-                }
-                value if !self.levels.is_empty() => {
-                    self.rows += 1;
-                    self.levels.push(i16::from(value.is_some()));
-                    self.there.extend(value);
-                }
-                value => self.fill(value, 1),
-            }
-        }
-        self.there.len() - before
-    }
-
-    /// The levels of all rows, for which `same` has room: levels that are all alike.
-    fn levels<'l>(&'l self, same: &'l mut Vec<i16>) -> &'l [i16] {
-        if !self.levels.is_empty() {
-            return &self.levels;
-        }
-        same.clear();
-        same.resize(self.rows, i16::from(!self.there.is_empty()));
-        same
-    }
-}
+use super::chunk::{Encoded, encode};
+use super::column::{Column, ColumnType};
 
 /// Writes a Parquet file, a row group at a time. The same cells give the same bytes.
 pub(crate) struct FrameWriter {
     writer: SerializedFileWriter<BufWriter<Hashing<File>>>,
     types: Vec<ColumnType>,
+    schema: SchemaDescPtr,
 }
 
 impl FrameWriter {
@@ -232,70 +35,35 @@ impl FrameWriter {
             .map_err(to_io)?;
         let schema =
             SchemaType::group_type_builder("sojourn").with_fields(fields).build().map_err(to_io)?;
-        let mut properties = WriterProperties::builder()
+        let properties = WriterProperties::builder()
             .set_writer_version(WriterVersion::PARQUET_1_0)
-            .set_created_by(concat!("sojourn ", env!("CARGO_PKG_VERSION")).to_owned())
-            .set_compression(Compression::SNAPPY)
-            .set_statistics_enabled(EnabledStatistics::None);
-        for (name, kind) in columns {
-            let path = ColumnPath::new(vec![name.clone()]);
-            properties = match kind {
-                // Readers look for the row groups of a run by its number.
-                ColumnType::Int32 | ColumnType::Int64 => {
-                    properties.set_column_statistics_enabled(path, EnabledStatistics::Chunk)
-                }
-                ColumnType::Text => properties,
-                // Measured values hardly repeat, so a dictionary would not help.
-                ColumnType::Double | ColumnType::Float => properties
-                    .set_column_dictionary_enabled(path.clone(), false)
-                    .set_column_encoding(path, Encoding::PLAIN),
-            };
-        }
+            .set_created_by(concat!("sojourn ", env!("CARGO_PKG_VERSION")).to_owned());
         let file = BufWriter::new(Hashing::new(File::create(path)?));
+        let schema = Arc::new(schema);
         let writer =
-            SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build()))
+            SerializedFileWriter::new(file, Arc::clone(&schema), Arc::new(properties.build()))
                 .map_err(to_io)?;
-        Ok(Self { writer, types: columns.iter().map(|(_, kind)| *kind).collect() })
+        let schema = Arc::new(SchemaDescriptor::new(schema));
+        Ok(Self { writer, types: columns.iter().map(|(_, kind)| *kind).collect(), schema })
     }
 
-    /// The columns of the file without rows.
-    pub(crate) fn columns(&self) -> Vec<Column> {
-        self.types.iter().map(|kind| Column::empty(*kind)).collect()
+    /// A row group of the file without rows.
+    pub(crate) fn group(&self) -> Group {
+        let columns = self.types.iter().map(|kind| Column::empty(*kind)).collect();
+        Group { columns, schema: Arc::clone(&self.schema) }
     }
 
-    /// Adds a row group; the columns are in the order of the file.
-    pub(crate) fn write(&mut self, columns: &[Column]) -> io::Result<()> {
-        let write = |writer: &mut SerializedFileWriter<_>| -> Result<(), ParquetError> {
-            let mut group = writer.next_row_group()?;
-            let mut same = Vec::new();
-            for data in columns {
-                let Some(mut column) = group.next_column()? else { break };
-                match data {
-                    Column::Int32(values) => {
-                        column.typed::<Int32Type>().write_batch(values, None, None)?
-                    }
-                    Column::Int64(values) => {
-                        column.typed::<Int64Type>().write_batch(values, None, None)?
-                    }
-                    Column::Text(values) => {
-                        let levels = Some(values.levels(&mut same));
-                        column.typed::<ByteArrayType>().write_batch(&values.there, levels, None)?
-                    }
-                    Column::Double(values) => {
-                        let levels = Some(values.levels(&mut same));
-                        column.typed::<DoubleType>().write_batch(&values.there, levels, None)?
-                    }
-                    Column::Float(values) => {
-                        let levels = Some(values.levels(&mut same));
-                        column.typed::<FloatType>().write_batch(&values.there, levels, None)?
-                    }
-                };
-                column.close()?;
+    /// Adds a row group of this file.
+    pub(crate) fn write(&mut self, group: Encoded) -> io::Result<()> {
+        let write = || -> Result<(), ParquetError> {
+            let mut writer = self.writer.next_row_group()?;
+            for chunk in group.chunks {
+                writer.append_column(&group.bytes, chunk)?;
             }
-            group.close()?;
+            writer.close()?;
             Ok(())
         };
-        write(&mut self.writer).map_err(to_io)
+        write().map_err(to_io)
     }
 
     /// Completes the file and flushes it to the disk.
@@ -305,6 +73,20 @@ impl FrameWriter {
         let (file, checksum) = hashing.finish();
         file.sync_all()?;
         Ok(checksum)
+    }
+}
+
+/// The rows of a group in memory.
+pub(crate) struct Group {
+    /// In the order of the file.
+    pub(crate) columns: Vec<Column>,
+    schema: SchemaDescPtr,
+}
+
+impl Group {
+    /// Whoever writes the file need not wait for it.
+    pub(crate) fn encode(&self) -> io::Result<Encoded> {
+        encode(&self.columns, self.schema.columns()).map_err(to_io)
     }
 }
 
@@ -476,6 +258,7 @@ fn to_io(error: ParquetError) -> io::Error {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::column::Cell;
     use super::*;
     use crate::testing::Scratch;
 
@@ -490,13 +273,13 @@ mod tests {
             let path = scratch.path("numbers.parquet");
             let kinds = [("row".to_owned(), ColumnType::Int32), ("x".to_owned(), ColumnType::Double)];
             let mut writer = FrameWriter::create(&path, &kinds).unwrap();
-            let mut columns = writer.columns();
             let (first, second) = parts.split_at(cut.min(parts.len()));
             let mut groups = Vec::new();
             for parts in [first, second].into_iter().filter(|parts| !parts.is_empty()) {
                 let (mut expected, mut cells) = (Vec::new(), 0);
+                let mut group = writer.group();
                 for (how, value, rows) in parts {
-                    let [row, x] = &mut columns[..] else { unreachable!("there are two columns") };
+                    let [row, x] = &mut group.columns[..] else { unreachable!("there are two columns") };
                     row.fill(Cell::Count(7), *rows);
                     x.skip_to(expected.len());
                     cells += match (how, value) {
@@ -507,10 +290,9 @@ mod tests {
                     };
                     expected.extend(std::iter::repeat_n(*value, *rows));
                 }
-                columns[1].skip_to(expected.len());
+                group.columns[1].skip_to(expected.len());
                 prop_assert_eq!(cells, expected.iter().flatten().count());
-                writer.write(&columns).unwrap();
-                columns.iter_mut().for_each(Column::clear);
+                writer.write(group.encode().unwrap()).unwrap();
                 groups.push(expected);
             }
             writer.finish().unwrap();
@@ -521,5 +303,60 @@ mod tests {
                 prop_assert_eq!(reader.counts(group, "row").unwrap(), vec![7; expected.len()]);
             }
         }
+
+        /// Texts and counts that repeat and such that don't, some in a row, so that there are dictionaries of every size and none.
+        #[test]
+        fn texts_and_counts_are_read_as_they_were_put(
+            parts in prop::collection::vec((any::<bool>(), 0u64..2000, 1usize..30), 1..200),
+            different in prop::sample::select(vec![1, 2, 3, 17, 300, 2000]),
+            length in prop::sample::select(vec![0usize, 1, 9, 30]),
+        ) {
+            let scratch = Scratch::new("frame");
+            let path = scratch.path("texts.parquet");
+            let kinds = [
+                ("short".to_owned(), ColumnType::Int32),
+                ("long".to_owned(), ColumnType::Int64),
+                ("text".to_owned(), ColumnType::Text),
+            ];
+            let mut writer = FrameWriter::create(&path, &kinds).unwrap();
+            let mut group = writer.group();
+            let (mut counts, mut texts) = (Vec::new(), Vec::new());
+            for (is_there, number, rows) in parts {
+                let count = number % different;
+                let text = is_there.then(|| format!("{count:0length$}"));
+                let [short, long, column] = &mut group.columns[..] else { unreachable!("there are three") };
+                short.fill(Cell::Count(count), rows);
+                long.extend_counts(std::iter::repeat_n(u64::MAX - count, rows));
+                column.fill(Cell::Text(text.as_deref()), rows);
+                counts.extend(std::iter::repeat_n(count, rows));
+                texts.extend(std::iter::repeat_n(text, rows));
+            }
+            writer.write(group.encode().unwrap()).unwrap();
+            writer.finish().unwrap();
+            let reader = FrameReader::open(&path).unwrap();
+            let range = (*counts.iter().min().unwrap() as u32, *counts.iter().max().unwrap() as u32);
+            prop_assert_eq!(reader.range(0, "short"), Some(range));
+            prop_assert_eq!(reader.texts(0, "text").unwrap(), texts);
+            prop_assert_eq!(&reader.counts(0, "short").unwrap(), &counts);
+            let long: Vec<u64> = counts.iter().map(|count| u64::MAX - count).collect();
+            prop_assert_eq!(reader.counts(0, "long").unwrap(), long);
+        }
+    }
+
+    #[test]
+    fn long_texts_are_in_several_pages() {
+        let scratch = Scratch::new("frame");
+        let path = scratch.path("texts.parquet");
+        let mut writer =
+            FrameWriter::create(&path, &[("text".to_owned(), ColumnType::Text)]).unwrap();
+        let texts: Vec<Option<String>> =
+            (0..1000).map(|at| (at % 3 > 0).then(|| format!("{at:04000}"))).collect();
+        let mut group = writer.group();
+        for text in &texts {
+            group.columns[0].push(Cell::Text(text.as_deref()));
+        }
+        writer.write(group.encode().unwrap()).unwrap();
+        writer.finish().unwrap();
+        assert_eq!(FrameReader::open(&path).unwrap().texts(0, "text").unwrap(), texts);
     }
 }

@@ -2,7 +2,7 @@
 //! series is appended in pieces while it goes on; they count when its result follows.
 //!
 //! ```text
-//! file   = "sojourn journal 5\n" plan-digest(32) "\n" { record }
+//! file   = "sojourn journal 6\n" plan-digest(32) "\n" { record }
 //! record = length(4) checksum(8) checksum-of-these-twelve(4) payload
 //! ```
 //!
@@ -19,7 +19,7 @@ use super::checksums::Checksum;
 use super::codec::{Beginning, Piece, RunResult};
 use super::{Row, Series};
 
-const MAGIC: &[u8] = b"sojourn journal 5\n";
+const MAGIC: &[u8] = b"sojourn journal 6\n";
 const HEADER: u64 = MAGIC.len() as u64 + 33;
 const RECORD_HEADER: usize = 16;
 
@@ -29,6 +29,28 @@ pub(crate) struct Journal {
     file: File,
     end: u64,
     records: Records,
+}
+
+/// A result or a piece as the journal has it.
+#[derive(Clone, Debug)]
+pub(crate) struct Record(Vec<u8>);
+
+impl Record {
+    /// Computes the checksums, for which nobody needs the journal.
+    ///
+    /// # Errors
+    /// There are more than 4 GiB.
+    pub(crate) fn of(payload: &[u8]) -> io::Result<Self> {
+        let mut record = Vec::with_capacity(payload.len() + RECORD_HEADER);
+        record.extend(header(payload)?);
+        record.extend(payload);
+        Ok(Self(record))
+    }
+
+    /// How many bytes it takes.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
 }
 
 /// The finished runs of a journal.
@@ -80,20 +102,18 @@ impl Journal {
 
     /// Adds a finished run or a piece of one that goes on. If this fails, what came before is still
     /// there.
-    pub(crate) fn append(&mut self, payload: &[u8]) -> io::Result<()> {
-        let mut record = Vec::with_capacity(payload.len() + RECORD_HEADER);
-        record.extend(header(payload)?);
-        record.extend(payload);
+    pub(crate) fn append(&mut self, record: &Record) -> io::Result<()> {
         // Reading may have moved the position, and a failed write may have left a part.
         self.file.seek(SeekFrom::Start(self.end))?;
-        if let Err(error) = self.file.write_all(&record) {
+        if let Err(error) = self.file.write_all(&record.0) {
             // If this fails, reading drops the cut record anyway.
             let _ = self.file.set_len(self.end);
             return Err(error);
         }
+        let payload = &record.0[RECORD_HEADER..];
         let is_known = self.records.note(payload, self.end + RECORD_HEADER as u64);
         debug_assert!(is_known, "only results and pieces are kept");
-        self.end += record.len() as u64;
+        self.end += record.0.len() as u64;
         self.records.end = self.end;
         Ok(())
     }
@@ -270,10 +290,14 @@ mod tests {
 
     const PLAN: &str = "0123456789abcdef0123456789abcdef";
 
+    fn record(run: u32) -> Record {
+        Record::of(&example(run).encode().unwrap()).unwrap()
+    }
+
     fn filled(path: &Path) {
         let mut journal = Journal::open(path, PLAN).unwrap();
         for run in [4, 0, 2] {
-            journal.append(&example(run).encode().unwrap()).unwrap();
+            journal.append(&record(run)).unwrap();
         }
     }
 
@@ -300,7 +324,7 @@ mod tests {
             let mut journal = Journal::open(&path, PLAN).unwrap();
             assert_eq!(journal.records().runs().collect::<Vec<_>>(), [0, 4], "cut at {end}");
             assert!(!journal.records().is_damaged(), "cut at {end}");
-            journal.append(&example(2).encode().unwrap()).unwrap();
+            journal.append(&record(2)).unwrap();
             drop(journal);
             assert_eq!(std::fs::read(&path).unwrap(), whole, "cut at {end}");
         }
@@ -338,19 +362,19 @@ mod tests {
             let mut journal = Journal::open(&path, PLAN).unwrap();
             for (run, number, content) in [(5, 0, 90), (2, 0, 20), (5, 1, 91)] {
                 let piece = Piece::new(run, number, series(content));
-                journal.append(&piece.encode().unwrap()).unwrap();
+                journal.append(&Record::of(&piece.encode().unwrap()).unwrap()).unwrap();
             }
             assert_eq!(journal.records().runs().count(), 0);
         }
         let mut journal = Journal::open(&path, PLAN).unwrap();
         for (number, content) in [(0, 50), (1, 51), (2, 52)] {
             let piece = Piece::new(5, number, series(content));
-            journal.append(&piece.encode().unwrap()).unwrap();
+            journal.append(&Record::of(&piece.encode().unwrap()).unwrap()).unwrap();
         }
         let ended = RunResult { pieces: 3, ..example(5) };
-        journal.append(&ended.encode().unwrap()).unwrap();
+        journal.append(&Record::of(&ended.encode().unwrap()).unwrap()).unwrap();
         // This one comes whole, from another machine.
-        journal.append(&example(2).encode().unwrap()).unwrap();
+        journal.append(&record(2)).unwrap();
         drop(journal);
         let mut journal = Journal::open(&path, PLAN).unwrap();
         let mut of = |run| {
@@ -399,7 +423,7 @@ mod tests {
             content.extend(bytes);
             std::fs::write(&path, content).unwrap();
             let mut journal = Journal::open(&path, PLAN).unwrap();
-            journal.append(&example(7).encode().unwrap()).unwrap();
+            journal.append(&record(7)).unwrap();
             prop_assert_eq!(journal.read(7).unwrap(), Some(example(7)));
         }
     }
@@ -413,12 +437,12 @@ mod tests {
         std::fs::write(&path, []).unwrap();
         {
             let mut journal = Journal::open(&path, PLAN).unwrap();
-            journal.append(&example(4).encode().unwrap()).unwrap();
+            journal.append(&record(4)).unwrap();
             journal.read(4).unwrap();
             // A write that a full disk cut short leaves such bytes.
             journal.file.write_all(&[1; 30]).unwrap();
-            journal.append(&example(0).encode().unwrap()).unwrap();
-            journal.append(&example(2).encode().unwrap()).unwrap();
+            journal.append(&record(0)).unwrap();
+            journal.append(&record(2)).unwrap();
         }
         assert_eq!(std::fs::read(&path).unwrap(), whole);
     }

@@ -16,10 +16,14 @@
 //! `SHA256SUMS`.
 
 mod checksums;
+mod chunk;
 mod codec;
+mod column;
+mod dictionary;
 mod files;
 mod folder;
 mod frame;
+mod hybrid;
 mod journal;
 mod model;
 mod short;
@@ -32,7 +36,7 @@ pub(crate) use files::{CLAIMS, PLAN, STUDY};
 pub use files::{ResultsError, is_of_machine};
 pub(crate) use folder::FolderWriter;
 pub use folder::{Folder, Reader, RunRows};
-pub(crate) use journal::Journal;
+pub(crate) use journal::{Journal, Record};
 pub(crate) use model::Common;
 pub use model::{
     Axis, Bucket, Check, ClaimReport, ClaimResult, CompletingPacket, Delays, Estimate, FailedRun,
@@ -43,5 +47,5 @@ pub use model::{
 pub use sojourn_file::numbers::Numbers;
 pub use sojourn_file::plan::{Factor, PlannedFlow, PlannedQueue};
 pub use sojourn_file::spec::ViewKind;
-pub(crate) use store::{StoreWriter, TablePaths, Whole};
+pub(crate) use store::{EncodedGroup, FullGroup, StoreWriter, TablePaths, Whole};
 pub use values::Values;

@@ -5,17 +5,20 @@ use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use sojourn_metrics::{FLOW_COLUMNS, LINK_COLUMNS};
 
 use super::checksums::Checksum;
+use super::chunk::Encoded;
 use super::codec::RunResult;
+use super::column::{Cell, ColumnType};
 use super::files::named;
-use super::frame::{Cell, Column, ColumnType, FrameReader, FrameWriter};
+use super::frame::{FrameReader, FrameWriter, Group};
 use super::{Bucket, Delays, Freeze, Kind, Plan, Row, Series, SeriesColumn, Table, Values};
 
 /// Cells after which a row group ends: as many as fit 8 MiB. The rows of a run may be in several. Missing cells
-/// don't count, because they take no memory; but whatever reads or writes the table keeps some 2 kB for each
+/// don't count, because they take no memory; but whatever reads or writes the table keeps some 1 kB for each
 /// column of each group.
 const GROUP_CELLS: usize = 1 << 19;
 
@@ -70,12 +73,48 @@ pub(crate) struct StoreWriter {
 
 /// A file under its temporary name, and rows that wait for their row group.
 struct Pending {
+    which: Which,
     writer: FrameWriter,
     file: Temporary,
-    columns: Vec<Column>,
+    group: Group,
     rows: usize,
     /// How many of their cells are there.
     cells: usize,
+    /// A group that has all its rows, until somebody takes it or the next one is full.
+    full: Option<FullGroup>,
+    /// How many groups have been full.
+    numbered: u32,
+    /// Encoded groups that came before those of lower numbers.
+    waiting: BTreeMap<u32, Encoded>,
+    /// How many groups are in the file.
+    written: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Which {
+    Runs,
+    Series,
+    Delays,
+}
+
+/// A row group that has all its rows and is not encoded.
+pub(crate) struct FullGroup {
+    table: Which,
+    number: u32,
+    rows: Group,
+}
+
+/// A row group as its table is going to have it.
+pub(crate) struct EncodedGroup {
+    table: Which,
+    number: u32,
+    encoded: Encoded,
+}
+
+impl FullGroup {
+    pub(crate) fn encode(self) -> io::Result<EncodedGroup> {
+        Ok(EncodedGroup { table: self.table, number: self.number, encoded: self.rows.encode()? })
+    }
 }
 
 impl StoreWriter {
@@ -89,11 +128,12 @@ impl StoreWriter {
         run_columns
             .extend(plan.metrics.iter().map(|metric| (metric.name.clone(), ColumnType::Double)));
         let mut series_columns = named(&SERIES_COLUMNS);
-        series_columns.extend(series_names().map(|name| (name.to_owned(), ColumnType::Float)));
+        let measured = SERIES_NAMES.iter().map(|name| ((*name).to_owned(), ColumnType::Float));
+        series_columns.extend(measured);
         Ok(Self {
-            runs: Pending::create(&paths.runs, &run_columns)?,
-            series: Pending::create(&paths.series, &series_columns)?,
-            delays: Pending::create(&paths.delays, &named(&DELAY_COLUMNS))?,
+            runs: Pending::create(Which::Runs, &paths.runs, &run_columns)?,
+            series: Pending::create(Which::Series, &paths.series, &series_columns)?,
+            delays: Pending::create(Which::Delays, &paths.delays, &named(&DELAY_COLUMNS))?,
             metrics: plan.metrics.len(),
         })
     }
@@ -122,6 +162,23 @@ impl StoreWriter {
         Ok(())
     }
 
+    /// Row groups that became full, at most one of each table. Each has to come back encoded, before
+    /// [`StoreWriter::finish`]; those that nobody takes are encoded here.
+    pub(crate) fn take_full(&mut self) -> Vec<FullGroup> {
+        let tables = [&mut self.runs, &mut self.series, &mut self.delays];
+        tables.into_iter().filter_map(|table| table.full.take()).collect()
+    }
+
+    /// Takes in a row group that was full, in any order.
+    pub(crate) fn put(&mut self, group: EncodedGroup) -> io::Result<()> {
+        let table = match group.table {
+            Which::Runs => &mut self.runs,
+            Which::Series => &mut self.series,
+            Which::Delays => &mut self.delays,
+        };
+        table.put(group.number, group.encoded)
+    }
+
     /// Completes the tables under their temporary names. The table of runs comes last, so where it
     /// exists the others do too.
     pub(crate) fn finish(self) -> io::Result<[Whole; 3]> {
@@ -146,7 +203,7 @@ impl StoreWriter {
         ];
         let factors = &plan.scenarios[row.scenario as usize].factors;
         let texts = factors.iter().map(|value| Cell::Text(Some(value)));
-        let Pending { columns, rows, cells, .. } = &mut self.runs;
+        let Pending { group: Group { columns, .. }, rows, cells, .. } = &mut self.runs;
         let before = columns.len() - self.metrics;
         let (named, metrics) = columns.split_at_mut(before);
         for (column, cell) in named.iter_mut().zip(first.into_iter().chain(texts)) {
@@ -163,13 +220,11 @@ impl StoreWriter {
     }
 
     fn add_series(&mut self, series: &Series, rows: Range<usize>) -> io::Result<()> {
-        let measured: Vec<Option<&SeriesColumn>> = series_names()
-            .map(|name| series.columns.iter().find(|column| column.name == name))
-            .collect();
+        let measured = by_name(&series.columns);
         let mut from = rows.start;
         while from < rows.end {
             let steps = from..(from + self.series.room()).min(rows.end);
-            let Pending { columns, cells, .. } = &mut self.series;
+            let Pending { group: Group { columns, .. }, cells, .. } = &mut self.series;
             let [run, kind, name, t_s, phase, columns @ ..] = &mut columns[..] else {
                 unreachable!("the columns of series are these and those measured");
             };
@@ -199,7 +254,7 @@ impl StoreWriter {
         let mut rest = &delays.buckets[..];
         while !rest.is_empty() {
             let (buckets, later) = rest.split_at(self.delays.room().min(rest.len()));
-            let Pending { columns, cells, .. } = &mut self.delays;
+            let Pending { group: Group { columns, .. }, cells, .. } = &mut self.delays;
             let [run, kind, name, metric, low_ns, high_ns, samples] = &mut columns[..] else {
                 unreachable!("the columns of delays are these");
             };
@@ -218,22 +273,50 @@ impl StoreWriter {
 }
 
 /// Columns of time series, phases aside: those of flows, then those that only queues have.
-fn series_names() -> impl Iterator<Item = &'static str> {
+static SERIES_NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let flow = || FLOW_COLUMNS.iter().map(|column| column.name).filter(|name| *name != "phase");
     let link = LINK_COLUMNS.iter().map(|column| column.name);
-    flow().chain(link.filter(move |name| flow().all(|other| other != *name)))
+    flow().chain(link.filter(|name| flow().all(|other| other != *name))).collect()
+});
+
+/// For each of [`SERIES_NAMES`] the column that was measured. They come in that order, so it is looked for behind
+/// the one before first.
+fn by_name(columns: &[SeriesColumn]) -> Vec<Option<&SeriesColumn>> {
+    let mut all = vec![None; SERIES_NAMES.len()];
+    let mut next = 0;
+    for column in columns {
+        let (before, behind) = SERIES_NAMES.split_at(next);
+        let is_it = |name: &&str| **name == column.name;
+        let place = behind.iter().position(is_it).map(|place| next + place);
+        if let Some(place) = place.or_else(|| before.iter().position(is_it)) {
+            all[place] = Some(column);
+            next = place + 1;
+        }
+    }
+    all
 }
 
 impl Pending {
-    fn create(path: &Path, columns: &[(String, ColumnType)]) -> io::Result<Self> {
+    fn create(which: Which, path: &Path, columns: &[(String, ColumnType)]) -> io::Result<Self> {
         let file = Temporary { path: path.to_owned() };
         let writer = FrameWriter::create(&file.name(), columns)?;
-        Ok(Self { columns: writer.columns(), writer, file, rows: 0, cells: 0 })
+        Ok(Self {
+            which,
+            group: writer.group(),
+            writer,
+            file,
+            rows: 0,
+            cells: 0,
+            full: None,
+            numbered: 0,
+            waiting: BTreeMap::new(),
+            written: 0,
+        })
     }
 
     /// How many rows the row group has room for if none of their cells is missing: at least one.
     fn room(&self) -> usize {
-        (GROUP_CELLS - self.cells).div_ceil(self.columns.len())
+        (GROUP_CELLS - self.cells).div_ceil(self.group.columns.len())
     }
 
     /// Rows are complete; so is the row group, if it has no more room.
@@ -241,21 +324,47 @@ impl Pending {
         self.rows += rows;
         match self.cells < GROUP_CELLS {
             true => Ok(()),
-            false => self.close_group(),
+            false => self.end_group(),
         }
     }
 
-    fn close_group(&mut self) -> io::Result<()> {
-        self.columns.iter_mut().for_each(|column| column.skip_to(self.rows));
-        self.writer.write(&self.columns)?;
-        self.columns.iter_mut().for_each(Column::clear);
+    fn end_group(&mut self) -> io::Result<()> {
+        self.write_full()?;
+        self.group.columns.iter_mut().for_each(|column| column.skip_to(self.rows));
+        let rows = std::mem::replace(&mut self.group, self.writer.group());
+        self.full = Some(FullGroup { table: self.which, number: self.numbered, rows });
+        self.numbered += 1;
         (self.rows, self.cells) = (0, 0);
+        Ok(())
+    }
+
+    /// Encodes here the group that nobody took.
+    fn write_full(&mut self) -> io::Result<()> {
+        match self.full.take() {
+            Some(group) => {
+                let EncodedGroup { number, encoded, .. } = group.encode()?;
+                self.put(number, encoded)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn put(&mut self, number: u32, encoded: Encoded) -> io::Result<()> {
+        self.waiting.insert(number, encoded);
+        while let Some(next) = self.waiting.remove(&self.written) {
+            self.writer.write(next)?;
+            self.written += 1;
+        }
         Ok(())
     }
 
     fn finish(mut self) -> io::Result<Whole> {
         if self.rows > 0 {
-            self.close_group()?;
+            self.end_group()?;
+        }
+        self.write_full()?;
+        if self.written < self.numbered {
+            return Err(io::Error::other("a row group is missing"));
         }
         let checksum = self.writer.finish()?;
         Ok(Whole { file: self.file, checksum })
@@ -551,10 +660,8 @@ impl OfRun for Series {
                 None => {
                     let mut values = vec![None; rows];
                     values.extend(column.values);
-                    let place = series_names().position(|name| name == column.name);
-                    let before = |own: &SeriesColumn| {
-                        series_names().position(|name| name == own.name) < place
-                    };
+                    let place = |of: &str| SERIES_NAMES.iter().position(|name| *name == of);
+                    let before = |own: &SeriesColumn| place(&own.name) < place(&column.name);
                     let at = self.columns.partition_point(before);
                     self.columns.insert(at, SeriesColumn { name: column.name, values });
                 }

@@ -1,10 +1,12 @@
 //! The metrics of a row.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A value for each metric of a table, of which most rows have few; only these take memory.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Vec<Option<f64>>", into = "Vec<Option<f64>>")]
+///
+/// To people it is written as a list with a value or null for each metric; otherwise as its parts.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Values {
     len: usize,
     /// Of each metric, whether its value is known, from the lowest bit of the first word on. The last
@@ -114,15 +116,29 @@ impl FromIterator<Option<f64>> for Values {
     }
 }
 
-impl From<Vec<Option<f64>>> for Values {
-    fn from(values: Vec<Option<f64>>) -> Self {
-        values.into_iter().collect()
+impl Serialize for Values {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match serializer.is_human_readable() {
+            true => serializer.collect_seq(self.iter()),
+            false => (self.len, &self.is_known, &self.known).serialize(serializer),
+        }
     }
 }
 
-impl From<Values> for Vec<Option<f64>> {
-    fn from(values: Values) -> Self {
-        values.iter().collect()
+impl<'de> Deserialize<'de> for Values {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            return Ok(Vec::<Option<f64>>::deserialize(deserializer)?.into_iter().collect());
+        }
+        let (len, is_known, known) = <(usize, Vec<u64>, Vec<f64>)>::deserialize(deserializer)?;
+        let all = Self { len, is_known, known };
+        let last = all.is_known.last();
+        let end = last.map_or(0, |last| all.is_known.len() * 64 - last.leading_zeros() as usize);
+        let is_whole = last != Some(&0) && end <= len && all.known_before(end) == all.known.len();
+        match is_whole {
+            true => Ok(all),
+            false => Err(D::Error::custom("metrics without values, or values without metrics")),
+        }
     }
 }
 
@@ -158,7 +174,29 @@ mod tests {
             let exact = list.iter().copied().enumerate().filter(|(_, value)| value.is_some());
             prop_assert!(known.eq(exact));
             prop_assert_eq!(&values, &list.iter().copied().collect::<Values>());
-            prop_assert_eq!(Vec::from(values), list);
+            let text = serde_json::to_string(&values).unwrap();
+            prop_assert_eq!(&serde_json::from_str::<Vec<Option<f64>>>(&text).unwrap(), &list);
+            prop_assert_eq!(&serde_json::from_str::<Values>(&text).unwrap(), &values);
+            let bytes = postcard::to_stdvec(&values).unwrap();
+            prop_assert_eq!(postcard::from_bytes::<Values>(&bytes).unwrap(), values);
+        }
+
+        /// Whatever is read can be used.
+        #[test]
+        fn bytes_that_are_no_values_are_refused(
+            len in 0usize..200,
+            is_known in prop::collection::vec(any::<u64>(), 0..4),
+            known in 0usize..260,
+        ) {
+            let bytes = postcard::to_stdvec(&(len, &is_known, vec![1.0; known])).unwrap();
+            let end = (0..is_known.len() * 64).rev().find(|at| is_known[at / 64] >> (at % 64) & 1 == 1);
+            let bits = is_known.iter().map(|word| word.count_ones() as usize).sum::<usize>();
+            let is_good = bits == known && end.is_none_or(|end| end < len) && is_known.last() != Some(&0);
+            let values = postcard::from_bytes::<Values>(&bytes);
+            prop_assert_eq!(values.is_ok(), is_good);
+            if let Ok(values) = values {
+                prop_assert_eq!(values.iter().flatten().count(), known);
+            }
         }
     }
 }

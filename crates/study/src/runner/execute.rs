@@ -10,7 +10,6 @@ use sojourn_metrics::{
 };
 
 use crate::engine::{self, Measured};
-use crate::metrics::by_column;
 use crate::results::{
     Bucket, CompletingPacket, Delays, Freeze, Kind, LostPacket, Piece, Plan, Row, RunResult,
     Series, SeriesColumn,
@@ -191,22 +190,16 @@ fn freezes(metrics: &RunMetrics, flow: &FlowMetrics) -> Vec<Freeze> {
 
 fn rows(metrics: &RunMetrics, named: Named) -> Vec<Row> {
     let digest = format!("{:016x}", metrics.digest);
-    let row = |kind: Kind, name: &str, scope: Scope, value: &dyn Fn(&Metric) -> Option<f64>| {
-        let values = by_column(scope)
-            .map(|metric| metric.and_then(value))
-            .map(|value| value.filter(|value| value.is_finite()))
-            .collect();
-        Row {
-            run: named.run,
-            scenario: named.scenario,
-            seed: named.seed,
-            kind,
-            name: name.to_owned(),
-            digest: digest.clone(),
-            end_state: String::new(),
-            freezes: Vec::new(),
-            values,
-        }
+    let row = |kind: Kind, name: &str, scope: Scope, value: &dyn Fn(&Metric) -> Option<f64>| Row {
+        run: named.run,
+        scenario: named.scenario,
+        seed: named.seed,
+        kind,
+        name: name.to_owned(),
+        digest: digest.clone(),
+        end_state: String::new(),
+        freezes: Vec::new(),
+        values: crate::metrics::values(scope, value),
     };
     let mut rows = vec![row(Kind::Run, "", Scope::Run, &|metric| metric.of_run(metrics))];
     for flow in &metrics.flows {
@@ -267,7 +260,10 @@ fn series<'a>(
 
 /// `None` if nothing was measured.
 fn measured_column(name: &str, values: &[f32]) -> Option<SeriesColumn> {
-    let values: Vec<Option<f64>> =
-        values.iter().map(|value| value.is_finite().then(|| f64::from(*value))).collect();
-    values.iter().any(Option::is_some).then(|| SeriesColumn { name: name.to_owned(), values })
+    let is_measured = |value: &f32| value.is_finite();
+    let column = || SeriesColumn {
+        name: name.to_owned(),
+        values: values.iter().map(|value| is_measured(value).then(|| f64::from(*value))).collect(),
+    };
+    values.iter().any(is_measured).then(column)
 }

@@ -31,8 +31,8 @@ use sojourn_core::Time;
 
 use crate::engine;
 use crate::results::{
-    ClaimReport, FailedRun, Folder, Machine, Piece, ResultsError, RunResult, RunRows, STUDY,
-    StoreWriter, is_of_machine,
+    ClaimReport, FailedRun, Folder, FullGroup, Machine, Piece, Record, ResultsError, RunResult,
+    RunRows, STUDY, StoreWriter, is_of_machine,
 };
 use crate::study::Study;
 use folder::{check_claims, make_folder};
@@ -306,42 +306,54 @@ fn work(
         if is_stopped.load(Ordering::Relaxed) || options.stop.is_asked() {
             return;
         }
-        // Pieces and the result are encoded before the lock is taken.
+        // What takes long is done without the lock: pieces and the result become bytes before it is taken, and
+        // row groups of the tables after it is given back.
         let keep = |piece: &Piece| {
-            let bytes = piece.encode();
+            let record = piece.encode().and_then(|bytes| Record::of(&bytes));
             let mut shared = locked(&shared);
             if shared.broken.is_none()
-                && let Err(error) = shared.recorder.append_piece(bytes)
+                && let Err(error) = shared.recorder.append_piece(record)
             {
                 is_stopped.store(true, Ordering::Relaxed);
                 shared.broken = Some(error);
             }
         };
         let computed = compute_in_pieces(study, &plan, *run, &keep).and_then(|computed| {
-            let bytes = computed.result.encode().map_err(|error| error.to_string())?;
-            Ok((bytes, computed))
+            let record = computed.result.encode().and_then(|bytes| Record::of(&bytes));
+            Ok((record.map_err(|error| error.to_string())?, computed))
         });
-        let mut shared = locked(&shared);
-        if shared.broken.is_some() {
+        let mut held = locked(&shared);
+        if held.broken.is_some() {
             return;
         }
-        match computed {
-            Ok((bytes, Computed { result, stopped_at })) => {
-                let kept = match stopped_at {
-                    None => shared.recorder.append(&bytes, result),
-                    Some(at) => shared.recorder.set_aside(&result, at),
-                };
-                if let Err(error) = kept {
-                    is_stopped.store(true, Ordering::Relaxed);
-                    shared.broken = Some(error);
-                    return;
-                }
+        let kept = match computed {
+            Ok((record, Computed { result, stopped_at: None })) => {
+                held.recorder.append(&record, result)
+            }
+            Ok((_, Computed { result, stopped_at: Some(at) })) => {
+                held.recorder.set_aside(&result, at).map(|()| Vec::new())
             }
             // It ended because it was asked to, or the next start will say what is wrong with it.
             Err(_) if options.stop.is_asked() => return,
-            Err(problem) => shared.recorder.give_up(*run, problem),
+            Err(problem) => {
+                held.recorder.give_up(*run, problem);
+                Ok(Vec::new())
+            }
+        };
+        let full = match kept {
+            Ok(full) => full,
+            Err(error) => {
+                is_stopped.store(true, Ordering::Relaxed);
+                held.broken = Some(error);
+                return;
+            }
+        };
+        progress(held.recorder.progress());
+        drop(held);
+        if !full.is_empty() {
+            let encoded = full.into_iter().map(FullGroup::encode).collect();
+            locked(&shared).recorder.put_groups(encoded);
         }
-        progress(shared.recorder.progress());
     };
     let runs_alone = |run: &u32| {
         let scenario = plan.runs[*run as usize].scenario as usize;

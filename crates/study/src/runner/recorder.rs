@@ -15,7 +15,8 @@ use super::{Options, Progress, RunError, Shard, Stop, StoppedRun, Summary};
 use crate::claims::Claim;
 use crate::digest::Digest;
 use crate::results::{
-    FailedRun, Folder, FolderWriter, Journal, Kind, Machine, Plan, RunResult, STUDY, StoreWriter,
+    EncodedGroup, FailedRun, Folder, FolderWriter, FullGroup, Journal, Kind, Machine, Plan, Record,
+    RunResult, STUDY, StoreWriter,
 };
 use crate::study::Study;
 
@@ -125,7 +126,10 @@ impl Recorder {
         if self.is_done[run as usize] {
             return Ok(Recorded::Known);
         }
-        self.append(bytes, result)?;
+        let record = Record::of(bytes)
+            .map_err(|error| RunError::NotItsResult { run, problem: error.to_string() })?;
+        let groups = self.append(&record, result)?;
+        self.put_groups(groups.into_iter().map(FullGroup::encode).collect());
         Ok(Recorded::New)
     }
 
@@ -137,27 +141,43 @@ impl Recorder {
         }
     }
 
-    /// Keeps the result of a run that has none, which is written so.
-    pub(super) fn append(&mut self, bytes: &[u8], result: RunResult) -> Result<(), RunError> {
+    /// Keeps the result of a run that has none, which is written so. Returns row groups of the tables that became
+    /// full: they have to be encoded, for which nobody needs to wait, and given to [`Recorder::put_groups`].
+    pub(super) fn append(
+        &mut self,
+        record: &Record,
+        result: RunResult,
+    ) -> Result<Vec<FullGroup>, RunError> {
         let run = result.run;
-        self.write(|journal| journal.append(bytes))?;
+        self.write(|journal| journal.append(record))?;
         self.is_done[run as usize] = true;
         self.problems.remove(&run);
         self.progress.failed = self.problems.len();
         self.progress.done += 1;
         if let (Some(tables), Some((journal, _))) = (&mut self.tables, &mut self.journal) {
             let runs = (&self.mine[..], &self.is_done[..]);
-            let added = tables.add(result, bytes.len(), runs, &self.plan, journal);
-            // A full disk may have room for the results alone. In the end it is tried again.
-            if added.is_err() {
-                self.tables = None;
+            let added = tables.add(result, record.len(), runs, &self.plan, journal);
+            match added {
+                Ok(groups) => return Ok(groups),
+                // A full disk may have room for the results alone. In the end it is tried again.
+                Err(_) => self.tables = None,
             }
         }
-        Ok(())
+        Ok(Vec::new())
+    }
+
+    /// Takes in encoded row groups, in any order.
+    pub(super) fn put_groups(&mut self, groups: io::Result<Vec<EncodedGroup>>) {
+        let Some(tables) = &mut self.tables else { return };
+        let put = groups.and_then(|groups| groups.into_iter().try_for_each(|one| tables.put(one)));
+        // As above.
+        if put.is_err() {
+            self.tables = None;
+        }
     }
 
     /// Keeps a piece of a run that goes on here.
-    pub(super) fn append_piece(&mut self, piece: io::Result<Vec<u8>>) -> Result<(), RunError> {
+    pub(super) fn append_piece(&mut self, piece: io::Result<Record>) -> Result<(), RunError> {
         self.write(|journal| journal.append(&piece?))
     }
 

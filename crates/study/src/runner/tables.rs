@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use crate::results::{Journal, Plan, RunResult, StoreWriter, TablePaths, Whole};
+use crate::results::{
+    EncodedGroup, FullGroup, Journal, Plan, RunResult, StoreWriter, TablePaths, Whole,
+};
 
 /// Tables that have the first of the runs in the order of the plan. They get their names when they have all,
 /// and until then the journal is what counts.
@@ -30,7 +32,8 @@ impl Tables {
     }
 
     /// Takes in a result, which the journal has, and writes what comes next. `mine` are the runs that belong
-    /// here, and `is_done` says of each run of the plan whether the journal has it.
+    /// here, and `is_done` says of each run of the plan whether the journal has it. Returns row groups that became full,
+    /// which come back by [`Tables::put`].
     pub(super) fn add(
         &mut self,
         result: RunResult,
@@ -38,7 +41,7 @@ impl Tables {
         (mine, is_done): (&[u32], &[bool]),
         plan: &Plan,
         journal: &mut Journal,
-    ) -> io::Result<()> {
+    ) -> io::Result<Vec<FullGroup>> {
         let is_next = mine.get(self.done) == Some(&result.run);
         if result.pieces == 0 && (is_next || self.waiting_bytes + bytes <= Self::MOST_WAITING) {
             self.waiting_bytes += bytes;
@@ -50,7 +53,11 @@ impl Tables {
                 None => break,
             }
         }
-        Ok(())
+        Ok(self.writer.take_full())
+    }
+
+    pub(super) fn put(&mut self, group: EncodedGroup) -> io::Result<()> {
+        self.writer.put(group)
     }
 
     /// Writes the runs that are left, and completes the tables under their temporary names.

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use super::*;
 use crate::digest::Digest;
 use crate::engine::{self, Engine, Measured};
-use crate::results::{FolderWriter, Journal, Kind, Plan, Results, Verdict};
+use crate::results::{FolderWriter, Journal, Kind, Plan, Record, Results, Verdict};
 use crate::testing::Scratch;
 use sojourn_core::{SpecError, StreamAddress, Time};
 use sojourn_file::Overrides;
@@ -130,7 +130,7 @@ fn a_second_start_goes_on_where_a_kill_stopped_the_first() {
     {
         let mut journal = Journal::open(&journal, &plan.digest).unwrap();
         for run in [1, 4, 5] {
-            journal.append(&bytes(&plan, run)).unwrap();
+            journal.append(&Record::of(&bytes(&plan, run)).unwrap()).unwrap();
         }
     }
     let file = fs::OpenOptions::new().write(true).open(&journal).unwrap();
@@ -169,7 +169,7 @@ fn a_kill_between_the_two_tables_loses_nothing() {
     make_folder(Folder::new(&out), "", &plan, study().text()).unwrap();
     let mut journal = Journal::open(&out.join("journal.bin"), &plan.digest).unwrap();
     for run in 0..plan.runs.len() as u32 {
-        journal.append(&bytes(&plan, run)).unwrap();
+        journal.append(&Record::of(&bytes(&plan, run)).unwrap()).unwrap();
     }
     drop(journal);
     fs::copy(scratch.path("whole").join("runs.parquet"), out.join("runs.parquet")).unwrap();
