@@ -669,6 +669,24 @@ fn a_run_of_many_rows_is_read_as_it_was_written() {
         writer.add(&plan, result).unwrap();
     }
     writer_of.publish(writer.finish().unwrap()).unwrap();
+
+    // Groups that others encode come back late, and in another order.
+    let other = Folder::new(scratch.path("other"));
+    fs::create_dir_all(&other).unwrap();
+    let other = FolderWriter::new(other, "");
+    let mut writer = StoreWriter::create(&other.tables(), &plan).unwrap();
+    let mut taken = Vec::new();
+    for result in &results {
+        writer.add(&plan, result).unwrap();
+        taken.extend(writer.take_full());
+    }
+    assert!(taken.len() > 2, "{} groups were full", taken.len());
+    for group in taken.into_iter().rev() {
+        writer.put(group.encode().unwrap()).unwrap();
+    }
+    other.publish(writer.finish().unwrap()).unwrap();
+    assert!(tables(other.folder().as_ref()) == tables(writer_of.folder().as_ref()));
+
     let mut reader = writer_of.folder().reader(&plan).unwrap();
     for result in &results {
         assert!(reader.series(result.run).unwrap() == result.series, "run {}", result.run);
