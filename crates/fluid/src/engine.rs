@@ -1,5 +1,7 @@
 //! The method of steps: every step looks back for what arrives in it, and adds a row to the past.
 
+mod kinks;
+
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
@@ -27,11 +29,13 @@ pub struct Work {
     pub columns: usize,
 }
 
-/// Columns of a class of a queue: let in, departed, and when what departs came.
+/// Columns of a class of a queue: let in, departed, when what departs came, and by how much what comes of a flow for
+/// each byte that is let in changed at the row before, at most.
 const CLASS_IN: usize = 0;
 const CLASS_OUT: usize = 1;
 const CLASS_CAME: usize = 2;
-const OF_CLASS: usize = 3;
+const CLASS_KINK: usize = 3;
+const OF_CLASS: usize = 4;
 
 /// Of [`Engine::tolerance`], unless it is refined.
 const TOLERANCE: f64 = 0.65;
@@ -40,7 +44,7 @@ const JUMP: f64 = 0.1;
 /// Steps are at most this part of the shortest round trip, and at least that part, unless something
 /// is due sooner.
 const LONGEST: f64 = 1.0 / 8.0;
-const SHORTEST: f64 = 1.0 / 48.0;
+const SHORTEST: f64 = 1.0 / 96.0;
 const LEAST_STEP: f64 = 20e-6;
 const MOST_STEP: f64 = 10e-3;
 /// Timers act after their time, not at it.
@@ -56,6 +60,10 @@ struct Layout {
     hops: Vec<Vec<usize>>,
     /// By link, then by class.
     classes: Vec<Vec<usize>>,
+    /// The class in which a flow waits, by flow, then by hop.
+    waits_in: Vec<Vec<usize>>,
+    /// The first of the TCP flows to which the same comes back at the same time.
+    listeners: Vec<usize>,
     columns: usize,
 }
 
@@ -72,24 +80,46 @@ struct Sender {
     sample: Sample,
 }
 
+/// Bytes a second in a step.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rates {
+    sent: f64,
+    heard: f64,
+}
+
 #[derive(Clone, Debug, Default)]
 struct Cursors {
     receiver: Cursor,
     sender: Cursor,
     sample: Cursor,
-    /// By hop: of what departs, of what came, of what enters.
+    enters: Cursor,
+    /// Of the rows whose kinks come back, and of when they left the last queue.
+    kink: Cursor,
+    departs: Cursor,
+    /// By hop: of what departs, of what came.
     out: Vec<Cursor>,
     came: Vec<Cursor>,
-    enters: Vec<Cursor>,
 }
 
 /// What flows with the same delays look up at the same time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recents {
     receiver: Recent,
-    sender: Recent,
-    came: Recent,
     sample: Recent,
+    passage: Passage,
+}
+
+/// What a class of a queue sends at a time, and when that came, by [`Engine::passage`].
+#[derive(Clone, Copy, Debug, Default)]
+struct Passage {
+    /// Rows there had ever been, when it was found.
+    rows: usize,
+    class: usize,
+    time: f64,
+    left: Moment,
+    came: Moment,
+    came_at: f64,
+    cursors: [Cursor; 2],
 }
 
 /// What is due at the head of a queue or of what comes to it, in bytes, by member.
@@ -131,6 +161,9 @@ struct Passing {
     moment: Option<Moment>,
     part: f64,
     came: f64,
+    /// One over what comes in, and the largest change of what comes of a member for each byte of it.
+    each: f64,
+    kink: f64,
 }
 
 struct Link {
@@ -149,6 +182,8 @@ struct Link {
     backlogs: Vec<f64>,
     dropped: Vec<f64>,
     sojourns: Vec<f64>,
+    /// What came of each member in the last step, for each byte that its class let in.
+    shares: Vec<f64>,
 }
 
 pub(crate) struct Engine<'a> {
@@ -161,7 +196,8 @@ pub(crate) struct Engine<'a> {
     cursors: Vec<Cursors>,
     recents: Recents,
     new: Vec<f64>,
-    rates: Vec<f64>,
+    /// What each flow sent, and heard to have been delivered or lost, in the last step.
+    rates: Vec<Rates>,
     /// Steps are no shorter and no longer, unless something is due sooner.
     pub(crate) shortest: f64,
     /// The change of a rate that a step may straighten out, in packets.
@@ -209,6 +245,7 @@ impl<'a> Engine<'a> {
                     fate: Fate::default(),
                     random: address.stream(link.port as u64, Purpose::Queue),
                     due: Vec::new(),
+                    shares: none.clone(),
                     arrivals: none,
                     backlogs: vec![0.0; count],
                     dropped: vec![0.0; count],
@@ -216,16 +253,21 @@ impl<'a> Engine<'a> {
                 }
             })
             .collect();
-        let classes = links
+        let classes: Vec<Vec<usize>> = links
             .iter()
             .map(|link| link.backlogs.iter().map(|_| take(OF_CLASS)).collect())
             .collect();
+        let mut waits_in = vec![Vec::new(); world.flows.len()];
         for (at, flow) in world.flows.iter().enumerate() {
             for (index, hop) in flow.hops.iter().enumerate() {
-                links[hop.link].members.push((at, index));
+                let link = &mut links[hop.link];
+                let class = link.classes[link.members.len()];
+                link.members.push((at, index));
+                waits_in[at].push(classes[hop.link][class]);
             }
         }
-        let layout = Layout { flows, hops, classes, columns: column };
+        let listeners = kinks::listeners(world, &waits_in);
+        let layout = Layout { flows, hops, classes, waits_in, listeners, columns: column };
         let tcp = || world.flows.iter().filter(|flow| matches!(flow.source, Source::Tcp { .. }));
         let shortest_rtt = tcp().map(|flow| flow.base_rtt()).fold(f64::INFINITY, f64::min);
         let shortest_rtt = if shortest_rtt.is_finite() { shortest_rtt } else { 0.05 };
@@ -250,12 +292,7 @@ impl<'a> Engine<'a> {
             .iter()
             .map(|flow| {
                 let each = vec![Cursor::default(); flow.hops.len()];
-                Cursors {
-                    out: each.clone(),
-                    came: each.clone(),
-                    enters: each,
-                    ..Cursors::default()
-                }
+                Cursors { out: each.clone(), came: each, ..Cursors::default() }
             })
             .collect();
         let new = vec![0.0; layout.columns];
@@ -267,7 +304,7 @@ impl<'a> Engine<'a> {
             senders,
             cursors,
             recents: Recents::default(),
-            rates: vec![0.0; world.flows.len()],
+            rates: vec![Rates::default(); world.flows.len()],
             tolerance: TOLERANCE,
             hardest: 0,
             shortest: (shortest_rtt * SHORTEST).clamp(LEAST_STEP, longest),
@@ -445,44 +482,63 @@ impl<'a> Engine<'a> {
         new[MARKED] = marked_now;
         new[FLIGHT] = sent_now - known + held;
         new[SENT_AT] = news.sent_at.max(sent_at);
-        // Half of the change, over half of the step.
+        // Half of the change, over half of the step. What follows a kink in what comes back is no error, as a step ends there.
         let rate = (sent_now - sent) / length;
-        let bend = (rate - self.rates[at]).abs() * length / 4.0;
+        let bend = rate - self.rates[at].sent;
+        let heard = (known - acked - lost) / length - self.rates[at].heard;
+        let bend = bend.abs().min((bend - heard).abs()) * length / 4.0;
         let error = bend / (self.tolerance * flow.packet.max(rate * self.shortest));
         if is_jump { error.max(4.0) } else { error }
+    }
+
+    /// What leaves a queue of a flow at a time, and when it came: the time at which as much had been let in as has
+    /// left. Read from what was let in, whose rows are where it bends, a kink is as sharp when it leaves as when it came.
+    #[inline]
+    fn passage(&mut self, flow: usize, hop: usize, time: f64) -> Passage {
+        let class = self.layout.waits_in[flow][hop];
+        let (history, cursors) = (&self.history, &mut self.cursors[flow]);
+        let recent = &mut self.recents.passage;
+        let rows = history.ever();
+        if recent.rows == rows && recent.class == class && recent.time == time {
+            [cursors.out[hop], cursors.came[hop]] = recent.cursors;
+            return *recent;
+        }
+        let left = history.at(time, &mut cursors.out[hop]);
+        let bytes = history.value(left, class + CLASS_OUT);
+        let mut came = history.find(class + CLASS_IN, bytes, &mut cursors.came[hop]);
+        let mut came_at = history.value(came, TIME);
+        let time_left = time.min(self.now);
+        if came_at > time_left {
+            // Nothing waited.
+            (came, came_at) = (left, time_left);
+        }
+        let cursors = [cursors.out[hop], cursors.came[hop]];
+        *recent = Passage { rows, class, time, left, came, came_at, cursors };
+        *recent
     }
 
     /// Follows what left the last queue of a flow at `time` back to its sender. What this takes in all is the
     /// round trip, equation (15): each queue adds t − e(t).
     fn look_back(&mut self, at: usize, time: f64) -> News {
         let flow = &self.world.flows[at];
-        let cursors = &mut self.cursors[at];
-        let history = &self.history;
-        let mut moment = history.at_again(time, &mut cursors.sender, &mut self.recents.sender);
-        let mut time = time.min(self.now);
-        let mut news = News { out: 0.0, lost: 0.0, marked: 0.0, sent_at: 0.0 };
+        let mut news = News { out: 0.0, lost: 0.0, marked: 0.0, sent_at: time.min(self.now) };
         if flow.hops.is_empty() {
-            news.out = history.value(moment, self.layout.flows[at] + SENT);
-            news.sent_at = time;
+            let moment = self.history.at(time, &mut self.cursors[at].sender);
+            news.out = self.history.value(moment, self.layout.flows[at] + SENT);
             return news;
         }
-        for (index, (hop, column)) in flow.hops.iter().zip(&self.layout.hops[at]).enumerate().rev()
-        {
-            let is_last = index + 1 == flow.hops.len();
-            if !is_last {
-                moment = history.at(time, &mut cursors.out[index]);
+        let mut time = time;
+        for (index, hop) in flow.hops.iter().enumerate().rev() {
+            let passage = self.passage(at, index, time);
+            let column = self.layout.hops[at][index];
+            let [dropped, marked_out] = self.history.values(passage.left, column + DROPPED);
+            let [let_in, refused, marked_in] = self.history.values(passage.came, column + IN);
+            if index + 1 == flow.hops.len() {
+                news.out = let_in - dropped;
             }
-            let [out, dropped, marked, came] = history.values(moment, column + OUT);
-            if is_last {
-                news.out = out - dropped;
-            }
-            news.lost += dropped;
-            news.marked += marked;
-            let moment = history.at_again(came, &mut cursors.came[index], &mut self.recents.came);
-            let [refused, marked] = history.values(moment, column + REFUSED);
-            news.lost += refused;
-            news.marked += marked;
-            time = came - hop.before;
+            news.lost += dropped + refused;
+            news.marked += marked_out + marked_in;
+            time = passage.came_at - hop.before;
         }
         news.sent_at = time;
         news
@@ -616,23 +672,30 @@ impl<'a> Engine<'a> {
     fn enters(&mut self, flow: usize, hop: usize) -> f64 {
         let end = self.new[TIME];
         let time = end - self.world.flows[flow].hops[hop].before;
-        let from = match hop.checked_sub(1) {
-            None => (self.layout.flows[flow] + SENT, None),
+        let is_here = time > self.now;
+        let part = (time - self.now) / (end - self.now);
+        let last = self.history.last();
+        // With a delay shorter than the step.
+        let value = |column: usize| last[column] + part * (self.new[column] - last[column]);
+        match hop.checked_sub(1) {
+            None => {
+                let column = self.layout.flows[flow] + SENT;
+                if is_here {
+                    return value(column);
+                }
+                let moment = self.history.at(time, &mut self.cursors[flow].enters);
+                self.history.value(moment, column)
+            }
             Some(before) => {
                 let column = self.layout.hops[flow][before];
-                (column + OUT, Some(column + DROPPED))
+                if is_here {
+                    return value(column + OUT) - value(column + DROPPED);
+                }
+                let passage = self.passage(flow, before, time);
+                let let_in = self.history.value(passage.came, column + IN);
+                let_in - self.history.value(passage.left, column + DROPPED)
             }
-        };
-        if time > self.now {
-            // A delay shorter than the step.
-            let part = (time - self.now) / (end - self.now);
-            let last = self.history.last();
-            let value = |column: usize| last[column] + part * (self.new[column] - last[column]);
-            return value(from.0) - from.1.map_or(0.0, value);
         }
-        let moment = self.history.at(time, &mut self.cursors[flow].enters[hop]);
-        let value = |column: usize| self.history.value(moment, column);
-        value(from.0) - from.1.map_or(0.0, value)
     }
 
     fn receive(&mut self, at: usize) {
@@ -679,13 +742,15 @@ impl<'a> Engine<'a> {
         }
         let length = now - self.now;
         let last = self.history.last();
-        for (rate, column) in self.rates.iter_mut().zip(&self.layout.flows) {
-            *rate = (self.new[column + SENT] - last[column + SENT]) / length;
+        for (rates, column) in self.rates.iter_mut().zip(&self.layout.flows) {
+            let by = |of: usize| (self.new[column + of] - last[column + of]) / length;
+            *rates = Rates { sent: by(SENT), heard: by(ACKED) + by(LOST) };
         }
         // Those that have not begun are the same in both.
         core::mem::swap(&mut self.senders, &mut self.trial);
         self.new[TIME] = now;
         for at in 0..self.links.len() {
+            self.note_kinks(at);
             self.settle(at, now, length);
         }
         self.history.push(&self.new);

@@ -63,7 +63,7 @@ impl History {
     /// The same, for a flow that comes after another one.
     #[inline]
     pub(crate) fn at_again(&self, time: f64, cursor: &mut Cursor, recent: &mut Recent) -> Moment {
-        let rows = self.forgotten + self.count;
+        let rows = self.ever();
         if recent.rows == rows && recent.time == time {
             cursor.0 = recent.row;
             return recent.moment;
@@ -71,6 +71,32 @@ impl History {
         let moment = self.at(time, cursor);
         *recent = Recent { rows, time, row: cursor.0, moment };
         moment
+    }
+
+    /// How many rows there have ever been.
+    #[inline]
+    pub(crate) fn ever(&self) -> usize {
+        self.forgotten + self.count
+    }
+
+    /// The rows, except the last, where the curve in `column`, which never falls, is more than `from` and less than `to`.
+    pub(crate) fn between(
+        &self,
+        column: usize,
+        from: f64,
+        to: f64,
+        cursor: &mut Cursor,
+    ) -> core::ops::Range<usize> {
+        let first = self.find(column, from, cursor).low / self.columns + 1;
+        let last = self.rows() - 1;
+        let is_before = |row: &usize| self.cell(*row, column) < to;
+        let count = (first..last).take_while(is_before).count();
+        first..first + count
+    }
+
+    /// Of a row, counted from the oldest that is kept.
+    pub(crate) fn cell(&self, row: usize, column: usize) -> f64 {
+        self.values[row * self.columns + column]
     }
 
     /// The last moment at which the curve in `column`, which never falls, is at most `value`.

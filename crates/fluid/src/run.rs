@@ -123,6 +123,11 @@ fn corrected(
         let length = options.step.map_or(step, Span::as_secs_f64);
         let is_cut = until - engine.now <= length;
         let mut length = length.min(until - engine.now);
+        let whole = length;
+        if options.step.is_none() {
+            length = engine.until_kink(length);
+        }
+        let is_kink = length < whole;
         loop {
             let shorter = engine.shortest.min(length);
             let is_last = options.step.is_some() || length <= shorter;
@@ -131,7 +136,13 @@ fn corrected(
             if error <= most {
                 let factor = (0.9 / libm::sqrt(error.max(1e-4))).clamp(0.5, 2.0);
                 let next = (length * factor).clamp(engine.shortest, engine.longest);
-                step = if is_cut && next < step { step.min(next * 2.0) } else { next };
+                step = if is_kink && error < 1.0 {
+                    step
+                } else if is_cut && next < step {
+                    step.min(next * 2.0)
+                } else {
+                    next
+                };
                 break;
             }
             engine.work.retries += 1;
@@ -167,6 +178,6 @@ fn published(
 }
 
 /// Parts of the longest step between two looks at what flows did.
-const REPORTS: f64 = 0.25;
+const REPORTS: f64 = 1.0;
 /// Seconds between two looks at a model of much shorter steps.
 const REPORT_EVERY: f64 = 1e-3;
