@@ -159,6 +159,23 @@ fn finer_steps_come_to_the_same() {
     }
 }
 
+/// The gap that a cut leaves in what a flow sends comes round every round trip, however long the steps are.
+#[test]
+fn a_gap_comes_round_with_long_steps_as_with_short_ones() {
+    let limit = (20e6 / 8.0 * 0.04 / PACKET).floor();
+    let world = scenario(&["reno", "cubic"], 20, 40, &format!("pfifo limit {limit}"), 60);
+    let mut world = world.into_inner();
+    world.flows[1].start = Span::from_millis(300);
+    let world = world.checked().expect("a scenario");
+    // Usual steps are mostly of 5 ms.
+    let [usual, short] = [None, Some(Span::from_micros(500))].map(|step| {
+        let options = Options { step, ..Options::default() };
+        let share = |seed| collect::run(&world, seed, &options).0.flows[0].share.expect("a share");
+        (1..=8).map(share).sum::<f64>() / 8.0
+    });
+    assert!((usual - short).abs() < 0.03, "{usual} {short}");
+}
+
 /// The bound is of work, which is the same on every machine: 9 s of ten flows.
 #[test]
 fn nine_seconds_of_ten_flows_take_few_steps_and_little_memory() {
