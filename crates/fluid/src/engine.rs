@@ -202,6 +202,8 @@ pub(crate) struct Engine<'a> {
     pub(crate) shortest: f64,
     /// The change of a rate that a step may straighten out, in packets.
     tolerance: f64,
+    /// By how much a step of two flows may straighten out a kink in what comes back, in packets.
+    kink: f64,
     /// The flow for which a step was last found too long.
     hardest: usize,
     pub(crate) longest: f64,
@@ -306,6 +308,7 @@ impl<'a> Engine<'a> {
             recents: Recents::default(),
             rates: vec![Rates::default(); world.flows.len()],
             tolerance: TOLERANCE,
+            kink: kinks::KINK,
             hardest: 0,
             shortest: (shortest_rtt * SHORTEST).clamp(LEAST_STEP, longest),
             longest,
@@ -323,6 +326,7 @@ impl<'a> Engine<'a> {
     /// Halves, with 2, the error that a step may make and the shortest step.
     pub(crate) fn refine(&mut self, fineness: f64) {
         self.tolerance = TOLERANCE / fineness;
+        self.kink = kinks::KINK / fineness;
         self.shortest = (self.shortest / fineness).max(LEAST_STEP);
     }
 

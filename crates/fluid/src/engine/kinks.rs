@@ -12,7 +12,7 @@ use crate::world::{Source, World};
 use super::{CLASS_IN, CLASS_KINK, CLASS_OUT, Engine, NOTHING};
 
 /// Packets by which a step of two flows may straighten out a kink.
-const KINK: f64 = 0.05;
+pub(super) const KINK: f64 = 0.05;
 
 /// The first of the TCP flows to which the same comes back at the same time.
 pub(super) fn listeners(world: &World, waits_in: &[Vec<usize>]) -> Vec<usize> {
@@ -20,10 +20,15 @@ pub(super) fn listeners(world: &World, waits_in: &[Vec<usize>]) -> Vec<usize> {
         let flow = &world.flows[at];
         (waits_in[at].last(), flow.to_receiver + flow.to_sender, &flow.way_back)
     };
-    let is_tcp = |at: &usize| matches!(world.flows[*at].source, Source::Tcp { .. });
-    let is_first = |at: &usize| !(0..*at).any(|other| is_tcp(&other) && way(other) == way(*at));
-    let waits = |at: &usize| !waits_in[*at].is_empty();
-    (0..world.flows.len()).filter(is_tcp).filter(waits).filter(is_first).collect()
+    let mut first = Vec::new();
+    for at in 0..world.flows.len() {
+        let is_tcp = matches!(world.flows[at].source, Source::Tcp { .. });
+        let waits = !waits_in[at].is_empty();
+        if is_tcp && waits && !first.iter().any(|other| way(*other) == way(at)) {
+            first.push(at);
+        }
+    }
+    first
 }
 
 impl Engine<'_> {
@@ -42,7 +47,7 @@ impl Engine<'_> {
                 history.value(history.at(time - back, &mut cursors.sender), class + CLASS_OUT)
             };
             let (from, to) = (left(now), left(now + length));
-            let least = KINK * flows * flows * flow.packet * length / (to - from);
+            let least = self.kink * flows * flows * flow.packet * length / (to - from);
             for row in history.between(class + CLASS_IN, from, to, &mut cursors.kink).rev() {
                 let kink = history.cell(row + 1, class + CLASS_KINK);
                 // A straight line is farthest from a kink in its middle.
