@@ -257,14 +257,14 @@ impl End {
         // A host looks at least once a step whether it is over.
         let step = Duration::from_nanos(scenario.step.as_nanos());
         let patience = PATIENCE / 4 + step + grace.unwrap_or_default();
-        let mut told = None;
+        let mut told: Option<bool> = None;
         let mut heard = Instant::now();
         loop {
             if ending.is_over.load(Ordering::Relaxed) {
                 let is_urgent = sys::is_interrupted()
                     || ending.has_failed()
                     || common.sending.load(Ordering::Relaxed) == 0;
-                if told.is_none_or(|before| before < is_urgent) {
+                if told.is_none_or(|was_urgent| is_urgent && !was_urgent) {
                     self.link.send(ToAgent::End { is_urgent })?;
                     heard = Instant::now();
                     told = Some(is_urgent);
