@@ -304,7 +304,11 @@ impl End {
                 }
                 FromAgent::Failed(problem) => {
                     self.is_done = true;
-                    return Err(self.link.about(&problem));
+                    return match ending.is_over.load(Ordering::Relaxed) {
+                        // It has not heard of it yet, and its flows have lost a host that has.
+                        true => Ok(()),
+                        false => Err(self.link.about(&problem)),
+                    };
                 }
                 other => {
                     return Err(self.link.about(&format!("an unexpected answer: {other:?}")));

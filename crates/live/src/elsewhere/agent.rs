@@ -180,8 +180,11 @@ fn follow(
             }
             done
         });
-        let done = traffic.run(&clock, &sender, is_over, &reached.transfers_done);
-        if done.is_err() {
+        let mut done = traffic.run(&clock, &sender, is_over, &reached.transfers_done);
+        if is_over.load(Ordering::Relaxed) {
+            // Flows lose the hosts that have ended before.
+            done = Ok(());
+        } else if done.is_err() {
             said.end(true);
         }
         let panicked = |what: &str| Err(format!("what {what} panicked"));
