@@ -1,8 +1,6 @@
 //! Random worlds built in code: each is refused with a reason, or runs to its end, keeps every
 //! invariant and does not stall. Some of their parts are as a crate outside would write them.
 
-mod outside;
-
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -25,6 +23,8 @@ use sojourn_scenario::{
 };
 use sojourn_sim::{Engine, run};
 use sojourn_wire::{Sharing, SwitchConfig};
+
+use crate::{outside, simulate};
 
 const ADDRESS: StreamAddress = StreamAddress { seed: 1, run: 1 };
 
@@ -560,7 +560,8 @@ fn without_a_window_that_limits_bbr_n_plus_is_bbr3_byte_for_byte() {
             ],
         };
         let mut story = Story::default();
-        run(&world.checked().expect("a sound world"), ADDRESS, &mut story).expect("a good run");
+        simulate(&world.checked().expect("a sound world"), ADDRESS, &mut story)
+            .expect("a good run");
         story.0
     };
     for queue in ["pfifo limit 40", "fq_codel", "codel", "dualpi2"] {
@@ -596,7 +597,7 @@ fn parts_from_outside_live_in_the_same_world_twice() {
     let world = world.checked().expect("a sound world");
     let tell = || {
         let mut story = Story::default();
-        run(&world, ADDRESS, &mut story).expect("invariants hold");
+        simulate(&world, ADDRESS, &mut story).expect("invariants hold");
         story.0
     };
     let (first, second) = (tell(), tell());
