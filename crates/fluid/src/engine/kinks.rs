@@ -21,8 +21,8 @@ pub(super) fn listeners(world: &World, waits_in: &[Vec<usize>]) -> Vec<usize> {
         (waits_in[at].last(), flow.to_receiver + flow.to_sender, &flow.way_back)
     };
     let mut first = Vec::new();
-    for at in 0..world.flows.len() {
-        let is_tcp = matches!(world.flows[at].source, Source::Tcp { .. });
+    for (at, flow) in world.flows.iter().enumerate() {
+        let is_tcp = matches!(flow.source, Source::Tcp { .. });
         let waits = !waits_in[at].is_empty();
         if is_tcp && waits && !first.iter().any(|other| way(*other) == way(at)) {
             first.push(at);
