@@ -36,22 +36,28 @@ pub fn columns() -> Vec<MetricColumn> {
     columns
 }
 
-/// Of each scope its metrics in the order of [`columns`], each with the position there; and how many columns there
-/// are. Each run asks for them in each of its rows.
-static OF_SCOPES: LazyLock<([Vec<(usize, &Metric)>; 3], usize)> = LazyLock::new(|| {
+/// The metrics of each scope. Each run asks for them in each of its rows.
+struct OfScopes {
+    /// Each with its position in [`columns`], in that order.
+    metrics: [Vec<(usize, &'static Metric)>; 3],
+    /// How many columns there are.
+    columns: usize,
+}
+
+static OF_SCOPES: LazyLock<OfScopes> = LazyLock::new(|| {
     let columns = columns();
     let of = |scope: Scope| {
         let metric = |column: &MetricColumn| sojourn_metrics::metric(scope, &column.name);
         let metrics = columns.iter().map(metric).enumerate();
         metrics.filter_map(|(at, metric)| Some((at, metric?))).collect()
     };
-    (Scope::ALL.map(of), columns.len())
+    OfScopes { metrics: Scope::ALL.map(of), columns: columns.len() }
 });
 
 /// What is measured of one row, in the order of [`columns`]. Numbers that are not finite count as missing.
 pub(crate) fn values(scope: Scope, of: impl Fn(&Metric) -> Option<f64>) -> Values {
-    let (scopes, columns) = &*OF_SCOPES;
-    let metrics = scopes[scope as usize].iter();
+    let OfScopes { metrics, columns } = &*OF_SCOPES;
+    let metrics = metrics[scope as usize].iter();
     let known = metrics.filter_map(|(at, metric)| Some((*at, of(metric)?)));
     Values::of_known(*columns, known.filter(|(_, value)| value.is_finite()))
 }
