@@ -91,6 +91,9 @@ struct End {
     moved: Span,
     /// What its programs have left.
     left: AllLeft,
+    /// It has said that its transfers are done, and that its senders' programs have ended.
+    transfers_done: bool,
+    senders_done: bool,
     /// What it was told to do last is done.
     is_done: bool,
 }
@@ -202,6 +205,8 @@ impl Elsewhere {
                         panic::catch_unwind(AssertUnwindSafe(|| end.listen(common, &notices)));
                     let panicked = |_| Err("what listens to a host panicked".to_owned());
                     let done = listened.unwrap_or_else(panicked);
+                    // Nobody waits for the programs of one that says no more.
+                    end.note_senders_done(common);
                     // The run waits for nothing but these.
                     drop(notices);
                     if common.busy.fetch_sub(1, Ordering::Relaxed) == 1 {
@@ -246,7 +251,16 @@ impl End {
         link.compare_clocks()?;
         let here = host.here.clone();
         let left = AllLeft::new();
-        Ok(Self { link, here, kernel, moved: Span::ZERO, left, is_done: false })
+        Ok(Self {
+            link,
+            here,
+            kernel,
+            moved: Span::ZERO,
+            left,
+            transfers_done: false,
+            senders_done: false,
+            is_done: false,
+        })
     }
 
     fn listen(&mut self, common: &Common<'_>, notices: &Sender<Notice>) -> Result<(), String> {
@@ -289,13 +303,14 @@ impl End {
                     }
                 }
                 FromAgent::TransfersDone => {
-                    let before = common.transferring.fetch_sub(1, Ordering::Relaxed);
-                    let is_last = before == 1 && scenario.until == Until::TransfersDone;
-                    ending.is_over.fetch_or(is_last, Ordering::Relaxed);
+                    // Each host counts once.
+                    if !std::mem::replace(&mut self.transfers_done, true) {
+                        let before = common.transferring.fetch_sub(1, Ordering::Relaxed);
+                        let is_last = before == 1 && scenario.until == Until::TransfersDone;
+                        ending.is_over.fetch_or(is_last, Ordering::Relaxed);
+                    }
                 }
-                FromAgent::SendersDone => {
-                    common.sending.fetch_sub(1, Ordering::Relaxed);
-                }
+                FromAgent::SendersDone => self.note_senders_done(common),
                 FromAgent::Left(part) => parts::take(part, scenario, &mut self.left)
                     .ok_or_else(|| self.link.about("a wrong part of what a program left"))?,
                 FromAgent::Done => {
@@ -314,6 +329,12 @@ impl End {
                     return Err(self.link.about(&format!("an unexpected answer: {other:?}")));
                 }
             }
+        }
+    }
+
+    fn note_senders_done(&mut self, common: &Common<'_>) {
+        if !std::mem::replace(&mut self.senders_done, true) {
+            common.sending.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
