@@ -282,15 +282,19 @@ impl<'a> Programs<'a> {
         }
         // Interrupted or not, what is there is read.
         let _ = poll(&mut fds, Some(&timeout));
+        // Those behind one that has failed are looked at, too: at the end of a run all go on.
+        let mut all = Ok(());
         for pair in &mut self.pairs {
             for own in pair.sender.iter_mut().chain(&mut pair.receiver) {
                 own.take(now);
-                if let Some(problem) = own.failure() {
-                    return Err(format!("flow '{}': {problem}", pair.flow.name));
+                if all.is_ok()
+                    && let Some(problem) = own.failure()
+                {
+                    all = Err(format!("flow '{}': {problem}", pair.flow.name));
                 }
             }
         }
-        Ok(())
+        all
     }
 }
 
