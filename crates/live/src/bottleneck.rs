@@ -26,7 +26,7 @@ use crate::network::Network;
 use crate::offload::{self, HEADER, LONGEST};
 use crate::strangers::Strangers;
 use crate::sys::{self, Priority};
-use crate::traffic::Notice;
+use crate::traffic::{Notice, What};
 
 /// What came out of a run beside its events.
 #[derive(Debug)]
@@ -224,7 +224,7 @@ impl<'a> Bottleneck<'a> {
                 tell_progress(now, self.scenario.duration, kbps);
                 told = (now, self.left);
             }
-            notices.try_iter().for_each(|notice| note(notice, observer));
+            notices.try_iter().for_each(|notice| note(notice, end, observer));
             let warm = if is_warm { Time::NEVER } else { warm };
             let wake = self.network.next_wake().min(next_step).min(warm).min(end);
             wait(&mut fds, clock, wake)?;
@@ -242,7 +242,7 @@ impl<'a> Bottleneck<'a> {
         let end = now;
         self.linger(clock, ends.lingers, &mut fds)?;
         // The last samples come when the applications have noticed that it is over.
-        notices.iter().for_each(|notice| note(notice, observer));
+        notices.iter().for_each(|notice| note(notice, end, observer));
         self.check()?;
         Ok(Passed { end, queues, ..self.passed })
     }
@@ -453,6 +453,13 @@ fn wait(fds: &mut [PollFd<'_>], clock: &Clock, wake: Time) -> Result<(), String>
     }
 }
 
-fn note(notice: Notice, observer: &mut impl Observer) {
-    notice.what.event(|event| observer.record(notice.at, Who::Flow(notice.flow), event));
+/// Transfers that begin or end after the run are not of it. Last samples and results come when its end has been noticed, and
+/// count as of then.
+fn note(notice: Notice, end: Time, observer: &mut impl Observer) {
+    let is_transfer =
+        matches!(notice.what, What::Opened(_) | What::Refused(_) | What::Completed(..));
+    if !is_transfer || notice.at <= end {
+        let at = notice.at.min(end);
+        notice.what.event(|event| observer.record(at, Who::Flow(notice.flow), event));
+    }
 }
