@@ -20,7 +20,7 @@ use sojourn_core::{
 use super::BothEnds;
 use super::connection::{Connection, Simulated};
 use super::dialogue::{Dial, Dialogue, FRAME, LOW, Talk};
-use super::sum::add_open;
+use super::sum::{add_open, add_totals};
 use crate::bounds::LONGEST;
 use crate::tcp::{Config as TcpConfig, Endpoints, Receiver, Sender};
 
@@ -55,6 +55,8 @@ pub struct Requests<D: Dial = Simulated> {
     /// Requests that have not been made.
     left: u64,
     lines: Vec<Line<D::Talk>>,
+    /// Totals of the connections that a client elsewhere has closed.
+    closed: FlowSample,
 }
 
 /// A connection, and the streams on it.
@@ -119,6 +121,7 @@ impl<D: Dial> Requests<D> {
             start,
             stop,
             lines: Vec::new(),
+            closed: FlowSample::default(),
         }
     }
 
@@ -347,8 +350,13 @@ impl<D: Dial> Dialogue for Requests<D> {
         }
     }
 
-    fn hear_end(&mut self, _: Time, number: u32) {
-        self.lines.retain(|line| line.connection.number() != number);
+    fn hear_end(&mut self, now: Time, number: u32) {
+        if let Some(place) = self.place_of(number) {
+            let line = self.lines.remove(place);
+            if let Some(answers) = line.connection.sample(now) {
+                add_totals(&mut self.closed, &answers);
+            }
+        }
     }
 
     fn each_talk<'a>(&'a self, with: &mut impl FnMut(&'a D::Talk)) {
@@ -360,7 +368,7 @@ impl<D: Dial> Dialogue for Requests<D> {
     }
 
     fn sum(&self, now: Time) -> FlowSample {
-        let mut all = FlowSample::default();
+        let mut all = self.closed;
         for answers in self.lines.iter().filter_map(|line| line.connection.sample(now)) {
             add_open(&mut all, &answers);
         }
