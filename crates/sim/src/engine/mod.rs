@@ -50,6 +50,29 @@ pub fn run<O: Observer>(
     address: StreamAddress,
     observer: &mut O,
 ) -> Result<Outcome, Violation> {
+    #[cfg(debug_assertions)]
+    let run = run_any;
+    #[cfg(not(debug_assertions))]
+    let run = run_for::<O>;
+    run(scenario, address, observer)
+}
+
+/// Compiled once, here: tests of a dozen rooms would each compile the engine for observers of their own, which takes
+/// minutes.
+#[cfg(debug_assertions)]
+fn run_any(
+    scenario: &Checked,
+    address: StreamAddress,
+    mut observer: &mut dyn Observer,
+) -> Result<Outcome, Violation> {
+    run_for(scenario, address, &mut observer)
+}
+
+fn run_for<O: Observer>(
+    scenario: &Checked,
+    address: StreamAddress,
+    observer: &mut O,
+) -> Result<Outcome, Violation> {
     let mut engine = Engine::new(scenario, address, observer);
     engine.run_until(engine.end())?;
     Ok(engine.outcome())

@@ -99,7 +99,7 @@ fn events(scenario: Scenario) -> Vec<String> {
 
 fn run_into(mut log: Log, scenario: Scenario) -> Log {
     let scenario = scenario.checked().expect("a sound world");
-    crate::simulate(&scenario, StreamAddress { seed: 1, run: 1 }, &mut log)
+    sojourn_sim::run(&scenario, StreamAddress { seed: 1, run: 1 }, &mut log)
         .unwrap_or_else(|violation| panic!("{violation}"));
     log
 }

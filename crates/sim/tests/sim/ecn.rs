@@ -145,7 +145,7 @@ fn run(world: &World) -> Seen {
         end: Time::ZERO + scenario.duration,
         ..Seen::default()
     };
-    crate::simulate(&scenario, StreamAddress { seed: 1, run: 0 }, &mut seen).expect("invariants");
+    sojourn_sim::run(&scenario, StreamAddress { seed: 1, run: 0 }, &mut seen).expect("invariants");
     seen
 }
 

@@ -72,7 +72,7 @@ fn scenario(traffic: Traffic, rtt: Span, stop: Option<Span>, loss: &str) -> Chec
 
 fn run(scenario: &Checked, seed: u64) -> Log {
     let mut log = Log::default();
-    crate::simulate(scenario, StreamAddress { seed, run: 1 }, &mut log)
+    sojourn_sim::run(scenario, StreamAddress { seed, run: 1 }, &mut log)
         .unwrap_or_else(|violation| panic!("{violation}"));
     log
 }

@@ -12,16 +12,3 @@ mod until;
 mod utilisation;
 mod words;
 mod worlds;
-
-use sojourn_core::{Observer, StreamAddress};
-use sojourn_scenario::Checked;
-use sojourn_sim::{Outcome, Violation};
-
-/// Tells whichever observer: the engine is compiled for each kind of them, and here there is one.
-fn simulate(
-    scenario: &Checked,
-    address: StreamAddress,
-    mut observer: &mut dyn Observer,
-) -> Result<Outcome, Violation> {
-    sojourn_sim::run(scenario, address, &mut observer)
-}

@@ -111,7 +111,7 @@ fn run(scenario: Scenario, needs_order: bool) -> Record {
     let mut record = Record { needs_order, ..Record::default() };
     let address = StreamAddress { seed: 1, run: 1 };
     let scenario = scenario.checked().expect("a sound scenario");
-    crate::simulate(&scenario, address, &mut record).expect("invariants hold");
+    sojourn_sim::run(&scenario, address, &mut record).expect("invariants hold");
     record
 }
 

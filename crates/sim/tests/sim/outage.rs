@@ -110,7 +110,7 @@ fn run(cca: &str, outage: Span) -> (Log, Outcome) {
     };
     let scenario = scenario.checked().expect("a sound scenario");
     let mut log = Log::default();
-    let outcome = crate::simulate(&scenario, StreamAddress { seed: 1, run: 1 }, &mut log)
+    let outcome = sojourn_sim::run(&scenario, StreamAddress { seed: 1, run: 1 }, &mut log)
         .unwrap_or_else(|violation| panic!("{cca}, {outage}: {violation}"));
     (log, outcome)
 }

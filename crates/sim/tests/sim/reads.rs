@@ -98,7 +98,7 @@ fn run_with(
     };
     let mut log = Log::default();
     let scenario = scenario.checked().expect("a sound world");
-    crate::simulate(&scenario, StreamAddress { seed, run: 1 }, &mut log)
+    sojourn_sim::run(&scenario, StreamAddress { seed, run: 1 }, &mut log)
         .unwrap_or_else(|violation| panic!("{violation}"));
     log
 }
@@ -307,7 +307,7 @@ proptest! {
         };
         let scenario = scenario.checked().expect("a sound world");
         let mut log = Log::default();
-        crate::simulate(&scenario, StreamAddress { seed, run: 1 }, &mut log)
+        sojourn_sim::run(&scenario, StreamAddress { seed, run: 1 }, &mut log)
             .map_err(|violation| TestCaseError::fail(violation.to_string()))?;
         prop_assert_eq!(log.delivered, bytes + 9 * answer);
     }

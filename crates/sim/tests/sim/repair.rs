@@ -67,7 +67,7 @@ fn losses_are_repaired_without_waiting_for_reordering() {
         };
         let mut repairs = Repairs::default();
         let scenario = scenario.checked().expect("a sound scenario");
-        crate::simulate(&scenario, StreamAddress { seed: 1, run: 1 }, &mut repairs)
+        sojourn_sim::run(&scenario, StreamAddress { seed: 1, run: 1 }, &mut repairs)
             .unwrap_or_else(|violation| panic!("{cca}: {violation}"));
         let mut delays = repairs.delays;
         assert!(delays.len() > 50, "{cca}: {}", delays.len());
@@ -106,7 +106,7 @@ fn timeouts_on_a_slow_link_repeat_one_segment_each() {
         };
         let mut repairs = Repairs::default();
         let scenario = scenario.checked().expect("a sound scenario");
-        let outcome = crate::simulate(&scenario, StreamAddress { seed: 1, run: 1 }, &mut repairs)
+        let outcome = sojourn_sim::run(&scenario, StreamAddress { seed: 1, run: 1 }, &mut repairs)
             .unwrap_or_else(|violation| panic!("{cca}: {violation}"));
         let sample = outcome.flows[0].expect("a TCP flow");
         assert!((2..=3).contains(&sample.timeouts_total), "{cca}: {sample:?}");

@@ -74,7 +74,7 @@ fn flow(name: &str, app: App) -> Flow {
 fn run(until: Until, flows: Vec<Flow>) -> (Log, Outcome) {
     let scenario = scenario(until, flows).checked().expect("a sound world");
     let mut log = Log::default();
-    let outcome = crate::simulate(&scenario, StreamAddress { seed: 1, run: 1 }, &mut log)
+    let outcome = sojourn_sim::run(&scenario, StreamAddress { seed: 1, run: 1 }, &mut log)
         .unwrap_or_else(|violation| panic!("{violation}"));
     (log, outcome)
 }

@@ -54,7 +54,7 @@ fn unused(rate: RateConfig, warmup: Span, duration: Span, seed: u64) -> (f64, f6
     };
     let scenario = scenario.checked().expect("a sound scenario");
     let mut log = Log { warmup: Time::ZERO + warmup, medium: [(0, 0.0); 2] };
-    crate::simulate(&scenario, StreamAddress { seed, run: 1 }, &mut log)
+    sojourn_sim::run(&scenario, StreamAddress { seed, run: 1 }, &mut log)
         .unwrap_or_else(|violation| panic!("{violation}"));
     let [before, after] = log.medium;
     let could = after.1 - before.1;

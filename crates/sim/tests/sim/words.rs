@@ -71,7 +71,7 @@ fn run_with(there: Link, traffic: Traffic, own_delay: Span) -> Log {
     };
     let scenario = scenario.checked().expect("a sound scenario");
     let mut log = Log::default();
-    crate::simulate(&scenario, StreamAddress { seed: 1, run: 1 }, &mut log)
+    sojourn_sim::run(&scenario, StreamAddress { seed: 1, run: 1 }, &mut log)
         .unwrap_or_else(|violation| panic!("{violation}"));
     log
 }

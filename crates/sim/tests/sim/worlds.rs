@@ -24,7 +24,7 @@ use sojourn_scenario::{
 use sojourn_sim::{Engine, run};
 use sojourn_wire::{Sharing, SwitchConfig};
 
-use crate::{outside, simulate};
+use crate::outside;
 
 const ADDRESS: StreamAddress = StreamAddress { seed: 1, run: 1 };
 
@@ -560,8 +560,7 @@ fn without_a_window_that_limits_bbr_n_plus_is_bbr3_byte_for_byte() {
             ],
         };
         let mut story = Story::default();
-        simulate(&world.checked().expect("a sound world"), ADDRESS, &mut story)
-            .expect("a good run");
+        run(&world.checked().expect("a sound world"), ADDRESS, &mut story).expect("a good run");
         story.0
     };
     for queue in ["pfifo limit 40", "fq_codel", "codel", "dualpi2"] {
@@ -597,7 +596,7 @@ fn parts_from_outside_live_in_the_same_world_twice() {
     let world = world.checked().expect("a sound world");
     let tell = || {
         let mut story = Story::default();
-        simulate(&world, ADDRESS, &mut story).expect("invariants hold");
+        run(&world, ADDRESS, &mut story).expect("invariants hold");
         story.0
     };
     let (first, second) = (tell(), tell());
