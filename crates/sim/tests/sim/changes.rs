@@ -8,7 +8,9 @@ use sojourn_core::{
 use sojourn_host::apps::BulkConfig;
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{LossConfig, RateConfig};
-use sojourn_scenario::{App, Change, Flow, Host, Link, Scenario, Traffic, What, When};
+use sojourn_scenario::{App, Change, Flow, Link, Scenario, Traffic, What, When};
+
+use crate::two_hosts;
 
 /// What the tests ask about, in order of time.
 #[derive(Default)]
@@ -76,15 +78,12 @@ fn world(cca: &str, changes: Vec<Change>) -> Scenario {
         Link::new(name, queue, rate, Span::from_millis(10))
     };
     Scenario {
-        duration: Span::from_secs(12),
-        until: Default::default(),
-        warmup: Span::ZERO,
-        step: Span::from_millis(100),
-        hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
-        links: vec![link("queue"), link("reverse")],
-        carriers: Vec::new(),
-        flows: vec![Flow::new("watched", bulk(cca), &[0], &[1])],
         changes,
+        ..two_hosts(
+            Span::from_secs(12),
+            vec![link("queue"), link("reverse")],
+            vec![Flow::new("watched", bulk(cca), &[0], &[1])],
+        )
     }
 }
 

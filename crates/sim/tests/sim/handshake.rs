@@ -6,7 +6,9 @@ use sojourn_core::{Body, Direction, Event, Observer, Rate, Span, StreamAddress, 
 use sojourn_host::apps::{BulkConfig, OnOffConfig};
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{LossConfig, RateConfig};
-use sojourn_scenario::{App, Checked, Flow, Host, Link, Scenario, Traffic, Until};
+use sojourn_scenario::{App, Checked, Flow, Link, Traffic};
+
+use crate::two_hosts;
 
 #[derive(Default)]
 struct Log {
@@ -55,17 +57,11 @@ fn scenario(traffic: Traffic, rtt: Span, stop: Option<Span>, loss: &str) -> Chec
     };
     let cca = sojourn_cca::Config::parse("cubic").expect("a controller");
     let app = App::Tcp { traffic, cca, transport: Transport::default() };
-    Scenario {
-        duration: Span::from_secs(4),
-        until: Until::Duration,
-        warmup: Span::ZERO,
-        step: Span::from_millis(100),
-        hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
-        links: vec![link("queue"), link("reverse")],
-        carriers: Vec::new(),
-        changes: Vec::new(),
-        flows: vec![Flow { stop, ..Flow::new("flow", app, &[0], &[1]) }],
-    }
+    two_hosts(
+        Span::from_secs(4),
+        vec![link("queue"), link("reverse")],
+        vec![Flow { stop, ..Flow::new("flow", app, &[0], &[1]) }],
+    )
     .checked()
     .expect("a sound scenario")
 }

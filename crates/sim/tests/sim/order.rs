@@ -5,12 +5,14 @@ use sojourn_core::{Event, FlowId, Observer, PortId, Rate, Span, StreamAddress, T
 use sojourn_host::apps::UdpConfig;
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{LossConfig, RateConfig};
-use sojourn_scenario::{App, Flow, Host, Link, Scenario, Until};
+use sojourn_scenario::{App, Flow, Link, Scenario};
 use sojourn_wifi::RadioConfig;
 use sojourn_wifi::mac::aggregation::Limits;
 use sojourn_wifi::medium::{Config as Cell, Radio, Station};
 use sojourn_wifi::phy::Mode;
 use sojourn_wifi::queueing::{DriverConfig, Hardware, Order, QueueConfig};
+
+use crate::two_hosts;
 
 /// Notes every event as time, place and kind; a packet as the time it left and its length.
 #[derive(Default)]
@@ -80,25 +82,22 @@ impl World {
             Flow { forward_delay, start, ..Flow::new(name, app, forward, &[1]) }
         };
         Scenario {
-            duration: Span::from_secs(4),
-            until: Until::Duration,
             warmup: Span::from_millis(1234),
-            step: Span::from_millis(100),
-            hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
-            links: vec![
-                link("queue", 10, self.queue),
-                link("back", 10, "pfifo limit 1000"),
-                link("further", 8, self.queue),
-            ],
-            carriers: Vec::new(),
-            changes: Vec::new(),
-            flows: vec![
-                flow("a", "cubic", &[0], Span::ZERO),
-                flow("b", "bbr", &[0, 2][..usize::from(self.links)], self.own_delay),
-                datagrams("c", &[0]),
-                datagrams("d", &[2]),
-                datagrams("e", &[2]),
-            ],
+            ..two_hosts(
+                Span::from_secs(4),
+                vec![
+                    link("queue", 10, self.queue),
+                    link("back", 10, "pfifo limit 1000"),
+                    link("further", 8, self.queue),
+                ],
+                vec![
+                    flow("a", "cubic", &[0], Span::ZERO),
+                    flow("b", "bbr", &[0, 2][..usize::from(self.links)], self.own_delay),
+                    datagrams("c", &[0]),
+                    datagrams("d", &[2]),
+                    datagrams("e", &[2]),
+                ],
+            )
         }
     }
 

@@ -7,8 +7,10 @@ use sojourn_core::{
 };
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{RateConfig, RateSpec};
-use sojourn_scenario::{App, Flow, Host, Link, Scenario, Until};
+use sojourn_scenario::{App, Flow, Link, Scenario};
 use sojourn_sim::Outcome;
+
+use crate::two_hosts;
 
 const RATE: Rate = Rate::from_bps(100_000_000);
 
@@ -98,15 +100,12 @@ fn run(cca: &str, outage: Span) -> (Log, Outcome) {
     let rate = format!("steps {RATE} {DIES} 0 {outage} {RATE} 60s end hold");
     let rate = RateSpec::parse(&rate).expect("a good rate").complete(None).expect("no file");
     let scenario = Scenario {
-        duration: DIES + outage + Span::from_secs(3),
-        until: Until::Duration,
-        warmup: Span::ZERO,
         step: Span::from_millis(1),
-        hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
-        links: vec![link("queue", rate), link("reverse", RateConfig::Unlimited)],
-        carriers: Vec::new(),
-        changes: Vec::new(),
-        flows: vec![Flow::new("bulk", app, &[0], &[1])],
+        ..two_hosts(
+            DIES + outage + Span::from_secs(3),
+            vec![link("queue", rate), link("reverse", RateConfig::Unlimited)],
+            vec![Flow::new("bulk", app, &[0], &[1])],
+        )
     };
     let scenario = scenario.checked().expect("a sound scenario");
     let mut log = Log::default();

@@ -8,7 +8,9 @@ use sojourn_core::{
 use sojourn_host::apps::{BulkConfig, RequestsConfig};
 use sojourn_host::tcp::{Config as Transport, Reading, SendBuffer, Windows};
 use sojourn_link::{LossConfig, RateConfig};
-use sojourn_scenario::{App, Change, Flow, Host, Link, Scenario, Traffic, Until, What, When};
+use sojourn_scenario::{App, Change, Flow, Link, Scenario, Traffic, What, When};
+
+use crate::{two_hosts, windows};
 
 const SECOND: Span = secs(1);
 
@@ -86,15 +88,12 @@ fn run_with(
     let cca = sojourn_cca::Config::parse("cubic").expect("a controller");
     let app = App::Tcp { traffic: Traffic::Bulk(BulkConfig { rate: None, bytes }), cca, transport };
     let scenario = Scenario {
-        duration: secs(20),
-        until: Until::Duration,
-        warmup: Span::ZERO,
         step: SECOND,
-        hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
-        links: vec![link("queue"), link("reverse")],
-        carriers: Vec::new(),
-        changes: Vec::new(),
-        flows: vec![Flow { reads, ..Flow::new("flow", app, &[0], &[1]) }],
+        ..two_hosts(
+            secs(20),
+            vec![link("queue"), link("reverse")],
+            vec![Flow { reads, ..Flow::new("flow", app, &[0], &[1]) }],
+        )
     };
     let mut log = Log::default();
     let scenario = scenario.checked().expect("a sound world");
@@ -205,15 +204,7 @@ fn link(name: &str, mbit: u64, loss: &str) -> Link {
 
 fn transport() -> impl Strategy<Value = Transport> {
     let window = prop::collection::vec((2_304u64..60_000, 1u64..3_000), 1..5).prop_map(|steps| {
-        let mut from = 0;
-        let mut text = String::new();
-        for (bytes, ms) in steps {
-            text += &format!("{bytes} at {from}ms ");
-            from += ms;
-        }
-        let param = Transport::PARAMS.iter().find(|param| param.name == "receive_window");
-        let window = Windows::read(text.trim(), param.expect("it is one")).expect("windows");
-        Transport { receive_window: Some(window), ..Transport::default() }
+        Transport { receive_window: Some(windows(&steps)), ..Transport::default() }
     });
     let buffer = prop_oneof![
         3 => window,
@@ -280,15 +271,7 @@ proptest! {
             What::Delay(sojourn_core::PortId(0), Span::from_millis(60)),
             What::Loss(sojourn_core::PortId(1), LossConfig::parse("10%").expect("a share")),
         ];
-        let scenario = Scenario {
-            duration: secs(10_000),
-            until: Until::Duration,
-            warmup: Span::ZERO,
-            step: secs(1_000),
-            hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
-            links: vec![link("there", 5, loss), link("back", 5, loss)],
-            carriers: Vec::new(),
-            changes: changes
+        let scenario = Scenario { step: secs(1_000), changes: changes
                 .into_iter()
                 .map(|(ms, number)| Change {
                     when: When {
@@ -299,12 +282,10 @@ proptest! {
                     },
                     what: what[number].clone(),
                 })
-                .collect(),
-            flows: vec![
+                .collect(), ..two_hosts(secs(10_000), vec![link("there", 5, loss), link("back", 5, loss)], vec![
                 Flow { reads: Some(reads), ..Flow::new("download", tcp(bulk, of_download), &[0], &[1]) },
                 Flow::new("requests", tcp(requests, of_requests), &[0], &[1]),
-            ],
-        };
+            ]) };
         let scenario = scenario.checked().expect("a sound world");
         let mut log = Log::default();
         sojourn_sim::run(&scenario, StreamAddress { seed, run: 1 }, &mut log)

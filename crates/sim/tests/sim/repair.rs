@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use sojourn_core::{Body, Event, Observer, Rate, Span, StreamAddress, Time, Who};
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{LossConfig, RateConfig};
-use sojourn_scenario::{App, Flow, Host, Link, Scenario, Until};
+use sojourn_scenario::{App, Flow, Link};
+
+use crate::two_hosts;
 
 const DELAY: Span = Span::from_millis(10);
 
@@ -54,17 +56,11 @@ fn losses_are_repaired_without_waiting_for_reordering() {
     for cca in ["bbr", "bbr3", "cubic-linux"] {
         let controller = sojourn_cca::Config::parse(cca).expect("a controller");
         let app = App::bulk(controller, Transport::default());
-        let scenario = Scenario {
-            duration: Span::from_secs(20),
-            until: Until::Duration,
-            warmup: Span::ZERO,
-            step: Span::from_millis(100),
-            hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
-            links: vec![lossy.clone(), link("reverse", RateConfig::Unlimited)],
-            carriers: Vec::new(),
-            changes: Vec::new(),
-            flows: vec![Flow::new("bulk", app, &[0], &[1])],
-        };
+        let scenario = two_hosts(
+            Span::from_secs(20),
+            vec![lossy.clone(), link("reverse", RateConfig::Unlimited)],
+            vec![Flow::new("bulk", app, &[0], &[1])],
+        );
         let mut repairs = Repairs::default();
         let scenario = scenario.checked().expect("a sound scenario");
         sojourn_sim::run(&scenario, StreamAddress { seed: 1, run: 1 }, &mut repairs)
@@ -93,17 +89,11 @@ fn timeouts_on_a_slow_link_repeat_one_segment_each() {
     for cca in ["reno", "cubic", "bbr"] {
         let controller = sojourn_cca::Config::parse(cca).expect("a controller");
         let app = App::bulk(controller, Transport::default());
-        let scenario = Scenario {
-            duration: Span::from_secs(12),
-            until: Until::Duration,
-            warmup: Span::ZERO,
-            step: Span::from_millis(100),
-            hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
-            links: vec![link("queue", rate.clone()), link("reverse", RateConfig::Unlimited)],
-            carriers: Vec::new(),
-            changes: Vec::new(),
-            flows: vec![Flow::new("bulk", app, &[0], &[1])],
-        };
+        let scenario = two_hosts(
+            Span::from_secs(12),
+            vec![link("queue", rate.clone()), link("reverse", RateConfig::Unlimited)],
+            vec![Flow::new("bulk", app, &[0], &[1])],
+        );
         let mut repairs = Repairs::default();
         let scenario = scenario.checked().expect("a sound scenario");
         let outcome = sojourn_sim::run(&scenario, StreamAddress { seed: 1, run: 1 }, &mut repairs)

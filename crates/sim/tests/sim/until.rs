@@ -4,8 +4,10 @@ use sojourn_core::{Event, Observer, Rate, Span, StreamAddress, Time, Who};
 use sojourn_host::apps::{ArrivalsConfig, BulkConfig, SizesSpec};
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::RateConfig;
-use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic, Until};
+use sojourn_scenario::{App, Flow, Link, Scenario, Traffic, Until};
 use sojourn_sim::Outcome;
+
+use crate::two_hosts;
 
 const DURATION: Span = Span::from_secs(20);
 
@@ -54,17 +56,7 @@ fn scenario(until: Until, flows: Vec<Flow>) -> Scenario {
         let rate = RateConfig::fixed(Rate::from_bps(20_000_000)).expect("a positive rate");
         Link::new(name, queue, rate, Span::from_millis(10))
     };
-    Scenario {
-        duration: DURATION,
-        until,
-        warmup: Span::ZERO,
-        step: Span::from_millis(100),
-        hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
-        links: vec![link("queue"), link("reverse")],
-        carriers: Vec::new(),
-        changes: Vec::new(),
-        flows,
-    }
+    Scenario { until, ..two_hosts(DURATION, vec![link("queue"), link("reverse")], flows) }
 }
 
 fn flow(name: &str, app: App) -> Flow {

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use sojourn_core::{Event, Observer, QueueSample, Span, StreamAddress, Time, Who};
 use sojourn_host::apps::UdpConfig;
 use sojourn_link::{RateConfig, RateSpec};
-use sojourn_scenario::{App, Flow, Host, Link, Scenario, Until};
+use sojourn_scenario::{App, Flow, Link, Scenario};
+
+use crate::two_hosts;
 
 /// What the link had carried, and could have carried, when the warm-up ended and at the last
 /// sample.
@@ -39,18 +41,15 @@ fn unused(rate: RateConfig, warmup: Span, duration: Span, seed: u64) -> (f64, f6
     // 150 Mbit/s in packets that fill an opportunity.
     let udp = UdpConfig { interval: Span::from_micros(80), frame: 1472, datagrams: 1, header: 28 };
     let scenario = Scenario {
-        duration,
-        until: Until::Duration,
         warmup,
-        step: Span::from_millis(100),
-        hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
-        links: vec![
-            Link::new("queue", queue(), rate, Span::from_millis(5)),
-            Link::new("reverse", queue(), RateConfig::Unlimited, Span::from_millis(5)),
-        ],
-        carriers: Vec::new(),
-        changes: Vec::new(),
-        flows: vec![Flow::new("udp", App::Udp(udp), &[0], &[1])],
+        ..two_hosts(
+            duration,
+            vec![
+                Link::new("queue", queue(), rate, Span::from_millis(5)),
+                Link::new("reverse", queue(), RateConfig::Unlimited, Span::from_millis(5)),
+            ],
+            vec![Flow::new("udp", App::Udp(udp), &[0], &[1])],
+        )
     };
     let scenario = scenario.checked().expect("a sound scenario");
     let mut log = Log { warmup: Time::ZERO + warmup, medium: [(0, 0.0); 2] };

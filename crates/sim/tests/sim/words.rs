@@ -5,7 +5,9 @@ use sojourn_core::{DropReason, Event, Observer, Rate, Span, StreamAddress, Time,
 use sojourn_host::apps::BulkConfig;
 use sojourn_host::tcp::Config as Transport;
 use sojourn_link::{JitterConfig, LossConfig, PolicerConfig, RateConfig, ReorderConfig};
-use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic, Until};
+use sojourn_scenario::{App, Flow, Link, Traffic};
+
+use crate::two_hosts;
 
 /// Counts what reaches the application, what is dropped and why, and packets that arrive after one
 /// that was sent later.
@@ -58,17 +60,7 @@ fn run_with(there: Link, traffic: Traffic, own_delay: Span) -> Log {
     if !own_delay.is_zero() {
         flows.push(other);
     }
-    let scenario = Scenario {
-        duration: Span::from_secs(10),
-        until: Until::Duration,
-        warmup: Span::ZERO,
-        step: Span::from_millis(100),
-        hosts: ["server", "client"].map(|name| Host { name: name.into() }).into(),
-        links: vec![there, link("reverse")],
-        carriers: Vec::new(),
-        changes: Vec::new(),
-        flows,
-    };
+    let scenario = two_hosts(Span::from_secs(10), vec![there, link("reverse")], flows);
     let scenario = scenario.checked().expect("a sound scenario");
     let mut log = Log::default();
     sojourn_sim::run(&scenario, StreamAddress { seed: 1, run: 1 }, &mut log)

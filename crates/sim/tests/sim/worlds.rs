@@ -4,10 +4,9 @@
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use sojourn_core::param::Form;
 use sojourn_core::{
-    Bytes, Event, FlowId, Framing, HostId, NoObserver, Observer, Params, PortId, Rate, Span,
-    SpecError, StreamAddress, Time, Who,
+    Bytes, Event, FlowId, Framing, HostId, NoObserver, Observer, PortId, Rate, Span, SpecError,
+    StreamAddress, Time, Who,
 };
 use sojourn_host::apps::{
     ArrivalsConfig, BulkConfig, OnOffConfig, PageConfig, PingConfig, RequestsConfig, RpmConfig,
@@ -24,7 +23,7 @@ use sojourn_scenario::{
 use sojourn_sim::{Engine, run};
 use sojourn_wire::{Sharing, SwitchConfig};
 
-use crate::outside;
+use crate::{outside, windows};
 
 const ADDRESS: StreamAddress = StreamAddress { seed: 1, run: 1 };
 
@@ -130,18 +129,6 @@ fn loss(good: Vec<LossConfig>) -> impl Strategy<Value = LossConfig> {
 fn jitter(good: Vec<JitterConfig>) -> impl Strategy<Value = JitterConfig> {
     let bad = JitterConfig::Normal(jitter::Normal { std: Span::from_secs(1_000_000) });
     prop_oneof![250 => prop::sample::select(good), 1 => Just(bad)]
-}
-
-/// Sizes in bytes, and for how many milliseconds each holds.
-fn windows(steps: &[(u64, u64)]) -> Windows {
-    let mut from = 0;
-    let mut text = String::new();
-    for (bytes, ms) in steps {
-        text += &format!("{bytes} at {from}ms ");
-        from += ms;
-    }
-    let param = Transport::PARAMS.iter().find(|param| param.name == "receive_window");
-    Windows::read(text.trim(), param.expect("it is one")).expect("windows")
 }
 
 fn transport() -> impl Strategy<Value = Transport> {
