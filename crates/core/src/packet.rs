@@ -271,6 +271,15 @@ pub enum AckKind {
 /// Ethernet header, which Linux counts in a packet's length.
 pub const ETHERNET_HEADER: u32 = 14;
 
+/// Memory that Linux charges for a packet of a segment with `wire_len` bytes: the buffer of the IP packet rounded to 64
+/// bytes, and 880 bytes for descriptor, shared information and headroom. A full segment takes 2 416, as measured receive
+/// windows imply.
+#[must_use]
+#[inline]
+pub const fn truesize_of(wire_len: u32) -> u32 {
+    ((wire_len - ETHERNET_HEADER + 63) & !63) + 880
+}
+
 impl Queued for Packet {
     #[inline]
     fn wire_len(&self) -> u32 {
@@ -287,13 +296,11 @@ impl Queued for Packet {
         u32::from(self.segments)
     }
 
-    /// Buffer of the IP packet rounded to 64 bytes, and 880 bytes a segment for descriptor, shared
-    /// information and headroom: 2 416 for a full segment, as measured receive windows imply. The
-    /// segments of an offloaded packet lie in page fragments, which cost more.
+    /// [`truesize_of`] a packet of a segment. The segments of an offloaded one lie in page fragments, which cost more.
     #[inline]
     fn truesize(&self) -> u32 {
         match u32::from(self.segments) {
-            1 => ((self.wire_len - ETHERNET_HEADER + 63) & !63) + 880,
+            1 => truesize_of(self.wire_len),
             segments => segments * 3365,
         }
     }

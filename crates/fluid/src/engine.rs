@@ -178,6 +178,8 @@ struct Link {
     fate: Fate,
     random: Random,
     due: Vec<Due>,
+    /// Of what is due at the heads, what waits beyond the queue's limit, by class.
+    excess: Vec<f64>,
     arrivals: Vec<f64>,
     backlogs: Vec<f64>,
     dropped: Vec<f64>,
@@ -247,6 +249,7 @@ impl<'a> Engine<'a> {
                     fate: Fate::default(),
                     random: address.stream(link.port as u64, Purpose::Queue),
                     due: Vec::new(),
+                    excess: vec![0.0; count],
                     shares: none.clone(),
                     arrivals: none,
                     backlogs: vec![0.0; count],
@@ -603,7 +606,8 @@ impl<'a> Engine<'a> {
         for (class, column) in self.layout.classes[at].iter().enumerate() {
             let Passing { entered, due, .. } = link.passing[class];
             link.backlogs[class] = entered - self.new[column + CLASS_OUT];
-            link.dropped[class] = due.min(capacity).min(link.backlogs[class]);
+            let most = capacity + link.excess[class];
+            link.dropped[class] = due.min(most).min(link.backlogs[class]);
         }
         link.fate.clear(link.members.len(), link.backlogs.len());
         let step = Step {
@@ -779,6 +783,7 @@ impl<'a> Engine<'a> {
             link.sojourns[class] = (now - self.new[column + CLASS_CAME]).max(0.0);
         }
         link.due.clear();
+        link.excess.fill(0.0);
         let world = &self.world.links[at];
         let seen = Seen {
             now,
@@ -786,6 +791,8 @@ impl<'a> Engine<'a> {
             capacity: world.capacity.until(now) - world.capacity.until(now - length),
             sojourns: &link.sojourns,
             backlogs: &link.backlogs,
+            departures: &link.fate.departures,
+            dropped: &link.dropped,
         };
         link.queue.observe(&seen, &mut link.due);
         for due in &link.due {
@@ -814,6 +821,9 @@ impl<'a> Engine<'a> {
                     owed.marks[member] += packet;
                 } else {
                     owed.drops[member] += packet;
+                }
+                if due.is_excess {
+                    link.excess[due.class] += packet;
                 }
             }
         }

@@ -13,7 +13,8 @@ use sojourn_core::{
 use sojourn_scenario::Scenario;
 
 use crate::curves::{
-    ACKED, CAME, Curves, DROPPED, LOST, MARKED, MARKED_IN, MARKED_OUT, OUT, RECEIVED, REFUSED, SENT,
+    ACKED, CAME, Curves, DROPPED, IN, LOST, MARKED, MARKED_IN, MARKED_OUT, OUT, RECEIVED, REFUSED,
+    SENT,
 };
 use crate::world::{Bottleneck, Source, Stream, World};
 
@@ -103,17 +104,32 @@ pub(crate) struct Report {
     /// Between two looks at what flows did, and the last one, in seconds.
     every: f64,
     looked: f64,
-    /// By link: what waits, in bytes, and its integral after the warm-up until the time.
+    /// By link: what waits, and its integral after the warm-up until the time.
     held: Vec<Held>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     until: f64,
-    bytes: f64,
-    integral: f64,
+    now: Waits,
+    integral: Waits,
     /// What the queue had dropped and sent when the warm-up ended.
     fate: [f64; 2],
+}
+
+/// What waits in a queue.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waits {
+    bytes: f64,
+    packets: f64,
+}
+
+impl Waits {
+    fn now(curves: &impl Curves, link: usize) -> Self {
+        let bytes = curves.backlog(link).max(0.0);
+        let waits = |row: &[f64]| (row[IN] - row[OUT]).max(0.0);
+        Self { bytes, packets: bytes / mean_packet(curves, link, waits) }
+    }
 }
 
 /// What a queue did after the warm-up, in parts of packets.
@@ -169,12 +185,14 @@ impl Report {
     pub(crate) fn queues(&self, curves: &impl Curves) -> Vec<AtQueue> {
         let links = self.held.iter().zip(&curves.world().links).enumerate();
         let of = |(at, (held, link)): (usize, (&Held, &Bottleneck))| {
-            let bytes = held.integral / (held.until - self.warmup);
+            let time = held.until - self.warmup;
+            let Waits { bytes, packets } = held.integral;
+            let (bytes, packets) = (bytes / time, packets / time);
             let [dropped, sent] = fate(curves, at);
             let dropped = dropped - held.fate[0];
             let came = dropped + sent - held.fate[1];
             let drop_share = (came > 0.0).then(|| (dropped / came).max(0.0));
-            AtQueue { port: link.port, packets: bytes / link.packet, bytes, drop_share }
+            AtQueue { port: link.port, packets, bytes, drop_share }
         };
         links.filter(|(_, (held, _))| held.until > self.warmup).map(of).collect()
     }
@@ -183,11 +201,13 @@ impl Report {
     fn hold(&mut self, curves: &impl Curves) {
         let now = curves.now();
         for (at, held) in self.held.iter_mut().enumerate() {
-            let bytes = curves.backlog(at).max(0.0);
+            let waits = Waits::now(curves, at);
             if self.is_warm {
-                held.integral += 0.5 * (held.bytes + bytes) * (now - held.until);
+                let half = 0.5 * (now - held.until);
+                held.integral.bytes += half * (held.now.bytes + waits.bytes);
+                held.integral.packets += half * (held.now.packets + waits.packets);
             }
-            (held.until, held.bytes) = (now, bytes);
+            (held.until, held.now) = (now, waits);
         }
     }
 
@@ -221,7 +241,7 @@ impl Report {
         for (at, link) in curves.world().links.iter().enumerate() {
             if curves.backlog(at) > 0.0 {
                 let Some((_, packet)) = any_packet(curves, scenario, at) else { continue };
-                let backlog = libm::round(curves.backlog(at) / link.packet) as u32;
+                let backlog = libm::round(Waits::now(curves, at).packets) as u32;
                 let event = Event::Enqueued { packet: &packet, backlog };
                 observer.record(just_before(curves.now()), Who::Port(port(link.port)), &event);
             }
@@ -494,16 +514,19 @@ fn queue_sample(curves: &impl Curves, link: Option<usize>) -> QueueSample {
     };
     let link = &curves.world().links[at];
     let [_, sent] = fate(curves, at);
-    let of = |column| all(curves, at, column);
-    let backlog = curves.backlog(at).max(0.0);
+    let packets = |of: &dyn Fn(&[f64]) -> f64| {
+        let bytes = all(curves, at, of);
+        (bytes / mean_packet(curves, at, of)) as u64
+    };
+    let waits = Waits::now(curves, at);
     QueueSample {
-        packets: libm::round(backlog / link.packet) as u32,
-        bytes: libm::round(backlog) as u64,
+        packets: libm::round(waits.packets) as u32,
+        bytes: libm::round(waits.bytes) as u64,
         head_wait: span(curves.sojourn(at)),
-        sent_packets: (sent / link.packet) as u64,
+        sent_packets: (sent / mean_packet(curves, at, |row| row[OUT])) as u64,
         sent_bytes: sent as u64,
-        dropped: ((of(REFUSED) + of(DROPPED)) / link.packet) as u64,
-        marked: ((of(MARKED_IN) + of(MARKED_OUT)) / link.packet) as u64,
+        dropped: packets(&|row| row[REFUSED] + row[DROPPED]),
+        marked: packets(&|row| row[MARKED_IN] + row[MARKED_OUT]),
         capacity: Rate::from_bps((link.capacity.rate_at(curves.now()) * 8.0 + 0.5) as u64),
         medium_bytes: sent as u64,
         capacity_bytes: Some(link.capacity.until(curves.now())),
@@ -511,23 +534,38 @@ fn queue_sample(curves: &impl Curves, link: Option<usize>) -> QueueSample {
     }
 }
 
-/// What of this column all flows have at a link.
-fn all(curves: &impl Curves, link: usize, column: usize) -> f64 {
+/// The rows of all flows at a link, with the bytes of their packets.
+fn rows<C: Curves>(curves: &C, link: usize) -> impl Iterator<Item = (f64, &[f64])> {
     let flows = curves.world().flows.iter().enumerate();
-    let hops = flows.flat_map(|(flow, it)| {
-        let here = it.hops.iter().enumerate().filter(|(_, hop)| hop.link == link);
-        here.map(move |(hop, _)| curves.of_hop(flow, hop)[column])
-    });
-    hops.sum()
+    flows.flat_map(move |(flow, it)| {
+        let here = it.hops.iter().enumerate().filter(move |(_, hop)| hop.link == link);
+        here.map(move |(hop, _)| (it.packet, curves.of_hop(flow, hop)))
+    })
+}
+
+fn all(curves: &impl Curves, link: usize, of: impl Fn(&[f64]) -> f64) -> f64 {
+    rows(curves, link).map(|(_, row)| of(row)).sum()
+}
+
+/// How many bytes a packet has on average among so many bytes of each flow.
+fn mean_packet(curves: &impl Curves, link: usize, of: impl Fn(&[f64]) -> f64) -> f64 {
+    let largest = curves.world().links[link].packet;
+    let mut rows_here = rows(curves, link);
+    if rows_here.all(|(packet, _)| packet == largest) {
+        return largest;
+    }
+    let bytes = all(curves, link, &of);
+    let packets: f64 = rows(curves, link).map(|(packet, row)| of(row) / packet).sum();
+    if packets > 0.0 { bytes / packets } else { largest }
 }
 
 /// What a queue has dropped, and sent. What is lost on the medium has been sent.
 fn fate(curves: &impl Curves, link: usize) -> [f64; 2] {
     let at_head = match curves.world().links[link].loss > 0.0 {
         true => 0.0,
-        false => all(curves, link, DROPPED),
+        false => all(curves, link, |row| row[DROPPED]),
     };
-    [all(curves, link, REFUSED) + at_head, all(curves, link, OUT) - at_head]
+    [all(curves, link, |row| row[REFUSED]) + at_head, all(curves, link, |row| row[OUT]) - at_head]
 }
 
 fn port(place: usize) -> PortId {

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use sojourn_core::{
-    ETHERNET_HEADER, Framing, PortId, Purpose, Rate, Span, SpecError, StreamAddress,
+    ETHERNET_HEADER, Framing, PortId, Purpose, Rate, Span, SpecError, StreamAddress, truesize_of,
 };
 use sojourn_host::apps::BulkConfig;
 use sojourn_host::tcp::{self, EcnOffer, EcnSupport};
@@ -315,6 +315,7 @@ fn stream(flow: &Flow, id: usize, address: StreamAddress) -> Stream {
         way_back: Vec::new(),
         member: Member {
             packet: f64::from(wire),
+            memory: f64::from(truesize_of(wire)),
             round: 0.0,
             burst: if held > 0.0 { 2.0 } else { 1.0 },
             is_capable,

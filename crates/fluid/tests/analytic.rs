@@ -6,6 +6,7 @@ mod path;
 use proptest::prelude::*;
 use sojourn_core::Span;
 use sojourn_fluid::Options;
+use sojourn_host::apps::UdpConfig;
 use sojourn_metrics::RunMetrics;
 use sojourn_qdisc::Config as Queue;
 use sojourn_scenario::{App, Checked, Host};
@@ -101,6 +102,41 @@ fn cake_shares_by_hosts_and_then_by_flows() {
     for (share, expected) in shares.iter().zip([0.25, 0.25, 0.5]) {
         assert!((share / expected - 1.0).abs() < 0.01, "{shares:?}");
     }
+}
+
+/// A stream of 100 Mbit/s on a link of 20, of whose packets no more may wait than fit into the memory.
+#[test]
+fn what_does_not_respond_fills_fq_codel_and_is_stopped_by_cake() {
+    let flood = |queue: &str| {
+        let mut world = scenario(&["cubic"], 20, 40, queue, 30).into_inner();
+        let mut stream = world.flows[0].clone();
+        stream.name = "flood".into();
+        stream.app = App::Udp(UdpConfig {
+            interval: Span::from_micros(80),
+            frame: 1000,
+            datagrams: 1,
+            header: 28,
+        });
+        world.flows.push(stream);
+        run(&world.checked().expect("a scenario"))
+    };
+    let value = |run: &RunMetrics, flow: usize, metric: &str| {
+        run.flows[flow].value(metric).expect("it has")
+    };
+    // 1042 bytes on the wire take 1088 + 880 of memory.
+    let fits = 400_000.0 / 1968.0;
+    let codel = flood("fq_codel memory_limit 400kb");
+    let cake = flood("cake memlimit 400kb");
+    for run in [&codel, &cake] {
+        let [cubic, stream] = [0, 1].map(|flow| value(run, flow, "goodput_mbps"));
+        assert!((8.7..9.7).contains(&cubic) && (9.2..10.4).contains(&stream), "{cubic} {stream}");
+    }
+    // The memory is full, and over by what comes within a step.
+    let full = queue(&codel);
+    assert!((fits..1.1 * fits).contains(&full), "{full} for {fits}");
+    // BLUE drops four packets of five before long, and CAKE's buffer is empty most of the time.
+    let short = queue(&cake);
+    assert!(short < 0.5 * fits, "{short} for {fits}");
 }
 
 #[test]

@@ -8,17 +8,19 @@ use alloc::vec::Vec;
 use sojourn_qdisc::cake::{Config, Isolation};
 
 use super::codel::least_wait;
-use super::fq_codel::{make_room, serve};
+use super::fq_codel::serve;
+use super::room::Room;
 use super::{Due, Fate, Member, Seen, Step};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Cake {
     /// Bytes a second.
     bandwidth: f64,
-    limit: f64,
+    room: Room,
     cobalts: Vec<Cobalt>,
     weights: Vec<f64>,
-    packet: f64,
+    /// When the last step ended.
+    now: f64,
 }
 
 impl Cake {
@@ -28,22 +30,15 @@ impl Cake {
         } else {
             config.bandwidth.as_bps() as f64 / 8.0
         };
-        // Four bandwidth-delay products, at least 4 MB, as CAKE derives it.
-        let limit = match config.memlimit {
-            Some(bytes) => bytes.as_u64() as f64,
-            None if bandwidth.is_finite() => {
-                (4.0 * bandwidth * config.rtt.as_secs_f64()).max(4.0 * 1024.0 * 1024.0)
-            }
-            None => 32.0 * 1024.0 * 1024.0,
-        };
+        let limit = config.buffer_limit() as f64;
         let target = config.target().as_secs_f64();
         let cobalt = |member: &Member| Cobalt::new(target, config.rtt.as_secs_f64(), member);
         Self {
             bandwidth,
-            limit,
+            room: Room::for_memory(limit, members),
             cobalts: members.iter().map(cobalt).collect(),
             weights: weights(config.isolation, members),
-            packet: members.iter().map(|member| member.packet).fold(0.0, f64::max),
+            now: 0.0,
         }
     }
 
@@ -53,15 +48,27 @@ impl Cake {
 
     pub(super) fn advance(&self, step: &Step<'_>, fate: &mut Fate) {
         let capacity = step.capacity.min(self.bandwidth * step.length);
+        for (class, cobalt) in self.cobalts.iter().enumerate() {
+            let passes = cobalt.leaving * step.length - step.backlogs[class];
+            fate.lost[class] = cobalt.blue * passes.clamp(0.0, step.arrivals[class]);
+        }
         serve(&Step { capacity, ..*step }, fate, &self.weights);
     }
 
     pub(super) fn observe(&mut self, seen: &Seen<'_>, due: &mut Vec<Due>) {
+        let length = seen.now - self.now;
+        self.now = seen.now;
         for (class, cobalt) in self.cobalts.iter_mut().enumerate() {
-            let packets = cobalt.observe(seen.now, seen.sojourns[class], seen.backlogs[class]);
-            due.push(Due { class, packets, at_tail: false, may_mark: true });
+            let backlog = seen.backlogs[class];
+            let packets = cobalt.observe(seen.now, seen.sojourns[class], backlog);
+            due.push(Due { class, packets, at_tail: false, may_mark: true, is_excess: false });
+            let packets =
+                cobalt.blue(seen.departures[class] - seen.dropped[class], backlog, length);
+            due.push(Due { class, packets, at_tail: false, may_mark: false, is_excess: true });
         }
-        make_room(seen, due, self.limit, self.packet);
+        if let Some(longest) = self.room.make(seen, due) {
+            self.cobalts[longest].on_overflow(seen.now, length);
+        }
     }
 
     pub(super) fn timer(&self) -> f64 {
@@ -83,7 +90,11 @@ fn weights(isolation: Isolation, members: &[Member]) -> Vec<f64> {
     members.iter().map(of).collect()
 }
 
-/// COBALT's CoDel half. Its other half, BLUE, acts on queues that overflow.
+/// BLUE's steps, which take a target each: up while the queue is the longest of a full buffer, down while it is empty.
+const UP: f64 = 1.0 / 256.0;
+const DOWN: f64 = 1.0 / 4096.0;
+
+/// COBALT: CoDel, and BLUE for what does not respond.
 #[derive(Clone, Debug)]
 struct Cobalt {
     target: f64,
@@ -94,6 +105,11 @@ struct Cobalt {
     count: f64,
     is_dropping: bool,
     drop_next: f64,
+    /// BLUE drops this share of what leaves.
+    blue: f64,
+    /// What leaves, and what BLUE drops of it among it, in bytes a second, and what of that is less than a packet.
+    leaving: f64,
+    part: f64,
 }
 
 impl Cobalt {
@@ -106,7 +122,34 @@ impl Cobalt {
             count: 0.0,
             is_dropping: false,
             drop_next: f64::INFINITY,
+            blue: 0.0,
+            leaving: 0.0,
+            part: 0.0,
         }
+    }
+
+    /// In a step of this length the buffer was full, and no queue was longer.
+    fn on_overflow(&mut self, now: f64, length: f64) {
+        self.blue = (self.blue + UP * length / self.target).min(1.0 - DOWN);
+        self.is_dropping = true;
+        self.drop_next = now;
+        self.count = self.count.max(1.0);
+    }
+
+    /// How many packets BLUE drops of what waits in the next step, after one of this length in which `served` left.
+    /// What comes and leaves within a step is [`Cake::advance`]'s.
+    fn blue(&mut self, served: f64, backlog: f64, length: f64) -> u32 {
+        if backlog < self.packet {
+            self.blue = (self.blue - DOWN * length / self.target).max(0.0);
+        }
+        if self.blue == 0.0 {
+            return 0;
+        }
+        self.leaving = served / length / (1.0 - self.blue);
+        let bytes = self.part + self.blue * backlog.min(self.leaving * length);
+        let packets = (bytes / self.packet) as u32;
+        self.part = bytes - f64::from(packets) * self.packet;
+        packets
     }
 
     fn observe(&mut self, now: f64, sojourn: f64, backlog: f64) -> u32 {

@@ -6,26 +6,28 @@ use alloc::vec::Vec;
 use sojourn_qdisc::fq_codel::Config;
 
 use super::codel::Law;
+use super::room::Room;
 use super::{Due, Fate, Member, Seen, Step, fair};
 
 #[derive(Clone, Debug)]
 pub(crate) struct FqCodel {
-    limit: f64,
+    rooms: [Room; 2],
     ecn: bool,
     laws: Vec<Law>,
     weights: Vec<f64>,
-    packet: f64,
 }
 
 impl FqCodel {
-    pub(super) fn new(config: &Config, members: &[Member], packet: f64) -> Self {
+    pub(super) fn new(config: &Config, members: &[Member]) -> Self {
         let law = |member: &Member| Law::new(config.target, config.interval, member.packet);
         Self {
-            limit: f64::from(config.limit) * packet,
+            rooms: [
+                Room::for_packets(config.limit, members),
+                Room::for_memory(config.memory_limit.as_u64() as f64, members),
+            ],
             ecn: config.ecn,
             laws: members.iter().map(law).collect(),
             weights: vec![1.0; members.len()],
-            packet,
         }
     }
 
@@ -43,9 +45,11 @@ impl FqCodel {
         for (class, law) in self.laws.iter_mut().enumerate() {
             let own = seen.backlogs[class];
             let packets = law.observe(seen.now, seen.sojourns[class], own, backlog);
-            due.push(Due { class, packets, at_tail: false, may_mark: self.ecn });
+            due.push(Due { class, packets, at_tail: false, may_mark: self.ecn, is_excess: false });
         }
-        make_room(seen, due, self.limit, self.packet);
+        // What goes for the one makes room in the other.
+        let [packets, memory] = &self.rooms;
+        packets.make(seen, due).or_else(|| memory.make(seen, due));
     }
 
     pub(super) fn timer(&self) -> f64 {
@@ -53,13 +57,22 @@ impl FqCodel {
     }
 }
 
-/// Serves a class for each member by `weights`.
+/// Serves a class for each member by `weights`, of which `fate` may already have lost some.
 pub(super) fn serve(step: &Step<'_>, fate: &mut Fate, weights: &[f64]) {
     let rate = step.capacity / step.length;
-    for class in 0..weights.len() {
+    let classes = 0..weights.len();
+    let mut behind = 0.0;
+    for class in classes.clone().rev() {
+        fate.wanted[class] = behind;
+        behind += busy(step, fate, class);
+    }
+    let mut before = 0.0;
+    for class in classes.clone() {
+        let others = before + fate.wanted[class];
+        before += busy(step, fate, class);
         let held = (step.backlogs[class] - step.dropped[class]).max(0.0);
-        let arrived = step.arrivals[class];
-        let wait = wait_of_packets(step, class, rate);
+        let arrived = step.arrivals[class] - fate.lost[class];
+        let wait = wait_of_packets(&step.members[class], others, rate);
         // The wait is a lag: held' = a − held/wait, with the step's mean rate a.
         let (rest, left) = match wait > 0.0 {
             true => (arrived / step.length * wait, libm::exp(-step.length / wait)),
@@ -68,40 +81,26 @@ pub(super) fn serve(step: &Step<'_>, fate: &mut Fate, weights: &[f64]) {
         fate.wanted[class] = (held + arrived - rest - (held - rest) * left).max(0.0);
     }
     fair::divide(step.capacity, &fate.wanted, weights, &mut fate.departures);
-    for class in 0..weights.len() {
+    for class in classes {
         fate.departures[class] += step.dropped[class].min(step.backlogs[class]);
     }
 }
 
-/// How long a packet of a class waits on average though the class sends all that comes. A packet waits for
-/// those that came at once with it and go before it, for what of others is being sent, and for one of each other
-/// class that waits before each that goes before it.
-fn wait_of_packets(step: &Step<'_>, class: usize, rate: f64) -> f64 {
+/// The probability that a packet of the class waits or is being sent.
+fn busy(step: &Step<'_>, fate: &Fate, class: usize) -> f64 {
+    let waits = step.backlogs[class] / step.members[class].packet;
+    waits.max((step.arrivals[class] - fate.lost[class]) / step.capacity).min(1.0)
+}
+
+/// How long a packet of a class waits on average though the class sends all that comes, with so many `others` [`busy`].
+/// A packet waits for those that came at once with it and go before it, for what of others is being sent, and for one of
+/// each other class that waits before each that goes before it.
+fn wait_of_packets(member: &Member, others: f64, rate: f64) -> f64 {
     if rate <= 0.0 {
         return 0.0;
     }
-    let Member { packet, burst, .. } = step.members[class];
-    let busy = |other: usize| {
-        let waits = step.backlogs[other] / step.members[other].packet;
-        waits.max(step.arrivals[other] / step.capacity).min(1.0)
-    };
-    let others: f64 = (0..step.backlogs.len()).filter(|other| *other != class).map(busy).sum();
-    let before = (burst - 1.0) / 2.0;
-    (before * (1.0 + others) + others.min(1.0) / 2.0) * packet / rate
-}
-
-/// What does not fit into `limit` bytes goes from the head of the longest class.
-pub(super) fn make_room(seen: &Seen<'_>, due: &mut Vec<Due>, limit: f64, packet: f64) {
-    let excess = seen.backlogs.iter().sum::<f64>() - limit;
-    if excess <= 0.0 {
-        return;
-    }
-    let classes = 0..seen.backlogs.len();
-    let longest = classes.max_by(|a, b| seen.backlogs[*a].total_cmp(&seen.backlogs[*b]));
-    if let Some(class) = longest {
-        let packets = libm::ceil(excess / packet) as u32;
-        due.push(Due { class, packets, at_tail: false, may_mark: false });
-    }
+    let before = (member.burst - 1.0) / 2.0;
+    (before * (1.0 + others) + others.min(1.0) / 2.0) * member.packet / rate
 }
 
 #[cfg(test)]
@@ -117,6 +116,7 @@ mod tests {
             packet: PACKET,
             round: 0.05,
             burst,
+            memory: 2416.0,
             is_capable: false,
             is_l4s: false,
             source: 0,
@@ -124,12 +124,12 @@ mod tests {
         }
     }
 
-    /// Waits of the first class in packets' times; of the others these many packets wait.
-    fn wait(burst: f64, others: &[f64]) -> f64 {
-        let members: Vec<Member> = vec![member(burst); others.len() + 1];
-        let mut backlogs = vec![0.0; members.len()];
-        backlogs.iter_mut().skip(1).zip(others).for_each(|(at, packets)| *at = packets * PACKET);
-        let none = vec![0.0; members.len()];
+    /// Waits of the first of `classes` in packets' times; of each other five packets wait.
+    fn wait(burst: f64, classes: usize) -> f64 {
+        let members = vec![member(burst); classes];
+        let mut backlogs = vec![5.0 * PACKET; classes];
+        backlogs[0] = 0.0;
+        let none = vec![0.0; classes];
         let step = Step {
             length: 0.01,
             capacity: RATE * 0.01,
@@ -138,18 +138,21 @@ mod tests {
             backlogs: &backlogs,
             dropped: &none,
         };
-        wait_of_packets(&step, 0, RATE) * RATE / PACKET
+        let mut fate = Fate::default();
+        fate.clear(classes, classes);
+        let others = (1..classes).map(|class| busy(&step, &fate, class)).sum();
+        wait_of_packets(&members[0], others, RATE) * RATE / PACKET
     }
 
     #[test]
     fn a_packet_waits_for_what_came_with_it_and_for_a_packet_of_each_other_class() {
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} for {b}");
-        close(wait(1.0, &[]), 0.0);
+        close(wait(1.0, 1), 0.0);
         // Of two packets that come at once, the second one waits for the first.
-        close(wait(2.0, &[]), 0.5);
+        close(wait(2.0, 1), 0.5);
         // The first waits for half a packet, the second for that, the first and one of the other class.
-        close(wait(2.0, &[5.0]), (0.5 + 2.5) / 2.0);
-        close(wait(2.0, &[5.0, 5.0]), (0.5 + 3.5) / 2.0);
+        close(wait(2.0, 2), (0.5 + 2.5) / 2.0);
+        close(wait(2.0, 3), (0.5 + 3.5) / 2.0);
     }
 
     #[test]

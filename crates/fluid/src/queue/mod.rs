@@ -12,6 +12,7 @@ mod fair;
 mod fq_codel;
 mod pie;
 mod red;
+mod room;
 
 use alloc::format;
 use alloc::vec;
@@ -33,6 +34,8 @@ use red::Red;
 pub(crate) struct Member {
     /// Bytes of a packet on the wire.
     pub(crate) packet: f64,
+    /// Bytes of memory that Linux charges for it.
+    pub(crate) memory: f64,
     /// Round trip without queues, in seconds.
     pub(crate) round: f64,
     /// Packets that come at once.
@@ -69,6 +72,9 @@ pub(crate) struct Seen<'a> {
     /// How long what leaves has waited, and what waits, by class.
     pub(crate) sojourns: &'a [f64],
     pub(crate) backlogs: &'a [f64],
+    /// What left, and of that what was dropped from the head, by class.
+    pub(crate) departures: &'a [f64],
+    pub(crate) dropped: &'a [f64],
 }
 
 /// Packets of a class that a discipline signals.
@@ -80,6 +86,8 @@ pub(crate) struct Due {
     pub(crate) at_tail: bool,
     /// What is capable is marked instead of dropped.
     pub(crate) may_mark: bool,
+    /// More waits than may: it goes at once, and not at most as fast as the link sends.
+    pub(crate) is_excess: bool,
 }
 
 /// What becomes of it.
@@ -197,7 +205,7 @@ pub(crate) fn build(config: &Config, members: &[Member], packet: f64, random: Ra
     match config {
         Config::Red(red) => Queue::Red(Red::new(red, packet, random)),
         Config::Codel(codel) => Queue::Codel(Codel::new(codel, packet)),
-        Config::FqCodel(fq_codel) => Queue::FqCodel(FqCodel::new(fq_codel, members, packet)),
+        Config::FqCodel(fq_codel) => Queue::FqCodel(FqCodel::new(fq_codel, members)),
         Config::Cake(cake) => Queue::Cake(Cake::new(cake, members)),
         Config::Pie(pie) => Queue::Pie(Pie::new(pie, packet)),
         Config::DualPi2(dualpi2) => Queue::DualPi2(DualPi2::new(dualpi2, packet)),

@@ -10,8 +10,15 @@ use super::ack_filter::AckFilterWord;
 use super::isolation::IsolationWord;
 use super::priority::PriorityWord;
 use super::{AckFilter, Isolation, Priority};
+use crate::DEVICE_MTU;
 use crate::built_in;
 use crate::notation::{Lapse, SOME, Size, Speed};
+
+/// The largest buffer if none is configured, in full packets (`sch->limit`).
+const LIMIT_PACKETS: u64 = 10_240;
+
+/// The smallest buffer of a shaped CAKE if none is configured.
+const BUFFER_LEAST: u64 = 4 << 20;
 
 sojourn_core::params! {
     /// `cake`'s parameters.
@@ -44,6 +51,22 @@ impl Config {
     /// Standing delay that is acceptable: a twentieth of the round-trip time.
     pub fn target(&self) -> Span {
         Span::from_micros((self.rtt.as_micros() / 20).max(1))
+    }
+
+    /// Bytes of memory that may be held: four times the bandwidth-delay product, at least 4 MiB and at most 10240 full
+    /// packets. A limit that the user sets is not changed.
+    pub fn buffer_limit(&self) -> u64 {
+        let most = LIMIT_PACKETS * u64::from(DEVICE_MTU);
+        if let Some(limit) = self.memlimit {
+            return limit.as_u64();
+        }
+        if self.bandwidth.is_unlimited() {
+            return most;
+        }
+        let quadruple =
+            4 * u128::from(self.bandwidth.as_bytes_per_sec()) * u128::from(self.rtt.as_micros())
+                / 1_000_000;
+        u64::try_from(quadruple).unwrap_or(u64::MAX).clamp(BUFFER_LEAST, most)
     }
 
     /// Overheads that add up to too much are refused by the check.

@@ -31,7 +31,7 @@ use sojourn_core::{DropReason, Queued, Span, Stream, Time};
 
 use crate::hash::FlowHash;
 use crate::slab::{Place, Slab};
-use crate::{Backlog, DEVICE_MTU, Dequeue, Enqueue, Qdisc, Reshape, Sink};
+use crate::{Backlog, Dequeue, Enqueue, Qdisc, Reshape, Sink};
 use shaper::Shaper;
 use tin::Tin;
 use turns::{Dither, at};
@@ -53,12 +53,6 @@ pub struct Cake<P> {
     dither: Dither,
 }
 
-/// The largest buffer if none is configured, in full packets (`sch->limit`).
-const LIMIT_PACKETS: u64 = 10_240;
-
-/// The smallest buffer of a shaped CAKE if none is configured.
-const BUFFER_LEAST: u64 = 4 << 20;
-
 impl<P: Queued + Copy> Cake<P> {
     pub fn new(config: &Config, mut random: Stream) -> Self {
         let tins = tins::tins(config);
@@ -69,7 +63,7 @@ impl<P: Queued + Copy> Cake<P> {
             busy_tins: 0,
             cur_tin: 0,
             store: Store::new(),
-            buffer_limit: buffer_limit(config),
+            buffer_limit: config.buffer_limit(),
             hash: FlowHash::new(&mut random),
             dither: Dither::new(random),
             config: config.clone(),
@@ -344,22 +338,6 @@ impl<P: Queued + Copy> Store<P> {
         self.totals.remove(bytes, slot.truesize);
         Some(slot.packet)
     }
-}
-
-/// Four times the bandwidth-delay product, at least 4 MiB and at most 10240 full packets. A limit
-/// that the user sets is not changed.
-fn buffer_limit(config: &Config) -> u64 {
-    let most = LIMIT_PACKETS * u64::from(DEVICE_MTU);
-    if let Some(limit) = config.memlimit {
-        return limit.as_u64();
-    }
-    if config.bandwidth.is_unlimited() {
-        return most;
-    }
-    let quadruple =
-        4 * u128::from(config.bandwidth.as_bytes_per_sec()) * u128::from(config.rtt.as_micros())
-            / 1_000_000;
-    u64::try_from(quadruple).unwrap_or(u64::MAX).clamp(BUFFER_LEAST, most)
 }
 
 impl<P: Reshape + Send> Qdisc<P> for Cake<P> {

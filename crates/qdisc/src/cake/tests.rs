@@ -150,7 +150,7 @@ fn the_buffer_holds_four_bandwidth_delay_products_within_bounds() {
         ("cake bandwidth 1gbit memlimit 32mb", 32 << 20),
         ("cake bandwidth 10mbit satellite", 5_000_000),
     ] {
-        assert_eq!(buffer_limit(&config(text)), limit, "{text}");
+        assert_eq!(config(text).buffer_limit(), limit, "{text}");
     }
 }
 
