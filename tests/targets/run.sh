@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The same scenarios must give the same digests on this machine, on one with words of 32 bits and in
-# WebAssembly; and the rooms behind the wall must compile for a processor of another kind, where
-# there is no standard library at all.
+# The same scenarios must give the same digests on this machine with all optimisation and without debug
+# assertions, on one with words of 32 bits and in WebAssembly; and the rooms behind the wall must compile
+# for a processor of another kind, where there is no standard library at all.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -9,10 +9,30 @@ skip() {
     echo "skipped: $*"
     exit 0
 }
+
+folder=$PWD/target/targets
+built=${CARGO_TARGET_DIR:-target}
+mkdir -p "$folder"
+# As `cargo test --workspace` has built it.
+cargo build --quiet --workspace --bin sojourn-targets
+"$built/debug/sojourn-targets" >"$folder/here.txt"
+scenarios=$(wc -l <"$folder/here.txt")
+
+compare() {
+    diff "$folder/here.txt" "$folder/$1.txt" >&2 || {
+        echo "targets: $1 (right) differs from this machine's debug build" >&2
+        exit 1
+    }
+    echo "targets: $1 has the digests of this machine's debug build"
+}
+
+cargo build --quiet --release --workspace --bin sojourn-targets
+"$built/release/sojourn-targets" >"$folder/release.txt"
+compare release
+
 [ "$(uname -sm)" = "Linux x86_64" ] || skip "the compiler is unpacked from packages for Linux x86_64"
 command -v apt-get >/dev/null || skip "the compiler comes from Debian's packages"
 
-folder=$PWD/target/targets
 bash tests/targets/install.sh "$folder/rust" || skip "Debian has no rustc-web here"
 host=$(rustc -vV | sed -n 's/^host: //p')
 lld=$(rustc --print sysroot)/lib/rustlib/$host/bin/rust-lld
@@ -23,19 +43,6 @@ elsewhere() {
     shift 3
     RUSTC=$folder/rust/rustc RUSTC_BOOTSTRAP=1 CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=$lld \
         cargo "$verb" --quiet --target "$target" -Zbuild-std="$library" --target-dir "$folder" "$@"
-}
-
-# As `cargo test --workspace` has built it.
-cargo build --quiet --workspace --bin sojourn-targets
-"${CARGO_TARGET_DIR:-target}/debug/sojourn-targets" >"$folder/here.txt"
-scenarios=$(wc -l <"$folder/here.txt")
-
-compare() {
-    diff "$folder/here.txt" "$folder/$1.txt" >&2 || {
-        echo "targets: $1 (right) differs from this machine" >&2
-        exit 1
-    }
-    echo "targets: $1 has the digests of this machine"
 }
 
 node=$(command -v node) || skip "WebAssembly runs in Node, which is not here"

@@ -1,19 +1,28 @@
 //! Worlds built in code, and the digest of a run of each, of packets or of fluid. Together they use every kind of
 //! arithmetic that 32-bit words or another compiler could change: windows and rates of several
 //! controllers, control laws with square roots and powers, random losses and sizes, rates that
-//! wander, time series.
+//! wander, a radio's air, a call's filters, time series.
 
-use sojourn_core::{Span, SpecError, StreamAddress, Time};
+use std::sync::Arc;
+
+use sojourn_core::{HostId, PortId, Rate, Span, SpecError, StreamAddress, Time};
 use sojourn_host::apps::{ArrivalsConfig, PingConfig, SizesSpec};
 use sojourn_host::tcp;
 use sojourn_link::{JitterConfig, LossConfig, RateSpec};
+use sojourn_media::call::{CallConfig, CallSpec};
+use sojourn_media::{control, source};
 use sojourn_metrics::{Collector, FlowShape, LinkShape, Shape};
-use sojourn_scenario::{App, Flow, Host, Link, Scenario, Traffic, Until};
+use sojourn_scenario::{App, ExternalApp, Flow, Host, Link, Scenario, Traffic, Until};
+use sojourn_wifi::RadioConfig;
+use sojourn_wifi::mac::aggregation::Limits;
+use sojourn_wifi::medium::{Config, Radio, Station};
+use sojourn_wifi::phy::Mode;
+use sojourn_wifi::queueing::{DriverConfig, Order, QueueConfig};
 
-pub const SCENARIOS: usize = 5;
+pub const SCENARIOS: usize = 7;
 
 /// From here on no packet is simulated.
-const FIRST_FLUID: usize = 3;
+const FIRST_FLUID: usize = 5;
 
 /// What happened in a run of a scenario, as one number.
 ///
@@ -25,15 +34,17 @@ pub fn digest(scenario: usize) -> Result<u64, String> {
         0 => home_router(),
         1 => radio(),
         2 => web(),
-        3 => home_router(),
-        4 => steps(),
+        3 => cell(),
+        4 => call(),
+        5 => home_router(),
+        6 => steps(),
         _ => return Err(format!("there are {SCENARIOS} scenarios")),
     }
     .map_err(|error| error.to_string())?;
     let scenario = scenario.checked().map_err(|error| error.to_string())?;
     let mut collector = Collector::new(Shape {
         flows,
-        links: scenario.links.iter().map(|link| LinkShape { name: link.name.clone() }).collect(),
+        links: scenario.ports().into_iter().map(|port| LinkShape { name: port.name }).collect(),
         duration: scenario.duration,
         warmup: scenario.warmup,
         step: scenario.step,
@@ -107,6 +118,56 @@ fn web() -> Result<World, SpecError> {
     };
     let flows = vec![Flow::new("web", app, &[0], &[1])];
     Ok((scenario(links, flows), vec![FlowShape::arrivals("web")]))
+}
+
+/// Two stations of a cell, of which one is slow, behind a wire: CUBIC to the one, BBRv3 from the other.
+fn cell() -> Result<World, SpecError> {
+    let queue = DriverConfig {
+        limit: 500,
+        order: Order::OldestFirst,
+        upper: Some(sojourn_qdisc::Config::parse("fq_codel")?),
+    };
+    let station = |mode: &str| -> Result<Station, SpecError> {
+        let radio = Radio::new(Mode::parse(mode)?);
+        Ok(Station { down: radio, up: radio, queue: queue.clone(), weight: Station::WEIGHT })
+    };
+    let stations = vec![station("he mcs 9")?, station("ht mcs 0")?];
+    let names = ["near", "far"].map(Into::into).into();
+    let config = Config::new(stations, Limits::HE, QueueConfig::mac80211());
+    let links = vec![
+        line("wire-down", "pfifo limit 1000", "1Gbps", 5)?,
+        line("wire-up", "pfifo limit 1000", "1Gbps", 5)?,
+    ];
+    let down = Flow {
+        forward: vec![PortId(0), PortId(2)],
+        reverse: vec![PortId(3), PortId(1)],
+        ..bulk("down", "cubic")?
+    };
+    let up = Flow {
+        src: HostId(2),
+        dst: HostId(0),
+        forward: vec![PortId(5), PortId(1)],
+        reverse: vec![PortId(0), PortId(4)],
+        ..bulk("up", "bbr3")?
+    };
+    let mut world = scenario(links, vec![down, up]);
+    world.hosts.push(Host { name: "far".into() });
+    world.carriers = vec![RadioConfig::new("wifi", names, config)?.into()];
+    Ok((world, ["down", "up"].map(FlowShape::tcp).into()))
+}
+
+/// A call with Google's controller beside CUBIC.
+fn call() -> Result<World, SpecError> {
+    let links = vec![
+        line("down", "pfifo limit 100", "4Mbps", 10)?,
+        line("up", "pfifo limit 100", "4Mbps", 10)?,
+    ];
+    let spec = CallSpec { max_rate: Rate::from_bps(2_500_000), ..CallSpec::default() };
+    let source = source::kinds().parse("statistical")?;
+    let control = control::kinds().parse("gcc")?;
+    let app = App::External(ExternalApp(Arc::new(CallConfig::new(spec, source, control, None)?)));
+    let flows = vec![Flow::new("call", app, &[0], &[1]), bulk("cubic", "cubic")?];
+    Ok((scenario(links, flows), vec![FlowShape::udp("call"), FlowShape::tcp("cubic")]))
 }
 
 fn scenario(links: Vec<Link>, flows: Vec<Flow>) -> Scenario {
