@@ -46,6 +46,7 @@ impl Engine for Kernels {
             metrics: collector.finish(outcome.end),
             end_states: Vec::new(),
             is_stopped: false,
+            troubles: Vec::new(),
         })
     }
 

@@ -94,6 +94,8 @@ struct End {
     /// It has said that its transfers are done, and that its senders' programs have ended.
     transfers_done: bool,
     senders_done: bool,
+    /// What it does in the run, but for its programs, was done until the end.
+    has_ended: bool,
     /// What it was told to do last is done.
     is_done: bool,
 }
@@ -103,8 +105,10 @@ pub(crate) struct Ending<'a> {
     pub(crate) is_over: &'a AtomicBool,
     /// Packets are carried as long as this holds, which is until the last host is done.
     pub(crate) lingers: &'a AtomicBool,
-    /// The first problem.
+    /// The first problem because of which there is no result.
     pub(crate) problem: &'a Mutex<Option<String>>,
+    /// Those of hosts that had come to the end: what was measured stands.
+    pub(crate) troubles: &'a Mutex<Vec<String>>,
 }
 
 /// What all hosts have in common while they are listened to.
@@ -213,7 +217,10 @@ impl Elsewhere {
                         ending.lingers.store(false, Ordering::Relaxed);
                     }
                     if let Err(error) = done.and_then(|()| end.compare_clocks()) {
-                        ending.fail(error);
+                        match end.has_ended || sys::is_interrupted() {
+                            true => ending.note(error),
+                            false => ending.fail(error),
+                        }
                     }
                 });
             }
@@ -259,6 +266,7 @@ impl End {
             left,
             transfers_done: false,
             senders_done: false,
+            has_ended: false,
             is_done: false,
         })
     }
@@ -270,9 +278,10 @@ impl End {
         let grace = grace.map(|own| Duration::from_nanos(own.as_nanos()) + programs::LAST_WORDS);
         // A host looks at least once a step whether it is over.
         let step = Duration::from_nanos(scenario.step.as_nanos());
-        let patience = PATIENCE / 4 + step + grace.unwrap_or_default();
+        let patience = PATIENCE / 4 + step;
         let mut told: Option<bool> = None;
-        let mut heard = Instant::now();
+        // Since when it has been waited for what follows the end. Samples are no part of that.
+        let mut since = Instant::now();
         loop {
             if ending.is_over.load(Ordering::Relaxed) {
                 let is_urgent = sys::is_interrupted()
@@ -280,17 +289,29 @@ impl End {
                     || common.sending.load(Ordering::Relaxed) == 0;
                 if told.is_none_or(|was_urgent| is_urgent && !was_urgent) {
                     self.link.send(ToAgent::End { is_urgent })?;
-                    heard = Instant::now();
+                    since = Instant::now();
                     told = Some(is_urgent);
                 }
-            }
-            let Some(message) = self.link.receive_within(TICK)? else {
-                if told.is_some() && heard.elapsed() > patience {
-                    return Err(self.link.about("it does not say that its run is over"));
+                // Senders' programs have their time to end, and others' may end later than these.
+                let most = match told {
+                    Some(true) => patience + programs::LAST_WORDS,
+                    _ => patience + grace.unwrap_or_default(),
+                };
+                if since.elapsed() > most {
+                    return Err(self.link.about(&format!(
+                        "for {:.0} s after the end of the run it was waited for, and did not say that {}",
+                        since.elapsed().as_secs_f64(),
+                        match grace.is_some() && !self.senders_done {
+                            true => "its programs have ended",
+                            false => "its part of it is over",
+                        }
+                    )));
                 }
-                continue;
-            };
-            heard = Instant::now();
+            }
+            let Some(message) = self.link.receive_within(TICK)? else { continue };
+            if matches!(message, FromAgent::Left(_)) {
+                since = Instant::now();
+            }
             match message {
                 FromAgent::Notices(told) => {
                     for one in told {
@@ -317,7 +338,14 @@ impl End {
                     self.is_done = true;
                     return Ok(());
                 }
+                FromAgent::Ended => self.has_ended = true,
                 FromAgent::Failed(problem) => {
+                    self.is_done = true;
+                    // It may not have heard of the end yet.
+                    self.has_ended |= ending.is_over.load(Ordering::Relaxed);
+                    return Err(self.link.about(&problem));
+                }
+                FromAgent::FlowFailed(problem) => {
                     self.is_done = true;
                     return match ending.is_over.load(Ordering::Relaxed) {
                         // It has not heard of it yet, and its flows have lost a host that has.
@@ -348,17 +376,21 @@ impl End {
 
     /// Whether the host has made an end of what it was told to do.
     fn ends(&mut self) -> bool {
+        let until = Instant::now() + PATIENCE / 4;
+        if !self.is_done && self.link.send(ToAgent::End { is_urgent: true }).is_err() {
+            return false;
+        }
         while !self.is_done {
-            let end = ToAgent::End { is_urgent: true };
-            let said = self.link.send(end).and_then(|()| self.link.receive(PATIENCE / 4));
-            match said {
-                Ok(FromAgent::Done) => self.is_done = true,
-                Ok(
+            let left = until.saturating_duration_since(Instant::now());
+            match self.link.receive_within(left) {
+                Ok(Some(FromAgent::Done)) => self.is_done = true,
+                Ok(Some(
                     FromAgent::Notices(_)
                     | FromAgent::TransfersDone
                     | FromAgent::SendersDone
+                    | FromAgent::Ended
                     | FromAgent::Left(_),
-                ) => {}
+                )) if !left.is_zero() => {}
                 _ => return false,
             }
         }
@@ -370,6 +402,10 @@ impl Ending<'_> {
     fn fail(&self, problem: String) {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(problem);
         self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    fn note(&self, trouble: String) {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).push(trouble);
     }
 
     fn has_failed(&self) -> bool {

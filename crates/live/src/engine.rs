@@ -21,7 +21,7 @@ use crate::clock::Clock;
 use crate::elsewhere::{self, Elsewhere, Ending};
 use crate::frame::MTU;
 use crate::machine::{self, Stolen};
-use crate::programs::{self, AllLeft, BeginIn, Programs, exec_of};
+use crate::programs::{self, AllLeft, Programs, exec_of};
 use crate::sys;
 use crate::testbed::{Host, Kernel};
 use crate::traffic::{TcpSettings, Traffic, kernel_name};
@@ -83,7 +83,7 @@ impl Live {
     fn run_here(&self, scenario: &Checked, address: StreamAddress) -> Result<Measured, String> {
         let hosts = hosts(scenario)?;
         let namespaces: Vec<_> = hosts.iter().map(|host| Some(host.namespace())).collect();
-        let mut programs = Programs::new(scenario, namespaces.clone(), BeginIn::Here, address);
+        let mut programs = Programs::new(scenario, namespaces.clone(), address);
         programs.start_receivers()?;
         let settings: Vec<_> = scenario.flows.iter().map(settings).collect();
         let mut traffic = Traffic::new(scenario, namespaces, &settings, address)?;
@@ -163,6 +163,7 @@ impl Live {
         let lingers =
             AtomicBool::new(scenario.flows.iter().any(|flow| exec_of(&flow.app).is_some()));
         let problem = Mutex::new(None);
+        let troubles = Mutex::new(Vec::new());
         let stolen = Stolen::now();
         let (sender, receiver) = channel();
         let clock = Clock::from(elsewhere.begin()?);
@@ -175,7 +176,7 @@ impl Live {
                 is_over.store(true, Ordering::Relaxed);
                 passed
             });
-            let ending = Ending { is_over, lingers, problem: &problem };
+            let ending = Ending { is_over, lingers, problem: &problem, troubles: &troubles };
             elsewhere.listen(scenario, sender, &ending);
             carries.join().unwrap_or_else(|_| Err("the bottleneck panicked".to_owned()))
         });
@@ -185,6 +186,7 @@ impl Live {
         let passed = passed?;
         let end = passed.end;
         let mut measured = self.measured(scenario, collector, passed, &stolen);
+        measured.troubles = troubles.into_inner().unwrap_or_else(PoisonError::into_inner);
         add_reports(&mut measured, scenario, address, &elsewhere.take_left(), end);
         for (flow, text) in scenario.flows.iter().zip(&mut measured.end_states) {
             text.push_str(&elsewhere.end_state(flow));
@@ -218,11 +220,11 @@ impl Live {
         let flows: Vec<_> = metrics.flows.iter().map(|flow| flow.last).collect();
         let queues = queues.iter().map(|(sample, details)| (sample, &details[..]));
         let end_states = end_states(scenario, &metrics, &flows, queues);
-        Measured { metrics, end_states, is_stopped }
+        Measured { metrics, end_states, is_stopped, troubles: Vec::new() }
     }
 }
 
-/// Adds what programs of the user's own say of themselves.
+/// Adds what programs of the user's own say of themselves, and which of them failed.
 fn add_reports(
     measured: &mut Measured,
     scenario: &Scenario,
@@ -233,6 +235,17 @@ fn add_reports(
     for (flow, reported, text) in programs::reports(scenario, address, left, end) {
         measured.metrics.flows[flow.index()].reported = reported;
         measured.end_states[flow.index()] = text;
+    }
+    // Then programs lose each other.
+    if measured.is_stopped {
+        measured.troubles.clear();
+        return;
+    }
+    // One that failed before its host had heard of the end was said by that already.
+    for problem in programs::failures(scenario, left) {
+        if !measured.troubles.iter().any(|own| own.ends_with(&problem)) {
+            measured.troubles.push(problem);
+        }
     }
 }
 

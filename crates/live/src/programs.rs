@@ -3,9 +3,12 @@
 mod left;
 mod reports;
 
+use std::env;
+use std::fs;
 use std::io::{self, Read};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -27,6 +30,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How often it is looked whether one has ended.
 const TICK: Duration = Duration::from_millis(20);
+/// A program that prints without a pause must not keep us from all else. No pipe holds more.
+const MOST_READ: usize = 1 << 20;
 
 /// The programs of all flows that are made of such, on those hosts that are here.
 pub(crate) struct Programs<'a> {
@@ -34,17 +39,7 @@ pub(crate) struct Programs<'a> {
     /// The namespaces of hosts; `None` of those that are elsewhere.
     hosts: Vec<Option<BorrowedFd<'a>>>,
     person: Option<sys::Person>,
-    begin_in: BeginIn,
     pairs: Vec<Pair<'a>>,
-}
-
-/// The folder in which programs begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BeginIn {
-    /// That in which this program was started.
-    Here,
-    /// One that is gone when they end.
-    Scratch,
 }
 
 /// Those of a flow.
@@ -64,8 +59,7 @@ struct Pair<'a> {
 struct Program {
     child: Child,
     left: Left,
-    ended: Option<ExitStatus>,
-    was_asked: bool,
+    has_ended: bool,
 }
 
 /// The application as one of programs, if it is.
@@ -79,7 +73,6 @@ impl<'a> Programs<'a> {
     pub(crate) fn new(
         scenario: &'a Scenario,
         hosts: Vec<Option<BorrowedFd<'a>>>,
-        begin_in: BeginIn,
         address: StreamAddress,
     ) -> Self {
         let end = Time::ZERO + scenario.duration;
@@ -98,7 +91,7 @@ impl<'a> Programs<'a> {
             })
         });
         let pairs = pairs.collect();
-        Self { scenario, hosts, person: testbed::person(), begin_in, pairs }
+        Self { scenario, hosts, person: testbed::person(), pairs }
     }
 
     /// Looks whether the hosts that are here have the programs with which commands begin.
@@ -118,18 +111,7 @@ impl<'a> Programs<'a> {
                 else {
                     continue;
                 };
-                if !has_program(name) {
-                    return Err(format!(
-                        "flow '{}': it has no program '{name}'; {}",
-                        pair.flow.name,
-                        match name.contains('/') {
-                            true => "the path must be one of that machine".to_owned(),
-                            false => format!(
-                                "type there: sudo apt install {name} (or what the package is called that has it)"
-                            ),
-                        }
-                    ));
-                }
+                lacks(name).map_or(Ok(()), |problem| Err(of_flow(pair.flow, &problem)))?;
                 known.push(name.to_owned());
             }
         }
@@ -141,13 +123,12 @@ impl<'a> Programs<'a> {
     /// # Errors
     /// Which program could not be started, ended, or does not listen.
     pub(crate) fn start_receivers(&mut self) -> Result<(), String> {
-        let Self { hosts, pairs, person, begin_in, .. } = self;
+        let Self { hosts, pairs, person, .. } = self;
         for pair in pairs {
             if let Some(command) = &pair.exec.spec.receiver
                 && let Some(host) = hosts[pair.flow.dst.index()]
             {
-                pair.receiver =
-                    Some(pair.started(Side::Receiver, command, host, *begin_in, *person)?);
+                pair.receiver = Some(pair.started(Side::Receiver, command, host, *person)?);
             }
         }
         self.wait_for_listeners()
@@ -164,7 +145,7 @@ impl<'a> Programs<'a> {
             let waits = |pair: &&Pair<'_>| {
                 let receiver = pair.exec.spec.receiver.as_ref();
                 receiver.is_some_and(|command| command.contains("{port}"))
-                    && pair.receiver.as_ref().is_none_or(|own| own.ended.is_none())
+                    && pair.receiver.as_ref().is_none_or(|own| !own.has_ended)
             };
             let mut missing = None;
             for pair in self.pairs.iter().filter(waits) {
@@ -211,9 +192,7 @@ impl<'a> Programs<'a> {
                 if let Some(command) = &pair.exec.spec.sender
                     && let Some(host) = self.hosts[pair.flow.src.index()]
                 {
-                    let (begin_in, person) = (self.begin_in, self.person);
-                    pair.sender =
-                        Some(pair.started(Side::Sender, command, host, begin_in, person)?);
+                    pair.sender = Some(pair.started(Side::Sender, command, host, self.person)?);
                 }
             }
             let left = Duration::from_nanos(wake.since(clock.now()).as_nanos());
@@ -232,12 +211,11 @@ impl<'a> Programs<'a> {
     pub(crate) fn finish(&mut self, clock: &Clock, waits: impl Fn(bool) -> bool) {
         let began = Instant::now();
         loop {
-            // One that fails now has lost its network, or its other end.
+            // What is said of one that fails now is in what it leaves.
             let _ = self.look(clock.now(), TICK);
             let has_time = |pair: &Pair<'_>| {
                 let grace = Duration::from_nanos(pair.exec.spec.grace.as_nanos());
-                pair.sender.as_ref().is_some_and(|own| own.ended.is_none())
-                    && began.elapsed() < grace
+                pair.sender.as_ref().is_some_and(|own| !own.has_ended) && began.elapsed() < grace
             };
             if !waits(self.pairs.iter().any(has_time)) {
                 break;
@@ -245,7 +223,7 @@ impl<'a> Programs<'a> {
         }
         self.all().for_each(Program::ask_to_end);
         let asked = Instant::now();
-        while asked.elapsed() < LAST_WORDS && self.all().any(|own| own.ended.is_none()) {
+        while asked.elapsed() < LAST_WORDS && self.all().any(|own| !own.has_ended) {
             let _ = self.look(clock.now(), TICK);
         }
         self.all().for_each(Program::kill);
@@ -260,7 +238,7 @@ impl<'a> Programs<'a> {
             {
                 if let Some(mut own) = own.take() {
                     own.kill();
-                    all.insert((pair.id, side), own.into_left());
+                    all.insert((pair.id, side), own.left);
                 }
             }
         }
@@ -287,10 +265,8 @@ impl<'a> Programs<'a> {
         for pair in &mut self.pairs {
             for own in pair.sender.iter_mut().chain(&mut pair.receiver) {
                 own.take(now);
-                if all.is_ok()
-                    && let Some(problem) = own.failure()
-                {
-                    all = Err(format!("flow '{}': {problem}", pair.flow.name));
+                if let Some(problem) = own.left.failure() {
+                    all = all.and(Err(of_flow(pair.flow, &problem)));
                 }
             }
         }
@@ -322,6 +298,21 @@ pub(crate) fn reports(
         .collect()
 }
 
+/// The programs that failed without having lost their other end to us, which had asked that to end.
+pub(crate) fn failures(scenario: &Scenario, left: &AllLeft) -> Vec<String> {
+    let failed = left.iter().filter_map(|((id, side), own)| {
+        let flow = scenario.flows.get(id.index())?;
+        let was_left = left.get(&(*id, side.other())).is_some_and(|other| other.was_asked);
+        let problem = own.failure().filter(|_| !was_left)?;
+        Some(of_flow(flow, &problem))
+    });
+    failed.collect()
+}
+
+fn of_flow(flow: &Flow, problem: &str) -> String {
+    format!("flow '{}': {problem}", flow.name)
+}
+
 /// The program with which a command begins, if that is a plain word.
 fn first_word(command: &str) -> Option<&str> {
     let is_plain = |word: &str| {
@@ -335,6 +326,33 @@ fn first_word(command: &str) -> Option<&str> {
     };
     let mut words = command.split_whitespace();
     words.find(|word| *word != "exec" && !is_set(word)).filter(|word| is_plain(word))
+}
+
+/// What a machine lacks to run a program, and what to do; of a path as it stands to the folder in which this program was started.
+fn lacks(name: &str) -> Option<String> {
+    if !name.contains('/') {
+        let problem = || {
+            format!(
+                "it has no program '{name}'; type there: sudo apt install {name} (or what the package is called that has it)"
+            )
+        };
+        return (!has_program(name)).then(problem);
+    }
+    let from = match env::current_dir() {
+        Ok(folder) if !name.starts_with('/') => {
+            format!(" in {}, the folder in which commands begin there", folder.display())
+        }
+        _ => String::new(),
+    };
+    match fs::metadata(name) {
+        Err(error) => Some(format!(
+            "it has no program '{name}'{from} ({error}); copy it to that machine, or write the path that it has there"
+        )),
+        Ok(file) if !file.is_file() || file.permissions().mode() & 0o111 == 0 => Some(format!(
+            "'{name}'{from} is no program that may be run; type there: chmod +x, or write the path of one"
+        )),
+        Ok(_) => None,
+    }
 }
 
 /// Whether the shell knows a command of that name.
@@ -359,10 +377,9 @@ impl Pair<'_> {
         side: Side,
         command: &str,
         host: BorrowedFd<'_>,
-        begin_in: BeginIn,
         person: Option<sys::Person>,
     ) -> Result<Program, String> {
-        let failed = |problem: String| format!("flow '{}': {problem}", self.flow.name);
+        let failed = |problem: String| of_flow(self.flow, &problem);
         let command = self.filled(command)?;
         let end = match side {
             Side::Sender => "sender",
@@ -370,13 +387,7 @@ impl Pair<'_> {
         };
         let what = format!("the {end}'s program `{command}`");
         let mut shell = Command::new("/bin/sh");
-        match begin_in {
-            BeginIn::Here => shell.args(["-c", &command]),
-            // Only the program sees that folder as its own, so nobody can go there before it.
-            BeginIn::Scratch => {
-                shell.args(["-c", &format!("cd {} || exit 1; {command}", sys::SCRATCH)])
-            }
-        };
+        shell.args(["-c", &command]);
         shell.env("TMPDIR", sys::SCRATCH);
         if let Some(home) = person.and_then(|person| testbed::home_of(person.user)) {
             shell.env("HOME", home);
@@ -384,8 +395,8 @@ impl Pair<'_> {
         shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let started = sys::start_enclosed(&mut shell, host, person);
         let child = started.map_err(|error| failed(format!("{what}: {error}")))?;
-        let left = Left { what, ..Left::default() };
-        let program = Program { child, left, ended: None, was_asked: false };
+        let left = Left { what, how: "had not ended".to_owned(), ..Left::default() };
+        let program = Program { child, left, has_ended: false };
         for pipe in program.pipes() {
             rustix::io::ioctl_fionbio(pipe, true)
                 .map_err(|error| failed(format!("a pipe: {error}")))?;
@@ -394,7 +405,7 @@ impl Pair<'_> {
     }
 
     fn filled(&self, command: &str) -> Result<String, String> {
-        let problem = |error: SpecError| format!("flow '{}': {error}", self.flow.name);
+        let problem = |error: SpecError| of_flow(self.flow, &error.to_string());
         let address: fn(_) -> Ipv4Addr = address::of_host;
         let seconds = self.stop.since(self.start).as_nanos() / 1_000_000_000;
         filled(command, |name| {
@@ -420,6 +431,12 @@ impl Program {
     }
 
     fn take(&mut self, now: Time) {
+        // What it has said before its end is there then.
+        if !self.has_ended
+            && let Ok(Some(status)) = self.child.try_wait()
+        {
+            self.end_with(status);
+        }
         let Self { child, left, .. } = self;
         if drained(&mut child.stdout, |bytes| left.printed.add(bytes, now)) {
             child.stdout = None;
@@ -427,40 +444,31 @@ impl Program {
         if drained(&mut child.stderr, |bytes| left.complain(bytes)) {
             child.stderr = None;
         }
-        if self.ended.is_none()
-            && let Ok(Some(status)) = self.child.try_wait()
-        {
-            self.ended = Some(status);
-        }
     }
 
-    /// How it failed, if it did before it was asked to end.
-    fn failure(&self) -> Option<String> {
-        let status = self.ended.filter(|status| !status.success() && !self.was_asked)?;
-        Some(format!("{} ended with {status}{}", self.left.what, self.left.last_words()))
-    }
-
-    fn into_left(self) -> Left {
-        let how = match self.ended {
-            Some(_) if self.was_asked => "was asked to end".to_owned(),
-            Some(status) => status.to_string(),
-            None => "had not ended".to_owned(),
+    fn end_with(&mut self, status: ExitStatus) {
+        self.has_ended = true;
+        self.left.has_failed = !status.success() && !self.left.was_asked;
+        self.left.how = match self.left.was_asked {
+            true => "was asked to end".to_owned(),
+            false => status.to_string(),
         };
-        Left { how, ..self.left }
     }
 
     fn ask_to_end(&mut self) {
-        if self.ended.is_none() && !self.was_asked {
-            self.was_asked = true;
+        if !self.has_ended && !self.left.was_asked {
+            self.left.was_asked = true;
             sys::ask_to_end(&self.child);
         }
     }
 
     fn kill(&mut self) {
-        if self.ended.is_none() {
-            self.was_asked = true;
+        if !self.has_ended {
+            self.left.was_asked = true;
             let _ = self.child.kill();
-            self.ended = self.child.wait().ok();
+            if let Ok(status) = self.child.wait() {
+                self.end_with(status);
+            }
         }
     }
 }
@@ -471,11 +479,11 @@ impl Drop for Programs<'_> {
     }
 }
 
-/// Takes what is in a pipe; whether its other end is closed.
+/// Takes what is in a pipe, or a part of it if it is filled as quickly; whether its other end is closed.
 fn drained(pipe: &mut Option<impl Read>, mut take: impl FnMut(&[u8])) -> bool {
     let Some(pipe) = pipe else { return false };
     let mut room = [0; 16 * 1024];
-    loop {
+    for _ in 0..MOST_READ / room.len() {
         match pipe.read(&mut room) {
             Ok(0) => return true,
             Ok(length) => take(&room[..length]),
@@ -483,6 +491,7 @@ fn drained(pipe: &mut Option<impl Read>, mut take: impl FnMut(&[u8])) -> bool {
             Err(error) => return error.kind() != io::ErrorKind::WouldBlock,
         }
     }
+    false
 }
 
 #[cfg(test)]
@@ -504,7 +513,28 @@ mod tests {
         ] {
             assert_eq!(first_word(command), name, "{command}");
         }
-        assert!(has_program("sh") && has_program("trap") && !has_program("/no/such"));
+    }
+
+    #[test]
+    fn what_a_machine_lacks_is_named_with_the_folder_and_what_to_do() {
+        let scratch = tempfile::tempdir().expect("there is room");
+        let plain = scratch.path().join("plain");
+        fs::write(&plain, "").expect("it can be written");
+        let plain = plain.display().to_string();
+        let here = env::current_dir().expect("there is one").display().to_string();
+        for known in ["sh", "trap", "/bin/sh"] {
+            assert_eq!(lacks(known), None);
+        }
+        for (name, has) in [
+            ("no-such-one", "type there: sudo apt install no-such-one"),
+            ("/no/such", "it has no program '/no/such' (No such file"),
+            ("./no-such", &format!("it has no program './no-such' in {here}, the folder in")),
+            (&plain, "is no program that may be run; type there: chmod +x"),
+            ("/", "'/' is no program"),
+        ] {
+            let problem = lacks(name).expect(name);
+            assert!(problem.contains(has), "{problem}");
+        }
     }
 
     proptest! {

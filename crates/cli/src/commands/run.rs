@@ -7,7 +7,7 @@ use serde_json::json;
 use sojourn_core::Params;
 use sojourn_report::terminal;
 use sojourn_study::engine::Sim;
-use sojourn_study::results::{Folder, Kind, Plan, ResultsError};
+use sojourn_study::results::{FailedRun, Folder, Kind, Plan, ResultsError};
 use sojourn_study::runner::{self, Options, Shard, Summary, default_folder};
 use sojourn_study::{Registry, Study};
 
@@ -101,15 +101,19 @@ pub(super) fn finish(
     format: Format,
     output: Output,
 ) -> Result<Outcome, Failure> {
-    for failed in &summary.failed {
-        let planned = &plan.runs[failed.run as usize];
+    let named = |run: u32| {
+        let planned = &plan.runs[run as usize];
         let label = plan.label(planned.scenario);
-        output.error(&format_args!(
-            "run {} ({label}{}seed {}) ended without a result: {}",
-            failed.run,
-            if label.is_empty() { "" } else { ", " },
-            planned.seed,
-            failed.problem
+        let comma = if label.is_empty() { "" } else { ", " };
+        format!("run {run} ({label}{comma}seed {})", planned.seed)
+    };
+    for FailedRun { run, problem } in &summary.failed {
+        output.error(&format_args!("{} ended without a result: {problem}", named(*run)));
+    }
+    for FailedRun { run, problem } in &summary.troubled {
+        output.log(&format_args!(
+            "{} was measured, and is kept; when it was over: {problem}",
+            named(*run)
         ));
     }
     if plan.scenarios.iter().any(|scenario| scenario.engine.is_some()) {
@@ -132,6 +136,7 @@ pub(super) fn finish(
                 "done": summary.progress.done,
                 "resumed": summary.progress.resumed,
                 "failed": summary.failed,
+                "troubled": summary.troubled,
             },
             "wall_s": summary.wall_s,
             "claims": summary.claims.as_ref().map(|report| &report.claims),

@@ -16,10 +16,11 @@ sojourn_core::params! {
         pub sender: Option<String> as Maybe<String> = "",
             "the shell's command in the sender's host, at the flow's start; it may have `{receiver}` and `{sender}` for \
              addresses, `{port}` for a port of the flow's own, `{seconds}` for how long the flow lasts, `{study}` for the \
-             folder of the study, `{seed}`";
+             folder of the study, `{seed}`. It begins in the folder in which `sojourn` was started, over `--hosts` in that in \
+             which one is on the host after logging in, and a path like `./program` is looked for there";
         pub receiver: Option<String> as Maybe<String> = "",
             "the shell's command in the receiver's host, before the run begins; if it has `{port}`, the run begins when \
-             something listens there";
+             something listens there; it begins in the same folder";
         pub protocol: Protocol = "tcp", "as what the flow is measured: by TCP's acknowledgements, or by datagrams";
         pub grace: Span = "5s", time(Span::ZERO, Span::from_secs(600)),
             "how long after the end of the run the programs may take to end by themselves";

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::message::{self, ALIVE, FromAgent, GREETING, Order, ToAgent, Told};
 use super::{order, parts};
 use crate::clock::Clock;
-use crate::programs::{BeginIn, Programs};
+use crate::programs::Programs;
 use crate::traffic::{self, Notice, Traffic};
 use crate::{sys, testbed};
 
@@ -42,6 +42,7 @@ impl Said {
 struct Reached {
     transfers_done: AtomicBool,
     senders_done: AtomicBool,
+    ended: AtomicBool,
 }
 
 /// Does what comes by `input`, run after run, and answers by `output`, until `input` ends. When that has happened, or nothing has come for half a
@@ -79,7 +80,8 @@ pub fn serve(
                 });
                 let last = match done {
                     Ok(Ok(())) => FromAgent::Done,
-                    Ok(Err(problem)) => FromAgent::Failed(problem),
+                    Ok(Err(Failure::Host(problem))) => FromAgent::Failed(problem),
+                    Ok(Err(Failure::Flow(problem))) => FromAgent::FlowFailed(problem),
                     Err(_) => FromAgent::Failed("the ends of flows panicked".to_owned()),
                 };
                 message::write(&mut output, &last).map_err(shown)?;
@@ -112,14 +114,27 @@ fn tell_clock(output: &mut impl Write, began: Instant) -> Result<(), String> {
     message::write(output, &at).map_err(|error| error.to_string())
 }
 
-/// Prepares a run, waits for its beginning, and does it.
+/// Why this host could not do its part of a run.
+enum Failure {
+    Host(String),
+    /// An end of a flow could not, which may have lost its other end.
+    Flow(String),
+}
+
+impl From<String> for Failure {
+    fn from(problem: String) -> Self {
+        Self::Host(problem)
+    }
+}
+
+/// Prepares a run, waits for its beginning, and does it. What programs left is told even if something failed.
 fn follow(
     order: Order,
     messages: &mut Receiver<ToAgent>,
     output: &mut (impl Write + Send),
     began: Instant,
     said: &Said,
-) -> Result<(), String> {
+) -> Result<(), Failure> {
     let asked = order::read(order).map_err(|problem| format!("a wrong order: {problem}"))?;
     let host = testbed::on_interface(asked.host, &asked.interface, &asked.kernel, asked.offloads)?;
     let missing: Vec<&str> = testbed::on_thread(|| {
@@ -129,16 +144,17 @@ fn follow(
     })?;
     if let Some(first) = missing.first() {
         let missing = missing.join("', '");
-        return Err(format!(
+        let problem = format!(
             "its kernel has no congestion control '{missing}'; if it is a module, type there: sudo modprobe tcp_{first}"
-        ));
+        );
+        return Err(problem.into());
     }
     let namespaces = asked.scenario.hosts.iter().enumerate();
     let namespaces: Vec<_> = namespaces
         .map(|(number, _)| (number == asked.host.index()).then(|| host.namespace()))
         .collect();
     let scenario = &asked.scenario;
-    let mut programs = Programs::new(scenario, namespaces.clone(), BeginIn::Scratch, asked.address);
+    let mut programs = Programs::new(scenario, namespaces.clone(), asked.address);
     programs.check()?;
     if !asked.is_trial {
         programs.start_receivers()?;
@@ -160,7 +176,7 @@ fn follow(
     let (sender, notices) = channel();
     let is_over = &said.is_over;
     let reached = Reached::default();
-    thread::scope(|scope| {
+    let done = thread::scope(|scope| {
         let (told_to, reached) = (&mut *output, &reached);
         let tells = scope.spawn(move || {
             let told = tell(&notices, reached, told_to);
@@ -180,22 +196,25 @@ fn follow(
             }
             done
         });
-        let mut done = traffic.run(&clock, &sender, is_over, &reached.transfers_done);
+        let done = traffic.run(&clock, &sender, is_over, &reached.transfers_done);
+        let mut done = done.map_err(Failure::Flow);
         if is_over.load(Ordering::Relaxed) {
             // Flows lose the hosts that have ended before.
             done = Ok(());
         } else if done.is_err() {
             said.end(true);
         }
+        reached.ended.store(done.is_ok(), Ordering::Relaxed);
         let panicked = |what: &str| Err(format!("what {what} panicked"));
         let ran = ran.join().unwrap_or_else(|_| panicked("keeps programs"));
         drop(sender);
         let told = tells.join().unwrap_or_else(|_| panicked("tells"));
-        done.and(told).and(ran)
-    })?;
+        done.and(told.and(ran).map_err(Failure::Host))
+    });
     parts::of(programs.into_left()).try_for_each(|part| {
         message::write(output, &FromAgent::Left(part)).map_err(|error| error.to_string())
-    })
+    })?;
+    done
 }
 
 /// Sends what is noticed, until nobody notices anything any more.
@@ -209,6 +228,7 @@ fn tell(
     let mut to_say = vec![
         (&reached.transfers_done, FromAgent::TransfersDone),
         (&reached.senders_done, FromAgent::SendersDone),
+        (&reached.ended, FromAgent::Ended),
     ];
     loop {
         let next = notices.recv_timeout(TICK);

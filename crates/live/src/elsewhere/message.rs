@@ -10,7 +10,7 @@ use sojourn_core::{Confidence, EcnMode, FlowSample, Rate, Responsiveness, Span};
 use crate::traffic::What;
 
 /// What comes from a host before the first frame. Both must have the same number.
-pub(super) const GREETING: &[u8; 16] = b"sojourn-agent 2\n";
+pub(super) const GREETING: &[u8; 16] = b"sojourn-agent 3\n";
 
 /// How often a host hears of this machine; one that hears nothing for six times as long takes it for dead, and ends.
 pub(super) const ALIVE: Duration = Duration::from_secs(5);
@@ -38,7 +38,10 @@ pub(super) enum ToAgent {
 pub(super) enum FromAgent {
     /// With the release of its kernel.
     Ready(String),
+    /// It could not do what it was told. What its programs left has come before.
     Failed(String),
+    /// The same, of an end of a flow, which may have lost its other end: that one's host hears of the end of a run when it does.
+    FlowFailed(String),
     /// Nanoseconds since it began.
     Clock(u64),
     Notices(Vec<Told>),
@@ -46,6 +49,8 @@ pub(super) enum FromAgent {
     TransfersDone,
     /// The senders' programs there have ended, or had their time to.
     SendersDone,
+    /// It has come to the end of the run, and only its programs may go on.
+    Ended,
     Left(Part),
     Done,
 }
@@ -176,6 +181,8 @@ pub(super) struct Part {
     /// Of the first part only.
     pub(super) what: String,
     pub(super) how: String,
+    pub(super) has_failed: bool,
+    pub(super) was_asked: bool,
     pub(super) complaints: String,
     pub(super) printed: String,
     /// How many bytes there were in all, and when.
@@ -436,6 +443,28 @@ pub(super) mod tests {
         }
     }
 
+    /// What follows the end of a run.
+    fn said_by_a_host() -> [FromAgent; 4] {
+        let part = Part {
+            flow: 8,
+            is_receiver: true,
+            what: "a".to_owned(),
+            how: "b".to_owned(),
+            has_failed: true,
+            was_asked: false,
+            complaints: "\u{ff}".to_owned(),
+            printed: "c\n".to_owned(),
+            came: vec![(2, 3)],
+        };
+        let problem = || "it is no more".to_owned();
+        [
+            FromAgent::Ended,
+            FromAgent::Left(part),
+            FromAgent::Failed(problem()),
+            FromAgent::FlowFailed(problem()),
+        ]
+    }
+
     #[test]
     fn what_is_written_is_read() {
         let mut bytes = Vec::new();
@@ -449,6 +478,14 @@ pub(super) mod tests {
         write(&mut bytes, &ToAgent::Prepare(order())).expect("it fits");
         let Ok(Some(ToAgent::Prepare(read_order))) = read(&mut &bytes[..]) else { panic!() };
         assert_eq!(read_order, order());
+        for message in said_by_a_host() {
+            bytes.clear();
+            write(&mut bytes, &message).expect("it fits");
+            let again: FromAgent = read(&mut &bytes[..]).expect("it is good").expect("it is whole");
+            assert_eq!(format!("{again:?}"), format!("{message:?}"));
+        }
+        bytes.truncate(9);
+        assert!(matches!(read::<FromAgent>(&mut &bytes[..]), Ok(None)), "the rest never came");
         let result = Responsiveness {
             rpm: 0.1,
             foreign: 2.0,
@@ -466,7 +503,6 @@ pub(super) mod tests {
             let told = Told::new(5, 1, &what).expect("it is told").what().expect("it can be");
             assert_eq!(format!("{told:?}"), format!("{what:?}"));
         }
-        assert!(matches!(read::<ToAgent>(&mut &bytes[..9]), Ok(None)), "the rest never came");
     }
 
     proptest! {
@@ -480,11 +516,20 @@ pub(super) mod tests {
             let _ = read::<FromAgent>(&mut &bytes[..]);
             bytes.clear();
             write(&mut bytes, &ToAgent::Prepare(order())).expect("it fits");
-            for (at, byte) in changes {
+            for (at, byte) in &changes {
                 let at = at.index(bytes.len());
-                bytes[at] = byte;
+                bytes[at] = *byte;
             }
             let _ = read::<ToAgent>(&mut &bytes[..]);
+            for message in said_by_a_host() {
+                bytes.clear();
+                write(&mut bytes, &message).expect("it fits");
+                for (at, byte) in &changes {
+                    let at = at.index(bytes.len());
+                    bytes[at] = *byte;
+                }
+                let _ = read::<FromAgent>(&mut &bytes[..]);
+            }
             let rates = [0, 1, 2].map(|at: usize| numbers[at].unwrap_or(0));
             let sample = Said::Sample { numbers, phase: "x".to_owned() };
             let result = Said::Responsiveness { rates, connections: 1, confidence: 9 };

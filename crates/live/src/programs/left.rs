@@ -17,6 +17,15 @@ pub(crate) enum Side {
     Receiver,
 }
 
+impl Side {
+    pub(super) fn other(self) -> Self {
+        match self {
+            Self::Sender => Self::Receiver,
+            Self::Receiver => Self::Sender,
+        }
+    }
+}
+
 /// What the programs of all flows have left.
 pub(crate) type AllLeft = BTreeMap<(FlowId, Side), Left>;
 
@@ -26,6 +35,9 @@ pub(crate) struct Left {
     pub(crate) what: String,
     /// How it ended.
     pub(crate) how: String,
+    /// It ended with an error, and nobody had asked it to end.
+    pub(crate) has_failed: bool,
+    pub(crate) was_asked: bool,
     pub(crate) printed: Printed,
     pub(crate) complaints: Vec<u8>,
 }
@@ -55,6 +67,12 @@ impl Left {
         }
     }
 
+    /// How it failed, if it did, for who reads.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.has_failed
+            .then(|| format!("{} ended with {}{}", self.what, self.how, self.last_words()))
+    }
+
     /// Its command, how it ended, and what it said last.
     pub(super) fn end_state(&self) -> String {
         let last = |bytes: &[u8]| {
@@ -66,7 +84,7 @@ impl Left {
                 out
             })
         };
-        let Self { what, how, printed, complaints } = self;
+        let Self { what, how, printed, complaints, .. } = self;
         format!(" {what}: {how}\n{}{}", last(&printed.bytes), last(complaints))
     }
 }

@@ -310,6 +310,11 @@ pub(crate) fn end_state(data: &Data<'_>, rows: &[&Row], scenario: usize) -> Stri
         rows.iter().find(|row| row.kind == kind && row.name == name).copied()
     };
     let mut out = String::new();
+    if let Some(row) = row_of(Kind::Run, "")
+        && !row.end_state.is_empty()
+    {
+        let _ = writeln!(out, "when it was over: {}", row.end_state);
+    }
     for flow in planned.flows.iter() {
         let Some(row) = row_of(Kind::Flow, &flow.name) else { continue };
         let cca = flow.cca.as_deref().map_or(String::new(), |cca| format!(" {cca}"));

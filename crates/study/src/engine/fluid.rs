@@ -84,7 +84,7 @@ impl Engine for Fluid {
         metrics.links.retain(|_| places.next() == Some(&true));
         let mut places = has_queue.iter();
         metrics.series.links.retain(|_| places.next() == Some(&true));
-        Ok(Measured { metrics, end_states: Vec::new(), is_stopped: false })
+        Ok(Measured { metrics, end_states: Vec::new(), is_stopped: false, troubles: Vec::new() })
     }
 }
 

@@ -87,6 +87,8 @@ pub struct Measured {
     /// Somebody asked the run to stop, so it ended before its time. Only of engines that run alone and hand
     /// on nothing in pieces.
     pub is_stopped: bool,
+    /// What went wrong when the run was over, so that its measurements stand.
+    pub troubles: Vec<String>,
 }
 
 /// Every built-in engine, in the order of the documentation. Scenarios that name none have the first.

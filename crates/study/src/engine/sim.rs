@@ -41,7 +41,7 @@ fn simulate(
     let metrics = observer.collector.finish(outcome.end);
     let links = outcome.links.iter().zip(outcome.queue_details.iter().map(Vec::as_slice));
     let end_states = end_states(scenario, &metrics, &outcome.flows, links);
-    Ok(Measured { metrics, end_states, is_stopped: false })
+    Ok(Measured { metrics, end_states, is_stopped: false, troubles: Vec::new() })
 }
 
 /// A collector whose rows are handed on when there are enough of them, if somebody takes them.

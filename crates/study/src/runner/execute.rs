@@ -100,7 +100,7 @@ fn execute(
     keep: Option<&dyn Fn(&Piece)>,
 ) -> Result<Computed, String> {
     let mut pieces = 0;
-    let Measured { metrics, end_states, is_stopped } = match keep {
+    let Measured { metrics, end_states, is_stopped, troubles } = match keep {
         None => engine::run(scenario, address, None)?,
         Some(keep) => {
             let names = shape(&scenario.scenario);
@@ -116,7 +116,8 @@ fn execute(
     };
     let mut rows = rows(&metrics, named);
     // The first row is that of the run as a whole.
-    for (row, end_state) in rows.iter_mut().skip(1).zip(end_states) {
+    for (row, end_state) in rows.iter_mut().zip([troubles.join("\n")].into_iter().chain(end_states))
+    {
         row.end_state = end_state;
     }
     let result = RunResult {

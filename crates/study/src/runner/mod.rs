@@ -106,6 +106,8 @@ pub struct Summary {
     pub progress: Progress,
     /// Runs that broke an invariant or panicked. They are tried again by the next start.
     pub failed: Vec<FailedRun>,
+    /// Runs of this start that have a result, and what went wrong when they were over.
+    pub troubled: Vec<FailedRun>,
     /// `None` for a shard: its claims are checked when the shards are joined.
     pub claims: Option<ClaimReport>,
     pub wall_s: f64,
@@ -265,6 +267,7 @@ pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
         folder: out.to_owned(),
         progress: Progress { total, done, resumed: done, failed: 0 },
         failed: Vec::new(),
+        troubled: Vec::new(),
         claims: Some(claims),
         wall_s: machine.wall_s,
     })

@@ -35,6 +35,8 @@ pub struct Recorder {
     is_done: Vec<bool>,
     progress: Progress,
     problems: BTreeMap<u32, String>,
+    /// Of those with a result, what went wrong when they were over.
+    troubled: BTreeMap<u32, String>,
     stopped: Option<StoppedRun>,
     /// `None` if the tables are complete already.
     journal: Option<(Journal, PathBuf)>,
@@ -94,6 +96,7 @@ impl Recorder {
             mine,
             is_done,
             problems: BTreeMap::new(),
+            troubled: BTreeMap::new(),
             stopped: None,
             journal,
             tables,
@@ -149,6 +152,11 @@ impl Recorder {
         result: RunResult,
     ) -> Result<Vec<FullGroup>, RunError> {
         let run = result.run;
+        if let Some(row) = result.rows.first()
+            && !row.end_state.is_empty()
+        {
+            self.troubled.insert(run, row.end_state.clone());
+        }
         self.write(|journal| journal.append(record))?;
         self.is_done[run as usize] = true;
         self.problems.remove(&run);
@@ -227,10 +235,12 @@ impl Recorder {
     /// Runs are missing because of [`Stop`], or the folder cannot be written to. What was kept stays
     /// readable.
     pub fn finish(mut self) -> Result<Summary, RunError> {
-        let failed: Vec<FailedRun> = std::mem::take(&mut self.problems)
-            .into_iter()
-            .map(|(run, problem)| FailedRun { run, problem })
-            .collect();
+        let listed = |problems: &mut BTreeMap<u32, String>| -> Vec<FailedRun> {
+            let problems = std::mem::take(problems).into_iter();
+            problems.map(|(run, problem)| FailedRun { run, problem }).collect()
+        };
+        let failed = listed(&mut self.problems);
+        let troubled = listed(&mut self.troubled);
         if let Some((mut journal, path)) = self.journal.take() {
             journal.sync().map_err(|source| RunError::Io { path: path.clone(), source })?;
             let Progress { done, total, .. } = self.progress;
@@ -264,7 +274,7 @@ impl Recorder {
             false => None,
         };
         let (folder, wall_s) = (self.out, self.machine.wall_s);
-        Ok(Summary { folder, progress: self.progress, failed, claims, wall_s })
+        Ok(Summary { folder, progress: self.progress, failed, troubled, claims, wall_s })
     }
 
     /// The result, if the bytes are one of this run.

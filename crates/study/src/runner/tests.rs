@@ -450,7 +450,7 @@ impl Engine for Stops {
         let is_stopped = address.run == 2 && !IMPATIENCE.swap(true, Ordering::Relaxed);
         let lasted = if is_stopped { scenario.duration / 2 } else { scenario.duration };
         let metrics = Collector::new(shape(scenario)).finish(Time::ZERO + lasted);
-        Ok(Measured { metrics, end_states: Vec::new(), is_stopped })
+        Ok(Measured { metrics, end_states: Vec::new(), is_stopped, troubles: Vec::new() })
     }
 }
 
@@ -552,7 +552,12 @@ impl Engine for Shares {
         let mut metrics = Collector::new(shape(scenario)).finish(Time::ZERO + scenario.duration);
         let share = self.rate.as_bps() as f64 / 1e6 / scenario.flows.len() as f64;
         metrics.totals.tcp_goodput_sum_mbps = share * scenario.flows.len() as f64;
-        Ok(Measured { metrics, end_states: Vec::new(), is_stopped: false })
+        Ok(Measured {
+            metrics,
+            end_states: Vec::new(),
+            is_stopped: false,
+            troubles: vec!["it fell over".to_owned()],
+        })
     }
 }
 
@@ -592,6 +597,10 @@ fn an_engine_is_a_factor_and_a_part_of_what_a_run_is() {
     let summary = run(&study, &options(scratch.path("out"), 2, "1/1"), &|_| {}).expect("it runs");
     let failed: Vec<_> = summary.failed.iter().map(|failed| &failed.problem[..]).collect();
     assert_eq!(failed, ["it can't do seed 3"; 4]);
+    let troubled = summary.troubled.iter().map(|own| (own.run, &own.problem[..]));
+    let has_result = |run: &u32| summary.failed.iter().all(|failed| failed.run != *run);
+    let of_shares = (6..18).filter(has_result).map(|run| (run, "it fell over"));
+    assert!(troubled.eq(of_shares), "{:?}", summary.troubled);
     let results = Folder::open(scratch.path("out")).unwrap();
     let goodput = |run: u32| {
         let row = &results.table.run(run)[0];
