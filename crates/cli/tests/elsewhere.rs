@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -90,8 +91,58 @@ limit = "2s"
 name = "own"
 app = "exec"
 start = "300ms"
-receiver = "iperf3 -s -1 -p {port} > log"
-sender = "touch left; iperf3 -c {receiver} -p {port} -t 1 -i 0.5 -C cubic -J && pwd"
+receiver = "./serve -1 -p {port}"
+sender = "touch $TMPDIR/left; iperf3 -c {receiver} -p {port} -t 1 -i 0.5 -C cubic -J && pwd"
+"#;
+
+/// A program that fails when transfers are done, and others that print more than is kept of them, without a pause.
+const FAILS: &str = r#"
+schema = 1
+title = "fails"
+[scenario]
+duration = "60s"
+until = "transfers done"
+path = { rate = "20Mbps", rtt = "20ms", queue = "fq_codel" }
+[[scenario.flow]]
+name = "bulk"
+app = "bulk"
+cca = "cubic-linux"
+bytes = "300kB"
+[[scenario.flow]]
+name = "own"
+app = "exec"
+sender = "sleep 3; echo it was mine; exit 3"
+[[scenario.flow]]
+name = "prints"
+app = "exec"
+receiver = "exec yes"
+"#;
+
+/// One sends to two others.
+const THREE: &str = r#"
+schema = 1
+title = "three"
+[scenario]
+duration = "20s"
+until = "transfers done"
+path = { rate = "20Mbps", rtt = "20ms", queue = "fq_codel" }
+[[scenario.flow]]
+name = "bulk"
+app = "bulk"
+cca = "cubic-linux"
+bytes = "300kB"
+[[scenario.flow]]
+name = "second"
+app = "bulk"
+dst = "more"
+cca = "cubic-linux"
+bytes = "200kB"
+[[scenario.flow]]
+name = "between"
+app = "exec"
+dst = "more"
+receiver = "iperf3 -s -1 -p {port}"
+sender = "iperf3 -c {receiver} -p {port} -n 100K"
 "#;
 
 /// The machines, which end with this.
@@ -112,7 +163,17 @@ impl World {
             found.args(["-c", &format!("command -v {program}")]).stdout(Stdio::null());
             found.status().is_ok_and(|status| status.success())
         };
-        let needed = ["ip", "bridge", "sshd", "ssh", "ssh-keygen", "unshare", "nsenter", "iperf3"];
+        let needed = [
+            "ip",
+            "bridge",
+            "sshd",
+            "ssh",
+            "ssh-keygen",
+            "unshare",
+            "nsenter",
+            "iperf3",
+            "python3",
+        ];
         if let Some(missing) = needed.into_iter().find(|own| !has(own)) {
             eprintln!("skipped: no {missing}");
             return None;
@@ -137,7 +198,9 @@ impl World {
             return None;
         }
         let first = child_of(unshare.id());
-        for (name, text) in [("t.toml", STUDY), ("all.toml", ALL)] {
+        for (name, text) in
+            [("t.toml", STUDY), ("all.toml", ALL), ("fails.toml", FAILS), ("thrice.toml", THREE)]
+        {
             fs::write(folder.path().join(name), text).expect("it can be written");
         }
         fs::write(folder.path().join("own.toml"), format!("{STUDY}{OWN}"))
@@ -171,6 +234,30 @@ impl World {
         assert!(text.contains(old), "there is no '{old}'");
         fs::write(self.path("other.toml"), text.replace(old, new)).expect("it can be written");
         "other.toml".to_owned()
+    }
+
+    /// One whose first host is not as it should be.
+    fn untrue(&self, what: &str) -> String {
+        let text = fs::read_to_string(self.path("hosts.toml")).expect("it was written");
+        let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/elsewhere/untrue.py");
+        self.script(
+            "untrue",
+            &format!("exec python3 {} {what} {PROGRAM} \"$@\"", python.display()),
+        );
+        let of = |program: &Path| format!("sojourn = \"{}\"\nfolder = ", program.display());
+        let text = text.replacen("folder = ", &of(&self.path("untrue")), 1);
+        let (first, second) = text.split_once("[host.client]").expect("there are two");
+        let second = second.replace("folder = ", &of(Path::new(PROGRAM)));
+        fs::write(self.path("untrue.toml"), format!("{first}[host.client]{second}"))
+            .expect("it can be written");
+        "untrue.toml".to_owned()
+    }
+
+    fn script(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("it can be written");
+        let done = Command::new("chmod").arg("755").arg(&path).status();
+        assert!(done.is_ok_and(|own| own.success()));
     }
 
     /// Programs of ours that run on hosts.
@@ -226,7 +313,7 @@ impl World {
             assert!(began.elapsed() < Duration::from_secs(20), "a program is left");
             std::thread::sleep(Duration::from_millis(20));
         }
-        for host in ["server", "client"] {
+        for host in ["server", "client", "more"] {
             while self.devices(host) > 0 {
                 assert!(began.elapsed() < Duration::from_secs(20), "a device is left on {host}");
                 std::thread::sleep(Duration::from_millis(100));
@@ -279,26 +366,37 @@ fn ended(mut command: Command) -> (Option<i32>, String, String) {
     (status.code(), text(stdout), text(stderr))
 }
 
+/// A machine that is busy with other things disturbs a run; a mistake of ours disturbs each. So what depends on rates is tried up to
+/// three times, until it passes, each time into a new folder.
+fn tried(check: impl Fn(&str)) {
+    for left in (0..3).rev() {
+        match catch_unwind(AssertUnwindSafe(|| check(&format!("tried{left}")))) {
+            Ok(()) => return,
+            Err(problem) if left == 0 => resume_unwind(problem),
+            Err(_) => eprintln!("once more: {left} left"),
+        }
+    }
+}
+
 #[test]
 fn a_study_runs_over_machines_reached_by_ssh_and_nothing_is_left_there() {
     let Some(world) = World::new() else { return };
     what_is_wrong_is_said(&world);
-    a_run_from_a_desk(&world);
+    tried(|out| a_run_from_a_desk(&world, &format!("{out}-desk")));
     // They need not be copied again.
     let hosts = world.hosts("folder = ", &format!("sojourn = \"{PROGRAM}\"\nfolder = "));
     what_programs_lack_is_said(&world, &hosts);
-    every_application(&world, &hosts);
+    tried(|out| every_application(&world, &hosts, out));
+    three_machines(&world);
+    what_happens_after_the_end_is_said(&world);
     stopped_and_killed(&world, &hosts);
 }
 
 /// Each in one sentence, with what is allowed or to be typed.
 fn what_is_wrong_is_said(world: &World) {
     let there = format!("sojourn = \"{PROGRAM}\"\n");
-    let weak = world.path("weak");
-    let script = format!("#!/bin/sh\nexec setpriv --bounding-set=-sys_admin {PROGRAM} \"$@\"\n");
-    fs::write(&weak, script).expect("it can be written");
-    assert!(Command::new("chmod").arg("755").arg(&weak).status().is_ok_and(|own| own.success()));
-    let weak = format!("sojourn = \"{}\"\nfolder = ", weak.display());
+    world.script("weak", &format!("exec setpriv --bounding-set=-sys_admin {PROGRAM} \"$@\""));
+    let weak = format!("sojourn = \"{}\"\nfolder = ", world.path("weak").display());
     let key = world.path("other").display().to_string();
     let wrong_key = (format!("\"{}\"", world.path("key").display()), format!("\"{key}\""));
     for (old, new, code, problem) in [
@@ -348,18 +446,25 @@ fn what_is_wrong_is_said(world: &World) {
 fn what_programs_lack_is_said(world: &World, hosts: &str) {
     for (old, new, code, problem) in [
         (
-            "touch left; ",
+            "touch $TMPDIR/left; ",
             "exec iperf4 && ",
             3,
             "host 'server' (root@192.168.2.2): flow 'own': it has no program 'iperf4'; type there: sudo apt install iperf4",
         ),
         (
-            "iperf3 -s",
-            "/opt/iperf -s",
+            "./serve",
+            "/opt/iperf",
             3,
-            "host 'client' (root@192.168.3.2): flow 'own': it has no",
+            "host 'client' (root@192.168.3.2): flow 'own': it has no program '/opt/iperf' (No such file",
         ),
-        ("touch left; ", "ls {study}; ", 2, "{study} is a folder of this machine"),
+        (
+            "./serve",
+            "./serve",
+            3,
+            "flow 'own': it has no program './serve' in /root, the folder in which commands begin there (No such file or \
+             directory (os error 2)); copy it to that machine, or write the path that it has there",
+        ),
+        ("touch $TMPDIR/left; ", "ls {study}; ", 2, "{study} is a folder of this machine"),
     ] {
         fs::write(world.path("wrong.toml"), ALL.replace(old, new)).expect("it can be written");
         let (ended, _, said) = ended(world.run("wrong.toml", hosts, "wrong"));
@@ -371,10 +476,12 @@ fn what_programs_lack_is_said(world: &World, hosts: &str) {
 }
 
 /// The ends of one flow are on two machines, and what they say is what one machine would.
-fn every_application(world: &World, hosts: &str) {
-    let (code, shown, said) = ended(world.run("all.toml", hosts, "all"));
+fn every_application(world: &World, hosts: &str, out: &str) {
+    world.script("home/serve", "exec iperf3 -s \"$@\" > $TMPDIR/log");
+    let (code, shown, said) = ended(world.run("all.toml", hosts, out));
     assert_eq!(code, Some(0), "{shown}{said}");
-    let table = world.table("all");
+    assert!(!said.contains("when it was over"), "{said}");
+    let table = world.table(out);
     let value = |flow: &str, metric: &str| {
         let values = table.values(metric, Some(flow));
         *values.first().unwrap_or_else(|| panic!("no {metric} of {flow}"))
@@ -403,9 +510,8 @@ fn every_application(world: &World, hosts: &str) {
         let own = value(flow, metric);
         assert!((least..=most).contains(&own), "{metric} of {flow}: {own}");
     }
-    let (_, shown, _) = ended(world.on("bottleneck", &[PROGRAM, "show", "all", "0"]));
-    for has in ["/dev/shm", "the receiver's program `iperf3 -s -1 -p 10005 > log`: exit status: 0"]
-    {
+    let (_, shown, _) = ended(world.on("bottleneck", &[PROGRAM, "show", out, "0"]));
+    for has in ["\n  /root\n", "the receiver's program `./serve -1 -p 10005`: exit status: 0"] {
         assert!(shown.contains(has), "no '{has}': {shown}");
     }
     assert!(!Path::new("/dev/shm/left").exists());
@@ -413,7 +519,7 @@ fn every_application(world: &World, hosts: &str) {
 }
 
 /// Which copies itself to the hosts: the bottleneck is told by ssh, too.
-fn a_run_from_a_desk(world: &World) {
+fn a_run_from_a_desk(world: &World, out: &str) {
     let (key, known) = (world.path("key"), world.path("known"));
     // What is copied is shorter so.
     let own = world.path("own");
@@ -421,7 +527,7 @@ fn a_run_from_a_desk(world: &World) {
     let program = if stripped.is_ok_and(|own| own.success()) { &own } else { Path::new(PROGRAM) };
     let program = program.display();
     let script = format!(
-        "cd {} && {program} run t.toml --hosts hosts.toml --seeds 2 --out out && {program} show out 1",
+        "cd {} && {program} run t.toml --hosts hosts.toml --seeds 2 --out {out} && {program} show {out} 1",
         world.folder.path().display()
     );
     let (code, shown, said) = ended(world.on(
@@ -444,7 +550,7 @@ fn a_run_from_a_desk(world: &World) {
     {
         assert!(shown.contains(has), "no '{has}': {shown}");
     }
-    let table = world.table("out");
+    let table = world.table(out);
     // What is said of sockets comes from the hosts; the rest is seen here.
     for (metric, least, most) in [
         ("goodput_mbps", 8.0, 9.7),
@@ -461,8 +567,56 @@ fn a_run_from_a_desk(world: &World) {
         assert!(values.len() >= 2, "{metric}: {values:?}");
         assert!(values.iter().any(|value| (least..=most).contains(value)), "{metric}: {values:?}");
     }
-    assert!(world.path("out/report.html").exists());
+    assert!(world.path(out).join("report.html").exists());
     world.is_clean();
+}
+
+/// Each has the bottleneck between it and the others.
+fn three_machines(world: &World) {
+    let text = fs::read_to_string(world.path("three.toml")).expect("it was written");
+    let there = format!("sojourn = \"{PROGRAM}\"\nfolder = ");
+    let hosts = "three-there.toml";
+    fs::write(world.path(hosts), text.replace("folder = ", &there)).expect("it can be written");
+    let (code, shown, said) = ended(world.run("thrice.toml", hosts, "three"));
+    assert_eq!(code, Some(0), "{shown}{said}");
+    let table = world.table("three");
+    for (flow, bytes) in [("bulk", 300e3), ("second", 200e3)] {
+        assert_eq!(table.values("delivered_bytes", Some(flow)), [bytes], "{flow}");
+    }
+    let (_, shown, _) = ended(world.on("bottleneck", &[PROGRAM, "show", "three", "0"]));
+    assert_eq!(shown.matches("exit status: 0").count(), 2, "{shown}");
+    world.is_clean();
+}
+
+/// What was measured until then is a result, and what programs left is kept.
+fn what_happens_after_the_end_is_said(world: &World) {
+    for (study, what, flow, problem) in [
+        ("fails.toml", "deaf", "bulk", "ended with exit status: 3: it was mine"),
+        (
+            "t.toml",
+            "endless",
+            "ping",
+            " s after the end of the run it was waited for, and did not say that its part of it is over",
+        ),
+        ("t.toml", "dies", "ping", "the connection is lost"),
+    ] {
+        let (code, shown, said) = ended(world.run(study, &world.untrue(what), what));
+        assert_eq!(code, Some(0), "{what}: {shown}{said}");
+        let begin =
+            "was measured, and is kept; when it was over: host 'server' (root@192.168.2.2): ";
+        assert!(said.contains(begin) && said.contains(problem), "{what}: {said}");
+        let (_, shown, _) = ended(world.on("bottleneck", &[PROGRAM, "show", what, "0"]));
+        assert!(shown.contains("when it was over: host 'server'"), "{what}: {shown}");
+        let metric = if flow == "bulk" { "delivered_bytes" } else { "ping_p50_ms" };
+        assert!(world.table(what).values(metric, Some(flow))[0] > 0.0, "{what}");
+        world.is_clean();
+    }
+    let (_, shown, _) = ended(world.on("bottleneck", &[PROGRAM, "show", "deaf", "0"]));
+    for has in ["`sleep 3; echo it was mine; exit 3`: exit status: 3\n  it was mine", "  y\n  y\n"]
+    {
+        assert!(shown.contains(has), "no '{has}': {shown}");
+    }
+    assert_eq!(shown.matches("exit status: 3: it was mine").count(), 1, "{shown}");
 }
 
 fn stopped_and_killed(world: &World, hosts: &str) {

@@ -567,9 +567,17 @@ fn programs_of_the_user_s_own_are_flows() {
         assert!(own.end_state.contains("\n  0\n"), "{}", own.end_state);
     });
 
-    let study = study(&text("sleep 60", "echo oh no >&2; exit 7"));
-    let scratch = tempfile::tempdir().expect("there is room");
-    let summary = runner::run(&study, &Options::new(scratch.path()), &|_| {}).expect("it ends");
+    let ended = |study: &Study| {
+        let scratch = tempfile::tempdir().expect("there is room");
+        runner::run(study, &Options::new(scratch.path()), &|_| {}).expect("it ends")
+    };
+    // One that prints without a pause keeps nobody from noticing the end; one that fails after it is said.
+    let summary = ended(&study(&text("exec yes", "sleep 2.5; echo too late >&2; exit 7")));
+    assert_eq!((summary.failed.len(), summary.progress.done), (0, 1));
+    let trouble = &summary.troubled[0].problem;
+    assert!(trouble.contains("flow 'own'") && trouble.contains("too late"), "{trouble}");
+
+    let summary = ended(&study(&text("sleep 60", "echo oh no >&2; exit 7")));
     let problem = &summary.failed[0].problem;
     assert!(problem.contains("flow 'own'") && problem.contains("oh no"), "{problem}");
 }

@@ -1,11 +1,13 @@
 #!/bin/sh
-# Four machines of namespaces: a desk; the bottleneck, reached from it by ssh; and two ends, reached from the bottleneck by ssh. All of it lives in
+# Five machines of namespaces: a desk; the bottleneck, reached from it by ssh; and three ends, reached from the bottleneck by ssh. All of it lives in
 # namespaces of this process, so nothing is left when it is killed: unshare -n -m -p -f --kill-child --mount-proc.
 # $1 is a folder for what the machines know of each other. "up" is printed when all listen.
 set -eu
 work=$1
 mount -t tmpfs none /run
-mkdir -p /run/sshd /run/netns
+mkdir -p /run/sshd /run/netns "$work/home"
+# Where one is after logging in.
+mount --bind "$work/home" ~root
 for name in key other; do
     ssh-keygen -q -t ed25519 -N '' -f "$work/$name"
 done
@@ -20,7 +22,7 @@ way() {
     ip -n "$1" link set "$2" up
     ip -n "$3" link set "$4" up
 }
-for machine in desk bottleneck server client; do
+for machine in desk bottleneck server client more; do
     ip netns add "$machine"
     ip -n "$machine" link set lo up
 done
@@ -29,14 +31,14 @@ ip -n desk address add 192.168.1.1/24 dev m0
 ip -n bottleneck address add 192.168.1.2/24 dev mdesk
 listen bottleneck 192.168.1.2
 subnet=2
-for host in server client; do
+for host in server client more; do
     # One for ssh, and one for the experiment.
     way bottleneck "m$host" "$host" m0
     way bottleneck "x$host" "$host" x0
     ip -n bottleneck address add "192.168.$subnet.1/24" dev "m$host"
     ip -n "$host" address add "192.168.$subnet.2/24" dev m0
     listen "$host" "192.168.$subnet.2"
-    cat >> "$work/hosts.toml" <<HOST
+    cat >> "$work/three.toml" <<HOST
 [host.$host]
 ssh = "root@192.168.$subnet.2"
 ssh_options = ["-F", "none", "-i", "$work/key", "-o", "UserKnownHostsFile=$work/known", "-o", "IdentitiesOnly=yes"]
@@ -45,6 +47,8 @@ here = "x$host"
 folder = "$work"
 HOST
     subnet=$((subnet + 1))
+    # Most studies have two.
+    test "$host" = more || cp "$work/three.toml" "$work/hosts.toml"
 done
 echo up
 exec sleep infinity
