@@ -96,6 +96,8 @@ struct End {
     senders_done: bool,
     /// What it does in the run, but for its programs, was done until the end.
     has_ended: bool,
+    /// It could go on no longer because an end of a flow could not.
+    has_lost_flow: bool,
     /// What it was told to do last is done.
     is_done: bool,
 }
@@ -105,10 +107,16 @@ pub(crate) struct Ending<'a> {
     pub(crate) is_over: &'a AtomicBool,
     /// Packets are carried as long as this holds, which is until the last host is done.
     pub(crate) lingers: &'a AtomicBool,
-    /// The first problem because of which there is no result.
-    pub(crate) problem: &'a Mutex<Option<String>>,
+    /// Because of which problem there is no result.
+    pub(crate) problem: &'a Mutex<Option<Problem>>,
     /// Those of hosts that had come to the end: what was measured stands.
     pub(crate) troubles: &'a Mutex<Vec<String>>,
+}
+
+pub(crate) struct Problem {
+    pub(crate) text: String,
+    /// Only an end of a flow says so, which may have lost a host that says nothing any more.
+    is_of_flow: bool,
 }
 
 /// What all hosts have in common while they are listened to.
@@ -219,7 +227,7 @@ impl Elsewhere {
                     if let Err(error) = done.and_then(|()| end.compare_clocks()) {
                         match end.has_ended || sys::is_interrupted() {
                             true => ending.note(error),
-                            false => ending.fail(error),
+                            false => ending.fail(error, end.has_lost_flow),
                         }
                     }
                 });
@@ -267,6 +275,7 @@ impl End {
             transfers_done: false,
             senders_done: false,
             has_ended: false,
+            has_lost_flow: false,
             is_done: false,
         })
     }
@@ -347,11 +356,12 @@ impl End {
                 }
                 FromAgent::FlowFailed(problem) => {
                     self.is_done = true;
-                    return match ending.is_over.load(Ordering::Relaxed) {
+                    if ending.is_over.load(Ordering::Relaxed) {
                         // It has not heard of it yet, and its flows have lost a host that has.
-                        true => Ok(()),
-                        false => Err(self.link.about(&problem)),
-                    };
+                        return Ok(());
+                    }
+                    self.has_lost_flow = true;
+                    return Err(self.link.about(&problem));
                 }
                 other => {
                     return Err(self.link.about(&format!("an unexpected answer: {other:?}")));
@@ -399,8 +409,12 @@ impl End {
 }
 
 impl Ending<'_> {
-    fn fail(&self, problem: String) {
-        self.problem.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(problem);
+    /// The first problem counts, and a host's more than that of a flow.
+    fn fail(&self, text: String, is_of_flow: bool) {
+        let mut known = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.as_ref().is_none_or(|known| known.is_of_flow && !is_of_flow) {
+            *known = Some(Problem { text, is_of_flow });
+        }
         self.is_over.store(true, Ordering::Relaxed);
     }
 

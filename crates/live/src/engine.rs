@@ -181,7 +181,7 @@ impl Live {
             carries.join().unwrap_or_else(|_| Err("the bottleneck panicked".to_owned()))
         });
         if let Some(problem) = problem.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            return Err(problem);
+            return Err(problem.text);
         }
         let passed = passed?;
         let end = passed.end;

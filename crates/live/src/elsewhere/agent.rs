@@ -176,6 +176,8 @@ fn follow(
     let (sender, notices) = channel();
     let is_over = &said.is_over;
     let reached = Reached::default();
+    // A program has, before the end.
+    let has_failed = AtomicBool::new(false);
     let done = thread::scope(|scope| {
         let (told_to, reached) = (&mut *output, &reached);
         let tells = scope.spawn(move || {
@@ -186,7 +188,8 @@ fn follow(
         });
         let ran = scope.spawn(|| {
             let done = programs.run(&clock, is_over);
-            is_over.fetch_or(done.is_err(), Ordering::Relaxed);
+            has_failed.store(done.is_err(), Ordering::Release);
+            is_over.fetch_or(done.is_err(), Ordering::Release);
             if done.is_ok() && !programs.is_empty() {
                 // The receivers' programs are needed until the senders' have ended, on whichever host.
                 programs.finish(&clock, |has_time| {
@@ -198,13 +201,14 @@ fn follow(
         });
         let done = traffic.run(&clock, &sender, is_over, &reached.transfers_done);
         let mut done = done.map_err(Failure::Flow);
-        if is_over.load(Ordering::Relaxed) {
+        if is_over.load(Ordering::Acquire) {
             // Flows lose the hosts that have ended before.
             done = Ok(());
         } else if done.is_err() {
             said.end(true);
         }
-        reached.ended.store(done.is_ok(), Ordering::Relaxed);
+        let has_ended = done.is_ok() && !has_failed.load(Ordering::Acquire);
+        reached.ended.store(has_ended, Ordering::Relaxed);
         let panicked = |what: &str| Err(format!("what {what} panicked"));
         let ran = ran.join().unwrap_or_else(|_| panicked("keeps programs"));
         drop(sender);
