@@ -141,6 +141,9 @@ impl<'a> Programs<'a> {
     fn wait_for_listeners(&mut self) -> Result<(), String> {
         let began = Instant::now();
         loop {
+            if sys::is_interrupted() {
+                return Err("stopped before it had begun".to_owned());
+            }
             self.look(Time::ZERO, Duration::ZERO)?;
             let waits = |pair: &&Pair<'_>| {
                 let receiver = pair.exec.spec.receiver.as_ref();
@@ -217,7 +220,13 @@ impl<'a> Programs<'a> {
                 let grace = Duration::from_nanos(pair.exec.spec.grace.as_nanos());
                 pair.sender.as_ref().is_some_and(|own| !own.has_ended) && began.elapsed() < grace
             };
-            if !waits(self.pairs.iter().any(has_time)) {
+            let has_time = self.pairs.iter().any(has_time);
+            if !has_time {
+                // Before receivers', so that none fails because it has lost its receiver's.
+                let senders = self.pairs.iter_mut().filter_map(|pair| pair.sender.as_mut());
+                senders.for_each(Program::ask_to_end);
+            }
+            if !waits(has_time) {
                 break;
             }
         }
@@ -288,22 +297,23 @@ pub(crate) fn reports(
         .map(|(flow, id)| {
             let both = [Side::Sender, Side::Receiver].map(|side| left.get(&(id, side)));
             let printed = both.map(|own| own.map_or(&[][..], |own| &own.printed.bytes));
-            let lines = both.map(|own| own.map(|own| own.printed.lines()).unwrap_or_default());
+            let lines = both.into_iter().flatten().flat_map(|own| own.printed.lines());
             let (start, _) = traffic::lasts(flow, address);
             let mut reported = reports::iperf3(printed, start, warm, end);
-            reports::add_get_stats(&mut reported, &lines, warm, end);
+            reports::add_get_stats(&mut reported, lines, warm, end);
             let text = both.into_iter().flatten().map(Left::end_state).collect();
             (id, reported, text)
         })
         .collect()
 }
 
-/// The programs that failed without having lost their other end to us, which had asked that to end.
+/// The programs that failed, but for those of receivers that may have lost their sender's, which had been asked to end.
 pub(crate) fn failures(scenario: &Scenario, left: &AllLeft) -> Vec<String> {
     let failed = left.iter().filter_map(|((id, side), own)| {
         let flow = scenario.flows.get(id.index())?;
-        let was_left = left.get(&(*id, side.other())).is_some_and(|other| other.was_asked);
-        let problem = own.failure().filter(|_| !was_left)?;
+        let is_alone = *side == Side::Receiver
+            && left.get(&(*id, Side::Sender)).is_some_and(|sender| sender.was_asked);
+        let problem = own.failure().filter(|_| !is_alone)?;
         Some(of_flow(flow, &problem))
     });
     failed.collect()

@@ -3,27 +3,20 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use sojourn_core::{FlowId, Time};
+use sojourn_core::{FlowId, Span, Time};
 
 /// Of what a program prints, so many bytes are kept; the rest is thrown away.
 pub(crate) const MOST_PRINTED: usize = 64 << 20;
 /// Of its complaints the last.
 pub(super) const MOST_COMPLAINTS: usize = 4096;
+/// What comes within this time has one time, so that a program which prints byte by byte does not fill the memory.
+const AT_ONCE: Span = Span::from_millis(1);
 
 /// In which host of its flow a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Side {
     Sender,
     Receiver,
-}
-
-impl Side {
-    pub(super) fn other(self) -> Self {
-        match self {
-            Self::Sender => Self::Receiver,
-            Self::Receiver => Self::Sender,
-        }
-    }
 }
 
 /// What the programs of all flows have left.
@@ -92,24 +85,49 @@ impl Left {
 impl Printed {
     pub(super) fn add(&mut self, bytes: &[u8], now: Time) {
         let room = MOST_PRINTED.saturating_sub(self.bytes.len());
-        if room > 0 {
-            self.bytes.extend(&bytes[..bytes.len().min(room)]);
-            self.came.push((self.bytes.len(), now));
+        if room == 0 {
+            return;
+        }
+        self.bytes.extend(&bytes[..bytes.len().min(room)]);
+        match self.came.last_mut() {
+            Some((until, at)) if now.since(*at) < AT_ONCE => *until = self.bytes.len(),
+            _ => self.came.push((self.bytes.len(), now)),
         }
     }
 
     /// Its whole lines, each with when its end came.
-    pub(super) fn lines(&self) -> Vec<(Time, &[u8])> {
+    pub(super) fn lines(&self) -> impl Iterator<Item = (Time, &[u8])> {
         let mut came = self.came.iter().peekable();
-        let (mut lines, mut start) = (Vec::new(), 0);
-        for (at, _) in self.bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+        let mut start = 0;
+        let ends = self.bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        ends.map_while(move |(at, _)| {
             while came.peek().is_some_and(|(until, _)| *until <= at) {
                 came.next();
             }
-            let Some((_, now)) = came.peek() else { break };
-            lines.push((*now, &self.bytes[start..at]));
-            start = at + 1;
+            let (_, now) = came.peek()?;
+            Some((*now, &self.bytes[std::mem::replace(&mut start, at + 1)..at]))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_the_time_at_which_their_end_came() {
+        let mut printed = Printed::default();
+        let at = |us: u64| Time::ZERO + Span::from_micros(us);
+        for (piece, us) in
+            [("a\nb", 0), ("c\n", 5_000), ("d\n", 5_400), ("e\n", 6_100), ("rest", 9_000)]
+        {
+            printed.add(piece.as_bytes(), at(us));
         }
-        lines
+        let lines: Vec<_> = printed.lines().collect();
+        let expected = [("a", 0), ("bc", 5_000), ("d", 5_000), ("e", 6_100)];
+        assert_eq!(lines, expected.map(|(line, us)| (at(us), line.as_bytes())));
+        // Byte by byte for a second.
+        (10_000..1_010_000).for_each(|us| printed.add(b"x", at(us)));
+        assert!(printed.came.len() < 1_100, "{}", printed.came.len());
     }
 }

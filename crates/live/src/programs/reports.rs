@@ -53,25 +53,25 @@ pub(super) fn iperf3(printed: [&[u8]; 2], start: Time, warm: Time, end: Time) ->
 
 /// Of both ends' lines, with when each came, those that are results of `getStats`: an array, or an object by
 /// identifiers.
-pub(super) fn add_get_stats(
+pub(super) fn add_get_stats<'a>(
     reported: &mut Reported,
-    lines: &[Vec<(Time, &[u8])>; 2],
+    lines: impl Iterator<Item = (Time, &'a [u8])>,
     warm: Time,
     end: Time,
 ) {
     let mut incoming = Vec::new();
     let mut outgoing = Vec::new();
-    for (at, line) in lines.iter().flatten() {
-        if *at > end || !matches!(line.first(), Some(b'[' | b'{')) {
+    for (at, line) in lines {
+        if at > end || !matches!(line.first(), Some(b'[' | b'{')) {
             continue;
         }
         let Ok(json) = serde_json::from_slice::<Value>(line) else { continue };
         for stats in entries(&json) {
             let is_video = ["kind", "mediaType"].iter().any(|key| stats[*key] == "video");
             match stats["type"].as_str() {
-                Some("inbound-rtp") if is_video => incoming.push((*at, stats.clone())),
-                Some("outbound-rtp") if is_video => outgoing.push((*at, stats.clone())),
-                Some("remote-inbound-rtp") if is_video => outgoing.push((*at, stats.clone())),
+                Some("inbound-rtp") if is_video => incoming.push((at, stats.clone())),
+                Some("outbound-rtp") if is_video => outgoing.push((at, stats.clone())),
+                Some("remote-inbound-rtp") if is_video => outgoing.push((at, stats.clone())),
                 _ => {}
             }
         }
@@ -189,9 +189,9 @@ mod tests {
             (s(second), stats.replace('\n', ""))
         };
         let printed = [at(1, 100), at(2, 160), at(4, 280), at(6, 999)];
-        let lines = printed.iter().map(|(at, line)| (*at, line.as_bytes())).collect();
+        let lines = printed.iter().map(|(at, line)| (*at, line.as_bytes()));
         let mut reported = Reported::default();
-        add_get_stats(&mut reported, &[Vec::new(), lines], s(2), s(5));
+        add_get_stats(&mut reported, lines, s(2), s(5));
         assert_eq!((reported.frames, reported.fps), (Some(120.0), Some(60.0)));
         assert_eq!((reported.freezes, reported.jitter_ms), (Some(2.0), Some(2.0)));
     }
@@ -208,7 +208,8 @@ mod tests {
             bytes.extend(word.as_bytes());
             bytes.extend(&IPERF3.as_bytes()[from..]);
             let mut reported = iperf3([&bytes, line.as_bytes()], s(0), s(1), s(2));
-            add_get_stats(&mut reported, &[vec![(s(2), &bytes)], vec![(s(1), line.as_bytes())]], s(1), s(2));
+            let lines = [(s(2), &bytes[..]), (s(1), line.as_bytes())];
+            add_get_stats(&mut reported, lines.into_iter(), s(1), s(2));
         }
     }
 }

@@ -151,6 +151,10 @@ pub enum RunError {
     Study(#[from] StudyError),
     #[error("this machine can't run it: {0}")]
     Incapable(String),
+    #[error(
+        "stopped before a run had begun; the same call begins again, and what an earlier one finished is kept"
+    )]
+    NotBegun,
 }
 
 /// A run that was stopped before its time, and counts as not done.
@@ -185,7 +189,8 @@ impl RunError {
             | Self::Interrupted { .. }
             | Self::NotItsResult { .. }
             | Self::Threads(_)
-            | Self::Incapable(_) => true,
+            | Self::Incapable(_)
+            | Self::NotBegun => true,
         }
     }
 }
@@ -204,7 +209,11 @@ pub fn run(
     // Others are simulated, for which nothing is to be prepared.
     let with_engine = (0..plan.scenarios.len()).filter(|at| plan.scenarios[*at].engine.is_some());
     let mut with_engine = with_engine.filter_map(|at| study.scenarios.get(at));
-    with_engine.try_for_each(|one| engine::prepare(&one)).map_err(RunError::Incapable)?;
+    let prepared = with_engine.try_for_each(|one| engine::prepare(&one));
+    prepared.map_err(|problem| match options.stop.is_asked() {
+        true => RunError::NotBegun,
+        false => RunError::Incapable(problem),
+    })?;
     let mut recorder = Recorder::open(study, options)?;
     progress(recorder.progress());
     work(study, options, &mut recorder, progress)?;
