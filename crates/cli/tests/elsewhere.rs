@@ -385,6 +385,7 @@ fn a_study_runs_over_machines_reached_by_ssh_and_nothing_is_left_there() {
     tried(|out| a_run_from_a_desk(&world, &format!("{out}-desk")));
     // They need not be copied again.
     let hosts = world.hosts("folder = ", &format!("sojourn = \"{PROGRAM}\"\nfolder = "));
+    wrong_wires_are_said(&world, &hosts);
     what_programs_lack_is_said(&world, &hosts);
     tried(|out| every_application(&world, &hosts, out));
     three_machines(&world);
@@ -438,6 +439,33 @@ fn what_is_wrong_is_said(world: &World) {
         assert_eq!(ended, Some(code), "{new}: {said}");
         assert!(said.contains(problem), "{new}: {said}");
         assert!(!world.path("wrong").exists(), "{new}: a folder was made");
+    }
+    world.is_clean();
+}
+
+/// Before anything starts it is seen whether hosts are where the file says.
+fn wrong_wires_are_said(world: &World, hosts: &str) {
+    let text = fs::read_to_string(world.path(hosts)).expect("it was written");
+    let swapped = text.replace("\"xserver\"", "\"?\"").replace("xclient", "xserver");
+    for (text, problem) in [
+        (
+            swapped.replace("\"?\"", "\"xclient\""),
+            "host 'server' (root@192.168.2.2): what its interface 'x0' sends comes in at 'xserver' of this machine, and not at 'xclient'",
+        ),
+        (
+            text.replace("\"xserver\"", "\"mserver\""),
+            "for 5 s nothing that its interface 'x0' sends has come in at 'mserver' of this machine",
+        ),
+        (
+            text.replace("192.168.3.2", "192.168.2.2"),
+            "host 'client' (root@192.168.2.2): what its interface 'x0' sends comes in at 'xserver' of this machine, and not at 'xclient'",
+        ),
+    ] {
+        fs::write(world.path("wires.toml"), text).expect("it can be written");
+        let (ended, _, said) = ended(world.run("t.toml", "wires.toml", "wrong"));
+        assert_eq!(ended, Some(3), "{problem}: {said}");
+        assert!(said.contains(problem), "{problem}: {said}");
+        assert!(!world.path("wrong").exists(), "a folder was made");
     }
     world.is_clean();
 }

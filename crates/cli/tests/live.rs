@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const STUDY: &str = r#"
 schema = 1
@@ -142,6 +142,33 @@ fn ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on() {
     let text = String::from_utf8_lossy(&done.stdout);
     assert!(done.status.success() && text.contains("1 of them by an earlier start"), "{done:?}");
     assert!(!folder.join("out/stopped").exists());
+}
+
+#[test]
+fn ctrl_c_ends_what_comes_before_a_run() {
+    let _machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let scratch = tempfile::tempdir().expect("there is room");
+    let folder = scratch.path();
+    // It never listens, for which it has half a minute.
+    let waits = "[[scenario.flow]]\nname = \"waits\"\napp = \"exec\"\nreceiver = \"touch here; sleep 2071; : {port}\"\n";
+    std::fs::write(folder.join("t.toml"), format!("{STUDY}{waits}")).expect("it can be written");
+    if !can_run(folder) {
+        return;
+    }
+    let words = ["run", "t.toml", "--engine", "live", "--out", "out"];
+    let mut child = sojourn(folder, &words).spawn().expect("it starts");
+    let began = Instant::now();
+    while !folder.join("here").exists() {
+        assert!(began.elapsed() < Duration::from_secs(25), "the program does not run");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(asked.expect("it starts").success());
+    let mut said = String::new();
+    child.stderr.take().expect("it is a pipe").read_to_string(&mut said).expect("it is text");
+    assert_eq!(child.wait().expect("it ends").code(), Some(3), "{said}");
+    assert!(said.contains("stopped: 0 of 2 runs are finished and kept"), "{said}");
+    assert!(began.elapsed() < Duration::from_secs(25), "it went on waiting");
 }
 
 #[test]

@@ -328,11 +328,10 @@ impl<'a> Bottleneck<'a> {
 
     /// Whether a frame asks for, or says, which device an address of one of the flows' hosts has (ARP).
     fn is_question_of_address(&self, frame: &[u8]) -> bool {
-        const ARP: [u8; 2] = [0x08, 0x06];
         let is_between_interfaces = self.before >= HEADER + ETHERNET_HEADER as usize;
         is_between_interfaces
             && matches!(self.books, Books::Flows(_))
-            && frame.get(self.before - 2..self.before) == Some(&ARP[..])
+            && frame.get(self.before - 2..self.before) == Some(&headers::ARP[..])
     }
 
     /// Such a frame goes to all other hosts at once, as over a switch: it is no packet of a flow.

@@ -10,7 +10,9 @@ mod link;
 mod message;
 mod order;
 mod parts;
+mod wires;
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Read;
 use std::panic::{self, AssertUnwindSafe};
@@ -83,7 +85,8 @@ pub(crate) struct Elsewhere {
 /// A host.
 struct End {
     link: Link,
-    /// The interface of this machine that leads to it.
+    /// Its interface to this machine, and that of this machine which leads to it.
+    interface: String,
     here: String,
     /// The release of its kernel.
     kernel: String,
@@ -185,6 +188,47 @@ impl Elsewhere {
         self.ends.iter().map(open).collect()
     }
 
+    /// Lets hosts send something, and sees where it comes in.
+    ///
+    /// # Errors
+    /// Which of them is not heard at the interface that is said to lead to it, or at another one as well.
+    pub(crate) fn check_wires(&self, interfaces: &[File]) -> Result<(), String> {
+        let mut heard = vec![BTreeSet::new(); self.ends.len()];
+        let began = Instant::now();
+        while heard.iter().any(BTreeSet::is_empty) && began.elapsed() < wires::PATIENCE {
+            if sys::is_interrupted() {
+                return Err("stopped while hosts were listened for".to_owned());
+            }
+            self.ends.iter().try_for_each(|end| end.link.send(ToAgent::Speak))?;
+            wires::hear(interfaces, &mut heard);
+        }
+        for (at, (end, heard)) in self.ends.iter().zip(&heard).enumerate() {
+            if heard.len() == 1 && heard.contains(&at) {
+                continue;
+            }
+            let End { interface, here, .. } = end;
+            let others = heard.iter().filter(|other| **other != at);
+            let others: Vec<&str> = others.map(|other| &self.ends[*other].here[..]).collect();
+            let others = others.join("', '");
+            return Err(end.link.about(&match (heard.contains(&at), others.is_empty()) {
+                (true, _) => format!(
+                    "what its interface '{interface}' sends comes in at '{here}' of this machine and at '{others}': hosts would reach \
+                     each other past the bottleneck; each needs a wire of its own"
+                ),
+                (false, false) => format!(
+                    "what its interface '{interface}' sends comes in at '{others}' of this machine, and not at '{here}': 'interface' \
+                     and 'here' must be the two ends of one wire"
+                ),
+                (false, true) => format!(
+                    "for {} s nothing that its interface '{interface}' sends has come in at '{here}' of this machine: they must be the \
+                     two ends of one wire",
+                    wires::PATIENCE.as_secs()
+                ),
+            }));
+        }
+        Ok(())
+    }
+
     /// Tells all hosts when the run begins, and gives that moment back.
     pub(crate) fn begin(&self) -> Result<Instant, String> {
         let start = Instant::now() + LEAD;
@@ -264,10 +308,11 @@ impl End {
             other => return Err(link.about(&format!("an unexpected answer: {other:?}"))),
         };
         link.compare_clocks()?;
-        let here = host.here.clone();
+        let (interface, here) = (host.interface.clone(), host.here.clone());
         let left = AllLeft::new();
         Ok(Self {
             link,
+            interface,
             here,
             kernel,
             moved: Span::ZERO,

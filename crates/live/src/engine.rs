@@ -56,7 +56,7 @@ impl Engine for Live {
             Some(path) => {
                 let address = StreamAddress { seed: 0, run: 0 };
                 let hosts = self.reach(path, scenario, address, true)?;
-                hosts.open_interfaces().map(drop)
+                hosts.open_interfaces().and_then(|interfaces| hosts.check_wires(&interfaces))
             }
             None => machine::can_run(&controls(scenario)),
         }

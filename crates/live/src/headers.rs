@@ -9,6 +9,8 @@ use sojourn_core::{Ecn, TcpEcn};
 
 /// IPv4 without options (RFC 791 section 3.1).
 const IPV4: usize = 20;
+/// As an Ethernet frame has it (RFC 826).
+pub(crate) const ARP: [u8; 2] = [0x08, 0x06];
 const ICMP: u8 = 1;
 const TCP: u8 = 6;
 const UDP: u8 = 17;

@@ -5,7 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -159,6 +159,17 @@ pub(crate) fn on_interface(
             .map_err(|error| format!("net.ipv4.tcp_orphan_retries: {error}"))?;
         Ok(host)
     })
+}
+
+/// Lets a host ask its network for the device of another host's address.
+pub(crate) fn ask_for_another(namespace: BorrowedFd<'_>, own: HostId) -> Result<(), String> {
+    let other = address::of_host(HostId(u16::from(own.0 == 0)));
+    let ask = || {
+        sys::enter_network(namespace)?;
+        // Nobody has to be there.
+        UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?.send_to(&[0], (other, 9))
+    };
+    on_thread(|| ask().map(drop).map_err(|error| format!("nothing can be sent: {error}")))
 }
 
 /// Makes and sets devices of the namespace in which it was made: rtnetlink(7).

@@ -88,7 +88,7 @@ pub fn serve(
             }
             ToAgent::Clock => tell_clock(&mut output, began)?,
             // The run was over already.
-            ToAgent::Alive | ToAgent::Begin(_) | ToAgent::End { .. } => {}
+            ToAgent::Alive | ToAgent::Speak | ToAgent::Begin(_) | ToAgent::End { .. } => {}
         }
     }
     Ok(())
@@ -167,6 +167,7 @@ fn follow(
         match messages.recv() {
             Ok(ToAgent::Clock) => tell_clock(output, began)?,
             Ok(ToAgent::Alive) => {}
+            Ok(ToAgent::Speak) => testbed::ask_for_another(host.namespace(), asked.host)?,
             Ok(ToAgent::Begin(at)) => break began + Duration::from_nanos(at),
             Ok(ToAgent::End { .. } | ToAgent::Prepare(_)) | Err(_) => return Ok(()),
         }

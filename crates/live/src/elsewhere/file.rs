@@ -57,7 +57,10 @@ pub(super) fn read(path: &str, text: &str) -> Result<Hosts, SpecError> {
     })?;
     let problem = |name: &str, what: &str| SpecError::new(format!("{path}: host '{name}': {what}"));
     for (name, host) in &hosts.host {
-        if host.ssh.is_empty() || host.ssh.starts_with('-') {
+        if host.ssh.is_empty()
+            || host.ssh.starts_with('-')
+            || host.ssh.contains(char::is_whitespace)
+        {
             let problem = problem(name, &format!("ssh = '{}' is no machine", host.ssh));
             return Err(problem.allow(["what stands after 'ssh' on a command line: user@machine"]));
         }
@@ -65,6 +68,12 @@ pub(super) fn read(path: &str, text: &str) -> Result<Hosts, SpecError> {
             if !is_interface(own) {
                 let problem = problem(name, &format!("{key} = '{own}' is no interface's name"));
                 return Err(problem.allow(["a name that 'ip link' shows"]));
+            }
+        }
+        for (key, own) in [("folder", Some(&host.folder)), ("sojourn", host.sojourn.as_ref())] {
+            if own.is_some_and(String::is_empty) {
+                let problem = problem(name, &format!("{key} = '' is no path"));
+                return Err(problem.allow(["a path on the host", "nothing, without the key"]));
             }
         }
         let texts = host.ssh_options.iter().chain([&host.ssh, &host.folder]).chain(&host.sojourn);
@@ -136,6 +145,12 @@ pub(super) mod tests {
             (host("a", "folders = \"/\""), "f, line 5: unknown field `folders`, expected one of"),
             ("[hosts.a]".to_owned(), "f, line 1: unknown field `hosts`, expected `host`"),
             (good.replace("\"a\"", "\"-oProxyCommand=x\""), "'-oProxyCommand=x' is no machine"),
+            (
+                good.replace("\"a\"", "\"a -p 9\""),
+                "'a -p 9' is no machine (allowed: what stands after",
+            ),
+            (host("a", "folder = \"\""), "f: host 'a': folder = '' is no path"),
+            (host("a", "sojourn = \"\""), "f: host 'a': sojourn = '' is no path"),
             (good.replace("eth1", "an interface"), "interface = 'an interface' is no"),
             (good.replace("ssh = \"a\"", ""), "missing field `ssh`"),
             (good.replace("ssh = \"a\"", "ssh = 5"), "f, line 2: invalid type: integer `5`"),

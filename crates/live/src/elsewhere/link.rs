@@ -48,6 +48,8 @@ pub(super) struct Link {
     orders: Option<Sender<ToAgent>>,
     messages: Receiver<Came>,
     complaints: Arc<Mutex<Vec<u8>>>,
+    /// It has said that it is a copy of this program.
+    has_greeted: bool,
     /// What its clock shows now is what this one shows since `epoch`, and so many nanoseconds more.
     epoch: Instant,
     ahead: i64,
@@ -112,12 +114,16 @@ impl Link {
             orders: Some(orders),
             messages,
             complaints,
+            has_greeted: false,
             epoch: Instant::now(),
             ahead: 0,
             uncertainty: Span::ZERO,
         };
         match link.next(LONG_PATIENCE)? {
-            Came::Greeting(greeting) if greeting == *GREETING => Ok(link),
+            Came::Greeting(greeting) if greeting == *GREETING => {
+                link.has_greeted = true;
+                Ok(link)
+            }
             Came::Greeting(other) if other.starts_with(&GREETING[..14]) => Err(link.about(
                 "another version of sojourn is there; leave out 'sojourn' in the file of hosts, and this one is copied",
             )),
@@ -226,12 +232,12 @@ impl Link {
         let said = String::from_utf8_lossy(&said);
         let lines: Vec<&str> =
             said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        self.about(&told(&lines, &self.host))
+        self.about(&told(&lines, &self.host, self.has_greeted))
     }
 }
 
 /// What `ssh` said in one sentence, with what can be done.
-fn told(lines: &[&str], host: &Host) -> String {
+fn told(lines: &[&str], host: &Host, has_greeted: bool) -> String {
     let ssh = &host.ssh;
     let has = |words: &str| lines.iter().find(|line| line.contains(words));
     if let Some(line) = has("Permission denied (") {
@@ -259,9 +265,12 @@ fn told(lines: &[&str], host: &Host) -> String {
             ),
         };
     }
-    match lines.last() {
-        Some(line) => (*line).to_owned(),
-        None => "the connection is lost".to_owned(),
+    match (lines.last(), &host.sojourn) {
+        (Some(line), _) => (*line).to_owned(),
+        (None, Some(path)) if !has_greeted => {
+            format!("'{path}' there says nothing: is it sojourn?")
+        }
+        (None, _) => "the connection is lost".to_owned(),
     }
 }
 
@@ -424,9 +433,10 @@ mod tests {
             ("sh: 1: exec: /opt/sojourn: not found", &there, "is '/opt/sojourn' sojourn there?"),
             ("ssh: connect to host there port 22: No route to host", &copied, "No route to host"),
             ("", &copied, "the connection is lost"),
+            ("", &there, "'/opt/sojourn' there says nothing"),
         ] {
             let lines: Vec<&str> = said.lines().collect();
-            let told = told(&lines, host);
+            let told = told(&lines, host, false);
             assert!(told.contains(told_so), "{told}");
         }
     }

@@ -23,6 +23,8 @@ pub(super) enum ToAgent {
     /// Somebody is there.
     Alive,
     Prepare(Order),
+    /// Send something over your interface, so that it is seen where that leads.
+    Speak,
     /// What does your clock show?
     Clock,
     /// The run begins when your clock shows this.
