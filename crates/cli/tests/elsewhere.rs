@@ -389,6 +389,7 @@ fn a_study_runs_over_machines_reached_by_ssh_and_nothing_is_left_there() {
     what_programs_lack_is_said(&world, &hosts);
     tried(|out| every_application(&world, &hosts, out));
     three_machines(&world);
+    a_program_that_fails_ends_the_run(&world, &hosts);
     what_happens_after_the_end_is_said(&world);
     stopped_and_killed(&world, &hosts);
 }
@@ -616,6 +617,19 @@ fn three_machines(world: &World) {
     world.is_clean();
 }
 
+/// There is no result then.
+fn a_program_that_fails_ends_the_run(world: &World, hosts: &str) {
+    let own = OWN.replace("trap '' TERM; sleep 2071", "sleep 0.5; echo mine; exit 3");
+    fs::write(world.path("mid.toml"), format!("{}{own}", STUDY.replace("\"1s\"", "\"20s\"")))
+        .expect("it can be written");
+    let (code, shown, said) = ended(world.run("mid.toml", hosts, "mid"));
+    assert_eq!(code, Some(1), "{shown}{said}");
+    for has in ["ended without a result: host 'server' (root@", "ended with exit status: 3: mine"] {
+        assert!(said.contains(has), "no '{has}': {said}");
+    }
+    world.is_clean();
+}
+
 /// What was measured until then is a result, and what programs left is kept.
 fn what_happens_after_the_end_is_said(world: &World) {
     for (study, what, flow, problem) in [
@@ -690,6 +704,7 @@ fn stopped_and_killed(world: &World, hosts: &str) {
     kill("-KILL", world.agents()[0]);
     let (code, said) = finished(child);
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("192.168."), "{said}");
+    // Whether or not flows of the other have noticed before.
+    assert!(said.contains("192.168.") && said.contains("the connection is lost"), "{said}");
     world.is_clean();
 }

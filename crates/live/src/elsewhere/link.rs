@@ -252,6 +252,9 @@ fn told(lines: &[&str], host: &Host, has_greeted: bool) -> String {
     if let Some(line) = has("Host key verification failed") {
         return format!("{line} Its key is not known; type once: ssh {ssh}");
     }
+    if let Some(line) = has("No space left on device") {
+        return format!("{line}; make room in '{}' there, or name another 'folder'", host.folder);
+    }
     let runs_not =
         ["Exec format error", "GLIBC_", "not found", "No such file", "Permission denied"];
     if let Some(line) = runs_not.into_iter().find_map(has) {
@@ -268,7 +271,9 @@ fn told(lines: &[&str], host: &Host, has_greeted: bool) -> String {
     match (lines.last(), &host.sojourn) {
         (Some(line), _) => (*line).to_owned(),
         (None, Some(path)) if !has_greeted => {
-            format!("'{path}' there says nothing: is it sojourn?")
+            format!(
+                "the connection is lost before '{path}' there has said anything: is it sojourn?"
+            )
         }
         (None, _) => "the connection is lost".to_owned(),
     }
@@ -432,8 +437,13 @@ mod tests {
             ("sh: 1: exec: /proc/self/fd/3: Exec format error", &copied, "sojourn = \"/path\""),
             ("sh: 1: exec: /opt/sojourn: not found", &there, "is '/opt/sojourn' sojourn there?"),
             ("ssh: connect to host there port 22: No route to host", &copied, "No route to host"),
+            (
+                "head: No space left on device",
+                &copied,
+                "make room in '/tmp' there, or name another",
+            ),
             ("", &copied, "the connection is lost"),
-            ("", &there, "'/opt/sojourn' there says nothing"),
+            ("", &there, "lost before '/opt/sojourn' there has said anything: is it sojourn?"),
         ] {
             let lines: Vec<&str> = said.lines().collect();
             let told = told(&lines, host, false);

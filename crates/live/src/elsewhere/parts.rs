@@ -113,6 +113,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_receiver_that_may_have_lost_its_sender_has_not_failed() {
+        let (scenario, mut all) = (scenario(), left(Vec::new(), 0));
+        let failures = |all: &AllLeft| programs::failures(&scenario, all);
+        assert_eq!(failures(&all), ["flow 'i': a ended with b: \0\u{fffd}"]);
+        let id = FlowId(scenario.flows.len() as u32 - 1);
+        let sender = Left { was_asked: true, ..Left::default() };
+        all.insert((id, Side::Sender), sender);
+        assert_eq!(failures(&all), [""; 0]);
+        let sender = Left { has_failed: true, how: "c".to_owned(), ..Left::default() };
+        all.insert((id, Side::Sender), sender);
+        assert_eq!(failures(&all).len(), 2);
+    }
+
     proptest! {
         #[test]
         fn no_part_makes_it_panic(
