@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Runs the test programs that `cargo test --no-run --message-format=json` names on stdin, as `cargo test` does but two at
+once: most have one long test at their end. Those that watch real time have the machine for themselves.
+
+Prints what failed, and ends with 1 then.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+# By the name of the test's file.
+REAL_TIME = {"elsewhere", "live", "runs"}
+
+
+def programs():
+    """Name and path of each program, and the folder of its package."""
+    for line in sys.stdin:
+        if not line.startswith("{"):
+            continue
+        message = json.loads(line)
+        if message.get("profile", {}).get("test") and message.get("executable"):
+            package = Path(message["manifest_path"]).parent
+            yield message["target"]["name"], message["executable"], package
+
+
+def run(program):
+    name, path, package = program
+    environment = os.environ | {"CARGO_MANIFEST_DIR": str(package)}
+    ran = subprocess.run(
+        [path, "--quiet"],
+        cwd=package,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    if ran.returncode:
+        print(f"{package.name} {name} ended with {ran.returncode}:\n{ran.stdout}", flush=True)
+    return ran.returncode == 0
+
+
+def main():
+    every = list(programs())
+    if not every:
+        sys.exit("no test programs: were they built?")
+    alone = [program for program in every if program[0] in REAL_TIME]
+    others = [program for program in every if program[0] not in REAL_TIME]
+    with ThreadPoolExecutor(2) as two:
+        passed = list(two.map(run, others))
+    passed += map(run, alone)
+    print(f"{sum(passed)} of {len(passed)} test programs passed")
+    sys.exit(not all(passed))
+
+
+main()
