@@ -22,8 +22,8 @@ pub(crate) type ReadRows<'a, E> = dyn FnMut(&[&str], &mut EachRun<'_>) -> Result
 /// The most columns of a table that fit on a terminal.
 const MOST: usize = 6;
 
-/// A table for each application, for queues and for runs. Rows are read three times: to know what there is to
-/// be shown, for the means, and for the distances from them.
+/// A table for each application, for queues and for runs. Rows are read twice: to know what there is to be shown,
+/// and for its numbers.
 pub(crate) fn metrics<E>(results: &Results, read: &mut ReadRows<'_, E>) -> Result<String, E> {
     let data = Data::new(results);
     let all = page::read();
@@ -51,35 +51,18 @@ pub(crate) fn metrics<E>(results: &Results, read: &mut ReadRows<'_, E>) -> Resul
     shown.extend(ending::METRICS);
     let shown: Vec<&str> = shown.into_iter().collect();
 
-    // Of each scenario that has results, of each cell.
-    let mut means: Vec<f64> = Vec::new();
-    let mut runs = Runs::of(&data);
-    read(&shown, &mut |rows| {
-        if runs.ended(rows).is_some() {
-            means.extend(cells.iter_mut().map(Cell::end_mean));
-        }
-        let rows = runs.by_subject(rows);
-        cells.iter_mut().for_each(|cell| cell.add(&rows, |value| value));
-    })?;
-    means.extend(cells.iter_mut().map(Cell::end_mean));
-
     let mut text = Text::new(&data, &blocks);
-    let mut means = means.chunks(cells.len().max(1));
-    let mut of_scenario = means.next().unwrap_or_default();
     let mut runs = Runs::of(&data);
     read(&shown, &mut |rows| {
         if let Some(scenario) = runs.ended(rows) {
-            text.end_scenario(scenario, &mut cells, of_scenario);
-            of_scenario = means.next().unwrap_or_default();
+            text.end_scenario(scenario, &mut cells);
         }
         text.add_ending(rows);
         let rows = runs.by_subject(rows);
-        for (cell, mean) in cells.iter_mut().zip(of_scenario) {
-            cell.add(&rows, |value| (value - mean) * (value - mean));
-        }
+        cells.iter_mut().for_each(|cell| cell.add(&rows));
     })?;
     if let Some(scenario) = runs.scenario {
-        text.end_scenario(scenario, &mut cells, of_scenario);
+        text.end_scenario(scenario, &mut cells);
     }
     Ok(text.whole())
 }
@@ -229,9 +212,36 @@ struct Cell<'a> {
     metric: &'static str,
     reading: Reading,
     tally: Tally,
-    /// Of the numbers of its runs, or of what is made of them.
-    sum: f64,
+    moments: Moments,
     data: &'a Data<'a>,
+}
+
+/// What the mean of numbers and its interval are made of, when they are not there any more.
+#[derive(Default)]
+struct Moments {
+    sum: f64,
+    /// The number that came first. Distances from it stand for those from the mean, which is not known before all are
+    /// there; as it is one of them, that costs no more digits than `n + 1` has.
+    first: Option<f64>,
+    distances: f64,
+    squares: f64,
+}
+
+impl Moments {
+    fn add(&mut self, value: f64) {
+        let distance = value - *self.first.get_or_insert(value);
+        self.sum += value;
+        self.distances += distance;
+        self.squares += distance * distance;
+    }
+
+    /// Of `n` numbers that were added their mean, and the sum of the squares of their distances from it.
+    fn mean_and_squares(&self, n: f64) -> (f64, f64) {
+        let mean = self.sum / n;
+        let moved = mean - self.first.unwrap_or(mean);
+        let squares = self.squares - 2.0 * moved * self.distances + n * moved * moved;
+        (mean, squares.max(0.0))
+    }
 }
 
 impl<'a> Cell<'a> {
@@ -243,24 +253,21 @@ impl<'a> Cell<'a> {
     ) -> Option<Self> {
         let reading = Reading::of(&data.table.metrics, subject.kind, metric)?;
         let subject = data.subjects.iter().position(|own| own == subject)?;
-        Some(Self { block, subject, metric, reading, tally: Tally::default(), sum: 0.0, data })
+        let (tally, moments) = (Tally::default(), Moments::default());
+        Some(Self { block, subject, metric, reading, tally, moments, data })
     }
 
-    fn add(&mut self, rows: &BySubject<'_>, summand: impl Fn(f64) -> f64) {
+    fn add(&mut self, rows: &BySubject<'_>) {
         if let Some((value, _)) = self.tally.add(&self.reading, &rows[self.subject]) {
-            self.sum += summand(value);
+            self.moments.add(value);
         }
     }
 
-    /// The mean of the numbers that were added; others come afterwards.
-    fn end_mean(&mut self) -> f64 {
-        let (tally, sum) = (std::mem::take(&mut self.tally), std::mem::take(&mut self.sum));
-        sum / tally.runs as f64
-    }
-
-    /// The text for the numbers whose squares were added; others come afterwards.
-    fn end_text(&mut self, mean: f64) -> String {
-        let (tally, squares) = (std::mem::take(&mut self.tally), std::mem::take(&mut self.sum));
+    /// The text for the numbers that were added; others come afterwards.
+    fn end_text(&mut self) -> String {
+        let tally = std::mem::take(&mut self.tally);
+        let moments = std::mem::take(&mut self.moments);
+        let (mean, squares) = moments.mean_and_squares(tally.runs as f64);
         let interval = interval_of_squares(tally.runs, mean, squares, CONFIDENCE);
         let shown = (tally.runs > 0 && !tally.is_out_of_reach()).then(|| Mean {
             mean,
@@ -304,15 +311,12 @@ impl<'a> Text<'a> {
         }
     }
 
-    fn end_scenario(&mut self, scenario: u32, cells: &mut [Cell<'_>], means: &[f64]) {
+    fn end_scenario(&mut self, scenario: u32, cells: &mut [Cell<'_>]) {
         let label = plain_text(&self.data.label(scenario as usize));
-        let mut from = 0;
         for of_line in cells.chunk_by_mut(|a, b| (a.block, a.subject) == (b.block, b.subject)) {
             let [Cell { block, subject, .. }, ..] = *of_line else { continue };
             let mut row = vec![label.clone(), plain_text(self.data.subjects[subject].label())];
-            let means = &means[from..from + of_line.len()];
-            from += of_line.len();
-            row.extend(of_line.iter_mut().zip(means).map(|(cell, mean)| cell.end_text(*mean)));
+            row.extend(of_line.iter_mut().map(Cell::end_text));
             let values = &row[2..];
             if values.iter().any(|value| value != "-") {
                 let (lines, is_lacking) = &mut self.blocks[block];

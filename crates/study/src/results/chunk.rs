@@ -1,6 +1,8 @@
 //! The bytes of a row group. They are written here and not by the library, which hashes every cell of a
 //! column: here only what differs from the cell above it.
 
+use std::iter::repeat_n;
+
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, EncodingMask};
 use parquet::column::page::{CompressedPage, Page, PageWriter};
@@ -13,7 +15,8 @@ use parquet::schema::types::ColumnDescPtr;
 
 use super::column::{Column, Presence, Texts};
 use super::dictionary::{Dictionary, Value};
-use super::hybrid::Hybrid;
+use super::hybrid;
+use super::numbers::to_bytes;
 
 /// Bytes after which a page of texts ends.
 const PAGE_BYTES: usize = 1 << 20;
@@ -25,17 +28,17 @@ pub(crate) struct Encoded {
     pub(super) chunks: Vec<ColumnCloseResult>,
 }
 
-/// Encodes columns that are all as long; each has its description.
+/// Encodes columns that are all as long, one after the other; each has its description.
 pub(super) fn encode(
-    columns: &[Column],
+    columns: impl Iterator<Item = Column>,
     descriptions: &[ColumnDescPtr],
 ) -> Result<Encoded, ParquetError> {
     let mut sink = TrackedWrite::new(Vec::new());
     let mut compressor = snap::raw::Encoder::new();
-    let mut chunks = Vec::with_capacity(columns.len());
-    for (column, description) in columns.iter().zip(descriptions) {
+    let mut chunks = Vec::with_capacity(descriptions.len());
+    for (column, description) in columns.zip(descriptions) {
         let mut chunk = Chunk::begin(&mut sink, &mut compressor);
-        let statistics = match column {
+        let statistics = match &column {
             Column::Int32(values) => {
                 chunk.counts(values, u32::to_le_bytes)?;
                 let range = least_and_most(values).map(|count| count.map(|count| count as i32));
@@ -52,11 +55,11 @@ pub(super) fn encode(
             }
             // Measured values hardly repeat, so a dictionary would not help.
             Column::Double(presence, values) => {
-                chunk.plain(Rows::Some(presence), plain(values, f64::to_le_bytes))?;
+                chunk.plain(Rows::Some(presence), to_bytes(values, f64::to_le_bytes))?;
                 None
             }
             Column::Float(presence, values) => {
-                chunk.plain(Rows::Some(presence), plain(values, f32::to_le_bytes))?;
+                chunk.plain(Rows::Some(presence), to_bytes(values, f32::to_le_bytes))?;
                 None
             }
         };
@@ -66,15 +69,9 @@ pub(super) fn encode(
 }
 
 fn least_and_most<T: Ord + Copy>(values: &[T]) -> [Option<T>; 2] {
-    [values.iter().min().copied(), values.iter().max().copied()]
-}
-
-fn plain<T: Copy, const N: usize>(values: &[T], to_bytes: impl Fn(T) -> [u8; N]) -> Vec<u8> {
-    let mut bytes = vec![0; values.len() * N];
-    for (place, value) in bytes.chunks_exact_mut(N).zip(values) {
-        place.copy_from_slice(&to_bytes(*value));
-    }
-    bytes
+    let Some((first, rest)) = values.split_first() else { return [None; 2] };
+    let widen = |[least, most]: [T; 2], value: &T| [least.min(*value), most.max(*value)];
+    rest.iter().fold([*first; 2], widen).map(Some)
 }
 
 /// The rows of a page: all have a value, or some.
@@ -122,13 +119,13 @@ impl<'a> Chunk<'a> {
     fn counts<T: Value, const N: usize>(
         &mut self,
         values: &[T],
-        to_bytes: impl Fn(T) -> [u8; N],
+        of_one: impl Fn(T) -> [u8; N],
     ) -> Result<(), ParquetError> {
         let rows = Rows::All(values.len());
         let runs = values.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32));
         match Dictionary::of(runs) {
             Some(dictionary) => self.with_dictionary(rows, dictionary),
-            None => self.plain(rows, plain(values, to_bytes)),
+            None => self.plain(rows, to_bytes(values, of_one)),
         }
     }
 
@@ -136,22 +133,18 @@ impl<'a> Chunk<'a> {
         if let Some(dictionary) = Dictionary::of(texts.runs()) {
             return self.with_dictionary(Rows::Some(presence), dictionary);
         }
-        let mut texts =
-            texts.runs().flat_map(|(text, times)| std::iter::repeat_n(text, times as usize));
+        let texts = texts.runs().flat_map(|(text, times)| repeat_n(text, times as usize));
+        let mut texts = texts.peekable();
         let (mut of_page, mut bytes) = (Presence::default(), Vec::new());
-        for (is_there, rows) in presence.runs() {
-            if !is_there {
-                of_page.extend(false, rows as usize);
-                continue;
-            }
-            for text in texts.by_ref().take(rows as usize) {
+        for row in 0..presence.rows() {
+            let text = texts.next_if(|_| presence.has(row));
+            of_page.extend(text.is_some(), 1);
+            if let Some(text) = text {
                 text.write(&mut bytes);
-                of_page.extend(true, 1);
-                if bytes.len() >= PAGE_BYTES {
-                    let (of_page, bytes) =
-                        (std::mem::take(&mut of_page), std::mem::take(&mut bytes));
-                    self.plain(Rows::Some(&of_page), bytes)?;
-                }
+            }
+            if bytes.len() >= PAGE_BYTES {
+                let (of_page, bytes) = (std::mem::take(&mut of_page), std::mem::take(&mut bytes));
+                self.plain(Rows::Some(&of_page), bytes)?;
             }
         }
         match of_page.rows() {
@@ -246,9 +239,7 @@ impl<'a> Chunk<'a> {
 
 /// Values behind the definition levels of their rows: 1 for a row that has one.
 fn with_levels(presence: &Presence, values: &[u8]) -> Vec<u8> {
-    let mut levels = Hybrid::new(1, vec![0; 4]);
-    presence.runs().for_each(|(is_there, rows)| levels.put(u32::from(is_there), rows));
-    let mut page = levels.finish();
+    let mut page = hybrid::bits(presence.words(), presence.rows(), vec![0; 4]);
     let length = page.len() as u32 - 4;
     page[..4].copy_from_slice(&length.to_le_bytes());
     page.extend(values);

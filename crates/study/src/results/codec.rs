@@ -203,6 +203,35 @@ pub(crate) mod tests {
     }
 
     proptest! {
+        /// In any order and however large.
+        #[test]
+        fn buckets_are_read_as_they_were_written(
+            buckets in prop::collection::vec((any::<u64>(), 0u64..1 << 20, any::<u64>()), 0..20),
+            cut in 1usize..10,
+        ) {
+            let bucket = |(low_ns, width, samples): (u64, u64, u64)| {
+                Bucket { low_ns, high_ns: low_ns.wrapping_add(width), samples }
+            };
+            let buckets = buckets.into_iter().map(bucket).collect();
+            let (name, metric) = ("a".to_owned(), "rtt".to_owned());
+            let delays = Delays { run: 1, kind: Kind::Flow, name, metric, buckets };
+            let bytes = postcard::to_stdvec(&delays).unwrap();
+            let read = |bytes: &[u8]| postcard::from_bytes::<Delays>(bytes).ok();
+            prop_assert_eq!(read(&bytes[..bytes.len().saturating_sub(cut)]), None);
+            prop_assert_eq!(read(&bytes), Some(delays));
+        }
+
+        #[test]
+        fn series_are_read_as_they_were_written(
+            values in prop::collection::vec(prop::option::of(any::<f32>()), 0..20),
+        ) {
+            let there = |value: Option<f32>| value.filter(|value| !value.is_nan()).map(f64::from);
+            let values = values.into_iter().map(there).collect();
+            let column = SeriesColumn { name: "x".into(), values };
+            let bytes = postcard::to_stdvec(&column).unwrap();
+            prop_assert_eq!(postcard::from_bytes::<SeriesColumn>(&bytes).unwrap(), column);
+        }
+
         #[test]
         fn no_bytes_make_the_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = RunResult::decode(&bytes);

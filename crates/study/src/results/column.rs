@@ -1,6 +1,5 @@
-//! Columns of a row group that is being filled.
+//! Columns of a row group.
 
-use std::iter::repeat_n;
 use std::ops::Range;
 
 /// What a column holds.
@@ -17,9 +16,9 @@ pub(crate) enum ColumnType {
     Float,
 }
 
-/// A column of a row group that is being filled.
+/// A column of a row group.
 #[derive(Clone, Debug)]
-pub(crate) enum Column {
+pub(super) enum Column {
     Int32(Vec<u32>),
     Int64(Vec<u64>),
     Text(Presence, Texts),
@@ -27,160 +26,87 @@ pub(crate) enum Column {
     Float(Presence, Vec<f32>),
 }
 
-/// What goes into a column.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Cell<'a> {
-    Count(u64),
-    Text(Option<&'a str>),
-    Number(Option<f64>),
-}
-
-const ORDER: &str = "columns are made in the order in which cells are pushed";
-
-impl Column {
-    pub(super) fn empty(kind: ColumnType) -> Self {
-        match kind {
-            ColumnType::Int32 => Self::Int32(Vec::new()),
-            ColumnType::Int64 => Self::Int64(Vec::new()),
-            ColumnType::Text => Self::Text(Presence::default(), Texts::default()),
-            ColumnType::Double => Self::Double(Presence::default(), Vec::new()),
-            ColumnType::Float => Self::Float(Presence::default(), Vec::new()),
-        }
-    }
-
-    /// Up to here, rows that were left out are missing.
-    pub(crate) fn skip_to(&mut self, row: usize) {
-        match self {
-            Self::Int32(_) | Self::Int64(_) => {}
-            Self::Text(presence, _) | Self::Double(presence, _) | Self::Float(presence, _) => {
-                presence.extend(false, row.saturating_sub(presence.rows));
-            }
-        }
-    }
-
-    pub(crate) fn push(&mut self, cell: Cell<'_>) -> usize {
-        self.fill(cell, 1)
-    }
-
-    /// The same cell in several rows. Returns, as the others do, how many cells are there that were not.
-    pub(crate) fn fill(&mut self, cell: Cell<'_>, rows: usize) -> usize {
-        match (self, cell) {
-            (Self::Int32(values), Cell::Count(count)) => {
-                values.extend(repeat_n(count as u32, rows));
-                rows
-            }
-            (Self::Int64(values), Cell::Count(count)) => {
-                values.extend(repeat_n(count, rows));
-                rows
-            }
-            (Self::Text(presence, texts), Cell::Text(text)) => {
-                if let Some(text) = text {
-                    texts.fill(text, rows);
-                }
-                presence.extend(text.is_some(), rows)
-            }
-            (Self::Double(presence, values), Cell::Number(number)) => {
-                if let Some(number) = number {
-                    values.extend(repeat_n(number, rows));
-                }
-                presence.extend(number.is_some(), rows)
-            }
-            (Self::Float(presence, values), Cell::Number(number)) => {
-                if let Some(number) = number {
-                    values.extend(repeat_n(number as f32, rows));
-                }
-                presence.extend(number.is_some(), rows)
-            }
-            _ => unreachable!("{ORDER}"),
-        }
-    }
-
-    /// A count for each of several rows.
-    pub(crate) fn extend_counts(&mut self, counts: impl ExactSizeIterator<Item = u64>) -> usize {
-        let rows = counts.len();
-        match self {
-            Self::Int32(values) => values.extend(counts.map(|count| count as u32)),
-            Self::Int64(values) => values.extend(counts),
-            _ => unreachable!("{ORDER}"),
-        }
-        rows
-    }
-
-    /// A number for each of several rows.
-    pub(crate) fn extend_numbers(&mut self, numbers: impl Iterator<Item = Option<f64>>) -> usize {
-        match self {
-            Self::Double(presence, values) => presence.extend_with(numbers, values),
-            Self::Float(presence, values) => {
-                let numbers = numbers.map(|number| number.map(|number| number as f32));
-                presence.extend_with(numbers, values)
-            }
-            _ => unreachable!("{ORDER}"),
-        }
-    }
-}
-
 /// Which rows of a column have a value.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Presence {
+pub(super) struct Presence {
     rows: usize,
-    /// Rows one after the other of which all or none have one, and how many they are.
-    runs: Vec<(bool, u32)>,
+    /// A bit for each row, from the lowest of the first word on; behind the last row there are none.
+    words: Vec<u64>,
 }
 
 impl Presence {
+    /// Of so many rows none.
+    pub(super) fn missing(rows: usize) -> Self {
+        Self { rows, words: vec![0; rows.div_ceil(64)] }
+    }
+
+    /// Of so many rows all.
+    pub(super) fn full(rows: usize) -> Self {
+        let mut all = Self::default();
+        all.extend(true, rows);
+        all
+    }
+
     pub(super) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// In the order of the rows: whether they have a value, and how many are alike.
-    pub(super) fn runs(&self) -> impl Iterator<Item = (bool, u32)> {
-        self.runs.iter().copied()
+    pub(super) fn words(&self) -> &[u64] {
+        &self.words
     }
 
-    /// Returns how many of these rows have a value.
-    pub(super) fn extend(&mut self, is_there: bool, rows: usize) -> usize {
-        if rows > 0 {
-            self.rows += rows;
-            match self.runs.last_mut() {
-                Some((same, count)) if *same == is_there => *count += rows as u32,
-                _ => self.runs.push((is_there, rows as u32)),
-            }
-        }
-        if is_there { rows } else { 0 }
+    pub(super) fn has(&self, row: usize) -> bool {
+        self.words[row / 64] >> (row % 64) & 1 == 1
     }
 
-    fn extend_with<T>(
-        &mut self,
-        all: impl Iterator<Item = Option<T>>,
-        values: &mut Vec<T>,
-    ) -> usize {
-        let before = values.len();
-        let (mut is_there, mut alike) = (true, 0);
-        for value in all {
-            if value.is_some() != is_there {
-                self.extend(is_there, alike);
-                (is_there, alike) = (!is_there, 0);
-            }
-            alike += 1;
-            if let Some(value) = value {
-                values.push(value);
+    pub(super) fn set(&mut self, row: usize) {
+        self.words[row / 64] |= 1 << (row % 64);
+    }
+
+    /// Adds rows of which all or none have a value.
+    pub(super) fn extend(&mut self, is_there: bool, rows: usize) {
+        let (begun, word) = (self.rows % 64, if is_there { !0 } else { 0 });
+        if begun > 0
+            && let Some(last) = self.words.last_mut()
+        {
+            *last |= word << begun;
+        }
+        self.rows += rows;
+        self.words.resize(self.rows.div_ceil(64), word);
+        if !self.rows.is_multiple_of(64)
+            && let Some(last) = self.words.last_mut()
+        {
+            *last &= !(!0 << (self.rows % 64));
+        }
+    }
+
+    /// Adds rows with these values, of which those that are not numbers are missing; the others are added to
+    /// `values`.
+    pub(super) fn extend_with(&mut self, column: &[f32], values: &mut Vec<f32>) {
+        for alike in column.chunk_by(|a, b| a.is_nan() == b.is_nan()) {
+            let is_there = !alike[0].is_nan();
+            self.extend(is_there, alike.len());
+            if is_there {
+                values.extend_from_slice(alike);
             }
         }
-        self.extend(is_there, alike);
-        values.len() - before
     }
 }
 
 /// Texts one after the other; of one that repeats there is one copy.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Texts {
+pub(super) struct Texts {
     bytes: String,
     /// Where each text ends, and how many times it comes.
     runs: Vec<(usize, u32)>,
 }
 
 impl Texts {
-    fn fill(&mut self, text: &str, rows: usize) {
+    /// The same text in several rows.
+    pub(super) fn fill(&mut self, text: &str, rows: usize) {
+        if rows == 0 {
+            return;
+        }
         let last = self.runs.len().checked_sub(1).map(|last| self.range(last));
         match last.is_some_and(|last| self.bytes[last] == *text) {
             true => self.runs.last_mut().expect("it has a last text").1 += rows as u32,

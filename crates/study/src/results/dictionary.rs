@@ -118,12 +118,13 @@ impl<T: Value> Distinct<T> {
             }
             slot = self.after(slot);
         }
+        let place = self.values.len() as u32;
         self.values.push(value);
-        self.slots[slot] = self.values.len() as u32;
+        self.slots[slot] = place + 1;
         if self.values.len() * 2 > self.slots.len() {
             self.grow();
         }
-        self.values.len() as u32 - 1
+        place
     }
 
     fn slot(&self, value: T) -> usize {

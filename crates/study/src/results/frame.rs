@@ -16,13 +16,12 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor, Type as SchemaType};
 
 use super::checksums::{Checksum, Hashing};
-use super::chunk::{Encoded, encode};
+use super::chunk::{self, Encoded};
 use super::column::{Column, ColumnType};
 
 /// Writes a Parquet file, a row group at a time. The same cells give the same bytes.
 pub(crate) struct FrameWriter {
     writer: SerializedFileWriter<BufWriter<Hashing<File>>>,
-    types: Vec<ColumnType>,
     schema: SchemaDescPtr,
 }
 
@@ -44,13 +43,11 @@ impl FrameWriter {
             SerializedFileWriter::new(file, Arc::clone(&schema), Arc::new(properties.build()))
                 .map_err(to_io)?;
         let schema = Arc::new(SchemaDescriptor::new(schema));
-        Ok(Self { writer, types: columns.iter().map(|(_, kind)| *kind).collect(), schema })
+        Ok(Self { writer, schema })
     }
 
-    /// A row group of the file without rows.
-    pub(crate) fn group(&self) -> Group {
-        let columns = self.types.iter().map(|kind| Column::empty(*kind)).collect();
-        Group { columns, schema: Arc::clone(&self.schema) }
+    pub(crate) fn schema(&self) -> &SchemaDescPtr {
+        &self.schema
     }
 
     /// Adds a row group of this file.
@@ -76,18 +73,12 @@ impl FrameWriter {
     }
 }
 
-/// The rows of a group in memory.
-pub(crate) struct Group {
-    /// In the order of the file.
-    pub(crate) columns: Vec<Column>,
-    schema: SchemaDescPtr,
-}
-
-impl Group {
-    /// Whoever writes the file need not wait for it.
-    pub(crate) fn encode(&self) -> io::Result<Encoded> {
-        encode(&self.columns, self.schema.columns()).map_err(to_io)
-    }
+/// Encodes a row group of a file with this schema. Whoever writes the file need not wait for it.
+pub(super) fn encode(
+    columns: impl Iterator<Item = Column>,
+    schema: &SchemaDescPtr,
+) -> io::Result<Encoded> {
+    chunk::encode(columns, schema.columns()).map_err(to_io)
 }
 
 fn field(name: &str, kind: ColumnType) -> Result<SchemaType, ParquetError> {
@@ -258,48 +249,75 @@ fn to_io(error: ParquetError) -> io::Error {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::column::Cell;
+    use super::super::column::{Presence, Texts};
     use super::*;
     use crate::testing::Scratch;
 
+    /// A column of texts, each in so many rows.
+    fn texts<'a>(cells: impl IntoIterator<Item = (Option<&'a str>, usize)>) -> Column {
+        let (mut presence, mut texts) = (Presence::default(), Texts::default());
+        for (text, rows) in cells {
+            presence.extend(text.is_some(), rows);
+            if let Some(text) = text {
+                texts.fill(text, rows);
+            }
+        }
+        Column::Text(presence, texts)
+    }
+
     proptest! {
-        /// Cells come one by one, many alike, or several at once, and missing ones may be left out.
+        /// Missing ones and others, alone and many one after the other, in every way in which a column says which are there.
         #[test]
         fn what_is_put_into_a_column_is_read_from_it(
-            parts in prop::collection::vec((0usize..4, prop::option::of(-1e9..1e9f64), 1usize..5), 1..40),
+            parts in prop::collection::vec((prop::option::of(-1e9..1e9f32), prop_oneof![1usize..5, 1usize..300]), 1..40),
             cut in 0usize..40,
         ) {
             let scratch = Scratch::new("frame");
             let path = scratch.path("numbers.parquet");
-            let kinds = [("row".to_owned(), ColumnType::Int32), ("x".to_owned(), ColumnType::Double)];
+            let kinds = [
+                ("row".to_owned(), ColumnType::Int32),
+                ("x".to_owned(), ColumnType::Double),
+                ("y".to_owned(), ColumnType::Double),
+                ("z".to_owned(), ColumnType::Float),
+            ];
             let mut writer = FrameWriter::create(&path, &kinds).unwrap();
             let (first, second) = parts.split_at(cut.min(parts.len()));
             let mut groups = Vec::new();
             for parts in [first, second].into_iter().filter(|parts| !parts.is_empty()) {
-                let (mut expected, mut cells) = (Vec::new(), 0);
-                let mut group = writer.group();
-                for (how, value, rows) in parts {
-                    let [row, x] = &mut group.columns[..] else { unreachable!("there are two columns") };
-                    row.fill(Cell::Count(7), *rows);
-                    x.skip_to(expected.len());
-                    cells += match (how, value) {
-                        (0, None) => 0,
-                        (1, _) => x.extend_numbers(std::iter::repeat_n(*value, *rows)),
-                        (2, _) => (0..*rows).map(|_| x.push(Cell::Number(*value))).sum(),
-                        _ => x.fill(Cell::Number(*value), *rows),
-                    };
-                    expected.extend(std::iter::repeat_n(*value, *rows));
+                let alike = parts.iter().map(|(value, rows)| std::iter::repeat_n(*value, *rows));
+                let expected: Vec<Option<f32>> = alike.flatten().collect();
+                let mut by_parts = Presence::default();
+                parts.iter().for_each(|(value, rows)| by_parts.extend(value.is_some(), *rows));
+                let mut by_rows = Presence::missing(expected.len());
+                for (row, value) in expected.iter().enumerate() {
+                    if value.is_some() {
+                        by_rows.set(row);
+                    }
+                    prop_assert_eq!(by_parts.has(row), value.is_some());
                 }
-                group.columns[1].skip_to(expected.len());
-                prop_assert_eq!(cells, expected.iter().flatten().count());
-                writer.write(group.encode().unwrap()).unwrap();
+                let (mut by_values, mut values) = (Presence::default(), Vec::new());
+                for part in expected.chunks(70) {
+                    let part: Vec<f32> = part.iter().map(|value| value.unwrap_or(f32::NAN)).collect();
+                    by_values.extend_with(&part, &mut values);
+                }
+                let known: Vec<f64> = expected.iter().flatten().map(|value| f64::from(*value)).collect();
+                let columns = [
+                    Column::Int32(vec![7; expected.len()]),
+                    Column::Double(by_parts, known.clone()),
+                    Column::Double(by_rows, known),
+                    Column::Float(by_values, values),
+                ];
+                writer.write(encode(columns.into_iter(), writer.schema()).unwrap()).unwrap();
                 groups.push(expected);
             }
             writer.finish().unwrap();
             let reader = FrameReader::open(&path).unwrap();
             prop_assert_eq!(reader.groups(), groups.len());
             for (group, expected) in groups.iter().enumerate() {
-                prop_assert_eq!(&reader.numbers(group, "x").unwrap(), expected);
+                let expected: Vec<Option<f64>> = expected.iter().map(|value| value.map(f64::from)).collect();
+                for column in ["x", "y", "z"] {
+                    prop_assert_eq!(&reader.numbers(group, column).unwrap(), &expected, "{}", column);
+                }
                 prop_assert_eq!(reader.counts(group, "row").unwrap(), vec![7; expected.len()]);
             }
         }
@@ -319,26 +337,27 @@ mod tests {
                 ("text".to_owned(), ColumnType::Text),
             ];
             let mut writer = FrameWriter::create(&path, &kinds).unwrap();
-            let mut group = writer.group();
-            let (mut counts, mut texts) = (Vec::new(), Vec::new());
+            let (mut counts, mut cells) = (Vec::new(), Vec::new());
             for (is_there, number, rows) in parts {
                 let count = number % different;
-                let text = is_there.then(|| format!("{count:0length$}"));
-                let [short, long, column] = &mut group.columns[..] else { unreachable!("there are three") };
-                short.fill(Cell::Count(count), rows);
-                long.extend_counts(std::iter::repeat_n(u64::MAX - count, rows));
-                column.fill(Cell::Text(text.as_deref()), rows);
                 counts.extend(std::iter::repeat_n(count, rows));
-                texts.extend(std::iter::repeat_n(text, rows));
+                cells.push((is_there.then(|| format!("{count:0length$}")), rows));
             }
-            writer.write(group.encode().unwrap()).unwrap();
+            let long: Vec<u64> = counts.iter().map(|count| u64::MAX - count).collect();
+            let columns = [
+                Column::Int32(counts.iter().map(|count| *count as u32).collect()),
+                Column::Int64(long.clone()),
+                texts(cells.iter().map(|(text, rows)| (text.as_deref(), *rows))),
+            ];
+            writer.write(encode(columns.into_iter(), writer.schema()).unwrap()).unwrap();
             writer.finish().unwrap();
             let reader = FrameReader::open(&path).unwrap();
             let range = (*counts.iter().min().unwrap() as u32, *counts.iter().max().unwrap() as u32);
             prop_assert_eq!(reader.range(0, "short"), Some(range));
-            prop_assert_eq!(reader.texts(0, "text").unwrap(), texts);
+            let alike = cells.into_iter().map(|(text, rows)| std::iter::repeat_n(text, rows));
+            let expected: Vec<Option<String>> = alike.flatten().collect();
+            prop_assert_eq!(reader.texts(0, "text").unwrap(), expected);
             prop_assert_eq!(&reader.counts(0, "short").unwrap(), &counts);
-            let long: Vec<u64> = counts.iter().map(|count| u64::MAX - count).collect();
             prop_assert_eq!(reader.counts(0, "long").unwrap(), long);
         }
     }
@@ -349,14 +368,11 @@ mod tests {
         let path = scratch.path("texts.parquet");
         let mut writer =
             FrameWriter::create(&path, &[("text".to_owned(), ColumnType::Text)]).unwrap();
-        let texts: Vec<Option<String>> =
+        let expected: Vec<Option<String>> =
             (0..1000).map(|at| (at % 3 > 0).then(|| format!("{at:04000}"))).collect();
-        let mut group = writer.group();
-        for text in &texts {
-            group.columns[0].push(Cell::Text(text.as_deref()));
-        }
-        writer.write(group.encode().unwrap()).unwrap();
+        let columns = [texts(expected.iter().map(|text| (text.as_deref(), 1)))];
+        writer.write(encode(columns.into_iter(), writer.schema()).unwrap()).unwrap();
         writer.finish().unwrap();
-        assert_eq!(FrameReader::open(&path).unwrap().texts(0, "text").unwrap(), texts);
+        assert_eq!(FrameReader::open(&path).unwrap().texts(0, "text").unwrap(), expected);
     }
 }

@@ -26,7 +26,7 @@ impl Hybrid {
         if times as usize >= filling + 8 {
             self.wait(number, filling);
             self.pack();
-            self.write_varint(u64::from(times - filling as u32) << 1);
+            write_varint(u64::from(times - filling as u32) << 1, &mut self.bytes);
             self.bytes.extend(&number.to_le_bytes()[..self.width.div_ceil(8) as usize]);
         } else {
             self.wait(number, times as usize);
@@ -54,7 +54,7 @@ impl Hybrid {
         if self.waiting == 0 {
             return;
         }
-        self.write_varint(((self.waiting / 8) as u64) << 1 | 1);
+        write_varint(((self.waiting / 8) as u64) << 1 | 1, &mut self.bytes);
         let (mut word, mut bits) = (0u64, 0);
         for number in &self.packed[..self.waiting] {
             word |= u64::from(*number) << bits;
@@ -68,14 +68,47 @@ impl Hybrid {
         self.bytes.extend(&word.to_le_bytes()[..bits.div_ceil(8) as usize]);
         self.waiting = 0;
     }
+}
 
-    fn write_varint(&mut self, mut number: u64) {
-        while number > 0x7f {
-            self.bytes.push(number as u8 | 0x80);
-            number >>= 7;
+/// So many bits, from the lowest of the first word on; behind the last there are none. They are written behind what
+/// stands before them, in runs of whole words.
+pub(super) fn bits(words: &[u64], count: usize, mut bytes: Vec<u8>) -> Vec<u8> {
+    let bits_of = |word: usize| (count - word * 64).min(64);
+    // What all bits of a word are, if they are alike.
+    let alike = |word: usize| match words[word] {
+        0 => Some(false),
+        bits if bits.count_ones() as usize == bits_of(word) => Some(true),
+        _ => None,
+    };
+    let mut from = 0;
+    while from < words.len() {
+        let kind = alike(from);
+        let to = (from + 1..words.len()).find(|word| alike(*word) != kind).unwrap_or(words.len());
+        let length = count.min(to * 64) - from * 64;
+        match kind {
+            Some(bit) => {
+                write_varint((length as u64) << 1, &mut bytes);
+                bytes.push(u8::from(bit));
+            }
+            None => {
+                let groups = length.div_ceil(8);
+                write_varint((groups as u64) << 1 | 1, &mut bytes);
+                let packed = words[from..to].iter().flat_map(|word| word.to_le_bytes());
+                bytes.extend(packed.take(groups));
+            }
         }
-        self.bytes.push(number as u8);
+        from = to;
     }
+    bytes
+}
+
+/// Seven bits in each byte, the lowest first; the highest bit says whether there are more.
+pub(super) fn write_varint(mut number: u64, bytes: &mut Vec<u8>) {
+    while number > 0x7f {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
 }
 
 /// How many bits numbers up to a largest one need.

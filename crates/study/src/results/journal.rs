@@ -2,7 +2,7 @@
 //! series is appended in pieces while it goes on; they count when its result follows.
 //!
 //! ```text
-//! file   = "sojourn journal 6\n" plan-digest(32) "\n" { record }
+//! file   = "sojourn journal 7\n" plan-digest(32) "\n" { record }
 //! record = length(4) checksum(8) checksum-of-these-twelve(4) payload
 //! ```
 //!
@@ -19,7 +19,7 @@ use super::checksums::Checksum;
 use super::codec::{Beginning, Piece, RunResult};
 use super::{Row, Series};
 
-const MAGIC: &[u8] = b"sojourn journal 6\n";
+const MAGIC: &[u8] = b"sojourn journal 7\n";
 const HEADER: u64 = MAGIC.len() as u64 + 33;
 const RECORD_HEADER: usize = 16;
 

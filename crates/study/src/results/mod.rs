@@ -15,6 +15,7 @@
 //! A shard adds `-1-of-3` to the names of its tables, its journal, its `machine.json` and its
 //! `SHA256SUMS`.
 
+mod buckets;
 mod checksums;
 mod chunk;
 mod codec;
@@ -26,10 +27,12 @@ mod frame;
 mod hybrid;
 mod journal;
 mod model;
-mod short;
+mod numbers;
+mod rows;
 mod store;
 mod values;
 
+pub use buckets::Bucket;
 pub(crate) use codec::Piece;
 pub use codec::RunResult;
 pub(crate) use files::{CLAIMS, PLAN, STUDY};
@@ -39,10 +42,11 @@ pub use folder::{Folder, Reader, RunRows};
 pub(crate) use journal::{Journal, Record};
 pub(crate) use model::Common;
 pub use model::{
-    Axis, Bucket, Check, ClaimReport, ClaimResult, CompletingPacket, Delays, Estimate, FailedRun,
-    Freeze, Kind, LostPacket, Machine, MetricColumn, Miss, Plan, PlannedRun, PlannedScenario,
-    Results, Row, Series, SeriesColumn, Table, Verdict, View, Where,
+    Axis, Check, ClaimReport, ClaimResult, CompletingPacket, Delays, Estimate, FailedRun, Freeze,
+    Kind, LostPacket, Machine, MetricColumn, Miss, Plan, PlannedRun, PlannedScenario, Results, Row,
+    Series, SeriesColumn, Table, Verdict, View, Where,
 };
+pub(crate) use rows::TableRows;
 /// What the plan takes from the study file as it is.
 pub use sojourn_file::numbers::Numbers;
 pub use sojourn_file::plan::{Factor, PlannedFlow, PlannedQueue};

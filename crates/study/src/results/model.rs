@@ -11,7 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use sojourn_file::plan::{Factor, PlannedFlow, PlannedQueue};
 use sojourn_file::spec::ViewKind;
 
-use super::short;
+use super::buckets::{self, Bucket};
+use super::numbers::single;
 use super::values::Values;
 use crate::digest::Digest;
 
@@ -396,7 +397,7 @@ pub struct SeriesColumn {
     /// With its unit as suffix: `cwnd_bytes`.
     pub name: String,
     /// As long as [`Series::t_s`].
-    #[serde(with = "short")]
+    #[serde(with = "single")]
     pub values: Vec<Option<f64>>,
 }
 
@@ -415,15 +416,8 @@ pub struct Delays {
     /// The word with which the names of its quantiles begin: `rtt` in `rtt_p95_ms`.
     pub metric: String,
     /// In ascending order.
+    #[serde(with = "buckets")]
     pub buckets: Vec<Bucket>,
-}
-
-/// How many samples were between two values, both included. A bucket is at most 0.4 % wide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bucket {
-    pub low_ns: u64,
-    pub high_ns: u64,
-    pub samples: u64,
 }
 
 impl Delays {

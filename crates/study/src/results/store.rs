@@ -3,57 +3,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::Arc;
 
-use sojourn_metrics::{FLOW_COLUMNS, LINK_COLUMNS};
+use parquet::schema::types::SchemaDescPtr;
 
 use super::checksums::Checksum;
 use super::chunk::Encoded;
-use super::codec::RunResult;
-use super::column::{Cell, ColumnType};
+use super::column::ColumnType;
 use super::files::named;
-use super::frame::{FrameReader, FrameWriter, Group};
+use super::frame::{FrameReader, FrameWriter, encode};
+use super::rows::{
+    DELAY_COLUMNS, END_STATE, FREEZES, GroupRows, Part, RUN_COLUMNS, RunsGroup, SERIES_COLUMNS,
+    SERIES_NAMES, SeriesRows, TableRows, series_rows,
+};
 use super::{Bucket, Delays, Freeze, Kind, Plan, Row, Series, SeriesColumn, Table, Values};
 
 /// Cells after which a row group ends: as many as fit 8 MiB. The rows of a run may be in several. Missing cells
 /// don't count, because they take no memory; but whatever reads or writes the table keeps some 1 kB for each
 /// column of each group.
 const GROUP_CELLS: usize = 1 << 19;
-
-const RUN_COLUMNS: [(&str, ColumnType); 8] = [
-    ("run", ColumnType::Int32),
-    ("scenario", ColumnType::Int32),
-    ("seed", ColumnType::Int64),
-    ("kind", ColumnType::Text),
-    ("name", ColumnType::Text),
-    ("digest", ColumnType::Text),
-    (END_STATE, ColumnType::Text),
-    (FREEZES, ColumnType::Text),
-];
-
-const END_STATE: &str = "end_state";
-/// JSON: a list of [`Freeze`].
-const FREEZES: &str = "freezes";
-
-const SERIES_COLUMNS: [(&str, ColumnType); 5] = [
-    ("run", ColumnType::Int32),
-    ("kind", ColumnType::Text),
-    ("name", ColumnType::Text),
-    ("t_s", ColumnType::Double),
-    ("phase", ColumnType::Text),
-];
-
-const DELAY_COLUMNS: [(&str, ColumnType); 7] = [
-    ("run", ColumnType::Int32),
-    ("kind", ColumnType::Text),
-    ("name", ColumnType::Text),
-    ("metric", ColumnType::Text),
-    ("low_ns", ColumnType::Int64),
-    ("high_ns", ColumnType::Int64),
-    ("samples", ColumnType::Int64),
-];
 
 /// The files of a folder, or of a shard, that hold its tables.
 #[derive(Clone, Debug)]
@@ -65,20 +34,18 @@ pub(crate) struct TablePaths {
 
 /// The tables being written; they get their names when they are complete.
 pub(crate) struct StoreWriter {
-    runs: Pending,
-    series: Pending,
-    delays: Pending,
-    metrics: usize,
+    runs: Pending<RunsGroup>,
+    series: Pending<Vec<Part<SeriesRows>>>,
+    delays: Pending<Vec<Part<Delays>>>,
 }
 
 /// A file under its temporary name, and rows that wait for their row group.
-struct Pending {
+struct Pending<G> {
     which: Which,
     writer: FrameWriter,
     file: Temporary,
-    group: Group,
-    rows: usize,
-    /// How many of their cells are there.
+    group: G,
+    /// How many cells of its rows are there.
     cells: usize,
     /// A group that has all its rows, until somebody takes it or the next one is full.
     full: Option<FullGroup>,
@@ -101,7 +68,8 @@ enum Which {
 pub(crate) struct FullGroup {
     table: Which,
     number: u32,
-    rows: Group,
+    rows: Box<dyn GroupRows>,
+    schema: SchemaDescPtr,
 }
 
 /// A row group as its table is going to have it.
@@ -113,7 +81,8 @@ pub(crate) struct EncodedGroup {
 
 impl FullGroup {
     pub(crate) fn encode(self) -> io::Result<EncodedGroup> {
-        Ok(EncodedGroup { table: self.table, number: self.number, encoded: self.rows.encode()? })
+        let encoded = encode(self.rows.columns()?, &self.schema)?;
+        Ok(EncodedGroup { table: self.table, number: self.number, encoded })
     }
 }
 
@@ -130,53 +99,48 @@ impl StoreWriter {
         let mut series_columns = named(&SERIES_COLUMNS);
         let measured = SERIES_NAMES.iter().map(|name| ((*name).to_owned(), ColumnType::Float));
         series_columns.extend(measured);
+        let (runs, delay_columns) = (RunsGroup::empty(plan), named(&DELAY_COLUMNS));
         Ok(Self {
-            runs: Pending::create(Which::Runs, &paths.runs, &run_columns)?,
-            series: Pending::create(Which::Series, &paths.series, &series_columns)?,
-            delays: Pending::create(Which::Delays, &paths.delays, &named(&DELAY_COLUMNS))?,
-            metrics: plan.metrics.len(),
+            runs: Pending::create(Which::Runs, &paths.runs, &run_columns, runs)?,
+            series: Pending::create(Which::Series, &paths.series, &series_columns, Vec::new())?,
+            delays: Pending::create(Which::Delays, &paths.delays, &delay_columns, Vec::new())?,
         })
     }
 
     /// Adds a run; they must come in the order of the plan.
-    pub(crate) fn add(&mut self, plan: &Plan, result: &RunResult) -> io::Result<()> {
-        for row in &result.rows {
-            self.add_row(plan, row)?;
+    pub(crate) fn add(&mut self, run: TableRows) -> io::Result<()> {
+        for row in run.rows {
+            self.runs.cells += self.runs.group.cells(&row);
+            self.runs.group.rows.push(row);
+            self.runs.end_rows()?;
         }
-        self.add_all_series(&result.series)?;
-        result.delays.iter().try_for_each(|delays| self.add_delays(delays))
+        run.series
+            .into_iter()
+            .try_for_each(|part| self.series.add(part, Part::<SeriesRows>::cells))?;
+        run.delays.into_iter().try_for_each(|part| self.delays.add(part, Part::<Delays>::cells))
     }
 
-    /// Adds a piece of a run's time series, or all of it as if it had come in pieces, so that the table
-    /// does not depend on that.
-    pub(crate) fn add_all_series(&mut self, all: &[Series]) -> io::Result<()> {
-        let flows = all.iter().filter(|series| series.kind == Kind::Flow).count();
-        let piece = sojourn_metrics::Series::rows_in_piece(flows, all.len() - flows);
-        let rows = all.iter().map(|series| series.t_s.len()).max().unwrap_or(0);
-        for from in (0..rows).step_by(piece) {
-            for series in all {
-                let end = series.t_s.len();
-                self.add_series(series, from.min(end)..(from + piece).min(end))?;
-            }
-        }
-        Ok(())
+    /// Adds a piece of a run's time series, or all of it.
+    pub(crate) fn add_series(&mut self, all: &[Series]) -> io::Result<()> {
+        let mut parts = series_rows(all).into_iter();
+        parts.try_for_each(|part| self.series.add(part, Part::<SeriesRows>::cells))
     }
 
     /// Row groups that became full, at most one of each table. Each has to come back encoded, before
     /// [`StoreWriter::finish`]; those that nobody takes are encoded here.
     pub(crate) fn take_full(&mut self) -> Vec<FullGroup> {
-        let tables = [&mut self.runs, &mut self.series, &mut self.delays];
-        tables.into_iter().filter_map(|table| table.full.take()).collect()
+        let full = [self.runs.full.take(), self.series.full.take(), self.delays.full.take()];
+        full.into_iter().flatten().collect()
     }
 
     /// Takes in a row group that was full, in any order.
     pub(crate) fn put(&mut self, group: EncodedGroup) -> io::Result<()> {
-        let table = match group.table {
-            Which::Runs => &mut self.runs,
-            Which::Series => &mut self.series,
-            Which::Delays => &mut self.delays,
-        };
-        table.put(group.number, group.encoded)
+        let EncodedGroup { table, number, encoded } = group;
+        match table {
+            Which::Runs => self.runs.put(number, encoded),
+            Which::Series => self.series.put(number, encoded),
+            Which::Delays => self.delays.put(number, encoded),
+        }
     }
 
     /// Completes the tables under their temporary names. The table of runs comes last, so where it
@@ -184,128 +148,38 @@ impl StoreWriter {
     pub(crate) fn finish(self) -> io::Result<[Whole; 3]> {
         Ok([self.series.finish()?, self.delays.finish()?, self.runs.finish()?])
     }
+}
 
-    fn add_row(&mut self, plan: &Plan, row: &Row) -> io::Result<()> {
-        let freezes = match row.freezes.is_empty() {
-            true => None,
-            false => Some(serde_json::to_string(&row.freezes).map_err(io::Error::other)?),
-        };
-        let end_state = Some(&row.end_state[..]).filter(|text| !text.is_empty());
-        let first = [
-            Cell::Count(u64::from(row.run)),
-            Cell::Count(u64::from(row.scenario)),
-            Cell::Count(row.seed),
-            Cell::Text(Some(row.kind.name())),
-            Cell::Text(Some(&row.name)),
-            Cell::Text(Some(&row.digest)),
-            Cell::Text(end_state),
-            Cell::Text(freezes.as_deref()),
-        ];
-        let factors = &plan.scenarios[row.scenario as usize].factors;
-        let texts = factors.iter().map(|value| Cell::Text(Some(value)));
-        let Pending { group: Group { columns, .. }, rows, cells, .. } = &mut self.runs;
-        let before = columns.len() - self.metrics;
-        let (named, metrics) = columns.split_at_mut(before);
-        for (column, cell) in named.iter_mut().zip(first.into_iter().chain(texts)) {
-            *cells += column.push(cell);
-        }
-        // The others are missing, which most are.
-        for (metric, value) in row.values.known() {
-            if let Some(column) = metrics.get_mut(metric) {
-                column.skip_to(*rows);
-                *cells += column.push(Cell::Number(Some(value)));
-            }
-        }
-        self.runs.end_rows(1)
-    }
-
-    fn add_series(&mut self, series: &Series, rows: Range<usize>) -> io::Result<()> {
-        let measured = by_name(&series.columns);
-        let mut from = rows.start;
-        while from < rows.end {
-            let steps = from..(from + self.series.room()).min(rows.end);
-            let Pending { group: Group { columns, .. }, cells, .. } = &mut self.series;
-            let [run, kind, name, t_s, phase, columns @ ..] = &mut columns[..] else {
-                unreachable!("the columns of series are these and those measured");
-            };
-            *cells += run.fill(Cell::Count(u64::from(series.run)), steps.len());
-            *cells += kind.fill(Cell::Text(Some(series.kind.name())), steps.len());
-            *cells += name.fill(Cell::Text(Some(&series.name)), steps.len());
-            *cells += t_s.extend_numbers(series.t_s[steps.clone()].iter().copied().map(Some));
-            for step in steps.clone() {
-                let known = series.phase.get(step).map(String::as_str);
-                *cells += phase.push(Cell::Text(known.filter(|phase| !phase.is_empty())));
-            }
-            for (column, measured) in columns.iter_mut().zip(&measured) {
-                *cells += match measured {
-                    Some(measured) => {
-                        column.extend_numbers(measured.values[steps.clone()].iter().copied())
-                    }
-                    None => column.fill(Cell::Number(None), steps.len()),
-                };
-            }
-            self.series.end_rows(steps.len())?;
-            from = steps.end;
-        }
-        Ok(())
-    }
-
-    fn add_delays(&mut self, delays: &Delays) -> io::Result<()> {
-        let mut rest = &delays.buckets[..];
-        while !rest.is_empty() {
-            let (buckets, later) = rest.split_at(self.delays.room().min(rest.len()));
-            let Pending { group: Group { columns, .. }, cells, .. } = &mut self.delays;
-            let [run, kind, name, metric, low_ns, high_ns, samples] = &mut columns[..] else {
-                unreachable!("the columns of delays are these");
-            };
-            *cells += run.fill(Cell::Count(u64::from(delays.run)), buckets.len());
-            *cells += kind.fill(Cell::Text(Some(delays.kind.name())), buckets.len());
-            *cells += name.fill(Cell::Text(Some(&delays.name)), buckets.len());
-            *cells += metric.fill(Cell::Text(Some(&delays.metric)), buckets.len());
-            *cells += low_ns.extend_counts(buckets.iter().map(|bucket| bucket.low_ns));
-            *cells += high_ns.extend_counts(buckets.iter().map(|bucket| bucket.high_ns));
-            *cells += samples.extend_counts(buckets.iter().map(|bucket| bucket.samples));
-            self.delays.end_rows(buckets.len())?;
-            rest = later;
+impl<T> Pending<Vec<Part<T>>>
+where
+    Vec<Part<T>>: GroupRows,
+{
+    /// Adds rows, of which `cells` says how many cells are there.
+    fn add(&mut self, mut part: Part<T>, cells: impl Fn(&Part<T>) -> usize) -> io::Result<()> {
+        while !part.rows.is_empty() {
+            let first = part.split(self.room().min(part.rows.len()));
+            self.cells += cells(&first);
+            self.group.push(first);
+            self.end_rows()?;
         }
         Ok(())
     }
 }
 
-/// Columns of time series, phases aside: those of flows, then those that only queues have.
-static SERIES_NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| {
-    let flow = || FLOW_COLUMNS.iter().map(|column| column.name).filter(|name| *name != "phase");
-    let link = LINK_COLUMNS.iter().map(|column| column.name);
-    flow().chain(link.filter(|name| flow().all(|other| other != *name))).collect()
-});
-
-/// For each of [`SERIES_NAMES`] the column that was measured. They come in that order, so it is looked for behind
-/// the one before first.
-fn by_name(columns: &[SeriesColumn]) -> Vec<Option<&SeriesColumn>> {
-    let mut all = vec![None; SERIES_NAMES.len()];
-    let mut next = 0;
-    for column in columns {
-        let (before, behind) = SERIES_NAMES.split_at(next);
-        let is_it = |name: &&str| **name == column.name;
-        let place = behind.iter().position(is_it).map(|place| next + place);
-        if let Some(place) = place.or_else(|| before.iter().position(is_it)) {
-            all[place] = Some(column);
-            next = place + 1;
-        }
-    }
-    all
-}
-
-impl Pending {
-    fn create(which: Which, path: &Path, columns: &[(String, ColumnType)]) -> io::Result<Self> {
+impl<G: GroupRows> Pending<G> {
+    fn create(
+        which: Which,
+        path: &Path,
+        columns: &[(String, ColumnType)],
+        group: G,
+    ) -> io::Result<Self> {
         let file = Temporary { path: path.to_owned() };
         let writer = FrameWriter::create(&file.name(), columns)?;
         Ok(Self {
             which,
-            group: writer.group(),
             writer,
             file,
-            rows: 0,
+            group,
             cells: 0,
             full: None,
             numbered: 0,
@@ -316,12 +190,11 @@ impl Pending {
 
     /// How many rows the row group has room for if none of their cells is missing: at least one.
     fn room(&self) -> usize {
-        (GROUP_CELLS - self.cells).div_ceil(self.group.columns.len())
+        (GROUP_CELLS - self.cells).div_ceil(self.writer.schema().num_columns())
     }
 
     /// Rows are complete; so is the row group, if it has no more room.
-    fn end_rows(&mut self, rows: usize) -> io::Result<()> {
-        self.rows += rows;
+    fn end_rows(&mut self) -> io::Result<()> {
         match self.cells < GROUP_CELLS {
             true => Ok(()),
             false => self.end_group(),
@@ -330,11 +203,10 @@ impl Pending {
 
     fn end_group(&mut self) -> io::Result<()> {
         self.write_full()?;
-        self.group.columns.iter_mut().for_each(|column| column.skip_to(self.rows));
-        let rows = std::mem::replace(&mut self.group, self.writer.group());
-        self.full = Some(FullGroup { table: self.which, number: self.numbered, rows });
+        let (rows, schema) = (self.group.take(), Arc::clone(self.writer.schema()));
+        self.full = Some(FullGroup { table: self.which, number: self.numbered, rows, schema });
         self.numbered += 1;
-        (self.rows, self.cells) = (0, 0);
+        self.cells = 0;
         Ok(())
     }
 
@@ -359,7 +231,7 @@ impl Pending {
     }
 
     fn finish(mut self) -> io::Result<Whole> {
-        if self.rows > 0 {
+        if self.cells > 0 {
             self.end_group()?;
         }
         self.write_full()?;

@@ -3,6 +3,8 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::numbers::{Lump, to_bytes};
+
 /// A value for each metric of a table, of which most rows have few; only these take memory.
 ///
 /// To people it is written as a list with a value or null for each metric; otherwise as its parts.
@@ -82,19 +84,26 @@ impl Values {
 
     /// Those that are known, with their positions.
     pub fn known(&self) -> impl Iterator<Item = (usize, f64)> {
-        // A word without its lowest bit has one bit less.
-        let next = |word: &u64| Some(word & (word - 1)).filter(|word| *word != 0);
-        let words = self.is_known.iter().enumerate().filter(|(_, word)| **word != 0);
-        let positions = words.flat_map(move |(at, word)| {
-            let bits = std::iter::successors(Some(*word), next);
-            bits.map(move |word| at * 64 + word.trailing_zeros() as usize)
-        });
+        let positions = self
+            .is_known
+            .iter()
+            .enumerate()
+            .flat_map(|(at, word)| ones(*word).map(move |bit| at * 64 + bit));
         positions.zip(self.known.iter().copied())
+    }
+
+    /// Those that are known of 64 metrics, from a multiple of 64 on, with their positions among these.
+    pub(super) fn of_word(&self, word: usize) -> impl Iterator<Item = (usize, f64)> {
+        let bits = self.is_known.get(word).copied().unwrap_or(0);
+        let before = if bits == 0 { self.known.len() } else { self.known_before(word * 64) };
+        ones(bits).zip(self.known[before..].iter().copied())
     }
 
     /// Of so many metrics those that are known, by their positions in ascending order.
     pub(crate) fn of_known(len: usize, values: impl Iterator<Item = (usize, f64)>) -> Self {
-        let mut all = Self { len, ..Self::default() };
+        let (_, most) = values.size_hint();
+        let known = Vec::with_capacity(most.unwrap_or(0));
+        let mut all = Self { len, is_known: Vec::with_capacity(len.div_ceil(64)), known };
         for (position, value) in values {
             all.is_known.resize(position / 64 + 1, 0);
             all.is_known[position / 64] |= 1 << (position % 64);
@@ -105,6 +114,14 @@ impl Values {
         all.is_known.shrink_to_fit();
         all
     }
+}
+
+/// The positions of the bits of a word that are 1, from the lowest on.
+fn ones(word: u64) -> impl Iterator<Item = usize> {
+    // A word without its lowest bit has one bit less.
+    let next = |word: &u64| Some(word & (word - 1)).filter(|word| *word != 0);
+    let words = std::iter::successors(Some(word).filter(|word| *word != 0), next);
+    words.map(|word| word.trailing_zeros() as usize)
 }
 
 impl FromIterator<Option<f64>> for Values {
@@ -120,7 +137,10 @@ impl Serialize for Values {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match serializer.is_human_readable() {
             true => serializer.collect_seq(self.iter()),
-            false => (self.len, &self.is_known, &self.known).serialize(serializer),
+            false => {
+                let known = Lump(to_bytes(&self.known, f64::to_le_bytes));
+                (self.len, &self.is_known, known).serialize(serializer)
+            }
         }
     }
 }
@@ -130,11 +150,16 @@ impl<'de> Deserialize<'de> for Values {
         if deserializer.is_human_readable() {
             return Ok(Vec::<Option<f64>>::deserialize(deserializer)?.into_iter().collect());
         }
-        let (len, is_known, known) = <(usize, Vec<u64>, Vec<f64>)>::deserialize(deserializer)?;
+        let (len, is_known, known) = <(usize, Vec<u64>, &[u8])>::deserialize(deserializer)?;
+        let (known, rest) = known.as_chunks();
+        let known = known.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
         let all = Self { len, is_known, known };
         let last = all.is_known.last();
         let end = last.map_or(0, |last| all.is_known.len() * 64 - last.leading_zeros() as usize);
-        let is_whole = last != Some(&0) && end <= len && all.known_before(end) == all.known.len();
+        let is_whole = rest.is_empty()
+            && last != Some(&0)
+            && end <= len
+            && all.known_before(end) == all.known.len();
         match is_whole {
             true => Ok(all),
             false => Err(D::Error::custom("metrics without values, or values without metrics")),
@@ -172,7 +197,11 @@ mod tests {
             prop_assert_eq!(values.get(list.len()), None);
             let known = values.known().map(|(at, value)| (at, Some(value)));
             let exact = list.iter().copied().enumerate().filter(|(_, value)| value.is_some());
-            prop_assert!(known.eq(exact));
+            prop_assert!(known.eq(exact.clone()));
+            let words = (0..4).flat_map(|word| {
+                values.of_word(word).map(move |(bit, value)| (word * 64 + bit, Some(value)))
+            });
+            prop_assert!(words.eq(exact));
             prop_assert_eq!(&values, &list.iter().copied().collect::<Values>());
             let text = serde_json::to_string(&values).unwrap();
             prop_assert_eq!(&serde_json::from_str::<Vec<Option<f64>>>(&text).unwrap(), &list);
@@ -187,11 +216,12 @@ mod tests {
             len in 0usize..200,
             is_known in prop::collection::vec(any::<u64>(), 0..4),
             known in 0usize..260,
+            rest in 0usize..2,
         ) {
-            let bytes = postcard::to_stdvec(&(len, &is_known, vec![1.0; known])).unwrap();
+            let bytes = postcard::to_stdvec(&(len, &is_known, vec![1u8; known * 8 + rest])).unwrap();
             let end = (0..is_known.len() * 64).rev().find(|at| is_known[at / 64] >> (at % 64) & 1 == 1);
             let bits = is_known.iter().map(|word| word.count_ones() as usize).sum::<usize>();
-            let is_good = bits == known && end.is_none_or(|end| end < len) && is_known.last() != Some(&0);
+            let is_good = rest == 0 && bits == known && end.is_none_or(|end| end < len) && is_known.last() != Some(&0);
             let values = postcard::from_bytes::<Values>(&bytes);
             prop_assert_eq!(values.is_ok(), is_good);
             if let Ok(values) = values {

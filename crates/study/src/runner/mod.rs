@@ -32,7 +32,7 @@ use sojourn_core::Time;
 use crate::engine;
 use crate::results::{
     ClaimReport, FailedRun, Folder, FullGroup, Machine, Piece, Record, ResultsError, RunResult,
-    RunRows, STUDY, StoreWriter, is_of_machine,
+    RunRows, STUDY, StoreWriter, TableRows, is_of_machine,
 };
 use crate::study::Study;
 use folder::{check_claims, make_folder};
@@ -259,9 +259,9 @@ pub fn join(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
         let Some(run) = rows.first().map(|row| row.run) else { continue };
         let delays = parts[part].delays(run)?;
         // As they stand in the part, so that the table does not depend on how runs were shared out.
-        parts[part].each_series(run, |piece| writer.add_all_series(&piece))?;
+        parts[part].each_series(run, |piece| writer.add_series(&piece))?;
         let result = RunResult { run, pieces: 0, rows, series: Vec::new(), delays };
-        writer.add(&plan, &result).map_err(io_error)?;
+        writer.add(result.into()).map_err(io_error)?;
         done += 1;
     }
     folder.publish(writer.finish().map_err(io_error)?)?;
@@ -318,8 +318,8 @@ fn work(
         if is_stopped.load(Ordering::Relaxed) || options.stop.is_asked() {
             return;
         }
-        // What takes long is done without the lock: pieces and the result become bytes before it is taken, and
-        // row groups of the tables after it is given back.
+        // What takes long is done without the lock: pieces and the result become bytes and rows before it is taken,
+        // and full row groups of the tables columns after it is given back.
         let keep = |piece: &Piece| {
             let record = piece.encode().and_then(|bytes| Record::of(&bytes));
             let mut shared = locked(&shared);
@@ -331,20 +331,17 @@ fn work(
             }
         };
         let computed = compute_in_pieces(study, &plan, *run, &keep).and_then(|computed| {
-            let record = computed.result.encode().and_then(|bytes| Record::of(&bytes));
-            Ok((record.map_err(|error| error.to_string())?, computed))
+            let Computed { result, stopped_at } = computed;
+            let record = result.encode().and_then(|bytes| Record::of(&bytes));
+            Ok((record.map_err(|error| error.to_string())?, TableRows::from(result), stopped_at))
         });
         let mut held = locked(&shared);
         if held.broken.is_some() {
             return;
         }
         let kept = match computed {
-            Ok((record, Computed { result, stopped_at: None })) => {
-                held.recorder.append(&record, result)
-            }
-            Ok((_, Computed { result, stopped_at: Some(at) })) => {
-                held.recorder.set_aside(&result, at).map(|()| Vec::new())
-            }
+            Ok((record, rows, None)) => held.recorder.append(&record, rows),
+            Ok((_, rows, Some(at))) => held.recorder.set_aside(rows, at).map(|()| Vec::new()),
             // It ended because it was asked to, or the next start will say what is wrong with it.
             Err(_) if options.stop.is_asked() => return,
             Err(problem) => {

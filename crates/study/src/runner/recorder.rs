@@ -16,7 +16,7 @@ use crate::claims::Claim;
 use crate::digest::Digest;
 use crate::results::{
     EncodedGroup, FailedRun, Folder, FolderWriter, FullGroup, Journal, Kind, Machine, Plan, Record,
-    RunResult, STUDY, StoreWriter,
+    RunResult, STUDY, StoreWriter, TableRows,
 };
 use crate::study::Study;
 
@@ -131,7 +131,7 @@ impl Recorder {
         }
         let record = Record::of(bytes)
             .map_err(|error| RunError::NotItsResult { run, problem: error.to_string() })?;
-        let groups = self.append(&record, result)?;
+        let groups = self.append(&record, result.into())?;
         self.put_groups(groups.into_iter().map(FullGroup::encode).collect());
         Ok(Recorded::New)
     }
@@ -149,13 +149,11 @@ impl Recorder {
     pub(super) fn append(
         &mut self,
         record: &Record,
-        result: RunResult,
+        rows: TableRows,
     ) -> Result<Vec<FullGroup>, RunError> {
-        let run = result.run;
-        if let Some(row) = result.rows.first()
-            && !row.end_state.is_empty()
-        {
-            self.troubled.insert(run, row.end_state.clone());
+        let run = rows.run;
+        if let Some(trouble) = rows.trouble() {
+            self.troubled.insert(run, trouble.to_owned());
         }
         self.write(|journal| journal.append(record))?;
         self.is_done[run as usize] = true;
@@ -164,7 +162,7 @@ impl Recorder {
         self.progress.done += 1;
         if let (Some(tables), Some((journal, _))) = (&mut self.tables, &mut self.journal) {
             let runs = (&self.mine[..], &self.is_done[..]);
-            let added = tables.add(result, record.len(), runs, &self.plan, journal);
+            let added = tables.add(rows, record.len(), runs, journal);
             match added {
                 Ok(groups) => return Ok(groups),
                 // A full disk may have room for the results alone. In the end it is tried again.
@@ -191,10 +189,10 @@ impl Recorder {
 
     /// Keeps what a run had measured when it was stopped, in a result folder of its own. Of an earlier start's such run
     /// nothing stays.
-    pub(super) fn set_aside(&mut self, result: &RunResult, at: Time) -> Result<(), RunError> {
+    pub(super) fn set_aside(&mut self, rows: TableRows, at: Time) -> Result<(), RunError> {
         let folder = self.out.join(STOPPED);
         self.forget_stopped()?;
-        let (run, mut plan) = (result.run, Plan::clone(&self.plan));
+        let (run, mut plan) = (rows.run, Plan::clone(&self.plan));
         plan.title = format!("{}: run {run}, stopped after {:.1} s", plan.title, at.as_secs_f64());
         // Not to be taken for results of the study.
         plan.digest = Digest::of_json(&(&plan.digest, run, at.as_nanos())).to_string();
@@ -202,7 +200,7 @@ impl Recorder {
         let aside = make_folder(Folder::new(&folder), "", &plan, &text)?;
         let tables = aside.tables();
         let written = StoreWriter::create(&tables, &plan).and_then(|mut writer| {
-            writer.add(&plan, result)?;
+            writer.add(rows)?;
             writer.finish()
         });
         aside.publish(written.map_err(|source| RunError::Io { path: tables.runs, source })?)?;
@@ -242,8 +240,11 @@ impl Recorder {
         let failed = listed(&mut self.problems);
         let troubled = listed(&mut self.troubled);
         if let Some((mut journal, path)) = self.journal.take() {
-            journal.sync().map_err(|source| RunError::Io { path: path.clone(), source })?;
             let Progress { done, total, .. } = self.progress;
+            // Otherwise it is gone in a moment, and the disk need not have all of it before.
+            if done < total {
+                journal.sync().map_err(|source| RunError::Io { path: path.clone(), source })?;
+            }
             if done + failed.len() < total && self.stop.is_asked() {
                 return Err(RunError::Interrupted { done, total, stopped: self.stopped });
             }
@@ -256,8 +257,7 @@ impl Recorder {
                 Some(tables) => Ok(tables),
                 None => Tables::create(&self.folder.tables(), &self.plan),
             };
-            let tables =
-                tables.and_then(|tables| tables.finish(&self.mine, &self.plan, &mut journal));
+            let tables = tables.and_then(|tables| tables.finish(&self.mine, &mut journal));
             let tables = tables.map_err(stopped)?;
             self.folder.publish(tables)?;
             if done == total {

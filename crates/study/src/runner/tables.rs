@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use crate::results::{
-    EncodedGroup, FullGroup, Journal, Plan, RunResult, StoreWriter, TablePaths, Whole,
+    EncodedGroup, FullGroup, Journal, Plan, StoreWriter, TablePaths, TableRows, Whole,
 };
 
 /// Tables that have the first of the runs in the order of the plan. They get their names when they have all,
@@ -14,7 +14,7 @@ pub(super) struct Tables {
     /// How many runs they have, of those that belong here.
     done: usize,
     /// Results that came before those of earlier runs, and how long they are in the journal.
-    waiting: BTreeMap<u32, (RunResult, usize)>,
+    waiting: BTreeMap<u32, (TableRows, usize)>,
     /// Bytes of those in the journal.
     waiting_bytes: usize,
 }
@@ -36,20 +36,19 @@ impl Tables {
     /// which come back by [`Tables::put`].
     pub(super) fn add(
         &mut self,
-        result: RunResult,
+        rows: TableRows,
         bytes: usize,
         (mine, is_done): (&[u32], &[bool]),
-        plan: &Plan,
         journal: &mut Journal,
     ) -> io::Result<Vec<FullGroup>> {
-        let is_next = mine.get(self.done) == Some(&result.run);
-        if result.pieces == 0 && (is_next || self.waiting_bytes + bytes <= Self::MOST_WAITING) {
+        let is_next = mine.get(self.done) == Some(&rows.run);
+        if rows.pieces == 0 && (is_next || self.waiting_bytes + bytes <= Self::MOST_WAITING) {
             self.waiting_bytes += bytes;
-            self.waiting.insert(result.run, (result, bytes));
+            self.waiting.insert(rows.run, (rows, bytes));
         }
         for _ in 0..Self::MOST_AT_ONCE {
             match mine.get(self.done).filter(|run| is_done[**run as usize]) {
-                Some(run) => self.write(*run, plan, journal)?,
+                Some(run) => self.write(*run, journal)?,
                 None => break,
             }
         }
@@ -61,27 +60,22 @@ impl Tables {
     }
 
     /// Writes the runs that are left, and completes the tables under their temporary names.
-    pub(super) fn finish(
-        mut self,
-        mine: &[u32],
-        plan: &Plan,
-        journal: &mut Journal,
-    ) -> io::Result<[Whole; 3]> {
+    pub(super) fn finish(mut self, mine: &[u32], journal: &mut Journal) -> io::Result<[Whole; 3]> {
         for run in mine.iter().skip(self.done) {
-            self.write(*run, plan, journal)?;
+            self.write(*run, journal)?;
         }
         self.writer.finish()
     }
 
     /// Writes the next run, if it has a result.
-    fn write(&mut self, run: u32, plan: &Plan, journal: &mut Journal) -> io::Result<()> {
-        if let Some((result, bytes)) = self.waiting.remove(&run) {
+    fn write(&mut self, run: u32, journal: &mut Journal) -> io::Result<()> {
+        if let Some((rows, bytes)) = self.waiting.remove(&run) {
             self.waiting_bytes -= bytes;
-            self.writer.add(plan, &result)?;
+            self.writer.add(rows)?;
         } else {
-            journal.each_piece(run, |series| self.writer.add_all_series(&series))?;
+            journal.each_piece(run, |series| self.writer.add_series(&series))?;
             if let Some(result) = journal.read(run)? {
-                self.writer.add(plan, &result)?;
+                self.writer.add(result.into())?;
             }
         }
         self.done += 1;

@@ -675,7 +675,7 @@ fn a_run_of_many_rows_is_read_as_it_was_written() {
         })
         .collect();
     for result in &results {
-        writer.add(&plan, result).unwrap();
+        writer.add(result.clone().into()).unwrap();
     }
     writer_of.publish(writer.finish().unwrap()).unwrap();
 
@@ -686,7 +686,7 @@ fn a_run_of_many_rows_is_read_as_it_was_written() {
     let mut writer = StoreWriter::create(&other.tables(), &plan).unwrap();
     let mut taken = Vec::new();
     for result in &results {
-        writer.add(&plan, result).unwrap();
+        writer.add(result.clone().into()).unwrap();
         taken.extend(writer.take_full());
     }
     assert!(taken.len() > 2, "{} groups were full", taken.len());
