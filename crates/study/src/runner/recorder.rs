@@ -263,6 +263,8 @@ impl Recorder {
             if done == total {
                 // The tables have everything. Removing the file also removes the lock.
                 std::fs::remove_file(&path).map_err(|source| RunError::Io { path, source })?;
+                // The system frees its blocks when it is closed, which nothing has to wait for.
+                std::thread::spawn(move || drop(journal));
                 self.forget_stopped()?;
             }
         }
