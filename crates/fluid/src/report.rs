@@ -549,9 +549,8 @@ fn all(curves: &impl Curves, link: usize, of: impl Fn(&[f64]) -> f64) -> f64 {
 
 /// How many bytes a packet has on average among so many bytes of each flow.
 fn mean_packet(curves: &impl Curves, link: usize, of: impl Fn(&[f64]) -> f64) -> f64 {
-    let largest = curves.world().links[link].packet;
-    let mut rows_here = rows(curves, link);
-    if rows_here.all(|(packet, _)| packet == largest) {
+    let Bottleneck { packet: largest, has_smaller, .. } = curves.world().links[link];
+    if !has_smaller {
         return largest;
     }
     let bytes = all(curves, link, &of);

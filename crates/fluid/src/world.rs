@@ -87,6 +87,8 @@ pub(crate) struct Bottleneck {
     pub(crate) queue: sojourn_qdisc::Config,
     /// The largest packet that comes.
     pub(crate) packet: f64,
+    /// Others that come are smaller.
+    pub(crate) has_smaller: bool,
     /// Of the packets that leave, this share is lost on the medium.
     pub(crate) loss: f64,
 }
@@ -242,11 +244,15 @@ impl World {
                 members: Vec::new(),
                 queue: link.queue.clone(),
                 packet,
+                has_smaller: false,
                 loss: loss_share(&link.loss).unwrap_or(0.0),
             });
         }
         for (flow, stream) in scenario.flows.iter().zip(&mut flows) {
             route(scenario, flow, stream, &mut links);
+        }
+        for link in &mut links {
+            link.has_smaller = link.members.iter().any(|member| member.packet < link.packet);
         }
         Self { flows, links }
     }
