@@ -157,6 +157,8 @@ struct Passing {
     due: f64,
     /// Of what is due, this share is dropped.
     share: f64,
+    /// Of what leaves, this share is dropped and was not due.
+    beyond: f64,
     /// When what leaves last came: at a moment of the past, or else after a part of the step.
     moment: Option<Moment>,
     part: f64,
@@ -178,8 +180,8 @@ struct Link {
     fate: Fate,
     random: Random,
     due: Vec<Due>,
-    /// Of what is due at the heads, what waits beyond the queue's limit, by class.
-    excess: Vec<f64>,
+    /// When its discipline last had something due.
+    acted: f64,
     arrivals: Vec<f64>,
     backlogs: Vec<f64>,
     dropped: Vec<f64>,
@@ -249,7 +251,7 @@ impl<'a> Engine<'a> {
                     fate: Fate::default(),
                     random: address.stream(link.port as u64, Purpose::Queue),
                     due: Vec::new(),
-                    excess: vec![0.0; count],
+                    acted: f64::NEG_INFINITY,
                     shares: none.clone(),
                     arrivals: none,
                     backlogs: vec![0.0; count],
@@ -364,7 +366,8 @@ impl<'a> Engine<'a> {
             note(link.capacity.next_change(self.now));
         }
         for link in &self.links {
-            note(link.queue.timer() + JUST);
+            // A law that acts more and more often does so several times in a step.
+            note((link.queue.timer() + JUST).max(link.acted + self.shortest));
         }
         for (flow, sender) in self.world.flows.iter().zip(&self.senders) {
             note(flow.begins);
@@ -606,8 +609,7 @@ impl<'a> Engine<'a> {
         for (class, column) in self.layout.classes[at].iter().enumerate() {
             let Passing { entered, due, .. } = link.passing[class];
             link.backlogs[class] = entered - self.new[column + CLASS_OUT];
-            let most = capacity + link.excess[class];
-            link.dropped[class] = due.min(most).min(link.backlogs[class]);
+            link.dropped[class] = due.min(capacity).min(link.backlogs[class]);
         }
         link.fate.clear(link.members.len(), link.backlogs.len());
         let step = Step {
@@ -647,6 +649,8 @@ impl<'a> Engine<'a> {
             passing.came = came.max(self.new[column + CLASS_CAME]);
             self.new[column + CLASS_CAME] = passing.came;
             passing.share = if due > 0.0 { link.dropped[class] / due } else { 0.0 };
+            let beyond = link.fate.beyond[class];
+            passing.beyond = if beyond > 0.0 { beyond / link.fate.departures[class] } else { 0.0 };
         }
         for (member, (flow, hop)) in link.members.iter().enumerate() {
             let passing = &link.passing[link.classes[member]];
@@ -666,11 +670,12 @@ impl<'a> Engine<'a> {
             // The packet at the head may be more than what leaves of its flow in the step; then what
             // has left without it falls back for a while, which readers of the curve pass over.
             let dropped = link.head.drops[member] * passing.share;
-            let passed = (left - dropped).max(0.0);
+            let beyond = left * passing.beyond;
+            let passed = (left - dropped - beyond).max(0.0);
             let marked = link.head.marks[member].min(passed);
             link.head.dropped[member] = dropped;
             link.head.marked[member] = marked;
-            row[DROPPED] += dropped + passed * world.loss;
+            row[DROPPED] += dropped + beyond + passed * world.loss;
             row[MARKED_OUT] += marked;
             row[CAME] = passing.came;
         }
@@ -783,7 +788,6 @@ impl<'a> Engine<'a> {
             link.sojourns[class] = (now - self.new[column + CLASS_CAME]).max(0.0);
         }
         link.due.clear();
-        link.excess.fill(0.0);
         let world = &self.world.links[at];
         let seen = Seen {
             now,
@@ -791,10 +795,12 @@ impl<'a> Engine<'a> {
             capacity: world.capacity.until(now) - world.capacity.until(now - length),
             sojourns: &link.sojourns,
             backlogs: &link.backlogs,
-            departures: &link.fate.departures,
-            dropped: &link.dropped,
+            excess: &link.fate.excess,
         };
         link.queue.observe(&seen, &mut link.due);
+        if link.due.iter().any(|due| due.packets > 0) || link.queue.timer() <= now {
+            link.acted = now;
+        }
         for due in &link.due {
             for _ in 0..due.packets {
                 let passed = |member: usize| {
@@ -822,9 +828,6 @@ impl<'a> Engine<'a> {
                 } else {
                     owed.drops[member] += packet;
                 }
-                if due.is_excess {
-                    link.excess[due.class] += packet;
-                }
             }
         }
     }
@@ -833,7 +836,10 @@ impl<'a> Engine<'a> {
     fn oldest(&self) -> f64 {
         let mut oldest = self.now;
         for (at, flow) in self.world.flows.iter().enumerate() {
-            oldest = oldest.min(self.new[self.layout.flows[at] + SENT_AT]);
+            let sent_at = self.new[self.layout.flows[at] + SENT_AT];
+            if sent_at > 0.0 {
+                oldest = oldest.min(sent_at);
+            }
             let delay = flow.base_rtt() + self.sparse_waits(&flow.way_back);
             oldest = oldest.min(self.now - delay);
             for column in &self.layout.hops[at] {

@@ -188,7 +188,7 @@ impl Report {
             let time = held.until - self.warmup;
             let Waits { bytes, packets } = held.integral;
             let (bytes, packets) = (bytes / time, packets / time);
-            let [dropped, sent] = fate(curves, at);
+            let [dropped, sent] = fate(curves, at).map(|of| in_packets(curves, at, of));
             let dropped = dropped - held.fate[0];
             let came = dropped + sent - held.fate[1];
             let drop_share = (came > 0.0).then(|| (dropped / came).max(0.0));
@@ -249,7 +249,7 @@ impl Report {
         if ends_warmup {
             self.is_warm = true;
             for (at, held) in self.held.iter_mut().enumerate() {
-                held.fate = fate(curves, at);
+                held.fate = fate(curves, at).map(|of| in_packets(curves, at, of));
             }
             for (place, at) in self.links.iter().enumerate() {
                 let sample = queue_sample(curves, *at);
@@ -513,17 +513,15 @@ fn queue_sample(curves: &impl Curves, link: Option<usize>) -> QueueSample {
         return QueueSample { capacity: Rate::UNLIMITED, ..QueueSample::default() };
     };
     let link = &curves.world().links[at];
-    let [_, sent] = fate(curves, at);
-    let packets = |of: &dyn Fn(&[f64]) -> f64| {
-        let bytes = all(curves, at, of);
-        (bytes / mean_packet(curves, at, of)) as u64
-    };
+    let [_, of_sent] = fate(curves, at);
+    let sent = all(curves, at, &of_sent);
+    let packets = |of: &dyn Fn(&[f64]) -> f64| in_packets(curves, at, of) as u64;
     let waits = Waits::now(curves, at);
     QueueSample {
         packets: libm::round(waits.packets) as u32,
         bytes: libm::round(waits.bytes) as u64,
         head_wait: span(curves.sojourn(at)),
-        sent_packets: (sent / mean_packet(curves, at, |row| row[OUT])) as u64,
+        sent_packets: packets(&of_sent),
         sent_bytes: sent as u64,
         dropped: packets(&|row| row[REFUSED] + row[DROPPED]),
         marked: packets(&|row| row[MARKED_IN] + row[MARKED_OUT]),
@@ -558,13 +556,17 @@ fn mean_packet(curves: &impl Curves, link: usize, of: impl Fn(&[f64]) -> f64) ->
     if packets > 0.0 { bytes / packets } else { largest }
 }
 
-/// What a queue has dropped, and sent. What is lost on the medium has been sent.
-fn fate(curves: &impl Curves, link: usize) -> [f64; 2] {
-    let at_head = match curves.world().links[link].loss > 0.0 {
-        true => 0.0,
-        false => all(curves, link, |row| row[DROPPED]),
+/// What of a flow at a link its queue has dropped, and sent. What is lost on the medium has been sent.
+fn fate(curves: &impl Curves, link: usize) -> [impl Fn(&[f64]) -> f64; 2] {
+    let of_head = if curves.world().links[link].loss > 0.0 { 0.0 } else { 1.0 };
+    let of = move |refused: f64, out: f64, head: f64| {
+        move |row: &[f64]| refused * row[REFUSED] + out * row[OUT] + head * row[DROPPED]
     };
-    [all(curves, link, |row| row[REFUSED]) + at_head, all(curves, link, |row| row[OUT]) - at_head]
+    [of(1.0, 0.0, of_head), of(0.0, 1.0, -of_head)]
+}
+
+fn in_packets(curves: &impl Curves, link: usize, of: impl Fn(&[f64]) -> f64) -> f64 {
+    all(curves, link, &of) / mean_packet(curves, link, &of)
 }
 
 fn port(place: usize) -> PortId {

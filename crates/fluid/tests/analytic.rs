@@ -131,9 +131,9 @@ fn what_does_not_respond_fills_fq_codel_and_is_stopped_by_cake() {
         let [cubic, stream] = [0, 1].map(|flow| value(run, flow, "goodput_mbps"));
         assert!((8.7..9.7).contains(&cubic) && (9.2..10.4).contains(&stream), "{cubic} {stream}");
     }
-    // The memory is full, and over by what comes within a step.
+    // The memory is full, a little of it with CUBIC's packets.
     let full = queue(&codel);
-    assert!((fits..1.1 * fits).contains(&full), "{full} for {fits}");
+    assert!((full / fits - 1.0).abs() < 0.05, "{full} for {fits}");
     // BLUE drops four packets of five before long, and CAKE's buffer is empty most of the time.
     let short = queue(&cake);
     assert!(short < 0.5 * fits, "{short} for {fits}");

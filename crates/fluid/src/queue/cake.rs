@@ -4,12 +4,13 @@
 //! is COBALT.
 
 use alloc::vec::Vec;
+use core::slice;
 
 use sojourn_qdisc::cake::{Config, Isolation};
 
 use super::codel::least_wait;
 use super::fq_codel::serve;
-use super::room::Room;
+use super::room::{Room, make_room};
 use super::{Due, Fate, Member, Seen, Step};
 
 #[derive(Clone, Debug)]
@@ -48,11 +49,9 @@ impl Cake {
 
     pub(super) fn advance(&self, step: &Step<'_>, fate: &mut Fate) {
         let capacity = step.capacity.min(self.bandwidth * step.length);
-        for (class, cobalt) in self.cobalts.iter().enumerate() {
-            let passes = cobalt.leaving * step.length - step.backlogs[class];
-            fate.lost[class] = cobalt.blue * passes.clamp(0.0, step.arrivals[class]);
-        }
-        serve(&Step { capacity, ..*step }, fate, &self.weights);
+        let step = Step { capacity, ..*step };
+        serve(&step, fate, &self.weights, |class| self.cobalts[class].blue);
+        make_room(slice::from_ref(&self.room), &step, fate);
     }
 
     pub(super) fn observe(&mut self, seen: &Seen<'_>, due: &mut Vec<Due>) {
@@ -61,13 +60,12 @@ impl Cake {
         for (class, cobalt) in self.cobalts.iter_mut().enumerate() {
             let backlog = seen.backlogs[class];
             let packets = cobalt.observe(seen.now, seen.sojourns[class], backlog);
-            due.push(Due { class, packets, at_tail: false, may_mark: true, is_excess: false });
-            let packets =
-                cobalt.blue(seen.departures[class] - seen.dropped[class], backlog, length);
-            due.push(Due { class, packets, at_tail: false, may_mark: false, is_excess: true });
-        }
-        if let Some(longest) = self.room.make(seen, due) {
-            self.cobalts[longest].on_overflow(seen.now, length);
+            due.push(Due { class, packets, at_tail: false, may_mark: true });
+            if backlog < cobalt.packet {
+                cobalt.on_empty(length);
+            } else if seen.excess[class] > 0.0 {
+                cobalt.on_overflow(seen.now, length);
+            }
         }
     }
 
@@ -107,9 +105,6 @@ struct Cobalt {
     drop_next: f64,
     /// BLUE drops this share of what leaves.
     blue: f64,
-    /// What leaves, and what BLUE drops of it among it, in bytes a second, and what of that is less than a packet.
-    leaving: f64,
-    part: f64,
 }
 
 impl Cobalt {
@@ -123,12 +118,10 @@ impl Cobalt {
             is_dropping: false,
             drop_next: f64::INFINITY,
             blue: 0.0,
-            leaving: 0.0,
-            part: 0.0,
         }
     }
 
-    /// In a step of this length the buffer was full, and no queue was longer.
+    /// In a step of this length the buffer was full, and no queue was longer than this one.
     fn on_overflow(&mut self, now: f64, length: f64) {
         self.blue = (self.blue + UP * length / self.target).min(1.0 - DOWN);
         self.is_dropping = true;
@@ -136,20 +129,9 @@ impl Cobalt {
         self.count = self.count.max(1.0);
     }
 
-    /// How many packets BLUE drops of what waits in the next step, after one of this length in which `served` left.
-    /// What comes and leaves within a step is [`Cake::advance`]'s.
-    fn blue(&mut self, served: f64, backlog: f64, length: f64) -> u32 {
-        if backlog < self.packet {
-            self.blue = (self.blue - DOWN * length / self.target).max(0.0);
-        }
-        if self.blue == 0.0 {
-            return 0;
-        }
-        self.leaving = served / length / (1.0 - self.blue);
-        let bytes = self.part + self.blue * backlog.min(self.leaving * length);
-        let packets = (bytes / self.packet) as u32;
-        self.part = bytes - f64::from(packets) * self.packet;
-        packets
+    /// Less than a packet waited after a step of this length.
+    fn on_empty(&mut self, length: f64) {
+        self.blue = (self.blue - DOWN * length / self.target).max(0.0);
     }
 
     fn observe(&mut self, now: f64, sojourn: f64, backlog: f64) -> u32 {

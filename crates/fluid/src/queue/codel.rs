@@ -112,7 +112,7 @@ impl Codel {
     pub(super) fn observe(&mut self, seen: &Seen<'_>, due: &mut Vec<Due>) {
         let backlog = seen.backlogs[0];
         let packets = self.law.observe(seen.now, seen.sojourns[0], backlog, backlog);
-        due.push(Due { class: 0, packets, at_tail: false, may_mark: self.ecn, is_excess: false });
+        due.push(Due { class: 0, packets, at_tail: false, may_mark: self.ecn });
     }
 
     pub(super) fn timer(&self) -> f64 {

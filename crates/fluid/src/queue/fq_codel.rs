@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use sojourn_qdisc::fq_codel::Config;
 
 use super::codel::Law;
-use super::room::Room;
+use super::room::{Room, make_room};
 use super::{Due, Fate, Member, Seen, Step, fair};
 
 #[derive(Clone, Debug)]
@@ -36,7 +36,8 @@ impl FqCodel {
     }
 
     pub(super) fn advance(&self, step: &Step<'_>, fate: &mut Fate) {
-        serve(step, fate, &self.weights);
+        serve(step, fate, &self.weights, |_| 0.0);
+        make_room(&self.rooms, step, fate);
     }
 
     pub(super) fn observe(&mut self, seen: &Seen<'_>, due: &mut Vec<Due>) {
@@ -45,11 +46,8 @@ impl FqCodel {
         for (class, law) in self.laws.iter_mut().enumerate() {
             let own = seen.backlogs[class];
             let packets = law.observe(seen.now, seen.sojourns[class], own, backlog);
-            due.push(Due { class, packets, at_tail: false, may_mark: self.ecn, is_excess: false });
+            due.push(Due { class, packets, at_tail: false, may_mark: self.ecn });
         }
-        // What goes for the one makes room in the other.
-        let [packets, memory] = &self.rooms;
-        packets.make(seen, due).or_else(|| memory.make(seen, due));
     }
 
     pub(super) fn timer(&self) -> f64 {
@@ -57,21 +55,27 @@ impl FqCodel {
     }
 }
 
-/// Serves a class for each member by `weights`, of which `fate` may already have lost some.
-pub(super) fn serve(step: &Step<'_>, fate: &mut Fate, weights: &[f64]) {
+/// Serves a class for each member by `weights`. Of what leaves a class, `blind` is the share that is dropped, but for its
+/// last packet.
+pub(super) fn serve(
+    step: &Step<'_>,
+    fate: &mut Fate,
+    weights: &[f64],
+    blind: impl Fn(usize) -> f64,
+) {
     let rate = step.capacity / step.length;
     let classes = 0..weights.len();
     let mut behind = 0.0;
     for class in classes.clone().rev() {
         fate.wanted[class] = behind;
-        behind += busy(step, fate, class);
+        behind += busy(step, class);
     }
     let mut before = 0.0;
     for class in classes.clone() {
         let others = before + fate.wanted[class];
-        before += busy(step, fate, class);
+        before += busy(step, class);
         let held = (step.backlogs[class] - step.dropped[class]).max(0.0);
-        let arrived = step.arrivals[class] - fate.lost[class];
+        let arrived = step.arrivals[class];
         let wait = wait_of_packets(&step.members[class], others, rate);
         // The wait is a lag: held' = a − held/wait, with the step's mean rate a.
         let (rest, left) = match wait > 0.0 {
@@ -80,16 +84,39 @@ pub(super) fn serve(step: &Step<'_>, fate: &mut Fate, weights: &[f64]) {
         };
         fate.wanted[class] = (held + arrived - rest - (held - rest) * left).max(0.0);
     }
-    fair::divide(step.capacity, &fate.wanted, weights, &mut fate.departures);
+    match classes.clone().any(|class| blind(class) > 0.0) {
+        true => drop_blindly(step.capacity, fate, weights, blind),
+        false => fair::divide(step.capacity, &fate.wanted, weights, &mut fate.departures),
+    }
     for class in classes {
         fate.departures[class] += step.dropped[class].min(step.backlogs[class]);
     }
 }
 
+fn drop_blindly(capacity: f64, fate: &mut Fate, weights: &[f64], blind: impl Fn(usize) -> f64) {
+    let classes = 0..weights.len();
+    let passed = |class: usize| fate.wanted[class] * (1.0 - blind(class));
+    let passed: Vec<f64> = classes.clone().map(passed).collect();
+    fair::divide(capacity, &passed, weights, &mut fate.departures);
+    // A link that has a packet to send is not idle.
+    let idle = (capacity - fate.departures.iter().sum::<f64>()).max(0.0);
+    let rest = |class: usize| fate.wanted[class] - fate.departures[class];
+    let rest: Vec<f64> = classes.clone().map(rest).collect();
+    let mut more = vec![0.0; weights.len()];
+    fair::divide(idle, &rest, weights, &mut more);
+    for class in classes {
+        let sent = fate.departures[class] + more[class];
+        let leaves =
+            (fate.departures[class] / (1.0 - blind(class))).max(sent).min(fate.wanted[class]);
+        fate.beyond[class] = leaves - sent;
+        fate.departures[class] = leaves;
+    }
+}
+
 /// The probability that a packet of the class waits or is being sent.
-fn busy(step: &Step<'_>, fate: &Fate, class: usize) -> f64 {
+fn busy(step: &Step<'_>, class: usize) -> f64 {
     let waits = step.backlogs[class] / step.members[class].packet;
-    waits.max((step.arrivals[class] - fate.lost[class]) / step.capacity).min(1.0)
+    waits.max(step.arrivals[class] / step.capacity).min(1.0)
 }
 
 /// How long a packet of a class waits on average though the class sends all that comes, with so many `others` [`busy`].
@@ -138,9 +165,7 @@ mod tests {
             backlogs: &backlogs,
             dropped: &none,
         };
-        let mut fate = Fate::default();
-        fate.clear(classes, classes);
-        let others = (1..classes).map(|class| busy(&step, &fate, class)).sum();
+        let others = (1..classes).map(|class| busy(&step, class)).sum();
         wait_of_packets(&members[0], others, RATE) * RATE / PACKET
     }
 
@@ -172,7 +197,7 @@ mod tests {
             };
             let mut fate = Fate::default();
             fate.clear(2, 2);
-            serve(&step, &mut fate, &[1.0; 2]);
+            serve(&step, &mut fate, &[1.0; 2], |_| 0.0);
             for class in 0..2 {
                 backlogs[class] += arrivals[class] - fate.departures[class];
             }

@@ -72,9 +72,8 @@ pub(crate) struct Seen<'a> {
     /// How long what leaves has waited, and what waits, by class.
     pub(crate) sojourns: &'a [f64],
     pub(crate) backlogs: &'a [f64],
-    /// What left, and of that what was dropped from the head, by class.
-    pub(crate) departures: &'a [f64],
-    pub(crate) dropped: &'a [f64],
+    /// What had no room and was dropped, by class.
+    pub(crate) excess: &'a [f64],
 }
 
 /// Packets of a class that a discipline signals.
@@ -86,8 +85,6 @@ pub(crate) struct Due {
     pub(crate) at_tail: bool,
     /// What is capable is marked instead of dropped.
     pub(crate) may_mark: bool,
-    /// More waits than may: it goes at once, and not at most as fast as the link sends.
-    pub(crate) is_excess: bool,
 }
 
 /// What becomes of it.
@@ -98,6 +95,10 @@ pub(crate) struct Fate {
     pub(crate) marked: Vec<f64>,
     /// What leaves, by class, drops at the head among it.
     pub(crate) departures: Vec<f64>,
+    /// Of that, what is dropped beside [`Step::dropped`], by class: it takes no time of the link either.
+    pub(crate) beyond: Vec<f64>,
+    /// Of that, what had no room.
+    pub(crate) excess: Vec<f64>,
     /// What classes would send if they could.
     wanted: Vec<f64>,
     /// The arrivals that were lost met a full queue, and no early signal.
@@ -112,6 +113,10 @@ impl Fate {
         self.marked.resize(members, 0.0);
         self.departures.clear();
         self.departures.resize(classes, 0.0);
+        self.beyond.clear();
+        self.beyond.resize(classes, 0.0);
+        self.excess.clear();
+        self.excess.resize(classes, 0.0);
         self.wanted.clear();
         self.wanted.resize(classes, 0.0);
         self.is_overflow = false;

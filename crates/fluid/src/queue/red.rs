@@ -73,13 +73,7 @@ impl Red {
         if self.count >= self.next {
             self.count = 0.0;
             self.next = self.random.unit();
-            due.push(Due {
-                class: 0,
-                packets: 1,
-                at_tail: true,
-                may_mark: self.ecn,
-                is_excess: false,
-            });
+            due.push(Due { class: 0, packets: 1, at_tail: true, may_mark: self.ecn });
         }
     }
 

@@ -264,7 +264,7 @@ impl Recorder {
                 // The tables have everything. Removing the file also removes the lock.
                 std::fs::remove_file(&path).map_err(|source| RunError::Io { path, source })?;
                 // The system frees its blocks when it is closed, which nothing has to wait for.
-                std::thread::spawn(move || drop(journal));
+                let _ = std::thread::Builder::new().spawn(move || drop(journal));
                 self.forget_stopped()?;
             }
         }
