@@ -104,22 +104,44 @@ fn cake_shares_by_hosts_and_then_by_flows() {
     }
 }
 
-/// A stream of 100 Mbit/s on a link of 20, of whose packets no more may wait than fit into the memory.
+/// CUBIC beside streams of 100 Mbit/s each on a link of 20.
+fn flooded(queue: &str, streams: usize, seconds: u64) -> Checked {
+    let mut world = scenario(&["cubic"], 20, 40, queue, seconds).into_inner();
+    let mut stream = world.flows[0].clone();
+    stream.app = App::Udp(UdpConfig {
+        interval: Span::from_micros(80),
+        frame: 1000,
+        datagrams: 1,
+        header: 28,
+    });
+    for number in 0..streams {
+        stream.name = format!("flood{number}");
+        world.flows.push(stream.clone());
+    }
+    world.checked().expect("a scenario")
+}
+
+#[test]
+fn of_ten_streams_no_more_wait_than_may() {
+    let value = |run: &RunMetrics| run.links[0].value("queue_max_pkts").expect("a queue");
+    for queue in ["fq_codel limit 20", "fq_codel memory_limit 40kb", "cake memlimit 40kb"] {
+        let longest = value(&run(&flooded(queue, 10, 10)));
+        assert!((19.0..=22.0).contains(&longest), "{longest} in {queue}");
+    }
+}
+
+#[test]
+fn what_is_long_past_is_forgotten_beside_a_stream() {
+    let rows = |seconds| {
+        collect::run(&flooded("pfifo limit 100", 1, seconds), 1, &Options::default()).1.rows
+    };
+    let [short, long] = [20, 60].map(rows);
+    assert!(long < 2 * short, "{long} rows of 60 s, {short} of 20");
+}
+
 #[test]
 fn what_does_not_respond_fills_fq_codel_and_is_stopped_by_cake() {
-    let flood = |queue: &str| {
-        let mut world = scenario(&["cubic"], 20, 40, queue, 30).into_inner();
-        let mut stream = world.flows[0].clone();
-        stream.name = "flood".into();
-        stream.app = App::Udp(UdpConfig {
-            interval: Span::from_micros(80),
-            frame: 1000,
-            datagrams: 1,
-            header: 28,
-        });
-        world.flows.push(stream);
-        run(&world.checked().expect("a scenario"))
-    };
+    let flood = |queue: &str| run(&flooded(queue, 1, 30));
     let value = |run: &RunMetrics, flow: usize, metric: &str| {
         run.flows[flow].value(metric).expect("it has")
     };
