@@ -3,9 +3,11 @@
 
 #![cfg(target_os = "linux")]
 
+#[path = "../../live/tests/tries/mod.rs"]
+mod tries;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -95,10 +97,10 @@ receiver = "./serve -1 -p {port}"
 sender = "touch $TMPDIR/left; iperf3 -c {receiver} -p {port} -t 1 -i 0.5 -C cubic -J && pwd"
 "#;
 
-/// A program that fails when transfers are done, and others that print more than is kept of them, without a pause.
-const FAILS: &str = r#"
+/// A transfer, which ends the run.
+const TRANSFER: &str = r#"
 schema = 1
-title = "fails"
+title = "transfer"
 [scenario]
 duration = "60s"
 until = "transfers done"
@@ -108,6 +110,10 @@ name = "bulk"
 app = "bulk"
 cca = "cubic-linux"
 bytes = "300kB"
+"#;
+
+/// A program that fails when transfers are done, and others that print more than is kept of them, without a pause.
+const FAILS: &str = r#"
 [[scenario.flow]]
 name = "own"
 app = "exec"
@@ -118,19 +124,8 @@ app = "exec"
 receiver = "exec yes"
 "#;
 
-/// One sends to two others.
+/// The sender of the transfer sends to a third host, too.
 const THREE: &str = r#"
-schema = 1
-title = "three"
-[scenario]
-duration = "20s"
-until = "transfers done"
-path = { rate = "20Mbps", rtt = "20ms", queue = "fq_codel" }
-[[scenario.flow]]
-name = "bulk"
-app = "bulk"
-cca = "cubic-linux"
-bytes = "300kB"
 [[scenario.flow]]
 name = "second"
 app = "bulk"
@@ -198,13 +193,15 @@ impl World {
             return None;
         }
         let first = child_of(unshare.id());
-        for (name, text) in
-            [("t.toml", STUDY), ("all.toml", ALL), ("fails.toml", FAILS), ("thrice.toml", THREE)]
-        {
-            fs::write(folder.path().join(name), text).expect("it can be written");
+        for (name, parts) in [
+            ("t.toml", [STUDY, ""]),
+            ("own.toml", [STUDY, OWN]),
+            ("all.toml", [ALL, ""]),
+            ("fails.toml", [TRANSFER, FAILS]),
+            ("thrice.toml", [TRANSFER, THREE]),
+        ] {
+            fs::write(folder.path().join(name), parts.concat()).expect("it can be written");
         }
-        fs::write(folder.path().join("own.toml"), format!("{STUDY}{OWN}"))
-            .expect("it can be written");
         Some(Self { unshare, first, folder })
     }
 
@@ -366,16 +363,9 @@ fn ended(mut command: Command) -> (Option<i32>, String, String) {
     (status.code(), text(stdout), text(stderr))
 }
 
-/// A machine that is busy with other things disturbs a run; a mistake of ours disturbs each. So what depends on rates is tried up to
-/// three times, until it passes, each time into a new folder.
+/// What depends on rates is tried again, each time into a new folder.
 fn tried(check: impl Fn(&str)) {
-    for left in (0..3).rev() {
-        match catch_unwind(AssertUnwindSafe(|| check(&format!("tried{left}")))) {
-            Ok(()) => return,
-            Err(problem) if left == 0 => resume_unwind(problem),
-            Err(_) => eprintln!("once more: {left} left"),
-        }
-    }
+    tries::until_it_passes(|left| check(&format!("tried{left}")));
 }
 
 #[test]

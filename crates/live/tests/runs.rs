@@ -4,7 +4,8 @@
 
 #![cfg(target_os = "linux")]
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+mod tries;
+
 use std::path::Path;
 
 use sojourn_core::param::{Style, Switch};
@@ -46,24 +47,18 @@ fn study(text: &str) -> Study {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What `check` says of the study's results. A machine that is busy with other things disturbs a run, whether or
-/// not the run notices; a mistake of ours disturbs each. So it is run up to three times, until it passes.
+/// Runs the study until `check` passes what it measured.
 fn expect(text: &str, check: impl Fn(&Results)) {
     if !can_run() {
         return;
     }
     let study = study(text);
-    for left in (0..3).rev() {
+    tries::until_it_passes(|_| {
         let scratch = tempfile::tempdir().expect("there is room");
         let summary = runner::run(&study, &Options::new(scratch.path()), &|_| {}).expect("it runs");
         assert_eq!(summary.failed, []);
-        let results = Folder::open(scratch.path()).expect("it was written");
-        match catch_unwind(AssertUnwindSafe(|| check(&results))) {
-            Ok(()) => return,
-            Err(problem) if left == 0 => resume_unwind(problem),
-            Err(_) => eprintln!("once more: {left} left"),
-        }
-    }
+        check(&Folder::open(scratch.path()).expect("it was written"));
+    });
 }
 
 fn value(results: &Results, run: u32, kind: Kind, name: &str, metric: &str) -> Option<f64> {

@@ -3,7 +3,9 @@
 
 #![cfg(target_os = "linux")]
 
-use std::panic::{catch_unwind, resume_unwind};
+#[path = "../../live/tests/tries/mod.rs"]
+mod tries;
+
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -39,14 +41,7 @@ fn a_call_over_sockets_is_the_call_of_the_simulation() {
         return;
     }
     std::fs::write(folder.join("t.toml"), STUDY).unwrap();
-    // A machine that is busy with other things disturbs a run; a mistake of ours disturbs each.
-    for left in (0..3).rev() {
-        match catch_unwind(|| is_the_call_of_the_simulation(&folder, &format!("out-{left}"))) {
-            Ok(()) => return,
-            Err(problem) if left == 0 => resume_unwind(problem),
-            Err(_) => eprintln!("once more: {left} left"),
-        }
-    }
+    tries::until_it_passes(|left| is_the_call_of_the_simulation(&folder, &format!("out-{left}")));
 }
 
 fn is_the_call_of_the_simulation(folder: &Path, out: &str) {
