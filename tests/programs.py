@@ -9,11 +9,16 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 # By the name of the test's file.
 REAL_TIME = {"elsewhere", "live", "runs"}
+
+# What cargo would set, unless the environment does: the seed of random cases.
+CARGO = Path(__file__).parent.parent / ".cargo/config.toml"
+ENVIRONMENT = tomllib.loads(CARGO.read_text())["env"] | os.environ
 
 
 def programs():
@@ -29,7 +34,7 @@ def programs():
 
 def run(program):
     name, path, package = program
-    environment = os.environ | {"CARGO_MANIFEST_DIR": str(package)}
+    environment = ENVIRONMENT | {"CARGO_MANIFEST_DIR": str(package)}
     ran = subprocess.run(
         [path, "--quiet"],
         cwd=package,

@@ -23,6 +23,8 @@ const LOW_RTT: Span = Span::from_millis(1);
 pub(super) struct ReceiveWindow {
     buffer: ReceiveBuffer,
     mss: u64,
+    /// The window is a multiple of this: a segment, or all that may be offered if that is less.
+    unit: u64,
     /// Memory allowed.
     space: u64,
     /// Advertisable share of it, in 1/256, and whether segments change it.
@@ -75,6 +77,7 @@ impl ReceiveWindow {
         Self {
             buffer,
             mss,
+            unit: mss.min(full).min(slow_start).max(1),
             space,
             ratio,
             is_ratio_shown: scale.is_none(),
@@ -130,7 +133,13 @@ impl ReceiveWindow {
         if is_full {
             self.is_grown = self.slow_start >= most;
         }
+        self.find_unit();
         grows
+    }
+
+    fn find_unit(&mut self) {
+        let full = self.space * self.ratio / 256;
+        self.unit = self.mss.min(full).min(self.slow_start).max(1);
     }
 
     /// The window has so many bytes from now on. What was advertised stays promised, so a smaller one
@@ -204,6 +213,7 @@ impl ReceiveWindow {
             };
             let space = ((twice + lead + early) * 256 / self.ratio).min(most);
             self.space = self.space.max(space);
+            self.find_unit();
             self.clamp = u64::MAX;
             self.is_grown = false;
             self.copied_before = copied;
@@ -236,7 +246,7 @@ impl ReceiveWindow {
                 // Whole segments only, as the kernel does without window scaling. With scaling the
                 // unit is finer than a segment, and the sender's rounding hides it.
                 let free = free.min(self.slow_start);
-                free - free % self.mss
+                free - free % self.unit
             }
         }
     }

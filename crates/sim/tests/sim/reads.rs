@@ -202,6 +202,33 @@ fn link(name: &str, mbit: u64, loss: &str) -> Link {
     }
 }
 
+/// A buffer with room for less than a segment offers all that it has, as an acknowledgement of a closed window would
+/// be followed by probes without an end.
+#[test]
+fn the_smallest_buffer_takes_whatever_comes() {
+    let requests = Traffic::Requests(RequestsConfig {
+        requests: Some(9),
+        ..RequestsConfig::parse(&mut sojourn_core::Words::new("bytes 1B")).expect("requests")
+    });
+    let bulk = Traffic::Bulk(BulkConfig { rate: None, bytes: Some(20_000) });
+    for (traffic, bytes) in [(requests, 9), (bulk, 20_000)] {
+        let transport = Transport {
+            initial_receive_buffer: 2_304,
+            most_receive_buffer: 60_000,
+            ..Transport::default()
+        };
+        let cca = sojourn_cca::Config::parse("cubic").expect("a controller");
+        let flow = Flow::new("flow", App::Tcp { traffic, cca, transport }, &[0], &[1]);
+        let links = vec![link("there", 5, "0%"), link("back", 5, "0%")];
+        let scenario = Scenario { step: secs(1), ..two_hosts(secs(100), links, vec![flow]) };
+        let mut log = Log::default();
+        let scenario = scenario.checked().expect("a sound world");
+        sojourn_sim::run(&scenario, StreamAddress { seed: 0, run: 1 }, &mut log)
+            .unwrap_or_else(|violation| panic!("{violation}"));
+        assert_eq!(log.delivered, bytes);
+    }
+}
+
 fn transport() -> impl Strategy<Value = Transport> {
     let window = prop::collection::vec((2_304u64..60_000, 1u64..3_000), 1..5).prop_map(|steps| {
         Transport { receive_window: Some(windows(&steps)), ..Transport::default() }
