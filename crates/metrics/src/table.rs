@@ -350,11 +350,11 @@ const GROUPS: &[&[Metric]] = &[
             |flow| some_if(flow.pings.sent > 0, flow.ping.count() as f64 + flow.pings_after_warmup.lost as f64);
         "ping_sent", "packets", "Echo requests sent after the warm-up",
             |flow| some_if(flow.pings.sent > 0, flow.pings_after_warmup.sent as f64);
-        "ping_lost", "packets", "Of them, left without a reply although a later one had one",
+        "ping_lost", "packets", "Of them, dropped, or left without a reply although a later one had one",
             |flow| some_if(flow.pings.sent > 0, flow.pings_after_warmup.lost as f64);
         "ping_loss_share", "", "As part of those whose fate is known",
             |flow| flow.pings_after_warmup.loss_share();
-        "lost_packets", "packets", "Datagrams that did not arrive although a later one did; whole run",
+        "lost_packets", "packets", "Datagrams that were dropped, or did not arrive although a later one did; whole run",
             |flow| some_if(flow.datagrams.sent > 0, flow.datagrams.lost as f64);
         "loss_share", "", "Part of the datagrams sent after the warm-up that did not arrive",
             |flow| flow.datagrams_after_warmup.loss_share();
@@ -754,9 +754,11 @@ fn of_call(flow: &FlowMetrics, value: f64) -> Option<f64> {
     some_if(flow.media.is_call, value)
 }
 
-/// A number about gaps between frames; needs a frame.
+/// A number about gaps between frames. Where nothing was ever shown, nothing stood still.
 fn of_frames(flow: &FlowMetrics, value: f64) -> Option<f64> {
-    some_if(has_frames(flow), value)
+    let frames = &flow.frames;
+    let was_shown = frames.complete > 0 || frames.stalls.iter().any(|stall| stall.count > 0);
+    some_if(has_frames(flow) && was_shown, value)
 }
 
 fn of_arrivals(flow: &FlowMetrics, count: u64) -> Option<f64> {

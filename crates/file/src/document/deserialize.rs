@@ -30,7 +30,8 @@ impl Fault {
             if !key.is_empty() {
                 key.push('.');
             }
-            key.push_str(step);
+            // As TOML writes an empty key.
+            key.push_str(if step.is_empty() { "\"\"" } else { step });
         }
         key
     }

@@ -31,6 +31,9 @@ pub(super) struct Sender<const PARITY: bool> {
     ends: Endpoints,
     stop: Time,
     now: Time,
+    /// When the packet before left. One of a burst leaves after the other, though they are given to the path at once:
+    /// controllers tell packets that left together from those that a queue joined.
+    left: Time,
     fps: f64,
     min: Rate,
     max: Rate,
@@ -191,6 +194,7 @@ impl<const PARITY: bool> Sender<PARITY> {
             ends: flow.ends,
             stop: flow.stop,
             now: start,
+            left: Time::ZERO,
             fps: spec.fps,
             min: spec.min_rate,
             max: spec.max_rate,
@@ -436,7 +440,9 @@ impl<const PARITY: bool> Sender<PARITY> {
             RtpStream::Padding => Use::Padding,
             RtpStream::Fec => Use::Fec,
         };
-        let sent = Sent { number: self.transport.into(), at: now, size: item.size, purpose, probe };
+        self.left = now.max(self.left + Span::from_nanos(1));
+        let sent =
+            Sent { number: self.transport.into(), at: self.left, size: item.size, purpose, probe };
         let outstanding = Outstanding {
             in_flight: self.flight.bytes,
             queued: self.pacer.queued(),

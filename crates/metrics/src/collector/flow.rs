@@ -1,10 +1,11 @@
 //! One flow.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use sojourn_core::{
     AckBody, Body, Direction, Ecn, FlowSample, FrameEvent, FrameStage, Packet, Queued,
-    Responsiveness, Span, Time,
+    Responsiveness, RtpStream, Span, Time,
 };
 
 use super::digest::Digest;
@@ -183,9 +184,19 @@ impl FlowState {
     #[inline]
     pub(super) fn on_dropped(&mut self, packet: &Packet) {
         match &packet.body {
-            Body::Datagram { frame, .. } => self.frames.on_dropped(*frame),
+            Body::Datagram { frame, number, .. } => {
+                self.frames.on_dropped(*frame);
+                self.datagrams.on_dropped(*number);
+            }
+            Body::Rtp(rtp) => {
+                if rtp.stream == RtpStream::Video {
+                    self.frames.on_part_dropped(rtp.captured);
+                }
+                self.datagrams.on_dropped(rtp.number);
+            }
+            Body::Echo { number, .. } => self.pings.on_dropped(*number),
             Body::Opaque { .. } if packet.direction == Direction::Reverse => return,
-            Body::Segment(_) | Body::Echo { .. } | Body::Opaque { .. } | Body::Rtp(_) => {}
+            Body::Segment(_) | Body::Opaque { .. } => {}
             Body::Ack(_) | Body::Handshake { .. } => return,
         }
         self.total.dropped_packets += u64::from(packet.segments);
@@ -453,7 +464,7 @@ fn other_number(body: &Body, connection: u32) -> u32 {
 }
 
 /// Counts which numbers of a sequence arrived; numbers begin at 0 and are sent in order.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Gaps {
     sent: u64,
     arrived: u64,
@@ -462,6 +473,8 @@ struct Gaps {
     /// The first number sent after the warm-up.
     warm_from: u64,
     warm_arrived: u64,
+    /// Numbers from `end` on that were dropped, in runs. Nothing that arrives tells of them.
+    dropped: Vec<Range<u64>>,
 }
 
 impl Gaps {
@@ -470,6 +483,28 @@ impl Gaps {
         self.arrived += 1;
         self.end = self.end.max(number + 1);
         self.warm_arrived += u64::from(number >= self.warm_from);
+        if !self.dropped.is_empty() {
+            self.forget_dropped();
+        }
+    }
+
+    #[inline(never)]
+    fn forget_dropped(&mut self) {
+        let end = self.end;
+        self.dropped.retain_mut(|run| {
+            run.start = run.start.max(end);
+            !run.is_empty()
+        });
+    }
+
+    fn on_dropped(&mut self, number: u32) {
+        let number = u64::from(number);
+        match self.dropped.last_mut() {
+            _ if number < self.end => {}
+            Some(run) if run.contains(&number) => {}
+            Some(run) if run.end == number => run.end += 1,
+            _ => self.dropped.push(number..number + 1),
+        }
     }
 
     fn end_warmup(&mut self) {
@@ -478,16 +513,24 @@ impl Gaps {
     }
 
     fn whole(&self) -> Numbered {
-        numbered(self.sent, self.arrived, self.end)
+        self.numbered(0, self.arrived)
     }
 
     fn after_warmup(&self) -> Numbered {
-        let end = self.end.saturating_sub(self.warm_from);
-        numbered(self.sent - self.warm_from, self.warm_arrived, end)
+        self.numbered(self.warm_from, self.warm_arrived)
     }
-}
 
-fn numbered(sent: u64, arrived: u64, end: u64) -> Numbered {
-    let until = if arrived == 0 { sent } else { end };
-    Numbered { sent, arrived, lost: until.saturating_sub(arrived) }
+    /// Of the numbers from `from` on. If none arrived, all are lost: nothing came that would tell what is under way.
+    fn numbered(&self, from: u64, arrived: u64) -> Numbered {
+        let sent = self.sent - from;
+        let lost = match arrived {
+            0 => sent,
+            _ => {
+                let dropped: u64 =
+                    self.dropped.iter().map(|run| run.end - run.start.max(from).min(run.end)).sum();
+                self.end.saturating_sub(from).saturating_sub(arrived) + dropped
+            }
+        };
+        Numbered { sent, arrived, lost }
+    }
 }

@@ -35,6 +35,10 @@ pub(super) struct Frames {
     stalls: [Stall; STALL_THRESHOLDS_MS.len()],
     libwebrtc: FreezeDetector,
     w3c: FreezeDetector,
+    /// Of a call: frames since the last one shown of which a packet was dropped, by the time of their capture.
+    hit: VecDeque<Time>,
+    /// Such frames that `hit` has no place for.
+    more_hit: u64,
     /// Counts at the end of the warm-up, for the two rules.
     before: (Freezes, Freezes),
 }
@@ -71,6 +75,8 @@ impl Default for Frames {
             stalls: Default::default(),
             libwebrtc: FreezeDetector::new(FreezeRule::Libwebrtc),
             w3c: FreezeDetector::new(FreezeRule::W3c),
+            hit: VecDeque::new(),
+            more_hit: 0,
             before: Default::default(),
         }
     }
@@ -125,7 +131,30 @@ impl Frames {
     /// packet here; the call's receiver tells what becomes of them.
     /// Returns whether the wait for it was a freeze by libwebrtc's rule.
     pub(super) fn on_shown(&mut self, now: Time, delay: Span) -> bool {
+        if !self.hit.is_empty() {
+            self.forget_hit(now - delay);
+        }
         self.on_complete(now, delay)
+    }
+
+    #[inline(never)]
+    fn forget_hit(&mut self, shown: Time) {
+        while self.hit.pop_front_if(|captured| *captured <= shown).is_some() {}
+        if self.hit.is_empty() {
+            self.more_hit = 0;
+        }
+    }
+
+    /// A packet of a call's frame was dropped. A repair may make up for it; if no later frame is shown, nothing did.
+    pub(super) fn on_part_dropped(&mut self, captured: Time) {
+        if self.hit.back().is_some_and(|last| captured <= *last) {
+            return;
+        }
+        if self.hit.len() == MAX_PENDING {
+            self.more_hit += 1;
+        } else {
+            self.hit.push_back(captured);
+        }
     }
 
     /// A frame of a call has left.
@@ -143,6 +172,7 @@ impl Frames {
     }
 
     pub(super) fn end_warmup(&mut self) {
+        (self.hit, self.more_hit) = Default::default();
         self.delays_in_row.clear();
         self.complete = 0;
         self.lost = 0;
@@ -154,17 +184,19 @@ impl Frames {
     }
 
     pub(super) fn finish(mut self) -> FrameMetrics {
-        // A gap that no frame ended is a stall too, as long as there was something to show.
+        // A gap that no frame ended is a stall or a freeze too, as long as there was something to show.
         if let Some(last) = self.last_complete
             && self.last_sent > last
         {
             self.stall(self.last_sent.since(last));
+            self.libwebrtc.on_frame(self.last_sent);
+            self.w3c.on_frame(self.last_sent);
         }
         let (gap, libwebrtc, w3c) =
             (self.gap.distribution(), self.libwebrtc.found(), self.w3c.found());
         FrameMetrics {
             complete: self.complete,
-            lost: self.lost,
+            lost: self.lost + self.hit.len() as u64 + self.more_hit,
             harmonic_fps: (self.squares > 0.0).then(|| gap.sum() as f64 / 1e9 / self.squares),
             delay: self.delay.distribution(),
             gap,

@@ -330,6 +330,33 @@ fn datagrams_under_way_at_the_end_are_not_lost() {
     assert_eq!(value(&run, "mos"), 1.0);
 }
 
+/// A stream of a second whose last 300 datagrams, sent over a dead line, were dropped, but for two that are still under way.
+#[test]
+fn what_is_dropped_at_the_end_is_lost_though_nothing_arrives_after_it() {
+    let mut collector = collector([FlowShape::udp, FlowShape::ping]);
+    let sent = |n: u32| at(1500 + 5 * u64::from(n));
+    for n in 0..500 {
+        let datagram = datagram(n, n, true, sent(n));
+        let echo = packet(1, sent(n), 84, Body::Echo { number: n, asked: sent(n) });
+        for (flow, packet) in [(A, &datagram), (B, &echo)] {
+            collector.record(sent(n), flow, &Event::Sent { packet });
+            let event = match n {
+                0..200 => Some((flow, Event::Arrived { packet })),
+                498.. => None,
+                _ => Some((LINK, Event::Dropped { packet, why: DropReason::Medium })),
+            };
+            for (who, event) in event {
+                collector.record(sent(n), who, &event);
+            }
+        }
+    }
+    let run = collector.finish(at(10_000));
+    assert_eq!((value(&run, "lost_packets"), value(&run, "loss_share")), (298.0, 298.0 / 398.0));
+    assert_eq!((value(&run, "frames_lost"), value(&run, "owd_of")), (298.0, 398.0));
+    let ping = |name| run.flows[1].value(name).expect("it counts");
+    assert_eq!((ping("ping_lost"), ping("ping_sent")), (298.0, 400.0));
+}
+
 #[test]
 fn loss_after_the_warm_up_is_of_what_was_sent_after_it() {
     let mut collector = collector([FlowShape::udp, FlowShape::tcp]);
@@ -407,9 +434,14 @@ fn a_gap_that_nothing_ends_is_a_stall_while_frames_are_sent() {
     let run = stream(201, |n| (n < 50).then_some(20));
     let index = STALL_THRESHOLDS_MS.iter().position(|ms| *ms == 500).expect("500 ms is one");
     assert_eq!(run.flows[0].frames.stalls[index].whole, Span::from_secs(3));
+    // The last frame left at 7 s.
+    assert_eq!((value(&run, "freeze_count"), value(&run, "freeze_ms")), (1.0, 3000.0));
     // A stream that ended is not stalled.
     let run = stream(50, |_| Some(20));
     assert_eq!(run.flows[0].frames.stalls[index].count, 0);
+    // Where nothing is ever shown, nothing stands still.
+    let run = stream(50, |_| None);
+    assert_eq!((run.flows[0].value("freeze_ms"), run.flows[0].value("stall500_ms")), (None, None));
 }
 
 #[test]

@@ -163,7 +163,7 @@ proptest! {
     fn whatever_is_lost_a_page_arrives_whole(losses in prop::collection::vec(any::<bool>(), 1..60)) {
         let mut losses = losses.into_iter();
         let mut page = page("bytes 200kB requests 7 connections 3 pages 2 pause 0s", Time::NEVER);
-        let (seen, _) = carry(&mut page, at(2_000_000), |_| losses.next().unwrap_or(false));
+        let (seen, _) = carry(&mut page, at(10_000_000), |_| losses.next().unwrap_or(false));
         prop_assert_eq!(seen.took.len(), 2);
         prop_assert_eq!(seen.delivered, 400_000);
         prop_assert!(page.connections().next().is_none());
