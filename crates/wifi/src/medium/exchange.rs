@@ -126,6 +126,8 @@ impl<P: Reshape + Send> Medium<P> {
                 return None;
             }
             first.ppdu
+        } else if node == 0 && self.staged.is_some() {
+            self.put_together_staged(now, ac, left, is_first, listener)?
         } else {
             self.put_together(now, node, ac, left, is_first, listener)?
         };
@@ -149,21 +151,54 @@ impl<P: Reshape + Send> Medium<P> {
         // CoDel may have dropped all packets of a station.
         for _ in 0..=self.config.stations.len() {
             let station = self.choose(node, ac)?;
-            self.adapt(now, Self::link_index(node, station, ac));
-            let sending = self.links[Self::link_index(node, station, ac)].sending;
-            let is_aggregating = self.config.limits.is_aggregating();
-            let response = if is_aggregating { sending.block_ack } else { sending.ack };
-            let sifs = self.config.sifs;
-            // One frame alone has the shorter response.
-            for response in [response, sending.ack] {
-                let room = left.saturating_sub(sending.protection(&self.config) + sifs + response);
-                let ppdu = self.build(now, node, station, ac, room, is_first, listener);
-                if ppdu.is_some() {
-                    return ppdu;
-                }
+            let ppdu = self.put_together_for(now, (node, station, ac), left, is_first, listener);
+            if ppdu.is_some() {
+                return ppdu;
             }
         }
         None
+    }
+
+    /// A PPDU of what is in the hardware for the station whose packets came first.
+    fn put_together_staged(
+        &mut self,
+        now: Time,
+        ac: usize,
+        left: Span,
+        is_first: bool,
+        listener: &mut impl Listener<P>,
+    ) -> Option<Ppdu> {
+        let mut turn = None;
+        loop {
+            let links = &self.links;
+            let repeats = |s| links[Self::link_index(0, s, ac)].agreement.to_repeat > 0;
+            turn = self.staged.as_mut()?[ac].next_after(turn, repeats);
+            let (_, station) = turn?;
+            let ppdu = self.put_together_for(now, (0, station, ac), left, is_first, listener);
+            if ppdu.is_some() {
+                return ppdu;
+            }
+        }
+    }
+
+    fn put_together_for(
+        &mut self,
+        now: Time,
+        (node, station, ac): (usize, usize, usize),
+        left: Span,
+        is_first: bool,
+        listener: &mut impl Listener<P>,
+    ) -> Option<Ppdu> {
+        self.adapt(now, Self::link_index(node, station, ac));
+        let sending = self.links[Self::link_index(node, station, ac)].sending;
+        let is_aggregating = self.config.limits.is_aggregating();
+        let response = if is_aggregating { sending.block_ack } else { sending.ack };
+        let sifs = self.config.sifs;
+        // One frame alone has the shorter response.
+        [response, sending.ack].into_iter().find_map(|response| {
+            let room = left.saturating_sub(sending.protection(&self.config) + sifs + response);
+            self.build(now, node, station, ac, room, is_first, listener)
+        })
     }
 
     /// One station has the medium.

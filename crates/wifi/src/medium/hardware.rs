@@ -1,7 +1,6 @@
 //! Aggregates of one access category that wait in the access point's hardware.
 
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 
 use sojourn_core::Span;
 
@@ -12,26 +11,22 @@ use crate::queueing::Hardware;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prepared {
     pub(super) ppdu: Ppdu,
-    pub(super) station: u16,
     pub(super) airtime: Span,
 }
 
 #[derive(Debug)]
 pub(super) struct HardwareQueue {
     aggregates: VecDeque<Prepared>,
-    /// Time on the air of the aggregates, by station and of all.
-    own: Vec<Span>,
+    /// Time on the air of all.
     all: Span,
 }
 
 impl HardwareQueue {
-    pub(super) fn new(stations: usize) -> Self {
-        let own = alloc::vec![Span::ZERO; stations];
-        Self { aggregates: VecDeque::new(), own, all: Span::ZERO }
+    pub(super) fn new() -> Self {
+        Self { aggregates: VecDeque::new(), all: Span::ZERO }
     }
 
     pub(super) fn push(&mut self, aggregate: Prepared) {
-        self.own[usize::from(aggregate.station)] += aggregate.airtime;
         self.all += aggregate.airtime;
         self.aggregates.push_back(aggregate);
     }
@@ -39,8 +34,6 @@ impl HardwareQueue {
     /// The first has left.
     pub(super) fn pop(&mut self) {
         if let Some(aggregate) = self.aggregates.pop_front() {
-            let own = &mut self.own[usize::from(aggregate.station)];
-            *own = own.saturating_sub(aggregate.airtime);
             self.all = self.all.saturating_sub(aggregate.airtime);
         }
     }
@@ -59,13 +52,5 @@ impl HardwareQueue {
 
     pub(super) fn airtime(&self) -> Span {
         self.all
-    }
-
-    /// Whether a station has as much here as the airtime queue limits allow.
-    #[inline]
-    pub(super) fn has_enough(&self, station: usize, hardware: Hardware) -> bool {
-        let Hardware::Airtime { low, high, total } = hardware else { return false };
-        let own = self.own[station];
-        own >= low && (own >= high || self.all >= total)
     }
 }

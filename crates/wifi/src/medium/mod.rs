@@ -13,6 +13,7 @@ mod hardware;
 mod link;
 mod multi_user;
 mod rates;
+mod staged;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +22,7 @@ pub use counts::{AirCounts, LinkCounts};
 use hardware::{HardwareQueue, Prepared};
 pub(crate) use link::Link;
 use multi_user::MultiUser;
+use staged::Staged;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -54,6 +56,8 @@ pub struct Medium<P: Reshape + Send> {
     queues: Vec<Queue<P>>,
     /// Aggregates of the access point that are ready to be sent, by access category.
     prepared: [HardwareQueue; CATEGORIES],
+    /// Packets of the access point that are in the hardware, by access category, where airtime queue limits let them in.
+    staged: Option<Box<[Staged; CATEGORIES]>>,
     /// By access category, whether it is the turn of a station that can't have another aggregate.
     is_stuck: [bool; CATEGORIES],
     /// By port and access category.
@@ -166,7 +170,8 @@ impl<P: Reshape + Send> Medium<P> {
             queues,
             links,
             store: Store::new(),
-            prepared: core::array::from_fn(|_| HardwareQueue::new(stations)),
+            prepared: core::array::from_fn(|_| HardwareQueue::new()),
+            staged: None,
             is_stuck: [false; CATEGORIES],
             air: AirCounts::default(),
             idle_since: Time::ZERO,
@@ -192,8 +197,14 @@ impl<P: Reshape + Send> Medium<P> {
             random: address.stream(entity, Purpose::Loss),
             config,
         };
-        medium.prepares = medium.config.queue.hardware != Hardware::None
-            && !medium.multi.as_ref().is_some_and(|multi| multi.sends_down());
+        if !medium.multi.as_ref().is_some_and(|multi| multi.sends_down()) {
+            let staged = || Box::new(core::array::from_fn(|_| Staged::new(stations)));
+            match medium.config.queue.hardware {
+                Hardware::None => {}
+                Hardware::Aggregates(_) => medium.prepares = true,
+                Hardware::Airtime { .. } => medium.staged = Some(staged()),
+            }
+        }
         medium.arrival_at = medium.next_arrival(Time::ZERO);
         medium.due_at = medium.next_due();
         Ok(medium)
@@ -220,7 +231,7 @@ impl<P: Reshape + Send> Medium<P> {
         // The usual case under load: its function counts down already, or the buffer is full.
         let is_counted = taken == 0 || (self.multi.is_none() && queue.drops_nothing_later());
         let index = node * CATEGORIES + ac as usize;
-        if is_counted && self.edcafs[index].has_frames && !self.is_prepared(node) {
+        if is_counted && self.edcafs[index].has_frames && !self.fills_hardware(node) {
             self.pending[index] += taken;
             return;
         }
@@ -355,7 +366,9 @@ impl<P: Reshape + Send> Medium<P> {
         }
         let pending = self.pending_airtime();
         if self.next_wake().is_never() && !pending.is_zero() {
-            return Err(format!("{pending} of aggregates are ready and nobody will send them"));
+            return Err(format!(
+                "{pending} of frames are in the hardware and nobody will send them"
+            ));
         }
         Ok(())
     }
@@ -365,9 +378,11 @@ impl<P: Reshape + Send> Medium<P> {
         self.queues[station.map_or(0, |station| usize::from(station) + 1)].backlog()
     }
 
-    /// Time on the air of the access point's aggregates that are ready.
+    /// Time on the air of what is in the access point's hardware.
     pub fn pending_airtime(&self) -> Span {
-        self.prepared.iter().fold(Span::ZERO, |sum, queue| sum + queue.airtime())
+        let staged = self.staged.iter().flat_map(|staged| staged.iter().map(Staged::airtime));
+        let prepared = self.prepared.iter().map(HardwareQueue::airtime);
+        prepared.chain(staged).fold(Span::ZERO, |sum, airtime| sum + airtime)
     }
 
     /// The longest time that a packet has waited there.
@@ -454,16 +469,16 @@ impl<P: Reshape + Send> Medium<P> {
         ac: AccessCategory,
         listener: &mut impl Listener<P>,
     ) {
-        let is_prepared = self.is_prepared(node);
+        let fills_hardware = self.fills_hardware(node);
         let mut taken = 0;
         while self.queues[node].refill(now, ac, &mut self.store, listener) > 0 {
             taken += 1;
             // The hardware takes what comes, packet by packet.
-            if is_prepared {
+            if fills_hardware {
                 self.note(now, node, ac, 1, None, listener);
             }
         }
-        if taken > 0 && !is_prepared {
+        if taken > 0 && !fills_hardware {
             self.note(now, node, ac, taken, None, listener);
         }
         self.wait_for_shaper(node);
@@ -495,12 +510,18 @@ impl<P: Reshape + Send> Medium<P> {
                     &self.links[Self::link_index(0, station, ac as usize)];
                 !(self.is_stuck[ac as usize] && self.queues[0].has_same_turn(ac))
                     && agreement.may_send(sending.window)
-                    && !self.prepared[ac as usize].has_enough(station, self.config.queue.hardware)
             };
             if station.is_none_or(can_have_more) {
                 self.prepare(now, ac, listener);
             }
             if self.prepared[ac as usize].is_empty() {
+                return;
+            }
+        } else if node == 0 && self.staged.is_some() {
+            self.stage(now, ac, station, listener);
+            let (links, staged) = (&self.links, &mut self.staged);
+            let repeats = |s| links[Self::link_index(0, s, ac as usize)].agreement.to_repeat > 0;
+            if !staged.as_mut().is_some_and(|staged| staged[ac as usize].has_any(repeats)) {
                 return;
             }
         } else if self.pending[index] == 0 {
@@ -512,6 +533,46 @@ impl<P: Reshape + Send> Medium<P> {
     /// Whether aggregates of a node are ready before they are sent.
     fn is_prepared(&self, node: usize) -> bool {
         node == 0 && self.prepares
+    }
+
+    /// Whether a node's packets leave its queues before they are sent.
+    fn fills_hardware(&self, node: usize) -> bool {
+        node == 0 && (self.prepares || self.staged.is_some())
+    }
+
+    /// Lets packets into the hardware as far as the airtime queue limits allow; `arrived` is set if only that station
+    /// has more than before.
+    fn stage(
+        &mut self,
+        now: Time,
+        ac: AccessCategory,
+        arrived: Option<usize>,
+        listener: &mut impl Listener<P>,
+    ) {
+        let Some(staged) = &mut self.staged else { return };
+        let (staged, hardware) = (&mut staged[ac as usize], self.config.queue.hardware);
+        if arrived.is_some_and(|station| staged.has_enough(station, hardware)) {
+            return;
+        }
+        let (queue, store) = (&mut self.queues[0], &mut self.store);
+        let stations = self.config.stations.len();
+        // mac80211 takes frames of the voice category to be sent one by one.
+        let aggregates = self.config.limits.is_aggregating() && ac != AccessCategory::Vo;
+        while let Some(station) =
+            queue.choose(ac, stations, |_| None, |s| staged.has_enough(s, hardware))
+        {
+            let mode = self.links[Self::link_index(0, station, ac as usize)].sending.mode;
+            while !staged.has_enough(station, hardware)
+                && queue.first(now, station, ac, store, listener).is_some()
+            {
+                let Some(packet) = queue.pop(station, ac) else { break };
+                listener.framed(now, packet.port, store.at(packet.slot), now.since(packet.arrived));
+                // What is under way counts against its deficit.
+                let estimate = staged.push(station, packet, mode, aggregates);
+                queue.charge(ac, station, estimate);
+            }
+        }
+        self.forget_dropped(0);
     }
 
     #[inline]
@@ -557,8 +618,7 @@ impl<P: Reshape + Send> Medium<P> {
                 continue;
             };
             let airtime = sending.mode.txtime(ppdu.psdu.octets(&sending.mode));
-            let station = station as u16;
-            self.prepared[ac as usize].push(Prepared { ppdu, station, airtime });
+            self.prepared[ac as usize].push(Prepared { ppdu, airtime });
         }
     }
 
@@ -585,6 +645,13 @@ impl<P: Reshape + Send> Medium<P> {
                 }
             });
             self.queues[node].release(ac, done);
+            if node == 0
+                && let Some(staged) = &mut self.staged
+            {
+                let station = port / 2;
+                let estimate = staged[ac as usize].release(station, done);
+                self.queues[0].refund(ac, station, estimate);
+            }
             if self.is_prepared(node) {
                 self.prepared[ac as usize].pop();
             }
@@ -608,9 +675,7 @@ impl<P: Reshape + Send> Medium<P> {
         let links = &self.links;
         let category = AccessCategory::ALL[ac];
         let started = |s| links[Self::link_index(node, s, ac)].first_to_send();
-        let (hardware, prepared) = (self.config.queue.hardware, &self.prepared[ac]);
-        let is_held = |s| prepared.has_enough(s, hardware);
-        self.queues[node].choose(category, self.config.stations.len(), started, is_held)
+        self.queues[node].choose(category, self.config.stations.len(), started, |_| false)
     }
 
     /// The station whose BlockAck the access point must request.
@@ -655,6 +720,10 @@ impl<P: Reshape + Send> Medium<P> {
         let link = &mut self.links[index];
         let choice = link.choice;
         let (queue, store) = (&mut self.queues[node], &mut self.store);
+        let mut staged = match &mut self.staged {
+            Some(staged) if node == 0 => Some(&mut staged[ac]),
+            _ => None,
+        };
         let limits = &self.config.limits;
         let category = AccessCategory::ALL[ac];
         let limit = limit.min(limits.ppdu_time);
@@ -700,25 +769,43 @@ impl<P: Reshape + Send> Medium<P> {
             }
         }
         while link.agreement.has_room(link.sending.window) {
-            let Some(first) = queue.first(now, station, category, store, listener) else { break };
-            let first = *first;
+            let first = match &staged {
+                Some(staged) => staged.first(station).copied(),
+                None => queue.first(now, station, category, store, listener).copied(),
+            };
+            let Some(first) = first else { break };
             let mut body = crate::mac::aggregation::msdu_octets(first.ip_len);
             let is_qos = self.config.is_qos;
             let mut mpdu = crate::mac::aggregation::mpdu_octets(body, is_qos);
             if !fits(&psdu, mpdu) {
                 break;
             }
-            queue.pop(station, category);
-            listener.framed(now, first.port, store.at(first.slot), now.since(first.arrived));
+            match &mut staged {
+                Some(staged) => _ = staged.pop(station),
+                None => {
+                    queue.pop(station, category);
+                    listener.framed(
+                        now,
+                        first.port,
+                        store.at(first.slot),
+                        now.since(first.arrived),
+                    );
+                }
+            }
             psdu.add(mpdu);
             link.agreement.append(link::msdu(&first, mpdu, ppdu));
             // Further packets join it in an A-MSDU. Queues in the MAC are asked for the next one in any case, since
             // their CoDel drops when it is asked.
-            if limits.amsdu_octets == 0 && queue.drops_nothing_later() {
+            if limits.amsdu_octets == 0 && (staged.is_some() || queue.drops_nothing_later()) {
                 continue;
             }
             let mut joined = 1;
-            while let Some(next) = queue.first(now, station, category, store, listener) {
+            loop {
+                let next = match &staged {
+                    Some(staged) => staged.first(station),
+                    None => queue.first(now, station, category, store, listener),
+                };
+                let Some(next) = next else { break };
                 if limits.amsdu_octets == 0 {
                     break;
                 }
@@ -728,8 +815,15 @@ impl<P: Reshape + Send> Medium<P> {
                 if longer > limits.amsdu_octets || octets > most {
                     break;
                 }
-                let next = queue.pop(station, category)?;
-                listener.framed(now, next.port, store.at(next.slot), now.since(next.arrived));
+                let next = match &mut staged {
+                    Some(staged) => staged.pop(station)?,
+                    None => {
+                        let next = queue.pop(station, category)?;
+                        let wait = now.since(next.arrived);
+                        listener.framed(now, next.port, store.at(next.slot), wait);
+                        next
+                    }
+                };
                 link.agreement.append(link::msdu(&next, 0, ppdu));
                 joined += 1;
                 (body, mpdu) = (longer, with);

@@ -528,6 +528,47 @@ fn mac80211_limits_what_is_in_the_hardware_and_ends_the_anomaly() {
     assert!(jain(measured.airtime) >= 0.98, "{:?}", measured.airtime);
 }
 
+/// The hardware has packets, not aggregates, so a station that was idle does not stay at one frame a time.
+#[test]
+fn mac80211_sends_as_much_to_one_station_as_the_airtime_scheduler() {
+    let delivered = |mode: Mode, queue: QueueConfig, limits: Limits, mbps: u64| {
+        let config = Config { queue, ..cell(mode, 1, limits) };
+        let mut medium = Medium::new(config, ADDRESS, 1).unwrap();
+        let mut drops = Drops::default();
+        let apart = Span::from_nanos(12_000_000 / mbps);
+        let (mut next, mut number) = (Time::ZERO, 0);
+        let end = Time::ZERO + Span::from_secs(2);
+        loop {
+            let now = next.min(medium.next_wake());
+            if now > end {
+                break;
+            }
+            if now == next {
+                let packet = Numbered { number, ip_len: 1500, dscp: 0, flow: 0 };
+                medium.offer(now, Port::down(0), &packet, &mut drops);
+                number += 1;
+                next = now + apart;
+            }
+            medium.on_wake(now, &mut drops);
+            while medium.poll_deliver(now).is_some() {}
+        }
+        check_air(&medium);
+        let counts = medium.counts(Port::down(0));
+        (counts.delivered as f64, counts.mpdus as f64 / counts.ppdus as f64)
+    };
+    let ht = Mode::ht(15, Width::Mhz20, GuardInterval::Ns400).unwrap();
+    for (mode, limits, mbps) in [
+        (ht, Limits::HT, 60),
+        (ht, Limits::HT, 1000),
+        (Mode::parse("he mcs 11 nss 2 width 80MHz").unwrap(), Limits::HE, 2000),
+    ] {
+        let paper = delivered(mode, QueueConfig::in_mac(Schedule::PAPER), limits, mbps);
+        let linux = delivered(mode, QueueConfig::mac80211(), limits, mbps);
+        // Two aggregates that wait ready have to share the window of 256 frames.
+        assert!((0.99..1.1).contains(&(linux.0 / paper.0)), "{linux:?} for {paper:?}");
+    }
+}
+
 /// Packets that a station's own shaper holds back are sent when it lets them go, whether or not another one comes.
 #[test]
 fn a_station_shapes_what_it_sends() {

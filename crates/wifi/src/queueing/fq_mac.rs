@@ -270,6 +270,10 @@ impl<P: Reshape + Send> FqMac<P> {
         self.stations.charge(ac, station, airtime);
     }
 
+    pub(crate) fn refund(&mut self, ac: AccessCategory, station: usize, airtime: Span) {
+        self.stations.refund(ac, station, airtime);
+    }
+
     pub(crate) fn backlog(&self) -> u32 {
         self.packets
     }

@@ -36,7 +36,7 @@ pub enum QueueKind {
     Managed(FqConfig),
 }
 
-/// Aggregates that are ready before they are sent, and that which is on the air.
+/// What has left the queues before it is sent, and that which is on the air.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hardware {
     /// None: an aggregate is put together when it is sent.
@@ -44,9 +44,9 @@ pub enum Hardware {
     None,
     /// This many of an access category, for all stations together.
     Aggregates(u8),
-    /// As many as last for these times (airtime queue limits of mac80211): a station gets another
-    /// one while it has less than `low`, or less than `high` while all together have less than
-    /// `total`.
+    /// No aggregates, but packets that take these times on the air (airtime queue limits of mac80211): a station gets
+    /// another one while it has less than `low`, or less than `high` while all together have less than `total`.
+    /// Aggregates are put together of them when they are sent.
     Airtime { low: Span, high: Span, total: Span },
 }
 
@@ -271,6 +271,13 @@ impl<P: Reshape + Send> Queue<P> {
     pub(crate) fn charge(&mut self, ac: AccessCategory, station: usize, airtime: Span) {
         if let Self::Managed(queue) = self {
             queue.charge(ac, station, airtime);
+        }
+    }
+
+    /// What was charged in advance is taken back.
+    pub(crate) fn refund(&mut self, ac: AccessCategory, station: usize, airtime: Span) {
+        if let Self::Managed(queue) = self {
+            queue.refund(ac, station, airtime);
         }
     }
 

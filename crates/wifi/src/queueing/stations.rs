@@ -119,6 +119,12 @@ impl Stations {
         self.is_noted[ac as usize] = false;
     }
 
+    /// What was charged in advance is taken back.
+    pub(crate) fn refund(&mut self, ac: AccessCategory, station: usize, airtime: Span) {
+        self.deficits[station * CATEGORIES + ac as usize] += airtime.as_nanos() as i64;
+        self.is_noted[ac as usize] = false;
+    }
+
     /// Whether the station whose turn it is keeps it until it has used the medium or another one has
     /// packets; notes whose turn it is.
     pub(crate) fn keeps_turn(&mut self, ac: AccessCategory) -> bool {

@@ -1,0 +1,173 @@
+//! Packets of one access category in the access point's hardware, as mac80211's airtime queue limits let them in.
+//!
+//! They wait by station, and an aggregate is put together of those that are there when it is sent. What a packet will
+//! take on the air is estimated when it comes: its share of an aggregate of usual size, as mac80211 does.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use sojourn_core::Span;
+
+use crate::phy::{Format, Mode};
+use crate::queueing::{Hardware, Released};
+
+pub(super) struct Staged {
+    stations: Vec<Station>,
+    /// Stations that may have something to send.
+    listed: Vec<u16>,
+    came: u64,
+    /// Estimated time on the air of all that is here or has been sent and is not acknowledged.
+    all: Span,
+}
+
+struct Station {
+    /// With their place in the order in which packets came.
+    packets: VecDeque<(u64, Released)>,
+    is_listed: bool,
+    own: Span,
+    /// Of each packet that `own` counts.
+    estimates: VecDeque<Span>,
+    cost: Cost,
+}
+
+/// Octets of a header, a trailer and LLC that a packet gets.
+const HEADERS: u64 = 38;
+
+/// What a packet takes in a mode.
+#[derive(Clone, Copy)]
+struct Cost {
+    mode: Option<Mode>,
+    /// Its share of preambles and the like.
+    overhead: Span,
+    per_kib: Span,
+}
+
+impl Cost {
+    fn new(mode: Mode, aggregates: bool) -> Self {
+        let per_kib = (mode.txtime(33 << 10) - mode.txtime(1 << 10)) / 32;
+        let usual: u64 = match per_kib.as_micros() {
+            _ if !aggregates || mode.format() <= Format::NonHt => 1,
+            401.. => 2,
+            251.. => 4,
+            151.. => 8,
+            71.. => 16,
+            time if time > 20 || mode.format() <= Format::HtMixed => 32,
+            _ => 64,
+        };
+        Self { mode: Some(mode), overhead: mode.preamble() / usual, per_kib }
+    }
+
+    fn of(&self, ip_len: u32) -> Span {
+        let nanos = self.per_kib.as_nanos() * (u64::from(ip_len) + HEADERS) / 1024;
+        self.overhead + Span::from_nanos(nanos)
+    }
+}
+
+impl Staged {
+    pub(super) fn new(stations: usize) -> Self {
+        let station = || Station {
+            packets: VecDeque::new(),
+            is_listed: false,
+            own: Span::ZERO,
+            estimates: VecDeque::new(),
+            cost: Cost { mode: None, overhead: Span::ZERO, per_kib: Span::ZERO },
+        };
+        Self {
+            stations: (0..stations).map(|_| station()).collect(),
+            listed: Vec::new(),
+            came: 0,
+            all: Span::ZERO,
+        }
+    }
+
+    /// Returns what the packet is taken to need on the air.
+    pub(super) fn push(
+        &mut self,
+        station: usize,
+        packet: Released,
+        mode: Mode,
+        aggregates: bool,
+    ) -> Span {
+        let of = &mut self.stations[station];
+        if of.cost.mode != Some(mode) {
+            of.cost = Cost::new(mode, aggregates);
+        }
+        let estimate = of.cost.of(packet.ip_len);
+        self.came += 1;
+        of.packets.push_back((self.came, packet));
+        of.estimates.push_back(estimate);
+        of.own += estimate;
+        self.all += estimate;
+        if !of.is_listed {
+            of.is_listed = true;
+            self.listed.push(station as u16);
+        }
+        estimate
+    }
+
+    #[inline]
+    pub(super) fn first(&self, station: usize) -> Option<&Released> {
+        self.stations[station].packets.front().map(|(_, packet)| packet)
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self, station: usize) -> Option<Released> {
+        self.stations[station].packets.pop_front().map(|(_, packet)| packet)
+    }
+
+    /// So many packets of a station are delivered or given up. Returns what they were taken to need.
+    pub(super) fn release(&mut self, station: usize, packets: u32) -> Span {
+        let of = &mut self.stations[station];
+        let estimates = of.estimates.drain(..(packets as usize).min(of.estimates.len()));
+        let released = estimates.fold(Span::ZERO, |sum, estimate| sum + estimate);
+        of.own = of.own.saturating_sub(released);
+        self.all = self.all.saturating_sub(released);
+        released
+    }
+
+    /// Whether anything can be sent. `repeats` says which stations have frames to send again.
+    pub(super) fn has_any(&mut self, repeats: impl Fn(usize) -> bool) -> bool {
+        self.forget_empty(repeats);
+        !self.listed.is_empty()
+    }
+
+    fn forget_empty(&mut self, repeats: impl Fn(usize) -> bool) {
+        let stations = &mut self.stations;
+        self.listed.retain(|station| {
+            let of = &mut stations[usize::from(*station)];
+            of.is_listed = !of.packets.is_empty() || repeats(usize::from(*station));
+            of.is_listed
+        });
+    }
+
+    /// The next station after `before` by when its first packet came: those with frames to send again come first.
+    pub(super) fn next_after(
+        &mut self,
+        before: Option<(u64, usize)>,
+        repeats: impl Fn(usize) -> bool,
+    ) -> Option<(u64, usize)> {
+        self.listed
+            .iter()
+            .map(|station| {
+                let station = usize::from(*station);
+                match self.stations[station].packets.front() {
+                    Some((came, _)) if !repeats(station) => (*came, station),
+                    _ => (0, station),
+                }
+            })
+            .filter(|turn| before.is_none_or(|before| *turn > before))
+            .min()
+    }
+
+    pub(super) fn airtime(&self) -> Span {
+        self.all
+    }
+
+    /// Whether a station has as much here as the airtime queue limits allow.
+    #[inline]
+    pub(super) fn has_enough(&self, station: usize, hardware: Hardware) -> bool {
+        let Hardware::Airtime { low, high, total } = hardware else { return false };
+        let own = self.stations[station].own;
+        own >= low && (own >= high || self.all >= total)
+    }
+}
