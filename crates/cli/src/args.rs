@@ -54,7 +54,8 @@ pub(crate) enum Command {
     /// Compare two result folders, before and after a change, run by run
     ///
     /// Scenarios are paired by their factors and runs by their seeds. Ends with 1 when something
-    /// became worse by more than chance explains.
+    /// became worse by more than chance explains. With one run of each, nothing tells what chance explains, and
+    /// it ends with 1 when something is worse by enough to act on.
     Compare(CompareArgs),
     /// Compare a kernel with the simulation, number by number: this machine's, or one in virtual time
     ///

@@ -79,9 +79,12 @@ pub enum Judgement {
     /// because the slow ones end no longer. Or too few ended for a percentile to be known in every
     /// run.
     Incomparable,
+    /// It differs by enough to act on, in the only run that both folders have of the scenario: nothing tells how much of
+    /// it is chance.
+    Untested,
     /// It changed, by too little to act on.
     Slight,
-    /// Chance explains it, or there is only one pair.
+    /// Chance explains it.
     Unsure,
     Same,
 }
@@ -93,6 +96,7 @@ impl Judgement {
             Self::Different => "different",
             Self::Better => "better",
             Self::Incomparable => "not comparable",
+            Self::Untested => "of one run",
             Self::Slight => "too small to matter",
             Self::Unsure => "not sure",
             Self::Same => "the same",
@@ -128,6 +132,17 @@ impl Change {
             self.after = f64::NAN;
         }
         self
+    }
+
+    /// Whether it is worse, or would be if it were not chance.
+    pub fn is_worse(&self) -> bool {
+        match self.judgement {
+            Judgement::Worse => true,
+            Judgement::Untested => {
+                more_is_better(&self.metric).is_some_and(|more| more == (self.difference < 0.0))
+            }
+            _ => false,
+        }
     }
 
     /// The difference as a share of what was before; `None` where that was zero.
@@ -357,6 +372,8 @@ fn correct(changes: &mut [Change]) {
         let sure = change.corrected_p.is_some_and(|p| p <= FALSE_ALARMS);
         let matters = change.difference.abs() > floor(&change.metric, &change.unit, change.before);
         change.judgement = match (sure, matters, more_is_better(&change.metric)) {
+            (false, true, _) if change.p.is_none() => Judgement::Untested,
+            (false, false, _) if change.p.is_none() => Judgement::Slight,
             (false, ..) => Judgement::Unsure,
             (true, false, _) => Judgement::Slight,
             (true, true, None) => Judgement::Different,
@@ -384,7 +401,15 @@ impl Comparison {
             return format!("All {} runs are the same, event by event.", self.paired);
         }
         let count = |judgement: Judgement| self.count(judgement);
+        let untested = self.changes.iter().filter(|c| c.judgement == Judgement::Untested);
+        let worse_untested = untested.filter(|change| change.is_worse()).count();
         let changed = match (count(Judgement::Worse), count(Judgement::Better)) {
+            (0, 0) if count(Judgement::Untested) > 0 => format!(
+                "{} numbers differ by enough to act on, {worse_untested} of them for the worse, but the folders have one \
+                 run of each scenario in common, so nothing tells how much of that is chance: run both with more seeds \
+                 (--seeds 3).",
+                count(Judgement::Untested)
+            ),
             (0, 0) if count(Judgement::Different) == 0 => {
                 "Nothing changed that anybody would act on.".to_owned()
             }
@@ -465,7 +490,10 @@ impl Comparison {
                  decision and its p value, corrected for the number of numbers by Benjamini and \
                  Hochberg, is at most 5 %: of the rows under “Changed”, one in twenty is expected to be \
                  chance.</p>";
-        self.table(&mut body, "Changed", |judgement| judgement < Judgement::Slight);
+        self.table(&mut body, "Changed", |judgement| judgement < Judgement::Untested);
+        self.table(&mut body, "Different in the one run of each", |judgement| {
+            judgement == Judgement::Untested
+        });
         self.table(&mut body, "Changed too little to matter", |judgement| {
             judgement == Judgement::Slight
         });

@@ -1,7 +1,7 @@
 //! `sojourn compare`: what became worse from one result folder to another.
 
 use serde_json::json;
-use sojourn_report::compare::{self, Change, Judgement};
+use sojourn_report::compare::{self, Change};
 
 use super::open;
 use crate::args::{CompareArgs, Format};
@@ -37,7 +37,7 @@ pub(super) fn compare(args: &CompareArgs, output: Output) -> Result<Outcome, Fai
     }
     let is_worse = |change: &Change| {
         let share = change.share().map_or(f64::INFINITY, f64::abs);
-        change.judgement == Judgement::Worse && share > args.tolerance.0
+        change.is_worse() && share > args.tolerance.0
     };
     match comparison.changes.iter().any(is_worse) {
         true => Ok(Outcome::Failed),

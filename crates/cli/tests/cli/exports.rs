@@ -37,6 +37,20 @@ fn what_became_worse_ends_with_1() {
 }
 
 #[test]
+fn one_run_of_each_says_that_nothing_tells_what_is_chance() {
+    let scratch = Scratch::new();
+    scratch.must(&["run", "study.toml", "--seeds", "1", "--out", "before"]);
+    let slower = ["--set", "path.rate=4mbps", "--seeds", "1", "--out", "after"];
+    scratch.sojourn(&[&["run", "study.toml"][..], &slower].concat());
+    let ended = scratch.sojourn(&["compare", "before", "after"]);
+    assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
+    assert!(ended.stdout.contains("nothing tells how much of that is chance"), "{}", ended.stdout);
+    assert!(!ended.stdout.contains("Nothing changed"), "{}", ended.stdout);
+    let faster = scratch.sojourn(&["compare", "after", "before", "--format", "json"]);
+    assert!(faster.stdout.contains("of one run"), "{}", faster.stdout);
+}
+
+#[test]
 fn folders_without_a_seed_in_common_are_compared_as_two_samples() {
     let scratch = Scratch::new();
     scratch.must(&["run", "study.toml", "--seeds", "1,2,3", "--out", "before"]);
