@@ -106,6 +106,12 @@ impl CardMessage {
         })
     }
 
+    /// Whether it has an answer of its own, for which the guest waits.
+    pub(crate) fn is_question(&self) -> bool {
+        use CardMessage::{AskConfig, AskFeatures, AskProtocolFeatures, AskRingBase};
+        matches!(self, AskFeatures | AskProtocolFeatures | AskRingBase { .. } | AskConfig { .. })
+    }
+
     fn parse(kind: u32, payload: &[u8]) -> Option<Self> {
         let word = |at| number(payload, at);
         let long = |at| Some(u64::from_ne_bytes(payload.get(at..at + 8)?.try_into().ok()?));

@@ -1,7 +1,13 @@
 //! A guest: the processes of a user-mode kernel, its clock and its network card.
 //!
-//! The guest runs only while [`Guest::run`] or [`Guest::deliver`] is under way, and then everything that it says on one of its
-//! sockets waits for an answer. So there is one message at a time, and what happens follows from what was said before.
+//! The guest runs only while [`Guest::run`] or [`Guest::deliver`] is under way. Everything that it says on one of its sockets waits
+//! for an answer. What its card says is answered when all that it said of its clock before has been read, so what happens follows
+//! from what was said before.
+//!
+//! Each answer that a guest waits for costs two changes of the process at work, and these are most of what a run takes. So an answer
+//! that says nothing but that a message was read, and that the guest needs in any case, is sent ahead, with what wakes the guest:
+//! its next message then goes on without a pause. A guest that is told to wait gets its answer only with the next thing that happens
+//! to it: until then it is deaf to interrupts, so the answers to what an interrupt makes it ask can be sent ahead, too.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -15,7 +21,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::io::Errno;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recv, recvmsg};
 
 use crate::card_messages::{self, CardMessage, Header};
 use crate::clock_messages::{ClockMessage, Says};
@@ -46,10 +53,21 @@ pub(crate) struct Guest {
     now: u64,
     /// When it wants to run next.
     request: Option<u64>,
-    is_waiting: bool,
+    rest: Rest,
+    /// Until when it need not ask for the time.
+    free_until: u64,
     /// Its acknowledgements that have not come yet.
     owed: u32,
     next_number: u32,
+    /// What has come on the socket of its clock and is not a whole message yet.
+    heard: Vec<u8>,
+    /// The number of its last message.
+    heard_number: u32,
+    /// How many of its next messages have been answered already.
+    answered_ahead: u32,
+    /// Since it has started nothing is said of its card but kicks.
+    has_started: bool,
+    interrupt: Interrupt,
     /// What it has sent, when, and by which of its cards.
     sent: VecDeque<(u64, usize, Vec<u8>)>,
     patience: Duration,
@@ -69,6 +87,33 @@ struct Card {
     rings: [Ring; 2],
     number: u8,
 }
+
+/// Whether it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    Runs,
+    /// It waits for the answer to its message of this number, which says that it waits.
+    Unanswered(u32),
+    /// It waits to be told to run, and hears interrupts.
+    Answered,
+}
+
+/// What a guest says when it is interrupted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Interrupt {
+    /// It has been told, and has not replied.
+    is_under_way: bool,
+    /// How many of [`ON_INTERRUPT`] are still to come, and have been answered ahead.
+    ahead: usize,
+    /// How many messages it has sent since it was told, and whether they were those of [`ON_INTERRUPT`].
+    said: usize,
+    is_as_known: bool,
+    /// The last interrupt had just these, so the next one has: their answers can be sent ahead.
+    is_known: bool,
+}
+
+/// It asks for the time, and wants to run then.
+const ON_INTERRUPT: [Says; 2] = [Says::Get, Says::Request];
 
 const ARRIVALS: u32 = 0;
 const SENT: u32 = 1;
@@ -101,9 +146,15 @@ impl Guest {
             cards,
             now: 0,
             request: None,
-            is_waiting: false,
+            rest: Rest::Runs,
+            free_until: 0,
             owed: 0,
             next_number: 0,
+            heard: Vec::new(),
+            heard_number: 0,
+            answered_ahead: 0,
+            has_started: false,
+            interrupt: Interrupt::default(),
             sent: VecDeque::new(),
             patience: start.patience,
             entered: (0, Instant::now()),
@@ -130,6 +181,7 @@ impl Guest {
         }
         // It has opened its sockets and its memory, so their names can go.
         self.cards.iter_mut().for_each(|card| card.listener = None);
+        self.has_started = true;
         Ok(())
     }
 
@@ -152,18 +204,39 @@ impl Guest {
     pub(crate) fn run(&mut self, at: u64, free_until: u64) -> Result<(), Fault> {
         self.enter(at)?;
         self.now = at;
-        let mut said = Vec::with_capacity(2 * ClockMessage::LEN);
+        let mut said = self.answer_to_wait();
+        self.say_run(&mut said, at, free_until);
+        write(&mut self.clock, &said, &self.keeper)?;
+        self.serve_until_waiting()
+    }
+
+    /// The answer that a waiting guest has not got yet.
+    fn answer_to_wait(&mut self) -> Vec<u8> {
+        let mut said = Vec::with_capacity(6 * ClockMessage::LEN);
+        if let Rest::Unanswered(number) = self.rest {
+            said.extend(answer(number, 0));
+            self.rest = Rest::Answered;
+        }
+        said
+    }
+
+    fn say_run(&mut self, said: &mut Vec<u8>, at: u64, free_until: u64) {
         if free_until > at {
             said.extend(self.message(Says::FreeUntil, free_until));
         }
         said.extend(self.message(Says::Run, at));
-        (self.is_waiting, self.request) = (false, None);
+        (self.rest, self.request, self.free_until) = (Rest::Runs, None, free_until.max(at));
         self.runs += 1;
-        write(&mut self.clock, &said, &self.keeper)?;
-        self.serve_until_waiting()?;
-        // It may have gone on by itself until then.
-        self.now = self.now.max(free_until);
-        Ok(())
+        // The first message of each run is a request or tells the time. Where it waits first, it only hears earlier.
+        self.answer_ahead(said, at);
+    }
+
+    /// Answers one more of its next messages.
+    fn answer_ahead(&mut self, said: &mut Vec<u8>, time: u64) {
+        if self.has_started {
+            self.answered_ahead += 1;
+            said.extend(answer(self.heard_number.wrapping_add(self.answered_ahead), time));
+        }
     }
 
     /// A frame reaches one of its cards at `at`, and it runs until it waits. False if that card has no room.
@@ -183,7 +256,13 @@ impl Guest {
             return Ok(false);
         }
         if arrivals.wants_interrupt(memory)? {
-            self.interrupt(card, ARRIVALS)?;
+            let is_later = self.request.is_none_or(|request| request >= at);
+            if matches!(self.rest, Rest::Unanswered(_)) && self.interrupt.is_known && is_later {
+                self.enter(at)?;
+                self.interrupt_and_run(card, at, free_until)?;
+                return Ok(true);
+            }
+            self.interrupt(card)?;
         }
         match self.request {
             Some(request) if request <= at => self.run(request, free_until)?,
@@ -193,12 +272,40 @@ impl Guest {
         Ok(true)
     }
 
-    fn interrupt(&mut self, card: usize, ring: u32) -> Result<(), Fault> {
+    /// Tells it of an arrival and waits for the reply.
+    fn interrupt(&mut self, card: usize) -> Result<(), Fault> {
+        let said = self.answer_to_wait();
+        write(&mut self.clock, &said, &self.keeper)?;
+        self.say_interrupt(card)?;
+        while self.interrupt.is_under_way {
+            self.serve()?;
+        }
+        Ok(())
+    }
+
+    /// The same, and it runs from then on: all that it asks is answered before it asks.
+    fn interrupt_and_run(&mut self, card: usize, at: u64, free_until: u64) -> Result<(), Fault> {
+        // The signal that goes with it is there before the answer, and the guest acts on it when it has that.
+        self.say_interrupt(card)?;
+        let mut said = self.answer_to_wait();
+        for _ in ON_INTERRUPT {
+            self.answer_ahead(&mut said, at);
+            self.interrupt.ahead += 1;
+        }
+        (self.interrupt.said, self.interrupt.is_as_known) = (ON_INTERRUPT.len(), true);
+        self.say_run(&mut said, at, free_until);
+        write(&mut self.clock, &said, &self.keeper)?;
+        self.serve_until_waiting()
+    }
+
+    fn say_interrupt(&mut self, card: usize) -> Result<(), Fault> {
         let back = self.cards[card].back.as_mut();
         let back =
             back.ok_or_else(|| Fault::Nonsense("its card has no back channel".to_owned()))?;
-        write(back, &card_messages::interrupt(ring), &self.keeper)?;
-        while !self.serve()? {}
+        write(back, &card_messages::interrupt(ARRIVALS), &self.keeper)?;
+        let is_known = self.interrupt.is_known;
+        self.interrupt =
+            Interrupt { is_under_way: true, is_as_known: true, is_known, ..Interrupt::default() };
         Ok(())
     }
 
@@ -209,9 +316,11 @@ impl Guest {
     }
 
     fn serve_until_waiting(&mut self) -> Result<(), Fault> {
-        while !self.is_waiting || self.owed > 0 {
+        while self.rest == Rest::Runs || self.owed > 0 || self.interrupt.is_under_way {
             self.serve()?;
         }
+        // It may have gone on by itself until then.
+        self.now = self.now.max(self.free_until);
         Ok(())
     }
 
@@ -226,10 +335,11 @@ impl Guest {
         Ok(())
     }
 
-    /// Waits for the next message and answers it; true if it was the reply to an interrupt.
-    fn serve(&mut self) -> Result<bool, Fault> {
-        // The kinds in the order in which they are looked at: what a card says comes before the next message of the clock.
+    /// Waits for the next messages and answers them.
+    fn serve(&mut self) -> Result<(), Fault> {
+        // The kinds in the order in which they are looked at.
         let mut watched = Vec::with_capacity(2 * self.cards.len() + 2);
+        watched.push((Said::Clock, PollFd::new(&self.clock, PollFlags::IN)));
         for (index, card) in self.cards.iter().enumerate() {
             let mut watch = |said, fd| watched.push((said, fd));
             if let Some(socket) = &card.socket {
@@ -238,26 +348,41 @@ impl Guest {
             if let Some(back) = &card.back {
                 watch(Said::Back(index), PollFd::new(back, PollFlags::IN));
             }
-        }
-        watched.push((Said::Clock, PollFd::new(&self.clock, PollFlags::IN)));
-        for (index, card) in self.cards.iter().enumerate().filter(|(_, card)| card.socket.is_none())
-        {
-            let new = card.listener.as_ref().map(|listener| PollFd::new(listener, PollFlags::IN));
-            watched.extend(new.map(|new| (Said::New(index), new)));
+            if card.socket.is_none()
+                && let Some(listener) = &card.listener
+            {
+                watch(Said::New(index), PollFd::new(listener, PollFlags::IN));
+            }
         }
         let (kinds, mut fds): (Vec<Said>, Vec<PollFd<'_>>) = watched.into_iter().unzip();
-        wait(&mut fds, self.patience, &self.keeper)?;
-        let first = fds.iter().position(|fd| !fd.revents().is_empty());
-        let said = kinds[first.expect("the wait ended because one is ready")];
+        match wait(&mut fds, self.patience, &self.keeper) {
+            Err(Fault::Silent { .. }) if !self.heard.is_empty() => return Err(half()),
+            waited => waited?,
+        }
+        let ready: Vec<Said> = kinds
+            .into_iter()
+            .zip(&fds)
+            .filter(|(_, fd)| !fd.revents().is_empty())
+            .map(|(said, _)| said)
+            .collect();
+        // What it said of its clock it said first, maybe since its socket was looked at.
+        self.hear_clock(ready.first() == Some(&Said::Clock))?;
+        for said in ready {
+            self.serve_socket(said)?;
+        }
+        Ok(())
+    }
+
+    fn serve_socket(&mut self, said: Said) -> Result<(), Fault> {
         match said {
+            Said::Clock => {}
             Said::Card(card) => self.serve_card(card)?,
             Said::Back(card) => {
                 let back = self.cards[card].back.as_mut().expect("it was watched");
                 let mut reply = [0; card_messages::INTERRUPT_REPLY];
                 read(back, &mut reply, &self.keeper)?;
-                return Ok(true);
+                self.replied()?;
             }
-            Said::Clock => self.serve_clock()?,
             Said::New(card) => {
                 let listener = self.cards[card].listener.as_ref().expect("it was watched");
                 let (socket, _) = listener
@@ -267,34 +392,110 @@ impl Guest {
                 self.cards[card].socket = Some(socket);
             }
         }
-        Ok(false)
+        Ok(())
     }
 
-    fn serve_clock(&mut self) -> Result<(), Fault> {
-        let mut bytes = [0; ClockMessage::LEN];
-        read(&mut self.clock, &mut bytes, &self.keeper)?;
-        let message = ClockMessage::read(&bytes)?;
-        let mut answer = 0;
+    /// Reads all that has come on the socket of its clock, of which there is something if it `is_ready`.
+    fn hear_clock(&mut self, is_ready: bool) -> Result<(), Fault> {
+        const AT_ONCE: usize = 16 * ClockMessage::LEN;
+        let mut bytes = [0; AT_ONCE];
+        match recv(&self.clock, &mut bytes, RecvFlags::DONTWAIT) {
+            Ok((0, _)) if is_ready => return Err(Fault::Ended(self.keeper.console())),
+            Ok((some, _)) => self.heard.extend(&bytes[..some]),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(why) => return Err(gone(why.into(), &self.keeper)),
+        }
+        let heard = std::mem::take(&mut self.heard);
+        let (messages, half) = heard.as_chunks::<{ ClockMessage::LEN }>();
+        for message in messages {
+            self.serve_clock(ClockMessage::read(message)?)?;
+        }
+        self.heard.extend(half);
+        Ok(())
+    }
+
+    fn serve_clock(&mut self, message: ClockMessage) -> Result<(), Fault> {
+        if message.says == Says::Ack {
+            let unasked = || Fault::Nonsense("it acknowledges what was not said".to_owned());
+            self.owed = self.owed.checked_sub(1).ok_or_else(unasked)?;
+            return Ok(());
+        }
+        self.heard_number = message.number;
+        let is_answered = self.answered_ahead > 0;
+        self.answered_ahead = self.answered_ahead.saturating_sub(1);
+        if self.interrupt.ahead > 0 {
+            return self.pass_interrupt(message);
+        }
+        if self.interrupt.is_under_way && self.rest != Rest::Runs {
+            self.note_interrupt(message.says);
+        }
+        let mut time = 0;
         match message.says {
-            Says::Ack => {
-                self.owed = self.owed.checked_sub(1).ok_or_else(|| {
-                    Fault::Nonsense("it acknowledges what was not said".to_owned())
-                })?;
-                return Ok(());
-            }
             Says::Start => {}
             Says::Request => self.request = Some(message.time),
-            Says::Wait => self.is_waiting = true,
-            Says::Get => answer = self.now,
+            Says::Wait => {
+                self.rest = Rest::Answered;
+                if !is_answered {
+                    self.rest = Rest::Unanswered(message.number);
+                    return Ok(());
+                }
+            }
+            Says::Get => time = self.now,
             Says::Update => self.now = self.now.max(message.time),
-            Says::TimeOfDay => answer = TIME_OF_DAY,
-            Says::Run | Says::FreeUntil => {
+            Says::TimeOfDay => time = TIME_OF_DAY,
+            Says::Ack | Says::Run | Says::FreeUntil => {
                 let problem = format!("{:?} is not for a guest to say", message.says);
                 return Err(Fault::Nonsense(problem));
             }
         }
-        let answer = ClockMessage { says: Says::Ack, number: message.number, time: answer };
-        write(&mut self.clock, &answer.bytes(), &self.keeper)
+        match is_answered {
+            true => Ok(()),
+            false => write(&mut self.clock, &answer(message.number, time), &self.keeper),
+        }
+    }
+
+    /// What an interrupt makes it say while it waits.
+    fn note_interrupt(&mut self, says: Says) {
+        self.interrupt.is_as_known &= ON_INTERRUPT.get(self.interrupt.said) == Some(&says);
+        self.interrupt.said += 1;
+    }
+
+    /// What an interrupt makes it say when it has been answered ahead and told to run: nothing that is not known.
+    fn pass_interrupt(&mut self, message: ClockMessage) -> Result<(), Fault> {
+        let expected = ON_INTERRUPT[ON_INTERRUPT.len() - self.interrupt.ahead];
+        self.interrupt.ahead -= 1;
+        if message.says != expected || (expected == Says::Request && message.time != self.now) {
+            let problem = format!("{:?} on an interrupt, unlike before", message.says);
+            return Err(Fault::Nonsense(problem));
+        }
+        Ok(())
+    }
+
+    /// It has understood an interrupt.
+    fn replied(&mut self) -> Result<(), Fault> {
+        if !self.interrupt.is_under_way || self.interrupt.ahead > 0 {
+            return Err(Fault::Nonsense("a reply before or without its interrupt".to_owned()));
+        }
+        self.interrupt.is_known =
+            self.interrupt.is_as_known && self.interrupt.said == ON_INTERRUPT.len();
+        self.interrupt.is_under_way = false;
+        Ok(())
+    }
+
+    /// What was answered ahead is lost to a guest that waits for its card, as it reads it then; or rather, may be lost. So that it is
+    /// certain, it is given something behind it that it acknowledges.
+    fn take_answers_back(&mut self) -> Result<(), Fault> {
+        if self.answered_ahead == 0 {
+            return Ok(());
+        }
+        let said = self.message(Says::FreeUntil, self.free_until);
+        write(&mut self.clock, &said, &self.keeper)?;
+        while self.owed > 0 {
+            wait(&mut [PollFd::new(&self.clock, PollFlags::IN)], self.patience, &self.keeper)?;
+            self.hear_clock(true)?;
+        }
+        self.answered_ahead = 0;
+        Ok(())
     }
 
     fn serve_card(&mut self, card: usize) -> Result<(), Fault> {
@@ -305,6 +506,10 @@ impl Guest {
         let mut payload = vec![0; header.len];
         read(socket, &mut payload, &self.keeper)?;
         let message = CardMessage::read(header.kind, &payload)?;
+        let waits = header.wants_reply || message.is_question();
+        if waits {
+            self.take_answers_back()?;
+        }
         if let CardMessage::Kick { ring: SENT } = message {
             self.take_frames(card)?;
         }
@@ -315,7 +520,14 @@ impl Guest {
             None => return Ok(()),
         };
         let socket = self.cards[card].socket.as_mut().expect("it has just spoken");
-        write(socket, &header.answer(&answer), &self.keeper)
+        write(socket, &header.answer(&answer), &self.keeper)?;
+        if !waits {
+            return Ok(());
+        }
+        // Behind the answer of the card, which it takes first.
+        let mut ahead = Vec::new();
+        self.answer_ahead(&mut ahead, self.now);
+        write(&mut self.clock, &ahead, &self.keeper)
     }
 
     /// Everything that waits to be sent leaves at the present time of the guest.
@@ -331,12 +543,16 @@ impl Guest {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Said {
     Card(usize),
     Back(usize),
     Clock,
     New(usize),
+}
+
+fn answer(number: u32, time: u64) -> [u8; ClockMessage::LEN] {
+    ClockMessage { says: Says::Ack, number, time }.bytes()
 }
 
 /// What the socket of a guest's card is called.
@@ -578,12 +794,14 @@ fn write(socket: &mut UnixStream, bytes: &[u8], keeper: &Keeper) -> Result<(), F
     socket.write_all(bytes).map_err(|why| gone(why, keeper))
 }
 
+fn half() -> Fault {
+    Fault::Nonsense("half a message on one of its sockets".to_owned())
+}
+
 /// A socket broke: the guest has ended, or says half a message and no more.
 fn gone(why: io::Error, keeper: &Keeper) -> Fault {
     match why.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            Fault::Nonsense("half a message on one of its sockets".to_owned())
-        }
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => half(),
         _ => Fault::Ended(keeper.console()),
     }
 }
