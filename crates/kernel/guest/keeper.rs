@@ -7,6 +7,7 @@ const SIGKILL: usize = 9;
 const PR_SET_PDEATHSIG: usize = 1;
 const PR_SET_CHILD_SUBREAPER: usize = 36;
 const ADDR_NO_RANDOMIZE: usize = 0x004_0000;
+const SCHED_BATCH: usize = 3;
 const O_DIRECTORY: usize = 0o200_000;
 const AT_REMOVEDIR: usize = 0x200;
 /// Under this number the guest has the folder of its sockets, so that its command line is always the same.
@@ -32,6 +33,9 @@ pub unsafe fn keep(arguments: *const Text, environment: *const Text) -> ! {
     if child == 0 {
         call3(system::SETPGID, 0, 0, 0);
         call(system::PRCTL, [PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0]);
+        // A guest that is woken does not take the processor from whoever woke it and has more to say: it begins when that one waits.
+        let priority = 0u32;
+        call3(system::SCHED_SETSCHEDULER, 0, SCHED_BATCH, (&raw const priority) as usize);
         call3(system::PERSONALITY, ADDR_NO_RANDOMIZE, 0, 0);
         let opened = call3(system::OPEN, folder.0 as usize, O_DIRECTORY, 0) as usize;
         call3(system::DUP2, opened, FOLDER, 0);

@@ -45,6 +45,7 @@ pub const CHDIR: usize = 80;
 pub const SETSID: usize = 112;
 pub const PERSONALITY: usize = 135;
 pub const PRCTL: usize = 157;
+pub const SCHED_SETSCHEDULER: usize = 144;
 pub const CHROOT: usize = 161;
 pub const MOUNT: usize = 165;
 pub const GETDENTS64: usize = 217;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sojourn_core::param::{Maybe, Octets, Style, size, time};
+use sojourn_core::param::{Maybe, Octets, Style, Truth, size, time};
 use sojourn_core::{Params, Rate, Span, SpecError};
 use sojourn_host::{AppModel, Endpoint, FlowSetup};
 
@@ -20,6 +20,8 @@ sojourn_core::params! {
         pub sysctl: Option<String> as Maybe<String> = "", "settings of both kernels: `net.ipv4.tcp_ecn:1,net.ipv4.tcp_sack:0`; several numbers of one are joined with `+`";
         pub send_buffer: Option<u64> as Maybe<Octets> = "", size(1, 1 << 30), "what the application asks for with `SO_SNDBUF`";
         pub receive_buffer: Option<u64> as Maybe<Octets> = "", size(1, 1 << 30), "what the application asks for with `SO_RCVBUF`";
+        pub offload: bool as Truth = "false", "the card cuts what the kernel sends into segments (TSO), which leave one behind the other at once";
+        pub coalesce: Span = "0ms", time(Span::ZERO, Span::from_millis(10)), "an arrival waits so long for more before the kernel is interrupted, as with `ethtool -C rx-usecs`; the kernel then joins segments (GRO)";
         pub report: Span = "100ms", time(Span::from_millis(1), Span::from_secs(1000)), "how often the socket's `tcp_info` is read; the step of the time series";
         pub patience: Span = "20s", time(Span::from_millis(10), Span::from_secs(1000)), "real time after which a kernel that says nothing has hung";
     }
@@ -45,6 +47,8 @@ impl Kernel {
             sysctls: settings::sysctls(self.sysctl.as_deref().unwrap_or_default())?,
             send_buffer: self.send_buffer.map(|bytes| bytes as u32),
             receive_buffer: self.receive_buffer.map(|bytes| bytes as u32),
+            offload: self.offload,
+            coalesce: self.coalesce,
             step: self.report,
             patience: Duration::from_nanos(self.patience.as_nanos()),
         })

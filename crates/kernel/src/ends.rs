@@ -37,6 +37,9 @@ pub(crate) fn pair(settings: &Settings, setup: &FlowSetup<'_>) -> [End; 2] {
             origin: origin(setup),
             direction: if number == SENDING { Direction::Forward } else { Direction::Reverse },
             leaving: VecDeque::new(),
+            arrived: Vec::new(),
+            due: Time::NEVER,
+            coalesce: settings.coalesce,
             orders,
             step: settings.step,
             stop: setup.stop,
@@ -113,6 +116,7 @@ impl Started {
             installed: &installed,
             seed: seed(setup, number),
             cards: &[number],
+            offload: settings.offload,
             patience: settings.patience,
         })?;
         let mut started = Self { guest };
@@ -164,6 +168,10 @@ pub(crate) struct End {
     direction: Direction,
     /// Frames with the time at which they leave.
     leaving: VecDeque<(Time, Vec<u8>)>,
+    /// Frames that wait on its card until it is interrupted, and when that is.
+    arrived: Vec<Vec<u8>>,
+    due: Time,
+    coalesce: Span,
     /// What it is told, and when; in order of time.
     orders: VecDeque<(Time, Vec<u8>)>,
     step: Span,
@@ -189,10 +197,10 @@ impl End {
         self.conversation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn deliver(&mut self, now: Time, frame: &[u8]) {
+    fn deliver(&mut self, now: Time, frames: &[Vec<u8>]) {
         let at = self.origin + now.as_nanos();
         let Some(guest) = &mut self.guest else { return };
-        match orders::deliver(guest, 0, at, frame) {
+        match orders::deliver(guest, 0, at, frames) {
             Ok(()) => self.collect(),
             Err(fault) => self.fail(fault.to_string()),
         }
@@ -202,6 +210,8 @@ impl End {
     fn fail(&mut self, fault: String) {
         self.guest = None;
         self.leaving.clear();
+        self.arrived.clear();
+        self.due = Time::NEVER;
         self.orders.clear();
         self.fault = Some(fault);
     }
@@ -267,17 +277,28 @@ impl Endpoint for End {
             tell(Event::Completed { bytes: self.bytes, took: now.since(self.start) });
             self.bytes = 0;
         }
-        self.deliver(now, &bytes);
+        if self.coalesce == Span::ZERO {
+            return self.deliver(now, &[bytes]);
+        }
+        if self.arrived.is_empty() {
+            self.due = now + self.coalesce;
+        }
+        self.arrived.push(bytes);
     }
 
     fn on_wake(&mut self, now: Time, _: &mut Around<'_>) {
+        if self.due <= now {
+            self.due = Time::NEVER;
+            let arrived = std::mem::take(&mut self.arrived);
+            self.deliver(now, &arrived);
+        }
         while let Some((time, order)) = self.orders.pop_front_if(|(time, _)| *time <= now) {
             if order[0] == b'I' && time + self.step < self.stop {
                 let next = (time + self.step, order.clone());
                 let place = self.orders.partition_point(|(other, _)| *other <= next.0);
                 self.orders.insert(place, next);
             }
-            self.deliver(now, &frame::order(self.number(), &order));
+            self.deliver(now, &[frame::order(self.number(), &order)]);
         }
         self.advance(now);
     }
@@ -299,7 +320,7 @@ impl Endpoint for End {
             of_guest.map_or(Time::NEVER, |next| Time::from_nanos(next.saturating_sub(self.origin)));
         let frame = self.leaving.front().map_or(Time::NEVER, |(time, _)| *time);
         let order = self.orders.front().map_or(Time::NEVER, |(time, _)| *time);
-        of_guest.min(frame).min(order)
+        of_guest.min(frame).min(order).min(self.due)
     }
 
     fn sample(&self, _: Time) -> Option<FlowSample> {

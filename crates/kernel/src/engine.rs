@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use sojourn_core::param::{Maybe, Style};
-use sojourn_core::{Params, SpecError, StreamAddress};
+use sojourn_core::param::{Maybe, Style, Truth, time};
+use sojourn_core::{Params, Span, SpecError, StreamAddress};
 use sojourn_host::AppModel;
 use sojourn_host::apps::BulkConfig;
 use sojourn_host::tcp::{self, EcnOffer};
@@ -20,6 +20,8 @@ sojourn_core::params! {
     pub struct Kernels: "kernel", "Linux kernels at both ends of every TCP flow, in virtual time; queues, links and other flows as in sim" {
         pub kernel: Option<String> as Maybe<String> = "", "a kernel built for user mode: its path, or its name from `sojourn kernel build --name`; without it that of SOJOURN_KERNEL or of `sojourn kernel build`";
         pub names: Option<String> as Maybe<String> = "", "what congestion controls are called in that kernel, where it is not their name: `bbr3-linux:bbr,bbr2:bbr`";
+        pub offload: bool as Truth = "false", "the kernels' cards cut what they send into segments (TSO)";
+        pub coalesce: Span = "0ms", time(Span::ZERO, Span::from_millis(10)), "an arrival waits so long for more before its kernel is interrupted, as with `ethtool -C rx-usecs`; the kernel then joins segments (GRO)";
         pub sysctl: Option<String> as Maybe<String> = "", "settings of all kernels: `net.ipv4.tcp_sack:0,net.ipv4.tcp_reordering:5`";
     }
 }
@@ -116,6 +118,8 @@ impl Kernels {
             rate,
             sysctl: Some(self.sysctls(transport)?),
             receive_buffer: transport.receive_buffer,
+            offload: self.offload,
+            coalesce: self.coalesce,
             report: scenario.step,
             ..Kernel::default()
         })

@@ -206,7 +206,12 @@ pub(crate) struct Forwarded {
 }
 
 /// The Internet checksum (RFC 1071).
-fn checksum(bytes: &[u8]) -> u16 {
+pub(crate) fn checksum(bytes: &[u8]) -> u16 {
+    !fold(bytes)
+}
+
+/// The sum that [`checksum`] is the complement of.
+pub(crate) fn fold(bytes: &[u8]) -> u16 {
     let words = bytes
         .chunks(2)
         .map(|pair| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low)));
@@ -214,14 +219,14 @@ fn checksum(bytes: &[u8]) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
-    !(sum as u16)
+    sum as u16
 }
 
-fn short(bytes: &[u8], at: usize) -> Option<u16> {
+pub(crate) fn short(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-fn long(bytes: &[u8], at: usize) -> Option<u32> {
+pub(crate) fn long(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 

@@ -30,6 +30,7 @@ use crate::fault::Fault;
 use crate::install::Installed;
 use crate::rings::{CARD_HEADER, Memory, Ring};
 use crate::scratch::{self, Folder};
+use crate::segments;
 
 /// What a guest is started with.
 #[derive(Clone, Debug)]
@@ -40,6 +41,8 @@ pub(crate) struct Start<'a> {
     pub(crate) seed: u64,
     /// Its cards, by the last byte of their addresses.
     pub(crate) cards: &'a [u8],
+    /// Its cards cut what is longer than a frame.
+    pub(crate) offload: bool,
     /// After so much real time without a word it has hung.
     pub(crate) patience: Duration,
 }
@@ -86,6 +89,8 @@ struct Card {
     /// Arrivals, and what is sent.
     rings: [Ring; 2],
     number: u8,
+    /// It cuts what is longer than a frame.
+    offload: bool,
 }
 
 /// Whether it runs.
@@ -135,7 +140,7 @@ impl Guest {
         let listener = bind("clock")?;
         let card = |(index, number): (usize, &u8)| {
             let listener = Some(bind(&card_name(index))?);
-            Ok(Card { listener, number: *number, ..Card::default() })
+            Ok(Card { listener, number: *number, offload: start.offload, ..Card::default() })
         };
         let cards = start.cards.iter().enumerate().map(card).collect::<Result<_, Fault>>()?;
         keeper.go()?;
@@ -239,28 +244,34 @@ impl Guest {
         }
     }
 
-    /// A frame reaches one of its cards at `at`, and it runs until it waits. False if that card has no room.
+    /// Frames reach one of its cards at `at`, and it runs until it waits. Says for how many of them that card had room.
     pub(crate) fn deliver(
         &mut self,
         card: usize,
         at: u64,
-        frame: &[u8],
+        frames: &[Vec<u8>],
         free_until: u64,
-    ) -> Result<bool, Fault> {
+    ) -> Result<usize, Fault> {
         let at = at.max(self.now);
         self.now = at;
         let Card { rings, memory, .. } = &mut self.cards[card];
         let arrivals = &mut rings[ARRIVALS as usize];
-        let has_room = arrivals.put(memory, frame)?;
-        if !has_room {
-            return Ok(false);
+        let mut taken = 0;
+        for frame in frames {
+            if !arrivals.put(memory, frame)? {
+                break;
+            }
+            taken += 1;
+        }
+        if taken == 0 {
+            return Ok(0);
         }
         if arrivals.wants_interrupt(memory)? {
             let is_later = self.request.is_none_or(|request| request >= at);
             if matches!(self.rest, Rest::Unanswered(_)) && self.interrupt.is_known && is_later {
                 self.enter(at)?;
                 self.interrupt_and_run(card, at, free_until)?;
-                return Ok(true);
+                return Ok(taken);
             }
             self.interrupt(card)?;
         }
@@ -269,7 +280,7 @@ impl Guest {
             // It is busy and looks for frames by itself, or does so later.
             _ => {}
         }
-        Ok(true)
+        Ok(taken)
     }
 
     /// Tells it of an arrival and waits for the reply.
@@ -532,12 +543,15 @@ impl Guest {
 
     /// Everything that waits to be sent leaves at the present time of the guest.
     fn take_frames(&mut self, card: usize) -> Result<(), Fault> {
-        let Card { rings, memory, .. } = &mut self.cards[card];
+        let Card { rings, memory, offload, .. } = &mut self.cards[card];
         while let Some(frame) = rings[SENT as usize].take(memory)? {
             if frame.len() < CARD_HEADER + 14 {
                 return Err(Fault::Nonsense(format!("a frame of {} bytes", frame.len())));
             }
-            self.sent.push_back((self.now, card, frame));
+            match segments::cut(&frame, *offload)? {
+                Some(all) => self.sent.extend(all.into_iter().map(|one| (self.now, card, one))),
+                None => self.sent.push_back((self.now, card, frame)),
+            }
         }
         Ok(())
     }
@@ -570,13 +584,16 @@ impl Card {
         /// Checksums that one guest leaves out and the other needs not look at, a hardware address, version 1 of virtio,
         /// and negotiation of what follows.
         const FEATURES: u64 = 1 | 1 << 1 | 1 << 5 | 1 << 30 | 1 << 32;
+        /// Cutting of TCP over IPv4, also where it says that it has slowed down because of marks.
+        const OFFLOAD: u64 = 1 << 11 | 1 << 13;
         /// Replies, a back channel, a configuration, and kicks as messages.
         const PROTOCOL: u64 = 1 << 3 | 1 << 5 | 1 << 9 | 1 << 14;
+        let features = if self.offload { FEATURES | OFFLOAD } else { FEATURES };
         Ok(match message {
-            CardMessage::AskFeatures => Some(FEATURES.to_ne_bytes().to_vec()),
+            CardMessage::AskFeatures => Some(features.to_ne_bytes().to_vec()),
             CardMessage::AskProtocolFeatures => Some(PROTOCOL.to_ne_bytes().to_vec()),
-            CardMessage::SetFeatures(features) if features & !FEATURES != 0 => {
-                let problem = format!("it wants features {features:#x} of its card");
+            CardMessage::SetFeatures(wanted) if wanted & !features != 0 => {
+                let problem = format!("it wants features {wanted:#x} of its card");
                 return Err(Fault::Nonsense(problem));
             }
             CardMessage::Memory(regions) => {

@@ -24,7 +24,7 @@ pub(crate) fn ask(guest: &mut Guest, number: u8, order: &[u8]) -> Result<(u32, V
     while guest.take_sent().is_some() {}
     // Not when it next wants to run, which may be a timer that is seconds away.
     let mut at = guest.now();
-    if !guest.deliver(0, at, &frame::order(number, order), at + AHEAD)? {
+    if guest.deliver(0, at, &[frame::order(number, order)], at + AHEAD)? == 0 {
         return Err(Fault::Nonsense("its card takes no frames".to_owned()));
     }
     loop {
@@ -42,18 +42,27 @@ pub(crate) fn ask(guest: &mut Guest, number: u8, order: &[u8]) -> Result<(u32, V
     }
 }
 
-/// A frame reaches a card at `at`. If all the card's buffers are full, it waits until the guest has worked on them.
-pub(crate) fn deliver(guest: &mut Guest, card: usize, at: u64, frame: &[u8]) -> Result<(), Fault> {
+/// Frames reach a card at `at`. If all the card's buffers are full, they wait until the guest has worked on them.
+pub(crate) fn deliver(
+    guest: &mut Guest,
+    card: usize,
+    at: u64,
+    mut frames: &[Vec<u8>],
+) -> Result<(), Fault> {
     /// A guest that takes none for so long is not busy but broken.
     const LONGEST: u64 = 10_000_000;
     let mut later = at;
-    while !guest.deliver(card, later, frame, later + AHEAD)? {
+    loop {
+        let taken = guest.deliver(card, later, frames, later + AHEAD)?;
+        frames = &frames[taken..];
+        if frames.is_empty() {
+            return Ok(());
+        }
         let next = guest.request().filter(|next| *next < at + LONGEST);
         let full = || Fault::Nonsense("its card has no room for a frame".to_owned());
         later = next.ok_or_else(full)?;
         guest.run(later, later + AHEAD)?;
     }
-    Ok(())
 }
 
 /// Lets a guest run until its clock shows `origin`.

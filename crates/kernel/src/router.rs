@@ -67,6 +67,7 @@ impl Router {
             installed: &Installed::new()?,
             seed,
             cards: &[IN, OUT],
+            offload: false,
             patience: Duration::from_nanos(self.patience.as_nanos()),
         })?;
         let (error, _) = orders::ask(&mut guest, IN, b"S/proc/sys/net/ipv4/ip_forward\x001")?;
@@ -294,7 +295,7 @@ impl Qdisc<Ticket> for Forwarding {
         self.order.entry(kind(&ticket)).or_default().push_back(number);
         self.active = self.active.max(now);
         let at = self.origin + now.as_nanos();
-        match orders::deliver(guest, 0, at, &frame::forwarded(IN, &packet)) {
+        match orders::deliver(guest, 0, at, &[frame::forwarded(IN, &packet)]) {
             Ok(()) => self.collect(),
             Err(fault) => self.fail(fault.to_string()),
         }

@@ -19,6 +19,10 @@ pub(crate) struct Settings {
     pub(crate) sysctls: Vec<(String, String)>,
     pub(crate) send_buffer: Option<u32>,
     pub(crate) receive_buffer: Option<u32>,
+    /// The card cuts what is longer than a frame.
+    pub(crate) offload: bool,
+    /// How long an arrival waits for more before the kernel is interrupted.
+    pub(crate) coalesce: Span,
     /// Between two reports of the socket.
     pub(crate) step: Span,
     pub(crate) patience: Duration,

@@ -229,6 +229,8 @@ impl Validation {
         let study = study.map_err(|problem| problem.to_string())?;
         let scenario = &study.scenarios.first().ok_or("no scenario")?.scenario;
         let kernels = Kernels {
+            offload: false,
+            coalesce: Span::ZERO,
             kernel: self.kernel.clone(),
             names: self.names.clone(),
             sysctl: self.sysctl.clone(),
