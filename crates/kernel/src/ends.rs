@@ -12,6 +12,7 @@ use crate::frame::{self, RECEIVING, SENDING};
 use crate::guest::{Guest, Start};
 use crate::install::Installed;
 use crate::orders::{self, ORIGIN};
+use crate::seat::Seat;
 use crate::settings::{Settings, Traffic};
 use crate::tcp_info;
 
@@ -21,6 +22,7 @@ const EARLIER: Span = Span::from_micros(200);
 /// The sending and the receiving end. What goes wrong is reported when the ends are checked.
 pub(crate) fn pair(settings: &Settings, setup: &FlowSetup<'_>) -> [End; 2] {
     let conversation = Arc::new(Mutex::new(Conversation::default()));
+    let seat = Arc::new(Seat::take());
     let end = |number: u8| {
         let started = Started::new(settings, setup, number);
         let orders = match (&started, number) {
@@ -52,6 +54,7 @@ pub(crate) fn pair(settings: &Settings, setup: &FlowSetup<'_>) -> [End; 2] {
             ends: setup.ends,
             sample: None,
             conversation: conversation.clone(),
+            _seat: seat.clone(),
         }
     };
     // The two start at the same time.
@@ -183,6 +186,7 @@ pub(crate) struct End {
     ends: Endpoints,
     sample: Option<FlowSample>,
     conversation: Arc<Mutex<Conversation>>,
+    _seat: Arc<Seat>,
 }
 
 impl End {

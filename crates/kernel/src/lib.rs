@@ -16,6 +16,7 @@ mod orders;
 mod rings;
 mod router;
 mod scratch;
+mod seat;
 mod segments;
 mod settings;
 mod tcp_info;

@@ -17,6 +17,7 @@ use crate::frame::{self, Forwarded};
 use crate::guest::{Guest, Start};
 use crate::install::{self, Installed};
 use crate::orders::{self, ORIGIN};
+use crate::seat::Seat;
 use crate::settings::kernel_digest;
 
 sojourn_core::params! {
@@ -138,6 +139,7 @@ impl Discipline for Router {
         const TICK: u64 = 10_000_000;
         let seed = random.next_u64();
         let origin = ORIGIN + random.below(TICK);
+        let seat = Seat::take();
         let (guest, fault) = match self.start(seed, origin) {
             Ok(guest) => (Some(guest), None),
             Err(fault) => (None, Some(fault.to_string())),
@@ -155,6 +157,7 @@ impl Discipline for Router {
             lost: Vec::new(),
             held: Backlog::default(),
             active: Time::ZERO,
+            _seat: seat,
         }
     }
 }
@@ -189,6 +192,7 @@ pub struct Forwarding {
     held: Backlog,
     /// When something last came or went.
     active: Time,
+    _seat: Seat,
 }
 
 impl Forwarding {

@@ -152,6 +152,56 @@ fn the_same_seed_gives_the_same_packets() {
 }
 
 #[test]
+fn a_card_that_cuts_sends_what_the_kernel_would() {
+    if !has_kernel("a_card_that_cuts_sends_what_the_kernel_would") {
+        return;
+    }
+    for cc in ["cubic", "bbr"] {
+        let kernel = |offload| Kernel { cc: cc.to_owned(), offload, ..Kernel::default() };
+        let whole = run(&[kernel(false)], "100mbps", 1, 1).expect("it runs");
+        let cut = run(&[kernel(true)], "100mbps", 1, 1).expect("it runs");
+        assert!(whole.trace.len() > 5_000, "{cc}: {}", whole.trace.len());
+        assert!(cut.trace.iter().all(|(_, len, _)| *len <= 1514), "{cc}");
+        let goodput = |log: &Log| log.delivered.iter().map(|(_, bytes)| bytes).sum::<u64>() as f64;
+        let share = goodput(&cut) / goodput(&whole);
+        assert!((0.99..1.01).contains(&share), "{cc}: {share}");
+    }
+}
+
+#[test]
+fn arrivals_wait_until_the_card_interrupts() {
+    const WAIT: Span = Span::from_millis(1);
+    if !has_kernel("arrivals_wait_until_the_card_interrupts") {
+        return;
+    }
+    let ping = Kernel { ping: Some(Span::from_millis(100)), coalesce: WAIT, ..Kernel::default() };
+    let log = run(&[ping], "unlimited", 2, 1).expect("it runs");
+    assert!((19..=21).contains(&log.pings.len()), "{}", log.pings.len());
+    // The request waits, and the reply is here when it reaches the card.
+    let least = DELAY + DELAY + WAIT;
+    for rtt in &log.pings {
+        assert!(*rtt >= least && *rtt <= least + STEP + STEP, "{rtt}");
+    }
+    let kernel =
+        |coalesce| Kernel { cc: "cubic".to_owned(), coalesce, offload: true, ..Kernel::default() };
+    // Segments that are joined are acknowledged together.
+    let answers_per_segment = |log: &Log| {
+        let count = |is_long: bool| {
+            let sent =
+                log.trace.iter().filter(|(_, len, arrived)| !arrived && (*len > 1000) == is_long);
+            sent.count() as f64
+        };
+        count(false) / count(true)
+    };
+    let at_once = run(&[kernel(Span::ZERO)], "100mbps", 1, 1).expect("it runs");
+    let late = run(&[kernel(WAIT)], "100mbps", 1, 1).expect("it runs");
+    let again = run(&[kernel(WAIT)], "100mbps", 1, 1).expect("it runs");
+    let shares = [&at_once, &late].map(answers_per_segment);
+    assert!(shares[0] > 0.4 && shares[1] < 0.25, "{shares:?}");
+    assert_eq!(late.trace, again.trace);
+}
+
+#[test]
 fn what_is_wrong_with_a_kernel_is_named() {
     let long = |path: &str| Kernel { kernel: Some(path.to_owned()), ..Kernel::default() };
     let fails = |kernel: Kernel| run(&[kernel], RATE, 1, 1).err().expect("it can't run");
