@@ -129,7 +129,7 @@ mod tests {
         #[test]
         fn segments_are_the_packet_in_order(payload in vec(any::<u8>(), 1..20_000), size in 1u16..3_000, sequence: u32) {
             let cut = cut(&packet(&payload, size, sequence), true).expect("it is right").expect("it is long");
-            let mut together = Vec::new();
+            let mut together: Vec<u8> = Vec::new();
             for (index, segment) in cut.iter().enumerate() {
                 let (read, tcp) = (frame::read(segment).expect("it is IPv4"), tcp_of(segment));
                 prop_assert_eq!(tcp.sequence, sequence.wrapping_add(together.len() as u32));
