@@ -232,7 +232,7 @@ impl Guest {
         said.extend(self.message(Says::Run, at));
         (self.rest, self.request, self.free_until) = (Rest::Runs, None, free_until.max(at));
         self.runs += 1;
-        // The first message of each run is a request or tells the time. Where it waits first, it only hears earlier.
+        // That of its first message, which is mostly a request or tells the time.
         self.answer_ahead(said, at);
     }
 
@@ -501,8 +501,8 @@ impl Guest {
         Ok(())
     }
 
-    /// What was answered ahead is lost to a guest that waits for its card, as it reads it then; or rather, may be lost. So that it is
-    /// certain, it is given something behind it that it acknowledges.
+    /// A guest that waits for its card's answer may read, and lose, what was answered ahead. It is given something behind that which it
+    /// acknowledges, and then it has lost it for certain.
     fn take_answers_back(&mut self) -> Result<(), Fault> {
         if self.answered_ahead == 0 {
             return Ok(());
